@@ -1,0 +1,280 @@
+"""The collector: receives traced processes, drains their segments, yields batches.
+
+It knows nothing of where rows go: it yields ``(table, RecordBatch)``.
+"""
+
+from __future__ import annotations
+
+import array
+import os
+import select
+import shutil
+import socket
+import struct
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cupti_etl.capture.clock import Clock
+from cupti_etl.capture.decode import Decoder
+from cupti_etl.capture.loss import Loss, emitted, losses, stored
+from cupti_etl.capture.names import KernelNames
+from cupti_etl.capture.native import load, message_buffer, text
+from cupti_etl.capture.recording import RecordingWriter
+from cupti_etl.capture.segment import FINISHED, NOT_TRACED, Process
+from cupti_etl.errors import NativeError
+from cupti_etl.schema.arrow import arrow_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_HELLO = struct.Struct("<QIi512s")
+_HELLO_MAGIC = 0x314F4C4C45484C45
+# Rows of a table that are gathered before they are handed on.
+_BATCH_ROWS = 65536
+_STATES = {FINISHED: "finished", NOT_TRACED: "failed"}
+
+
+@dataclass
+class Traced:
+    """A process the collector knows: its segment and its socket while it lives."""
+
+    process: Process
+    socket: socket.socket | None
+    end_ns: int | None = None
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A process that could not even make a segment, or one we could not attach."""
+
+    pid: int
+    reason: str
+
+
+class Collector:
+    """Drains all traced processes of one capture; single-threaded.
+
+    Args:
+        record: also write the raw slots there.
+        live: whether to open a socket for traced processes (a replay does not).
+    """
+
+    def __init__(self, record: RecordingWriter | None = None, live: bool = True) -> None:
+        self._ffi, self._lib = load()
+        self.decoder = Decoder()
+        self.traced: list[Traced] = []
+        self.refused: list[Refusal] = []
+        self._record = record
+        self._clock = Clock()
+        self._names = KernelNames()
+        self._folder: Path | None = None
+        self._socket: socket.socket | None = None
+        self._bell: Any = None
+        self._poll = select.poll()
+        if live:
+            self._listen()
+
+    # ---- the way in
+
+    def _listen(self) -> None:
+        # A unix socket's path is limited to 107 bytes, so $TMPDIR is used only if short.
+        base = tempfile.gettempdir()
+        if len(base) > 60:
+            base = "/tmp"
+        self._folder = Path(tempfile.mkdtemp(prefix="cupti-etl-", dir=base))  # 0700
+        message = message_buffer(self._ffi)
+        self._bell = self._lib.etl_bell_create(f"{self.socket_path}.bell".encode(), message)
+        if self._bell == self._ffi.NULL:
+            raise NativeError(text(self._ffi, message))
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.bind(str(self.socket_path))
+        self._socket.listen(4096)
+        self._socket.setblocking(False)
+        self._poll.register(self._socket, select.POLLIN)
+
+    @property
+    def socket_path(self) -> Path:
+        """Where traced processes connect."""
+        assert self._folder is not None
+        return self._folder / "s"
+
+    def _accept(self) -> None:
+        assert self._socket is not None
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except BlockingIOError:
+                return
+            self._receive(connection)
+
+    def _receive(self, connection: socket.socket) -> None:
+        """Take the hello of one process, which lies in its socket already."""
+        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        pid, uid, _ = struct.unpack("iII", credentials)
+        if uid not in (os.getuid(), 0):
+            connection.close()
+            self.refused.append(Refusal(pid, f"a process of user {uid} tried to connect"))
+            return
+        connection.settimeout(1)
+        space = socket.CMSG_SPACE(array.array("i").itemsize)
+        try:
+            data, ancillary, _, _ = connection.recvmsg(_HELLO.size, space)
+        except OSError:
+            data, ancillary = b"", []
+        descriptors = array.array("i")
+        for level, kind, payload in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                descriptors.frombytes(payload[: len(payload) - len(payload) % descriptors.itemsize])
+        try:
+            self._attach(connection, pid, data, list(descriptors))
+        finally:
+            for fd in descriptors:
+                os.close(fd)
+
+    def _attach(self, connection: socket.socket, pid: int, data: bytes, descriptors: list[int]) -> None:
+        reason = "it sent no valid greeting"
+        if len(data) == _HELLO.size:
+            magic, _, _, words = _HELLO.unpack(data)
+            if magic == _HELLO_MAGIC:
+                reason = words.split(b"\0")[0].decode("utf-8", "replace") or reason
+        if descriptors:
+            try:
+                process = Process.attach(self.decoder, descriptors[0])
+            except NativeError as error:
+                reason = error.message
+            else:
+                connection.setblocking(False)
+                self._poll.register(connection, select.POLLIN | select.POLLHUP)
+                self.traced.append(Traced(process, connection))
+                return
+        connection.close()
+        self.refused.append(Refusal(pid, reason))
+
+    # ---- draining
+
+    def wait(self, timeout_ms: int) -> None:
+        """Sleep until a process rings the bell, at most so long."""
+        self._lib.etl_bell_wait(self._bell, self._seen, timeout_ms)
+
+    _seen = 0
+
+    def drain(self) -> None:
+        """Take in new processes and everything that is ready; notice ends."""
+        # Read before looking, so that what comes while we look wakes us at once.
+        self._seen = int(self._lib.etl_bell_value(self._bell))
+        ready = {fd for fd, _ in self._poll.poll(0)}
+        if self._socket is not None and self._socket.fileno() in ready:
+            self._accept()
+        for traced in self.traced:
+            if traced.end_ns is None:
+                ended = traced.socket is not None and traced.socket.fileno() in ready and _is_eof(traced.socket)
+                self.drain_process(traced.process)
+                if ended:
+                    self._end(traced)
+
+    def drain_process(self, process: Process) -> None:
+        """Decode (and record) all full slots of one process."""
+        for data, size, content in process.slots():
+            if self._record is not None:
+                self._record.slot(process, memoryview(self._ffi.buffer(data, size)), content)
+            process.decode(data, size, content)
+
+    def _end(self, traced: Traced) -> None:
+        assert traced.socket is not None
+        self._poll.unregister(traced.socket)
+        traced.socket.close()
+        traced.socket = None
+        traced.end_ns = time.time_ns()
+        if self._record is not None:
+            self._record.head(traced.process)
+
+    @property
+    def live(self) -> int:
+        """Traced processes that have not ended."""
+        return sum(traced.end_ns is None for traced in self.traced)
+
+    # ---- the way out
+
+    def batches(self, everything: bool = False) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """Batches of the record tables and of ``clock`` and ``kernel_name``.
+
+        Without ``everything``, only tables that have gathered enough rows.
+        """
+        import pyarrow as pa
+
+        least = 1 if everything else _BATCH_ROWS
+        for index, table in enumerate(self.decoder.tables):
+            if self.decoder.rows(index) >= least:
+                batch = self.decoder.take(index)
+                if table == "kernel":
+                    self._names.add(batch.column("name").dictionary.to_pylist())
+                yield table, batch
+        clock = self._clock.due()
+        own = {"clock": [clock] if clock else [], "kernel_name": self._names.take()}
+        for table, rows in own.items():
+            if rows:
+                yield table, pa.RecordBatch.from_pylist(rows, arrow_schema(table))
+
+    def process_rows(self) -> list[dict[str, Any]]:
+        """Rows of the table ``process`` as they are now."""
+        return [_process_row(traced) for traced in self.traced]
+
+    def losses(self) -> list[Loss]:
+        """Rows of the table ``loss`` as they are now."""
+        return [loss for traced in self.traced for loss in losses(traced.process, traced.end_ns)]
+
+    def rows_and_records(self) -> tuple[int, int]:
+        """Rows stored and records emitted so far."""
+        return (
+            sum(stored(traced.process) for traced in self.traced),
+            sum(emitted(traced.process) for traced in self.traced),
+        )
+
+    def close(self) -> None:
+        """Remove the socket's folder; traced processes that live go on untraced."""
+        for traced in self.traced:
+            if traced.socket is not None:
+                traced.socket.close()
+        if self._socket is not None:
+            self._socket.close()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _is_eof(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
+def _process_row(traced: Traced) -> dict[str, Any]:
+    info = traced.process.info()
+    ended = "killed" if traced.end_ns is not None else "tracing"
+    return {
+        "process_id": info.process_id,
+        "pid": info.pid,
+        "parent_pid": info.parent_pid,
+        "host": info.host,
+        "argv": info.argv or None,
+        "start_ns": info.start_ns,
+        "end_ns": traced.end_ns,
+        "state": _STATES.get(info.state, ended),
+        "detail": info.detail or None,
+        "rank": info.rank,
+        "local_rank": info.local_rank,
+        "world_size": info.world_size,
+        "slurm_job_id": info.slurm_job_id,
+        "slurm_proc_id": info.slurm_proc_id,
+        "cupti_version": info.cupti_version or None,
+        "cupti_path": info.cupti_path or None,
+        "driver_version": info.driver_version or None,
+        "emitted": emitted(traced.process),
+        "stored": stored(traced.process),
+    }

@@ -1,0 +1,119 @@
+"""What a process's tables do not hold, by cause.
+
+Where a process ended in order, ``emitted = stored + sum(records not stored)`` exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cupti_etl.capture.native import load
+from cupti_etl.capture.segment import FINISHED, NOT_TRACED, Process, ProcessInfo
+from cupti_etl.schema.kinds import KINDS
+
+
+@dataclass(frozen=True)
+class Loss:
+    """One row of the table ``loss``; the columns are described there."""
+
+    process_id: int
+    cause: str
+    table_name: str | None = None
+    records: int | None = None
+    bytes: int | None = None
+    is_stored: bool = False
+    start_ns: int | None = None
+    end_ns: int | None = None
+    detail: str = ""
+
+    def row(self) -> dict[str, Any]:
+        """The row as a dictionary."""
+        return dict(vars(self))
+
+
+def _table_of(kind: int) -> str | None:
+    _, lib = load()
+    table = lib.etl_table_of_kind(kind)
+    return KINDS[table].table if table >= 0 else None
+
+
+def _null_times(process: Process, info: ProcessInfo) -> list[Loss]:
+    """Rows that are stored without a time, because CUPTI gave none."""
+    found = []
+    for table, kind in enumerate(KINDS):
+        names = [column.name for column in kind.as_table().columns]
+        if "start_ns" not in names or "end_ns" not in names:
+            continue
+        no_start = process.nulls(table, names.index("start_ns"))
+        no_end = process.nulls(table, names.index("end_ns"))
+        if no_start:
+            detail = "CUPTI gave no timestamps for these rows (its device buffers were exhausted)"
+            found.append(
+                Loss(info.process_id, "zero_timestamp", kind.table, no_start, None, True, detail=detail)
+            )
+        if no_end > no_start:
+            detail = "still running when CUPTI was flushed for the last time"
+            found.append(
+                Loss(info.process_id, "incomplete", kind.table, no_end - no_start, None, True, detail=detail)
+            )
+    return found
+
+
+def emitted(process: Process) -> int:
+    """Records that CUPTI made, as far as it says: handed over or dropped."""
+    info = process.info()
+    return info.handed_over + info.cupti_dropped - process.decoded().filtered
+
+
+def stored(process: Process) -> int:
+    """Records of the process that became rows."""
+    return sum(process.stored(table) for table in range(len(KINDS)))
+
+
+def losses(process: Process, end_ns: int | None) -> list[Loss]:
+    """The losses of a process so far; all of them once it has ended (``end_ns``)."""
+    info, decoded = process.info(), process.decoded()
+    me = info.process_id
+    found = []
+    ring_full = process.ring_full()
+    for kind, records in ring_full.items():
+        detail = "no buffer was free: the collector could not keep up; a larger --ring-mb helps"
+        found.append(Loss(me, "ring_full", _table_of(kind), records, detail=detail))
+    if info.cupti_dropped:
+        detail = "CUPTI had no buffer for these records"
+        found.append(Loss(me, "cupti_dropped", None, info.cupti_dropped, detail=detail))
+    for kind, records in process.unknown().items():
+        detail = f"activity kind {kind} has no table"
+        found.append(Loss(me, "unknown_kind", None, records, detail=detail))
+    found += _null_times(process, info)
+    unreadable = info.unreadable_bytes + decoded.unreadable_bytes
+    missing = 0
+    if end_ns is not None:
+        missing = info.handed_over - sum(ring_full.values()) - decoded.records - decoded.filtered
+    in_order = info.state == FINISHED
+    if unreadable or (in_order and missing > 0):
+        detail = "records of unknown size, or damaged on the way"
+        found.append(Loss(me, "unreadable", None, max(missing, 0) or None, unreadable, detail=detail))
+    if info.truncated_strings or decoded.damaged_strings or decoded.unresolved_strings:
+        detail = (
+            f"{info.truncated_strings} names cut at 1 MiB, {decoded.damaged_strings} damaged, "
+            f"{decoded.unresolved_strings} rows without a name they should have"
+        )
+        found.append(Loss(me, "unreadable", None, 0, None, True, detail=detail))
+    if end_ns is not None and in_order and info.held:
+        detail = (
+            f"CUPTI never returned {info.held} buffers: another CUPTI client (such as torch.profiler) "
+            "took over in this process"
+        )
+        found.append(
+            Loss(me, "other_client", start_ns=info.first_held_ns or None, end_ns=end_ns, detail=detail)
+        )
+    if end_ns is not None and not in_order and info.state != NOT_TRACED:
+        detail = (
+            "the process ended without an orderly exit (killed, _exit, abort, or exec): what CUPTI "
+            "still held is lost"
+        )
+        since = info.last_flush_ns or info.start_ns
+        found.append(Loss(me, "killed", start_ns=since, end_ns=end_ns, detail=detail))
+    return found

@@ -1,0 +1,75 @@
+"""The compiled libraries: where they are, and the collector library through cffi.
+
+The injected library is only ever a path here; it is loaded by the traced program.
+"""
+
+from __future__ import annotations
+
+import functools
+import platform
+from pathlib import Path
+from typing import Any
+
+from cupti_etl.errors import NativeError
+
+FOLDER = Path(__file__).parents[1] / "_native"
+MESSAGE_BYTES = 512
+
+
+def _library(name: str) -> Path:
+    path = FOLDER / name
+    if path.exists():
+        return path
+    if platform.system() != "Linux" or platform.machine() != "x86_64":
+        here = f"{platform.system()} on {platform.machine()}"
+        raise NativeError(
+            f"capturing needs Linux on x86-64; this is {here}",
+            "traces made elsewhere can be opened and queried here",
+        )
+    raise NativeError(
+        f"{name} is not installed: cupti-etl was installed without its native part",
+        "reinstall with a C compiler present and CUPTI_ETL_NO_NATIVE unset",
+    )
+
+
+def inject_library_path() -> Path:
+    """Path of the library that CUDA loads into the traced program.
+
+    Raises:
+        NativeError: this installation has no native part.
+    """
+    return _library("libcupti_etl_inject.so")
+
+
+@functools.cache
+def load() -> tuple[Any, Any]:
+    """``(ffi, lib)`` of the collector library.
+
+    Raises:
+        NativeError: it is missing, does not load, or describes other tables than this
+            Python package does (a mixed installation).
+    """
+    path = _library("libcupti_etl.so")
+    from cupti_etl.capture._abi import ffi
+
+    try:
+        lib = ffi.dlopen(str(path))
+    except OSError as error:
+        raise NativeError(f"{path} does not load: {error}", "reinstall cupti-etl") from None
+    from cupti_etl.schema.kinds import KINDS
+
+    names = [ffi.string(lib.etl_table_name(i)).decode() for i in range(lib.etl_table_count())]
+    if names != [kind.table for kind in KINDS]:
+        raise NativeError(f"{path} is of another build (tables {', '.join(names)})", "reinstall cupti-etl")
+    return ffi, lib
+
+
+def message_buffer(ffi: Any) -> Any:
+    """Room for the sentence that a failing native function writes."""
+    return ffi.new("char[]", MESSAGE_BYTES)
+
+
+def text(ffi: Any, value: Any) -> str:
+    """A zero-terminated string of a foreign process as text."""
+    raw: bytes = ffi.string(value)
+    return raw.decode("utf-8", "replace")

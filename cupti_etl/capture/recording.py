@@ -1,0 +1,133 @@
+"""Recordings: the raw slots of a capture in one file, to be replayed.
+
+Layout: the magic line, then a zstd stream of frames::
+
+    ┌───────┬──────────┬───────────────┬──────────┬─────────┐
+    │ tag 4 │ content 4│ process_id 8  │ length 8 │ payload │   little-endian
+    └───────┴──────────┴───────────────┴──────────┴─────────┘
+
+``HEAD`` carries a process's segment header (again whenever its layouts change, and at
+its end), ``SLOT`` the bytes of one slot, ``DONE`` ends the file: a recording without it
+is truncated.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from cupti_etl.errors import RecordingError, UsageError
+
+if TYPE_CHECKING:
+    from cupti_etl.capture.segment import Process
+
+MAGIC = b"cupti-etl recording 1\n"
+_FRAME = struct.Struct("<4sIQQ")
+# The largest slot, and far more than a header.
+_MAX_PAYLOAD = 1 << 20
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One frame; ``content`` says what a slot holds (records or strings)."""
+
+    tag: bytes
+    content: int
+    process_id: int
+    payload: bytes
+
+
+class RecordingWriter:
+    """Writes a recording; use as a context manager.
+
+    Raises:
+        UsageError: the file exists already or cannot be created.
+    """
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow as pa
+
+        try:
+            self._file: IO[bytes] = path.open("xb")
+        except FileExistsError:
+            raise UsageError(f"{path} exists already", "choose another --record file") from None
+        except OSError as error:
+            raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+        self._file.write(MAGIC)
+        self._stream = pa.CompressedOutputStream(self._file, "zstd")
+        self._generation: dict[int, int] = {}
+
+    def slot(self, process: Process, data: memoryview, content: int) -> None:
+        """Record a slot, after the header it needs."""
+        generation = process.info().layout_generation
+        if self._generation.get(process.process_id) != generation:
+            self.head(process)
+            self._generation[process.process_id] = generation
+        self._write(b"SLOT", content, process.process_id, data)
+
+    def head(self, process: Process) -> None:
+        """Record a process's header with its counters."""
+        self._write(b"HEAD", 0, process.process_id, memoryview(process.header()))
+
+    def _write(self, tag: bytes, content: int, process_id: int, payload: memoryview) -> None:
+        self._stream.write(_FRAME.pack(tag, content, process_id, len(payload)))
+        self._stream.write(payload)
+
+    def close(self) -> None:
+        """Finish the file."""
+        self._write(b"DONE", 0, 0, memoryview(b""))
+        self._stream.close()
+        self._file.close()
+
+    def __enter__(self) -> RecordingWriter:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def read_recording(path: Path) -> Iterator[Frame]:
+    """The frames of a recording, in order.
+
+    Raises:
+        RecordingError: the file is missing, not a recording, damaged, or truncated;
+            the frames before the damage have been given.
+    """
+    import pyarrow as pa
+
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise RecordingError(f"{path} cannot be read: {error.strerror}") from None
+    with file:
+        if file.read(len(MAGIC)) != MAGIC:
+            raise RecordingError(f"{path} is not a recording of this version", "recordings are made with --record")
+        stream = pa.CompressedInputStream(file, "zstd")
+        done = False
+        while not done:
+            frame = _read_frame(stream, path)
+            done = frame.tag == b"DONE"
+            if not done:
+                yield frame
+
+
+def _read_frame(stream: Any, path: Path) -> Frame:
+    truncated = RecordingError(
+        f"{path} is truncated or damaged", "what came before the damage has been replayed"
+    )
+    try:
+        head = stream.read(_FRAME.size)
+        if len(head) != _FRAME.size:
+            raise truncated
+        tag, content, process_id, length = _FRAME.unpack(head)
+        if tag not in (b"HEAD", b"SLOT", b"DONE") or length > _MAX_PAYLOAD:
+            raise truncated
+        payload = stream.read(length)
+    except OSError:
+        raise truncated from None
+    if len(payload) != length:
+        raise truncated
+    return Frame(tag, content, process_id, payload)

@@ -1,0 +1,187 @@
+"""One traced process as the collector sees it: its header, its slots, its losses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+from cupti_etl.capture.decode import Decoder
+from cupti_etl.capture.native import load, message_buffer, text
+from cupti_etl.errors import NativeError
+
+STARTING, TRACING, FINISHED, NOT_TRACED = range(4)
+RECORDS, STRINGS = 1, 2
+MAX_KIND = 128
+_NO_NUMBER = -(2**63)
+
+
+@dataclass(frozen=True)
+class ProcessInfo:
+    """What a process says of itself; times are ns of CLOCK_REALTIME, 0 if never.
+
+    The meaning of each field is in ``native/include/etl/abi.h``.
+    """
+
+    process_id: int
+    start_ns: int
+    last_flush_ns: int
+    last_return_ns: int
+    finished_ns: int
+    first_held_ns: int
+    rank: int | None
+    local_rank: int | None
+    world_size: int | None
+    slurm_job_id: int | None
+    slurm_proc_id: int | None
+    handed_over: int
+    cupti_dropped: int
+    unreadable_bytes: int
+    published: int
+    requests: int
+    spares: int
+    flushes: int
+    truncated_strings: int
+    held: int
+    pid: int
+    parent_pid: int
+    cupti_version: int
+    driver_version: int
+    state: int
+    steps: int
+    steps_live: int
+    layout_generation: int
+    host: str
+    cupti_path: str
+    argv: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """What decoding one process's slots found."""
+
+    slots: int
+    records: int
+    filtered: int
+    unreadable_bytes: int
+    unresolved_strings: int
+    damaged_strings: int
+
+
+class Process:
+    """A traced process: a live segment, or the header of a recorded one.
+
+    Everything read from it was written by another program and is checked in C.
+    """
+
+    def __init__(self, decoder: Decoder, handle: Any) -> None:
+        self._ffi, self._lib = load()
+        self._decoder = decoder  # must outlive the handle
+        self._handle = self._ffi.gc(handle, self._lib.etl_process_free)
+        self._message = message_buffer(self._ffi)
+        self.process_id = self.info().process_id
+
+    @classmethod
+    def attach(cls, decoder: Decoder, fd: int) -> Process:
+        """Map the segment behind a descriptor; the descriptor can be closed then.
+
+        Raises:
+            NativeError: it is not a segment, can shrink, or is of another schema.
+        """
+        ffi, lib = load()
+        message = message_buffer(ffi)
+        handle = lib.etl_process_attach(decoder.handle, fd, message)
+        if handle == ffi.NULL:
+            raise NativeError(text(ffi, message))
+        return cls(decoder, handle)
+
+    @classmethod
+    def loaded(cls, decoder: Decoder, header: bytes) -> Process:
+        """A process out of a recording.
+
+        Raises:
+            NativeError: the header is of another version.
+        """
+        ffi, lib = load()
+        message = message_buffer(ffi)
+        handle = lib.etl_process_load(decoder.handle, ffi.from_buffer(header), len(header), message)
+        if handle == ffi.NULL:
+            raise NativeError(text(ffi, message))
+        return cls(decoder, handle)
+
+    def update(self, header: bytes) -> None:
+        """Replace the header of a recorded process by a newer copy."""
+        buffer = self._ffi.from_buffer(header)
+        if self._lib.etl_process_update(self._handle, buffer, len(header), self._message) < 0:
+            raise NativeError(text(self._ffi, self._message))
+
+    def header(self) -> bytes:
+        """The raw header, for a recording."""
+        out = self._ffi.new("uint8_t[]", self._lib.etl_header_bytes())
+        self._lib.etl_process_copy_header(self._handle, out)
+        return bytes(self._ffi.buffer(out))
+
+    def info(self) -> ProcessInfo:
+        """The header's facts and counters as they are now."""
+        raw = self._ffi.new("struct etl_process_info *")
+        self._lib.etl_process_get_info(self._handle, raw)
+        values: dict[str, Any] = {}
+        for field in fields(ProcessInfo):
+            value = getattr(raw, field.name)
+            if not isinstance(value, int):
+                value = text(self._ffi, value)
+            elif value == _NO_NUMBER:
+                value = None
+            values[field.name] = value
+        return ProcessInfo(**values)
+
+    def slots(self) -> Iterator[tuple[Any, int, int]]:
+        """Full slots in order of publication: ``(data, bytes, content)``.
+
+        The data pointer is valid until the next step of the iterator, which gives the
+        slot back to the process.
+        """
+        view = self._ffi.new("struct etl_slot_view *")
+        while self._lib.etl_process_next(self._handle, view):
+            yield view.data, view.bytes, view.content
+            self._lib.etl_process_release(self._handle, view.slot)
+
+    def decode(self, data: Any, size: int, content: int) -> None:
+        """Append a slot's rows to the decoder.
+
+        Raises:
+            NativeError: there is no memory.
+        """
+        if self._lib.etl_process_decode(self._handle, data, size, content, self._message) < 0:
+            raise NativeError(text(self._ffi, self._message))
+
+    def decoded(self) -> Decoded:
+        """What decoding has found so far."""
+        raw = self._ffi.new("struct etl_decoded *")
+        self._lib.etl_process_get_decoded(self._handle, raw)
+        return Decoded(*(getattr(raw, field.name) for field in fields(Decoded)))
+
+    def stored(self, table: int) -> int:
+        """Rows that this process gave a table."""
+        return int(self._lib.etl_process_stored(self._handle, table))
+
+    def nulls(self, table: int, column: int) -> int:
+        """Rows whose member for a column held the value that means "not known"."""
+        return int(self._lib.etl_process_nulls(self._handle, table, column))
+
+    def ring_full(self) -> dict[int, int]:
+        """Records lost for want of a slot, by activity kind."""
+        return self._by_kind(self._lib.etl_process_ring_full)
+
+    def unknown(self) -> dict[int, int]:
+        """Records of activity kinds that have no table, by kind."""
+        return self._by_kind(self._lib.etl_process_unknown)
+
+    def strides(self) -> dict[int, int]:
+        """Record size in bytes by activity kind, as the process found it."""
+        return self._by_kind(self._lib.etl_process_stride)
+
+    def _by_kind(self, function: Any) -> dict[int, int]:
+        counts = ((kind, int(function(self._handle, kind))) for kind in range(MAX_KIND))
+        return {kind: count for kind, count in counts if count}

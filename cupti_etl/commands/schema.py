@@ -1,0 +1,152 @@
+"""Print the tables of a trace: their columns, types, units and meaning."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cupti_etl.errors import UsageError
+
+if TYPE_CHECKING:
+    from cupti_etl.schema.spec import Column, Table
+
+Row = tuple[str, ...]
+
+
+@click.command()
+@click.argument("tables", metavar="[TABLE]...", nargs=-1)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "ddl", "arrow", "json", "markdown"]),
+    default="text",
+    show_default=True,
+    help="ddl is DuckDB's; arrow is the schema of the Parquet files, with metadata.",
+)
+def command(tables: tuple[str, ...], form: str) -> None:
+    """Print the tables of a trace, or the columns of each TABLE.
+
+    Without TABLE, text lists the tables; the other formats describe all of them.
+    """
+    from cupti_etl.schema.arrow import TABLES
+
+    for name in tables:
+        if name not in TABLES:
+            raise UsageError(f"there is no table {name!r}", _hint(name, list(TABLES)))
+    chosen = [TABLES[name] for name in dict.fromkeys(tables or TABLES)]
+    if form != "text":
+        click.echo(_WRITERS[form](chosen).rstrip("\n"))
+    elif tables:
+        for number, table in enumerate(chosen):
+            click.echo("", nl=number > 0)
+            _print(f"{table.name}: {table.doc}", _COLUMN_HEADER, [*map(_column, table.columns)])
+    else:
+        rows = [(table.name, str(len(table.columns)), table.doc) for table in chosen]
+        _print("Tables of a trace", ("table", "columns", "a row is"), rows)
+
+
+def _hint(name: str, known: Sequence[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, known)
+    return f"did you mean {' or '.join(near)}?" if near else f"tables are: {', '.join(known)}"
+
+
+_COLUMN_HEADER = ("column", "type", "unit", "meaning")
+
+
+def _column(column: Column) -> Row:
+    from cupti_etl.schema.reference import null_meaning
+
+    meaning = [column.doc]
+    reason = null_meaning(column)
+    if reason and "NULL" not in column.doc:
+        meaning.append(f"NULL if {reason}.")
+    if column.joins:
+        meaning.append(f"Joins {column.joins}.")
+    unit = "" if column.unit == "1" else column.unit
+    return column.name, column.type.sql, unit, " ".join(meaning)
+
+
+def _print(title: str, header: Row, rows: Sequence[Row]) -> None:
+    if sys.stdout.isatty():
+        from rich import box
+        from rich.console import Console
+        from rich.table import Table as Grid
+
+        grid = Grid(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+        for name in header:
+            grid.add_column(name, overflow="fold", no_wrap=name in ("column", "table", "type"))
+        for row in rows:
+            grid.add_row(*row)
+        Console(markup=False, emoji=False).print(grid)
+        return
+    widths = [max(map(len, cells)) for cells in zip(header, *rows, strict=True)]
+    lines = (
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (header, *rows)
+    )
+    click.echo("\n".join((title, *lines)))
+
+
+def _ddl(tables: Sequence[Table]) -> str:
+    from cupti_etl.schema.tables import ddl
+
+    return ddl(tables=tables)
+
+
+def _arrow(tables: Sequence[Table]) -> str:
+    from cupti_etl.schema.arrow import arrow_schema
+
+    schemas = (arrow_schema(table.name).to_string(truncate_metadata=False) for table in tables)
+    return "\n\n".join(schemas)
+
+
+def _markdown(tables: Sequence[Table]) -> str:
+    from cupti_etl.schema.reference import tables_markdown
+
+    return tables_markdown(tables)
+
+
+def _json(tables: Sequence[Table]) -> str:
+    import json
+
+    return json.dumps([_as_dict(table) for table in tables], indent=2)
+
+
+def _as_dict(table: Table) -> dict[str, Any]:
+    from cupti_etl.schema.reference import kind_of, member, null_meaning
+
+    kind = kind_of(table.name)
+    return {
+        "table": table.name,
+        "doc": table.doc,
+        "activity": list(kind.activity) if kind else [],
+        "struct": kind.struct if kind else None,
+        "sort": list(table.sort),
+        "columns": [
+            {
+                "name": column.name,
+                "type": column.type.sql,
+                "arrow": column.type.arrow,
+                "unit": column.unit,
+                "doc": column.doc,
+                "null_if": null_meaning(column) or None,
+                "member": member(column) or None,
+                "joins": column.joins or None,
+                "values": [label for _, label in column.labels.labels] if column.labels else None,
+            }
+            for column in table.columns
+        ],
+    }
+
+
+_WRITERS: dict[str, Callable[[Sequence[Table]], str]] = {
+    "ddl": _ddl,
+    "arrow": _arrow,
+    "json": _json,
+    "markdown": _markdown,
+}

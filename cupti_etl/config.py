@@ -1,0 +1,54 @@
+"""Settings of a capture, and the one list of environment variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+# What the launcher sets for the traced process and the injector reads.  The C side
+# takes these names from native/generated/env.h, which is made from this list.
+ENVIRONMENT = {
+    "SOCKET": ("CUPTI_ETL_SOCKET", "path of the collector's socket; without it the injector does nothing"),
+    "KINDS": ("CUPTI_ETL_KINDS", "tables to record, comma-separated"),
+    "API": ("CUPTI_ETL_API", "which API calls to record: all, default, launch or none"),
+    "FLUSH_MS": ("CUPTI_ETL_FLUSH_MS", "interval of cuptiActivityFlushAll in ms"),
+    "RING_MB": ("CUPTI_ETL_RING_MB", "upper limit of the shared memory of a process in MiB"),
+    "CUPTI": ("CUPTI_ETL_CUPTI", "libcupti to use, as given with --cupti"),
+    "CUPTI_SEARCH": ("CUPTI_ETL_CUPTI_SEARCH", "further libcupti to try, colon-separated"),
+    "NO_ARGV": ("CUPTI_ETL_NO_ARGV", "if set, command lines are not recorded"),
+}
+# Set by the user, not by the launcher.
+USER_ENVIRONMENT = {
+    "CUPTI_ETL_NO_NATIVE": "if set to 1 when installing, the native libraries are left out",
+}
+CUDA_INJECTION = "CUDA_INJECTION64_PATH"
+NVTX_INJECTION = "NVTX_INJECTION64_PATH"
+
+API_LEVELS = ("all", "default", "launch", "none")
+
+
+@dataclass(frozen=True)
+class CaptureOptions:
+    """How to capture.
+
+    Attributes:
+        out: folder that the trace is written to; must not hold anything yet.
+        kinds: tables to record; empty means the default preset.
+        api: which API calls to record, one of ``API_LEVELS``.
+        flush_ms: how often the target flushes CUPTI; bounds what a killed target loses.
+        ring_mb: upper limit of shared memory per traced process, in MiB.
+        cupti: libcupti to use where the process has none loaded.
+        record: also write the raw buffers to this file, for ``replay``.
+        argv: whether command lines are stored.
+        quiet: no live line and no summary.
+    """
+
+    out: Path
+    kinds: tuple[str, ...] = ()
+    api: str = "default"
+    flush_ms: int = 100
+    ring_mb: int = 256
+    cupti: Path | None = None
+    record: Path | None = None
+    argv: bool = True
+    quiet: bool = False

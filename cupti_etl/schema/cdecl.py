@@ -1,0 +1,101 @@
+"""The description of the kinds as C: ``native/generated/kinds.inc`` and ``env.h``.
+
+Offsets and numbers come from the facts of the newest public header, so that building
+needs nothing of NVIDIA's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+from cupti_etl.config import ENVIRONMENT
+from cupti_etl.errors import SchemaError
+from cupti_etl.schema.api_levels import LAUNCH, NOISE
+from cupti_etl.schema.headers import Facts
+from cupti_etl.schema.spec import PROCESS_ID, Column, Enum, Kind
+
+BANNER = "/* Made by `python -m cupti_etl.schema.generate`.  Do not edit. */\n"
+
+
+def place(kind: Kind, column: Column, facts: Facts) -> tuple[int, int]:
+    """Byte offset and width of a column in the newest record struct.
+
+    Raises:
+        SchemaError: the header has no such struct or member, or the type cannot be
+            read from a member of that width.
+    """
+    if not column.source:
+        return 0, 0
+    where = f"{kind.table}.{column.name}"
+    struct = facts["structs"].get(kind.struct)
+    if struct is None:
+        raise SchemaError(f"{where}: the header has no struct {kind.struct}")
+    if column.source not in struct["members"]:
+        raise SchemaError(f"{where}: {kind.struct} has no member {column.source!r}")
+    offset, size = struct["members"][column.source]
+    width = column.width or size
+    if column.at + width > size:
+        raise SchemaError(f"{where}: {column.at} + {width} bytes are more than {column.source} has ({size})")
+    if width not in column.type.widths:
+        raise SchemaError(f"{where}: type {column.type.name} cannot be read from {width} bytes")
+    return offset + column.at, width
+
+
+def enumerator(name: str, facts: Facts) -> int:
+    """The number of an enumerator.
+
+    Raises:
+        SchemaError: the header does not have it.
+    """
+    if name not in facts["enumerators"]:
+        raise SchemaError(f"the header has no enumerator {name}")
+    return facts["enumerators"][name]
+
+
+def _labels(enum: Enum, facts: Facts) -> str:
+    rows = ", ".join(f'{{ {enumerator(name, facts)}, "{label}" }}' for name, label in enum.labels)
+    return f"static const struct etl_label {enum.name}_labels[] = {{ {rows} }};\n"
+
+
+def _column(kind: Kind, column: Column, facts: Facts) -> str:
+    offset, width = place(kind, column, facts)
+    labels = f"{column.labels.name}_labels, {len(column.labels.labels)}" if column.labels else "NULL, 0"
+    return (
+        f'\t{{ "{column.name}", {column.type.native}, {width}, {offset}, {column.since}, '
+        f"{column.mask}, {int(column.null is not None)}, {column.null or 0}u, {labels} }},\n"
+    )
+
+
+def _strings(name: str, values: Iterable[str]) -> str:
+    items = "".join(f'\t"{value}",\n' for value in values)
+    return f"__attribute__((unused)) static const char *const {name}[] = {{\n{items}\tNULL,\n}};\n"
+
+
+def kinds_inc(kinds: tuple[Kind, ...], facts: Facts) -> str:
+    """Text of ``native/generated/kinds.inc``."""
+    out = [f"enum {{ ETL_N_KINDS = {len(kinds)} }};\n\n"]
+    enums = {c.labels.name: c.labels for kind in kinds for c in kind.columns if c.labels}
+    out += [_labels(enums[name], facts) for name in sorted(enums)]
+    for kind in kinds:
+        out.append(f"\nstatic const struct etl_column {kind.table}_columns[] = {{\n")
+        out += [_column(kind, column, facts) for column in (PROCESS_ID, *kind.columns)]
+        out.append("};\n")
+    out.append("\nstatic const struct etl_kind etl_kinds[] = {\n")
+    for kind in kinds:
+        numbers = ", ".join(str(enumerator(f"CUPTI_ACTIVITY_KIND_{name}", facts)) for name in kind.activity)
+        columns = f"{kind.table}_columns, {len(kind.columns) + 1}"
+        out.append(f'\t{{ "{kind.table}", {{ {numbers} }}, {columns} }},\n')
+    out.append("};\n\n")
+    out.append(_strings("etl_api_noise", NOISE))
+    out.append(_strings("etl_api_launch", LAUNCH))
+    body = "".join(out)
+    # Both sides of the segment compare it, so that a mixed installation is noticed.
+    digest = hashlib.sha256(body.encode()).hexdigest()[:16]
+    return f"{BANNER}#define ETL_FINGERPRINT UINT64_C(0x{digest})\n\n{body}"
+
+
+def env_h() -> str:
+    """Text of ``native/generated/env.h``: the names in ``config.ENVIRONMENT``."""
+    lines = [f'#define ETL_ENV_{key} "{name}"\n' for key, (name, _) in ENVIRONMENT.items()]
+    return f"{BANNER}#ifndef ETL_ENV_H\n#define ETL_ENV_H\n\n{''.join(lines)}\n#endif\n"

@@ -1,0 +1,189 @@
+"""Bring a self-contained ``.duckdb`` file to the present schema, with alembic.
+
+The migrations are history: each is written once, from :func:`migration_draft`, and
+does not look at the specification again.  That their sum is the specification is
+what the tests check.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.autogenerate import produce_migrations, render_python_code
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from alembic.util import template_to_file
+
+import cupti_etl
+from cupti_etl.errors import SchemaError, TraceError
+from cupti_etl.schema.dialect import DuckDBDialect
+from cupti_etl.schema.tables import metadata
+
+DRIVER = f"{DuckDBDialect.name}+{DuckDBDialect.driver}"
+# A new file is written so that the oldest supported DuckDB can read it.
+STORAGE_VERSION = "v1.5.0"
+
+_ARGUMENT = re.compile(r"^    (sa\.|comment=)")
+
+
+def migrations_path() -> Path:
+    """The folder with ``env.py``: inside the installed package, or of the checkout.
+
+    Raises:
+        SchemaError: there is neither.
+    """
+    package = Path(cupti_etl.__file__).parent
+    for path in (package / "_migrations", package.parent / "migrations"):
+        if (path / "env.py").is_file():
+            return path
+    raise SchemaError("the migrations are not installed", "install cupti-etl again")
+
+
+def _config() -> Config:
+    config = Config()
+    # The option is read by a parser for which % begins a reference.
+    config.set_main_option("script_location", str(migrations_path()).replace("%", "%%"))
+    return config
+
+
+def head() -> str:
+    """The revision that this version of cupti-etl brings files to; "" if there is none."""
+    return ScriptDirectory.from_config(_config()).get_current_head() or ""
+
+
+def current(connection: sa.Connection) -> str:
+    """The revision of an open database; "" if it has none."""
+    return MigrationContext.configure(connection).get_current_revision() or ""
+
+
+def upgrade_connection(connection: sa.Connection, revision: str = "head") -> None:
+    """Run the migrations that are missing up to a revision, in the caller's transaction."""
+    config = _config()
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)
+
+
+def downgrade_connection(connection: sa.Connection, revision: str) -> None:
+    """Undo migrations down to a revision, or to "base", in the caller's transaction."""
+    config = _config()
+    config.attributes["connection"] = connection
+    command.downgrade(config, revision)
+
+
+def upgrade(path: Path) -> str:
+    """Bring a file to the present schema; make it, with empty tables, if it is not there.
+
+    Everything happens in one transaction: on an error the file is as it was.
+
+    Returns:
+        The revision that the file had: "" for a new file, :func:`head` if there was
+        nothing to do.
+
+    Raises:
+        TraceError: the file is newer than this version of cupti-etl, is not one of
+            its files, is a folder, is in use, or refuses a migration.
+    """
+    if path.is_dir():
+        raise TraceError(
+            f"{path} is a folder",
+            "a trace folder needs no migration: columns it lacks are read as NULL",
+        )
+    with _transaction(path) as connection:
+        before = current(connection)
+        if before:
+            _refuse_newer(path, before)
+        elif sa.inspect(connection).get_table_names() or sa.inspect(connection).get_view_names():
+            raise TraceError(
+                f"{path} has tables, but no revision of cupti-etl's schema",
+                "only files written by `cupti-etl export run --to duckdb` can be migrated",
+            )
+        upgrade_connection(connection)
+    return before
+
+
+def _refuse_newer(path: Path, revision: str) -> None:
+    known = {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
+    if revision not in known:
+        raise TraceError(
+            f"{path} has schema revision {revision}; this version of cupti-etl knows {head()}"
+            " as the newest",
+            f"install a newer cupti-etl than {cupti_etl.__version__}",
+        )
+
+
+@contextmanager
+def _transaction(path: Path) -> Iterator[sa.Connection]:
+    settings = {} if path.exists() else {"storage_compatibility_version": STORAGE_VERSION}
+    url = sa.URL.create(DRIVER, database=str(path), query=settings)
+    engine = sa.create_engine(url)
+    try:
+        with engine.begin() as connection:
+            yield connection
+    except sa.exc.DBAPIError as error:
+        reason = str(error.orig).splitlines()[0]
+        raise TraceError(
+            f"{path} could not be migrated and is unchanged: {reason}",
+            "make sure that it is a DuckDB file and that no other program has it open",
+        ) from error
+    finally:
+        engine.dispose()
+
+
+def migration_draft() -> str:
+    """Text of the next migration: from the migrated schema to the specification.
+
+    It is to be read before it is kept: a renamed column shows as one dropped and one
+    added, which loses its values.
+
+    Returns:
+        Python source for ``migrations/versions/<next_revision()>_<topic>.py``; "" if the
+        migrations already lead to the specification.
+    """
+    engine = sa.create_engine(f"{DRIVER}://")
+    try:
+        with engine.begin() as connection:
+            if head():
+                upgrade_connection(connection)
+            return _draft(connection)
+    finally:
+        engine.dispose()
+
+
+def next_revision() -> str:
+    """The number after :func:`head`, four digits."""
+    return f"{int(head() or '0') + 1:04d}"
+
+
+def _draft(connection: sa.Connection) -> str:
+    context = MigrationContext.configure(connection)
+    script = produce_migrations(context, metadata())
+    upgrades, downgrades = script.upgrade_ops, script.downgrade_ops
+    if upgrades is None or downgrades is None or upgrades.is_empty():
+        return ""
+    tables = {diff.table_name for diff in upgrades.ops if hasattr(diff, "table_name")}
+    return _render(
+        up_revision=next_revision(),
+        down_revision=head() or None,
+        message=f"Change {', '.join(sorted(tables))}.",
+        upgrades=render_python_code(upgrades, migration_context=context),
+        downgrades=render_python_code(downgrades, migration_context=context),
+        imports="",
+    )
+
+
+def _render(**values: Any) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "draft.py"
+        template_to_file(migrations_path() / "script.py.mako", target, "utf-8", **values)
+        lines = target.read_text(encoding="utf-8").splitlines()
+    # Alembic writes the arguments of create_table flush with the call.
+    lines = [_ARGUMENT.sub(r"        \1", line.rstrip()) for line in lines]
+    return "".join(f"{line}\n" for line in lines if not line.lstrip().startswith("# ###"))

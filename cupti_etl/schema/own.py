@@ -1,0 +1,94 @@
+"""The tables that are ours: what a capture knows about itself.
+
+``process_id`` is a random 63-bit number drawn when a process image is traced, so
+that it stays unique across hosts, PID namespaces and exec.
+"""
+
+from __future__ import annotations
+
+from cupti_etl.schema.spec import PROCESS_ID, Table
+from cupti_etl.schema.spec import Column as C
+from cupti_etl.schema.types import boolean, i32, i64, string, timestamp
+
+CAPTURE = Table(
+    "capture",
+    "One row per capture: how it was made and how it ended.",
+    (
+        C("capture_id", i64, "", "Random number of this capture."),
+        C("version", string, "", "Version of cupti-etl that wrote it."),
+        C("schema_version", i32, "", "Number of the table layout."),
+        C("host", string, "", "Host name."),
+        C("kernel_release", string, "", "Operating system and release."),
+        C("source", string, "", "capture, or replay of a recording."),
+        C("command", string, "", "The traced command; NULL with --no-argv."),
+        C("kinds", string, "", "Tables that were asked for, comma-separated."),
+        C("api_level", string, "", "Which API calls were asked for: all, default, launch or none."),
+        C("flush_ms", i32, "", "Interval at which CUPTI was flushed.", unit="ms"),
+        C("ring_mb", i32, "", "Upper limit of a process's shared memory.", unit="MiB"),
+        C("start_ns", timestamp, "", "When the capture began.", unit="ns"),
+        C("end_ns", timestamp, "", "When it ended; NULL while it runs.", unit="ns"),
+        C("exit_status", i32, "", "Exit status of the command; 128+n if signal n ended it; NULL while it runs."),
+    ),
+)
+PROCESS = Table(
+    "process",
+    "One row per traced process image.",
+    (
+        PROCESS_ID,
+        C("pid", i32, "", "Process id as the process itself sees it."),
+        C("parent_pid", i32, "", "Process id of its parent."),
+        C("host", string, "", "Host name."),
+        C("argv", string, "", "Command line, words separated by spaces; NULL with --no-argv."),
+        C("start_ns", timestamp, "", "When tracing began in it.", unit="ns"),
+        C("end_ns", timestamp, "", "When it was seen to end; NULL while it runs.", unit="ns"),
+        C("state", string, "", "tracing, finished (in order), killed, or failed (see detail)."),
+        C("detail", string, "", "Why tracing failed, or what was noticed; NULL if nothing."),
+        C("rank", i32, "", "RANK of the environment."),
+        C("local_rank", i32, "", "LOCAL_RANK of the environment."),
+        C("world_size", i32, "", "WORLD_SIZE of the environment."),
+        C("slurm_job_id", i64, "", "SLURM_JOB_ID of the environment."),
+        C("slurm_proc_id", i32, "", "SLURM_PROCID of the environment."),
+        C("cupti_version", i32, "", "What cuptiGetVersion answered."),
+        C("cupti_path", string, "", "The libcupti that was used."),
+        C("driver_version", i32, "", "What cuDriverGetVersion answered."),
+        C("emitted", i64, "", "Records that CUPTI handed over.", unit="records"),
+        C("stored", i64, "", "Records that became rows.", unit="records"),
+    ),
+    sort=("start_ns",),
+)
+KERNEL_NAME = Table(
+    "kernel_name",
+    "One row per kernel name seen.",
+    (
+        C("mangled", string, "", "Name as CUPTI gives it.", joins="kernel.name"),
+        C("demangled", string, "", "Name with template and call arguments."),
+        C("short", string, "", "Function name alone: no return type, namespaces or arguments."),
+    ),
+)
+CLOCK = Table(
+    "clock",
+    "The host's clocks read together, about once a second.",
+    (
+        C("realtime_ns", timestamp, "", "CLOCK_REALTIME, the clock of every timestamp in the trace.", unit="ns"),
+        C("monotonic_ns", timestamp, "", "CLOCK_MONOTONIC, which never steps.", unit="ns"),
+        C("boottime_ns", timestamp, "", "CLOCK_BOOTTIME, which also counts suspend.", unit="ns"),
+    ),
+    sort=("realtime_ns",),
+)
+LOSS = Table(
+    "loss",
+    "One row per cause and process: records that a table does not hold, or not whole.",
+    (
+        PROCESS_ID,
+        C("cause", string, "", "ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_client or killed."),
+        C("table_name", string, "", "Table the records belong to; NULL if it is not known."),
+        C("records", i64, "", "How many; NULL if it cannot be known.", unit="records"),
+        C("bytes", i64, "", "How many bytes, where records could not be told apart.", unit="bytes"),
+        C("is_stored", boolean, "", "Whether the rows are in the table all the same, with a NULL time."),
+        C("start_ns", timestamp, "", "Earliest time the loss can concern.", unit="ns"),
+        C("end_ns", timestamp, "", "Latest time the loss can concern.", unit="ns"),
+        C("detail", string, "", "The cause in a sentence."),
+    ),
+)
+
+OWN = (CAPTURE, PROCESS, KERNEL_NAME, CLOCK, LOSS)

@@ -1,0 +1,83 @@
+"""The tables as a page of Markdown: ``docs/reference/tables.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cupti_etl.schema.arrow import TABLES
+from cupti_etl.schema.kinds import KINDS
+from cupti_etl.schema.spec import Column, Kind, Table
+
+INTRODUCTION = """\
+# Tables
+
+Made from `cupti_etl/schema` by `make generate`; do not edit.
+
+Times are nanoseconds since the epoch (CLOCK_REALTIME) in columns named `*_ns`. Unsigned 64-bit ids
+are stored bit-cast as signed ones. Missing is NULL, never 0: *NULL if* says when, and any column is
+NULL where the CUPTI of the traced process is too old to have it. An enumeration is stored as one of
+the strings listed, or as its decimal number where CUPTI has a value that is not listed.
+
+Ids of CUPTI and CUDA are unique in one process only: join on the columns given **and** on
+`process_id`, where both tables have it.
+"""
+_HEADER = ("Column", "Type", "Unit", "Meaning", "NULL if", "CUPTI member", "Joins")
+
+
+def null_meaning(column: Column) -> str:
+    """When a column is NULL, as the words behind "NULL if"; "" if nothing is special."""
+    reasons = []
+    if column.null is not None:
+        value = column.null if column.null < 10 else f"0x{column.null:X}"
+        reasons.append(f"the member is {value}")
+    if column.since:
+        reasons.append(f"CUPTI's API is older than {column.since}")
+    return " or ".join(reasons)
+
+
+def member(column: Column) -> str:
+    """The record's member that a column holds, with its mask if it is some bits of one."""
+    return f"{column.source} & {column.mask}" if column.mask else column.source
+
+
+def kind_of(table: str) -> Kind | None:
+    """The kind that a table is decoded from; None for a table of our own."""
+    return next((kind for kind in KINDS if kind.table == table), None)
+
+
+def tables_markdown(tables: Iterable[Table] = TABLES.values()) -> str:
+    """The reference page."""
+    return "\n".join((INTRODUCTION, *map(table_markdown, tables)))
+
+
+def table_markdown(table: Table) -> str:
+    """One table: a heading, its doc, where it comes from, and a row for each column."""
+    lines = [f"## {table.name}", "", table.doc, ""]
+    if kind := kind_of(table.name):
+        activities = ", ".join(f"`CUPTI_ACTIVITY_KIND_{name}`" for name in kind.activity)
+        lines += [f"From {activities}, record `{kind.struct}`.", ""]
+    if table.sort:
+        lines += [f"Sorted by {', '.join(f'`{key}`' for key in table.sort)}.", ""]
+    lines += [_row(_HEADER), _row("---" for _ in _HEADER)]
+    lines += [_row(_cells(column)) for column in table.columns]
+    return "\n".join(lines) + "\n"
+
+
+def _cells(column: Column) -> Iterable[str]:
+    yield f"`{column.name}`"
+    yield column.type.sql
+    yield "" if column.unit == "1" else column.unit
+    yield column.doc + _labels(column)
+    yield null_meaning(column)
+    yield f"`{member(column)}`" if column.source else ""
+    yield f"`{column.joins}`" if column.joins else ""
+
+
+def _labels(column: Column) -> str:
+    if column.labels is None:
+        return ""
+    return " One of " + ", ".join(f"`{label}`" for _, label in column.labels.labels) + "."
+
+
+def _row(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

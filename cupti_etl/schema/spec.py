@@ -1,0 +1,127 @@
+"""The vocabulary in which tables are described: Column, Kind, Table.
+
+A *kind* is a table that is decoded from CUPTI activity records; its columns name
+members of NVIDIA's record struct.  A *table* is one of our own, written by the
+collector.  Both are data; everything else about a table is derived from it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from cupti_etl.errors import SchemaError
+from cupti_etl.schema.types import Type, enum, process
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+
+
+@dataclass(frozen=True)
+class Enum:
+    """Labels for the values of one CUPTI enumeration.
+
+    ``labels`` maps the enumerator's name in the header to the short string that
+    is stored; the numbers are taken from the header by ``make generate``.
+    """
+
+    name: str
+    labels: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    Args:
+        name: column name; nanosecond columns end in ``_ns``.
+        type: how the value is read and stored.
+        source: member of the record struct, or ``""`` for a column of our own.
+        doc: one sentence.
+        unit: physical unit (``ns``, ``bytes``, ``threads``, ...); ``"1"`` for ids,
+            names and counts without one.
+        null: value of the record's member that means "not known".
+        since: CUPTI API version from which the member has a meaning, where the
+            record did not grow for it.
+        labels: the enumeration, for type ``enum``.
+        mask: only these bits of the member (flags).
+        at: byte offset inside the member, for unions.
+        width: bytes to read there, where it differs from the member's size.
+        joins: ``table.column`` that this column refers to.
+    """
+
+    name: str
+    type: Type
+    source: str
+    doc: str
+    unit: str = "1"
+    null: int | None = None
+    since: int = 0
+    labels: Enum | None = None
+    mask: int = 0
+    at: int = 0
+    width: int = 0
+    joins: str = ""
+
+    def __post_init__(self) -> None:
+        if not _NAME.match(self.name):
+            raise SchemaError(f"column name {self.name!r} is not snake_case")
+        if not self.doc.endswith("."):
+            raise SchemaError(f"column {self.name}: the doc line must be a sentence")
+        if (self.type is enum) != (self.labels is not None):
+            raise SchemaError(f"column {self.name}: labels go with type enum, and only there")
+        if self.name.endswith("_ns") and self.unit != "ns":
+            raise SchemaError(f"column {self.name}: a name in _ns needs unit='ns'")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that the collector itself writes."""
+
+    name: str
+    doc: str
+    columns: tuple[Column, ...]
+    sort: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [column.name for column in self.columns]
+        if len(set(names)) != len(names):
+            raise SchemaError(f"table {self.name}: a column name stands twice")
+        for key in self.sort:
+            if key not in names:
+                raise SchemaError(f"table {self.name}: sort key {key!r} is not a column")
+
+
+PROCESS_ID = Column(
+    "process_id",
+    process,
+    "",
+    "The traced process that made the record.",
+    joins="process.process_id",
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A table decoded from CUPTI activity records.
+
+    Args:
+        table: table name.
+        activity: activity kinds (without ``CUPTI_ACTIVITY_KIND_``) that feed it.
+        struct: newest record struct in the header; older ones are prefixes of it.
+        doc: one sentence about a row.
+        columns: the columns, without ``process_id``, which every kind has first.
+        sort: columns by which finished parts are sorted.
+        preset: smallest preset of ``--kinds`` that includes it.
+    """
+
+    table: str
+    activity: tuple[str, ...]
+    struct: str
+    doc: str
+    columns: tuple[Column, ...]
+    sort: tuple[str, ...] = ()
+    preset: str = "default"
+
+    def as_table(self) -> Table:
+        """The table as it is stored, ``process_id`` first."""
+        return Table(self.table, self.doc, (PROCESS_ID, *self.columns), self.sort)

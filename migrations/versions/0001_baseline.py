@@ -1,0 +1,259 @@
+"""The tables of the first release.
+
+Frozen once released: what has to change later is the next migration's work.
+"""
+# fmt: off
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision: str = '0001'
+down_revision: str | None = None
+
+
+def upgrade() -> None:
+    op.create_table('api_call',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When the call was entered. Unit: ns.'),
+        sa.Column('end_ns', sa.BigInteger(), nullable=True, comment='When the call returned. Unit: ns.'),
+        sa.Column('domain', sa.String(), nullable=True, comment='Which API: runtime or driver.'),
+        sa.Column('name', sa.String(), nullable=True, comment="The function's name."),
+        sa.Column('cbid', sa.Integer(), nullable=True, comment="CUPTI's callback id of the function."),
+        sa.Column('correlation_id', sa.BigInteger(), nullable=True, comment='Joins the call to the work it asked for, within its process.'),
+        sa.Column('thread_id', sa.Integer(), nullable=True, comment='The calling thread, as the operating system numbers it.'),
+        sa.Column('return_value', sa.Integer(), nullable=True, comment='The cudaError_t or CUresult returned; 0 is success.'),
+        comment='One row per CUDA runtime or driver call that was recorded.'
+    )
+    op.create_table('capture',
+        sa.Column('capture_id', sa.BigInteger(), nullable=True, comment='Random number of this capture.'),
+        sa.Column('version', sa.String(), nullable=True, comment='Version of cupti-etl that wrote it.'),
+        sa.Column('schema_version', sa.Integer(), nullable=True, comment='Number of the table layout.'),
+        sa.Column('host', sa.String(), nullable=True, comment='Host name.'),
+        sa.Column('kernel_release', sa.String(), nullable=True, comment='Operating system and release.'),
+        sa.Column('source', sa.String(), nullable=True, comment='capture, or replay of a recording.'),
+        sa.Column('command', sa.String(), nullable=True, comment='The traced command; NULL with --no-argv.'),
+        sa.Column('kinds', sa.String(), nullable=True, comment='Tables that were asked for, comma-separated.'),
+        sa.Column('api_level', sa.String(), nullable=True, comment='Which API calls were asked for: all, default, launch or none.'),
+        sa.Column('flush_ms', sa.Integer(), nullable=True, comment='Interval at which CUPTI was flushed. Unit: ms.'),
+        sa.Column('ring_mb', sa.Integer(), nullable=True, comment="Upper limit of a process's shared memory. Unit: MiB."),
+        sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When the capture began. Unit: ns.'),
+        sa.Column('end_ns', sa.BigInteger(), nullable=True, comment='When it ended; NULL while it runs. Unit: ns.'),
+        sa.Column('exit_status', sa.Integer(), nullable=True, comment='Exit status of the command; 128+n if signal n ended it; NULL while it runs.'),
+        comment='One row per capture: how it was made and how it ended.'
+    )
+    op.create_table('clock',
+        sa.Column('realtime_ns', sa.BigInteger(), nullable=True, comment='CLOCK_REALTIME, the clock of every timestamp in the trace. Unit: ns.'),
+        sa.Column('monotonic_ns', sa.BigInteger(), nullable=True, comment='CLOCK_MONOTONIC, which never steps. Unit: ns.'),
+        sa.Column('boottime_ns', sa.BigInteger(), nullable=True, comment='CLOCK_BOOTTIME, which also counts suspend. Unit: ns.'),
+        comment="The host's clocks read together, about once a second."
+    )
+    op.create_table('context',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('context_id', sa.Integer(), nullable=True, comment="CUPTI's number of the context in its process."),
+        sa.Column('device_id', sa.Integer(), nullable=True, comment='CUDA ordinal of its device.'),
+        sa.Column('compute_api', sa.String(), nullable=True, comment='Compute API, such as cuda or cuda_mps.'),
+        sa.Column('null_stream_id', sa.Integer(), nullable=True, comment='Stream number of the default stream.'),
+        sa.Column('parent_context_id', sa.Integer(), nullable=True, comment='Parent of a green context.'),
+        sa.Column('is_green_context', sa.Boolean(), nullable=True, comment='Whether it is a green context.'),
+        sa.Column('multiprocessors', sa.Integer(), nullable=True, comment='Multiprocessors given to it. Unit: multiprocessors.'),
+        sa.Column('cig_mode', sa.String(), nullable=True, comment='CUDA-in-graphics mode.'),
+        comment='One row per CUDA context.'
+    )
+    op.create_table('device',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('device_id', sa.Integer(), nullable=True, comment='CUDA ordinal of the device in its process.'),
+        sa.Column('device_uuid', sa.String(), nullable=True, comment='The GPU across processes and hosts, as nvidia-smi prints it.'),
+        sa.Column('name', sa.String(), nullable=True, comment='Product name.'),
+        sa.Column('compute_capability_major', sa.Integer(), nullable=True, comment='Compute capability, major.'),
+        sa.Column('compute_capability_minor', sa.Integer(), nullable=True, comment='Compute capability, minor.'),
+        sa.Column('multiprocessors', sa.Integer(), nullable=True, comment='Streaming multiprocessors. Unit: multiprocessors.'),
+        sa.Column('global_memory_bytes', sa.BigInteger(), nullable=True, comment='Global memory. Unit: bytes.'),
+        sa.Column('global_memory_bandwidth_kbps', sa.BigInteger(), nullable=True, comment='Peak memory bandwidth. Unit: kilobytes/s.'),
+        sa.Column('l2_cache_bytes', sa.Integer(), nullable=True, comment='L2 cache. Unit: bytes.'),
+        sa.Column('constant_memory_bytes', sa.Integer(), nullable=True, comment='Constant memory. Unit: bytes.'),
+        sa.Column('core_clock_khz', sa.Integer(), nullable=True, comment='Peak core clock. Unit: kHz.'),
+        sa.Column('memcpy_engines', sa.Integer(), nullable=True, comment='Copy engines. Unit: engines.'),
+        sa.Column('threads_per_warp', sa.Integer(), nullable=True, comment='Threads in a warp. Unit: threads.'),
+        sa.Column('max_warps_per_multiprocessor', sa.Integer(), nullable=True, comment='Resident warps, at most. Unit: warps.'),
+        sa.Column('max_blocks_per_multiprocessor', sa.Integer(), nullable=True, comment='Resident blocks, at most. Unit: blocks.'),
+        sa.Column('max_registers_per_multiprocessor', sa.Integer(), nullable=True, comment='Registers, at most. Unit: registers.'),
+        sa.Column('max_registers_per_block', sa.Integer(), nullable=True, comment='Registers of a block, at most. Unit: registers.'),
+        sa.Column('max_shared_per_multiprocessor_bytes', sa.Integer(), nullable=True, comment='Shared memory, at most. Unit: bytes.'),
+        sa.Column('max_shared_per_block_bytes', sa.Integer(), nullable=True, comment='Shared memory of a block, at most. Unit: bytes.'),
+        sa.Column('max_threads_per_block', sa.Integer(), nullable=True, comment='Threads of a block, at most. Unit: threads.'),
+        sa.Column('ecc_enabled', sa.Boolean(), nullable=True, comment='Whether error correction is on.'),
+        sa.Column('is_cuda_visible', sa.Boolean(), nullable=True, comment='Whether CUDA_VISIBLE_DEVICES leaves it visible.'),
+        sa.Column('is_mig_enabled', sa.Boolean(), nullable=True, comment='Whether the GPU is partitioned (MIG).'),
+        sa.Column('gpu_instance_id', sa.Integer(), nullable=True, comment='MIG GPU instance; NULL without MIG.'),
+        sa.Column('compute_instance_id', sa.Integer(), nullable=True, comment='MIG compute instance; NULL without MIG.'),
+        sa.Column('mig_uuid', sa.String(), nullable=True, comment='UUID of the MIG device; NULL without MIG.'),
+        sa.Column('numa_id', sa.Integer(), nullable=True, comment='NUMA node of the device; NULL if it is none.'),
+        sa.Column('tpcs', sa.Integer(), nullable=True, comment='Texture processing clusters. Unit: clusters.'),
+        comment='One row per device and process.'
+    )
+    op.create_table('kernel',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When the kernel began. Unit: ns.'),
+        sa.Column('end_ns', sa.BigInteger(), nullable=True, comment='When the kernel ended; NULL if it was still running. Unit: ns.'),
+        sa.Column('name', sa.String(), nullable=True, comment='Mangled name.'),
+        sa.Column('correlation_id', sa.BigInteger(), nullable=True, comment='The API call that launched it.'),
+        sa.Column('device_id', sa.Integer(), nullable=True, comment='CUDA ordinal of the device in its process.'),
+        sa.Column('context_id', sa.Integer(), nullable=True, comment='Context it ran in.'),
+        sa.Column('stream_id', sa.Integer(), nullable=True, comment='Stream it ran in.'),
+        sa.Column('grid_x', sa.Integer(), nullable=True, comment='Blocks in the grid, x. Unit: blocks.'),
+        sa.Column('grid_y', sa.Integer(), nullable=True, comment='Blocks in the grid, y. Unit: blocks.'),
+        sa.Column('grid_z', sa.Integer(), nullable=True, comment='Blocks in the grid, z. Unit: blocks.'),
+        sa.Column('block_x', sa.Integer(), nullable=True, comment='Threads in a block, x. Unit: threads.'),
+        sa.Column('block_y', sa.Integer(), nullable=True, comment='Threads in a block, y. Unit: threads.'),
+        sa.Column('block_z', sa.Integer(), nullable=True, comment='Threads in a block, z. Unit: threads.'),
+        sa.Column('cluster_x', sa.Integer(), nullable=True, comment='Blocks in a cluster, x; 0 without clusters. Unit: blocks.'),
+        sa.Column('cluster_y', sa.Integer(), nullable=True, comment='Blocks in a cluster, y; 0 without clusters. Unit: blocks.'),
+        sa.Column('cluster_z', sa.Integer(), nullable=True, comment='Blocks in a cluster, z; 0 without clusters. Unit: blocks.'),
+        sa.Column('registers_per_thread', sa.Integer(), nullable=True, comment='Registers that each thread uses. Unit: registers.'),
+        sa.Column('static_shared_bytes', sa.Integer(), nullable=True, comment='Shared memory the kernel declares, per block. Unit: bytes.'),
+        sa.Column('dynamic_shared_bytes', sa.Integer(), nullable=True, comment='Shared memory the launch asks for, per block. Unit: bytes.'),
+        sa.Column('shared_executed_bytes', sa.Integer(), nullable=True, comment='Shared memory carve-out in force. Unit: bytes.'),
+        sa.Column('local_per_thread_bytes', sa.Integer(), nullable=True, comment='Local memory reserved per thread. Unit: bytes.'),
+        sa.Column('local_total_bytes', sa.BigInteger(), nullable=True, comment='Local memory reserved for the kernel. Unit: bytes.'),
+        sa.Column('launch_type', sa.String(), nullable=True, comment='Regular or cooperative launch.'),
+        sa.Column('queued_ns', sa.BigInteger(), nullable=True, comment='When the launch entered the command buffer; NULL unless latency timestamps are on. Unit: ns.'),
+        sa.Column('submitted_ns', sa.BigInteger(), nullable=True, comment='When the command buffer was submitted; NULL unless latency timestamps are on. Unit: ns.'),
+        sa.Column('graph_id', sa.Integer(), nullable=True, comment='CUDA graph that launched it; NULL outside graphs.'),
+        sa.Column('graph_node_id', sa.BigInteger(), nullable=True, comment='Node of that graph; NULL outside graphs.'),
+        sa.Column('source_graph_id', sa.Integer(), nullable=True, comment='Graph that the executed graph was instantiated from.'),
+        sa.Column('source_graph_node_id', sa.BigInteger(), nullable=True, comment='Node of that source graph.'),
+        sa.Column('channel_id', sa.Integer(), nullable=True, comment='Hardware channel.'),
+        sa.Column('channel_type', sa.String(), nullable=True, comment='Kind of hardware channel.'),
+        sa.Column('max_potential_cluster_size', sa.Integer(), nullable=True, comment='Largest cluster size the launch could use. Unit: blocks.'),
+        sa.Column('max_active_clusters', sa.Integer(), nullable=True, comment='Clusters that could be active at once. Unit: clusters.'),
+        sa.Column('is_device_launched', sa.Boolean(), nullable=True, comment='Launched by a device-side graph launch.'),
+        sa.Column('priority', sa.Integer(), nullable=True, comment='Stream priority at launch.'),
+        sa.Column('grid_id', sa.BigInteger(), nullable=True, comment="CUPTI's number of the launch."),
+        comment='One row per kernel execution on a device.'
+    )
+    op.create_table('kernel_name',
+        sa.Column('mangled', sa.String(), nullable=True, comment='Name as CUPTI gives it.'),
+        sa.Column('demangled', sa.String(), nullable=True, comment='Name with template and call arguments.'),
+        sa.Column('short', sa.String(), nullable=True, comment='Function name alone: no return type, namespaces or arguments.'),
+        comment='One row per kernel name seen.'
+    )
+    op.create_table('loss',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('cause', sa.String(), nullable=True, comment='ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_client or killed.'),
+        sa.Column('table_name', sa.String(), nullable=True, comment='Table the records belong to; NULL if it is not known.'),
+        sa.Column('records', sa.BigInteger(), nullable=True, comment='How many; NULL if it cannot be known. Unit: records.'),
+        sa.Column('bytes', sa.BigInteger(), nullable=True, comment='How many bytes, where records could not be told apart. Unit: bytes.'),
+        sa.Column('is_stored', sa.Boolean(), nullable=True, comment='Whether the rows are in the table all the same, with a NULL time.'),
+        sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='Earliest time the loss can concern. Unit: ns.'),
+        sa.Column('end_ns', sa.BigInteger(), nullable=True, comment='Latest time the loss can concern. Unit: ns.'),
+        sa.Column('detail', sa.String(), nullable=True, comment='The cause in a sentence.'),
+        comment='One row per cause and process: records that a table does not hold, or not whole.'
+    )
+    op.create_table('marker',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('timestamp_ns', sa.BigInteger(), nullable=True, comment='When it happened. Unit: ns.'),
+        sa.Column('marker_id', sa.Integer(), nullable=True, comment='Joins the start of a range to its end and to its data.'),
+        sa.Column('event', sa.String(), nullable=True, comment='instant, start or end.'),
+        sa.Column('name', sa.String(), nullable=True, comment='Text of the mark or range; NULL on an end.'),
+        sa.Column('domain', sa.String(), nullable=True, comment='NVTX domain; NULL for the default domain.'),
+        sa.Column('object_kind', sa.String(), nullable=True, comment='What the marker belongs to.'),
+        sa.Column('thread_id', sa.Integer(), nullable=True, comment='The thread that made it.'),
+        comment='One row per NVTX mark, range start or range end.'
+    )
+    op.create_table('marker_data',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('marker_id', sa.Integer(), nullable=True, comment='The marker it belongs to.'),
+        sa.Column('payload_kind', sa.String(), nullable=True, comment='How to read the payload.'),
+        sa.Column('payload', sa.BigInteger(), nullable=True, comment='Payload as an integer, or the bits of one that is not.'),
+        sa.Column('payload_double', sa.Double(), nullable=True, comment='The same bits read as a double.'),
+        sa.Column('has_color', sa.Boolean(), nullable=True, comment='Whether a colour was given.'),
+        sa.Column('color', sa.Integer(), nullable=True, comment='Colour, 0xAARRGGBB.'),
+        sa.Column('category', sa.Integer(), nullable=True, comment='NVTX category.'),
+        sa.Column('domain_id', sa.Integer(), nullable=True, comment="CUPTI's number of the NVTX domain."),
+        comment='One row per NVTX marker that carries attributes.'
+    )
+    op.create_table('memcpy',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When the copy began. Unit: ns.'),
+        sa.Column('end_ns', sa.BigInteger(), nullable=True, comment='When the copy ended; NULL if it was still running. Unit: ns.'),
+        sa.Column('copy_kind', sa.String(), nullable=True, comment='Direction, such as HtoD.'),
+        sa.Column('bytes', sa.BigInteger(), nullable=True, comment='Bytes copied. Unit: bytes.'),
+        sa.Column('correlation_id', sa.BigInteger(), nullable=True, comment='The API call that asked for it.'),
+        sa.Column('device_id', sa.Integer(), nullable=True, comment='CUDA ordinal of the device in its process.'),
+        sa.Column('context_id', sa.Integer(), nullable=True, comment='Context it ran in.'),
+        sa.Column('stream_id', sa.Integer(), nullable=True, comment='Stream it ran in.'),
+        sa.Column('src_kind', sa.String(), nullable=True, comment='Kind of memory read.'),
+        sa.Column('dst_kind', sa.String(), nullable=True, comment='Kind of memory written.'),
+        sa.Column('is_async', sa.Boolean(), nullable=True, comment='Asked for by an asynchronous call.'),
+        sa.Column('copy_count', sa.BigInteger(), nullable=True, comment='Copies merged into this record. Unit: copies.'),
+        sa.Column('graph_id', sa.Integer(), nullable=True, comment='CUDA graph that launched it; NULL outside graphs.'),
+        sa.Column('graph_node_id', sa.BigInteger(), nullable=True, comment='Node of that graph; NULL outside graphs.'),
+        sa.Column('source_graph_id', sa.Integer(), nullable=True, comment='Graph that the executed graph was instantiated from.'),
+        sa.Column('source_graph_node_id', sa.BigInteger(), nullable=True, comment='Node of that source graph.'),
+        sa.Column('channel_id', sa.Integer(), nullable=True, comment='Hardware channel.'),
+        sa.Column('channel_type', sa.String(), nullable=True, comment='Kind of hardware channel.'),
+        sa.Column('is_device_launched', sa.Boolean(), nullable=True, comment='Launched by a device-side graph launch.'),
+        comment='One row per memory copy on a device.'
+    )
+    op.create_table('memset',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When the set began. Unit: ns.'),
+        sa.Column('end_ns', sa.BigInteger(), nullable=True, comment='When the set ended; NULL if it was still running. Unit: ns.'),
+        sa.Column('bytes', sa.BigInteger(), nullable=True, comment='Bytes set. Unit: bytes.'),
+        sa.Column('value', sa.Integer(), nullable=True, comment='Value written.'),
+        sa.Column('correlation_id', sa.BigInteger(), nullable=True, comment='The API call that asked for it.'),
+        sa.Column('device_id', sa.Integer(), nullable=True, comment='CUDA ordinal of the device in its process.'),
+        sa.Column('context_id', sa.Integer(), nullable=True, comment='Context it ran in.'),
+        sa.Column('stream_id', sa.Integer(), nullable=True, comment='Stream it ran in.'),
+        sa.Column('memory_kind', sa.String(), nullable=True, comment='Kind of memory set.'),
+        sa.Column('is_async', sa.Boolean(), nullable=True, comment='Asked for by an asynchronous call.'),
+        sa.Column('graph_id', sa.Integer(), nullable=True, comment='CUDA graph that launched it; NULL outside graphs.'),
+        sa.Column('graph_node_id', sa.BigInteger(), nullable=True, comment='Node of that graph; NULL outside graphs.'),
+        sa.Column('source_graph_id', sa.Integer(), nullable=True, comment='Graph that the executed graph was instantiated from.'),
+        sa.Column('source_graph_node_id', sa.BigInteger(), nullable=True, comment='Node of that source graph.'),
+        sa.Column('channel_id', sa.Integer(), nullable=True, comment='Hardware channel.'),
+        sa.Column('channel_type', sa.String(), nullable=True, comment='Kind of hardware channel.'),
+        sa.Column('is_device_launched', sa.Boolean(), nullable=True, comment='Launched by a device-side graph launch.'),
+        comment='One row per memory set on a device.'
+    )
+    op.create_table('process',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('pid', sa.Integer(), nullable=True, comment='Process id as the process itself sees it.'),
+        sa.Column('parent_pid', sa.Integer(), nullable=True, comment='Process id of its parent.'),
+        sa.Column('host', sa.String(), nullable=True, comment='Host name.'),
+        sa.Column('argv', sa.String(), nullable=True, comment='Command line, words separated by spaces; NULL with --no-argv.'),
+        sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When tracing began in it. Unit: ns.'),
+        sa.Column('end_ns', sa.BigInteger(), nullable=True, comment='When it was seen to end; NULL while it runs. Unit: ns.'),
+        sa.Column('state', sa.String(), nullable=True, comment='tracing, finished (in order), killed, or failed (see detail).'),
+        sa.Column('detail', sa.String(), nullable=True, comment='Why tracing failed, or what was noticed; NULL if nothing.'),
+        sa.Column('rank', sa.Integer(), nullable=True, comment='RANK of the environment.'),
+        sa.Column('local_rank', sa.Integer(), nullable=True, comment='LOCAL_RANK of the environment.'),
+        sa.Column('world_size', sa.Integer(), nullable=True, comment='WORLD_SIZE of the environment.'),
+        sa.Column('slurm_job_id', sa.BigInteger(), nullable=True, comment='SLURM_JOB_ID of the environment.'),
+        sa.Column('slurm_proc_id', sa.Integer(), nullable=True, comment='SLURM_PROCID of the environment.'),
+        sa.Column('cupti_version', sa.Integer(), nullable=True, comment='What cuptiGetVersion answered.'),
+        sa.Column('cupti_path', sa.String(), nullable=True, comment='The libcupti that was used.'),
+        sa.Column('driver_version', sa.Integer(), nullable=True, comment='What cuDriverGetVersion answered.'),
+        sa.Column('emitted', sa.BigInteger(), nullable=True, comment='Records that CUPTI handed over. Unit: records.'),
+        sa.Column('stored', sa.BigInteger(), nullable=True, comment='Records that became rows. Unit: records.'),
+        comment='One row per traced process image.'
+    )
+
+
+def downgrade() -> None:
+    op.drop_table('process')
+    op.drop_table('memset')
+    op.drop_table('memcpy')
+    op.drop_table('marker_data')
+    op.drop_table('marker')
+    op.drop_table('loss')
+    op.drop_table('kernel_name')
+    op.drop_table('kernel')
+    op.drop_table('device')
+    op.drop_table('context')
+    op.drop_table('clock')
+    op.drop_table('capture')
+    op.drop_table('api_call')

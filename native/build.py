@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Compile the two shared objects: the one list of sources and flags.
+
+Needs Python and a C compiler, nothing else.  Used by the wheel build, the Makefile and
+the tests (which add sanitizers).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SHARED = ["segment/segment.c"]
+LIBRARIES = {
+    "libcupti_etl_inject.so": (
+        [
+            "inject/inject.c",
+            "inject/buffers.c",
+            "inject/cupti_api.c",
+            "inject/enable.c",
+            "inject/environment.c",
+            "inject/handshake.c",
+            "inject/intern.c",
+            "inject/timer.c",
+            *SHARED,
+        ],
+        "inject/exports.map",
+    ),
+    "libcupti_etl.so": (
+        [
+            "decode/builder.c",
+            "decode/collector.c",
+            "decode/decode.c",
+            "decode/text.c",
+            *SHARED,
+        ],
+        "decode/exports.map",
+    ),
+}
+WARNINGS = "-Wall -Wextra -Werror -Wconversion -Wmissing-prototypes -Wshadow -Wstrict-prototypes"
+FLAGS = f"-std=c11 -O2 -g -fPIC -fvisibility=hidden -pthread {WARNINGS}"
+
+
+def compiler() -> list[str]:
+    """The C compiler's command, from $CC."""
+    return shlex.split(os.environ.get("CC", "cc"))
+
+
+def command(library: str, out: Path, extra: list[str]) -> list[str]:
+    """The command that makes one library."""
+    sources, exports = LIBRARIES[library]
+    return [
+        *compiler(),
+        *shlex.split(FLAGS),
+        *extra,
+        f"-I{HERE / 'include'}",
+        f"-I{HERE}",
+        "-shared",
+        f"-Wl,--version-script={HERE / exports}",
+        "-Wl,-z,defs",
+        "-o",
+        str(out / library),
+        *(str(HERE / source) for source in sources),
+        "-ldl",
+    ]
+
+
+def build(out: Path, extra: list[str] | None = None) -> list[Path]:
+    """Compile all libraries into ``out``; raises CalledProcessError if one fails."""
+    out.mkdir(parents=True, exist_ok=True)
+    for library in LIBRARIES:
+        subprocess.run(command(library, out, extra or []), check=True)
+    return [out / library for library in LIBRARIES]
+
+
+def main() -> int:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("-o", "--out", type=Path, default=HERE.parent / "cupti_etl" / "_native")
+    parser.add_argument("--sanitize", help="for example address,undefined")
+    arguments = parser.parse_args()
+    extra = [f"-fsanitize={arguments.sanitize}", "-fno-omit-frame-pointer"] if arguments.sanitize else []
+    try:
+        for path in build(arguments.out, extra):
+            print(path)
+    except (subprocess.CalledProcessError, FileNotFoundError) as error:
+        print(f"native build failed: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

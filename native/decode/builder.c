@@ -1,0 +1,277 @@
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/decode.h"
+
+/* Behind each buffer, so that put_bits() can write whole words. */
+#define SLACK 64
+
+bool column_is_text(const struct etl_column *column)
+{
+	return column->type == ETL_STRING || column->type == ETL_ENUM ||
+	       column->type == ETL_UUID || column->type == ETL_API_NAME;
+}
+
+size_t column_value_bytes(const struct etl_column *column)
+{
+	switch ((enum etl_type)column->type) {
+	case ETL_BOOL:
+		return 0;
+	case ETL_INT16:
+		return 2;
+	case ETL_INT32:
+	case ETL_STRING:
+	case ETL_ENUM:
+	case ETL_UUID:
+	case ETL_API_NAME:
+		return 4;
+	case ETL_INT64:
+	case ETL_DOUBLE:
+	case ETL_CORRELATION:
+	case ETL_PROCESS:
+		return 8;
+	}
+	return 8;
+}
+
+static size_t bytes_for(const struct etl_column *column, int64_t rows)
+{
+	size_t each = column_value_bytes(column);
+	size_t bytes = each ? (size_t)rows * each : (size_t)rows / 8 + 1;
+
+	return (bytes + SLACK + 63) & ~(size_t)63;
+}
+
+static void *resize(void *old, size_t used, size_t size)
+{
+	void *fresh = aligned_alloc(64, size);
+
+	if (fresh && used)
+		memcpy(fresh, old, used);
+	if (fresh)
+		free(old);
+	return fresh;
+}
+
+int builder_reserve(struct builder *builder, int64_t more)
+{
+	int64_t capacity = builder->capacity ? builder->capacity : 16384;
+
+	if (builder->rows + more <= builder->capacity && builder->columns[0].values)
+		return 0;
+	while (capacity < builder->rows + more)
+		capacity *= 2;
+	for (uint32_t i = 0; i < builder->kind->n_columns; i++) {
+		struct column_builder *column = &builder->columns[i];
+		const struct etl_column *spec = &builder->kind->columns[i];
+		size_t size = bytes_for(spec, capacity);
+		size_t bits = ((size_t)capacity / 8 + 1 + SLACK + 63) & ~(size_t)63;
+		void *values, *valid;
+
+		values = resize(column->values,
+				column->values ? bytes_for(spec, builder->rows) - SLACK : 0, size);
+		if (!values)
+			return -ENOMEM;
+		column->values = values;
+		valid = resize(column->valid, column->valid ? (size_t)builder->rows / 8 + 1 : 0,
+			       bits);
+		if (!valid)
+			return -ENOMEM;
+		column->valid = valid;
+	}
+	builder->capacity = capacity;
+	return 0;
+}
+
+void builder_free(struct builder *builder)
+{
+	for (uint32_t i = 0; i < builder->kind->n_columns; i++) {
+		struct column_builder *column = &builder->columns[i];
+
+		free(column->values);
+		free(column->valid);
+		free(column->dictionary.used);
+		free(column->dictionary.entry_of);
+		memset(column, 0, sizeof *column);
+	}
+}
+
+int32_t dictionary_entry(struct dictionary *dictionary, uint32_t text)
+{
+	uint64_t entry;
+
+	if (text >= dictionary->texts_size) {
+		uint32_t size = text < 512 ? 1024 : text * 2;
+		uint64_t *entry_of = realloc(dictionary->entry_of, size * sizeof *entry_of);
+
+		if (!entry_of)
+			return -1;
+		memset(entry_of + dictionary->texts_size, 0,
+		       (size - dictionary->texts_size) * sizeof *entry_of);
+		dictionary->entry_of = entry_of;
+		dictionary->texts_size = size;
+	}
+	entry = dictionary->entry_of[text];
+	/* Generations start at 1, so that a zeroed entry belongs to none. */
+	if (entry >> 32 == (uint64_t)dictionary->generation + 1)
+		return (int32_t)(uint32_t)entry;
+	if (dictionary->n_used == dictionary->used_size) {
+		uint32_t size = dictionary->used_size ? dictionary->used_size * 2 : 64;
+		uint32_t *used = realloc(dictionary->used, size * sizeof *used);
+
+		if (!used)
+			return -1;
+		dictionary->used = used;
+		dictionary->used_size = size;
+	}
+	dictionary->used[dictionary->n_used] = text;
+	dictionary->entry_of[text] = ((uint64_t)dictionary->generation + 1) << 32 |
+				     dictionary->n_used;
+	return (int32_t)dictionary->n_used++;
+}
+
+/* ---- the way out: Arrow arrays that own their buffers */
+
+static void release_array(struct ArrowArray *array)
+{
+	for (int64_t i = 0; i < array->n_buffers; i++)
+		free((void *)(uintptr_t)array->buffers[i]);
+	for (int64_t i = 0; i < array->n_children; i++) {
+		struct ArrowArray *child = array->children[i];
+
+		if (child && child->release)
+			child->release(child);
+		free(child);
+	}
+	if (array->dictionary) {
+		if (array->dictionary->release)
+			array->dictionary->release(array->dictionary);
+		free(array->dictionary);
+	}
+	free(array->children);
+	free(array->buffers);
+	array->release = NULL;
+}
+
+static struct ArrowArray *new_array(int64_t length, int64_t n_buffers)
+{
+	struct ArrowArray *array = calloc(1, sizeof *array);
+
+	if (!array)
+		return NULL;
+	array->buffers = calloc((size_t)n_buffers, sizeof *array->buffers);
+	array->length = length;
+	array->n_buffers = n_buffers;
+	array->release = release_array;
+	if (array->buffers)
+		return array;
+	free(array);
+	return NULL;
+}
+
+static struct ArrowArray *dictionary_array(const struct dictionary *dictionary,
+					   const struct text_table *texts)
+{
+	struct ArrowArray *array = new_array(dictionary->n_used, 3);
+	int32_t *offsets = malloc(((size_t)dictionary->n_used + 1) * sizeof *offsets);
+	size_t total = 0;
+	char *bytes;
+
+	if (!array || !offsets)
+		goto fail;
+	array->buffers[1] = offsets;
+	for (uint32_t i = 0; i < dictionary->n_used; i++) {
+		uint32_t text = dictionary->used[i];
+
+		offsets[i] = (int32_t)total;
+		total += texts->starts[text + 1] - texts->starts[text];
+	}
+	offsets[dictionary->n_used] = (int32_t)total;
+	bytes = malloc(total + 1);
+	if (!bytes || total > INT32_MAX) {
+		free(bytes);
+		release_array(array);
+		free(array);
+		return NULL;
+	}
+	array->buffers[2] = bytes;
+	for (uint32_t i = 0; i < dictionary->n_used; i++) {
+		uint32_t text = dictionary->used[i];
+
+		memcpy(bytes + offsets[i], texts->bytes + texts->starts[text],
+		       texts->starts[text + 1] - texts->starts[text]);
+	}
+	return array;
+fail:
+	free(offsets);
+	if (array) {
+		release_array(array);
+		free(array);
+	}
+	return NULL;
+}
+
+/* Moves a column's buffers into an array; what is moved is gone from the builder. */
+static struct ArrowArray *column_array(struct column_builder *column, int64_t rows,
+				       const struct etl_column *spec,
+				       const struct text_table *texts)
+{
+	struct ArrowArray *array = new_array(rows, 2);
+
+	if (!array)
+		return NULL;
+	if (column_is_text(spec)) {
+		array->dictionary = dictionary_array(&column->dictionary, texts);
+		if (!array->dictionary) {
+			release_array(array);
+			free(array);
+			return NULL;
+		}
+	}
+	array->null_count = column->nulls;
+	array->buffers[0] = column->nulls ? column->valid : NULL;
+	array->buffers[1] = column->values;
+	if (!column->nulls)
+		free(column->valid);
+	column->valid = NULL;
+	column->values = NULL;
+	column->nulls = 0;
+	column->dictionary.n_used = 0;
+	column->dictionary.generation++;
+	return array;
+}
+
+int builder_take(struct builder *builder, const struct text_table *texts, struct ArrowArray *out)
+{
+	uint32_t n = builder->kind->n_columns;
+	struct ArrowArray *array;
+
+	if (builder_reserve(builder, 1) < 0) /* so that an empty batch has buffers too */
+		return -ENOMEM;
+	array = new_array(builder->rows, 1);
+	if (!array)
+		return -ENOMEM;
+	array->children = calloc(n, sizeof(struct ArrowArray *));
+	if (!array->children)
+		goto fail;
+	for (uint32_t i = 0; i < n; i++) {
+		array->children[i] = column_array(&builder->columns[i], builder->rows,
+						  &builder->kind->columns[i], texts);
+		if (!array->children[i])
+			goto fail;
+		array->n_children++;
+	}
+	*out = *array;
+	free(array);
+	builder->rows = 0;
+	return 0;
+fail:
+	/* Columns that were moved are lost, so the rest goes too: no half rows. */
+	release_array(array);
+	free(array);
+	builder_free(builder);
+	builder->rows = builder->capacity = 0;
+	return -ENOMEM;
+}

@@ -1,0 +1,376 @@
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "decode/decode.h"
+
+/* ---- the decoder and its tables */
+
+struct etl_decoder *etl_decoder_new(void)
+{
+	struct etl_decoder *decoder = calloc(1, sizeof *decoder);
+
+	if (!decoder)
+		return NULL;
+	for (int table = 0; table < ETL_N_KINDS; table++) {
+		const struct etl_kind *kind = &etl_kinds[table];
+
+		decoder->builders[table].kind = kind;
+		for (uint32_t c = 0; c < kind->n_columns; c++)
+			for (uint32_t i = 0; i < kind->columns[c].n_labels; i++) {
+				const struct etl_label *label = &kind->columns[c].labels[i];
+				uint32_t text = text_add(&decoder->texts, label->text,
+							 strlen(label->text));
+
+				if (label->value < 32 && text != NO_TEXT)
+					decoder->label_text[table][c][label->value] = text + 1;
+			}
+	}
+	return decoder;
+}
+
+void etl_decoder_free(struct etl_decoder *decoder)
+{
+	if (!decoder)
+		return;
+	for (int table = 0; table < ETL_N_KINDS; table++)
+		builder_free(&decoder->builders[table]);
+	text_free(&decoder->texts);
+	free(decoder);
+}
+
+int etl_table_count(void)
+{
+	return ETL_N_KINDS;
+}
+
+const char *etl_table_name(int table)
+{
+	return table >= 0 && table < ETL_N_KINDS ? etl_kinds[table].table : NULL;
+}
+
+int etl_table_of_kind(int kind)
+{
+	/* Asked once a record, so answered from a table. */
+	static int8_t table_of[ETL_MAX_KIND];
+	static _Atomic bool made;
+
+	if (!etl_load(&made)) {
+		for (int i = 0; i < ETL_MAX_KIND; i++)
+			table_of[i] = (int8_t)etl_table_of((uint32_t)i);
+		etl_store(&made, true);
+	}
+	return kind >= 0 && kind < ETL_MAX_KIND ? table_of[kind] : -1;
+}
+
+uint64_t etl_fingerprint(void)
+{
+	return ETL_FINGERPRINT;
+}
+
+size_t etl_header_bytes(void)
+{
+	return sizeof(struct etl_segment);
+}
+
+int64_t etl_decoder_rows(const struct etl_decoder *decoder, int table)
+{
+	return decoder->builders[table].rows;
+}
+
+int etl_decoder_take(struct etl_decoder *decoder, int table, struct ArrowArray *out)
+{
+	return builder_take(&decoder->builders[table], &decoder->texts, out);
+}
+
+/* ---- processes */
+
+static struct etl_process *new_process(struct etl_decoder *decoder, struct etl_segment *header)
+{
+	struct etl_process *process = calloc(1, sizeof *process);
+
+	if (!process)
+		return NULL;
+	process->decoder = decoder;
+	process->header = header;
+	process->generation = UINT32_MAX;
+	process->process_id = header->process_id & INT64_MAX;
+	return process;
+}
+
+struct etl_process *etl_process_attach(struct etl_decoder *decoder, int fd, char *message)
+{
+	struct etl_process *process;
+	struct etl_error error = { "" };
+	struct etl_map map;
+
+	if (etl_segment_attach(fd, &map, &error) < 0) {
+		snprintf(message, ETL_MESSAGE_BYTES, "%s", error.message);
+		return NULL;
+	}
+	process = new_process(decoder, map.segment);
+	if (!process) {
+		etl_segment_unmap(&map);
+		snprintf(message, ETL_MESSAGE_BYTES, "no memory for another process");
+		return NULL;
+	}
+	process->map = map;
+	return process;
+}
+
+static int check_header(const uint8_t *header, size_t bytes, char *message)
+{
+	struct etl_segment head;
+
+	if (bytes != sizeof head) {
+		snprintf(message, ETL_MESSAGE_BYTES,
+			 "the header has %zu bytes where this version has %zu", bytes, sizeof head);
+		return -EPROTO;
+	}
+	memcpy(&head, header, sizeof head);
+	if (head.magic != ETL_MAGIC || head.version != ETL_SEGMENT_VERSION ||
+	    head.fingerprint != ETL_FINGERPRINT) {
+		snprintf(message, ETL_MESSAGE_BYTES,
+			 "the header is of another version of cupti-etl (schema %016llx, not %016llx)",
+			 (unsigned long long)head.fingerprint, (unsigned long long)ETL_FINGERPRINT);
+		return -EPROTO;
+	}
+	return 0;
+}
+
+struct etl_process *etl_process_load(struct etl_decoder *decoder, const uint8_t *header,
+				     size_t bytes, char *message)
+{
+	struct etl_process *process;
+	struct etl_segment *copy;
+
+	if (check_header(header, bytes, message) < 0)
+		return NULL;
+	copy = aligned_alloc(64, sizeof *copy);
+	if (copy)
+		memcpy(copy, header, sizeof *copy);
+	process = copy ? new_process(decoder, copy) : NULL;
+	if (!process) {
+		free(copy);
+		snprintf(message, ETL_MESSAGE_BYTES, "no memory for another process");
+		return NULL;
+	}
+	process->is_loaded = true;
+	return process;
+}
+
+int etl_process_update(struct etl_process *process, const uint8_t *header, size_t bytes,
+		       char *message)
+{
+	int result = check_header(header, bytes, message);
+
+	if (result == 0 && process->is_loaded)
+		memcpy(process->header, header, sizeof *process->header);
+	return result;
+}
+
+void etl_process_free(struct etl_process *process)
+{
+	if (!process)
+		return;
+	if (process->is_loaded)
+		free(process->header);
+	else
+		etl_segment_unmap(&process->map);
+	free(process);
+}
+
+void process_refresh(struct etl_process *process)
+{
+	uint32_t generation = etl_load(&process->header->layout_generation);
+
+	if (generation == process->generation)
+		return;
+	process->generation = generation;
+	memcpy(process->stride, process->header->stride, sizeof process->stride);
+	memcpy(process->layouts, process->header->layouts, sizeof process->layouts);
+	for (int table = 0; table < ETL_N_KINDS; table++) {
+		const struct etl_kind *kind = &etl_kinds[table];
+		uint32_t stride = UINT32_MAX;
+
+		for (int i = 0; i < ETL_MAX_ACTIVITIES; i++)
+			if (kind->activities[i] && process->stride[kind->activities[i]] < stride)
+				stride = process->stride[kind->activities[i]];
+		for (uint32_t c = 0; c < kind->n_columns; c++) {
+			struct etl_layout *layout = &process->layouts[table];
+
+			/* A column that does not fit its record is one we do not have. */
+			if (layout->width[c] != kind->columns[c].width ||
+			    layout->offset[c] + layout->width[c] > stride)
+				layout->width[c] = 0;
+		}
+	}
+}
+
+static void copy_text(char *out, const char *from, size_t size)
+{
+	memcpy(out, from, size);
+	out[size - 1] = '\0';
+}
+
+void etl_process_get_info(const struct etl_process *process, struct etl_process_info *out)
+{
+	struct etl_segment *header = process->header;
+	uint64_t first = 0;
+
+	memset(out, 0, sizeof *out);
+	out->process_id = process->process_id;
+	out->start_ns = header->start_ns;
+	out->last_flush_ns = (int64_t)etl_load(&header->last_flush_ns);
+	out->last_return_ns = (int64_t)etl_load(&header->last_return_ns);
+	out->finished_ns = (int64_t)etl_load(&header->finished_ns);
+	out->rank = header->rank;
+	out->local_rank = header->local_rank;
+	out->world_size = header->world_size;
+	out->slurm_job_id = header->slurm_job_id;
+	out->slurm_proc_id = header->slurm_proc_id;
+	out->handed_over = etl_peek(&header->counters.handed_over);
+	out->cupti_dropped = etl_peek(&header->counters.cupti_dropped);
+	out->unreadable_bytes = etl_peek(&header->counters.unreadable_bytes);
+	out->published = etl_peek(&header->counters.published);
+	out->requests = etl_peek(&header->counters.requests);
+	out->spares = etl_peek(&header->counters.spares);
+	out->flushes = etl_peek(&header->counters.flushes);
+	out->truncated_strings = etl_peek(&header->counters.truncated_strings);
+	out->held = etl_peek(&header->counters.held_at_end);
+	if (!process->is_loaded) {
+		out->held = 0;
+		for (uint64_t slot = 0; slot < process->map.geometry.slots; slot++)
+			if (etl_load(&process->map.slots[slot].state) == ETL_HELD) {
+				uint64_t since = process->map.slots[slot].held_since_ns;
+
+				out->held++;
+				if (!first || since < first)
+					first = since;
+			}
+	}
+	out->first_held_ns = (int64_t)first;
+	out->pid = header->pid;
+	out->parent_pid = header->parent_pid;
+	out->cupti_version = header->cupti_version;
+	out->driver_version = header->driver_version;
+	out->state = etl_load(&header->state);
+	out->steps = process->map.steps;
+	out->steps_live = etl_load(&header->steps_live);
+	out->layout_generation = etl_load(&header->layout_generation);
+	copy_text(out->host, header->host, sizeof out->host);
+	copy_text(out->cupti_path, header->cupti_path, sizeof out->cupti_path);
+	copy_text(out->argv, header->argv, sizeof out->argv);
+	copy_text(out->detail, header->detail, sizeof out->detail);
+}
+
+void etl_process_copy_header(const struct etl_process *process, uint8_t *out)
+{
+	memcpy(out, process->header, sizeof *process->header);
+}
+
+int etl_process_next(struct etl_process *process, struct etl_slot_view *out)
+{
+	const struct etl_slot *line;
+	int64_t slot;
+
+	if (process->is_loaded)
+		return 0;
+	slot = etl_slot_next(&process->map);
+	if (slot < 0)
+		return 0;
+	line = &process->map.slots[slot];
+	out->slot = slot;
+	out->data = etl_slot_data(&process->map, (uint64_t)slot);
+	out->bytes = line->bytes;
+	out->content = line->content;
+	out->sequence = line->sequence;
+	if (out->bytes > etl_slot_bytes((uint64_t)slot))
+		out->bytes = (uint32_t)etl_slot_bytes((uint64_t)slot);
+	return 1;
+}
+
+void etl_process_release(struct etl_process *process, int64_t slot)
+{
+	if (process->is_loaded || slot < 0 || (uint64_t)slot >= process->map.geometry.slots)
+		return;
+	/* CUPTI was told that its buffers are zero. */
+	memset(etl_slot_data(&process->map, (uint64_t)slot), 0, etl_slot_bytes((uint64_t)slot));
+	etl_slot_free(&process->map, (uint64_t)slot, ETL_DRAINING);
+}
+
+void etl_process_get_decoded(const struct etl_process *process, struct etl_decoded *out)
+{
+	*out = process->decoded;
+}
+
+uint64_t etl_process_stored(const struct etl_process *process, int table)
+{
+	return table >= 0 && table < ETL_N_KINDS ? process->stored[table] : 0;
+}
+
+uint64_t etl_process_nulls(const struct etl_process *process, int table, int column)
+{
+	if (table < 0 || table >= ETL_N_KINDS || column < 0 || column >= ETL_MAX_COLUMNS)
+		return 0;
+	return process->nulls[table][column];
+}
+
+uint64_t etl_process_ring_full(const struct etl_process *process, int kind)
+{
+	return kind >= 0 && kind < ETL_MAX_KIND ?
+		       etl_peek(&process->header->counters.ring_full[kind]) :
+		       0;
+}
+
+uint64_t etl_process_unknown(const struct etl_process *process, int kind)
+{
+	return kind >= 0 && kind < ETL_MAX_KIND ? process->unknown[kind] : 0;
+}
+
+uint32_t etl_process_stride(const struct etl_process *process, int kind)
+{
+	return kind >= 0 && kind < ETL_MAX_KIND ? process->header->stride[kind] : 0;
+}
+
+/* ---- the bell */
+
+void *etl_bell_create(const char *path, char *message)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	void *page = MAP_FAILED;
+
+	if (fd >= 0 && ftruncate(fd, 4096) == 0)
+		page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED) {
+		snprintf(message, ETL_MESSAGE_BYTES, "%s: %s", path, strerror(errno));
+		page = NULL;
+	}
+	if (fd >= 0)
+		close(fd);
+	return page;
+}
+
+uint32_t etl_bell_value(void *bell)
+{
+	return etl_load((_Atomic uint32_t *)bell);
+}
+
+void etl_bell_wait(void *bell, uint32_t seen, int timeout_ms)
+{
+	struct timespec timeout = { timeout_ms / 1000, (timeout_ms % 1000) * 1000000L };
+
+	syscall(SYS_futex, bell, FUTEX_WAIT, seen, &timeout, NULL, 0);
+}
+
+void etl_bell_free(void *bell)
+{
+	munmap(bell, 4096);
+}

@@ -1,0 +1,121 @@
+/* What libcupti_etl.so offers to Python, through cffi.  Functions that can fail return
+ * a negative errno or NULL and fill `message` (ETL_MESSAGE_BYTES) with a sentence. */
+#ifndef ETL_ABI_H
+#define ETL_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+
+
+#pragma GCC visibility push(default)
+/* cffi: begin */
+struct ArrowArray { int64_t length, null_count, offset, n_buffers, n_children; const void **buffers; struct ArrowArray **children; struct ArrowArray *dictionary; void (*release)(struct ArrowArray *); void *private_data; };
+struct etl_decoder;
+struct etl_process;
+
+/* A full slot that the caller is draining. */
+struct etl_slot_view {
+	int64_t slot;
+	const uint8_t *data;
+	uint32_t bytes;
+	uint32_t content;
+	uint64_t sequence;
+};
+
+/* What a process says of itself.  Text is not trusted: it always ends in a zero byte,
+ * but may not be UTF-8. */
+struct etl_process_info {
+	uint64_t process_id;
+	int64_t start_ns;
+	int64_t last_flush_ns;
+	int64_t last_return_ns;
+	int64_t finished_ns;
+	int64_t first_held_ns; /* since when CUPTI has held a slot; 0: it holds none */
+	int64_t rank, local_rank, world_size, slurm_job_id, slurm_proc_id; /* INT64_MIN: not set */
+	uint64_t handed_over;
+	uint64_t cupti_dropped;
+	uint64_t unreadable_bytes; /* seen by the injector */
+	uint64_t published;
+	uint64_t requests;
+	uint64_t spares;
+	uint64_t flushes;
+	uint64_t truncated_strings;
+	uint64_t held; /* slots that CUPTI holds now */
+	int32_t pid;
+	int32_t parent_pid;
+	uint32_t cupti_version;
+	int32_t driver_version;
+	uint32_t state;
+	uint32_t steps;
+	uint32_t steps_live;
+	uint32_t layout_generation;
+	char host[128];
+	char cupti_path[512];
+	char argv[4096];
+	char detail[512];
+};
+
+/* What decoding found, per process. */
+struct etl_decoded {
+	uint64_t slots;
+	uint64_t records; /* of known and unknown kinds, dropped ones not counted */
+	uint64_t filtered; /* API calls that were not asked for */
+	uint64_t unreadable_bytes;
+	uint64_t unresolved_strings;
+	uint64_t damaged_strings;
+};
+
+/* A decoder gathers the rows of all processes, table by table.  Free it last. */
+struct etl_decoder *etl_decoder_new(void);
+void etl_decoder_free(struct etl_decoder *decoder);
+
+int etl_table_count(void);
+const char *etl_table_name(int table);
+uint64_t etl_fingerprint(void);
+size_t etl_header_bytes(void);
+
+int64_t etl_decoder_rows(const struct etl_decoder *decoder, int table);
+/* Moves the gathered rows out; the caller owns the array (release). */
+int etl_decoder_take(struct etl_decoder *decoder, int table, struct ArrowArray *out);
+
+/* Maps the segment behind `fd`; does not keep `fd`. */
+struct etl_process *etl_process_attach(struct etl_decoder *decoder, int fd, char *message);
+/* A process out of a recording: only its header. */
+struct etl_process *etl_process_load(struct etl_decoder *decoder, const uint8_t *header, size_t bytes, char *message);
+void etl_process_free(struct etl_process *process);
+
+void etl_process_get_info(const struct etl_process *process, struct etl_process_info *out);
+/* The raw header, for a recording; needs etl_header_bytes() bytes. */
+void etl_process_copy_header(const struct etl_process *process, uint8_t *out);
+/* A newer copy of the header of a process that was loaded. */
+int etl_process_update(struct etl_process *process, const uint8_t *header, size_t bytes, char *message);
+
+/* 1 and a slot, or 0.  Every slot must be released. */
+int etl_process_next(struct etl_process *process, struct etl_slot_view *out);
+void etl_process_release(struct etl_process *process, int64_t slot);
+/* Appends a slot's rows to the decoder. */
+int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_t bytes, uint32_t content, char *message);
+
+void etl_process_get_decoded(const struct etl_process *process, struct etl_decoded *out);
+uint64_t etl_process_stored(const struct etl_process *process, int table);
+/* Rows whose member for the column held the value that means "not known". */
+uint64_t etl_process_nulls(const struct etl_process *process, int table, int column);
+/* Records, by activity kind: lost for want of a slot, and of kinds without a table. */
+uint64_t etl_process_ring_full(const struct etl_process *process, int kind);
+uint64_t etl_process_unknown(const struct etl_process *process, int kind);
+uint32_t etl_process_stride(const struct etl_process *process, int kind);
+int etl_table_of_kind(int kind);
+
+/* The wake-up word that all traced processes share. */
+void *etl_bell_create(const char *path, char *message);
+uint32_t etl_bell_value(void *bell);
+/* Returns when the value is no longer `seen`, or after the time. */
+void etl_bell_wait(void *bell, uint32_t seen, int timeout_ms);
+void etl_bell_free(void *bell);
+/* cffi: end */
+#pragma GCC visibility pop
+
+#define ETL_MESSAGE_BYTES 512
+
+#endif

@@ -1,0 +1,67 @@
+/* The tables of CUPTI records, as data.  The data itself is generated from
+ * cupti_etl/schema/kinds/ into native/generated/kinds.inc. */
+#ifndef ETL_KINDS_H
+#define ETL_KINDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* How a column's bytes are read; one row a type in cupti_etl/schema/types.py. */
+enum etl_type {
+	ETL_INT16,
+	ETL_INT32,
+	ETL_INT64,
+	ETL_DOUBLE,
+	ETL_BOOL,
+	ETL_STRING,
+	ETL_ENUM,
+	ETL_UUID,
+	ETL_CORRELATION,
+	ETL_API_NAME,
+	ETL_PROCESS,
+};
+
+struct etl_label {
+	uint32_t value;
+	const char *text;
+};
+
+struct etl_column {
+	const char *name;
+	uint8_t type; /* enum etl_type */
+	uint8_t width; /* bytes in the record; 0: not in the record */
+	uint16_t offset;
+	uint32_t since; /* CUPTI API version from which the member has a meaning */
+	uint32_t mask; /* of the value; 0: all bits */
+	uint8_t has_null;
+	uint64_t null; /* value that means "not known" */
+	const struct etl_label *labels;
+	uint32_t n_labels;
+};
+
+#define ETL_MAX_ACTIVITIES 4
+#define ETL_MAX_COLUMNS 64
+#define ETL_MAX_TABLES 64
+/* Activity kinds have numbers below this; a larger one is taken for damage. */
+#define ETL_MAX_KIND 128
+
+struct etl_kind {
+	const char *table;
+	uint32_t activities[ETL_MAX_ACTIVITIES]; /* 0-terminated unless full */
+	const struct etl_column *columns;
+	uint32_t n_columns;
+};
+
+#include "../../generated/kinds.inc"
+
+/* The table that an activity kind feeds, or -1. */
+static inline int etl_table_of(uint32_t activity)
+{
+	for (int table = 0; table < ETL_N_KINDS; table++)
+		for (int i = 0; i < ETL_MAX_ACTIVITIES; i++)
+			if (activity && etl_kinds[table].activities[i] == activity)
+				return table;
+	return -1;
+}
+
+#endif

@@ -1,0 +1,33 @@
+/* Strings travel in band: a slot of content ETL_STRINGS comes before the first slot
+ * whose records use them.
+ *
+ *	┌──────┬──────┬────────┬────────┬──────────────┬─────────┐
+ *	│ id 8 │ tag 4│ flags 4│ length 8│ bytes ...   │ pad to 8│  repeated
+ *	└──────┴──────┴────────┴────────┴──────────────┴─────────┘
+ */
+#ifndef ETL_STRINGS_H
+#define ETL_STRINGS_H
+
+#include <stdint.h>
+
+enum etl_string_flags {
+	ETL_STRING_TRUNCATED = 1,
+	ETL_API_DROP = 2, /* calls of this function were not asked for */
+};
+
+struct etl_string_entry {
+	uint64_t id; /* etl_hash() of the bytes */
+	uint32_t tag; /* 0, or for a function's name: its activity kind and callback id */
+	uint32_t flags;
+	uint64_t length;
+};
+
+/* Callback ids have about 1,000 values today. */
+#define ETL_MAX_CBID 8192
+
+static inline uint32_t etl_api_tag(uint32_t activity, uint32_t cbid)
+{
+	return (activity << 16) | cbid;
+}
+
+#endif

@@ -1,0 +1,131 @@
+#define _GNU_SOURCE
+#include "inject/cupti_api.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "inject/inject.h"
+#include "../generated/env.h"
+
+/* Newest first: what a newer program brings is what it was tested with. */
+static const char *const sonames[] = { "libcupti.so.13", "libcupti.so.12", "libcupti.so" };
+
+#define N_SONAMES (sizeof sonames / sizeof sonames[0])
+
+static const struct {
+	size_t offset;
+	const char *name;
+	bool optional;
+} symbols[] = {
+#define REQUIRED(member, symbol) { offsetof(struct cupti_api, member), symbol, false }
+#define OPTIONAL(member, symbol) { offsetof(struct cupti_api, member), symbol, true }
+	REQUIRED(get_version, "cuptiGetVersion"),
+	REQUIRED(get_result_string, "cuptiGetResultString"),
+	REQUIRED(register_callbacks, "cuptiActivityRegisterCallbacks"),
+	REQUIRED(enable, "cuptiActivityEnable"),
+	REQUIRED(disable, "cuptiActivityDisable"),
+	REQUIRED(flush_all, "cuptiActivityFlushAll"),
+	REQUIRED(next_record, "cuptiActivityGetNextRecord"),
+	REQUIRED(dropped_records, "cuptiActivityGetNumDroppedRecords"),
+	OPTIONAL(set_attribute, "cuptiActivitySetAttribute"),
+	OPTIONAL(set_thread_id_type, "cuptiSetThreadIdType"),
+	OPTIONAL(enable_runtime_api, "cuptiActivityEnableRuntimeApi"),
+	OPTIONAL(enable_driver_api, "cuptiActivityEnableDriverApi"),
+	OPTIONAL(callback_name, "cuptiGetCallbackName"),
+	OPTIONAL(subscribe, "cuptiSubscribe"),
+	OPTIONAL(unsubscribe, "cuptiUnsubscribe"),
+	OPTIONAL(nvtx_initialize2, "cuptiNvtxInitialize2"),
+#undef REQUIRED
+#undef OPTIONAL
+};
+
+static bool resolve(struct cupti_api *api, struct etl_error *error)
+{
+	struct link_map *map = NULL;
+
+	for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+		void *address = dlsym(api->handle, symbols[i].name);
+
+		if (!address && !symbols[i].optional) {
+			etl_fail(error, ENOENT, "libcupti has no function %s", symbols[i].name);
+			return false;
+		}
+		/* ISO C has no cast from void * to a function pointer; POSIX promises
+		 * that the bits are the same. */
+		memcpy((char *)api + symbols[i].offset, &address, sizeof address);
+	}
+	if (dlinfo(api->handle, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name)
+		snprintf(api->path, sizeof api->path, "%s", map->l_name);
+	if (api->get_version(&api->version) != CUPTI_OK) {
+		etl_fail(error, ENOENT, "%s does not work with this driver", api->path);
+		return false;
+	}
+	if (api->version < CUPTI_OLDEST) {
+		etl_fail(error, ENOENT, "%s is too old (API version %u; CUDA 12.0 or later is needed)",
+			 api->path, api->version);
+		return false;
+	}
+	return true;
+}
+
+static bool try_open(struct cupti_api *api, const char *name, int flags, struct etl_error *error)
+{
+	memset(api, 0, sizeof *api);
+	api->handle = dlopen(name, flags | RTLD_NOW | RTLD_LOCAL);
+	if (!api->handle) {
+		if (!(flags & RTLD_NOLOAD))
+			etl_fail(error, ENOENT, "%s", dlerror());
+		return false;
+	}
+	if (resolve(api, error))
+		return true;
+	dlclose(api->handle);
+	memset(api, 0, sizeof *api);
+	return false;
+}
+
+int cupti_api_load(struct cupti_api *api, struct etl_error *error)
+{
+	const char *path = etl_env(ETL_ENV_CUPTI), *end;
+	char name[512];
+	struct etl_error last = { "" };
+
+	for (size_t i = 0; i < N_SONAMES; i++)
+		if (try_open(api, sonames[i], RTLD_NOLOAD, &last))
+			return 0;
+	if (path) {
+		if (try_open(api, path, 0, &last))
+			return 0;
+		return etl_fail(error, ENOENT, "the CUPTI that was asked for cannot be used: %s",
+				last.message);
+	}
+	for (path = etl_env(ETL_ENV_CUPTI_SEARCH); path && *path; path = *end ? end + 1 : end) {
+		size_t length;
+
+		end = strchrnul(path, ':');
+		length = (size_t)(end - path);
+		if (length == 0 || length >= sizeof name)
+			continue;
+		memcpy(name, path, length);
+		name[length] = '\0';
+		if (try_open(api, name, 0, &last))
+			return 0;
+	}
+	for (size_t i = 0; i < N_SONAMES; i++)
+		if (try_open(api, sonames[i], 0, &last))
+			return 0;
+	return etl_fail(error, ENOENT, "no usable libcupti was found (last tried: %s)",
+			last.message);
+}
+
+const char *cupti_result(const struct cupti_api *api, int result)
+{
+	const char *text = NULL;
+
+	if (api->get_result_string(result, &text) != CUPTI_OK || !text)
+		return "unknown CUPTI error";
+	return text;
+}

@@ -1,0 +1,64 @@
+/* The functions of libcupti that the injector calls, found with dlsym.
+ *
+ * Types and signatures as documented in NVIDIA's CUPTI reference ("CUPTI Activity
+ * API", "CUPTI Callback API"); nothing of its headers is used.  A NULL pointer is a
+ * function that this version does not have. */
+#ifndef ETL_CUPTI_API_H
+#define ETL_CUPTI_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "etl/error.h"
+
+typedef void (*cupti_request_fn)(uint8_t **buffer, size_t *size, size_t *max_records);
+typedef void (*cupti_complete_fn)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+				  size_t valid);
+
+enum {
+	CUPTI_OK = 0,
+	CUPTI_MULTIPLE_SUBSCRIBERS = 39,
+	CUPTI_FLUSH_FORCED = 1,
+	CUPTI_ATTR_ZEROED_OUT_BUFFER = 5,
+	CUPTI_THREAD_ID_SYSTEM = 1,
+	CUPTI_DOMAIN_DRIVER = 1,
+	CUPTI_DOMAIN_RUNTIME = 2,
+	/* First API version that drops records when the client has no buffer; before it
+	 * (CUDA 12.9) CUPTI writes through the NULL pointer. */
+	CUPTI_NULL_BUFFER_SINCE = 27,
+	/* CUDA 12.0; 11.8 and 12.1 answer the same. */
+	CUPTI_OLDEST = 18,
+};
+
+struct cupti_api {
+	void *handle;
+	char path[512];
+	uint32_t version;
+	int (*get_version)(uint32_t *version);
+	int (*get_result_string)(int result, const char **text);
+	int (*register_callbacks)(cupti_request_fn request, cupti_complete_fn complete);
+	int (*enable)(uint32_t kind);
+	int (*disable)(uint32_t kind);
+	int (*flush_all)(uint32_t flag);
+	int (*next_record)(uint8_t *buffer, size_t valid, uint8_t **record);
+	int (*dropped_records)(void *context, uint32_t stream, size_t *dropped);
+	/* From here on optional. */
+	int (*set_attribute)(uint32_t attribute, size_t *size, void *value);
+	int (*set_thread_id_type)(uint32_t type);
+	int (*enable_runtime_api)(uint32_t cbid, uint8_t enable);
+	int (*enable_driver_api)(uint32_t cbid, uint8_t enable);
+	int (*callback_name)(uint32_t domain, uint32_t cbid, const char **name);
+	int (*subscribe)(void **subscriber, void *callback, void *data);
+	int (*unsubscribe)(void *subscriber);
+	int (*nvtx_initialize2)(void *get_export_table);
+};
+
+/* Chooses the libcupti of this process and fills `api`: the copy already loaded,
+ * then the user's, then the search list's, then the loader's.  -ENOENT if none can be
+ * used; the message says what was tried. */
+ETL_MUST_CHECK int cupti_api_load(struct cupti_api *api, struct etl_error *error);
+
+/* CUPTI's words for a result. */
+const char *cupti_result(const struct cupti_api *api, int result);
+
+#endif

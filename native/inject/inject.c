@@ -1,0 +1,130 @@
+/* The two entry points that the CUDA driver and NVTX call, and the start and end of
+ * tracing in a process. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "inject/inject.h"
+#include "../generated/env.h"
+
+#define ETL_EXPORT __attribute__((visibility("default")))
+
+ETL_EXPORT int InitializeInjection(void);
+ETL_EXPORT int InitializeInjectionNvtx2(void *get_export_table);
+
+struct etl_injector etl_injector = { .socket = -1, .publish = PTHREAD_MUTEX_INITIALIZER };
+
+static pthread_once_t cupti_once = PTHREAD_ONCE_INIT, start_once = PTHREAD_ONCE_INIT;
+static struct etl_error cupti_error;
+static int cupti_loaded;
+
+bool etl_injector_is_ours(void)
+{
+	return etl_load(&etl_injector.active) && getpid() == etl_injector.pid;
+}
+
+static void load_cupti(void)
+{
+	cupti_loaded = cupti_api_load(&etl_injector.cupti, &cupti_error) == 0;
+}
+
+/* The child of a fork cannot use CUDA, and must not speak for its parent: its copy of
+ * the socket would hide the parent's end from the collector. */
+static void in_child(void)
+{
+	etl_store(&etl_injector.active, false);
+	if (etl_injector.socket >= 0)
+		close(etl_injector.socket);
+	etl_injector.socket = -1;
+}
+
+static void at_exit(void)
+{
+	if (etl_injector_is_ours())
+		etl_timer_finish();
+}
+
+/* Ends the attempt: the collector learns why, the program goes on untraced. */
+static void give_up(struct etl_segment *segment, const char *reason)
+{
+	snprintf(segment->detail, sizeof segment->detail, "%s", reason);
+	etl_store(&segment->state, ETL_NOT_TRACED);
+	etl_bell_ring();
+}
+
+static uint32_t steps_wanted(void)
+{
+	long mb = etl_env_number(ETL_ENV_RING_MB, 256, 1, 4096);
+	long steps = mb / (long)(ETL_STEP_BYTES >> 20);
+
+	return steps < 1 ? 1 : (uint32_t)steps;
+}
+
+static void start(void)
+{
+	struct etl_map *map = &etl_injector.map;
+	struct etl_error error = { "" };
+	struct etl_segment *segment;
+	int fd = -1;
+
+	if (!etl_env(ETL_ENV_SOCKET))
+		return; /* injected, but not by a capture of ours */
+	etl_injector.pid = getpid();
+	etl_injector.bell = etl_bell_map();
+	if (etl_segment_create(steps_wanted(), map, &fd, &error) < 0) {
+		etl_injector.socket = etl_hello(-1, error.message);
+		return;
+	}
+	segment = map->segment;
+	etl_describe_process(segment);
+	pthread_once(&cupti_once, load_cupti);
+	if (cupti_loaded) {
+		segment->cupti_version = etl_injector.cupti.version;
+		snprintf(segment->cupti_path, sizeof segment->cupti_path, "%s",
+			 etl_injector.cupti.path);
+	}
+	etl_injector.socket = etl_hello(fd, NULL);
+	close(fd);
+	if (etl_injector.socket < 0)
+		return; /* the collector is gone: there is nobody to record for */
+	etl_bell_ring();
+	pthread_atfork(NULL, NULL, in_child);
+	if (!cupti_loaded) {
+		give_up(segment, cupti_error.message);
+		return;
+	}
+	etl_injector.flush_ms = (int)etl_env_number(ETL_ENV_FLUSH_MS, 100, 1, 60000);
+	etl_store(&etl_injector.active, true);
+	if (etl_enable(&error) < 0) {
+		give_up(segment, error.message);
+		return;
+	}
+	if (etl_timer_start() < 0) {
+		give_up(segment, "no thread could be started for flushing CUPTI");
+		return;
+	}
+	etl_store(&segment->state, ETL_TRACING);
+	etl_bell_ring();
+	/* Registered after libcupti was loaded, so that it runs before CUPTI's own. */
+	atexit(at_exit);
+}
+
+/* Called by the CUDA driver inside cuInit, for CUDA_INJECTION64_PATH. */
+int InitializeInjection(void)
+{
+	pthread_once(&start_once, start);
+	return 1;
+}
+
+/* Called by NVTX at its first use, for NVTX_INJECTION64_PATH; may come before cuInit.
+ * CUPTI does the work; ours is only that both entries meet the same libcupti. */
+int InitializeInjectionNvtx2(void *get_export_table)
+{
+	if (!etl_env(ETL_ENV_SOCKET))
+		return 0;
+	pthread_once(&cupti_once, load_cupti);
+	if (!cupti_loaded || !etl_injector.cupti.nvtx_initialize2)
+		return 0;
+	return etl_injector.cupti.nvtx_initialize2(get_export_table);
+}

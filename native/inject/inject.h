@@ -1,0 +1,63 @@
+/* What the parts of the injector share.  Everything here runs inside somebody
+ * else's program: never print, never abort, never block it, keep errno. */
+#ifndef ETL_INJECT_H
+#define ETL_INJECT_H
+
+#include <pthread.h>
+
+#include "etl/segment.h"
+#include "inject/cupti_api.h"
+
+struct etl_injector {
+	struct cupti_api cupti;
+	struct etl_map map;
+	int socket; /* its closing tells the collector that we ended */
+	_Atomic uint32_t *bell; /* futex word in a file that the collector made */
+	pid_t pid; /* of the process that was set up; a forked child differs */
+	/* Held while strings are looked up and slots are published, so that a string is
+	 * published before any slot that uses it.  Never held while calling CUPTI. */
+	pthread_mutex_t publish;
+	int flush_ms;
+	_Atomic bool active; /* callbacks may touch the segment */
+};
+
+extern struct etl_injector etl_injector;
+
+/* True in the process that was set up, false in a forked child of it. */
+bool etl_injector_is_ours(void);
+
+/* environment.c */
+const char *etl_env(const char *name);
+long etl_env_number(const char *name, long otherwise, long least, long most);
+bool etl_list_has(const char *list, const char *word); /* comma-separated */
+int64_t etl_now_ns(void); /* CLOCK_REALTIME */
+void etl_describe_process(struct etl_segment *segment);
+
+/* handshake.c: sends the segment (or, with fd < 0, only the reason why there is
+ * none) to the collector.  Returns the socket or -errno; never waits. */
+int etl_hello(int fd, const char *reason);
+_Atomic uint32_t *etl_bell_map(void);
+void etl_bell_ring(void);
+
+/* enable.c: asks CUPTI for the records that the environment names. */
+int etl_enable(struct etl_error *error);
+
+/* buffers.c: the two callbacks that CUPTI calls. */
+void etl_buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records);
+void etl_buffer_completed(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+			  size_t valid);
+uint64_t etl_count_held(void);
+/* The record size of a kind, found by letting CUPTI walk two empty records; 0 if
+ * CUPTI refuses. */
+uint32_t etl_measure_stride(uint32_t activity);
+void etl_set_stride(uint32_t activity, uint32_t stride);
+
+/* intern.c: called with `publish` held. */
+uint64_t etl_intern(const char *text, size_t length, uint32_t tag, uint32_t flags);
+bool etl_intern_flush(void); /* publishes new strings; false if there is no slot */
+
+/* timer.c */
+int etl_timer_start(void);
+void etl_timer_finish(void); /* last flush, bounded to two seconds */
+
+#endif

@@ -1,0 +1,131 @@
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <time.h>
+
+#include "inject/inject.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t wake, done;
+static bool running, stopping, stopped;
+
+static void flush(uint32_t flag)
+{
+	struct etl_segment *segment = etl_injector.map.segment;
+
+	etl_injector.cupti.flush_all(flag);
+	etl_add(&segment->counters.flushes, 1);
+	etl_store(&segment->last_flush_ns, (uint64_t)etl_now_ns());
+}
+
+/* Touches the pages of steps that are not in use yet: a first touch costs a page
+ * fault, and here it is not the launching thread that pays. */
+static void prefault(void)
+{
+	static uint32_t faulted;
+	struct etl_map *map = &etl_injector.map;
+	uint32_t live = etl_load(&map->segment->steps_live);
+
+	for (; faulted < live && faulted < map->steps; faulted++)
+		for (uint64_t at = 0; at < ETL_STEP_BYTES; at += 4096) {
+			/* An atomic add of 0, because CUPTI may be writing there already. */
+			_Atomic uint8_t *byte =
+				(_Atomic uint8_t *)(map->data + faulted * ETL_STEP_BYTES + at);
+
+			etl_add(byte, 0);
+		}
+}
+
+/* Adds a step while there is still a quarter of the last one left. */
+static void keep_ahead(void)
+{
+	struct etl_map *map = &etl_injector.map;
+	uint64_t slots = etl_load(&map->segment->steps_live) * (uint64_t)ETL_SLOTS_PER_STEP;
+	unsigned free_large = 0;
+
+	for (uint64_t slot = 0; slot < slots && slot < map->geometry.slots; slot++)
+		free_large += etl_slot_is_large(slot) &&
+			      etl_peek(&map->slots[slot].state) == ETL_FREE;
+	if (free_large < ETL_LARGE_PER_STEP / 4)
+		etl_segment_grow(map);
+}
+
+static void *loop(void *unused)
+{
+	struct etl_segment *segment = etl_injector.map.segment;
+	struct timespec next;
+
+	(void)unused;
+	pthread_setname_np(pthread_self(), "cupti-etl");
+	prefault();
+	clock_gettime(CLOCK_MONOTONIC, &next);
+	for (;;) {
+		next.tv_nsec += etl_injector.flush_ms * 1000000L;
+		next.tv_sec += next.tv_nsec / 1000000000L;
+		next.tv_nsec %= 1000000000L;
+		pthread_mutex_lock(&lock);
+		while (!stopping && pthread_cond_timedwait(&wake, &lock, &next) == 0)
+			;
+		if (stopping) {
+			pthread_mutex_unlock(&lock);
+			break;
+		}
+		pthread_mutex_unlock(&lock);
+		flush(0);
+		keep_ahead();
+		prefault();
+		clock_gettime(CLOCK_MONOTONIC, &next);
+	}
+	/* First what is complete, then the rest, with unfinished kernels. */
+	flush(0);
+	flush(CUPTI_FLUSH_FORCED);
+	etl_put(&segment->counters.held_at_end, etl_count_held());
+	etl_put(&segment->finished_ns, (uint64_t)etl_now_ns());
+	etl_store(&segment->state, ETL_FINISHED);
+	etl_bell_ring();
+	pthread_mutex_lock(&lock);
+	stopped = true;
+	pthread_cond_signal(&done);
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+int etl_timer_start(void)
+{
+	pthread_condattr_t monotonic;
+	pthread_attr_t detached;
+	pthread_t thread;
+	sigset_t all, before;
+	int code;
+
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&wake, &monotonic);
+	pthread_cond_init(&done, &monotonic);
+	pthread_attr_init(&detached);
+	pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+	/* The program's signals are for the program's threads. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	code = pthread_create(&thread, &detached, loop, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	running = code == 0;
+	return -code;
+}
+
+void etl_timer_finish(void)
+{
+	struct timespec until;
+
+	if (!running)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += 2; /* a driver that hangs must not keep the program from ending */
+	pthread_mutex_lock(&lock);
+	stopping = true;
+	pthread_cond_signal(&wake);
+	while (!stopped)
+		if (pthread_cond_timedwait(&done, &lock, &until) == ETIMEDOUT)
+			break;
+	pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,221 @@
+"""All migrations together lead to the specification, and they keep what is in a file."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+
+from cupti_etl.errors import TraceError
+from cupti_etl.schema import migrate
+from cupti_etl.schema.arrow import TABLES
+from cupti_etl.schema.spec import Column, Table
+from cupti_etl.schema.tables import metadata
+from cupti_etl.schema.types import i16, i32, i64
+
+DESCRIBE = """
+    SELECT table_name, column_name, data_type, is_nullable, column_default, comment
+    FROM duckdb_columns() WHERE NOT internal AND table_name <> 'alembic_version'
+    UNION ALL
+    SELECT table_name, NULL, NULL, NULL, NULL, comment
+    FROM duckdb_tables() WHERE table_name <> 'alembic_version'
+    ORDER BY ALL
+"""
+
+
+@pytest.fixture
+def connection() -> Iterator[sa.Connection]:
+    """A database in memory that went through all migrations."""
+    engine = sa.create_engine("duckdb+etl://")
+    with engine.connect() as connection:
+        migrate.upgrade_connection(connection)
+        yield connection
+    engine.dispose()
+
+
+def differences(connection: sa.Connection, wanted: sa.MetaData) -> list[object]:
+    return list(compare_metadata(MigrationContext.configure(connection), wanted))
+
+
+def described(connection: sa.Connection) -> list[tuple[object, ...]]:
+    return [tuple(row) for row in connection.exec_driver_sql(DESCRIBE)]
+
+
+def described_by_spec(tables: list[Table]) -> list[tuple[object, ...]]:
+    engine = sa.create_engine("duckdb+etl://")
+    with engine.begin() as connection:
+        metadata(tables).create_all(connection)
+        result = described(connection)
+    engine.dispose()
+    return result
+
+
+def changed(name: str, columns: tuple[Column, ...] = (), doc: str = "") -> list[Table]:
+    """The specification with the columns or the doc of one table changed."""
+    old = TABLES[name]
+    new = Table(name, doc or old.doc, columns or old.columns)
+    return list({**TABLES, name: new}.values())
+
+
+CLOCK = TABLES["clock"].columns
+CHANGES = {
+    "a new table": [*TABLES.values(), Table("new", "A row.", CLOCK)],
+    "a table less": [table for name, table in TABLES.items() if name != "clock"],
+    "a new column": changed("clock", (*CLOCK, Column("more", i32, "", "A sentence."))),
+    "a column less": changed("clock", CLOCK[:-1]),
+    "another type": changed("clock", (dataclasses.replace(CLOCK[0], type=i16), *CLOCK[1:])),
+    "another column comment": changed(
+        "clock", (dataclasses.replace(CLOCK[0], doc="Another."), *CLOCK[1:])
+    ),
+    "another table comment": changed("clock", doc="Another."),
+}
+
+
+def test_migrations_lead_to_the_specification(connection: sa.Connection) -> None:
+    assert differences(connection, metadata()) == []
+    assert described(connection) == described_by_spec(list(TABLES.values()))
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_of_the_specification_is_noticed(change: str, connection: sa.Connection) -> None:
+    assert differences(connection, metadata(CHANGES[change])) != []
+    assert described(connection) != described_by_spec(CHANGES[change])
+
+
+def test_down_to_nothing_and_up_again(connection: sa.Connection) -> None:
+    before = described(connection)
+    migrate.downgrade_connection(connection, "base")
+    assert described(connection) == []
+    assert migrate.current(connection) == ""
+    migrate.upgrade_connection(connection)
+    assert described(connection) == before
+    assert migrate.current(connection) == migrate.head()
+
+
+def test_migrations_do_not_import_the_specification() -> None:
+    for path in (migrate.migrations_path() / "versions").glob("*.py"):
+        imported = {
+            name
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for name in (getattr(node, "module", None), *(alias.name for alias in node.names))
+        }
+        assert not {name for name in imported if name and name.startswith("cupti_etl")}, path
+
+
+def test_upgrade_makes_a_file_with_empty_tables(tmp_path: Path) -> None:
+    path = tmp_path / "100 %.duckdb"
+    assert migrate.upgrade(path) == ""
+    assert migrate.upgrade(path) == migrate.head()
+    with duckdb.connect(str(path), read_only=True) as file:
+        names = {row[0] for row in file.sql("SELECT table_name FROM duckdb_tables()").fetchall()}
+        (tags,) = file.sql("SELECT tags FROM duckdb_databases() WHERE NOT internal").fetchall()[0]
+    assert names == {*TABLES, "alembic_version"}
+    assert tags["storage_version"].startswith("v1.5.0")
+
+
+def test_a_newer_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "newer.duckdb"
+    migrate.upgrade(path)
+    with duckdb.connect(str(path)) as file:
+        file.execute("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(TraceError, match="schema revision 9999; .* knows") as caught:
+        migrate.upgrade(path)
+    assert "newer cupti-etl" in caught.value.hint
+
+
+def test_a_file_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.duckdb"
+    with duckdb.connect(str(path)) as file:
+        file.execute("CREATE VIEW kernel AS SELECT 1 AS a")
+    with pytest.raises(TraceError, match="no revision"):
+        migrate.upgrade(path)
+    with duckdb.connect(str(path)) as file:
+        assert file.sql("FROM duckdb_tables()").fetchall() == []
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "text.duckdb"
+    path.write_text("no database" * 1000)
+    with pytest.raises(TraceError, match="could not be migrated and is unchanged"):
+        migrate.upgrade(path)
+
+
+def test_a_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="is a folder"):
+        migrate.upgrade(tmp_path)
+
+
+@pytest.fixture
+def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the migrations, to which tests may add."""
+    path = tmp_path / "migrations"
+    shutil.copytree(migrate.migrations_path(), path)
+    monkeypatch.setattr(migrate, "migrations_path", lambda: path)
+    return path / "versions"
+
+
+def test_no_draft_without_a_difference() -> None:
+    assert migrate.migration_draft() == ""
+
+
+def test_the_draft_leads_to_the_specification_and_back(
+    history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What ``make generate`` would write for a change, applied to a file with rows."""
+    path = tmp_path / "run.duckdb"
+    migrate.upgrade(path)
+    old, revision = described_by_spec(list(TABLES.values())), migrate.next_revision()
+    with duckdb.connect(str(path)) as file:
+        file.execute("INSERT INTO loss (process_id, records) VALUES (1, 7)")
+    columns = tuple(
+        dataclasses.replace(column, type=i32, doc="It's how many.")
+        if column.name == "records"
+        else column
+        for column in TABLES["loss"].columns
+        if column.name != "detail"
+    )
+    tables = [
+        *changed("loss", (*columns, Column("more", i64, "", "One % more.")), doc="Lost records."),
+        Table("new", "A row.", CLOCK),
+    ]
+    monkeypatch.setattr(migrate, "metadata", lambda: metadata(tables))
+
+    draft = migrate.migration_draft()
+    assert draft == migrate.migration_draft()
+    (history / f"{revision}_draft.py").write_text(draft, encoding="utf-8")
+    assert migrate.migration_draft() == ""
+    assert migrate.upgrade(path) != migrate.head() == revision
+
+    engine = sa.create_engine(f"duckdb+etl:///{path}")
+    with engine.begin() as connection:
+        assert described(connection) == described_by_spec(tables)
+        assert connection.exec_driver_sql("SELECT process_id, records FROM loss").all() == [(1, 7)]
+        migrate.downgrade_connection(connection, "-1")
+        assert described(connection) == old
+    engine.dispose()
+
+
+def test_a_migration_that_fails_leaves_the_file_as_it_was(history: Path, tmp_path: Path) -> None:
+    path = tmp_path / "run.duckdb"
+    migrate.upgrade(path)
+    head, revision = migrate.head(), migrate.next_revision()
+    (history / "broken.py").write_text(
+        f"from alembic import op\nrevision, down_revision = {revision!r}, {head!r}\n"
+        "def upgrade():\n"
+        "    op.execute('CREATE TABLE half (a INTEGER)')\n"
+        "    op.execute('ALTER TABLE nothing DROP COLUMN a')\n"
+    )
+    with pytest.raises(TraceError, match="unchanged: Catalog Error"):
+        migrate.upgrade(path)
+    with duckdb.connect(str(path)) as file:
+        assert file.sql("FROM alembic_version").fetchall() == [(head,)]
+        assert file.sql("FROM duckdb_tables() WHERE table_name = 'half'").fetchall() == []

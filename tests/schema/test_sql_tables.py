@@ -1,0 +1,84 @@
+"""The SQLAlchemy tables, their DDL, and the Parquet files of a trace agree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+
+from cupti_etl.schema.arrow import TABLES, arrow_schema
+from cupti_etl.schema.spec import Column, Table
+from cupti_etl.schema.tables import comment, ddl, metadata
+from cupti_etl.schema.types import TYPES, i64
+
+
+def created() -> duckdb.DuckDBPyConnection:
+    """An empty database with all tables, made from the DDL text."""
+    connection = duckdb.connect()
+    connection.execute(ddl())
+    return connection
+
+
+def test_every_table_and_column_is_there_in_order() -> None:
+    tables = metadata().tables
+    assert list(tables) == list(TABLES)
+    for name, table in TABLES.items():
+        assert tables[name].columns.keys() == [column.name for column in table.columns]
+
+
+@pytest.mark.parametrize("type_", TYPES, ids=lambda type_: type_.name)
+def test_a_column_of_each_type_is_the_type_that_the_spec_names(type_: object) -> None:
+    column = Column("a", i64, "", "A sentence.")
+    object.__setattr__(column, "type", type_)  # enum would ask for labels
+    (made,) = metadata([Table("one", "A row.", (column,))]).tables["one"].columns
+    connection = duckdb.connect()
+    connection.execute(ddl(tables=[Table("one", "A row.", (column,))]))
+    reported = connection.execute(
+        "SELECT data_type FROM duckdb_columns() WHERE table_name = 'one'"
+    ).fetchone()
+    assert reported == (column.type.sql,)
+    assert made.nullable
+
+
+def test_comments_are_doc_and_unit() -> None:
+    connection = created()
+    tables = dict(connection.sql("SELECT table_name, comment FROM duckdb_tables()").fetchall())
+    assert tables == {name: table.doc for name, table in TABLES.items()}
+    columns = connection.sql(
+        "SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal"
+    ).fetchall()
+    assert set(columns) == {
+        (name, column.name, comment(column))
+        for name, table in TABLES.items()
+        for column in table.columns
+    }
+    assert comment(TABLES["kernel"].columns[1]) == "When the kernel began. Unit: ns."
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_duckdb_reads_the_same_types_from_parquet(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "part-000000.parquet"
+    pq.write_table(arrow_schema(name).empty_table(), path)
+    connection = created()
+    parquet = connection.execute("DESCRIBE FROM read_parquet(?)", [str(path)]).fetchall()
+    table = connection.execute(f"DESCRIBE {name}").fetchall()
+    assert [row[:2] for row in parquet] == [row[:2] for row in table]
+
+
+def test_ddl_runs_through_sqlalchemy_as_well() -> None:
+    engine = sa.create_engine("duckdb+etl://")
+    with engine.begin() as connection:
+        metadata().create_all(connection)
+        assert sorted(sa.inspect(connection).get_table_names()) == sorted(TABLES)
+    engine.dispose()
+
+
+def test_ddl_of_one_table_in_another_dialect() -> None:
+    text = ddl(postgresql.dialect(), [TABLES["clock"]])  # type: ignore[no-untyped-call]
+    assert text.startswith("CREATE TABLE clock (\n    realtime_ns BIGINT,\n")
+    assert text.count("COMMENT ON COLUMN") == len(TABLES["clock"].columns)
+    assert "\t" not in text
