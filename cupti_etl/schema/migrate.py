@@ -182,7 +182,8 @@ def _draft(connection: sa.Connection) -> str:
 def _render(**values: Any) -> str:
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "draft.py"
-        template_to_file(migrations_path() / "script.py.mako", target, "utf-8", **values)
+        template = migrations_path() / "script.py.mako"
+        template_to_file(str(template), str(target), "utf-8", **values)
         lines = target.read_text(encoding="utf-8").splitlines()
     # Alembic writes the arguments of create_table flush with the call.
     lines = [_ARGUMENT.sub(r"        \1", line.rstrip()) for line in lines]

@@ -3,7 +3,6 @@
 Frozen once released: what has to change later is the next migration's work.
 """
 # fmt: off
-# ruff: noqa: E501
 
 from __future__ import annotations
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
+from cupti_etl.errors import SchemaError
+from cupti_etl.schema import tables
 from cupti_etl.schema.arrow import TABLES, arrow_schema
 from cupti_etl.schema.spec import Column, Table
 from cupti_etl.schema.tables import comment, ddl, metadata
@@ -24,10 +28,10 @@ def created() -> duckdb.DuckDBPyConnection:
 
 
 def test_every_table_and_column_is_there_in_order() -> None:
-    tables = metadata().tables
-    assert list(tables) == list(TABLES)
+    made = metadata().tables
+    assert list(made) == list(TABLES)
     for name, table in TABLES.items():
-        assert tables[name].columns.keys() == [column.name for column in table.columns]
+        assert made[name].columns.keys() == [column.name for column in table.columns]
 
 
 @pytest.mark.parametrize("type_", TYPES, ids=lambda type_: type_.name)
@@ -46,8 +50,8 @@ def test_a_column_of_each_type_is_the_type_that_the_spec_names(type_: object) ->
 
 def test_comments_are_doc_and_unit() -> None:
     connection = created()
-    tables = dict(connection.sql("SELECT table_name, comment FROM duckdb_tables()").fetchall())
-    assert tables == {name: table.doc for name, table in TABLES.items()}
+    found = dict(connection.sql("SELECT table_name, comment FROM duckdb_tables()").fetchall())
+    assert found == {name: table.doc for name, table in TABLES.items()}
     columns = connection.sql(
         "SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal"
     ).fetchall()
@@ -59,14 +63,33 @@ def test_comments_are_doc_and_unit() -> None:
     assert comment(TABLES["kernel"].columns[1]) == "When the kernel began. Unit: ns."
 
 
+def types_in_parquet(schema: pa.Schema, path: Path) -> list[tuple[str, str]]:
+    """Columns and DuckDB types of a zero-row part."""
+    pq.write_table(schema.empty_table(), path)
+    rows = duckdb.connect().execute("DESCRIBE FROM read_parquet(?)", [str(path)]).fetchall()
+    return [(row[0], row[1]) for row in rows]
+
+
+def types_in_ddl(name: str) -> list[tuple[str, str]]:
+    return [(row[0], row[1]) for row in created().execute(f"DESCRIBE {name}").fetchall()]
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_duckdb_reads_the_same_types_from_parquet(name: str, tmp_path: Path) -> None:
-    path = tmp_path / "part-000000.parquet"
-    pq.write_table(arrow_schema(name).empty_table(), path)
-    connection = created()
-    parquet = connection.execute("DESCRIBE FROM read_parquet(?)", [str(path)]).fetchall()
-    table = connection.execute(f"DESCRIBE {name}").fetchall()
-    assert [row[:2] for row in parquet] == [row[:2] for row in table]
+    parquet = types_in_parquet(arrow_schema(name), tmp_path / "part-000000.parquet")
+    assert parquet == types_in_ddl(name)
+
+
+@pytest.mark.parametrize("other", [pa.int32(), pa.uint64(), pa.timestamp("ns"), pa.large_string()])
+def test_another_type_in_parquet_is_noticed(other: pa.DataType, tmp_path: Path) -> None:
+    schema = arrow_schema("clock").set(0, pa.field("realtime_ns", other))
+    assert types_in_parquet(schema, tmp_path / "part.parquet") != types_in_ddl("clock")
+
+
+def test_a_type_without_a_sqlalchemy_type_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "TYPES", (*TYPES, dataclasses.replace(i64, sql="HUGEINT")))
+    with pytest.raises(SchemaError, match="HUGEINT"):
+        tables._sql_types()
 
 
 def test_ddl_runs_through_sqlalchemy_as_well() -> None:
