@@ -225,7 +225,9 @@ class Collector:
 
     def losses(self) -> list[Loss]:
         """Rows of the table ``loss`` as they are now."""
-        return [loss for traced in self.traced for loss in losses(traced.process, traced.end_ns)]
+        found = [loss for traced in self.traced for loss in losses(traced.process, traced.end_ns)]
+        found += [Loss(None, "not_traced", detail=f"pid {r.pid}: {r.reason}") for r in self.refused]
+        return found
 
     def rows_and_records(self) -> tuple[int, int]:
         """Rows stored and records emitted so far."""

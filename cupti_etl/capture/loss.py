@@ -17,7 +17,7 @@ from cupti_etl.schema.kinds import KINDS
 class Loss:
     """One row of the table ``loss``; the columns are described there."""
 
-    process_id: int
+    process_id: int | None
     cause: str
     table_name: str | None = None
     records: int | None = None
@@ -109,7 +109,9 @@ def losses(process: Process, end_ns: int | None) -> list[Loss]:
         found.append(
             Loss(me, "other_client", start_ns=info.first_held_ns or None, end_ns=end_ns, detail=detail)
         )
-    if end_ns is not None and not in_order and info.state != NOT_TRACED:
+    if info.state == NOT_TRACED:
+        found.append(Loss(me, "not_traced", start_ns=info.start_ns, end_ns=end_ns, detail=info.detail))
+    elif end_ns is not None and not in_order:
         detail = (
             "the process ended without an orderly exit (killed, _exit, abort, or exec): what CUPTI "
             "still held is lost"

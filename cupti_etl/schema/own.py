@@ -51,7 +51,7 @@ PROCESS = Table(
         C("cupti_version", i32, "", "What cuptiGetVersion answered."),
         C("cupti_path", string, "", "The libcupti that was used."),
         C("driver_version", i32, "", "What cuDriverGetVersion answered."),
-        C("emitted", i64, "", "Records that CUPTI handed over.", unit="records"),
+        C("emitted", i64, "", "Records that CUPTI handed over or said it dropped.", unit="records"),
         C("stored", i64, "", "Records that became rows.", unit="records"),
     ),
     sort=("start_ns",),
@@ -80,7 +80,7 @@ LOSS = Table(
     "One row per cause and process: records that a table does not hold, or not whole.",
     (
         PROCESS_ID,
-        C("cause", string, "", "ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_client or killed."),
+        C("cause", string, "", "ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_client, killed or not_traced."),
         C("table_name", string, "", "Table the records belong to; NULL if it is not known."),
         C("records", i64, "", "How many; NULL if it cannot be known.", unit="records"),
         C("bytes", i64, "", "How many bytes, where records could not be told apart.", unit="bytes"),

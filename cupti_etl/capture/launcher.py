@@ -1,0 +1,150 @@
+"""Starts the traced program and passes its signals and exit status through."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from cupti_etl.capture.cupti_search import find_cupti
+from cupti_etl.capture.native import inject_library_path
+from cupti_etl.config import CUDA_INJECTION, ENVIRONMENT, NVTX_INJECTION, CaptureOptions
+from cupti_etl.errors import UsageError
+
+# Signals that are the program's business, not ours.
+_FORWARDED = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+)
+# siginfo's si_code of a signal that the kernel sent, such as for Ctrl-C on a terminal.
+_SI_KERNEL = 0x80
+
+
+def target_environment(
+    options: CaptureOptions, socket: Path, base: Mapping[str, str]
+) -> dict[str, str]:
+    """The environment of the traced program: ``base`` and what the injector reads.
+
+    Raises:
+        UsageError: another tool is injected already.
+        NativeError: this installation has no native part.
+    """
+    library = str(inject_library_path())
+    for name in (CUDA_INJECTION, NVTX_INJECTION):
+        if base.get(name) and base[name] != library:
+            raise UsageError(
+                f"another tool is to be injected already: {name}={base[name]}",
+                "run without the other profiler, or unset the variable",
+            )
+    settings = {
+        "SOCKET": str(socket),
+        "KINDS": ",".join(options.kinds),
+        "API": options.api,
+        "FLUSH_MS": str(options.flush_ms),
+        "RING_MB": str(options.ring_mb),
+        "CUPTI": str(options.cupti.resolve()) if options.cupti else "",
+        "CUPTI_SEARCH": ":".join(str(copy.path) for copy in find_cupti(base)),
+        "NO_ARGV": "" if options.argv else "1",
+    }
+    environment = dict(base)
+    for key, value in settings.items():
+        environment.pop(ENVIRONMENT[key][0], None)
+        if value:
+            environment[ENVIRONMENT[key][0]] = value
+    environment[CUDA_INJECTION] = library
+    environment[NVTX_INJECTION] = library
+    return environment
+
+
+class Launcher:
+    """The traced program: started once, waited for without blocking.
+
+    stdin, stdout and stderr are the caller's own.  Signals that arrive here are passed
+    on, except those that a terminal sent: they reached the whole process group, and the
+    program must get Ctrl-C exactly once.
+    """
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        # Handlers only so that a signal during the start does not end us; exec gives
+        # the program the default ones.
+        self._early: list[int] = []
+        self._before = {
+            number: signal.signal(number, lambda n, _: self._early.append(n)) for number in _FORWARDED
+        }
+        try:
+            self._child = subprocess.Popen(list(command), env=dict(environment), close_fds=False)
+        except FileNotFoundError:
+            raise UsageError(f"there is no program {command[0]!r}", "check the name after --") from None
+        except (PermissionError, OSError) as error:
+            raise UsageError(f"{command[0]!r} cannot be run: {error.strerror}") from None
+        finally:
+            if not hasattr(self, "_child"):
+                self._restore()
+        signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
+        self.interrupts = 0
+
+    @property
+    def pid(self) -> int:
+        """Process id of the program."""
+        return self._child.pid
+
+    def poll(self) -> int | None:
+        """Exit status if the program has ended: its own, or 128 + n for signal n."""
+        self._forward()
+        status = self._child.poll()
+        if status is None:
+            return None
+        return 128 - status if status < 0 else status
+
+    def _forward(self) -> None:
+        while self._early:
+            self._send(self._early.pop(0))
+        while True:
+            info = signal.sigtimedwait(_FORWARDED, 0)
+            if info is None:
+                return
+            self.interrupts += info.si_signo in (signal.SIGINT, signal.SIGTERM)
+            if info.si_code != _SI_KERNEL:
+                self._send(info.si_signo)
+
+    def _send(self, number: int) -> None:
+        try:
+            self._child.send_signal(number)
+        except ProcessLookupError:
+            pass  # it ended meanwhile; poll() will say so
+
+    def _restore(self) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def close(self) -> None:
+        """Give the signals back to this process."""
+        while signal.sigtimedwait(_FORWARDED, 0) is not None:
+            pass
+        self._restore()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
+
+
+def injector_loads() -> str | None:
+    """Why the injected library does not load here, or None if it does.
+
+    CUDA says nothing when it cannot load an injected library, so the question is asked
+    after the fact, in a process of its own.
+    """
+    code = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
+    environment = {k: v for k, v in os.environ.items() if k not in (CUDA_INJECTION, NVTX_INJECTION)}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(inject_library_path())],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    return done.stderr.strip().splitlines()[-1] if done.returncode else None

@@ -1,0 +1,67 @@
+"""The command group, and the one place where an error becomes text and an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from typing import Any, NoReturn
+
+import click
+
+from cupti_etl import __version__, commands
+from cupti_etl.errors import EtlError
+
+
+class Commands(click.Group):
+    """Finds commands as modules of ``cupti_etl.commands`` and imports only the one asked for.
+
+    A module there defines ``command``; its name, with ``-`` for ``_``, is the command's.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of all commands."""
+        names = (module.name for module in pkgutil.iter_modules(commands.__path__))
+        return sorted(name.replace("_", "-") for name in names)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, imported now."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        module = importlib.import_module(f"cupti_etl.commands.{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="cupti-etl")
+@click.option("--debug", is_flag=True, help="Show a traceback where there would be a sentence.")
+@click.pass_context
+def cli(ctx: click.Context, debug: bool) -> None:
+    """CUDA traces as tables: capture a program, ask with SQL."""
+    ctx.obj = {"debug": debug}
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run a command and exit."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    debug = "--debug" in arguments[:1]
+    try:
+        result: Any = cli.main(arguments, prog_name="cupti-etl", standalone_mode=False)
+    except EtlError as error:
+        if debug:
+            raise
+        click.echo(f"cupti-etl: {error.message}", err=True)
+        if error.hint:
+            click.echo(f"  {error.hint}", err=True)
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`): nobody to tell.
+        sys.stderr.close()
+        sys.exit(141)
+    sys.exit(result if isinstance(result, int) else 0)

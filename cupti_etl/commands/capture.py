@@ -1,0 +1,242 @@
+"""``cupti-etl capture``: run a program and write down what its GPUs did."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cupti_etl.config import API_LEVELS, CaptureOptions
+from cupti_etl.errors import CaptureError, EtlError, NoCudaError, UsageError
+
+if TYPE_CHECKING:
+    from cupti_etl.capture.collector import Collector
+    from cupti_etl.capture.launcher import Launcher
+    from cupti_etl.pipeline import Pipeline
+
+
+@click.command(context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder for the trace; must not exist.")
+@click.option("--kinds", default="", help="Tables to record, comma-separated, or a preset: light, default.")
+@click.option("--api", type=click.Choice(API_LEVELS), default="default", show_default=True, help="API calls to record.")
+@click.option("--flush-ms", type=click.IntRange(1, 60000), default=100, show_default=True, help="CUPTI flush interval.")
+@click.option(
+    "--ring-mb", type=click.IntRange(32, 4096), default=256, show_default=True, help="Shared memory per process, at most."
+)
+@click.option("--cupti", type=click.Path(path_type=Path), help="libcupti to use where the program has none loaded.")
+@click.option("--record", type=click.Path(path_type=Path), help="Also keep the raw buffers in this file, for replay.")
+@click.option("--no-argv", is_flag=True, help="Do not store command lines.")
+@click.option("--quiet", is_flag=True, help="No live line and no summary.")
+@click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED)
+def command(
+    out: Path | None,
+    kinds: str,
+    api: str,
+    flush_ms: int,
+    ring_mb: int,
+    cupti: Path | None,
+    record: Path | None,
+    no_argv: bool,
+    quiet: bool,
+    cmd: tuple[str, ...],
+) -> None:
+    """Run CMD and write what its GPUs did to a trace folder.
+
+    \b
+    cupti-etl capture -o run42 -- python train.py
+    cupti-etl sql run42 "FROM kernel_summary"
+
+    Exit status: that of CMD if it is not 0; else 0 if it was captured, 3 if it never
+    initialised CUDA, 4 if it did but could not be captured, 1 if the trace could not be
+    written, 2 for a usage error.
+    """
+    options = CaptureOptions(
+        out=out or Path(time.strftime("trace-%Y%m%d-%H%M%S")),
+        kinds=choose_kinds(kinds),
+        api=api,
+        flush_ms=flush_ms,
+        ring_mb=ring_mb,
+        cupti=cupti,
+        record=record,
+        argv=not no_argv,
+        quiet=quiet,
+    )
+    sys.exit(run(options, cmd))
+
+
+def choose_kinds(text: str) -> tuple[str, ...]:
+    """Table names for ``--kinds``.
+
+    Raises:
+        UsageError: a name is neither a table nor a preset.
+    """
+    from cupti_etl.schema.kinds import KINDS
+
+    light = tuple(kind.table for kind in KINDS if kind.preset == "light")
+    default = tuple(kind.table for kind in KINDS if kind.preset in ("light", "default"))
+    presets = {"light": light, "default": default, "": default}
+    chosen: set[str] = set()
+    for word in text.split(","):
+        name = word.strip()
+        if name in presets:
+            chosen.update(presets[name])
+        elif any(kind.table == name for kind in KINDS):
+            chosen.add(name)
+        else:
+            known = ", ".join(kind.table for kind in KINDS)
+            raise UsageError(f"there is no kind {name!r}", f"kinds are {known}; presets are light and default")
+    return tuple(sorted(chosen))
+
+
+def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
+    """Capture a command; returns the exit status for ``cupti-etl``.
+
+    Raises:
+        EtlError: see ``cupti_etl.errors``; the command has been waited for.
+    """
+    import os
+
+    from cupti_etl.capture.collector import Collector
+    from cupti_etl.capture.launcher import Launcher, target_environment
+    from cupti_etl.pipeline import Pipeline
+
+    if options.out.exists():
+        raise UsageError(
+            f"{options.out} exists already, and a capture never overwrites", "choose another -o, or remove it"
+        )
+    if options.cupti and not options.cupti.exists():
+        raise UsageError(f"there is no file {options.cupti}", "--cupti takes the path of a libcupti.so")
+    recorder = None
+    if options.record:
+        from cupti_etl.capture.recording import RecordingWriter
+
+        recorder = RecordingWriter(options.record)
+    start = time.monotonic()
+    collector = Collector(recorder)
+    try:
+        environment = target_environment(options, collector.socket_path, os.environ)
+        launcher = Launcher(cmd, environment)
+        try:
+            facts = {
+                "source": "capture",
+                "command": " ".join(cmd) if options.argv else None,
+                "kinds": ",".join(options.kinds),
+                "api_level": options.api,
+                "flush_ms": options.flush_ms,
+                "ring_mb": options.ring_mb,
+            }
+            pipeline = Pipeline(options.out, collector, facts, launcher.poll)
+            status = _follow(pipeline, launcher, None if options.quiet else _LiveLine())
+            if recorder is not None:
+                recorder.close()
+            pipeline.finish(status)
+        finally:
+            launcher.close()
+    finally:
+        collector.close()
+    if not options.quiet:
+        _summary(collector, options, time.monotonic() - start)
+    problem = diagnose(collector)
+    if problem is not None and status == 0:
+        raise problem
+    if problem is not None:
+        click.echo(f"cupti-etl: {problem.message}", err=True)
+    return status
+
+
+def _follow(pipeline: Pipeline, launcher: Launcher, line: _LiveLine | None) -> int:
+    """Drain until the command and all processes it left behind have ended."""
+    status = None
+    interrupts = 0
+    while True:
+        if status is None:
+            status = launcher.poll()
+            interrupts = launcher.interrupts
+        else:
+            launcher.poll()
+        pipeline.step()
+        if status is not None:
+            # Once more, for what said hello just before the end.
+            pipeline.step()
+            if pipeline.collector.live == 0 or launcher.interrupts > interrupts:
+                break
+        if line is not None:
+            line.show(pipeline.collector)
+        pipeline.collector.wait(20)
+    if line is not None:
+        line.clear()
+    return status
+
+
+class _LiveLine:
+    """One line on a terminal: records a second, rows, lost."""
+
+    def __init__(self) -> None:
+        self._on = sys.stderr.isatty()
+        self._last = (time.monotonic(), 0)
+        self._shown = False
+
+    def show(self, collector: Collector) -> None:
+        now = time.monotonic()
+        then, before = self._last
+        if not self._on or now - then < 0.5:
+            return
+        rows, emitted = collector.rows_and_records()
+        rate = (emitted - before) / (now - then)
+        lost = sum(loss.records or 0 for loss in collector.losses() if not loss.is_stored)
+        self._last = (now, emitted)
+        self._shown = True
+        text = f"cupti-etl: {rate:,.0f} records/s, {rows:,} rows, {lost:,} lost, {collector.live} processes"
+        sys.stderr.write(f"\r\x1b[K{text}")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def _summary(collector: Collector, options: CaptureOptions, seconds: float) -> None:
+    from cupti_etl.capture.segment import NOT_TRACED
+    from cupti_etl.schema.kinds import KINDS
+
+    traced = [one.process for one in collector.traced if one.process.info().state != NOT_TRACED]
+    counts = {kind.table: sum(p.stored(i) for p in traced) for i, kind in enumerate(KINDS)}
+    rows = ", ".join(f"{count:,} {table}" for table, count in counts.items() if count) or "no rows"
+    noun = "process" if len(traced) == 1 else "processes"
+    click.echo(f"cupti-etl: {rows} from {len(traced)} {noun} in {seconds:.1f} s", err=True)
+    for loss in collector.losses():
+        count = "an unknown number of" if loss.records is None else f"{loss.records:,}"
+        what = "rows incomplete" if loss.is_stored else "records lost"
+        click.echo(f"cupti-etl: {count} {what} ({loss.cause}): {loss.detail}", err=True)
+    click.echo(f"cupti-etl: trace in {options.out}", err=True)
+
+
+def diagnose(collector: Collector) -> EtlError | None:
+    """Why the capture is not what was asked for, or None if it is."""
+    from cupti_etl.capture.launcher import injector_loads
+    from cupti_etl.capture.segment import NOT_TRACED
+
+    if not collector.traced and not collector.refused:
+        why = injector_loads()
+        if why is not None:
+            return CaptureError(f"the injected library does not load: {why}", "run `cupti-etl doctor`")
+        return NoCudaError(
+            "the program ended without initialising CUDA, so there is nothing to record",
+            "if it does use CUDA: is its environment passed on (sudo, containers and ssh drop it)?",
+        )
+    if collector.refused:
+        return CaptureError(f"a process was not captured: {collector.refused[0].reason}", "run `cupti-etl doctor`")
+    for traced in collector.traced:
+        info = traced.process.info()
+        if info.state == NOT_TRACED:
+            return CaptureError(
+                f"process {info.pid} was not captured: {info.detail}", "run `cupti-etl doctor`"
+            )
+    for loss in collector.losses():
+        if loss.cause == "other_client":
+            return CaptureError(f"the capture is incomplete: {loss.detail}", "run without the other profiler")
+    return None

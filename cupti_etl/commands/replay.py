@@ -1,0 +1,70 @@
+"""``cupti-etl replay``: a recording through the same way as a live capture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cupti_etl.errors import NativeError, RecordingError
+
+
+@click.command()
+@click.argument("recording", type=click.Path(path_type=Path))
+@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Folder for the trace; must not exist.")
+def command(recording: Path, out: Path) -> None:
+    """Make a trace of RECORDING, a file that `capture --record` wrote."""
+    rows = replay(recording, out)
+    click.echo(f"cupti-etl: {rows:,} rows; trace in {out}", err=True)
+
+
+def replay(recording: Path, out: Path) -> int:
+    """Replay a recording into a trace folder; returns the number of rows.
+
+    Raises:
+        RecordingError: it is damaged; what came before the damage is in the trace.
+        UsageError: the folder exists.
+    """
+    from cupti_etl.capture.collector import Collector, Traced
+    from cupti_etl.capture.native import load
+    from cupti_etl.capture.recording import read_recording
+    from cupti_etl.capture.segment import Process
+    from cupti_etl.errors import UsageError
+    from cupti_etl.pipeline import Pipeline
+
+    if out.exists():
+        raise UsageError(f"{out} exists already, and a trace is never overwritten", "choose another -o, or remove it")
+    frames = read_recording(recording)
+    first = next(frames, None)  # so that a wrong file leaves no folder behind
+    ffi, _ = load()
+    collector = Collector(live=False)
+    pipeline = Pipeline(out, collector, {"source": "replay"})
+    known: dict[int, Traced] = {}
+    damage: RecordingError | None = None
+    try:
+        while first is not None:
+            if first.tag == b"HEAD":
+                if first.process_id in known:
+                    known[first.process_id].process.update(first.payload)
+                else:
+                    traced = Traced(Process.loaded(collector.decoder, first.payload), None)
+                    known[first.process_id] = traced
+                    collector.traced.append(traced)
+            elif first.process_id in known:
+                data = ffi.from_buffer("uint8_t[]", first.payload)
+                known[first.process_id].process.decode(data, len(first.payload), first.content)
+            else:
+                raise RecordingError(f"{recording} is damaged: a slot of an unknown process")
+            pipeline.step()
+            first = next(frames, None)
+    except RecordingError as error:
+        damage = error
+    except NativeError as error:
+        damage = RecordingError(f"{recording} cannot be replayed: {error.message}")
+    for traced in known.values():
+        info = traced.process.info()
+        traced.end_ns = info.finished_ns or info.last_return_ns or info.start_ns
+    pipeline.finish(None)
+    if damage is not None:
+        raise damage
+    return collector.rows_and_records()[0]

@@ -1,0 +1,169 @@
+"""Wires a collector's batches to a sink: back-pressure, failure, the tables about it.
+
+Two threads: the caller's drains and decodes, the writer's compresses and writes.  Both
+spend their time in native code without the interpreter's lock.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import queue
+import random
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cupti_etl import __version__
+from cupti_etl.capture.collector import Collector
+from cupti_etl.errors import EtlError
+from cupti_etl.schema.arrow import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from cupti_etl.sinks.parquet import ParquetSink
+
+_Work = Callable[["ParquetSink"], None]
+
+
+class Writer(threading.Thread):
+    """The thread that owns the sink; work waits for it in a short queue.
+
+    If the sink fails (a full disk), what comes after is thrown away, so that the traced
+    program is not held up; ``failure`` says what happened.
+    """
+
+    def __init__(self, out: Path) -> None:
+        super().__init__(name="cupti-etl-writer", daemon=True)
+        self.failure: str | None = None
+        self._out = out
+        self._queue: queue.Queue[_Work | None] = queue.Queue(maxsize=16)
+        self._due = threading.Event()
+
+    def run(self) -> None:
+        """Open the sink and do the work, until told to end."""
+        import pyarrow as pa
+
+        from cupti_etl.sinks.parquet import ParquetSink
+
+        sink = None
+        try:
+            sink = ParquetSink(self._out)
+        except (EtlError, OSError) as error:
+            self.failure = str(error)
+        while (work := self._queue.get()) is not None:
+            if sink is None or self.failure is not None:
+                continue
+            try:
+                work(sink)
+                if sink.roll_is_due():
+                    self._due.set()
+            except (OSError, pa.ArrowException) as error:
+                self.failure = f"the trace cannot be written: {error}"
+
+    def put(self, work: _Work, meanwhile: Callable[[], object]) -> None:
+        """Queue work; while the queue is full, ``meanwhile`` is called now and then."""
+        while True:
+            try:
+                self._queue.put(work, timeout=0.05)
+                return
+            except queue.Full:
+                meanwhile()
+
+    def roll_is_due(self) -> bool:
+        """Whether the sink wants to make readable what it has."""
+        return self._due.is_set()
+
+    def rolled(self) -> None:
+        """The roll has been queued."""
+        self._due.clear()
+
+    def finish(self) -> None:
+        """Let the queued work be done, and end."""
+        self._queue.put(None)
+        self.join()
+
+
+class Pipeline:
+    """A collector, a sink, and the tables ``capture``, ``process`` and ``loss``.
+
+    Args:
+        out: folder of the trace; must not exist.
+        collector: where batches come from.
+        facts: columns of the ``capture`` row that the caller knows.
+        meanwhile: called while the writer holds us up.
+    """
+
+    def __init__(
+        self,
+        out: Path,
+        collector: Collector,
+        facts: dict[str, Any],
+        meanwhile: Callable[[], object] = lambda: None,
+    ) -> None:
+        self.out = out
+        self.collector = collector
+        self._meanwhile = meanwhile
+        self._capture: dict[str, Any] = {
+            "capture_id": random.SystemRandom().getrandbits(63),
+            "version": __version__,
+            "schema_version": SCHEMA_VERSION,
+            "host": socket.gethostname(),
+            "kernel_release": f"{platform.system()} {platform.release()}",
+            "start_ns": time.time_ns(),
+            **facts,
+        }
+        self._last_tick = time.monotonic()
+        self.writer = Writer(out)
+        self.writer.start()
+        self._put_own_tables()
+
+    def step(self) -> None:
+        """Drain what is ready and pass on what is gathered; make it readable if due."""
+        self.collector.drain()
+        # The writer decides by its clock, which it looks at when it has work.
+        now = time.monotonic()
+        if now - self._last_tick >= 0.5:
+            self._last_tick = now
+            self.writer.put(lambda sink: None, self._meanwhile)
+        due = self.writer.roll_is_due()
+        self._pass_on(everything=due)
+        if due:
+            self.writer.rolled()
+            self._put_own_tables()
+            self.writer.put(lambda sink: sink.roll(), self._meanwhile)
+
+    def _pass_on(self, everything: bool) -> None:
+        for table, batch in self.collector.batches(everything):
+            self.writer.put(lambda sink, t=table, b=batch: sink.write(t, b), self._meanwhile)  # type: ignore[misc]
+
+    def _put_own_tables(self) -> None:
+        rows = {
+            "capture": [dict(self._capture)],
+            "process": self.collector.process_rows(),
+            "loss": [loss.row() for loss in self.collector.losses()],
+        }
+        for table, content in rows.items():
+            self.writer.put(lambda sink, t=table, c=content: sink.replace(t, c), self._meanwhile)  # type: ignore[misc]
+
+    def finish(self, exit_status: int | None) -> None:
+        """Write what is left, compact, and make ``trace.duckdb``.
+
+        Raises:
+            EtlError: the trace could not be written; what was written stays.
+        """
+        self._pass_on(everything=True)
+        self._capture |= {"end_ns": time.time_ns(), "exit_status": exit_status}
+        self._put_own_tables()
+        self.writer.put(lambda sink: sink.close(), self._meanwhile)
+        self.writer.finish()
+        if self.writer.failure is not None:
+            raise EtlError(
+                self.writer.failure,
+                f"what was written before is in {os.fspath(self.out)}; make room and capture again",
+            )
+        from cupti_etl.sinks.duckdb import write_trace_duckdb
+
+        write_trace_duckdb(self.out)

@@ -1,0 +1,192 @@
+"""The trace folder: one sub-folder of Parquet parts a table.
+
+A part is written under a temporary name and renamed when it is complete, so a reader
+of a growing folder sees whole parts only.  Parts start small, so that rows are soon
+readable, and grow with the age of the capture; at the end small ones are compacted.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cupti_etl.errors import UsageError
+from cupti_etl.schema.arrow import TABLES, arrow_schema
+from cupti_etl.schema.types import correlation, timestamp
+from cupti_etl.sinks.exchange import exchange
+
+# Rows of a finished part, at least, unless the table has fewer.
+_PART_ROWS = 1 << 19
+_FIRST_ROLL_S = 1.0
+_LAST_ROLL_S = 60.0
+
+
+def _delta_columns(table: str) -> list[str]:
+    """Columns that mostly grow from row to row: times and ids of calls."""
+    return [c.name for c in TABLES[table].columns if c.type in (timestamp, correlation)]
+
+
+def write_part(path: Path, table: str, rows: pa.Table) -> None:
+    """Write one part: complete under its name, or not there at all.
+
+    The Arrow schema that the file carries is the plain one (text, not dictionaries), with
+    each column's documentation, because some engines refuse dictionary types.
+    """
+    schema = arrow_schema(table)
+    delta = _delta_columns(table)
+    carried = base64.b64encode(schema.serialize().to_pybytes())
+    metadata = {**(schema.metadata or {}), b"ARROW:schema": carried}
+    metadata[b"cupti_etl.columns"] = json.dumps(
+        {c.name: {"doc": c.doc, "unit": c.unit} for c in TABLES[table].columns}
+    ).encode()
+    temporary = path.with_suffix(".tmp")
+    pq.write_table(
+        rows.replace_schema_metadata(metadata),
+        temporary,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=[name for name in schema.names if name not in delta],
+        column_encoding=dict.fromkeys(delta, "DELTA_BINARY_PACKED"),
+        store_schema=False,
+        row_group_size=1 << 20,
+    )
+    temporary.rename(path)
+
+
+class _TableWriter:
+    """Rows of one table on their way into parts."""
+
+    def __init__(self, folder: Path, table: str) -> None:
+        self.table = table
+        self.folder = folder / table
+        self.folder.mkdir()
+        self._batches: list[pa.RecordBatch] = []
+        self.rows = 0
+        self._number = 0
+        # Rows that can change until the end are written anew each time, as part 0.
+        self._write(arrow_schema(table).empty_table())
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        self._batches.append(batch)
+        self.rows += batch.num_rows
+
+    def roll(self) -> None:
+        """Write what was gathered as a part."""
+        if not self._batches:
+            return
+        rows = pa.Table.from_batches(self._batches).unify_dictionaries()
+        self._batches, self.rows = [], 0
+        self._write(rows)
+
+    def replace(self, rows: pa.Table) -> None:
+        """Replace the table's only part."""
+        write_part(self.folder / "part-000000.parquet", self.table, rows)
+
+    def _write(self, rows: pa.Table) -> None:
+        write_part(self.folder / f"part-{self._number:06d}.parquet", self.table, rows)
+        self._number += 1
+
+
+class ParquetSink:
+    """Writes a trace folder.
+
+    Args:
+        out: the folder; is created.
+
+    Raises:
+        UsageError: it exists already or cannot be created.
+    """
+
+    def __init__(self, out: Path) -> None:
+        try:
+            out.mkdir(parents=True)
+        except FileExistsError:
+            raise UsageError(
+                f"{out} exists already, and a capture never overwrites", "choose another -o, or remove it"
+            ) from None
+        except OSError as error:
+            raise UsageError(f"{out} cannot be created: {error.strerror}", "choose another -o") from None
+        self.out = out
+        self._tables = {table: _TableWriter(out, table) for table in TABLES}
+        self._start = self._last_roll = time.monotonic()
+
+    def write(self, table: str, batch: pa.RecordBatch) -> None:
+        """Take a batch; it becomes readable with the table's next part."""
+        writer = self._tables[table]
+        writer.add(batch)
+        if writer.rows >= _PART_ROWS:
+            writer.roll()
+
+    def replace(self, table: str, rows: list[dict[str, Any]]) -> None:
+        """Replace a small table by its rows as they are now."""
+        self._tables[table].replace(pa.Table.from_pylist(rows, arrow_schema(table)))
+
+    def roll_is_due(self) -> bool:
+        """Whether the parts' interval is over: from 1 s, a tenth of the capture's age."""
+        now = time.monotonic()
+        interval = min(max((now - self._start) / 10, _FIRST_ROLL_S), _LAST_ROLL_S)
+        return now - self._last_roll >= interval
+
+    def roll(self) -> None:
+        """Make everything that was written readable."""
+        for writer in self._tables.values():
+            writer.roll()
+        self._last_roll = time.monotonic()
+
+    def close(self) -> None:
+        """Write the last parts and compact the small ones."""
+        self.roll()
+        for table in TABLES:
+            compact(self.out, table)
+
+
+def _groups(paths: Iterable[Path]) -> Iterator[list[Path]]:
+    """Neighbouring parts that together make one of the wanted size."""
+    group: list[Path] = []
+    rows = 0
+    for path in paths:
+        count = pq.read_metadata(path).num_rows
+        if group and rows + count > 2 * _PART_ROWS:
+            yield group
+            group, rows = [], 0
+        group.append(path)
+        rows += count
+    if group:
+        yield group
+
+
+def compact(out: Path, table: str) -> None:
+    """Merge the small parts of a table into few, each sorted by time.
+
+    The new parts are made in a folder beside the table's, and the two are exchanged in
+    one step: a reader sees the old parts or the new ones, never both.
+    """
+    folder = out / table
+    parts = sorted(folder.glob("part-*.parquet"))
+    if len(parts) < 2:
+        return
+    fresh = out / f".{table}.compacting"
+    fresh.mkdir()
+    sort = [(key, "ascending") for key in TABLES[table].sort]
+    text = [c.name for c in TABLES[table].columns if c.type.arrow == "string"]
+    for number, group in enumerate(_groups(parts)):
+        target = fresh / f"part-{number:06d}.parquet"
+        if len(group) == 1 and pq.read_metadata(group[0]).num_rows >= _PART_ROWS:
+            os.link(group[0], target)
+            continue
+        # Plain readers, file by file: a dataset would split columns among threads and
+        # hold all files at once.
+        tables = [pq.ParquetFile(path, read_dictionary=text).read() for path in group]
+        rows = pa.concat_tables(tables).unify_dictionaries()
+        write_part(target, table, rows.sort_by(sort) if sort else rows)
+    exchange(fresh, folder)
+    shutil.rmtree(fresh)
