@@ -1,0 +1,77 @@
+/* What the fake driver, the fake CUPTI and the programs of the tests say to each other.
+ *
+ * The driver turns each call of a program into one event and hands it to every fake
+ * CUPTI that has registered.  Nothing here is NVIDIA's interface except the names and
+ * prototypes of the functions that real programs and injected libraries look up.
+ */
+#ifndef FAKE_CUDA_H
+#define FAKE_CUDA_H
+
+#include <stdint.h>
+
+#define FAKE_EXPORT __attribute__((visibility("default")))
+
+enum fake_event_type {
+    FAKE_LAUNCH = 1, /* a kernel: runtime call, driver call, kernel record */
+    FAKE_COPY,       /* a copy: cudaMemcpyAsync */
+    FAKE_SET,        /* a memset: cudaMemsetAsync */
+    FAKE_CALL,       /* an API call without work on the device */
+    FAKE_MALLOC,     /* cudaMalloc */
+    FAKE_SYNC,       /* cudaDeviceSynchronize */
+    FAKE_NVTX_PUSH,
+    FAKE_NVTX_POP,
+    FAKE_NVTX_MARK,
+    FAKE_PLAY, /* play the recorded buffers of FAKE_CUPTI_PLAY */
+};
+
+#define FAKE_FLAG_ENDLESS 1u /* a kernel that never completes */
+#define FAKE_FLAG_DRIVER 2u  /* launched through the driver API alone, as Triton does */
+
+enum fake_api { FAKE_API_DRIVER = 1, FAKE_API_RUNTIME = 2 }; /* CUPTI's callback domains */
+
+struct fake_event {
+    uint32_t type;
+    uint32_t stream;     /* 0, 1, ... as the program counts them */
+    uint32_t name_index; /* number of the kernel's name */
+    uint32_t flags;
+    uint64_t bytes;
+    const char *text;   /* kernel name or NVTX message; lives as long as the process */
+    const char *domain; /* NVTX domain or NULL */
+    uint32_t api;       /* of a FAKE_CALL */
+    uint32_t cbid;      /* of a FAKE_CALL */
+};
+
+typedef void (*fake_sink)(const struct fake_event *event);
+
+/* The driver: NVIDIA's names. */
+FAKE_EXPORT int cuInit(unsigned int flags);
+FAKE_EXPORT int cuDriverGetVersion(int *version);
+FAKE_EXPORT int cuDeviceGetCount(int *count);
+FAKE_EXPORT int cuDeviceGet(int *device, int ordinal);
+FAKE_EXPORT int cuDeviceGetName(char *name, int length, int device);
+
+/* The driver: ours.  Work before cuInit, or in a child forked after it, is error 3
+ * (CUDA_ERROR_NOT_INITIALIZED), as with a real driver. */
+FAKE_EXPORT int fakeLaunch(uint32_t stream, uint32_t name_index, uint32_t flags);
+FAKE_EXPORT int fakeMemcpy(uint32_t stream, uint64_t bytes);
+FAKE_EXPORT int fakeMemset(uint32_t stream, uint64_t bytes);
+FAKE_EXPORT int fakeMalloc(uint64_t bytes);
+FAKE_EXPORT int fakeSynchronize(void);
+FAKE_EXPORT int fakeCall(uint32_t api, uint32_t cbid);
+FAKE_EXPORT int fakePlay(void);
+FAKE_EXPORT int fakeNvtxPush(const char *text, const char *domain);
+FAKE_EXPORT int fakeNvtxPop(void);
+FAKE_EXPORT int fakeNvtxMark(const char *text, const char *domain);
+/* What the NVTX headers do at a program's first NVTX call; needs no cuInit. */
+FAKE_EXPORT int fake_nvtx_init(void);
+
+/* For the fake CUPTI: receive events; 0, or -1 when there is no room. */
+FAKE_EXPORT int fake_driver_register_cupti(fake_sink sink);
+/* Name number `index`; every call gives the same pointer. */
+FAKE_EXPORT const char *fake_kernel_name(uint32_t index);
+
+#define FAKE_MAX_NAMES 4096
+/* What the export table given to InitializeInjectionNvtx2 leads to. */
+#define FAKE_NVTX_TABLE 0x7654321u
+
+#endif

@@ -1,0 +1,115 @@
+/* What was emitted, for the tests to compare with: sums in a shared mapping, so that
+ * they outlive a killed process, and for small runs every record that was handed over. */
+#define _GNU_SOURCE
+#include "fake_cupti.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static struct counters without_log;
+struct counters *counters = &without_log;
+static pthread_mutex_t row_lock = PTHREAD_MUTEX_INITIALIZER;
+static FILE *rows;
+static char base[4096];
+
+static int open_new(void) {
+    for (unsigned number = 0; number < 1000; number++) {
+        char path[sizeof base + 16];
+        snprintf(base, sizeof base, "%s/%d.%u", options.log, (int)getpid(), number);
+        snprintf(path, sizeof path, "%s.counters", base);
+        int file = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+        if (file >= 0)
+            return file;
+    }
+    return -1;
+}
+
+void init_log(void) {
+    counters->magic = COUNTERS_MAGIC;
+    if (options.log == NULL)
+        return;
+    int file = open_new();
+    if (file < 0 || ftruncate(file, sizeof *counters) != 0)
+        return;
+    void *map = mmap(NULL, sizeof *counters, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    if (map == MAP_FAILED)
+        return;
+    counters = map;
+    counters->magic = COUNTERS_MAGIC;
+    counters->pid = (uint64_t)getpid();
+    counters->version = options.version;
+    snprintf(counters->release, sizeof counters->release, "%s", fake_release.name);
+    if (options.log_rows) {
+        char path[sizeof base + 16];
+        snprintf(path, sizeof path, "%s.rows", base);
+        rows = fopen(path, "wbe");
+    }
+}
+
+static void write_string(uint64_t pointer) {
+    const char *text = NULL;
+    memcpy(&text, &pointer, sizeof text);
+    uint32_t length = text != NULL ? (uint32_t)strlen(text) : UINT32_MAX;
+    fwrite(&length, sizeof length, 1, rows);
+    if (text != NULL)
+        fwrite(text, 1, length, rows);
+}
+
+/* kind, stride, client, then the record, then its name and domain (length, bytes). */
+static void write_row(const uint8_t *record, uint32_t kind, uint32_t stride, uint32_t client) {
+    uint32_t head[3] = {kind, stride, client};
+    fwrite(head, sizeof head, 1, rows);
+    fwrite(record, 1, stride, rows);
+    write_string(get(record, F_NAME));
+    write_string(get(record, F_DOMAIN));
+}
+
+static void add(_Atomic uint64_t *sum, uint64_t value) {
+    if (value != 0)
+        atomic_fetch_add_explicit(sum, value, memory_order_relaxed);
+}
+
+void log_delivery(const struct buffer *buffer, unsigned client) {
+    uint64_t delivered[KINDS] = {0}, start[KINDS] = {0}, end[KINDS] = {0};
+    uint64_t correlation[KINDS] = {0}, incomplete[KINDS] = {0}, all = 0;
+    if (rows != NULL)
+        pthread_mutex_lock(&row_lock);
+    for (size_t offset = 0; offset < buffer->valid;) {
+        const uint8_t *record = buffer->data + offset;
+        uint32_t kind;
+        memcpy(&kind, record, sizeof kind);
+        uint32_t stride = kind == KIND_FUTURE ? FUTURE_STRIDE : stride_of(kind);
+        delivered[kind]++;
+        all++;
+        start[kind] += get(record, F_START) + get(record, F_TIMESTAMP);
+        correlation[kind] += get(record, F_CORRELATION);
+        uint64_t ended = get(record, F_END);
+        end[kind] += ended;
+        incomplete[kind] += ended == 0 && writers[kind].offset[F_END] >= 0;
+        if (kind == KIND_DRIVER || kind == KIND_RUNTIME)
+            add(&counters->api[kind == KIND_DRIVER ? FAKE_API_DRIVER : FAKE_API_RUNTIME]
+                              [get(record, F_CBID) % MAX_CBIDS], 1);
+        if (rows != NULL)
+            write_row(record, kind, stride, client);
+        offset += stride;
+    }
+    if (rows != NULL) {
+        fflush(rows);
+        pthread_mutex_unlock(&row_lock);
+    }
+    for (uint32_t kind = 0; kind < KINDS; kind++) {
+        add(&counters->delivered[kind], delivered[kind]);
+        add(&counters->sum_start[kind], start[kind]);
+        add(&counters->sum_end[kind], end[kind]);
+        add(&counters->sum_correlation[kind], correlation[kind]);
+        add(&counters->incomplete[kind], incomplete[kind]);
+    }
+    add(&counters->client[client % 8], all);
+    for (uint32_t i = 0; i < FAKE_MAX_NAMES; i++)
+        add(&counters->names[i], buffer->names[i]);
+}

@@ -1,0 +1,172 @@
+/* What the members of a record hold: a distinctive value each, so that a reader that
+ * looks at the wrong place shows.  Each kind has some variants of a whole record, which
+ * are copied; what differs from record to record is then put into the copy. */
+#include "fake_cupti.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct writer writers[KINDS];
+
+static const char *const field_names[FIELDS] = {
+    [F_KIND] = "kind",
+    [F_START] = "start",
+    [F_END] = "end",
+    [F_COMPLETED] = "completed",
+    [F_TIMESTAMP] = "timestamp",
+    [F_CORRELATION] = "correlationId",
+    [F_RUNTIME_CORRELATION] = "runtimeCorrelationId",
+    [F_NAME] = "name",
+    [F_DOMAIN] = "domain",
+    [F_DEVICE] = "deviceId",
+    [F_CONTEXT] = "contextId",
+    [F_STREAM] = "streamId",
+    [F_BYTES] = "bytes",
+    [F_CBID] = "cbid",
+    [F_PROCESS] = "processId",
+    [F_THREAD] = "threadId",
+    [F_FLAGS] = "flags",
+    [F_ID] = "id",
+    [F_OBJECT_KIND] = "objectKind",
+    [F_OBJECT_ID] = "objectId",
+    [F_OVERHEAD_KIND] = "overheadKind",
+};
+
+static uint64_t hash(uint32_t kind, const char *name, uint32_t variant) {
+    uint64_t value = 1469598103934665603u + kind * 7919u + variant * 104729u;
+    for (; *name != '\0'; name++)
+        value = (value ^ (uint8_t)*name) * 1099511628211u;
+    return value ^ (value >> 29);
+}
+
+static bool starts(const char *text, const char *prefix) {
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* Members with a narrow meaning.  Value of a variant: first + variant % count, or zero
+ * in every `absent`-th variant (what CUPTI writes where it has nothing to say). */
+static const struct {
+    const char *name;
+    uint32_t first, count, absent;
+} ranges[] = {
+    {"copyKind", 1, 10, 0},      {"srcKind", 1, 7, 0},          {"dstKind", 2, 6, 0},
+    {"memoryKind", 1, 7, 0},     {"launchType", 0, 4, 0},       {"channelType", 0, 3, 0},
+    {"cigMode", 0, 3, 0},        {"computeApiKind", 1, 2, 0},   {"payloadKind", 0, 7, 0},
+    {"executionModel", 1, 2, 0}, {"type", 1, 5, 0},             {"memoryOperationType", 1, 2, 0},
+    {"eccEnabled", 0, 2, 0},     {"registersPerThread", 16, 240, 0}, {"flag", 1, 4, 0},
+    {"clusterX", 1, 8, 4},       {"clusterY", 2, 8, 4},         {"clusterZ", 3, 8, 4},
+    {"graphId", 300, 50, 4},     {"sourceGraphId", 400, 50, 4}, {"isAsync", 0, 2, 0},
+};
+
+static uint64_t value_of(uint32_t kind, const struct member *member, uint32_t variant) {
+    const char *name = member->name;
+    uint64_t random = hash(kind, name, variant);
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        if (strcmp(name, ranges[i].name) == 0)
+            return ranges[i].absent != 0 && variant % ranges[i].absent == 3
+                       ? 0
+                       : ranges[i].first + variant % ranges[i].count;
+    }
+    if (starts(name, "pad") || starts(name, "reserved"))
+        return random | 0x8181818181818181u; /* garbage, no byte of it zero */
+    if (starts(name, "is"))
+        return variant & 1u;
+    if (strcmp(name, "graphNodeId") == 0 || strcmp(name, "sourceGraphNodeId") == 0)
+        return variant % 4 == 3 ? 0 : (random >> 8) | 1;
+    if (strcmp(name, "queued") == 0 || strcmp(name, "submitted") == 0)
+        return variant % 2 == 1 ? 0 : 1700000000000000000u + random % 1000000000u;
+    if (strcmp(name, "returnValue") == 0)
+        return variant == 13 ? 700 : 0;
+    if (strcmp(name, "priority") == 0)
+        return (uint64_t)0 - variant % 6;
+    if (strcmp(name, "gpuInstanceId") == 0 || strcmp(name, "computeInstanceId") == 0)
+        return variant % 2 == 1 ? UINT32_MAX : 3 + variant;
+    if (strcmp(name, "color") == 0 || strcmp(name, "value") == 0)
+        return random | 0x80000000u; /* the sign bit of 32-bit columns */
+    switch (member->size) {
+    case 1:
+        return 1 + random % 120;
+    case 2:
+        return 256 + random % 30000;
+    case 4:
+        return 0x10000 + random % 0x3fff0000u;
+    default:
+        return 0x100000000u + (random >> 16);
+    }
+}
+
+static void fill(uint8_t *record, const struct layout *layout, uint32_t variant) {
+    for (uint32_t i = 0; i < layout->stride; i++) /* also between the members */
+        record[i] = (uint8_t)(0x80 | (hash(layout->kind, "gap", i) & 0x7f));
+    for (uint32_t i = 0; i < layout->member_count; i++) {
+        const struct member *member = &layout->members[i];
+        uint64_t value = value_of(layout->kind, member, variant);
+        for (uint32_t byte = 0; byte < member->size; byte += 8) {
+            uint32_t left = member->size - byte;
+            memcpy(record + member->offset + byte, &value, left < 8 ? left : 8);
+            value = value * 6364136223846793005u + 1442695040888963407u;
+        }
+    }
+}
+
+static void init_writer(const struct layout *layout) {
+    struct writer *writer = &writers[layout->kind];
+    if (layout->stride > MAX_STRIDE)
+        abort();
+    writer->stride = layout->stride;
+    for (int field = 0; field < FIELDS; field++) {
+        writer->offset[field] = -1;
+        for (uint32_t i = 0; i < layout->member_count; i++) {
+            if (strcmp(layout->members[i].name, field_names[field]) == 0) {
+                writer->offset[field] = (int16_t)layout->members[i].offset;
+                writer->size[field] = (uint8_t)layout->members[i].size;
+            }
+        }
+    }
+    for (uint32_t variant = 0; variant < VARIANTS; variant++)
+        fill(writer->templates[variant], layout, variant);
+}
+
+void init_values(void) {
+    for (uint32_t i = 0; i < fake_release.layout_count; i++)
+        init_writer(&fake_release.layouts[i]);
+}
+
+uint32_t stride_of(uint32_t kind) {
+    return kind < KINDS ? writers[kind].stride : 0;
+}
+
+static uint32_t kind_of(const uint8_t *record) {
+    uint32_t kind;
+    memcpy(&kind, record, sizeof kind);
+    return kind;
+}
+
+void put(uint8_t *record, enum field field, uint64_t value) {
+    const struct writer *writer = &writers[kind_of(record)];
+    if (writer->offset[field] < 0)
+        return;
+    uint8_t *place = record + writer->offset[field];
+    switch (writer->size[field]) {
+    case 8:
+        memcpy(place, &value, 8);
+        break;
+    case 4:
+        memcpy(place, &value, 4);
+        break;
+    case 2:
+        memcpy(place, &value, 2);
+        break;
+    default:
+        memcpy(place, &value, 1);
+    }
+}
+
+uint64_t get(const uint8_t *record, enum field field) {
+    uint32_t kind = kind_of(record);
+    uint64_t value = 0;
+    if (kind < KINDS && writers[kind].stride != 0 && writers[kind].offset[field] >= 0)
+        memcpy(&value, record + writers[kind].offset[field],
+               writers[kind].size[field] < 8 ? writers[kind].size[field] : 8);
+    return value;
+}

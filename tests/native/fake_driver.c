@@ -1,0 +1,228 @@
+/* Stand-in for libcuda.so.1: loads the injected library as the real driver does and
+ * passes the work of a program on to the fake CUPTIs in the process.
+ *
+ * Environment: CUDA_INJECTION64_PATH, NVTX_INJECTION64_PATH (NVIDIA's);
+ * FAKE_DRIVER_VERSION (what cuDriverGetVersion answers; 13000), FAKE_DRIVER_INIT_ERROR
+ * (what cuInit answers; 0), FAKE_DRIVER_DEVICES (1).
+ */
+#define _GNU_SOURCE
+#include "fake_cuda.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SUCCESS = 0, INVALID_VALUE = 1, NOT_INITIALIZED = 3, MAX_SINKS = 4 };
+
+static _Atomic(fake_sink) sinks[MAX_SINKS];
+static atomic_uint sink_count;
+static pthread_once_t init_once = PTHREAD_ONCE_INIT;
+static int init_result = NOT_INITIALIZED;
+static atomic_bool ready;
+static _Atomic(const char *) names[FAKE_MAX_NAMES];
+
+static long setting(const char *name, long otherwise) {
+    const char *text = getenv(name);
+    return text != NULL && *text != '\0' ? strtol(text, NULL, 0) : otherwise;
+}
+
+/* A library that does not load is skipped without a word, and so is one without the
+ * entry point: that is what the real driver does. */
+static void inject(const char *variable, const char *entry, void *argument) {
+    const char *path = getenv(variable);
+    if (path == NULL || *path == '\0')
+        return;
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL)
+        return;
+    void *symbol = dlsym(library, entry);
+    if (symbol == NULL)
+        return;
+    if (argument != NULL)
+        ((int (*)(void *))symbol)(argument);
+    else
+        ((int (*)(void))symbol)();
+}
+
+static void in_forked_child(void) {
+    atomic_store(&ready, false);
+    init_result = NOT_INITIALIZED;
+}
+
+static void initialize(void) {
+    init_result = (int)setting("FAKE_DRIVER_INIT_ERROR", SUCCESS);
+    if (init_result != SUCCESS)
+        return;
+    pthread_atfork(NULL, NULL, in_forked_child);
+    atomic_store(&ready, true);
+    inject("CUDA_INJECTION64_PATH", "InitializeInjection", NULL);
+}
+
+int cuInit(unsigned int flags) {
+    if (flags != 0)
+        return INVALID_VALUE;
+    pthread_once(&init_once, initialize);
+    return init_result;
+}
+
+int cuDriverGetVersion(int *version) {
+    if (version == NULL)
+        return INVALID_VALUE;
+    *version = (int)setting("FAKE_DRIVER_VERSION", 13000);
+    return SUCCESS;
+}
+
+int cuDeviceGetCount(int *count) {
+    if (!atomic_load(&ready))
+        return NOT_INITIALIZED;
+    *count = (int)setting("FAKE_DRIVER_DEVICES", 1);
+    return SUCCESS;
+}
+
+int cuDeviceGet(int *device, int ordinal) {
+    *device = ordinal;
+    return atomic_load(&ready) ? SUCCESS : NOT_INITIALIZED;
+}
+
+int cuDeviceGetName(char *name, int length, int device) {
+    snprintf(name, (size_t)length, "Fake GPU %d", device);
+    return atomic_load(&ready) ? SUCCESS : NOT_INITIALIZED;
+}
+
+int fake_driver_register_cupti(fake_sink sink) {
+    unsigned place = atomic_fetch_add(&sink_count, 1);
+    if (place >= MAX_SINKS) {
+        atomic_fetch_sub(&sink_count, 1);
+        return -1;
+    }
+    atomic_store(&sinks[place], sink);
+    return 0;
+}
+
+/* Mangled names of several shapes, one as a compiler without mangling makes it, and
+ * every 64th so long that it fits no small buffer. */
+static char *make_name(uint32_t index) {
+    char base[64], *name = NULL;
+    int length = snprintf(base, sizeof base, "kernel_%u", index);
+    int status;
+    if (index % 64 == 63) {
+        char *filler = malloc(3001);
+        if (filler == NULL)
+            abort();
+        memset(filler, 'x', 3000);
+        filler[3000] = '\0';
+        status = asprintf(&name, "_Z%d%s_%sPfi", length + 3001, base, filler);
+        free(filler);
+    } else if (index % 4 == 0) {
+        status = asprintf(&name, "_Z%d%sPfi", length, base);
+    } else if (index % 4 == 1) {
+        status = asprintf(&name, "_ZN4fake5space%d%sEPKfPfi", length, base);
+    } else if (index % 4 == 2) {
+        status = asprintf(&name, "_Z%d%sIfLi%uEEvPT_i", length, base, index);
+    } else {
+        status = asprintf(&name, "triton_poi_fused_%s", base);
+    }
+    if (status < 0)
+        abort();
+    return name;
+}
+
+const char *fake_kernel_name(uint32_t index) {
+    index %= FAKE_MAX_NAMES;
+    const char *name = atomic_load_explicit(&names[index], memory_order_acquire);
+    if (name != NULL)
+        return name;
+    char *made = make_name(index);
+    if (atomic_compare_exchange_strong(&names[index], &name, made))
+        return made;
+    free(made);
+    return name;
+}
+
+static int send(const struct fake_event *event) {
+    if (!atomic_load_explicit(&ready, memory_order_relaxed))
+        return NOT_INITIALIZED;
+    unsigned count = atomic_load_explicit(&sink_count, memory_order_acquire);
+    for (unsigned i = 0; i < count && i < MAX_SINKS; i++) {
+        fake_sink sink = atomic_load_explicit(&sinks[i], memory_order_acquire);
+        if (sink != NULL)
+            sink(event);
+    }
+    return SUCCESS;
+}
+
+int fakeLaunch(uint32_t stream, uint32_t name_index, uint32_t flags) {
+    return send(&(struct fake_event){.type = FAKE_LAUNCH,
+                                     .stream = stream,
+                                     .name_index = name_index % FAKE_MAX_NAMES,
+                                     .flags = flags,
+                                     .text = fake_kernel_name(name_index)});
+}
+
+int fakeMemcpy(uint32_t stream, uint64_t bytes) {
+    return send(&(struct fake_event){.type = FAKE_COPY, .stream = stream, .bytes = bytes});
+}
+
+int fakeMemset(uint32_t stream, uint64_t bytes) {
+    return send(&(struct fake_event){.type = FAKE_SET, .stream = stream, .bytes = bytes});
+}
+
+int fakeMalloc(uint64_t bytes) {
+    return send(&(struct fake_event){.type = FAKE_MALLOC, .bytes = bytes});
+}
+
+int fakeSynchronize(void) {
+    return send(&(struct fake_event){.type = FAKE_SYNC});
+}
+
+int fakeCall(uint32_t api, uint32_t cbid) {
+    return send(&(struct fake_event){.type = FAKE_CALL, .api = api, .cbid = cbid});
+}
+
+int fakePlay(void) {
+    return send(&(struct fake_event){.type = FAKE_PLAY});
+}
+
+/* NVTX works without CUDA: its events reach the sinks whether or not cuInit was called. */
+static int send_nvtx(uint32_t type, const char *text, const char *domain) {
+    fake_nvtx_init();
+    struct fake_event event = {.type = type, .text = text, .domain = domain};
+    unsigned count = atomic_load(&sink_count);
+    for (unsigned i = 0; i < count && i < MAX_SINKS; i++) {
+        fake_sink sink = atomic_load(&sinks[i]);
+        if (sink != NULL)
+            sink(&event);
+    }
+    return SUCCESS;
+}
+
+int fakeNvtxPush(const char *text, const char *domain) {
+    return send_nvtx(FAKE_NVTX_PUSH, text, domain);
+}
+
+int fakeNvtxPop(void) {
+    return send_nvtx(FAKE_NVTX_POP, NULL, NULL);
+}
+
+int fakeNvtxMark(const char *text, const char *domain) {
+    return send_nvtx(FAKE_NVTX_MARK, text, domain);
+}
+
+static const void *get_export_table(uint32_t id) {
+    static const uint32_t table[2] = {sizeof table, FAKE_NVTX_TABLE};
+    return id == 1 ? table : NULL;
+}
+
+static void initialize_nvtx(void) {
+    inject("NVTX_INJECTION64_PATH", "InitializeInjectionNvtx2", (void *)get_export_table);
+}
+
+int fake_nvtx_init(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, initialize_nvtx);
+    return 1;
+}
