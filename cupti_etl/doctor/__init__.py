@@ -1,0 +1,1 @@
+"""Can this machine capture, and if not, what is to be done?"""

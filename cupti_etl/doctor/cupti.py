@@ -1,0 +1,114 @@
+"""The copies of libcupti, which of them would be used, and whether it suits the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from cupti_etl.capture.cupti_search import CuptiCopy, driver_cuda_major, find_cupti
+from cupti_etl.doctor.ask import ask
+from cupti_etl.doctor.findings import FAIL, OK, WARN, Finding, System
+
+OLDEST_MAJOR = 12
+_ERROR_UNKNOWN = 999
+
+# What cuptiGetVersion answered before it became major * 10000 + minor * 100.
+_OLD_VERSIONS = {
+    18: "11.8 to 12.1",
+    20: "12.2",
+    21: "12.3",
+    22: "12.4",
+    23: "12.5",
+    24: "12.6",
+    26: "12.8",
+    27: "12.9",
+    28: "12.9",
+}
+
+
+def version_text(version: int) -> str:
+    """``13.5`` of 130500, ``12.4`` of 22: CUDA's version of what cuptiGetVersion answers."""
+    if version >= 100_000:
+        return f"{version // 10_000}.{version // 100 % 100}"
+    return _OLD_VERSIONS.get(version, f"API version {version}")
+
+
+def check_cupti(system: System, cuda: dict[str, Any]) -> Iterator[Finding]:
+    """Every copy with its version, and the one that a capture would use.
+
+    Args:
+        system: the machine, with the copy that the user named, if any.
+        cuda: what the probe ``cuda`` answered.
+    """
+    copies = find_cupti(system.environ, system.sys_path, system.root)
+    if system.cupti is not None:
+        copies.insert(0, CuptiCopy(system.cupti, "--cupti", 0))
+    runs = int(cuda.get("version", 0)) // 1000 or driver_cuda_major(system.root)
+    chosen = ""
+    for copy in copies:
+        answer = ask("cupti", copy.path, environ=system.environ)
+        problem, text = _judge(copy, answer, runs)
+        label = f"{copy.path} ({copy.origin}): {text}"
+        if problem:
+            status = FAIL if copy.origin == "--cupti" else WARN
+            yield Finding("cupti", status, label, problem)
+        elif chosen:
+            yield Finding("cupti", OK, label)
+        else:
+            chosen = str(copy.path)
+            yield Finding("cupti", OK, f"{label}; this one would be used")
+    install = f"pip install 'cupti-etl[cupti{runs if runs in (12, 13) else 13}]'"
+    if not copies:
+        yield Finding(
+            "cupti",
+            FAIL,
+            "no libcupti was found: not pip's, not in CUDA_HOME, the loader or /usr/local/cuda*",
+            f"{install}, or name one with --cupti",
+        )
+    elif not chosen:
+        yield Finding(
+            "cupti",
+            FAIL,
+            "none of the copies of libcupti can be used",
+            install,
+        )
+    else:
+        yield Finding(
+            "cupti",
+            OK,
+            "order: one that the program has already loaded (PyTorch does), --cupti, pip, "
+            "CUDA_HOME, LD_LIBRARY_PATH, the loader, /usr/local/cuda*",
+        )
+
+
+def _judge(copy: CuptiCopy, answer: dict[str, Any], runs: int | None) -> tuple[str, str]:
+    """What to do about a copy ("" if it is good), and what it is."""
+    packaged = f"pip package {copy.version}" if copy.version else f"CUDA {copy.major or 'unknown'}"
+    if answer.get("crashed"):
+        if runs is None:
+            # 13.2 does so where there is no driver; that says nothing about the copy.
+            return (
+                "",
+                f"{packaged}; it cannot be asked: {answer['error']}, as 13.2 does without a driver",
+            )
+        return "take another copy: this one cannot be loaded", f"{packaged}; {answer['error']}"
+    if "error" in answer:
+        return "take another copy: this one cannot be loaded", f"{packaged}; {answer['error']}"
+    if answer["code"] == _ERROR_UNKNOWN and runs is None:
+        return (
+            "",
+            f"{packaged}; it cannot be asked: without a driver 13.3 and later answer 999",
+        )
+    if answer["code"]:
+        return "take another copy", f"{packaged}; cuptiGetVersion answers error {answer['code']}"
+    version = int(answer["version"])
+    text = f"CUPTI {version_text(version)}"
+    major = version // 10_000 if version >= 100_000 else copy.major or 12
+    if major < OLDEST_MAJOR:
+        return f"take one of CUDA {OLDEST_MAJOR} or later", f"{text}, too old"
+    if runs is not None and major > runs:
+        return (
+            f"take one of CUDA {runs}, or update the driver",
+            f"{text}, too new for a driver that runs CUDA {runs}",
+        )
+    return "", text

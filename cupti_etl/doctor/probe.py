@@ -1,0 +1,81 @@
+"""Loads a library and asks it a question, in a process of its own.
+
+Run as a script, by path: it imports nothing of cupti-etl.  A library that crashes (CUPTI
+13.2 does without a driver) then takes only this process with it.  Prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import sys
+from typing import Any
+
+
+def main(arguments: list[str]) -> int:
+    """``load PATH``, ``cupti PATH`` or ``cuda``; an exit status."""
+    question, path = arguments[0], arguments[1] if len(arguments) > 1 else "libcuda.so.1"
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as error:
+        print(json.dumps({"error": str(error)}))
+        return 0
+    answers = {"load": _load, "cupti": _cupti, "cuda": _cuda}
+    print(json.dumps(answers[question](library)))
+    return 0
+
+
+def _load(library: ctypes.CDLL) -> dict[str, Any]:
+    return {}
+
+
+def _cupti(library: ctypes.CDLL) -> dict[str, Any]:
+    version = ctypes.c_uint32()
+    try:
+        code = library.cuptiGetVersion(ctypes.byref(version))
+    except AttributeError:
+        return {"error": "it has no function cuptiGetVersion"}
+    return {"code": code, "version": version.value}
+
+
+def _cuda(library: ctypes.CDLL) -> dict[str, Any]:
+    version, count = ctypes.c_int(), ctypes.c_int()
+    library.cuDriverGetVersion(ctypes.byref(version))
+    answer: dict[str, Any] = {"version": version.value, "devices": []}
+    code = library.cuInit(0)
+    if not code:
+        code = library.cuDeviceGetCount(ctypes.byref(count))
+    if code:
+        return answer | {"code": code, "error": _error_name(library, code)}
+    for ordinal in range(count.value):
+        device = ctypes.c_int()
+        name = ctypes.create_string_buffer(256)
+        uuid = (ctypes.c_ubyte * 16)()
+        library.cuDeviceGet(ctypes.byref(device), ordinal)
+        library.cuDeviceGetName(name, len(name), device)
+        # _v2 gives a MIG device its own UUID.
+        get_uuid = getattr(library, "cuDeviceGetUuid_v2", None) or library.cuDeviceGetUuid
+        get_uuid(uuid, device)
+        answer["devices"].append(
+            {"name": name.value.decode(errors="replace"), "uuid": uuid_text(bytes(uuid))}
+        )
+    return answer
+
+
+def uuid_text(uuid: bytes) -> str:
+    """A GPU's UUID as nvidia-smi prints it."""
+    digits = uuid.hex()
+    parts = (digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])
+    return "GPU-" + "-".join(parts)
+
+
+def _error_name(library: ctypes.CDLL, code: int) -> str:
+    text = ctypes.c_char_p()
+    with contextlib.suppress(AttributeError):
+        library.cuGetErrorName(code, ctypes.byref(text))
+    return f"{text.value.decode()} ({code})" if text.value else f"error {code}"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
