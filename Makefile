@@ -1,0 +1,53 @@
+# Everything a newcomer or CI needs.  `make help` lists the targets.
+PYTHON ?= python3
+# PYTHON=3.12 (a version, for `make wheelhouse`) names no program to run here.
+HOST_PYTHON = $(if $(filter 3.%,$(PYTHON)),python3,$(PYTHON))
+VENV ?= .venv
+BIN = $(VENV)/bin
+STAMP = $(VENV)/.installed-$(shell $(HOST_PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+
+.PHONY: help demo test check generate headers native install wheelhouse bench clean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 14
+
+$(STAMP): pyproject.toml hatch_build.py
+	@$(HOST_PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "cupti-etl needs Python 3.11 or newer; use make PYTHON=python3.12")'
+	test -x $(BIN)/python || $(HOST_PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	touch $@
+
+install: $(STAMP) native ## make .venv with cupti-etl and what its tests need
+
+native: $(STAMP) ## compile the native libraries in place
+	@$(BIN)/python native/build.py > /dev/null
+
+demo: install ## capture a CUDA workload (or replay a recording, without a GPU) and ask
+	$(BIN)/cupti-etl demo
+
+test: install ## run the tests
+	$(BIN)/python -m pytest
+
+check: install ## everything CI does: format, lint, types, generated files, tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m cupti_etl.schema.generate --check
+	$(BIN)/python -m pytest
+
+generate: install ## write every derived file
+	$(BIN)/python -m cupti_etl.schema.generate
+
+headers: install ## take the facts of NVIDIA's newest public header (needs a package index)
+	$(BIN)/python scripts/update_headers.py
+
+bench: install ## run the benchmarks that need no GPU
+	$(BIN)/python -m benchmarks all --json
+
+wheelhouse: $(STAMP) ## fill wheelhouse/ for a machine without a network: PYTHON=3.12 [WITHOUT=pyarrow]
+	$(BIN)/python scripts/wheelhouse.py --python $(if $(filter 3.%,$(PYTHON)),$(PYTHON),3.12) --without "$(WITHOUT)"
+
+clean: ## remove what the other targets made
+	rm -rf $(VENV) build dist wheelhouse .pytest_cache .mypy_cache .ruff_cache .hypothesis .cache cupti_etl/_native
