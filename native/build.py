@@ -21,6 +21,7 @@ LIBRARIES = {
         [
             "inject/inject.c",
             "inject/buffers.c",
+            "inject/canary.c",
             "inject/cupti_api.c",
             "inject/enable.c",
             "inject/environment.c",

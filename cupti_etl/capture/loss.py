@@ -101,14 +101,14 @@ def losses(process: Process, end_ns: int | None) -> list[Loss]:
             f"{decoded.unresolved_strings} rows without a name they should have"
         )
         found.append(Loss(me, "unreadable", None, 0, None, True, detail=detail))
-    if end_ns is not None and in_order and info.held:
+    if info.taken_ns or (end_ns is not None and in_order and info.held):
         detail = (
-            f"CUPTI never returned {info.held} buffers: another CUPTI client (such as torch.profiler) "
-            "took over in this process"
+            "another CUPTI client (such as torch.profiler) took over in this process; "
+            "what it received is not in the trace"
         )
-        found.append(
-            Loss(me, "other_client", start_ns=info.first_held_ns or None, end_ns=end_ns, detail=detail)
-        )
+        start = min(ns for ns in (info.taken_ns, info.first_held_ns, end_ns) if ns)
+        end = info.regained_ns or end_ns
+        found.append(Loss(me, "other_client", start_ns=start, end_ns=end, detail=detail))
     if info.state == NOT_TRACED:
         found.append(Loss(me, "not_traced", start_ns=info.start_ns, end_ns=end_ns, detail=info.detail))
     elif end_ns is not None and not in_order:

@@ -28,6 +28,8 @@ class ProcessInfo:
     last_flush_ns: int
     last_return_ns: int
     finished_ns: int
+    taken_ns: int
+    regained_ns: int
     first_held_ns: int
     rank: int | None
     local_rank: int | None

@@ -231,6 +231,8 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 	out->last_flush_ns = (int64_t)etl_load(&header->last_flush_ns);
 	out->last_return_ns = (int64_t)etl_load(&header->last_return_ns);
 	out->finished_ns = (int64_t)etl_load(&header->finished_ns);
+	out->taken_ns = (int64_t)etl_load(&header->taken_ns);
+	out->regained_ns = (int64_t)etl_load(&header->regained_ns);
 	out->rank = header->rank;
 	out->local_rank = header->local_rank;
 	out->world_size = header->world_size;

@@ -295,6 +295,8 @@ static int decode_records(struct etl_process *process, const uint8_t *data, uint
 			uint32_t cbid;
 
 			memcpy(&cbid, record + 4, sizeof cbid);
+			if (cbid == ETL_CANARY_CBID)
+				continue;
 			if (cbid < ETL_MAX_CBID && process->api_drop[api_domain(activity)][cbid]) {
 				process->decoded.filtered++;
 				continue;

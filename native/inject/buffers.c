@@ -160,8 +160,9 @@ uint32_t etl_measure_stride(uint32_t activity)
 	return (uint32_t)(second - first);
 }
 
-/* How many of the bytes can be told apart, and the records in them.  Asks CUPTI about
- * kinds whose size is not known; called without a lock for that reason. */
+/* How many of the bytes can be told apart, and the records in them, canaries not
+ * counted.  Asks CUPTI about kinds whose size is not known; called without a lock for
+ * that reason. */
 static size_t find_boundaries(uint8_t *buffer, size_t valid, uint64_t *records)
 {
 	struct etl_segment *segment = etl_injector.map.segment;
@@ -187,20 +188,21 @@ static size_t find_boundaries(uint8_t *buffer, size_t valid, uint64_t *records)
 		}
 		if (at + stride > valid)
 			break;
+		*records += !etl_canary_mark(buffer + at);
 		at += stride;
-		(*records)++;
 	}
 	return at;
 }
 
-static void count_as_lost(const uint8_t *buffer, size_t valid)
+static void count_as_lost(uint8_t *buffer, size_t valid)
 {
 	struct etl_segment *segment = etl_injector.map.segment;
 	uint32_t kind;
 
 	for (size_t at = 0; at < valid; at += segment->stride[kind]) {
 		memcpy(&kind, buffer + at, sizeof kind);
-		etl_add(&segment->counters.ring_full[kind], 1);
+		if (!etl_canary_mark(buffer + at))
+			etl_add(&segment->counters.ring_full[kind], 1);
 	}
 }
 
@@ -253,7 +255,7 @@ void etl_buffer_completed(void *context, uint32_t stream, uint8_t *buffer, size_
 		goto out;
 	}
 	etl_put(&wants_large[slot_thread[slot]], (uint8_t)(valid > ETL_SMALL_BYTES * 3 / 4));
-	if (readable == 0) {
+	if (records == 0) {
 		memset(buffer, 0, valid);
 		etl_slot_free(map, (uint64_t)slot, ETL_HELD);
 		goto out;

@@ -190,5 +190,6 @@ int etl_enable(struct etl_error *error)
 				 cupti_result(cupti, result), result);
 		}
 	}
+	etl_canary_enable(strcmp(level, "all") == 0 && (!kinds || etl_list_has(kinds, "api_call")));
 	return 0;
 }

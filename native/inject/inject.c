@@ -126,5 +126,6 @@ int InitializeInjectionNvtx2(void *get_export_table)
 	pthread_once(&cupti_once, load_cupti);
 	if (!cupti_loaded || !etl_injector.cupti.nvtx_initialize2)
 		return 0;
-	return etl_injector.cupti.nvtx_initialize2(get_export_table);
+	/* CUPTI answers 0 for success, NVTX wants 1 for it. */
+	return etl_injector.cupti.nvtx_initialize2(get_export_table) == CUPTI_OK;
 }

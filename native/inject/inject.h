@@ -56,6 +56,15 @@ void etl_set_stride(uint32_t activity, uint32_t stride);
 uint64_t etl_intern(const char *text, size_t length, uint32_t tag, uint32_t flags);
 bool etl_intern_flush(void); /* publishes new strings; false if there is no slot */
 
+/* canary.c: a call of our own, now and then, whose record must come back to us; if it
+ * does not, another CUPTI client has taken over. */
+/* `is_wanted`: the program's own calls of that function are to be recorded. */
+void etl_canary_enable(bool is_wanted);
+void etl_canary_sing(void);
+void etl_canary_listen(void); /* after a flush */
+/* Marks the record if it is a canary's. */
+bool etl_canary_mark(uint8_t *record);
+
 /* timer.c */
 int etl_timer_start(void);
 void etl_timer_finish(void); /* last flush, bounded to two seconds */

@@ -57,6 +57,7 @@ static void *loop(void *unused)
 
 	(void)unused;
 	pthread_setname_np(pthread_self(), "cupti-etl");
+	etl_canary_sing();
 	prefault();
 	clock_gettime(CLOCK_MONOTONIC, &next);
 	for (;;) {
@@ -72,13 +73,16 @@ static void *loop(void *unused)
 		}
 		pthread_mutex_unlock(&lock);
 		flush(0);
+		etl_canary_listen();
 		keep_ahead();
 		prefault();
+		etl_canary_sing();
 		clock_gettime(CLOCK_MONOTONIC, &next);
 	}
 	/* First what is complete, then the rest, with unfinished kernels. */
 	flush(0);
 	flush(CUPTI_FLUSH_FORCED);
+	etl_canary_listen();
 	etl_put(&segment->counters.held_at_end, etl_count_held());
 	etl_put(&segment->finished_ns, (uint64_t)etl_now_ns());
 	etl_store(&segment->state, ETL_FINISHED);

@@ -31,6 +31,8 @@ struct etl_process_info {
 	int64_t last_flush_ns;
 	int64_t last_return_ns;
 	int64_t finished_ns;
+	int64_t taken_ns; /* another CUPTI client has had the records since; 0: none */
+	int64_t regained_ns; /* until then; 0: it still has them */
 	int64_t first_held_ns; /* since when CUPTI has held a slot; 0: it holds none */
 	int64_t rank, local_rank, world_size, slurm_job_id, slurm_proc_id; /* INT64_MIN: not set */
 	uint64_t handed_over;

@@ -100,6 +100,9 @@ struct etl_segment {
 	_Atomic uint64_t last_flush_ns; /* end of the last cuptiActivityFlushAll */
 	_Atomic uint64_t last_return_ns; /* when CUPTI last returned a buffer */
 	_Atomic uint64_t finished_ns;
+	/* Another CUPTI client has had our records since, and until (0: still has). */
+	_Atomic uint64_t taken_ns;
+	_Atomic uint64_t regained_ns;
 	char detail[512]; /* written before `state` */
 
 	uint32_t stride[ETL_MAX_KIND]; /* record size by activity kind; 0: not known */
