@@ -116,15 +116,20 @@ def _candidates(
 
 
 def _in_folder(folder: Path, origin: str, site: Path | None = None) -> Iterator[CuptiCopy]:
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return
+    names = _names(folder)
     majors = {name: _major(name) for name in names}
     # The shortest name is the soname, what a program asks the loader for.
     for name in sorted(filter(majors.get, names), key=lambda name: (-majors[name], len(name))):
         version = _wheel_version(site, majors[name]) if site else ""
         yield CuptiCopy(folder / name, origin, majors[name], version)
+
+
+def _names(folder: Path) -> list[str]:
+    """What a folder holds; nothing where it is missing or not ours to read."""
+    try:
+        return [path.name for path in folder.iterdir()]
+    except OSError:
+        return []
 
 
 def _major(name: str) -> int:
@@ -138,20 +143,14 @@ def _major(name: str) -> int:
 
 
 def _wheel_version(site: Path, major: int) -> str:
-    try:
-        names = os.listdir(site)
-    except OSError:
-        return ""
-    versions = [match.group(1) for match in map(_DIST_INFO.fullmatch, names) if match]
+    matches = map(_DIST_INFO.fullmatch, _names(site))
+    versions = [match.group(1) for match in matches if match]
     return next((v for v in sorted(versions) if v.split(".")[0] == str(major)), "")
 
 
 def _toolkits(parent: Path) -> list[Path]:
     """/usr/local/cuda first, as that is the chosen one, then the newest."""
-    try:
-        names = [name for name in os.listdir(parent) if re.fullmatch(r"cuda(-[\d.]+)?", name)]
-    except OSError:
-        return []
+    names = [name for name in _names(parent) if re.fullmatch(r"cuda(-[\d.]+)?", name)]
 
     def version(name: str) -> tuple[int, ...]:
         return tuple(int(part) for part in re.findall(r"\d+", name))

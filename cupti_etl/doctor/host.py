@@ -166,7 +166,7 @@ def _check_socket() -> Finding:
             tempfile.TemporaryDirectory(prefix="cupti-etl-") as inside,
             socket.socket(socket.AF_UNIX) as server,
         ):
-            server.bind(os.path.join(inside, "doctor"))
+            server.bind(f"{inside}/doctor")
     except OSError as error:
         return Finding(
             "limits",

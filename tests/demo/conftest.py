@@ -13,12 +13,13 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="session")
 def driver_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for LD_LIBRARY_PATH with a driver that computes on the host."""
+    """A folder for LD_LIBRARY_PATH: a driver that computes on the host, and its libcupti."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         pytest.skip("no C compiler")
     folder = tmp_path_factory.mktemp("driver")
-    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-    target = folder / "libcuda.so.1"
-    subprocess.run([compiler, *flags, "-o", target, HERE / "fake_libcuda.c"], check=True)
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread"]
+    for library in ("libcuda.so.1", "libcupti.so.13"):
+        source = HERE / f"fake_{library.split('.')[0]}.c"
+        subprocess.run([compiler, *flags, "-o", folder / library, source], check=True)
     return folder

@@ -7,18 +7,29 @@
  * FAKE_CUDA_DEVICES   how many devices there are (default 1)
  * FAKE_CUDA_FAIL      name of a function that returns CUDA_ERROR_UNKNOWN
  * FAKE_CUDA_WRONG     if set, saxpy is off by one
+ *
+ * Like a real driver it loads the library that CUDA_INJECTION64_PATH names, and it tells the
+ * libcupti beside it what it did.
  */
+#include "fake_trace.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 typedef int CUresult;
 enum { OK = 0, INVALID_VALUE = 1, UNKNOWN = 999 };
 enum operation { NOTHING, ADD, SAXPY, REDUCE, SPIN, COPY, SET };
 
+enum { CBID_SET = 220, CBID_HTOD = 277, CBID_DTOH = 279, CBID_DTOD = 281, CBID_LAUNCH = 307, CBID_GRAPH = 514 };
+
 struct work {
     enum operation operation;
+    uint32_t cbid, grid;
     uint64_t u[4];
     float alpha;
     uint32_t n;
@@ -29,7 +40,26 @@ struct graph {
 };
 struct stream {
     struct graph *capture;
+    uint32_t number;
 };
+
+static fake_tracer tracer;
+
+void fake_set_tracer(fake_tracer function)
+{
+    tracer = function;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static const char *const kernel_names[] = {
+    [ADD] = "_ZN4demo10vector_addEPKfS1_Pfj", [SAXPY] = "_ZN4demo5saxpyIfEEvT_PKS1_PS1_j",
+    [REDUCE] = "_ZN4demo10reduce_sumEPKfPfj", [SPIN] = "_ZN4demo4spinEmPm"};
 
 #define FAIL_IF_ASKED                                                   \
     do {                                                                \
@@ -69,20 +99,49 @@ static void execute(const struct work *w)
     }
 }
 
+/* Do work now, and say so in the terms of a trace. */
+static struct fake_work perform(const struct stream *stream, const struct work *w, uint32_t node)
+{
+    struct fake_work done = {.stream = stream->number, .grid = w->grid, .node = node, .bytes = w->u[2]};
+    done.kind = w->operation == COPY ? KIND_MEMCPY : w->operation == SET ? KIND_MEMSET : KIND_KERNEL;
+    if (w->operation == SET)
+        done.bytes = 4 * w->u[2];
+    else if (w->operation == COPY)
+        done.copy_kind = w->cbid == CBID_HTOD ? COPY_HTOD : w->cbid == CBID_DTOH ? COPY_DTOH : COPY_DTOD;
+    else
+        done.name = kernel_names[w->operation];
+    done.begin_ns = now_ns();
+    execute(w);
+    done.end_ns = now_ns();
+    return done;
+}
+
 static CUresult give(struct stream *stream, struct work work)
 {
+    struct fake_work done = {0};
+    uint64_t begin = now_ns();
     if (stream == NULL)
         return INVALID_VALUE;
-    if (stream->capture == NULL)
-        execute(&work);
+    bool now = stream->capture == NULL;
+    if (now)
+        done = perform(stream, &work, 0);
     else if (stream->capture->count < 64)
         stream->capture->work[stream->capture->count++] = work;
+    if (tracer != NULL)
+        tracer(work.cbid, begin, now_ns(), &done, now ? 1 : 0);
     return OK;
 }
 
 CUresult cuInit(unsigned flags)
 {
     FAIL_IF_ASKED;
+    static bool injected;
+    const char *path = getenv("CUDA_INJECTION64_PATH");
+    void *library = path != NULL && !injected ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    int (*initialize)(void) = library == NULL ? NULL : (int (*)(void))dlsym(library, "InitializeInjection");
+    injected = true;
+    if (initialize != NULL)
+        initialize();
     return flags == 0 ? OK : INVALID_VALUE;
 }
 
@@ -171,7 +230,7 @@ CUresult cuModuleGetFunction(void **function, void *module, const char *name)
 CUresult cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                         unsigned bz, unsigned shared, struct stream *stream, void **arguments, void **extra)
 {
-    struct work work = {.operation = (enum operation)(uintptr_t)function};
+    struct work work = {.operation = (enum operation)(uintptr_t)function, .cbid = CBID_LAUNCH, .grid = gx};
     FAIL_IF_ASKED;
     if (gx == 0 || gy != 1 || gz != 1 || bx != 256 || by != 1 || bz != 1 || shared != 0 || extra != NULL)
         return INVALID_VALUE;
@@ -202,14 +261,20 @@ CUresult cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, u
 
 CUresult cuStreamCreate(struct stream **stream, unsigned flags)
 {
+    static uint32_t streams = 13;
     *stream = flags == 1 ? calloc(1, sizeof **stream) : NULL;
-    return *stream != NULL ? OK : INVALID_VALUE;
+    if (*stream == NULL)
+        return INVALID_VALUE;
+    (*stream)->number = streams++;
+    return OK;
 }
 
 CUresult cuStreamGetId(struct stream *stream, unsigned long long *id)
 {
-    *id = 13;
-    return stream != NULL ? OK : INVALID_VALUE;
+    if (stream == NULL)
+        return INVALID_VALUE;
+    *id = stream->number;
+    return OK;
 }
 
 CUresult cuMemAlloc_v2(unsigned long long *pointer, size_t size)
@@ -226,22 +291,22 @@ CUresult cuMemAllocHost_v2(void **pointer, size_t size)
 
 CUresult cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t size, struct stream *stream)
 {
-    return give(stream, (struct work){.operation = COPY, .u = {to, (uintptr_t)from, size}});
+    return give(stream, (struct work){.operation = COPY, .cbid = CBID_HTOD, .u = {to, (uintptr_t)from, size}});
 }
 
 CUresult cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t size, struct stream *stream)
 {
-    return give(stream, (struct work){.operation = COPY, .u = {(uintptr_t)to, from, size}});
+    return give(stream, (struct work){.operation = COPY, .cbid = CBID_DTOH, .u = {(uintptr_t)to, from, size}});
 }
 
 CUresult cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t size, struct stream *stream)
 {
-    return give(stream, (struct work){.operation = COPY, .u = {to, from, size}});
+    return give(stream, (struct work){.operation = COPY, .cbid = CBID_DTOD, .u = {to, from, size}});
 }
 
 CUresult cuMemsetD32Async(unsigned long long to, unsigned value, size_t words, struct stream *stream)
 {
-    return give(stream, (struct work){.operation = SET, .u = {to, value, words}});
+    return give(stream, (struct work){.operation = SET, .cbid = CBID_SET, .u = {to, value, words}});
 }
 
 CUresult cuStreamBeginCapture_v2(struct stream *stream, int mode)
@@ -267,8 +332,12 @@ CUresult cuGraphInstantiateWithFlags(struct graph **executable, struct graph *gr
 
 CUresult cuGraphLaunch(struct graph *graph, struct stream *stream)
 {
-    for (size_t i = 0; i < graph->count; i++)
-        give(stream, graph->work[i]);
+    struct fake_work done[64];
+    uint64_t begin = now_ns();
+    for (uint32_t i = 0; i < graph->count; i++)
+        done[i] = perform(stream, &graph->work[i], i + 1);
+    if (tracer != NULL)
+        tracer(CBID_GRAPH, begin, now_ns(), done, (uint32_t)graph->count);
     return OK;
 }
 

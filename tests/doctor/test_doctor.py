@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
 import sys
 import types
@@ -328,7 +327,7 @@ def test_command_prints_json_and_the_status(monkeypatch: pytest.MonkeyPatch) -> 
     assert "A capture cannot work: 1 failed." in result.output
 
 
-@pytest.mark.skipif(os.path.exists("/proc/driver/nvidia"), reason="this machine has a GPU")
+@pytest.mark.skipif(Path("/proc/driver/nvidia").exists(), reason="this machine has a GPU")
 def test_command_on_a_machine_without_a_gpu(native: Path) -> None:
     result = CliRunner().invoke(command, [])
     assert result.exit_code == 1

@@ -1,0 +1,45 @@
+#!/bin/sh
+# Captures real programs on a machine with a GPU and checks the traces.
+#
+#   OUT=results scripts/gpu_acceptance.sh [option of scripts/gpu/acceptance.py ...]
+#
+# Needs Python 3.11 or later with PyTorch and Triton, nvcc, and in WHEELS (default .whl) the wheels
+# of cupti-etl and of whatever it needs that is not installed; no network.  A wheel of
+# nvidia-cuda-cupti there is not installed but unpacked, and used with --cupti.
+# Writes OUT/acceptance.json, OUT/acceptance.log and OUT/h200.etlrec; takes under 6 minutes.
+set -eu
+
+repository=$(cd "$(dirname "$0")/.." && pwd)
+python=${PYTHON:-python3}
+wheels=${WHEELS:-$repository/.whl}
+work=${WORK:-/tmp/cupti-etl-acceptance}
+site=${SITE:-/tmp/site}
+: "${OUT:?set OUT to a folder for the results}"
+
+rm -rf "$work"
+mkdir -p "$work/cupti" "$OUT"
+out=$(cd "$OUT" && pwd)
+
+set -- "$@" --out "$out" --work "$work" --launch-loop "$work/launch_loop"
+install=
+for wheel in "$wheels"/*.whl; do
+    case $(basename "$wheel") in
+    nvidia_cuda_cupti*)
+        # Beside PyTorch's copy, not instead of it.
+        "$python" -m zipfile -e "$wheel" "$work/cupti"
+        newer=$(find "$work/cupti" -name 'libcupti.so.1?' | head -n 1)
+        set -- "$@" --newer-cupti "$newer"
+        ;;
+    *.whl) [ -e "$wheel" ] && install="$install $wheel" ;;
+    esac
+done
+if [ -n "$install" ]; then
+    # shellcheck disable=SC2086  # names of wheels hold no blanks
+    "$python" -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --upgrade \
+        --target "$site" $install
+fi
+export PYTHONPATH="$site${PYTHONPATH:+:$PYTHONPATH}"
+# The work folder holds no source, so that what is imported is the installed wheel.
+cd "$work"
+nvcc -O2 -arch="${ARCH:-native}" -o launch_loop "$repository/scripts/gpu/launch_loop.cu"
+exec "$python" "$repository/scripts/gpu/acceptance.py" "$@"
