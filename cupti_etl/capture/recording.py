@@ -6,13 +6,15 @@ Layout: the magic line, then a zstd stream of frames::
     │ tag 4 │ content 4│ process_id 8  │ length 8 │ payload │   little-endian
     └───────┴──────────┴───────────────┴──────────┴─────────┘
 
-``HEAD`` carries a process's segment header (again whenever its layouts change, and at
-its end), ``SLOT`` the bytes of one slot, ``DONE`` ends the file: a recording without it
-is truncated.
+``HEAD`` carries what a process says of itself as JSON (``Process.description``; again
+whenever its record sizes change, and at its end), ``SLOT`` the bytes of one slot,
+``DONE`` ends the file: a recording without it is truncated.  Nothing in it depends on
+how the tables are described, so it can be replayed by a version that has more of them.
 """
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -38,6 +40,20 @@ class Frame:
     content: int
     process_id: int
     payload: bytes
+
+    def description(self) -> dict[str, Any]:
+        """What a ``HEAD`` frame says of its process.
+
+        Raises:
+            RecordingError: it is damaged.
+        """
+        try:
+            found = json.loads(self.payload)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise RecordingError("the recording is damaged: a process's description cannot be read")
+        return found
 
 
 class RecordingWriter:
@@ -69,8 +85,9 @@ class RecordingWriter:
         self._write(b"SLOT", content, process.process_id, data)
 
     def head(self, process: Process) -> None:
-        """Record a process's header with its counters."""
-        self._write(b"HEAD", 0, process.process_id, memoryview(process.header()))
+        """Record what a process says of itself, with its counters."""
+        text = json.dumps(process.description()).encode()
+        self._write(b"HEAD", 0, process.process_id, memoryview(text))
 
     def _write(self, tag: bytes, content: int, process_id: int, payload: memoryview) -> None:
         self._stream.write(_FRAME.pack(tag, content, process_id, len(payload)))

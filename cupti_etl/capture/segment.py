@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from cupti_etl.capture.decode import Decoder
@@ -59,6 +59,26 @@ class ProcessInfo:
     detail: str
 
 
+def _native_description(ffi: Any, description: dict[str, Any]) -> tuple[Any, Any, Any]:
+    info = ffi.new("struct etl_process_info *")
+    strides, ring_full = ffi.new("uint32_t[]", MAX_KIND), ffi.new("uint64_t[]", MAX_KIND)
+    try:
+        for field in fields(ProcessInfo):
+            value = description["info"].get(field.name)
+            if isinstance(value, str):
+                room = ffi.sizeof(getattr(info, field.name))
+                value = value.encode()[: room - 1]
+            elif value is None:
+                value = _NO_NUMBER if field.type == "int | None" else 0
+            setattr(info, field.name, value)
+        for target, key in ((strides, "strides"), (ring_full, "ring_full")):
+            for kind, number in description[key].items():
+                target[int(kind)] = number
+    except (KeyError, AttributeError, IndexError, TypeError, ValueError, OverflowError) as error:
+        raise NativeError(f"the description of a process is damaged: {error!r}") from None
+    return info, strides, ring_full
+
+
 @dataclass(frozen=True)
 class Decoded:
     """What decoding one process's slots found."""
@@ -99,30 +119,30 @@ class Process:
         return cls(decoder, handle)
 
     @classmethod
-    def loaded(cls, decoder: Decoder, header: bytes) -> Process:
-        """A process out of a recording.
+    def loaded(cls, decoder: Decoder, description: dict[str, Any]) -> Process:
+        """A process out of a recording, from its ``description()``.
 
         Raises:
-            NativeError: the header is of another version.
+            NativeError: the description lacks something, or there is no memory.
         """
         ffi, lib = load()
         message = message_buffer(ffi)
-        handle = lib.etl_process_load(decoder.handle, ffi.from_buffer(header), len(header), message)
+        handle = lib.etl_process_load(decoder.handle, *_native_description(ffi, description), message)
         if handle == ffi.NULL:
             raise NativeError(text(ffi, message))
         return cls(decoder, handle)
 
-    def update(self, header: bytes) -> None:
-        """Replace the header of a recorded process by a newer copy."""
-        buffer = self._ffi.from_buffer(header)
-        if self._lib.etl_process_update(self._handle, buffer, len(header), self._message) < 0:
-            raise NativeError(text(self._ffi, self._message))
+    def update(self, description: dict[str, Any]) -> None:
+        """Bring a recorded process up to a later ``description()``."""
+        self._lib.etl_process_update(self._handle, *_native_description(self._ffi, description))
 
-    def header(self) -> bytes:
-        """The raw header, for a recording."""
-        out = self._ffi.new("uint8_t[]", self._lib.etl_header_bytes())
-        self._lib.etl_process_copy_header(self._handle, out)
-        return bytes(self._ffi.buffer(out))
+    def description(self) -> dict[str, Any]:
+        """What a recording keeps of the process: plain values, free of any layout."""
+        return {
+            "info": asdict(self.info()),
+            "strides": {str(kind): size for kind, size in self.strides().items()},
+            "ring_full": {str(kind): count for kind, count in self.ring_full().items()},
+        }
 
     def info(self) -> ProcessInfo:
         """The header's facts and counters as they are now."""

@@ -45,9 +45,9 @@ def replay(recording: Path, out: Path) -> int:
         while first is not None:
             if first.tag == b"HEAD":
                 if first.process_id in known:
-                    known[first.process_id].process.update(first.payload)
+                    known[first.process_id].process.update(first.description())
                 else:
-                    traced = Traced(Process.loaded(collector.decoder, first.payload), None)
+                    traced = Traced(Process.loaded(collector.decoder, first.description()), None)
                     known[first.process_id] = traced
                     collector.traced.append(traced)
             elif first.process_id in known:

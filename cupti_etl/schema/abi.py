@@ -6,6 +6,8 @@ needs no Python.h.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import tempfile
 from pathlib import Path
 
@@ -22,7 +24,8 @@ def abi_module(header: Path) -> str:
     ffi.set_source("_abi", None)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "_abi.py")
-        ffi.emit_python_code(str(path))
+        with contextlib.redirect_stdout(io.StringIO()):  # cffi prints the path
+            ffi.emit_python_code(str(path))
         made = path.read_text()
     banner = "# Made by `python -m cupti_etl.schema.generate`.  Do not edit.\n"
     return banner + made.removeprefix("# auto-generated file\n")

@@ -75,11 +75,6 @@ uint64_t etl_fingerprint(void)
 	return ETL_FINGERPRINT;
 }
 
-size_t etl_header_bytes(void)
-{
-	return sizeof(struct etl_segment);
-}
-
 int64_t etl_decoder_rows(const struct etl_decoder *decoder, int table)
 {
 	return decoder->builders[table].rows;
@@ -125,55 +120,69 @@ struct etl_process *etl_process_attach(struct etl_decoder *decoder, int fd, char
 	return process;
 }
 
-static int check_header(const uint8_t *header, size_t bytes, char *message)
+struct etl_process *etl_process_load(struct etl_decoder *decoder,
+				     const struct etl_process_info *info, const uint32_t *strides,
+				     const uint64_t *ring_full, char *message)
 {
-	struct etl_segment head;
+	struct etl_segment *header = aligned_alloc(64, sizeof *header);
+	struct etl_process *process = NULL;
 
-	if (bytes != sizeof head) {
-		snprintf(message, ETL_MESSAGE_BYTES,
-			 "the header has %zu bytes where this version has %zu", bytes, sizeof head);
-		return -EPROTO;
+	if (header) {
+		memset(header, 0, sizeof *header);
+		header->process_id = info->process_id;
+		process = new_process(decoder, header);
 	}
-	memcpy(&head, header, sizeof head);
-	if (head.magic != ETL_MAGIC || head.version != ETL_SEGMENT_VERSION ||
-	    head.fingerprint != ETL_FINGERPRINT) {
-		snprintf(message, ETL_MESSAGE_BYTES,
-			 "the header is of another version of cupti-etl (schema %016llx, not %016llx)",
-			 (unsigned long long)head.fingerprint, (unsigned long long)ETL_FINGERPRINT);
-		return -EPROTO;
-	}
-	return 0;
-}
-
-struct etl_process *etl_process_load(struct etl_decoder *decoder, const uint8_t *header,
-				     size_t bytes, char *message)
-{
-	struct etl_process *process;
-	struct etl_segment *copy;
-
-	if (check_header(header, bytes, message) < 0)
-		return NULL;
-	copy = aligned_alloc(64, sizeof *copy);
-	if (copy)
-		memcpy(copy, header, sizeof *copy);
-	process = copy ? new_process(decoder, copy) : NULL;
 	if (!process) {
-		free(copy);
+		free(header);
 		snprintf(message, ETL_MESSAGE_BYTES, "no memory for another process");
 		return NULL;
 	}
 	process->is_loaded = true;
+	etl_process_update(process, info, strides, ring_full);
 	return process;
 }
 
-int etl_process_update(struct etl_process *process, const uint8_t *header, size_t bytes,
-		       char *message)
+void etl_process_update(struct etl_process *process, const struct etl_process_info *info,
+			const uint32_t *strides, const uint64_t *ring_full)
 {
-	int result = check_header(header, bytes, message);
+	struct etl_segment *header = process->header;
 
-	if (result == 0 && process->is_loaded)
-		memcpy(process->header, header, sizeof *process->header);
-	return result;
+	if (!process->is_loaded)
+		return;
+	header->start_ns = info->start_ns;
+	header->pid = info->pid;
+	header->parent_pid = info->parent_pid;
+	header->cupti_version = info->cupti_version;
+	header->driver_version = info->driver_version;
+	header->rank = info->rank;
+	header->local_rank = info->local_rank;
+	header->world_size = info->world_size;
+	header->slurm_job_id = info->slurm_job_id;
+	header->slurm_proc_id = info->slurm_proc_id;
+	memcpy(header->host, info->host, sizeof header->host);
+	memcpy(header->cupti_path, info->cupti_path, sizeof header->cupti_path);
+	memcpy(header->argv, info->argv, sizeof header->argv);
+	memcpy(header->detail, info->detail, sizeof header->detail);
+	etl_put(&header->last_flush_ns, (uint64_t)info->last_flush_ns);
+	etl_put(&header->last_return_ns, (uint64_t)info->last_return_ns);
+	etl_put(&header->finished_ns, (uint64_t)info->finished_ns);
+	etl_put(&header->taken_ns, (uint64_t)info->taken_ns);
+	etl_put(&header->regained_ns, (uint64_t)info->regained_ns);
+	etl_put(&header->counters.handed_over, info->handed_over);
+	etl_put(&header->counters.cupti_dropped, info->cupti_dropped);
+	etl_put(&header->counters.unreadable_bytes, info->unreadable_bytes);
+	etl_put(&header->counters.published, info->published);
+	etl_put(&header->counters.requests, info->requests);
+	etl_put(&header->counters.spares, info->spares);
+	etl_put(&header->counters.flushes, info->flushes);
+	etl_put(&header->counters.truncated_strings, info->truncated_strings);
+	etl_put(&header->counters.held_at_end, info->held);
+	for (uint32_t kind = 0; kind < ETL_MAX_KIND; kind++) {
+		etl_put(&header->counters.ring_full[kind], ring_full[kind]);
+		if (strides[kind] != header->stride[kind])
+			etl_segment_set_stride(header, kind, strides[kind]);
+	}
+	etl_store(&header->state, info->state);
 }
 
 void etl_process_free(struct etl_process *process)
@@ -271,11 +280,6 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 	copy_text(out->cupti_path, header->cupti_path, sizeof out->cupti_path);
 	copy_text(out->argv, header->argv, sizeof out->argv);
 	copy_text(out->detail, header->detail, sizeof out->detail);
-}
-
-void etl_process_copy_header(const struct etl_process *process, uint8_t *out)
-{
-	memcpy(out, process->header, sizeof *process->header);
 }
 
 int etl_process_next(struct etl_process *process, struct etl_slot_view *out)

@@ -121,25 +121,13 @@ void etl_set_stride(uint32_t activity, uint32_t stride)
 	struct etl_segment *segment = etl_injector.map.segment;
 	int table = etl_table_of(activity);
 
-	segment->stride[activity] = stride;
-	if (table >= 0) {
-		const struct etl_kind *kind = &etl_kinds[table];
-
-		pointers[activity].n = 0;
-		for (uint32_t i = 0; i < kind->n_columns; i++) {
-			const struct etl_column *column = &kind->columns[i];
-			bool there = column->width && segment->cupti_version >= column->since &&
-				     column->offset + column->width <= stride;
-
-			segment->layouts[table].offset[i] = column->offset;
-			segment->layouts[table].width[i] = there ? column->width : 0;
-			if (there && column->type == ETL_STRING &&
-			    pointers[activity].n < MAX_POINTERS)
-				pointers[activity].offset[pointers[activity].n++] = column->offset;
-		}
-	}
-	/* Release: whoever sees the new generation sees the layout. */
-	atomic_fetch_add_explicit(&segment->layout_generation, 1, memory_order_release);
+	etl_segment_set_stride(segment, activity, stride);
+	pointers[activity].n = 0;
+	for (uint32_t i = 0; table >= 0 && i < etl_kinds[table].n_columns; i++)
+		if (etl_kinds[table].columns[i].type == ETL_STRING &&
+		    segment->layouts[table].width[i] && pointers[activity].n < MAX_POINTERS)
+			pointers[activity].offset[pointers[activity].n++] =
+				segment->layouts[table].offset[i];
 }
 
 uint32_t etl_measure_stride(uint32_t activity)

@@ -156,6 +156,23 @@ void etl_segment_unmap(struct etl_map *map)
 	map->segment = NULL;
 }
 
+void etl_segment_set_stride(struct etl_segment *segment, uint32_t activity, uint32_t stride)
+{
+	int table = etl_table_of(activity);
+
+	segment->stride[activity] = stride;
+	for (uint32_t i = 0; table >= 0 && i < etl_kinds[table].n_columns; i++) {
+		const struct etl_column *column = &etl_kinds[table].columns[i];
+		bool there = column->width && segment->cupti_version >= column->since &&
+			     column->offset + column->width <= stride;
+
+		segment->layouts[table].offset[i] = column->offset;
+		segment->layouts[table].width[i] = there ? column->width : 0;
+	}
+	/* Release: whoever sees the new generation sees the layout. */
+	atomic_fetch_add_explicit(&segment->layout_generation, 1, memory_order_release);
+}
+
 static void offer(struct etl_map *map, uint64_t slot)
 {
 	/* A push that fails leaves the slot FREE, and the search in etl_slot_take()

@@ -75,7 +75,6 @@ void etl_decoder_free(struct etl_decoder *decoder);
 int etl_table_count(void);
 const char *etl_table_name(int table);
 uint64_t etl_fingerprint(void);
-size_t etl_header_bytes(void);
 
 int64_t etl_decoder_rows(const struct etl_decoder *decoder, int table);
 /* Moves the gathered rows out; the caller owns the array (release). */
@@ -83,15 +82,14 @@ int etl_decoder_take(struct etl_decoder *decoder, int table, struct ArrowArray *
 
 /* Maps the segment behind `fd`; does not keep `fd`. */
 struct etl_process *etl_process_attach(struct etl_decoder *decoder, int fd, char *message);
-/* A process out of a recording: only its header. */
-struct etl_process *etl_process_load(struct etl_decoder *decoder, const uint8_t *header, size_t bytes, char *message);
+/* A process out of a recording: what it said of itself, and its record sizes and losses
+ * by activity kind (128 each). */
+struct etl_process *etl_process_load(struct etl_decoder *decoder, const struct etl_process_info *info, const uint32_t *strides, const uint64_t *ring_full, char *message);
+/* The same, later in the recording. */
+void etl_process_update(struct etl_process *process, const struct etl_process_info *info, const uint32_t *strides, const uint64_t *ring_full);
 void etl_process_free(struct etl_process *process);
 
 void etl_process_get_info(const struct etl_process *process, struct etl_process_info *out);
-/* The raw header, for a recording; needs etl_header_bytes() bytes. */
-void etl_process_copy_header(const struct etl_process *process, uint8_t *out);
-/* A newer copy of the header of a process that was loaded. */
-int etl_process_update(struct etl_process *process, const uint8_t *header, size_t bytes, char *message);
 
 /* 1 and a slot, or 0.  Every slot must be released. */
 int etl_process_next(struct etl_process *process, struct etl_slot_view *out);

@@ -172,6 +172,10 @@ void etl_segment_unmap(struct etl_map *map);
 /* Makes one more step usable; false at the limit. */
 bool etl_segment_grow(struct etl_map *map);
 
+/* Notes the record size of an activity kind, and where in it the columns of its table
+ * lie: those that the record is long enough for and the CUPTI version knows. */
+void etl_segment_set_stride(struct etl_segment *segment, uint32_t activity, uint32_t stride);
+
 /* Takes a free slot of the wanted size: FREE → HELD.  -1 if there is none. */
 int64_t etl_slot_take(struct etl_map *map, bool large);
 

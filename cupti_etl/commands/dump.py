@@ -1,0 +1,108 @@
+"""``cupti-etl dump``: a recording or a live segment as text."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cupti_etl.errors import NativeError, UsageError
+
+_STATES = ("starting", "tracing", "finished", "not traced")
+
+
+@click.command()
+@click.argument("source")
+@click.option("--headers", is_flag=True, help="Processes and slots only, no records.")
+@click.option("--table", "tables", multiple=True, help="Only records of this table; may be repeated.")
+def command(source: str, headers: bool, tables: tuple[str, ...]) -> None:
+    """Print SOURCE as text: a recording, or the process id of a traced program.
+
+    One line a process, slot and record, in the order in which CUPTI returned them; NULL
+    columns are left out.  Of a live process the header and the slots' states are shown,
+    nothing is taken from it.
+    """
+    lines = _live(int(source)) if source.isdigit() else _recording(Path(source), headers, set(tables))
+    for line in lines:
+        click.echo(line)
+
+
+def _process_lines(process: Any) -> Iterator[str]:
+    info = process.info()
+    yield f"process {info.process_id} pid={info.pid} state={_STATES[info.state]} cupti={info.cupti_version}"
+    for name, value in vars(info).items():
+        if name not in ("process_id", "pid", "state", "cupti_version") and value not in (0, "", None):
+            yield f"  {name}: {value}"
+    strides = " ".join(f"{kind}:{size}" for kind, size in process.strides().items())
+    yield f"  strides: {strides}"
+
+
+def _recording(path: Path, headers: bool, tables: set[str]) -> Iterator[str]:
+    from cupti_etl.capture.decode import Decoder
+    from cupti_etl.capture.native import load
+    from cupti_etl.capture.recording import read_recording
+    from cupti_etl.capture.segment import STRINGS, Process
+
+    ffi, _ = load()
+    decoder = Decoder()
+    known: dict[int, Process] = {}
+    for frame in read_recording(path):
+        if frame.tag == b"HEAD":
+            if frame.process_id in known:
+                known[frame.process_id].update(frame.description())
+            else:
+                known[frame.process_id] = Process.loaded(decoder, frame.description())
+            yield from _process_lines(known[frame.process_id])
+            continue
+        content = "strings" if frame.content == STRINGS else "records"
+        yield f"slot process={frame.process_id} bytes={len(frame.payload)} content={content}"
+        if frame.process_id not in known:
+            yield "  of a process without a header: not decoded"
+            continue
+        known[frame.process_id].decode(ffi.from_buffer("uint8_t[]", frame.payload), len(frame.payload), frame.content)
+        for index, table in enumerate(decoder.tables):
+            if decoder.rows(index):
+                rows = decoder.take(index).to_pylist()
+                if not headers and (not tables or table in tables):
+                    yield from (f"  {table} {_columns(row)}" for row in rows)
+
+
+def _columns(row: dict[str, Any]) -> str:
+    return " ".join(f"{name}={value}" for name, value in row.items() if value is not None)
+
+
+def _live(pid: int) -> Iterator[str]:
+    from cupti_etl.capture.decode import Decoder
+    from cupti_etl.capture.segment import Process
+
+    fd = _open_segment(pid)
+    try:
+        process = Process.attach(Decoder(), fd)
+    except NativeError as error:
+        raise NativeError(f"the segment of process {pid} cannot be read: {error.message}") from None
+    finally:
+        os.close(fd)
+    yield from _process_lines(process)
+
+
+def _open_segment(pid: int) -> int:
+    """The memfd of a traced process, through the kernel's list of its mappings."""
+    maps = Path(f"/proc/{pid}/maps")
+    try:
+        text = maps.read_text()
+    except OSError as error:
+        raise UsageError(f"process {pid} cannot be looked at: {error.strerror}") from None
+    match = re.search(r"^([0-9a-f]+)-([0-9a-f]+) .*/memfd:cupti-etl", text, re.M)
+    if match is None:
+        raise UsageError(f"process {pid} is not being traced", "give the pid of a program under `cupti-etl capture`")
+    start, end = (int(part, 16) for part in match.groups())
+    try:
+        return os.open(f"/proc/{pid}/map_files/{start:x}-{end:x}", os.O_RDWR)
+    except OSError as error:
+        raise UsageError(
+            f"the memory of process {pid} cannot be opened: {error.strerror}", "this needs root (CAP_SYS_ADMIN)"
+        ) from None
