@@ -68,9 +68,10 @@ def _native_description(ffi: Any, description: dict[str, Any]) -> tuple[Any, Any
             if isinstance(value, str):
                 room = ffi.sizeof(getattr(info, field.name))
                 value = value.encode()[: room - 1]
-            elif value is None:
-                value = _NO_NUMBER if field.type == "int | None" else 0
-            setattr(info, field.name, value)
+            elif value is None and field.type == "int | None":
+                value = _NO_NUMBER
+            if value is not None:  # what an older recording lacks stays zero
+                setattr(info, field.name, value)
         for target, key in ((strides, "strides"), (ring_full, "ring_full")):
             for kind, number in description[key].items():
                 target[int(kind)] = number
