@@ -1,0 +1,76 @@
+"""``cupti-etl query``: run a query of the library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cupti_etl.errors import UsageError
+from cupti_etl.export.table import Output, output_options, write
+
+
+# --help belongs to the query where one is named, so click must not answer it first.
+@click.command("query", add_help_option=False)
+@click.argument("name", required=False)
+@click.argument("trace", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--param",
+    "params",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Value of a parameter; repeat it for several.",
+)
+@click.option("--list", "listing", is_flag=True, help="List the queries, or those of topic NAME.")
+@click.option(
+    "-h", "--help", "helping", is_flag=True, help="Show this text, or what query NAME does."
+)
+@output_options
+@click.pass_context
+def command(
+    context: click.Context,
+    name: str | None,
+    trace: Path | None,
+    params: tuple[str, ...],
+    listing: bool,
+    helping: bool,
+    format: str | None,
+    path: Path | None,
+    all_rows: bool,
+) -> None:
+    """Run the query NAME on TRACE.
+
+    \b
+      cupti-etl query kernel_summary run42
+      cupti-etl query kernel_summary --help
+      cupti-etl query --list
+    """
+    from cupti_etl.queries.catalog import library
+    from cupti_etl.queries.reference import describe, overview
+
+    if helping:
+        click.echo(describe(library()[name]) if name else context.get_help())
+    elif listing:
+        if name and name not in library().topics():
+            raise UsageError(
+                f"there is no topic {name!r}", f"topics: {', '.join(library().topics())}"
+            )
+        click.echo(overview(library(), name or ""))
+    elif name is None:
+        raise UsageError("which query?", "cupti-etl query --list lists them")
+    else:
+        query = library()[name]
+        if trace is None:
+            raise UsageError(f"on which trace shall {name} run?", f"cupti-etl query {name} TRACE")
+        given = dict(map(_assignment, params))
+        from cupti_etl.trace import open as open_trace
+
+        with open_trace(trace) as opened:
+            write(opened.query(query.name, **given), Output(format or "", path, all_rows))
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise UsageError(f"--param {text!r} is not NAME=VALUE", "for instance --param min_ns=1000")
+    return name, value

@@ -1,0 +1,79 @@
+"""What DuckDB reports, as an error that says what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from cupti_etl.errors import EtlError, TraceError, UsageError
+from cupti_etl.queries.views import PARTS, as_glob
+
+_QUOTED_PART = re.compile(r"""['"]([^'"]*part-[^'"/]*\.parquet)['"]""")
+
+
+def is_about(error: BaseException, folders: Sequence[Path]) -> bool:
+    """Whether the message names parts of the trace, and not some file of the user's."""
+    text = str(error)
+    return "part-" in text and any(
+        f"{spelt}/" in text for folder in folders for spelt in (str(folder), as_glob(folder))
+    )
+
+
+def may_pass(error: BaseException, folders: Sequence[Path]) -> bool:
+    """Whether parts were exchanged under the query, so that it may succeed when run again."""
+    import duckdb
+
+    lost = isinstance(error, (duckdb.IOException, OSError))
+    return lost and is_about(error, folders)
+
+
+def translate(error: BaseException, folders: Sequence[Path]) -> EtlError:
+    """The error to raise for one of DuckDB's or, out of a stream, of Arrow's."""
+    import duckdb
+
+    text = str(error).strip()
+    if may_pass(error, folders):
+        return TraceError(
+            f"parts of the trace vanished while they were read: {text.splitlines()[0]}",
+            "a capture may just have tidied them up: run it again",
+        )
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return EtlError(
+            text.splitlines()[0], "ask for fewer columns, or aggregate, or SET memory_limit"
+        )
+    named = _QUOTED_PART.search(text)
+    if named and is_about(error, folders):
+        return _damaged(named[1], text)
+    if not isinstance(error, (duckdb.ProgrammingError, duckdb.DataError)):
+        # A damaged footer is reported without the file's name.
+        for part in _unreadable(folders):
+            return _damaged(str(part), text)
+    return UsageError(text, _advice(error))
+
+
+def _damaged(part: str, text: str) -> TraceError:
+    return TraceError(
+        f"{part} is damaged: {text.splitlines()[0]}",
+        "move the file away to read the rest of the trace",
+    )
+
+
+def _advice(error: BaseException) -> str:
+    import duckdb
+
+    if isinstance(error, duckdb.CatalogException):
+        return "SHOW TABLES lists what can be queried"
+    return ""
+
+
+def _unreadable(folders: Sequence[Path]) -> Iterable[Path]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for folder in folders:
+        for part in sorted(folder.glob(f"*/{PARTS}")):
+            try:
+                pq.read_metadata(part)
+            except (pa.ArrowException, OSError):
+                yield part

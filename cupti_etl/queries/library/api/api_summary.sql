@@ -1,0 +1,39 @@
+-- Time per CUDA runtime and driver function, on the host.
+--
+-- computed: Returned calls by domain and name. Times are sums of durations: calls of several
+--   threads each count in full, and a driver call inside a runtime call counts in both.
+-- needs: api_call
+-- limits: Only functions that the capture was asked to record (capture.api_level) are here. The
+--   percentage is a share of the listed time, not of wall time.
+-- columns:
+--   percent DOUBLE [%]: total_ns as a share of the sum of total_ns over all functions.
+--   domain VARCHAR: runtime or driver.
+--   name VARCHAR: The function's name; NULL if it is not known.
+--   calls BIGINT [calls]: Calls that returned.
+--   errors BIGINT [calls]: Of these, calls that returned neither success nor "not ready" (600).
+--   total_ns BIGINT [ns]: Sum of their durations.
+--   mean_ns DOUBLE [ns]: Mean duration.
+--   median_ns DOUBLE [ns]: Median duration; the mean of the middle two of an even number.
+--   min_ns BIGINT [ns]: Shortest duration.
+--   max_ns BIGINT [ns]: Longest duration.
+--   stddev_ns DOUBLE [ns]: Standard deviation of the durations, as a sample; NULL for one.
+--   unfinished BIGINT [calls]: Calls without a start or end, which count nowhere else.
+WITH durations AS (
+    SELECT domain, name, return_value, end_ns - start_ns AS duration_ns
+    FROM api_call
+)
+SELECT 100.0 * coalesce(sum(duration_ns), 0) / nullif(sum(sum(duration_ns)) OVER (), 0) AS percent,
+       domain,
+       name,
+       count(duration_ns) AS calls,
+       count(duration_ns) FILTER (WHERE return_value NOT IN (0, 600)) AS errors,
+       coalesce(sum(duration_ns), 0)::BIGINT AS total_ns,
+       avg(duration_ns) AS mean_ns,
+       median(duration_ns) AS median_ns,
+       min(duration_ns) AS min_ns,
+       max(duration_ns) AS max_ns,
+       stddev_samp(duration_ns) AS stddev_ns,
+       count(*) - count(duration_ns) AS unfinished
+FROM durations
+GROUP BY domain, name
+ORDER BY total_ns DESC, domain, name

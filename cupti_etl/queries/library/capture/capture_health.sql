@@ -1,0 +1,110 @@
+-- Whether the trace can be believed: what is in it, what was lost, and a verdict.
+--
+-- computed: One row for the verdict, then one for each table, each process and each cause of
+--   loss. The verdict is "complete", or "nothing captured" (no row of GPU work, API calls or
+--   markers), or "losses: " and how many records each cause concerns ("?" if that is not known),
+--   or the latter two together; "so far" is added while a capture runs.
+--   A killed or failed process counts as a loss even where no number is known, and so do
+--   records that a process was handed and of which neither a row nor a loss is known.
+-- needs: _table_extent, capture, process, loss
+-- columns:
+--   section VARCHAR: verdict, table, process or loss.
+--   subject VARCHAR: The verdict, or the name of the table, the process or the cause.
+--   records BIGINT [records]: Rows of the table; records handed to the process; records lost.
+--   stored BIGINT [records]: Of these, those that are in a table; not for a loss.
+--   lost BIGINT [records]: Records that are not; NULL if the number is not known.
+--   start_ns BIGINT [ns]: Earliest time in the table, of the process or of the loss.
+--   span_ns BIGINT [ns]: From there to the latest.
+--   detail VARCHAR: State of the process, or the cause of the loss, in words.
+WITH extent AS (
+    SELECT * FROM _table_extent
+),
+losses AS (
+    SELECT process_id, cause, table_name, start_ns, end_ns, detail, records,
+           coalesce(is_stored, false) AS is_stored
+    FROM loss
+),
+lost_of AS (
+    SELECT process_id,
+           count(*) AS causes,
+           -- A single unknown number makes the sum unknown.
+           CASE WHEN count(*) FILTER (WHERE NOT is_stored AND records IS NULL) = 0
+                THEN coalesce(sum(records) FILTER (WHERE NOT is_stored), 0) END AS lost
+    FROM losses
+    GROUP BY process_id
+),
+processes AS (
+    SELECT process.*, coalesce(lost_of.causes, 0) AS causes,
+           CASE WHEN lost_of.process_id IS NULL THEN 0 ELSE lost_of.lost END::BIGINT AS lost
+    FROM process
+    LEFT JOIN lost_of ON lost_of.process_id = process.process_id
+),
+-- What the loss table does not say, but the processes do.
+implied AS (
+    SELECT state AS cause, NULL::BIGINT AS records,
+           concat('process ', pid, ': ', coalesce(detail, state)) AS detail, start_ns, end_ns
+    FROM processes
+    WHERE state IN ('killed', 'failed') AND causes = 0
+    UNION ALL
+    SELECT 'unaccounted', emitted - stored - lost,
+           concat('process ', pid, ': neither a row nor a loss is known'), start_ns, end_ns
+    FROM processes
+    WHERE state = 'finished' AND emitted > stored + lost
+),
+causes AS (
+    SELECT cause,
+           CASE WHEN count(*) = count(records) THEN sum(records)::BIGINT END AS records,
+           CASE WHEN count(*) FILTER (WHERE NOT is_stored AND records IS NULL) = 0
+                THEN coalesce(sum(records) FILTER (WHERE NOT is_stored), 0)::BIGINT END AS lost,
+           min(start_ns) AS start_ns, max(end_ns) AS end_ns,
+           concat_ws('; ', string_agg(DISTINCT table_name, ', ' ORDER BY table_name),
+                     any_value(detail)) AS detail
+    FROM (SELECT cause, table_name, records, is_stored, start_ns, end_ns, detail FROM losses
+          UNION ALL
+          SELECT cause, NULL, records, false, start_ns, end_ns, detail FROM implied)
+    GROUP BY cause
+),
+verdict AS (
+    SELECT CASE
+               WHEN nothing AND lost IS NULL THEN 'nothing captured'
+               WHEN nothing THEN 'nothing captured; losses: ' || lost
+               WHEN lost IS NULL THEN 'complete'
+               ELSE 'losses: ' || lost
+           END
+           || CASE WHEN (SELECT count(*) FROM capture WHERE end_ns IS NULL) > 0
+                   THEN ' so far' ELSE '' END AS subject
+    FROM (
+        SELECT (SELECT coalesce(sum(rows), 0) = 0 FROM extent WHERE is_activity) AS nothing,
+               (SELECT string_agg(concat(cause, ' ', coalesce(records::VARCHAR, '?')), ', '
+                                  ORDER BY cause)
+                FROM causes) AS lost
+    )
+)
+SELECT section, subject, records, stored, lost, start_ns, end_ns - start_ns AS span_ns, detail
+FROM (
+    SELECT 1 AS place, 'verdict' AS section, subject,
+           (SELECT sum(emitted) FROM process)::BIGINT AS records,
+           (SELECT sum(stored) FROM process)::BIGINT AS stored,
+           (SELECT CASE WHEN count(*) = count(lost) THEN coalesce(sum(lost), 0) END
+            FROM causes)::BIGINT AS lost,
+           (SELECT min(start_ns) FROM capture) AS start_ns,
+           (SELECT max(end_ns) FROM capture) AS end_ns,
+           NULL::VARCHAR AS detail
+    FROM verdict
+    UNION ALL
+    SELECT 2, 'table', table_name, rows, rows,
+           (SELECT CASE WHEN count(*) = count(records) THEN coalesce(sum(records), 0) END
+            FROM losses
+            WHERE losses.table_name = extent.table_name AND NOT losses.is_stored)::BIGINT,
+           start_ns, end_ns, NULL
+    FROM extent
+    UNION ALL
+    SELECT 3, 'process',
+           concat('pid ', pid, coalesce(' rank ' || rank, ''), coalesce(' on ' || host, '')),
+           emitted, stored, lost, start_ns, end_ns, concat_ws(': ', state, detail)
+    FROM processes
+    UNION ALL
+    SELECT 4, 'loss', cause, records, NULL, lost, start_ns, end_ns, detail
+    FROM causes
+)
+ORDER BY place, start_ns, subject

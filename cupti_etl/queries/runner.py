@@ -1,0 +1,97 @@
+"""Installs a trace's tables and the query library in DuckDB, and writes calls of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cupti_etl.errors import UsageError
+from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog, Query, library
+from cupti_etl.queries.views import (
+    empty_table,
+    found_tables,
+    globs,
+    quoted,
+    table_extent,
+    table_view,
+)
+from cupti_etl.schema.arrow import TABLES
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+def connect() -> duckdb.DuckDBPyConnection:
+    """A DuckDB in memory, to which the names of Python variables mean nothing."""
+    import duckdb
+
+    return duckdb.connect(":memory:", config={"python_enable_replacements": "false"})
+
+
+def install(
+    con: duckdb.DuckDBPyConnection, folders: Sequence[Path], catalog: Catalog | None = None
+) -> tuple[str, ...]:
+    """Make the tables of the folders and every query known in the current database.
+
+    Returns the tables that have no parts anywhere yet, and therefore no rows.
+
+    Raises:
+        duckdb.Error: a part cannot be read, or a query of the library is wrong.
+    """
+    install_library(con, catalog or library())
+    empty = []
+    for table in found_tables(folders):
+        patterns = globs(folders, table)
+        if not patterns:
+            empty.append(table)
+        elif table in TABLES or table not in (catalog or library()):
+            con.execute(f'CREATE OR REPLACE VIEW "{table}" AS\n{table_view(table, patterns)}')
+            con.execute(f'COMMENT ON VIEW "{table}" IS {quoted(_doc(table))}')
+    return tuple(empty)
+
+
+def install_library(con: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
+    """Create an empty view for each table of the schema, and the library over them.
+
+    DuckDB binds a view when it is created, but by name when it is used: over empty
+    tables this reads no file, however many parts the trace has.
+    """
+    for table in TABLES:
+        con.execute(f"CREATE OR REPLACE VIEW {table} AS {empty_table(table)}")
+        con.execute(f"COMMENT ON VIEW {table} IS {quoted(_doc(table))}")
+    con.execute(f"CREATE OR REPLACE VIEW {TABLE_EXTENT} AS\n{table_extent()}")
+    for query in catalog:
+        con.execute(query.create)
+        what = "MACRO TABLE" if query.parameters else "VIEW"
+        con.execute(f"COMMENT ON {what} {query.name} IS {quoted(query.doc)}")
+
+
+def call(query: Query, given: Collection[str]) -> str:
+    """SQL that runs a query; each given parameter is a placeholder of its name.
+
+    Raises:
+        UsageError: a parameter is unknown, or one without a default is not given.
+    """
+    known = {field.name: field for field in query.parameters}
+    for name in given:
+        if name not in known:
+            takes = ", ".join(known) or "none"
+            raise UsageError(
+                f"query {query.name} has no parameter {name!r}", f"its parameters: {takes}"
+            )
+    for field in query.parameters:
+        if field.default is None and field.name not in given:
+            raise UsageError(
+                f"query {query.name} needs the parameter {field.name!r}",
+                f"{field.name}: {field.doc}",
+            )
+    if not known:
+        return f"FROM {query.name}"
+    # The cast makes a number out of text that came from a command line.
+    arguments = ", ".join(f"{name} := CAST(${name} AS {known[name].type})" for name in given)
+    return f"FROM {query.name}({arguments})"
+
+
+def _doc(table: str) -> str:
+    return TABLES[table].doc if table in TABLES else "Not known to this version of cupti-etl."

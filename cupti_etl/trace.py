@@ -1,0 +1,302 @@
+"""Opening a trace and asking it: ``cupti_etl.open("run42").sql("FROM kernel_summary")``.
+
+A trace is the folder of Parquet parts that a capture writes, also while it is still
+writing.  Every table and every query of the library is a view; answers are Arrow.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cupti_etl.errors import TraceError, UsageError
+from cupti_etl.queries.catalog import library
+from cupti_etl.queries.failure import may_pass, translate
+from cupti_etl.queries.runner import call, connect, install
+from cupti_etl.queries.views import check_folder, found_tables, globs, quoted
+from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+_T = TypeVar("_T")
+# A capture exchanges a table's folder in one step, so the next look succeeds.
+_ATTEMPTS = 5
+_PAUSE_S = 0.05
+_BATCH_ROWS = 65536
+
+
+def open(path: str | os.PathLike[str]) -> Trace:
+    """Open the trace in a folder.
+
+    Raises:
+        TraceError: the folder does not exist, is not a trace, is of a newer version of
+            cupti-etl, or holds a part that cannot be read.
+    """
+    return Trace((Path(path),))
+
+
+class Trace:
+    """A trace that can be asked; safe to use from several threads.
+
+    Use it as a context manager, or call ``close``.  Statements that create something
+    (``CREATE TABLE``, ``SET``) last as long as the trace is open and never change its files.
+    """
+
+    def __init__(self, paths: tuple[Path, ...]) -> None:
+        # Absolute, so that a later chdir does not move the views.
+        self._folders = tuple(path.absolute() for path in paths)
+        for path, folder in zip(paths, self._folders, strict=True):
+            check_folder(path, folder)
+        self._lock = threading.Lock()
+        self._con = connect()
+        self._session: duckdb.DuckDBPyConnection | None = None
+        self._empty: tuple[str, ...] = ()
+        self._closed = False
+        try:
+            self._attempt(self._check_version)
+            self._attempt(self._install)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def path(self) -> Path:
+        """The trace's folder, as an absolute path."""
+        return self._folders[0]
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables of the trace; each is there, with or without rows."""
+        return tuple(found_tables(self._folders))
+
+    def sql(self, query: str, **params: Any) -> Result:
+        """Run SQL over the tables and queries of the trace.
+
+        A SELECT runs when its rows are asked for, and again each time they are; anything
+        else runs at once.  ``params`` are the values of ``$name`` in the text.
+
+        Raises:
+            UsageError: DuckDB refuses the statement; the message is DuckDB's.
+            TraceError: a part is damaged, or has vanished.
+        """
+        return Result(self, query, params)
+
+    def query(self, name: str, **params: Any) -> Result:
+        """Run a query of the library, with values for its parameters.
+
+        Raises:
+            UsageError: there is no such query or parameter, or a parameter is missing.
+            TraceError: a part is damaged, or has vanished.
+        """
+        return self.sql(call(library()[name], params), **params)
+
+    def session(self) -> Trace:
+        """The same trace on one connection of its own, as a shell needs it.
+
+        There, temporary tables and transactions last from one statement to the next; it is
+        for one thread, and each result must be read before the next statement.
+        """
+        other = Trace(self._folders)
+        other._session = other._con
+        return other
+
+    def close(self) -> None:
+        """Let go of everything; results that are still being read fail."""
+        self._closed = True
+        self._con.close()
+
+    def __enter__(self) -> Trace:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"cupti_etl.open({str(self.path)!r})"
+
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        """A connection for one statement."""
+        if self._closed:
+            raise UsageError("the trace is closed", "open it again")
+        with self._lock:
+            # A table without parts is an empty view; it may have got some since.
+            if any(globs(self._folders, table) for table in self._empty):
+                self._install()
+            return self._session or self._con.cursor()
+
+    def _attempt(self, action: Callable[[], _T]) -> _T:
+        """Do it, once more where parts were exchanged meanwhile, in terms of our errors."""
+        import duckdb
+        import pyarrow as pa
+
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return action()
+            except (duckdb.Error, pa.ArrowException, OSError) as error:
+                if attempt == _ATTEMPTS or not may_pass(error, self._folders):
+                    raise translate(error, self._folders) from error
+                time.sleep(_PAUSE_S * attempt)
+        raise AssertionError("unreachable")
+
+    def _install(self) -> None:
+        self._empty = install(self._con, self._folders)
+
+    def _check_version(self) -> None:
+        patterns = [each for table in TABLES for each in globs(self._folders, table)]
+        newest = self._con.sql(
+            "SELECT file_name, decode(value) AS version"
+            f" FROM parquet_kv_metadata([{', '.join(map(quoted, patterns))}])"
+            " WHERE decode(key) = 'cupti_etl.schema_version'"
+            f" AND try_cast(decode(value) AS INTEGER) > {SCHEMA_VERSION} LIMIT 1"
+        ).fetchall()
+        for part, version in newest:
+            raise TraceError(
+                f"{part} has table layout {version}; this cupti-etl knows {SCHEMA_VERSION}",
+                "open it with the version of cupti-etl that wrote it, or a newer one",
+            )
+
+
+class Result:
+    """The answer to a statement, as Arrow; anything that reads Arrow streams can take it."""
+
+    def __init__(self, trace: Trace, query: str, params: Mapping[str, Any]) -> None:
+        self._trace = trace
+        self._sql = query
+        self._params = dict(params)
+        self._table: pa.Table | None = None
+        self._bound: duckdb.DuckDBPyRelation | None = None
+        trace._attempt(self._start)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return self._columns
+
+    def arrow(self) -> pa.Table:
+        """All rows, in memory."""
+        if self._table is not None:
+            return self._table
+        return self._trace._attempt(lambda: self._relation().to_arrow_table())
+
+    def reader(self, batch_rows: int = _BATCH_ROWS) -> pa.RecordBatchReader:
+        """The rows in batches, without ever holding all of them.
+
+        Raises:
+            TraceError: while reading, parts vanished or turned out to be damaged.
+        """
+        import pyarrow as pa
+
+        if self._table is not None:
+            return self._table.to_reader(max_chunksize=batch_rows)
+        # Once a batch is handed out nothing can be tried again, so the first one is fetched here.
+        stream, first = self._trace._attempt(lambda: self._begin(batch_rows))
+        return pa.RecordBatchReader.from_batches(stream.schema, self._batches(stream, first))
+
+    def count(self) -> int:
+        """How many rows there are; far cheaper than reading them."""
+        if self._table is not None:
+            return int(self._table.num_rows)
+        counted = self._trace.sql(f"SELECT count(*) AS n FROM (\n{self._body}\n)", **self._params)
+        return int(counted.arrow()["n"][0].as_py())
+
+    def df(self) -> pd.DataFrame:
+        """All rows as a pandas DataFrame.
+
+        Raises:
+            UsageError: pandas is not installed.
+        """
+        _need("pandas")
+        return self.arrow().to_pandas()
+
+    def pl(self) -> pl.DataFrame:
+        """All rows as a polars DataFrame.
+
+        Raises:
+            UsageError: polars is not installed.
+        """
+        _need("polars")
+        import polars
+
+        frame = polars.from_arrow(self.arrow())
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The rows, one dictionary each."""
+        for batch in self.reader():
+            yield from batch.to_pylist()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.reader().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"<Result of {len(self.columns)} columns: {', '.join(self.columns)}>"
+
+    def _start(self) -> None:
+        """Check the statement; run it, unless it is a SELECT."""
+        import duckdb
+
+        con = self._trace._connection()
+        statements = con.extract_statements(self._sql)
+        if not statements:
+            raise UsageError("there is no statement to run")
+        lazy = len(statements) == 1 and statements[0].type == duckdb.StatementType.SELECT
+        self._body = statements[0].query.strip().rstrip(";") if lazy else ""
+        relation = self._submit(con)
+        if lazy:
+            self._bound = relation
+            self._columns = tuple(relation.columns)
+        else:
+            import pyarrow as pa
+
+            table = pa.table({}) if relation is None else relation.to_arrow_table()
+            # DuckDB 2 answers a statement without rows with how it went.
+            silent = table.column_names in (["Count"], ["Success"])
+            self._table = pa.table({}) if silent else table
+            self._columns = tuple(self._table.column_names)
+
+    def _submit(self, con: duckdb.DuckDBPyConnection) -> Any:
+        return con.sql(self._sql, params=self._params) if self._params else con.sql(self._sql)
+
+    def _relation(self) -> Any:
+        """The statement, ready to run: the one that was checked, or a fresh one thereafter."""
+        bound, self._bound = self._bound, None
+        return bound if bound is not None else self._submit(self._trace._connection())
+
+    def _begin(self, batch_rows: int) -> tuple[pa.RecordBatchReader, pa.RecordBatch | None]:
+        stream = self._relation().to_arrow_reader(batch_rows)
+        return stream, next(iter(stream), None)
+
+    def _batches(
+        self, stream: pa.RecordBatchReader, first: pa.RecordBatch | None
+    ) -> Iterator[pa.RecordBatch]:
+        import duckdb
+        import pyarrow as pa
+
+        if first is not None:
+            yield first
+        try:
+            yield from stream
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            raise translate(error, self._trace._folders) from error
+
+
+def _need(module: str) -> None:
+    from importlib.util import find_spec
+
+    if find_spec(module) is None:
+        raise UsageError(f"{module} is not installed", f"pip install {module}; or use .arrow()")
