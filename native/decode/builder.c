@@ -5,6 +5,11 @@
 
 #include "decode/decode.h"
 
+static size_t round_up(size_t bytes)
+{
+	return (bytes + 63) & ~(size_t)63;
+}
+
 /* Behind each buffer, so that put_bits() can write whole words. */
 #define SLACK 64
 
@@ -41,17 +46,17 @@ static size_t bytes_for(const struct etl_column *column, int64_t rows)
 	size_t each = column_value_bytes(column);
 	size_t bytes = each ? (size_t)rows * each : (size_t)rows / 8 + 1;
 
-	return (bytes + SLACK + 63) & ~(size_t)63;
+	return round_up(bytes + SLACK);
 }
 
 static void *resize(void *old, size_t used, size_t size)
 {
-	void *fresh = aligned_alloc(64, size);
+	void *fresh = pool_get(size);
 
 	if (fresh && used)
 		memcpy(fresh, old, used);
 	if (fresh)
-		free(old);
+		pool_put(old);
 	return fresh;
 }
 
@@ -67,7 +72,7 @@ int builder_reserve(struct builder *builder, int64_t more)
 		struct column_builder *column = &builder->columns[i];
 		const struct etl_column *spec = &builder->kind->columns[i];
 		size_t size = bytes_for(spec, capacity);
-		size_t bits = ((size_t)capacity / 8 + 1 + SLACK + 63) & ~(size_t)63;
+		size_t bits = round_up((size_t)capacity / 8 + 1 + SLACK);
 		void *values, *valid;
 
 		values = resize(column->values,
@@ -90,8 +95,8 @@ void builder_free(struct builder *builder)
 	for (uint32_t i = 0; i < builder->kind->n_columns; i++) {
 		struct column_builder *column = &builder->columns[i];
 
-		free(column->values);
-		free(column->valid);
+		pool_put(column->values);
+		pool_put(column->valid);
 		free(column->dictionary.used);
 		free(column->dictionary.entry_of);
 		memset(column, 0, sizeof *column);
@@ -137,7 +142,7 @@ int32_t dictionary_entry(struct dictionary *dictionary, uint32_t text)
 static void release_array(struct ArrowArray *array)
 {
 	for (int64_t i = 0; i < array->n_buffers; i++)
-		free((void *)(uintptr_t)array->buffers[i]);
+		pool_put(array->buffers[i]);
 	for (int64_t i = 0; i < array->n_children; i++) {
 		struct ArrowArray *child = array->children[i];
 
@@ -175,7 +180,7 @@ static struct ArrowArray *dictionary_array(const struct dictionary *dictionary,
 					   const struct text_table *texts)
 {
 	struct ArrowArray *array = new_array(dictionary->n_used, 3);
-	int32_t *offsets = malloc(((size_t)dictionary->n_used + 1) * sizeof *offsets);
+	int32_t *offsets = pool_get(round_up(((size_t)dictionary->n_used + 1) * sizeof *offsets));
 	size_t total = 0;
 	char *bytes;
 
@@ -189,9 +194,9 @@ static struct ArrowArray *dictionary_array(const struct dictionary *dictionary,
 		total += texts->starts[text + 1] - texts->starts[text];
 	}
 	offsets[dictionary->n_used] = (int32_t)total;
-	bytes = malloc(total + 1);
+	bytes = pool_get(round_up(total + 1));
 	if (!bytes || total > INT32_MAX) {
-		free(bytes);
+		pool_put(bytes);
 		release_array(array);
 		free(array);
 		return NULL;
@@ -205,7 +210,7 @@ static struct ArrowArray *dictionary_array(const struct dictionary *dictionary,
 	}
 	return array;
 fail:
-	free(offsets);
+	pool_put(offsets);
 	if (array) {
 		release_array(array);
 		free(array);
@@ -234,7 +239,7 @@ static struct ArrowArray *column_array(struct column_builder *column, int64_t ro
 	array->buffers[0] = column->nulls ? column->valid : NULL;
 	array->buffers[1] = column->values;
 	if (!column->nulls)
-		free(column->valid);
+		pool_put(column->valid);
 	column->valid = NULL;
 	column->values = NULL;
 	column->nulls = 0;

@@ -6,6 +6,8 @@
 #include "decode/decode.h"
 #include "etl/hash.h"
 
+#define PREFETCH 4096 /* bytes ahead */
+
 /* One column of up to 64 records. */
 struct gather {
 	struct etl_process *process;
@@ -289,6 +291,10 @@ static int decode_records(struct etl_process *process, const uint8_t *data, uint
 		stride = activity < ETL_MAX_KIND ? process->stride[activity] : 0;
 		if (stride < 8 || stride > bytes - at)
 			break;
+		/* The slot was written by another core and is cold here; records are too far
+		 * apart for the hardware to guess the next one. */
+		for (uint32_t line = 0; line < stride; line += 64)
+			__builtin_prefetch(record + PREFETCH + line);
 		at += stride;
 		table = etl_table_of_kind((int)activity);
 		if ((activity == 4 || activity == 5) && stride >= 8) {

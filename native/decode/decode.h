@@ -25,6 +25,11 @@ uint32_t text_add(struct text_table *texts, const char *bytes, size_t length);
 uint32_t text_find(const struct text_table *texts, uint64_t id);
 void text_free(struct text_table *texts);
 
+/* ---- pool.c: buffers of rows, kept for the next batch; `size` a multiple of 64 */
+
+void *pool_get(size_t size);
+void pool_put(const void *buffer);
+
 /* ---- builder.c: the rows of one table */
 
 /* A column's dictionary in this batch: only the texts that its rows use. */
