@@ -41,5 +41,6 @@ fi
 export PYTHONPATH="$site${PYTHONPATH:+:$PYTHONPATH}"
 # The work folder holds no source, so that what is imported is the installed wheel.
 cd "$work"
-nvcc -O2 -arch="${ARCH:-native}" -o launch_loop "$repository/scripts/gpu/launch_loop.cu"
+loop=$repository/scripts/gpu/launch_loop.cu
+nvcc -O2 -arch="${ARCH:-native}" -o launch_loop "$loop" || nvcc -O2 -o launch_loop "$loop"
 exec "$python" "$repository/scripts/gpu/acceptance.py" "$@"

@@ -112,7 +112,7 @@ void launch_all(std::vector<Stream> &streams, size_t first, size_t count, long l
             tiny<2><<<grid, 32, 0, s.handle>>>(s.x, value);
         s.launches[which]++;
         if (i % copy_every == copy_every - 1)
-            copy(s);
+            copy(streams[first + static_cast<size_t>(i / copy_every) % count]);
     }
     check(cudaGetLastError(), "launch");
 }

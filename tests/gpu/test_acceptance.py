@@ -1,0 +1,116 @@
+"""The acceptance's own machinery: what it does when programs fail, hang, or succeed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+
+
+def test_a_command_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
+    from runs import Runner
+
+    runner = Runner(tmp_path, tmp_path / "log", seconds=60)
+    done = runner.run(["sh", "-c", "sleep 100 & echo $!; wait"], limit=5.1)
+    assert done.status == 124
+    stat = Path(f"/proc/{int(done.output.split()[0])}/stat")
+    # Where nobody collects orphans, what is left is a zombie.
+    assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+    assert "[status 124" in (tmp_path / "log").read_text()
+
+
+def test_nothing_begins_when_time_is_up(tmp_path: Path) -> None:
+    from runs import Runner
+
+    done = Runner(tmp_path, tmp_path / "log", seconds=1).run(["touch", "ran"])
+    assert done.status == 125
+    assert not (tmp_path / "ran").exists()
+
+
+def test_output_and_status(tmp_path: Path) -> None:
+    from runs import Runner
+
+    done = Runner(tmp_path, tmp_path / "log", seconds=60).run(["sh", "-c", "pwd; exit 3"])
+    assert (done.status, done.last_lines) == (3, [str(tmp_path)])
+
+
+def test_overhead_is_the_median_of_differences_within_rounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import overhead
+    from runs import Runner
+
+    values = iter([100.0, 180.0, 300.0, 360.0, 110.0, 180.0])
+    program = tmp_path / "program"
+    program.write_text('#!/bin/sh\ncp "$PWD/value" "$1"\n')
+    program.chmod(0o755)
+    monkeypatch.setattr(overhead, "CUPTI_ETL", ("env",))
+
+    class OneAfterTheOther(Runner):
+        def run(self, command, **more):  # type: ignore[no-untyped-def]
+            # `env capture ...` stands for the captured run.
+            command = command[command.index("--") + 1 :] if "--" in command else command
+            value = {"enqueue_ns_per_launch": next(values)}
+            (tmp_path / "value").write_text(json.dumps(value))
+            return super().run(command, **more)
+
+    report = overhead.measure(OneAfterTheOther(tmp_path, tmp_path / "log", 60), program, 3, 10)
+    assert report["failures"] == 0
+    assert report["median_added_ns"] == 70.0
+    assert report["median_plain_ns"] == 110.0
+
+
+@pytest.fixture
+def driver_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "driver"
+    folder.mkdir()
+    for library in ("libcuda.so.1", "libcupti.so.13"):
+        source = SCRIPTS.parent / "tests" / "demo" / f"fake_{library.split('.')[0]}.c"
+        flags = ["-shared", "-fPIC", "-pthread", "-o", str(folder / library)]
+        subprocess.run(["cc", *flags, source], check=True)
+    return folder
+
+
+def acceptance(
+    tmp_path: Path, driver: Path, *only: str, **environ: str
+) -> tuple[int, dict[str, dict[str, object]]]:
+    """Run cases without a GPU; exit status, and the reports by case."""
+    out = tmp_path / "out"
+    out.mkdir()
+    done = subprocess.run(
+        [
+            sys.executable, SCRIPTS / "gpu/acceptance.py", "--out", out,
+            "--work", tmp_path / "work", "--launch-loop", "/bin/false", "--only", *only,
+        ],
+        env={**os.environ, "LD_LIBRARY_PATH": str(driver), **environ},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    report = json.loads((out / "acceptance.json").read_text())
+    assert report["passed"] is (done.returncode == 0), done.stdout + done.stderr
+    return done.returncode, {case["case"]: case for case in report["cases"]}
+
+
+def test_a_true_capture_passes(tmp_path: Path, driver_folder: Path) -> None:
+    status, cases = acceptance(tmp_path, driver_folder, "driver_api", "demo")
+    assert status == 0
+    assert len(cases["driver_api"]["checks"]) == 11  # type: ignore[arg-type]
+    assert cases["demo"]["passed"]
+
+
+def test_a_lost_record_fails_it_and_the_rest_still_runs(
+    tmp_path: Path, driver_folder: Path
+) -> None:
+    status, cases = acceptance(
+        tmp_path, driver_folder, "launch_loop", "driver_api", FAKE_CUPTI_FORGET="50"
+    )
+    assert status == 1
+    assert list(cases) == ["launch_loop", "driver_api"]
+    assert "launch_loop.json was not written" in str(cases["launch_loop"]["problems"])
+    failed = {c["name"] for c in cases["driver_api"]["checks"] if not c["passed"]}  # type: ignore[attr-defined,index]
+    assert "counts per kernel name and stream" in failed
