@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -125,7 +126,9 @@ class Launcher:
             signal.signal(number, handler)
 
     def close(self) -> None:
-        """Give the signals back to this process."""
+        """Wait for the program, if it still runs, and give the signals back."""
+        while self.poll() is None:
+            time.sleep(0.02)  # only after an error of ours; the program goes on untraced
         while signal.sigtimedwait(_FORWARDED, 0) is not None:
             pass
         self._restore()

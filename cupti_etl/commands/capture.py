@@ -132,19 +132,28 @@ def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
             status = _follow(pipeline, launcher, None if options.quiet else _LiveLine())
             if recorder is not None:
                 recorder.close()
-            pipeline.finish(status)
+            problem = _finish(pipeline, status)
         finally:
             launcher.close()
     finally:
         collector.close()
     if not options.quiet:
         _summary(collector, options, time.monotonic() - start)
-    problem = diagnose(collector)
+    problem = problem or diagnose(collector)
     if problem is not None and status == 0:
         raise problem
     if problem is not None:
+        # The command failed too, and its own status is what a caller waits for.
         click.echo(f"cupti-etl: {problem.message}", err=True)
     return status
+
+
+def _finish(pipeline: Pipeline, status: int) -> EtlError | None:
+    try:
+        pipeline.finish(status)
+    except EtlError as error:
+        return error
+    return None
 
 
 def _follow(pipeline: Pipeline, launcher: Launcher, line: _LiveLine | None) -> int:
