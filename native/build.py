@@ -45,7 +45,7 @@ LIBRARIES = {
     ),
 }
 WARNINGS = "-Wall -Wextra -Werror -Wconversion -Wmissing-prototypes -Wshadow -Wstrict-prototypes"
-FLAGS = f"-std=c11 -O2 -g -fPIC -fvisibility=hidden -pthread {WARNINGS}"
+FLAGS = f"-std=c11 -D_GNU_SOURCE -O2 -g -fPIC -fvisibility=hidden -pthread {WARNINGS}"
 
 
 def compiler() -> list[str]:
@@ -61,6 +61,8 @@ def command(library: str, out: Path, extra: list[str]) -> list[str]:
         *shlex.split(FLAGS),
         *extra,
         f"-I{HERE / 'include'}",
+        "-include",
+        "etl/glibc.h",
         f"-I{HERE}",
         "-shared",
         f"-Wl,--version-script={HERE / exports}",
@@ -68,7 +70,10 @@ def command(library: str, out: Path, extra: list[str]) -> list[str]:
         "-o",
         str(out / library),
         *(str(HERE / source) for source in sources),
-        "-ldl",
+        # Where these are libraries of their own (glibc before 2.34).
+        "-Wl,--no-as-needed",
+        "-l:libdl.so.2",
+        "-l:libpthread.so.0",
     ]
 
 

@@ -2,7 +2,6 @@
  * torch.profiler does): the first just receives no more.  A silent hole would follow.
  * So the timer thread makes a harmless driver call about once a second and expects its
  * record; it stays away only if somebody else gets the records. */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <string.h>
 #include <sys/syscall.h>

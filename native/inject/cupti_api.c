@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "inject/cupti_api.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,5 @@
 /* The two entry points that the CUDA driver and NVTX call, and the start and end of
  * tracing in a process. */
-#define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "etl/segment.h"
 
 #include <errno.h>
@@ -7,7 +6,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 _Static_assert(ETL_LARGE_PER_STEP * ETL_LARGE_BYTES + ETL_SMALL_PER_STEP * ETL_SMALL_BYTES ==
@@ -117,7 +115,7 @@ close_fd:
 int etl_segment_attach(int fd, struct etl_map *map, struct etl_error *error)
 {
 	struct etl_segment head;
-	struct stat status;
+	off_t size;
 	void *base;
 	int seals;
 
@@ -125,8 +123,9 @@ int etl_segment_attach(int fd, struct etl_map *map, struct etl_error *error)
 	seals = fcntl(fd, F_GET_SEALS);
 	if (seals < 0 || !(seals & F_SEAL_SHRINK))
 		return etl_fail(error, EPERM, "the segment is not sealed against shrinking");
-	if (fstat(fd, &status) < 0)
-		return etl_fail(error, errno, "fstat: %s", strerror(errno));
+	size = lseek(fd, 0, SEEK_END);
+	if (size < 0)
+		return etl_fail(error, errno, "lseek: %s", strerror(errno));
 	if (pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head)
 		return etl_fail(error, EPROTO, "the segment is shorter than its header");
 	if (head.magic != ETL_MAGIC || head.version != ETL_SEGMENT_VERSION)
@@ -139,7 +138,7 @@ int etl_segment_attach(int fd, struct etl_map *map, struct etl_error *error)
 				(unsigned long long)head.fingerprint,
 				(unsigned long long)ETL_FINGERPRINT);
 	if (etl_geometry(head.steps, &map->geometry) < 0 ||
-	    (uint64_t)status.st_size != map->geometry.bytes)
+	    (uint64_t)size != map->geometry.bytes)
 		return etl_fail(error, EPROTO, "the segment's size does not fit its header");
 	map->steps = head.steps;
 	base = mmap(NULL, map->geometry.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
