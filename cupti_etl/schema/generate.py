@@ -23,13 +23,52 @@ def _abi() -> str:
     return abi_module(ROOT / "native" / "include" / "etl" / "abi.h")
 
 
+def _tables() -> str:
+    from cupti_etl.schema.reference import tables_markdown
+
+    return tables_markdown()
+
+
+def _queries() -> str:
+    from cupti_etl.queries.reference import queries_markdown
+
+    return queries_markdown()
+
+
+def _cli() -> str:
+    from cupti_etl.docgen import cli_markdown
+
+    return cli_markdown()
+
+
+def _environment() -> str:
+    from cupti_etl.docgen import environment_markdown
+
+    return environment_markdown()
+
+
 def outputs() -> dict[str, Callable[[], str]]:
     """Path of each derived file, below the repository's root, and what makes it."""
     return {
         "native/generated/kinds.inc": lambda: kinds_inc(KINDS, load_facts()),
         "native/generated/env.h": env_h,
         "cupti_etl/capture/_abi.py": _abi,
+        "docs/reference/tables.md": _tables,
+        "docs/reference/queries.md": _queries,
+        "docs/reference/cli.md": _cli,
+        "docs/reference/environment.md": _environment,
     }
+
+
+def draft_migration() -> tuple[str, str] | None:
+    """Path and text of the migration that the specification asks for, or None.
+
+    Migrations are history: a draft is written once, read by a person, and then frozen.
+    """
+    from cupti_etl.schema.migrate import migration_draft, next_revision
+
+    text = migration_draft()
+    return (f"migrations/versions/{next_revision()}_tables.py", text) if text else None
 
 
 def stale(root: Path = ROOT) -> list[str]:
@@ -39,7 +78,8 @@ def stale(root: Path = ROOT) -> list[str]:
         path = root / name
         if not path.exists() or path.read_text() != make():
             paths.append(name)
-    return paths
+    draft = draft_migration()
+    return [*paths, draft[0]] if draft else paths
 
 
 def main(arguments: list[str]) -> int:
@@ -49,10 +89,12 @@ def main(arguments: list[str]) -> int:
         for name in names:
             print(f"{name} is not what the specification says: run `make generate`", file=sys.stderr)
         return 1 if names else 0
+    makers = outputs()
     for name in names:
         path = ROOT / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(outputs()[name]())
+        draft = None if name in makers else draft_migration()
+        path.write_text(draft[1] if draft else makers[name]())
         print(name)
     return 0
 

@@ -141,7 +141,7 @@ def upgrade() -> None:
     )
     op.create_table('loss',
         sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
-        sa.Column('cause', sa.String(), nullable=True, comment='ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_client or killed.'),
+        sa.Column('cause', sa.String(), nullable=True, comment='ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_client, killed or not_traced.'),
         sa.Column('table_name', sa.String(), nullable=True, comment='Table the records belong to; NULL if it is not known.'),
         sa.Column('records', sa.BigInteger(), nullable=True, comment='How many; NULL if it cannot be known. Unit: records.'),
         sa.Column('bytes', sa.BigInteger(), nullable=True, comment='How many bytes, where records could not be told apart. Unit: bytes.'),
@@ -236,7 +236,7 @@ def upgrade() -> None:
         sa.Column('cupti_version', sa.Integer(), nullable=True, comment='What cuptiGetVersion answered.'),
         sa.Column('cupti_path', sa.String(), nullable=True, comment='The libcupti that was used.'),
         sa.Column('driver_version', sa.Integer(), nullable=True, comment='What cuDriverGetVersion answered.'),
-        sa.Column('emitted', sa.BigInteger(), nullable=True, comment='Records that CUPTI handed over. Unit: records.'),
+        sa.Column('emitted', sa.BigInteger(), nullable=True, comment='Records that CUPTI handed over or said it dropped. Unit: records.'),
         sa.Column('stored', sa.BigInteger(), nullable=True, comment='Records that became rows. Unit: records.'),
         comment='One row per traced process image.'
     )
