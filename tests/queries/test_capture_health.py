@@ -1,0 +1,110 @@
+"""capture_health: the verdict, and the numbers that it rests on."""
+
+from __future__ import annotations
+
+import pytest
+from support.trace import MakeTrace, assert_rows
+
+from cupti_etl.schema.kinds import KINDS
+
+ENDED = "capture_id start_ns end_ns\n 1 0 1000"
+FINISHED = "process_id pid host state emitted stored\n 1 77 node7 finished 3 3"
+KERNELS = """
+    process_id start_ns end_ns
+    1          100      200
+    1          300      350
+    1          400      -
+"""
+
+
+def verdict(opened) -> str:
+    found = opened.sql("SELECT subject FROM capture_health WHERE section = 'verdict'")
+    return next(iter(found))["subject"]
+
+
+def test_a_complete_capture(trace: MakeTrace) -> None:
+    opened = trace(capture=ENDED, process=FINISHED, kernel=KERNELS)
+    assert_rows(
+        opened.sql(
+            "FROM capture_health WHERE section != 'table' OR subject IN ('kernel', 'memcpy')"
+        ),
+        """
+        section subject            records stored lost start_ns span_ns detail
+        verdict complete           3       3      0    0        1000    -
+        table   kernel             3       3      0    100      300     -
+        table   memcpy             0       0      0    -        -       -
+        process "pid 77 on node7"  3       3      0    -        -       finished
+        """,
+    )
+
+
+def test_every_table_of_records_is_counted(trace: MakeTrace) -> None:
+    found = trace().sql("SELECT subject FROM capture_health WHERE section = 'table'")
+    assert sorted(row["subject"] for row in found) == sorted(kind.table for kind in KINDS)
+
+
+def test_losses_by_cause(trace: MakeTrace) -> None:
+    opened = trace(
+        capture=ENDED,
+        process="""
+            process_id pid state    detail      rank host  emitted stored
+            1          77  finished -           0    node7 10      3
+            2          78  killed   "signal 9"  1    node7 5       5
+        """,
+        kernel=KERNELS,
+        loss="""
+            process_id cause     table_name records is_stored start_ns end_ns detail
+            1          ring_full kernel     4       false     100      200    "the ring was full"
+            1          ring_full memcpy     3       false     150      300    "the ring was full"
+            1          incomplete kernel    1       true      -        -      "still running"
+            2          killed    -          -       false     500      600    "killed by signal 9"
+        """,
+    )
+    assert verdict(opened) == "losses: incomplete 1, killed ?, ring_full 7"
+    assert_rows(
+        opened.sql("FROM capture_health WHERE section IN ('process', 'loss') ORDER BY ALL"),
+        """
+        section subject                  records stored lost start_ns span_ns
+        loss    incomplete               1       -      0    -        -
+        loss    killed                   -       -      -    500      100
+        loss    ring_full                7       -      7    100      200
+        process "pid 77 rank 0 on node7" 10      3      7    -        -
+        process "pid 78 rank 1 on node7" 5       5      -    -        -
+        """,
+    )
+    details = {row["subject"]: row["detail"] for row in opened.query("capture_health")}
+    assert details["ring_full"] == "kernel, memcpy; the ring was full"
+    assert details["pid 78 rank 1 on node7"] == "killed: signal 9"
+
+
+@pytest.mark.parametrize(
+    ("process", "expected"),
+    [
+        ("process_id pid state\n 1 77 killed", "losses: killed ?"),
+        ("process_id pid state\n 1 77 failed", "losses: failed ?"),
+        ("process_id pid state emitted stored\n 1 77 finished 5 3", "losses: unaccounted 2"),
+        ("process_id pid state emitted stored\n 1 77 tracing 5 3", "complete"),
+    ],
+)
+def test_what_the_loss_table_does_not_say_is_a_loss_all_the_same(
+    trace: MakeTrace, process: str, expected: str
+) -> None:
+    assert verdict(trace(capture=ENDED, kernel=KERNELS, process=process)) == expected
+
+
+@pytest.mark.parametrize(
+    ("tables", "expected"),
+    [
+        ({}, "nothing captured"),
+        ({"device": "process_id device_id\n 1 0"}, "nothing captured"),
+        ({"api_call": "process_id name\n 1 cudaFree"}, "complete"),
+        ({"process": "process_id pid state\n 1 7 failed"}, "nothing captured; losses: failed ?"),
+    ],
+)
+def test_nothing_captured(trace: MakeTrace, tables: dict[str, str], expected: str) -> None:
+    assert verdict(trace(capture=ENDED, **tables)) == expected
+
+
+def test_while_a_capture_runs_the_verdict_is_not_final(trace: MakeTrace) -> None:
+    opened = trace(capture="capture_id start_ns\n 1 0", process=FINISHED, kernel=KERNELS)
+    assert verdict(opened) == "complete so far"

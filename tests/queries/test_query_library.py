@@ -1,0 +1,212 @@
+"""Gates of the library: each query says what it is, truly.  Each gate is seen to fail."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from cupti_etl.errors import SchemaError, UsageError
+from cupti_etl.queries.catalog import LIBRARY, TABLE_EXTENT, Catalog, Query, library, load, parse
+from cupti_etl.queries.reference import describe, overview, queries_markdown
+from cupti_etl.queries.runner import call, connect, install_library
+
+GOOD = """\
+-- Kernels of a device.
+--
+-- computed: The rows of kernel
+--   with the device.
+-- needs: kernel
+-- parameters:
+--   device INTEGER: The device.
+--   min_ns BIGINT = 0 [ns]: Shortest duration
+--     that is listed.
+-- columns:
+--   start_ns BIGINT [ns]: When it began.
+--   name VARCHAR: Mangled name.
+SELECT start_ns, name FROM kernel
+WHERE device_id = device AND end_ns - start_ns >= min_ns;
+"""
+
+
+@pytest.fixture(scope="module")
+def con() -> Iterator[duckdb.DuckDBPyConnection]:
+    with connect() as connection:
+        install_library(connection, library())
+        yield connection
+
+
+def declared_and_real(con: duckdb.DuckDBPyConnection, query: Query) -> list[str]:
+    """What the header says and DuckDB does not, and the reverse."""
+    given = "".join(f", {field.name} := NULL" for field in query.parameters)[2:]
+    real = con.sql(f"DESCRIBE FROM {query.name}{f'({given})' if given else ''}").fetchall()
+    says = [(field.name, field.type) for field in query.columns]
+    does = [(row[0], row[1]) for row in real]
+    return [f"{name} {kind}" for name, kind in set(says) ^ set(does)] or [
+        f"order: {does}" for _ in range(says != does)
+    ]
+
+
+def needed_and_read(con: duckdb.DuckDBPyConnection, query: Query) -> set[str]:
+    """What the header says that it reads and it does not, and the reverse."""
+    (tree,) = con.execute("SELECT json_serialize_sql($1)", [query.sql]).fetchall()[0]
+    with_names = set(re.findall(r"(\w+) AS (?:MATERIALIZED )?\(", query.sql))
+    return (set(tables_of(json.loads(tree))) - with_names) ^ set(query.needs)
+
+
+def tables_of(node: Any) -> Iterator[str]:
+    """The tables that a syntax tree of DuckDB reads."""
+    if isinstance(node, dict) and node.get("type") == "BASE_TABLE":
+        yield node["table_name"]
+    if isinstance(node, (dict, list)):
+        for each in node.values() if isinstance(node, dict) else node:
+            yield from tables_of(each)
+
+
+@pytest.mark.parametrize("query", list(library()), ids=lambda query: query.name)
+def test_declared_columns_are_the_real_ones(con, query: Query) -> None:
+    assert declared_and_real(con, query) == []
+
+
+@pytest.mark.parametrize("query", list(library()), ids=lambda query: query.name)
+def test_needs_are_what_is_read(con, query: Query) -> None:
+    assert needed_and_read(con, query) == set()
+
+
+@pytest.mark.parametrize("path", sorted(LIBRARY.glob("*/*.sql")), ids=lambda path: path.stem)
+def test_house_style(path: Path) -> None:
+    text = path.read_text()
+    assert all(len(line) <= 100 for line in text.splitlines())
+    keywords = r"\b(select|from|where|group by|order by|join|union|with|case|over)\b"
+    body = text[text.index("\nSELECT" if "\nSELECT" in text else "\nWITH") :]
+    code = "\n".join(line.split("--")[0] for line in body.splitlines())
+    assert not re.findall(keywords, re.sub(r"'[^']*'", "", code)), "keywords are upper-case"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "difference"),
+    [
+        ("start_ns BIGINT", "start_ns INTEGER", ["start_ns BIGINT", "start_ns INTEGER"]),
+        ("--   name VARCHAR: Mangled name.\n", "", ["name VARCHAR"]),
+        ("SELECT start_ns, name", "SELECT start_ns", ["name VARCHAR"]),
+        ("SELECT start_ns, name", "SELECT name, start_ns", ["order"]),
+    ],
+)
+def test_a_false_column_is_found(con, before: str, after: str, difference: list[str]) -> None:
+    query = parse(GOOD.replace(before, after), "planted", "test")
+    con.execute(query.create)
+    found = declared_and_real(con, query)
+    assert sorted(item.split(":")[0] for item in found) == difference
+
+
+def test_a_false_need_is_found(con) -> None:
+    without = re.sub(r"-- parameters:.*?(?=-- columns)", "", GOOD, flags=re.DOTALL)
+    plain = without.replace("WHERE device_id = device AND end_ns - start_ns >= min_ns", "")
+    assert needed_and_read(con, parse(plain, "planted", "test")) == set()
+    wrong = parse(plain.replace("needs: kernel", "needs: memcpy"), "planted", "test")
+    assert needed_and_read(con, wrong) == {"kernel", "memcpy"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("-- Kernels of a device.\n", "", "the header has no 'doc'"),
+        ("-- computed: The rows of kernel\n--   with the device.\n", "", "has no 'computed'"),
+        ("-- needs: kernel\n", "", "has no 'needs'"),
+        ("-- needs: kernel\n", "-- needs: kernel\n-- needs: memcpy\n", "'needs' stands twice"),
+        ("-- needs: kernel\n", "-- needs: kernel\n-- reads: memcpy\n", "neither a key nor"),
+        ("[ns]: When it began.", ": When it began.", "cannot read"),
+        (" [ns]: When it began.", ": When it began.", "needs the unit"),
+        ("When it began.", "When it began", "must be a sentence"),
+        ("name VARCHAR:", "share DOUBLE [%]:", "must say of what"),
+        ("name VARCHAR:", "start_ns BIGINT [ns]:", "stands twice"),
+        ("--   name VARCHAR", "--   nothing.*\n--   name VARCHAR", "no table 'nothing'"),
+        ("--   start_ns", "--     goes on\n--   start_ns", "continues nothing"),
+        ("SELECT start_ns", "DELETE start_ns", "must be one SELECT"),
+    ],
+)
+def test_a_wrong_header_is_refused(before: str, after: str, message: str) -> None:
+    assert before in GOOD
+    with pytest.raises(SchemaError, match=re.escape(message)):
+        parse(GOOD.replace(before, after), "planted", "test")
+
+
+def named(name: str, needs: str) -> Query:
+    return parse(GOOD.replace("needs: kernel", f"needs: {needs}"), name, "test")
+
+
+def test_names_and_needs_must_fit_together() -> None:
+    with pytest.raises(SchemaError, match="the name is taken"):
+        Catalog([named("kernel", "memcpy")])
+    with pytest.raises(SchemaError, match="the name is taken"):
+        Catalog([named("one", "memcpy"), named("one", "memcpy")])
+    with pytest.raises(SchemaError, match="needs 'nothing', which does not exist"):
+        Catalog([named("one", "nothing")])
+    with pytest.raises(SchemaError, match="need each other: a -> b -> a"):
+        Catalog([named("a", "b"), named("b", "a")])
+    assert [query.name for query in Catalog([named("a", "b"), named("b", TABLE_EXTENT)])] == [
+        "b",
+        "a",
+    ]
+
+
+def test_a_query_with_parameters_is_a_table_macro(tmp_path: Path) -> None:
+    (tmp_path / "test").mkdir()
+    (tmp_path / "test/planted.sql").write_text(GOOD)
+    catalog = load(tmp_path)
+    query = catalog["planted"]
+    assert query.computed == "The rows of kernel with the device."
+    assert query.parameters[1].doc == "Shortest duration that is listed."
+    with connect() as connection:
+        install_library(connection, catalog)
+        connection.execute(
+            "CREATE OR REPLACE VIEW kernel AS"
+            " SELECT 5 AS start_ns, 9 AS end_ns, 'a' AS name, 0 AS device_id"
+        )
+        assert connection.sql("FROM planted(0)").fetchall() == [(5, "a")]
+        assert connection.sql("FROM planted(device := 0, min_ns := 5)").fetchall() == []
+        sql = call(query, {"device": "0", "min_ns": "4"})
+        given = {"device": "0", "min_ns": "4"}
+        assert connection.sql(sql, params=given).fetchall() == [(5, "a")]
+    with pytest.raises(UsageError, match="needs the parameter 'device'"):
+        call(query, {})
+    with pytest.raises(UsageError, match="has no parameter 'stream'") as raised:
+        call(query, {"stream": 1})
+    assert raised.value.hint == "its parameters: device, min_ns"
+    assert "FROM planted(device := ..., min_ns := 0)" in describe(query)
+    page = queries_markdown(catalog)
+    assert "| min_ns | BIGINT | 0 | ns | Shortest duration that is listed. |" in page
+
+
+def test_an_unknown_query_names_similar_ones() -> None:
+    with pytest.raises(UsageError, match="no query 'kernel_sumary'") as raised:
+        library()["kernel_sumary"]
+    assert "kernel_summary" in raised.value.hint
+    with pytest.raises(UsageError) as raised:
+        library()["xyzzy"]
+    assert raised.value.hint == "cupti-etl query --list"
+
+
+def test_every_query_is_in_the_list_and_on_the_page() -> None:
+    page, listing = queries_markdown(), overview(library())
+    for query in library():
+        assert f"### {query.name}\n" in page
+        assert query.name in listing
+        assert all(f"| {field.name} | {field.type} |" in page for field in query.columns)
+
+
+def test_the_library_is_read_without_duckdb_or_pyarrow() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, cupti_etl.queries.reference as r; r.queries_markdown();"
+        "print(sorted({'duckdb', 'pyarrow'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

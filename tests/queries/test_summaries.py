@@ -1,0 +1,172 @@
+"""kernel_summary, memcpy_summary, api_summary: small traces and every number of the answer."""
+
+from __future__ import annotations
+
+from support.trace import assert_rows
+
+
+def test_kernels_of_all_devices_and_processes_by_demangled_name(trace) -> None:
+    opened = trace(
+        kernel="""
+            process_id device_id start_ns end_ns name
+            1          0         100      110    _Z1av
+            1          1         100      130    _Z1av
+            2          0         100      160    _Z1av
+            1          0         105      405    _Z1bv
+        """,
+        kernel_name="""
+            mangled demangled short
+            _Z1av   "a(int)"  a
+            _Z1bv   "b()"     b
+        """,
+    )
+    assert_rows(
+        opened.query("kernel_summary"),
+        """
+        name demangled percent calls total_ns mean_ns median_ns min_ns max_ns stddev_ns unfinished
+        b    "b()"     75      1     300      300     300       300    300    -         0
+        a    "a(int)"  25      3     100      33.3333 30        10     60     25.1661   0
+        """,
+    )
+
+
+def test_kernels_that_never_ended_are_counted_apart(trace) -> None:
+    opened = trace(
+        kernel="""
+            start_ns end_ns name
+            100      110    a
+            120      -      a
+            -        -      a
+            130      -      b
+        """
+    )
+    assert_rows(
+        opened.query("kernel_summary"),
+        """
+        name calls total_ns mean_ns min_ns max_ns percent unfinished
+        a    1     10       10      10     10     100     2
+        b    0     0        -       -      -      0       1
+        """,
+    )
+
+
+def test_a_kernel_of_no_duration_is_a_call(trace) -> None:
+    opened = trace(
+        kernel="""
+            start_ns end_ns name
+            100      100    a
+        """
+    )
+    assert_rows(
+        opened.query("kernel_summary"),
+        """
+        name calls total_ns mean_ns percent
+        a    1     0        0       -
+        """,
+    )
+
+
+def test_a_kernel_without_readable_name_keeps_its_mangled_one(trace) -> None:
+    opened = trace(
+        kernel="""
+            start_ns end_ns name
+            100      110    _Z1av
+            120      130    -
+        """
+    )
+    assert_rows(
+        opened.query("kernel_summary"),
+        """
+        name  demangled calls
+        _Z1av _Z1av     1
+        -     -         1
+        """,
+    )
+
+
+def test_a_name_written_twice_doubles_no_kernel(trace) -> None:
+    opened = trace(
+        kernel="""
+            start_ns end_ns name
+            100      110    _Z1av
+        """,
+        kernel_name="""
+            mangled demangled short
+            _Z1av   a()       a
+            _Z1av   a()       a
+        """,
+    )
+    assert_rows(opened.query("kernel_summary"), "name calls\n a 1")
+    assert_rows(opened.query("kernel_named"), "name short demangled\n _Z1av a a()")
+
+
+def test_copies_by_direction(trace) -> None:
+    opened = trace(
+        memcpy="""
+            start_ns end_ns copy_kind bytes
+            0        100    HtoD      2000
+            0        300    HtoD      4000
+            0        100    DtoH      50
+            0        -      HtoD      999
+            5        5      PtoP      0
+        """
+    )
+    assert_rows(
+        opened.query("memcpy_summary"),
+        """
+        copy_kind percent copies bytes total_ns rate_gbps mean_bytes min_bytes max_bytes mean_ns
+        HtoD      80      2      6000  400      15        3000       2000      4000      200
+        DtoH      20      1      50    100      0.5       50         50        50        100
+        PtoP      0       1      0     0        -         0          0         0         0
+        """,
+    )
+    assert_rows(
+        opened.query("memcpy_summary"),
+        """
+        copy_kind min_ns max_ns unfinished
+        HtoD      100    300    1
+        DtoH      100    100    0
+        PtoP      0      0      0
+        """,
+    )
+
+
+def test_calls_by_domain_and_name(trace) -> None:
+    opened = trace(
+        api_call="""
+            start_ns end_ns domain  name       return_value
+            0        10     runtime cudaMalloc 0
+            0        30     runtime cudaMalloc 2
+            0        10     driver  cuMemAlloc 0
+            0        -      runtime cudaFree   0
+            0        50     runtime cudaEventQuery 600
+        """
+    )
+    assert_rows(
+        opened.query("api_summary"),
+        """
+        domain  name           percent calls errors total_ns mean_ns median_ns stddev_ns unfinished
+        runtime cudaEventQuery 50      1     0      50       50      50        -         0
+        runtime cudaMalloc     40      2     1      40       20      20        14.1421   0
+        driver  cuMemAlloc     10      1     0      10       10      10        -         0
+        runtime cudaFree       0       0     0      0        -       -         -         1
+        """,
+    )
+
+
+def test_an_empty_trace_has_empty_summaries(trace) -> None:
+    opened = trace()
+    for name in ("kernel_summary", "memcpy_summary", "api_summary", "gpu_busy", "nvtx_range"):
+        assert opened.query(name).arrow().num_rows == 0, name
+
+
+def test_times_of_today_and_long_sums_are_exact(trace) -> None:
+    start = 1763668800123456789
+    opened = trace(
+        kernel=f"""
+            start_ns end_ns                          name
+            {start}  {start + 1}                     a
+            {start}  {start + 4_000_000_000_000_001} a
+        """
+    )
+    assert_rows(opened.query("kernel_summary"), "name total_ns\n a 4000000000000002")

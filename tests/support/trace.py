@@ -1,0 +1,101 @@
+"""A trace folder from a few readable lines a table.
+
+::
+
+    path = write_trace(tmp_path / "run", kernel='''
+        start_ns end_ns name
+        0        10     a
+        20       -      "b c"
+    ''')
+    assert_rows(open(path).query("kernel_summary"), '''
+        name  calls unfinished
+        a     1     0
+        "b c" 0     1
+    ''')
+
+Cells are words, ``-`` is NULL, and columns that are not named are NULL.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cupti_etl.schema.arrow import TABLES, arrow_schema
+from cupti_etl.trace import Trace
+
+# The fixture ``trace``: tables in, an opened trace out.
+MakeTrace = Callable[..., Trace]
+
+
+def write_trace(folder: Path, **tables: str) -> Path:
+    """A complete trace: the given tables with one part each, the others with no row."""
+    for table in TABLES:
+        add_part(folder, table, tables.pop(table, ""))
+    assert not tables, f"no such table: {', '.join(tables)}"
+    return folder
+
+
+def add_part(folder: Path, table: str, text: str = "") -> Path:
+    """One more part of a table."""
+    home = folder / table
+    home.mkdir(parents=True, exist_ok=True)
+    part = home / f"part-{len(list(home.iterdir())):06d}.parquet"
+    return write_part(part, as_table(table, text))
+
+
+def write_part(part: Path, rows: pa.Table) -> Path:
+    """Write a part the way a capture does: complete, or not there."""
+    temporary = part.with_suffix(".tmp")
+    pq.write_table(rows, temporary)
+    temporary.rename(part)
+    return part
+
+
+def as_table(table: str, text: str) -> pa.Table:
+    """The rows that a text describes, with all columns of the table."""
+    schema = arrow_schema(table)
+    names, rows = _words(text)
+    assert set(names) <= set(schema.names), f"{table}: {set(names) - set(schema.names)}"
+    items = [
+        {
+            name: _value(cell, schema.field(name).type)
+            for name, cell in zip(names, row, strict=True)
+        }
+        for row in rows
+    ]
+    return pa.Table.from_pylist(items, schema=schema)
+
+
+def assert_rows(result: Iterable[Mapping[str, Any]], text: str) -> None:
+    """The rows are those of the text, in its order, as far as it names columns."""
+    names, expected = _words(text)
+    assert [[_cell(row[name]) for name in names] for row in result] == expected
+
+
+def _words(text: str) -> tuple[list[str], list[list[str]]]:
+    lines = [shlex.split(line) for line in text.splitlines() if line.strip()]
+    return (lines[0], lines[1:]) if lines else ([], [])
+
+
+def _value(cell: str, kind: pa.DataType) -> Any:
+    if cell == "-":
+        return None
+    if pa.types.is_boolean(kind):
+        return {"true": True, "false": False}[cell]
+    if pa.types.is_integer(kind):
+        return int(cell)
+    return float(cell) if pa.types.is_floating(kind) else cell
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
