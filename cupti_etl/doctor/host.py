@@ -19,6 +19,13 @@ from cupti_etl.doctor.findings import FAIL, OK, WARN, Finding, System
 from cupti_etl.errors import NativeError
 
 MIB = 1 << 20
+_CGROUP_FILES = (
+    ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory.current"),
+    (
+        "sys/fs/cgroup/memory/memory.limit_in_bytes",
+        "sys/fs/cgroup/memory/memory.usage_in_bytes",
+    ),
+)
 # What a capture imports; a wheel installed with --no-deps lacks them.
 _NEEDED = ("cffi", "pyarrow", "click", "rich")
 _NEEDED_LATER = ("duckdb", "sqlalchemy", "alembic", "cxxfilt")
@@ -115,11 +122,11 @@ def memory_available(system: System) -> int | None:
     for line in system.read("proc/meminfo").splitlines():
         if line.startswith("MemAvailable:"):
             known.append(int(line.split()[1]) * 1024)
-    # cgroup v2; at the root of a container its own group is mounted here.
-    maximum = system.read("sys/fs/cgroup/memory.max").strip()
-    current = system.read("sys/fs/cgroup/memory.current").strip()
-    if maximum.isdigit() and current.isdigit():
-        known.append(max(int(maximum) - int(current), 0))
+    # A container sees its own cgroup here; "max" of version 2 means no limit.
+    for limit, usage in _CGROUP_FILES:
+        maximum, current = system.read(limit).strip(), system.read(usage).strip()
+        if maximum.isdigit() and current.isdigit():
+            known.append(max(int(maximum) - int(current), 0))
     return min(known, default=None)
 
 

@@ -100,11 +100,12 @@ class Acceptance:
         command = [*CUPTI_ETL, "replay", str(recording), "-o", str(trace)]
         self._judge(name, command, self._runner.run(command), trace, [log], None)
 
-    def succeed(self, name: str, command: Sequence[str]) -> None:
+    def succeed(self, name: str, command: Sequence[str]) -> Done:
         """A command that has to end with status 0."""
         done = self._runner.run(command)
         problems = [] if done.status == 0 else [f"status {done.status}", *done.last_lines]
         self._report(name, command, done, [], problems)
+        return done
 
     def _fill(self, case: Case) -> tuple[list[str], list[Path], Path]:
         """The command with the names of its files, its logs, and the reference's file."""
@@ -189,15 +190,15 @@ def record(acceptance: Acceptance, runner: Runner, out: Path) -> None:
             "1",
         ]
         options = ["-o", str(trace), "--record", str(recording)]
-        done = runner.run([*CUPTI_ETL, "capture", *options, "--", *train])
-        if done.status != 0 or not recording.exists():
-            break
-        if recording.stat().st_size <= RECORDING_BYTES:
-            acceptance.replay("recording", recording, log)
+        command = [*CUPTI_ETL, "capture", *options, "--", *train]
+        done = acceptance.succeed(f"recording_{steps}_steps", command)
+        if done.status == 0 and recording.stat().st_size <= RECORDING_BYTES:
+            acceptance.replay("replay", recording, log)
             (out / "h200.etlrec").write_bytes(recording.read_bytes())
             (out / "h200.etlrec.json").write_bytes(log.read_bytes())
+        if done.status != 0 or (out / "h200.etlrec").exists():
             return
-    acceptance.succeed("recording", ["test", "-e", str(out / "h200.etlrec")])
+    acceptance.succeed(f"recording_under_{RECORDING_BYTES}_bytes", ["false"])
 
 
 def _substitute(word: str, files: dict[str, Path]) -> str:
@@ -229,30 +230,34 @@ def main() -> int:
     def wanted(name: str) -> bool:
         return not options.only or name in options.only
 
+    def write() -> None:
+        """Write what is known so far, in case this is the last that is heard of the machine."""
+        report["cases"] = acceptance.reports
+        report["seconds"] = round(time.time() - begin, 1)
+        (options.out / "acceptance.json").write_text(json.dumps(report, indent=1) + "\n")
+
     if wanted("doctor"):
         acceptance.succeed("doctor", [*CUPTI_ETL, "doctor"])
     for case in cases(options.launch_loop, options.newer_cupti):
         if wanted(case.name):
             acceptance.capture(case)
+            write()
     if wanted("recording"):
         record(acceptance, runner, options.out)
     if wanted("demo"):
-        acceptance.succeed(
-            "demo", [*CUPTI_ETL, "demo", "-o", str(options.work / "traces" / "demo")]
-        )
+        demo = options.work / "traces" / "demo"
+        acceptance.succeed("demo", [*CUPTI_ETL, "demo", "-o", str(demo)])
+    write()
     if wanted("overhead"):
-        report["overhead"] = measure(
-            runner, Path(options.launch_loop), options.rounds, options.launches
-        )
-    report["cases"] = acceptance.reports
-    report["seconds"] = round(time.time() - begin, 1)
+        loop = Path(options.launch_loop)
+        report["overhead"] = measure(runner, loop, options.rounds, options.launches)
     measured = report.get("overhead", {}).get("failures", 0) == 0
     report["passed"] = measured and all(done["passed"] for done in acceptance.reports)
-    (options.out / "acceptance.json").write_text(json.dumps(report, indent=1) + "\n")
+    write()
     for done in acceptance.reports:
         print(f"{'passed' if done['passed'] else 'FAILED':7} {done['case']}  {done['seconds']} s")
         for problem in done["problems"]:
-            print(f"          {problem}")
+            print(f"          {problem[:300]}")
         for check in done["checks"]:
             for problem in check["problems"][:3]:
                 print(f"          {check['name']}: {problem[:300]}")

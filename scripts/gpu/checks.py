@@ -144,8 +144,9 @@ def names(trace: TraceFiles, log: Log) -> Check:
     if unknown:
         check.problems.append(f"{unknown} names are not in kernel_name")
     for what, found in (("kernel_names", distinct), ("streams", streams)):
-        if found < log.get(f"min_{what}", 1):
-            check.problems.append(f"{found} {what}, expected at least {log[f'min_{what}']}")
+        least = log.get(f"min_{what}", 1)
+        if found < least:
+            check.problems.append(f"{found} {what}, expected at least {least}")
     return check
 
 

@@ -12,7 +12,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -108,16 +108,27 @@ def verify(
         trace = TraceFiles(path, launch)
     except duckdb.Error as error:
         return [Check("readable", problems=[str(error)])]
-    checks = [processes(trace, logs), devices(trace, gpus)]
+    checks = [
+        _guarded("processes", processes, trace, logs),
+        _guarded("devices", devices, trace, gpus),
+    ]
     for log in logs:
         for function in PER_PROGRAM:
-            check = function(trace, log)
+            check = _guarded(function.__name__, function, trace, log)
             if len(logs) > 1:
                 check.name = f"{check.name} (pid {log['pid']})"
             checks.append(check)
     if counts is not None:
-        checks.append(reference(trace, logs[0], counts))
+        checks.append(_guarded("reference", reference, trace, logs[0], counts))
     return checks
+
+
+def _guarded(name: str, function: Callable[..., Check], *arguments: Any) -> Check:
+    """The check, or one that failed where a table or a log lacks what it reads."""
+    try:
+        return function(*arguments)
+    except (duckdb.Error, LookupError, TypeError, ValueError) as error:
+        return Check(name, problems=[f"{type(error).__name__}: {error}"])
 
 
 def launch_view(path: Path) -> Any:

@@ -253,6 +253,9 @@ def test_memory_of_the_cgroup_counts(root: Path) -> None:
     assert "200 MiB" in only(list(host.check_limits(System(root))), "warn").what
     write(root / "sys/fs/cgroup/memory.max", "max\n")
     assert host.memory_available(System(root)) == 4 << 30
+    write(root / "sys/fs/cgroup/memory/memory.limit_in_bytes", f"{1 << 30}\n")
+    write(root / "sys/fs/cgroup/memory/memory.usage_in_bytes", "0\n")
+    assert host.memory_available(System(root)) == 1 << 30
 
 
 def test_file_size_limit(root: Path) -> None:

@@ -114,3 +114,47 @@ def test_a_lost_record_fails_it_and_the_rest_still_runs(
     assert "launch_loop.json was not written" in str(cases["launch_loop"]["problems"])
     failed = {c["name"] for c in cases["driver_api"]["checks"] if not c["passed"]}  # type: ignore[attr-defined,index]
     assert "counts per kernel name and stream" in failed
+
+
+def test_a_recording_is_made_replayed_and_checked(
+    tmp_path: Path, driver_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import acceptance as module
+    from runs import Runner
+
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(driver_folder))
+    # The built-in workload stands for the training run: it takes the same --log.
+    stand_in = tmp_path / "train.py"
+    stand_in.write_text(
+        "import sys; from cupti_etl.demo.workload import main\n"
+        "sys.exit(main([*sys.argv[1:3], '--loops', '4']))\n"
+    )
+    monkeypatch.setattr(module, "HERE", tmp_path)
+    (tmp_path / "traces").mkdir()
+    runner = Runner(tmp_path, tmp_path / "log", 60)
+    judge = module.Acceptance(runner, [])
+    module.record(judge, runner, tmp_path)
+    assert [(report["case"], report["passed"]) for report in judge.reports] == [
+        ("recording_10_steps", True),
+        ("replay", True),
+    ]
+    assert len(judge.reports[1]["checks"]) == 11
+    assert (tmp_path / "h200.etlrec").stat().st_size < 100_000
+
+
+def test_a_recording_that_is_too_large_is_made_again_with_fewer_steps(
+    tmp_path: Path, driver_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import acceptance as module
+    from runs import Done, Runner
+
+    class Large(Runner):
+        def run(self, command, **more):  # type: ignore[no-untyped-def]
+            if "--record" in command:
+                Path(command[command.index("--record") + 1]).write_bytes(b"x" * 20)
+            return Done(int(command == ["false"]), 0.0, "")
+
+    monkeypatch.setattr(module, "RECORDING_BYTES", 10)
+    judge = module.Acceptance(Large(tmp_path, tmp_path / "log", 60), [])
+    module.record(judge, judge._runner, tmp_path)
+    assert [report["passed"] for report in judge.reports] == [True, True, True, False]
