@@ -28,8 +28,11 @@ class NativeBuildHook(BuildHookInterface):
             for library in Path(self.root, "cupti_etl", "_native").glob("*.so"):
                 library.unlink()  # of an earlier build in the same tree
             return
-        spec = importlib.util.spec_from_file_location("native_build", Path(self.root, "native", "build.py"))
-        assert spec is not None and spec.loader is not None
+        spec = importlib.util.spec_from_file_location(
+            "native_build", Path(self.root, "native", "build.py")
+        )
+        assert spec is not None
+        assert spec.loader is not None
         build = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(build)
         build.build(Path(self.root, "cupti_etl", "_native"))

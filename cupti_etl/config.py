@@ -8,7 +8,10 @@ from pathlib import Path
 # What the launcher sets for the traced process and the injector reads.  The C side
 # takes these names from native/generated/env.h, which is made from this list.
 ENVIRONMENT = {
-    "SOCKET": ("CUPTI_ETL_SOCKET", "path of the collector's socket; without it the injector does nothing"),
+    "SOCKET": (
+        "CUPTI_ETL_SOCKET",
+        "path of the collector's socket; without it the injector does nothing",
+    ),
     "KINDS": ("CUPTI_ETL_KINDS", "tables to record, comma-separated"),
     "API": ("CUPTI_ETL_API", "which API calls to record: all, default, launch or none"),
     "FLUSH_MS": ("CUPTI_ETL_FLUSH_MS", "interval of cuptiActivityFlushAll in ms"),

@@ -91,7 +91,11 @@ def main() -> int:
     parser.add_argument("-o", "--out", type=Path, default=HERE.parent / "cupti_etl" / "_native")
     parser.add_argument("--sanitize", help="for example address,undefined")
     arguments = parser.parse_args()
-    extra = [f"-fsanitize={arguments.sanitize}", "-fno-omit-frame-pointer"] if arguments.sanitize else []
+    extra = (
+        [f"-fsanitize={arguments.sanitize}", "-fno-omit-frame-pointer"]
+        if arguments.sanitize
+        else []
+    )
     try:
         for path in build(arguments.out, extra):
             print(path)

@@ -135,7 +135,9 @@ class Collector:
             for fd in descriptors:
                 os.close(fd)
 
-    def _attach(self, connection: socket.socket, pid: int, data: bytes, descriptors: list[int]) -> None:
+    def _attach(
+        self, connection: socket.socket, pid: int, data: bytes, descriptors: list[int]
+    ) -> None:
         reason = "it sent no valid greeting"
         if len(data) == _HELLO.size:
             magic, _, _, words = _HELLO.unpack(data)
@@ -173,7 +175,11 @@ class Collector:
             self._accept()
         for traced in self.traced:
             if traced.end_ns is None:
-                ended = traced.socket is not None and traced.socket.fileno() in ready and _is_eof(traced.socket)
+                ended = (
+                    traced.socket is not None
+                    and traced.socket.fileno() in ready
+                    and _is_eof(traced.socket)
+                )
                 self.drain_process(traced.process)
                 if ended:
                     self._end(traced)

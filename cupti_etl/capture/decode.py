@@ -21,7 +21,8 @@ def batch_schema(table: str) -> pa.Schema:
 
     text = pa.dictionary(pa.int32(), pa.string())
     fields = [
-        field.with_type(text) if field.type == pa.string() else field for field in arrow_schema(table)
+        field.with_type(text) if field.type == pa.string() else field
+        for field in arrow_schema(table)
     ]
     return pa.schema(fields, metadata=arrow_schema(table).metadata)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -77,12 +78,15 @@ class Launcher:
         # the program the default ones.
         self._early: list[int] = []
         self._before = {
-            number: signal.signal(number, lambda n, _: self._early.append(n)) for number in _FORWARDED
+            number: signal.signal(number, lambda n, _: self._early.append(n))
+            for number in _FORWARDED
         }
         try:
             self._child = subprocess.Popen(list(command), env=dict(environment), close_fds=False)
         except FileNotFoundError:
-            raise UsageError(f"there is no program {command[0]!r}", "check the name after --") from None
+            raise UsageError(
+                f"there is no program {command[0]!r}", "check the name after --"
+            ) from None
         except (PermissionError, OSError) as error:
             raise UsageError(f"{command[0]!r} cannot be run: {error.strerror}") from None
         finally:
@@ -116,10 +120,8 @@ class Launcher:
                 self._send(info.si_signo)
 
     def _send(self, number: int) -> None:
-        try:
+        with contextlib.suppress(ProcessLookupError):  # it ended meanwhile; poll() will say so
             self._child.send_signal(number)
-        except ProcessLookupError:
-            pass  # it ended meanwhile; poll() will say so
 
     def _restore(self) -> None:
         for number, handler in self._before.items():

@@ -50,12 +50,28 @@ def _null_times(process: Process, info: ProcessInfo) -> list[Loss]:
         if no_start:
             detail = "CUPTI gave no timestamps for these rows (its device buffers were exhausted)"
             found.append(
-                Loss(info.process_id, "zero_timestamp", kind.table, no_start, None, True, detail=detail)
+                Loss(
+                    info.process_id,
+                    "zero_timestamp",
+                    kind.table,
+                    no_start,
+                    None,
+                    True,
+                    detail=detail,
+                )
             )
         if no_end > no_start:
             detail = "still running when CUPTI was flushed for the last time"
             found.append(
-                Loss(info.process_id, "incomplete", kind.table, no_end - no_start, None, True, detail=detail)
+                Loss(
+                    info.process_id,
+                    "incomplete",
+                    kind.table,
+                    no_end - no_start,
+                    None,
+                    True,
+                    detail=detail,
+                )
             )
     return found
 
@@ -94,7 +110,9 @@ def losses(process: Process, end_ns: int | None) -> list[Loss]:
     in_order = info.state == FINISHED
     if unreadable or (in_order and missing > 0):
         detail = "records of unknown size, or damaged on the way"
-        found.append(Loss(me, "unreadable", None, max(missing, 0) or None, unreadable, detail=detail))
+        found.append(
+            Loss(me, "unreadable", None, max(missing, 0) or None, unreadable, detail=detail)
+        )
     if info.truncated_strings or decoded.damaged_strings or decoded.unresolved_strings:
         detail = (
             f"{info.truncated_strings} names cut at 1 MiB, {decoded.damaged_strings} damaged, "
@@ -110,7 +128,9 @@ def losses(process: Process, end_ns: int | None) -> list[Loss]:
         end = info.regained_ns or end_ns
         found.append(Loss(me, "other_client", start_ns=start, end_ns=end, detail=detail))
     if info.state == NOT_TRACED:
-        found.append(Loss(me, "not_traced", start_ns=info.start_ns, end_ns=end_ns, detail=info.detail))
+        found.append(
+            Loss(me, "not_traced", start_ns=info.start_ns, end_ns=end_ns, detail=info.detail)
+        )
     elif end_ns is not None and not in_order:
         detail = (
             "the process ended without an orderly exit (killed, _exit, abort, or exec): what CUPTI "

@@ -60,7 +60,9 @@ def load() -> tuple[Any, Any]:
 
     names = [ffi.string(lib.etl_table_name(i)).decode() for i in range(lib.etl_table_count())]
     if names != [kind.table for kind in KINDS]:
-        raise NativeError(f"{path} is of another build (tables {', '.join(names)})", "reinstall cupti-etl")
+        raise NativeError(
+            f"{path} is of another build (tables {', '.join(names)})", "reinstall cupti-etl"
+        )
     return ffi, lib
 
 

@@ -121,7 +121,9 @@ def read_recording(path: Path) -> Iterator[Frame]:
         raise RecordingError(f"{path} cannot be read: {error.strerror}") from None
     with file:
         if file.read(len(MAGIC)) != MAGIC:
-            raise RecordingError(f"{path} is not a recording of this version", "recordings are made with --record")
+            raise RecordingError(
+                f"{path} is not a recording of this version", "recordings are made with --record"
+            )
         stream = pa.CompressedInputStream(file, "zstd")
         done = False
         while not done:

@@ -128,7 +128,9 @@ class Process:
         """
         ffi, lib = load()
         message = message_buffer(ffi)
-        handle = lib.etl_process_load(decoder.handle, *_native_description(ffi, description), message)
+        handle = lib.etl_process_load(
+            decoder.handle, *_native_description(ffi, description), message
+        )
         if handle == ffi.NULL:
             raise NativeError(text(ffi, message))
         return cls(decoder, handle)

@@ -19,15 +19,43 @@ if TYPE_CHECKING:
 
 
 @click.command(context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder for the trace; must not exist.")
-@click.option("--kinds", default="", help="Tables to record, comma-separated, or a preset: light, default.")
-@click.option("--api", type=click.Choice(API_LEVELS), default="default", show_default=True, help="API calls to record.")
-@click.option("--flush-ms", type=click.IntRange(1, 60000), default=100, show_default=True, help="CUPTI flush interval.")
 @click.option(
-    "--ring-mb", type=click.IntRange(32, 4096), default=256, show_default=True, help="Shared memory per process, at most."
+    "-o", "--out", type=click.Path(path_type=Path), help="Folder for the trace; must not exist."
 )
-@click.option("--cupti", type=click.Path(path_type=Path), help="libcupti to use where the program has none loaded.")
-@click.option("--record", type=click.Path(path_type=Path), help="Also keep the raw buffers in this file, for replay.")
+@click.option(
+    "--kinds", default="", help="Tables to record, comma-separated, or a preset: light, default."
+)
+@click.option(
+    "--api",
+    type=click.Choice(API_LEVELS),
+    default="default",
+    show_default=True,
+    help="API calls to record.",
+)
+@click.option(
+    "--flush-ms",
+    type=click.IntRange(1, 60000),
+    default=100,
+    show_default=True,
+    help="CUPTI flush interval.",
+)
+@click.option(
+    "--ring-mb",
+    type=click.IntRange(32, 4096),
+    default=256,
+    show_default=True,
+    help="Shared memory per process, at most.",
+)
+@click.option(
+    "--cupti",
+    type=click.Path(path_type=Path),
+    help="libcupti to use where the program has none loaded.",
+)
+@click.option(
+    "--record",
+    type=click.Path(path_type=Path),
+    help="Also keep the raw buffers in this file, for replay.",
+)
 @click.option("--no-argv", is_flag=True, help="Do not store command lines.")
 @click.option("--quiet", is_flag=True, help="No live line and no summary.")
 @click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED)
@@ -87,7 +115,9 @@ def choose_kinds(text: str) -> tuple[str, ...]:
             chosen.add(name)
         else:
             known = ", ".join(kind.table for kind in KINDS)
-            raise UsageError(f"there is no kind {name!r}", f"kinds are {known}; presets are light and default")
+            raise UsageError(
+                f"there is no kind {name!r}", f"kinds are {known}; presets are light and default"
+            )
     return tuple(sorted(chosen))
 
 
@@ -105,10 +135,13 @@ def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
 
     if options.out.exists():
         raise UsageError(
-            f"{options.out} exists already, and a capture never overwrites", "choose another -o, or remove it"
+            f"{options.out} exists already, and a capture never overwrites",
+            "choose another -o, or remove it",
         )
     if options.cupti and not options.cupti.exists():
-        raise UsageError(f"there is no file {options.cupti}", "--cupti takes the path of a libcupti.so")
+        raise UsageError(
+            f"there is no file {options.cupti}", "--cupti takes the path of a libcupti.so"
+        )
     recorder = None
     if options.record:
         from cupti_etl.capture.recording import RecordingWriter
@@ -198,7 +231,7 @@ class _LiveLine:
         lost = sum(loss.records or 0 for loss in collector.losses() if not loss.is_stored)
         self._last = (now, emitted)
         self._shown = True
-        text = f"cupti-etl: {rate:,.0f} records/s, {rows:,} rows, {lost:,} lost, {collector.live} processes"
+        text = f"cupti-etl: {rate:,.0f} records/s, {rows:,} rows, {lost:,} lost"
         sys.stderr.write(f"\r\x1b[K{text}")
         sys.stderr.flush()
 
@@ -232,13 +265,17 @@ def diagnose(collector: Collector) -> EtlError | None:
     if not collector.traced and not collector.refused:
         why = injector_loads()
         if why is not None:
-            return CaptureError(f"the injected library does not load: {why}", "run `cupti-etl doctor`")
+            return CaptureError(
+                f"the injected library does not load: {why}", "run `cupti-etl doctor`"
+            )
         return NoCudaError(
             "the program ended without initialising CUDA, so there is nothing to record",
             "if it does use CUDA: is its environment passed on (sudo, containers and ssh drop it)?",
         )
     if collector.refused:
-        return CaptureError(f"a process was not captured: {collector.refused[0].reason}", "run `cupti-etl doctor`")
+        return CaptureError(
+            f"a process was not captured: {collector.refused[0].reason}", "run `cupti-etl doctor`"
+        )
     for traced in collector.traced:
         info = traced.process.info()
         if info.state == NOT_TRACED:
@@ -247,5 +284,7 @@ def diagnose(collector: Collector) -> EtlError | None:
             )
     for loss in collector.losses():
         if loss.cause == "other_client":
-            return CaptureError(f"the capture is incomplete: {loss.detail}", "run without the other profiler")
+            return CaptureError(
+                f"the capture is incomplete: {loss.detail}", "run without the other profiler"
+            )
     return None

@@ -18,7 +18,9 @@ _STATES = ("starting", "tracing", "finished", "not traced")
 @click.command()
 @click.argument("source")
 @click.option("--headers", is_flag=True, help="Processes and slots only, no records.")
-@click.option("--table", "tables", multiple=True, help="Only records of this table; may be repeated.")
+@click.option(
+    "--table", "tables", multiple=True, help="Only records of this table; may be repeated."
+)
 def command(source: str, headers: bool, tables: tuple[str, ...]) -> None:
     """Print SOURCE as text: a recording, or the process id of a traced program.
 
@@ -26,16 +28,23 @@ def command(source: str, headers: bool, tables: tuple[str, ...]) -> None:
     columns are left out.  Of a live process the header and the slots' states are shown,
     nothing is taken from it.
     """
-    lines = _live(int(source)) if source.isdigit() else _recording(Path(source), headers, set(tables))
+    lines = (
+        _live(int(source)) if source.isdigit() else _recording(Path(source), headers, set(tables))
+    )
     for line in lines:
         click.echo(line)
 
 
 def _process_lines(process: Any) -> Iterator[str]:
     info = process.info()
-    yield f"process {info.process_id} pid={info.pid} state={_STATES[info.state]} cupti={info.cupti_version}"
+    state = _STATES[info.state]
+    yield f"process {info.process_id} pid={info.pid} state={state} cupti={info.cupti_version}"
     for name, value in vars(info).items():
-        if name not in ("process_id", "pid", "state", "cupti_version") and value not in (0, "", None):
+        if name not in ("process_id", "pid", "state", "cupti_version") and value not in (
+            0,
+            "",
+            None,
+        ):
             yield f"  {name}: {value}"
     strides = " ".join(f"{kind}:{size}" for kind, size in process.strides().items())
     yield f"  strides: {strides}"
@@ -63,7 +72,9 @@ def _recording(path: Path, headers: bool, tables: set[str]) -> Iterator[str]:
         if frame.process_id not in known:
             yield "  of a process without a header: not decoded"
             continue
-        known[frame.process_id].decode(ffi.from_buffer("uint8_t[]", frame.payload), len(frame.payload), frame.content)
+        known[frame.process_id].decode(
+            ffi.from_buffer("uint8_t[]", frame.payload), len(frame.payload), frame.content
+        )
         for index, table in enumerate(decoder.tables):
             if decoder.rows(index):
                 rows = decoder.take(index).to_pylist()
@@ -98,11 +109,15 @@ def _open_segment(pid: int) -> int:
         raise UsageError(f"process {pid} cannot be looked at: {error.strerror}") from None
     match = re.search(r"^([0-9a-f]+)-([0-9a-f]+) .*/memfd:cupti-etl", text, re.M)
     if match is None:
-        raise UsageError(f"process {pid} is not being traced", "give the pid of a program under `cupti-etl capture`")
+        raise UsageError(
+            f"process {pid} is not being traced",
+            "give the pid of a program under `cupti-etl capture`",
+        )
     start, end = (int(part, 16) for part in match.groups())
     try:
         return os.open(f"/proc/{pid}/map_files/{start:x}-{end:x}", os.O_RDWR)
     except OSError as error:
         raise UsageError(
-            f"the memory of process {pid} cannot be opened: {error.strerror}", "this needs root (CAP_SYS_ADMIN)"
+            f"the memory of process {pid} cannot be opened: {error.strerror}",
+            "this needs root (CAP_SYS_ADMIN)",
         ) from None

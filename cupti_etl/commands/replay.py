@@ -11,7 +11,13 @@ from cupti_etl.errors import NativeError, RecordingError
 
 @click.command()
 @click.argument("recording", type=click.Path(path_type=Path))
-@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Folder for the trace; must not exist.")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder for the trace; must not exist.",
+)
 def command(recording: Path, out: Path) -> None:
     """Make a trace of RECORDING, a file that `capture --record` wrote."""
     rows = replay(recording, out)
@@ -33,7 +39,10 @@ def replay(recording: Path, out: Path) -> int:
     from cupti_etl.pipeline import Pipeline
 
     if out.exists():
-        raise UsageError(f"{out} exists already, and a trace is never overwritten", "choose another -o, or remove it")
+        raise UsageError(
+            f"{out} exists already, and a trace is never overwritten",
+            "choose another -o, or remove it",
+        )
     frames = read_recording(recording)
     first = next(frames, None)  # so that a wrong file leaves no folder behind
     ffi, _ = load()

@@ -44,7 +44,9 @@ def arrow_schema(table: str) -> pa.Schema:
     import pyarrow as pa
 
     if table not in TABLES:
-        raise SchemaError(f"there is no table {table!r}", f"tables are: {', '.join(sorted(TABLES))}")
+        raise SchemaError(
+            f"there is no table {table!r}", f"tables are: {', '.join(sorted(TABLES))}"
+        )
     fields = [
         pa.field(column.name, getattr(pa, column.type.arrow)(), metadata=column_metadata(column))
         for column in TABLES[table].columns

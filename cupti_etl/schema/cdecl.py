@@ -36,7 +36,9 @@ def place(kind: Kind, column: Column, facts: Facts) -> tuple[int, int]:
     offset, size = struct["members"][column.source]
     width = column.width or size
     if column.at + width > size:
-        raise SchemaError(f"{where}: {column.at} + {width} bytes are more than {column.source} has ({size})")
+        raise SchemaError(
+            f"{where}: {column.at} + {width} bytes are more than {column.source} has ({size})"
+        )
     if width not in column.type.widths:
         raise SchemaError(f"{where}: type {column.type.name} cannot be read from {width} bytes")
     return offset + column.at, width
@@ -60,7 +62,9 @@ def _labels(enum: Enum, facts: Facts) -> str:
 
 def _column(kind: Kind, column: Column, facts: Facts) -> str:
     offset, width = place(kind, column, facts)
-    labels = f"{column.labels.name}_labels, {len(column.labels.labels)}" if column.labels else "NULL, 0"
+    labels = (
+        f"{column.labels.name}_labels, {len(column.labels.labels)}" if column.labels else "NULL, 0"
+    )
     return (
         f'\t{{ "{column.name}", {column.type.native}, {width}, {offset}, {column.since}, '
         f"{column.mask}, {int(column.null is not None)}, {column.null or 0}u, {labels} }},\n"
@@ -83,7 +87,9 @@ def kinds_inc(kinds: tuple[Kind, ...], facts: Facts) -> str:
         out.append("};\n")
     out.append("\nstatic const struct etl_kind etl_kinds[] = {\n")
     for kind in kinds:
-        numbers = ", ".join(str(enumerator(f"CUPTI_ACTIVITY_KIND_{name}", facts)) for name in kind.activity)
+        numbers = ", ".join(
+            str(enumerator(f"CUPTI_ACTIVITY_KIND_{name}", facts)) for name in kind.activity
+        )
         columns = f"{kind.table}_columns, {len(kind.columns) + 1}"
         out.append(f'\t{{ "{kind.table}", {{ {numbers} }}, {columns} }},\n')
     out.append("};\n\n")

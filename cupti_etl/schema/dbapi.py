@@ -8,6 +8,7 @@ transaction, and a result is read into memory when its statement is executed.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -95,11 +96,9 @@ class Connection:
         """Undo the transaction, if there is one."""
         if self._in_transaction:
             self._in_transaction = False
-            try:
+            # A COMMIT that failed, or that was sent as a statement, has ended it.
+            with contextlib.suppress(duckdb.TransactionException):
                 self.driver_connection.rollback()
-            except duckdb.TransactionException:
-                # A COMMIT that failed, or that was sent as a statement, has ended it.
-                pass
 
     def close(self) -> None:
         """Close the connection; DuckDB then lets go of the file."""

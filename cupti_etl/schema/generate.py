@@ -87,7 +87,9 @@ def main(arguments: list[str]) -> int:
     names = stale()
     if "--check" in arguments:
         for name in names:
-            print(f"{name} is not what the specification says: run `make generate`", file=sys.stderr)
+            print(
+                f"{name} is not what the specification says: run `make generate`", file=sys.stderr
+            )
         return 1 if names else 0
     makers = outputs()
     for name in names:

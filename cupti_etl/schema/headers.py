@@ -72,10 +72,14 @@ def _probe(text: str) -> str:
     lines = ["#include <cupti.h>", "#include <stdio.h>", "#include <stddef.h>", "int main(void) {"]
     lines.append('printf("{\\"version\\": %d, \\"structs\\": {", CUPTI_API_VERSION);')
     found = _typedefs(text)
-    structs = {name: body for name, body in found["struct"].items() if name.startswith("CUpti_Activity")}
+    structs = {
+        name: body for name, body in found["struct"].items() if name.startswith("CUpti_Activity")
+    }
     comma = ""
     for name, body in structs.items():
-        lines.append(f'printf("{comma}\\"{name}\\": {{\\"size\\": %zu, \\"members\\": {{", sizeof({name}));')
+        lines.append(
+            f'printf("{comma}\\"{name}\\": {{\\"size\\": %zu, \\"members\\": {{", sizeof({name}));'
+        )
         for i, member in enumerate(_members(body)):
             lines.append(
                 f'printf("{", " if i else ""}\\"{member}\\": [%zu, %zu]", '
@@ -84,7 +88,9 @@ def _probe(text: str) -> str:
         lines.append('printf("}}");')
         comma = ", "
     lines.append('printf("}, \\"enumerators\\": {");')
-    names = {n for body in found["enum"].values() for n in _ENUMERATOR.findall(body) if _WANTED.match(n)}
+    names = {
+        n for body in found["enum"].values() for n in _ENUMERATOR.findall(body) if _WANTED.match(n)
+    }
     for i, name in enumerate(sorted(n for n in names if not n.endswith("FORCE_INT"))):
         lines.append(f'printf("{", " if i else ""}\\"{name}\\": %lld", (long long){name});')
     lines.append('printf("}}\\n"); return 0; }')
@@ -99,7 +105,11 @@ def extract(include_dirs: Sequence[Path], cc: str | None = None) -> Facts:
     """
     if not any((directory / "cupti_activity.h").exists() for directory in include_dirs):
         raise SchemaError("cupti_activity.h is in none of the include folders")
-    compiler = [cc or os.environ.get("CC", "cc"), "-w", *(f"-I{directory}" for directory in include_dirs)]
+    compiler = [
+        cc or os.environ.get("CC", "cc"),
+        "-w",
+        *(f"-I{directory}" for directory in include_dirs),
+    ]
     with tempfile.TemporaryDirectory() as folder:
         source, program = Path(folder, "probe.c"), Path(folder, "probe")
         source.write_text("#include <cupti.h>\n")
@@ -126,10 +136,15 @@ def load_facts(path: Path = RECORDS) -> Facts:
 def dump(facts: Facts) -> str:
     """The facts as they are kept: one struct or group a line, sorted."""
     lines = ["{", f'"version": {facts["version"]},', '"structs": {']
-    structs = [f"{json.dumps(name)}: {json.dumps(facts['structs'][name])}" for name in sorted(facts["structs"])]
+    structs = [
+        f"{json.dumps(name)}: {json.dumps(facts['structs'][name])}"
+        for name in sorted(facts["structs"])
+    ]
     lines.append(",\n".join(structs))
     lines.append('},\n"enumerators": {')
-    lines.append(",\n".join(f"{json.dumps(k)}: {v}" for k, v in sorted(facts["enumerators"].items())))
+    lines.append(
+        ",\n".join(f"{json.dumps(k)}: {v}" for k, v in sorted(facts["enumerators"].items()))
+    )
     lines.append("}\n}\n")
     return "\n".join(lines)
 

@@ -27,7 +27,12 @@ CAPTURE = Table(
         C("ring_mb", i32, "", "Upper limit of a process's shared memory.", unit="MiB"),
         C("start_ns", timestamp, "", "When the capture began.", unit="ns"),
         C("end_ns", timestamp, "", "When it ended; NULL while it runs.", unit="ns"),
-        C("exit_status", i32, "", "Exit status of the command; 128+n if signal n ended it; NULL while it runs."),
+        C(
+            "exit_status",
+            i32,
+            "",
+            "Exit status of the command; 128+n if signal n ended it; NULL while it runs.",
+        ),
     ),
 )
 PROCESS = Table(
@@ -69,7 +74,13 @@ CLOCK = Table(
     "clock",
     "The host's clocks read together, about once a second.",
     (
-        C("realtime_ns", timestamp, "", "CLOCK_REALTIME, the clock of every timestamp in the trace.", unit="ns"),
+        C(
+            "realtime_ns",
+            timestamp,
+            "",
+            "CLOCK_REALTIME, the clock of every timestamp in the trace.",
+            unit="ns",
+        ),
         C("monotonic_ns", timestamp, "", "CLOCK_MONOTONIC, which never steps.", unit="ns"),
         C("boottime_ns", timestamp, "", "CLOCK_BOOTTIME, which also counts suspend.", unit="ns"),
     ),
@@ -80,11 +91,21 @@ LOSS = Table(
     "One row per cause and process: records that a table does not hold, or not whole.",
     (
         PROCESS_ID,
-        C("cause", string, "", "ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_client, killed or not_traced."),
+        C(
+            "cause",
+            string,
+            "",
+            "ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_client, killed or not_traced.",
+        ),
         C("table_name", string, "", "Table the records belong to; NULL if it is not known."),
         C("records", i64, "", "How many; NULL if it cannot be known.", unit="records"),
         C("bytes", i64, "", "How many bytes, where records could not be told apart.", unit="bytes"),
-        C("is_stored", boolean, "", "Whether the rows are in the table all the same, with a NULL time."),
+        C(
+            "is_stored",
+            boolean,
+            "",
+            "Whether the rows are in the table all the same, with a NULL time.",
+        ),
         C("start_ns", timestamp, "", "Earliest time the loss can concern.", unit="ns"),
         C("end_ns", timestamp, "", "Latest time the loss can concern.", unit="ns"),
         C("detail", string, "", "The cause in a sentence."),

@@ -111,10 +111,13 @@ class ParquetSink:
             out.mkdir(parents=True)
         except FileExistsError:
             raise UsageError(
-                f"{out} exists already, and a capture never overwrites", "choose another -o, or remove it"
+                f"{out} exists already, and a capture never overwrites",
+                "choose another -o, or remove it",
             ) from None
         except OSError as error:
-            raise UsageError(f"{out} cannot be created: {error.strerror}", "choose another -o") from None
+            raise UsageError(
+                f"{out} cannot be created: {error.strerror}", "choose another -o"
+            ) from None
         self.out = out
         self._tables = {table: _TableWriter(out, table) for table in TABLES}
         self._start = self._last_roll = time.monotonic()
