@@ -212,24 +212,29 @@ API int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t
     return OK;
 }
 
+static uint32_t known_stride(const uint8_t *record) {
+    uint32_t kind;
+    memcpy(&kind, record, sizeof kind);
+    if (kind == KIND_FUTURE)
+        return options.unknown_refuse ? 0 : FUTURE_STRIDE;
+    return stride_of(kind);
+}
+
 API int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, uint8_t **record);
 API int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, uint8_t **record) {
     ENTER_WITH(valid);
     count(C_NEXT_RECORD, 1);
     if (buffer == NULL || record == NULL)
         return INVALID_PARAMETER;
-    uint32_t kind, stride;
     uint8_t *next = buffer;
     if (*record != NULL) {
-        memcpy(&kind, *record, sizeof kind);
-        next = *record + (kind == KIND_FUTURE ? FUTURE_STRIDE : stride_of(kind));
+        if (known_stride(*record) == 0)
+            return INVALID_KIND;
+        next = *record + known_stride(*record);
     }
     if (next >= buffer + valid)
         return MAX_LIMIT_REACHED;
-    memcpy(&kind, next, sizeof kind);
-    stride = stride_of(kind);
-    if (kind == KIND_FUTURE && !options.unknown_refuse)
-        stride = FUTURE_STRIDE;
+    uint32_t stride = known_stride(next);
     if (stride == 0 || next + stride > buffer + valid)
         return INVALID_KIND;
     *record = next;

@@ -16,39 +16,45 @@ static pthread_mutex_t row_lock = PTHREAD_MUTEX_INITIALIZER;
 static FILE *rows;
 static char base[4096];
 
-static int open_new(void) {
+/* The file is made under another name and renamed when it can be read. */
+static int open_new(char *partial, size_t size) {
     for (unsigned number = 0; number < 1000; number++) {
-        char path[sizeof base + 16];
         snprintf(base, sizeof base, "%s/%d.%u", options.log, (int)getpid(), number);
-        snprintf(path, sizeof path, "%s.counters", base);
-        int file = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+        snprintf(partial, size, "%s.partial", base);
+        int file = open(partial, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
         if (file >= 0)
             return file;
     }
     return -1;
 }
 
+static struct counters *map_file(int file) {
+    if (ftruncate(file, sizeof *counters) != 0)
+        return NULL;
+    void *map = mmap(NULL, sizeof *counters, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    return map != MAP_FAILED ? map : NULL;
+}
+
 void init_log(void) {
-    counters->magic = COUNTERS_MAGIC;
+    char partial[sizeof base + 16], path[sizeof base + 16];
     if (options.log == NULL)
         return;
-    int file = open_new();
-    if (file < 0 || ftruncate(file, sizeof *counters) != 0)
+    int file = open_new(partial, sizeof partial);
+    struct counters *map = file >= 0 ? map_file(file) : NULL;
+    if (map == NULL)
         return;
-    void *map = mmap(NULL, sizeof *counters, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
-    if (map == MAP_FAILED)
-        return;
     counters = map;
     counters->magic = COUNTERS_MAGIC;
     counters->pid = (uint64_t)getpid();
     counters->version = options.version;
     snprintf(counters->release, sizeof counters->release, "%s", fake_release.name);
     if (options.log_rows) {
-        char path[sizeof base + 16];
         snprintf(path, sizeof path, "%s.rows", base);
         rows = fopen(path, "wbe");
     }
+    snprintf(path, sizeof path, "%s.counters", base);
+    link(partial, path); /* the other name stays, so that a second run of this pid takes a new one */
 }
 
 static void write_string(uint64_t pointer) {

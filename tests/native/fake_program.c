@@ -46,11 +46,13 @@ static const struct option_spec {
     NUMBER("wait-children", wait_children), /* 0: leave them behind */
     NUMBER("linger-ms", linger_ms),         /* sleep before the end */
     NUMBER("count-sigint", count_sigint),   /* wait so many ms for SIGINT, print how many came */
+    NUMBER("late-launches", late_launches), /* launch so many more after the tools' atexit */
     NUMBER("echo", echo),                   /* 1: copy stdin to stdout */
     NUMBER("status", status),               /* exit status */
     TEXT("exit", exit_mode),                /* return, exit, _exit, abort, kill, wait */
     TEXT("print", print),                   /* text for stdout */
     TEXT("print-error", print_error),       /* text for stderr */
+    TEXT("start", start_file),              /* after cuInit, wait until this file exists */
     TEXT("ready", ready_file),              /* make this file when the work is done */
     TEXT("until", until_file),              /* wait at the end until this file exists */
     TEXT("preload", preload),               /* open this library before cuInit */
@@ -85,6 +87,11 @@ static void sleep_ms(long milliseconds) {
     struct timespec left = {milliseconds / 1000, milliseconds % 1000 * 1000000};
     while (nanosleep(&left, &left) != 0) {
     }
+}
+
+void wait_for(const char *file) {
+    while (file != NULL && access(file, F_OK) != 0)
+        sleep_ms(2);
 }
 
 static void on_interrupt(int signal) {
@@ -166,8 +173,7 @@ static int finish(void) {
         if (file != NULL)
             fclose(file);
     }
-    while (settings.until_file != NULL && access(settings.until_file, F_OK) != 0)
-        sleep_ms(2);
+    wait_for(settings.until_file);
     sleep_ms(settings.linger_ms);
     if (settings.count_sigint != 0)
         count_interrupts();
@@ -186,8 +192,16 @@ static int finish(void) {
     return (int)settings.status;
 }
 
+/* Registered before any tool was loaded, so it runs after the tools' own handlers. */
+static void launch_late(void) {
+    for (long i = 0; i < settings.late_launches; i++)
+        try_launch();
+}
+
 int main(int argc, char **argv) {
     parse(argc, argv);
+    if (settings.late_launches != 0)
+        atexit(launch_late);
     if (settings.count_sigint != 0)
         signal(SIGINT, on_interrupt);
     if (settings.print != NULL)

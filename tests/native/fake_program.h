@@ -9,13 +9,15 @@ struct settings {
     long threads, launches, streams, names, copy_every, set_every, malloc_every, sync_every;
     long nvtx_every, noise, driver_api, rate, long_kernel, play, takeover_at;
     long no_cuda, init_only, fork_children, fork_after, spawn_children, wait_children, children;
-    long linger_ms, count_sigint, echo, status;
-    const char *exit_mode, *print, *print_error, *ready_file, *until_file, *preload;
+    long linger_ms, count_sigint, echo, status, late_launches;
+    const char *exit_mode, *print, *print_error, *start_file, *ready_file, *until_file, *preload;
 };
 
 /* Open the driver, initialise it and do what the settings say; exits on failure. */
 void use_cuda(const struct settings *settings);
 /* One launch with the driver that is already open; its CUresult. */
 int try_launch(void);
+/* Sleep until a file exists; NULL: do not. */
+void wait_for(const char *file);
 
 #endif

@@ -13,6 +13,7 @@
 #include <time.h>
 
 enum { RT_GET_DEVICE = 17, RT_GET_LAST_ERROR = 10 };
+enum { OTHER_BYTES = 72 * 1024 }; /* no client of the tests uses this size */
 
 static struct {
     int (*init)(unsigned int);
@@ -66,7 +67,7 @@ int try_launch(void) {
 
 /* Another profiler in the program: its callbacks replace those of whoever was first. */
 static void other_request(uint8_t **buffer, size_t *size, size_t *max_records) {
-    *size = 64 * 1024;
+    *size = OTHER_BYTES;
     *max_records = 0;
     *buffer = aligned_alloc(8, *size);
 }
@@ -74,7 +75,7 @@ static void other_request(uint8_t **buffer, size_t *size, size_t *max_records) {
 static void other_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                            size_t valid) {
     (void)context, (void)stream, (void)valid;
-    if (size == 64 * 1024) /* a buffer of the first client is none of ours to free */
+    if (size == OTHER_BYTES) /* a buffer of the first client is none of ours to free */
         free(buffer);
 }
 
@@ -152,6 +153,7 @@ void use_cuda(const struct settings *settings) {
         fprintf(stderr, "fake_program: cuInit: %d\n", result);
         exit(96);
     }
+    wait_for(settings->start_file);
     if (settings->init_only != 0)
         return;
     if (settings->play != 0)

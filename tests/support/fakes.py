@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.fake_build import Builder, api_version, layouts
+from support.fake_build import Builder, layouts
 
 # Newest release of each major version, and all that the facts know.
 CUPTI_12, CUPTI_13 = "12.9.79", "13.5.25"
@@ -207,10 +207,8 @@ class Fakes:
         env = {}
         if cupti is not None:
             folders.append(self._build.cupti(cupti).parent)
-            version = api_version(cupti)
-            minor = int(cupti.split(".")[1])
-            env["FAKE_DRIVER_VERSION"] = str(int(cupti.split(".")[0]) * 1000 + minor * 10)
-            env["FAKE_CUPTI_VERSION"] = str(version)
+            major, minor = map(int, cupti.split(".")[:2])
+            env["FAKE_DRIVER_VERSION"] = str(major * 1000 + minor * 10)
         if log is not None:
             log.mkdir(parents=True, exist_ok=True)
             env["FAKE_CUPTI_LOG"] = str(log)

@@ -1,0 +1,175 @@
+"""The traced program does not notice: exit status, streams, signals; and refusals in words."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from support.captures import Capturer, running, table
+from support.fakes import Fakes
+
+
+@pytest.mark.parametrize("status", [0, 1, 7, 200])
+def test_exit_status(capturer: Capturer, status: int) -> None:
+    assert capturer.run(launches=1, status=status).status == status
+
+
+def test_streams_pass_through(capturer: Capturer) -> None:
+    capture = capturer.run(launches=1, echo=1, print="out", print_error="err", stdin="in\0\xff")
+    assert capture.stdout == "out\nin\0\xff"
+    assert capture.stderr.startswith("err\n")
+    quiet = capturer.run(options=["--quiet"], launches=1, print_error="err")
+    assert quiet.stderr == "err\n"
+
+
+def test_program_without_cuda(capturer: Capturer) -> None:
+    capture = capturer.run(no_cuda=1, print="hello")
+    assert (capture.status, capture.stdout) == (3, "hello\n")
+    assert "without initialising CUDA" in capture.stderr
+    assert capture.count("kernel") == 0
+    (row,) = capture.rows("capture")
+    assert row["exit_status"] == 0
+
+
+def test_own_status_comes_before_ours(capturer: Capturer) -> None:
+    capture = capturer.run(no_cuda=1, status=9)
+    assert capture.status == 9
+    assert "without initialising CUDA" in capture.stderr
+
+
+def test_program_that_only_initialises(capturer: Capturer) -> None:
+    capture = capturer.run(init_only=1)
+    assert capture.status == 0, capture.stderr
+    assert len(capture.rows("process")) == 1
+    assert capture.count("kernel") == 0
+
+
+def test_driver_that_does_not_start(capturer: Capturer) -> None:
+    capture = capturer.run(fake={"driver_init_error": 100}, print="x")
+    assert capture.status == 96
+    assert "cuInit: 100" in capture.stderr
+
+
+def test_no_cupti(capturer: Capturer, tmp_path: Path) -> None:
+    broken = tmp_path / "libcupti.so.13"
+    broken.write_bytes(b"not a library")
+    capture = capturer.run(None, ["--cupti", broken], launches=5, print="ran")
+    assert capture.status == 4
+    assert capture.stdout == "ran\n"
+    assert "CUPTI" in capture.stderr
+    (loss,) = capture.losses()["not_traced"]
+    assert "libcupti.so.13" in loss["detail"]
+
+
+def test_cupti_that_is_too_old(capturer: Capturer) -> None:
+    capture = capturer.run(fake={"version": 17}, launches=5)
+    assert capture.status == 4
+    assert "too old" in capture.stderr
+
+
+def test_cupti_refuses(capturer: Capturer) -> None:
+    capture = capturer.run(fake={"fail": "cuptiActivityEnable:10=35"}, launches=5)
+    assert capture.status == 4
+    assert "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES" in capture.stderr
+
+
+def test_output_that_exists(capturer: Capturer, tmp_path: Path) -> None:
+    marker = tmp_path / "ran"
+    (tmp_path / "trace1").mkdir()
+    capture = capturer.run(launches=1, ready=marker)
+    assert capture.status == 2
+    assert "exists already" in capture.stderr
+    assert not marker.exists()
+
+
+def test_program_that_does_not_exist(capturer: Capturer) -> None:
+    capture = capturer.run(command=["/nonexistent/program"])
+    assert capture.status == 2
+    assert "there is no program" in capture.stderr
+
+
+def test_another_tool_is_injected(capturer: Capturer) -> None:
+    words, env, _, _ = capturer.prepare("13.5.25", launches=1)
+    env["CUDA_INJECTION64_PATH"] = "/opt/other/tool.so"
+    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "/opt/other/tool.so" in done.stderr
+
+
+def test_signal_to_the_collector_reaches_the_program_once(capturer: Capturer) -> None:
+    words, env, trace, _ = capturer.prepare(
+        "13.5.25", launches=10, print="go", count_sigint=10_000, status=5
+    )
+    with running(words, env, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "go\n"
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.read() == "sigint=1\n"
+    assert process.returncode == 5
+    assert (trace / "kernel").is_dir()
+
+
+def test_ctrl_c_on_a_terminal(capturer: Capturer) -> None:
+    """The terminal signals the whole process group: the program must not get it twice."""
+    words, env, _, _ = capturer.prepare(
+        "13.5.25", launches=10, print="go", count_sigint=10_000, status=6
+    )
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execvpe(words[0], words, env)
+    output = b""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            output += os.read(terminal, 4096)
+        except OSError:  # EIO: the other side is closed
+            break
+        if b"go\r\n" in output and b"\x03" not in output:
+            os.write(terminal, b"\x03")
+            output += b"\x03"
+    _, status = os.waitpid(child, 0)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 6
+    assert b"sigint=1\r\n" in output
+
+
+def test_killed_by_a_signal_that_was_passed_on(capturer: Capturer) -> None:
+    words, env, _, _ = capturer.prepare("13.5.25", launches=10, exit="wait", print="go")
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with running(words, env, **streams) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "go\n"
+        process.terminate()
+        process.communicate(timeout=30)
+    assert process.returncode == 128 + signal.SIGTERM
+
+
+def test_workers_that_outlive_the_command(capturer: Capturer) -> None:
+    capture = capturer.run(launches=20, spawn=2, wait_children=0, rate=100)
+    assert capture.status == 0, capture.stderr
+    assert capture.count("kernel") == 60
+    assert {row["state"] for row in capture.rows("process")} == {"finished"}
+
+
+def test_command_lines_can_be_kept_out(capturer: Capturer, fakes: Fakes) -> None:
+    capture = capturer.run(options=["--no-argv"], launches=1, print="secret")
+    assert capture.rows("process")[0]["argv"] is None
+    assert capture.rows("capture")[0]["command"] is None
+    capture = capturer.run(launches=1, print="shown")
+    assert capture.rows("process")[0]["argv"] == " ".join(fakes.program(launches=1, print="shown"))
+
+
+def test_ranks_of_a_distributed_job(capturer: Capturer) -> None:
+    words, env, trace, log = capturer.prepare("13.5.25", launches=1)
+    env |= {"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "8", "SLURM_JOB_ID": "123456"}
+    subprocess.run(words, env=env, check=True, capture_output=True, timeout=60)
+    (row,) = table(trace, "process").to_pylist()
+    assert (row["rank"], row["local_rank"], row["world_size"]) == (3, 1, 8)
+    assert (row["slurm_job_id"], row["slurm_proc_id"]) == (123456, None)
+    assert row["driver_version"] == 13050
+    assert row["pid"] == capturer.fakes.log(log)[0].pid

@@ -1,0 +1,153 @@
+"""Runs ``cupti-etl capture`` on the fake program and reads what it wrote.
+
+Tables are read with pyarrow straight from the Parquet parts, so that nothing of ours
+stands between the file and the comparison.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import cupti_etl
+from support.fakes import CUPTI_13, Fakes, Log
+
+# The copy that this session tests, installed or not.
+PACKAGES = Path(cupti_etl.__file__).resolve().parents[1]
+
+
+def table(trace: Path, name: str) -> pa.Table:
+    """All parts of a table."""
+    parts = sorted((trace / name).glob("*.parquet"))
+    return pa.concat_tables(pq.ParquetFile(part).read() for part in parts)
+
+
+@contextmanager
+def running(
+    words: Sequence[str], env: Mapping[str, str], **streams: Any
+) -> Iterator[subprocess.Popen[str]]:
+    """A command in a session of its own; waited for, or killed if the test fails meanwhile."""
+    process = subprocess.Popen(words, env=env, text=True, start_new_session=True, **streams)
+    with process:
+        try:
+            yield process
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+
+
+class Capture:
+    """One run of ``cupti-etl capture``.
+
+    Attributes:
+        trace: the folder that it wrote.
+        status: exit status.
+        stdout: what came out; text.
+        stderr: likewise.
+        log: what the fake CUPTIs of the run emitted.
+    """
+
+    def __init__(self, trace: Path, done: subprocess.CompletedProcess[str], log: Log) -> None:
+        self.trace = trace
+        self.status = done.returncode
+        self.stdout = done.stdout
+        self.stderr = done.stderr
+        self.log = log
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """Rows of a table as dictionaries."""
+        rows: list[dict[str, Any]] = table(self.trace, name).to_pylist()
+        return rows
+
+    def count(self, name: str) -> int:
+        """Number of rows of a table."""
+        return len(table(self.trace, name))
+
+    def losses(self) -> dict[str, list[dict[str, Any]]]:
+        """Rows of ``loss`` by cause."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for row in self.rows("loss"):
+            found.setdefault(row["cause"], []).append(row)
+        return found
+
+    def check_sums(self) -> None:
+        """Where processes ended in order: emitted = stored + lost, and stored = rows."""
+        for process in self.rows("process"):
+            mine = [row for row in self.rows("loss") if row["process_id"] == process["process_id"]]
+            lost = sum(row["records"] or 0 for row in mine if not row["is_stored"])
+            assert process["emitted"] == process["stored"] + lost, (process, mine)
+        kinds = [
+            "kernel",
+            "memcpy",
+            "memset",
+            "api_call",
+            "marker",
+            "marker_data",
+            "device",
+            "context",
+        ]
+        stored = sum(process["stored"] for process in self.rows("process"))
+        assert stored == sum(self.count(kind) for kind in kinds)
+
+
+class Capturer:
+    """Starts captures below one folder; see ``run``."""
+
+    def __init__(self, fakes: Fakes, folder: Path) -> None:
+        self.fakes = fakes
+        self.folder = folder
+        self._number = 0
+
+    def prepare(
+        self,
+        release: str | None,
+        options: Sequence[str | Path] = (),
+        fake: dict[str, Any] | None = None,
+        command: Sequence[str] | None = None,
+        **program: Any,
+    ) -> tuple[list[str], dict[str, str], Path, Path]:
+        """Command line, environment, trace folder and log folder of a run."""
+        self._number += 1
+        trace, log = (self.folder / f"{name}{self._number}" for name in ("trace", "log"))
+        env = {**os.environ, **self.fakes.env(release, log=log, **fake or {})}
+        env["PYTHONPATH"] = os.pathsep.join([str(PACKAGES), env.get("PYTHONPATH", "")])
+        env |= {"CUDA_INJECTION64_PATH": "", "NVTX_INJECTION64_PATH": ""}
+        words = [sys.executable, "-m", "cupti_etl", "capture", "-o", str(trace)]
+        if release is not None and "--cupti" not in options:
+            words += ["--cupti", str(self.fakes.cupti(release))]
+        words += [*map(str, options), "--"]
+        return [*words, *(command or self.fakes.program(**program))], env, trace, log
+
+    def run(
+        self,
+        release: str | None = CUPTI_13,
+        options: Sequence[str | Path] = (),
+        fake: dict[str, Any] | None = None,
+        command: Sequence[str] | None = None,
+        stdin: str = "",
+        **program: Any,
+    ) -> Capture:
+        """Capture the fake program (or ``command``) to its end.
+
+        Args:
+            release: of the fake CUPTI; None for a driver alone.
+            options: of ``cupti-etl capture``.
+            fake: of the fakes, see ``Fakes.env``.
+            command: what to run instead of the fake program.
+            stdin: text for its standard input.
+            program: options of the fake program.
+        """
+        words, env, trace, log = self.prepare(release, options, fake, command, **program)
+        done = subprocess.run(
+            words, env=env, input=stdin, capture_output=True, text=True, timeout=120, check=False
+        )
+        return Capture(trace, done, self.fakes.log(log))
