@@ -1,0 +1,73 @@
+"""Run the commands of the tutorial and put what they print into it.
+
+    python scripts/update_tutorial.py [--check]
+
+In ``docs/tutorial/first-trace.md`` a ``console`` block begins with ``$`` and a command, which
+ends where its quotes are closed; the rest of the block is output.  All commands run in a
+folder with ``demo-trace``, made from the recording that the package ships.  With ``--check``
+nothing is written, and the status is 1 if something would be.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "tutorial" / "first-trace.md"
+RECORDING = ROOT / "cupti_etl" / "demo" / "h200.etlrec"
+_BLOCK = re.compile(r"^```console\n\$ (.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def command_of(block: str) -> str:
+    """The command at the beginning of a block."""
+    command = ""
+    for line in block.splitlines(keepends=True):
+        command += line
+        try:
+            shlex.split(command)
+        except ValueError:  # a quote is still open
+            continue
+        return command.rstrip("\n")
+    raise ValueError(f"a quote is not closed: {block}")
+
+
+def run(command: str, folder: Path) -> str:
+    """What a call of cupti-etl prints."""
+    words = [sys.executable, "-m", "cupti_etl", *shlex.split(command)[1:]]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.strip("\n")
+
+
+def with_output(text: str, folder: Path) -> str:
+    """The page with the output of its commands as it is now."""
+
+    def replace(match: re.Match[str]) -> str:
+        command = command_of(match[1])
+        return f"```console\n$ {command}\n{run(command, folder)}\n```"
+
+    return _BLOCK.sub(replace, text)
+
+
+def main(arguments: list[str]) -> int:
+    """Entry point."""
+    before = PAGE.read_text()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        run(f"cupti-etl replay {RECORDING} -o demo-trace", folder)
+        after = with_output(before, folder)
+    if after == before:
+        return 0
+    if "--check" in arguments:
+        print(f"{PAGE.relative_to(ROOT)}: run scripts/update_tutorial.py", file=sys.stderr)
+        return 1
+    PAGE.write_text(after)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
