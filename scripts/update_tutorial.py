@@ -1,8 +1,8 @@
-"""Run the commands of the tutorial and put what they print into it.
+"""Run the commands of the tutorial and the README, and put what they print into them.
 
     python scripts/update_tutorial.py [--check]
 
-In ``docs/tutorial/first-trace.md`` a ``console`` block begins with ``$`` and a command, which
+There a ``console`` block begins with ``$`` and a command, which
 ends where its quotes are closed; the rest of the block is output.  All commands run in a
 folder with ``demo-trace``, made from the recording that the package ships.  With ``--check``
 nothing is written, and the status is 1 if something would be.
@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "tutorial" / "first-trace.md"
+PAGES = (ROOT / "README.md", ROOT / "docs" / "tutorial" / "first-trace.md")
 RECORDING = ROOT / "cupti_etl" / "demo" / "h200.etlrec"
 _BLOCK = re.compile(r"^```console\n\$ (.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -55,18 +55,18 @@ def with_output(text: str, folder: Path) -> str:
 
 def main(arguments: list[str]) -> int:
     """Entry point."""
-    before = PAGE.read_text()
+    before = {page: page.read_text() for page in PAGES}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         run(f"cupti-etl replay {RECORDING} -o demo-trace", folder)
-        after = with_output(before, folder)
-    if after == before:
-        return 0
-    if "--check" in arguments:
-        print(f"{PAGE.relative_to(ROOT)}: run scripts/update_tutorial.py", file=sys.stderr)
-        return 1
-    PAGE.write_text(after)
-    return 0
+        after = {page: with_output(text, folder) for page, text in before.items()}
+    stale = [page for page in PAGES if after[page] != before[page]]
+    for page in stale:
+        if "--check" in arguments:
+            print(f"{page.name}: run scripts/update_tutorial.py", file=sys.stderr)
+        else:
+            page.write_text(after[page])
+    return 1 if stale and "--check" in arguments else 0
 
 
 if __name__ == "__main__":

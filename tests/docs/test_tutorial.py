@@ -1,4 +1,4 @@
-"""The tutorial shows what its commands print."""
+"""The tutorial and the README show what their commands print."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "update_tutorial.py"
 
 
-def test_the_output_in_the_tutorial_is_what_the_commands_print() -> None:
+def test_the_output_shown_is_what_the_commands_print() -> None:
     done = subprocess.run(
         [sys.executable, str(SCRIPT), "--check"], capture_output=True, text=True, check=False
     )
@@ -27,8 +27,7 @@ def test_other_output_is_noticed(tmp_path: Path) -> None:
     code = (
         "import runpy, sys; from pathlib import Path;"
         f"script = runpy.run_path({str(SCRIPT)!r});"
-        f"script['main'].__globals__['PAGE'] = Path({str(copy)!r});"
-        f"script['main'].__globals__['ROOT'] = Path({str(tmp_path)!r});"
+        f"script['main'].__globals__['PAGES'] = (Path({str(copy)!r}),);"
         "sys.exit(script['main'](['--check']))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
