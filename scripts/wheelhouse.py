@@ -175,7 +175,8 @@ def fill(out: Path, python: str, without: str, extras: str) -> list[str]:
     ]
     if left_out:
         lines += ["", f"That environment must have {requirements(own, packages, left_out)}.", ""]
-        lines += ["If pip does not know of them there, the line above fails; then:", ""]
+        it = "it" if len(left_out) == 1 else "them"
+        lines += [f"If pip does not know of {it} there, the line above fails; then:", ""]
         lines += [f"  pip install --no-index --no-deps {out.name}/*.whl"]
     return lines
 
