@@ -13,6 +13,7 @@ from support.trace import write_trace
 
 import cupti_etl
 from cupti_etl.cli import cli
+from cupti_etl.schema.own import LOSS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("migrations/*.md")])
@@ -121,6 +122,13 @@ def test_every_command_is_documented() -> None:
     reference = (ROOT / "docs" / "reference" / "cli.md").read_text()
     for name in cli.list_commands(click.Context(cli)):
         assert f"## cupti-etl {name}\n" in reference
+
+
+def test_every_cause_of_loss_is_explained() -> None:
+    page = (ROOT / "docs" / "design" / "losses.md").read_text()
+    (cause,) = (column for column in LOSS.columns if column.name == "cause")
+    named = set(re.findall(r"\w+_\w+|\w+(?=,)", cause.doc)) | {"killed"}
+    assert named <= set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
 
 
 def test_every_page_can_be_reached_from_the_index() -> None:
