@@ -24,7 +24,7 @@ from cupti_etl.capture.loss import Loss, emitted, losses, stored
 from cupti_etl.capture.names import KernelNames
 from cupti_etl.capture.native import load, message_buffer, text
 from cupti_etl.capture.recording import RecordingWriter
-from cupti_etl.capture.segment import FINISHED, NOT_TRACED, Process
+from cupti_etl.capture.segment import FINISHED, NOT_FLUSHED, NOT_TRACED, Process
 from cupti_etl.errors import NativeError
 from cupti_etl.schema.arrow import arrow_schema
 
@@ -35,7 +35,7 @@ _HELLO = struct.Struct("<QIi512s")
 _HELLO_MAGIC = 0x314F4C4C45484C45
 # Rows of a table that are gathered before they are handed on.
 _BATCH_ROWS = 65536
-_STATES = {FINISHED: "finished", NOT_TRACED: "failed"}
+_STATES = {FINISHED: "finished", NOT_TRACED: "failed", NOT_FLUSHED: "not flushed"}
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -71,69 +70,59 @@ class Launcher:
     stdin, stdout and stderr are the caller's own.  Signals that arrive here are passed
     on, except those that a terminal sent: they reached the whole process group, and the
     program must get Ctrl-C exactly once.
+
+    Raises:
+        UsageError: the program cannot be started.
     """
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        # Handlers only so that a signal during the start does not end us; exec gives
-        # the program the default ones.
-        self._early: list[int] = []
-        self._before = {
-            number: signal.signal(number, lambda n, _: self._early.append(n))
-            for number in _FORWARDED
-        }
+        # Blocked before the start, so that none is handled here while it could still be
+        # told from one that the program got itself; threads made later inherit this.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
+        self.interrupts = 0
+        self._status: int | None = None
         try:
-            self._child = subprocess.Popen(list(command), env=dict(environment), close_fds=False)
+            self.pid = os.posix_spawnp(
+                command[0],
+                list(command),
+                dict(environment),
+                setsigmask=[],
+                setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores them
+            )
         except FileNotFoundError:
+            self._unblock()
             raise UsageError(
                 f"there is no program {command[0]!r}", "check the name after --"
             ) from None
-        except (PermissionError, OSError) as error:
+        except OSError as error:
+            self._unblock()
             raise UsageError(f"{command[0]!r} cannot be run: {error.strerror}") from None
-        finally:
-            if not hasattr(self, "_child"):
-                self._restore()
-        signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
-        self.interrupts = 0
-
-    @property
-    def pid(self) -> int:
-        """Process id of the program."""
-        return self._child.pid
 
     def poll(self) -> int | None:
         """Exit status if the program has ended: its own, or 128 + n for signal n."""
         self._forward()
-        status = self._child.poll()
-        if status is None:
-            return None
-        return 128 - status if status < 0 else status
+        if self._status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                code = os.waitstatus_to_exitcode(status)
+                self._status = 128 - code if code < 0 else code
+        return self._status
 
     def _forward(self) -> None:
-        while self._early:
-            self._send(self._early.pop(0))
-        while True:
-            info = signal.sigtimedwait(_FORWARDED, 0)
-            if info is None:
-                return
+        while (info := signal.sigtimedwait(_FORWARDED, 0)) is not None:
             self.interrupts += info.si_signo in (signal.SIGINT, signal.SIGTERM)
-            if info.si_code != _SI_KERNEL:
-                self._send(info.si_signo)
-
-    def _send(self, number: int) -> None:
-        with contextlib.suppress(ProcessLookupError):  # it ended meanwhile; poll() will say so
-            self._child.send_signal(number)
-
-    def _restore(self) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+            if info.si_code != _SI_KERNEL and self._status is None:
+                os.kill(self.pid, info.si_signo)
 
     def close(self) -> None:
         """Wait for the program, if it still runs, and give the signals back."""
         while self.poll() is None:
             time.sleep(0.02)  # only after an error of ours; the program goes on untraced
+        self._unblock()
+
+    def _unblock(self) -> None:
         while signal.sigtimedwait(_FORWARDED, 0) is not None:
             pass
-        self._restore()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cupti_etl.capture.native import load
-from cupti_etl.capture.segment import FINISHED, NOT_TRACED, Process, ProcessInfo
+from cupti_etl.capture.segment import FINISHED, NOT_FLUSHED, NOT_TRACED, Process, ProcessInfo
 from cupti_etl.schema.kinds import KINDS
 
 
@@ -132,10 +132,14 @@ def losses(process: Process, end_ns: int | None) -> list[Loss]:
             Loss(me, "not_traced", start_ns=info.start_ns, end_ns=end_ns, detail=info.detail)
         )
     elif end_ns is not None and not in_order:
-        detail = (
-            "the process ended without an orderly exit (killed, _exit, abort, or exec): what CUPTI "
-            "still held is lost"
-        )
+        if info.state == NOT_FLUSHED:
+            cause, detail = "not_flushed", "CUPTI's last flush took longer than the 2 s it is given"
+        else:
+            cause = "killed"
+            detail = (
+                "the process ended without an orderly exit (killed, _exit, abort, or exec): "
+                "what CUPTI still held is lost"
+            )
         since = info.last_flush_ns or info.start_ns
-        found.append(Loss(me, "killed", start_ns=since, end_ns=end_ns, detail=detail))
+        found.append(Loss(me, cause, start_ns=since, end_ns=end_ns, detail=detail))
     return found

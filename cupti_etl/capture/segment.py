@@ -10,7 +10,7 @@ from cupti_etl.capture.decode import Decoder
 from cupti_etl.capture.native import load, message_buffer, text
 from cupti_etl.errors import NativeError
 
-STARTING, TRACING, FINISHED, NOT_TRACED = range(4)
+STARTING, TRACING, FINISHED, NOT_TRACED, NOT_FLUSHED = range(5)
 RECORDS, STRINGS = 1, 2
 MAX_KIND = 128
 _NO_NUMBER = -(2**63)

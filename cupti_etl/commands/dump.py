@@ -12,7 +12,7 @@ import click
 
 from cupti_etl.errors import NativeError, UsageError
 
-_STATES = ("starting", "tracing", "finished", "not traced")
+_STATES = ("starting", "tracing", "finished", "not traced", "not flushed")
 
 
 @click.command()

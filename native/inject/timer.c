@@ -128,7 +128,9 @@ void etl_timer_finish(void)
 	stopping = true;
 	pthread_cond_signal(&wake);
 	while (!stopped)
-		if (pthread_cond_timedwait(&done, &lock, &until) == ETIMEDOUT)
+		if (pthread_cond_timedwait(&done, &lock, &until) == ETIMEDOUT) {
+			etl_store(&etl_injector.map.segment->state, ETL_NOT_FLUSHED);
 			break;
+		}
 	pthread_mutex_unlock(&lock);
 }

@@ -53,6 +53,7 @@ enum etl_process_state {
 	ETL_TRACING,
 	ETL_FINISHED, /* flushed in order */
 	ETL_NOT_TRACED, /* `detail` says why */
+	ETL_NOT_FLUSHED, /* the last flush took too long to wait for */
 };
 
 /* How the records of one table lie in this process. */
