@@ -91,7 +91,7 @@ def _probe(text: str) -> str:
     names = {
         n for body in found["enum"].values() for n in _ENUMERATOR.findall(body) if _WANTED.match(n)
     }
-    for i, name in enumerate(sorted(n for n in names if not n.endswith("FORCE_INT"))):
+    for i, name in enumerate(sorted(n for n in names if not n.endswith(("FORCE_INT", "_COUNT")))):
         lines.append(f'printf("{", " if i else ""}\\"{name}\\": %lld", (long long){name});')
     lines.append('printf("}}\\n"); return 0; }')
     return "\n".join(lines)

@@ -1,0 +1,65 @@
+"""Derived files are what the specification says."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cupti_etl.errors import SchemaError
+from cupti_etl.schema import generate
+from cupti_etl.schema.cdecl import kinds_inc
+from cupti_etl.schema.headers import dump, load_facts
+from cupti_etl.schema.kinds import KINDS
+
+
+def test_nothing_is_stale() -> None:
+    assert generate.stale() == []
+
+
+def test_check_sees_an_edited_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in generate.outputs():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(generate.ROOT / name, tmp_path / name)
+    edited = tmp_path / "native/generated/env.h"
+    edited.write_text(edited.read_text() + "\n")
+    assert generate.stale(tmp_path) == ["native/generated/env.h"]
+    monkeypatch.setattr(generate, "stale", lambda: ["native/generated/env.h"])
+    assert generate.main(["--check"]) == 1
+    assert "make generate" in capsys.readouterr().err
+
+
+def test_facts_are_kept_as_they_are_written() -> None:
+    path = Path(generate.__file__).with_name("generated") / "records.json"
+    assert path.read_text() == dump(load_facts())
+
+
+def test_fingerprint_follows_the_layout_and_not_the_words() -> None:
+    facts = load_facts()
+    text = kinds_inc(KINDS, facts)
+    first = KINDS[0]
+    reworded = replace(first.columns[0], doc="Other words.")
+    other = replace(first, columns=(reworded, *first.columns[1:]))
+    assert kinds_inc((other, *KINDS[1:]), facts) == text
+    shorter = replace(first, columns=first.columns[1:], sort=())
+    assert kinds_inc((shorter, *KINDS[1:]), facts).splitlines()[1] != text.splitlines()[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"source": "noSuchMember"}, "has no member 'noSuchMember'"),
+        ({"width": 3}, "cannot be read from 3 bytes"),
+        ({"at": 6}, "are more than"),
+    ],
+)
+def test_a_wrong_column_is_named(change: dict[str, object], words: str) -> None:
+    kind = next(kind for kind in KINDS if kind.table == "kernel")
+    broken = replace(kind.columns[0], **change)  # type: ignore[arg-type]
+    with pytest.raises(SchemaError, match=words) as raised:
+        kinds_inc((replace(kind, columns=(broken, *kind.columns[1:])),), load_facts())
+    assert "kernel.start_ns" in str(raised.value)
