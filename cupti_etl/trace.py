@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 # A capture exchanges a table's folder in one step, so the next look succeeds.
-_ATTEMPTS = 5
+_ATTEMPTS = 8
 _PAUSE_S = 0.05
 _BATCH_ROWS = 65536
 

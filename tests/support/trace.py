@@ -63,10 +63,7 @@ def as_table(table: str, text: str) -> pa.Table:
     names, rows = _words(text)
     assert set(names) <= set(schema.names), f"{table}: {set(names) - set(schema.names)}"
     items = [
-        {
-            name: _value(cell, schema.field(name).type)
-            for name, cell in zip(names, row, strict=True)
-        }
+        {name: _value(cell, schema.field(name).type) for name, cell in zip(names, row, strict=True)}
         for row in rows
     ]
     return pa.Table.from_pylist(items, schema=schema)
