@@ -249,10 +249,27 @@ void etl_slot_publish(struct etl_map *map, uint64_t slot, uint32_t content, uint
 			    line->sequence << 16 | slot);
 }
 
+/* The full slot that was published first, among those that this look can see. */
+static int64_t first_full(const struct etl_map *map)
+{
+	uint64_t live = etl_load(&map->segment->steps_live), first = UINT64_MAX;
+	int64_t found = -1;
+
+	if (live > map->steps)
+		live = map->steps;
+	for (uint64_t slot = 0; slot < live * ETL_SLOTS_PER_STEP; slot++)
+		if (etl_load(&map->slots[slot].state) == ETL_FULL &&
+		    map->slots[slot].sequence < first) {
+			first = map->slots[slot].sequence;
+			found = (int64_t)slot;
+		}
+	return found;
+}
+
 int64_t etl_slot_next(struct etl_map *map)
 {
-	uint64_t hint, slot, live, first = UINT64_MAX;
-	int64_t found = -1;
+	uint64_t hint, slot;
+	int64_t found;
 
 	while (etl_ring_pop(&map->segment->full, map->full, map->geometry.full_mask, &hint)) {
 		slot = hint & 0xffff;
@@ -261,16 +278,13 @@ int64_t etl_slot_next(struct etl_map *map)
 		    etl_claim(&map->slots[slot].state, ETL_FULL, ETL_DRAINING))
 			return (int64_t)slot;
 	}
-	/* The same for a producer that died between FULL and the push. */
-	live = etl_load(&map->segment->steps_live);
-	if (live > map->steps)
-		live = map->steps;
-	for (slot = 0; slot < live * ETL_SLOTS_PER_STEP; slot++)
-		if (etl_load(&map->slots[slot].state) == ETL_FULL &&
-		    map->slots[slot].sequence < first) {
-			first = map->slots[slot].sequence;
-			found = (int64_t)slot;
-		}
+	/* Empty, or stuck because a producer died between FULL and the push.  Look twice:
+	 * while the first look goes over the slots, one that it has passed can become
+	 * full, and then one before it that was published later.  But whatever was
+	 * published before the slot that the first look found is full by now. */
+	if (first_full(map) < 0)
+		return -1;
+	found = first_full(map);
 	if (found >= 0 && etl_claim(&map->slots[found].state, ETL_FULL, ETL_DRAINING))
 		return found;
 	return -1;

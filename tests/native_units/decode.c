@@ -1,0 +1,152 @@
+/* The decoder on good, bad and random bytes; the sanitizers watch the edges. */
+#include <string.h>
+
+#include "check.h"
+#include "decode/decode.h"
+#include "etl/hash.h"
+
+static struct etl_process *new_process(struct etl_decoder *decoder, const uint32_t *strides)
+{
+	static const uint64_t no_loss[ETL_MAX_KIND];
+	struct etl_process_info info = { .process_id = 5, .cupti_version = 130500 };
+	char message[ETL_MESSAGE_BYTES];
+	struct etl_process *process =
+		etl_process_load(decoder, &info, strides, no_loss, message);
+
+	CHECK(process);
+	return process;
+}
+
+static void take_all(struct etl_decoder *decoder)
+{
+	for (int table = 0; table < etl_table_count(); table++) {
+		struct ArrowArray array;
+		int64_t rows = etl_decoder_rows(decoder, table);
+
+		CHECK(etl_decoder_take(decoder, table, &array) == 0);
+		CHECK(array.length == rows);
+		CHECK(etl_decoder_rows(decoder, table) == 0);
+		array.release(&array);
+		CHECK(array.release == NULL);
+	}
+}
+
+static size_t put_string(uint8_t *at, const char *text, size_t length, uint32_t tag)
+{
+	struct etl_string_entry entry = { etl_hash(text, length), tag, 0, length };
+
+	memcpy(at, &entry, sizeof entry);
+	memcpy(at + sizeof entry, text, length);
+	return sizeof entry + ((length + 7) & ~(size_t)7);
+}
+
+static void names_are_valid_utf8(void)
+{
+	static const struct {
+		const char *bytes, *expected;
+	} cases[] = {
+		{ "plain", "plain" },
+		{ "h\xC3\xA9", "h\xC3\xA9" },
+		{ "\xF0\x9F\x98\x80", "\xF0\x9F\x98\x80" },
+		{ "a\xFF" "b", "a\xEF\xBF\xBD" "b" },
+		{ "\xC3", "\xEF\xBF\xBD" },
+		{ "\xED\xA0\x80", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD" }, /* a surrogate */
+		{ "\xC0\x80", "\xEF\xBF\xBD\xEF\xBF\xBD" }, /* overlong */
+		{ "\xF4\x90\x80\x80", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD" },
+		{ "", "" },
+	};
+	struct text_table texts = { 0 };
+
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		uint32_t text = text_add(&texts, cases[i].bytes, strlen(cases[i].bytes));
+		size_t length = texts.starts[text + 1] - texts.starts[text];
+
+		CHECK(length == strlen(cases[i].expected));
+		CHECK(memcmp(texts.bytes + texts.starts[text], cases[i].expected, length) == 0);
+		CHECK(text_add(&texts, cases[i].bytes, strlen(cases[i].bytes)) == text);
+		CHECK(text_find(&texts, etl_hash(cases[i].bytes, strlen(cases[i].bytes))) == text);
+	}
+	CHECK(text_find(&texts, 12345) == NO_TEXT);
+	text_free(&texts);
+}
+
+static void many_names(void)
+{
+	struct etl_decoder *decoder = etl_decoder_new();
+	uint32_t strides[ETL_MAX_KIND] = { [10] = 216 };
+	struct etl_process *process = new_process(decoder, strides);
+	uint8_t *slot = calloc(1, ETL_LARGE_BYTES);
+	char message[ETL_MESSAGE_BYTES], name[32];
+
+	for (uint32_t i = 0; i < 5000; i++) {
+		int length = snprintf(name, sizeof name, "kernel_%u", i);
+		uint32_t kind = 10;
+		uint64_t id = etl_hash(name, (size_t)length);
+		size_t bytes = put_string(slot, name, (size_t)length, 0);
+
+		CHECK(etl_process_decode(process, slot, (uint32_t)bytes, ETL_STRINGS, message) == 0);
+		memset(slot, 0, 216);
+		memcpy(slot, &kind, 4);
+		memcpy(slot + 104, &id, 8);
+		CHECK(etl_process_decode(process, slot, 216, ETL_RECORDS, message) == 0);
+		if (i % 1000 == 999)
+			take_all(decoder);
+	}
+	free(slot);
+	etl_process_free(process);
+	etl_decoder_free(decoder);
+}
+
+/* Random bytes as records and as strings, of random lengths, with random strides. */
+static void random_bytes(uint64_t seed)
+{
+	struct etl_decoder *decoder = etl_decoder_new();
+	char message[ETL_MESSAGE_BYTES];
+
+	for (int round = 0; round < 60; round++) {
+		uint32_t strides[ETL_MAX_KIND] = { 0 };
+		struct etl_process *process;
+
+		for (int kind = 1; kind < 64; kind++)
+			strides[kind] = (uint32_t)(random_next(&seed) % 300);
+		process = new_process(decoder, strides);
+		for (int i = 0; i < 40; i++) {
+			size_t length = random_next(&seed) % 4000;
+			/* Exactly as long as it says, so that a read behind it is seen. */
+			uint8_t *bytes = malloc(length ? length : 1);
+
+			for (size_t j = 0; j < length; j++)
+				bytes[j] = (uint8_t)(random_next(&seed) %
+						     (random_next(&seed) & 1 ? 256 : 16));
+			CHECK(etl_process_decode(process, bytes, (uint32_t)length,
+						 (uint32_t)(random_next(&seed) % 4),
+						 message) == 0);
+			free(bytes);
+		}
+		take_all(decoder);
+		etl_process_free(process);
+	}
+	etl_decoder_free(decoder);
+}
+
+#ifdef PLANT_OVERFLOW
+static void planted(void)
+{
+	volatile uint8_t *bytes = malloc(8);
+
+	bytes[8] = 1;
+	free((void *)bytes);
+}
+#endif
+
+int main(void)
+{
+	names_are_valid_utf8();
+	many_names();
+	for (uint64_t seed = 1; seed <= 8; seed++)
+		random_bytes(seed);
+#ifdef PLANT_OVERFLOW
+	planted();
+#endif
+	return 0;
+}
