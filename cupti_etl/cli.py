@@ -55,6 +55,13 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         if error.hint:
             click.echo(f"  {error.hint}", err=True)
         sys.exit(error.exit_code)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if debug or package == "cupti_etl":
+            raise
+        click.echo(f"cupti-etl: the Python package {package!r} is not installed", err=True)
+        click.echo(f"  install cupti-etl with its dependencies, or {package} alone", err=True)
+        sys.exit(1)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

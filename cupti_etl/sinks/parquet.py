@@ -49,16 +49,17 @@ def write_part(path: Path, table: str, rows: pa.Table) -> None:
         {c.name: {"doc": c.doc, "unit": c.unit} for c in TABLES[table].columns}
     ).encode()
     temporary = path.with_suffix(".tmp")
-    pq.write_table(
-        rows.replace_schema_metadata(metadata),
+    with pq.ParquetWriter(
         temporary,
+        rows.schema,
         compression="zstd",
         compression_level=1,
         use_dictionary=[name for name in schema.names if name not in delta],
         column_encoding=dict.fromkeys(delta, "DELTA_BINARY_PACKED"),
         store_schema=False,
-        row_group_size=1 << 20,
-    )
+    ) as writer:
+        writer.write_table(rows, row_group_size=1 << 20)
+        writer.add_key_value_metadata(metadata)
     temporary.rename(path)
 
 

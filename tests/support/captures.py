@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import cupti_etl
+from cupti_etl.schema.kinds import KINDS
 from support.fakes import CUPTI_13, Fakes, Log
 
 # The copy that this session tests, installed or not.
@@ -85,18 +86,8 @@ class Capture:
             mine = [row for row in self.rows("loss") if row["process_id"] == process["process_id"]]
             lost = sum(row["records"] or 0 for row in mine if not row["is_stored"])
             assert process["emitted"] == process["stored"] + lost, (process, mine)
-        kinds = [
-            "kernel",
-            "memcpy",
-            "memset",
-            "api_call",
-            "marker",
-            "marker_data",
-            "device",
-            "context",
-        ]
         stored = sum(process["stored"] for process in self.rows("process"))
-        assert stored == sum(self.count(kind) for kind in kinds)
+        assert stored == sum(self.count(kind.table) for kind in KINDS)
 
 
 class Capturer:
