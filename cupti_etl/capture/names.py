@@ -24,10 +24,11 @@ def _without_brackets(name: str) -> str:
     while at < len(name):
         if depth == 0 and name.startswith("operator", at):
             end = at + len("operator")
-            while end < len(name) and name[end] in "<>()[]=!+-*/%&|^~,":
-                end += 1
-                if name[at + 8 : end] in ("()", "[]"):
-                    break
+            if name.startswith(("()", "[]"), end):
+                end += 2
+            else:
+                while end < len(name) and name[end] in "<>=!+-*/%&|^~,":
+                    end += 1
             out.append(name[at:end])
             at = end
             continue

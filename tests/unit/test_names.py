@@ -1,0 +1,67 @@
+"""Short and demangled names of kernels as real programs have them."""
+
+from __future__ import annotations
+
+import pytest
+
+from cupti_etl.capture.names import KernelNames, demangle, short_name
+
+CASES = {
+    "kernel": "kernel",
+    "void f<int>(int*)": "f",
+    "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
+    "std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)": (
+        "vectorized_elementwise_kernel"
+    ),
+    "void (anonymous namespace)::elementwise_kernel_with_index<int, at::native::arange_cuda_out"
+    "(c10::Scalar const&)::{lambda()#1}::operator()() const::{lambda(long)#1}>(int)": (
+        "elementwise_kernel_with_index"
+    ),
+    "void cub::CUB_200_SM_900::DeviceScanKernel<cub::Policy<int>, int*>(int*, int)": (
+        "DeviceScanKernel"
+    ),
+    "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_64x64>"
+    "(cutlass_80_tensorop_bf16_s16816gemm_bf16_64x64::Params)": "Kernel2",
+    "triton_poi_fused_add_0": "triton_poi_fused_add_0",
+    "sm80_xmma_gemm_f32f32_f32f32_f32_nt_n": "sm80_xmma_gemm_f32f32_f32f32_f32_nt_n",
+    "void thrust::cuda_cub::core::_kernel_agent<Agent<A, (B)1> >(int)": "_kernel_agent",
+    "fake::space::kernel_1(float const*, float*, int)": "kernel_1",
+    "S::operator()(int) const": "operator()",
+    "void ns::S::operator<<(int)": "operator<<",
+    "A<int>::operator[](unsigned long)": "operator[]",
+    "f(int) [clone .kd]": "f",
+    "unsigned long long g(int)": "g",
+    "void h<&(x::y)>()": "h",
+    "": "",
+}
+
+
+@pytest.mark.parametrize(("demangled", "short"), CASES.items())
+def test_short_name(demangled: str, short: str) -> None:
+    assert short_name(demangled) == short
+
+
+@pytest.mark.parametrize(
+    ("mangled", "demangled"),
+    [
+        ("_Z3fooi", "foo(int)"),
+        (
+            "_ZN4demo10vector_addEPKfS1_Pfj",
+            "demo::vector_add(float const*, float const*, float*, unsigned int)",
+        ),
+        ("triton_poi_fused", "triton_poi_fused"),
+        ("_Znot_a_name", "_Znot_a_name"),
+        ("main", "main"),
+    ],
+)
+def test_demangle(mangled: str, demangled: str) -> None:
+    assert demangle(mangled) == demangled
+
+
+def test_a_name_is_given_once() -> None:
+    names = KernelNames()
+    names.add(["_Z3fooi", "plain"])
+    names.add(["plain"])
+    assert [row["short"] for row in names.take()] == ["foo", "plain"]
+    names.add(["plain", "new"])
+    assert [row["mangled"] for row in names.take()] == ["new"]

@@ -1,0 +1,123 @@
+"""The trace folder as it is written: parts, rolls, compaction."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cupti_etl.errors import UsageError
+from cupti_etl.schema.arrow import TABLES, arrow_schema
+from cupti_etl.sinks import parquet
+from cupti_etl.sinks.exchange import exchange
+from cupti_etl.sinks.parquet import ParquetSink, compact
+
+
+def kernels(starts: list[int], name: str = "k") -> pa.RecordBatch:
+    rows = [
+        {"process_id": 1, "start_ns": start, "end_ns": start + 5, "name": name} for start in starts
+    ]
+    batch = pa.RecordBatch.from_pylist(rows, arrow_schema("kernel"))
+    text = batch.schema.get_field_index("name")
+    # As the decoder gives it.
+    return batch.set_column(text, "name", batch.column("name").dictionary_encode())
+
+
+def parts(out: Path, table: str = "kernel") -> list[Path]:
+    return sorted((out / table).iterdir())
+
+
+def test_every_table_is_there_from_the_start(tmp_path: Path) -> None:
+    ParquetSink(tmp_path / "out")
+    for table in TABLES:
+        (part,) = parts(tmp_path / "out", table)
+        assert pq.read_metadata(part).num_rows == 0
+        schema = pq.read_schema(part)
+        assert schema.equals(arrow_schema(table))
+        for field, column in zip(schema, TABLES[table].columns, strict=True):
+            assert field.metadata[b"doc"].decode() == column.doc
+            assert field.metadata[b"unit"].decode() == column.unit
+
+
+def test_types_are_those_that_every_engine_reads(tmp_path: Path) -> None:
+    ParquetSink(tmp_path / "out")
+    allowed = {"INT32", "INT64", "DOUBLE", "BOOLEAN", "BYTE_ARRAY"}
+    for table in TABLES:
+        (part,) = parts(tmp_path / "out", table)
+        schema = pq.ParquetFile(part).schema
+        assert {schema.column(i).physical_type for i in range(len(schema))} <= allowed
+        assert not [f for f in arrow_schema(table) if pa.types.is_unsigned_integer(f.type)]
+
+
+def test_a_roll_makes_rows_readable_and_compaction_sorts_them(tmp_path: Path) -> None:
+    sink = ParquetSink(tmp_path / "out")
+    starts = list(range(1000))
+    random.Random(1).shuffle(starts)
+    for i in range(0, 1000, 100):
+        sink.write("kernel", kernels(starts[i : i + 100], f"k{i}"))
+        sink.roll()
+    assert len(parts(tmp_path / "out")) == 11
+    sink.close()
+    (part,) = parts(tmp_path / "out")
+    table = pq.read_table(part)
+    assert table.column("start_ns").to_pylist() == list(range(1000))
+    assert len(set(table.column("name").to_pylist())) == 10
+    assert [path.name for path in (tmp_path / "out").iterdir() if path.name.startswith(".")] == []
+
+
+def test_parts_that_are_large_already_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "_PART_ROWS", 100)
+    sink = ParquetSink(tmp_path / "out")
+    for i in range(4):
+        sink.write("kernel", kernels(list(range(i * 150, i * 150 + 150))))
+    before = {path.stat().st_ino for path in parts(tmp_path / "out")}
+    sink.close()
+    after = parts(tmp_path / "out")
+    assert len({path.stat().st_ino for path in after} & before) >= 3
+    assert sum(pq.read_metadata(path).num_rows for path in after) == 600
+
+
+def test_compacting_again_changes_nothing(tmp_path: Path) -> None:
+    sink = ParquetSink(tmp_path / "out")
+    sink.write("kernel", kernels([3, 1, 2]))
+    sink.close()
+    (before,) = parts(tmp_path / "out")
+    content = before.read_bytes()
+    compact(tmp_path / "out", "kernel")
+    assert before.read_bytes() == content
+
+
+def test_a_small_table_is_replaced_whole(tmp_path: Path) -> None:
+    sink = ParquetSink(tmp_path / "out")
+    sink.replace("loss", [{"cause": "killed"}])
+    sink.replace("loss", [{"cause": "ring_full", "records": 5}, {"cause": "killed"}])
+    (part,) = parts(tmp_path / "out", "loss")
+    rows = pq.read_table(part).to_pylist()
+    assert [row["cause"] for row in rows] == ["ring_full", "killed"]
+    assert rows[0]["records"] == 5
+    assert rows[1]["records"] is None
+
+
+def test_an_output_that_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with pytest.raises(UsageError, match="exists already"):
+        ParquetSink(tmp_path / "out")
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="cannot be created"):
+        ParquetSink(tmp_path / "file" / "out")
+
+
+@pytest.mark.parametrize("atomic", [True, False])
+def test_exchange(tmp_path: Path, atomic: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = tmp_path / "a", tmp_path / "b"
+    for folder in (a, b):
+        folder.mkdir()
+        (folder / folder.name).touch()
+    if not atomic:
+        monkeypatch.setattr("ctypes.CDLL", lambda *_, **__: object())
+    exchange(a, b)
+    assert (a / "b").exists()
+    assert (b / "a").exists()

@@ -1,0 +1,99 @@
+"""Recordings: replayed whole, and damaged ones said to be so."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import cupti_etl
+from cupti_etl.capture.recording import MAGIC, RecordingWriter, read_recording
+from cupti_etl.cli import cli
+from cupti_etl.commands.replay import replay
+from cupti_etl.errors import EtlError, RecordingError, UsageError
+
+RECORDING = Path(cupti_etl.__file__).parent / "demo" / "h200.etlrec"
+
+
+def test_replay_of_the_shipped_recording(tmp_path: Path) -> None:
+    rows = replay(RECORDING, tmp_path / "trace")
+    with cupti_etl.open(tmp_path / "trace") as trace:
+        (process,) = trace.sql("FROM process").arrow().to_pylist()
+        counted = trace.sql("SELECT count(*) AS n FROM kernel").arrow().to_pylist()[0]["n"]
+        (verdict,) = (
+            trace.sql("SELECT subject FROM capture_health WHERE section = 'verdict'")
+            .arrow()
+            .to_pylist()
+        )
+    assert process["state"] == "finished"
+    assert process["emitted"] == process["stored"] == rows
+    assert counted == 5947
+    assert verdict["subject"] == "complete"
+
+
+def test_a_truncated_recording_keeps_what_came_before(tmp_path: Path) -> None:
+    cut = tmp_path / "cut.etlrec"
+    cut.write_bytes(RECORDING.read_bytes()[:150_000])
+    with pytest.raises(RecordingError, match="truncated or damaged") as raised:
+        replay(cut, tmp_path / "trace")
+    assert "before the damage" in raised.value.hint
+    with cupti_etl.open(tmp_path / "trace") as trace:
+        (row,) = trace.sql("SELECT count(*) AS n FROM kernel").arrow().to_pylist()
+    assert 0 < row["n"] < 5947
+
+
+def test_flipped_bits_end_in_an_error_of_ours_or_in_a_trace(tmp_path: Path) -> None:
+    """zstd notices most of them; what it does not must not crash the decoder."""
+    whole = RECORDING.read_bytes()
+    dice = random.Random(5)
+    errors = 0
+    for i in range(25):
+        bits = bytearray(whole)
+        for _ in range(3):
+            bits[dice.randrange(len(bits))] ^= 1 << dice.randrange(8)
+        damaged = tmp_path / f"{i}.etlrec"
+        damaged.write_bytes(bits)
+        try:
+            replay(damaged, tmp_path / f"trace{i}")
+        except EtlError:
+            errors += 1
+    assert errors > 0
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", MAGIC, MAGIC[:-1] + b"0"])
+def test_a_file_that_is_no_recording_leaves_no_trace(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(content)
+    with pytest.raises(RecordingError):
+        replay(file, tmp_path / "trace")
+    assert not (tmp_path / "trace").exists()
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match="No such file"):
+        replay(tmp_path / "nothing", tmp_path / "trace")
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "trace").mkdir()
+    with pytest.raises(UsageError, match="exists already"):
+        replay(RECORDING, tmp_path / "trace")
+    (tmp_path / "record").touch()
+    with pytest.raises(UsageError, match="exists already"):
+        RecordingWriter(tmp_path / "record")
+
+
+def test_dump_prints_what_a_replay_stores(tmp_path: Path) -> None:
+    result = CliRunner().invoke(cli, ["dump", str(RECORDING), "--table", "kernel"])
+    assert result.exit_code == 0
+    lines = [line for line in result.output.splitlines() if line.startswith("  kernel ")]
+    assert len(lines) == 5947
+    assert "name=" in lines[0]
+    assert "start_ns=" in lines[0]
+    headers = CliRunner().invoke(cli, ["dump", str(RECORDING), "--headers"]).output.splitlines()
+    assert headers[0].startswith("process ")
+    assert sum(line.startswith("slot ") for line in headers) == sum(
+        frame.tag == b"SLOT" for frame in read_recording(RECORDING)
+    )
