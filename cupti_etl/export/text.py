@@ -6,6 +6,7 @@ import io
 import re
 import sys
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ _GAP = 2
 # On a terminal a text column is cut to the first before columns are left out, and
 # never below the second.
 _TEXT_WIDTH = 60
-_TEXT_WIDTH_MIN = 16
+_TEXT_WIDTH_MIN = 24
 # Numbers that count nothing and are copied rather than read: no thousands separators.
 _ID = re.compile(r"(?:.*_)?(?:id|pid|cbid|rank)\Z")
 
@@ -56,7 +57,8 @@ def write_table(rows: Rows, sink: BinaryIO, *, all_rows: bool, terminal: bool) -
         text = io.StringIO()
         plain = Console(file=text, width=sum(widths) + _GAP * len(widths) + 1, color_system=None)
         plain.print(_rich_table(rows.columns, numeric, cells, widths))
-        sink.write("".join(f"{line.rstrip()}\n" for line in text.getvalue().split("\n")).encode())
+        lines = (line.rstrip() for line in text.getvalue().splitlines())
+        sink.write("".join(f"{line}\n" for line in lines).encode())
     if more:
         print(f"{more:,} more rows: use --format csv or --all", file=sys.stderr)
     if hidden:
@@ -121,9 +123,11 @@ def _cell(value: Any, column: str) -> str:
         return "NULL"
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, Decimal) and value == value.to_integral_value():
+        value = int(value)
     if isinstance(value, int):
         return str(value) if _ID.match(column) else f"{value:,}"
-    if isinstance(value, float):
+    if isinstance(value, (float, Decimal)):
         return f"{value:,.2f}" if value == 0 or abs(value) >= 0.01 else f"{value:.3g}"
     # Control characters of a kernel's or a range's name must not steer the terminal.
     return "".join(char if char.isprintable() else " " for char in str(value))
@@ -161,10 +165,16 @@ def write_markdown(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
     sink.write(f"{_row(names)}\n{_row(['---'] * len(names))}\n".encode())
     for batch in reader:
         lines = [
-            _row(["" if value is None else str(value) for value in row])
+            _row([_markdown_cell(value) for value in row])
             for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
         ]
         sink.write("".join(f"{line}\n" for line in lines).encode())
+
+
+def _markdown_cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _row(cells: Sequence[str]) -> str:

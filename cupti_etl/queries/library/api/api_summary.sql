@@ -6,9 +6,9 @@
 -- limits: Only functions that the capture was asked to record (capture.api_level) are here. The
 --   percentage is a share of the listed time, not of wall time.
 -- columns:
---   percent DOUBLE [%]: total_ns as a share of the sum of total_ns over all functions.
---   domain VARCHAR: runtime or driver.
 --   name VARCHAR: The function's name; NULL if it is not known.
+--   domain VARCHAR: runtime or driver.
+--   percent DOUBLE [%]: total_ns as a share of the sum of total_ns over all functions.
 --   calls BIGINT [calls]: Calls that returned.
 --   errors BIGINT [calls]: Of these, calls that returned neither success nor "not ready" (600).
 --   total_ns BIGINT [ns]: Sum of their durations.
@@ -22,9 +22,9 @@ WITH durations AS (
     SELECT domain, name, return_value, end_ns - start_ns AS duration_ns
     FROM api_call
 )
-SELECT 100.0 * coalesce(sum(duration_ns), 0) / nullif(sum(sum(duration_ns)) OVER (), 0) AS percent,
+SELECT name,
        domain,
-       name,
+       100.0 * coalesce(sum(duration_ns), 0) / nullif(sum(sum(duration_ns)) OVER (), 0) AS percent,
        count(duration_ns) AS calls,
        count(duration_ns) FILTER (WHERE return_value NOT IN (0, 600)) AS errors,
        coalesce(sum(duration_ns), 0)::BIGINT AS total_ns,

@@ -107,4 +107,4 @@ FROM (
     SELECT 4, 'loss', cause, records, NULL, lost, start_ns, end_ns, detail
     FROM causes
 )
-ORDER BY place, start_ns, subject
+ORDER BY place, subject

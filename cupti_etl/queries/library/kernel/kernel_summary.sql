@@ -5,6 +5,7 @@
 -- needs: kernel_named
 -- limits: The percentage is a share of kernel time, not of wall time; see gpu_busy for that.
 -- columns:
+--   name VARCHAR: Function name alone.
 --   percent DOUBLE [%]: total_ns as a share of the sum of total_ns over all kernels.
 --   calls BIGINT [executions]: Finished executions.
 --   total_ns BIGINT [ns]: Sum of their durations.
@@ -14,13 +15,13 @@
 --   max_ns BIGINT [ns]: Longest duration.
 --   stddev_ns DOUBLE [ns]: Standard deviation of the durations, as a sample; NULL for one.
 --   unfinished BIGINT [executions]: Executions without a start or end, which count nowhere else.
---   name VARCHAR: Function name alone.
 --   demangled VARCHAR: Name with template and call arguments.
 WITH durations AS (
     SELECT demangled, short, end_ns - start_ns AS duration_ns
     FROM kernel_named
 )
-SELECT 100.0 * coalesce(sum(duration_ns), 0) / nullif(sum(sum(duration_ns)) OVER (), 0) AS percent,
+SELECT any_value(short) AS name,
+       100.0 * coalesce(sum(duration_ns), 0) / nullif(sum(sum(duration_ns)) OVER (), 0) AS percent,
        count(duration_ns) AS calls,
        coalesce(sum(duration_ns), 0)::BIGINT AS total_ns,
        avg(duration_ns) AS mean_ns,
@@ -29,7 +30,6 @@ SELECT 100.0 * coalesce(sum(duration_ns), 0) / nullif(sum(sum(duration_ns)) OVER
        max(duration_ns) AS max_ns,
        stddev_samp(duration_ns) AS stddev_ns,
        count(*) - count(duration_ns) AS unfinished,
-       any_value(short) AS name,
        demangled
 FROM durations
 GROUP BY demangled

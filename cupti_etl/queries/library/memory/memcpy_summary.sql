@@ -5,8 +5,8 @@
 -- needs: memcpy
 -- limits: One record may stand for several copies that CUPTI merged (memcpy.copy_count).
 -- columns:
---   percent DOUBLE [%]: total_ns as a share of the sum of total_ns over all directions.
 --   copy_kind VARCHAR: Direction, such as HtoD.
+--   percent DOUBLE [%]: total_ns as a share of the sum of total_ns over all directions.
 --   copies BIGINT [copies]: Finished copies.
 --   bytes BIGINT [bytes]: Bytes they copied.
 --   total_ns BIGINT [ns]: Sum of their durations.
@@ -23,8 +23,8 @@ WITH durations AS (
            CASE WHEN end_ns - start_ns IS NOT NULL THEN bytes END AS copied
     FROM memcpy
 )
-SELECT 100.0 * coalesce(sum(duration_ns), 0) / nullif(sum(sum(duration_ns)) OVER (), 0) AS percent,
-       copy_kind,
+SELECT copy_kind,
+       100.0 * coalesce(sum(duration_ns), 0) / nullif(sum(sum(duration_ns)) OVER (), 0) AS percent,
        count(duration_ns) AS copies,
        coalesce(sum(copied), 0)::BIGINT AS bytes,
        coalesce(sum(duration_ns), 0)::BIGINT AS total_ns,
