@@ -208,9 +208,13 @@ void process_refresh(struct etl_process *process)
 		const struct etl_kind *kind = &etl_kinds[table];
 		uint32_t stride = UINT32_MAX;
 
-		for (int i = 0; i < ETL_MAX_ACTIVITIES; i++)
-			if (kind->activities[i] && process->stride[kind->activities[i]] < stride)
-				stride = process->stride[kind->activities[i]];
+		/* One without a known size has no records that could be read. */
+		for (int i = 0; i < ETL_MAX_ACTIVITIES; i++) {
+			uint32_t size = process->stride[kind->activities[i]];
+
+			if (kind->activities[i] && size && size < stride)
+				stride = size;
+		}
 		for (uint32_t c = 0; c < kind->n_columns; c++) {
 			struct etl_layout *layout = &process->layouts[table];
 

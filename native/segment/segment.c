@@ -160,7 +160,8 @@ void etl_segment_set_stride(struct etl_segment *segment, uint32_t activity, uint
 	int table = etl_table_of(activity);
 
 	segment->stride[activity] = stride;
-	for (uint32_t i = 0; table >= 0 && i < etl_kinds[table].n_columns; i++) {
+	/* A size that could not be found says nothing of the table's other activities. */
+	for (uint32_t i = 0; stride && table >= 0 && i < etl_kinds[table].n_columns; i++) {
 		const struct etl_column *column = &etl_kinds[table].columns[i];
 		bool there = column->width && segment->cupti_version >= column->since &&
 			     column->offset + column->width <= stride;

@@ -166,6 +166,31 @@ static void attach_trusts_nothing(void)
 	close(fd);
 }
 
+/* Two activities can feed one table, and the size of one of them be unknown. */
+static void an_unknown_size_changes_no_layout(void)
+{
+	uint32_t activity = 0, other;
+	struct etl_map map;
+	int fd = -1, table = 0;
+
+	while (!etl_kinds[table].activities[1])
+		table++;
+	activity = etl_kinds[table].activities[0];
+	other = etl_kinds[table].activities[1];
+	CHECK(etl_segment_create(1, &map, &fd, NULL) == 0);
+	map.segment->cupti_version = UINT32_MAX;
+	etl_segment_set_stride(map.segment, activity, 512);
+	for (int size = 0; size <= 512; size += 512) {
+		etl_segment_set_stride(map.segment, other, (uint32_t)size);
+		CHECK(map.segment->stride[other] == (uint32_t)size);
+		for (uint32_t i = 0; i < etl_kinds[table].n_columns; i++)
+			CHECK(map.segment->layouts[table].width[i] ==
+			      etl_kinds[table].columns[i].width);
+	}
+	etl_segment_unmap(&map);
+	close(fd);
+}
+
 static void a_file_size_limit_is_respected(void)
 {
 	struct rlimit before, low = { 1 << 20, 1 << 20 };
@@ -188,6 +213,7 @@ int main(void)
 	dead_producers_block_nobody();
 	stale_hints_change_no_order();
 	attach_trusts_nothing();
+	an_unknown_size_changes_no_layout();
 	a_file_size_limit_is_respected();
 	return 0;
 }
