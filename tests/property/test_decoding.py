@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.records import (
     DRIVER,
+    FOREIGN,
     KERNEL,
     KIND_OF,
     MARKER,
@@ -73,11 +74,11 @@ def compare(made: Bench, records: list[bytes]) -> None:
 @settings(max_examples=60, deadline=None)
 @given(
     release=st.sampled_from(RELEASES),
-    kinds=st.lists(st.sampled_from(sorted(KIND_OF) + [38, 17]), max_size=300),
+    kinds=st.lists(st.sampled_from([*sorted(KIND_OF), FOREIGN]), max_size=300),
     seed=st.integers(0, 2**32),
 )
 @example(release="12.0.146", kinds=[KERNEL] * 64, seed=1)
-@example(release="13.5.25", kinds=[KERNEL] * 65 + [38] + [KERNEL] * 64, seed=2)
+@example(release="13.5.25", kinds=[KERNEL] * 65 + [FOREIGN] + [KERNEL] * 64, seed=2)
 def test_every_value_agrees(release: str, kinds: list[int], seed: int) -> None:
     rng = random.Random(seed)
     made = bench(release)
