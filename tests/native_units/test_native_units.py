@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import shlex
 import subprocess
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from support.shim import NATIVE, compile_c, native_sources
 
 HERE = Path(__file__).parent
-NATIVE = HERE.parents[1] / "native"
+INTERN = NATIVE / "inject" / "intern.c"
 # Program, and the sources of the libraries that it needs.
 PROGRAMS = {
-    "ring": "segment",
-    "segment": "segment",
-    "threads": "segment",
-    "decode": "collector",
+    "decode": native_sources("collector"),
+    "hostile": native_sources("collector"),
+    "queue": [],
+    "release": native_sources("collector"),
+    "ring": [],
+    "segment": native_sources("segment"),
+    "strings": [*native_sources("collector"), INTERN],
+    "threads": native_sources("segment"),
 }
+THREADED = ("queue", "release", "threads")
 SANITIZERS = {
     "plain": [],
     "address": ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
@@ -27,34 +30,11 @@ SANITIZERS = {
 }
 
 
-def native_build() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("native_build", NATIVE / "build.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-BUILD = native_build()
-
-
-def sources(what: str) -> list[str]:
-    names = BUILD.SHARED if what == "segment" else BUILD.LIBRARIES["libcupti_etl.so"][0]
-    return [str(NATIVE / name) for name in names]
-
-
 def compile_and_run(
     folder: Path, program: str, sanitizer: str, *extra: str
 ) -> subprocess.CompletedProcess[str]:
-    flags = [flag for flag in shlex.split(BUILD.FLAGS) if flag not in ("-O2",)]
-    command = [*BUILD.compiler(), *flags, "-O1", *SANITIZERS[sanitizer], *extra]
-    command += [f"-I{NATIVE / 'include'}", f"-I{NATIVE}", "-o", str(folder / program)]
-    command += [str(HERE / f"{program}.c"), *sources(PROGRAMS[program])]
-    made = subprocess.run(command, capture_output=True, text=True, check=False)
-    if made.returncode and "cannot find" in made.stderr:
-        pytest.skip(f"the compiler has no {sanitizer} sanitizer")
-    assert made.returncode == 0, made.stderr
+    sources = [HERE / f"{program}.c", *PROGRAMS[program]]
+    compile_c(folder / program, *SANITIZERS[sanitizer], *extra, *sources)
     return subprocess.run(
         [folder / program],
         capture_output=True,
@@ -65,10 +45,14 @@ def compile_and_run(
     )
 
 
+def test_every_program_is_run() -> None:
+    assert {path.stem for path in HERE.glob("*.c")} == PROGRAMS.keys()
+
+
 @pytest.mark.parametrize(
     ("program", "sanitizer"),
     [(program, sanitizer) for program in PROGRAMS for sanitizer in ("plain", "address")]
-    + [("threads", "thread")],
+    + [(program, "thread") for program in THREADED],
 )
 def test_program(tmp_path: Path, program: str, sanitizer: str) -> None:
     done = compile_and_run(tmp_path, program, sanitizer)

@@ -1,0 +1,165 @@
+/* Strings from the injector's side to the collector's: each published once, before what
+ * uses it, and found there under the key that the record holds. */
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "decode/decode.h"
+#include "etl/hash.h"
+#include "inject/inject.h"
+
+struct etl_injector etl_injector; /* intern.c is all that we take of the injector */
+
+static struct etl_decoder *decoder;
+static struct etl_process *process;
+
+static void start(void)
+{
+	char message[ETL_MESSAGE_BYTES];
+	int fd = -1;
+
+	memset(&etl_injector, 0, sizeof etl_injector);
+	CHECK(etl_segment_create(1, &etl_injector.map, &fd, NULL) == 0);
+	decoder = etl_decoder_new();
+	process = etl_process_attach(decoder, fd, message);
+	CHECK(process);
+	close(fd);
+}
+
+static void stop(void)
+{
+	etl_process_free(process);
+	etl_decoder_free(decoder);
+	etl_segment_unmap(&etl_injector.map);
+}
+
+static uint64_t drain(void)
+{
+	char message[ETL_MESSAGE_BYTES];
+	struct etl_slot_view view;
+	uint64_t slots = 0;
+
+	while (etl_process_next(process, &view)) {
+		CHECK(view.content == ETL_STRINGS);
+		CHECK(etl_process_decode(process, view.data, view.bytes, view.content, message) == 0);
+		etl_process_release(process, view.slot);
+		slots++;
+	}
+	return slots;
+}
+
+static bool is_text(uint64_t id, const char *bytes, size_t length)
+{
+	uint32_t text = text_find(&decoder->texts, id);
+
+	return text != NO_TEXT &&
+	       decoder->texts.starts[text + 1] - decoder->texts.starts[text] == length &&
+	       memcmp(decoder->texts.bytes + decoder->texts.starts[text], bytes, length) == 0;
+}
+
+/* Recordings hold keys, so the function must stay what it is.  The values are of the
+ * second implementation, in tests/support/records.py. */
+static void keys_never_change(void)
+{
+	CHECK(etl_hash("", 0) == UINT64_C(0xaf72a5916eaffa97));
+	CHECK(etl_hash("a", 1) == UINT64_C(0x8ef889daabef7b9c));
+	CHECK(etl_hash("12345678", 8) == UINT64_C(0x10cba223a7c7c07b));
+	CHECK(etl_hash("_Z6vecAddPKfS0_Pfi", 18) == UINT64_C(0x56fc96c2086f5710));
+	CHECK(etl_hash("\0", 1) != etl_hash("\0\0", 2));
+}
+
+static void each_is_published_once(uint64_t seed)
+{
+	enum { N = 3000 };
+	static char text[N][40];
+	uint64_t ids[N], published;
+
+	start();
+	for (int i = 0; i < N; i++) {
+		int length = 6 + (int)(random_next(&seed) % 30);
+
+		memset(text[i], 'x', sizeof text[i]);
+		snprintf(text[i], sizeof text[i], "%d", i);
+		text[i][strlen(text[i])] = '_';
+		text[i][length] = '\0';
+		ids[i] = etl_intern(text[i], strlen(text[i]), 0, 0);
+		CHECK(ids[i] == etl_hash(text[i], strlen(text[i])));
+	}
+	CHECK(etl_intern_flush());
+	published = drain();
+	CHECK(published >= 1 && published < 5);
+	for (int i = 0; i < N; i++) {
+		CHECK(is_text(ids[i], text[i], strlen(text[i])));
+		CHECK(etl_intern(text[i], strlen(text[i]), 0, 0) == ids[i]);
+	}
+	CHECK(etl_intern_flush());
+	CHECK(drain() == 0);
+	stop();
+}
+
+static void long_ones_are_cut_and_counted(void)
+{
+	size_t most = ETL_LARGE_BYTES - sizeof(struct etl_string_entry) - 8;
+	char *text = malloc(2 * ETL_LARGE_BYTES);
+	uint64_t id;
+
+	start();
+	memset(text, 'y', 2 * ETL_LARGE_BYTES);
+	id = etl_intern(text, ETL_SMALL_BYTES, 0, 0); /* more than a small slot holds */
+	CHECK(etl_intern_flush() && drain() == 1 && is_text(id, text, ETL_SMALL_BYTES));
+	id = etl_intern(text, most, 0, 0);
+	CHECK(etl_intern_flush() && drain() == 1 && is_text(id, text, most));
+	CHECK(etl_peek(&etl_injector.map.segment->counters.truncated_strings) == 0);
+	text[0] = 'z';
+	id = etl_intern(text, 2 * ETL_LARGE_BYTES, 0, 0);
+	CHECK(etl_intern_flush() && drain() == 1 && is_text(id, text, most));
+	CHECK(etl_peek(&etl_injector.map.segment->counters.truncated_strings) == 1);
+	free(text);
+	stop();
+}
+
+static void without_a_slot_nothing_is_taken_for_published(void)
+{
+	struct etl_map *map = &etl_injector.map;
+	int64_t slot, last = -1;
+	uint64_t id;
+
+	start();
+	while ((slot = etl_slot_take(map, true)) >= 0)
+		last = slot;
+	while ((slot = etl_slot_take(map, false)) >= 0)
+		last = slot;
+	id = etl_intern("late", 4, 0, 0);
+	CHECK(!etl_intern_flush()); /* the records that use it must not be published */
+	CHECK(drain() == 0);
+	etl_slot_free(map, (uint64_t)last, ETL_HELD);
+	CHECK(etl_intern("late", 4, 0, 0) == id);
+	CHECK(etl_intern_flush() && drain() == 1 && is_text(id, "late", 4));
+	stop();
+}
+
+/* A function's name comes with its number, for each of its numbers. */
+static void names_of_functions(void)
+{
+	start();
+	for (uint32_t cbid = 1; cbid < 4; cbid++)
+		etl_intern("cudaLaunchKernel", 16, etl_api_tag(5, cbid), cbid == 2 ? ETL_API_DROP : 0);
+	CHECK(etl_intern_flush() && drain() == 1);
+	for (uint32_t cbid = 1; cbid < 4; cbid++) {
+		CHECK(process->api_text[1][cbid] - 1 ==
+		      text_find(&decoder->texts, etl_hash("cudaLaunchKernel", 16)));
+		CHECK(process->api_drop[1][cbid] == (cbid == 2));
+		CHECK(process->api_text[0][cbid] == 0);
+	}
+	stop();
+}
+
+int main(void)
+{
+	keys_never_change();
+	each_is_published_once(11);
+	long_ones_are_cut_and_counted();
+	without_a_slot_nothing_is_taken_for_published();
+	names_of_functions();
+	return 0;
+}
