@@ -10,6 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -146,6 +147,11 @@ class Trace:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 return action()
+            except RuntimeError as error:
+                if str(error) == "Query interrupted":
+                    # That is how DuckDB passes on the Ctrl-C that it noticed.
+                    raise KeyboardInterrupt from error
+                raise
             except (duckdb.Error, pa.ArrowException, OSError) as error:
                 if attempt == _ATTEMPTS or not may_pass(error, self._folders):
                     raise translate(error, self._folders) from error
@@ -178,7 +184,7 @@ class Result:
         self._sql = query
         self._params = dict(params)
         self._table: pa.Table | None = None
-        self._bound: duckdb.DuckDBPyRelation | None = None
+        self._bound: tuple[duckdb.DuckDBPyConnection, Any] | None = None
         trace._attempt(self._start)
 
     @property
@@ -190,7 +196,7 @@ class Result:
         """All rows, in memory."""
         if self._table is not None:
             return self._table
-        return self._trace._attempt(lambda: self._relation().to_arrow_table())
+        return self._trace._attempt(lambda: self._relation()[1].to_arrow_table())
 
     def reader(self, batch_rows: int = _BATCH_ROWS) -> pa.RecordBatchReader:
         """The rows in batches, without ever holding all of them.
@@ -203,8 +209,8 @@ class Result:
         if self._table is not None:
             return self._table.to_reader(max_chunksize=batch_rows)
         # Once a batch is handed out nothing can be tried again, so the first one is fetched here.
-        stream, first = self._trace._attempt(lambda: self._begin(batch_rows))
-        return pa.RecordBatchReader.from_batches(stream.schema, self._batches(stream, first))
+        con, stream, first = self._trace._attempt(lambda: self._begin(batch_rows))
+        return pa.RecordBatchReader.from_batches(stream.schema, self._batches(con, stream, first))
 
     def count(self) -> int:
         """How many rows there are; far cheaper than reading them."""
@@ -258,7 +264,7 @@ class Result:
         self._body = statements[0].query.strip().rstrip(";") if lazy else ""
         relation = self._submit(con)
         if lazy:
-            self._bound = relation
+            self._bound = (con, relation)
             self._columns = tuple(relation.columns)
         else:
             import pyarrow as pa
@@ -272,27 +278,66 @@ class Result:
     def _submit(self, con: duckdb.DuckDBPyConnection) -> Any:
         return con.sql(self._sql, params=self._params) if self._params else con.sql(self._sql)
 
-    def _relation(self) -> Any:
+    def _relation(self) -> tuple[duckdb.DuckDBPyConnection, Any]:
         """The statement, ready to run: the one that was checked, or a fresh one thereafter."""
         bound, self._bound = self._bound, None
-        return bound if bound is not None else self._submit(self._trace._connection())
+        if bound is not None:
+            return bound
+        con = self._trace._connection()
+        return con, self._submit(con)
 
-    def _begin(self, batch_rows: int) -> tuple[pa.RecordBatchReader, pa.RecordBatch | None]:
-        stream = self._relation().to_arrow_reader(batch_rows)
-        return stream, next(iter(stream), None)
+    def _begin(
+        self, batch_rows: int
+    ) -> tuple[duckdb.DuckDBPyConnection, pa.RecordBatchReader, pa.RecordBatch | None]:
+        con, relation = self._relation()
+
+        def begin() -> tuple[pa.RecordBatchReader, pa.RecordBatch | None]:
+            stream = relation.to_arrow_reader(batch_rows)
+            return stream, next(iter(stream), None)
+
+        return con, *_interruptible(con, begin)
 
     def _batches(
-        self, stream: pa.RecordBatchReader, first: pa.RecordBatch | None
+        self,
+        con: duckdb.DuckDBPyConnection,
+        stream: pa.RecordBatchReader,
+        batch: pa.RecordBatch | None,
     ) -> Iterator[pa.RecordBatch]:
         import duckdb
         import pyarrow as pa
 
-        if first is not None:
-            yield first
         try:
-            yield from stream
+            while batch is not None:
+                yield batch
+                batch = _interruptible(con, lambda: next(iter(stream), None))
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             raise translate(error, self._trace._folders) from error
+
+
+def _interruptible(con: duckdb.DuckDBPyConnection, action: Callable[[], _T]) -> _T:
+    """Do it in such a way that Ctrl-C stops it.
+
+    While the main thread waits inside Arrow for DuckDB's next batch, Python cannot act on
+    a signal; so another thread waits there.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return action()
+    outcome: Future[_T] = Future()
+
+    def work() -> None:
+        try:
+            outcome.set_result(action())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        return outcome.result()
+    except KeyboardInterrupt:
+        con.interrupt()
+        thread.join()
+        raise
 
 
 def _need(module: str) -> None:

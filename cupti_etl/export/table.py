@@ -98,13 +98,15 @@ def output_options(command: _F) -> _F:
 
 
 def write(rows: Rows, output: Output) -> None:
-    """Write all rows.
+    """Write all rows; nothing where a statement such as CREATE gives none.
 
     Raises:
         UsageError: a binary format would go to a terminal, or the file cannot be written.
     """
     from cupti_etl.export.text import write_table
 
+    if not rows.columns:
+        return
     kind = output.chosen
     if kind in _BINARY and output.path is None and sys.stdout.isatty():
         raise UsageError(

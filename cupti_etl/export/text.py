@@ -36,8 +36,6 @@ def write_table(rows: Rows, sink: BinaryIO, *, all_rows: bool, terminal: bool) -
     """
     from rich.console import Console
 
-    if not rows.columns:
-        return
     schema, shown, more = _head(rows, None if all_rows else ROW_LIMIT)
     numeric = [_is_number(field.type) for field in schema]
     cells = [
@@ -128,7 +126,7 @@ def _cell(value: Any, column: str) -> str:
     if isinstance(value, int):
         return str(value) if _ID.match(column) else f"{value:,}"
     if isinstance(value, (float, Decimal)):
-        return f"{value:,.2f}" if value == 0 or abs(value) >= 0.01 else f"{value:.3g}"
+        return f"{value:,.2f}" if value == 0 or abs(float(value)) >= 0.01 else f"{value:.3g}"
     # Control characters of a kernel's or a range's name must not steer the terminal.
     return "".join(char if char.isprintable() else " " for char in str(value))
 

@@ -38,7 +38,8 @@ def translate(error: BaseException, folders: Sequence[Path]) -> EtlError:
             f"parts of the trace vanished while they were read: {text.splitlines()[0]}",
             "a capture may just have tidied them up: run it again",
         )
-    if isinstance(error, duckdb.OutOfMemoryException):
+    # Out of a stream, the class of the error does not come along.
+    if isinstance(error, duckdb.OutOfMemoryException) or text.startswith("Out of Memory"):
         return EtlError(
             text.splitlines()[0], "ask for fewer columns, or aggregate, or SET memory_limit"
         )

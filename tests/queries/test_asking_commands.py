@@ -1,0 +1,156 @@
+"""The commands sql, query and relink as a user starts them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.trace import write_trace
+
+KERNELS = """
+    start_ns end_ns name
+    0        10     a
+    20       50     b
+    60       80     a
+"""
+
+
+@pytest.fixture
+def run_folder(tmp_path: Path) -> Path:
+    return write_trace(tmp_path / "run", kernel=KERNELS)
+
+
+def run(*arguments: object, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "cupti_etl", *map(str, arguments)],
+        capture_output=True, text=True, input=stdin, check=False,
+    )  # fmt: skip
+
+
+def succeed(*arguments: object, stdin: str | None = None) -> str:
+    done = run(*arguments, stdin=stdin)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def fail(*arguments: object, stdin: str | None = None) -> tuple[int, list[str]]:
+    done = run(*arguments, stdin=stdin)
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stderr.splitlines()
+
+
+def test_a_query_by_name(run_folder: Path) -> None:
+    rows = json.loads(succeed("query", "kernel_summary", run_folder, "--format", "json"))
+    assert [(row["name"], row["calls"], row["total_ns"]) for row in rows] == [
+        ("a", 2, 30),
+        ("b", 1, 30),
+    ]
+
+
+def test_any_sql(run_folder: Path) -> None:
+    text = succeed("sql", run_folder, "SELECT name FROM kernel ORDER BY start_ns", "--format=csv")
+    assert text.split() == ["name", '"a"', '"b"', '"a"']
+    text = succeed("sql", run_folder, "SELECT 1 AS a; SELECT 2 AS b;", "--format=csv")
+    assert text.split() == ["a", "1", "b", "2"]
+
+
+def test_the_file_of_an_answer(run_folder: Path, tmp_path: Path) -> None:
+    succeed("query", "gpu_activity", run_folder, "-o", tmp_path / "out.parquet")
+    text = succeed("sql", run_folder, f"SELECT count(*) AS n FROM '{tmp_path}/out.parquet'")
+    assert text.split()[-1] == "3"
+
+
+def test_the_list(run_folder: Path) -> None:
+    text = succeed("query", "--list")
+    assert "kernel_summary" in text
+    assert "gpu_busy" in text
+    assert "kernel_summary" not in succeed("query", "--list", "device")
+    assert fail("query", "--list", "nothing") == (
+        2,
+        [
+            "cupti-etl: there is no topic 'nothing'",
+            "  topics: api, capture, device, kernel, memory, nvtx",
+        ],
+    )
+
+
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help_of_a_query_and_of_the_command(option: str) -> None:
+    text = succeed("query", "gpu_busy", option)
+    assert text.startswith("gpu_busy (device)\n\nHow much of the time")
+    assert "busy_pct" in text
+    assert 'cupti-etl sql TRACE "FROM gpu_busy"' in text
+    assert succeed("query", option).startswith("Usage: cupti-etl query")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message", "hint"),
+    [
+        (["query"], 2, "which query?", "cupti-etl query --list lists them"),
+        (["query", "kernel_sum", "{run}"], 2, "there is no query 'kernel_sum'", "did you mean"),
+        (["query", "gpu_busy"], 2, "on which trace shall gpu_busy run?", "cupti-etl query gpu"),
+        (["query", "gpu_busy", "/none"], 1, "there is no trace /none", "give the folder that"),
+        (["query", "gpu_busy", "{run}", "--param", "x=1"], 2, "query gpu_busy has no par", "its"),
+        (["query", "gpu_busy", "{run}", "--param", "x"], 2, "--param 'x' is not NAME=VAL", "for"),
+        (["sql", "/none", "SELECT 1"], 1, "there is no trace /none", "give the folder that"),
+        (["sql", "{run}", "FROM nowhere"], 2, "Catalog Error: Table with name nowhere", ""),
+        (["sql", "{run}", "SELECT 1", "-o", "/no/x.csv"], 2, "cannot write /no/x.csv", "choose"),
+        (["relink", "/none"], 1, "there is no trace /none", "give the folder that"),
+    ],
+)
+def test_what_cannot_be_is_said_in_two_lines(
+    run_folder: Path, arguments: list[str], status: int, message: str, hint: str
+) -> None:
+    code, lines = fail(*(each.replace("{run}", str(run_folder)) for each in arguments))
+    assert code == status
+    assert lines[0].startswith(f"cupti-etl: {message}")
+    assert lines[-1].startswith(f"  {hint}")
+
+
+def test_statements_from_a_pipe(run_folder: Path) -> None:
+    script = """
+        -- a comment; with a semicolon
+        CREATE TEMP TABLE mine AS SELECT 'x;y' AS text;
+        SELECT text
+        FROM mine; SELECT 2 AS two;
+        .tables
+        SELECT count(*) AS last FROM kernel
+    """
+    lines = succeed("sql", run_folder, "--format", "csv", stdin=script).splitlines()
+    assert lines[:4] == ["text", '"x;y"', "two", "2"]
+    assert "kernel" in lines
+    assert lines[-2:] == ["last", "3"]
+    assert succeed("sql", run_folder, stdin="") == ""
+
+
+def test_a_pipe_ends_at_the_first_error(run_folder: Path) -> None:
+    done = run("sql", run_folder, "--format=csv", stdin="SELECT 1 AS a; FROM nowhere; SELECT 2;")
+    assert done.returncode == 2
+    assert done.stdout == "a\n1\n"
+    assert "nowhere" in done.stderr
+
+
+def test_a_reader_that_goes_away_is_no_error(run_folder: Path) -> None:
+    sql = "SELECT range AS n FROM range(10000000)"
+    for kind in ("csv", "json", "markdown", "arrow", "parquet"):
+        with subprocess.Popen(
+            [sys.executable, "-m", "cupti_etl", "sql", run_folder, sql, "--format", kind],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        ) as process:  # fmt: skip
+            assert process.stdout is not None
+            assert process.stderr is not None
+            process.stdout.read(10)
+            process.stdout.close()
+            assert process.stderr.read() == b""
+
+
+def test_csv_of_a_pipe_is_whole(run_folder: Path) -> None:
+    text = succeed("sql", run_folder, "SELECT range AS n FROM range(200000)", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert len(rows) == 200000
+    assert sum(int(row["n"]) for row in rows) == 200000 * 199999 // 2
