@@ -6,6 +6,7 @@ writing.  Every table and every query of the library is a view; answers are Arro
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 import time
@@ -106,8 +107,8 @@ class Trace:
         There, temporary tables and transactions last from one statement to the next; it is
         for one thread, and each result must be read before the next statement.
         """
-        other = Trace(self._folders)
-        other._session = other._con
+        other = copy.copy(self)
+        other._con = other._session = self._con.cursor()
         return other
 
     def close(self) -> None:
@@ -159,7 +160,9 @@ class Trace:
         raise AssertionError("unreachable")
 
     def _install(self) -> None:
-        self._empty = install(self._con, self._folders)
+        # On a connection of its own: that of a session may be in the middle of something.
+        with self._con.cursor() as con:
+            self._empty = install(con, self._folders)
 
     def _check_version(self) -> None:
         patterns = [each for table in TABLES for each in globs(self._folders, table)]

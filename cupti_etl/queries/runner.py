@@ -39,15 +39,25 @@ def install(
     Raises:
         duckdb.Error: a part cannot be read, or a query of the library is wrong.
     """
-    install_library(con, catalog or library())
-    empty = []
-    for table in found_tables(folders):
-        patterns = globs(folders, table)
-        if not patterns:
-            empty.append(table)
-        elif table in TABLES or table not in (catalog or library()):
-            con.execute(f'CREATE OR REPLACE VIEW "{table}" AS\n{table_view(table, patterns)}')
+    known = catalog or library()
+    # In one step: somebody who is asking meanwhile never meets the empty views.
+    con.begin()
+    try:
+        install_library(con, known)
+        empty = []
+        for table in found_tables(folders):
+            patterns = globs(folders, table)
+            if table in known:
+                continue
+            if not patterns:
+                empty.append(table)
+            else:
+                con.execute(f'CREATE OR REPLACE VIEW "{table}" AS\n{table_view(table, patterns)}')
             con.execute(f'COMMENT ON VIEW "{table}" IS {quoted(_doc(table))}')
+    except BaseException:
+        con.rollback()
+        raise
+    con.commit()
     return tuple(empty)
 
 
@@ -59,7 +69,6 @@ def install_library(con: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
     """
     for table in TABLES:
         con.execute(f"CREATE OR REPLACE VIEW {table} AS {empty_table(table)}")
-        con.execute(f"COMMENT ON VIEW {table} IS {quoted(_doc(table))}")
     con.execute(f"CREATE OR REPLACE VIEW {TABLE_EXTENT} AS\n{table_extent()}")
     for query in catalog:
         con.execute(query.create)

@@ -43,19 +43,23 @@ def write_trace_duckdb(folder: str | os.PathLike[str]) -> Path:
             install(con, (home,))
             con.execute("USE memory")
             con.execute("DETACH made")
-        except duckdb.IOException as error:
-            if str(partial) in str(error):
-                raise TraceError(
-                    f"cannot write {target}: {str(error).splitlines()[0]}",
-                    "check the permissions and the free space of the folder",
-                ) from error
-            raise translate(error, (home,)) from error
-        except duckdb.Error as error:
-            raise translate(error, (home,)) from error
         finally:
             con.close()
         partial.replace(target)
+    except duckdb.Error as error:
+        if str(partial) in str(error):
+            raise _not_written(target, str(error)) from error
+        raise translate(error, (home,)) from error
+    except OSError as error:
+        raise _not_written(target, error.strerror or str(error)) from error
     finally:
         for leftover in (partial, partial.with_name(f"{partial.name}.wal")):
             leftover.unlink(missing_ok=True)
     return target
+
+
+def _not_written(target: Path, why: str) -> TraceError:
+    return TraceError(
+        f"cannot write {target}: {why.splitlines()[0]}",
+        "check the permissions and the free space of the folder",
+    )

@@ -1,0 +1,137 @@
+"""trace.duckdb: for a plain DuckDB shell, made anew at any time, never in the way."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+from support.trace import add_part, write_trace
+
+import cupti_etl
+from cupti_etl.errors import TraceError
+from cupti_etl.queries.catalog import library
+from cupti_etl.schema.arrow import TABLES
+from cupti_etl.sinks.duckdb import write_trace_duckdb
+
+KERNELS = "start_ns end_ns name\n 0 10 a\n 20 50 b"
+# What a person types who knows nothing of cupti-etl.
+CALLS = "SELECT name, calls FROM kernel_summary ORDER BY name"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return write_trace(tmp_path / "run", kernel=KERNELS)
+
+
+def test_plain_duckdb_sees_tables_and_queries(run: Path) -> None:
+    path = write_trace_duckdb(run)
+    assert path == run / "trace.duckdb"
+    with duckdb.connect(path, read_only=True) as con:
+        assert con.sql(CALLS).fetchall() == [("a", 1), ("b", 1)]
+        views = dict(con.sql("SELECT view_name, comment FROM duckdb_views()").fetchall())
+        assert views["kernel"] == TABLES["kernel"].doc
+        for query in library():
+            assert views[query.name] == query.doc
+            con.sql(f"FROM {query.name}").fetchall()
+    assert sorted(file.name for file in run.iterdir()) == sorted([*TABLES, "trace.duckdb"])
+
+
+def test_it_can_be_attached_under_any_name(run: Path) -> None:
+    with duckdb.connect() as con:
+        con.execute(f"ATTACH '{write_trace_duckdb(run)}' AS last_night (READ_ONLY)")
+        assert con.sql("SELECT count(*) FROM last_night.kernel_summary").fetchall() == [(2,)]
+
+
+def test_the_oldest_duckdb_can_read_it(run: Path) -> None:
+    path = write_trace_duckdb(run)
+    with duckdb.connect() as con:
+        con.execute(f"ATTACH '{path}' AS made (READ_ONLY)")
+        (tags,) = con.sql(
+            "SELECT tags FROM duckdb_databases() WHERE database_name = 'made'"
+        ).fetchall()[0]
+    assert tags["storage_version"].startswith("v1.5")
+
+
+def test_new_parts_are_seen_without_making_it_anew(run: Path) -> None:
+    path = write_trace_duckdb(run)
+    add_part(run, "kernel", KERNELS)
+    with duckdb.connect(path, read_only=True) as con:
+        assert con.sql(CALLS).fetchall() == [("a", 2), ("b", 2)]
+
+
+def test_a_folder_that_moved_is_linked_again(run: Path, tmp_path: Path) -> None:
+    write_trace_duckdb(run)
+    moved = tmp_path / "moved here"
+    shutil.move(run, moved)
+    with duckdb.connect(moved / "trace.duckdb", read_only=True) as con, pytest.raises(duckdb.Error):
+        con.sql(CALLS).fetchall()
+    done = subprocess.run(
+        [sys.executable, "-m", "cupti_etl", "relink", "moved here"],
+        capture_output=True, text=True, check=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.stdout == f"{moved}/trace.duckdb\n"
+    with duckdb.connect(moved / "trace.duckdb", read_only=True) as con:
+        assert con.sql(CALLS).fetchall() == [("a", 1), ("b", 1)]
+
+
+def test_it_is_replaced_under_a_reader_and_opening_a_trace_does_not_touch_it(run: Path) -> None:
+    path = write_trace_duckdb(run)
+    code = (
+        "import duckdb, sys; con = duckdb.connect(sys.argv[1]); print('open', flush=True);"
+        f"sys.stdin.readline(); print(con.sql({CALLS!r}).fetchall())"
+    )
+    # Opened for writing, it would lock out everybody who opens it.
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        text=True,
+    ) as other:  # fmt: skip
+        assert other.stdout is not None
+        assert other.stdout.readline() == "open\n"
+        with cupti_etl.open(run) as opened:
+            assert opened.query("kernel_summary").count() == 2
+        before = path.stat().st_ino
+        write_trace_duckdb(run)
+        assert path.stat().st_ino != before
+        out, _ = other.communicate("\n")
+    assert out == "[('a', 1), ('b', 1)]\n"
+
+
+def test_what_cannot_be_written_leaves_nothing(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = write_trace_duckdb(run).read_bytes()
+
+    def refuse(self: Path, target: Path) -> Path:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(TraceError, match="cannot write .*trace.duckdb: Permission denied"):
+        write_trace_duckdb(run)
+    assert (run / "trace.duckdb").read_bytes() == old
+    assert sorted(file.name for file in run.iterdir()) == sorted([*TABLES, "trace.duckdb"])
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+def test_a_folder_without_permission(run: Path) -> None:
+    run.chmod(0o500)
+    try:
+        with pytest.raises(TraceError, match=r"cannot write .*trace\.duckdb"):
+            write_trace_duckdb(run)
+    finally:
+        run.chmod(0o700)
+
+
+def test_a_damaged_part_is_named(run: Path) -> None:
+    part = add_part(run, "memset")
+    part.write_bytes(part.read_bytes()[:-4])
+    with pytest.raises(TraceError, match=r"memset/part-000001\.parquet is damaged"):
+        write_trace_duckdb(run)
+
+
+def test_what_is_no_trace_has_none(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="is not a trace"):
+        write_trace_duckdb(tmp_path)
+    assert list(tmp_path.iterdir()) == []
