@@ -13,7 +13,7 @@ import random
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from cupti_etl import __version__
 from cupti_etl.capture.collector import Collector
 from cupti_etl.errors import EtlError
 from cupti_etl.schema.arrow import SCHEMA_VERSION
+from cupti_etl.schema.own import OWN
 
 if TYPE_CHECKING:
     from cupti_etl.sinks.parquet import ParquetSink
@@ -35,10 +36,11 @@ class Writer(threading.Thread):
     program is not held up; ``failure`` says what happened.
     """
 
-    def __init__(self, out: Path) -> None:
+    def __init__(self, out: Path, tables: Collection[str]) -> None:
         super().__init__(name="cupti-etl-writer", daemon=True)
         self.failure: str | None = None
         self._out = out
+        self._tables = tables
         self._queue: queue.Queue[_Work | None] = queue.Queue(maxsize=16)
         self._due = threading.Event()
 
@@ -50,7 +52,7 @@ class Writer(threading.Thread):
 
         sink = None
         try:
-            sink = ParquetSink(self._out)
+            sink = ParquetSink(self._out, self._tables)
         except (EtlError, OSError) as error:
             self.failure = str(error)
         while (work := self._queue.get()) is not None:
@@ -93,6 +95,7 @@ class Pipeline:
         out: folder of the trace; must not exist.
         collector: where batches come from.
         facts: columns of the ``capture`` row that the caller knows.
+        kinds: tables of records that are expected.
         meanwhile: called while the writer holds us up.
     """
 
@@ -101,6 +104,7 @@ class Pipeline:
         out: Path,
         collector: Collector,
         facts: dict[str, Any],
+        kinds: Collection[str],
         meanwhile: Callable[[], object] = lambda: None,
     ) -> None:
         self.out = out
@@ -116,7 +120,7 @@ class Pipeline:
             **facts,
         }
         self._last_tick = time.monotonic()
-        self.writer = Writer(out)
+        self.writer = Writer(out, {*kinds, *(table.name for table in OWN)})
         self.writer.start()
         self._put_own_tables()
 

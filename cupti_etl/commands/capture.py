@@ -23,7 +23,16 @@ if TYPE_CHECKING:
     "-o", "--out", type=click.Path(path_type=Path), help="Folder for the trace; must not exist."
 )
 @click.option(
-    "--kinds", default="", help="Tables to record, comma-separated, or a preset: light, default."
+    "--kinds",
+    default="",
+    help="Tables to record, comma-separated, or a preset: light, default, full.",
+)
+@click.option(
+    "--graph",
+    type=click.Choice(["node", "graph"]),
+    default="node",
+    show_default=True,
+    help="Record the nodes of CUDA graphs, or each launch of a graph as a whole (cheaper).",
 )
 @click.option(
     "--api",
@@ -62,6 +71,7 @@ if TYPE_CHECKING:
 def command(
     out: Path | None,
     kinds: str,
+    graph: str,
     api: str,
     flush_ms: int,
     ring_mb: int,
@@ -83,7 +93,7 @@ def command(
     """
     options = CaptureOptions(
         out=out or Path(time.strftime("trace-%Y%m%d-%H%M%S")),
-        kinds=choose_kinds(kinds),
+        kinds=choose_kinds(kinds, graph),
         api=api,
         flush_ms=flush_ms,
         ring_mb=ring_mb,
@@ -95,29 +105,39 @@ def command(
     sys.exit(run(options, cmd))
 
 
-def choose_kinds(text: str) -> tuple[str, ...]:
-    """Table names for ``--kinds``.
+# Activity kinds that CUPTI has and no table can honestly hold.
+_REFUSED = {
+    "nvlink": "its record changed in CUPTI 13.2 without keeping the members' places",
+}
+
+
+def choose_kinds(text: str, graph: str = "node") -> tuple[str, ...]:
+    """Table names for ``--kinds`` and ``--graph``.
 
     Raises:
-        UsageError: a name is neither a table nor a preset.
+        UsageError: a name is neither a table nor a preset, or is a kind that is refused.
     """
     from cupti_etl.schema.kinds import KINDS
+    from cupti_etl.schema.spec import PRESETS
 
-    light = tuple(kind.table for kind in KINDS if kind.preset == "light")
-    default = tuple(kind.table for kind in KINDS if kind.preset in ("light", "default"))
-    presets = {"light": light, "default": default, "": default}
     chosen: set[str] = set()
     for word in text.split(","):
-        name = word.strip()
-        if name in presets:
-            chosen.update(presets[name])
+        name = word.strip() or "default"
+        if name in PRESETS:
+            included = PRESETS[: PRESETS.index(name) + 1]
+            chosen.update(kind.table for kind in KINDS if kind.preset in included)
         elif any(kind.table == name for kind in KINDS):
             chosen.add(name)
+        elif name in _REFUSED:
+            raise UsageError(f"the kind {name!r} cannot be recorded: {_REFUSED[name]}")
         else:
             known = ", ".join(kind.table for kind in KINDS)
             raise UsageError(
-                f"there is no kind {name!r}", f"kinds are {known}; presets are light and default"
+                f"there is no kind {name!r}",
+                f"kinds are {known}; presets are {', '.join(PRESETS)}",
             )
+    if graph == "graph":
+        chosen.add("graph_trace")
     return tuple(sorted(chosen))
 
 
@@ -161,7 +181,7 @@ def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
                 "flush_ms": options.flush_ms,
                 "ring_mb": options.ring_mb,
             }
-            pipeline = Pipeline(options.out, collector, facts, launcher.poll)
+            pipeline = Pipeline(options.out, collector, facts, options.kinds, launcher.poll)
             status = _follow(pipeline, launcher, None if options.quiet else _LiveLine())
             if recorder is not None:
                 recorder.close()

@@ -47,7 +47,7 @@ def replay(recording: Path, out: Path) -> int:
     first = next(frames, None)  # so that a wrong file leaves no folder behind
     ffi, _ = load()
     collector = Collector(live=False)
-    pipeline = Pipeline(out, collector, {"source": "replay"})
+    pipeline = Pipeline(out, collector, {"source": "replay"}, ())
     known: dict[int, Traced] = {}
     damage: RecordingError | None = None
     try:

@@ -62,12 +62,20 @@ def _labels(enum: Enum, facts: Facts) -> str:
 
 def _column(kind: Kind, column: Column, facts: Facts) -> str:
     offset, width = place(kind, column, facts)
+    only = "0, 0"
+    if column.only:
+        member, value = column.only
+        at, size = facts["structs"][kind.struct]["members"][member]
+        if size != 4:
+            raise SchemaError(f"{kind.table}.{column.name}: {member} is not a 32-bit number")
+        only = f"{at}, {enumerator(value, facts)}"
     labels = (
         f"{column.labels.name}_labels, {len(column.labels.labels)}" if column.labels else "NULL, 0"
     )
+    null = f"{int(column.null is not None)}, {column.null or 0}u"
     return (
         f'\t{{ "{column.name}", {column.type.native}, {width}, {offset}, {column.since}, '
-        f"{column.mask}, {int(column.null is not None)}, {column.null or 0}u, {labels} }},\n"
+        f"{column.mask}, {null}, {labels}, {only} }},\n"
     )
 
 
@@ -77,7 +85,17 @@ def _strings(name: str, values: Iterable[str]) -> str:
 
 
 def kinds_inc(kinds: tuple[Kind, ...], facts: Facts) -> str:
-    """Text of ``native/generated/kinds.inc``."""
+    """Text of ``native/generated/kinds.inc``.
+
+    Raises:
+        SchemaError: a kind contradicts the header, or two kinds claim the same records.
+    """
+    fed: dict[str, str] = {}
+    for kind in kinds:
+        for activity in kind.activity:
+            if activity in fed:
+                raise SchemaError(f"{fed[activity]} and {kind.table} both claim {activity} records")
+            fed[activity] = kind.table
     out = [f"enum {{ ETL_N_KINDS = {len(kinds)} }};\n\n"]
     enums = {c.labels.name: c.labels for kind in kinds for c in kind.columns if c.labels}
     out += [_labels(enums[name], facts) for name in sorted(enums)]

@@ -103,3 +103,127 @@ PAYLOAD_KIND = _enum(
     UTILIZATION_LEVEL="utilization_level",
     NVTX_EXTENDED_PAYLOAD="extended",
 )
+SYNCHRONIZATION_TYPE = _enum(
+    "synchronization_type",
+    "CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_",
+    UNKNOWN="unknown",
+    EVENT_SYNCHRONIZE="event_synchronize",
+    STREAM_WAIT_EVENT="stream_wait_event",
+    STREAM_SYNCHRONIZE="stream_synchronize",
+    CONTEXT_SYNCHRONIZE="context_synchronize",
+)
+MEMORY_OPERATION = _enum(
+    "memory_operation",
+    "CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_",
+    INVALID="invalid",
+    ALLOCATION="allocation",
+    RELEASE="release",
+)
+MEMORY_POOL_TYPE = _enum(
+    "memory_pool_type",
+    "CUPTI_ACTIVITY_MEMORY_POOL_TYPE_",
+    INVALID="none",
+    LOCAL="local",
+    IMPORTED="imported",
+)
+MEMORY_POOL_OPERATION = _enum(
+    "memory_pool_operation",
+    "CUPTI_ACTIVITY_MEMORY_POOL_OPERATION_TYPE_",
+    INVALID="invalid",
+    CREATED="created",
+    DESTROYED="destroyed",
+    TRIMMED="trimmed",
+)
+EXTERNAL_KIND = _enum(
+    "external_kind",
+    "CUPTI_EXTERNAL_CORRELATION_KIND_",
+    INVALID="invalid",
+    UNKNOWN="unknown",
+    OPENACC="openacc",
+    CUSTOM0="custom0",
+    CUSTOM1="custom1",
+    CUSTOM2="custom2",
+)
+OVERHEAD_KIND = _enum(
+    "overhead_kind",
+    "CUPTI_ACTIVITY_OVERHEAD_",
+    UNKNOWN="unknown",
+    DRIVER_COMPILER="driver_compiler",
+    CUPTI_BUFFER_FLUSH="cupti_buffer_flush",
+    CUPTI_INSTRUMENTATION="cupti_instrumentation",
+    CUPTI_RESOURCE="cupti_resource",
+    RUNTIME_TRIGGERED_MODULE_LOADING="module_loading",
+    LAZY_FUNCTION_LOADING="lazy_function_loading",
+    COMMAND_BUFFER_FULL="command_buffer_full",
+    ACTIVITY_BUFFER_REQUEST="activity_buffer_request",
+    UVM_ACTIVITY_INIT="uvm_activity_init",
+)
+JIT_ENTRY = _enum(
+    "jit_entry",
+    "CUPTI_ACTIVITY_JIT_ENTRY_",
+    INVALID="invalid",
+    PTX_TO_CUBIN="ptx_to_cubin",
+    NVVM_IR_TO_PTX="nvvm_ir_to_ptx",
+)
+JIT_OPERATION = _enum(
+    "jit_operation",
+    "CUPTI_ACTIVITY_JIT_OPERATION_",
+    INVALID="invalid",
+    CACHE_LOAD="cache_load",
+    CACHE_STORE="cache_store",
+    COMPILE="compile",
+)
+UNIFIED_MEMORY_COUNTER = _enum(
+    "unified_memory_counter",
+    "CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_",
+    UNKNOWN="unknown",
+    BYTES_TRANSFER_HTOD="bytes_transfer_HtoD",
+    BYTES_TRANSFER_DTOH="bytes_transfer_DtoH",
+    BYTES_TRANSFER_DTOD="bytes_transfer_DtoD",
+    CPU_PAGE_FAULT_COUNT="cpu_page_fault",
+    GPU_PAGE_FAULT="gpu_page_fault",
+    THRASHING="thrashing",
+    THROTTLING="throttling",
+    REMOTE_MAP="remote_map",
+)
+ENVIRONMENT_KIND = _enum(
+    "environment_kind",
+    "CUPTI_ACTIVITY_ENVIRONMENT_",
+    UNKNOWN="unknown",
+    SPEED="speed",
+    TEMPERATURE="temperature",
+    POWER="power",
+    COOLING="cooling",
+)
+STREAM_FLAG = _enum(
+    "stream_flag",
+    "CUPTI_ACTIVITY_STREAM_CREATE_FLAG_",
+    UNKNOWN="unknown",
+    DEFAULT="default",
+    NON_BLOCKING="non_blocking",
+    NULL="null",
+)
+GRAPH_LAUNCH_MODE = _enum(
+    "graph_launch_mode",
+    "CUPTI_DEVICE_GRAPH_LAUNCH_MODE_",
+    INVALID="invalid",
+    FIRE_AND_FORGET="fire_and_forget",
+    TAIL="tail",
+    FIRE_AND_FORGET_AS_SIBLING="fire_and_forget_as_sibling",
+)
+CTX_SWITCH_OPERATION = _enum(
+    "ctx_switch_operation",
+    "CUPTI_COMPUTE_ENGINE_CTX_SWITCH_OPERATION_",
+    INVALID="invalid",
+    START="start",
+    END="end",
+)
+KEY_ROTATION_EVENT = _enum(
+    "key_rotation_event",
+    "CUPTI_CONFIDENTIAL_COMPUTE_",
+    INVALID_ROTATION_EVENT="invalid",
+    KEY_ROTATION_CHANNEL_BLOCKED="channel_blocked",
+    KEY_ROTATION_CHANNEL_DRAINED="channel_drained",
+    KEY_ROTATION_CHANNEL_UNBLOCKED="channel_unblocked",
+)
+PCIE_TYPE = _enum("pcie_type", "CUPTI_PCIE_DEVICE_TYPE_", GPU="gpu", BRIDGE="bridge")

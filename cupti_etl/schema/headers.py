@@ -28,8 +28,10 @@ _MEMBER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*(?::\s*\d+\s*)?\Z")
 _ENUMERATOR = re.compile(r"^\s*([A-Z][A-Z0-9_]*)\s*(?:=|,|\Z)", re.M)
 # Kinds and labels are all that the specification names.
 _WANTED = re.compile(
-    r"CUPTI_(ACTIVITY_(KIND|MEMCPY_KIND|MEMORY_KIND|LAUNCH_TYPE|OBJECT|COMPUTE_API|FLAG)_"
-    r"|CHANNEL_TYPE_|CONTEXT_CIG_MODE_|METRIC_VALUE_KIND_)"
+    r"CUPTI_(ACTIVITY_(KIND|MEMCPY_KIND|MEMORY|LAUNCH_TYPE|OBJECT|COMPUTE_API|FLAG"
+    r"|SYNCHRONIZATION_TYPE|OVERHEAD|JIT|UNIFIED_MEMORY|ENVIRONMENT|STREAM_CREATE_FLAG)_"
+    r"|CHANNEL_TYPE_|CONTEXT_CIG_MODE_|METRIC_VALUE_KIND_|EXTERNAL_CORRELATION_KIND_"
+    r"|DEVICE_GRAPH_LAUNCH_MODE_|COMPUTE_ENGINE_CTX_SWITCH_OPERATION_|CONFIDENTIAL_COMPUTE_|PCIE_DEVICE_TYPE_)"
 )
 
 
@@ -91,7 +93,9 @@ def _probe(text: str) -> str:
     names = {
         n for body in found["enum"].values() for n in _ENUMERATOR.findall(body) if _WANTED.match(n)
     }
-    for i, name in enumerate(sorted(n for n in names if not n.endswith(("FORCE_INT", "_COUNT")))):
+    for i, name in enumerate(
+        sorted(n for n in names if not n.endswith(("FORCE_INT", "KIND_COUNT")))
+    ):
         lines.append(f'printf("{", " if i else ""}\\"{name}\\": %lld", (long long){name});')
     lines.append('printf("}}\\n"); return 0; }')
     return "\n".join(lines)

@@ -47,6 +47,8 @@ class Column:
         at: byte offset inside the member, for unions.
         width: bytes to read there, where it differs from the member's size.
         joins: ``table.column`` that this column refers to.
+        only: ``(member, enumerator)``: the member of a union has a meaning only in
+            records whose ``member`` has that value; elsewhere the column is NULL.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Column:
     at: int = 0
     width: int = 0
     joins: str = ""
+    only: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         if not _NAME.match(self.name):
@@ -100,6 +103,10 @@ PROCESS_ID = Column(
 )
 
 
+# From the smallest to the largest; each includes those before it.
+PRESETS = ("light", "default", "full")
+
+
 @dataclass(frozen=True)
 class Kind:
     """A table decoded from CUPTI activity records.
@@ -111,7 +118,8 @@ class Kind:
         doc: one sentence about a row.
         columns: the columns, without ``process_id``, which every kind has first.
         sort: columns by which finished parts are sorted.
-        preset: smallest preset of ``--kinds`` that includes it.
+        preset: smallest preset of ``--kinds`` that includes it (light, default, full),
+            or ``""`` for a kind that is recorded only when it is named.
     """
 
     table: str

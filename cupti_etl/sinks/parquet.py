@@ -102,12 +102,14 @@ class ParquetSink:
 
     Args:
         out: the folder; is created.
+        tables: those that get a part without rows at once, so that they can be asked
+            about from the start; others appear with their first rows.
 
     Raises:
         UsageError: it exists already or cannot be created.
     """
 
-    def __init__(self, out: Path) -> None:
+    def __init__(self, out: Path, tables: Iterable[str] = TABLES) -> None:
         try:
             out.mkdir(parents=True)
         except FileExistsError:
@@ -120,11 +122,13 @@ class ParquetSink:
                 f"{out} cannot be created: {error.strerror}", "choose another -o"
             ) from None
         self.out = out
-        self._tables = {table: _TableWriter(out, table) for table in TABLES}
+        self._tables = {table: _TableWriter(out, table) for table in tables}
         self._start = self._last_roll = time.monotonic()
 
     def write(self, table: str, batch: pa.RecordBatch) -> None:
         """Take a batch; it becomes readable with the table's next part."""
+        if table not in self._tables:
+            self._tables[table] = _TableWriter(self.out, table)
         writer = self._tables[table]
         writer.add(batch)
         if writer.rows >= _PART_ROWS:
@@ -149,7 +153,7 @@ class ParquetSink:
     def close(self) -> None:
         """Write the last parts and compact the small ones."""
         self.roll()
-        for table in TABLES:
+        for table in self._tables:
             compact(self.out, table)
 
 

@@ -49,6 +49,23 @@ def upgrade() -> None:
         sa.Column('boottime_ns', sa.BigInteger(), nullable=True, comment='CLOCK_BOOTTIME, which also counts suspend. Unit: ns.'),
         comment="The host's clocks read together, about once a second."
     )
+    op.create_table('compute_engine_ctx_switch',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('timestamp_ns', sa.BigInteger(), nullable=True, comment='When it happened. Unit: ns.'),
+        sa.Column('context_id', sa.Integer(), nullable=True, comment='Context it belongs to.'),
+        sa.Column('operation', sa.String(), nullable=True, comment='start or end.'),
+        comment='One row per switch to or from a context.'
+    )
+    op.create_table('confidential_compute_rotation',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('timestamp_ns', sa.BigInteger(), nullable=True, comment='When it happened. Unit: ns.'),
+        sa.Column('event', sa.String(), nullable=True, comment='What happened to the channel.'),
+        sa.Column('device_id', sa.Integer(), nullable=True, comment='CUDA ordinal of the device in its process.'),
+        sa.Column('context_id', sa.Integer(), nullable=True, comment='Context it belongs to.'),
+        sa.Column('channel_id', sa.Integer(), nullable=True, comment='Hardware channel.'),
+        sa.Column('channel_type', sa.String(), nullable=True, comment='Kind of hardware channel.'),
+        comment='One row per event of a key rotation.'
+    )
     op.create_table('context',
         sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
         sa.Column('context_id', sa.Integer(), nullable=True, comment="CUPTI's number of the context in its process."),
@@ -60,6 +77,19 @@ def upgrade() -> None:
         sa.Column('multiprocessors', sa.Integer(), nullable=True, comment='Multiprocessors given to it. Unit: multiprocessors.'),
         sa.Column('cig_mode', sa.String(), nullable=True, comment='CUDA-in-graphics mode.'),
         comment='One row per CUDA context.'
+    )
+    op.create_table('cuda_event',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('event_id', sa.Integer(), nullable=True, comment="CUPTI's number of the event."),
+        sa.Column('correlation_id', sa.BigInteger(), nullable=True, comment='The API call it belongs to.'),
+        sa.Column('device_id', sa.Integer(), nullable=True, comment='CUDA ordinal of the device in its process.'),
+        sa.Column('context_id', sa.Integer(), nullable=True, comment='Context it belongs to.'),
+        sa.Column('stream_id', sa.Integer(), nullable=True, comment='Stream it belongs to.'),
+        sa.Column('device_timestamp_ns', sa.BigInteger(), nullable=True, comment='When the device reached it; NULL unless event timestamps are on. Unit: ns.'),
+        sa.Column('event_sync_id', sa.BigInteger(), nullable=True, comment='Joins the record to the waits it ends.'),
+        sa.Column('graph_id', sa.Integer(), nullable=True, comment='CUDA graph it belongs to; NULL outside graphs.'),
+        sa.Column('graph_node_id', sa.BigInteger(), nullable=True, comment='Node of that graph; NULL outside graphs.'),
+        comment='One row per cudaEventRecord.'
     )
     op.create_table('device',
         sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
@@ -92,6 +122,113 @@ def upgrade() -> None:
         sa.Column('numa_id', sa.Integer(), nullable=True, comment='NUMA node of the device; NULL if it is none.'),
         sa.Column('tpcs', sa.Integer(), nullable=True, comment='Texture processing clusters. Unit: clusters.'),
         comment='One row per device and process.'
+    )
+    op.create_table('device_graph_trace',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When it began. Unit: ns.'),
+        sa.Column('end_ns', sa.BigInteger(), nullable=True, comment='When it ended; NULL if that is not known. Unit: ns.'),
+        sa.Column('device_id', sa.Integer(), nullable=True, comment='CUDA ordinal of the device in its process.'),
+        sa.Column('context_id', sa.Integer(), nullable=True, comment='Context it belongs to.'),
+        sa.Column('stream_id', sa.BigInteger(), nullable=True, comment='Stream it ran in.'),
+        sa.Column('graph_id', sa.Integer(), nullable=True, comment='The graph launched.'),
+        sa.Column('launcher_graph_id', sa.Integer(), nullable=True, comment='The graph that launched it.'),
+        sa.Column('launch_mode', sa.String(), nullable=True, comment='How it was launched.'),
+        comment='One row per graph launched from a kernel.'
+    )
+    op.create_table('environment',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('timestamp_ns', sa.BigInteger(), nullable=True, comment='When it happened. Unit: ns.'),
+        sa.Column('device_id', sa.Integer(), nullable=True, comment='CUDA ordinal of the device in its process.'),
+        sa.Column('environment_kind', sa.String(), nullable=True, comment='What was read; the other columns are NULL.'),
+        sa.Column('sm_clock_mhz', sa.Integer(), nullable=True, comment='Clock of the multiprocessors. Unit: MHz.'),
+        sa.Column('memory_clock_mhz', sa.Integer(), nullable=True, comment='Clock of the memory. Unit: MHz.'),
+        sa.Column('pcie_link_generation', sa.Integer(), nullable=True, comment='Generation of the PCIe link.'),
+        sa.Column('pcie_link_width', sa.Integer(), nullable=True, comment='Lanes of the PCIe link. Unit: lanes.'),
+        sa.Column('throttle_reasons', sa.Integer(), nullable=True, comment='Reasons for lowered clocks, as bits.'),
+        sa.Column('gpu_temperature_c', sa.Integer(), nullable=True, comment='Temperature of the GPU. Unit: degrees Celsius.'),
+        sa.Column('power_mw', sa.Integer(), nullable=True, comment='Power drawn. Unit: mW.'),
+        sa.Column('power_limit_mw', sa.Integer(), nullable=True, comment='Power at which the clocks are lowered. Unit: mW.'),
+        sa.Column('fan_speed_pct', sa.Integer(), nullable=True, comment='Speed of the fan, as a share of its greatest. Unit: %.'),
+        comment="One row per reading of a device's clocks, temperature, power or fan."
+    )
+    op.create_table('external_correlation',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('correlation_id', sa.BigInteger(), nullable=True, comment='The API call it belongs to.'),
+        sa.Column('external_kind', sa.String(), nullable=True, comment='Which stack of ids.'),
+        sa.Column('external_id', sa.BigInteger(), nullable=True, comment='The id, as the program pushed it.'),
+        comment='One row per API call made under an external correlation id.'
+    )
+    op.create_table('function',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('context_id', sa.Integer(), nullable=True, comment='Context it belongs to.'),
+        sa.Column('function_id', sa.Integer(), nullable=True, comment="CUPTI's number of the function."),
+        sa.Column('module_id', sa.Integer(), nullable=True, comment='Module it is in.'),
+        sa.Column('function_index', sa.Integer(), nullable=True, comment="Place in the module's symbol table."),
+        sa.Column('name', sa.String(), nullable=True, comment='Mangled name.'),
+        comment='One row per device function.'
+    )
+    op.create_table('graph_host_node',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When it began. Unit: ns.'),
+        sa.Column('end_ns', sa.BigInteger(), nullable=True, comment='When it ended; NULL if that is not known. Unit: ns.'),
+        sa.Column('device_id', sa.Integer(), nullable=True, comment='CUDA ordinal of the device in its process.'),
+        sa.Column('context_id', sa.Integer(), nullable=True, comment='Context it belongs to.'),
+        sa.Column('stream_id', sa.Integer(), nullable=True, comment='Stream it belongs to.'),
+        sa.Column('correlation_id', sa.BigInteger(), nullable=True, comment='The API call it belongs to.'),
+        sa.Column('graph_id', sa.Integer(), nullable=True, comment='CUDA graph it belongs to; NULL outside graphs.'),
+        sa.Column('graph_node_id', sa.BigInteger(), nullable=True, comment='Node of that graph; NULL outside graphs.'),
+        sa.Column('thread_id', sa.Integer(), nullable=True, comment='The calling thread, as the operating system numbers it.'),
+        comment='One row per host function that a graph ran.'
+    )
+    op.create_table('graph_trace',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When it began. Unit: ns.'),
+        sa.Column('end_ns', sa.BigInteger(), nullable=True, comment='When it ended; NULL if that is not known. Unit: ns.'),
+        sa.Column('correlation_id', sa.BigInteger(), nullable=True, comment='The API call it belongs to.'),
+        sa.Column('device_id', sa.Integer(), nullable=True, comment='CUDA ordinal of the device in its process.'),
+        sa.Column('context_id', sa.Integer(), nullable=True, comment='Context it belongs to.'),
+        sa.Column('stream_id', sa.Integer(), nullable=True, comment='Stream it belongs to.'),
+        sa.Column('graph_id', sa.Integer(), nullable=True, comment='The graph launched.'),
+        sa.Column('end_device_id', sa.Integer(), nullable=True, comment='Device on which it ended.'),
+        sa.Column('end_context_id', sa.Integer(), nullable=True, comment='Context in which it ended.'),
+        comment='One row per launch of a CUDA graph.'
+    )
+    op.create_table('green_context',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('context_id', sa.Integer(), nullable=True, comment='Context it belongs to.'),
+        sa.Column('parent_context_id', sa.Integer(), nullable=True, comment='Context it was made from.'),
+        sa.Column('device_id', sa.Integer(), nullable=True, comment='CUDA ordinal of the device in its process.'),
+        sa.Column('tpcs', sa.Integer(), nullable=True, comment='Texture processing clusters given to it. Unit: clusters.'),
+        sa.Column('multiprocessors', sa.Integer(), nullable=True, comment='Multiprocessors given to it. Unit: multiprocessors.'),
+        sa.Column('workqueue_resource_id', sa.BigInteger(), nullable=True, comment='Its work queue resource.'),
+        sa.Column('workqueue_concurrency_limit', sa.Integer(), nullable=True, comment='Greatest number of concurrent streams asked for. Unit: streams.'),
+        sa.Column('workqueue_channels', sa.Integer(), nullable=True, comment='Hardware channels of its work queue. Unit: channels.'),
+        comment='One row per green context.'
+    )
+    op.create_table('host_launch',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When it began. Unit: ns.'),
+        sa.Column('end_ns', sa.BigInteger(), nullable=True, comment='When it ended; NULL if that is not known. Unit: ns.'),
+        sa.Column('device_id', sa.Integer(), nullable=True, comment='CUDA ordinal of the device in its process.'),
+        sa.Column('context_id', sa.Integer(), nullable=True, comment='Context it belongs to.'),
+        sa.Column('stream_id', sa.Integer(), nullable=True, comment='Stream it belongs to.'),
+        sa.Column('correlation_id', sa.BigInteger(), nullable=True, comment='The API call it belongs to.'),
+        sa.Column('thread_id', sa.Integer(), nullable=True, comment='The calling thread, as the operating system numbers it.'),
+        comment='One row per host function that a stream ran.'
+    )
+    op.create_table('jit',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When it began. Unit: ns.'),
+        sa.Column('end_ns', sa.BigInteger(), nullable=True, comment='When it ended; NULL if that is not known. Unit: ns.'),
+        sa.Column('entry', sa.String(), nullable=True, comment='What was compiled to what.'),
+        sa.Column('operation', sa.String(), nullable=True, comment='Compiled, or from or into the cache.'),
+        sa.Column('device_id', sa.Integer(), nullable=True, comment='CUDA ordinal of the device in its process.'),
+        sa.Column('correlation_id', sa.BigInteger(), nullable=True, comment='The API call it belongs to.'),
+        sa.Column('operation_correlation_id', sa.BigInteger(), nullable=True, comment='Joins the steps of one compilation.'),
+        sa.Column('cache_bytes', sa.BigInteger(), nullable=True, comment='Size of the cache entry. Unit: bytes.'),
+        sa.Column('cache_path', sa.String(), nullable=True, comment='Where the cache lies.'),
+        sa.Column('thread_id', sa.Integer(), nullable=True, comment='The calling thread, as the operating system numbers it.'),
+        comment='One row per step of run-time compilation.'
     )
     op.create_table('kernel',
         sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
@@ -174,6 +311,20 @@ def upgrade() -> None:
         sa.Column('domain_id', sa.Integer(), nullable=True, comment="CUPTI's number of the NVTX domain."),
         comment='One row per NVTX marker that carries attributes.'
     )
+    op.create_table('mem_decompress',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When it began. Unit: ns.'),
+        sa.Column('end_ns', sa.BigInteger(), nullable=True, comment='When it ended; NULL if that is not known. Unit: ns.'),
+        sa.Column('device_id', sa.Integer(), nullable=True, comment='CUDA ordinal of the device in its process.'),
+        sa.Column('context_id', sa.Integer(), nullable=True, comment='Context it belongs to.'),
+        sa.Column('stream_id', sa.Integer(), nullable=True, comment='Stream it belongs to.'),
+        sa.Column('correlation_id', sa.BigInteger(), nullable=True, comment='The API call it belongs to.'),
+        sa.Column('operations', sa.Integer(), nullable=True, comment='Decompressions in the batch. Unit: operations.'),
+        sa.Column('source_bytes', sa.BigInteger(), nullable=True, comment='Compressed bytes read. Unit: bytes.'),
+        sa.Column('channel_id', sa.Integer(), nullable=True, comment='Hardware channel.'),
+        sa.Column('channel_type', sa.String(), nullable=True, comment='Kind of hardware channel.'),
+        comment='One row per batch of hardware decompression.'
+    )
     op.create_table('memcpy',
         sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
         sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When the copy began. Unit: ns.'),
@@ -197,6 +348,66 @@ def upgrade() -> None:
         sa.Column('is_device_launched', sa.Boolean(), nullable=True, comment='Launched by a device-side graph launch.'),
         comment='One row per memory copy on a device.'
     )
+    op.create_table('memcpy_p2p',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When it began. Unit: ns.'),
+        sa.Column('end_ns', sa.BigInteger(), nullable=True, comment='When it ended; NULL if that is not known. Unit: ns.'),
+        sa.Column('copy_kind', sa.String(), nullable=True, comment='Direction, such as PtoP.'),
+        sa.Column('bytes', sa.BigInteger(), nullable=True, comment='Bytes copied. Unit: bytes.'),
+        sa.Column('correlation_id', sa.BigInteger(), nullable=True, comment='The API call it belongs to.'),
+        sa.Column('device_id', sa.Integer(), nullable=True, comment='CUDA ordinal of the device in its process.'),
+        sa.Column('context_id', sa.Integer(), nullable=True, comment='Context it belongs to.'),
+        sa.Column('stream_id', sa.Integer(), nullable=True, comment='Stream it belongs to.'),
+        sa.Column('src_device_id', sa.Integer(), nullable=True, comment='Device read from.'),
+        sa.Column('src_context_id', sa.Integer(), nullable=True, comment='Context read from.'),
+        sa.Column('dst_device_id', sa.Integer(), nullable=True, comment='Device written to.'),
+        sa.Column('dst_context_id', sa.Integer(), nullable=True, comment='Context written to.'),
+        sa.Column('src_kind', sa.String(), nullable=True, comment='Kind of memory read.'),
+        sa.Column('dst_kind', sa.String(), nullable=True, comment='Kind of memory written.'),
+        sa.Column('is_async', sa.Boolean(), nullable=True, comment='Asked for by an asynchronous call.'),
+        sa.Column('graph_id', sa.Integer(), nullable=True, comment='CUDA graph it belongs to; NULL outside graphs.'),
+        sa.Column('graph_node_id', sa.BigInteger(), nullable=True, comment='Node of that graph; NULL outside graphs.'),
+        sa.Column('channel_id', sa.Integer(), nullable=True, comment='Hardware channel.'),
+        sa.Column('channel_type', sa.String(), nullable=True, comment='Kind of hardware channel.'),
+        comment='One row per copy between two devices (peer to peer).'
+    )
+    op.create_table('memory',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('timestamp_ns', sa.BigInteger(), nullable=True, comment='When it happened. Unit: ns.'),
+        sa.Column('operation', sa.String(), nullable=True, comment='allocation or release.'),
+        sa.Column('memory_kind', sa.String(), nullable=True, comment='Kind of memory.'),
+        sa.Column('address', sa.BigInteger(), nullable=True, comment='Address, as the bits of an unsigned number.'),
+        sa.Column('bytes', sa.BigInteger(), nullable=True, comment='Size. Unit: bytes.'),
+        sa.Column('correlation_id', sa.BigInteger(), nullable=True, comment='The API call it belongs to.'),
+        sa.Column('device_id', sa.Integer(), nullable=True, comment='CUDA ordinal of the device in its process.'),
+        sa.Column('context_id', sa.Integer(), nullable=True, comment='Context it belongs to.'),
+        sa.Column('stream_id', sa.Integer(), nullable=True, comment='Stream it belongs to.'),
+        sa.Column('is_async', sa.Boolean(), nullable=True, comment='By a stream-ordered call.'),
+        sa.Column('name', sa.String(), nullable=True, comment='Variable, for static memory.'),
+        sa.Column('source', sa.String(), nullable=True, comment='Library or program that asked, where CUPTI tracks it.'),
+        sa.Column('pool_type', sa.String(), nullable=True, comment='Whose memory pool it came from.'),
+        sa.Column('pool_address', sa.BigInteger(), nullable=True, comment='Address of that pool.'),
+        sa.Column('pool_release_threshold_bytes', sa.BigInteger(), nullable=True, comment='Bytes the pool keeps; NULL without a pool. Unit: bytes.'),
+        sa.Column('pool_bytes', sa.BigInteger(), nullable=True, comment='Size of the pool; NULL without one. Unit: bytes.'),
+        sa.Column('pool_utilized_bytes', sa.BigInteger(), nullable=True, comment='Bytes of the pool in use; NULL without one. Unit: bytes.'),
+        sa.Column('pc', sa.BigInteger(), nullable=True, comment='Program counter of the call.'),
+        comment='One row per allocation or release of memory.'
+    )
+    op.create_table('memory_pool',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('timestamp_ns', sa.BigInteger(), nullable=True, comment='When it happened. Unit: ns.'),
+        sa.Column('operation', sa.String(), nullable=True, comment='created, destroyed or trimmed.'),
+        sa.Column('pool_type', sa.String(), nullable=True, comment='Of this process, or imported.'),
+        sa.Column('correlation_id', sa.BigInteger(), nullable=True, comment='The API call it belongs to.'),
+        sa.Column('device_id', sa.Integer(), nullable=True, comment='CUDA ordinal of the device in its process.'),
+        sa.Column('address', sa.BigInteger(), nullable=True, comment='Address of the pool.'),
+        sa.Column('bytes', sa.BigInteger(), nullable=True, comment='Size of the pool. Unit: bytes.'),
+        sa.Column('utilized_bytes', sa.BigInteger(), nullable=True, comment='Bytes in use. Unit: bytes.'),
+        sa.Column('release_threshold_bytes', sa.BigInteger(), nullable=True, comment='Bytes the pool keeps. Unit: bytes.'),
+        sa.Column('min_bytes_to_keep', sa.BigInteger(), nullable=True, comment='Bytes asked to be kept by a trim. Unit: bytes.'),
+        sa.Column('is_managed', sa.Boolean(), nullable=True, comment='Whether it holds managed memory.'),
+        comment='One row per creation, trimming or destruction of a memory pool.'
+    )
     op.create_table('memset',
         sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
         sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When the set began. Unit: ns.'),
@@ -217,6 +428,45 @@ def upgrade() -> None:
         sa.Column('channel_type', sa.String(), nullable=True, comment='Kind of hardware channel.'),
         sa.Column('is_device_launched', sa.Boolean(), nullable=True, comment='Launched by a device-side graph launch.'),
         comment='One row per memory set on a device.'
+    )
+    op.create_table('module',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('context_id', sa.Integer(), nullable=True, comment='Context it belongs to.'),
+        sa.Column('module_id', sa.Integer(), nullable=True, comment="CUPTI's number of the module."),
+        sa.Column('cubin_bytes', sa.Integer(), nullable=True, comment='Size of its code. Unit: bytes.'),
+        comment='One row per module of device code that was loaded.'
+    )
+    op.create_table('name',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('object_kind', sa.String(), nullable=True, comment='What is named.'),
+        sa.Column('name', sa.String(), nullable=True, comment='The name.'),
+        sa.Column('thread_id', sa.Integer(), nullable=True, comment='The thread named.'),
+        sa.Column('device_id', sa.Integer(), nullable=True, comment='The device named.'),
+        sa.Column('context_id', sa.Integer(), nullable=True, comment='The context named.'),
+        sa.Column('stream_id', sa.Integer(), nullable=True, comment='The stream named.'),
+        comment='One row per name given through NVTX.'
+    )
+    op.create_table('overhead',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When it began. Unit: ns.'),
+        sa.Column('end_ns', sa.BigInteger(), nullable=True, comment='When it ended; NULL if that is not known. Unit: ns.'),
+        sa.Column('overhead_kind', sa.String(), nullable=True, comment='What the time went to.'),
+        sa.Column('object_kind', sa.String(), nullable=True, comment='What the overhead belongs to.'),
+        sa.Column('thread_id', sa.Integer(), nullable=True, comment='Thread it was spent in; NULL where it belongs to no thread.'),
+        sa.Column('correlation_id', sa.BigInteger(), nullable=True, comment='The API call it belongs to.'),
+        comment='One row per stretch of time spent in the driver or in CUPTI rather than in the program.'
+    )
+    op.create_table('pcie',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('type', sa.String(), nullable=True, comment='gpu or bridge.'),
+        sa.Column('device_id', sa.Integer(), nullable=True, comment='CUDA ordinal, of a GPU.'),
+        sa.Column('bridge_id', sa.Integer(), nullable=True, comment='Number, of a bridge.'),
+        sa.Column('domain', sa.Integer(), nullable=True, comment='PCIe domain.'),
+        sa.Column('generation', sa.Integer(), nullable=True, comment='PCIe generation.'),
+        sa.Column('link_rate_gtps', sa.Integer(), nullable=True, comment='Link rate. Unit: gigatransfers/s.'),
+        sa.Column('link_width', sa.Integer(), nullable=True, comment='Lanes. Unit: lanes.'),
+        sa.Column('upstream_bus', sa.Integer(), nullable=True, comment='Bus above it.'),
+        comment='One row per GPU or bridge on PCIe.'
     )
     op.create_table('process',
         sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
@@ -240,19 +490,76 @@ def upgrade() -> None:
         sa.Column('stored', sa.BigInteger(), nullable=True, comment='Records that became rows. Unit: records.'),
         comment='One row per traced process image.'
     )
+    op.create_table('stream',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('context_id', sa.Integer(), nullable=True, comment='Context it belongs to.'),
+        sa.Column('stream_id', sa.Integer(), nullable=True, comment="CUPTI's number of the stream in its context."),
+        sa.Column('priority', sa.Integer(), nullable=True, comment='Clamped priority; lower is sooner.'),
+        sa.Column('flag', sa.String(), nullable=True, comment='How it was created.'),
+        sa.Column('correlation_id', sa.BigInteger(), nullable=True, comment='The API call it belongs to.'),
+        comment='One row per stream.'
+    )
+    op.create_table('synchronization',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When it began. Unit: ns.'),
+        sa.Column('end_ns', sa.BigInteger(), nullable=True, comment='When it ended; NULL if that is not known. Unit: ns.'),
+        sa.Column('type', sa.String(), nullable=True, comment='What was waited for.'),
+        sa.Column('correlation_id', sa.BigInteger(), nullable=True, comment='The API call it belongs to.'),
+        sa.Column('context_id', sa.Integer(), nullable=True, comment='Context it belongs to.'),
+        sa.Column('stream_id', sa.Integer(), nullable=True, comment='Stream it belongs to.'),
+        sa.Column('event_id', sa.Integer(), nullable=True, comment='CUDA event waited for.'),
+        sa.Column('event_sync_id', sa.BigInteger(), nullable=True, comment='Record of that event that ended the wait.'),
+        sa.Column('return_value', sa.Integer(), nullable=True, comment='The CUresult returned; 0 is success.'),
+        comment='One row per wait of the host or of a stream.'
+    )
+    op.create_table('unified_memory',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When it began. Unit: ns.'),
+        sa.Column('end_ns', sa.BigInteger(), nullable=True, comment='When it ended; NULL if that is not known. Unit: ns.'),
+        sa.Column('counter', sa.String(), nullable=True, comment='What happened.'),
+        sa.Column('value', sa.BigInteger(), nullable=True, comment='Bytes, page faults or program counter, by counter.'),
+        sa.Column('address', sa.BigInteger(), nullable=True, comment='First address concerned.'),
+        sa.Column('src_id', sa.Integer(), nullable=True, comment='Device it came from; NULL for the host.'),
+        sa.Column('dst_id', sa.Integer(), nullable=True, comment='Device it went to; NULL for the host.'),
+        sa.Column('flags', sa.Integer(), nullable=True, comment='Cause or access type, by counter.'),
+        comment='One row per migration, page fault or other event of managed memory.'
+    )
 
 
 def downgrade() -> None:
+    op.drop_table('unified_memory')
+    op.drop_table('synchronization')
+    op.drop_table('stream')
     op.drop_table('process')
+    op.drop_table('pcie')
+    op.drop_table('overhead')
+    op.drop_table('name')
+    op.drop_table('module')
     op.drop_table('memset')
+    op.drop_table('memory_pool')
+    op.drop_table('memory')
+    op.drop_table('memcpy_p2p')
     op.drop_table('memcpy')
+    op.drop_table('mem_decompress')
     op.drop_table('marker_data')
     op.drop_table('marker')
     op.drop_table('loss')
     op.drop_table('kernel_name')
     op.drop_table('kernel')
+    op.drop_table('jit')
+    op.drop_table('host_launch')
+    op.drop_table('green_context')
+    op.drop_table('graph_trace')
+    op.drop_table('graph_host_node')
+    op.drop_table('function')
+    op.drop_table('external_correlation')
+    op.drop_table('environment')
+    op.drop_table('device_graph_trace')
     op.drop_table('device')
+    op.drop_table('cuda_event')
     op.drop_table('context')
+    op.drop_table('confidential_compute_rotation')
+    op.drop_table('compute_engine_ctx_switch')
     op.drop_table('clock')
     op.drop_table('capture')
     op.drop_table('api_call')

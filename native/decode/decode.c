@@ -149,6 +149,10 @@ static uint32_t text_of_enum(const struct gather *g, unsigned i, int table, uint
 		return NO_TEXT;
 	if (value < 32 && decoder->label_text[table][c][value])
 		return decoder->label_text[table][c][value] - 1;
+	for (uint32_t l = 0; value >= 32 && l < g->column->n_labels; l++)
+		if (g->column->labels[l].value == value)
+			return text_add(&decoder->texts, g->column->labels[l].text,
+					strlen(g->column->labels[l].text));
 	/* A value newer than this program: its number says more than nothing. */
 	length = snprintf(number, sizeof number, "%llu", (unsigned long long)value);
 	return text_add(&decoder->texts, number, (size_t)length);
@@ -219,6 +223,20 @@ static uint64_t gather_text(const struct gather *g, int table, uint32_t c)
 	return valid;
 }
 
+/* Bit i says that record i has the value there. */
+static uint64_t having(const struct gather *g, uint16_t at, uint32_t value)
+{
+	uint64_t bits = 0;
+
+	for (unsigned i = 0; i < g->n; i++) {
+		uint32_t found;
+
+		memcpy(&found, g->records[i] + at, sizeof found);
+		bits |= (uint64_t)(found == value) << i;
+	}
+	return bits;
+}
+
 /* ---- blocks */
 
 static int decode_block(struct etl_process *process, int table)
@@ -262,6 +280,8 @@ static int decode_block(struct etl_process *process, int table)
 		} else {
 			valid = gather_number(&g);
 		}
+		if (column->only_at && g.width)
+			valid &= having(&g, column->only_at, column->only_value);
 		put_bits(g.out->valid, g.row, valid, n);
 		if ((valid & all) != all) {
 			int nulls = (int)n - __builtin_popcountll(valid & all);

@@ -37,6 +37,10 @@ static const struct {
 	OPTIONAL(subscribe, "cuptiSubscribe"),
 	OPTIONAL(unsubscribe, "cuptiUnsubscribe"),
 	OPTIONAL(nvtx_initialize2, "cuptiNvtxInitialize2"),
+	OPTIONAL(enable_event_timestamps, "cuptiActivityEnableCudaEventDeviceTimestamps"),
+	OPTIONAL(enable_allocation_source, "cuptiActivityEnableAllocationSource"),
+	OPTIONAL(enable_device_graph, "cuptiActivityEnableDeviceGraph"),
+	OPTIONAL(configure_unified_memory, "cuptiActivityConfigureUnifiedMemoryCounter"),
 #undef REQUIRED
 #undef OPTIONAL
 };

@@ -30,6 +30,14 @@ enum {
 	CUPTI_OLDEST = 18,
 };
 
+/* CUpti_ActivityUnifiedMemoryCounterConfig. */
+struct cupti_unified_memory {
+	uint32_t scope; /* 1: one device of this process */
+	uint32_t kind;
+	uint32_t device;
+	uint32_t enable;
+};
+
 struct cupti_api {
 	void *handle;
 	char path[512];
@@ -51,6 +59,10 @@ struct cupti_api {
 	int (*subscribe)(void **subscriber, void *callback, void *data);
 	int (*unsubscribe)(void *subscriber);
 	int (*nvtx_initialize2)(void *get_export_table);
+	int (*enable_event_timestamps)(uint8_t enable);
+	int (*enable_allocation_source)(uint8_t enable);
+	int (*enable_device_graph)(uint8_t enable);
+	int (*configure_unified_memory)(struct cupti_unified_memory *config, uint32_t count);
 };
 
 /* Chooses the libcupti of this process and fills `api`: the copy already loaded,

@@ -6,7 +6,17 @@
 #include "inject/inject.h"
 #include "../generated/env.h"
 
-enum { KIND_DRIVER = 4, KIND_RUNTIME = 5, KIND_KERNEL = 10 };
+enum {
+	KIND_DRIVER = 4,
+	KIND_RUNTIME = 5,
+	KIND_KERNEL = 10,
+	KIND_UNIFIED_MEMORY = 25,
+	KIND_CUDA_EVENT = 36,
+	KIND_MEMORY = 49,
+	KIND_DEVICE_GRAPH = 53,
+	MAX_DEVICES = 16,
+	UNIFIED_MEMORY_COUNTERS = 8,
+};
 
 static bool matches(const char *const *patterns, const char *name)
 {
@@ -129,11 +139,57 @@ static int refuse(struct etl_error *error, const char *what, int result)
 			result);
 }
 
+/* What some kinds need besides being enabled; a CUPTI without it gives less. */
+static void prepare(uint32_t kind)
+{
+	const struct cupti_api *cupti = &etl_injector.cupti;
+
+	if (kind == KIND_CUDA_EVENT && cupti->enable_event_timestamps)
+		cupti->enable_event_timestamps(1);
+	if (kind == KIND_MEMORY && cupti->enable_allocation_source)
+		cupti->enable_allocation_source(1);
+	if (kind == KIND_DEVICE_GRAPH && cupti->enable_device_graph)
+		cupti->enable_device_graph(1);
+	if (kind == KIND_UNIFIED_MEMORY && cupti->configure_unified_memory)
+		for (uint32_t device = 0; device < MAX_DEVICES; device++)
+			for (uint32_t counter = 1; counter <= UNIFIED_MEMORY_COUNTERS; counter++) {
+				struct cupti_unified_memory config = { 1, counter, device, 1 };
+
+				/* Until a device or a counter is refused. */
+				if (cupti->configure_unified_memory(&config, 1) != CUPTI_OK)
+					break;
+			}
+}
+
+/* Adds a sentence to what the collector reports of this process. */
+static void note(const char *table, int result)
+{
+	char *detail = etl_injector.map.segment->detail;
+	size_t used = strlen(detail), size = sizeof etl_injector.map.segment->detail;
+
+	snprintf(detail + used, size - used, "%s%s records cannot be enabled: %s (%d)",
+		 used ? "; " : "", table, cupti_result(&etl_injector.cupti, result), result);
+}
+
+static int enable_kind(uint32_t kind, const char *level)
+{
+	const struct cupti_api *cupti = &etl_injector.cupti;
+
+	if (kind != KIND_RUNTIME && kind != KIND_DRIVER) {
+		prepare(kind);
+		return cupti->enable(kind);
+	}
+	if (strcmp(level, "none") == 0)
+		return CUPTI_OK;
+	if (kind == KIND_RUNTIME)
+		return enable_api(kind, CUPTI_DOMAIN_RUNTIME, level, cupti->enable_runtime_api);
+	return enable_api(kind, CUPTI_DOMAIN_DRIVER, level, cupti->enable_driver_api);
+}
+
 int etl_enable(struct etl_error *error)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
 	const char *kinds = etl_env(ETL_ENV_KINDS), *level = etl_env(ETL_ENV_API);
-	struct etl_segment *segment = etl_injector.map.segment;
 	int result;
 
 	if (!level)
@@ -166,27 +222,12 @@ int etl_enable(struct etl_error *error)
 		for (int i = 0; i < ETL_MAX_ACTIVITIES; i++) {
 			uint32_t kind = etl_kinds[table].activities[i];
 
-			result = CUPTI_OK;
-			if (kind == 0)
-				continue;
-			if (kind != KIND_RUNTIME && kind != KIND_DRIVER)
-				result = cupti->enable(kind);
-			else if (strcmp(level, "none") != 0)
-				result = enable_api(kind,
-						    kind == KIND_RUNTIME ? CUPTI_DOMAIN_RUNTIME :
-									   CUPTI_DOMAIN_DRIVER,
-						    level,
-						    kind == KIND_RUNTIME ?
-							    cupti->enable_runtime_api :
-							    cupti->enable_driver_api);
-			if (result == CUPTI_OK)
-				continue;
-			if (kind == KIND_KERNEL)
+			result = kind ? enable_kind(kind, level) : CUPTI_OK;
+			if (result != CUPTI_OK && kind == KIND_KERNEL)
 				return refuse(error, "kernel records cannot be enabled", result);
 			/* A kind that this device or version does not have: the rest goes on. */
-			snprintf(segment->detail, sizeof segment->detail,
-				 "%s records cannot be enabled: %s (%d)", etl_kinds[table].table,
-				 cupti_result(cupti, result), result);
+			if (result != CUPTI_OK)
+				note(etl_kinds[table].table, result);
 		}
 	}
 	etl_canary_enable(strcmp(level, "all") == 0 && (!kinds || etl_list_has(kinds, "api_call")));

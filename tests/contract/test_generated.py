@@ -49,6 +49,12 @@ def test_fingerprint_follows_the_layout_and_not_the_words() -> None:
     assert kinds_inc((shorter, *KINDS[1:]), facts).splitlines()[1] != text.splitlines()[1]
 
 
+def test_two_tables_cannot_claim_the_same_records() -> None:
+    twin = replace(KINDS[0], table="twin")
+    with pytest.raises(SchemaError, match="both claim"):
+        kinds_inc((*KINDS, twin), load_facts())
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -87,7 +87,10 @@ def test_newest_header(major: int) -> None:
     except SchemaError as error:
         pytest.skip(f"no headers to compare with: {error}")
     facts, mine = extract(headers.include_dirs), load_facts()
-    assert [d for kind in KINDS for d in differences(kind, mine["structs"], facts["structs"])] == []
+    # Kinds that came after this header have no struct in it.
+    kinds = [kind for kind in KINDS if major == 13 or newest(facts["structs"], kind.struct)]
+    assert len(kinds) > 20
+    assert [d for kind in kinds for d in differences(kind, mine["structs"], facts["structs"])] == []
     shared = mine["enumerators"].keys() & facts["enumerators"].keys()
     assert len(shared) > 50
     assert {k: mine["enumerators"][k] for k in shared} == {

@@ -71,6 +71,11 @@ static uint64_t value_of(uint32_t kind, const struct member *member, uint32_t va
         return random | 0x8181818181818181u; /* garbage, no byte of it zero */
     if (starts(name, "is"))
         return variant & 1u;
+    /* Pointers: who reads the record follows them. */
+    if (strcmp(name, "name") == 0 || strcmp(name, "cachePath") == 0)
+        return variant % 2 == 1 ? 0 : (uintptr_t)"fake_variable";
+    if (strcmp(name, "source") == 0)
+        return (uintptr_t)"libfake.so";
     if (strcmp(name, "graphNodeId") == 0 || strcmp(name, "sourceGraphNodeId") == 0)
         return variant % 4 == 3 ? 0 : (random >> 8) | 1;
     if (strcmp(name, "queued") == 0 || strcmp(name, "submitted") == 0)

@@ -143,7 +143,8 @@ def test_table_reflects_as_it_was_made(connection: sa.Connection) -> None:
 
 def test_inspection_of_constraints_indexes_and_views(connection: sa.Connection) -> None:
     for statement in (
-        "CREATE TABLE part (item BIGINT REFERENCES item (id), code INTEGER UNIQUE CHECK (code > 1))",
+        "CREATE TABLE part (item BIGINT REFERENCES item (id), "
+        "code INTEGER UNIQUE CHECK (code > 1))",
         'CREATE UNIQUE INDEX part_index ON part (item, "code")',
         "CREATE INDEX part_expression ON part ((code + 1))",
         "CREATE VIEW big AS SELECT id FROM item",

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import cupti_etl
+from cupti_etl.schema.arrow import arrow_schema
 from cupti_etl.schema.kinds import KINDS
 from support.fakes import CUPTI_13, Fakes, Log
 
@@ -27,8 +28,10 @@ PACKAGES = Path(cupti_etl.__file__).resolve().parents[1]
 
 
 def table(trace: Path, name: str) -> pa.Table:
-    """All parts of a table."""
+    """All parts of a table; one that was not asked for has none."""
     parts = sorted((trace / name).glob("*.parquet"))
+    if not parts:
+        return arrow_schema(name).empty_table()
     return pa.concat_tables(pq.ParquetFile(part).read() for part in parts)
 
 

@@ -37,6 +37,10 @@ struct etl_column {
 	uint64_t null; /* value that means "not known" */
 	const struct etl_label *labels;
 	uint32_t n_labels;
+	/* Of a union: the value has a meaning only where this 32-bit member of the record
+	 * has this value; 0: everywhere. */
+	uint16_t only_at;
+	uint32_t only_value;
 };
 
 #define ETL_MAX_ACTIVITIES 4

@@ -1,0 +1,20 @@
+"""Functions of loaded modules."""
+
+from cupti_etl.schema.spec import Column as C
+from cupti_etl.schema.spec import Kind
+from cupti_etl.schema.types import i32, string
+
+KIND = Kind(
+    table="function",
+    activity=("FUNCTION",),
+    struct="CUpti_ActivityFunction",
+    doc="One row per device function.",
+    preset="full",
+    columns=(
+        C("context_id", i32, "contextId", "Context it belongs to.", null=0xFFFFFFFF, joins="context.context_id"),
+        C("function_id", i32, "id", "CUPTI's number of the function."),
+        C("module_id", i32, "moduleId", "Module it is in.", joins="module.module_id"),
+        C("function_index", i32, "functionIndex", "Place in the module's symbol table."),
+        C("name", string, "name", "Mangled name.", joins="kernel_name.mangled"),
+    ),
+)

@@ -1,0 +1,27 @@
+"""Run-time compilation."""
+
+from cupti_etl.schema.enums import JIT_ENTRY, JIT_OPERATION
+from cupti_etl.schema.spec import Column as C
+from cupti_etl.schema.spec import Kind
+from cupti_etl.schema.types import correlation, enum, i32, i64, string, timestamp
+
+KIND = Kind(
+    table="jit",
+    activity=("JIT",),
+    struct="CUpti_ActivityJit2",
+    doc="One row per step of run-time compilation.",
+    sort=("start_ns",),
+    preset="full",
+    columns=(
+        C("start_ns", timestamp, "start", "When it began.", unit="ns", null=0),
+        C("end_ns", timestamp, "end", "When it ended; NULL if that is not known.", unit="ns", null=0),
+        C("entry", enum, "jitEntryType", "What was compiled to what.", labels=JIT_ENTRY),
+        C("operation", enum, "jitOperationType", "Compiled, or from or into the cache.", labels=JIT_OPERATION),
+        C("device_id", i32, "deviceId", "CUDA ordinal of the device in its process.", null=0xFFFFFFFF, joins="device.device_id"),
+        C("correlation_id", correlation, "correlationId", "The API call it belongs to.", null=0, joins="api_call.correlation_id"),
+        C("operation_correlation_id", i64, "jitOperationCorrelationId", "Joins the steps of one compilation.", null=0),
+        C("cache_bytes", i64, "cacheSize", "Size of the cache entry.", unit="bytes"),
+        C("cache_path", string, "cachePath", "Where the cache lies."),
+        C("thread_id", i32, "threadId", "The calling thread, as the operating system numbers it."),
+    ),
+)

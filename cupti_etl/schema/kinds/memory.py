@@ -1,0 +1,35 @@
+"""Allocations and releases."""
+
+from cupti_etl.schema.enums import MEMORY_KIND, MEMORY_OPERATION, MEMORY_POOL_TYPE
+from cupti_etl.schema.spec import Column as C
+from cupti_etl.schema.spec import Kind
+from cupti_etl.schema.types import boolean, correlation, enum, i32, i64, string, timestamp
+
+KIND = Kind(
+    table="memory",
+    activity=("MEMORY2",),
+    struct="CUpti_ActivityMemory4",
+    doc="One row per allocation or release of memory.",
+    sort=("timestamp_ns",),
+    preset="full",
+    columns=(
+        C("timestamp_ns", timestamp, "timestamp", "When it happened.", unit="ns", null=0),
+        C("operation", enum, "memoryOperationType", "allocation or release.", labels=MEMORY_OPERATION),
+        C("memory_kind", enum, "memoryKind", "Kind of memory.", labels=MEMORY_KIND),
+        C("address", i64, "address", "Address, as the bits of an unsigned number."),
+        C("bytes", i64, "bytes", "Size.", unit="bytes"),
+        C("correlation_id", correlation, "correlationId", "The API call it belongs to.", null=0, joins="api_call.correlation_id"),
+        C("device_id", i32, "deviceId", "CUDA ordinal of the device in its process.", null=0xFFFFFFFF, joins="device.device_id"),
+        C("context_id", i32, "contextId", "Context it belongs to.", null=0xFFFFFFFF, joins="context.context_id"),
+        C("stream_id", i32, "streamId", "Stream it belongs to.", null=0xFFFFFFFF),
+        C("is_async", boolean, "isAsync", "By a stream-ordered call."),
+        C("name", string, "name", "Variable, for static memory."),
+        C("source", string, "source", "Library or program that asked, where CUPTI tracks it."),
+        C("pool_type", enum, "memoryPoolConfig", "Whose memory pool it came from.", at=0, width=4, labels=MEMORY_POOL_TYPE),
+        C("pool_address", i64, "memoryPoolConfig", "Address of that pool.", at=8, width=8, null=0),
+        C("pool_release_threshold_bytes", i64, "memoryPoolConfig", "Bytes the pool keeps; NULL without a pool.", unit="bytes", at=16, width=8, null=0),
+        C("pool_bytes", i64, "memoryPoolConfig", "Size of the pool; NULL without one.", unit="bytes", at=24, width=8, null=0),
+        C("pool_utilized_bytes", i64, "memoryPoolConfig", "Bytes of the pool in use; NULL without one.", unit="bytes", at=32, width=8, null=0),
+        C("pc", i64, "PC", "Program counter of the call."),
+    ),
+)

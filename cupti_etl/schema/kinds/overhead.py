@@ -1,0 +1,23 @@
+"""What the driver and CUPTI themselves cost."""
+
+from cupti_etl.schema.enums import OBJECT_KIND, OVERHEAD_KIND
+from cupti_etl.schema.spec import Column as C
+from cupti_etl.schema.spec import Kind
+from cupti_etl.schema.types import correlation, enum, i32, timestamp
+
+KIND = Kind(
+    table="overhead",
+    activity=("OVERHEAD",),
+    struct="CUpti_ActivityOverhead3",
+    doc="One row per stretch of time spent in the driver or in CUPTI rather than in the program.",
+    sort=("start_ns",),
+    preset="full",
+    columns=(
+        C("start_ns", timestamp, "start", "When it began.", unit="ns", null=0),
+        C("end_ns", timestamp, "end", "When it ended; NULL if that is not known.", unit="ns", null=0),
+        C("overhead_kind", enum, "overheadKind", "What the time went to.", labels=OVERHEAD_KIND),
+        C("object_kind", enum, "objectKind", "What the overhead belongs to.", labels=OBJECT_KIND),
+        C("thread_id", i32, "objectId", "Thread it was spent in; NULL where it belongs to no thread.", at=4, width=4, only=("objectKind", "CUPTI_ACTIVITY_OBJECT_THREAD")),
+        C("correlation_id", correlation, "correlationId", "The API call it belongs to.", null=0, joins="api_call.correlation_id"),
+    ),
+)

@@ -1,0 +1,26 @@
+"""Waits for the GPU."""
+
+from cupti_etl.schema.enums import SYNCHRONIZATION_TYPE
+from cupti_etl.schema.spec import Column as C
+from cupti_etl.schema.spec import Kind
+from cupti_etl.schema.types import correlation, enum, i32, i64, timestamp
+
+KIND = Kind(
+    table="synchronization",
+    activity=("SYNCHRONIZATION",),
+    struct="CUpti_ActivitySynchronization2",
+    doc="One row per wait of the host or of a stream.",
+    sort=("start_ns",),
+    preset="full",
+    columns=(
+        C("start_ns", timestamp, "start", "When it began.", unit="ns", null=0),
+        C("end_ns", timestamp, "end", "When it ended; NULL if that is not known.", unit="ns", null=0),
+        C("type", enum, "type", "What was waited for.", labels=SYNCHRONIZATION_TYPE),
+        C("correlation_id", correlation, "correlationId", "The API call it belongs to.", null=0, joins="api_call.correlation_id"),
+        C("context_id", i32, "contextId", "Context it belongs to.", null=0xFFFFFFFF, joins="context.context_id"),
+        C("stream_id", i32, "streamId", "Stream it belongs to.", null=0xFFFFFFFF),
+        C("event_id", i32, "cudaEventId", "CUDA event waited for.", null=0xFFFFFFFF, joins="cuda_event.event_id"),
+        C("event_sync_id", i64, "cudaEventSyncId", "Record of that event that ended the wait.", null=0, joins="cuda_event.event_sync_id"),
+        C("return_value", i32, "returnValue", "The CUresult returned; 0 is success."),
+    ),
+)
