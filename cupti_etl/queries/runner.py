@@ -26,7 +26,10 @@ def connect() -> duckdb.DuckDBPyConnection:
     """A DuckDB in memory, to which the names of Python variables mean nothing."""
     import duckdb
 
-    return duckdb.connect(":memory:", config={"python_enable_replacements": "false"})
+    # Parts may be replaced under their names; DuckDB's cache of files knows them by name, size
+    # and time, and the operating system caches them anyway.
+    config = {"python_enable_replacements": "false", "enable_external_file_cache": "false"}
+    return duckdb.connect(":memory:", config=config)
 
 
 def install(
