@@ -148,8 +148,6 @@ static void prepare(uint32_t kind)
 		cupti->enable_event_timestamps(1);
 	if (kind == KIND_MEMORY && cupti->enable_allocation_source)
 		cupti->enable_allocation_source(1);
-	if (kind == KIND_DEVICE_GRAPH && cupti->enable_device_graph)
-		cupti->enable_device_graph(1);
 	if (kind == KIND_UNIFIED_MEMORY && cupti->configure_unified_memory)
 		for (uint32_t device = 0; device < MAX_DEVICES; device++)
 			for (uint32_t counter = 1; counter <= UNIFIED_MEMORY_COUNTERS; counter++) {
@@ -175,6 +173,8 @@ static int enable_kind(uint32_t kind, const char *level)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
 
+	if (kind == KIND_DEVICE_GRAPH && cupti->enable_device_graph)
+		return cupti->enable_device_graph(1); /* this kind has a switch of its own */
 	if (kind != KIND_RUNTIME && kind != KIND_DRIVER) {
 		prepare(kind);
 		return cupti->enable(kind);
