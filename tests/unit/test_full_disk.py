@@ -41,9 +41,6 @@ def test_parts_that_cannot_be_written(tmp_path: Path, file_size: int) -> None:
         assert part.read_bytes()[-4:] == b"PAR1"
 
 
-@pytest.mark.xfail(
-    reason="the process row with stored = 13,610 is written before the rows are", strict=True
-)
 def test_a_trace_without_its_rows_does_not_call_itself_complete(tmp_path: Path) -> None:
     replay(tmp_path / "trace", SMALL_FIT)
     with cupti_etl.open(tmp_path / "trace") as trace:
@@ -71,10 +68,6 @@ for size in (4096 << i for i in range(10)):
 """
 
 
-@pytest.mark.xfail(
-    reason="where the write-ahead log does not fit, DuckDB's words come with exit status 2",
-    strict=True,
-)
 def test_trace_duckdb_that_cannot_be_written(tmp_path: Path) -> None:
     out = tmp_path / "trace"
     assert replay(out, resource.RLIM_INFINITY).returncode == 0
