@@ -70,6 +70,29 @@ static void names_are_valid_utf8(void)
 	text_free(&texts);
 }
 
+/* The last string of a slot, whose padding was cut off. */
+static void strings_may_end_without_padding(void)
+{
+	uint32_t strides[ETL_MAX_KIND] = { 0 };
+	char message[ETL_MESSAGE_BYTES];
+
+	for (size_t length = 0; length < 20; length++) {
+		struct etl_decoder *decoder = etl_decoder_new();
+		struct etl_process *process = new_process(decoder, strides);
+		size_t bytes = sizeof(struct etl_string_entry) + length;
+		uint8_t padded[64], *exact = malloc(bytes);
+
+		put_string(padded, "abcdefghijklmnopqrst", length, 0);
+		memcpy(exact, padded, bytes);
+		CHECK(etl_process_decode(process, exact, (uint32_t)bytes, ETL_STRINGS, message) == 0);
+		CHECK(process->decoded.damaged_strings == 0);
+		CHECK(text_find(&decoder->texts, etl_hash("abcdefghijklmnopqrst", length)) != NO_TEXT);
+		free(exact);
+		etl_process_free(process);
+		etl_decoder_free(decoder);
+	}
+}
+
 static void many_names(void)
 {
 	struct etl_decoder *decoder = etl_decoder_new();
@@ -142,6 +165,7 @@ static void planted(void)
 int main(void)
 {
 	names_are_valid_utf8();
+	strings_may_end_without_padding();
 	many_names();
 	for (uint64_t seed = 1; seed <= 8; seed++)
 		random_bytes(seed);

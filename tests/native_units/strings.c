@@ -151,6 +151,14 @@ static void names_of_functions(void)
 		CHECK(process->api_drop[1][cbid] == (cbid == 2));
 		CHECK(process->api_text[0][cbid] == 0);
 	}
+	/* Numbers beyond all tables. */
+	for (uint32_t kind = 4; kind <= 5; kind++) {
+		etl_intern("tooLarge", 8, etl_api_tag(kind, ETL_MAX_CBID), ETL_API_DROP);
+		etl_intern("tooLarge", 8, etl_api_tag(kind, 0xffff), ETL_API_DROP);
+	}
+	etl_intern("noApi", 5, etl_api_tag(0xffff, 1), 0);
+	CHECK(etl_intern_flush() && drain() == 1);
+	CHECK(process->api_text[0][1] == 0 && process->api_drop[0][0] == 0);
 	stop();
 }
 

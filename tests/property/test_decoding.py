@@ -104,6 +104,21 @@ def test_all_kinds_of_a_release_in_many_batches(release: str) -> None:
         compare(made, records)
 
 
+def test_a_batch_that_grows_keeps_every_row() -> None:
+    """Buffers are enlarged at 16,384 rows and beyond, at counts that fill no byte of bits."""
+    made = Bench("13.5.25")
+    layout, ids = made.layouts[KERNEL], []
+    for count in (16_381, 3, 9, 16_390, 40_001, 7):
+        more = [i % 3 and i for i in range(len(ids), len(ids) + count)]
+        ids += more
+        for at in range(0, count, 4000):
+            slot = more[at : at + 4000]
+            made.decode(b"".join(pack(KERNEL, layout, graphId=i, priority=i) for i in slot))
+    rows = made.take("kernel")
+    assert [row["graph_id"] or 0 for row in rows] == ids
+    assert [row["priority"] for row in rows] == ids
+
+
 @settings(max_examples=60, deadline=None)
 @given(release=st.sampled_from(RELEASES), count=st.integers(1, 70), cut=st.integers(1, 300))
 def test_a_truncated_slot_gives_its_whole_records(release: str, count: int, cut: int) -> None:
