@@ -15,6 +15,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,35 +39,36 @@ class Writer(threading.Thread):
     program is not held up; ``failure`` says what happened.
     """
 
-    def __init__(self, out: Path, tables: Collection[str]) -> None:
+    def __init__(self, out: Path, tables: Collection[str], *, is_made: bool = False) -> None:
         super().__init__(name="cupti-etl-writer", daemon=True)
         self.failure: str | None = None
         self._out = out
         self._tables = tables
+        self._is_made = is_made
         self._queue: queue.Queue[_Work | None] = queue.Queue(maxsize=16)
         self._due = threading.Event()
         self._sink: ParquetSink | None = None
 
     def run(self) -> None:
         """Open the sink and do the work, until told to end."""
-        import pyarrow as pa
+        self._attempt(self._open)
+        while (work := self._queue.get()) is not None:
+            if self._sink is not None and self.failure is None:
+                self._attempt(partial(work, self._sink))
+                if self._sink.roll_is_due():
+                    self._due.set()
 
+    def _open(self) -> None:
         from cupti_etl.sinks.parquet import ParquetSink
 
-        sink = None
+        self._sink = ParquetSink(self._out, self._tables, is_made=self._is_made)
+
+    def _attempt(self, work: Callable[[], object]) -> None:
         try:
-            sink = self._sink = ParquetSink(self._out, self._tables)
-        except (EtlError, OSError) as error:
-            self.failure = str(error)
-        while (work := self._queue.get()) is not None:
-            if sink is None or self.failure is not None:
-                continue
-            try:
-                work(sink)
-                if sink.roll_is_due():
-                    self._due.set()
-            except (OSError, pa.ArrowException) as error:
-                self.failure = f"the trace cannot be written: {error}"
+            work()
+        # Whatever it is, the thread must live: who fills its queue would wait for ever.
+        except Exception as error:
+            self.failure = f"the trace cannot be written: {error}"
 
     def put(self, work: _Work, meanwhile: Callable[[], object]) -> None:
         """Queue work; while the queue is full, ``meanwhile`` is called now and then."""
@@ -93,15 +95,16 @@ class Writer(threading.Thread):
     def salvage(self, table: str, rows: list[dict[str, Any]]) -> None:
         """After a failure: write a small table all the same, if it fits."""
         if self._sink is not None:
+            sink = self._sink
             with contextlib.suppress(OSError):
-                self._sink.replace(table, rows)
+                sink.replace(table, rows)
 
 
 class Pipeline:
     """A collector, a sink, and the tables ``capture``, ``process`` and ``loss``.
 
     Args:
-        out: folder of the trace; must not exist.
+        out: folder of the trace, empty.
         collector: where batches come from.
         facts: columns of the ``capture`` row that the caller knows.
         kinds: tables of records that are expected.
@@ -129,13 +132,18 @@ class Pipeline:
             **facts,
         }
         self._last_tick = time.monotonic()
-        self.writer = Writer(out, {*kinds, *(table.name for table in OWN)})
+        tables = {*kinds, *(table.name for table in OWN)}
+        self.writer = Writer(out, tables, is_made=True)
         self.writer.start()
         self._put_own_tables()
 
-    def step(self) -> None:
-        """Drain what is ready and pass on what is gathered; make it readable if due."""
-        self.collector.drain()
+    def step(self) -> bool:
+        """Drain some of what is ready and pass on what is gathered; make it readable if due.
+
+        Returns:
+            Whether there is more to drain at once.
+        """
+        more = self.collector.drain()
         # The writer decides by its clock, which it looks at when it has work.
         now = time.monotonic()
         if now - self._last_tick >= 0.5:
@@ -148,6 +156,7 @@ class Pipeline:
             # The rows first, so that no table speaks of rows that are not there yet.
             self.writer.put(lambda sink: sink.roll(), self._meanwhile)
             self._put_own_tables()
+        return more
 
     def _pass_on(self, everything: bool) -> None:
         for table, batch in self.collector.batches(everything):

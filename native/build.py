@@ -34,6 +34,7 @@ LIBRARIES = {
     ),
     "libcupti_etl.so": (
         [
+            "decode/bell.c",
             "decode/builder.c",
             "decode/collector.c",
             "decode/decode.c",

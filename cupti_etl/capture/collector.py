@@ -13,7 +13,7 @@ import socket
 import struct
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,9 @@ _HELLO = struct.Struct("<QIi512s")
 _HELLO_MAGIC = 0x314F4C4C45484C45
 # Rows of a table that are gathered before they are handed on.
 _BATCH_ROWS = 65536
+# Slots of one process that are taken at a time: a process that fills them as fast as they
+# are emptied must not keep us from the others, from signals, and from writing.
+_SLOTS_AT_A_TIME = 32
 _STATES = {FINISHED: "finished", NOT_TRACED: "failed", NOT_FLUSHED: "not flushed"}
 
 
@@ -45,6 +48,8 @@ class Traced:
     process: Process
     socket: socket.socket | None
     end_ns: int | None = None
+    is_ending: bool = False  # its socket is closed, its slots are not empty yet
+    is_abandoned: bool = False  # it still ran when the capture was told to end
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,7 @@ class Collector:
         self.traced: list[Traced] = []
         self.refused: list[Refusal] = []
         self._record = record
+        self.record_failure: str | None = None
         self._clock = Clock()
         self._names = KernelNames()
         self._folder: Path | None = None
@@ -90,6 +96,7 @@ class Collector:
         self._bell = self._lib.etl_bell_create(f"{self.socket_path}.bell".encode(), message)
         if self._bell == self._ffi.NULL:
             raise NativeError(text(self._ffi, message))
+        self._bell = self._ffi.gc(self._bell, self._lib.etl_bell_free)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.bind(str(self.socket_path))
         self._socket.listen(4096)
@@ -108,6 +115,11 @@ class Collector:
             try:
                 connection, _ = self._socket.accept()
             except BlockingIOError:
+                return
+            except OSError as error:  # no descriptors left: it stays in the queue
+                reason = f"a process could not be accepted: {error.strerror}"
+                if not self.refused or self.refused[-1].reason != reason:
+                    self.refused.append(Refusal(0, reason))
                 return
             self._receive(connection)
 
@@ -164,32 +176,54 @@ class Collector:
 
     _seen = 0
 
-    def drain(self) -> None:
-        """Take in new processes and everything that is ready; notice ends."""
+    def drain(self) -> bool:
+        """Take in new processes and some of what is ready; notice ends.
+
+        Returns:
+            Whether there is more to take at once.
+        """
         if self._bell is None:
-            return  # a replay feeds the processes itself
+            return False  # a replay feeds the processes itself
         # Read before looking, so that what comes while we look wakes us at once.
         self._seen = int(self._lib.etl_bell_value(self._bell))
         ready = {fd for fd, _ in self._poll.poll(0)}
         if self._socket is not None and self._socket.fileno() in ready:
             self._accept()
+        more = False
         for traced in self.traced:
-            if traced.end_ns is None:
-                ended = (
-                    traced.socket is not None
-                    and traced.socket.fileno() in ready
-                    and _is_eof(traced.socket)
-                )
-                self.drain_process(traced.process)
-                if ended:
-                    self._end(traced)
+            if traced.end_ns is not None:
+                continue
+            if traced.socket is not None and traced.socket.fileno() in ready:
+                traced.is_ending |= _is_eof(traced.socket)
+            taken = self._drain_process(traced.process)
+            if taken == _SLOTS_AT_A_TIME:
+                more = True
+            elif traced.is_ending:
+                self._end(traced)
+        return more
 
-    def drain_process(self, process: Process) -> None:
-        """Decode (and record) all full slots of one process."""
-        for data, size, content in process.slots():
+    def _drain_process(self, process: Process) -> int:
+        """Decode (and record) full slots of one process; returns how many."""
+        taken = 0
+        for data, size, content in process.slots(_SLOTS_AT_A_TIME):
             if self._record is not None:
-                self._record.slot(process, memoryview(self._ffi.buffer(data, size)), content)
+                self._keep(
+                    lambda record, d=data, s=size, c=content: record.slot(  # type: ignore[misc]
+                        process, memoryview(self._ffi.buffer(d, s)), c
+                    )
+                )
             process.decode(data, size, content)
+            taken += 1
+        return taken
+
+    def _keep(self, work: Callable[[RecordingWriter], None]) -> None:
+        """Write to the recording; one that fails is given up, and the capture goes on."""
+        assert self._record is not None
+        try:
+            work(self._record)
+        except OSError as error:
+            self.record_failure = f"the recording cannot be written: {error}"
+            self._record = None
 
     def _end(self, traced: Traced) -> None:
         assert traced.socket is not None
@@ -198,7 +232,16 @@ class Collector:
         traced.socket = None
         traced.end_ns = time.time_ns()
         if self._record is not None:
-            self._record.head(traced.process)
+            self._keep(lambda record: record.head(traced.process))
+        # Its shared memory would otherwise stay until the capture ends.
+        traced.process.detach()
+
+    def abandon(self) -> None:
+        """Give up the processes that still run; what they hold is lost."""
+        for traced in self.traced:
+            if traced.end_ns is None and traced.socket is not None:
+                traced.is_abandoned = True
+                self._end(traced)
 
     @property
     def live(self) -> int:
@@ -233,7 +276,11 @@ class Collector:
 
     def losses(self) -> list[Loss]:
         """Rows of the table ``loss`` as they are now."""
-        found = [loss for traced in self.traced for loss in losses(traced.process, traced.end_ns)]
+        found = [
+            loss
+            for traced in self.traced
+            for loss in losses(traced.process, traced.end_ns, traced.is_abandoned)
+        ]
         found += [Loss(None, "not_traced", detail=f"pid {r.pid}: {r.reason}") for r in self.refused]
         return found
 
@@ -251,6 +298,9 @@ class Collector:
                 traced.socket.close()
         if self._socket is not None:
             self._socket.close()
+        if self._bell is not None:
+            self._ffi.release(self._bell)
+            self._bell = None
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -264,9 +314,15 @@ def _is_eof(connection: socket.socket) -> bool:
         return True
 
 
+def _fit(value: int | None, bits: int = 32) -> int | None:
+    """The number if it fits its column; a foreign process can say anything."""
+    limit = 1 << (bits - 1)
+    return value if value is not None and -limit <= value < limit else None
+
+
 def _process_row(traced: Traced) -> dict[str, Any]:
     info = traced.process.info()
-    ended = "killed" if traced.end_ns is not None else "tracing"
+    ended = "tracing" if traced.end_ns is None else "killed"
     return {
         "process_id": info.process_id,
         "pid": info.pid,
@@ -275,16 +331,16 @@ def _process_row(traced: Traced) -> dict[str, Any]:
         "argv": info.argv or None,
         "start_ns": info.start_ns,
         "end_ns": traced.end_ns,
-        "state": _STATES.get(info.state, ended),
+        "state": "lost" if traced.is_abandoned else _STATES.get(info.state, ended),
         "detail": info.detail or None,
-        "rank": info.rank,
-        "local_rank": info.local_rank,
-        "world_size": info.world_size,
+        "rank": _fit(info.rank),
+        "local_rank": _fit(info.local_rank),
+        "world_size": _fit(info.world_size),
         "slurm_job_id": info.slurm_job_id,
-        "slurm_proc_id": info.slurm_proc_id,
-        "cupti_version": info.cupti_version or None,
+        "slurm_proc_id": _fit(info.slurm_proc_id),
+        "cupti_version": _fit(info.cupti_version or None),
         "cupti_path": info.cupti_path or None,
         "driver_version": info.driver_version or None,
-        "emitted": emitted(traced.process),
+        "emitted": _fit(emitted(traced.process), 64),
         "stored": stored(traced.process),
     }

@@ -38,6 +38,10 @@ def target_environment(
         NativeError: this installation has no native part.
     """
     library = str(inject_library_path())
+    if base.get(ENVIRONMENT["SOCKET"][0]):
+        raise UsageError(
+            "this runs under another capture already", "one capture traces all its programs"
+        )
     for name in (CUDA_INJECTION, NVTX_INJECTION):
         if base.get(name) and base[name] != library:
             raise UsageError(
@@ -111,8 +115,18 @@ class Launcher:
     def _forward(self) -> None:
         while (info := signal.sigtimedwait(_FORWARDED, 0)) is not None:
             self.interrupts += info.si_signo in (signal.SIGINT, signal.SIGTERM)
-            if info.si_code != _SI_KERNEL and self._status is None:
+            if self._status is None and not self._got_it_too(info):
                 os.kill(self.pid, info.si_signo)
+
+    def _got_it_too(self, info: signal.struct_siginfo) -> bool:
+        """Whether the program was signalled by the same stroke as we were."""
+        if info.si_code != _SI_KERNEL:
+            return False
+        # A terminal that closes tells only the session's leader, which may be us.
+        if info.si_signo == signal.SIGHUP:
+            return False
+        # One that has moved to a group of its own (timeout, setsid) got nothing.
+        return os.getpgid(self.pid) == os.getpgrp()
 
     def close(self) -> None:
         """Wait for the program, if it still runs, and give the signals back."""

@@ -28,8 +28,11 @@ class Loss:
     detail: str = ""
 
     def row(self) -> dict[str, Any]:
-        """The row as a dictionary."""
-        return dict(vars(self))
+        """The row as a dictionary; numbers no column can hold are left out."""
+        return {
+            name: None if isinstance(value, int) and abs(value) >= 1 << 63 else value
+            for name, value in vars(self).items()
+        }
 
 
 def _table_of(kind: int) -> str | None:
@@ -87,7 +90,7 @@ def stored(process: Process) -> int:
     return sum(process.stored(table) for table in range(len(KINDS)))
 
 
-def losses(process: Process, end_ns: int | None) -> list[Loss]:
+def losses(process: Process, end_ns: int | None, is_abandoned: bool = False) -> list[Loss]:
     """The losses of a process so far; all of them once it has ended (``end_ns``)."""
     info, decoded = process.info(), process.decoded()
     me = info.process_id
@@ -132,7 +135,9 @@ def losses(process: Process, end_ns: int | None) -> list[Loss]:
             Loss(me, "not_traced", start_ns=info.start_ns, end_ns=end_ns, detail=info.detail)
         )
     elif end_ns is not None and not in_order:
-        if info.state == NOT_FLUSHED:
+        if is_abandoned:
+            cause, detail = "abandoned", "the capture ended while the process was still running"
+        elif info.state == NOT_FLUSHED:
             cause, detail = "not_flushed", "CUPTI's last flush took longer than the 2 s it is given"
         else:
             cause = "killed"

@@ -64,6 +64,25 @@ def short_name(demangled: str) -> str:
     return last or demangled
 
 
+_NESTED = re.compile(r"_ZN?(?:[VKr]*)")
+
+
+def _identifier(mangled: str) -> str:
+    """The function's own name in a mangled name that is too long to be demangled.
+
+    Only the part before the template arguments is looked at: identifiers, each behind its
+    length (Itanium C++ ABI, 5.1.2).
+    """
+    match = _NESTED.match(mangled)
+    if match is None:
+        return short_name(mangled)
+    at, last = match.end(), ""
+    while found := re.compile(r"\d+").match(mangled, at):
+        end = found.end() + int(found[0])
+        last, at = mangled[found.end() : end], end
+    return last or mangled
+
+
 class KernelNames:
     """Collects the rows of the table ``kernel_name``."""
 
@@ -77,7 +96,8 @@ class KernelNames:
             if mangled not in self._seen:
                 self._seen.add(mangled)
                 demangled = demangle(mangled)
-                row = {"mangled": mangled, "demangled": demangled, "short": short_name(demangled)}
+                short = _identifier(mangled) if demangled == mangled else short_name(demangled)
+                row = {"mangled": mangled, "demangled": demangled, "short": short}
                 self._new.append(row)
 
     def take(self) -> list[dict[str, str]]:

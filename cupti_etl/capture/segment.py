@@ -161,16 +161,27 @@ class Process:
             values[field.name] = value
         return ProcessInfo(**values)
 
-    def slots(self) -> Iterator[tuple[Any, int, int]]:
-        """Full slots in order of publication: ``(data, bytes, content)``.
+    def slots(self, most: int) -> Iterator[tuple[Any, int, int]]:
+        """Up to ``most`` full slots in order of publication: ``(data, bytes, content)``.
 
         The data pointer is valid until the next step of the iterator, which gives the
         slot back to the process.
         """
         view = self._ffi.new("struct etl_slot_view *")
-        while self._lib.etl_process_next(self._handle, view):
+        for _ in range(most):
+            if not self._lib.etl_process_next(self._handle, view):
+                return
             yield view.data, view.bytes, view.content
             self._lib.etl_process_release(self._handle, view.slot)
+
+    def detach(self) -> None:
+        """Unmap the segment of a process that has ended and been drained.
+
+        Raises:
+            NativeError: there is no memory for the little that is kept.
+        """
+        if self._lib.etl_process_detach(self._handle, self._message) < 0:
+            raise NativeError(text(self._ffi, self._message))
 
     def decode(self, data: Any, size: int, content: int) -> None:
         """Append a slot's rows to the decoder.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,7 @@ from cupti_etl.errors import CaptureError, EtlError, NoCudaError, UsageError
 if TYPE_CHECKING:
     from cupti_etl.capture.collector import Collector
     from cupti_etl.capture.launcher import Launcher
+    from cupti_etl.capture.recording import RecordingWriter
     from cupti_etl.pipeline import Pipeline
 
 
@@ -147,49 +150,36 @@ def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
     Raises:
         EtlError: see ``cupti_etl.errors``; the command has been waited for.
     """
-    import os
-
     from cupti_etl.capture.collector import Collector
     from cupti_etl.capture.launcher import Launcher, target_environment
-    from cupti_etl.pipeline import Pipeline
+    from cupti_etl.sinks.folder import create
 
-    if options.out.exists():
-        raise UsageError(
-            f"{options.out} exists already, and a capture never overwrites",
-            "choose another -o, or remove it",
-        )
     if options.cupti and not options.cupti.exists():
         raise UsageError(
             f"there is no file {options.cupti}", "--cupti takes the path of a libcupti.so"
         )
-    recorder = None
-    if options.record:
-        from cupti_etl.capture.recording import RecordingWriter
-
-        recorder = RecordingWriter(options.record)
+    create(options.out)
+    recorder, launcher, problem = None, None, None
     start = time.monotonic()
-    collector = Collector(recorder)
-    try:
+    line = _LiveLine(quiet=options.quiet)
+    with ExitStack() as stack:
+        # What an early failure leaves behind would be in the way of the next attempt.
+        undo = stack.enter_context(ExitStack())
+        undo.callback(options.out.rmdir)
+        if options.record:
+            from cupti_etl.capture.recording import RecordingWriter
+
+            recorder = RecordingWriter(options.record)
+            undo.callback(options.record.unlink)
+        collector = Collector(recorder)
+        stack.callback(collector.close)
         environment = target_environment(options, collector.socket_path, os.environ)
         launcher = Launcher(cmd, environment)
-        try:
-            facts = {
-                "source": "capture",
-                "command": " ".join(cmd) if options.argv else None,
-                "kinds": ",".join(options.kinds),
-                "api_level": options.api,
-                "flush_ms": options.flush_ms,
-                "ring_mb": options.ring_mb,
-            }
-            pipeline = Pipeline(options.out, collector, facts, options.kinds, launcher.poll)
-            status = _follow(pipeline, launcher, None if options.quiet else _LiveLine())
-            if recorder is not None:
-                recorder.close()
-            problem = _finish(pipeline, status)
-        finally:
-            launcher.close()
-    finally:
-        collector.close()
+        undo.pop_all()
+        stack.callback(launcher.close)
+        status, problem = _capture(options, cmd, collector, launcher, line)
+        if recorder is not None:
+            problem = problem or _close(recorder, collector)
     if not options.quiet:
         _summary(collector, options, time.monotonic() - start)
     problem = problem or diagnose(collector)
@@ -201,43 +191,78 @@ def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
     return status
 
 
-def _finish(pipeline: Pipeline, status: int) -> EtlError | None:
+def _capture(
+    options: CaptureOptions,
+    cmd: tuple[str, ...],
+    collector: Collector,
+    launcher: Launcher,
+    line: _LiveLine,
+) -> tuple[int, EtlError | None]:
+    """Follow the command to its end and finish the trace, whatever goes wrong."""
+    from cupti_etl.pipeline import Pipeline
+
+    # An argument need not be UTF-8; a column must.
+    words = os.fsencode(" ".join(cmd)).decode("utf-8", "replace")
+    facts = {
+        "source": "capture",
+        "command": words if options.argv else None,
+        "kinds": ",".join(options.kinds),
+        "api_level": options.api,
+        "flush_ms": options.flush_ms,
+        "ring_mb": options.ring_mb,
+    }
+    pipeline = Pipeline(options.out, collector, facts, options.kinds, launcher.poll)
+    problem: EtlError | None = None
+    try:
+        _follow(pipeline, launcher, line)
+    except EtlError as error:
+        problem = error
+    while (status := launcher.poll()) is None:
+        time.sleep(0.02)  # only after an error of ours; the program goes on untraced
+    collector.abandon()
     try:
         pipeline.finish(status)
     except EtlError as error:
-        return error
-    return None
+        problem = problem or error
+    return status, problem
 
 
-def _follow(pipeline: Pipeline, launcher: Launcher, line: _LiveLine | None) -> int:
+def _close(recorder: RecordingWriter, collector: Collector) -> EtlError | None:
+    failure = collector.record_failure
+    try:
+        recorder.close()
+    except OSError as error:
+        failure = failure or f"the recording cannot be written: {error}"
+    return EtlError(failure, "the trace itself is whole") if failure else None
+
+
+def _follow(pipeline: Pipeline, launcher: Launcher, line: _LiveLine) -> None:
     """Drain until the command and all processes it left behind have ended."""
-    status = None
-    interrupts = 0
+    interrupts = None
     while True:
-        if status is None:
-            status = launcher.poll()
+        ended = launcher.poll() is not None
+        if ended and interrupts is None:
             interrupts = launcher.interrupts
-        else:
-            launcher.poll()
-        pipeline.step()
-        if status is not None:
+        more = pipeline.step()
+        if ended and not more:
             # Once more, for what said hello just before the end.
-            pipeline.step()
-            if pipeline.collector.live == 0 or launcher.interrupts > interrupts:
+            more = pipeline.step()
+            if not more and pipeline.collector.live == 0:
                 break
-        if line is not None:
-            line.show(pipeline.collector)
-        pipeline.collector.wait(20)
-    if line is not None:
-        line.clear()
-    return status
+        if interrupts is not None and launcher.interrupts > interrupts:
+            break
+        line.show(pipeline.collector)
+        if not more:
+            pipeline.collector.wait(20)
+    line.clear()
 
 
 class _LiveLine:
     """One line on a terminal: records a second, rows, lost."""
 
-    def __init__(self) -> None:
-        self._on = sys.stderr.isatty()
+    def __init__(self, quiet: bool) -> None:
+        # A program may run without a standard error at all.
+        self._on = not quiet and sys.stderr is not None and sys.stderr.isatty()
         self._last = (time.monotonic(), 0)
         self._shown = False
 

@@ -35,16 +35,12 @@ def replay(recording: Path, out: Path) -> int:
     from cupti_etl.capture.native import load
     from cupti_etl.capture.recording import read_recording
     from cupti_etl.capture.segment import Process
-    from cupti_etl.errors import UsageError
     from cupti_etl.pipeline import Pipeline
+    from cupti_etl.sinks.folder import create
 
-    if out.exists():
-        raise UsageError(
-            f"{out} exists already, and a trace is never overwritten",
-            "choose another -o, or remove it",
-        )
     frames = read_recording(recording)
     first = next(frames, None)  # so that a wrong file leaves no folder behind
+    create(out)
     ffi, _ = load()
     collector = Collector(live=False)
     pipeline = Pipeline(out, collector, {"source": "replay"}, ())

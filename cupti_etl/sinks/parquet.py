@@ -8,6 +8,7 @@ readable, and grow with the age of the capture; at the end small ones are compac
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import shutil
@@ -23,6 +24,7 @@ from cupti_etl.errors import UsageError
 from cupti_etl.schema.arrow import TABLES, arrow_schema
 from cupti_etl.schema.types import correlation, timestamp
 from cupti_etl.sinks.exchange import exchange
+from cupti_etl.sinks.folder import create
 
 # Rows of a finished part, at least, unless the table has fewer.
 _PART_ROWS = 1 << 19
@@ -49,8 +51,19 @@ def write_part(path: Path, table: str, rows: pa.Table) -> None:
         {c.name: {"doc": c.doc, "unit": c.unit} for c in TABLES[table].columns}
     ).encode()
     temporary = path.with_suffix(".tmp")
+    try:
+        _write(temporary, rows, schema, delta, metadata)
+    except BaseException:
+        temporary.unlink(missing_ok=True)  # a full disk is not made fuller
+        raise
+    temporary.rename(path)
+
+
+def _write(
+    path: Path, rows: pa.Table, schema: pa.Schema, delta: list[str], metadata: dict[bytes, bytes]
+) -> None:
     with pq.ParquetWriter(
-        temporary,
+        path,
         rows.schema,
         compression="zstd",
         compression_level=1,
@@ -60,7 +73,6 @@ def write_part(path: Path, table: str, rows: pa.Table) -> None:
     ) as writer:
         writer.write_table(rows, row_group_size=1 << 20)
         writer.add_key_value_metadata(metadata)
-    temporary.rename(path)
 
 
 class _TableWriter:
@@ -101,27 +113,20 @@ class ParquetSink:
     """Writes a trace folder.
 
     Args:
-        out: the folder; is created.
+        out: the folder.
         tables: those that get a part without rows at once, so that they can be asked
             about from the start; others appear with their first rows.
+        is_made: the folder is there, made by ``create`` a moment ago.
 
     Raises:
-        UsageError: it exists already or cannot be created.
+        UsageError: the folder exists already or cannot be created.
     """
 
-    def __init__(self, out: Path, tables: Iterable[str] = TABLES) -> None:
-        try:
-            out.mkdir(parents=True)
-        except FileExistsError:
-            raise UsageError(
-                f"{out} exists already, and a capture never overwrites",
-                "choose another -o, or remove it",
-            ) from None
-        except OSError as error:
-            raise UsageError(
-                f"{out} cannot be created: {error.strerror}", "choose another -o"
-            ) from None
+    def __init__(self, out: Path, tables: Iterable[str] = TABLES, *, is_made: bool = False) -> None:
+        if not is_made:
+            create(out)
         self.out = out
+        self._lock = lock(out)
         self._tables = {table: _TableWriter(out, table) for table in tables}
         self._start = self._last_roll = time.monotonic()
 
@@ -155,6 +160,26 @@ class ParquetSink:
         self.roll()
         for table in self._tables:
             compact(self.out, table)
+        os.close(self._lock)
+
+
+def lock(out: Path) -> int:
+    """Take the folder for writing; the lock ends with the descriptor, or its process.
+
+    Raises:
+        UsageError: another process has it.
+    """
+    descriptor = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise UsageError(
+            f"{out} is being written by another process", "wait until that capture has ended"
+        ) from None
+    except OSError:  # a file system without locks
+        return descriptor
+    return descriptor
 
 
 def _groups(paths: Iterable[Path]) -> Iterator[list[Path]]:
@@ -184,6 +209,14 @@ def compact(out: Path, table: str) -> None:
         return
     fresh = out / f".{table}.compacting"
     fresh.mkdir()
+    try:
+        _merge(parts, fresh, table)
+        exchange(fresh, folder)
+    finally:
+        shutil.rmtree(fresh)
+
+
+def _merge(parts: list[Path], fresh: Path, table: str) -> None:
     sort = [(key, "ascending") for key in TABLES[table].sort]
     text = [c.name for c in TABLES[table].columns if c.type.arrow == "string"]
     for number, group in enumerate(_groups(parts)):
@@ -196,5 +229,3 @@ def compact(out: Path, table: str) -> None:
         tables = [pq.ParquetFile(path, read_dictionary=text).read() for path in group]
         rows = pa.concat_tables(tables).unify_dictionaries()
         write_part(target, table, rows.sort_by(sort) if sort else rows)
-    exchange(fresh, folder)
-    shutil.rmtree(fresh)

@@ -278,7 +278,7 @@ def upgrade() -> None:
     )
     op.create_table('loss',
         sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
-        sa.Column('cause', sa.String(), nullable=True, comment='ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_client, killed, not_flushed, not_traced or not_written.'),
+        sa.Column('cause', sa.String(), nullable=True, comment='ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_client, killed, not_flushed, not_traced, not_written, abandoned or collector_killed.'),
         sa.Column('table_name', sa.String(), nullable=True, comment='Table the records belong to; NULL if it is not known.'),
         sa.Column('records', sa.BigInteger(), nullable=True, comment='How many; NULL if it cannot be known. Unit: records.'),
         sa.Column('bytes', sa.BigInteger(), nullable=True, comment='How many bytes, where records could not be told apart. Unit: bytes.'),
@@ -476,7 +476,7 @@ def upgrade() -> None:
         sa.Column('argv', sa.String(), nullable=True, comment='Command line, words separated by spaces; NULL with --no-argv.'),
         sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When tracing began in it. Unit: ns.'),
         sa.Column('end_ns', sa.BigInteger(), nullable=True, comment='When it was seen to end; NULL while it runs. Unit: ns.'),
-        sa.Column('state', sa.String(), nullable=True, comment='tracing, finished (in order), killed, not flushed, or failed (see detail).'),
+        sa.Column('state', sa.String(), nullable=True, comment='tracing, finished (in order), killed, not flushed, lost, or failed (see detail).'),
         sa.Column('detail', sa.String(), nullable=True, comment='Why tracing failed, or what was noticed; NULL if nothing.'),
         sa.Column('rank', sa.Integer(), nullable=True, comment='RANK of the environment.'),
         sa.Column('local_rank', sa.Integer(), nullable=True, comment='LOCAL_RANK of the environment.'),

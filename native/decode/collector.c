@@ -1,11 +1,6 @@
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "decode/decode.h"
@@ -220,7 +215,8 @@ void process_refresh(struct etl_process *process)
 
 			/* A column that does not fit its record is one we do not have. */
 			if (layout->width[c] != kind->columns[c].width ||
-			    layout->offset[c] + layout->width[c] > stride)
+			    layout->offset[c] + layout->width[c] > stride ||
+			    (kind->columns[c].only_at && kind->columns[c].only_at + 4u > stride))
 				layout->width[c] = 0;
 		}
 	}
@@ -232,10 +228,54 @@ static void copy_text(char *out, const char *from, size_t size)
 	out[size - 1] = '\0';
 }
 
+/* Slots that CUPTI holds, and since when the first of them.  Of a process that ended in
+ * order, those it held at its last flush: a call after that (of a static destructor)
+ * takes a fresh one, which says nothing. */
+static void count_held(const struct etl_process *process, uint64_t *held, int64_t *first)
+{
+	uint64_t finished = etl_load(&process->header->finished_ns);
+
+	*held = 0;
+	*first = 0;
+	for (uint64_t slot = 0; slot < process->map.geometry.slots; slot++)
+		if (etl_load(&process->map.slots[slot].state) == ETL_HELD) {
+			int64_t since = (int64_t)process->map.slots[slot].held_since_ns;
+
+			if (finished && since > (int64_t)finished)
+				continue;
+			(*held)++;
+			if (!*first || since < *first)
+				*first = since;
+		}
+	if (finished && *held > etl_peek(&process->header->counters.held_at_end))
+		*held = etl_peek(&process->header->counters.held_at_end);
+}
+
+int etl_process_detach(struct etl_process *process, char *message)
+{
+	struct etl_segment *copy;
+	uint64_t held;
+
+	if (process->is_loaded)
+		return 0;
+	copy = aligned_alloc(64, sizeof *copy);
+	if (!copy) {
+		snprintf(message, ETL_MESSAGE_BYTES, "no memory for the header of a process");
+		return -ENOMEM;
+	}
+	process_refresh(process);
+	count_held(process, &held, &process->first_held_ns);
+	memcpy(copy, process->header, sizeof *copy);
+	etl_put(&copy->counters.held_at_end, held);
+	etl_segment_unmap(&process->map);
+	process->header = copy;
+	process->is_loaded = true;
+	return 0;
+}
+
 void etl_process_get_info(const struct etl_process *process, struct etl_process_info *out)
 {
 	struct etl_segment *header = process->header;
-	uint64_t first = 0;
 
 	memset(out, 0, sizeof *out);
 	out->process_id = process->process_id;
@@ -258,19 +298,12 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 	out->spares = etl_peek(&header->counters.spares);
 	out->flushes = etl_peek(&header->counters.flushes);
 	out->truncated_strings = etl_peek(&header->counters.truncated_strings);
-	out->held = etl_peek(&header->counters.held_at_end);
-	if (!process->is_loaded) {
-		out->held = 0;
-		for (uint64_t slot = 0; slot < process->map.geometry.slots; slot++)
-			if (etl_load(&process->map.slots[slot].state) == ETL_HELD) {
-				uint64_t since = process->map.slots[slot].held_since_ns;
-
-				out->held++;
-				if (!first || since < first)
-					first = since;
-			}
+	if (process->is_loaded) {
+		out->held = etl_peek(&header->counters.held_at_end);
+		out->first_held_ns = process->first_held_ns;
+	} else {
+		count_held(process, &out->held, &out->first_held_ns);
 	}
-	out->first_held_ns = (int64_t)first;
 	out->pid = header->pid;
 	out->parent_pid = header->parent_pid;
 	out->cupti_version = header->cupti_version;
@@ -347,39 +380,4 @@ uint64_t etl_process_unknown(const struct etl_process *process, int kind)
 uint32_t etl_process_stride(const struct etl_process *process, int kind)
 {
 	return kind >= 0 && kind < ETL_MAX_KIND ? process->header->stride[kind] : 0;
-}
-
-/* ---- the bell */
-
-void *etl_bell_create(const char *path, char *message)
-{
-	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	void *page = MAP_FAILED;
-
-	if (fd >= 0 && ftruncate(fd, 4096) == 0)
-		page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (page == MAP_FAILED) {
-		snprintf(message, ETL_MESSAGE_BYTES, "%s: %s", path, strerror(errno));
-		page = NULL;
-	}
-	if (fd >= 0)
-		close(fd);
-	return page;
-}
-
-uint32_t etl_bell_value(void *bell)
-{
-	return etl_load((_Atomic uint32_t *)bell);
-}
-
-void etl_bell_wait(void *bell, uint32_t seen, int timeout_ms)
-{
-	struct timespec timeout = { timeout_ms / 1000, (timeout_ms % 1000) * 1000000L };
-
-	syscall(SYS_futex, bell, FUTEX_WAIT, seen, &timeout, NULL, 0);
-}
-
-void etl_bell_free(void *bell)
-{
-	munmap(bell, 4096);
 }

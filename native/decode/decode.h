@@ -98,7 +98,8 @@ struct etl_process {
 	struct etl_decoder *decoder;
 	struct etl_map map; /* of a live process */
 	struct etl_segment *header; /* the mapped header, or a private copy */
-	bool is_loaded;
+	bool is_loaded; /* the header is a private copy, there are no slots */
+	int64_t first_held_ns;
 	uint64_t process_id;
 	/* Private copies: the originals can change under us. */
 	uint32_t generation;

@@ -233,3 +233,11 @@ int etl_enable(struct etl_error *error)
 	etl_canary_enable(strcmp(level, "all") == 0 && (!kinds || etl_list_has(kinds, "api_call")));
 	return 0;
 }
+
+void etl_disable(void)
+{
+	for (int table = 0; table < ETL_N_KINDS; table++)
+		for (int i = 0; i < ETL_MAX_ACTIVITIES; i++)
+			if (etl_kinds[table].activities[i])
+				etl_injector.cupti.disable(etl_kinds[table].activities[i]);
+}

@@ -48,6 +48,15 @@ int etl_hello(int fd, const char *reason)
 	sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (sock < 0)
 		return -errno;
+	if (sock < 3) {
+		/* The program closed a standard stream: what it prints must not come to us. */
+		int high = fcntl(sock, F_DUPFD_CLOEXEC, 3);
+
+		close(sock);
+		if (high < 0)
+			return -errno;
+		sock = high;
+	}
 	if (connect(sock, (struct sockaddr *)&address, sizeof address) < 0 ||
 	    sendmsg(sock, &message, MSG_NOSIGNAL) != (ssize_t)sizeof hello) {
 		code = errno ? errno : EPIPE;
@@ -57,7 +66,7 @@ int etl_hello(int fd, const char *reason)
 	return sock;
 }
 
-/* The bell lies beside the socket: PATH.bell, one futex word for all targets. */
+/* The bell is found beside the socket: PATH.bell, one futex word for all targets. */
 _Atomic uint32_t *etl_bell_map(void)
 {
 	const char *path = etl_env(ETL_ENV_SOCKET);
@@ -67,7 +76,7 @@ _Atomic uint32_t *etl_bell_map(void)
 
 	if (!path || snprintf(name, sizeof name, "%s.bell", path) >= (int)sizeof name)
 		return NULL;
-	fd = open(name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	fd = open(name, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
 	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

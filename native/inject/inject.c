@@ -96,10 +96,12 @@ static void start(void)
 	etl_injector.flush_ms = (int)etl_env_number(ETL_ENV_FLUSH_MS, 100, 1, 60000);
 	etl_store(&etl_injector.active, true);
 	if (etl_enable(&error) < 0) {
+		etl_disable();
 		give_up(segment, error.message);
 		return;
 	}
 	if (etl_timer_start() < 0) {
+		etl_disable();
 		give_up(segment, "no thread could be started for flushing CUPTI");
 		return;
 	}

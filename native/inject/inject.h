@@ -41,6 +41,8 @@ void etl_bell_ring(void);
 
 /* enable.c: asks CUPTI for the records that the environment names. */
 int etl_enable(struct etl_error *error);
+/* Undoes it: nothing more is recorded. */
+void etl_disable(void);
 
 /* buffers.c: the two callbacks that CUPTI calls. */
 void etl_buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records);

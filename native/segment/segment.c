@@ -272,7 +272,11 @@ int64_t etl_slot_next(struct etl_map *map)
 	uint64_t hint, slot;
 	int64_t found;
 
-	while (etl_ring_pop(&map->segment->full, map->full, map->geometry.full_mask, &hint)) {
+	/* Each hint at most once: the ring could be filled as fast as it is emptied. */
+	for (uint64_t tries = 0;
+	     tries <= map->geometry.full_mask &&
+	     etl_ring_pop(&map->segment->full, map->full, map->geometry.full_mask, &hint);
+	     tries++) {
 		slot = hint & 0xffff;
 		if (slot < map->geometry.slots && etl_load(&map->slots[slot].state) == ETL_FULL &&
 		    map->slots[slot].sequence == hint >> 16 &&

@@ -84,8 +84,6 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     assert "exists already" in made.failure
 
 
-@pytest.mark.xfail(reason="the thread is gone, and put() waits for it", strict=True)
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_mistake_of_ours_does_not_hold_up_the_program(tmp_path: Path) -> None:
     def mistake(_: ParquetSink) -> None:
         raise KeyError("a bug")

@@ -13,6 +13,7 @@
 struct ArrowArray { int64_t length, null_count, offset, n_buffers, n_children; const void **buffers; struct ArrowArray **children; struct ArrowArray *dictionary; void (*release)(struct ArrowArray *); void *private_data; };
 struct etl_decoder;
 struct etl_process;
+struct etl_bell;
 
 /* A full slot that the caller is draining. */
 struct etl_slot_view {
@@ -43,7 +44,7 @@ struct etl_process_info {
 	uint64_t spares;
 	uint64_t flushes;
 	uint64_t truncated_strings;
-	uint64_t held; /* slots that CUPTI holds now */
+	uint64_t held; /* slots that CUPTI holds, or held at the orderly end */
 	int32_t pid;
 	int32_t parent_pid;
 	uint32_t cupti_version;
@@ -74,6 +75,7 @@ void etl_decoder_free(struct etl_decoder *decoder);
 
 int etl_table_count(void);
 const char *etl_table_name(int table);
+/* Of the tables that this library was built for; see kinds.inc. */
 uint64_t etl_fingerprint(void);
 
 int64_t etl_decoder_rows(const struct etl_decoder *decoder, int table);
@@ -88,6 +90,8 @@ struct etl_process *etl_process_load(struct etl_decoder *decoder, const struct e
 /* The same, later in the recording. */
 void etl_process_update(struct etl_process *process, const struct etl_process_info *info, const uint32_t *strides, const uint64_t *ring_full);
 void etl_process_free(struct etl_process *process);
+/* Of a process that has ended and been drained: keeps the header, unmaps the segment. */
+int etl_process_detach(struct etl_process *process, char *message);
 
 void etl_process_get_info(const struct etl_process *process, struct etl_process_info *out);
 
@@ -107,12 +111,12 @@ uint64_t etl_process_unknown(const struct etl_process *process, int kind);
 uint32_t etl_process_stride(const struct etl_process *process, int kind);
 int etl_table_of_kind(int kind);
 
-/* The wake-up word that all traced processes share. */
-void *etl_bell_create(const char *path, char *message);
-uint32_t etl_bell_value(void *bell);
+/* The wake-up word that all traced processes share: `path` becomes a link to it. */
+struct etl_bell *etl_bell_create(const char *path, char *message);
+uint32_t etl_bell_value(struct etl_bell *bell);
 /* Returns when the value is no longer `seen`, or after the time. */
-void etl_bell_wait(void *bell, uint32_t seen, int timeout_ms);
-void etl_bell_free(void *bell);
+void etl_bell_wait(struct etl_bell *bell, uint32_t seen, int timeout_ms);
+void etl_bell_free(struct etl_bell *bell);
 /* cffi: end */
 #pragma GCC visibility pop
 
