@@ -14,17 +14,23 @@ import cupti_etl
 RECORDING = Path(cupti_etl.__file__).parent / "demo" / "h200.etlrec"
 # Room for no table; for the small ones, but not for the kernels.
 NOTHING_FITS, SMALL_FIT = 2_000, 50_000
+# Not a preexec_fn: forking while there are threads is a warning from Python 3.12 on.
+LIMITED = """
+import resource, runpy, sys
+size = int(sys.argv.pop(1))
+resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+runpy.run_module("cupti_etl", run_name="__main__")
+"""
 
 
 def replay(out: Path, file_size: int) -> subprocess.CompletedProcess[str]:
     """A replay whose files cannot grow beyond a size; writing more fails with EFBIG."""
     return subprocess.run(
-        [sys.executable, "-m", "cupti_etl", "replay", str(RECORDING), "-o", str(out)],
+        [sys.executable, "-c", LIMITED, str(file_size), "replay", str(RECORDING), "-o", str(out)],
         capture_output=True,
         text=True,
         check=False,
         timeout=60,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, file_size)),
     )
 
 
