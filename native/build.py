@@ -37,6 +37,7 @@ LIBRARIES = {
             "decode/builder.c",
             "decode/collector.c",
             "decode/decode.c",
+            "decode/gather.c",
             "decode/pool.c",
             "decode/text.c",
             *SHARED,

@@ -83,7 +83,8 @@ def expected(column: Column, layout: Any, record: bytes, version: int) -> Any:
         return None
     if column.only:
         at, _ = layout["members"][column.only[0]]
-        if int.from_bytes(record[at : at + 4], "little") != ENUMERATORS[column.only[1]]:
+        values = [ENUMERATORS.get(value, value) for value in column.only[1:]]
+        if int.from_bytes(record[at : at + 4], "little") not in values:
             return None
     if column.mask:
         value &= column.mask
