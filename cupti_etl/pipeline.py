@@ -6,6 +6,7 @@ spend their time in native code without the interpreter's lock.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import queue
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from cupti_etl import __version__
 from cupti_etl.capture.collector import Collector
+from cupti_etl.capture.loss import Loss
 from cupti_etl.errors import EtlError
 from cupti_etl.schema.arrow import SCHEMA_VERSION
 from cupti_etl.schema.own import OWN
@@ -43,6 +45,7 @@ class Writer(threading.Thread):
         self._tables = tables
         self._queue: queue.Queue[_Work | None] = queue.Queue(maxsize=16)
         self._due = threading.Event()
+        self._sink: ParquetSink | None = None
 
     def run(self) -> None:
         """Open the sink and do the work, until told to end."""
@@ -52,7 +55,7 @@ class Writer(threading.Thread):
 
         sink = None
         try:
-            sink = ParquetSink(self._out, self._tables)
+            sink = self._sink = ParquetSink(self._out, self._tables)
         except (EtlError, OSError) as error:
             self.failure = str(error)
         while (work := self._queue.get()) is not None:
@@ -86,6 +89,12 @@ class Writer(threading.Thread):
         """Let the queued work be done, and end."""
         self._queue.put(None)
         self.join()
+
+    def salvage(self, table: str, rows: list[dict[str, Any]]) -> None:
+        """After a failure: write a small table all the same, if it fits."""
+        if self._sink is not None:
+            with contextlib.suppress(OSError):
+                self._sink.replace(table, rows)
 
 
 class Pipeline:
@@ -136,8 +145,9 @@ class Pipeline:
         self._pass_on(everything=due)
         if due:
             self.writer.rolled()
-            self._put_own_tables()
+            # The rows first, so that no table speaks of rows that are not there yet.
             self.writer.put(lambda sink: sink.roll(), self._meanwhile)
+            self._put_own_tables()
 
     def _pass_on(self, everything: bool) -> None:
         for table, batch in self.collector.batches(everything):
@@ -159,11 +169,15 @@ class Pipeline:
             EtlError: the trace could not be written; what was written stays.
         """
         self._pass_on(everything=True)
+        self.writer.put(lambda sink: sink.roll(), self._meanwhile)
         self._capture |= {"end_ns": time.time_ns(), "exit_status": exit_status}
         self._put_own_tables()
         self.writer.put(lambda sink: sink.close(), self._meanwhile)
         self.writer.finish()
         if self.writer.failure is not None:
+            loss = Loss(None, "not_written", detail=self.writer.failure)
+            losses = [*self.collector.losses(), loss]
+            self.writer.salvage("loss", [loss.row() for loss in losses])
             raise EtlError(
                 self.writer.failure,
                 f"what was written before is in {os.fspath(self.out)}; make room and capture again",

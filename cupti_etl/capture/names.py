@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 
@@ -18,26 +19,30 @@ def demangle(mangled: str) -> str:
     return demangled
 
 
+_OPERATOR = re.compile(r"\boperator\b(?:\(\)|\[\]|[<>=!+\-*/%&|^~,]+)?")
+_CLOSES = {")": "(", "]": "[", "}": "{", ">": "<"}
+
+
 def _without_brackets(name: str) -> str:
-    """The text outside of (), <> and []; ``operator<`` and its like keep theirs."""
-    out, depth, at = [], 0, 0
+    """The text outside of (), <>, [] and {}; ``operator<`` and its like keep theirs."""
+    out: list[str] = []
+    open_: list[str] = []
+    at = 0
     while at < len(name):
-        if depth == 0 and name.startswith("operator", at):
-            end = at + len("operator")
-            if name.startswith(("()", "[]"), end):
-                end += 2
-            else:
-                while end < len(name) and name[end] in "<>=!+-*/%&|^~,":
-                    end += 1
-            out.append(name[at:end])
-            at = end
+        match = None if open_ else _OPERATOR.match(name, at)
+        # \b would also match behind a letter where the search starts.
+        if match and not (at and (name[at - 1].isalnum() or name[at - 1] == "_")):
+            out.append(match[0])
+            at = match.end()
             continue
         char = name[at]
         if char in "(<[{":
-            depth += 1
-        elif char in ")>]}":
-            depth -= 1
-        elif depth == 0:
+            open_.append(char)
+        elif char in _CLOSES:
+            # Inside of parentheses a > is "greater than" or part of an arrow.
+            if open_ and open_[-1] == _CLOSES[char]:
+                open_.pop()
+        elif not open_:
             out.append(char)
         at += 1
     return "".join(out)
@@ -53,7 +58,7 @@ def short_name(demangled: str) -> str:
     bare = _without_brackets(plain).strip()
     for suffix in (" const", " volatile", "&&", "&"):
         bare = bare.removesuffix(suffix)
-    if "operator" not in bare:
+    if not _OPERATOR.search(bare):
         bare = bare.split(" ")[-1] if " " in bare else bare
     last = bare.rsplit("::", 1)[-1].strip()
     return last or demangled

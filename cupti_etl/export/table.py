@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar
 
@@ -35,6 +36,7 @@ _SUFFIXES = {
     ".md": "markdown",
     ".txt": "table",
 }
+_GROUP_BATCHES = 4
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -153,11 +155,14 @@ def _write_arrow(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
 
 
 def _write_parquet(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
+    # Each write is a row group, and small ones compress badly.
     with pq.ParquetWriter(sink, reader.schema, compression="zstd") as writer:
-        for batch in reader:
-            writer.write_batch(batch)
+        batches = iter(reader)
+        while group := list(islice(batches, _GROUP_BATCHES)):
+            writer.write_table(pa.Table.from_batches(group))
 
 
 def _write_csv(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:

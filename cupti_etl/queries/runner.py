@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import UsageError
 from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog, Query, library
@@ -26,7 +26,13 @@ def connect() -> duckdb.DuckDBPyConnection:
     """A DuckDB in memory, to which the names of Python variables mean nothing."""
     import duckdb
 
-    return duckdb.connect(":memory:", config={"python_enable_replacements": "false"})
+    # Parts may be replaced under their names; DuckDB's cache of files knows them by name, size
+    # and time, and the operating system caches them anyway.
+    config: dict[str, Any] = {
+        "python_enable_replacements": "false",
+        "enable_external_file_cache": "false",
+    }
+    return duckdb.connect(":memory:", config=config)
 
 
 def install(

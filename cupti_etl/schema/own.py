@@ -95,7 +95,7 @@ LOSS = Table(
             "cause",
             string,
             "",
-            "ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_client, killed, not_flushed or not_traced.",
+            "ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_client, killed, not_flushed, not_traced or not_written.",
         ),
         C("table_name", string, "", "Table the records belong to; NULL if it is not known."),
         C("records", i64, "", "How many; NULL if it cannot be known.", unit="records"),

@@ -47,9 +47,11 @@ def write_trace_duckdb(folder: str | os.PathLike[str]) -> Path:
             con.close()
         partial.replace(target)
     except duckdb.Error as error:
-        if str(partial) in str(error):
+        failure = translate(error, (home,))
+        # The statements are our own: what is not a part's fault is the file's.
+        if str(partial) in str(error) or not isinstance(failure, TraceError):
             raise _not_written(target, str(error)) from error
-        raise translate(error, (home,)) from error
+        raise failure from error
     except OSError as error:
         raise _not_written(target, error.strerror or str(error)) from error
     finally:

@@ -283,7 +283,7 @@ def upgrade() -> None:
     )
     op.create_table('loss',
         sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
-        sa.Column('cause', sa.String(), nullable=True, comment='ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_client, killed, not_flushed or not_traced.'),
+        sa.Column('cause', sa.String(), nullable=True, comment='ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_client, killed, not_flushed, not_traced or not_written.'),
         sa.Column('table_name', sa.String(), nullable=True, comment='Table the records belong to; NULL if it is not known.'),
         sa.Column('records', sa.BigInteger(), nullable=True, comment='How many; NULL if it cannot be known. Unit: records.'),
         sa.Column('bytes', sa.BigInteger(), nullable=True, comment='How many bytes, where records could not be told apart. Unit: bytes.'),

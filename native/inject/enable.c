@@ -183,8 +183,6 @@ static int prepare(uint32_t kind)
 	case KIND_MEMORY:
 		enable = cupti->enable_allocation_source;
 		break;
-	case KIND_DEVICE_GRAPH:
-		return cupti->enable_device_graph ? cupti->enable_device_graph(1) : CUPTI_OK;
 	default:
 		break;
 	}
@@ -219,13 +217,14 @@ static int enable_kind(uint32_t kind, const char *level)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
 
+	/* CUPTI makes these with GRAPH_TRACE when they are switched on, and refuses to be
+	 * asked for them. */
+	if (kind == KIND_DEVICE_GRAPH)
+		return cupti->enable_device_graph ? cupti->enable_device_graph(1) : CUPTI_OK;
 	if (kind != KIND_RUNTIME && kind != KIND_DRIVER) {
 		int result = prepare(kind);
 
-		/* CUPTI makes these when GRAPH_TRACE is on and that switch is, and refuses
-		 * to be asked for them. */
-		return result != CUPTI_OK || kind == KIND_DEVICE_GRAPH ? result :
-									 cupti->enable(kind);
+		return result == CUPTI_OK ? cupti->enable(kind) : result;
 	}
 	if (strcmp(level, "none") == 0)
 		return CUPTI_OK;

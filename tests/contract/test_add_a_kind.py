@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from cupti_etl.schema.cdecl import kinds_inc
+from cupti_etl.schema.headers import load_facts
+from cupti_etl.schema.kinds import KINDS
 
 ROOT = Path(__file__).parents[2]
 
@@ -103,3 +110,14 @@ def test_one_file_and_make_generate(house: Path, tmp_path: Path) -> None:
     assert second == expected | {"block_z": None}
     assert "toy" in run(house, "-m", "cupti_etl", "schema")
     assert "toy" in (house / "docs/reference/tables.md").read_text()
+
+
+@pytest.mark.xfail(reason="the kind that CONTRIBUTING adds is there already", strict=True)
+def test_the_example_in_contributing_can_be_followed() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    example = re.search(r"^   ```python\n(.*?)^   ```", text, re.DOTALL | re.MULTILINE)
+    assert example is not None
+    names: dict[str, Any] = {}
+    exec(textwrap.dedent(example[1]), names)
+    assert names["KIND"].table in kinds_inc((*KINDS, names["KIND"]), load_facts())
+    assert f"`{names['KIND'].table}.py`" in text

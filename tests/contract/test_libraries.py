@@ -7,11 +7,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from support.shim import compile_c
 
 from cupti_etl.capture.decode import Decoder, batch_schema
-from cupti_etl.capture.native import FOLDER
+from cupti_etl.capture.native import FOLDER, load
 from cupti_etl.schema.arrow import arrow_schema
+from cupti_etl.schema.cdecl import kinds_inc
+from cupti_etl.schema.headers import load_facts
 from cupti_etl.schema.kinds import KINDS
+from cupti_etl.schema.spec import Kind
 
 INJECTOR = FOLDER / "libcupti_etl_inject.so"
 COLLECTOR = FOLDER / "libcupti_etl.so"
@@ -22,6 +26,10 @@ def symbols(library: Path, which: str) -> list[str]:
         ["nm", "-D", f"--{which}-only", library], capture_output=True, text=True, check=True
     )
     return [line.split()[-1] for line in done.stdout.splitlines()]
+
+
+def of_nvidia(names: list[str]) -> list[str]:
+    return [name for name in names if re.match(r"(cu[A-Z]|cuda|cupti|nvtx)", name)]
 
 
 def too_new(names: list[str], newest: tuple[int, int] = (2, 28)) -> list[str]:
@@ -45,8 +53,7 @@ def test_collector_exports_only_its_own() -> None:
 
 @pytest.mark.parametrize("library", [INJECTOR, COLLECTOR], ids=["injector", "collector"])
 def test_nothing_of_nvidia_is_linked(library: Path) -> None:
-    names = symbols(library, "undefined")
-    assert [name for name in names if re.match(r"(cu[A-Z]|cuda|cupti|nvtx)", name)] == []
+    assert of_nvidia(symbols(library, "undefined")) == []
 
 
 @pytest.mark.parametrize("library", [INJECTOR, COLLECTOR], ids=["injector", "collector"])
@@ -54,16 +61,39 @@ def test_loads_on_older_systems(library: Path) -> None:
     assert too_new(symbols(library, "undefined")) == []
 
 
+def test_a_leak_is_seen(tmp_path: Path) -> None:
+    """What nm says of a library without our visibility, linked to the driver."""
+    source = "int cuInit(int); int helper(void); int helper(void) { return cuInit(0); }"
+    (tmp_path / "leak.c").write_text(source)
+    library = tmp_path / "leak.so"
+    compile_c(library, "-shared", "-fvisibility=default", tmp_path / "leak.c")
+    assert symbols(library, "defined") == ["helper"]
+    assert of_nvidia(symbols(library, "undefined")) == ["cuInit"]
+
+
 def test_a_newer_symbol_is_seen() -> None:
     assert too_new(["dlopen@GLIBC_2.34", "memcpy@GLIBC_2.14"]) == ["dlopen@GLIBC_2.34"]
 
 
+def test_libraries_were_built_from_this_specification() -> None:
+    """The digest covers tables, columns, types, offsets and labels."""
+    _, lib = load()
+    text = kinds_inc(KINDS, load_facts())
+    digest = re.search(r"ETL_FINGERPRINT UINT64_C\((0x[0-9a-f]+)\)", text)
+    assert digest is not None
+    assert lib.etl_fingerprint() == int(digest[1], 16)
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.table)
-def test_batches_have_the_columns_of_the_specification(kind: object) -> None:
+def test_batches_have_the_columns_of_the_specification(kind: Kind) -> None:
     decoder = Decoder()
-    table = decoder.tables.index(kind.table)  # type: ignore[attr-defined]
+    table = decoder.tables.index(kind.table)
     batch = decoder.take(table)
     batch.validate(full=True)
     assert batch.num_rows == 0
     assert batch.schema.equals(batch_schema(decoder.tables[table]))
-    assert batch.schema.names == arrow_schema(decoder.tables[table]).names
+    assert batch.schema.names == arrow_schema(kind.table).names
+    _, lib = load()
+    kinds = {number for number in range(-1, 130) if lib.etl_table_of_kind(number) == table}
+    facts = load_facts()["enumerators"]
+    assert kinds == {facts[f"CUPTI_ACTIVITY_KIND_{name}"] for name in kind.activity}

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -154,3 +156,18 @@ def test_csv_of_a_pipe_is_whole(run_folder: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == 200000
     assert sum(int(row["n"]) for row in rows) == 200000 * 199999 // 2
+
+
+def test_ctrl_c_ends_a_long_query(run_folder: Path) -> None:
+    hours = (
+        "SELECT count(*) FROM range(9999999) a, range(9999999) b WHERE a.range * b.range % 7 = 1"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-m", "cupti_etl", "sql", run_folder, hours],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert (out, err.strip()) == ("", "")
+    assert process.returncode == 130

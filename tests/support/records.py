@@ -101,7 +101,13 @@ class Bench:
             release those that the facts lack come from the header.
     """
 
-    def __init__(self, release: str, strides: Mapping[int, int] | None = None, **info: Any) -> None:
+    def __init__(
+        self,
+        release: str,
+        strides: Mapping[int, int] | None = None,
+        ring_full: Mapping[int, int] | None = None,
+        **info: Any,
+    ) -> None:
         self.layouts: dict[int, Layout] = {**layouts(release), FOREIGN: _FOREIGN}
         if api_version(release) == load_facts()["version"]:
             self.layouts = {**_newest(), **self.layouts}
@@ -112,7 +118,7 @@ class Bench:
         described = {
             "info": {"process_id": 77, "cupti_version": self.version, **info},
             "strides": {str(k): size for k, size in {**found, **(strides or {})}.items()},
-            "ring_full": {},
+            "ring_full": {str(k): count for k, count in (ring_full or {}).items()},
         }
         self.process = Process.loaded(self.decoder, described)
 

@@ -1,0 +1,210 @@
+"""The collector and what connects to it: targets as they should be, and others."""
+
+from __future__ import annotations
+
+import array
+import os
+import socket
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cffi import FFI
+from support.records import FOREIGN, KERNEL, Bench, key, pack, string_entry
+from support.shim import compile_c, native_sources
+
+from cupti_etl.capture.collector import Collector
+from cupti_etl.capture.loss import emitted
+from cupti_etl.capture.segment import FINISHED, RECORDS, STRINGS
+
+HERE = Path(__file__).parent
+HELLO = struct.Struct("<QIi512s")
+MAGIC = 0x314F4C4C45484C45
+LAYOUTS = Bench("13.0.85").layouts
+SLOTS = 92
+
+
+@pytest.fixture(scope="module")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    ffi = FFI()
+    ffi.cdef(
+        "int target_create(uint64_t, uint32_t); void target_stride(uint32_t, uint32_t);"
+        "int target_publish(const uint8_t *, uint32_t, uint32_t, uint64_t);"
+        "int target_hold(void); int target_free_slots(void); void target_state(uint32_t);"
+    )
+    out = tmp_path_factory.mktemp("target") / "target_shim.so"
+    sources = [HERE / "target_shim.c", *native_sources("segment")]
+    return ffi.dlopen(str(compile_c(out, "-shared", *sources)))
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    made = Collector()
+    yield made
+    made.close()
+
+
+def connect(collector: Collector) -> socket.socket:
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    client.connect(str(collector.socket_path))
+    return client
+
+
+def hello(reason: bytes = b"", magic: int = MAGIC) -> bytes:
+    return HELLO.pack(magic, 1, os.getpid(), reason)
+
+
+def send(collector: Collector, data: bytes, *fds: int) -> socket.socket:
+    """Say hello; our own copies of the descriptors are closed, as the target's are not needed."""
+    client = connect(collector)
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+    client.sendmsg([data], rights)
+    for fd in fds:
+        os.close(fd)
+    collector.drain()
+    return client
+
+
+def descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def target(shim: Any, collector: Collector, process_id: int = 9) -> socket.socket:
+    fd = shim.target_create(process_id, 130000)
+    shim.target_stride(KERNEL, LAYOUTS[KERNEL]["size"])
+    return send(collector, hello(), fd)
+
+
+def publish_kernels(shim: Any, name: bytes, count: int) -> None:
+    entry = string_entry(name)
+    assert shim.target_publish(entry, len(entry), STRINGS, 0) >= 0
+    records = pack(KERNEL, LAYOUTS[KERNEL], start=5, end=6, name=key(name)) * count
+    assert shim.target_publish(records, len(records), RECORDS, count) >= 0
+
+
+def rows(collector: Collector, table: str) -> list[dict[str, Any]]:
+    batches = [batch for name, batch in collector.batches(everything=True) if name == table]
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def test_a_target_from_hello_to_its_orderly_end(shim: Any, collector: Collector) -> None:
+    client = target(shim, collector)
+    assert collector.live == 1
+    publish_kernels(shim, b"first", 3)
+    collector.drain()
+    publish_kernels(shim, b"second", 2)
+    shim.target_state(FINISHED)
+    client.close()
+    collector.drain()
+    assert collector.live == 0
+    assert [row["name"] for row in rows(collector, "kernel")] == ["first"] * 3 + ["second"] * 2
+    (process,) = collector.process_rows()
+    assert (process["state"], process["emitted"], process["stored"]) == ("finished", 5, 5)
+    assert collector.losses() == []
+    # Every slot went back.
+    assert shim.target_free_slots() == SLOTS
+
+
+def test_what_was_published_before_a_kill_is_kept(shim: Any, collector: Collector) -> None:
+    client = target(shim, collector)
+    publish_kernels(shim, b"last words", 4)
+    shim.target_hold()
+    client.close()
+    collector.drain()
+    assert len(rows(collector, "kernel")) == 4
+    assert collector.process_rows()[0]["state"] == "killed"
+    (loss,) = collector.losses()
+    assert loss.cause == "killed"
+    assert loss.records is None
+    assert loss.start_ns == 1000
+
+
+def test_a_new_kind_comes_with_its_size_while_it_runs(shim: Any, collector: Collector) -> None:
+    client = target(shim, collector)
+    publish_kernels(shim, b"k", 1)
+    collector.drain()
+    shim.target_stride(FOREIGN, 24)
+    records = pack(FOREIGN, LAYOUTS[FOREIGN]) * 2 + pack(KERNEL, LAYOUTS[KERNEL], start=1, end=2)
+    assert shim.target_publish(records, len(records), RECORDS, 3) >= 0
+    client.close()
+    collector.drain()
+    assert len(rows(collector, "kernel")) == 2
+    process = collector.traced[0].process
+    assert process.unknown() == {FOREIGN: 2}
+    assert emitted(process) == 4
+
+
+def test_two_targets_keep_their_rows_apart(shim: Any, collector: Collector) -> None:
+    for process_id in (21, 22):
+        client = target(shim, collector, process_id)
+        publish_kernels(shim, b"of %d" % process_id, 2)
+        client.close()
+        collector.drain()
+    found = {(row["process_id"], row["name"]) for row in rows(collector, "kernel")}
+    assert found == {(21, "of 21"), (22, "of 22")}
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "no valid greeting"),
+        (b"GET / HTTP/1.1\r\n\r\n", "no valid greeting"),
+        (hello(magic=1), "no valid greeting"),
+        (hello(b"CUPTI is missing"), "CUPTI is missing"),
+        (hello(b"\xff\xfe not UTF-8"), "not UTF-8"),
+        (hello(b"x" * 512), "x" * 512),
+    ],
+    ids=["nothing", "http", "magic", "reason", "bytes", "no end"],
+)
+def test_a_hello_without_a_segment(collector: Collector, data: bytes, words: str) -> None:
+    before = descriptors()
+    client = connect(collector)
+    client.sendall(data)
+    client.shutdown(socket.SHUT_WR)
+    collector.drain()
+    client.close()
+    assert collector.live == 0
+    (refusal,) = collector.refused
+    assert words in refusal.reason
+    assert refusal.pid == os.getpid()
+    assert descriptors() == before
+    (loss,) = collector.losses()
+    assert (loss.cause, loss.process_id, loss.records) == ("not_traced", None, None)
+
+
+def test_descriptors_that_are_no_segment(collector: Collector, tmp_path: Path) -> None:
+    before = descriptors()
+    plain = os.open(tmp_path / "file", os.O_RDWR | os.O_CREAT)
+    send(collector, hello(), plain).close()
+    send(collector, hello(), *os.pipe()).close()
+    send(collector, hello(), os.memfd_create("unsealed", os.MFD_ALLOW_SEALING)).close()
+    assert [refusal.reason for refusal in collector.refused] == [
+        "the segment is not sealed against shrinking"
+    ] * 3
+    assert descriptors() == before
+    assert collector.live == 0
+
+
+def test_a_target_that_talks_on_is_still_alive(shim: Any, collector: Collector) -> None:
+    client = target(shim, collector)
+    client.sendall(b"more")
+    for _ in range(6):
+        collector.drain()
+    assert collector.live == 1
+    client.close()
+    collector.drain()
+    assert collector.live == 0
+
+
+def test_closing_leaves_nothing_behind() -> None:
+    before = descriptors()
+    collector = Collector()
+    folder = collector.socket_path.parent
+    assert folder.stat().st_mode & 0o777 == 0o700
+    client = connect(collector)
+    collector.close()
+    client.close()
+    assert not folder.exists()
+    assert descriptors() == before

@@ -1,0 +1,86 @@
+"""A trace that cannot be written says so, in words and by its exit status, and ends."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cupti_etl
+
+RECORDING = Path(cupti_etl.__file__).parent / "demo" / "h200.etlrec"
+# Room for no table; for the small ones, but not for the kernels.
+NOTHING_FITS, SMALL_FIT = 2_000, 50_000
+
+
+def replay(out: Path, file_size: int) -> subprocess.CompletedProcess[str]:
+    """A replay whose files cannot grow beyond a size; writing more fails with EFBIG."""
+    return subprocess.run(
+        [sys.executable, "-m", "cupti_etl", "replay", str(RECORDING), "-o", str(out)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (file_size, file_size)),
+    )
+
+
+@pytest.mark.parametrize("file_size", [NOTHING_FITS, SMALL_FIT])
+def test_parts_that_cannot_be_written(tmp_path: Path, file_size: int) -> None:
+    done = replay(tmp_path / "trace", file_size)
+    assert done.returncode == 1
+    assert "File too large" in done.stderr
+    assert f"what was written before is in {tmp_path / 'trace'}" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "rows; trace in" not in done.stderr
+    # A part is there whole or not at all.
+    for part in tmp_path.rglob("*.parquet"):
+        assert part.read_bytes()[-4:] == b"PAR1"
+
+
+def test_a_trace_without_its_rows_does_not_call_itself_complete(tmp_path: Path) -> None:
+    replay(tmp_path / "trace", SMALL_FIT)
+    with cupti_etl.open(tmp_path / "trace") as trace:
+        assert trace.sql("FROM kernel").arrow().num_rows == 0
+        (verdict,) = (
+            trace.sql("SELECT subject FROM capture_health WHERE section = 'verdict'")
+            .arrow()
+            .to_pylist()
+        )
+    assert verdict["subject"] != "complete"
+
+
+# Prints what came of each size that is too small for trace.duckdb.
+WRITE = """
+import resource, sys
+from cupti_etl.errors import EtlError
+from cupti_etl.sinks.duckdb import write_trace_duckdb
+for size in (4096 << i for i in range(10)):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+    try:
+        write_trace_duckdb(sys.argv[1])
+        break
+    except EtlError as error:
+        print(type(error).__name__, error.exit_code, error.message.splitlines()[0])
+"""
+
+
+def test_trace_duckdb_that_cannot_be_written(tmp_path: Path) -> None:
+    out = tmp_path / "trace"
+    assert replay(out, resource.RLIM_INFINITY).returncode == 0
+    (out / "trace.duckdb").unlink()
+    done = subprocess.run(
+        [sys.executable, "-c", WRITE, str(out)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    errors = done.stdout.splitlines()
+    assert len(errors) > 3
+    wanted = f"TraceError 1 cannot write {out / 'trace.duckdb'}"
+    assert [error for error in errors if not error.startswith(wanted)] == []
+    assert [path.name for path in out.iterdir() if path.is_file()] == ["trace.duckdb"]

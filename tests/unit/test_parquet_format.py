@@ -1,0 +1,73 @@
+"""What other engines see of a part: plain types, chosen encodings, documentation."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.records import KERNEL, Bench, key, random_record
+
+from cupti_etl.schema.arrow import TABLES, arrow_schema
+from cupti_etl.sinks.parquet import ParquetSink
+
+NAMES = [b"_Z3fooi", b"caf\xc3\xa9", b"bar"]
+
+
+@pytest.fixture
+def part(tmp_path: Path) -> Path:
+    """A compacted part of kernels as the decoder gives them, with text as dictionaries."""
+    rng = random.Random(1)
+    bench = Bench("13.5.25")
+    bench.name(*NAMES)
+    sink = ParquetSink(tmp_path / "out")
+    table = bench.decoder.tables.index("kernel")
+    for _ in range(3):
+        layout = bench.layouts[KERNEL]
+        keys = [key(name) for name in NAMES]
+        bench.decode(b"".join(random_record(rng, KERNEL, layout, keys) for _ in range(200)))
+        batch = bench.decoder.take(table)
+        assert pa.types.is_dictionary(batch.schema.field("name").type)
+        sink.write("kernel", batch)
+        sink.roll()
+    sink.close()
+    (found,) = (tmp_path / "out" / "kernel").iterdir()
+    return found
+
+
+def test_the_file_carries_the_plain_schema(part: Path) -> None:
+    raw = pq.read_metadata(part).metadata[b"ARROW:schema"]
+    schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(raw)))
+    assert schema.equals(arrow_schema("kernel"), check_metadata=True)
+    assert pq.read_schema(part).equals(arrow_schema("kernel"))
+    columns = json.loads(pq.read_metadata(part).metadata[b"cupti_etl.columns"])
+    assert columns["start_ns"] == {"doc": "When the kernel began.", "unit": "ns"}
+    assert columns.keys() == {column.name for column in TABLES["kernel"].columns}
+
+
+def test_encodings(part: Path) -> None:
+    group = pq.read_metadata(part).row_group(0)
+    columns = {group.column(i).path_in_schema: group.column(i) for i in range(group.num_columns)}
+    for name in ("start_ns", "end_ns", "correlation_id"):
+        assert "DELTA_BINARY_PACKED" in columns[name].encodings, name
+    for name in ("name", "stream_id", "process_id"):
+        assert "RLE_DICTIONARY" in columns[name].encodings, name
+    assert {column.compression for column in columns.values()} == {"ZSTD"}
+
+
+def test_another_engine_reads_the_declared_types(part: Path) -> None:
+    with duckdb.connect() as con:
+        rows = con.sql(f"DESCRIBE FROM read_parquet('{part}')").fetchall()
+        assert {row[0]: row[1] for row in rows} == {
+            column.name: column.type.sql for column in TABLES["kernel"].columns
+        }
+        mine = con.sql(f"FROM read_parquet('{part}')").fetchall()
+    assert mine == [tuple(row.values()) for row in pq.read_table(part).to_pylist()]
+    starts = [row[1] for row in mine if row[1] is not None]
+    assert len(mine) == 600
+    assert starts == sorted(starts)
