@@ -112,7 +112,6 @@ def test_one_file_and_make_generate(house: Path, tmp_path: Path) -> None:
     assert "toy" in (house / "docs/reference/tables.md").read_text()
 
 
-@pytest.mark.xfail(reason="the kind that CONTRIBUTING adds is there already", strict=True)
 def test_the_example_in_contributing_can_be_followed() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
     example = re.search(r"^   ```python\n(.*?)^   ```", text, re.DOTALL | re.MULTILINE)
