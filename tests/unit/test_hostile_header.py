@@ -1,0 +1,77 @@
+"""Whatever a process writes into its header, the tables about it can be written.
+
+One damaged header must not keep the rows of all other processes out of the trace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support.records import FOREIGN, KERNEL, Bench
+
+from cupti_etl.capture.collector import Collector, Traced
+from cupti_etl.capture.segment import ProcessInfo
+from cupti_etl.schema.arrow import arrow_schema
+
+# By the C type in etl/abi.h.
+LARGEST = {
+    "process_id": 2**64 - 1,
+    **dict.fromkeys(("pid", "parent_pid", "driver_version"), 2**31 - 1),
+    **dict.fromkeys(("cupti_version", "state"), 2**32 - 1),
+    **dict.fromkeys(("steps", "steps_live", "layout_generation"), 0),
+    **dict.fromkeys(("rank", "local_rank", "world_size", "slurm_proc_id"), 2**63 - 1),
+    **dict.fromkeys(("slurm_job_id", "start_ns", "taken_ns", "regained_ns"), 2**63 - 1),
+    **dict.fromkeys(("last_flush_ns", "last_return_ns", "finished_ns", "first_held_ns"), 2**63 - 1),
+}
+COUNTERS = {
+    field.name: 2**64 - 1
+    for field in fields(ProcessInfo)
+    if field.type == "int" and field.name not in LARGEST
+}
+
+
+def write(info: dict[str, Any], **others: Any) -> dict[str, list[dict[str, Any]]]:
+    """Rows of the tables about a process, as they come back out of Arrow."""
+    bench = Bench("13.0.85", **others, **info)
+    collector = Collector(live=False)
+    collector.traced.append(Traced(bench.process, None, 10**18))
+    rows = {
+        "process": collector.process_rows(),
+        "loss": [loss.row() for loss in collector.losses()],
+    }
+    return {
+        table: pa.Table.from_pylist(content, arrow_schema(table)).to_pylist()
+        for table, content in rows.items()
+    }
+
+
+def test_plain_values_arrive() -> None:
+    found = write({"rank": 3, "host": "node", "handed_over": 5, "state": 2})
+    assert found["process"][0]["rank"] == 3
+    assert found["process"][0]["emitted"] == 5
+
+
+XFAIL = {*COUNTERS, "cupti_version", "rank", "local_rank", "world_size", "slurm_proc_id"}
+XFAIL -= {"published", "requests", "spares", "flushes", "held", "truncated_strings"}
+
+
+@pytest.mark.parametrize("name", sorted({**LARGEST, **COUNTERS}))
+def test_the_largest_number_anywhere(name: str, request: pytest.FixtureRequest) -> None:
+    if name in XFAIL:
+        reason = "the number does not fit its column, and nothing at all is written"
+        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+    write({name: {**LARGEST, **COUNTERS}[name]})
+
+
+@pytest.mark.xfail(reason="as above", strict=True)
+def test_the_largest_losses() -> None:
+    write({}, ring_full={KERNEL: 2**64 - 1, FOREIGN: 2**64 - 1})
+
+
+def test_text_longer_than_its_place_is_cut() -> None:
+    found = write({"host": "h" * 5000, "detail": "\x00\x01"})
+    assert found["process"][0]["host"] == "h" * 127
+    assert found["process"][0]["detail"] is None
