@@ -14,6 +14,7 @@ ENVIRONMENT = {
     ),
     "KINDS": ("CUPTI_ETL_KINDS", "tables to record, comma-separated"),
     "API": ("CUPTI_ETL_API", "which API calls to record: all, default, launch or none"),
+    "GRAPH": ("CUPTI_ETL_GRAPH", "how to record CUDA graphs: node or graph"),
     "FLUSH_MS": ("CUPTI_ETL_FLUSH_MS", "interval of cuptiActivityFlushAll in ms"),
     "RING_MB": ("CUPTI_ETL_RING_MB", "upper limit of the shared memory of a process in MiB"),
     "CUPTI": ("CUPTI_ETL_CUPTI", "libcupti to use, as given with --cupti"),
@@ -28,6 +29,7 @@ CUDA_INJECTION = "CUDA_INJECTION64_PATH"
 NVTX_INJECTION = "NVTX_INJECTION64_PATH"
 
 API_LEVELS = ("all", "default", "launch", "none")
+GRAPH_LEVELS = ("node", "graph")
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class CaptureOptions:
         out: folder that the trace is written to; must not hold anything yet.
         kinds: tables to record; empty means the default preset.
         api: which API calls to record, one of ``API_LEVELS``.
+        graph: whether CUDA graphs are recorded by node or as a whole, one of ``GRAPH_LEVELS``.
         flush_ms: how often the target flushes CUPTI; bounds what a killed target loses.
         ring_mb: upper limit of shared memory per traced process, in MiB.
         cupti: libcupti to use where the process has none loaded.
@@ -49,6 +52,7 @@ class CaptureOptions:
     out: Path
     kinds: tuple[str, ...] = ()
     api: str = "default"
+    graph: str = "node"
     flush_ms: int = 100
     ring_mb: int = 256
     cupti: Path | None = None

@@ -38,6 +38,7 @@ LIBRARIES = {
             "decode/builder.c",
             "decode/collector.c",
             "decode/decode.c",
+            "decode/gather.c",
             "decode/pool.c",
             "decode/text.c",
             *SHARED,

@@ -52,6 +52,7 @@ def target_environment(
         "SOCKET": str(socket),
         "KINDS": ",".join(options.kinds),
         "API": options.api,
+        "GRAPH": options.graph,
         "FLUSH_MS": str(options.flush_ms),
         "RING_MB": str(options.ring_mb),
         "CUPTI": str(options.cupti.resolve()) if options.cupti else "",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cupti_etl.config import API_LEVELS, CaptureOptions
+from cupti_etl.config import API_LEVELS, GRAPH_LEVELS, CaptureOptions
 from cupti_etl.errors import CaptureError, EtlError, NoCudaError, UsageError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--graph",
-    type=click.Choice(["node", "graph"]),
+    type=click.Choice(GRAPH_LEVELS),
     default="node",
     show_default=True,
     help="Record the nodes of CUDA graphs, or each launch of a graph as a whole (cheaper).",
@@ -98,6 +98,7 @@ def command(
         out=out or Path(time.strftime("trace-%Y%m%d-%H%M%S")),
         kinds=choose_kinds(kinds, graph),
         api=api,
+        graph=graph,
         flush_ms=flush_ms,
         ring_mb=ring_mb,
         cupti=cupti,
@@ -110,7 +111,8 @@ def command(
 
 # Activity kinds that CUPTI has and no table can honestly hold.
 _REFUSED = {
-    "nvlink": "its record changed in CUPTI 13.2 without keeping the members' places",
+    "nvlink": "its record was laid out anew in CUPTI 13.2, with pointers to memory of the program",
+    "module": "CUPTI lets no client enable it",
 }
 
 
@@ -118,29 +120,33 @@ def choose_kinds(text: str, graph: str = "node") -> tuple[str, ...]:
     """Table names for ``--kinds`` and ``--graph``.
 
     Raises:
-        UsageError: a name is neither a table nor a preset, or is a kind that is refused.
+        UsageError: a name is neither a table nor a preset, or is of a kind that is refused
+            or goes only with ``--graph graph``.
     """
     from cupti_etl.schema.kinds import KINDS
     from cupti_etl.schema.spec import PRESETS
 
-    chosen: set[str] = set()
+    preset_of = {kind.table: kind.preset for kind in KINDS}
+    chosen = {table for table, preset in preset_of.items() if preset == graph}
     for word in text.split(","):
         name = word.strip() or "default"
         if name in PRESETS:
             included = PRESETS[: PRESETS.index(name) + 1]
-            chosen.update(kind.table for kind in KINDS if kind.preset in included)
-        elif any(kind.table == name for kind in KINDS):
-            chosen.add(name)
+            chosen.update(table for table, preset in preset_of.items() if preset in included)
         elif name in _REFUSED:
             raise UsageError(f"the kind {name!r} cannot be recorded: {_REFUSED[name]}")
-        else:
-            known = ", ".join(kind.table for kind in KINDS)
+        elif name not in preset_of:
             raise UsageError(
                 f"there is no kind {name!r}",
-                f"kinds are {known}; presets are {', '.join(PRESETS)}",
+                f"kinds are {', '.join(preset_of)}; presets are {', '.join(PRESETS)}",
             )
-    if graph == "graph":
-        chosen.add("graph_trace")
+        elif preset_of[name] == "graph" != graph:
+            raise UsageError(
+                f"the kind {name!r} takes the place of the kernels and copies of CUDA graphs",
+                "add --graph graph if that is what you want",
+            )
+        else:
+            chosen.add(name)
     return tuple(sorted(chosen))
 
 

@@ -60,22 +60,31 @@ def _labels(enum: Enum, facts: Facts) -> str:
     return f"static const struct etl_label {enum.name}_labels[] = {{ {rows} }};\n"
 
 
+def _only(kind: Kind, column: Column, facts: Facts) -> str:
+    if not column.only:
+        return "0, 0, NULL"
+    member, *values = column.only
+    where = f"{kind.table}.{column.name}"
+    if member not in facts["structs"][kind.struct]["members"]:
+        raise SchemaError(f"{where}: {kind.struct} has no member {member!r}")
+    offset, size = facts["structs"][kind.struct]["members"][member]
+    if size < 4:
+        raise SchemaError(f"{where}: only= needs a member of 32 bits, {member} has {size * 8}")
+    numbers = ", ".join(
+        str(enumerator(value, facts) if isinstance(value, str) else value) for value in values
+    )
+    return f"{offset}, {len(values)}, (const uint32_t[]){{ {numbers} }}"
+
+
 def _column(kind: Kind, column: Column, facts: Facts) -> str:
     offset, width = place(kind, column, facts)
-    only = "0, 0"
-    if column.only:
-        member, value = column.only
-        at, size = facts["structs"][kind.struct]["members"][member]
-        if size != 4:
-            raise SchemaError(f"{kind.table}.{column.name}: {member} is not a 32-bit number")
-        only = f"{at}, {enumerator(value, facts)}"
     labels = (
         f"{column.labels.name}_labels, {len(column.labels.labels)}" if column.labels else "NULL, 0"
     )
-    null = f"{int(column.null is not None)}, {column.null or 0}u"
     return (
         f'\t{{ "{column.name}", {column.type.native}, {width}, {offset}, {column.since}, '
-        f"{column.mask}, {null}, {labels}, {only} }},\n"
+        f"{column.mask}, {int(column.null is not None)}, {column.null or 0}u, {labels}, "
+        f"{_only(kind, column, facts)} }},\n"
     )
 
 
@@ -109,7 +118,8 @@ def kinds_inc(kinds: tuple[Kind, ...], facts: Facts) -> str:
             str(enumerator(f"CUPTI_ACTIVITY_KIND_{name}", facts)) for name in kind.activity
         )
         columns = f"{kind.table}_columns, {len(kind.columns) + 1}"
-        out.append(f'\t{{ "{kind.table}", {{ {numbers} }}, {columns} }},\n')
+        preset = f"ETL_PRESET_{kind.preset.upper()}"
+        out.append(f'\t{{ "{kind.table}", {{ {numbers} }}, {columns}, {preset} }},\n')
     out.append("};\n\n")
     out.append(_strings("etl_api_noise", NOISE))
     out.append(_strings("etl_api_launch", LAUNCH))

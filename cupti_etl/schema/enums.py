@@ -54,6 +54,7 @@ CHANNEL_TYPE = _enum(
     INVALID="invalid",
     COMPUTE="compute",
     ASYNC_MEMCPY="async_memcpy",
+    DECOMP="decompress",
 )
 OBJECT_KIND = _enum(
     "object_kind",
@@ -227,3 +228,85 @@ KEY_ROTATION_EVENT = _enum(
     KEY_ROTATION_CHANNEL_UNBLOCKED="channel_unblocked",
 )
 PCIE_TYPE = _enum("pcie_type", "CUPTI_PCIE_DEVICE_TYPE_", GPU="gpu", BRIDGE="bridge")
+MIGRATION_CAUSE = _enum(
+    "migration_cause",
+    "CUPTI_ACTIVITY_UNIFIED_MEMORY_MIGRATION_CAUSE_",
+    UNKNOWN="unknown",
+    USER="user",
+    COHERENCE="coherence",
+    PREFETCH="prefetch",
+    EVICTION="eviction",
+    ACCESS_COUNTERS="access_counters",
+)
+ACCESS_TYPE = _enum(
+    "access_type",
+    "CUPTI_ACTIVITY_UNIFIED_MEMORY_ACCESS_TYPE_",
+    UNKNOWN="unknown",
+    READ="read",
+    WRITE="write",
+    ATOMIC="atomic",
+    PREFETCH="prefetch",
+)
+REMOTE_MAP_CAUSE = _enum(
+    "remote_map_cause",
+    "CUPTI_ACTIVITY_UNIFIED_MEMORY_REMOTE_MAP_CAUSE_",
+    UNKNOWN="unknown",
+    COHERENCE="coherence",
+    THRASHING="thrashing",
+    POLICY="policy",
+    OUT_OF_MEMORY="out_of_memory",
+    EVICTION="eviction",
+)
+OPENACC_EVENT = _enum(
+    "openacc_event",
+    "CUPTI_OPENACC_EVENT_KIND_",
+    INVALID="invalid",
+    DEVICE_INIT="device_init",
+    DEVICE_SHUTDOWN="device_shutdown",
+    RUNTIME_SHUTDOWN="runtime_shutdown",
+    ENQUEUE_LAUNCH="enqueue_launch",
+    ENQUEUE_UPLOAD="enqueue_upload",
+    ENQUEUE_DOWNLOAD="enqueue_download",
+    WAIT="wait",
+    IMPLICIT_WAIT="implicit_wait",
+    COMPUTE_CONSTRUCT="compute_construct",
+    UPDATE="update",
+    ENTER_DATA="enter_data",
+    EXIT_DATA="exit_data",
+    CREATE="create",
+    DELETE="delete",
+    ALLOC="alloc",
+    FREE="free",
+)
+OPENACC_CONSTRUCT = _enum(
+    "openacc_construct",
+    "CUPTI_OPENACC_CONSTRUCT_KIND_",
+    UNKNOWN="unknown",
+    PARALLEL="parallel",
+    KERNELS="kernels",
+    LOOP="loop",
+    DATA="data",
+    ENTER_DATA="enter_data",
+    EXIT_DATA="exit_data",
+    HOST_DATA="host_data",
+    ATOMIC="atomic",
+    DECLARE="declare",
+    INIT="init",
+    SHUTDOWN="shutdown",
+    SET="set",
+    UPDATE="update",
+    ROUTINE="routine",
+    WAIT="wait",
+    RUNTIME_API="runtime_api",
+)
+OPENMP_EVENT = _enum(
+    "openmp_event",
+    "CUPTI_OPENMP_EVENT_KIND_",
+    INVALID="invalid",
+    PARALLEL="parallel",
+    TASK="task",
+    THREAD="thread",
+    IDLE="idle",
+    WAIT_BARRIER="wait_barrier",
+    WAIT_TASKWAIT="wait_taskwait",
+)

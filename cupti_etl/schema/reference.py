@@ -30,6 +30,9 @@ def null_meaning(column: Column) -> str:
     if column.null is not None:
         value = column.null if column.null < 10 else f"0x{column.null:X}"
         reasons.append(f"the member is {value}")
+    if column.only:
+        labels = ", ".join(f"`{value}`" for value in column.only[1:])
+        reasons.append(f"`{column.only[0]}` is not {labels}")
     if column.since:
         reasons.append(f"CUPTI's API is older than {column.since}")
     return " or ".join(reasons)

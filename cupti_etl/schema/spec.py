@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from cupti_etl.errors import SchemaError
-from cupti_etl.schema.types import Type, enum, process
+from cupti_etl.schema.types import Type, correlation, enum, process, string
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 
@@ -47,8 +47,9 @@ class Column:
         at: byte offset inside the member, for unions.
         width: bytes to read there, where it differs from the member's size.
         joins: ``table.column`` that this column refers to.
-        only: ``(member, enumerator)``: the member of a union has a meaning only in
-            records whose ``member`` has that value; elsewhere the column is NULL.
+        only: ``(member, value, ...)``, values being enumerators or numbers: the column
+            has a meaning only in records whose ``member`` (its first 32 bits) is one of
+            them, as with the parts of a union; elsewhere it is NULL.
     """
 
     name: str
@@ -63,7 +64,7 @@ class Column:
     at: int = 0
     width: int = 0
     joins: str = ""
-    only: tuple[str, str] | None = None
+    only: tuple[str | int, ...] = ()
 
     def __post_init__(self) -> None:
         if not _NAME.match(self.name):
@@ -74,6 +75,11 @@ class Column:
             raise SchemaError(f"column {self.name}: labels go with type enum, and only there")
         if self.name.endswith("_ns") and self.unit != "ns":
             raise SchemaError(f"column {self.name}: a name in _ns needs unit='ns'")
+        if len(self.only) == 1:
+            raise SchemaError(f"column {self.name}: only= needs a member and its values")
+        if self.only and self.type in (string, correlation):
+            # The injector follows every pointer, and call ids are widened one by one.
+            raise SchemaError(f"column {self.name}: only= goes with numbers and enumerations")
 
 
 @dataclass(frozen=True)
@@ -118,8 +124,9 @@ class Kind:
         doc: one sentence about a row.
         columns: the columns, without ``process_id``, which every kind has first.
         sort: columns by which finished parts are sorted.
-        preset: smallest preset of ``--kinds`` that includes it (light, default, full),
-            or ``""`` for a kind that is recorded only when it is named.
+        preset: smallest of ``PRESETS`` that includes it, or ``"graph"``: recorded with
+            ``--graph graph`` and only then, because CUPTI then leaves out the records
+            of a graph's nodes.
     """
 
     table: str
@@ -129,6 +136,10 @@ class Kind:
     columns: tuple[Column, ...]
     sort: tuple[str, ...] = ()
     preset: str = "default"
+
+    def __post_init__(self) -> None:
+        if self.preset not in (*PRESETS, "graph"):
+            raise SchemaError(f"table {self.table}: there is no preset {self.preset!r}")
 
     def as_table(self) -> Table:
         """The table as it is stored, ``process_id`` first."""

@@ -216,7 +216,7 @@ void process_refresh(struct etl_process *process)
 			/* A column that does not fit its record is one we do not have. */
 			if (layout->width[c] != kind->columns[c].width ||
 			    layout->offset[c] + layout->width[c] > stride ||
-			    (kind->columns[c].only_at && kind->columns[c].only_at + 4u > stride))
+			    (kind->columns[c].n_only && kind->columns[c].only_at + 4u > stride))
 				layout->width[c] = 0;
 		}
 	}

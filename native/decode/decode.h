@@ -117,6 +117,31 @@ struct etl_process {
 	unsigned n_waiting[ETL_N_KINDS];
 };
 
+/* ---- gather.c: one column of up to 64 records */
+
+struct gather {
+	struct etl_process *process;
+	struct column_builder *out;
+	const struct etl_column *column;
+	const uint8_t *const *records;
+	unsigned n;
+	uint16_t offset;
+	uint8_t width;
+	int64_t row;
+};
+
+/* Reads the column's values.  Bit i of the result says that record i's is known, bit i of
+ * `here` that the column has a meaning in that record. */
+uint64_t gather(const struct gather *g, int table, uint32_t c, uint64_t *here);
+
+/* 0 for the driver's functions, 1 for the runtime's, by activity kind. */
+static inline int api_domain(uint32_t activity)
+{
+	return activity == 5;
+}
+
+/* ---- */
+
 /* Copies strides and layouts out of the header, keeping only what is possible. */
 void process_refresh(struct etl_process *process);
 

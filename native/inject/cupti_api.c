@@ -38,6 +38,7 @@ static const struct {
 	OPTIONAL(unsubscribe, "cuptiUnsubscribe"),
 	OPTIONAL(nvtx_initialize2, "cuptiNvtxInitialize2"),
 	OPTIONAL(enable_event_timestamps, "cuptiActivityEnableCudaEventDeviceTimestamps"),
+	OPTIONAL(enable_all_sync_records, "cuptiActivityEnableAllSyncRecords"),
 	OPTIONAL(enable_allocation_source, "cuptiActivityEnableAllocationSource"),
 	OPTIONAL(enable_device_graph, "cuptiActivityEnableDeviceGraph"),
 	OPTIONAL(configure_unified_memory, "cuptiActivityConfigureUnifiedMemoryCounter"),

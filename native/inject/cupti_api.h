@@ -60,6 +60,7 @@ struct cupti_api {
 	int (*unsubscribe)(void *subscriber);
 	int (*nvtx_initialize2)(void *get_export_table);
 	int (*enable_event_timestamps)(uint8_t enable);
+	int (*enable_all_sync_records)(uint8_t enable);
 	int (*enable_allocation_source)(uint8_t enable);
 	int (*enable_device_graph)(uint8_t enable);
 	int (*configure_unified_memory)(struct cupti_unified_memory *config, uint32_t count);

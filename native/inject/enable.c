@@ -12,9 +12,9 @@ enum {
 	KIND_KERNEL = 10,
 	KIND_UNIFIED_MEMORY = 25,
 	KIND_CUDA_EVENT = 36,
+	KIND_SYNCHRONIZATION = 38,
 	KIND_MEMORY = 49,
 	KIND_DEVICE_GRAPH = 53,
-	MAX_DEVICES = 16,
 	UNIFIED_MEMORY_COUNTERS = 8,
 };
 
@@ -139,45 +139,92 @@ static int refuse(struct etl_error *error, const char *what, int result)
 			result);
 }
 
-/* What some kinds need besides being enabled; a CUPTI without it gives less. */
-static void prepare(uint32_t kind)
+/* Counters are asked for one by one: an older CUPTI has fewer of them.  An error if
+ * there is none at all. */
+static int configure_unified_memory(void)
 {
-	const struct cupti_api *cupti = &etl_injector.cupti;
+	int result = CUPTI_OK;
+	bool any = false;
 
-	if (kind == KIND_CUDA_EVENT && cupti->enable_event_timestamps)
-		cupti->enable_event_timestamps(1);
-	if (kind == KIND_MEMORY && cupti->enable_allocation_source)
-		cupti->enable_allocation_source(1);
-	if (kind == KIND_UNIFIED_MEMORY && cupti->configure_unified_memory)
-		for (uint32_t device = 0; device < MAX_DEVICES; device++)
-			for (uint32_t counter = 1; counter <= UNIFIED_MEMORY_COUNTERS; counter++) {
-				struct cupti_unified_memory config = { 1, counter, device, 1 };
+	if (!etl_injector.cupti.configure_unified_memory)
+		return CUPTI_OK;
+	for (uint32_t counter = 1; counter <= UNIFIED_MEMORY_COUNTERS; counter++) {
+		/* Scope and device have had no meaning since CUDA 7.0. */
+		struct cupti_unified_memory config = { 1, counter, 0, 1 };
+		int one = etl_injector.cupti.configure_unified_memory(&config, 1);
 
-				/* Until a device or a counter is refused. */
-				if (cupti->configure_unified_memory(&config, 1) != CUPTI_OK)
-					break;
-			}
+		any |= one == CUPTI_OK;
+		if (one != CUPTI_OK && result == CUPTI_OK)
+			result = one;
+	}
+	return any ? CUPTI_OK : result;
 }
 
-/* Adds a sentence to what the collector reports of this process. */
+/* What some kinds need before they are enabled.  Where a switch is missing or refused,
+ * the records have less in them; an error is one without which there are none. */
+static int prepare(uint32_t kind)
+{
+	const struct cupti_api *cupti = &etl_injector.cupti;
+	int (*enable)(uint8_t) = NULL;
+	uint8_t value = 1;
+
+	switch (kind) {
+	case KIND_UNIFIED_MEMORY:
+		return configure_unified_memory();
+	case KIND_CUDA_EVENT:
+		enable = cupti->enable_event_timestamps;
+		break;
+	case KIND_SYNCHRONIZATION:
+		/* A query that found the work unfinished waited for nothing, and programs
+		 * that poll make them by the million. */
+		enable = cupti->enable_all_sync_records;
+		value = 0;
+		break;
+	case KIND_MEMORY:
+		enable = cupti->enable_allocation_source;
+		break;
+	default:
+		break;
+	}
+	if (enable)
+		(void)enable(value);
+	return CUPTI_OK;
+}
+
+/* Whether the table's records are asked for. */
+static bool is_asked_for(const struct etl_kind *kind, const char *kinds, bool graphs)
+{
+	/* They would silence the kernels and copies of graphs. */
+	if (kind->preset == ETL_PRESET_GRAPH && !graphs)
+		return false;
+	if (kinds)
+		return etl_list_has(kinds, kind->table);
+	return kind->preset <= ETL_PRESET_DEFAULT || kind->preset == ETL_PRESET_GRAPH;
+}
+
+/* Adds to what the collector reports of this process. */
 static void note(const char *table, int result)
 {
 	char *detail = etl_injector.map.segment->detail;
 	size_t used = strlen(detail), size = sizeof etl_injector.map.segment->detail;
 
-	snprintf(detail + used, size - used, "%s%s records cannot be enabled: %s (%d)",
-		 used ? "; " : "", table, cupti_result(&etl_injector.cupti, result), result);
+	snprintf(detail + used, size - used, "%s%s: %s (%d)",
+		 used ? "; " : "records that cannot be enabled: ", table,
+		 cupti_result(&etl_injector.cupti, result), result);
 }
 
 static int enable_kind(uint32_t kind, const char *level)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
 
-	if (kind == KIND_DEVICE_GRAPH && cupti->enable_device_graph)
-		return cupti->enable_device_graph(1); /* this kind has a switch of its own */
+	/* CUPTI makes these with GRAPH_TRACE when they are switched on, and refuses to be
+	 * asked for them. */
+	if (kind == KIND_DEVICE_GRAPH)
+		return cupti->enable_device_graph ? cupti->enable_device_graph(1) : CUPTI_OK;
 	if (kind != KIND_RUNTIME && kind != KIND_DRIVER) {
-		prepare(kind);
-		return cupti->enable(kind);
+		int result = prepare(kind);
+
+		return result == CUPTI_OK ? cupti->enable(kind) : result;
 	}
 	if (strcmp(level, "none") == 0)
 		return CUPTI_OK;
@@ -190,6 +237,8 @@ int etl_enable(struct etl_error *error)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
 	const char *kinds = etl_env(ETL_ENV_KINDS), *level = etl_env(ETL_ENV_API);
+	const char *graph = etl_env(ETL_ENV_GRAPH);
+	bool graphs = graph && strcmp(graph, "graph") == 0;
 	int result;
 
 	if (!level)
@@ -217,7 +266,7 @@ int etl_enable(struct etl_error *error)
 				etl_set_stride(kind, etl_measure_stride(kind));
 		}
 	for (int table = 0; table < ETL_N_KINDS; table++) {
-		if (kinds && !etl_list_has(kinds, etl_kinds[table].table))
+		if (!is_asked_for(&etl_kinds[table], kinds, graphs))
 			continue;
 		for (int i = 0; i < ETL_MAX_ACTIVITIES; i++) {
 			uint32_t kind = etl_kinds[table].activities[i];

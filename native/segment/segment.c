@@ -164,7 +164,8 @@ void etl_segment_set_stride(struct etl_segment *segment, uint32_t activity, uint
 	for (uint32_t i = 0; stride && table >= 0 && i < etl_kinds[table].n_columns; i++) {
 		const struct etl_column *column = &etl_kinds[table].columns[i];
 		bool there = column->width && segment->cupti_version >= column->since &&
-			     column->offset + column->width <= stride;
+			     column->offset + column->width <= stride &&
+			     (!column->n_only || column->only_at + 4u <= stride);
 
 		segment->layouts[table].offset[i] = column->offset;
 		segment->layouts[table].width[i] = there ? column->width : 0;

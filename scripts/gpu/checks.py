@@ -16,7 +16,7 @@ from typing import Any
 import duckdb
 
 from cupti_etl.demo import check as compare
-from cupti_etl.schema.arrow import TABLES
+from cupti_etl.schema.arrow import TABLES, arrow_schema
 from cupti_etl.schema.kinds import KINDS
 
 Log = Mapping[str, Any]
@@ -61,7 +61,10 @@ class TraceFiles:
         self.connection = duckdb.connect()
         for table in TABLES:
             parts = f"{path}/{table}/part-*.parquet"
-            self.connection.execute(f"CREATE VIEW {table} AS FROM read_parquet('{parts}')")
+            if (path / table).exists():
+                self.connection.execute(f"CREATE VIEW {table} AS FROM read_parquet('{parts}')")
+            else:  # not among the kinds that were recorded
+                self.connection.register(table, arrow_schema(table).empty_table())
         self.connection.register("launch", launch)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:

@@ -83,7 +83,8 @@ def expected(column: Column, layout: Any, record: bytes, version: int) -> Any:
         return None
     if column.only:
         at, _ = layout["members"][column.only[0]]
-        if int.from_bytes(record[at : at + 4], "little") != ENUMERATORS[column.only[1]]:
+        values = [ENUMERATORS.get(value, value) for value in column.only[1:]]
+        if int.from_bytes(record[at : at + 4], "little") not in values:
             return None
     if column.mask:
         value &= column.mask
@@ -195,3 +196,51 @@ def test_a_value_of_the_wrong_place_is_seen() -> None:
     layout = json.loads(json.dumps(layout))
     layout["members"]["streamId"][0] += 4
     assert expected(column, layout, record, 130400) != right
+
+
+def test_a_record_too_short_for_what_tells_a_union_apart() -> None:
+    """Whether an allocation has a stream stands behind the stream's number."""
+    layout = LAYOUTS["memory"]["12.6.80"]
+    at, _ = layout["members"]["isAsync"]
+    record = bytearray(layout["size"])
+    struct.pack_into("<I", record, 0, ENUMERATORS["CUPTI_ACTIVITY_KIND_MEMORY2"])
+    struct.pack_into("<I", record, layout["members"]["streamId"][0], 7)
+    struct.pack_into("<I", record, at, 1)
+    found = []
+    for size in (layout["size"], at):
+        decoder = Decoder()
+        info = {"process_id": 9, "cupti_version": 130500}
+        described = {"info": info, "strides": {"49": size}, "ring_full": {}}
+        process = Process.loaded(decoder, described)
+        ffi, _ = load()
+        process.decode(ffi.from_buffer("uint8_t[]", record[:size]), size, 1)
+        (row,) = decoder.take(decoder.tables.index("memory")).to_pylist()
+        found.append(row["stream_id"])
+    assert found == [7, None]
+
+
+def test_no_time_is_lost_where_there_is_none() -> None:
+    """A page fault has no end, a migration without one has lost it."""
+    layout = LAYOUTS["unified_memory"]["12.8.90"]
+    prefix = "CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_"
+    records = bytearray()
+    for counter in ("CPU_PAGE_FAULT_COUNT", "THRASHING", "BYTES_TRANSFER_HTOD"):
+        record = bytearray(layout["size"])
+        struct.pack_into("<II", record, 0, 25, ENUMERATORS[prefix + counter])
+        struct.pack_into("<Q", record, layout["members"]["start"][0], 5)
+        records += record
+    decoder = Decoder()
+    info = {"process_id": 9, "cupti_version": 130500}
+    described = {"info": info, "strides": {"25": layout["size"]}, "ring_full": {}}
+    process = Process.loaded(decoder, described)
+    ffi, _ = load()
+    process.decode(ffi.from_buffer("uint8_t[]", records), len(records), 1)
+    table = decoder.tables.index("unified_memory")
+    rows = decoder.take(table).to_pylist()
+    assert [row["end_ns"] for row in rows] == [None, None, None]
+    names = [
+        "process_id",
+        *(c.name for kind in KINDS if kind.table == "unified_memory" for c in kind.columns),
+    ]
+    assert process.nulls(table, names.index("start_ns")) == 0
+    assert process.nulls(table, names.index("end_ns")) == 1

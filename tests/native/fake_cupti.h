@@ -13,6 +13,7 @@
  *   FAKE_CUPTI_CORRELATION=n    first correlation id
  *   FAKE_CUPTI_NAMES=moving     kernel names lie in memory that is reused with other names
  *                               once the buffer that points there was handed over
+ *   FAKE_CUPTI_GRAPH_EVERY=n    every n-th launch is that of a graph of three kernels
  *   FAKE_CUPTI_DEVICES=n        streams are spread over n devices
  *   FAKE_CUPTI_AT_EXIT=1        buffers that are left are handed over while the process exits
  *   FAKE_CUPTI_CHECK_ZERO=0     do not check that ZEROED_OUT buffers are zero
@@ -57,9 +58,11 @@ enum {
     KIND_MARKER = 12,
     KIND_MARKER_DATA = 13,
     KIND_OVERHEAD = 17,
+    KIND_ENVIRONMENT = 20,
     KIND_STREAM = 37,
     KIND_SYNCHRONIZATION = 38,
     KIND_MEMORY2 = 49,
+    KIND_GRAPH_TRACE = 51,
     KIND_FUTURE = 60, /* stands for what a later CUPTI may bring */
     KINDS = 64,
 };
@@ -95,7 +98,7 @@ struct release {
 extern const struct release fake_release;
 
 struct options {
-    uint32_t version, late_ms, drop_every, unknown_every, correlation, devices;
+    uint32_t version, late_ms, drop_every, unknown_every, correlation, devices, graph_every;
     bool per_thread, unknown_refuse, other_client, moving_names, at_exit, check_zero;
     bool play_all, log_rows;
     const char *play, *log, *fail;
@@ -157,7 +160,7 @@ void stop_worker(void);
 enum field {
     F_KIND, F_START, F_END, F_COMPLETED, F_TIMESTAMP, F_CORRELATION, F_RUNTIME_CORRELATION,
     F_NAME, F_DOMAIN, F_DEVICE, F_CONTEXT, F_STREAM, F_BYTES, F_CBID, F_PROCESS, F_THREAD,
-    F_FLAGS, F_ID, F_OBJECT_KIND, F_OBJECT_ID, F_OVERHEAD_KIND, FIELDS,
+    F_FLAGS, F_ID, F_OBJECT_KIND, F_OBJECT_ID, F_OVERHEAD_KIND, F_GRAPH, F_GRAPH_NODE, FIELDS,
 };
 struct writer {
     uint32_t stride; /* 0: this release has no such record */
@@ -187,7 +190,7 @@ void play(void);
 enum counter {
     C_REQUESTS, C_COMPLETIONS, C_NULL_REQUESTS, C_DIRTY_BUFFERS, C_MISALIGNED, C_FLUSH,
     C_FLUSH_FORCED, C_FLUSH_IN_CALLBACK, C_BYTES, C_NEXT_RECORD, C_ENABLES, C_CLIENTS,
-    C_DROPPED_REPORTED, C_MAX_OUTSTANDING, C_OUTSTANDING, C_PLAYED, COUNTERS = 32,
+    C_DROPPED_REPORTED, C_MAX_OUTSTANDING, C_OUTSTANDING, C_PLAYED, C_SWITCHES, COUNTERS = 32,
 };
 struct counters {
     uint64_t magic, pid, version, ended;

@@ -134,8 +134,10 @@ static bool has_kind(int kind) {
                : api < 130100  ? 55
                : api < 130200  ? 58
                                : 59;
+    /* 27 is never a client's to enable, 53 comes with graph traces. */
+    static const uint8_t closed[] = {27, 53};
     static const uint8_t legacy[] = {6, 7, 14, 15, 16, 21, 23, 24, 29, 30, 31, 32, 41, 42, 43, 44};
-    return kind > 0 && kind <= last &&
+    return kind > 0 && kind <= last && memchr(closed, kind, sizeof closed) == NULL &&
            (api < 130000 || memchr(legacy, kind, sizeof legacy) == NULL);
 }
 
@@ -290,6 +292,48 @@ API int cuptiActivityGetAttribute(int attribute, size_t *size, void *value) {
     else
         return INVALID_PARAMETER;
     *size = 1;
+    return OK;
+}
+
+/* What a client switched: each call adds its own number, see ProcessLog.counters. */
+static int switched(uint64_t what) {
+    count(C_SWITCHES, what);
+    return OK;
+}
+
+API int cuptiActivityEnableAllSyncRecords(uint8_t enable);
+API int cuptiActivityEnableAllSyncRecords(uint8_t enable) {
+    ENTER_WITH(enable);
+    return switched(enable ? 2 : 1);
+}
+
+API int cuptiActivityEnableCudaEventDeviceTimestamps(uint8_t enable);
+API int cuptiActivityEnableCudaEventDeviceTimestamps(uint8_t enable) {
+    ENTER_WITH(enable);
+    return switched(enable ? 4 : 0);
+}
+
+API int cuptiActivityEnableAllocationSource(uint8_t enable);
+API int cuptiActivityEnableAllocationSource(uint8_t enable) {
+    ENTER_WITH(enable);
+    return switched(enable ? 8 : 0);
+}
+
+API int cuptiActivityEnableDeviceGraph(uint8_t enable);
+API int cuptiActivityEnableDeviceGraph(uint8_t enable) {
+    ENTER_WITH(enable);
+    return switched(enable ? 16 : 0);
+}
+
+/* Scope, counter, device and whether it is to be on, as documented. */
+API int cuptiActivityConfigureUnifiedMemoryCounter(const uint32_t *config, uint32_t configs);
+API int cuptiActivityConfigureUnifiedMemoryCounter(const uint32_t *config, uint32_t configs) {
+    ENTER_WITH(configs);
+    for (uint32_t i = 0; i < configs; i++, config += 4) {
+        if (config[0] == 0 || config[0] > 2 || config[1] == 0 || config[1] > 8)
+            return INVALID_PARAMETER;
+        switched(config[3] ? 256 : 0);
+    }
     return OK;
 }
 

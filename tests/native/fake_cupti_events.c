@@ -14,16 +14,18 @@ enum {
     RT_MEMSET_ASYNC = 51,
     RT_DEVICE_SYNCHRONIZE = 165,
     RT_LAUNCH_KERNEL = 211,
+    RT_GRAPH_LAUNCH = 311,
     DRV_MEM_ALLOC = 243,
     DRV_CTX_SYNCHRONIZE = 17,
     DRV_MEMSET_D8_ASYNC = 216,
     DRV_MEMCPY_ASYNC = 306,
     DRV_LAUNCH_KERNEL = 307,
+    DRV_GRAPH_LAUNCH = 514,
 };
-enum { FIRST_STREAM = 7, NVTX_DEPTH = 64, STREAMS = 1024 };
+enum { GRAPH = 9, GRAPH_NODES = 3, FIRST_STREAM = 7, NVTX_DEPTH = 64, STREAMS = 1024 };
 enum { MARKER_INSTANT = 1, MARKER_START = 2, MARKER_END = 4, OBJECT_THREAD = 2 };
 
-static atomic_uint next_correlation, next_marker, next_memory;
+static atomic_uint next_correlation, next_marker, next_memory, next_launch;
 static atomic_uchar stream_seen[STREAMS];
 static atomic_bool devices_seen;
 static _Thread_local struct {
@@ -126,11 +128,11 @@ static uint32_t call(struct queue *queue, uint32_t runtime, uint32_t driver, uin
     return correlation;
 }
 
-static void emit_work(struct queue *queue, uint32_t kind, const struct fake_event *event,
-                      uint32_t correlation, uint64_t now) {
+static uint8_t *emit_work(struct queue *queue, uint32_t kind, const struct fake_event *event,
+                          uint32_t correlation, uint64_t now) {
     uint8_t *record = emit(queue, kind);
     if (record == NULL)
-        return;
+        return NULL;
     bool endless = (event->flags & FAKE_FLAG_ENDLESS) != 0;
     bool late = options.late_ms != 0 || endless;
     uint64_t end = late ? 0 : now - 10 - correlation % 256;
@@ -147,10 +149,11 @@ static void emit_work(struct queue *queue, uint32_t kind, const struct fake_even
     put(record, F_BYTES, event->bytes);
     if (kind == KIND_KERNEL || kind == KIND_CONCURRENT_KERNEL)
         put(record, F_NAME, (uintptr_t)name_for(queue->current, event->name_index, event->text));
-    else
+    else if (kind != KIND_GRAPH_TRACE)
         put(record, F_FLAGS, correlation & 1u);
     if (late)
         complete_later(queue, record, endless);
+    return record;
 }
 
 static void memory_record(struct queue *queue, const struct fake_event *event,
@@ -218,7 +221,36 @@ static void marker(struct queue *queue, const struct fake_event *event, uint64_t
                   event->text, event->domain, now);
 }
 
+static void environment_record(struct queue *queue, uint64_t now) {
+    uint8_t *record = emit(queue, KIND_ENVIRONMENT);
+    if (record == NULL)
+        return;
+    put(record, F_TIMESTAMP, now);
+    put(record, F_DEVICE, 0);
+}
+
+/* One record of the whole where graphs are traced so, else one of each node. */
+static void graph_launch(struct queue *queue, const struct fake_event *event, uint64_t now) {
+    uint32_t id = call(queue, RT_GRAPH_LAUNCH, DRV_GRAPH_LAUNCH, now);
+    bool whole = on(KIND_GRAPH_TRACE);
+    for (uint64_t node = 1; node <= (whole ? 1 : GRAPH_NODES); node++) {
+        if (!whole && !on(KIND_CONCURRENT_KERNEL))
+            return;
+        uint8_t *record = emit_work(queue, whole ? KIND_GRAPH_TRACE : KIND_CONCURRENT_KERNEL,
+                                    event, id, now);
+        if (record == NULL)
+            continue;
+        put(record, F_GRAPH, GRAPH);
+        put(record, F_GRAPH_NODE, node);
+    }
+}
+
 static void launch(struct queue *queue, const struct fake_event *event, uint64_t now) {
+    if (options.graph_every != 0 &&
+        atomic_fetch_add(&next_launch, 1) % options.graph_every == options.graph_every - 1) {
+        graph_launch(queue, event, now);
+        return;
+    }
     bool driver_only = (event->flags & FAKE_FLAG_DRIVER) != 0;
     uint32_t id = call(queue, driver_only ? 0 : RT_LAUNCH_KERNEL, DRV_LAUNCH_KERNEL, now);
     if (on(KIND_CONCURRENT_KERNEL))
@@ -252,6 +284,8 @@ static void handle(struct queue *queue, const struct fake_event *event, uint64_t
         id = call(queue, RT_DEVICE_SYNCHRONIZE, DRV_CTX_SYNCHRONIZE, now);
         if (on(KIND_SYNCHRONIZATION))
             synchronization_record(queue, id, now);
+        if (on(KIND_ENVIRONMENT))
+            environment_record(queue, now);
         break;
     case FAKE_CALL:
         call(queue, event->api == FAKE_API_RUNTIME ? event->cbid : 0,

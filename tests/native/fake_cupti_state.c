@@ -39,6 +39,7 @@ __attribute__((constructor)) static void load(void) {
     options.late_ms = number_option("FAKE_CUPTI_LATE_MS", 0);
     options.drop_every = number_option("FAKE_CUPTI_DROP_EVERY", 0);
     options.unknown_every = number_option("FAKE_CUPTI_UNKNOWN_EVERY", 0);
+    options.graph_every = number_option("FAKE_CUPTI_GRAPH_EVERY", 0);
     options.unknown_refuse = is_option("FAKE_CUPTI_UNKNOWN", "refuse");
     options.other_client = number_option("FAKE_CUPTI_OTHER_CLIENT", 0) != 0;
     options.correlation = number_option("FAKE_CUPTI_CORRELATION", 1);

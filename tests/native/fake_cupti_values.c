@@ -30,6 +30,8 @@ static const char *const field_names[FIELDS] = {
     [F_OBJECT_KIND] = "objectKind",
     [F_OBJECT_ID] = "objectId",
     [F_OVERHEAD_KIND] = "overheadKind",
+    [F_GRAPH] = "graphId",
+    [F_GRAPH_NODE] = "graphNodeId",
 };
 
 static uint64_t hash(uint32_t kind, const char *name, uint32_t variant) {
@@ -56,6 +58,7 @@ static const struct {
     {"eccEnabled", 0, 2, 0},     {"registersPerThread", 16, 240, 0}, {"flag", 1, 4, 0},
     {"clusterX", 1, 8, 4},       {"clusterY", 2, 8, 4},         {"clusterZ", 3, 8, 4},
     {"graphId", 300, 50, 4},     {"sourceGraphId", 400, 50, 4}, {"isAsync", 0, 2, 0},
+    {"environmentKind", 1, 4, 0}, {"counterKind", 1, 8, 0},      {"eventKind", 1, 6, 0},
 };
 
 static uint64_t value_of(uint32_t kind, const struct member *member, uint32_t variant) {
@@ -72,7 +75,9 @@ static uint64_t value_of(uint32_t kind, const struct member *member, uint32_t va
     if (starts(name, "is"))
         return variant & 1u;
     /* Pointers: who reads the record follows them. */
-    if (strcmp(name, "name") == 0 || strcmp(name, "cachePath") == 0)
+    if (strcmp(name, "name") == 0 || strcmp(name, "cachePath") == 0 ||
+        strcmp(name, "srcFile") == 0 || strcmp(name, "funcName") == 0 ||
+        strcmp(name, "varName") == 0 || strcmp(name, "kernelName") == 0)
         return variant % 2 == 1 ? 0 : (uintptr_t)"fake_variable";
     if (strcmp(name, "source") == 0)
         return (uintptr_t)"libfake.so";

@@ -41,6 +41,7 @@ _COUNTERS = (
     "max_outstanding",
     "outstanding",
     "played",
+    "switches",
 )
 
 Row = dict[str, "int | bytes | str | None"]
@@ -74,7 +75,10 @@ class ProcessLog:
         api: delivered calls by (runtime or driver, callback id).
         names: delivered kernels by name.
         clients: records delivered to the first, second, ... client that registered.
-        counters: how often the client called what; see ``_COUNTERS``.
+        counters: how often the client called what; see ``_COUNTERS``.  ``switches`` is the
+            sum of 1 (polling makes no synchronization records) or 2 (it does), 4 (device
+            times of events), 8 (sources of allocations), 16 (device graphs) and 256 for
+            each counter of managed memory.
         ended: whether the process ended in order.
     """
 

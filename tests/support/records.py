@@ -167,11 +167,11 @@ def expected(
     value = int.from_bytes(raw, "little")
     if column.mask:
         value &= column.mask
-    only = getattr(column, "only", ())
-    if only:
-        offset, size = layout["members"][only[0]]
-        number = int.from_bytes(record[offset : offset + size], "little")
-        if number != load_facts()["enumerators"][only[1]]:
+    if column.only:
+        member, *values = column.only
+        offset, _ = layout["members"][member]
+        number = int.from_bytes(record[offset : offset + 4], "little")
+        if number not in [load_facts()["enumerators"].get(value, value) for value in values]:
             return None
     what = column.type.name
     if what == "string":

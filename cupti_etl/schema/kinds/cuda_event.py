@@ -8,7 +8,7 @@ KIND = Kind(
     table="cuda_event",
     activity=("CUDA_EVENT",),
     struct="CUpti_ActivityCudaEvent3",
-    doc="One row per cudaEventRecord.",
+    doc="One row per recording of a CUDA event.",
     preset="full",
     columns=(
         C("event_id", i32, "eventId", "CUPTI's number of the event."),
@@ -16,9 +16,11 @@ KIND = Kind(
         C("device_id", i32, "deviceId", "CUDA ordinal of the device in its process.", null=0xFFFFFFFF, joins="device.device_id"),
         C("context_id", i32, "contextId", "Context it belongs to.", null=0xFFFFFFFF, joins="context.context_id"),
         C("stream_id", i32, "streamId", "Stream it belongs to.", null=0xFFFFFFFF),
-        C("device_timestamp_ns", timestamp, "deviceTimestamp", "When the device reached it; NULL unless event timestamps are on.", unit="ns", null=0),
+        C("device_timestamp_ns", timestamp, "deviceTimestamp", "When the device reached it; from CUPTI 13.0.", unit="ns", null=0),
         C("event_sync_id", i64, "cudaEventSyncId", "Joins the record to the waits it ends.", null=0),
         C("graph_id", i32, "graphId", "CUDA graph it belongs to; NULL outside graphs.", null=0),
         C("graph_node_id", i64, "graphNodeId", "Node of that graph; NULL outside graphs.", null=0),
+        C("source_graph_id", i32, "sourceGraphId", "Graph that the executed graph was instantiated from.", null=0),
+        C("source_graph_node_id", i64, "sourceGraphNodeId", "Node of that source graph.", null=0),
     ),
 )

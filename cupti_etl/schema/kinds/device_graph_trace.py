@@ -11,7 +11,8 @@ KIND = Kind(
     struct="CUpti_ActivityDeviceGraphTrace",
     doc="One row per graph launched from a kernel.",
     sort=("start_ns",),
-    preset="full",
+    # CUPTI makes these only while graph_trace is on.
+    preset="graph",
     columns=(
         C("start_ns", timestamp, "start", "When it began.", unit="ns", null=0),
         C("end_ns", timestamp, "end", "When it ended; NULL if that is not known.", unit="ns", null=0),

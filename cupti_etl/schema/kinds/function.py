@@ -13,7 +13,7 @@ KIND = Kind(
     columns=(
         C("context_id", i32, "contextId", "Context it belongs to.", null=0xFFFFFFFF, joins="context.context_id"),
         C("function_id", i32, "id", "CUPTI's number of the function."),
-        C("module_id", i32, "moduleId", "Module it is in.", joins="module.module_id"),
+        C("module_id", i32, "moduleId", "CUPTI's number of the module it is in."),
         C("function_index", i32, "functionIndex", "Place in the module's symbol table."),
         C("name", string, "name", "Mangled name.", joins="kernel_name.mangled"),
     ),

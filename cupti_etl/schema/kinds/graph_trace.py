@@ -11,16 +11,16 @@ KIND = Kind(
     doc="One row per launch of a CUDA graph.",
     sort=("start_ns",),
     # CUPTI gives no records of the nodes (kernels, copies) while this kind is on.
-    preset="",
+    preset="graph",
     columns=(
         C("start_ns", timestamp, "start", "When it began.", unit="ns", null=0),
         C("end_ns", timestamp, "end", "When it ended; NULL if that is not known.", unit="ns", null=0),
         C("correlation_id", correlation, "correlationId", "The API call it belongs to.", null=0, joins="api_call.correlation_id"),
-        C("device_id", i32, "deviceId", "CUDA ordinal of the device in its process.", null=0xFFFFFFFF, joins="device.device_id"),
-        C("context_id", i32, "contextId", "Context it belongs to.", null=0xFFFFFFFF, joins="context.context_id"),
-        C("stream_id", i32, "streamId", "Stream it belongs to.", null=0xFFFFFFFF),
+        C("device_id", i32, "deviceId", "Device of its first node; NULL if that ran on the host.", null=0x7FFFFFFF, joins="device.device_id"),
+        C("context_id", i32, "contextId", "Context of its first node; NULL if that ran on the host.", null=0x7FFFFFFF, joins="context.context_id"),
+        C("stream_id", i32, "streamId", "Stream it was launched in."),
         C("graph_id", i32, "graphId", "The graph launched."),
-        C("end_device_id", i32, "endDeviceId", "Device on which it ended.", joins="device.device_id"),
-        C("end_context_id", i32, "endContextId", "Context in which it ended.", joins="context.context_id"),
+        C("end_device_id", i32, "endDeviceId", "Device of its last node; NULL if that ran on the host.", null=0x7FFFFFFF, joins="device.device_id"),
+        C("end_context_id", i32, "endContextId", "Context of its last node; NULL if that ran on the host.", null=0x7FFFFFFF, joins="context.context_id"),
     ),
 )

@@ -18,6 +18,8 @@ KIND = Kind(
         C("overhead_kind", enum, "overheadKind", "What the time went to.", labels=OVERHEAD_KIND),
         C("object_kind", enum, "objectKind", "What the overhead belongs to.", labels=OBJECT_KIND),
         C("thread_id", i32, "objectId", "Thread it was spent in; NULL where it belongs to no thread.", at=4, width=4, only=("objectKind", "CUPTI_ACTIVITY_OBJECT_THREAD")),
+        C("device_id", i32, "objectId", "Device it belongs to; NULL where it belongs to none.", at=0, width=4, only=("objectKind", "CUPTI_ACTIVITY_OBJECT_DEVICE", "CUPTI_ACTIVITY_OBJECT_CONTEXT", "CUPTI_ACTIVITY_OBJECT_STREAM"), joins="device.device_id"),
+        C("context_id", i32, "objectId", "Context it belongs to; NULL where it belongs to none.", at=4, width=4, only=("objectKind", "CUPTI_ACTIVITY_OBJECT_CONTEXT", "CUPTI_ACTIVITY_OBJECT_STREAM"), joins="context.context_id"),
         C("correlation_id", correlation, "correlationId", "The API call it belongs to.", null=0, joins="api_call.correlation_id"),
     ),
 )

@@ -37,10 +37,11 @@ struct etl_column {
 	uint64_t null; /* value that means "not known" */
 	const struct etl_label *labels;
 	uint32_t n_labels;
-	/* Of a union: the value has a meaning only where this 32-bit member of the record
-	 * has this value; 0: everywhere. */
+	/* The value has a meaning only where the record's 32 bits at `only_at` are one of
+	 * these; 0: everywhere. */
 	uint16_t only_at;
-	uint32_t only_value;
+	uint16_t n_only;
+	const uint32_t *only;
 };
 
 #define ETL_MAX_ACTIVITIES 4
@@ -54,6 +55,15 @@ struct etl_kind {
 	uint32_t activities[ETL_MAX_ACTIVITIES]; /* 0-terminated unless full */
 	const struct etl_column *columns;
 	uint32_t n_columns;
+	uint8_t preset; /* enum etl_preset: the smallest that includes it */
+};
+
+/* From the smallest to the largest; `graph` is one for itself (see Kind.preset). */
+enum etl_preset {
+	ETL_PRESET_LIGHT,
+	ETL_PRESET_DEFAULT,
+	ETL_PRESET_FULL,
+	ETL_PRESET_GRAPH,
 };
 
 #include "../../generated/kinds.inc"

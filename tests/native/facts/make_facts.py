@@ -41,12 +41,34 @@ KINDS = {
     8: "Device",
     9: "Context",
     10: "Kernel",
+    11: "Name",
     12: "Marker",
     13: "MarkerData",
     17: "Overhead",
+    20: "Environment",
+    22: "MemcpyPtoP",
+    25: "UnifiedMemoryCounter",
+    26: "Function",
+    33: "OpenAccData",
+    34: "OpenAccLaunch",
+    35: "OpenAccOther",
+    36: "CudaEvent",
     37: "Stream",
     38: "Synchronization",
+    39: "ExternalCorrelation",
+    46: "Pcie",
+    47: "OpenMp",
     49: "Memory",
+    50: "MemoryPool",
+    51: "GraphTrace",
+    52: "Jit",
+    53: "DeviceGraphTrace",
+    54: "MemDecompress",
+    55: "ConfidentialComputeRotation",
+    56: "GraphHostNode",
+    57: "ComputeEngineCtxSwitch",
+    58: "HostLaunch",
+    59: "GreenContext",
 }
 # What cuptiGetVersion answers in each release.
 API_VERSIONS = {
@@ -69,6 +91,10 @@ API_VERSIONS = {
 }
 # First API version of the functions that not every release has.
 FUNCTIONS = {
+    "cuptiActivityEnableAllSyncRecords": 26,
+    "cuptiActivityEnableAllocationSource": 24,
+    "cuptiActivityEnableCudaEventDeviceTimestamps": 130000,
+    "cuptiActivityEnableDeviceGraph": 21,
     "cuptiActivityEnableDriverApi": 23,
     "cuptiActivityEnableRuntimeApi": 23,
     "cuptiActivityGetStructSize": 130200,
@@ -89,10 +115,14 @@ NAMED = re.compile(
 Layout = dict[str, Any]
 
 
-def struct_for(stem: str, structs: dict[str, Any]) -> str:
-    """The newest struct of a stem: Kernel13 before Kernel9 before Kernel."""
+def struct_for(stem: str, structs: dict[str, Any]) -> str | None:
+    """The newest struct of a stem: Kernel13 before Kernel9 before Kernel; None without one."""
     found = [name for name in structs if re.fullmatch(rf"CUpti_Activity{stem}\d*", name)]
-    return max(found, key=lambda name: int(name.removeprefix(f"CUpti_Activity{stem}") or 1))
+    return max(
+        found,
+        key=lambda name: int(name.removeprefix(f"CUpti_Activity{stem}") or 1),
+        default=None,
+    )
 
 
 def parse_structs(text: str) -> dict[str, list[str]]:
@@ -124,7 +154,7 @@ def measure(includes: list[Path]) -> dict[str, Layout]:
     preprocess = [compiler, *flags, "-E", "-P", "-include", "cupti.h", "-xc", os.devnull]
     text = subprocess.run(preprocess, check=True, capture_output=True, text=True).stdout
     structs = parse_structs(text)
-    wanted = {struct_for(stem, structs) for stem in KINDS.values()}
+    wanted = {struct for stem in KINDS.values() if (struct := struct_for(stem, structs))}
     lines = ["#include <stdio.h>", "#include <stddef.h>", "#include <cupti.h>", "int main(void){"]
     for struct in sorted(wanted):
         lines.append(f'printf("{struct} . 0 %zu\\n", sizeof({struct}));')
@@ -143,7 +173,11 @@ def measure(includes: list[Path]) -> dict[str, Layout]:
             layouts[struct]["size"] = int(size)
         else:
             layouts[struct]["members"][member] = [int(offset), int(size)]
-    return {str(kind): _named(struct_for(stem, layouts), layouts) for kind, stem in KINDS.items()}
+    return {
+        str(kind): _named(struct, layouts)
+        for kind, stem in KINDS.items()
+        if (struct := struct_for(stem, layouts))
+    }
 
 
 def _named(struct: str, layouts: dict[str, Layout]) -> Layout:
@@ -186,6 +220,8 @@ def reduce_sizes(path: Path) -> None:
         kinds = {}
         for kind, stem in KINDS.items():
             struct = struct_for(stem, structs)
+            if struct is None:
+                continue
             members = {name: [offset, size] for name, offset, size in structs[struct]["f"]}
             kinds[str(kind)] = {
                 "struct": struct,

@@ -1,0 +1,22 @@
+"""Parts of OpenMP programs."""
+
+from cupti_etl.schema.enums import OPENMP_EVENT
+from cupti_etl.schema.spec import Column as C
+from cupti_etl.schema.spec import Kind
+from cupti_etl.schema.types import enum, i32, timestamp
+
+KIND = Kind(
+    table="openmp",
+    activity=("OPENMP",),
+    struct="CUpti_ActivityOpenMp",
+    doc="One row per parallel region, task, thread or wait of an OpenMP runtime that reports them.",
+    sort=("start_ns",),
+    preset="full",
+    columns=(
+        C("start_ns", timestamp, "start", "When it began.", unit="ns", null=0),
+        C("end_ns", timestamp, "end", "When it ended; NULL if that is not known.", unit="ns", null=0),
+        C("event", enum, "eventKind", "What it is.", labels=OPENMP_EVENT),
+        C("thread_id", i32, "cuThreadId", "The thread, as the operating system numbers it."),
+        C("openmp_thread", i32, "threadId", "The thread, as OpenMP numbers it."),
+    ),
+)
