@@ -23,7 +23,7 @@ from cupti_etl.schema.arrow import arrow_schema
 from cupti_etl.schema.kinds import KINDS
 from support.fakes import CUPTI_13, Fakes, Log
 
-# The copy that this session tests, installed or not.
+# The copy that is being tested, installed or not.
 PACKAGES = Path(cupti_etl.__file__).resolve().parents[1]
 
 
