@@ -166,8 +166,11 @@ def test_ctrl_c_ends_a_long_query(run_folder: Path) -> None:
         [sys.executable, "-m", "cupti_etl", "sql", run_folder, hours],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
-        time.sleep(1.5)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+        try:
+            time.sleep(1.5)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=20)
+        finally:
+            process.kill()  # leaving the block waits for it
     assert (out, err.strip()) == ("", "")
     assert process.returncode == 130
