@@ -129,10 +129,18 @@ class Launcher:
         # One that has moved to a group of its own (timeout, setsid) got nothing.
         return os.getpgid(self.pid) == os.getpgrp()
 
+    def wait(self) -> int:
+        """Wait for the program, passing signals on; its exit status as in ``poll``.
+
+        It is still running only after an error of ours, and then goes on untraced.
+        """
+        while (status := self.poll()) is None:
+            time.sleep(0.02)
+        return status
+
     def close(self) -> None:
         """Wait for the program, if it still runs, and give the signals back."""
-        while self.poll() is None:
-            time.sleep(0.02)  # only after an error of ours; the program goes on untraced
+        self.wait()
         self._unblock()
 
     def _unblock(self) -> None:

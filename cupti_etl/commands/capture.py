@@ -165,7 +165,7 @@ def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
             f"there is no file {options.cupti}", "--cupti takes the path of a libcupti.so"
         )
     create(options.out)
-    recorder, launcher, problem = None, None, None
+    recorder = None
     start = time.monotonic()
     line = _LiveLine(quiet=options.quiet)
     with ExitStack() as stack:
@@ -223,8 +223,7 @@ def _capture(
         _follow(pipeline, launcher, line)
     except EtlError as error:
         problem = error
-    while (status := launcher.poll()) is None:
-        time.sleep(0.02)  # only after an error of ours; the program goes on untraced
+    status = launcher.wait()
     collector.abandon()
     try:
         pipeline.finish(status)

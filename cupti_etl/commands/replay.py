@@ -39,7 +39,7 @@ def replay(recording: Path, out: Path) -> int:
     from cupti_etl.sinks.folder import create
 
     frames = read_recording(recording)
-    first = next(frames, None)  # so that a wrong file leaves no folder behind
+    frame = next(frames, None)  # so that a wrong file leaves no folder behind
     create(out)
     ffi, _ = load()
     collector = Collector(live=False)
@@ -47,21 +47,21 @@ def replay(recording: Path, out: Path) -> int:
     known: dict[int, Traced] = {}
     damage: RecordingError | None = None
     try:
-        while first is not None:
-            if first.tag == b"HEAD":
-                if first.process_id in known:
-                    known[first.process_id].process.update(first.description())
+        while frame is not None:
+            if frame.tag == b"HEAD":
+                if frame.process_id in known:
+                    known[frame.process_id].process.update(frame.description())
                 else:
-                    traced = Traced(Process.loaded(collector.decoder, first.description()), None)
-                    known[first.process_id] = traced
+                    traced = Traced(Process.loaded(collector.decoder, frame.description()), None)
+                    known[frame.process_id] = traced
                     collector.traced.append(traced)
-            elif first.process_id in known:
-                data = ffi.from_buffer("uint8_t[]", first.payload)
-                known[first.process_id].process.decode(data, len(first.payload), first.content)
+            elif frame.process_id in known:
+                data = ffi.from_buffer("uint8_t[]", frame.payload)
+                known[frame.process_id].process.decode(data, len(frame.payload), frame.content)
             else:
                 raise RecordingError(f"{recording} is damaged: a slot of an unknown process")
             pipeline.step()
-            first = next(frames, None)
+            frame = next(frames, None)
     except RecordingError as error:
         damage = error
     except NativeError as error:

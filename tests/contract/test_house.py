@@ -133,5 +133,7 @@ def out_of_place(text: str) -> list[str]:
 def test_texts_speak_of_the_program_only() -> None:
     texts = committed()
     assert {name: bad for name, text in texts.items() if (bad := out_of_place(text))} == {}
-    planted = "see issue 2, /work/main, TODO"
-    assert out_of_place(planted) == ["issue 2", "/work/", "TODO"]
+    # Put together here, so that this file does not hold what it forbids.
+    folder = "/".join(("", "work", ""))
+    planted = f"see issue 2, {folder}main, TODO"
+    assert out_of_place(planted) == ["issue 2", folder, "TODO"]
