@@ -15,6 +15,10 @@ ENVIRONMENT = {
     "KINDS": ("CUPTI_ETL_KINDS", "tables to record, comma-separated"),
     "API": ("CUPTI_ETL_API", "which API calls to record: all, default, launch or none"),
     "GRAPH": ("CUPTI_ETL_GRAPH", "how to record CUDA graphs: node or graph"),
+    "RANGE": (
+        "CUPTI_ETL_RANGE",
+        "record only inside a range: cudaProfilerApi or nvtx:NAME[@DOMAIN]",
+    ),
     "FLUSH_MS": ("CUPTI_ETL_FLUSH_MS", "interval of cuptiActivityFlushAll in ms"),
     "RING_MB": ("CUPTI_ETL_RING_MB", "upper limit of the shared memory of a process in MiB"),
     "CUPTI": ("CUPTI_ETL_CUPTI", "libcupti to use, as given with --cupti"),
@@ -47,6 +51,11 @@ class CaptureOptions:
         record: also write the raw buffers to this file, for ``replay``.
         argv: whether command lines are stored.
         quiet: no live line and no summary.
+        delay_ns: record only after so many ns.
+        duration_ns: record so long; 0 means to the end.
+        capture_range: record only inside ranges: ``cudaProfilerApi`` or ``nvtx:NAME[@DOMAIN]``.
+        max_rows: stop recording at about so many rows; 0 means never.
+        max_bytes: stop recording when the trace has about so many bytes; 0 means never.
     """
 
     out: Path
@@ -59,3 +68,8 @@ class CaptureOptions:
     record: Path | None = None
     argv: bool = True
     quiet: bool = False
+    delay_ns: int = 0
+    duration_ns: int = 0
+    capture_range: str = ""
+    max_rows: int = 0
+    max_bytes: int = 0

@@ -171,15 +171,21 @@ class Pipeline:
         for table, content in rows.items():
             self.writer.put(lambda sink, t=table, c=content: sink.replace(t, c), self._meanwhile)  # type: ignore[misc]
 
-    def finish(self, exit_status: int | None) -> None:
+    def finish(self, exit_status: int | None, stopped_by: str | None = None) -> None:
         """Write what is left, compact, and make ``trace.duckdb``.
+
+        ``stopped_by`` is the limit that ended the recording, if one did.
 
         Raises:
             EtlError: the trace could not be written; what was written stays.
         """
         self._pass_on(everything=True)
         self.writer.put(lambda sink: sink.roll(), self._meanwhile)
-        self._capture |= {"end_ns": time.time_ns(), "exit_status": exit_status}
+        self._capture |= {
+            "end_ns": time.time_ns(),
+            "exit_status": exit_status,
+            "stopped_by": stopped_by,
+        }
         self._put_own_tables()
         self.writer.put(lambda sink: sink.close(), self._meanwhile)
         self.writer.finish()

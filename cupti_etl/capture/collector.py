@@ -50,6 +50,8 @@ class Traced:
     end_ns: int | None = None
     is_ending: bool = False  # its socket is closed, its slots are not empty yet
     is_abandoned: bool = False  # it still ran when the capture was told to end
+    windows: int = 0  # of recording, that were passed on
+    windows_are_all: bool = False
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,10 @@ class Collector:
         connection.close()
         self.refused.append(Refusal(pid, reason))
 
+    def pause(self, is_paused: bool) -> None:
+        """Tell all traced processes, those to come too, whether to record."""
+        self._lib.etl_bell_pause(self._bell, is_paused)
+
     # ---- draining
 
     def wait(self, timeout_ms: int) -> None:
@@ -265,7 +271,11 @@ class Collector:
                     self._names.add(batch.column("name").dictionary.to_pylist())
                 yield table, batch
         clock = self._clock.due()
-        own = {"clock": [clock] if clock else [], "kernel_name": self._names.take()}
+        own = {
+            "clock": [clock] if clock else [],
+            "kernel_name": self._names.take(),
+            "capture_window": [row for traced in self.traced for row in _window_rows(traced)],
+        }
         for table, rows in own.items():
             if rows:
                 yield table, pa.RecordBatch.from_pylist(rows, arrow_schema(table))
@@ -303,6 +313,19 @@ class Collector:
             self._bell = None
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _window_rows(traced: Traced) -> Iterator[dict[str, Any]]:
+    """Rows of ``capture_window`` that are new: closed, or left open by a process's end."""
+    if traced.windows_are_all:
+        return
+    traced.windows_are_all = traced.end_ns is not None
+    windows = traced.process.windows()
+    if windows and windows[-1].end_ns is None and traced.end_ns is None:
+        windows = windows[:-1]
+    for window in windows[traced.windows :]:
+        yield {"process_id": traced.process.process_id, **vars(window)}
+    traced.windows = len(windows)
 
 
 def _is_eof(connection: socket.socket) -> bool:

@@ -92,6 +92,50 @@ class Decoded:
     damaged_strings: int
 
 
+@dataclass(frozen=True)
+class Window:
+    """A stretch of time in which a process recorded; times are ns of CLOCK_REALTIME.
+
+    Attributes:
+        start_ns: when all records were switched on.
+        end_ns: when they began to be switched off; None if they never were.
+        opened_by: why; one of ``SWITCHES``.
+        closed_by: likewise; None if it is open.
+        switch_on_ns: how long switching on took, in ns.
+        switch_off_ns: likewise; None if it is open.
+    """
+
+    start_ns: int
+    end_ns: int | None
+    opened_by: str
+    closed_by: str | None
+    switch_on_ns: int
+    switch_off_ns: int | None
+
+
+# By enum etl_switch of native/include/etl/segment.h.
+SWITCHES = ("process", "collector", "range", "other_client")
+
+
+def _window(raw: Any) -> Window:
+    is_closed = raw.end_ns != 0
+    return Window(
+        raw.start_ns,
+        raw.end_ns if is_closed else None,
+        SWITCHES[raw.opened_by % len(SWITCHES)],
+        SWITCHES[raw.closed_by % len(SWITCHES)] if is_closed else None,
+        raw.on_ns,
+        raw.off_ns if is_closed else None,
+    )
+
+
+def _described_windows(description: dict[str, Any]) -> list[Window]:
+    try:
+        return [Window(**window) for window in description.get("windows", ())]
+    except TypeError as error:
+        raise NativeError(f"the description of a process is damaged: {error!r}") from None
+
+
 class Process:
     """A traced process: a live segment, or the header of a recorded one.
 
@@ -103,6 +147,8 @@ class Process:
         self._decoder = decoder  # must outlive the handle
         self._handle = self._ffi.gc(handle, self._lib.etl_process_free)
         self._message = message_buffer(self._ffi)
+        self._windows: list[Window] = []
+        self._next_window = 0
         self.process_id = self.info().process_id
 
     @classmethod
@@ -133,10 +179,13 @@ class Process:
         )
         if handle == ffi.NULL:
             raise NativeError(text(ffi, message))
-        return cls(decoder, handle)
+        process = cls(decoder, handle)
+        process._windows = _described_windows(description)
+        return process
 
     def update(self, description: dict[str, Any]) -> None:
         """Bring a recorded process up to a later ``description()``."""
+        self._windows = _described_windows(description)
         self._lib.etl_process_update(self._handle, *_native_description(self._ffi, description))
 
     def description(self) -> dict[str, Any]:
@@ -145,6 +194,7 @@ class Process:
             "info": asdict(self.info()),
             "strides": {str(kind): size for kind, size in self.strides().items()},
             "ring_full": {str(kind): count for kind, count in self.ring_full().items()},
+            "windows": [asdict(window) for window in self.windows()],
         }
 
     def info(self) -> ProcessInfo:
@@ -205,6 +255,21 @@ class Process:
     def nulls(self, table: int, column: int) -> int:
         """Rows whose member for a column held the value that means "not known"."""
         return int(self._lib.etl_process_nulls(self._handle, table, column))
+
+    def windows(self) -> list[Window]:
+        """The stretches of time in which it recorded; the last one may still be open."""
+        number, raw = self._ffi.new("uint32_t *"), self._ffi.new("struct etl_window *")
+        if self._windows and self._windows[-1].end_ns is None:
+            self._windows.pop()
+        while True:
+            number[0] = self._next_window
+            if not self._lib.etl_process_window(self._handle, number, raw):
+                return self._windows
+            window = _window(raw)
+            self._windows.append(window)
+            if window.end_ns is None:
+                return self._windows
+            self._next_window = number[0] + 1
 
     def ring_full(self) -> dict[int, int]:
         """Records lost for want of a slot, by activity kind."""

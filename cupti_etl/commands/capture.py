@@ -13,10 +13,12 @@ import click
 
 from cupti_etl.config import API_LEVELS, GRAPH_LEVELS, CaptureOptions
 from cupti_etl.errors import CaptureError, EtlError, NoCudaError, UsageError
+from cupti_etl.quantity import duration_ns, size_bytes
 
 if TYPE_CHECKING:
     from cupti_etl.capture.collector import Collector
     from cupti_etl.capture.launcher import Launcher
+    from cupti_etl.capture.limits import Limits
     from cupti_etl.capture.recording import RecordingWriter
     from cupti_etl.pipeline import Pipeline
 
@@ -68,6 +70,18 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Also keep the raw buffers in this file, for replay.",
 )
+@click.option(
+    "--delay", default="0", metavar="TIME", help="Start recording so long after the program."
+)
+@click.option("--duration", default="0", metavar="TIME", help="Stop recording after so long.")
+@click.option(
+    "--capture-range",
+    default="",
+    metavar="RANGE",
+    help="Record only inside a range: cudaProfilerApi or nvtx:NAME[@DOMAIN].",
+)
+@click.option("--max-rows", type=click.IntRange(1), help="Stop recording at about so many rows.")
+@click.option("--max-size", metavar="SIZE", help="Stop recording when the trace is about so large.")
 @click.option("--no-argv", is_flag=True, help="Do not store command lines.")
 @click.option("--quiet", is_flag=True, help="No live line and no summary.")
 @click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD [ARG]...")
@@ -80,6 +94,11 @@ def command(
     ring_mb: int,
     cupti: Path | None,
     record: Path | None,
+    delay: str,
+    duration: str,
+    capture_range: str,
+    max_rows: int | None,
+    max_size: str | None,
     no_argv: bool,
     quiet: bool,
     cmd: tuple[str, ...],
@@ -103,10 +122,31 @@ def command(
         ring_mb=ring_mb,
         cupti=cupti,
         record=record,
+        delay_ns=duration_ns(delay),
+        duration_ns=duration_ns(duration),
+        capture_range=check_range(capture_range),
+        max_rows=max_rows or 0,
+        max_bytes=size_bytes(max_size) if max_size else 0,
         argv=not no_argv,
         quiet=quiet,
     )
     sys.exit(run(options, cmd))
+
+
+def check_range(text: str) -> str:
+    """The value of ``--capture-range``.
+
+    Raises:
+        UsageError: it is none.
+    """
+    name, at, domain = text.removeprefix("nvtx:").rpartition("@")
+    if text in ("", "cudaProfilerApi"):
+        return text
+    if text.startswith("nvtx:") and (domain if not at else name and domain):
+        return text
+    raise UsageError(
+        f"--capture-range {text!r} is not a range", "give cudaProfilerApi or nvtx:NAME[@DOMAIN]"
+    )
 
 
 # Activity kinds that CUPTI has and no table can honestly hold.
@@ -158,6 +198,7 @@ def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
     """
     from cupti_etl.capture.collector import Collector
     from cupti_etl.capture.launcher import Launcher, target_environment
+    from cupti_etl.capture.limits import Limits
     from cupti_etl.sinks.folder import create
 
     if options.cupti and not options.cupti.exists():
@@ -179,11 +220,13 @@ def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
             undo.callback(options.record.unlink)
         collector = Collector(recorder)
         stack.callback(collector.close)
+        # Before the program starts, so that a delay holds from its first call on.
+        limits = Limits(options, collector.pause, lambda: collector.rows_and_records()[0])
         environment = target_environment(options, collector.socket_path, os.environ)
         launcher = Launcher(cmd, environment)
         undo.pop_all()
         stack.callback(launcher.close)
-        status, problem = _capture(options, cmd, collector, launcher, line)
+        status, problem = _capture(options, cmd, collector, launcher, limits, line)
         if recorder is not None:
             problem = problem or _close(recorder, collector)
     if not options.quiet:
@@ -202,6 +245,7 @@ def _capture(
     cmd: tuple[str, ...],
     collector: Collector,
     launcher: Launcher,
+    limits: Limits,
     line: _LiveLine,
 ) -> tuple[int, EtlError | None]:
     """Follow the command to its end and finish the trace, whatever goes wrong."""
@@ -216,17 +260,20 @@ def _capture(
         "api_level": options.api,
         "flush_ms": options.flush_ms,
         "ring_mb": options.ring_mb,
+        "capture_range": options.capture_range or None,
+        "delay_ns": options.delay_ns,
+        "duration_ns": options.duration_ns or None,
     }
     pipeline = Pipeline(options.out, collector, facts, options.kinds, launcher.poll)
     problem: EtlError | None = None
     try:
-        _follow(pipeline, launcher, line)
+        _follow(pipeline, launcher, limits, line)
     except EtlError as error:
         problem = error
     status = launcher.wait()
     collector.abandon()
     try:
-        pipeline.finish(status)
+        pipeline.finish(status, limits.stopped_by)
     except EtlError as error:
         problem = problem or error
     return status, problem
@@ -241,13 +288,14 @@ def _close(recorder: RecordingWriter, collector: Collector) -> EtlError | None:
     return EtlError(failure, "the trace itself is whole") if failure else None
 
 
-def _follow(pipeline: Pipeline, launcher: Launcher, line: _LiveLine) -> None:
+def _follow(pipeline: Pipeline, launcher: Launcher, limits: Limits, line: _LiveLine) -> None:
     """Drain until the command and all processes it left behind have ended."""
     interrupts = None
     while True:
         ended = launcher.poll() is not None
         if ended and interrupts is None:
             interrupts = launcher.interrupts
+        limits.look()
         more = pipeline.step()
         if ended and not more:
             # Once more, for what said hello just before the end.

@@ -119,7 +119,8 @@ def kinds_inc(kinds: tuple[Kind, ...], facts: Facts) -> str:
         )
         columns = f"{kind.table}_columns, {len(kind.columns) + 1}"
         preset = f"ETL_PRESET_{kind.preset.upper()}"
-        out.append(f'\t{{ "{kind.table}", {{ {numbers} }}, {columns}, {preset} }},\n')
+        rest = f"{columns}, {preset}, {int(kind.is_lasting)}"
+        out.append(f'\t{{ "{kind.table}", {{ {numbers} }}, {rest} }},\n')
     out.append("};\n\n")
     out.append(_strings("etl_api_noise", NOISE))
     out.append(_strings("etl_api_launch", LAUNCH))

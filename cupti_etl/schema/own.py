@@ -25,6 +25,10 @@ CAPTURE = Table(
         C("api_level", string, "", "Which API calls were asked for: all, default, launch or none."),
         C("flush_ms", i32, "", "Interval at which CUPTI was flushed.", unit="ms"),
         C("ring_mb", i32, "", "Upper limit of a process's shared memory.", unit="MiB"),
+        C("capture_range", string, "", "What --capture-range said; NULL without it."),
+        C("delay_ns", i64, "", "How long recording was to wait.", unit="ns"),
+        C("duration_ns", i64, "", "How long it was to last; NULL for to the end.", unit="ns"),
+        C("stopped_by", string, "", "Which limit ended the recording: duration, max_rows or max_size; NULL if none did."),
         C("start_ns", timestamp, "", "When the capture began.", unit="ns"),
         C("end_ns", timestamp, "", "When it ended; NULL while it runs.", unit="ns"),
         C(
@@ -86,6 +90,20 @@ CLOCK = Table(
     ),
     sort=("realtime_ns",),
 )
+CAPTURE_WINDOW = Table(
+    "capture_window",
+    "One row per stretch of time in which a process was recorded.",
+    (
+        PROCESS_ID,
+        C("start_ns", timestamp, "", "When all records were switched on.", unit="ns"),
+        C("end_ns", timestamp, "", "When they began to be switched off; NULL if the process was killed before.", unit="ns"),
+        C("opened_by", string, "", "process (its start), collector (--delay), range (--capture-range) or other_client (it left)."),
+        C("closed_by", string, "", "process (its end), collector (--duration, --max-rows, --max-size), range, other_client (it came); NULL if open."),
+        C("switch_on_ns", i64, "", "How long switching on took.", unit="ns"),
+        C("switch_off_ns", i64, "", "How long switching off took.", unit="ns"),
+    ),
+    sort=("start_ns",),
+)
 LOSS = Table(
     "loss",
     "One row per cause and process: records that a table does not hold, or not whole.",
@@ -112,4 +130,4 @@ LOSS = Table(
     ),
 )
 
-OWN = (CAPTURE, PROCESS, KERNEL_NAME, CLOCK, LOSS)
+OWN = (CAPTURE, PROCESS, CAPTURE_WINDOW, KERNEL_NAME, CLOCK, LOSS)

@@ -127,6 +127,8 @@ class Kind:
         preset: smallest of ``PRESETS`` that includes it, or ``"graph"``: recorded with
             ``--graph graph`` and only then, because CUPTI then leaves out the records
             of a graph's nodes.
+        is_lasting: its rows describe what outlives a window of recording (a device, a
+            context), so they are recorded while recording is off, too.
     """
 
     table: str
@@ -136,6 +138,7 @@ class Kind:
     columns: tuple[Column, ...]
     sort: tuple[str, ...] = ()
     preset: str = "default"
+    is_lasting: bool = False
 
     def __post_init__(self) -> None:
         if self.preset not in (*PRESETS, "graph"):

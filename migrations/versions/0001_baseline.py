@@ -38,10 +38,24 @@ def upgrade() -> None:
         sa.Column('api_level', sa.String(), nullable=True, comment='Which API calls were asked for: all, default, launch or none.'),
         sa.Column('flush_ms', sa.Integer(), nullable=True, comment='Interval at which CUPTI was flushed. Unit: ms.'),
         sa.Column('ring_mb', sa.Integer(), nullable=True, comment="Upper limit of a process's shared memory. Unit: MiB."),
+        sa.Column('capture_range', sa.String(), nullable=True, comment='What --capture-range said; NULL without it.'),
+        sa.Column('delay_ns', sa.BigInteger(), nullable=True, comment='How long recording was to wait. Unit: ns.'),
+        sa.Column('duration_ns', sa.BigInteger(), nullable=True, comment='How long it was to last; NULL for to the end. Unit: ns.'),
+        sa.Column('stopped_by', sa.String(), nullable=True, comment='Which limit ended the recording: duration, max_rows or max_size; NULL if none did.'),
         sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When the capture began. Unit: ns.'),
         sa.Column('end_ns', sa.BigInteger(), nullable=True, comment='When it ended; NULL while it runs. Unit: ns.'),
         sa.Column('exit_status', sa.Integer(), nullable=True, comment='Exit status of the command; 128+n if signal n ended it; NULL while it runs.'),
         comment='One row per capture: how it was made and how it ended.'
+    )
+    op.create_table('capture_window',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When all records were switched on. Unit: ns.'),
+        sa.Column('end_ns', sa.BigInteger(), nullable=True, comment='When they began to be switched off; NULL if the process was killed before. Unit: ns.'),
+        sa.Column('opened_by', sa.String(), nullable=True, comment='process (its start), collector (--delay), range (--capture-range) or other_client (it left).'),
+        sa.Column('closed_by', sa.String(), nullable=True, comment='process (its end), collector (--duration, --max-rows, --max-size), range, other_client (it came); NULL if open.'),
+        sa.Column('switch_on_ns', sa.BigInteger(), nullable=True, comment='How long switching on took. Unit: ns.'),
+        sa.Column('switch_off_ns', sa.BigInteger(), nullable=True, comment='How long switching off took. Unit: ns.'),
+        comment='One row per stretch of time in which a process was recorded.'
     )
     op.create_table('clock',
         sa.Column('realtime_ns', sa.BigInteger(), nullable=True, comment='CLOCK_REALTIME, the clock of every timestamp in the trace. Unit: ns.'),
@@ -659,5 +673,6 @@ def downgrade() -> None:
     op.drop_table('confidential_compute_rotation')
     op.drop_table('compute_engine_ctx_switch')
     op.drop_table('clock')
+    op.drop_table('capture_window')
     op.drop_table('capture')
     op.drop_table('api_call')

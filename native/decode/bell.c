@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +10,10 @@
 #include <unistd.h>
 
 #include "decode/decode.h"
+#include "etl/bell.h"
 
 struct etl_bell {
-	_Atomic uint32_t *word;
+	struct etl_bell_page *page;
 	int fd;
 };
 
@@ -24,9 +26,9 @@ struct etl_bell *etl_bell_create(const char *path, char *message)
 	void *page = MAP_FAILED;
 	char target[64];
 
-	if (bell && fd >= 0 && ftruncate(fd, 4096) == 0 &&
+	if (bell && fd >= 0 && ftruncate(fd, ETL_BELL_BYTES) == 0 &&
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
-		page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		page = mmap(NULL, ETL_BELL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED) {
 		snprintf(message, ETL_MESSAGE_BYTES, "no memory for waking up: %s", strerror(errno));
 		if (fd >= 0)
@@ -34,7 +36,7 @@ struct etl_bell *etl_bell_create(const char *path, char *message)
 		free(bell);
 		return NULL;
 	}
-	bell->word = page;
+	bell->page = page;
 	bell->fd = fd;
 	/* The link goes through the descriptor, which therefore stays open.  A program that
 	 * cannot follow it (in another PID namespace) does not ring, and the collector looks
@@ -50,19 +52,27 @@ struct etl_bell *etl_bell_create(const char *path, char *message)
 
 uint32_t etl_bell_value(struct etl_bell *bell)
 {
-	return etl_load(bell->word);
+	return etl_load(&bell->page->rung);
 }
 
 void etl_bell_wait(struct etl_bell *bell, uint32_t seen, int timeout_ms)
 {
 	struct timespec timeout = { timeout_ms / 1000, (timeout_ms % 1000) * 1000000L };
 
-	syscall(SYS_futex, bell->word, FUTEX_WAIT, seen, &timeout, NULL, 0);
+	syscall(SYS_futex, &bell->page->rung, FUTEX_WAIT, seen, &timeout, NULL, 0);
+}
+
+void etl_bell_pause(struct etl_bell *bell, int is_paused)
+{
+	etl_put(&bell->page->is_paused, (uint32_t)(is_paused != 0));
+	/* Release: whoever wakes up for the new number sees the order. */
+	atomic_fetch_add_explicit(&bell->page->orders, 1, memory_order_release);
+	syscall(SYS_futex, &bell->page->orders, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 void etl_bell_free(struct etl_bell *bell)
 {
-	munmap(bell->word, 4096);
+	munmap(bell->page, ETL_BELL_BYTES);
 	close(bell->fd);
 	free(bell);
 }

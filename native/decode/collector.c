@@ -377,6 +377,19 @@ uint64_t etl_process_unknown(const struct etl_process *process, int kind)
 	return kind >= 0 && kind < ETL_MAX_KIND ? process->unknown[kind] : 0;
 }
 
+int etl_process_window(const struct etl_process *process, uint32_t *number, struct etl_window *out)
+{
+	/* Acquire: the window is written before it is counted. */
+	uint32_t opened = etl_load(&process->header->windows_opened);
+
+	if (*number >= opened)
+		return 0;
+	if (opened - *number > ETL_WINDOWS)
+		*number = opened - ETL_WINDOWS;
+	*out = process->header->windows[*number % ETL_WINDOWS];
+	return 1;
+}
+
 uint32_t etl_process_stride(const struct etl_process *process, int kind)
 {
 	return kind >= 0 && kind < ETL_MAX_KIND ? process->header->stride[kind] : 0;

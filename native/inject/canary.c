@@ -7,11 +7,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "etl/strings.h"
-#include "inject/inject.h"
+#include "inject/plan.h"
 
 #define SONG "cuDriverGetVersion"
-#define KIND_DRIVER 4
 /* CUpti_ActivityAPI, the same in all versions. */
 #define CBID_AT 4
 #define THREAD_AT 28
@@ -28,24 +26,36 @@ static uint64_t sung, heard_before;
 static int64_t sung_ns;
 static int waited;
 
-void etl_canary_enable(bool is_wanted)
+/* The number of the call; 0 if its record cannot be had on its own. */
+static uint32_t find(void)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
 	void *driver = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY), *symbol;
+	const char *name;
 
 	if (!cupti->callback_name || !cupti->enable_driver_api || !driver)
-		return;
+		return 0;
 	symbol = dlsym(driver, SONG);
 	memcpy(&sing, &symbol, sizeof symbol);
-	for (uint32_t id = 1; sing && id < 2048 && !cbid; id++) {
-		const char *name = NULL;
-
+	for (uint32_t id = 1; sing && id < 2048; id++) {
+		name = NULL;
 		if (cupti->callback_name(CUPTI_DOMAIN_DRIVER, id, &name) == CUPTI_OK && name &&
-		    strcmp(name, SONG) == 0 && cupti->enable_driver_api(id, 1) == CUPTI_OK)
-			cbid = id;
+		    strcmp(name, SONG) == 0)
+			return id;
 	}
+	return 0;
+}
+
+void etl_canary_plan(struct etl_plan *plan)
+{
+	struct etl_api_plan *api = &plan->api[0];
+	bool is_wanted = api->is_asked_for && api->is_whole;
+
+	cbid = find();
 	if (!cbid || is_wanted)
 		return;
+	api->is_asked_for = true;
+	api->cbids[api->n++] = cbid;
 	pthread_mutex_lock(&etl_injector.publish);
 	etl_intern(SONG, strlen(SONG), etl_api_tag(KIND_DRIVER, cbid), ETL_API_DROP);
 	etl_intern_flush();
@@ -57,7 +67,7 @@ void etl_canary_sing(void)
 	int64_t now = etl_now_ns();
 	int version;
 
-	if (!cbid || waited || (sung && now - sung_ns < PERIOD_NS))
+	if (!cbid || waited || !etl_recording_is_on() || (sung && now - sung_ns < PERIOD_NS))
 		return;
 	etl_put(&thread_id, (uint32_t)syscall(SYS_gettid));
 	/* What CUPTI gives where the thread id type could not be chosen. */
@@ -93,6 +103,8 @@ void etl_canary_listen(void)
 	struct etl_segment *segment = etl_injector.map.segment;
 	uint64_t now_heard = etl_peek(&heard);
 
+	if (!etl_recording_is_on())
+		waited = 0; /* its record may not have been made */
 	if (!waited)
 		return;
 	if (now_heard != heard_before) {

@@ -36,6 +36,7 @@ static const struct {
 	OPTIONAL(callback_name, "cuptiGetCallbackName"),
 	OPTIONAL(subscribe, "cuptiSubscribe"),
 	OPTIONAL(unsubscribe, "cuptiUnsubscribe"),
+	OPTIONAL(enable_callback, "cuptiEnableCallback"),
 	OPTIONAL(nvtx_initialize2, "cuptiNvtxInitialize2"),
 	OPTIONAL(enable_event_timestamps, "cuptiActivityEnableCudaEventDeviceTimestamps"),
 	OPTIONAL(enable_all_sync_records, "cuptiActivityEnableAllSyncRecords"),

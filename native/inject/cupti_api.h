@@ -58,6 +58,7 @@ struct cupti_api {
 	int (*callback_name)(uint32_t domain, uint32_t cbid, const char **name);
 	int (*subscribe)(void **subscriber, void *callback, void *data);
 	int (*unsubscribe)(void *subscriber);
+	int (*enable_callback)(uint32_t enable, void *subscriber, uint32_t domain, uint32_t cbid);
 	int (*nvtx_initialize2)(void *get_export_table);
 	int (*enable_event_timestamps)(uint8_t enable);
 	int (*enable_all_sync_records)(uint8_t enable);

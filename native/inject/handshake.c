@@ -66,8 +66,8 @@ int etl_hello(int fd, const char *reason)
 	return sock;
 }
 
-/* The bell is found beside the socket: PATH.bell, one futex word for all targets. */
-_Atomic uint32_t *etl_bell_map(void)
+/* The bell is found beside the socket: PATH.bell, one page for all targets. */
+struct etl_bell_page *etl_bell_map(void)
 {
 	const char *path = etl_env(ETL_ENV_SOCKET);
 	char name[sizeof((struct sockaddr_un *)0)->sun_path + 8];
@@ -79,7 +79,7 @@ _Atomic uint32_t *etl_bell_map(void)
 	fd = open(name, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
-	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	page = mmap(NULL, ETL_BELL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	return page == MAP_FAILED ? NULL : page;
 }
@@ -89,6 +89,6 @@ void etl_bell_ring(void)
 	if (!etl_injector.bell)
 		return; /* the collector looks around every few milliseconds anyway */
 	/* Release: what was published must be visible to whoever wakes up for it. */
-	atomic_fetch_add_explicit(etl_injector.bell, 1, memory_order_release);
-	syscall(SYS_futex, etl_injector.bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	atomic_fetch_add_explicit(&etl_injector.bell->rung, 1, memory_order_release);
+	syscall(SYS_futex, &etl_injector.bell->rung, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "inject/inject.h"
+#include "inject/range.h"
 #include "../generated/env.h"
 
 #define ETL_EXPORT __attribute__((visibility("default")))
@@ -95,13 +96,13 @@ static void start(void)
 	}
 	etl_injector.flush_ms = (int)etl_env_number(ETL_ENV_FLUSH_MS, 100, 1, 60000);
 	etl_store(&etl_injector.active, true);
-	if (etl_enable(&error) < 0) {
-		etl_disable();
+	if (etl_recording_start(&error) < 0) {
+		etl_recording_undo();
 		give_up(segment, error.message);
 		return;
 	}
 	if (etl_timer_start() < 0) {
-		etl_disable();
+		etl_recording_undo();
 		give_up(segment, "no thread could be started for flushing CUPTI");
 		return;
 	}
@@ -122,11 +123,21 @@ int InitializeInjection(void)
  * CUPTI does the work; ours is only that both entries meet the same libcupti. */
 int InitializeInjectionNvtx2(void *get_export_table)
 {
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	bool done;
+
 	if (!etl_env(ETL_ENV_SOCKET))
 		return 0;
 	pthread_once(&cupti_once, load_cupti);
 	if (!cupti_loaded || !etl_injector.cupti.nvtx_initialize2)
 		return 0;
+	/* Each library of the program that uses NVTX comes here with its own copy of it. */
+	pthread_mutex_lock(&lock);
+	etl_nvtx_before(get_export_table);
 	/* CUPTI answers 0 for success, NVTX wants 1 for it. */
-	return etl_injector.cupti.nvtx_initialize2(get_export_table) == CUPTI_OK;
+	done = etl_injector.cupti.nvtx_initialize2(get_export_table) == CUPTI_OK;
+	if (done)
+		etl_nvtx_after(get_export_table);
+	pthread_mutex_unlock(&lock);
+	return done;
 }

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "etl/bell.h"
 #include "etl/segment.h"
 #include "inject/cupti_api.h"
 
@@ -12,7 +13,7 @@ struct etl_injector {
 	struct cupti_api cupti;
 	struct etl_map map;
 	int socket; /* its closing tells the collector that we ended */
-	_Atomic uint32_t *bell; /* futex word in a file that the collector made */
+	struct etl_bell_page *bell; /* NULL: nobody is rung, nobody orders */
 	pid_t pid; /* of the process that was set up; a forked child differs */
 	/* Held while strings are looked up and slots are published, so that a string is
 	 * published before any slot that uses it.  Never held while calling CUPTI. */
@@ -36,13 +37,17 @@ void etl_describe_process(struct etl_segment *segment);
 /* handshake.c: sends the segment (or, with fd < 0, only the reason why there is
  * none) to the collector.  Returns the socket or -errno; never waits. */
 int etl_hello(int fd, const char *reason);
-_Atomic uint32_t *etl_bell_map(void);
+struct etl_bell_page *etl_bell_map(void);
 void etl_bell_ring(void);
 
-/* enable.c: asks CUPTI for the records that the environment names. */
-int etl_enable(struct etl_error *error);
-/* Undoes it: nothing more is recorded. */
-void etl_disable(void);
+/* recording.c: asks CUPTI for the records that the environment names. */
+int etl_recording_start(struct etl_error *error);
+/* Switches on or off, if it is to be other than it is. */
+void etl_recording_update(enum etl_switch by);
+bool etl_recording_is_on(void);
+void etl_recording_finish(void); /* the process ends */
+/* After a start that failed: nothing more is recorded. */
+void etl_recording_undo(void);
 
 /* buffers.c: the two callbacks that CUPTI calls. */
 void etl_buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records);
@@ -60,8 +65,6 @@ bool etl_intern_flush(void); /* publishes new strings; false if there is no slot
 
 /* canary.c: a call of our own, now and then, whose record must come back to us; if it
  * does not, another CUPTI client has taken over. */
-/* `is_wanted`: the program's own calls of that function are to be recorded. */
-void etl_canary_enable(bool is_wanted);
 void etl_canary_sing(void);
 void etl_canary_listen(void); /* after a flush */
 /* Marks the record if it is a canary's. */

@@ -1,13 +1,44 @@
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "inject/inject.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t wake, done;
+static pthread_cond_t done;
 static bool running, stopped;
 static _Atomic bool stopping;
+/* What the thread sleeps on where there is no bell page. */
+static _Atomic uint32_t no_orders;
+
+/* The collector's orders and the process's end wake the thread; the word is shared, so
+ * others' ends wake it too, which does no harm. */
+static _Atomic uint32_t *alarm_clock(void)
+{
+	return etl_injector.bell ? &etl_injector.bell->orders : &no_orders;
+}
+
+/* Returns at the time, or at the process's end; does what is ordered meanwhile. */
+static void sleep_until(const struct timespec *until)
+{
+	for (;;) {
+		/* Acquire, and before looking: an order that comes later changes the word, and
+		 * then the kernel does not let us sleep. */
+		uint32_t seen = etl_load(alarm_clock());
+
+		etl_recording_update(ETL_BY_COLLECTOR);
+		if (etl_load(&stopping))
+			return;
+		if (syscall(SYS_futex, alarm_clock(), FUTEX_WAIT_BITSET, seen, until, NULL,
+			    FUTEX_BITSET_MATCH_ANY) < 0 &&
+		    errno != EAGAIN && errno != EINTR)
+			return;
+	}
+}
 
 static void flush(uint32_t flag)
 {
@@ -67,14 +98,9 @@ static void *loop(void *unused)
 		next.tv_nsec += etl_injector.flush_ms * 1000000L;
 		next.tv_sec += next.tv_nsec / 1000000000L;
 		next.tv_nsec %= 1000000000L;
-		pthread_mutex_lock(&lock);
-		while (!etl_peek(&stopping) && pthread_cond_timedwait(&wake, &lock, &next) == 0)
-			;
-		if (etl_peek(&stopping)) {
-			pthread_mutex_unlock(&lock);
+		sleep_until(&next);
+		if (etl_load(&stopping))
 			break;
-		}
-		pthread_mutex_unlock(&lock);
 		flush(0);
 		etl_canary_listen();
 		keep_ahead();
@@ -86,6 +112,7 @@ static void *loop(void *unused)
 	flush(0);
 	flush(CUPTI_FLUSH_FORCED);
 	etl_canary_listen();
+	etl_recording_finish();
 	etl_put(&segment->counters.held_at_end, etl_count_held());
 	etl_put(&segment->finished_ns, (uint64_t)etl_now_ns());
 	etl_store(&segment->state, ETL_FINISHED);
@@ -107,7 +134,6 @@ int etl_timer_start(void)
 
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&wake, &monotonic);
 	pthread_cond_init(&done, &monotonic);
 	pthread_attr_init(&detached);
 	pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
@@ -129,8 +155,10 @@ void etl_timer_finish(void)
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += 2; /* a driver that hangs must not keep the program from ending */
 	pthread_mutex_lock(&lock);
-	etl_put(&stopping, true);
-	pthread_cond_signal(&wake);
+	etl_store(&stopping, true);
+	/* Release: the thread that wakes up sees `stopping`. */
+	atomic_fetch_add_explicit(alarm_clock(), 1, memory_order_release);
+	syscall(SYS_futex, alarm_clock(), FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 	while (!stopped)
 		if (pthread_cond_timedwait(&done, &lock, &until) == ETIMEDOUT) {
 			etl_store(&etl_injector.map.segment->state, ETL_NOT_FLUSHED);

@@ -11,6 +11,7 @@ KIND = Kind(
     struct="CUpti_ActivityContext4",
     doc="One row per CUDA context.",
     preset="light",
+    is_lasting=True,
     columns=(
         C("context_id", i32, "contextId", "CUPTI's number of the context in its process."),
         C("device_id", i32, "deviceId", "CUDA ordinal of its device.", joins="device.device_id"),

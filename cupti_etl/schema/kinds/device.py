@@ -10,6 +10,7 @@ KIND = Kind(
     struct="CUpti_ActivityDevice6",
     doc="One row per device and process.",
     preset="light",
+    is_lasting=True,
     columns=(
         C("device_id", i32, "id", "CUDA ordinal of the device in its process."),
         C("device_uuid", uuid, "uuid", "The GPU across processes and hosts, as nvidia-smi prints it."),

@@ -10,6 +10,7 @@ KIND = Kind(
     struct="CUpti_ActivityFunction",
     doc="One row per device function.",
     preset="full",
+    is_lasting=True,
     columns=(
         C("context_id", i32, "contextId", "Context it belongs to.", null=0xFFFFFFFF, joins="context.context_id"),
         C("function_id", i32, "id", "CUPTI's number of the function."),

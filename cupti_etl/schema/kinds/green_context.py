@@ -10,6 +10,7 @@ KIND = Kind(
     struct="CUpti_ActivityGreenContext3",
     doc="One row per green context.",
     preset="full",
+    is_lasting=True,
     columns=(
         C("context_id", i32, "contextId", "The green context itself.", joins="context.context_id"),
         C("parent_context_id", i32, "parentContextId", "Context it was made from.", joins="context.context_id"),

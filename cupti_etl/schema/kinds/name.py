@@ -11,6 +11,7 @@ KIND = Kind(
     struct="CUpti_ActivityName",
     doc="One row per name given through NVTX.",
     preset="full",
+    is_lasting=True,
     columns=(
         C("object_kind", enum, "objectKind", "What is named.", labels=OBJECT_KIND),
         C("name", string, "name", "The name."),

@@ -11,6 +11,7 @@ KIND = Kind(
     struct="CUpti_ActivityPcie",
     doc="One row per GPU or bridge on PCIe.",
     preset="full",
+    is_lasting=True,
     columns=(
         C("type", enum, "type", "gpu or bridge.", labels=PCIE_TYPE),
         C("device_id", i32, "id", "CUDA ordinal, of a GPU.", only=("type", "CUPTI_PCIE_DEVICE_TYPE_GPU"), joins="device.device_id"),

@@ -11,6 +11,7 @@ KIND = Kind(
     struct="CUpti_ActivityStream",
     doc="One row per stream.",
     preset="full",
+    is_lasting=True,
     columns=(
         C("context_id", i32, "contextId", "Context it belongs to.", null=0xFFFFFFFF, joins="context.context_id"),
         C("stream_id", i32, "streamId", "CUPTI's number of the stream in its context."),

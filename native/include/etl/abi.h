@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-
-
 #pragma GCC visibility push(default)
 /* cffi: begin */
 struct ArrowArray { int64_t length, null_count, offset, n_buffers, n_children; const void **buffers; struct ArrowArray **children; struct ArrowArray *dictionary; void (*release)(struct ArrowArray *); void *private_data; };
@@ -59,6 +57,16 @@ struct etl_process_info {
 	char detail[512];
 };
 
+/* A stretch of time in which a process recorded. */
+struct etl_window {
+	int64_t start_ns;
+	int64_t end_ns; /* 0: it is open */
+	int64_t on_ns; /* how long switching on took */
+	int64_t off_ns;
+	uint32_t opened_by; /* enum etl_switch */
+	uint32_t closed_by;
+};
+
 /* What decoding found, per process. */
 struct etl_decoded {
 	uint64_t slots;
@@ -108,14 +116,20 @@ uint64_t etl_process_nulls(const struct etl_process *process, int table, int col
 /* Records, by activity kind: lost for want of a slot, and of kinds without a table. */
 uint64_t etl_process_ring_full(const struct etl_process *process, int kind);
 uint64_t etl_process_unknown(const struct etl_process *process, int kind);
+/* Window `*number`, from 0: 1, or 0 if there is none yet.  The oldest ones are not kept:
+ * then it is the next that is, and `*number` says which. */
+int etl_process_window(const struct etl_process *process, uint32_t *number, struct etl_window *out);
 uint32_t etl_process_stride(const struct etl_process *process, int kind);
 int etl_table_of_kind(int kind);
 
-/* The wake-up word that all traced processes share: `path` becomes a link to it. */
+/* The page for waking up that all traced processes share (see etl/bell.h): `path` becomes a
+ * link to it. */
 struct etl_bell *etl_bell_create(const char *path, char *message);
 uint32_t etl_bell_value(struct etl_bell *bell);
 /* Returns when the value is no longer `seen`, or after the time. */
 void etl_bell_wait(struct etl_bell *bell, uint32_t seen, int timeout_ms);
+/* Tells all traced processes, those to come too, whether to record. */
+void etl_bell_pause(struct etl_bell *bell, int is_paused);
 void etl_bell_free(struct etl_bell *bell);
 /* cffi: end */
 #pragma GCC visibility pop

@@ -56,6 +56,7 @@ struct etl_kind {
 	const struct etl_column *columns;
 	uint32_t n_columns;
 	uint8_t preset; /* enum etl_preset: the smallest that includes it */
+	uint8_t is_lasting; /* describes what lasts: recorded between windows too */
 };
 
 /* From the smallest to the largest; `graph` is one for itself (see Kind.preset). */

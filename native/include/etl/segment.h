@@ -21,12 +21,13 @@
 #ifndef ETL_SEGMENT_H
 #define ETL_SEGMENT_H
 
+#include "etl/abi.h"
 #include "etl/error.h"
 #include "etl/kinds.h"
 #include "etl/ring.h"
 
 #define ETL_MAGIC UINT64_C(0x314745534c5445) /* "ETLSEG1" */
-#define ETL_SEGMENT_VERSION 1
+#define ETL_SEGMENT_VERSION 2
 
 #define ETL_LARGE_BYTES (UINT64_C(1) << 20)
 #define ETL_SMALL_BYTES (UINT64_C(64) << 10)
@@ -78,6 +79,17 @@ struct etl_counters {
 
 #define ETL_NO_NUMBER INT64_MIN
 
+/* Why recording was switched on or off. */
+enum etl_switch {
+	ETL_BY_PROCESS, /* its start or its end */
+	ETL_BY_COLLECTOR, /* --delay, --duration, --max-rows, --max-size */
+	ETL_BY_RANGE, /* --capture-range */
+	ETL_BY_OTHER_CLIENT, /* that another CUPTI client came, or left */
+};
+
+/* The last so many are kept; the collector looks around every few milliseconds. */
+#define ETL_WINDOWS 256
+
 struct etl_segment {
 	uint64_t magic;
 	uint32_t version;
@@ -109,6 +121,9 @@ struct etl_segment {
 	uint32_t stride[ETL_MAX_KIND]; /* record size by activity kind; 0: not known */
 	struct etl_layout layouts[ETL_MAX_TABLES];
 	struct etl_counters counters;
+
+	_Atomic uint32_t windows_opened;
+	struct etl_window windows[ETL_WINDOWS]; /* number n lies at n % ETL_WINDOWS */
 
 	struct etl_ring large, small, full;
 };

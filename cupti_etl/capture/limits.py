@@ -1,0 +1,75 @@
+"""When a capture records: ``--delay``, ``--duration``, ``--max-rows`` and ``--max-size``."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from cupti_etl.config import CaptureOptions
+
+# Counting rows and files is cheap, but not for each of a thousand looks a second.
+_PERIOD_NS = 50_000_000
+
+
+def folder_bytes(folder: Path) -> int:
+    """Bytes of all files of a trace; what vanishes meanwhile is not counted."""
+    total = 0
+    for path in folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            total += path.stat().st_size
+    return total
+
+
+class Limits:
+    """Pauses and resumes all traced processes; the program itself always goes on.
+
+    Args:
+        pause: tells the traced processes whether to pause.
+        rows: how many rows there are.
+
+    Attributes:
+        stopped_by: which limit ended the recording for good: ``duration``, ``max_rows`` or
+            ``max_size``; None while none has.
+    """
+
+    def __init__(
+        self, options: CaptureOptions, pause: Callable[[bool], None], rows: Callable[[], int]
+    ) -> None:
+        self.stopped_by: str | None = None
+        self._options = options
+        self._pause = pause
+        self._rows = rows
+        start = time.monotonic_ns()
+        self._on_ns = start + options.delay_ns
+        self._off_ns = self._on_ns + options.duration_ns if options.duration_ns else None
+        self._next_look_ns = start
+        self._is_paused = options.delay_ns > 0
+        if self._is_paused:
+            pause(True)
+
+    def look(self) -> None:
+        """Switch, if it is time to."""
+        now = time.monotonic_ns()
+        if self.stopped_by is not None:
+            return
+        if self._is_paused and now >= self._on_ns:
+            self._is_paused = False
+            self._pause(False)
+        if self._off_ns is not None and now >= self._off_ns:
+            self._stop("duration")
+        elif now >= self._next_look_ns:
+            self._next_look_ns = now + _PERIOD_NS
+            self._look_at_sizes()
+
+    def _look_at_sizes(self) -> None:
+        rows, size = self._options.max_rows, self._options.max_bytes
+        if rows and self._rows() >= rows:
+            self._stop("max_rows")
+        elif size and folder_bytes(self._options.out) >= size:
+            self._stop("max_size")
+
+    def _stop(self, limit: str) -> None:
+        self.stopped_by = limit
+        self._pause(True)

@@ -1,0 +1,49 @@
+"""Durations and sizes as people write them: ``5``, ``500ms``, ``2GiB``."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from cupti_etl.errors import UsageError
+
+_DURATIONS = {
+    "": 10**9,
+    "ns": 1,
+    "us": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+}
+_SIZES = {"": 1, "b": 1} | {
+    f"{letter}{suffix}": base**power
+    for power, letter in enumerate("kmgt", start=1)
+    for suffix, base in (("", 1000), ("b", 1000), ("ib", 1024))
+}
+_NUMBER = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\Z")
+
+
+def duration_ns(text: str) -> int:
+    """Nanoseconds of a duration; seconds if no unit is given (ns, us, ms, s, m, h).
+
+    Raises:
+        UsageError: it is not one.
+    """
+    return _parse(text, _DURATIONS, "a duration such as 5, 500ms or 2m")
+
+
+def size_bytes(text: str) -> int:
+    """Bytes of a size; kB is 1000 and KiB 1024 of them.
+
+    Raises:
+        UsageError: it is not one.
+    """
+    return _parse(text, _SIZES, "a size such as 500MB or 2GiB")
+
+
+def _parse(text: str, units: dict[str, int], wanted: str) -> int:
+    match = _NUMBER.match(text.strip())
+    if match is None or match[2].lower() not in units:
+        raise UsageError(f"{text!r} is not {wanted}", f"units are {', '.join(filter(None, units))}")
+    return round(Fraction(match[1]) * units[match[2].lower()])

@@ -1,0 +1,121 @@
+/* CUPTI's predefined records, asked for with its first interface: one client a process,
+ * every version. */
+#include <errno.h>
+
+#include "inject/plan.h"
+
+#define UNIFIED_MEMORY_COUNTERS 8
+
+/* Counters are asked for one by one: an older CUPTI has fewer of them.  An error if
+ * there is none at all. */
+static int configure_unified_memory(void)
+{
+	int result = CUPTI_OK;
+	bool any = false;
+
+	if (!etl_injector.cupti.configure_unified_memory)
+		return CUPTI_OK;
+	for (uint32_t counter = 1; counter <= UNIFIED_MEMORY_COUNTERS; counter++) {
+		/* Scope and device have had no meaning since CUDA 7.0. */
+		struct cupti_unified_memory config = { 1, counter, 0, 1 };
+		int one = etl_injector.cupti.configure_unified_memory(&config, 1);
+
+		any |= one == CUPTI_OK;
+		if (one != CUPTI_OK && result == CUPTI_OK)
+			result = one;
+	}
+	return any ? CUPTI_OK : result;
+}
+
+/* What some kinds need before they are enabled.  Where a switch is missing or refused,
+ * the records have less in them; an error is one without which there are none. */
+static int prepare(uint32_t kind)
+{
+	const struct cupti_api *cupti = &etl_injector.cupti;
+	int (*enable)(uint8_t) = NULL;
+	uint8_t value = 1;
+
+	switch (kind) {
+	case KIND_UNIFIED_MEMORY:
+		return configure_unified_memory();
+	case KIND_CUDA_EVENT:
+		enable = cupti->enable_event_timestamps;
+		break;
+	case KIND_SYNCHRONIZATION:
+		/* A query that found the work unfinished waited for nothing, and programs
+		 * that poll make them by the million. */
+		enable = cupti->enable_all_sync_records;
+		value = 0;
+		break;
+	case KIND_MEMORY:
+		enable = cupti->enable_allocation_source;
+		break;
+	default:
+		break;
+	}
+	if (enable)
+		(void)enable(value);
+	return CUPTI_OK;
+}
+
+static int start(struct etl_error *error)
+{
+	const struct cupti_api *cupti = &etl_injector.cupti;
+	uint8_t one = 1;
+	size_t size = sizeof one;
+	int result;
+
+	/* Slots are zero when CUPTI gets them, so it need not clear a megabyte on the
+	 * thread that launches. */
+	if (cupti->set_attribute)
+		cupti->set_attribute(CUPTI_ATTR_ZEROED_OUT_BUFFER, &size, &one);
+	if (cupti->set_thread_id_type)
+		cupti->set_thread_id_type(CUPTI_THREAD_ID_SYSTEM);
+	result = cupti->register_callbacks(etl_buffer_requested, etl_buffer_completed);
+	if (result != CUPTI_OK)
+		return etl_fail(error, EIO, "cuptiActivityRegisterCallbacks: %s (%d)",
+				cupti_result(cupti, result), result);
+	for (int table = 0; table < ETL_N_KINDS; table++)
+		for (int i = 0; i < ETL_MAX_ACTIVITIES; i++) {
+			uint32_t activity = etl_kinds[table].activities[i];
+
+			if (activity)
+				etl_set_stride(activity, etl_measure_stride(activity));
+		}
+	return 0;
+}
+
+static int switch_kind(const struct etl_planned *planned, bool on)
+{
+	const struct cupti_api *cupti = &etl_injector.cupti;
+	int result;
+
+	/* CUPTI makes these with GRAPH_TRACE when they are switched on, and refuses to be
+	 * asked for them. */
+	if (planned->activity == KIND_DEVICE_GRAPH)
+		return cupti->enable_device_graph ? cupti->enable_device_graph(on) : CUPTI_OK;
+	if (!on)
+		return cupti->disable(planned->activity);
+	result = prepare(planned->activity);
+	return result == CUPTI_OK ? cupti->enable(planned->activity) : result;
+}
+
+static int switch_api(const struct etl_api_plan *plan, bool on)
+{
+	const struct cupti_api *cupti = &etl_injector.cupti;
+	int (*one)(uint32_t, uint8_t) = plan->kind == KIND_RUNTIME ? cupti->enable_runtime_api :
+								     cupti->enable_driver_api;
+	int result;
+
+	if (plan->is_whole || !one) {
+		result = on ? cupti->enable(plan->kind) : cupti->disable(plan->kind);
+		if (result != CUPTI_OK || !on || !one)
+			return result;
+	}
+	/* A function that this driver does not have is refused, and is no loss. */
+	for (uint32_t i = 0; i < plan->n; i++)
+		one(plan->cbids[i], on && !plan->is_whole);
+	return CUPTI_OK;
+}
+
+const struct etl_records etl_fixed_records = { start, switch_kind, switch_api };

@@ -1,0 +1,56 @@
+/* What is to be recorded, decided once, and the two ways to ask CUPTI for it. */
+#ifndef ETL_PLAN_H
+#define ETL_PLAN_H
+
+#include "etl/strings.h"
+#include "inject/inject.h"
+
+enum {
+	KIND_DRIVER = 4,
+	KIND_RUNTIME = 5,
+	KIND_KERNEL = 10,
+	KIND_UNIFIED_MEMORY = 25,
+	KIND_CUDA_EVENT = 36,
+	KIND_SYNCHRONIZATION = 38,
+	KIND_MEMORY = 49,
+	KIND_DEVICE_GRAPH = 53,
+};
+
+/* The calls of one API. */
+struct etl_api_plan {
+	uint32_t kind, domain;
+	bool is_asked_for;
+	bool is_whole; /* all functions but `cbids`; else only `cbids` */
+	uint32_t n;
+	uint32_t cbids[ETL_MAX_CBID];
+};
+
+struct etl_planned {
+	uint32_t activity;
+	int table;
+	bool is_lasting; /* recorded between windows too, see etl_kind */
+	bool is_refused; /* CUPTI said no */
+};
+
+struct etl_plan {
+	struct etl_planned kinds[ETL_N_KINDS * ETL_MAX_ACTIVITIES]; /* the two APIs not among them */
+	uint32_t n;
+	struct etl_api_plan api[2]; /* driver, runtime */
+};
+
+/* Decides, and publishes the names of the APIs' functions. */
+void etl_plan_make(struct etl_plan *plan);
+
+/* Fixed records are whole structs of CUPTI's; selected ones hold only our columns.
+ * Results are CUPTI's. */
+struct etl_records {
+	int (*start)(struct etl_error *error); /* registers the callbacks */
+	int (*kind)(const struct etl_planned *planned, bool on);
+	int (*api)(const struct etl_api_plan *plan, bool on);
+};
+extern const struct etl_records etl_fixed_records;
+
+/* canary.c: adds the canary's call to the plan. */
+void etl_canary_plan(struct etl_plan *plan);
+
+#endif

@@ -1,0 +1,69 @@
+/* cudaProfilerStart and cudaProfilerStop, as CUPTI's callbacks tell of them.  The runtime's
+ * functions call the driver's, so watching those is enough. */
+#include <errno.h>
+#include <string.h>
+
+#include "inject/inject.h"
+#include "inject/range.h"
+
+#define MAX_DRIVER_CBID 4096
+
+static uint32_t start_cbid, stop_cbid;
+/* Stop without start, and start twice, mean nothing. */
+static _Atomic uint64_t is_started;
+
+/* The head of CUpti_CallbackData. */
+struct callback_data {
+	uint32_t site; /* 0: the call begins, 1: it returns */
+};
+
+static void on_call(void *unused, uint32_t domain, uint32_t cbid, const void *info)
+{
+	const struct callback_data *data = info;
+
+	(void)unused;
+	if (domain != CUPTI_DOMAIN_DRIVER)
+		return;
+	if (cbid == start_cbid && data->site == 1 && etl_claim(&is_started, 0, 1))
+		etl_range_count(1);
+	else if (cbid == stop_cbid && data->site == 0 && etl_claim(&is_started, 1, 0))
+		etl_range_count(-1);
+}
+
+static uint32_t find(const char *function)
+{
+	const char *name;
+
+	for (uint32_t cbid = 1; cbid < MAX_DRIVER_CBID; cbid++) {
+		name = NULL;
+		if (etl_injector.cupti.callback_name(CUPTI_DOMAIN_DRIVER, cbid, &name) == CUPTI_OK &&
+		    name && strcmp(name, function) == 0)
+			return cbid;
+	}
+	return 0;
+}
+
+int etl_profiler_watch(struct etl_error *error)
+{
+	const struct cupti_api *cupti = &etl_injector.cupti;
+	void (*callback)(void *, uint32_t, uint32_t, const void *) = on_call;
+	void *address, *subscriber = NULL;
+	int result;
+
+	if (!cupti->subscribe || !cupti->enable_callback || !cupti->callback_name)
+		return etl_fail(error, ENOSYS, "this libcupti has no callbacks");
+	start_cbid = find("cuProfilerStart");
+	stop_cbid = find("cuProfilerStop");
+	if (!start_cbid || !stop_cbid)
+		return etl_fail(error, ENOSYS, "this libcupti does not know cuProfilerStart");
+	memcpy(&address, &callback, sizeof address);
+	result = cupti->subscribe(&subscriber, address, NULL);
+	if (result == CUPTI_OK)
+		result = cupti->enable_callback(1, subscriber, CUPTI_DOMAIN_DRIVER, start_cbid);
+	if (result == CUPTI_OK)
+		result = cupti->enable_callback(1, subscriber, CUPTI_DOMAIN_DRIVER, stop_cbid);
+	if (result != CUPTI_OK)
+		return etl_fail(error, EIO, "cuProfilerStart cannot be watched: %s (%d)",
+				cupti_result(cupti, result), result);
+	return 0;
+}

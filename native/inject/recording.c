@@ -1,0 +1,192 @@
+/* Switches recording on and off while the program runs, and keeps the times.
+ *
+ * Records are made if the collector has not paused them and, with --capture-range, only
+ * inside a range.  Kinds whose rows describe what lasts (devices, contexts) are always
+ * on, or the work of a later window would belong to nothing. */
+#include <errno.h>
+#include <string.h>
+
+#include "inject/plan.h"
+#include "inject/range.h"
+#include "../generated/env.h"
+
+static struct etl_plan plan;
+static const struct etl_records *records = &etl_fixed_records;
+static _Atomic uint32_t is_on;
+/* 1 while somebody switches; see etl_recording_update(). */
+static _Atomic uint64_t is_switching;
+
+static bool is_wanted(void)
+{
+	const struct etl_bell_page *bell = etl_injector.bell;
+
+	return !(bell && etl_load(&bell->is_paused)) && etl_range_is_open();
+}
+
+bool etl_recording_is_on(void)
+{
+	return etl_load(&is_on);
+}
+
+/* Adds to what the collector reports of this process. */
+static void note(const char *table, int result)
+{
+	char *detail = etl_injector.map.segment->detail;
+	size_t used = strlen(detail), size = sizeof etl_injector.map.segment->detail;
+
+	snprintf(detail + used, size - used, "%s%s: %s (%d)",
+		 used ? "; " : "records that cannot be enabled: ", table,
+		 cupti_result(&etl_injector.cupti, result), result);
+}
+
+/* The result for kernels, without which there is no capture. */
+static int switch_kinds(bool on, bool lasting)
+{
+	int kernels = CUPTI_OK;
+
+	for (uint32_t i = 0; i < plan.n; i++) {
+		struct etl_planned *planned = &plan.kinds[i];
+		int result;
+
+		if (planned->is_lasting != lasting || planned->is_refused)
+			continue;
+		result = records->kind(planned, on);
+		if (result == CUPTI_OK || !on)
+			continue;
+		/* A kind that this device or version does not have: the rest goes on. */
+		planned->is_refused = true;
+		note(etl_kinds[planned->table].table, result);
+		if (planned->activity == KIND_KERNEL)
+			kernels = result;
+	}
+	for (int i = 0; i < 2 && !lasting; i++)
+		if (plan.api[i].is_asked_for) {
+			int result = records->api(&plan.api[i], on);
+
+			if (result != CUPTI_OK && on) {
+				plan.api[i].is_asked_for = false;
+				note("api_call", result);
+			}
+		}
+	return kernels;
+}
+
+/* Only whoever switches writes here. */
+static void open_window(int64_t start_ns, int64_t took_ns, enum etl_switch by)
+{
+	struct etl_segment *segment = etl_injector.map.segment;
+	uint32_t opened = etl_peek(&segment->windows_opened);
+
+	segment->windows[opened % ETL_WINDOWS] = (struct etl_window){
+		.start_ns = start_ns, .on_ns = took_ns, .opened_by = by
+	};
+	/* Release: the collector sees the window once it is counted. */
+	etl_store(&segment->windows_opened, opened + 1);
+}
+
+static void close_window(int64_t end_ns, int64_t took_ns, enum etl_switch by)
+{
+	struct etl_segment *segment = etl_injector.map.segment;
+	uint32_t opened = etl_peek(&segment->windows_opened);
+	struct etl_window *window;
+
+	if (opened == 0)
+		return;
+	window = &segment->windows[(opened - 1) % ETL_WINDOWS];
+	if (window->end_ns)
+		return;
+	window->off_ns = took_ns;
+	window->closed_by = by;
+	window->end_ns = end_ns;
+}
+
+static int switch_to(bool on, enum etl_switch by)
+{
+	int64_t start_ns = etl_now_ns(), end_ns;
+	int result = switch_kinds(on, false);
+
+	end_ns = etl_now_ns();
+	/* Inside the window every record is made: it opens when all are switched on, and
+	 * closes when the first is to be switched off. */
+	if (on)
+		open_window(end_ns, end_ns - start_ns, by);
+	else
+		close_window(start_ns, end_ns - start_ns, by);
+	etl_store(&is_on, on);
+	return result;
+}
+
+static void noop_callback(void *data, uint32_t domain, uint32_t cbid, const void *info)
+{
+	(void)data;
+	(void)domain;
+	(void)cbid;
+	(void)info;
+}
+
+/* CUPTI before 13.3 serves one client a process.  Asking for the subscription, and
+ * giving it back at once, tells whether another has it. */
+static bool is_taken(void)
+{
+	const struct cupti_api *cupti = &etl_injector.cupti;
+	void (*callback)(void *, uint32_t, uint32_t, const void *) = noop_callback;
+	void *address, *subscriber = NULL;
+	int result;
+
+	if (!cupti->subscribe || !cupti->unsubscribe)
+		return false;
+	memcpy(&address, &callback, sizeof address);
+	result = cupti->subscribe(&subscriber, address, NULL);
+	if (result == CUPTI_OK)
+		cupti->unsubscribe(subscriber);
+	return result == CUPTI_MULTIPLE_SUBSCRIBERS;
+}
+
+int etl_recording_start(struct etl_error *error)
+{
+	const char *range = etl_env(ETL_ENV_RANGE);
+	int result;
+
+	if (is_taken())
+		return etl_fail(error, EBUSY,
+				"another CUPTI client (a profiler) is active in this process");
+	if (range && strcmp(range, "cudaProfilerApi") == 0 && etl_profiler_watch(error) < 0)
+		return -EIO;
+	etl_plan_make(&plan);
+	if (records->start(error) < 0)
+		return -EIO;
+	switch_kinds(true, true);
+	if (!is_wanted())
+		return 0;
+	result = switch_to(true, ETL_BY_PROCESS);
+	if (result != CUPTI_OK)
+		return etl_fail(error, EIO, "kernel records cannot be enabled: %s (%d)",
+				cupti_result(&etl_injector.cupti, result), result);
+	return 0;
+}
+
+/* Called by the timer thread and from the program's own calls.  Nobody waits: whoever
+ * comes while another switches leaves it to that one, who looks again before leaving. */
+void etl_recording_update(enum etl_switch by)
+{
+	while (is_wanted() != etl_recording_is_on()) {
+		if (!etl_claim(&is_switching, 0, 1))
+			return;
+		while (is_wanted() != etl_recording_is_on())
+			switch_to(!etl_recording_is_on(), by);
+		etl_store(&is_switching, 0);
+	}
+}
+
+/* Nothing more is recorded. */
+void etl_recording_undo(void)
+{
+	switch_kinds(false, false);
+	switch_kinds(false, true);
+	etl_store(&is_on, 0);
+}
+
+void etl_recording_finish(void)
+{
+	close_window(etl_now_ns(), 0, ETL_BY_PROCESS);
+}
