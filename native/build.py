@@ -32,6 +32,7 @@ LIBRARIES = {
             "inject/profiler.c",
             "inject/range.c",
             "inject/recording.c",
+            "inject/selected.c",
             "inject/timer.c",
             *SHARED,
         ],

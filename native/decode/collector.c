@@ -145,6 +145,7 @@ void etl_process_update(struct etl_process *process, const struct etl_process_in
 		return;
 	header->start_ns = info->start_ns;
 	header->pid = info->pid;
+	header->is_selected = info->is_selected;
 	header->parent_pid = info->parent_pid;
 	header->cupti_version = info->cupti_version;
 	header->driver_version = info->driver_version;
@@ -173,8 +174,10 @@ void etl_process_update(struct etl_process *process, const struct etl_process_in
 	etl_put(&header->counters.held_at_end, info->held);
 	for (uint32_t kind = 0; kind < ETL_MAX_KIND; kind++) {
 		etl_put(&header->counters.ring_full[kind], ring_full[kind]);
-		if (strides[kind] != header->stride[kind])
+		/* How chosen fields lie is told column by column. */
+		if (strides[kind] != header->stride[kind] && !info->is_selected)
 			etl_segment_set_stride(header, kind, strides[kind]);
+		header->stride[kind] = strides[kind];
 	}
 	etl_store(&header->state, info->state);
 }
@@ -213,10 +216,12 @@ void process_refresh(struct etl_process *process)
 		for (uint32_t c = 0; c < kind->n_columns; c++) {
 			struct etl_layout *layout = &process->layouts[table];
 
+			if (kind->columns[c].type == ETL_API_NAME)
+				process->cbid_at = layout->offset[c];
 			/* A column that does not fit its record is one we do not have. */
-			if (layout->width[c] != kind->columns[c].width ||
+			if (!etl_width_fits(&kind->columns[c], layout->width[c]) ||
 			    layout->offset[c] + layout->width[c] > stride ||
-			    (kind->columns[c].n_only && kind->columns[c].only_at + 4u > stride))
+			    (layout->only_at[c] != ETL_ANYWHERE && layout->only_at[c] + 4u > stride))
 				layout->width[c] = 0;
 		}
 	}
@@ -305,6 +310,7 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 		count_held(process, &out->held, &out->first_held_ns);
 	}
 	out->pid = header->pid;
+	out->is_selected = header->is_selected;
 	out->parent_pid = header->parent_pid;
 	out->cupti_version = header->cupti_version;
 	out->driver_version = header->driver_version;
@@ -375,6 +381,28 @@ uint64_t etl_process_ring_full(const struct etl_process *process, int kind)
 uint64_t etl_process_unknown(const struct etl_process *process, int kind)
 {
 	return kind >= 0 && kind < ETL_MAX_KIND ? process->unknown[kind] : 0;
+}
+
+void etl_process_get_place(const struct etl_process *process, int table, int column,
+			   struct etl_place *out)
+{
+	const struct etl_layout *layout = &process->header->layouts[table];
+
+	*out = (struct etl_place){ layout->offset[column], layout->width[column],
+				   layout->only_at[column] };
+}
+
+void etl_process_set_place(struct etl_process *process, int table, int column,
+			   const struct etl_place *place)
+{
+	struct etl_layout *layout = &process->header->layouts[table];
+
+	if (!process->is_loaded)
+		return;
+	layout->offset[column] = (uint16_t)place->offset;
+	layout->width[column] = (uint8_t)place->width;
+	layout->only_at[column] = (uint16_t)place->only_at;
+	etl_add(&process->header->layout_generation, 1);
 }
 
 int etl_process_window(const struct etl_process *process, uint32_t *number, struct etl_window *out)

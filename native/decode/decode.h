@@ -105,6 +105,7 @@ struct etl_process {
 	uint32_t generation;
 	uint32_t stride[ETL_MAX_KIND];
 	struct etl_layout layouts[ETL_N_KINDS];
+	uint32_t cbid_at; /* in the record of an API call */
 	uint32_t api_text[2][ETL_MAX_CBID]; /* driver, runtime; text number + 1 */
 	uint8_t api_drop[2][ETL_MAX_CBID];
 	uint64_t last_correlation;
@@ -126,6 +127,7 @@ struct gather {
 	const uint8_t *const *records;
 	unsigned n;
 	uint16_t offset;
+	uint16_t only_at;
 	uint8_t width;
 	int64_t row;
 };

@@ -65,6 +65,15 @@ struct cupti_api {
 	int (*enable_allocation_source)(uint8_t enable);
 	int (*enable_device_graph)(uint8_t enable);
 	int (*configure_unified_memory)(struct cupti_unified_memory *config, uint32_t count);
+	/* The second interface; see selected.c for the structs. */
+	int (*subscribe_v2)(void **subscriber, void *callback, void *data, void *params);
+	int (*register_callbacks_v2)(void *subscriber, void *request, void *complete);
+	int (*enable_v2)(void *subscriber, uint32_t kind, void *config);
+	int (*disable_v2)(void *subscriber, uint32_t kind, void *config);
+	int (*set_attribute_v2)(void *subscriber, uint32_t attribute, size_t *size, void *value);
+	int (*next_record_v2)(void *subscriber, uint8_t *buffer, size_t valid, uint8_t **record);
+	int (*dropped_records_v2)(void *subscriber, void *context, uint32_t stream,
+				  size_t *dropped);
 };
 
 /* Chooses the libcupti of this process and fills `api`: the copy already loaded,
