@@ -46,6 +46,7 @@ LIBRARIES = {
             "decode/decode.c",
             "decode/gather.c",
             "decode/pool.c",
+            "decode/report.c",
             "decode/text.c",
             *SHARED,
         ],

@@ -147,4 +147,7 @@ static inline int api_domain(uint32_t activity)
 /* Copies strides and layouts out of the header, keeping only what is possible. */
 void process_refresh(struct etl_process *process);
 
+/* report.c: slots that CUPTI holds, and since when the first of them. */
+void process_count_held(const struct etl_process *process, uint64_t *held, int64_t *first);
+
 #endif

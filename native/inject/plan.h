@@ -61,7 +61,7 @@ static inline bool etl_is_selected(void)
 	return etl_records == &etl_selected_records;
 }
 /* selected.c: why selected records cannot be had here; NULL if they can. */
-const char *etl_selected_obstacle(const struct etl_plan *plan);
+const char *etl_selected_obstacle(void);
 
 /* fixed.c: the counters of unified memory are set up by one interface for both. */
 int etl_configure_unified_memory(void);

@@ -156,7 +156,7 @@ int etl_recording_start(struct etl_error *error)
 	int result;
 
 	etl_plan_make(&plan);
-	obstacle = etl_selected_obstacle(&plan);
+	obstacle = etl_selected_obstacle();
 	if (form && strcmp(form, "selected") == 0) {
 		if (obstacle)
 			return etl_fail(error, ENOTSUP, "selected records cannot be had: %s",

@@ -73,7 +73,7 @@ static void *subscriber;
 /* Of each kind, so that an unchanged layout costs one comparison. */
 static const struct record_layout *seen[ETL_MAX_KIND];
 
-const char *etl_selected_obstacle(const struct etl_plan *plan)
+const char *etl_selected_obstacle(void)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
 
@@ -83,9 +83,6 @@ const char *etl_selected_obstacle(const struct etl_plan *plan)
 	    !cupti->register_callbacks_v2 || !cupti->set_attribute_v2 ||
 	    !cupti->next_record_v2 || !cupti->dropped_records_v2)
 		return "this libcupti lacks the functions";
-	for (uint32_t i = 0; i < plan->n; i++)
-		if (etl_kinds[plan->kinds[i].table].first_field < 0)
-			return "a table that was asked for cannot be had so";
 	return NULL;
 }
 
@@ -220,6 +217,8 @@ static int switch_kind(const struct etl_planned *planned, bool on)
 		(void)set(ATTR_DEVICE_GRAPH, on);
 	if (!on)
 		return etl_injector.cupti.disable_v2(subscriber, planned->activity, NULL);
+	if (etl_kinds[planned->table].first_field < 0)
+		return CUPTI_NOT_SUPPORTED;
 	if (planned->activity == KIND_UNIFIED_MEMORY)
 		(void)etl_configure_unified_memory();
 	return enable(planned->activity, planned->table, NULL);

@@ -114,9 +114,7 @@ def release_source(release: str) -> str:
         for _, number, member, outer, at, size, width, since in group["fields"]
         if since <= api_version(release)
     ]
-    lines.append(
-        f"static const struct field_fact fields[] = {{{', '.join(fields or ['{0}'])}}};"
-    )
+    lines.append(f"static const struct field_fact fields[] = {{{', '.join(fields or ['{0}'])}}};")
     major = release.split(".")[0]
     ids = callback_facts()["sizes"]["13" if major == "13" else "12"]
     lines.append(

@@ -97,7 +97,7 @@ enum etl_switch {
 };
 
 /* The last so many are kept; the collector looks around every few milliseconds. */
-#define ETL_WINDOWS 256
+#define ETL_WINDOWS 1024
 
 struct etl_segment {
 	uint64_t magic;
