@@ -54,6 +54,7 @@ def target_environment(
         "API": options.api,
         "GRAPH": options.graph,
         "RECORDS": options.records,
+        "ON_CONFLICT": options.on_conflict,
         "RANGE": options.capture_range,
         "FLUSH_MS": str(options.flush_ms),
         "RING_MB": str(options.ring_mb),
@@ -88,6 +89,7 @@ class Launcher:
         signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
         self.interrupts = 0
         self._status: int | None = None
+        self._is_terminated = False
         try:
             self.pid = os.posix_spawnp(
                 command[0],
@@ -130,6 +132,12 @@ class Launcher:
             return False
         # One that has moved to a group of its own (timeout, setsid) got nothing.
         return os.getpgid(self.pid) == os.getpgrp()
+
+    def terminate(self) -> None:
+        """Send SIGTERM to the program, once."""
+        if self._status is None and not self._is_terminated:
+            self._is_terminated = True
+            os.kill(self.pid, signal.SIGTERM)
 
     def wait(self) -> int:
         """Wait for the program, passing signals on; its exit status as in ``poll``.

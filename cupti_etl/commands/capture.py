@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cupti_etl.config import API_LEVELS, GRAPH_LEVELS, RECORD_FORMS, CaptureOptions
+from cupti_etl.config import (
+    API_LEVELS,
+    CONFLICT_POLICIES,
+    GRAPH_LEVELS,
+    RECORD_FORMS,
+    CaptureOptions,
+)
 from cupti_etl.errors import CaptureError, EtlError, NoCudaError, UsageError
 from cupti_etl.quantity import duration_ns, size_bytes
 
@@ -52,6 +58,13 @@ if TYPE_CHECKING:
     default="auto",
     show_default=True,
     help="Form of CUPTI's records: whole structs, or selected fields (CUPTI 13.4 or later).",
+)
+@click.option(
+    "--on-conflict",
+    type=click.Choice(CONFLICT_POLICIES),
+    default="yield",
+    show_default=True,
+    help="If another CUPTI client comes: leave it the records, take them back, or end the program.",
 )
 @click.option(
     "--flush-ms",
@@ -98,6 +111,7 @@ def command(
     graph: str,
     api: str,
     records: str,
+    on_conflict: str,
     flush_ms: int,
     ring_mb: int,
     cupti: Path | None,
@@ -127,6 +141,7 @@ def command(
         api=api,
         graph=graph,
         records=records,
+        on_conflict=on_conflict,
         flush_ms=flush_ms,
         ring_mb=ring_mb,
         cupti=cupti,
@@ -276,7 +291,7 @@ def _capture(
     pipeline = Pipeline(options.out, collector, facts, options.kinds, launcher.poll)
     problem: EtlError | None = None
     try:
-        _follow(pipeline, launcher, limits, line)
+        _follow(pipeline, launcher, limits, line, options.on_conflict == "fail")
     except EtlError as error:
         problem = error
     status = launcher.wait()
@@ -297,7 +312,9 @@ def _close(recorder: RecordingWriter, collector: Collector) -> EtlError | None:
     return EtlError(failure, "the trace itself is whole") if failure else None
 
 
-def _follow(pipeline: Pipeline, launcher: Launcher, limits: Limits, line: _LiveLine) -> None:
+def _follow(
+    pipeline: Pipeline, launcher: Launcher, limits: Limits, line: _LiveLine, is_strict: bool
+) -> None:
     """Drain until the command and all processes it left behind have ended."""
     interrupts = None
     while True:
@@ -305,6 +322,8 @@ def _follow(pipeline: Pipeline, launcher: Launcher, limits: Limits, line: _LiveL
         if ended and interrupts is None:
             interrupts = launcher.interrupts
         limits.look()
+        if is_strict and pipeline.collector.has_conflict():
+            launcher.terminate()
         more = pipeline.step()
         if ended and not more:
             # Once more, for what said hello just before the end.
