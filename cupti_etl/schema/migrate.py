@@ -23,8 +23,9 @@ from alembic.script import ScriptDirectory
 from alembic.util import template_to_file
 
 import cupti_etl
-from cupti_etl.errors import SchemaError, TraceError
+from cupti_etl.errors import TraceError
 from cupti_etl.schema.dialect import DuckDBDialect
+from cupti_etl.schema.revisions import migrations_path
 from cupti_etl.schema.tables import metadata
 
 DRIVER = f"{DuckDBDialect.name}+{DuckDBDialect.driver}"
@@ -32,19 +33,6 @@ DRIVER = f"{DuckDBDialect.name}+{DuckDBDialect.driver}"
 STORAGE_VERSION = "v1.5.0"
 
 _ARGUMENT = re.compile(r"^    (sa\.|comment=)")
-
-
-def migrations_path() -> Path:
-    """The folder with ``env.py``: inside the installed package, or of the checkout.
-
-    Raises:
-        SchemaError: there is neither.
-    """
-    package = Path(cupti_etl.__file__).parent
-    for path in (package / "_migrations", package.parent / "migrations"):
-        if (path / "env.py").is_file():
-            return path
-    raise SchemaError("the migrations are not installed", "install cupti-etl again")
 
 
 def _config() -> Config:

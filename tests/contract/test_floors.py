@@ -50,7 +50,7 @@ EXCEPTIONS = {
     # trace.duckdb is the query library written into a file.
     ("cupti_etl.sinks.duckdb", "cupti_etl.queries.failure"),
     ("cupti_etl.sinks.duckdb", "cupti_etl.queries.runner"),
-    ("cupti_etl.sinks.duckdb", "cupti_etl.queries.views"),
+    ("cupti_etl.sinks.duckdb", "cupti_etl.queries.sources"),
     # `cupti_etl.open`, on first use.
     ("cupti_etl", "cupti_etl.trace"),
 }
