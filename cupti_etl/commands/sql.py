@@ -8,32 +8,35 @@ from pathlib import Path
 
 import click
 
+from cupti_etl.errors import UsageError
 from cupti_etl.export.table import Output, output_options, write
+
+_FORM = 'cupti-etl sql TRACE... "SELECT ..."'
 
 
 @click.command("sql")
-@click.argument("trace", type=click.Path(path_type=Path))
-@click.argument("query", required=False)
+@click.argument("words", nargs=-1, required=True, metavar="TRACE... [QUERY]")
 @output_options
-def command(
-    trace: Path, query: str | None, format: str | None, path: Path | None, all_rows: bool
-) -> None:
-    """Ask TRACE in SQL.
+def command(words: tuple[str, ...], format: str | None, path: Path | None, all_rows: bool) -> None:
+    """Ask TRACE, or several as one, in SQL.
 
     Every table of the trace is a view, and so is every query of `cupti-etl query --list`:
 
     \b
       cupti-etl sql run42 "FROM kernel_summary LIMIT 5"
       cupti-etl sql run42 "FROM launch" --format parquet -o launch.parquet
+      cupti-etl sql node1 node2.duckdb "FROM gpu_busy"
       echo "SELECT count(*) FROM kernel" | cupti-etl sql run42
 
-    Without QUERY it reads SQL from standard input; on a terminal that is a small shell.
+    The last of several words is QUERY, unless there is a trace of that name. Without QUERY it
+    reads SQL from standard input; on a terminal that is a small shell.
     """
     from cupti_etl.shell import Shell
     from cupti_etl.trace import open as open_trace
 
+    traces, query = _split(words)
     output = Output(format or "", path, all_rows)
-    with open_trace(trace) as opened, opened.session() as session:
+    with open_trace(*traces) as opened, opened.session() as session:
         shell = Shell(session, lambda result: write(result, output))
         if query is not None:
             shell.run_script([query])
@@ -41,6 +44,16 @@ def command(
             shell.run_interactive(_history())
         else:
             shell.run_script(sys.stdin)
+
+
+def _split(words: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
+    """The traces, and the query if there is one."""
+    *traces, last = words
+    if not traces or Path(last).exists():
+        return words, None
+    if not last.startswith(".") and len(last.split()) == 1:
+        raise UsageError(f"{last!r} is neither a trace nor a statement of SQL", _FORM)
+    return tuple(traces), last
 
 
 def _history() -> Path:
