@@ -8,10 +8,7 @@ from pathlib import Path
 
 import click
 
-from cupti_etl.errors import UsageError
 from cupti_etl.export.table import Output, output_options, write
-
-_FORM = 'cupti-etl sql TRACE... "SELECT ..."'
 
 
 @click.command("sql")
@@ -28,8 +25,8 @@ def command(words: tuple[str, ...], format: str | None, path: Path | None, all_r
       cupti-etl sql node1 node2.duckdb "FROM gpu_busy"
       echo "SELECT count(*) FROM kernel" | cupti-etl sql run42
 
-    The last of several words is QUERY, unless there is a trace of that name. Without QUERY it
-    reads SQL from standard input; on a terminal that is a small shell.
+    QUERY is the last word, if it has a space in it and is not the name of a trace. Without it,
+    SQL is read from standard input; on a terminal that is a small shell.
     """
     from cupti_etl.shell import Shell
     from cupti_etl.trace import open as open_trace
@@ -49,10 +46,10 @@ def command(words: tuple[str, ...], format: str | None, path: Path | None, all_r
 def _split(words: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
     """The traces, and the query if there is one."""
     *traces, last = words
-    if not traces or Path(last).exists():
+    # No statement is a single word; and os.path takes what is too long for a path.
+    one_word = len(last.split()) == 1 and not last.startswith(".")
+    if not traces or one_word or os.path.exists(last):  # noqa: PTH110
         return words, None
-    if not last.startswith(".") and len(last.split()) == 1:
-        raise UsageError(f"{last!r} is neither a trace nor a statement of SQL", _FORM)
     return tuple(traces), last
 
 

@@ -74,6 +74,27 @@ def _fill(trace: Trace, file: Path) -> list[str]:
     return left_out
 
 
+def convert(folder: Path, out: Path) -> None:
+    """Write the trace of a finished capture into one file, and see that no row is missing.
+
+    Raises:
+        EtlError: that failed, and there is no file.
+    """
+    from cupti_etl.trace import open as open_trace
+
+    with open_trace(folder) as trace:
+        left_out = export_duckdb(trace, out)
+        with open_trace(out) as file:
+            missing = [each for each in TABLES if _count(trace, each) != _count(file, each)]
+    if left_out or missing:
+        out.unlink()
+        raise EtlError(f"{out} would lack rows of {', '.join(left_out + missing)}")
+
+
+def _count(trace: Trace, table: str) -> int:
+    return trace.sql(f"FROM {table}").count()
+
+
 def migrate_file(path: Path) -> str:
     """Bring a file to the present schema and the present query library, or leave it as it is.
 

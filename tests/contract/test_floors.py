@@ -31,6 +31,7 @@ FLOORS = {
     "cupti_etl.capture.collector": 9,
     "cupti_etl.capture.launcher": 9,
     "cupti_etl.queries": 9,
+    "cupti_etl.live_line": 10,
     "cupti_etl.trace": 10,
     "cupti_etl.pipeline": 11,
     "cupti_etl.export": 11,
