@@ -106,7 +106,7 @@ def migrate_file(path: Path) -> str:
     """
     from cupti_etl.schema.migrate import upgrade
 
-    _check_exists(path)
+    pending_migrations(path)
     return upgrade(path, then=_install)
 
 
@@ -121,15 +121,13 @@ def pending_migrations(path: Path) -> tuple[str, list[str]]:
     """
     from cupti_etl.schema.migrate import pending
 
-    _check_exists(path)
-    return pending(path)
-
-
-def _check_exists(path: Path) -> None:
+    give = "give a file that `cupti-etl export --to duckdb` wrote"
     if not path.exists():
-        raise TraceError(
-            f"there is no file {path}", "give a file that `cupti-etl export --to duckdb` wrote"
-        )
+        raise TraceError(f"there is no file {path}", give)
+    before, steps = pending(path)
+    if not before:
+        raise TraceError(f"{path} is empty", give)
+    return before, steps
 
 
 def _install(con: duckdb.DuckDBPyConnection) -> None:
