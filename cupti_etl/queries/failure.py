@@ -43,6 +43,12 @@ def translate(error: BaseException, folders: Sequence[Path]) -> EtlError:
         return EtlError(
             text.splitlines()[0], "ask for fewer columns, or aggregate, or SET memory_limit"
         )
+    # DuckDB's own checksums, of a self-contained file.
+    if "Corrupt database file" in text:
+        return TraceError(
+            f"a .duckdb file of the trace is damaged: {text.splitlines()[0]}",
+            "take another copy of it, or export the trace again",
+        )
     named = _QUOTED_PART.search(text)
     if named and is_about(error, folders):
         return _damaged(named[1], text)

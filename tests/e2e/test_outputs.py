@@ -147,6 +147,14 @@ def test_a_stream_to_a_file(capturer: Capturer, tmp_path: Path, name: str, rows:
         assert found["state"].to_pylist() == ["finished"]
 
 
+def test_the_size_of_a_stream_can_be_limited(capturer: Capturer, tmp_path: Path) -> None:
+    out = tmp_path / "kernel.arrows"
+    limited = ["--table", "kernel", "--max-size", "1kB"]
+    words, env, _ = words_to(capturer, out, *limited, launches=4000, rate=2000)
+    assert run(words, env).returncode == 0
+    assert 0 < pa.ipc.open_stream(out.read_bytes()).read_all().num_rows < 4000
+
+
 def test_a_stream_through_a_named_pipe(capturer: Capturer, tmp_path: Path) -> None:
     out = tmp_path / "pipe.arrows"
     os.mkfifo(out)
@@ -201,6 +209,7 @@ def test_the_status_of_the_program_comes_before_that_of_the_reader(capturer: Cap
         ("-", ["--table", "kernels"], "there is no table 'kernels'"),
         ("/proc/none/x.arrows", ["--table", "kernel"], "/proc/none cannot be created"),
         ("/proc/none/x.duckdb", [], "/proc/none cannot be created"),
+        ("-", ["--table", "kernel", "--max-size", "1MB"], "a pipe has no size"),
         ("run-%x", [], "-o does not know %x"),
         ("run-%", [], "-o does not know %"),
         ("run-%r", [], "neither RANK nor SLURM_PROCID holds a rank"),

@@ -19,6 +19,7 @@ from cupti_etl.schema.arrow import TABLES
 
 KERNELS = "process_id start_ns end_ns name\n 1 0 10 a\n 1 20 50 b"
 # What a person types who knows nothing of cupti-etl.
+NAMES = "SELECT name FROM kernel"
 CALLS = "SELECT name, calls FROM kernel_summary ORDER BY name"
 
 
@@ -188,6 +189,22 @@ def test_a_file_that_is_cut(file: Path) -> None:
     with pytest.raises(TraceError, match=r"run\.duckdb cannot be opened") as why:
         cupti_etl.open(file)
     assert "make sure that it is whole" in why.value.hint
+
+
+def test_a_file_that_is_damaged_within(tmp_path: Path) -> None:
+    rows = "\n".join(f"{at * at} {at} kernel{at * at}" for at in range(20_000))
+    path, file = write_trace(tmp_path / "run"), tmp_path / "run.duckdb"
+    add_part(path, "kernel", f"start_ns end_ns name\n{rows}")
+    with cupti_etl.open(path) as trace:
+        export_duckdb(trace, file)
+    data = bytearray(file.read_bytes())
+    at = data.find(b"kernel399960001")
+    data[at : at + 15] = b"kernel000000000"
+    file.write_bytes(data)
+    with cupti_etl.open(file) as trace:
+        for read in (lambda: trace.query("kernel_summary").arrow(), lambda: list(trace.sql(NAMES))):
+            with pytest.raises(TraceError, match=r"a \.duckdb file of the trace is damaged"):
+                read()
 
 
 def test_a_file_that_somebody_writes(file: Path) -> None:
