@@ -48,7 +48,8 @@ class CaptureOptions:
     """How to capture.
 
     Attributes:
-        out: folder that the trace is written to; must not hold anything yet.
+        out: folder, or file, that the trace is written to; must not be there yet.
+        table: the one table that is written, as a stream; empty for a whole trace.
         kinds: tables to record; empty means the default preset.
         api: which API calls to record, one of ``API_LEVELS``.
         graph: whether CUDA graphs are recorded by node or as a whole, one of ``GRAPH_LEVELS``.
@@ -84,3 +85,4 @@ class CaptureOptions:
     capture_range: str = ""
     max_rows: int = 0
     max_bytes: int = 0
+    table: str = ""

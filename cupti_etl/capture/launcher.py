@@ -75,15 +75,17 @@ def target_environment(
 class Launcher:
     """The traced program: started once, waited for without blocking.
 
-    stdin, stdout and stderr are the caller's own.  Signals that arrive here are passed
-    on, except those that a terminal sent: they reached the whole process group, and the
-    program must get Ctrl-C exactly once.
+    stdin, stdout and stderr are the caller's own, unless ``stdout`` is another descriptor.
+    Signals that arrive here are passed on, except those that a terminal sent: they reached
+    the whole process group, and the program must get Ctrl-C exactly once.
 
     Raises:
         UsageError: the program cannot be started.
     """
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str], stdout: int | None = None
+    ) -> None:
         # Blocked before the start, so that none is handled here while it could still be
         # told from one that the program got itself; threads made later inherit this.
         signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
@@ -95,6 +97,7 @@ class Launcher:
                 command[0],
                 list(command),
                 dict(environment),
+                file_actions=[] if stdout is None else [(os.POSIX_SPAWN_DUP2, stdout, 1)],
                 setsigmask=[],
                 setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores them
             )

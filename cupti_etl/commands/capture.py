@@ -26,13 +26,19 @@ if TYPE_CHECKING:
     from cupti_etl.capture.launcher import Launcher
     from cupti_etl.capture.limits import Limits
     from cupti_etl.capture.recording import RecordingWriter
+    from cupti_etl.export.destination import Destination
+    from cupti_etl.live_line import LiveLine
     from cupti_etl.pipeline import Pipeline
 
 
 @click.command(context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
 @click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="Folder for the trace; must not exist."
+    "-o",
+    "--out",
+    help="Where to: a folder; FILE.duckdb; or with --table FILE.arrows or - for standard output."
+    " Must not exist. %h is the host, %p the process id, %r the rank.",
 )
+@click.option("--table", default="", help="Write this table alone, as a stream of Arrow.")
 @click.option(
     "--kinds",
     default="",
@@ -106,7 +112,8 @@ if TYPE_CHECKING:
 @click.option("--quiet", is_flag=True, help="No live line and no summary.")
 @click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD [ARG]...")
 def command(
-    out: Path | None,
+    out: str | None,
+    table: str,
     kinds: str,
     graph: str,
     api: str,
@@ -125,19 +132,24 @@ def command(
     quiet: bool,
     cmd: tuple[str, ...],
 ) -> None:
-    """Run CMD and write what its GPUs did to a trace folder.
+    """Run CMD and write what its GPUs did to a trace.
 
     \b
     cupti-etl capture -o run42 -- python train.py
     cupti-etl sql run42 "FROM kernel_summary"
+    cupti-etl capture --table kernel -o - -- python train.py | ./reader
 
     Exit status: that of CMD if it is not 0; else 0 if it was captured, 3 if it never
     initialised CUDA, 4 if it did but could not be captured, 1 if the trace could not be
     written, 2 for a usage error.
     """
+    from cupti_etl.export.destination import kinds_of
+    from cupti_etl.sinks.name import expand
+
     options = CaptureOptions(
-        out=out or Path(time.strftime("trace-%Y%m%d-%H%M%S")),
-        kinds=choose_kinds(kinds, graph),
+        out=Path(expand(out, os.environ) if out else time.strftime("trace-%Y%m%d-%H%M%S")),
+        kinds=choose_kinds(kinds or kinds_of(table), graph),
+        table=table,
         api=api,
         graph=graph,
         records=records,
@@ -223,20 +235,22 @@ def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
     from cupti_etl.capture.collector import Collector
     from cupti_etl.capture.launcher import Launcher, target_environment
     from cupti_etl.capture.limits import Limits
-    from cupti_etl.sinks.folder import create
+    from cupti_etl.export.destination import choose
+    from cupti_etl.live_line import LiveLine
 
     if options.cupti and not options.cupti.exists():
         raise UsageError(
             f"there is no file {options.cupti}", "--cupti takes the path of a libcupti.so"
         )
-    create(options.out)
+    destination = choose(options)
+    destination.create()
     recorder = None
     start = time.monotonic()
-    line = _LiveLine(quiet=options.quiet)
+    line = LiveLine(quiet=options.quiet)
     with ExitStack() as stack:
         # What an early failure leaves behind would be in the way of the next attempt.
         undo = stack.enter_context(ExitStack())
-        undo.callback(options.out.rmdir)
+        undo.callback(destination.discard)
         if options.record:
             from cupti_etl.capture.recording import RecordingWriter
 
@@ -245,16 +259,18 @@ def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
         collector = Collector(recorder)
         stack.callback(collector.close)
         # Before the program starts, so that a delay holds from its first call on.
-        limits = Limits(options, collector.pause, lambda: collector.rows_and_records()[0])
+        limits = Limits(
+            options, collector.pause, lambda: collector.rows_and_records()[0], destination.size
+        )
         environment = target_environment(options, collector.socket_path, os.environ)
-        launcher = Launcher(cmd, environment)
+        launcher = Launcher(cmd, environment, destination.program_stdout)
         undo.pop_all()
         stack.callback(launcher.close)
-        status, problem = _capture(options, cmd, collector, launcher, limits, line)
+        status, problem = _capture(options, cmd, destination, collector, launcher, limits, line)
         if recorder is not None:
             problem = problem or _close(recorder, collector)
     if not options.quiet:
-        _summary(collector, options, time.monotonic() - start)
+        _summary(collector, destination, time.monotonic() - start)
     problem = problem or diagnose(collector)
     if problem is not None and status == 0:
         raise problem
@@ -267,10 +283,11 @@ def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
 def _capture(
     options: CaptureOptions,
     cmd: tuple[str, ...],
+    destination: Destination,
     collector: Collector,
     launcher: Launcher,
     limits: Limits,
-    line: _LiveLine,
+    line: LiveLine,
 ) -> tuple[int, EtlError | None]:
     """Follow the command to its end and finish the trace, whatever goes wrong."""
     from cupti_etl.pipeline import Pipeline
@@ -288,7 +305,9 @@ def _capture(
         "delay_ns": options.delay_ns,
         "duration_ns": options.duration_ns or None,
     }
-    pipeline = Pipeline(options.out, collector, facts, options.kinds, launcher.poll)
+    pipeline = Pipeline(
+        destination.folder, collector, facts, options.kinds, launcher.poll, destination.open
+    )
     problem: EtlError | None = None
     try:
         _follow(pipeline, launcher, limits, line, options.on_conflict == "fail")
@@ -298,6 +317,7 @@ def _capture(
     collector.abandon()
     try:
         pipeline.finish(status, limits.stopped_by)
+        destination.finish()
     except EtlError as error:
         problem = problem or error
     return status, problem
@@ -313,7 +333,7 @@ def _close(recorder: RecordingWriter, collector: Collector) -> EtlError | None:
 
 
 def _follow(
-    pipeline: Pipeline, launcher: Launcher, limits: Limits, line: _LiveLine, is_strict: bool
+    pipeline: Pipeline, launcher: Launcher, limits: Limits, line: LiveLine, is_strict: bool
 ) -> None:
     """Drain until the command and all processes it left behind have ended."""
     interrupts = None
@@ -338,36 +358,7 @@ def _follow(
     line.clear()
 
 
-class _LiveLine:
-    """One line on a terminal: records a second, rows, lost."""
-
-    def __init__(self, quiet: bool) -> None:
-        # A program may run without a standard error at all.
-        self._on = not quiet and sys.stderr is not None and sys.stderr.isatty()
-        self._last = (time.monotonic(), 0)
-        self._shown = False
-
-    def show(self, collector: Collector) -> None:
-        now = time.monotonic()
-        then, before = self._last
-        if not self._on or now - then < 0.5:
-            return
-        rows, emitted = collector.rows_and_records()
-        rate = (emitted - before) / (now - then)
-        lost = sum(loss.records or 0 for loss in collector.losses() if not loss.is_stored)
-        self._last = (now, emitted)
-        self._shown = True
-        text = f"cupti-etl: {rate:,.0f} records/s, {rows:,} rows, {lost:,} lost"
-        sys.stderr.write(f"\r\x1b[K{text}")
-        sys.stderr.flush()
-
-    def clear(self) -> None:
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-
-
-def _summary(collector: Collector, options: CaptureOptions, seconds: float) -> None:
+def _summary(collector: Collector, destination: Destination, seconds: float) -> None:
     from cupti_etl.capture.segment import NOT_TRACED
     from cupti_etl.schema.kinds import KINDS
 
@@ -380,7 +371,7 @@ def _summary(collector: Collector, options: CaptureOptions, seconds: float) -> N
         count = "an unknown number of" if loss.records is None else f"{loss.records:,}"
         what = "rows incomplete" if loss.is_stored else "records lost"
         click.echo(f"cupti-etl: {count} {what} ({loss.cause}): {loss.detail}", err=True)
-    click.echo(f"cupti-etl: trace in {options.out}", err=True)
+    click.echo(f"cupti-etl: {destination}", err=True)
 
 
 def diagnose(collector: Collector) -> EtlError | None:
