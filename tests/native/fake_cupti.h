@@ -311,6 +311,9 @@ void on_event(const struct fake_event *event);
 void on_marker(const struct marker *marker);
 /* A new record of the kind in the queue's current buffer. */
 struct record emit(struct queue *queue, uint32_t kind);
+
+/* fake_cupti_external.c */
+void emit_external(struct queue *queue, uint32_t correlation);
 int push_external(struct subscriber *subscriber, uint32_t kind, uint64_t id);
 int pop_external(struct subscriber *subscriber, uint32_t kind, uint64_t *id);
 

@@ -252,6 +252,10 @@ class Fakes:
         env["LD_LIBRARY_PATH"] = ":".join([*map(str, folders), *([existing] if existing else [])])
         return env
 
+    def driver(self) -> Path:
+        """The fake driver's library."""
+        return self._build.driver()
+
     def cupti(self, release: str = CUPTI_13) -> Path:
         """The library itself, for options that take a path."""
         return self._build.cupti(release)
