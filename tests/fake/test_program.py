@@ -162,6 +162,7 @@ def test_graphs_that_outgrow_the_device_buffers(run: Run) -> None:
     assert received(report) == {KERNEL: 16}
     assert len(untimed) == log.counters["untimed"] == 6  # 5 buffers of 2 records
     assert log.incomplete == {}
+    assert log.counters["pool_limit"] == 5
     _, logs = run(tiny={"kinds": "10", "pool_limit": 5}, options=options, launches=4, sync_every=2)
     assert logs[-1].counters["untimed"] == 0
     _, logs = run(tiny={"kinds": "10"}, options=options, launches=130)

@@ -290,7 +290,7 @@ static uint32_t take_device_buffers(const struct work *work) {
         atomic_store(&in_device_buffers, 0);
     if (!work->graph)
         return 0;
-    uint64_t each = (uint64_t)options.pool * *attribute(0) / 3200000;
+    uint64_t each = (uint64_t)options.pool * *attribute(0) / 3200000; /* its default */
     uint64_t room = each * *attribute(2), nodes = options.graph_nodes;
     uint64_t before = atomic_fetch_add(&in_device_buffers, nodes);
     uint64_t left = before < room ? room - before : 0;

@@ -285,7 +285,8 @@ class FakeCupti:
     def next_record(self, handle: c.c_void_p | None, buffer: int, valid: int, at: Any) -> int:
         """cuptiActivityGetNextRecord, of the version that fits the subscriber."""
         arguments = (c.c_void_p(buffer), c.c_size_t(valid), c.byref(at))
-        if handle is not None and self.is_v2(handle):
+        of_v2 = handle is not None and self.is_v2(handle)
+        if of_v2 and hasattr(self.library, "cuptiActivityGetNextRecord_v2"):
             return self.call("cuptiActivityGetNextRecord_v2", handle, *arguments)
         return self.call("cuptiActivityGetNextRecord", *arguments)
 
