@@ -126,20 +126,28 @@ static int switch_to(bool on, enum etl_switch by)
 	return result;
 }
 
+static bool lacks_a_kind(void)
+{
+	for (uint32_t i = 0; i < plan.n; i++)
+		if (etl_kinds[plan.kinds[i].table].first_field < 0)
+			return true;
+	return false;
+}
+
 /* Which form the records have.  `auto` is what costs least and disturbs nobody: selected
- * records are cheaper where CUPTI has them (see docs/measurements), but take the second
- * interface, and a program that brings its own libcupti may want to use the first. */
+ * records are cheaper where CUPTI has them (see docs/measurements), but not all kinds can
+ * be had so, and they take the second interface, while a program that brings its own
+ * libcupti may want to use the first. */
 static int choose_records(struct etl_error *error)
 {
 	const char *form = etl_env(ETL_ENV_RECORDS), *obstacle = etl_selected_obstacle();
+	bool is_free = !etl_injector.cupti.is_the_programs && !lacks_a_kind();
 
 	if (form && strcmp(form, "selected") == 0 && obstacle)
 		return etl_fail(error, ENOTSUP, "selected records cannot be had: %s", obstacle);
 	if (obstacle || (form && strcmp(form, "fixed") == 0))
 		return 0;
-	if (form && strcmp(form, "selected") == 0)
-		etl_records = &etl_selected_records;
-	else if (!etl_injector.cupti.is_the_programs)
+	if (is_free || (form && strcmp(form, "selected") == 0))
 		etl_records = &etl_selected_records;
 	return 0;
 }
@@ -148,9 +156,9 @@ int etl_recording_start(struct etl_error *error)
 {
 	int result;
 
+	etl_plan_make(&plan);
 	if (choose_records(error) < 0)
 		return -ENOTSUP;
-	etl_plan_make(&plan);
 	result = !etl_is_selected() && etl_conflict_stands() ?
 			 etl_fail(error, EBUSY,
 				  "another CUPTI client (a profiler) is active in this process") :
