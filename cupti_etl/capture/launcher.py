@@ -90,8 +90,8 @@ class Launcher:
         # told from one that the program got itself; threads made later inherit this.
         signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
         self.interrupts = 0
+        self.is_terminated = False  # by us
         self._status: int | None = None
-        self._is_terminated = False
         try:
             self.pid = os.posix_spawnp(
                 command[0],
@@ -138,8 +138,8 @@ class Launcher:
 
     def terminate(self) -> None:
         """Send SIGTERM to the program, once."""
-        if self._status is None and not self._is_terminated:
-            self._is_terminated = True
+        if self._status is None and not self.is_terminated:
+            self.is_terminated = True
             os.kill(self.pid, signal.SIGTERM)
 
     def wait(self) -> int:

@@ -179,9 +179,12 @@ int etl_recording_start(struct etl_error *error)
 	return 0;
 }
 
-/* Nothing is switched off, for by now that would be the other's. */
-void etl_recording_lose(int64_t since_ns)
+/* Nothing is switched off, for by now that would be the other's.  What is sure is that the
+ * last buffer came to us; what the other got can be as old as that. */
+void etl_recording_lose(void)
 {
+	int64_t since_ns = (int64_t)etl_peek(&etl_injector.map.segment->last_return_ns);
+
 	while (!etl_claim(&is_switching, 0, 1))
 		sched_yield(); /* whoever switches is in the middle of a few microseconds */
 	etl_conflict_lost(since_ns);
