@@ -104,6 +104,7 @@ static void *loop(void *unused)
 		flush(0);
 		etl_canary_listen();
 		etl_conflict_look();
+		etl_recording_retry();
 		keep_ahead();
 		prefault();
 		etl_canary_sing();
