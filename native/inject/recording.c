@@ -137,12 +137,13 @@ static bool lacks_a_kind(void)
 
 /* Which form the records have.  `auto` is what costs least and disturbs nobody: selected
  * records are cheaper where CUPTI has them (see docs/measurements), but not all kinds can
- * be had so, and they take the second interface, while a program that brings its own
- * libcupti may want to use the first. */
+ * be had so, switching them on costs six times as much, and they take the second
+ * interface, while a program that brings its own libcupti may want to use the first. */
 static int choose_records(struct etl_error *error)
 {
 	const char *form = etl_env(ETL_ENV_RECORDS), *obstacle = etl_selected_obstacle();
-	bool is_free = !etl_injector.cupti.is_the_programs && !lacks_a_kind();
+	bool is_free = !etl_injector.cupti.is_the_programs && !lacks_a_kind() &&
+		       !etl_env(ETL_ENV_RANGE);
 
 	if (form && strcmp(form, "selected") == 0 && obstacle)
 		return etl_fail(error, ENOTSUP, "selected records cannot be had: %s", obstacle);

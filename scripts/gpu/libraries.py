@@ -64,6 +64,7 @@ def conflict() -> None:
     with torch.profiler.profile(activities=activities) as profile:
         work()
         time.sleep(1.5)
+    torch.cuda.synchronize()  # where the profiler tears CUPTI down, it does so in a call
     seen = sum(e.count for e in profile.key_averages() if "elementwise" in e.key)
     time.sleep(3)
     work()
