@@ -125,14 +125,5 @@ void etl_plan_make(struct etl_plan *plan)
 			}
 		}
 	}
-	/* CUPTI refuses kernel records once some other kinds are on, and not the other way
-	 * round; without kernels there is no capture. */
-	for (uint32_t i = 1; i < plan->n; i++)
-		if (plan->kinds[i].activity == KIND_KERNEL) {
-			struct etl_planned kernels = plan->kinds[i];
-
-			plan->kinds[i] = plan->kinds[0];
-			plan->kinds[0] = kernels;
-		}
 	etl_canary_plan(plan);
 }
