@@ -71,6 +71,9 @@ def cases(launch_loop: str, newer_cupti: str | None) -> list[Case]:
         options = ("--cupti", newer_cupti)
         found.append(Case("launch_loop_newer_cupti", loop, options))
         found.append(Case("driver_api_newer_cupti", workload, options))
+        selected = (*options, "--records", "selected")
+        found.append(Case("launch_loop_selected", loop, selected))
+        found.append(Case("driver_api_selected", workload, selected))
     return found
 
 
@@ -250,7 +253,9 @@ def main() -> int:
     write()
     if wanted("overhead"):
         loop = Path(options.launch_loop)
-        report["overhead"] = measure(runner, loop, options.rounds, options.launches)
+        report["overhead"] = measure(
+            runner, loop, options.rounds, options.launches, options.newer_cupti
+        )
     measured = report.get("overhead", {}).get("failures", 0) == 0
     report["passed"] = measured and all(done["passed"] for done in acceptance.reports)
     write()

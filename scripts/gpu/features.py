@@ -109,6 +109,10 @@ def cases(features: str, newer: str) -> Iterator[Case]:
         status=4, environ={"TEARDOWN_CUPTI": "0"},
     )  # fmt: skip
     yield Case(
+        "conflict_selected", library("conflict"), ("--records", "selected"),
+        {ADDED: 3001, others: 0}, status=1, environ={"LD_PRELOAD": newer},
+    )  # fmt: skip
+    yield Case(
         "cupy", library("cupy"), (),
         {"SELECT count(*) FROM kernel WHERE name LIKE '%multiply%'": 50, **WHOLE},
     )  # fmt: skip

@@ -9,40 +9,61 @@ from typing import Any
 
 from runs import CUPTI_ETL, Runner
 
+# Options of a capture whose price is measured; the newer CUPTI is added where it says so.
+VARIANTS: dict[str, tuple[str, ...]] = {
+    "default": (),
+    "kernels only": ("--kinds", "kernel", "--api", "none"),
+    "light": ("--kinds", "light", "--api", "none"),
+    "all calls": ("--api", "all"),
+    "full": ("--kinds", "full"),
+    "flush 10 ms": ("--flush-ms", "10"),
+    "newer fixed": ("--records", "fixed"),
+    "newer selected": ("--records", "selected"),
+}
 
-def measure(runner: Runner, program: Path, rounds: int, launches: int) -> dict[str, Any]:
-    """Nanoseconds per launch, each round once plain and once captured.
 
-    The machine's speed drifts, so only neighbours are compared: the overhead of a round is the
-    difference within it, and the median of those is what counts.
+def measure(
+    runner: Runner, program: Path, rounds: int, launches: int, newer: str | None
+) -> dict[str, Any]:
+    """Nanoseconds per launch, each round once plain and once with each of the variants.
+
+    The machine's speed drifts, so only neighbours are compared: what a variant adds in a round is
+    the difference to the plain run of that round, and the median of those is what counts.
     """
-    plain: list[float] = []
-    captured: list[float] = []
+    times: dict[str, list[float]] = {"plain": []}
     failures = 0
     for number in range(rounds):
-        log = runner.folder / f"overhead-{number}.json"
-        command = [str(program), str(log), str(launches), "4", "1"]
-        out = runner.folder / "traces" / f"overhead-{number}"
-        for wrap, results in (
-            ([], plain),
-            ([*CUPTI_ETL, "capture", "--quiet", "-o", str(out), "--"], captured),
-        ):
+        for name in ("plain", *VARIANTS):
+            wrap: list[str] = []
+            if name != "plain":
+                out = runner.folder / "traces" / f"overhead-{number}-{name.replace(' ', '-')}"
+                wrap = [*CUPTI_ETL, "capture", "--quiet", "-o", str(out), *VARIANTS[name]]
+                if name.startswith("newer"):
+                    if newer is None:
+                        continue
+                    wrap += ["--cupti", newer]
+                wrap += ["--"]
+            log = runner.folder / f"overhead-{number}.json"
             log.unlink(missing_ok=True)
-            done = runner.run([*wrap, *command], limit=60)
+            done = runner.run([*wrap, str(program), str(log), str(launches), "4", "1"], limit=60)
             if done.status == 0 and log.exists():
-                results.append(json.loads(log.read_text())["enqueue_ns_per_launch"])
+                took = json.loads(log.read_text())["enqueue_ns_per_launch"]
+                times.setdefault(name, []).append(took)
             else:
                 failures += 1
     report: dict[str, Any] = {
         "launches": launches,
         "rounds": rounds,
         "failures": failures,
-        "plain_ns_per_launch": plain,
-        "captured_ns_per_launch": captured,
+        "ns_per_launch": times,
     }
-    if failures == 0 and plain:
-        added = [after - before for before, after in zip(plain, captured, strict=True)]
-        report["median_plain_ns"] = statistics.median(plain)
-        report["median_captured_ns"] = statistics.median(captured)
-        report["median_added_ns"] = statistics.median(added)
+    if failures == 0 and times["plain"]:
+        report["median_plain_ns"] = statistics.median(times["plain"])
+        report["median_added_ns"] = {
+            name: round(
+                statistics.median(b - a for a, b in zip(times["plain"], found, strict=True)), 1
+            )
+            for name, found in times.items()
+            if name != "plain"
+        }
     return report
