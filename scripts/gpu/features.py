@@ -183,11 +183,12 @@ def judge(case: Case, trace: Path, status: int) -> dict[str, Any]:
     answers: dict[str, Any] = {}
     problems = [] if status == case.status else [f"status {status}, not {case.status}"]
     with cupti_etl.open(trace) as opened:
-        for sql, wanted in [*case.exact.items(), *case.least.items()]:
-            (answer,) = opened.sql(sql).arrow().to_pylist()[0].values()
-            answers[sql] = float(answer)
-            if answer < wanted or (sql in case.exact and answer != wanted):
-                problems.append(f"{sql}: {answer}, not {wanted}")
+        for wanted, is_exact in ((case.exact, True), (case.least, False)):
+            for sql, number in wanted.items():
+                (answer,) = opened.sql(sql).arrow().to_pylist()[0].values()
+                answers[sql] = float(answer)
+                if answer < number or (is_exact and answer != number):
+                    problems.append(f"{sql}: {answer}, not {number}")
         seen = "SELECT records, detail, cupti_version FROM process"
         answers["process"] = opened.sql(seen).arrow().to_pylist()
         costs = "SELECT count(*) n, median(switch_on_ns) on_ns, median(switch_off_ns) off_ns"
