@@ -79,6 +79,11 @@ def _null_times(process: Process, info: ProcessInfo) -> list[Loss]:
     return found
 
 
+def _gap(info: ProcessInfo) -> tuple[int, int]:
+    """From when to when a process was without a collector that could be sure of its work."""
+    return info.orphaned_ns or info.start_ns, info.adopted_ns
+
+
 def emitted(process: Process) -> int:
     """Records that CUPTI made, as far as it says: handed over or dropped."""
     info = process.info()
@@ -111,11 +116,19 @@ def losses(process: Process, end_ns: int | None, is_abandoned: bool = False) -> 
     if end_ns is not None:
         missing = info.handed_over - sum(ring_full.values()) - decoded.records - decoded.filtered
     in_order = info.state == FINISHED
-    if unreadable or (in_order and missing > 0):
-        detail = "records of unknown size, or damaged on the way"
-        found.append(
-            Loss(me, "unreadable", None, max(missing, 0) or None, unreadable, detail=detail)
+    counted = missing if in_order and missing > 0 else None
+    if info.adopted_ns:
+        detail = (
+            "an earlier collector was killed; what it had taken and not yet written, "
+            "and what it was reading, is lost"
         )
+        lost = None if unreadable else counted
+        found.append(
+            Loss(me, "collector_killed", None, lost, None, False, *_gap(info), detail=detail)
+        )
+    if unreadable or (counted and not info.adopted_ns):
+        detail = "records of unknown size, or damaged on the way"
+        found.append(Loss(me, "unreadable", None, counted, unreadable, detail=detail))
     if info.truncated_strings or decoded.damaged_strings or decoded.unresolved_strings:
         detail = (
             f"{info.truncated_strings} names cut at 1 MiB, {decoded.damaged_strings} damaged, "
