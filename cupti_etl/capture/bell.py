@@ -27,7 +27,7 @@ class Bell:
         self._seen = 0
 
     def look(self) -> None:
-        """Remember how often it was rung; whatever is rung from now on ends the next ``wait`` at once."""
+        """Remember how often it was rung; a ring from now on ends the next ``wait``."""
         self._seen = int(self._lib.etl_bell_value(self._bell))
 
     def wait(self, timeout_ms: int) -> None:

@@ -228,6 +228,8 @@ class Collector:
 
     def abandon(self) -> None:
         """Give up the processes that still run; what they hold is lost."""
+        if self.door is not None:
+            self.door.bell.pause(True)  # so that they go on as if they were not traced
         for traced in self.traced:
             if traced.end_ns is None:
                 traced.is_abandoned = True

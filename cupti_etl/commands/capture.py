@@ -13,6 +13,7 @@ import click
 
 from cupti_etl.config import API_LEVELS, GRAPH_LEVELS, CaptureOptions
 from cupti_etl.errors import CaptureError, EtlError, NoCudaError, UsageError
+from cupti_etl.progress import LiveLine, summary
 from cupti_etl.quantity import duration_ns, size_bytes
 
 if TYPE_CHECKING:
@@ -82,6 +83,11 @@ if TYPE_CHECKING:
 )
 @click.option("--max-rows", type=click.IntRange(1), help="Stop recording at about so many rows.")
 @click.option("--max-size", metavar="SIZE", help="Stop recording when the trace is about so large.")
+@click.option(
+    "--linger",
+    metavar="TIME",
+    help="How long to follow processes that outlive CMD; default: until they end.",
+)
 @click.option("--no-argv", is_flag=True, help="Do not store command lines.")
 @click.option("--quiet", is_flag=True, help="No live line and no summary.")
 @click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD [ARG]...")
@@ -99,6 +105,7 @@ def command(
     capture_range: str,
     max_rows: int | None,
     max_size: str | None,
+    linger: str | None,
     no_argv: bool,
     quiet: bool,
     cmd: tuple[str, ...],
@@ -127,6 +134,7 @@ def command(
         capture_range=check_range(capture_range),
         max_rows=max_rows or 0,
         max_bytes=size_bytes(max_size) if max_size else 0,
+        linger_ns=None if linger is None else duration_ns(linger),
         argv=not no_argv,
         quiet=quiet,
     )
@@ -208,7 +216,7 @@ def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
     create(options.out)
     recorder = None
     start = time.monotonic()
-    line = _LiveLine(quiet=options.quiet)
+    line = LiveLine(quiet=options.quiet)
     with ExitStack() as stack:
         # What an early failure leaves behind would be in the way of the next attempt.
         undo = stack.enter_context(ExitStack())
@@ -230,7 +238,7 @@ def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
         if recorder is not None:
             problem = problem or _close(recorder, collector)
     if not options.quiet:
-        _summary(collector, options, time.monotonic() - start)
+        summary(collector, options.out, time.monotonic() - start)
     problem = problem or diagnose(collector)
     if problem is not None and status == 0:
         raise problem
@@ -246,7 +254,7 @@ def _capture(
     collector: Collector,
     launcher: Launcher,
     limits: Limits,
-    line: _LiveLine,
+    line: LiveLine,
 ) -> tuple[int, EtlError | None]:
     """Follow the command to its end and finish the trace, whatever goes wrong."""
     from cupti_etl.pipeline import Pipeline
@@ -267,7 +275,7 @@ def _capture(
     pipeline = Pipeline(options.out, collector, facts, options.kinds, launcher.poll)
     problem: EtlError | None = None
     try:
-        _follow(pipeline, launcher, limits, line)
+        _follow(pipeline, launcher, limits, line, options.linger_ns)
     except EtlError as error:
         problem = error
     status = launcher.wait()
@@ -288,13 +296,24 @@ def _close(recorder: RecordingWriter, collector: Collector) -> EtlError | None:
     return EtlError(failure, "the trace itself is whole") if failure else None
 
 
-def _follow(pipeline: Pipeline, launcher: Launcher, limits: Limits, line: _LiveLine) -> None:
-    """Drain until the command and all processes it left behind have ended."""
+def _follow(
+    pipeline: Pipeline,
+    launcher: Launcher,
+    limits: Limits,
+    line: LiveLine,
+    linger_ns: int | None,
+) -> None:
+    """Drain until the command and all processes it left behind have ended.
+
+    The latter are given ``linger_ns``, or until they end; an interrupt ends the wait.
+    """
     interrupts = None
+    until = float("inf")
     while True:
         ended = launcher.poll() is not None
         if ended and interrupts is None:
             interrupts = launcher.interrupts
+            until = time.monotonic() + linger_ns / 1e9 if linger_ns is not None else until
         limits.look()
         more = pipeline.step()
         if ended and not more:
@@ -304,55 +323,12 @@ def _follow(pipeline: Pipeline, launcher: Launcher, limits: Limits, line: _LiveL
                 break
         if interrupts is not None and launcher.interrupts > interrupts:
             break
+        if ended and time.monotonic() >= until:
+            break
         line.show(pipeline.collector)
         if not more:
             pipeline.collector.wait(20)
     line.clear()
-
-
-class _LiveLine:
-    """One line on a terminal: records a second, rows, lost."""
-
-    def __init__(self, quiet: bool) -> None:
-        # A program may run without a standard error at all.
-        self._on = not quiet and sys.stderr is not None and sys.stderr.isatty()
-        self._last = (time.monotonic(), 0)
-        self._shown = False
-
-    def show(self, collector: Collector) -> None:
-        now = time.monotonic()
-        then, before = self._last
-        if not self._on or now - then < 0.5:
-            return
-        rows, emitted = collector.rows_and_records()
-        rate = (emitted - before) / (now - then)
-        lost = sum(loss.records or 0 for loss in collector.losses() if not loss.is_stored)
-        self._last = (now, emitted)
-        self._shown = True
-        text = f"cupti-etl: {rate:,.0f} records/s, {rows:,} rows, {lost:,} lost"
-        sys.stderr.write(f"\r\x1b[K{text}")
-        sys.stderr.flush()
-
-    def clear(self) -> None:
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-
-
-def _summary(collector: Collector, options: CaptureOptions, seconds: float) -> None:
-    from cupti_etl.capture.segment import NOT_TRACED
-    from cupti_etl.schema.kinds import KINDS
-
-    traced = [one.process for one in collector.traced if one.process.info().state != NOT_TRACED]
-    counts = {kind.table: sum(p.stored(i) for p in traced) for i, kind in enumerate(KINDS)}
-    rows = ", ".join(f"{count:,} {table}" for table, count in counts.items() if count) or "no rows"
-    noun = "process" if len(traced) == 1 else "processes"
-    click.echo(f"cupti-etl: {rows} from {len(traced)} {noun} in {seconds:.1f} s", err=True)
-    for loss in collector.losses():
-        count = "an unknown number of" if loss.records is None else f"{loss.records:,}"
-        what = "rows incomplete" if loss.is_stored else "records lost"
-        click.echo(f"cupti-etl: {count} {what} ({loss.cause}): {loss.detail}", err=True)
-    click.echo(f"cupti-etl: trace in {options.out}", err=True)
 
 
 def diagnose(collector: Collector) -> EtlError | None:

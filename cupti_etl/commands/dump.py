@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
-from cupti_etl.errors import NativeError, UsageError
+from cupti_etl.errors import NativeError
 
 _STATES = ("starting", "tracing", "finished", "not traced", "not flushed")
 
@@ -88,9 +87,10 @@ def _columns(row: dict[str, Any]) -> str:
 
 def _live(pid: int) -> Iterator[str]:
     from cupti_etl.capture.decode import Decoder
+    from cupti_etl.capture.orphan import open_segment
     from cupti_etl.capture.segment import Process
 
-    fd = _open_segment(pid)
+    fd = open_segment(pid)
     try:
         process = Process.attach(Decoder(), fd)
     except NativeError as error:
@@ -98,26 +98,3 @@ def _live(pid: int) -> Iterator[str]:
     finally:
         os.close(fd)
     yield from _process_lines(process)
-
-
-def _open_segment(pid: int) -> int:
-    """The memfd of a traced process, through the kernel's list of its mappings."""
-    maps = Path(f"/proc/{pid}/maps")
-    try:
-        text = maps.read_text()
-    except OSError as error:
-        raise UsageError(f"process {pid} cannot be looked at: {error.strerror}") from None
-    match = re.search(r"^([0-9a-f]+)-([0-9a-f]+) .*/memfd:cupti-etl", text, re.M)
-    if match is None:
-        raise UsageError(
-            f"process {pid} is not being traced",
-            "give the pid of a program under `cupti-etl capture`",
-        )
-    start, end = (int(part, 16) for part in match.groups())
-    try:
-        return os.open(f"/proc/{pid}/map_files/{start:x}-{end:x}", os.O_RDWR)
-    except OSError as error:
-        raise UsageError(
-            f"the memory of process {pid} cannot be opened: {error.strerror}",
-            "this needs root (CAP_SYS_ADMIN)",
-        ) from None

@@ -232,10 +232,7 @@ static void copy_text(char *out, const char *from, size_t size)
 	out[size - 1] = '\0';
 }
 
-/* Slots that CUPTI holds, and since when the first of them.  Of a process that ended in
- * order, those it held at its last flush: a call after that (of a static destructor)
- * takes a fresh one, which says nothing. */
-static void count_held(const struct etl_process *process, uint64_t *held, int64_t *first)
+void process_count_held(const struct etl_process *process, uint64_t *held, int64_t *first)
 {
 	uint64_t finished = etl_load(&process->header->finished_ns);
 
@@ -253,29 +250,6 @@ static void count_held(const struct etl_process *process, uint64_t *held, int64_
 		}
 	if (finished && *held > etl_peek(&process->header->counters.held_at_end))
 		*held = etl_peek(&process->header->counters.held_at_end);
-}
-
-int etl_process_detach(struct etl_process *process, char *message)
-{
-	struct etl_segment *copy;
-	uint64_t held;
-
-	if (process->is_loaded)
-		return 0;
-	copy = aligned_alloc(64, sizeof *copy);
-	if (!copy) {
-		snprintf(message, ETL_MESSAGE_BYTES, "no memory for the header of a process");
-		return -ENOMEM;
-	}
-	process_refresh(process);
-	count_held(process, &held, &process->first_held_ns);
-	memcpy(copy, process->header, sizeof *copy);
-	etl_put(&copy->counters.held_at_end, held);
-	etl_segment_unmap(&process->map);
-	process_unlock(process);
-	process->header = copy;
-	process->is_loaded = true;
-	return 0;
 }
 
 void etl_process_get_info(const struct etl_process *process, struct etl_process_info *out)
@@ -310,7 +284,7 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 		out->held = etl_peek(&header->counters.held_at_end);
 		out->first_held_ns = process->first_held_ns;
 	} else {
-		count_held(process, &out->held, &out->first_held_ns);
+		process_count_held(process, &out->held, &out->first_held_ns);
 	}
 	out->pid = header->pid;
 	out->parent_pid = header->parent_pid;

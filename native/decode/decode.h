@@ -160,6 +160,11 @@ static inline int64_t now_ns(void) /* CLOCK_REALTIME */
 /* Lets another collector have the segment (claim.c). */
 void process_unlock(struct etl_process *process);
 
+/* Slots that CUPTI holds, and since when the first of them.  Of a process that ended in
+ * order, those it held at its last flush: a call after that (of a static destructor)
+ * takes a fresh one, which says nothing. */
+void process_count_held(const struct etl_process *process, uint64_t *held, int64_t *first);
+
 /* Copies strides and layouts out of the header, keeping only what is possible. */
 void process_refresh(struct etl_process *process);
 

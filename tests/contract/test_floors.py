@@ -34,6 +34,7 @@ FLOORS = {
     "cupti_etl.trace": 10,
     "cupti_etl.pipeline": 11,
     "cupti_etl.export": 11,
+    "cupti_etl.progress": 11,
     "cupti_etl.demo": 12,
     "cupti_etl.doctor": 12,
     "cupti_etl.shell": 12,

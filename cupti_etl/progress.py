@@ -1,0 +1,61 @@
+"""What a capture says on stderr: a live line, and a summary at its end."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from cupti_etl.capture.collector import Collector
+
+
+class LiveLine:
+    """One line on a terminal: records a second, rows, lost."""
+
+    def __init__(self, quiet: bool) -> None:
+        # A program may run without a standard error at all.
+        self._on = not quiet and sys.stderr is not None and sys.stderr.isatty()
+        self._last = (time.monotonic(), 0)
+        self._shown = False
+
+    def show(self, collector: Collector) -> None:
+        """Bring the line up to date, at most twice a second."""
+        now = time.monotonic()
+        then, before = self._last
+        if not self._on or now - then < 0.5:
+            return
+        rows, emitted = collector.rows_and_records()
+        rate = (emitted - before) / (now - then)
+        lost = sum(loss.records or 0 for loss in collector.losses() if not loss.is_stored)
+        self._last = (now, emitted)
+        self._shown = True
+        text = f"cupti-etl: {rate:,.0f} records/s, {rows:,} rows, {lost:,} lost"
+        sys.stderr.write(f"\r\x1b[K{text}")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Remove the line."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def summary(collector: Collector, out: Path, seconds: float) -> None:
+    """Print rows by table, losses, and where the trace is."""
+    from cupti_etl.capture.segment import NOT_TRACED
+    from cupti_etl.schema.kinds import KINDS
+
+    traced = [one.process for one in collector.traced if one.process.info().state != NOT_TRACED]
+    counts = {kind.table: sum(p.stored(i) for p in traced) for i, kind in enumerate(KINDS)}
+    rows = ", ".join(f"{count:,} {table}" for table, count in counts.items() if count) or "no rows"
+    noun = "process" if len(traced) == 1 else "processes"
+    click.echo(f"cupti-etl: {rows} from {len(traced)} {noun} in {seconds:.1f} s", err=True)
+    for loss in collector.losses():
+        count = "an unknown number of" if loss.records is None else f"{loss.records:,}"
+        what = "rows incomplete" if loss.is_stored else "records lost"
+        click.echo(f"cupti-etl: {count} {what} ({loss.cause}): {loss.detail}", err=True)
+    click.echo(f"cupti-etl: trace in {out}", err=True)
