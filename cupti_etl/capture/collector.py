@@ -49,7 +49,9 @@ class Traced:
     is_abandoned: bool = False  # it still ran when the capture was told to end
     windows: int = 0  # of recording, that were passed on
     windows_are_all: bool = False
-    aside: list[bytes] = field(default_factory=list)  # records that wait for their strings
+    # Of one that was adopted: its records wait for strings that are still to come.
+    awaits_strings: bool = False
+    aside: list[bytes] = field(default_factory=list)
     _final: tuple[dict[str, Any], list[Loss]] | None = None
 
     def row(self) -> dict[str, Any]:
@@ -122,7 +124,7 @@ class Collector:
     def adopt(self, process: Process) -> None:
         """Follow a process whose collector was killed; it has been claimed."""
         process.adopt()
-        self.traced.append(Traced(process, None))
+        self.traced.append(Traced(process, None, awaits_strings=True))
 
     def pause(self, is_paused: bool) -> None:
         """Tell all traced processes, those to come too, whether to record."""
@@ -184,18 +186,20 @@ class Collector:
     def _drain_process(self, traced: Traced) -> int:
         """Take full slots of one process; returns how many."""
         process, taken = traced.process, 0
-        awaits = process.awaits_strings()
+        # Asked before looking: once they are sent, all of them lie in the slots.
+        awaits = traced.awaits_strings and process.awaits_strings()
         for data, size, content in process.slots(_SLOTS_AT_A_TIME):
-            if awaits and content == RECORDS:
+            if traced.awaits_strings and content == RECORDS:
                 # Copied, so that its slot is free for the strings.
                 traced.aside.append(bytes(self._ffi.buffer(data, size)))
             else:
                 self._take(process, data, size, content)
             taken += 1
-        if traced.aside and (
+        if traced.awaits_strings and (
             (taken < _SLOTS_AT_A_TIME and (traced.is_ending or not awaits))
             or len(traced.aside) > _MOST_ASIDE
         ):
+            traced.awaits_strings = False
             for slot in traced.aside:
                 data = self._ffi.from_buffer("uint8_t[]", slot)
                 self._take(process, data, len(slot), RECORDS)

@@ -24,9 +24,9 @@ def wait_for(path: Path, seconds: float = 30) -> None:
 
 
 def wait_for_rows(trace: Path, count: int) -> None:
-    """Until so many kernels can be read."""
+    """Until so many kernels can be read, and the process that they are of."""
     deadline = time.monotonic() + 30
-    while table(trace, "kernel").num_rows < count:
+    while table(trace, "kernel").num_rows < count or not table(trace, "process").num_rows:
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
