@@ -79,11 +79,6 @@ def _null_times(process: Process, info: ProcessInfo) -> list[Loss]:
     return found
 
 
-def _gap(info: ProcessInfo) -> tuple[int, int]:
-    """From when to when a process was without a collector that could be sure of its work."""
-    return info.orphaned_ns or info.start_ns, info.adopted_ns
-
-
 def emitted(process: Process) -> int:
     """Records that CUPTI made, as far as it says: handed over or dropped."""
     info = process.info()
@@ -123,8 +118,16 @@ def losses(process: Process, end_ns: int | None, is_abandoned: bool = False) -> 
             "and what it was reading, is lost"
         )
         lost = None if unreadable else counted
+        since = info.orphaned_ns or info.start_ns
         found.append(
-            Loss(me, "collector_killed", None, lost, None, False, *_gap(info), detail=detail)
+            Loss(
+                me,
+                "collector_killed",
+                records=lost,
+                start_ns=since,
+                end_ns=info.adopted_ns,
+                detail=detail,
+            )
         )
     if unreadable or (counted and not info.adopted_ns):
         detail = "records of unknown size, or damaged on the way"

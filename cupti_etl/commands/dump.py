@@ -51,29 +51,21 @@ def _process_lines(process: Any) -> Iterator[str]:
 
 def _recording(path: Path, headers: bool, tables: set[str]) -> Iterator[str]:
     from cupti_etl.capture.decode import Decoder
-    from cupti_etl.capture.native import load
-    from cupti_etl.capture.recording import read_recording
-    from cupti_etl.capture.segment import STRINGS, Process
+    from cupti_etl.capture.recording import RecordedProcesses, read_recording
+    from cupti_etl.capture.segment import STRINGS
 
-    ffi, _ = load()
     decoder = Decoder()
-    known: dict[int, Process] = {}
+    processes = RecordedProcesses(decoder)
     for frame in read_recording(path):
         if frame.tag == b"HEAD":
-            if frame.process_id in known:
-                known[frame.process_id].update(frame.description())
-            else:
-                known[frame.process_id] = Process.loaded(decoder, frame.description())
-            yield from _process_lines(known[frame.process_id])
+            yield from _process_lines(processes.take(frame))
             continue
         content = "strings" if frame.content == STRINGS else "records"
         yield f"slot process={frame.process_id} bytes={len(frame.payload)} content={content}"
-        if frame.process_id not in known:
+        if frame.process_id not in processes.known:
             yield "  of a process without a header: not decoded"
             continue
-        known[frame.process_id].decode(
-            ffi.from_buffer("uint8_t[]", frame.payload), len(frame.payload), frame.content
-        )
+        processes.take(frame)
         for index, table in enumerate(decoder.tables):
             if decoder.rows(index):
                 rows = decoder.take(index).to_pylist()
