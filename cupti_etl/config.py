@@ -15,6 +15,7 @@ ENVIRONMENT = {
     "KINDS": ("CUPTI_ETL_KINDS", "tables to record, comma-separated"),
     "API": ("CUPTI_ETL_API", "which API calls to record: all, default, launch or none"),
     "GRAPH": ("CUPTI_ETL_GRAPH", "how to record CUDA graphs: node or graph"),
+    "RECORDS": ("CUPTI_ETL_RECORDS", "form of CUPTI's records: auto, fixed or selected"),
     "RANGE": (
         "CUPTI_ETL_RANGE",
         "record only inside a range: cudaProfilerApi or nvtx:NAME[@DOMAIN]",
@@ -34,6 +35,7 @@ NVTX_INJECTION = "NVTX_INJECTION64_PATH"
 
 API_LEVELS = ("all", "default", "launch", "none")
 GRAPH_LEVELS = ("node", "graph")
+RECORD_FORMS = ("auto", "fixed", "selected")
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class CaptureOptions:
         kinds: tables to record; empty means the default preset.
         api: which API calls to record, one of ``API_LEVELS``.
         graph: whether CUDA graphs are recorded by node or as a whole, one of ``GRAPH_LEVELS``.
+        records: form of CUPTI's records, one of ``RECORD_FORMS``.
         flush_ms: how often the target flushes CUPTI; bounds what a killed target loses.
         ring_mb: upper limit of shared memory per traced process, in MiB.
         cupti: libcupti to use where the process has none loaded.
@@ -64,6 +67,7 @@ class CaptureOptions:
     kinds: tuple[str, ...] = ()
     api: str = "default"
     graph: str = "node"
+    records: str = "auto"
     flush_ms: int = 100
     ring_mb: int = 256
     cupti: Path | None = None

@@ -346,6 +346,7 @@ def _process_row(traced: Traced) -> dict[str, Any]:
         "slurm_proc_id": _fit(info.slurm_proc_id),
         "cupti_version": _fit(info.cupti_version or None),
         "cupti_path": info.cupti_path or None,
+        "records": "selected" if info.is_selected else "fixed",
         "driver_version": info.driver_version or None,
         "emitted": _fit(emitted(traced.process), 64),
         "stored": stored(traced.process),

@@ -54,6 +54,7 @@ def target_environment(
         "KINDS": ",".join(options.kinds),
         "API": options.api,
         "GRAPH": options.graph,
+        "RECORDS": options.records,
         "RANGE": options.capture_range,
         "FLUSH_MS": str(options.flush_ms),
         "RING_MB": str(options.ring_mb),

@@ -9,6 +9,7 @@ from typing import Any
 from cupti_etl.capture.decode import Decoder
 from cupti_etl.capture.native import load, message_buffer, text
 from cupti_etl.errors import NativeError
+from cupti_etl.schema.kinds import KINDS
 
 STARTING, TRACING, FINISHED, NOT_TRACED, NOT_FLUSHED = range(5)
 RECORDS, STRINGS = 1, 2
@@ -55,6 +56,7 @@ class ProcessInfo:
     steps: int
     steps_live: int
     layout_generation: int
+    is_selected: int
     host: str
     cupti_path: str
     argv: str
@@ -209,12 +211,14 @@ class Process:
             raise NativeError(text(ffi, message))
         process = cls(decoder, handle)
         process._windows = _described_windows(description)
+        process._set_places(description)
         return process
 
     def update(self, description: dict[str, Any]) -> None:
         """Bring a recorded process up to a later ``description()``."""
         self._windows = _described_windows(description)
         self._lib.etl_process_update(self._handle, *_native_description(self._ffi, description))
+        self._set_places(description)
 
     def description(self) -> dict[str, Any]:
         """What a recording keeps of the process: plain values, free of any layout."""
@@ -222,8 +226,35 @@ class Process:
             "info": asdict(self.info()),
             "strides": {str(kind): size for kind, size in self.strides().items()},
             "ring_full": {str(kind): count for kind, count in self.ring_full().items()},
+            "places": self._places(),
             "windows": [asdict(window) for window in self.windows()],
         }
+
+    def _places(self) -> dict[str, dict[str, list[int]]]:
+        """Where values lie in selected records: offset, width and condition by column."""
+        if not self.info().is_selected:
+            return {}
+        place = self._ffi.new("struct etl_place *")
+        places: dict[str, dict[str, list[int]]] = {}
+        for table, kind in enumerate(KINDS):
+            for index, column in enumerate(kind.as_table().columns):
+                self._lib.etl_process_get_place(self._handle, table, index, place)
+                if place.width:
+                    where = [place.offset, place.width, place.only_at]
+                    places.setdefault(kind.table, {})[column.name] = where
+        return places
+
+    def _set_places(self, description: dict[str, Any]) -> None:
+        tables = description.get("places", {})
+        try:
+            for table, kind in enumerate(KINDS):
+                for index, column in enumerate(kind.as_table().columns):
+                    where = tables.get(kind.table, {}).get(column.name)
+                    if where:
+                        place = self._ffi.new("struct etl_place *", where)
+                        self._lib.etl_process_set_place(self._handle, table, index, place)
+        except (AttributeError, TypeError, OverflowError, IndexError) as error:
+            raise NativeError(f"the description of a process is damaged: {error!r}") from None
 
     def info(self) -> ProcessInfo:
         """The header's facts and counters as they are now."""

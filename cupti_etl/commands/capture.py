@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cupti_etl.config import API_LEVELS, GRAPH_LEVELS, CaptureOptions
+from cupti_etl.config import API_LEVELS, GRAPH_LEVELS, RECORD_FORMS, CaptureOptions
 from cupti_etl.errors import CaptureError, EtlError, NoCudaError, UsageError
 from cupti_etl.progress import LiveLine, summary
 from cupti_etl.quantity import duration_ns, size_bytes
@@ -46,6 +46,13 @@ if TYPE_CHECKING:
     default="default",
     show_default=True,
     help="API calls to record.",
+)
+@click.option(
+    "--records",
+    type=click.Choice(RECORD_FORMS),
+    default="auto",
+    show_default=True,
+    help="Form of CUPTI's records: whole structs, or selected fields (CUPTI 13.4 or later).",
 )
 @click.option(
     "--flush-ms",
@@ -96,6 +103,7 @@ def command(
     kinds: str,
     graph: str,
     api: str,
+    records: str,
     flush_ms: int,
     ring_mb: int,
     cupti: Path | None,
@@ -125,6 +133,7 @@ def command(
         kinds=choose_kinds(kinds, graph),
         api=api,
         graph=graph,
+        records=records,
         flush_ms=flush_ms,
         ring_mb=ring_mb,
         cupti=cupti,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from dataclasses import replace
 
 from cupti_etl.config import ENVIRONMENT
 from cupti_etl.errors import SchemaError
@@ -76,6 +77,27 @@ def _only(kind: Kind, column: Column, facts: Facts) -> str:
     return f"{offset}, {len(values)}, (const uint32_t[]){{ {numbers} }}"
 
 
+def _kind_field(kind: Kind, facts: Facts) -> int:
+    """The field that must come first; -1 if CUPTI makes no user-defined records of the kind."""
+    name = kind.field(Column("kind", PROCESS_ID.type, "kind", "The activity kind."))
+    return -1 if name is None else enumerator(name, facts)
+
+
+def _field(kind: Kind, column: Column, facts: Facts) -> str:
+    """The column's field, the byte in it, and the field of ``only``; -1 for none."""
+    name = kind.field(column)
+    number = -1 if name is None else enumerator(name, facts)
+    # A field of another name is a part of the member already.
+    at = 0 if column.field else column.at
+    only = -1
+    if column.only:
+        whole = [c for c in kind.columns if c.source == column.only[0] and c.at == 0 and c.field]
+        member = whole[0] if whole else replace(column, source=str(column.only[0]), field="")
+        name = kind.field(member)
+        only = -1 if name is None else enumerator(name, facts)
+    return f"{number}, {at}, {only}"
+
+
 def _column(kind: Kind, column: Column, facts: Facts) -> str:
     offset, width = place(kind, column, facts)
     labels = (
@@ -84,7 +106,7 @@ def _column(kind: Kind, column: Column, facts: Facts) -> str:
     return (
         f'\t{{ "{column.name}", {column.type.native}, {width}, {offset}, {column.since}, '
         f"{column.mask}, {int(column.null is not None)}, {column.null or 0}u, {labels}, "
-        f"{_only(kind, column, facts)} }},\n"
+        f"{_only(kind, column, facts)}, {_field(kind, column, facts)} }},\n"
     )
 
 
@@ -119,7 +141,7 @@ def kinds_inc(kinds: tuple[Kind, ...], facts: Facts) -> str:
         )
         columns = f"{kind.table}_columns, {len(kind.columns) + 1}"
         preset = f"ETL_PRESET_{kind.preset.upper()}"
-        rest = f"{columns}, {preset}, {int(kind.is_lasting)}"
+        rest = f"{columns}, {preset}, {int(kind.is_lasting)}, {_kind_field(kind, facts)}"
         out.append(f'\t{{ "{kind.table}", {{ {numbers} }}, {rest} }},\n')
     out.append("};\n\n")
     out.append(_strings("etl_api_noise", NOISE))

@@ -26,13 +26,14 @@ RECORDS = Path(__file__).with_name("generated") / "records.json"
 _TYPEDEF = re.compile(r"typedef (struct|enum)\b[^{;]*\{")
 _MEMBER = re.compile(r"(\w+)\s*(?:\[[^\]]*\])?\s*(?::\s*\d+\s*)?\Z")
 _ENUMERATOR = re.compile(r"^\s*([A-Z][A-Z0-9_]*)\s*(?:=|,|\Z)", re.M)
-# Kinds and labels are all that the specification names.
+# Kinds, labels and fields are all that the specification names.
 _WANTED = re.compile(
     r"CUPTI_(ACTIVITY_(KIND|MEMCPY_KIND|MEMORY|LAUNCH_TYPE|OBJECT|COMPUTE_API|FLAG"
     r"|SYNCHRONIZATION_TYPE|OVERHEAD|JIT|UNIFIED_MEMORY|ENVIRONMENT|STREAM_CREATE_FLAG)_"
     r"|CHANNEL_TYPE_|CONTEXT_CIG_MODE_|METRIC_VALUE_KIND_|EXTERNAL_CORRELATION_KIND_"
     r"|DEVICE_GRAPH_LAUNCH_MODE_|COMPUTE_ENGINE_CTX_SWITCH_OPERATION_|CONFIDENTIAL_COMPUTE_"
     r"|PCIE_DEVICE_TYPE_|OPENACC_(EVENT|CONSTRUCT)_KIND_|OPENMP_EVENT_KIND_)"
+    r"|[A-Z][A-Z0-9_]*_FIELD_"  # ids of the fields of user-defined records
 )
 
 

@@ -59,6 +59,7 @@ PROCESS = Table(
         C("slurm_proc_id", i32, "", "SLURM_PROCID of the environment."),
         C("cupti_version", i32, "", "What cuptiGetVersion answered."),
         C("cupti_path", string, "", "The libcupti that was used."),
+        C("records", string, "", "Form of its records: fixed, or selected."),
         C("driver_version", i32, "", "What cuDriverGetVersion answered."),
         C("emitted", i64, "", "Records that CUPTI handed over or said it dropped.", unit="records"),
         C("stored", i64, "", "Records that became rows.", unit="records"),

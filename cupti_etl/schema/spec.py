@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from cupti_etl.errors import SchemaError
 from cupti_etl.schema.types import Type, correlation, enum, process, string
 
+# A member that user-defined records cannot have.
+NO_FIELD = "-"
+
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+# Where words of a member's name meet, and the number of its version.
+_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_VERSION = re.compile(r"_v\d+\Z")
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,8 @@ class Column:
         only: ``(member, value, ...)``, values being enumerators or numbers: the column
             has a meaning only in records whose ``member`` (its first 32 bits) is one of
             them, as with the parts of a union; elsewhere it is NULL.
+        field: field of a user-defined record, as in ``KERNEL_FIELD_<field>``, where its
+            name is not that of the member; ``NO_FIELD`` if there is none.
     """
 
     name: str
@@ -65,6 +73,7 @@ class Column:
     width: int = 0
     joins: str = ""
     only: tuple[str | int, ...] = ()
+    field: str = ""
 
     def __post_init__(self) -> None:
         if not _NAME.match(self.name):
@@ -129,6 +138,8 @@ class Kind:
             of a graph's nodes.
         is_lasting: its rows describe what outlives a window of recording (a device, a
             context), so they are recorded while recording is off, too.
+        fields: what the names of its fields in user-defined records begin with, where that
+            is not the table's name; ``NO_FIELD`` if the kind cannot be had as such records.
     """
 
     table: str
@@ -139,10 +150,18 @@ class Kind:
     sort: tuple[str, ...] = ()
     preset: str = "default"
     is_lasting: bool = False
+    fields: str = ""
 
     def __post_init__(self) -> None:
         if self.preset not in (*PRESETS, "graph"):
             raise SchemaError(f"table {self.table}: there is no preset {self.preset!r}")
+
+    def field(self, column: Column) -> str | None:
+        """The enumerator of a column's field in user-defined records; None if it has none."""
+        name = column.field or _WORD.sub("_", _VERSION.sub("", column.source)).upper()
+        if NO_FIELD in (self.fields, name) or not column.source:
+            return None
+        return f"{self.fields or self.table.upper()}_FIELD_{name}"
 
     def as_table(self) -> Table:
         """The table as it is stored, ``process_id`` first."""

@@ -588,6 +588,7 @@ def upgrade() -> None:
         sa.Column('slurm_proc_id', sa.Integer(), nullable=True, comment='SLURM_PROCID of the environment.'),
         sa.Column('cupti_version', sa.Integer(), nullable=True, comment='What cuptiGetVersion answered.'),
         sa.Column('cupti_path', sa.String(), nullable=True, comment='The libcupti that was used.'),
+        sa.Column('records', sa.String(), nullable=True, comment='Form of its records: fixed, or selected.'),
         sa.Column('driver_version', sa.Integer(), nullable=True, comment='What cuDriverGetVersion answered.'),
         sa.Column('emitted', sa.BigInteger(), nullable=True, comment='Records that CUPTI handed over or said it dropped. Unit: records.'),
         sa.Column('stored', sa.BigInteger(), nullable=True, comment='Records that became rows. Unit: records.'),

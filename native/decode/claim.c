@@ -1,6 +1,5 @@
-/* Whose a segment is: the locks on it, what an earlier collector left, letting go of it. */
+/* Whose a segment is: the locks on it, and what an earlier collector left. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -64,27 +63,4 @@ int etl_process_awaits_strings(const struct etl_process *process)
 	return process->adopted_ns && !process->is_loaded &&
 	       etl_load(&process->header->strings_sent) !=
 		       etl_load(&process->header->strings_wanted);
-}
-
-int etl_process_detach(struct etl_process *process, char *message)
-{
-	struct etl_segment *copy;
-	uint64_t held;
-
-	if (process->is_loaded)
-		return 0;
-	copy = aligned_alloc(64, sizeof *copy);
-	if (!copy) {
-		snprintf(message, ETL_MESSAGE_BYTES, "no memory for the header of a process");
-		return -ENOMEM;
-	}
-	process_refresh(process);
-	process_count_held(process, &held, &process->first_held_ns);
-	memcpy(copy, process->header, sizeof *copy);
-	etl_put(&copy->counters.held_at_end, held);
-	etl_segment_unmap(&process->map);
-	process_unlock(process);
-	process->header = copy;
-	process->is_loaded = true;
-	return 0;
 }

@@ -148,6 +148,7 @@ void etl_process_update(struct etl_process *process, const struct etl_process_in
 	process->adopted_ns = info->adopted_ns;
 	header->start_ns = info->start_ns;
 	header->pid = info->pid;
+	header->is_selected = info->is_selected;
 	header->parent_pid = info->parent_pid;
 	header->cupti_version = info->cupti_version;
 	header->driver_version = info->driver_version;
@@ -176,8 +177,10 @@ void etl_process_update(struct etl_process *process, const struct etl_process_in
 	etl_put(&header->counters.held_at_end, info->held);
 	for (uint32_t kind = 0; kind < ETL_MAX_KIND; kind++) {
 		etl_put(&header->counters.ring_full[kind], ring_full[kind]);
-		if (strides[kind] != header->stride[kind])
+		/* How chosen fields lie is told column by column. */
+		if (strides[kind] != header->stride[kind] && !info->is_selected)
 			etl_segment_set_stride(header, kind, strides[kind]);
+		header->stride[kind] = strides[kind];
 	}
 	etl_store(&header->state, info->state);
 }
@@ -217,87 +220,38 @@ void process_refresh(struct etl_process *process)
 		for (uint32_t c = 0; c < kind->n_columns; c++) {
 			struct etl_layout *layout = &process->layouts[table];
 
+			if (kind->columns[c].type == ETL_API_NAME)
+				process->cbid_at = layout->offset[c];
 			/* A column that does not fit its record is one we do not have. */
-			if (layout->width[c] != kind->columns[c].width ||
+			if (!etl_width_fits(&kind->columns[c], layout->width[c]) ||
 			    layout->offset[c] + layout->width[c] > stride ||
-			    (kind->columns[c].n_only && kind->columns[c].only_at + 4u > stride))
+			    (layout->only_at[c] != ETL_ANYWHERE && layout->only_at[c] + 4u > stride))
 				layout->width[c] = 0;
 		}
 	}
 }
 
-static void copy_text(char *out, const char *from, size_t size)
+int etl_process_detach(struct etl_process *process, char *message)
 {
-	memcpy(out, from, size);
-	out[size - 1] = '\0';
-}
+	struct etl_segment *copy;
+	uint64_t held;
 
-void process_count_held(const struct etl_process *process, uint64_t *held, int64_t *first)
-{
-	uint64_t finished = etl_load(&process->header->finished_ns);
-
-	*held = 0;
-	*first = 0;
-	for (uint64_t slot = 0; slot < process->map.geometry.slots; slot++)
-		if (etl_load(&process->map.slots[slot].state) == ETL_HELD) {
-			int64_t since = (int64_t)process->map.slots[slot].held_since_ns;
-
-			if (finished && since > (int64_t)finished)
-				continue;
-			(*held)++;
-			if (!*first || since < *first)
-				*first = since;
-		}
-	if (finished && *held > etl_peek(&process->header->counters.held_at_end))
-		*held = etl_peek(&process->header->counters.held_at_end);
-}
-
-void etl_process_get_info(const struct etl_process *process, struct etl_process_info *out)
-{
-	struct etl_segment *header = process->header;
-
-	memset(out, 0, sizeof *out);
-	out->process_id = process->process_id;
-	out->start_ns = header->start_ns;
-	out->last_flush_ns = (int64_t)etl_load(&header->last_flush_ns);
-	out->last_return_ns = (int64_t)etl_load(&header->last_return_ns);
-	out->finished_ns = (int64_t)etl_load(&header->finished_ns);
-	out->taken_ns = (int64_t)etl_load(&header->taken_ns);
-	out->regained_ns = (int64_t)etl_load(&header->regained_ns);
-	out->rank = header->rank;
-	out->local_rank = header->local_rank;
-	out->world_size = header->world_size;
-	out->slurm_job_id = header->slurm_job_id;
-	out->slurm_proc_id = header->slurm_proc_id;
-	out->orphaned_ns = process->orphaned_ns;
-	out->adopted_ns = process->adopted_ns;
-	/* What an earlier collector took is in that one's trace. */
-	out->handed_over = etl_peek(&header->counters.handed_over) - process->drained_before;
-	out->cupti_dropped = etl_peek(&header->counters.cupti_dropped);
-	out->unreadable_bytes = etl_peek(&header->counters.unreadable_bytes);
-	out->published = etl_peek(&header->counters.published);
-	out->requests = etl_peek(&header->counters.requests);
-	out->spares = etl_peek(&header->counters.spares);
-	out->flushes = etl_peek(&header->counters.flushes);
-	out->truncated_strings = etl_peek(&header->counters.truncated_strings);
-	if (process->is_loaded) {
-		out->held = etl_peek(&header->counters.held_at_end);
-		out->first_held_ns = process->first_held_ns;
-	} else {
-		process_count_held(process, &out->held, &out->first_held_ns);
+	if (process->is_loaded)
+		return 0;
+	copy = aligned_alloc(64, sizeof *copy);
+	if (!copy) {
+		snprintf(message, ETL_MESSAGE_BYTES, "no memory for the header of a process");
+		return -ENOMEM;
 	}
-	out->pid = header->pid;
-	out->parent_pid = header->parent_pid;
-	out->cupti_version = header->cupti_version;
-	out->driver_version = header->driver_version;
-	out->state = etl_load(&header->state);
-	out->steps = process->map.steps;
-	out->steps_live = etl_load(&header->steps_live);
-	out->layout_generation = etl_load(&header->layout_generation);
-	copy_text(out->host, header->host, sizeof out->host);
-	copy_text(out->cupti_path, header->cupti_path, sizeof out->cupti_path);
-	copy_text(out->argv, header->argv, sizeof out->argv);
-	copy_text(out->detail, header->detail, sizeof out->detail);
+	process_refresh(process);
+	process_count_held(process, &held, &process->first_held_ns);
+	memcpy(copy, process->header, sizeof *copy);
+	etl_put(&copy->counters.held_at_end, held);
+	etl_segment_unmap(&process->map);
+	process_unlock(process);
+	process->header = copy;
+	process->is_loaded = true;
+	return 0;
 }
 
 int etl_process_next(struct etl_process *process, struct etl_slot_view *out)
@@ -328,51 +282,4 @@ void etl_process_release(struct etl_process *process, int64_t slot)
 	/* CUPTI was told that its buffers are zero. */
 	memset(etl_slot_data(&process->map, (uint64_t)slot), 0, etl_slot_bytes((uint64_t)slot));
 	etl_slot_free(&process->map, (uint64_t)slot, ETL_DRAINING);
-}
-
-void etl_process_get_decoded(const struct etl_process *process, struct etl_decoded *out)
-{
-	*out = process->decoded;
-}
-
-uint64_t etl_process_stored(const struct etl_process *process, int table)
-{
-	return table >= 0 && table < ETL_N_KINDS ? process->stored[table] : 0;
-}
-
-uint64_t etl_process_nulls(const struct etl_process *process, int table, int column)
-{
-	if (table < 0 || table >= ETL_N_KINDS || column < 0 || column >= ETL_MAX_COLUMNS)
-		return 0;
-	return process->nulls[table][column];
-}
-
-uint64_t etl_process_ring_full(const struct etl_process *process, int kind)
-{
-	return kind >= 0 && kind < ETL_MAX_KIND ?
-		       etl_peek(&process->header->counters.ring_full[kind]) :
-		       0;
-}
-
-uint64_t etl_process_unknown(const struct etl_process *process, int kind)
-{
-	return kind >= 0 && kind < ETL_MAX_KIND ? process->unknown[kind] : 0;
-}
-
-int etl_process_window(const struct etl_process *process, uint32_t *number, struct etl_window *out)
-{
-	/* Acquire: the window is written before it is counted. */
-	uint32_t opened = etl_load(&process->header->windows_opened);
-
-	if (*number >= opened)
-		return 0;
-	if (opened - *number > ETL_WINDOWS)
-		*number = opened - ETL_WINDOWS;
-	*out = process->header->windows[*number % ETL_WINDOWS];
-	return 1;
-}
-
-uint32_t etl_process_stride(const struct etl_process *process, int kind)
-{
-	return kind >= 0 && kind < ETL_MAX_KIND ? process->header->stride[kind] : 0;
 }

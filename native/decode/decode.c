@@ -23,7 +23,7 @@ static int decode_block(struct etl_process *process, int table)
 		const struct etl_column *column = &kind->columns[c];
 		struct gather g = { process, &builder->columns[c], column,
 				    process->waiting[table], n, layout->offset[c],
-				    layout->width[c], builder->rows };
+				    layout->only_at[c], layout->width[c], builder->rows };
 		/* Where a column has no meaning, no value is missing. */
 		uint64_t here, valid = gather(&g, table, c, &here) & here;
 
@@ -56,10 +56,10 @@ static int decode_records(struct etl_process *process, const uint8_t *data, uint
 			__builtin_prefetch(record + PREFETCH + line);
 		at += stride;
 		table = etl_table_of_kind((int)activity);
-		if ((activity == 4 || activity == 5) && stride >= 8) {
+		if ((activity == 4 || activity == 5) && process->cbid_at + 4 <= stride) {
 			uint32_t cbid;
 
-			memcpy(&cbid, record + 4, sizeof cbid);
+			memcpy(&cbid, record + process->cbid_at, sizeof cbid);
 			if (cbid == ETL_CANARY_CBID)
 				continue;
 			if (cbid < ETL_MAX_CBID && process->api_drop[api_domain(activity)][cbid]) {

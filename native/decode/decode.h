@@ -112,6 +112,7 @@ struct etl_process {
 	uint32_t generation;
 	uint32_t stride[ETL_MAX_KIND];
 	struct etl_layout layouts[ETL_N_KINDS];
+	uint32_t cbid_at; /* in the record of an API call */
 	uint32_t api_text[2][ETL_MAX_CBID]; /* driver, runtime; text number + 1 */
 	uint8_t api_drop[2][ETL_MAX_CBID];
 	uint64_t last_correlation;
@@ -133,6 +134,7 @@ struct gather {
 	const uint8_t *const *records;
 	unsigned n;
 	uint16_t offset;
+	uint16_t only_at;
 	uint8_t width;
 	int64_t row;
 };
@@ -160,12 +162,10 @@ static inline int64_t now_ns(void) /* CLOCK_REALTIME */
 /* Lets another collector have the segment (claim.c). */
 void process_unlock(struct etl_process *process);
 
-/* Slots that CUPTI holds, and since when the first of them.  Of a process that ended in
- * order, those it held at its last flush: a call after that (of a static destructor)
- * takes a fresh one, which says nothing. */
-void process_count_held(const struct etl_process *process, uint64_t *held, int64_t *first);
-
 /* Copies strides and layouts out of the header, keeping only what is possible. */
 void process_refresh(struct etl_process *process);
+
+/* report.c: slots that CUPTI holds, and since when the first of them. */
+void process_count_held(const struct etl_process *process, uint64_t *held, int64_t *first);
 
 #endif

@@ -51,6 +51,15 @@ static uint64_t gather_number(const struct gather *g)
 	case 4 << 4 | 4:
 		COPY(uint32_t, int32_t);
 		break;
+	case 4 << 4 | 8: /* thread ids of user-defined records */
+		COPY(uint64_t, int32_t);
+		break;
+	case 8 << 4 | 1:
+		COPY(uint8_t, int64_t);
+		break;
+	case 8 << 4 | 2:
+		COPY(uint16_t, int64_t);
+		break;
 	case 8 << 4 | 4:
 		COPY(uint32_t, int64_t);
 		break;
@@ -89,10 +98,14 @@ static uint64_t gather_correlation(const struct gather *g)
 	const uint64_t wrap = UINT64_C(1) << 32;
 
 	for (unsigned i = 0; i < g->n; i++) {
-		uint32_t id;
-		uint64_t wide;
+		uint64_t id = 0, wide;
 
-		memcpy(&id, g->records[i] + g->offset, sizeof id);
+		memcpy(&id, g->records[i] + g->offset, g->width);
+		if (id >= wrap) {
+			out[i] = (int64_t)id; /* of a user-defined record */
+			valid |= UINT64_C(1) << i;
+			continue;
+		}
 		wide = (last & ~(wrap - 1)) | id;
 		if (wide > last && wide - last > wrap / 2 && wide >= wrap)
 			wide -= wrap;
@@ -211,7 +224,7 @@ static uint64_t applicable(const struct gather *g)
 		uint32_t found;
 		bool is_one = false;
 
-		memcpy(&found, g->records[i] + g->column->only_at, sizeof found);
+		memcpy(&found, g->records[i] + g->only_at, sizeof found);
 		for (uint16_t value = 0; value < g->column->n_only; value++)
 			is_one |= found == g->column->only[value];
 		bits |= (uint64_t)is_one << i;
@@ -248,7 +261,7 @@ uint64_t gather(const struct gather *g, int table, uint32_t c, uint64_t *here)
 		*here = 0;
 		return gather_nothing(g);
 	}
-	if (g->column->n_only)
+	if (g->only_at != ETL_ANYWHERE)
 		*here &= applicable(g);
 	if (column_is_text(g->column))
 		return gather_text(g, table, c);

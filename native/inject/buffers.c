@@ -2,7 +2,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "inject/inject.h"
+#include "inject/plan.h"
 
 /* Which size of slot a thread is given: it starts with a small one and gets a large
  * one as soon as it fills it.  Without this, 512 CUDA threads with CUPTI's per-thread
@@ -115,12 +115,11 @@ static int64_t slot_of(const uint8_t *buffer)
 			 inside / ETL_SMALL_BYTES);
 }
 
-void etl_set_stride(uint32_t activity, uint32_t stride)
+static void find_pointers(uint32_t activity)
 {
-	struct etl_segment *segment = etl_injector.map.segment;
+	const struct etl_segment *segment = etl_injector.map.segment;
 	int table = etl_table_of(activity);
 
-	etl_segment_set_stride(segment, activity, stride);
 	pointers[activity].n = 0;
 	for (uint32_t i = 0; table >= 0 && i < etl_kinds[table].n_columns; i++)
 		if (etl_kinds[table].columns[i].type == ETL_STRING &&
@@ -129,22 +128,16 @@ void etl_set_stride(uint32_t activity, uint32_t stride)
 				segment->layouts[table].offset[i];
 }
 
-uint32_t etl_measure_stride(uint32_t activity)
+void etl_set_stride(uint32_t activity, uint32_t stride)
 {
-	static _Alignas(8) uint8_t probe[4096];
-	uint8_t *first = NULL, *second;
+	etl_segment_set_stride(etl_injector.map.segment, activity, stride);
+	find_pointers(activity);
+}
 
-	/* The kind stands wherever a second record could begin. */
-	for (size_t i = 0; i < sizeof probe; i += 8) {
-		memcpy(probe + i, &activity, sizeof activity);
-		memset(probe + i + 4, 0, 4);
-	}
-	if (etl_injector.cupti.next_record(probe, sizeof probe, &first) != CUPTI_OK)
-		return 0;
-	second = first;
-	if (etl_injector.cupti.next_record(probe, sizeof probe, &second) != CUPTI_OK)
-		return 0;
-	return (uint32_t)(second - first);
+void etl_set_fields(uint32_t activity, uint32_t stride, const struct etl_field *fields, size_t n)
+{
+	etl_segment_set_fields(etl_injector.map.segment, activity, stride, fields, n);
+	find_pointers(activity);
 }
 
 /* How many of the bytes can be told apart, and the records in them, canaries not
@@ -165,7 +158,7 @@ static size_t find_boundaries(uint8_t *buffer, size_t valid, uint64_t *records)
 			break;
 		stride = segment->stride[kind];
 		if (stride == 0) {
-			if (etl_injector.cupti.next_record(buffer, valid, &next) != CUPTI_OK ||
+			if (etl_records->next(buffer, valid, &next) != CUPTI_OK ||
 			    next <= buffer + at)
 				break;
 			stride = (uint32_t)(next - (buffer + at));
@@ -214,20 +207,18 @@ static void intern_strings(uint8_t *buffer, size_t valid)
 	}
 }
 
-void etl_buffer_completed(void *context, uint32_t stream, uint8_t *buffer, size_t size,
-			  size_t valid)
+void etl_buffer_completed(uint8_t *buffer, size_t size, size_t valid)
 {
 	int saved = errno;
 	struct etl_map *map = &etl_injector.map;
 	struct etl_counters *counters = &map->segment->counters;
 	int64_t slot = buffer ? slot_of(buffer) : -1;
-	size_t readable = 0, dropped = 0;
+	size_t readable = 0;
 	uint64_t records = 0;
 
 	if (!etl_injector_is_ours())
 		return;
-	if (etl_injector.cupti.dropped_records(context, stream, &dropped) == CUPTI_OK)
-		etl_add(&counters->cupti_dropped, dropped);
+	etl_add(&counters->cupti_dropped, etl_records->dropped());
 	etl_put(&map->segment->last_return_ns, (uint64_t)etl_now_ns());
 	if (!buffer)
 		goto out;

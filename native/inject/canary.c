@@ -10,14 +10,14 @@
 #include "inject/plan.h"
 
 #define SONG "cuDriverGetVersion"
-/* CUpti_ActivityAPI, the same in all versions. */
-#define CBID_AT 4
-#define THREAD_AT 28
 /* Flushes to wait for a record: it can be late, but not by seconds. */
 #define PATIENCE 5
 #define PERIOD_NS INT64_C(1000000000)
 
 static uint32_t cbid; /* of the call; 0: its record cannot be had */
+/* Where the table of API calls says how its records lie. */
+static int table;
+static uint32_t cbid_column, thread_column;
 static int (*sing)(int *version);
 static _Atomic uint32_t thread_id, thread_id_posix;
 static _Atomic uint64_t heard, heard_ns;
@@ -33,7 +33,7 @@ static uint32_t find(void)
 	void *driver = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY), *symbol;
 	const char *name;
 
-	if (!cupti->callback_name || !cupti->enable_driver_api || !driver)
+	if (!cupti->callback_name || !driver || !(cupti->enable_driver_api || etl_is_selected()))
 		return 0;
 	symbol = dlsym(driver, SONG);
 	memcpy(&sing, &symbol, sizeof symbol);
@@ -46,11 +46,24 @@ static uint32_t find(void)
 	return 0;
 }
 
+static uint32_t column(const char *name)
+{
+	uint32_t i = 0;
+
+	while (i + 1 < etl_kinds[table].n_columns &&
+	       strcmp(etl_kinds[table].columns[i].name, name) != 0)
+		i++;
+	return i;
+}
+
 void etl_canary_plan(struct etl_plan *plan)
 {
 	struct etl_api_plan *api = &plan->api[0];
 	bool is_wanted = api->is_asked_for && api->is_whole;
 
+	table = etl_table_of(KIND_DRIVER);
+	cbid_column = column("cbid");
+	thread_column = column("thread_id");
 	cbid = find();
 	if (!cbid || is_wanted)
 		return;
@@ -82,17 +95,19 @@ bool etl_canary_mark(uint8_t *record)
 {
 	uint32_t kind, id, thread;
 	const uint32_t mark = ETL_CANARY_CBID;
+	const struct etl_layout *layout = &etl_injector.map.segment->layouts[table];
+	uint8_t *place = record + layout->offset[cbid_column];
 
 	memcpy(&kind, record, sizeof kind);
 	if (!cbid || kind != KIND_DRIVER)
 		return false;
-	memcpy(&id, record + CBID_AT, sizeof id);
+	memcpy(&id, place, sizeof id);
 	if (id == ETL_CANARY_CBID)
 		return true;
-	memcpy(&thread, record + THREAD_AT, sizeof thread);
+	memcpy(&thread, record + layout->offset[thread_column], sizeof thread);
 	if (id != cbid || (thread != etl_peek(&thread_id) && thread != etl_peek(&thread_id_posix)))
 		return false;
-	memcpy(record + CBID_AT, &mark, sizeof mark);
+	memcpy(place, &mark, sizeof mark);
 	etl_put(&heard_ns, (uint64_t)etl_now_ns());
 	etl_add(&heard, 1);
 	return true;

@@ -43,6 +43,13 @@ static const struct {
 	OPTIONAL(enable_allocation_source, "cuptiActivityEnableAllocationSource"),
 	OPTIONAL(enable_device_graph, "cuptiActivityEnableDeviceGraph"),
 	OPTIONAL(configure_unified_memory, "cuptiActivityConfigureUnifiedMemoryCounter"),
+	OPTIONAL(subscribe_v2, "cuptiSubscribe_v2"),
+	OPTIONAL(register_callbacks_v2, "cuptiActivityRegisterCallbacks_v2"),
+	OPTIONAL(enable_v2, "cuptiActivityEnable_v2"),
+	OPTIONAL(disable_v2, "cuptiActivityDisable_v2"),
+	OPTIONAL(set_attribute_v2, "cuptiActivitySetAttribute_v2"),
+	OPTIONAL(next_record_v2, "cuptiActivityGetNextRecord_v2"),
+	OPTIONAL(dropped_records_v2, "cuptiActivityGetNumDroppedRecords_v2"),
 #undef REQUIRED
 #undef OPTIONAL
 };

@@ -17,6 +17,7 @@ typedef void (*cupti_complete_fn)(void *context, uint32_t stream, uint8_t *buffe
 
 enum {
 	CUPTI_OK = 0,
+	CUPTI_NOT_SUPPORTED = 27,
 	CUPTI_MULTIPLE_SUBSCRIBERS = 39,
 	CUPTI_FLUSH_FORCED = 1,
 	CUPTI_ATTR_ZEROED_OUT_BUFFER = 5,
@@ -65,6 +66,15 @@ struct cupti_api {
 	int (*enable_allocation_source)(uint8_t enable);
 	int (*enable_device_graph)(uint8_t enable);
 	int (*configure_unified_memory)(struct cupti_unified_memory *config, uint32_t count);
+	/* The second interface; see selected.c for the structs. */
+	int (*subscribe_v2)(void **subscriber, void *callback, void *data, void *params);
+	int (*register_callbacks_v2)(void *subscriber, void *request, void *complete);
+	int (*enable_v2)(void *subscriber, uint32_t kind, void *config);
+	int (*disable_v2)(void *subscriber, uint32_t kind, void *config);
+	int (*set_attribute_v2)(void *subscriber, uint32_t attribute, size_t *size, void *value);
+	int (*next_record_v2)(void *subscriber, uint8_t *buffer, size_t valid, uint8_t **record);
+	int (*dropped_records_v2)(void *subscriber, void *context, uint32_t stream,
+				  size_t *dropped);
 };
 
 /* Chooses the libcupti of this process and fills `api`: the copy already loaded,

@@ -1,14 +1,16 @@
 /* CUPTI's predefined records, asked for with its first interface: one client a process,
  * every version. */
 #include <errno.h>
+#include <string.h>
 
 #include "inject/plan.h"
+#include "inject/range.h"
 
 #define UNIFIED_MEMORY_COUNTERS 8
 
 /* Counters are asked for one by one: an older CUPTI has fewer of them.  An error if
  * there is none at all. */
-static int configure_unified_memory(void)
+int etl_configure_unified_memory(void)
 {
 	int result = CUPTI_OK;
 	bool any = false;
@@ -37,7 +39,7 @@ static int prepare(uint32_t kind)
 
 	switch (kind) {
 	case KIND_UNIFIED_MEMORY:
-		return configure_unified_memory();
+		return etl_configure_unified_memory();
 	case KIND_CUDA_EVENT:
 		enable = cupti->enable_event_timestamps;
 		break;
@@ -58,6 +60,72 @@ static int prepare(uint32_t kind)
 	return CUPTI_OK;
 }
 
+/* The record size of a kind, found by letting CUPTI walk two empty records; 0 if it
+ * refuses. */
+static uint32_t measure_stride(uint32_t activity)
+{
+	static _Alignas(8) uint8_t probe[4096];
+	uint8_t *first = NULL, *second;
+
+	/* The kind stands wherever a second record could begin. */
+	for (size_t i = 0; i < sizeof probe; i += 8) {
+		memcpy(probe + i, &activity, sizeof activity);
+		memset(probe + i + 4, 0, 4);
+	}
+	if (etl_injector.cupti.next_record(probe, sizeof probe, &first) != CUPTI_OK)
+		return 0;
+	second = first;
+	if (etl_injector.cupti.next_record(probe, sizeof probe, &second) != CUPTI_OK)
+		return 0;
+	return (uint32_t)(second - first);
+}
+
+static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+{
+	(void)context;
+	(void)stream;
+	etl_buffer_completed(buffer, size, valid);
+}
+
+static int next(uint8_t *buffer, size_t valid, uint8_t **record)
+{
+	return etl_injector.cupti.next_record(buffer, valid, record);
+}
+
+static size_t dropped(void)
+{
+	size_t records = 0;
+
+	/* Buffers have been global, and not of a stream, since CUDA 6.0. */
+	return etl_injector.cupti.dropped_records(NULL, 0, &records) == CUPTI_OK ? records : 0;
+}
+
+static void on_callback(void *unused, uint32_t domain, uint32_t cbid, const void *info)
+{
+	(void)unused;
+	etl_profiler_call(domain, cbid, info);
+}
+
+/* Only then is the one subscription of the process taken. */
+static int watch_profiler(struct etl_error *error)
+{
+	const struct cupti_api *cupti = &etl_injector.cupti;
+	void (*callback)(void *, uint32_t, uint32_t, const void *) = on_callback;
+	void *address, *subscriber = NULL;
+	int result;
+
+	if (!etl_profiler_is_watched())
+		return 0;
+	if (!cupti->subscribe)
+		return etl_fail(error, ENOSYS, "this libcupti has no callbacks");
+	memcpy(&address, &callback, sizeof address);
+	result = cupti->subscribe(&subscriber, address, NULL);
+	if (result != CUPTI_OK)
+		return etl_fail(error, EIO, "cuptiSubscribe: %s (%d)", cupti_result(cupti, result),
+				result);
+	return etl_profiler_enable(subscriber, error);
+}
+
 static int start(struct etl_error *error)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
@@ -71,7 +139,7 @@ static int start(struct etl_error *error)
 		cupti->set_attribute(CUPTI_ATTR_ZEROED_OUT_BUFFER, &size, &one);
 	if (cupti->set_thread_id_type)
 		cupti->set_thread_id_type(CUPTI_THREAD_ID_SYSTEM);
-	result = cupti->register_callbacks(etl_buffer_requested, etl_buffer_completed);
+	result = cupti->register_callbacks(etl_buffer_requested, completed);
 	if (result != CUPTI_OK)
 		return etl_fail(error, EIO, "cuptiActivityRegisterCallbacks: %s (%d)",
 				cupti_result(cupti, result), result);
@@ -80,9 +148,9 @@ static int start(struct etl_error *error)
 			uint32_t activity = etl_kinds[table].activities[i];
 
 			if (activity)
-				etl_set_stride(activity, etl_measure_stride(activity));
+				etl_set_stride(activity, measure_stride(activity));
 		}
-	return 0;
+	return watch_profiler(error);
 }
 
 static int switch_kind(const struct etl_planned *planned, bool on)
@@ -118,4 +186,4 @@ static int switch_api(const struct etl_api_plan *plan, bool on)
 	return CUPTI_OK;
 }
 
-const struct etl_records etl_fixed_records = { start, switch_kind, switch_api };
+const struct etl_records etl_fixed_records = { start, switch_kind, switch_api, next, dropped };

@@ -54,15 +54,13 @@ void etl_recording_finish(void); /* the process ends */
 /* After a start that failed: nothing more is recorded. */
 void etl_recording_undo(void);
 
-/* buffers.c: the two callbacks that CUPTI calls. */
+/* buffers.c: what the two callbacks that CUPTI calls do. */
 void etl_buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records);
-void etl_buffer_completed(void *context, uint32_t stream, uint8_t *buffer, size_t size,
-			  size_t valid);
+void etl_buffer_completed(uint8_t *buffer, size_t size, size_t valid);
 uint64_t etl_count_held(void);
-/* The record size of a kind, found by letting CUPTI walk two empty records; 0 if
- * CUPTI refuses. */
-uint32_t etl_measure_stride(uint32_t activity);
+/* Notes how the records of a kind lie; with `publish` held once records flow. */
 void etl_set_stride(uint32_t activity, uint32_t stride);
+void etl_set_fields(uint32_t activity, uint32_t stride, const struct etl_field *fields, size_t n);
 
 /* intern.c: called with `publish` held. */
 uint64_t etl_intern(const char *text, size_t length, uint32_t tag, uint32_t flags);

@@ -13,6 +13,7 @@ enum {
 	KIND_CUDA_EVENT = 36,
 	KIND_SYNCHRONIZATION = 38,
 	KIND_MEMORY = 49,
+	KIND_GRAPH = 51,
 	KIND_DEVICE_GRAPH = 53,
 };
 
@@ -41,14 +42,29 @@ struct etl_plan {
 /* Decides, and publishes the names of the APIs' functions. */
 void etl_plan_make(struct etl_plan *plan);
 
+/* recording.c: whether the plan has an activity kind. */
+bool etl_plan_has(uint32_t activity);
+
 /* Fixed records are whole structs of CUPTI's; selected ones hold only our columns.
  * Results are CUPTI's. */
 struct etl_records {
 	int (*start)(struct etl_error *error); /* registers the callbacks */
 	int (*kind)(const struct etl_planned *planned, bool on);
 	int (*api)(const struct etl_api_plan *plan, bool on);
+	int (*next)(uint8_t *buffer, size_t valid, uint8_t **record);
+	size_t (*dropped)(void); /* since the last time */
 };
-extern const struct etl_records etl_fixed_records;
+extern const struct etl_records etl_fixed_records, etl_selected_records;
+extern const struct etl_records *etl_records; /* what this process uses */
+static inline bool etl_is_selected(void)
+{
+	return etl_records == &etl_selected_records;
+}
+/* selected.c: why selected records cannot be had here; NULL if they can. */
+const char *etl_selected_obstacle(void);
+
+/* fixed.c: the counters of unified memory are set up by one interface for both. */
+int etl_configure_unified_memory(void);
 
 /* canary.c: adds the canary's call to the plan. */
 void etl_canary_plan(struct etl_plan *plan);

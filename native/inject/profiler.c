@@ -5,6 +5,7 @@
 
 #include "inject/inject.h"
 #include "inject/range.h"
+#include "../generated/env.h"
 
 #define MAX_DRIVER_CBID 4096
 
@@ -17,17 +18,23 @@ struct callback_data {
 	uint32_t site; /* 0: the call begins, 1: it returns */
 };
 
-static void on_call(void *unused, uint32_t domain, uint32_t cbid, const void *info)
+void etl_profiler_call(uint32_t domain, uint32_t cbid, const void *info)
 {
 	const struct callback_data *data = info;
 
-	(void)unused;
-	if (domain != CUPTI_DOMAIN_DRIVER)
+	if (domain != CUPTI_DOMAIN_DRIVER || !start_cbid)
 		return;
 	if (cbid == start_cbid && data->site == 1 && etl_claim(&is_started, 0, 1))
 		etl_range_count(1);
 	else if (cbid == stop_cbid && data->site == 0 && etl_claim(&is_started, 1, 0))
 		etl_range_count(-1);
+}
+
+bool etl_profiler_is_watched(void)
+{
+	const char *range = etl_env(ETL_ENV_RANGE);
+
+	return range && strcmp(range, "cudaProfilerApi") == 0;
 }
 
 static uint32_t find(const char *function)
@@ -43,23 +50,20 @@ static uint32_t find(const char *function)
 	return 0;
 }
 
-int etl_profiler_watch(struct etl_error *error)
+int etl_profiler_enable(void *subscriber, struct etl_error *error)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
-	void (*callback)(void *, uint32_t, uint32_t, const void *) = on_call;
-	void *address, *subscriber = NULL;
 	int result;
 
-	if (!cupti->subscribe || !cupti->enable_callback || !cupti->callback_name)
+	if (!etl_profiler_is_watched())
+		return 0;
+	if (!cupti->enable_callback || !cupti->callback_name)
 		return etl_fail(error, ENOSYS, "this libcupti has no callbacks");
 	start_cbid = find("cuProfilerStart");
 	stop_cbid = find("cuProfilerStop");
 	if (!start_cbid || !stop_cbid)
 		return etl_fail(error, ENOSYS, "this libcupti does not know cuProfilerStart");
-	memcpy(&address, &callback, sizeof address);
-	result = cupti->subscribe(&subscriber, address, NULL);
-	if (result == CUPTI_OK)
-		result = cupti->enable_callback(1, subscriber, CUPTI_DOMAIN_DRIVER, start_cbid);
+	result = cupti->enable_callback(1, subscriber, CUPTI_DOMAIN_DRIVER, start_cbid);
 	if (result == CUPTI_OK)
 		result = cupti->enable_callback(1, subscriber, CUPTI_DOMAIN_DRIVER, stop_cbid);
 	if (result != CUPTI_OK)

@@ -3,6 +3,7 @@
 #define ETL_RANGE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "etl/error.h"
 
@@ -11,8 +12,11 @@ bool etl_range_is_open(void);
 /* One was opened (+1) or closed (-1). */
 void etl_range_count(int by);
 
-/* profiler.c, --capture-range cudaProfilerApi: asks CUPTI to tell of the two calls. */
-int etl_profiler_watch(struct etl_error *error);
+/* profiler.c, --capture-range cudaProfilerApi: whether it was asked for, what asks CUPTI
+ * to tell a subscriber, and what that one does when CUPTI tells.  Without it, nothing. */
+bool etl_profiler_is_watched(void);
+int etl_profiler_enable(void *subscriber, struct etl_error *error);
+void etl_profiler_call(uint32_t domain, uint32_t cbid, const void *info);
 
 /* nvtx.c, --capture-range nvtx:NAME[@DOMAIN]: puts our functions before those that CUPTI
  * puts into NVTX's tables.  Called before and after CUPTI does. */

@@ -11,7 +11,7 @@
 #include "../generated/env.h"
 
 static struct etl_plan plan;
-static const struct etl_records *records = &etl_fixed_records;
+const struct etl_records *etl_records = &etl_fixed_records;
 static _Atomic uint32_t is_on;
 /* 1 while somebody switches; see etl_recording_update(). */
 static _Atomic uint64_t is_switching;
@@ -21,6 +21,14 @@ static bool is_wanted(void)
 	const struct etl_bell_page *bell = etl_injector.bell;
 
 	return !(bell && etl_load(&bell->is_paused)) && etl_range_is_open();
+}
+
+bool etl_plan_has(uint32_t activity)
+{
+	for (uint32_t i = 0; i < plan.n; i++)
+		if (plan.kinds[i].activity == activity)
+			return true;
+	return false;
 }
 
 bool etl_recording_is_on(void)
@@ -50,7 +58,7 @@ static int switch_kinds(bool on, bool lasting)
 
 		if (planned->is_lasting != lasting || planned->is_refused)
 			continue;
-		result = records->kind(planned, on);
+		result = etl_records->kind(planned, on);
 		if (result == CUPTI_OK || !on)
 			continue;
 		/* A kind that this device or version does not have: the rest goes on. */
@@ -61,7 +69,7 @@ static int switch_kinds(bool on, bool lasting)
 	}
 	for (int i = 0; i < 2 && !lasting; i++)
 		if (plan.api[i].is_asked_for) {
-			int result = records->api(&plan.api[i], on);
+			int result = etl_records->api(&plan.api[i], on);
 
 			if (result != CUPTI_OK && on) {
 				plan.api[i].is_asked_for = false;
@@ -144,16 +152,21 @@ static bool is_taken(void)
 
 int etl_recording_start(struct etl_error *error)
 {
-	const char *range = etl_env(ETL_ENV_RANGE);
+	const char *form = etl_env(ETL_ENV_RECORDS), *obstacle;
 	int result;
 
-	if (is_taken())
+	etl_plan_make(&plan);
+	obstacle = etl_selected_obstacle();
+	if (form && strcmp(form, "selected") == 0) {
+		if (obstacle)
+			return etl_fail(error, ENOTSUP, "selected records cannot be had: %s",
+					obstacle);
+		etl_records = &etl_selected_records;
+	} else if (is_taken()) {
 		return etl_fail(error, EBUSY,
 				"another CUPTI client (a profiler) is active in this process");
-	if (range && strcmp(range, "cudaProfilerApi") == 0 && etl_profiler_watch(error) < 0)
-		return -EIO;
-	etl_plan_make(&plan);
-	if (records->start(error) < 0)
+	}
+	if (etl_records->start(error) < 0)
 		return -EIO;
 	switch_kinds(true, true);
 	if (!is_wanted())

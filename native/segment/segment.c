@@ -155,6 +155,12 @@ void etl_segment_unmap(struct etl_map *map)
 	map->segment = NULL;
 }
 
+static void layout_changed(struct etl_segment *segment)
+{
+	/* Release: whoever sees the new generation sees the layout. */
+	atomic_fetch_add_explicit(&segment->layout_generation, 1, memory_order_release);
+}
+
 void etl_segment_set_stride(struct etl_segment *segment, uint32_t activity, uint32_t stride)
 {
 	int table = etl_table_of(activity);
@@ -163,15 +169,51 @@ void etl_segment_set_stride(struct etl_segment *segment, uint32_t activity, uint
 	/* A size that could not be found says nothing of the table's other activities. */
 	for (uint32_t i = 0; stride && table >= 0 && i < etl_kinds[table].n_columns; i++) {
 		const struct etl_column *column = &etl_kinds[table].columns[i];
+		struct etl_layout *layout = &segment->layouts[table];
 		bool there = column->width && segment->cupti_version >= column->since &&
 			     column->offset + column->width <= stride &&
 			     (!column->n_only || column->only_at + 4u <= stride);
 
-		segment->layouts[table].offset[i] = column->offset;
-		segment->layouts[table].width[i] = there ? column->width : 0;
+		layout->offset[i] = column->offset;
+		layout->width[i] = there ? column->width : 0;
+		layout->only_at[i] = column->n_only ? column->only_at : ETL_ANYWHERE;
 	}
-	/* Release: whoever sees the new generation sees the layout. */
-	atomic_fetch_add_explicit(&segment->layout_generation, 1, memory_order_release);
+	layout_changed(segment);
+}
+
+static const struct etl_field *find_field(const struct etl_field *fields, size_t n, int id)
+{
+	for (size_t i = 0; id >= 0 && i < n; i++)
+		if (fields[i].id == id)
+			return &fields[i];
+	return NULL;
+}
+
+void etl_segment_set_fields(struct etl_segment *segment, uint32_t activity, uint32_t stride,
+			    const struct etl_field *fields, size_t n)
+{
+	int table = etl_table_of(activity);
+
+	segment->stride[activity] = stride;
+	for (uint32_t i = 0; table >= 0 && i < etl_kinds[table].n_columns; i++) {
+		const struct etl_column *column = &etl_kinds[table].columns[i];
+		const struct etl_field *field = find_field(fields, n, column->field);
+		const struct etl_field *only = find_field(fields, n, column->only_field);
+		struct etl_layout *layout = &segment->layouts[table];
+		uint32_t width = 0;
+
+		/* Of a field that holds a union, the column is a part of a known width. */
+		if (field)
+			width = column->field_at || field->size > 8 ? column->width : field->size;
+		if (!field || column->field_at + width > field->size ||
+		    field->offset + field->size > stride || !etl_width_fits(column, width) ||
+		    (column->only_field >= 0 && (!only || only->offset + 4 > stride)))
+			width = 0;
+		layout->offset[i] = field ? (uint16_t)(field->offset + column->field_at) : 0;
+		layout->width[i] = (uint8_t)width;
+		layout->only_at[i] = only ? (uint16_t)only->offset : ETL_ANYWHERE;
+	}
+	layout_changed(segment);
 }
 
 static void offer(struct etl_map *map, uint64_t slot)

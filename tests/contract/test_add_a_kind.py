@@ -22,8 +22,8 @@ ROOT = Path(__file__).parents[2]
 
 TOY = '''"""Preemptions of kernels, as a toy."""
 
+from cupti_etl.schema.spec import NO_FIELD, Kind
 from cupti_etl.schema.spec import Column as C
-from cupti_etl.schema.spec import Kind
 from cupti_etl.schema.types import i32, i64, timestamp
 
 KIND = Kind(
@@ -31,6 +31,7 @@ KIND = Kind(
     activity=("PREEMPTION",),
     struct="CUpti_ActivityPreemption",
     doc="One row per toy.",
+    fields=NO_FIELD,
     columns=(
         C("timestamp_ns", timestamp, "timestamp", "When it happened.", unit="ns", null=0),
         C("grid_id", i64, "gridId", "What was stopped."),

@@ -78,3 +78,76 @@ def test_nonsense_is_refused(capturer: Capturer, option: str, value: str, senten
     assert capture.status == 2
     assert sentence in capture.stderr
     assert not capture.trace.exists()
+
+
+# Fifty launches inside, thirty outside, and so on: 8 ranges of 50 in 640.
+RANGES = {"launches": 640, "range_every": 50, "range_gap": 30, "range_name": "step"}
+
+
+@pytest.mark.parametrize("form", ["push", "wide", "ex", "registered", "start", "start-ex"])
+def test_nvtx_ranges_are_windows(capturer: Capturer, form: str) -> None:
+    capture = capturer.run(options=["--capture-range", "nvtx:step"], range_form=form, **RANGES)
+    assert capture.status == 0, capture.stderr
+    assert capture.count("kernel") == 8 * 50
+    assert [w["opened_by"] for w in windows(capture)] == ["range"] * 8
+    assert [w["closed_by"] for w in windows(capture)] == ["range"] * 8
+    assert all(w["switch_on_ns"] > 0 and w["switch_off_ns"] > 0 for w in windows(capture))
+    capture.check_sums()
+
+
+def test_the_range_itself_is_recorded(capturer: Capturer) -> None:
+    capture = capturer.run(options=["--capture-range", "nvtx:step"], **RANGES)
+    events = [row["event"] for row in capture.rows("marker")]
+    assert (events.count("start"), events.count("end")) == (8, 8)
+
+
+def test_range_of_a_domain(capturer: Capturer) -> None:
+    for domain, kernels in (("mine", 400), ("other", 0)):
+        capture = capturer.run(
+            options=["--capture-range", "nvtx:step@mine"],
+            range_form="registered",
+            range_domain=domain,
+            **RANGES,
+        )
+        assert capture.count("kernel") == kernels, domain
+
+
+def test_range_of_another_name_is_none(capturer: Capturer) -> None:
+    capture = capturer.run(options=["--capture-range", "nvtx:ste"], **RANGES)
+    assert (capture.status, capture.count("kernel")) == (0, 0)
+
+
+def test_range_that_was_opened_before_cuda(capturer: Capturer) -> None:
+    capture = capturer.run(options=["--capture-range", "nvtx:all"], launches=70, range_before="all")
+    assert capture.count("kernel") == 70
+
+
+def test_ranges_of_several_threads_are_one_window_while_any_is_open(capturer: Capturer) -> None:
+    capture = capturer.run(options=["--capture-range", "nvtx:step"], threads=4, **RANGES)
+    assert 4 * 400 <= capture.count("kernel") <= 4 * 640
+    capture.check_sums()
+
+
+@pytest.mark.parametrize("records", ["fixed", "selected"])
+def test_profiler_start_and_stop(capturer: Capturer, records: str) -> None:
+    capture = capturer.run(
+        options=["--capture-range", "cudaProfilerApi", "--records", records],
+        launches=600,
+        profiler_every=50,
+    )
+    assert capture.status == 0, capture.stderr
+    assert capture.count("kernel") == 300
+    assert [w["opened_by"] for w in windows(capture)] == ["range"] * 6
+    capture.check_sums()
+
+
+def test_many_switches_in_one_process(capturer: Capturer) -> None:
+    capture = capturer.run(
+        options=["--capture-range", "nvtx:step"],
+        launches=4000,
+        range_every=1,
+        range_gap=1,
+        range_name="step",
+    )
+    assert capture.count("kernel") == 2000
+    capture.check_sums()

@@ -18,9 +18,7 @@ enum fake_event_type {
     FAKE_CALL,       /* an API call without work on the device */
     FAKE_MALLOC,     /* cudaMalloc */
     FAKE_SYNC,       /* cudaDeviceSynchronize */
-    FAKE_NVTX_PUSH,
-    FAKE_NVTX_POP,
-    FAKE_NVTX_MARK,
+    FAKE_PROFILER, /* cudaProfilerStart (flags 1) or cudaProfilerStop (0) */
     FAKE_PLAY, /* play the recorded buffers of FAKE_CUPTI_PLAY */
 };
 
@@ -35,10 +33,9 @@ struct fake_event {
     uint32_t name_index; /* number of the kernel's name */
     uint32_t flags;
     uint64_t bytes;
-    const char *text;   /* kernel name or NVTX message; lives as long as the process */
-    const char *domain; /* NVTX domain or NULL */
-    uint32_t api;       /* of a FAKE_CALL */
-    uint32_t cbid;      /* of a FAKE_CALL */
+    const char *text; /* kernel name; lives as long as the process */
+    uint32_t api;     /* of a FAKE_CALL */
+    uint32_t cbid;    /* of a FAKE_CALL */
 };
 
 typedef void (*fake_sink)(const struct fake_event *event);
@@ -59,11 +56,7 @@ FAKE_EXPORT int fakeMalloc(uint64_t bytes);
 FAKE_EXPORT int fakeSynchronize(void);
 FAKE_EXPORT int fakeCall(uint32_t api, uint32_t cbid);
 FAKE_EXPORT int fakePlay(void);
-FAKE_EXPORT int fakeNvtxPush(const char *text, const char *domain);
-FAKE_EXPORT int fakeNvtxPop(void);
-FAKE_EXPORT int fakeNvtxMark(const char *text, const char *domain);
-/* What the NVTX headers do at a program's first NVTX call; needs no cuInit. */
-FAKE_EXPORT int fake_nvtx_init(void);
+FAKE_EXPORT int fakeProfiler(int start);
 
 /* For the fake CUPTI: receive events; 0, or -1 when there is no room. */
 FAKE_EXPORT int fake_driver_register_cupti(fake_sink sink);
@@ -71,7 +64,5 @@ FAKE_EXPORT int fake_driver_register_cupti(fake_sink sink);
 FAKE_EXPORT const char *fake_kernel_name(uint32_t index);
 
 #define FAKE_MAX_NAMES 4096
-/* What the export table given to InitializeInjectionNvtx2 leads to. */
-#define FAKE_NVTX_TABLE 0x7654321u
 
 #endif

@@ -11,18 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-struct client {
-    request_callback request;
-    complete_callback complete;
-    unsigned number;
-};
-
-static _Atomic(struct client *) client;
-static _Atomic(struct queue *) queues;
-static struct queue common = {.lock = PTHREAD_MUTEX_INITIALIZER};
-static _Thread_local struct queue *own;
+static _Thread_local struct queue *own[MAX_SUBSCRIBERS];
 static _Thread_local bool in_callback;
-static atomic_size_t dropped;
 
 static pthread_mutex_t work_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work_ready = PTHREAD_COND_INITIALIZER;
@@ -31,23 +21,26 @@ static bool work_waits, work_runs, work_stops, work_started;
 static uint64_t work_rounds;
 static pthread_t worker;
 
-static void add_queue(struct queue *queue) {
-    queue->next = atomic_load(&queues);
-    while (!atomic_compare_exchange_weak(&queues, &queue->next, queue)) {
+static void add_queue(struct subscriber *subscriber, struct queue *queue) {
+    queue->subscriber = subscriber;
+    queue->thread = (uint64_t)pthread_self();
+    pthread_mutex_init(&queue->lock, NULL);
+    queue->next = atomic_load(&subscriber->queues);
+    while (!atomic_compare_exchange_weak(&subscriber->queues, &queue->next, queue)) {
     }
 }
 
-struct queue *queue_lock(void) {
-    struct queue *queue = &common;
+struct queue *queue_lock(struct subscriber *subscriber) {
+    struct queue *queue = &subscriber->common;
     if (options.per_thread) {
-        if (own == NULL) {
-            own = calloc(1, sizeof *own);
-            if (own == NULL)
+        struct queue **mine = &own[subscriber - subscribers];
+        if (*mine == NULL) {
+            *mine = calloc(1, sizeof **mine);
+            if (*mine == NULL)
                 abort();
-            pthread_mutex_init(&own->lock, NULL);
-            add_queue(own);
+            add_queue(subscriber, *mine);
         }
-        queue = own;
+        queue = *mine;
     }
     pthread_mutex_lock(&queue->lock);
     return queue;
@@ -81,12 +74,18 @@ static bool is_zero(const uint8_t *data, size_t size) {
     return size == 0 || (data[0] == 0 && memcmp(data, data + 1, size - 1) == 0);
 }
 
-static struct buffer *request(struct queue *queue) {
-    struct client *to = atomic_load(&client);
+static struct buffer *request(struct queue *queue, const struct record_set *set) {
+    struct subscriber *subscriber = queue->subscriber;
+    struct client *to = atomic_load(&subscriber->client);
     uint8_t *data = NULL;
     size_t size = 0, max_records = 0;
+    if (to == NULL)
+        return NULL;
     count(C_REQUESTS, 1);
-    to->request(&data, &size, &max_records);
+    if (to->request_v2 != NULL)
+        to->request_v2(&data, &size, &max_records, &(struct request_info){sizeof(size_t)});
+    else
+        to->request(&data, &size, &max_records);
     if (data == NULL || size == 0) {
         count(C_NULL_REQUESTS, 1);
         if (options.version < 27) {
@@ -97,7 +96,7 @@ static struct buffer *request(struct queue *queue) {
     }
     if ((uintptr_t)data % 8 != 0)
         count(C_MISALIGNED, 1);
-    if (!atomic_load(&zeroed_out))
+    if (!atomic_load(&subscriber->zeroed_out))
         memset(data, 0, size);
     else if (options.check_zero && !is_zero(data, size))
         count(C_DIRTY_BUFFERS, 1);
@@ -107,6 +106,7 @@ static struct buffer *request(struct queue *queue) {
     buffer->data = data;
     buffer->size = size;
     buffer->max_records = max_records;
+    buffer->set = set;
     queue->owes_overhead = true;
     uint64_t out = atomic_fetch_add(&counters->counter[C_OUTSTANDING], 1) + 1;
     uint64_t most = atomic_load(&counters->counter[C_MAX_OUTSTANDING]);
@@ -116,20 +116,22 @@ static struct buffer *request(struct queue *queue) {
     return buffer;
 }
 
-uint8_t *reserve(struct queue *queue, uint32_t kind, uint32_t stride) {
+uint8_t *reserve(struct queue *queue, const struct record_set *set, uint32_t kind,
+                 uint32_t stride) {
     atomic_fetch_add_explicit(&counters->made[kind], 1, memory_order_relaxed);
     struct buffer *buffer = queue->current;
     bool drop = options.drop_every != 0 && ++queue->attempts % options.drop_every == 0;
     if (!drop && buffer != NULL &&
         (buffer->size - buffer->valid < stride ||
+         buffer->set != set ||
          (buffer->max_records != 0 && buffer->records == buffer->max_records)))
         retire_current(queue);
     if (!drop && queue->current == NULL)
-        queue->current = request(queue);
+        queue->current = request(queue, set);
     buffer = queue->current;
     if (drop || buffer == NULL || buffer->size - buffer->valid < stride) {
         atomic_fetch_add(&counters->dropped[kind], 1);
-        atomic_fetch_add(&dropped, 1);
+        atomic_fetch_add(&queue->subscriber->dropped, 1);
         return NULL;
     }
     uint8_t *record = buffer->data + buffer->valid;
@@ -139,8 +141,8 @@ uint8_t *reserve(struct queue *queue, uint32_t kind, uint32_t stride) {
     return record;
 }
 
-size_t take_dropped(void) {
-    size_t taken = atomic_exchange(&dropped, 0);
+size_t take_dropped(struct subscriber *subscriber) {
+    size_t taken = atomic_exchange(&subscriber->dropped, 0);
     count(C_DROPPED_REPORTED, taken);
     return taken;
 }
@@ -177,8 +179,10 @@ static void complete_due(struct queue *queue) {
         struct buffer *buffer = late->buffer;
         buffer->pending--;
         if (!buffer->delivered) {
-            put(buffer->data + late->offset, F_END, late->due);
-            put(buffer->data + late->offset, F_COMPLETED, late->due);
+            uint8_t *at = buffer->data + late->offset;
+            struct record record = {at, buffer->set->writers[kind_of(at)]};
+            put(record, F_END, late->due);
+            put(record, F_COMPLETED, late->due);
             buffer->incomplete--;
         } else if (buffer->pending == 0 && buffer->handed_over) {
             free(buffer);
@@ -212,17 +216,32 @@ static struct buffer *detach(struct queue *queue, bool with_current, bool forced
     return taken;
 }
 
+static void complete(struct queue *queue, struct client *to, struct buffer *buffer) {
+    in_callback = true;
+    if (to->complete_v2 != NULL) {
+        /* One entry a kind, most of them empty; releases before 13.3 give none. */
+        struct complete_info info = {.struct_size = sizeof info, .thread = queue->thread};
+        if (fake_release.api >= 130300) {
+            info.layouts = (struct record_layout **)buffer->set->layouts;
+            info.layout_count = last_kind() + 1;
+        }
+        to->complete_v2(buffer->data, buffer->size, buffer->valid, &info);
+    } else {
+        to->complete(NULL, 0, buffer->data, buffer->size, buffer->valid);
+    }
+    in_callback = false;
+}
+
+/* To whoever is registered now, though another may have given the buffer. */
 static void deliver(struct queue *queue, struct buffer *buffer) {
-    while (buffer != NULL) {
+    struct client *to = atomic_load(&queue->subscriber->client);
+    while (buffer != NULL && to != NULL) {
         struct buffer *next = buffer->next;
-        struct client *to = atomic_load(&client);
         log_delivery(buffer, to->number);
         count(C_COMPLETIONS, 1);
         count(C_BYTES, buffer->valid);
         atomic_fetch_sub(&counters->counter[C_OUTSTANDING], 1);
-        in_callback = true;
-        to->complete(NULL, 0, buffer->data, buffer->size, buffer->valid);
-        in_callback = false;
+        complete(queue, to, buffer);
         release_arena(buffer);
         pthread_mutex_lock(&queue->lock);
         bool last = buffer->pending == 0;
@@ -231,12 +250,16 @@ static void deliver(struct queue *queue, struct buffer *buffer) {
         if (last)
             free(buffer);
         buffer = next;
+        to = atomic_load(&queue->subscriber->client);
     }
 }
 
 static void hand_over(bool with_current, bool forced) {
-    for (struct queue *queue = atomic_load(&queues); queue != NULL; queue = queue->next)
-        deliver(queue, detach(queue, with_current, forced));
+    for (unsigned i = 0; i < atomic_load(&subscriber_count); i++) {
+        struct queue *queue = atomic_load(&subscribers[i].queues);
+        for (; queue != NULL; queue = queue->next)
+            deliver(queue, detach(queue, with_current, forced));
+    }
 }
 
 static void *work(void *unused) {
@@ -272,7 +295,6 @@ static void start_worker(void) {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     work_started = pthread_create(&worker, NULL, work, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    add_queue(&common);
 }
 
 void stop_worker(void) {
@@ -286,20 +308,19 @@ void stop_worker(void) {
         pthread_join(worker, NULL);
 }
 
-void set_callbacks(request_callback request, complete_callback complete) {
+void set_client(struct subscriber *subscriber, struct client client) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     static atomic_uint number;
     struct client *made = malloc(sizeof *made); /* never freed: a delivery may use it */
     if (made == NULL)
         abort();
-    *made = (struct client){request, complete, atomic_fetch_add(&number, 1)};
-    atomic_store(&client, made);
+    *made = client;
+    made->number = atomic_fetch_add(&number, 1);
+    if (subscriber->common.subscriber == NULL)
+        add_queue(subscriber, &subscriber->common);
+    atomic_store(&subscriber->client, made);
     count(C_CLIENTS, 1);
     pthread_once(&once, start_worker);
-}
-
-bool have_callbacks(void) {
-    return atomic_load(&client) != NULL;
 }
 
 int flush(bool forced) {
@@ -308,7 +329,7 @@ int flush(bool forced) {
         count(C_FLUSH_IN_CALLBACK, 1);
         return INVALID_OPERATION;
     }
-    if (!have_callbacks())
+    if (!have_clients())
         return INVALID_OPERATION;
     hand_over(true, forced);
     pthread_mutex_lock(&work_lock);

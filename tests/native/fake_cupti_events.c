@@ -13,6 +13,8 @@ enum {
     RT_MEMCPY_ASYNC = 41,
     RT_MEMSET_ASYNC = 51,
     RT_DEVICE_SYNCHRONIZE = 165,
+    RT_PROFILER_START = 171,
+    RT_PROFILER_STOP = 172,
     RT_LAUNCH_KERNEL = 211,
     RT_GRAPH_LAUNCH = 311,
     DRV_MEM_ALLOC = 243,
@@ -20,28 +22,39 @@ enum {
     DRV_MEMSET_D8_ASYNC = 216,
     DRV_MEMCPY_ASYNC = 306,
     DRV_LAUNCH_KERNEL = 307,
+    DRV_PROFILER_START = 308,
+    DRV_PROFILER_STOP = 309,
     DRV_GRAPH_LAUNCH = 514,
 };
-enum { GRAPH = 9, GRAPH_NODES = 3, FIRST_STREAM = 7, NVTX_DEPTH = 64, STREAMS = 1024 };
-enum { MARKER_INSTANT = 1, MARKER_START = 2, MARKER_END = 4, OBJECT_THREAD = 2 };
+enum { GRAPH = 9, FIRST_STREAM = 7, STREAMS = 1024, OBJECT_THREAD = 2 };
 
-static atomic_uint next_correlation, next_marker, next_memory, next_launch;
-static atomic_uchar stream_seen[STREAMS];
-static atomic_bool devices_seen;
+/* One event of the program, the same for all subscribers. */
+struct work {
+    const struct fake_event *event;
+    struct call call;
+    uint64_t now;
+    bool graph;        /* a launch of a whole graph */
+    uint32_t untimed;  /* of its nodes, how many found no room in a device buffer */
+    uint32_t memory_number;
+};
+
+static atomic_uint next_correlation, next_memory, next_launch;
+static atomic_uchar stream_seen[MAX_SUBSCRIBERS][STREAMS];
+static atomic_bool devices_seen[MAX_SUBSCRIBERS];
+static atomic_ulong in_device_buffers;
 static _Thread_local struct {
-    uint32_t ids[NVTX_DEPTH];
-    const char *domains[NVTX_DEPTH];
-    uint32_t depth;
-} nvtx;
+    uint64_t ids[EXTERNAL_KINDS][EXTERNAL_DEPTH];
+    uint32_t depth[EXTERNAL_KINDS];
+} external[MAX_SUBSCRIBERS];
 
-static bool on(uint32_t kind) {
-    return atomic_load_explicit(&kind_on[kind], memory_order_relaxed) != 0;
+static bool on(const struct queue *queue, uint32_t kind) {
+    return atomic_load_explicit(&queue->subscriber->kind_on[kind], memory_order_relaxed) != 0;
 }
 
-static uint32_t thread_id(void) {
+static uint64_t thread_id(const struct queue *queue) {
     static _Thread_local uint32_t system;
-    if (!atomic_load_explicit(&system_thread_id, memory_order_relaxed))
-        return (uint32_t)pthread_self();
+    if (!atomic_load_explicit(&queue->subscriber->system_thread_id, memory_order_relaxed))
+        return (uint64_t)pthread_self();
     if (system == 0)
         system = (uint32_t)syscall(SYS_gettid);
     return system;
@@ -54,89 +67,96 @@ static uint32_t process_id(void) {
     return atomic_load(&known);
 }
 
-static void emit_future(struct queue *queue) {
-    uint8_t *record = reserve(queue, KIND_FUTURE, FUTURE_STRIDE);
+static void emit_future(struct queue *queue, const struct record_set *set) {
+    uint8_t *record = reserve(queue, set, KIND_FUTURE, FUTURE_STRIDE);
     if (record != NULL)
         memset(record + 4, 0xEE, FUTURE_STRIDE - 4);
 }
 
-uint8_t *emit(struct queue *queue, uint32_t kind) {
-    const struct writer *writer = &writers[kind];
+struct record emit(struct queue *queue, uint32_t kind) {
+    const struct record_set *set = atomic_load(&queue->subscriber->set);
+    const struct writer *writer = set->writers[kind];
     if (options.unknown_every != 0 && queue->since_unknown++ >= options.unknown_every) {
         queue->since_unknown = 0;
-        emit_future(queue);
+        emit_future(queue, set);
     }
-    uint8_t *record = reserve(queue, kind, writer->stride);
+    uint8_t *record = reserve(queue, set, kind, writer->stride);
     if (record != NULL) {
         uint64_t variant = queue->sequence[kind]++ % VARIANTS;
         memcpy(record, writer->templates[variant], writer->stride);
         memcpy(record, &kind, sizeof kind);
     }
-    return record;
+    return (struct record){record, writer};
 }
 
 /* Devices, contexts and streams appear with the first work that needs them. */
 static void introduce(struct queue *queue, uint32_t stream) {
-    if (!atomic_load_explicit(&devices_seen, memory_order_relaxed) &&
-        !atomic_exchange(&devices_seen, true)) {
+    size_t number = (size_t)(queue->subscriber - subscribers);
+    if (!atomic_load_explicit(&devices_seen[number], memory_order_relaxed) &&
+        !atomic_exchange(&devices_seen[number], true)) {
         for (uint32_t device = 0; device < options.devices; device++) {
-            uint8_t *record = on(KIND_DEVICE) ? emit(queue, KIND_DEVICE) : NULL;
-            if (record != NULL) {
+            if (on(queue, KIND_DEVICE)) {
+                struct record record = emit(queue, KIND_DEVICE);
                 put(record, F_ID, device);
                 put(record, F_NAME, (uintptr_t)"Fake GPU");
             }
-            record = on(KIND_CONTEXT) ? emit(queue, KIND_CONTEXT) : NULL;
-            if (record != NULL) {
+            if (on(queue, KIND_CONTEXT)) {
+                struct record record = emit(queue, KIND_CONTEXT);
                 put(record, F_DEVICE, device);
                 put(record, F_CONTEXT, device + 1);
                 put(record, F_PROCESS, process_id());
             }
         }
     }
-    if (stream >= STREAMS || atomic_load_explicit(&stream_seen[stream], memory_order_relaxed) ||
-        atomic_exchange(&stream_seen[stream], 1) || !on(KIND_STREAM))
+    atomic_uchar *seen = &stream_seen[number][stream % STREAMS];
+    if (stream >= STREAMS || atomic_load_explicit(seen, memory_order_relaxed) ||
+        atomic_exchange(seen, 1) || !on(queue, KIND_STREAM))
         return;
-    uint8_t *record = emit(queue, KIND_STREAM);
-    if (record != NULL) {
-        put(record, F_CONTEXT, stream % options.devices + 1);
-        put(record, F_STREAM, stream + FIRST_STREAM);
+    struct record record = emit(queue, KIND_STREAM);
+    put(record, F_CONTEXT, stream % options.devices + 1);
+    put(record, F_STREAM, stream + FIRST_STREAM);
+}
+
+static void emit_external(struct queue *queue, uint32_t correlation) {
+    size_t number = (size_t)(queue->subscriber - subscribers);
+    for (uint32_t kind = 1; kind < EXTERNAL_KINDS; kind++) {
+        uint32_t depth = external[number].depth[kind];
+        if (depth == 0)
+            continue;
+        struct record record = emit(queue, KIND_EXTERNAL_CORRELATION);
+        put(record, F_EXTERNAL_KIND, kind);
+        put(record, F_EXTERNAL_ID, external[number].ids[kind][depth - 1]);
+        put(record, F_CORRELATION, correlation);
     }
 }
 
 static void emit_call(struct queue *queue, uint32_t api, uint32_t cbid, uint32_t correlation,
                       uint64_t start, uint64_t end) {
-    if (!atomic_load_explicit(&cbid_on[api][cbid % MAX_CBIDS], memory_order_relaxed))
+    if (cbid == 0 || !atomic_load_explicit(&queue->subscriber->cbid_on[api][cbid % MAX_CBIDS],
+                                           memory_order_relaxed))
         return;
-    uint8_t *record = emit(queue, api == FAKE_API_DRIVER ? KIND_DRIVER : KIND_RUNTIME);
-    if (record == NULL)
-        return;
+    if (on(queue, KIND_EXTERNAL_CORRELATION))
+        emit_external(queue, correlation);
+    struct record record = emit(queue, api == FAKE_API_DRIVER ? KIND_DRIVER : KIND_RUNTIME);
     put(record, F_CBID, cbid);
     put(record, F_START, start);
     put(record, F_END, end);
     put(record, F_PROCESS, process_id());
-    put(record, F_THREAD, thread_id());
+    put(record, F_THREAD, thread_id(queue));
     put(record, F_CORRELATION, correlation);
 }
 
-/* The call of a program and the driver call inside it, which shares its correlation id. */
-static uint32_t call(struct queue *queue, uint32_t runtime, uint32_t driver, uint64_t now) {
-    uint32_t correlation = options.correlation + atomic_fetch_add(&next_correlation, 1);
-    if (runtime != 0)
-        emit_call(queue, FAKE_API_RUNTIME, runtime, correlation, now - 900, now - 600);
-    if (driver != 0)
-        emit_call(queue, FAKE_API_DRIVER, driver, correlation, now - 850, now - 650);
-    return correlation;
-}
-
-static uint8_t *emit_work(struct queue *queue, uint32_t kind, const struct fake_event *event,
-                          uint32_t correlation, uint64_t now) {
-    uint8_t *record = emit(queue, kind);
-    if (record == NULL)
-        return NULL;
+static struct record emit_work(struct queue *queue, uint32_t kind, const struct work *work,
+                               bool untimed) {
+    const struct fake_event *event = work->event;
+    struct record record = emit(queue, kind);
+    if (record.at == NULL)
+        return record;
+    uint32_t correlation = work->call.correlation;
     bool endless = (event->flags & FAKE_FLAG_ENDLESS) != 0;
-    bool late = options.late_ms != 0 || endless;
-    uint64_t end = late ? 0 : now - 10 - correlation % 256;
-    put(record, F_START, now - 500);
+    bool late = !untimed && (options.late_ms != 0 || endless);
+    uint64_t end = late || untimed ? 0 : work->now - 10 - correlation % 256;
+    put(record, F_START, untimed ? 0 : work->now - 500);
     put(record, F_END, end);
     put(record, F_COMPLETED, end);
     put(record, F_DEVICE, event->stream % options.devices);
@@ -152,172 +172,244 @@ static uint8_t *emit_work(struct queue *queue, uint32_t kind, const struct fake_
     else if (kind != KIND_GRAPH_TRACE)
         put(record, F_FLAGS, correlation & 1u);
     if (late)
-        complete_later(queue, record, endless);
+        complete_later(queue, record.at, endless);
     return record;
 }
 
-static void memory_record(struct queue *queue, const struct fake_event *event,
-                          uint32_t correlation, uint64_t now) {
-    uint8_t *record = emit(queue, KIND_MEMORY2);
-    if (record == NULL)
-        return;
-    put(record, F_TIMESTAMP, now - 700);
-    put(record, F_CORRELATION, correlation);
-    put(record, F_BYTES, event->bytes);
+static void memory_record(struct queue *queue, const struct work *work) {
+    struct record record = emit(queue, KIND_MEMORY2);
+    put(record, F_TIMESTAMP, work->now - 700);
+    put(record, F_CORRELATION, work->call.correlation);
+    put(record, F_BYTES, work->event->bytes);
     put(record, F_DEVICE, 0);
     put(record, F_CONTEXT, 1);
     put(record, F_PROCESS, process_id());
-    put(record, F_NAME, atomic_fetch_add(&next_memory, 1) % 2 ? (uintptr_t)"allocation" : 0);
+    put(record, F_NAME, work->memory_number % 2 ? (uintptr_t)"allocation" : 0);
 }
 
-static void synchronization_record(struct queue *queue, uint32_t correlation, uint64_t now) {
-    uint8_t *record = emit(queue, KIND_SYNCHRONIZATION);
-    if (record == NULL)
-        return;
-    put(record, F_START, now - 880);
-    put(record, F_END, now - 620);
-    put(record, F_CORRELATION, correlation);
+static void synchronization_record(struct queue *queue, const struct work *work) {
+    struct record record = emit(queue, KIND_SYNCHRONIZATION);
+    put(record, F_START, work->now - 880);
+    put(record, F_END, work->now - 620);
+    put(record, F_CORRELATION, work->call.correlation);
     put(record, F_CONTEXT, 1);
 }
 
-static void marker_record(struct queue *queue, uint32_t flags, uint32_t id, const char *text,
-                          const char *domain, uint64_t now) {
-    uint8_t *record = emit(queue, KIND_MARKER);
-    if (record == NULL)
-        return;
-    uint32_t object[2] = {process_id(), thread_id()};
-    put(record, F_FLAGS, flags);
-    put(record, F_TIMESTAMP, now);
-    put(record, F_ID, id);
-    put(record, F_OBJECT_KIND, OBJECT_THREAD);
-    memcpy(record + writers[KIND_MARKER].offset[F_OBJECT_ID], object, sizeof object);
-    put(record, F_NAME, (uintptr_t)text);
-    put(record, F_DOMAIN, (uintptr_t)domain);
-    record = flags != MARKER_END && on(KIND_MARKER_DATA) ? emit(queue, KIND_MARKER_DATA) : NULL;
-    if (record != NULL) {
-        put(record, F_ID, id);
-        put(record, F_FLAGS, id % 2 ? 2 : 1); /* with a colour or without */
-    }
-}
-
-static void marker(struct queue *queue, const struct fake_event *event, uint64_t now) {
-    if (!atomic_load(&nvtx_attached) || !on(KIND_MARKER))
-        return;
-    if (event->type == FAKE_NVTX_POP) {
-        if (nvtx.depth == 0 || --nvtx.depth >= NVTX_DEPTH)
-            return;
-        marker_record(queue, MARKER_END, nvtx.ids[nvtx.depth], NULL, nvtx.domains[nvtx.depth], now);
-        return;
-    }
-    uint32_t id = atomic_fetch_add(&next_marker, 1) + 1;
-    if (event->type == FAKE_NVTX_PUSH) {
-        if (nvtx.depth < NVTX_DEPTH) {
-            nvtx.ids[nvtx.depth] = id;
-            nvtx.domains[nvtx.depth] = event->domain;
-        }
-        nvtx.depth++;
-    }
-    marker_record(queue, event->type == FAKE_NVTX_PUSH ? MARKER_START : MARKER_INSTANT, id,
-                  event->text, event->domain, now);
-}
-
 static void environment_record(struct queue *queue, uint64_t now) {
-    uint8_t *record = emit(queue, KIND_ENVIRONMENT);
-    if (record == NULL)
-        return;
+    struct record record = emit(queue, KIND_ENVIRONMENT);
     put(record, F_TIMESTAMP, now);
     put(record, F_DEVICE, 0);
 }
 
 /* One record of the whole where graphs are traced so, else one of each node. */
-static void graph_launch(struct queue *queue, const struct fake_event *event, uint64_t now) {
-    uint32_t id = call(queue, RT_GRAPH_LAUNCH, DRV_GRAPH_LAUNCH, now);
-    bool whole = on(KIND_GRAPH_TRACE);
-    for (uint64_t node = 1; node <= (whole ? 1 : GRAPH_NODES); node++) {
-        if (!whole && !on(KIND_CONCURRENT_KERNEL))
+static void graph_launch(struct queue *queue, const struct work *work) {
+    bool whole = on(queue, KIND_GRAPH_TRACE);
+    uint64_t nodes = whole ? 1 : options.graph_nodes;
+    for (uint64_t node = 1; node <= nodes; node++) {
+        if (!whole && !on(queue, KIND_CONCURRENT_KERNEL))
             return;
-        uint8_t *record = emit_work(queue, whole ? KIND_GRAPH_TRACE : KIND_CONCURRENT_KERNEL,
-                                    event, id, now);
-        if (record == NULL)
-            continue;
+        bool untimed = !whole && node > nodes - work->untimed;
+        struct record record =
+            emit_work(queue, whole ? KIND_GRAPH_TRACE : KIND_CONCURRENT_KERNEL, work, untimed);
         put(record, F_GRAPH, GRAPH);
         put(record, F_GRAPH_NODE, node);
+        count(C_UNTIMED, untimed);
     }
 }
 
-static void launch(struct queue *queue, const struct fake_event *event, uint64_t now) {
-    if (options.graph_every != 0 &&
-        atomic_fetch_add(&next_launch, 1) % options.graph_every == options.graph_every - 1) {
-        graph_launch(queue, event, now);
-        return;
-    }
-    bool driver_only = (event->flags & FAKE_FLAG_DRIVER) != 0;
-    uint32_t id = call(queue, driver_only ? 0 : RT_LAUNCH_KERNEL, DRV_LAUNCH_KERNEL, now);
-    if (on(KIND_CONCURRENT_KERNEL))
-        emit_work(queue, KIND_CONCURRENT_KERNEL, event, id, now);
-    else if (on(KIND_KERNEL))
-        emit_work(queue, KIND_KERNEL, event, id, now);
+static void launch(struct queue *queue, const struct work *work) {
+    if (work->graph)
+        graph_launch(queue, work);
+    else if (on(queue, KIND_CONCURRENT_KERNEL))
+        emit_work(queue, KIND_CONCURRENT_KERNEL, work, false);
+    else if (on(queue, KIND_KERNEL))
+        emit_work(queue, KIND_KERNEL, work, false);
 }
 
-static void handle(struct queue *queue, const struct fake_event *event, uint64_t now) {
-    uint32_t id;
-    switch (event->type) {
+static void handle(struct queue *queue, const struct work *work) {
+    const struct call *call = &work->call;
+    emit_call(queue, FAKE_API_RUNTIME, call->runtime, call->correlation, work->now - 900,
+              work->now - 600);
+    emit_call(queue, FAKE_API_DRIVER, call->driver, call->correlation, work->now - 850,
+              work->now - 650);
+    switch (work->event->type) {
     case FAKE_LAUNCH:
-        launch(queue, event, now);
+        launch(queue, work);
         break;
     case FAKE_COPY:
-        id = call(queue, RT_MEMCPY_ASYNC, DRV_MEMCPY_ASYNC, now);
-        if (on(KIND_MEMCPY))
-            emit_work(queue, KIND_MEMCPY, event, id, now);
+        if (on(queue, KIND_MEMCPY))
+            emit_work(queue, KIND_MEMCPY, work, false);
         break;
     case FAKE_SET:
-        id = call(queue, RT_MEMSET_ASYNC, DRV_MEMSET_D8_ASYNC, now);
-        if (on(KIND_MEMSET))
-            emit_work(queue, KIND_MEMSET, event, id, now);
+        if (on(queue, KIND_MEMSET))
+            emit_work(queue, KIND_MEMSET, work, false);
         break;
     case FAKE_MALLOC:
-        id = call(queue, RT_MALLOC, DRV_MEM_ALLOC, now);
-        if (on(KIND_MEMORY2))
-            memory_record(queue, event, id, now);
+        if (on(queue, KIND_MEMORY2))
+            memory_record(queue, work);
         break;
     case FAKE_SYNC:
-        id = call(queue, RT_DEVICE_SYNCHRONIZE, DRV_CTX_SYNCHRONIZE, now);
-        if (on(KIND_SYNCHRONIZATION))
-            synchronization_record(queue, id, now);
-        if (on(KIND_ENVIRONMENT))
-            environment_record(queue, now);
-        break;
-    case FAKE_CALL:
-        call(queue, event->api == FAKE_API_RUNTIME ? event->cbid : 0,
-             event->api == FAKE_API_DRIVER ? event->cbid : 0, now);
-        break;
-    default:
-        marker(queue, event, now);
+        if (on(queue, KIND_SYNCHRONIZATION))
+            synchronization_record(queue, work);
+        if (on(queue, KIND_ENVIRONMENT))
+            environment_record(queue, work->now);
     }
+}
+
+static void owed_overhead(struct queue *queue, uint64_t now) {
+    if (!queue->owes_overhead)
+        return;
+    queue->owes_overhead = false;
+    if (on(queue, KIND_OVERHEAD)) {
+        struct record record = emit(queue, KIND_OVERHEAD);
+        put(record, F_START, now - 20);
+        put(record, F_END, now);
+        put(record, F_OVERHEAD_KIND, 7u << 16); /* activity buffer request */
+        put(record, F_OBJECT_KIND, OBJECT_THREAD);
+    }
+    queue->owes_overhead = false;
+}
+
+/* Callback ids of the runtime and the driver. */
+static void find_functions(struct work *work) {
+    static const uint32_t functions[][2] = {
+        [FAKE_LAUNCH] = {RT_LAUNCH_KERNEL, DRV_LAUNCH_KERNEL},
+        [FAKE_COPY] = {RT_MEMCPY_ASYNC, DRV_MEMCPY_ASYNC},
+        [FAKE_SET] = {RT_MEMSET_ASYNC, DRV_MEMSET_D8_ASYNC},
+        [FAKE_MALLOC] = {RT_MALLOC, DRV_MEM_ALLOC},
+        [FAKE_SYNC] = {RT_DEVICE_SYNCHRONIZE, DRV_CTX_SYNCHRONIZE},
+        [FAKE_PROFILER] = {RT_PROFILER_STOP, DRV_PROFILER_STOP},
+        [FAKE_PLAY] = {0, 0},
+    };
+    const struct fake_event *event = work->event;
+    struct call *call = &work->call;
+    call->runtime = functions[event->type][0];
+    call->driver = functions[event->type][1];
+    if (event->type == FAKE_CALL) {
+        call->runtime = event->api == FAKE_API_RUNTIME ? event->cbid : 0;
+        call->driver = event->api == FAKE_API_DRIVER ? event->cbid : 0;
+    } else if (event->type == FAKE_PROFILER && event->flags != 0) {
+        call->runtime = RT_PROFILER_START;
+        call->driver = DRV_PROFILER_START;
+    } else if (work->graph) {
+        call->runtime = RT_GRAPH_LAUNCH;
+        call->driver = DRV_GRAPH_LAUNCH;
+    } else if (event->flags & FAKE_FLAG_DRIVER) {
+        call->runtime = 0;
+    }
+}
+
+/* How many records of graph nodes find no room; a synchronisation empties the buffers. */
+static uint32_t take_device_buffers(const struct work *work) {
+    if (options.pool == 0)
+        return 0;
+    if (work->event->type == FAKE_SYNC)
+        atomic_store(&in_device_buffers, 0);
+    if (!work->graph)
+        return 0;
+    uint64_t each = (uint64_t)options.pool * *attribute(0) / 3200000;
+    uint64_t room = each * *attribute(2), nodes = options.graph_nodes;
+    uint64_t before = atomic_fetch_add(&in_device_buffers, nodes);
+    uint64_t left = before < room ? room - before : 0;
+    return nodes > left ? (uint32_t)(nodes - left) : 0;
+}
+
+static struct work prepare(const struct fake_event *event) {
+    struct work work = {.event = event};
+    work.graph = event->type == FAKE_LAUNCH && options.graph_every != 0 &&
+                 atomic_fetch_add(&next_launch, 1) % options.graph_every ==
+                     options.graph_every - 1;
+    work.untimed = take_device_buffers(&work);
+    work.call.correlation = options.correlation + atomic_fetch_add(&next_correlation, 1);
+    work.call.symbol = event->type == FAKE_LAUNCH && !work.graph ? event->text : NULL;
+    if (event->type == FAKE_MALLOC)
+        work.memory_number = atomic_fetch_add(&next_memory, 1);
+    find_functions(&work);
+    return work;
 }
 
 void on_event(const struct fake_event *event) {
-    if (atomic_load_explicit(&closing, memory_order_relaxed) || !have_callbacks())
+    if (atomic_load_explicit(&closing, memory_order_relaxed))
         return;
-    if (event->type == FAKE_PLAY) {
-        play();
-        return;
-    }
-    struct queue *queue = queue_lock();
-    uint64_t now = now_ns();
-    if (event->type < FAKE_NVTX_PUSH)
-        introduce(queue, event->stream);
-    handle(queue, event, now);
-    if (queue->owes_overhead) {
-        queue->owes_overhead = false;
-        uint8_t *record = on(KIND_OVERHEAD) ? emit(queue, KIND_OVERHEAD) : NULL;
-        if (record != NULL) {
-            put(record, F_START, now - 20);
-            put(record, F_END, now);
-            put(record, F_OVERHEAD_KIND, 7u << 16); /* activity buffer request */
-            put(record, F_OBJECT_KIND, OBJECT_THREAD);
+    struct work work = prepare(event);
+    call_back(&work.call, false);
+    for (unsigned i = 0; i < atomic_load_explicit(&subscriber_count, memory_order_relaxed); i++) {
+        if (atomic_load_explicit(&subscribers[i].client, memory_order_relaxed) == NULL)
+            continue;
+        if (event->type == FAKE_PLAY) {
+            play(&subscribers[i]);
+            continue;
         }
-        queue->owes_overhead = false;
+        struct queue *queue = queue_lock(&subscribers[i]);
+        work.now = now_ns();
+        introduce(queue, event->stream);
+        handle(queue, &work);
+        owed_overhead(queue, work.now);
+        queue_unlock(queue);
     }
-    queue_unlock(queue);
+    call_back(&work.call, true);
+}
+
+static void marker_records(struct queue *queue, const struct marker *marker, uint64_t now) {
+    struct record record = emit(queue, KIND_MARKER);
+    uint32_t object[2] = {process_id(), (uint32_t)thread_id(queue)};
+    if (record.at == NULL)
+        return;
+    put(record, F_FLAGS, marker->flags);
+    put(record, F_TIMESTAMP, now);
+    put(record, F_ID, marker->id);
+    put(record, F_OBJECT_KIND, OBJECT_THREAD);
+    if (record.writer->offset[F_OBJECT_ID] >= 0)
+        memcpy(record.at + record.writer->offset[F_OBJECT_ID], object, sizeof object);
+    put(record, F_PROCESS, process_id()); /* members of a user-defined record */
+    put(record, F_THREAD, thread_id(queue));
+    put(record, F_NAME, (uintptr_t)marker->name);
+    put(record, F_DOMAIN, (uintptr_t)marker->domain);
+    if ((marker->flags & MARKER_END) != 0 || !on(queue, KIND_MARKER_DATA))
+        return;
+    record = emit(queue, KIND_MARKER_DATA);
+    bool coloured = marker->id % 2 != 0; /* without attributes, one or the other */
+    put(record, F_ID, marker->id);
+    if (marker->attributes != NULL) {
+        coloured = marker->attributes->color_type == NVTX_COLOR_ARGB;
+        put(record, F_COLOR, marker->attributes->color);
+        put(record, F_CATEGORY, marker->attributes->category);
+    }
+    put(record, F_FLAGS, coloured ? 2 : 1);
+}
+
+void on_marker(const struct marker *marker) {
+    if (atomic_load(&closing))
+        return;
+    for (unsigned i = 0; i < atomic_load(&subscriber_count); i++) {
+        if (atomic_load(&subscribers[i].client) == NULL || !subscribers[i].kind_on[KIND_MARKER])
+            continue;
+        struct queue *queue = queue_lock(&subscribers[i]);
+        uint64_t now = now_ns();
+        marker_records(queue, marker, now);
+        owed_overhead(queue, now);
+        queue_unlock(queue);
+    }
+}
+
+int push_external(struct subscriber *subscriber, uint32_t kind, uint64_t id) {
+    size_t number = (size_t)(subscriber - subscribers);
+    if (kind == 0 || kind >= EXTERNAL_KINDS)
+        return INVALID_PARAMETER;
+    if (external[number].depth[kind] == EXTERNAL_DEPTH)
+        return MAX_LIMIT_REACHED;
+    external[number].ids[kind][external[number].depth[kind]++] = id;
+    return OK;
+}
+
+int pop_external(struct subscriber *subscriber, uint32_t kind, uint64_t *id) {
+    size_t number = (size_t)(subscriber - subscribers);
+    if (kind == 0 || kind >= EXTERNAL_KINDS)
+        return INVALID_PARAMETER;
+    if (external[number].depth[kind] == 0)
+        return QUEUE_EMPTY;
+    uint64_t last = external[number].ids[kind][--external[number].depth[kind]];
+    if (id != NULL)
+        *id = last;
+    return OK;
 }

@@ -66,13 +66,23 @@ static void write_string(uint64_t pointer) {
         fwrite(text, 1, length, rows);
 }
 
-/* kind, stride, client, then the record, then its name and domain (length, bytes). */
-static void write_row(const uint8_t *record, uint32_t kind, uint32_t stride, uint32_t client) {
-    uint32_t head[3] = {kind, stride, client};
+/* kind, stride, client, number of members (0: those of the release's record; else each with
+ * its name, offset and size), then the record, then its name and domain (length, bytes). */
+static void write_row(const struct record_set *set, const uint8_t *record, uint32_t client) {
+    uint32_t kind = kind_of(record), stride = kind == KIND_FUTURE ? FUTURE_STRIDE : 0;
+    const struct writer *writer = set->writers[kind];
+    if (stride == 0)
+        stride = writer->stride;
+    uint32_t head[4] = {kind, stride, client, writer->selected};
     fwrite(head, sizeof head, 1, rows);
+    for (uint32_t i = 0; i < writer->selected; i++) {
+        uint32_t place[2] = {writer->members[i].offset, writer->members[i].size};
+        write_string((uintptr_t)writer->members[i].name);
+        fwrite(place, sizeof place, 1, rows);
+    }
     fwrite(record, 1, stride, rows);
-    write_string(get(record, F_NAME));
-    write_string(get(record, F_DOMAIN));
+    write_string(get(set, record, F_NAME));
+    write_string(get(set, record, F_DOMAIN));
 }
 
 static void add(_Atomic uint64_t *sum, uint64_t value) {
@@ -83,25 +93,26 @@ static void add(_Atomic uint64_t *sum, uint64_t value) {
 void log_delivery(const struct buffer *buffer, unsigned client) {
     uint64_t delivered[KINDS] = {0}, start[KINDS] = {0}, end[KINDS] = {0};
     uint64_t correlation[KINDS] = {0}, incomplete[KINDS] = {0}, all = 0;
+    const struct record_set *set = buffer->set;
     if (rows != NULL)
         pthread_mutex_lock(&row_lock);
     for (size_t offset = 0; offset < buffer->valid;) {
         const uint8_t *record = buffer->data + offset;
-        uint32_t kind;
-        memcpy(&kind, record, sizeof kind);
-        uint32_t stride = kind == KIND_FUTURE ? FUTURE_STRIDE : stride_of(kind);
+        uint32_t kind = kind_of(record);
+        uint32_t stride = kind == KIND_FUTURE ? FUTURE_STRIDE : stride_of(set, kind);
         delivered[kind]++;
         all++;
-        start[kind] += get(record, F_START) + get(record, F_TIMESTAMP);
-        correlation[kind] += get(record, F_CORRELATION);
-        uint64_t ended = get(record, F_END);
+        start[kind] += get(set, record, F_START) + get(set, record, F_TIMESTAMP);
+        correlation[kind] += get(set, record, F_CORRELATION);
+        uint64_t ended = get(set, record, F_END);
         end[kind] += ended;
-        incomplete[kind] += ended == 0 && writers[kind].offset[F_END] >= 0;
+        bool untimed = get(set, record, F_START) == 0; /* for want of a device buffer */
+        incomplete[kind] += ended == 0 && !untimed && set->writers[kind]->offset[F_END] >= 0;
         if (kind == KIND_DRIVER || kind == KIND_RUNTIME)
             add(&counters->api[kind == KIND_DRIVER ? FAKE_API_DRIVER : FAKE_API_RUNTIME]
-                              [get(record, F_CBID) % MAX_CBIDS], 1);
+                              [get(set, record, F_CBID) % MAX_CBIDS], 1);
         if (rows != NULL)
-            write_row(record, kind, stride, client);
+            write_row(set, record, client);
         offset += stride;
     }
     if (rows != NULL) {

@@ -27,7 +27,7 @@ static char *make_name(uint32_t kind, uint64_t pointer) {
 }
 
 static void revive(uint8_t *record, uint32_t kind, enum field field) {
-    uint64_t pointer = get(record, field);
+    uint64_t pointer = get(&predefined, record, field);
     if (pointer == 0)
         return;
     size_t i = 0;
@@ -40,33 +40,33 @@ static void revive(uint8_t *record, uint32_t kind, enum field field) {
         given[i] = make_name(kind, pointer);
         known_count++;
     }
-    put(record, field, (uintptr_t)given[i]);
+    put((struct record){record, predefined.writers[kind]}, field, (uintptr_t)given[i]);
 }
 
-static bool is_wanted(const uint8_t *record, uint32_t kind) {
+static bool is_wanted(struct subscriber *to, const uint8_t *record, uint32_t kind) {
     if (options.play_all)
         return true;
-    uint64_t cbid = get(record, F_CBID) % MAX_CBIDS;
+    uint64_t cbid = get(&predefined, record, F_CBID) % MAX_CBIDS;
     if (kind == KIND_RUNTIME)
-        return atomic_load(&cbid_on[FAKE_API_RUNTIME][cbid]) != 0;
+        return atomic_load(&to->cbid_on[FAKE_API_RUNTIME][cbid]) != 0;
     if (kind == KIND_DRIVER)
-        return atomic_load(&cbid_on[FAKE_API_DRIVER][cbid]) != 0;
-    return atomic_load(&kind_on[kind]) != 0;
+        return atomic_load(&to->cbid_on[FAKE_API_DRIVER][cbid]) != 0;
+    return atomic_load(&to->kind_on[kind]) != 0;
 }
 
 static void play_buffer(struct queue *queue, const uint8_t *data, size_t size) {
     for (size_t offset = 0; offset < size;) {
         uint32_t kind;
         memcpy(&kind, data + offset, sizeof kind);
-        uint32_t stride = stride_of(kind);
+        uint32_t stride = stride_of(&predefined, kind);
         if (stride == 0 || size - offset < stride) {
             fprintf(stderr, "fake CUPTI: recording does not fit release %s: kind %u\n",
                     fake_release.name, kind);
             abort();
         }
         uint8_t *record = NULL;
-        if (is_wanted(data + offset, kind))
-            record = reserve(queue, kind, stride);
+        if (is_wanted(queue->subscriber, data + offset, kind))
+            record = reserve(queue, &predefined, kind, stride);
         if (record != NULL) {
             memcpy(record, data + offset, stride);
             revive(record, kind, F_NAME);
@@ -93,14 +93,15 @@ static uint8_t *read_file(const char *path, size_t *size) {
     return data;
 }
 
-void play(void) {
+/* Into the predefined records of a subscriber. */
+void play(struct subscriber *subscriber) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     if (options.play == NULL)
         return;
     pthread_mutex_lock(&lock);
     size_t size;
     uint8_t *data = read_file(options.play, &size);
-    struct queue *queue = queue_lock();
+    struct queue *queue = queue_lock(subscriber);
     retire_current(queue);
     for (size_t offset = 0; offset + 16 <= size;) {
         uint64_t length;

@@ -10,9 +10,7 @@
 
 struct options options;
 atomic_bool closing;
-atomic_uchar kind_on[KINDS];
-atomic_uchar cbid_on[3][MAX_CBIDS];
-atomic_bool zeroed_out, nvtx_attached, system_thread_id, calls_traced;
+atomic_bool calls_traced;
 
 static const char *text_option(const char *name) {
     const char *text = getenv(name);
@@ -40,6 +38,8 @@ __attribute__((constructor)) static void load(void) {
     options.drop_every = number_option("FAKE_CUPTI_DROP_EVERY", 0);
     options.unknown_every = number_option("FAKE_CUPTI_UNKNOWN_EVERY", 0);
     options.graph_every = number_option("FAKE_CUPTI_GRAPH_EVERY", 0);
+    options.graph_nodes = number_option("FAKE_CUPTI_GRAPH_NODES", 3);
+    options.pool = number_option("FAKE_CUPTI_POOL", 0);
     options.unknown_refuse = is_option("FAKE_CUPTI_UNKNOWN", "refuse");
     options.other_client = number_option("FAKE_CUPTI_OTHER_CLIENT", 0) != 0;
     options.correlation = number_option("FAKE_CUPTI_CORRELATION", 1);
@@ -53,6 +53,7 @@ __attribute__((constructor)) static void load(void) {
     options.log_rows = number_option("FAKE_CUPTI_LOG_ROWS", 0) != 0;
     options.fail = text_option("FAKE_CUPTI_FAIL");
     init_values();
+    init_subscribers();
     init_log();
     pthread_atfork(NULL, NULL, in_forked_child);
 }
@@ -61,7 +62,7 @@ __attribute__((destructor)) static void unload(void) {
     if (atomic_exchange(&closing, true))
         return;
     stop_worker();
-    if (options.at_exit && have_callbacks())
+    if (options.at_exit && have_clients())
         flush(true);
     counters->ended = 1;
 }
@@ -113,6 +114,14 @@ static void attach_once(void) {
 void attach_driver(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, attach_once);
+}
+
+int driver_version(void) {
+    int (*get_version)(int *) = NULL;
+    int version = 0;
+    if (driver() != NULL)
+        *(void **)&get_version = dlsym(driver(), "cuDriverGetVersion");
+    return get_version != NULL && get_version(&version) == 0 ? version : 0;
 }
 
 uint64_t now_ns(void) {

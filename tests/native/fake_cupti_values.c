@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct writer writers[KINDS];
+static struct writer writers[KINDS];
+struct record_set predefined;
 
 static const char *const field_names[FIELDS] = {
     [F_KIND] = "kind",
@@ -32,6 +33,10 @@ static const char *const field_names[FIELDS] = {
     [F_OVERHEAD_KIND] = "overheadKind",
     [F_GRAPH] = "graphId",
     [F_GRAPH_NODE] = "graphNodeId",
+    [F_COLOR] = "color",
+    [F_CATEGORY] = "category",
+    [F_EXTERNAL_KIND] = "externalKind",
+    [F_EXTERNAL_ID] = "externalId",
 };
 
 static uint64_t hash(uint32_t kind, const char *name, uint32_t variant) {
@@ -119,45 +124,124 @@ static void fill(uint8_t *record, const struct layout *layout, uint32_t variant)
     }
 }
 
+static void find_fields(struct writer *writer, const struct member *members, uint32_t count) {
+    for (int field = 0; field < FIELDS; field++) {
+        writer->offset[field] = -1;
+        for (uint32_t i = 0; i < count; i++) {
+            if (strcmp(members[i].name, field_names[field]) == 0) {
+                writer->offset[field] = (int16_t)members[i].offset;
+                writer->size[field] = (uint8_t)members[i].size;
+            }
+        }
+    }
+}
+
 static void init_writer(const struct layout *layout) {
     struct writer *writer = &writers[layout->kind];
     if (layout->stride > MAX_STRIDE)
         abort();
     writer->stride = layout->stride;
-    for (int field = 0; field < FIELDS; field++) {
-        writer->offset[field] = -1;
-        for (uint32_t i = 0; i < layout->member_count; i++) {
-            if (strcmp(layout->members[i].name, field_names[field]) == 0) {
-                writer->offset[field] = (int16_t)layout->members[i].offset;
-                writer->size[field] = (uint8_t)layout->members[i].size;
-            }
-        }
-    }
+    find_fields(writer, layout->members, layout->member_count);
     for (uint32_t variant = 0; variant < VARIANTS; variant++)
         fill(writer->templates[variant], layout, variant);
 }
 
 void init_values(void) {
+    static struct record_layout none[KINDS];
     for (uint32_t i = 0; i < fake_release.layout_count; i++)
         init_writer(&fake_release.layouts[i]);
+    for (uint32_t kind = 0; kind < KINDS; kind++) {
+        none[kind].struct_size = sizeof none[kind];
+        predefined.writers[kind] = &writers[kind];
+        predefined.layouts[kind] = &none[kind];
+    }
 }
 
-uint32_t stride_of(uint32_t kind) {
-    return kind < KINDS ? writers[kind].stride : 0;
+static const struct field_fact *field_fact(uint32_t kind, int id) {
+    for (uint32_t i = 0; i < fake_release.field_count; i++)
+        if (fake_release.fields[i].kind == kind && fake_release.fields[i].id == id)
+            return &fake_release.fields[i];
+    return NULL;
 }
 
-static uint32_t kind_of(const uint8_t *record) {
+static const struct member *find_member(uint32_t kind, const char *name) {
+    for (uint32_t i = 0; i < fake_release.layout_count; i++) {
+        const struct layout *layout = &fake_release.layouts[i];
+        for (uint32_t m = 0; layout->kind == kind && m < layout->member_count; m++)
+            if (strcmp(layout->members[m].name, name) == 0)
+                return &layout->members[m];
+    }
+    return NULL;
+}
+
+static uint32_t align(uint32_t offset, uint32_t alignment) {
+    return (offset + alignment - 1) / alignment * alignment;
+}
+
+/* Appends a field: naturally aligned, and in the templates as in the predefined record. */
+static bool append(struct writer *writer, struct field_entry *entry, uint32_t kind, int id) {
+    const struct field_fact *fact = field_fact(kind, id);
+    const struct member *from = fact != NULL ? find_member(kind, fact->from) : NULL;
+    if (from == NULL)
+        return false;
+    uint32_t alignment = fact->width >= 8 ? 8 : fact->width;
+    uint32_t offset = align(writer->stride, alignment);
+    if (writer->selected == MAX_FIELDS || offset + fact->width > MAX_STRIDE)
+        return false;
+    for (uint32_t variant = 0; variant < VARIANTS; variant++)
+        memcpy(writer->templates[variant] + offset,
+               writers[kind].templates[variant] + from->offset + fact->at, fact->size);
+    writer->members[writer->selected++] = (struct member){fact->member, (uint16_t)offset,
+                                                          fact->width};
+    writer->stride = offset + fact->width;
+    *entry = (struct field_entry){sizeof *entry, id, offset, fact->width, alignment};
+    return true;
+}
+
+const struct record_set *select_fields(const struct record_set *set, uint32_t kind,
+                                       const int *ids, size_t count) {
+    struct writer *writer = calloc(1, sizeof *writer);
+    struct record_set *made = malloc(sizeof *made);
+    struct record_layout *layout = malloc(sizeof *layout);
+    struct field_entry *entries = calloc(MAX_FIELDS, sizeof *entries);
+    if (writer == NULL || made == NULL || layout == NULL || entries == NULL)
+        abort();
+    bool good = count != 0 && count <= MAX_FIELDS && ids[0] == 0;
+    for (size_t i = 0; good && i < count; i++) {
+        for (size_t before = 0; before < i; before++)
+            good = good && ids[before] != ids[i];
+        good = good && append(writer, &entries[i], kind, ids[i]);
+    }
+    if (!good) {
+        free(writer), free(made), free(layout), free(entries);
+        return NULL;
+    }
+    writer->stride = align(writer->stride, 8);
+    find_fields(writer, writer->members, writer->selected);
+    *layout = (struct record_layout){sizeof *layout, entries, count, writer->stride};
+    *made = *set;
+    made->writers[kind] = writer;
+    made->layouts[kind] = layout;
+    return made; /* kept for good: buffers refer to it */
+}
+
+uint32_t kind_of(const uint8_t *record) {
     uint32_t kind;
     memcpy(&kind, record, sizeof kind);
     return kind;
 }
 
-void put(uint8_t *record, enum field field, uint64_t value) {
-    const struct writer *writer = &writers[kind_of(record)];
-    if (writer->offset[field] < 0)
+uint32_t stride_of(const struct record_set *set, uint32_t kind) {
+    if (kind == KIND_FUTURE)
+        return options.unknown_refuse ? 0 : FUTURE_STRIDE;
+    return kind < KINDS ? set->writers[kind]->stride : 0;
+}
+
+void put(struct record record, enum field field, uint64_t value) {
+    if (record.at == NULL || record.writer->offset[field] < 0)
         return;
-    uint8_t *place = record + writer->offset[field];
-    switch (writer->size[field]) {
+    uint8_t *place = record.at + record.writer->offset[field];
+    switch (record.writer->size[field]) {
     case 8:
         memcpy(place, &value, 8);
         break;
@@ -172,11 +256,11 @@ void put(uint8_t *record, enum field field, uint64_t value) {
     }
 }
 
-uint64_t get(const uint8_t *record, enum field field) {
-    uint32_t kind = kind_of(record);
+uint64_t get(const struct record_set *set, const uint8_t *record, enum field field) {
+    const struct writer *writer = set->writers[kind_of(record) % KINDS];
     uint64_t value = 0;
-    if (kind < KINDS && writers[kind].stride != 0 && writers[kind].offset[field] >= 0)
-        memcpy(&value, record + writers[kind].offset[field],
-               writers[kind].size[field] < 8 ? writers[kind].size[field] : 8);
+    if (writer->stride != 0 && writer->offset[field] >= 0)
+        memcpy(&value, record + writer->offset[field],
+               writer->size[field] < 8 ? writer->size[field] : 8);
     return value;
 }

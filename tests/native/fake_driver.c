@@ -1,7 +1,7 @@
 /* Stand-in for libcuda.so.1: loads the injected library as the real driver does and
  * passes the work of a program on to the fake CUPTIs in the process.
  *
- * Environment: CUDA_INJECTION64_PATH, NVTX_INJECTION64_PATH (NVIDIA's);
+ * Environment: CUDA_INJECTION64_PATH (NVIDIA's);
  * FAKE_DRIVER_VERSION (what cuDriverGetVersion answers; 13000), FAKE_DRIVER_INIT_ERROR
  * (what cuInit answers; 0), FAKE_DRIVER_DEVICES (1).
  */
@@ -32,20 +32,17 @@ static long setting(const char *name, long otherwise) {
 
 /* A library that does not load is skipped without a word, and so is one without the
  * entry point: that is what the real driver does. */
-static void inject(const char *variable, const char *entry, void *argument) {
-    const char *path = getenv(variable);
+static void inject(void) {
+    const char *path = getenv("CUDA_INJECTION64_PATH");
     if (path == NULL || *path == '\0')
         return;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
         return;
-    void *symbol = dlsym(library, entry);
-    if (symbol == NULL)
-        return;
-    if (argument != NULL)
-        ((int (*)(void *))symbol)(argument);
-    else
-        ((int (*)(void))symbol)();
+    int (*entry)(void);
+    *(void **)&entry = dlsym(library, "InitializeInjection");
+    if (entry != NULL)
+        entry();
 }
 
 static void in_forked_child(void) {
@@ -59,7 +56,7 @@ static void initialize(void) {
         return;
     pthread_atfork(NULL, NULL, in_forked_child);
     atomic_store(&ready, true);
-    inject("CUDA_INJECTION64_PATH", "InitializeInjection", NULL);
+    inject();
 }
 
 int cuInit(unsigned int flags) {
@@ -187,42 +184,6 @@ int fakePlay(void) {
     return send(&(struct fake_event){.type = FAKE_PLAY});
 }
 
-/* NVTX works without CUDA: its events reach the sinks whether or not cuInit was called. */
-static int send_nvtx(uint32_t type, const char *text, const char *domain) {
-    fake_nvtx_init();
-    struct fake_event event = {.type = type, .text = text, .domain = domain};
-    unsigned count = atomic_load(&sink_count);
-    for (unsigned i = 0; i < count && i < MAX_SINKS; i++) {
-        fake_sink sink = atomic_load(&sinks[i]);
-        if (sink != NULL)
-            sink(&event);
-    }
-    return SUCCESS;
-}
-
-int fakeNvtxPush(const char *text, const char *domain) {
-    return send_nvtx(FAKE_NVTX_PUSH, text, domain);
-}
-
-int fakeNvtxPop(void) {
-    return send_nvtx(FAKE_NVTX_POP, NULL, NULL);
-}
-
-int fakeNvtxMark(const char *text, const char *domain) {
-    return send_nvtx(FAKE_NVTX_MARK, text, domain);
-}
-
-static const void *get_export_table(uint32_t id) {
-    static const uint32_t table[2] = {sizeof table, FAKE_NVTX_TABLE};
-    return id == 1 ? table : NULL;
-}
-
-static void initialize_nvtx(void) {
-    inject("NVTX_INJECTION64_PATH", "InitializeInjectionNvtx2", (void *)get_export_table);
-}
-
-int fake_nvtx_init(void) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, initialize_nvtx);
-    return 1;
+int fakeProfiler(int start) {
+    return send(&(struct fake_event){.type = FAKE_PROFILER, .flags = start != 0});
 }

@@ -2,6 +2,7 @@
  * does that loads its runtime late.  See `options` below; all are --name=value. */
 #define _GNU_SOURCE
 #include "fake_program.h"
+#include "fake_program_nvtx.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -32,12 +33,30 @@ static const struct option_spec {
     NUMBER("malloc-every", malloc_every),   /* an allocation */
     NUMBER("sync-every", sync_every),       /* a cudaDeviceSynchronize */
     NUMBER("nvtx-every", nvtx_every),       /* a range around so many launches, and a mark */
+    NUMBER("range-every", range_every),     /* a range around so many launches ... */
+    NUMBER("range-gap", range_gap),         /* ... then so many outside */
+    TEXT("range-name", range_name),         /* its name */
+    TEXT("range-form", range_form),         /* push, wide, ex, registered, start, start-ex */
+    TEXT("range-domain", range_domain),     /* its domain; needs ex, registered or start-ex */
+    TEXT("range-before", range_before),     /* a range from before cuInit to the end */
+    NUMBER("profiler-every", profiler_every), /* cudaProfilerStart, so many launches of the
+                                                 first thread, Stop, so many, Start ... */
     NUMBER("noise", noise),                 /* cudaGetDevice + cudaGetLastError per launch */
     NUMBER("driver-api", driver_api),       /* 1: launch through the driver API alone */
     NUMBER("rate", rate),                   /* launches a second per thread */
     NUMBER("long-kernel", long_kernel),     /* 1: end with a kernel that never completes */
     NUMBER("play", play),                   /* 1: play FAKE_CUPTI_PLAY */
-    NUMBER("takeover-at", takeover_at),     /* register other CUPTI callbacks at this launch */
+    /* Another client of CUPTI comes after so many launches, and leaves again after so many
+     * more: it flushes and disables the kinds that it enabled. */
+    NUMBER("takeover-at", takeover_at),
+    NUMBER("takeover-for", takeover_for),
+    TEXT("takeover-kinds", takeover_kinds),           /* that it enables: 10,5 */
+    NUMBER("takeover-v2", takeover_v2),               /* 1: with version 2 of the API */
+    NUMBER("takeover-subscribe", takeover_subscribe), /* 1: it subscribes first */
+    NUMBER("takeover-multiple", takeover_multiple),   /* 1: and allows other subscribers */
+    NUMBER("takeover-unsubscribe", takeover_unsubscribe), /* 1: at the end, and ... */
+    NUMBER("takeover-finalize", takeover_finalize),       /* 1: cuptiFinalize too */
+    TEXT("takeover-report", takeover_report), /* what the calls answered, and records; JSON */
     NUMBER("no-cuda", no_cuda),             /* 1: do not touch CUDA */
     NUMBER("init-only", init_only),         /* 1: cuInit and nothing else */
     NUMBER("fork", fork_children),          /* fork so many before cuInit; they do the same */
@@ -59,7 +78,8 @@ static const struct option_spec {
 };
 
 static struct settings settings = {
-    .threads = 1, .streams = 1, .names = 1, .wait_children = 1, .exit_mode = "return"};
+    .threads = 1, .streams = 1, .names = 1, .wait_children = 1, .exit_mode = "return",
+                                   .range_name = "range", .range_form = "push"};
 
 static void parse(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
@@ -217,8 +237,12 @@ int main(int argc, char **argv) {
         fprintf(stderr, "fake_program: %s\n", dlerror());
         return 94;
     }
+    if (settings.range_before != NULL)
+        nvtxRangePushA(settings.range_before);
     if (settings.no_cuda == 0)
         use_cuda(&settings);
+    if (settings.range_before != NULL)
+        nvtxRangePop();
     try_in_forked_children();
     return finish();
 }

@@ -7,9 +7,13 @@
 
 struct settings {
     long threads, launches, streams, names, copy_every, set_every, malloc_every, sync_every;
-    long nvtx_every, noise, driver_api, rate, long_kernel, play, takeover_at;
+    long nvtx_every, range_every, range_gap, profiler_every, noise, driver_api, rate, long_kernel, play;
+    long takeover_at, takeover_for, takeover_v2, takeover_subscribe, takeover_multiple;
+    long takeover_unsubscribe, takeover_finalize;
     long no_cuda, init_only, fork_children, fork_after, spawn_children, wait_children, children;
     long linger_ms, count_sigint, echo, status, late_launches;
+    const char *range_name, *range_form, *range_domain, *range_before;
+    const char *takeover_kinds, *takeover_report;
     const char *exit_mode, *print, *print_error, *start_file, *ready_file, *until_file, *preload;
 };
 
@@ -17,6 +21,11 @@ struct settings {
 void use_cuda(const struct settings *settings);
 /* One launch with the driver that is already open; its CUresult. */
 int try_launch(void);
+/* Another CUPTI client in the program: what it does after so many launches of the process. */
+void peer_after_launch(const struct settings *settings, long launched);
+/* Ranges around the launches of a thread; see the options. */
+void ranges_before_launch(const struct settings *settings, long i);
+void ranges_after_launch(const struct settings *settings, long i);
 /* Sleep until a file exists; NULL: do not. */
 void wait_for(const char *file);
 

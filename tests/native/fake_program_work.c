@@ -13,7 +13,6 @@
 #include <time.h>
 
 enum { RT_GET_DEVICE = 17, RT_GET_LAST_ERROR = 10 };
-enum { OTHER_BYTES = 72 * 1024 }; /* no client of the tests uses this size */
 
 static struct {
     int (*init)(unsigned int);
@@ -24,14 +23,11 @@ static struct {
     int (*synchronize)(void);
     int (*call)(uint32_t, uint32_t);
     int (*play)(void);
-    int (*push)(const char *, const char *);
-    int (*pop)(void);
-    int (*mark)(const char *, const char *);
+    int (*profiler)(int);
 } cuda;
 
 static const struct settings *given;
 static atomic_long launched;
-static char ranges[8][32];
 
 static void *look_up(void *library, const char *name) {
     void *symbol = dlsym(library, name);
@@ -56,39 +52,11 @@ static void open_driver(void) {
     *(void **)&cuda.synchronize = look_up(driver, "fakeSynchronize");
     *(void **)&cuda.call = look_up(driver, "fakeCall");
     *(void **)&cuda.play = look_up(driver, "fakePlay");
-    *(void **)&cuda.push = look_up(driver, "fakeNvtxPush");
-    *(void **)&cuda.pop = look_up(driver, "fakeNvtxPop");
-    *(void **)&cuda.mark = look_up(driver, "fakeNvtxMark");
+    *(void **)&cuda.profiler = look_up(driver, "fakeProfiler");
 }
 
 int try_launch(void) {
     return cuda.launch != NULL ? cuda.launch(0, 0, 0) : 3;
-}
-
-/* Another profiler in the program: its callbacks replace those of whoever was first. */
-static void other_request(uint8_t **buffer, size_t *size, size_t *max_records) {
-    *size = OTHER_BYTES;
-    *max_records = 0;
-    *buffer = aligned_alloc(8, *size);
-}
-
-static void other_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size,
-                           size_t valid) {
-    (void)context, (void)stream, (void)valid;
-    if (size == OTHER_BYTES) /* a buffer of the first client is none of ours to free */
-        free(buffer);
-}
-
-static void take_over(void) {
-    void *cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
-    if (cupti == NULL)
-        cupti = dlopen("libcupti.so.12", RTLD_NOW | RTLD_NOLOAD);
-    if (cupti == NULL)
-        return;
-    int (*attach)(void (*)(uint8_t **, size_t *, size_t *),
-                  void (*)(void *, uint32_t, uint8_t *, size_t, size_t));
-    *(void **)&attach = look_up(cupti, "cuptiActivityRegisterCallbacks");
-    attach(other_request, other_complete);
 }
 
 static int64_t now_ns(void) {
@@ -110,11 +78,9 @@ static bool every(long interval, long i) {
 
 static void step(long thread, long i) {
     uint32_t stream = (uint32_t)(thread * given->streams + i % given->streams);
-    if (given->nvtx_every != 0 && i % given->nvtx_every == 0) {
-        const char *domain = i / given->nvtx_every % 2 ? "fake.domain" : NULL;
-        cuda.push(ranges[i / given->nvtx_every % 8], domain);
-        cuda.mark("mark", domain);
-    }
+    if (thread == 0 && given->profiler_every != 0 && i % given->profiler_every == 0)
+        cuda.profiler(i / given->profiler_every % 2 == 0);
+    ranges_before_launch(given, i);
     for (long n = 0; n < given->noise; n++)
         cuda.call(FAKE_API_RUNTIME, n % 2 ? RT_GET_LAST_ERROR : RT_GET_DEVICE);
     cuda.launch(stream, (uint32_t)(i % given->names), given->driver_api ? FAKE_FLAG_DRIVER : 0);
@@ -126,10 +92,9 @@ static void step(long thread, long i) {
         cuda.allocate((uint64_t)i + 1024);
     if (every(given->sync_every, i))
         cuda.synchronize();
-    if (every(given->nvtx_every, i))
-        cuda.pop();
-    if (given->takeover_at != 0 && atomic_fetch_add(&launched, 1) + 1 == given->takeover_at)
-        take_over();
+    ranges_after_launch(given, i);
+    if (given->takeover_at != 0)
+        peer_after_launch(given, atomic_fetch_add(&launched, 1) + 1);
 }
 
 static void *work(void *argument) {
@@ -145,8 +110,6 @@ static void *work(void *argument) {
 
 void use_cuda(const struct settings *settings) {
     given = settings;
-    for (unsigned i = 0; i < 8; i++)
-        snprintf(ranges[i], sizeof ranges[i], "range %u", i);
     open_driver();
     int result = cuda.init(0);
     if (result != 0) {

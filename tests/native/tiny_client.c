@@ -183,7 +183,7 @@ EXPORT int InitializeInjectionNvtx2(void *get_export_table) {
     if (nvtx_initialize == NULL)
         open_cupti();
     nvtx_result = nvtx_initialize != NULL ? nvtx_initialize(get_export_table) : -1;
-    return 1;
+    return nvtx_result == 0;
 }
 
 EXPORT int InitializeInjection(void);

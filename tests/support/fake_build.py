@@ -40,6 +40,19 @@ def callback_facts() -> dict[str, Any]:
     return loaded
 
 
+@cache
+def field_facts() -> dict[str, Any]:
+    """Fields of user-defined records: see tests/native/facts/record_fields.py."""
+    loaded: dict[str, Any] = json.loads((NATIVE / "facts" / "record_fields.json").read_text())
+    return loaded
+
+
+def field_ids(kind: int) -> dict[str, int]:
+    """Member -> number of the field, for a kind of the newest release."""
+    groups = (group for group in field_facts().values() if kind in group["kinds"])
+    return {member: number for group in groups for _, number, member, *_ in group["fields"]}
+
+
 def layouts(release: str) -> dict[int, dict[str, Any]]:
     """Kind -> {struct, size, members: {name: [offset, size]}} of a release."""
     kinds = facts()["releases"][release]["kinds"]
@@ -94,11 +107,19 @@ def release_source(release: str) -> str:
         for kind, layout in layouts(other).items()
     ]
     lines.append(f"static const struct struct_size sizes[] = {{{', '.join(sizes or ['{0}'])}}};")
+    fields = [
+        f'{{{kind}, {number}, "{member}", "{outer}", {at}, {size}, {width}}}'
+        for group in field_facts().values()
+        for kind in group["kinds"]
+        for _, number, member, outer, at, size, width, since in group["fields"]
+        if since <= api_version(release)
+    ]
+    lines.append(f"static const struct field_fact fields[] = {{{', '.join(fields or ['{0}'])}}};")
     major = release.split(".")[0]
     ids = callback_facts()["sizes"]["13" if major == "13" else "12"]
     lines.append(
         f'const struct release fake_release = {{"{release}", {api_version(release)}, layouts, '
-        f"{len(table)}, sizes, {len(sizes)}, {ids['runtime']}, {ids['driver']}, "
+        f"{len(table)}, sizes, {len(sizes)}, fields, {len(fields)}, {ids['runtime']}, {ids['driver']}, "
         "fake_runtime_names, fake_driver_names};"
     )
     return "\n".join(lines) + "\n"
@@ -204,6 +225,6 @@ class Builder:
 
     @staticmethod
     def _functions() -> list[str]:
-        text = (NATIVE / "fake_cupti_api.c").read_text()
-        starts = (line for line in text.splitlines() if line.startswith("API int "))
+        texts = [source.read_text() for source in NATIVE.glob("fake_cupti_*.c")]
+        starts = (line for text in texts for line in text.splitlines() if line.startswith("API "))
         return sorted({line.split("(")[0].removeprefix("API int ") for line in starts})

@@ -42,6 +42,14 @@ _COUNTERS = (
     "outstanding",
     "played",
     "switches",
+    "disables",
+    "subscriptions",
+    "unsubscriptions",
+    "refused_subscriptions",
+    "finalizes",
+    "callbacks",
+    "untimed",
+    "unfenced",
 )
 
 Row = dict[str, "int | bytes | str | None"]
@@ -78,7 +86,10 @@ class ProcessLog:
         counters: how often the client called what; see ``_COUNTERS``.  ``switches`` is the
             sum of 1 (polling makes no synchronization records) or 2 (it does), 4 (device
             times of events), 8 (sources of allocations), 16 (device graphs) and 256 for
-            each counter of managed memory.
+            each counter of managed memory.  ``untimed`` are records whose start and end
+            are 0 for want of a device buffer; ``unfenced`` changes of a kind's fields while
+            records waited to be handed over.
+        enabled: of each kind, how many subscribers want it now (at the end).
         ended: whether the process ended in order.
     """
 
@@ -98,12 +109,14 @@ class ProcessLog:
     api: dict[tuple[str, int], int]
     names: dict[str, int]
     counters: dict[str, int]
+    enabled: dict[int, int]
 
     def rows(self, kind: int | None = None, client: int = 0) -> list[Row]:
         """Every record that the client got, its members by name; needs ``log_rows=True``.
 
         Integers are unsigned as they lie in the record, members that are no integers are
-        bytes, ``name`` and ``domain`` are text.
+        bytes, ``name`` and ``domain`` are text.  A user-defined record has the selected
+        members alone.
         """
         found = _read_rows(self.path.with_suffix(".rows"), self.release)
         return [row for k, c, row in found if c == client and kind in (None, k)]
@@ -121,23 +134,35 @@ class Log(list[ProcessLog]):
         return [row for process in self for row in process.rows(kind)]
 
 
+def _read_text(data: bytes, offset: int) -> tuple[str | None, int]:
+    """A text or None, and where it ends."""
+    (length,) = struct.unpack_from("<I", data, offset)
+    offset += 4
+    if length == 0xFFFFFFFF:
+        return None, offset
+    return data[offset : offset + length].decode(), offset + length
+
+
 def _read_rows(path: Path, release: str) -> Iterator[tuple[int, int, Row]]:
     data = path.read_bytes()
     known = layouts(release)
     offset = 0
     while offset < len(data):
-        kind, stride, client = struct.unpack_from("<3I", data, offset)
-        record = data[offset + 12 : offset + 12 + stride]
-        offset += 12 + stride
+        kind, stride, client, selected = struct.unpack_from("<4I", data, offset)
+        offset += 16
+        members = known[kind]["members"] if kind in known and not selected else {}
+        for _ in range(selected):
+            name, offset = _read_text(data, offset)
+            members[name] = struct.unpack_from("<2I", data, offset)
+            offset += 8
+        record = data[offset : offset + stride]
         texts: list[str | None] = []
+        offset += stride
         for _ in ("name", "domain"):
-            (length,) = struct.unpack_from("<I", data, offset)
-            offset += 4
-            missing = length == 0xFFFFFFFF
-            texts.append(None if missing else data[offset : offset + length].decode())
-            offset += 0 if missing else length
+            text, offset = _read_text(data, offset)
+            texts.append(text)
         row: Row = {"kind": kind}
-        for name, (at, size) in known[kind]["members"].items() if kind in known else ():
+        for name, (at, size) in members.items():
             piece = record[at : at + size]
             row[name] = int.from_bytes(piece, "little") if size <= 8 else piece
         if "name" in row:
@@ -150,7 +175,7 @@ def _read_rows(path: Path, release: str) -> Iterator[tuple[int, int, Row]]:
 def _read_counters(path: Path) -> ProcessLog:
     data = path.read_bytes()
     magic, pid, version, ended = struct.unpack_from("<4Q", data)
-    if magic != 0x31544E5543454B46:
+    if magic != 0x32544E5543454B46:
         raise ValueError(f"{path} is no log of a fake CUPTI")
     offset = 32 + 32
 
@@ -160,8 +185,9 @@ def _read_counters(path: Path) -> ProcessLog:
         offset += 8 * count
         return {i: value for i, value in enumerate(values) if value}
 
-    counters = take(32)
+    counters = take(64)
     made, delivered, dropped, incomplete, start, end, correlation = (take(_KINDS) for _ in range(7))
+    enabled = take(_KINDS)
     clients = take(8)
     calls = [take(_CBIDS) for _ in range(3)]
     return ProcessLog(
@@ -180,6 +206,7 @@ def _read_counters(path: Path) -> ProcessLog:
         clients=[clients.get(i, 0) for i in range(8)],
         api={(api, c): n for api, i in _APIS.items() for c, n in calls[i].items()},
         names={kernel_name(index): count for index, count in take(_NAMES).items()},
+        enabled=enabled,
         counters={name: counters.get(i, 0) for i, name in enumerate(_COUNTERS)},
     )
 

@@ -1,8 +1,8 @@
 """Clocks, temperature, power and cooling."""
 
 from cupti_etl.schema.enums import ENVIRONMENT_KIND
+from cupti_etl.schema.spec import NO_FIELD, Kind
 from cupti_etl.schema.spec import Column as C
-from cupti_etl.schema.spec import Kind
 from cupti_etl.schema.types import enum, i32, timestamp
 
 KIND = Kind(
@@ -12,6 +12,7 @@ KIND = Kind(
     doc="One row per reading of a device's clocks, temperature, power or fan.",
     sort=("timestamp_ns",),
     preset="full",
+    fields=NO_FIELD,  # one field holds the whole union
     columns=(
         C("timestamp_ns", timestamp, "timestamp", "When it happened.", unit="ns", null=0),
         C("device_id", i32, "deviceId", "CUDA ordinal of the device in its process.", null=0xFFFFFFFF, joins="device.device_id"),

@@ -1,7 +1,7 @@
 """Functions of loaded modules."""
 
+from cupti_etl.schema.spec import NO_FIELD, Kind
 from cupti_etl.schema.spec import Column as C
-from cupti_etl.schema.spec import Kind
 from cupti_etl.schema.types import i32, string
 
 KIND = Kind(
@@ -11,6 +11,7 @@ KIND = Kind(
     doc="One row per device function.",
     preset="full",
     is_lasting=True,
+    fields=NO_FIELD,
     columns=(
         C("context_id", i32, "contextId", "Context it belongs to.", null=0xFFFFFFFF, joins="context.context_id"),
         C("function_id", i32, "id", "CUPTI's number of the function."),

@@ -47,7 +47,7 @@ KIND = Kind(
         C("max_potential_cluster_size", i32, "maxPotentialClusterSize", "Largest cluster size the launch could use.", unit="blocks", null=0),
         C("max_active_clusters", i32, "maxActiveClusters", "Clusters that could be active at once.", unit="clusters", null=0),
         C("is_device_launched", boolean, "isDeviceLaunched", "Launched by a device-side graph launch."),
-        C("priority", i32, "priority", "Stream priority at launch."),
+        C("priority", i32, "priority", "Stream priority at launch.", field="LAUNCH_PRIORITY"),
         C("grid_id", i64, "gridId", "CUPTI's number of the launch."),
     ),
 )

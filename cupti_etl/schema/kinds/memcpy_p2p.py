@@ -12,6 +12,7 @@ KIND = Kind(
     doc="One row per copy between two devices (peer to peer).",
     sort=("start_ns",),
     preset="light",
+    fields="MEMCPY2",
     columns=(
         C("start_ns", timestamp, "start", "When it began.", unit="ns", null=0),
         C("end_ns", timestamp, "end", "When it ended; NULL if that is not known.", unit="ns", null=0),

@@ -14,8 +14,8 @@ KIND = Kind(
     preset="full",
     columns=(
         C("timestamp_ns", timestamp, "timestamp", "When it happened.", unit="ns", null=0),
-        C("operation", enum, "memoryPoolOperationType", "created, destroyed or trimmed.", labels=MEMORY_POOL_OPERATION),
-        C("pool_type", enum, "memoryPoolType", "Of this process, or imported.", labels=MEMORY_POOL_TYPE),
+        C("operation", enum, "memoryPoolOperationType", "created, destroyed or trimmed.", labels=MEMORY_POOL_OPERATION, field="OPERATION_TYPE"),
+        C("pool_type", enum, "memoryPoolType", "Of this process, or imported.", labels=MEMORY_POOL_TYPE, field="POOL_TYPE"),
         C("correlation_id", correlation, "correlationId", "The API call it belongs to.", null=0, joins="api_call.correlation_id"),
         C("device_id", i32, "deviceId", "CUDA ordinal of the device in its process.", null=0xFFFFFFFF, joins="device.device_id"),
         C("address", i64, "address", "Address of the pool, as the bits of an unsigned number."),

@@ -1,8 +1,8 @@
 """Parts of OpenMP programs."""
 
 from cupti_etl.schema.enums import OPENMP_EVENT
+from cupti_etl.schema.spec import NO_FIELD, Kind
 from cupti_etl.schema.spec import Column as C
-from cupti_etl.schema.spec import Kind
 from cupti_etl.schema.types import enum, i32, timestamp
 
 KIND = Kind(
@@ -17,6 +17,6 @@ KIND = Kind(
         C("end_ns", timestamp, "end", "When it ended; NULL if that is not known.", unit="ns", null=0),
         C("event", enum, "eventKind", "What it is.", labels=OPENMP_EVENT),
         C("thread_id", i32, "cuThreadId", "The thread, as the operating system numbers it."),
-        C("openmp_thread", i32, "threadId", "The thread, as OpenMP numbers it."),
+        C("openmp_thread", i32, "threadId", "The thread, as OpenMP numbers it.", field=NO_FIELD),
     ),
 )

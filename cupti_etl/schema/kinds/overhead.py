@@ -1,8 +1,8 @@
 """What the driver and CUPTI themselves cost."""
 
 from cupti_etl.schema.enums import OBJECT_KIND, OVERHEAD_KIND
+from cupti_etl.schema.spec import NO_FIELD, Kind
 from cupti_etl.schema.spec import Column as C
-from cupti_etl.schema.spec import Kind
 from cupti_etl.schema.types import correlation, enum, i32, timestamp
 
 KIND = Kind(
@@ -16,10 +16,10 @@ KIND = Kind(
         C("start_ns", timestamp, "start", "When it began.", unit="ns", null=0),
         C("end_ns", timestamp, "end", "When it ended; NULL if that is not known.", unit="ns", null=0),
         C("overhead_kind", enum, "overheadKind", "What the time went to.", labels=OVERHEAD_KIND),
-        C("object_kind", enum, "objectKind", "What the overhead belongs to.", labels=OBJECT_KIND),
-        C("thread_id", i32, "objectId", "Thread it was spent in; NULL where it belongs to no thread.", at=4, width=4, only=("objectKind", "CUPTI_ACTIVITY_OBJECT_THREAD")),
-        C("device_id", i32, "objectId", "Device it belongs to; NULL where it belongs to none.", at=0, width=4, only=("objectKind", "CUPTI_ACTIVITY_OBJECT_DEVICE", "CUPTI_ACTIVITY_OBJECT_CONTEXT", "CUPTI_ACTIVITY_OBJECT_STREAM"), joins="device.device_id"),
-        C("context_id", i32, "objectId", "Context it belongs to; NULL where it belongs to none.", at=4, width=4, only=("objectKind", "CUPTI_ACTIVITY_OBJECT_CONTEXT", "CUPTI_ACTIVITY_OBJECT_STREAM"), joins="context.context_id"),
+        C("object_kind", enum, "objectKind", "What the overhead belongs to.", labels=OBJECT_KIND, field=NO_FIELD),
+        C("thread_id", i32, "objectId", "Thread it was spent in; NULL where it belongs to no thread.", at=4, width=4, only=("objectKind", "CUPTI_ACTIVITY_OBJECT_THREAD"), field="THREAD_ID"),
+        C("device_id", i32, "objectId", "Device it belongs to; NULL where it belongs to none.", at=0, width=4, only=("objectKind", "CUPTI_ACTIVITY_OBJECT_DEVICE", "CUPTI_ACTIVITY_OBJECT_CONTEXT", "CUPTI_ACTIVITY_OBJECT_STREAM"), joins="device.device_id", field=NO_FIELD),
+        C("context_id", i32, "objectId", "Context it belongs to; NULL where it belongs to none.", at=4, width=4, only=("objectKind", "CUPTI_ACTIVITY_OBJECT_CONTEXT", "CUPTI_ACTIVITY_OBJECT_STREAM"), joins="context.context_id", field=NO_FIELD),
         C("correlation_id", correlation, "correlationId", "The API call it belongs to.", null=0, joins="api_call.correlation_id"),
     ),
 )

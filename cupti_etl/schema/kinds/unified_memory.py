@@ -17,6 +17,7 @@ KIND = Kind(
     doc="One row per migration, page fault or other event of managed memory.",
     sort=("start_ns",),
     preset="full",
+    fields="UVM_COUNTER",
     columns=(
         C("start_ns", timestamp, "start", "When it began or was noticed.", unit="ns", null=0),
         C("end_ns", timestamp, "end", "When it ended; NULL for what has no length.", unit="ns", null=0, only=("counterKind", "CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD", "CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH", "CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOD", "CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT", "CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THROTTLING")),

@@ -53,10 +53,18 @@ struct etl_process_info {
 	uint32_t steps;
 	uint32_t steps_live;
 	uint32_t layout_generation;
+	uint32_t is_selected; /* its records hold only chosen fields */
 	char host[128];
 	char cupti_path[512];
 	char argv[4096];
 	char detail[512];
+};
+
+/* Where in its record a column's value lies. */
+struct etl_place {
+	uint32_t offset;
+	uint32_t width; /* 0: nowhere */
+	uint32_t only_at; /* see etl_column; 65535: no condition */
 };
 
 /* A stretch of time in which a process recorded. */
@@ -128,6 +136,10 @@ uint64_t etl_process_nulls(const struct etl_process *process, int table, int col
 /* Records, by activity kind: lost for want of a slot, and of kinds without a table. */
 uint64_t etl_process_ring_full(const struct etl_process *process, int kind);
 uint64_t etl_process_unknown(const struct etl_process *process, int kind);
+/* Of a process whose records hold chosen fields.  `table` and `column` must exist. */
+void etl_process_get_place(const struct etl_process *process, int table, int column, struct etl_place *out);
+/* Only of a process out of a recording. */
+void etl_process_set_place(struct etl_process *process, int table, int column, const struct etl_place *place);
 /* Window `*number`, from 0: 1, or 0 if there is none yet.  The oldest ones are not kept:
  * then it is the next that is, and `*number` says which. */
 int etl_process_window(const struct etl_process *process, uint32_t *number, struct etl_window *out);

@@ -42,6 +42,11 @@ struct etl_column {
 	uint16_t only_at;
 	uint16_t n_only;
 	const uint32_t *only;
+	/* In user-defined records: the field (-1: none), where in it the value begins, and the
+	 * field that `only` is about (-1: the value needs no condition there). */
+	int16_t field;
+	uint8_t field_at;
+	int16_t only_field;
 };
 
 #define ETL_MAX_ACTIVITIES 4
@@ -57,6 +62,7 @@ struct etl_kind {
 	uint32_t n_columns;
 	uint8_t preset; /* enum etl_preset: the smallest that includes it */
 	uint8_t is_lasting; /* describes what lasts: recorded between windows too */
+	int16_t first_field; /* of a user-defined record; -1: the kind cannot be had so */
 };
 
 /* From the smallest to the largest; `graph` is one for itself (see Kind.preset). */
@@ -68,6 +74,26 @@ enum etl_preset {
 };
 
 #include "../../generated/kinds.inc"
+
+/* Whether a value of so many bytes can become the column's.  The record's own width is
+ * that of CUPTI's struct; user-defined records widen some ids. */
+static inline int etl_width_fits(const struct etl_column *column, uint32_t width)
+{
+	switch (column->type) {
+	case ETL_STRING:
+		return width == 8;
+	case ETL_UUID:
+		return width == 16;
+	case ETL_CORRELATION:
+		return width == 4 || width == 8;
+	case ETL_DOUBLE:
+		return width == 8;
+	case ETL_INT16:
+		return width == 1 || width == 2;
+	default:
+		return width == 1 || width == 2 || width == 4 || width == 8;
+	}
+}
 
 /* The table that an activity kind feeds, or -1. */
 static inline int etl_table_of(uint32_t activity)

@@ -61,6 +61,15 @@ enum etl_process_state {
 struct etl_layout {
 	uint16_t offset[ETL_MAX_COLUMNS];
 	uint8_t width[ETL_MAX_COLUMNS]; /* 0: the record has no such member */
+	uint16_t only_at[ETL_MAX_COLUMNS]; /* see etl_column; ETL_ANYWHERE: no condition */
+};
+
+#define ETL_ANYWHERE UINT16_MAX
+
+/* A field of a user-defined record, as CUPTI lays it out. */
+struct etl_field {
+	int32_t id;
+	uint32_t offset, size;
 };
 
 /* Only ever added to; read by the collector at any time. */
@@ -88,7 +97,7 @@ enum etl_switch {
 };
 
 /* The last so many are kept; the collector looks around every few milliseconds. */
-#define ETL_WINDOWS 256
+#define ETL_WINDOWS 1024
 
 struct etl_segment {
 	uint64_t magic;
@@ -101,6 +110,7 @@ struct etl_segment {
 	int32_t parent_pid;
 	uint32_t cupti_version;
 	int32_t driver_version;
+	uint32_t is_selected; /* records hold only chosen fields */
 	int64_t rank, local_rank, world_size, slurm_job_id, slurm_proc_id;
 	char host[128];
 	char cupti_path[512];
@@ -199,6 +209,9 @@ bool etl_segment_grow(struct etl_map *map);
 /* Notes the record size of an activity kind, and where in it the columns of its table
  * lie: those that the record is long enough for and the CUPTI version knows. */
 void etl_segment_set_stride(struct etl_segment *segment, uint32_t activity, uint32_t stride);
+/* The same for records that hold only chosen fields. */
+void etl_segment_set_fields(struct etl_segment *segment, uint32_t activity, uint32_t stride,
+			    const struct etl_field *fields, size_t n);
 
 /* Takes a free slot of the wanted size: FREE → HELD.  -1 if there is none. */
 int64_t etl_slot_take(struct etl_map *map, bool large);

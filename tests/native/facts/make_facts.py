@@ -10,6 +10,7 @@ wheels prints ``offsetof`` and ``sizeof``.  No text of a header is kept.
     make_facts.py verify RELEASE INCLUDE...    fail where the file and the headers differ
     make_facts.py names 12=INCLUDE 13=INCLUDE  rebuild callback_names.json from header folders
     make_facts.py reduce SIZES.json            rebuild the file from many releases' sizes
+    make_facts.py fields RELEASE=INCLUDE ...   rebuild record_fields.json, oldest release first
 
 INCLUDE are folders that hold ``cupti.h`` and ``cuda.h``, as unpacked from the
 wheels nvidia-cuda-cupti(-cu12), nvidia-cuda-runtime(-cu12), nvidia-cuda-crt or -nvcc.
@@ -25,6 +26,8 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+
+from record_fields import write_fields
 
 HERE = Path(__file__).resolve().parent
 LAYOUTS = HERE / "record_layouts.json"
@@ -99,6 +102,20 @@ FUNCTIONS = {
     "cuptiActivityEnableRuntimeApi": 23,
     "cuptiActivityGetStructSize": 130200,
     "cuptiGetErrorMessage": 20,
+    "cuptiSubscribe_v2": 130000,
+    "cuptiActivityDisable_v2": 130200,
+    "cuptiActivityEnable_v2": 130200,
+    "cuptiActivityGetAttribute_v2": 130200,
+    "cuptiActivityGetEnabledKinds": 130200,
+    "cuptiActivityRegisterCallbacks_v2": 130200,
+    "cuptiActivitySetAttribute_v2": 130200,
+    "cuptiActivityEnableDriverApi_v2": 130300,
+    "cuptiActivityEnableRuntimeApi_v2": 130300,
+    "cuptiActivityGetNextRecord_v2": 130300,
+    "cuptiActivityGetNumDroppedRecords_v2": 130300,
+    "cuptiActivityPopExternalCorrelationId_v2": 130300,
+    "cuptiActivityPushExternalCorrelationId_v2": 130300,
+    "cuptiGetTimestamp_v2": 130300,
 }
 # The API functions whose names the tests care about: what launches, copies, sets,
 # allocates and waits, and what programs call all the time without any work behind it.
@@ -109,7 +126,7 @@ NAMED = re.compile(
     r"|DeviceGetAttribute|DriverGetVersion|RuntimeGetVersion|FuncGetAttributes|Occupancy"
     r"|CtxGetCurrent|CtxSetCurrent|CtxGetDevice|DevicePrimaryCtxGetState|KernelGetAttribute"
     r"|PointerGetAttribute|GetProcAddress|GetDriverEntryPoint|ThreadExchangeStreamCaptureMode"
-    r"|Init|DeviceGet|ModuleGetFunction|PopCallConfiguration|PushCallConfiguration)"
+    r"|Profiler(Start|Stop)|Init|DeviceGet|ModuleGetFunction|PopCallConfiguration|PushCallConfiguration)"
 )
 
 Layout = dict[str, Any]
@@ -267,6 +284,9 @@ def main(arguments: list[str]) -> int:
         reduce_sizes(Path(rest[0]))
     elif command == "names":
         callback_names({major: Path(path) for major, path in (item.split("=") for item in rest)})
+    elif command == "fields":
+        include_dirs = dict(item.split("=") for item in rest)
+        write_fields({release: Path(path) for release, path in include_dirs.items()})
     elif command == "extract":
         print(json.dumps(measure([Path(path) for path in rest[1:]])))
     elif command == "add":

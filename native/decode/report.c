@@ -1,0 +1,151 @@
+/* What a process says of itself, and what was found in it, for Python to read. */
+#include <string.h>
+
+#include "decode/decode.h"
+
+static void copy_text(char *out, const char *from, size_t size)
+{
+	memcpy(out, from, size);
+	out[size - 1] = '\0';
+}
+
+/* Slots that CUPTI holds, and since when the first of them.  Of a process that ended in
+ * order, those it held at its last flush: a call after that (of a static destructor)
+ * takes a fresh one, which says nothing. */
+void process_count_held(const struct etl_process *process, uint64_t *held, int64_t *first)
+{
+	uint64_t finished = etl_load(&process->header->finished_ns);
+
+	*held = 0;
+	*first = 0;
+	for (uint64_t slot = 0; slot < process->map.geometry.slots; slot++)
+		if (etl_load(&process->map.slots[slot].state) == ETL_HELD) {
+			int64_t since = (int64_t)process->map.slots[slot].held_since_ns;
+
+			if (finished && since > (int64_t)finished)
+				continue;
+			(*held)++;
+			if (!*first || since < *first)
+				*first = since;
+		}
+	if (finished && *held > etl_peek(&process->header->counters.held_at_end))
+		*held = etl_peek(&process->header->counters.held_at_end);
+}
+
+void etl_process_get_info(const struct etl_process *process, struct etl_process_info *out)
+{
+	struct etl_segment *header = process->header;
+
+	memset(out, 0, sizeof *out);
+	out->process_id = process->process_id;
+	out->start_ns = header->start_ns;
+	out->last_flush_ns = (int64_t)etl_load(&header->last_flush_ns);
+	out->last_return_ns = (int64_t)etl_load(&header->last_return_ns);
+	out->finished_ns = (int64_t)etl_load(&header->finished_ns);
+	out->taken_ns = (int64_t)etl_load(&header->taken_ns);
+	out->regained_ns = (int64_t)etl_load(&header->regained_ns);
+	out->rank = header->rank;
+	out->local_rank = header->local_rank;
+	out->world_size = header->world_size;
+	out->slurm_job_id = header->slurm_job_id;
+	out->slurm_proc_id = header->slurm_proc_id;
+	out->orphaned_ns = process->orphaned_ns;
+	out->adopted_ns = process->adopted_ns;
+	/* What an earlier collector took is in that one's trace. */
+	out->handed_over = etl_peek(&header->counters.handed_over) - process->drained_before;
+	out->cupti_dropped = etl_peek(&header->counters.cupti_dropped);
+	out->unreadable_bytes = etl_peek(&header->counters.unreadable_bytes);
+	out->published = etl_peek(&header->counters.published);
+	out->requests = etl_peek(&header->counters.requests);
+	out->spares = etl_peek(&header->counters.spares);
+	out->flushes = etl_peek(&header->counters.flushes);
+	out->truncated_strings = etl_peek(&header->counters.truncated_strings);
+	if (process->is_loaded) {
+		out->held = etl_peek(&header->counters.held_at_end);
+		out->first_held_ns = process->first_held_ns;
+	} else {
+		process_count_held(process, &out->held, &out->first_held_ns);
+	}
+	out->pid = header->pid;
+	out->is_selected = header->is_selected;
+	out->parent_pid = header->parent_pid;
+	out->cupti_version = header->cupti_version;
+	out->driver_version = header->driver_version;
+	out->state = etl_load(&header->state);
+	out->steps = process->map.steps;
+	out->steps_live = etl_load(&header->steps_live);
+	out->layout_generation = etl_load(&header->layout_generation);
+	copy_text(out->host, header->host, sizeof out->host);
+	copy_text(out->cupti_path, header->cupti_path, sizeof out->cupti_path);
+	copy_text(out->argv, header->argv, sizeof out->argv);
+	copy_text(out->detail, header->detail, sizeof out->detail);
+}
+
+void etl_process_get_decoded(const struct etl_process *process, struct etl_decoded *out)
+{
+	*out = process->decoded;
+}
+
+uint64_t etl_process_stored(const struct etl_process *process, int table)
+{
+	return table >= 0 && table < ETL_N_KINDS ? process->stored[table] : 0;
+}
+
+uint64_t etl_process_nulls(const struct etl_process *process, int table, int column)
+{
+	if (table < 0 || table >= ETL_N_KINDS || column < 0 || column >= ETL_MAX_COLUMNS)
+		return 0;
+	return process->nulls[table][column];
+}
+
+uint64_t etl_process_ring_full(const struct etl_process *process, int kind)
+{
+	return kind >= 0 && kind < ETL_MAX_KIND ?
+		       etl_peek(&process->header->counters.ring_full[kind]) :
+		       0;
+}
+
+uint64_t etl_process_unknown(const struct etl_process *process, int kind)
+{
+	return kind >= 0 && kind < ETL_MAX_KIND ? process->unknown[kind] : 0;
+}
+
+void etl_process_get_place(const struct etl_process *process, int table, int column,
+			   struct etl_place *out)
+{
+	const struct etl_layout *layout = &process->header->layouts[table];
+
+	*out = (struct etl_place){ layout->offset[column], layout->width[column],
+				   layout->only_at[column] };
+}
+
+void etl_process_set_place(struct etl_process *process, int table, int column,
+			   const struct etl_place *place)
+{
+	struct etl_layout *layout = &process->header->layouts[table];
+
+	if (!process->is_loaded)
+		return;
+	layout->offset[column] = (uint16_t)place->offset;
+	layout->width[column] = (uint8_t)place->width;
+	layout->only_at[column] = (uint16_t)place->only_at;
+	etl_add(&process->header->layout_generation, 1);
+}
+
+int etl_process_window(const struct etl_process *process, uint32_t *number, struct etl_window *out)
+{
+	/* Acquire: the window is written before it is counted. */
+	uint32_t opened = etl_load(&process->header->windows_opened);
+
+	if (*number >= opened)
+		return 0;
+	if (opened - *number > ETL_WINDOWS)
+		*number = opened - ETL_WINDOWS;
+	*out = process->header->windows[*number % ETL_WINDOWS];
+	return 1;
+}
+
+uint32_t etl_process_stride(const struct etl_process *process, int kind)
+{
+	return kind >= 0 && kind < ETL_MAX_KIND ? process->header->stride[kind] : 0;
+}

@@ -1,0 +1,284 @@
+/* Subscribing, and the callbacks at the start and the end of the program's calls. */
+#define _GNU_SOURCE
+#include "fake_cupti.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DOMAIN_DRIVER = 1, DOMAIN_RUNTIME = 2, OTHER_CBIDS = 32 };
+
+struct params { /* CUpti_SubscriberParams; the last member is there from 13.2 on */
+    size_t struct_size;
+    const char *name;
+    char *old_name;
+    size_t old_size;
+    uint8_t allow_multiple, padding[7];
+};
+
+struct callback_data { /* CUpti_CallbackData */
+    int site;
+    const char *function;
+    const void *parameters;
+    void *result;
+    const char *symbol;
+    void *context;
+    uint32_t context_uid;
+    uint64_t *correlation_data;
+    uint32_t correlation;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_uint listeners[DOMAINS][MAX_CBIDS]; /* subscribers of a callback */
+static bool allows_others;
+
+bool multiple_subscribers(void) {
+    return v2_in_use() && allows_others;
+}
+
+bool listened_to(uint32_t domain, uint32_t cbid) {
+    return atomic_load_explicit(&listeners[domain][cbid % MAX_CBIDS], memory_order_relaxed) != 0;
+}
+
+/* The driver's names end in what belongs to them, those of the runtime in a version. */
+static const char *function_name(uint32_t domain, uint32_t cbid) {
+    static char *names[MAX_CBIDS];
+    if (domain == DOMAIN_DRIVER)
+        return cbid < fake_release.driver_size ? fake_release.driver_names[cbid] : NULL;
+    pthread_mutex_lock(&lock);
+    if (cbid < fake_release.runtime_size && names[cbid] == NULL) {
+        names[cbid] = strdup(fake_release.runtime_names[cbid]);
+        char *version = names[cbid] != NULL ? strstr(names[cbid], "_v") : NULL;
+        if (version != NULL)
+            *version = '\0';
+    }
+    pthread_mutex_unlock(&lock);
+    return cbid < fake_release.runtime_size ? names[cbid] : NULL;
+}
+
+static void call_domain(const struct call *call, uint32_t domain, uint32_t cbid, bool at_exit) {
+    static _Thread_local uint64_t kept[MAX_SUBSCRIBERS][DOMAINS];
+    static int success;
+    if (cbid == 0 || !listened_to(domain, cbid))
+        return;
+    struct callback_data data = {
+        .site = at_exit,
+        .function = function_name(domain, cbid),
+        .parameters = &success, /* not those of the real function */
+        .result = at_exit ? &success : NULL,
+        .symbol = call->symbol,
+        .context = &allows_others,
+        .context_uid = 1,
+        .correlation = call->correlation,
+    };
+    for (unsigned i = 0; i < atomic_load(&subscriber_count); i++) {
+        struct subscriber *to = &subscribers[i];
+        callback_function function = atomic_load(&to->callback);
+        if (function == NULL || !atomic_load(&to->callback_on[domain][cbid]))
+            continue;
+        if (!at_exit)
+            kept[i][domain] = 0;
+        data.correlation_data = &kept[i][domain];
+        count(C_CALLBACKS, 1);
+        function(to->callback_data, (int)domain, cbid, &data);
+    }
+}
+
+void call_back(const struct call *call, bool at_exit) {
+    if (!at_exit)
+        call_domain(call, DOMAIN_RUNTIME, call->runtime, false);
+    call_domain(call, DOMAIN_DRIVER, call->driver, at_exit);
+    if (at_exit)
+        call_domain(call, DOMAIN_RUNTIME, call->runtime, true);
+}
+
+static struct subscriber *any_subscriber(const void *handle) {
+    if (handle == &subscribers[0] && atomic_load(&subscribers[0].alive))
+        return &subscribers[0];
+    return find_subscriber(handle);
+}
+
+static uint32_t domain_size(int domain) {
+    if (domain <= 0 || domain >= (int)DOMAINS)
+        return 0;
+    return domain == DOMAIN_RUNTIME ? fake_release.runtime_size
+           : domain == DOMAIN_DRIVER ? fake_release.driver_size
+                                     : OTHER_CBIDS;
+}
+
+static void switch_callback(struct subscriber *subscriber, int domain, uint32_t cbid, bool on) {
+    bool before = atomic_exchange(&subscriber->callback_on[domain][cbid], on);
+    if (before != on)
+        atomic_fetch_add(&listeners[domain][cbid], on ? 1u : -1u);
+    if (on && domain <= DOMAIN_RUNTIME)
+        atomic_store(&calls_traced, true);
+}
+
+static int refuse(void) {
+    count(C_REFUSED_SUBSCRIPTIONS, 1);
+    return MULTIPLE_SUBSCRIBERS;
+}
+
+static void begin(struct subscriber *subscriber, callback_function callback, void *data) {
+    subscriber->callback_data = data;
+    atomic_store(&subscriber->callback, callback);
+    atomic_store(&subscriber->alive, true);
+    count(C_SUBSCRIPTIONS, 1);
+    attach_driver();
+}
+
+/* Everything that the subscriber asked for ends; buffers that it did not get are lost. */
+static void end(struct subscriber *subscriber) {
+    for (int domain = 1; domain < (int)DOMAINS; domain++)
+        for (uint32_t cbid = 1; cbid < domain_size(domain); cbid++)
+            switch_callback(subscriber, domain, cbid, false);
+    atomic_store(&subscriber->callback, NULL);
+    if (subscriber != &subscribers[0]) {
+        for (int kind = 1; kind <= (int)last_kind(); kind++)
+            switch_kind(subscriber, kind, false);
+        atomic_store(&subscriber->client, NULL);
+    }
+    atomic_store(&subscriber->alive, false);
+}
+
+API int cuptiSubscribe(void **handle, callback_function callback, void *data);
+API int cuptiSubscribe(void **handle, callback_function callback, void *data) {
+    ENTER();
+    if (handle == NULL)
+        return INVALID_PARAMETER;
+    pthread_mutex_lock(&lock);
+    bool taken = options.other_client || v2_in_use() || atomic_load(&subscribers[0].alive);
+    if (!taken)
+        begin(&subscribers[0], callback, data);
+    pthread_mutex_unlock(&lock);
+    *handle = taken ? *handle : &subscribers[0];
+    return taken ? refuse() : OK;
+}
+
+/* A new place for each: records of one that left may still be on their way. */
+static struct subscriber *add_subscriber(const char *name) {
+    unsigned place = atomic_load(&subscriber_count);
+    if (place == MAX_SUBSCRIBERS)
+        return NULL;
+    snprintf(subscribers[place].name, sizeof subscribers[place].name, "CUPTI for %s", name);
+    atomic_store(&subscriber_count, place + 1);
+    return &subscribers[place];
+}
+
+static const char *first_name(void) {
+    for (unsigned i = 1; i < atomic_load(&subscriber_count); i++)
+        if (atomic_load(&subscribers[i].alive))
+            return subscribers[i].name;
+    return atomic_load(&subscribers[0].alive) ? "CUPTI" : options.other_client ? "Nsight" : NULL;
+}
+
+static bool can_join(bool allow) {
+    bool possible = fake_release.api >= 130300 && driver_version() >= 13030;
+    if (options.other_client || atomic_load(&subscribers[0].alive) || (allow && !possible))
+        return false;
+    return !v2_in_use() || (allow && allows_others);
+}
+
+API int cuptiSubscribe_v2(void **handle, callback_function callback, void *data,
+                          struct params *params);
+API int cuptiSubscribe_v2(void **handle, callback_function callback, void *data,
+                          struct params *params) {
+    ENTER();
+    struct params given = {0};
+    if (fake_release.api < 130200) /* declared, but of no use yet */
+        return INVALID_PARAMETER;
+    if (handle == NULL || (params != NULL && params->struct_size < 4 * sizeof(size_t)))
+        return INVALID_PARAMETER;
+    if (params != NULL)
+        memcpy(&given, params,
+               params->struct_size < sizeof given ? params->struct_size : sizeof given);
+    pthread_mutex_lock(&lock);
+    bool allow = given.allow_multiple == 1, joins = can_join(allow);
+    const char *old = first_name();
+    if (given.old_name != NULL && given.old_size != 0 && old != NULL)
+        snprintf(given.old_name, given.old_size, "%s", old);
+    bool first = !v2_in_use();
+    struct subscriber *made = joins ? add_subscriber(given.name != NULL ? given.name : "") : NULL;
+    if (made != NULL && first)
+        allows_others = allow;
+    if (made != NULL)
+        begin(made, callback, data);
+    pthread_mutex_unlock(&lock);
+    if (made == NULL)
+        return refuse();
+    *handle = made;
+    return OK;
+}
+
+API int cuptiUnsubscribe(void *handle);
+API int cuptiUnsubscribe(void *handle) {
+    ENTER();
+    struct subscriber *subscriber = any_subscriber(handle);
+    if (subscriber == NULL)
+        return INVALID_PARAMETER;
+    end(subscriber);
+    count(C_UNSUBSCRIPTIONS, 1);
+    return OK;
+}
+
+/* Takes down what anybody set up; nothing if there are several subscribers. */
+API int cuptiFinalize(void);
+API int cuptiFinalize(void) {
+    ENTER();
+    unsigned living = 0;
+    for (unsigned i = 1; i < atomic_load(&subscriber_count); i++)
+        living += atomic_load(&subscribers[i].alive);
+    count(C_FINALIZES, 1);
+    if (living > 1)
+        return OK;
+    for (unsigned i = 0; i < atomic_load(&subscriber_count); i++)
+        end(&subscribers[i]);
+    for (int kind = 1; kind <= (int)last_kind(); kind++)
+        switch_kind(&subscribers[0], kind, false);
+    atomic_store(&subscribers[0].client, NULL);
+    return OK;
+}
+
+API int cuptiEnableCallback(uint32_t enable, void *handle, int domain, uint32_t cbid);
+API int cuptiEnableCallback(uint32_t enable, void *handle, int domain, uint32_t cbid) {
+    ENTER_WITH(domain);
+    struct subscriber *subscriber = any_subscriber(handle);
+    if (subscriber == NULL || cbid == 0 || cbid >= domain_size(domain))
+        return INVALID_PARAMETER;
+    switch_callback(subscriber, domain, cbid, enable != 0);
+    return OK;
+}
+
+API int cuptiEnableDomain(uint32_t enable, void *handle, int domain);
+API int cuptiEnableDomain(uint32_t enable, void *handle, int domain) {
+    ENTER_WITH(domain);
+    struct subscriber *subscriber = any_subscriber(handle);
+    if (subscriber == NULL || domain_size(domain) == 0)
+        return INVALID_PARAMETER;
+    for (uint32_t cbid = 1; cbid < domain_size(domain); cbid++)
+        switch_callback(subscriber, domain, cbid, enable != 0);
+    return OK;
+}
+
+API int cuptiGetCallbackState(uint32_t *enable, void *handle, int domain, uint32_t cbid);
+API int cuptiGetCallbackState(uint32_t *enable, void *handle, int domain, uint32_t cbid) {
+    ENTER_WITH(domain);
+    struct subscriber *subscriber = any_subscriber(handle);
+    if (enable == NULL || subscriber == NULL || cbid == 0 || cbid >= domain_size(domain))
+        return INVALID_PARAMETER;
+    *enable = atomic_load(&subscriber->callback_on[domain][cbid]);
+    return OK;
+}
+
+API int cuptiGetCallbackName(int domain, uint32_t cbid, const char **name);
+API int cuptiGetCallbackName(int domain, uint32_t cbid, const char **name) {
+    ENTER_WITH(domain);
+    if (name == NULL)
+        return INVALID_PARAMETER;
+    *name = NULL;
+    if (domain == DOMAIN_RUNTIME && cbid != 0 && cbid < fake_release.runtime_size)
+        *name = fake_release.runtime_names[cbid];
+    if (domain == DOMAIN_DRIVER && cbid != 0 && cbid < fake_release.driver_size)
+        *name = fake_release.driver_names[cbid];
+    return *name != NULL ? OK : INVALID_PARAMETER;
+}
