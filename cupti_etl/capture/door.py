@@ -79,8 +79,8 @@ class Door:
 
     @property
     def pending(self) -> int:
-        """Connections that have said nothing yet."""
-        return len(self._pending)
+        """Connections that have said nothing yet, and one if any can be let in."""
+        return len(self._pending) + bool(self._poll.poll(0) and _has_room())
 
     def greetings(self) -> Iterator[Greeting]:
         """Those who have come since; the others are added to ``refused``."""
@@ -133,9 +133,10 @@ class Door:
         self.refused.append(Refusal(pid, reason))
 
     def last_call(self) -> None:
-        """Refuse those who still wait outside, for want of a descriptor."""
-        if self._poll.poll(0) and not _has_room():
-            self.refused.append(Refusal(0, _too_many()))
+        """Refuse those who still wait outside, as nobody will let them in any more."""
+        if self._poll.poll(0):
+            late = "it came when the capture had ended"
+            self.refused.append(Refusal(0, late if _has_room() else _too_many()))
 
     def close(self) -> None:
         """Remove the folder; who comes now finds nobody."""

@@ -24,6 +24,12 @@ static struct {
 	ino_t inode;
 } kept[2];
 
+/* fstat(), which older glibc has under another name. */
+static long identify(int fd, struct stat *file)
+{
+	return syscall(SYS_fstat, fd, file);
+}
+
 int etl_keep_descriptor(int fd)
 {
 	struct rlimit limit;
@@ -41,7 +47,7 @@ int etl_keep_descriptor(int fd)
 	close(fd);
 	if (high < 0)
 		return code;
-	for (size_t i = 0; i < sizeof kept / sizeof *kept && fstat(high, &file) == 0; i++)
+	for (size_t i = 0; i < sizeof kept / sizeof *kept && identify(high, &file) == 0; i++)
 		if (kept[i].inode == 0) {
 			kept[i].fd = high;
 			kept[i].device = file.st_dev;
@@ -56,7 +62,7 @@ void etl_close_kept(int fd)
 	struct stat file;
 
 	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-		if (fd >= 0 && kept[i].inode && kept[i].fd == fd && fstat(fd, &file) == 0 &&
+		if (fd >= 0 && kept[i].inode && kept[i].fd == fd && identify(fd, &file) == 0 &&
 		    file.st_dev == kept[i].device && file.st_ino == kept[i].inode)
 			close(fd);
 }
