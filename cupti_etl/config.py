@@ -16,6 +16,10 @@ ENVIRONMENT = {
     "API": ("CUPTI_ETL_API", "which API calls to record: all, default, launch or none"),
     "GRAPH": ("CUPTI_ETL_GRAPH", "how to record CUDA graphs: node or graph"),
     "RECORDS": ("CUPTI_ETL_RECORDS", "form of CUPTI's records: auto, fixed or selected"),
+    "ON_CONFLICT": (
+        "CUPTI_ETL_ON_CONFLICT",
+        "what to do about another CUPTI client: yield, keep or fail",
+    ),
     "RANGE": (
         "CUPTI_ETL_RANGE",
         "record only inside a range: cudaProfilerApi or nvtx:NAME[@DOMAIN]",
@@ -35,6 +39,7 @@ NVTX_INJECTION = "NVTX_INJECTION64_PATH"
 
 API_LEVELS = ("all", "default", "launch", "none")
 GRAPH_LEVELS = ("node", "graph")
+CONFLICT_POLICIES = ("yield", "keep", "fail")
 RECORD_FORMS = ("auto", "fixed", "selected")
 
 
@@ -43,11 +48,13 @@ class CaptureOptions:
     """How to capture.
 
     Attributes:
-        out: folder that the trace is written to; must not hold anything yet.
+        out: folder, or file, that the trace is written to; must not be there yet.
+        table: the one table that is written, as a stream; empty for a whole trace.
         kinds: tables to record; empty means the default preset.
         api: which API calls to record, one of ``API_LEVELS``.
         graph: whether CUDA graphs are recorded by node or as a whole, one of ``GRAPH_LEVELS``.
         records: form of CUPTI's records, one of ``RECORD_FORMS``.
+        on_conflict: what to do about another CUPTI client, one of ``CONFLICT_POLICIES``.
         flush_ms: how often the target flushes CUPTI; bounds what a killed target loses.
         ring_mb: upper limit of shared memory per traced process, in MiB.
         cupti: libcupti to use where the process has none loaded.
@@ -68,6 +75,7 @@ class CaptureOptions:
     api: str = "default"
     graph: str = "node"
     records: str = "auto"
+    on_conflict: str = "yield"
     flush_ms: int = 100
     ring_mb: int = 256
     cupti: Path | None = None
@@ -80,3 +88,4 @@ class CaptureOptions:
     capture_range: str = ""
     max_rows: int = 0
     max_bytes: int = 0
+    table: str = ""

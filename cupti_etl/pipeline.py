@@ -7,7 +7,6 @@ spend their time in native code without the interpreter's lock.
 from __future__ import annotations
 
 import contextlib
-import os
 import platform
 import queue
 import random
@@ -27,9 +26,9 @@ from cupti_etl.schema.arrow import SCHEMA_VERSION
 from cupti_etl.schema.own import OWN
 
 if TYPE_CHECKING:
-    from cupti_etl.sinks.parquet import ParquetSink
+    from cupti_etl.sinks import Sink
 
-_Work = Callable[["ParquetSink"], None]
+_Work = Callable[["Sink"], None]
 
 
 class Writer(threading.Thread):
@@ -37,17 +36,18 @@ class Writer(threading.Thread):
 
     If the sink fails (a full disk), what comes after is thrown away, so that the traced
     program is not held up; ``failure`` says what happened.
+
+    Args:
+        open_sink: makes the sink, in this thread.
     """
 
-    def __init__(self, out: Path, tables: Collection[str], *, is_made: bool = False) -> None:
+    def __init__(self, open_sink: Callable[[], Sink]) -> None:
         super().__init__(name="cupti-etl-writer", daemon=True)
-        self.failure: str | None = None
-        self._out = out
-        self._tables = tables
-        self._is_made = is_made
+        self.failure: EtlError | None = None
+        self._open_sink = open_sink
         self._queue: queue.Queue[_Work | None] = queue.Queue(maxsize=16)
         self._due = threading.Event()
-        self._sink: ParquetSink | None = None
+        self._sink: Sink | None = None
 
     def run(self) -> None:
         """Open the sink and do the work, until told to end."""
@@ -59,16 +59,16 @@ class Writer(threading.Thread):
                     self._due.set()
 
     def _open(self) -> None:
-        from cupti_etl.sinks.parquet import ParquetSink
-
-        self._sink = ParquetSink(self._out, self._tables, is_made=self._is_made)
+        self._sink = self._open_sink()
 
     def _attempt(self, work: Callable[[], object]) -> None:
         try:
             work()
+        except EtlError as error:
+            self.failure = error
         # Whatever it is, the thread must live: who fills its queue would wait for ever.
         except Exception as error:
-            self.failure = f"the trace cannot be written: {error}"
+            self.failure = EtlError(f"the trace cannot be written: {error}")
 
     def put(self, work: _Work, meanwhile: Callable[[], object]) -> None:
         """Queue work; while the queue is full, ``meanwhile`` is called now and then."""
@@ -104,20 +104,22 @@ class Pipeline:
     """A collector, a sink, and the tables ``capture``, ``process`` and ``loss``.
 
     Args:
-        out: folder of the trace, empty.
+        out: folder of the trace, empty; None if it does not go to a folder.
         collector: where batches come from.
         facts: columns of the ``capture`` row that the caller knows.
         kinds: tables of records that are expected.
         meanwhile: called while the writer holds us up.
+        open_sink: makes the sink for these tables; that of the folder, if it is not given.
     """
 
     def __init__(
         self,
-        out: Path,
+        out: Path | None,
         collector: Collector,
         facts: dict[str, Any],
         kinds: Collection[str],
         meanwhile: Callable[[], object] = lambda: None,
+        open_sink: Callable[[Collection[str]], Sink] | None = None,
     ) -> None:
         self.out = out
         self.collector = collector
@@ -133,9 +135,15 @@ class Pipeline:
         }
         self._last_tick = time.monotonic()
         tables = {*kinds, *(table.name for table in OWN)}
-        self.writer = Writer(out, tables, is_made=True)
+        self.writer = Writer(partial(open_sink or self._folder_sink, tables))
         self.writer.start()
         self._put_own_tables()
+
+    def _folder_sink(self, tables: Collection[str]) -> Sink:
+        from cupti_etl.sinks.parquet import ParquetSink
+
+        assert self.out is not None
+        return ParquetSink(self.out, tables, is_made=True)
 
     def step(self) -> bool:
         """Drain some of what is ready and pass on what is gathered; make it readable if due.
@@ -190,13 +198,14 @@ class Pipeline:
         self.writer.put(lambda sink: sink.close(), self._meanwhile)
         self.writer.finish()
         if self.writer.failure is not None:
-            loss = Loss(None, "not_written", detail=self.writer.failure)
+            failure = self.writer.failure
+            loss = Loss(None, "not_written", detail=failure.message)
             losses = [*self.collector.losses(), loss]
             self.writer.salvage("loss", [loss.row() for loss in losses])
-            raise EtlError(
-                self.writer.failure,
-                f"what was written before is in {os.fspath(self.out)}; make room and capture again",
-            )
+            where = f"what was written before is in {self.out}; make room and capture again"
+            raise EtlError(failure.message, failure.hint or where)
+        if self.out is None:
+            return
         from cupti_etl.sinks.duckdb import write_trace_duckdb
 
         write_trace_duckdb(self.out)

@@ -48,7 +48,10 @@ class Shell:
 
     def run_interactive(self, history: Path | None = None) -> None:
         """Read from the terminal until end of file; errors are shown, not raised."""
-        print(f"{self._trace.path}: SQL ending with ';', or .help", file=sys.stderr)
+        print(
+            f"{', '.join(map(str, self._trace.paths))}: SQL ending with ';', or .help",
+            file=sys.stderr,
+        )
         with _line_editing(history, self._words()):
             lines = _TerminalLines()
             statements = self._statements(lines, lines)

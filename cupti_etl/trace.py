@@ -1,16 +1,16 @@
 """Opening a trace and asking it: ``cupti_etl.open("run42").sql("FROM kernel_summary")``.
 
 A trace is the folder of Parquet parts that a capture writes, also while it is still
-writing.  Every table and every query of the library is a view; answers are Arrow.
+writing, or a self-contained ``.duckdb`` file; several are opened as one.  Every table and
+every query of the library is a view; answers are Arrow.
 """
 
 from __future__ import annotations
 
 import copy
-import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +20,8 @@ from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.failure import may_pass, translate
 from cupti_etl.queries.runner import call, connect, install
-from cupti_etl.queries.views import check_folder, found_tables, globs, quoted
+from cupti_etl.queries.sources import Folder, Given, Source, expand, globs, open_sources, quoted
+from cupti_etl.queries.views import empty_table, found_tables, table_view
 from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES
 
 if TYPE_CHECKING:
@@ -36,14 +37,18 @@ _PAUSE_S = 0.05
 _BATCH_ROWS = 65536
 
 
-def open(path: str | os.PathLike[str]) -> Trace:
-    """Open the trace in a folder.
+def open(*paths: Given | Iterable[Given]) -> Trace:
+    """Open a trace, or several as one: ``open("run42")``, ``open("node1", "node2.duckdb")``.
+
+    Args:
+        paths: folders and self-contained files, patterns such as ``"run-*"``, lists of them.
 
     Raises:
-        TraceError: the folder does not exist, is not a trace, is of a newer version of
+        TraceError: a path does not exist, is not a trace, is of a newer version of
             cupti-etl, or holds a part that cannot be read.
+        UsageError: two of them hold the same capture.
     """
-    return Trace((Path(path),))
+    return Trace(tuple(expand(paths)))
 
 
 class Trace:
@@ -54,17 +59,19 @@ class Trace:
     """
 
     def __init__(self, paths: tuple[Path, ...]) -> None:
-        # Absolute, so that a later chdir does not move the views.
-        self._folders = tuple(path.absolute() for path in paths)
-        for path, folder in zip(paths, self._folders, strict=True):
-            check_folder(path, folder)
         self._lock = threading.Lock()
         self._con = connect()
         self._session: duckdb.DuckDBPyConnection | None = None
         self._empty: tuple[str, ...] = ()
         self._closed = False
+        self._sources: tuple[Source, ...] = ()
+        self._folders: tuple[Path, ...] = ()
         try:
+            self._sources = open_sources(self._con, paths)
+            self._folders = tuple(s.path for s in self._sources if isinstance(s, Folder))
             self._attempt(self._check_version)
+            if len(paths) > 1:
+                self._sources = self._attempt(self._in_order)
             self._attempt(self._install)
         except BaseException:
             self.close()
@@ -72,13 +79,18 @@ class Trace:
 
     @property
     def path(self) -> Path:
-        """The trace's folder, as an absolute path."""
-        return self._folders[0]
+        """The first of ``paths``."""
+        return self.paths[0]
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The trace's folders and files, as absolute paths, in the order of their captures."""
+        return tuple(source.path for source in self._sources)
 
     @property
     def tables(self) -> tuple[str, ...]:
         """The tables of the trace; each is there, with or without rows."""
-        return tuple(found_tables(self._folders))
+        return tuple(found_tables(self._sources))
 
     def sql(self, query: str, **params: Any) -> Result:
         """Run SQL over the tables and queries of the trace.
@@ -128,7 +140,7 @@ class Trace:
         self.close()
 
     def __repr__(self) -> str:
-        return f"cupti_etl.open({str(self.path)!r})"
+        return f"cupti_etl.open({', '.join(repr(str(path)) for path in self.paths)})"
 
     def _connection(self) -> duckdb.DuckDBPyConnection:
         """A connection for one statement."""
@@ -162,10 +174,12 @@ class Trace:
     def _install(self) -> None:
         # On a connection of its own: that of a session may be in the middle of something.
         with self._con.cursor() as con:
-            self._empty = install(con, self._folders)
+            self._empty = install(con, self._sources)
 
     def _check_version(self) -> None:
         patterns = [each for table in TABLES for each in globs(self._folders, table)]
+        if not patterns:
+            return
         newest = self._con.sql(
             "SELECT file_name, decode(value) AS version"
             f" FROM parquet_kv_metadata([{', '.join(map(quoted, patterns))}])"
@@ -177,6 +191,22 @@ class Trace:
                 f"{part} has table layout {version}; this cupti-etl knows {SCHEMA_VERSION}",
                 "open it with the version of cupti-etl that wrote it, or a newer one",
             )
+
+    def _in_order(self) -> tuple[Source, ...]:
+        """The sources by the start of their captures; no capture may be in two of them."""
+        started: dict[Source, int] = {}
+        held: dict[int, Source] = {}
+        for source in self._sources:
+            rows = table_view((source,), "capture") or empty_table("capture")
+            found = self._con.sql(f"SELECT capture_id, start_ns FROM ({rows})").fetchall()
+            started[source] = max((start or 0 for _, start in found), default=0)
+            for capture_id, _ in found:
+                if held.setdefault(capture_id, source) is not source and capture_id is not None:
+                    raise UsageError(
+                        f"{held[capture_id].path} and {source.path} hold the same capture",
+                        "every row would be there twice: give one of them",
+                    )
+        return tuple(sorted(self._sources, key=lambda source: started[source]))
 
 
 class Result:

@@ -22,6 +22,7 @@ LIBRARIES = {
             "inject/inject.c",
             "inject/buffers.c",
             "inject/canary.c",
+            "inject/conflict.c",
             "inject/cupti_api.c",
             "inject/environment.c",
             "inject/fixed.c",

@@ -273,6 +273,10 @@ class Collector:
             if rows:
                 yield table, pa.RecordBatch.from_pylist(rows, arrow_schema(table))
 
+    def has_conflict(self) -> bool:
+        """Whether another CUPTI client has come in a traced process."""
+        return any(traced.process.info().taken_ns for traced in self.traced)
+
     def process_rows(self) -> list[dict[str, Any]]:
         """Rows of the table ``process`` as they are now."""
         return [traced.row() for traced in self.traced]

@@ -55,6 +55,7 @@ def target_environment(
         "API": options.api,
         "GRAPH": options.graph,
         "RECORDS": options.records,
+        "ON_CONFLICT": options.on_conflict,
         "RANGE": options.capture_range,
         "FLUSH_MS": str(options.flush_ms),
         "RING_MB": str(options.ring_mb),
@@ -75,26 +76,31 @@ def target_environment(
 class Launcher:
     """The traced program: started once, waited for without blocking.
 
-    stdin, stdout and stderr are the caller's own.  Signals that arrive here are passed
-    on, except those that the program got itself, because a terminal or somebody else sent
-    them to the whole process group: it must get each exactly once.
+    stdin, stdout and stderr are the caller's own, unless ``stdout`` is another descriptor.
+    Signals that arrive here are passed on, except those that the program got itself, because
+    a terminal or somebody else sent them to the whole process group: it must get each
+    exactly once.
 
     Raises:
         UsageError: the program cannot be started.
     """
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str], stdout: int | None = None
+    ) -> None:
         # Blocked before the start, so that none is handled here while it could still be
         # told from one that the program got itself; threads made later inherit this.
         signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
         self.interrupts = 0
         self._witness = Witness(_FORWARDED)
         self._status: int | None = None
+        self._is_terminated = False
         try:
             self.pid = os.posix_spawnp(
                 command[0],
                 list(command),
                 dict(environment),
+                file_actions=[] if stdout is None else [(os.POSIX_SPAWN_DUP2, stdout, 1)],
                 setsigmask=[],
                 setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores them
             )
@@ -133,6 +139,12 @@ class Launcher:
             return False
         # One that has moved to a group of its own (timeout, setsid) got nothing.
         return os.getpgid(self.pid) == os.getpgrp()
+
+    def terminate(self) -> None:
+        """Send SIGTERM to the program, once."""
+        if self._status is None and not self._is_terminated:
+            self._is_terminated = True
+            os.kill(self.pid, signal.SIGTERM)
 
     def wait(self) -> int:
         """Wait for the program, passing signals on; its exit status as in ``poll``.

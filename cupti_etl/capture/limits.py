@@ -28,6 +28,7 @@ class Limits:
     Args:
         pause: tells the traced processes whether to pause.
         rows: how many rows there are.
+        size: how many bytes have been written.
 
     Attributes:
         stopped_by: which limit ended the recording for good: ``duration``, ``max_rows`` or
@@ -35,12 +36,17 @@ class Limits:
     """
 
     def __init__(
-        self, options: CaptureOptions, pause: Callable[[bool], None], rows: Callable[[], int]
+        self,
+        options: CaptureOptions,
+        pause: Callable[[bool], None],
+        rows: Callable[[], int],
+        size: Callable[[], int],
     ) -> None:
         self.stopped_by: str | None = None
         self._options = options
         self._pause = pause
         self._rows = rows
+        self._size = size
         start = time.monotonic_ns()
         self._on_ns = start + options.delay_ns
         self._off_ns = self._on_ns + options.duration_ns if options.duration_ns else None
@@ -67,7 +73,7 @@ class Limits:
         rows, size = self._options.max_rows, self._options.max_bytes
         if rows and self._rows() >= rows:
             self._stop("max_rows")
-        elif size and folder_bytes(self._options.out) >= size:
+        elif size and self._size() >= size:
             self._stop("max_size")
 
     def _stop(self, limit: str) -> None:

@@ -50,8 +50,8 @@ def attach(out: Path, pids: tuple[int, ...], duration: int | None, quiet: bool) 
     """
     from cupti_etl.capture.collector import Collector
     from cupti_etl.capture.orphan import take_up
+    from cupti_etl.live_line import LiveLine, summary
     from cupti_etl.pipeline import Pipeline
-    from cupti_etl.progress import LiveLine, summary
     from cupti_etl.sinks.folder import create
 
     start = time.monotonic()
@@ -76,7 +76,7 @@ def attach(out: Path, pids: tuple[int, ...], duration: int | None, quiet: bool) 
             pipeline.finish(None)
     collector.close()
     if not quiet:
-        summary(collector, out, time.monotonic() - start)
+        summary(collector, f"trace in {out}", time.monotonic() - start)
 
 
 @contextmanager

@@ -11,9 +11,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cupti_etl.config import API_LEVELS, GRAPH_LEVELS, RECORD_FORMS, CaptureOptions
+from cupti_etl.config import (
+    API_LEVELS,
+    CONFLICT_POLICIES,
+    GRAPH_LEVELS,
+    RECORD_FORMS,
+    CaptureOptions,
+)
 from cupti_etl.errors import CaptureError, EtlError, NoCudaError, UsageError
-from cupti_etl.progress import LiveLine, summary
 from cupti_etl.quantity import duration_ns, size_bytes
 
 if TYPE_CHECKING:
@@ -21,13 +26,19 @@ if TYPE_CHECKING:
     from cupti_etl.capture.launcher import Launcher
     from cupti_etl.capture.limits import Limits
     from cupti_etl.capture.recording import RecordingWriter
+    from cupti_etl.export.destination import Destination
+    from cupti_etl.live_line import LiveLine
     from cupti_etl.pipeline import Pipeline
 
 
 @click.command(context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
 @click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="Folder for the trace; must not exist."
+    "-o",
+    "--out",
+    help="Where to: a folder; FILE.duckdb; or with --table FILE.arrows or - for standard output."
+    " Must not exist. %h is the host, %p the process id, %r the rank.",
 )
+@click.option("--table", default="", help="Write this table alone, as a stream of Arrow.")
 @click.option(
     "--kinds",
     default="",
@@ -53,6 +64,13 @@ if TYPE_CHECKING:
     default="auto",
     show_default=True,
     help="Form of CUPTI's records: whole structs, or selected fields (CUPTI 13.4 or later).",
+)
+@click.option(
+    "--on-conflict",
+    type=click.Choice(CONFLICT_POLICIES),
+    default="yield",
+    show_default=True,
+    help="If another CUPTI client comes: leave it the records, take them back, or end the program.",
 )
 @click.option(
     "--flush-ms",
@@ -99,11 +117,13 @@ if TYPE_CHECKING:
 @click.option("--quiet", is_flag=True, help="No live line and no summary.")
 @click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD [ARG]...")
 def command(
-    out: Path | None,
+    out: str | None,
+    table: str,
     kinds: str,
     graph: str,
     api: str,
     records: str,
+    on_conflict: str,
     flush_ms: int,
     ring_mb: int,
     cupti: Path | None,
@@ -118,22 +138,28 @@ def command(
     quiet: bool,
     cmd: tuple[str, ...],
 ) -> None:
-    """Run CMD and write what its GPUs did to a trace folder.
+    """Run CMD and write what its GPUs did to a trace.
 
     \b
     cupti-etl capture -o run42 -- python train.py
     cupti-etl sql run42 "FROM kernel_summary"
+    cupti-etl capture --table kernel -o - -- python train.py | ./reader
 
     Exit status: that of CMD if it is not 0; else 0 if it was captured, 3 if it never
     initialised CUDA, 4 if it did but could not be captured, 1 if the trace could not be
     written, 2 for a usage error.
     """
+    from cupti_etl.export.destination import kinds_of
+    from cupti_etl.sinks.name import expand
+
     options = CaptureOptions(
-        out=out or Path(time.strftime("trace-%Y%m%d-%H%M%S")),
-        kinds=choose_kinds(kinds, graph),
+        out=Path(expand(out, os.environ) if out else time.strftime("trace-%Y%m%d-%H%M%S")),
+        kinds=choose_kinds(kinds or kinds_of(table), graph),
+        table=table,
         api=api,
         graph=graph,
         records=records,
+        on_conflict=on_conflict,
         flush_ms=flush_ms,
         ring_mb=ring_mb,
         cupti=cupti,
@@ -216,20 +242,22 @@ def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
     from cupti_etl.capture.collector import Collector
     from cupti_etl.capture.launcher import Launcher, target_environment
     from cupti_etl.capture.limits import Limits
-    from cupti_etl.sinks.folder import create
+    from cupti_etl.export.destination import choose
+    from cupti_etl.live_line import LiveLine, summary
 
     if options.cupti and not options.cupti.exists():
         raise UsageError(
             f"there is no file {options.cupti}", "--cupti takes the path of a libcupti.so"
         )
-    create(options.out)
+    destination = choose(options)
+    destination.create()
     recorder = None
     start = time.monotonic()
     line = LiveLine(quiet=options.quiet)
     with ExitStack() as stack:
         # What an early failure leaves behind would be in the way of the next attempt.
         undo = stack.enter_context(ExitStack())
-        undo.callback(options.out.rmdir)
+        undo.callback(destination.discard)
         if options.record:
             from cupti_etl.capture.recording import RecordingWriter
 
@@ -238,16 +266,18 @@ def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
         collector = Collector(recorder)
         stack.callback(collector.close)
         # Before the program starts, so that a delay holds from its first call on.
-        limits = Limits(options, collector.pause, lambda: collector.rows_and_records()[0])
+        limits = Limits(
+            options, collector.pause, lambda: collector.rows_and_records()[0], destination.size
+        )
         environment = target_environment(options, collector.socket_path, os.environ)
-        launcher = Launcher(cmd, environment)
+        launcher = Launcher(cmd, environment, destination.program_stdout)
         undo.pop_all()
         stack.callback(launcher.close)
-        status, problem = _capture(options, cmd, collector, launcher, limits, line)
+        status, problem = _capture(options, cmd, destination, collector, launcher, limits, line)
         if recorder is not None:
             problem = problem or _close(recorder, collector)
     if not options.quiet:
-        summary(collector, options.out, time.monotonic() - start)
+        summary(collector, destination, time.monotonic() - start)
     problem = problem or diagnose(collector)
     if problem is not None and status == 0:
         raise problem
@@ -260,6 +290,7 @@ def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
 def _capture(
     options: CaptureOptions,
     cmd: tuple[str, ...],
+    destination: Destination,
     collector: Collector,
     launcher: Launcher,
     limits: Limits,
@@ -281,16 +312,20 @@ def _capture(
         "delay_ns": options.delay_ns,
         "duration_ns": options.duration_ns or None,
     }
-    pipeline = Pipeline(options.out, collector, facts, options.kinds, launcher.poll)
+    pipeline = Pipeline(
+        destination.folder, collector, facts, options.kinds, launcher.poll, destination.open
+    )
     problem: EtlError | None = None
     try:
-        _follow(pipeline, launcher, limits, line, options.linger_ns)
+        is_strict = options.on_conflict == "fail"
+        _follow(pipeline, launcher, limits, line, is_strict, options.linger_ns)
     except EtlError as error:
         problem = error
     status = launcher.wait()
     collector.abandon()
     try:
         pipeline.finish(status, limits.stopped_by)
+        destination.finish()
     except EtlError as error:
         problem = problem or error
     return status, problem
@@ -310,6 +345,7 @@ def _follow(
     launcher: Launcher,
     limits: Limits,
     line: LiveLine,
+    is_strict: bool,
     linger_ns: int | None,
 ) -> None:
     """Drain until the command and all processes it left behind have ended.
@@ -324,6 +360,8 @@ def _follow(
             interrupts = launcher.interrupts
             until = time.monotonic() + linger_ns / 1e9 if linger_ns is not None else until
         limits.look()
+        if is_strict and pipeline.collector.has_conflict():
+            launcher.terminate()
         more = pipeline.step()
         if ended and not more:
             # Once more, for what said hello just before the end.

@@ -13,7 +13,7 @@ from cupti_etl.export.table import Output, output_options, write
 # --help belongs to the query where one is named, so click must not answer it first.
 @click.command("query", add_help_option=False)
 @click.argument("name", required=False)
-@click.argument("trace", required=False, type=click.Path(path_type=Path))
+@click.argument("traces", nargs=-1, metavar="[TRACE]...")
 @click.option(
     "--param",
     "params",
@@ -30,7 +30,7 @@ from cupti_etl.export.table import Output, output_options, write
 def command(
     context: click.Context,
     name: str | None,
-    trace: Path | None,
+    traces: tuple[str, ...],
     params: tuple[str, ...],
     listing: bool,
     helping: bool,
@@ -38,10 +38,11 @@ def command(
     path: Path | None,
     all_rows: bool,
 ) -> None:
-    """Run the query NAME on TRACE.
+    """Run the query NAME on TRACE, or on several as one.
 
     \b
       cupti-etl query kernel_summary run42
+      cupti-etl query gpu_busy node1 node2.duckdb
       cupti-etl query kernel_summary --help
       cupti-etl query --list
     """
@@ -60,12 +61,12 @@ def command(
         raise UsageError("which query?", "cupti-etl query --list lists them")
     else:
         query = library()[name]
-        if trace is None:
+        if not traces:
             raise UsageError(f"on which trace shall {name} run?", f"cupti-etl query {name} TRACE")
         given = dict(map(_assignment, params))
         from cupti_etl.trace import open as open_trace
 
-        with open_trace(trace) as opened:
+        with open_trace(*traces) as opened:
             write(opened.query(query.name, **given), Output(format or "", path, all_rows))
 
 

@@ -12,28 +12,28 @@ from cupti_etl.export.table import Output, output_options, write
 
 
 @click.command("sql")
-@click.argument("trace", type=click.Path(path_type=Path))
-@click.argument("query", required=False)
+@click.argument("words", nargs=-1, required=True, metavar="TRACE... [QUERY]")
 @output_options
-def command(
-    trace: Path, query: str | None, format: str | None, path: Path | None, all_rows: bool
-) -> None:
-    """Ask TRACE in SQL.
+def command(words: tuple[str, ...], format: str | None, path: Path | None, all_rows: bool) -> None:
+    """Ask TRACE, or several as one, in SQL.
 
     Every table of the trace is a view, and so is every query of `cupti-etl query --list`:
 
     \b
       cupti-etl sql run42 "FROM kernel_summary LIMIT 5"
       cupti-etl sql run42 "FROM launch" --format parquet -o launch.parquet
+      cupti-etl sql node1 node2.duckdb "FROM gpu_busy"
       echo "SELECT count(*) FROM kernel" | cupti-etl sql run42
 
-    Without QUERY it reads SQL from standard input; on a terminal that is a small shell.
+    QUERY is the last word, if it has a space in it and is not the name of a trace. Without it,
+    SQL is read from standard input; on a terminal that is a small shell.
     """
     from cupti_etl.shell import Shell
     from cupti_etl.trace import open as open_trace
 
+    traces, query = _split(words)
     output = Output(format or "", path, all_rows)
-    with open_trace(trace) as opened, opened.session() as session:
+    with open_trace(*traces) as opened, opened.session() as session:
         shell = Shell(session, lambda result: write(result, output))
         if query is not None:
             shell.run_script([query])
@@ -41,6 +41,16 @@ def command(
             shell.run_interactive(_history())
         else:
             shell.run_script(sys.stdin)
+
+
+def _split(words: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
+    """The traces, and the query if there is one."""
+    *traces, last = words
+    # No statement is a single word; and os.path takes what is too long for a path.
+    one_word = len(last.split()) == 1 and not last.startswith(".")
+    if not traces or one_word or os.path.exists(last):  # noqa: PTH110
+        return words, None
+    return tuple(traces), last
 
 
 def _history() -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cupti_etl.errors import EtlError, TraceError, UsageError
-from cupti_etl.queries.views import PARTS, as_glob
+from cupti_etl.queries.sources import PARTS, as_glob
 
 _QUOTED_PART = re.compile(r"""['"]([^'"]*part-[^'"/]*\.parquet)['"]""")
 
@@ -42,6 +42,12 @@ def translate(error: BaseException, folders: Sequence[Path]) -> EtlError:
     if isinstance(error, duckdb.OutOfMemoryException) or text.startswith("Out of Memory"):
         return EtlError(
             text.splitlines()[0], "ask for fewer columns, or aggregate, or SET memory_limit"
+        )
+    # DuckDB's own checksums, of a self-contained file.
+    if "Corrupt database file" in text:
+        return TraceError(
+            f"a .duckdb file of the trace is damaged: {text.splitlines()[0]}",
+            "take another copy of it, or export the trace again",
         )
     named = _QUOTED_PART.search(text)
     if named and is_about(error, folders):

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import UsageError
 from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog, Query, library
-from cupti_etl.queries.views import (
-    empty_table,
-    found_tables,
-    globs,
-    quoted,
-    table_extent,
-    table_view,
-)
+from cupti_etl.queries.sources import Source, quoted
+from cupti_etl.queries.views import empty_table, found_tables, table_extent, table_view
 from cupti_etl.schema.arrow import TABLES
 
 if TYPE_CHECKING:
@@ -36,11 +29,11 @@ def connect() -> duckdb.DuckDBPyConnection:
 
 
 def install(
-    con: duckdb.DuckDBPyConnection, folders: Sequence[Path], catalog: Catalog | None = None
+    con: duckdb.DuckDBPyConnection, sources: Sequence[Source], catalog: Catalog | None = None
 ) -> tuple[str, ...]:
-    """Make the tables of the folders and every query known in the current database.
+    """Make the tables of the sources and every query known in the current database.
 
-    Returns the tables that have no parts anywhere yet, and therefore no rows.
+    Returns the tables that no source has yet, and that therefore have no rows.
 
     Raises:
         duckdb.Error: a part cannot be read, or a query of the library is wrong.
@@ -51,14 +44,14 @@ def install(
     try:
         install_library(con, known)
         empty = []
-        for table in found_tables(folders):
-            patterns = globs(folders, table)
+        for table in found_tables(sources):
             if table in known:
                 continue
-            if not patterns:
+            rows = table_view(sources, table)
+            if not rows:
                 empty.append(table)
             else:
-                con.execute(f'CREATE OR REPLACE VIEW "{table}" AS\n{table_view(table, patterns)}')
+                con.execute(f'CREATE OR REPLACE VIEW "{table}" AS\n{rows}')
             con.execute(f'COMMENT ON VIEW "{table}" IS {quoted(_doc(table))}')
     except BaseException:
         con.rollback()
@@ -75,6 +68,11 @@ def install_library(con: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
     """
     for table in TABLES:
         con.execute(f"CREATE OR REPLACE VIEW {table} AS {empty_table(table)}")
+    install_queries(con, catalog)
+
+
+def install_queries(con: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
+    """Create the library over the tables, or views, that the current database has."""
     con.execute(f"CREATE OR REPLACE VIEW {TABLE_EXTENT} AS\n{table_extent()}")
     for query in catalog:
         con.execute(query.create)

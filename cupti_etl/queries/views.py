@@ -1,60 +1,77 @@
-"""The tables of a trace as SQL views over its Parquet parts."""
+"""The tables of a trace as SQL views over its Parquet parts and attached files."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from cupti_etl.errors import TraceError
+from cupti_etl.queries.sources import File, Folder, Source, globs, quoted
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.kinds import KINDS
 
 # Tables that hold no activity: a trace with rows in these alone has captured nothing.
 _STATIC = ("context", "device", "marker_data")
-# Names that a writer uses for what is not finished do not match.
-PARTS = "part-*.parquet"
+# Which source a row is from; later captures have larger numbers.
+_SOURCE = "_source"
+# What each collector counted for itself, where one process was seen by several.
+_ADDED = {"process": ("stored",)}
 
 
-def quoted(text: str | Path) -> str:
-    """A string literal of SQL."""
-    return "'" + str(text).replace("'", "''") + "'"
-
-
-def globs(folders: Sequence[Path], table: str) -> list[str]:
-    """The glob of a table's parts in each folder that has any."""
-    return [
-        f"{as_glob(folder / table)}/{PARTS}"
-        for folder in folders
-        # Where a folder cannot be exchanged in one step it is aside for a moment.
-        if next((folder / table).glob(PARTS), None) or (folder / f".{table}.aside").is_dir()
-    ]
-
-
-def found_tables(folders: Sequence[Path]) -> list[str]:
-    """Every table of the schema, and any other sub-folder that holds parts."""
-    others = {
-        path.name
-        for folder in folders
-        for path in folder.iterdir()
-        if path.is_dir() and path.name.isidentifier() and next(path.glob(PARTS), None)
-    }
+def found_tables(sources: Sequence[Source]) -> list[str]:
+    """Every table of the schema, and any other that a source holds."""
+    others = {name for source in sources for name in source.tables()}
     return [*TABLES, *sorted(others - set(TABLES))]
 
 
-def table_view(table: str, patterns: Sequence[str]) -> str:
-    """A SELECT over the parts of a table.
+def table_view(sources: Sequence[Source], table: str) -> str:
+    """A SELECT over the rows of a table in all sources; "" if none of them has it.
 
-    The columns of the schema come first and are there even where no part has them, as NULL;
-    columns that the schema does not know follow.
+    The columns of the schema come first and are there even where a source lacks them, as NULL;
+    columns that the schema does not know follow.  Of a table with a key, a row that several
+    sources have is taken from the last.
     """
-    parts = ""
+    key = TABLES[table].key if table in TABLES else ()
+    if not key or len(sources) == 1:
+        return _with_all_columns(table, _rows(sources, table))
+    numbered = [
+        f"SELECT {number} AS {_SOURCE}, * FROM ({rows})"
+        for number, source in enumerate(sources)
+        if (rows := _rows((source,), table))
+    ]
+    united = _with_all_columns(table, "\nUNION ALL BY NAME\n".join(numbered))
+    return _one_row_a_key(table, key, united) if numbered else ""
+
+
+def _rows(sources: Sequence[Source], table: str) -> str:
+    """A SELECT over the rows as the sources have them; "" if there are none."""
+    selects = []
+    patterns = globs([each.path for each in sources if isinstance(each, Folder)], table)
     if patterns:
-        files = ", ".join(quoted(pattern) for pattern in patterns)
-        parts = f"SELECT * FROM read_parquet([{files}], union_by_name = true)"
-    if table not in TABLES:
-        return parts
-    empty = empty_table(table)
-    return f"SELECT * FROM ({empty})\nUNION ALL BY NAME\n{parts}" if parts else empty
+        files = ", ".join(map(quoted, patterns))
+        selects.append(f"SELECT * FROM read_parquet([{files}], union_by_name = true)")
+    selects += [
+        f'SELECT * FROM {each.database}.main."{table}"'
+        for each in sources
+        if isinstance(each, File) and table in each.names
+    ]
+    return "\nUNION ALL BY NAME\n".join(selects)
+
+
+def _with_all_columns(table: str, rows: str) -> str:
+    if not rows or table not in TABLES:
+        return rows
+    return f"SELECT * FROM ({empty_table(table)})\nUNION ALL BY NAME\n{rows}"
+
+
+def _one_row_a_key(table: str, key: Sequence[str], rows: str) -> str:
+    columns = ", ".join(key)
+    sums = ", ".join(
+        f"sum({name}) OVER (PARTITION BY {columns})::BIGINT AS {name}"
+        for name in _ADDED.get(table, ())
+    )
+    return (
+        f"SELECT * EXCLUDE ({_SOURCE}) {f'REPLACE ({sums}) ' if sums else ''}FROM (\n{rows}\n)"
+        f"\nQUALIFY row_number() OVER (PARTITION BY {columns} ORDER BY {_SOURCE} DESC) = 1"
+    )
 
 
 def empty_table(table: str) -> str:
@@ -85,25 +102,3 @@ def _time(names: Sequence[str], wanted: str) -> str:
         if name in names:
             return name
     return "NULL::BIGINT"
-
-
-def as_glob(folder: Path) -> str:
-    """The path as a glob that matches it and nothing else."""
-    return "".join(f"[{char}]" if char in "*?[" else char for char in str(folder))
-
-
-def check_folder(path: Path, folder: Path) -> None:
-    """See that a folder is a trace; ``path`` is how the user wrote it.
-
-    Raises:
-        TraceError: it is not; the message says what it is instead.
-    """
-    if not folder.exists():
-        raise TraceError(f"there is no trace {path}", "give the folder that capture -o wrote")
-    if not folder.is_dir():
-        raise TraceError(f"{path} is a file, not a trace", "give the folder that capture -o wrote")
-    if not any(globs((folder,), table) for table in TABLES):
-        raise TraceError(
-            f"{path} is not a trace: it holds no {PARTS} of any table",
-            "give the folder that capture -o wrote",
-        )

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import sqlalchemy as sa
 from alembic import command
 from alembic.autogenerate import produce_migrations, render_python_code
@@ -23,8 +24,9 @@ from alembic.script import ScriptDirectory
 from alembic.util import template_to_file
 
 import cupti_etl
-from cupti_etl.errors import SchemaError, TraceError
+from cupti_etl.errors import TraceError
 from cupti_etl.schema.dialect import DuckDBDialect
+from cupti_etl.schema.revisions import migrations_path
 from cupti_etl.schema.tables import metadata
 
 DRIVER = f"{DuckDBDialect.name}+{DuckDBDialect.driver}"
@@ -32,19 +34,6 @@ DRIVER = f"{DuckDBDialect.name}+{DuckDBDialect.driver}"
 STORAGE_VERSION = "v1.5.0"
 
 _ARGUMENT = re.compile(r"^    (sa\.|comment=)")
-
-
-def migrations_path() -> Path:
-    """The folder with ``env.py``: inside the installed package, or of the checkout.
-
-    Raises:
-        SchemaError: there is neither.
-    """
-    package = Path(cupti_etl.__file__).parent
-    for path in (package / "_migrations", package.parent / "migrations"):
-        if (path / "env.py").is_file():
-            return path
-    raise SchemaError("the migrations are not installed", "install cupti-etl again")
 
 
 def _config() -> Config:
@@ -78,10 +67,14 @@ def downgrade_connection(connection: sa.Connection, revision: str) -> None:
     command.downgrade(config, revision)
 
 
-def upgrade(path: Path) -> str:
+def upgrade(path: Path, then: Callable[[duckdb.DuckDBPyConnection], None] | None = None) -> str:
     """Bring a file to the present schema; make it, with empty tables, if it is not there.
 
     Everything happens in one transaction: on an error the file is as it was.
+
+    Args:
+        path: the file.
+        then: what is to be done thereafter in the same transaction.
 
     Returns:
         The revision that the file had: "" for a new file, :func:`head` if there was
@@ -91,21 +84,42 @@ def upgrade(path: Path) -> str:
         TraceError: the file is newer than this version of cupti-etl, is not one of
             its files, is a folder, is in use, or refuses a migration.
     """
-    if path.is_dir():
-        raise TraceError(
-            f"{path} is a folder",
-            "a trace folder needs no migration: columns it lacks are read as NULL",
-        )
-    with _transaction(path) as connection:
-        before = current(connection)
-        if before:
-            _refuse_newer(path, before)
-        elif sa.inspect(connection).get_table_names() or sa.inspect(connection).get_view_names():
-            raise TraceError(
-                f"{path} has tables, but no revision of cupti-etl's schema",
-                "only files written by `cupti-etl export run --to duckdb` can be migrated",
-            )
+    new = {} if path.exists() else {"storage_compatibility_version": STORAGE_VERSION}
+    with _transaction(path, new) as connection:
+        before = _revision(path, connection)
         upgrade_connection(connection)
+        if then is not None:
+            then(connection.connection.driver_connection)  # type: ignore[arg-type]
+    return before
+
+
+def pending(path: Path) -> tuple[str, list[str]]:
+    """What :func:`upgrade` would do to a file, which is only read.
+
+    Returns:
+        The revision that it has, and of each migration that is missing, in their order, its
+        number and what it does.
+
+    Raises:
+        TraceError: as of :func:`upgrade`.
+    """
+    with _transaction(path, {"access_mode": "read_only"}) as connection:
+        before = _revision(path, connection)
+    script = ScriptDirectory.from_config(_config())
+    missing = [*script.iterate_revisions("head", before or "base")][::-1]
+    return before, [f"{each.revision}: {each.doc}" for each in missing]
+
+
+def _revision(path: Path, connection: sa.Connection) -> str:
+    """The revision of a file that can be migrated; "" if it is empty."""
+    before = current(connection)
+    if before:
+        _refuse_newer(path, before)
+    elif sa.inspect(connection).get_table_names() or sa.inspect(connection).get_view_names():
+        raise TraceError(
+            f"{path} has tables, but no revision of cupti-etl's schema",
+            "only files written by `cupti-etl export run --to duckdb` can be migrated",
+        )
     return before
 
 
@@ -120,15 +134,20 @@ def _refuse_newer(path: Path, revision: str) -> None:
 
 
 @contextmanager
-def _transaction(path: Path) -> Iterator[sa.Connection]:
-    settings = {} if path.exists() else {"storage_compatibility_version": STORAGE_VERSION}
+def _transaction(path: Path, settings: dict[str, str]) -> Iterator[sa.Connection]:
+    if path.is_dir():
+        raise TraceError(
+            f"{path} is a folder",
+            "a trace folder needs no migration: columns it lacks are read as NULL",
+        )
     url = sa.URL.create(DRIVER, database=str(path), query=settings)
     engine = sa.create_engine(url)
     try:
         with engine.begin() as connection:
             yield connection
-    except sa.exc.DBAPIError as error:
-        reason = str(error.orig).splitlines()[0]
+    except (sa.exc.DBAPIError, duckdb.Error) as error:
+        cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
+        reason = str(cause).splitlines()[0]
         raise TraceError(
             f"{path} could not be migrated and is unchanged: {reason}",
             "make sure that it is a DuckDB file and that no other program has it open",

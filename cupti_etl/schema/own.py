@@ -65,6 +65,7 @@ PROCESS = Table(
         C("stored", i64, "", "Records that became rows.", unit="records"),
     ),
     sort=("start_ns",),
+    key=("process_id",),
 )
 KERNEL_NAME = Table(
     "kernel_name",
@@ -74,6 +75,7 @@ KERNEL_NAME = Table(
         C("demangled", string, "", "Name with template and call arguments."),
         C("short", string, "", "Function name alone: no return type, namespaces or arguments."),
     ),
+    key=("mangled",),
 )
 CLOCK = Table(
     "clock",

@@ -93,20 +93,25 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table that the collector itself writes."""
+    """A table that the collector itself writes.
+
+    ``key`` names the columns that tell one row from another, where several captures may
+    hold the same row: opened together, they show it once.
+    """
 
     name: str
     doc: str
     columns: tuple[Column, ...]
     sort: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         names = [column.name for column in self.columns]
         if len(set(names)) != len(names):
             raise SchemaError(f"table {self.name}: a column name stands twice")
-        for key in self.sort:
+        for key in (*self.sort, *self.key):
             if key not in names:
-                raise SchemaError(f"table {self.name}: sort key {key!r} is not a column")
+                raise SchemaError(f"table {self.name}: key {key!r} is not a column")
 
 
 PROCESS_ID = Column(
@@ -140,6 +145,7 @@ class Kind:
             context), so they are recorded while recording is off, too.
         fields: what the names of its fields in user-defined records begin with, where that
             is not the table's name; ``NO_FIELD`` if the kind cannot be had as such records.
+        key: as of ``Table``; ``process_id`` is part of it and not named.
     """
 
     table: str
@@ -151,6 +157,7 @@ class Kind:
     preset: str = "default"
     is_lasting: bool = False
     fields: str = ""
+    key: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.preset not in (*PRESETS, "graph"):
@@ -165,4 +172,5 @@ class Kind:
 
     def as_table(self) -> Table:
         """The table as it is stored, ``process_id`` first."""
-        return Table(self.table, self.doc, (PROCESS_ID, *self.columns), self.sort)
+        key = (PROCESS_ID.name, *self.key) if self.key else ()
+        return Table(self.table, self.doc, (PROCESS_ID, *self.columns), self.sort, key)

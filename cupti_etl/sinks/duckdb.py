@@ -28,7 +28,7 @@ def write_trace_duckdb(folder: str | os.PathLike[str]) -> Path:
 
     from cupti_etl.queries.failure import translate
     from cupti_etl.queries.runner import connect, install
-    from cupti_etl.queries.views import check_folder, quoted
+    from cupti_etl.queries.sources import Folder, check_folder, quoted
 
     given = Path(folder)
     home = given.absolute()
@@ -40,7 +40,7 @@ def write_trace_duckdb(folder: str | os.PathLike[str]) -> Path:
         try:
             con.execute(f"ATTACH {quoted(partial)} AS made (STORAGE_VERSION '{_STORAGE}')")
             con.execute("USE made")
-            install(con, (home,))
+            install(con, (Folder(home),))
             con.execute("USE memory")
             con.execute("DETACH made")
         finally:

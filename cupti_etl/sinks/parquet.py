@@ -14,6 +14,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,46 +33,52 @@ _FIRST_ROLL_S = 1.0
 _LAST_ROLL_S = 60.0
 
 
-def _delta_columns(table: str) -> list[str]:
-    """Columns that mostly grow from row to row: times and ids of calls."""
-    return [c.name for c in TABLES[table].columns if c.type in (timestamp, correlation)]
-
-
 def write_part(path: Path, table: str, rows: pa.Table) -> None:
-    """Write one part: complete under its name, or not there at all.
-
-    The Arrow schema that the file carries is the plain one (text, not dictionaries), with
-    each column's documentation, because some engines refuse dictionary types.
-    """
-    schema = arrow_schema(table)
-    delta = _delta_columns(table)
-    carried = base64.b64encode(schema.serialize().to_pybytes())
-    metadata = {**(schema.metadata or {}), b"ARROW:schema": carried}
-    metadata[b"cupti_etl.columns"] = json.dumps(
-        {c.name: {"doc": c.doc, "unit": c.unit} for c in TABLES[table].columns}
-    ).encode()
+    """Write one part: complete under its name, or not there at all."""
     temporary = path.with_suffix(".tmp")
     try:
-        _write(temporary, rows, schema, delta, metadata)
+        with part_writer(temporary, table, rows.schema) as writer:
+            writer.write_table(rows, row_group_size=1 << 20)
     except BaseException:
         temporary.unlink(missing_ok=True)  # a full disk is not made fuller
         raise
     temporary.rename(path)
 
 
-def _write(
-    path: Path, rows: pa.Table, schema: pa.Schema, delta: list[str], metadata: dict[bytes, bytes]
-) -> None:
+@contextmanager
+def part_writer(
+    path: Path, table: str, columns: pa.Schema, schema: pa.Schema | None = None
+) -> Iterator[pq.ParquetWriter]:
+    """Write a part in pieces.
+
+    The Arrow schema that the file carries is the plain one (text, not dictionaries), with
+    each column's documentation, because some engines refuse dictionary types.
+
+    Args:
+        path: the file.
+        table: whose rows they are.
+        columns: the schema of the rows.
+        schema: the one that the file carries; that of the table, if it is not given.
+    """
+    schema = schema or arrow_schema(table)
+    known = TABLES[table].columns if table in TABLES else ()
+    # Columns that mostly grow from row to row: times and ids of calls.
+    delta = [c.name for c in known if c.type in (timestamp, correlation)]
+    carried = base64.b64encode(schema.serialize().to_pybytes())
+    metadata = {**(schema.metadata or {}), b"ARROW:schema": carried}
+    metadata[b"cupti_etl.columns"] = json.dumps(
+        {c.name: {"doc": c.doc, "unit": c.unit} for c in known}
+    ).encode()
     with pq.ParquetWriter(
         path,
-        rows.schema,
+        columns,
         compression="zstd",
         compression_level=1,
-        use_dictionary=[name for name in schema.names if name not in delta],
+        use_dictionary=[name for name in columns.names if name not in delta],
         column_encoding=dict.fromkeys(delta, "DELTA_BINARY_PACKED"),
         store_schema=False,
     ) as writer:
-        writer.write_table(rows, row_group_size=1 << 20)
+        yield writer
         writer.add_key_value_metadata(metadata)
 
 

@@ -19,16 +19,15 @@ static struct {
 	uint16_t offset[MAX_POINTERS];
 } pointers[ETL_MAX_KIND];
 
-/* A private buffer for when no slot is free; its records are counted, not kept. */
-struct spare {
-	struct spare *next;
-	uint64_t padding[7]; /* the buffer behind it starts on a cache line */
-};
-
+/* Private buffers for when no slot is free; their records are counted, not kept.  They lie
+ * side by side, so that they can be told from the buffers of another client, which come
+ * to us when we take its place. */
 #define SPARE_BYTES ETL_SMALL_BYTES
 #define MAX_SPARES 1024
-static struct spare *spares;
-static unsigned n_spares;
+/* What CUPTI can need before it takes no for an answer. */
+#define MAX_OLD_SPARES 16384
+static uint8_t *spares;
+static uint32_t free_spares[MAX_OLD_SPARES], n_free, n_spares;
 static pthread_mutex_t spares_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static size_t this_thread(void)
@@ -38,34 +37,50 @@ static size_t this_thread(void)
 
 static uint8_t *take_spare(void)
 {
-	struct spare *spare;
+	unsigned most = etl_injector.cupti.version < CUPTI_NULL_BUFFER_SINCE ? MAX_OLD_SPARES :
+									       MAX_SPARES;
+	uint8_t *spare = NULL;
 
 	pthread_mutex_lock(&spares_lock);
-	spare = spares;
-	if (spare) {
-		spares = spare->next;
-	} else if (n_spares < MAX_SPARES ||
-		   etl_injector.cupti.version < CUPTI_NULL_BUFFER_SINCE) {
-		spare = mmap(NULL, sizeof *spare + SPARE_BYTES, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (spare == MAP_FAILED)
-			spare = NULL;
-		else
-			n_spares++;
+	if (!spares) {
+		spares = mmap(NULL, (size_t)MAX_OLD_SPARES * SPARE_BYTES, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		if (spares == MAP_FAILED)
+			spares = NULL;
 	}
+	if (n_free)
+		spare = spares + (size_t)free_spares[--n_free] * SPARE_BYTES;
+	else if (spares && n_spares < most)
+		spare = spares + (size_t)n_spares++ * SPARE_BYTES;
 	pthread_mutex_unlock(&spares_lock);
-	return spare ? (uint8_t *)(spare + 1) : NULL;
+	return spare;
+}
+
+static bool is_spare(const uint8_t *buffer)
+{
+	return spares && buffer >= spares &&
+	       buffer < spares + (size_t)MAX_OLD_SPARES * SPARE_BYTES;
 }
 
 static void return_spare(uint8_t *buffer, size_t valid)
 {
-	struct spare *spare = (struct spare *)(void *)buffer - 1;
-
 	memset(buffer, 0, valid);
 	pthread_mutex_lock(&spares_lock);
-	spare->next = spares;
-	spares = spare;
+	free_spares[n_free++] = (uint32_t)((size_t)(buffer - spares) / SPARE_BYTES);
 	pthread_mutex_unlock(&spares_lock);
+}
+
+/* Slot for a buffer: of the wanted size if there is one. */
+static int64_t take_slot(bool large)
+{
+	struct etl_map *map = &etl_injector.map;
+	int64_t slot = etl_slot_take(map, large);
+
+	if (slot < 0 && etl_segment_grow(map))
+		slot = etl_slot_take(map, large);
+	if (slot < 0)
+		slot = etl_slot_take(map, !large);
+	return slot;
 }
 
 void etl_buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records)
@@ -78,13 +93,8 @@ void etl_buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records)
 
 	*max_records = 0; /* as many as fit */
 	etl_add(&map->segment->counters.requests, 1);
-	if (etl_injector_is_ours()) {
-		slot = etl_slot_take(map, large);
-		if (slot < 0 && etl_segment_grow(map))
-			slot = etl_slot_take(map, large);
-		if (slot < 0)
-			slot = etl_slot_take(map, !large);
-	}
+	if (etl_injector_is_ours())
+		slot = take_slot(large);
 	if (slot >= 0) {
 		map->slots[slot].held_since_ns = (uint64_t)etl_now_ns();
 		slot_thread[slot] = (uint16_t)thread;
@@ -207,13 +217,60 @@ static void intern_strings(uint8_t *buffer, size_t valid)
 	}
 }
 
+/* Gives a slot with records to the collector, or back if their strings find no room. */
+static void publish(uint64_t slot, size_t bytes)
+{
+	struct etl_map *map = &etl_injector.map;
+	uint8_t *data = etl_slot_data(map, slot);
+
+	pthread_mutex_lock(&etl_injector.publish);
+	intern_strings(data, bytes);
+	if (etl_intern_flush()) {
+		etl_slot_publish(map, slot, ETL_RECORDS, (uint32_t)bytes);
+	} else {
+		/* Without a name that is new these records could not be read. */
+		count_as_lost(data, bytes);
+		memset(data, 0, bytes);
+		etl_slot_free(map, slot, ETL_HELD);
+	}
+	pthread_mutex_unlock(&etl_injector.publish);
+	etl_bell_ring();
+}
+
+/* The records of a buffer that another client gave to CUPTI; the buffer stays its own. */
+static void adopt(uint8_t *buffer, size_t readable)
+{
+	const struct etl_segment *segment = etl_injector.map.segment;
+
+	while (readable) {
+		int64_t slot = take_slot(true);
+		size_t bytes = 0;
+		uint32_t kind;
+
+		while (slot >= 0 && bytes < readable) {
+			memcpy(&kind, buffer + bytes, sizeof kind);
+			if (bytes + segment->stride[kind] > etl_slot_bytes((uint64_t)slot))
+				break;
+			bytes += segment->stride[kind];
+		}
+		if (bytes == 0) {
+			count_as_lost(buffer, readable);
+			return;
+		}
+		memcpy(etl_slot_data(&etl_injector.map, (uint64_t)slot), buffer, bytes);
+		publish((uint64_t)slot, bytes);
+		buffer += bytes;
+		readable -= bytes;
+	}
+}
+
 void etl_buffer_completed(uint8_t *buffer, size_t size, size_t valid)
 {
 	int saved = errno;
 	struct etl_map *map = &etl_injector.map;
 	struct etl_counters *counters = &map->segment->counters;
 	int64_t slot = buffer ? slot_of(buffer) : -1;
-	size_t readable = 0;
+	size_t readable;
 	uint64_t records = 0;
 
 	if (!etl_injector_is_ours())
@@ -227,29 +284,22 @@ void etl_buffer_completed(uint8_t *buffer, size_t size, size_t valid)
 	readable = find_boundaries(buffer, valid, &records);
 	etl_add(&counters->handed_over, records);
 	etl_add(&counters->unreadable_bytes, valid - readable);
-	if (slot < 0) {
+	if (is_spare(buffer)) {
 		count_as_lost(buffer, readable);
 		return_spare(buffer, valid);
+		goto out;
+	}
+	if (slot < 0) {
+		adopt(buffer, readable);
 		goto out;
 	}
 	etl_put(&wants_large[slot_thread[slot]], (uint8_t)(valid > ETL_SMALL_BYTES * 3 / 4));
 	if (records == 0) {
 		memset(buffer, 0, valid);
 		etl_slot_free(map, (uint64_t)slot, ETL_HELD);
-		goto out;
-	}
-	pthread_mutex_lock(&etl_injector.publish);
-	intern_strings(buffer, readable);
-	if (etl_intern_flush()) {
-		etl_slot_publish(map, (uint64_t)slot, ETL_RECORDS, (uint32_t)readable);
 	} else {
-		/* No slot for a new string: without it these records could not be read. */
-		count_as_lost(buffer, readable);
-		memset(buffer, 0, valid);
-		etl_slot_free(map, (uint64_t)slot, ETL_HELD);
+		publish((uint64_t)slot, readable);
 	}
-	pthread_mutex_unlock(&etl_injector.publish);
-	etl_bell_ring();
 out:
 	errno = saved;
 }

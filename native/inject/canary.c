@@ -68,7 +68,9 @@ void etl_canary_plan(struct etl_plan *plan)
 	if (!cbid || is_wanted)
 		return;
 	api->is_asked_for = true;
-	api->cbids[api->n++] = cbid;
+	/* First, see selected.c for the last. */
+	memmove(api->cbids + 1, api->cbids, api->n++ * sizeof *api->cbids);
+	api->cbids[0] = cbid;
 	pthread_mutex_lock(&etl_injector.publish);
 	etl_intern(SONG, strlen(SONG), etl_api_tag(KIND_DRIVER, cbid), ETL_API_DROP);
 	etl_intern_flush();
@@ -115,7 +117,6 @@ bool etl_canary_mark(uint8_t *record)
 
 void etl_canary_listen(void)
 {
-	struct etl_segment *segment = etl_injector.map.segment;
 	uint64_t now_heard = etl_peek(&heard);
 
 	if (!etl_recording_is_on())
@@ -125,16 +126,12 @@ void etl_canary_listen(void)
 	if (now_heard != heard_before) {
 		heard_before = now_heard;
 		waited = 0;
-		if (etl_peek(&segment->taken_ns) && !etl_peek(&segment->regained_ns))
-			etl_put(&segment->regained_ns, (uint64_t)etl_now_ns());
 		return;
 	}
 	if (++waited <= PATIENCE)
 		return;
 	waited = 0;
 	/* Where the first never came back, this CUPTI does not record the call. */
-	if (now_heard && !etl_peek(&segment->taken_ns))
-		etl_put(&segment->taken_ns, etl_peek(&heard_ns));
-	else if (now_heard)
-		etl_put(&segment->regained_ns, 0);
+	if (now_heard)
+		etl_recording_lose((int64_t)etl_peek(&heard_ns));
 }

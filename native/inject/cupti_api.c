@@ -106,8 +106,10 @@ int cupti_api_load(struct cupti_api *api, struct etl_error *error)
 	struct etl_error last = { "" };
 
 	for (size_t i = 0; i < N_SONAMES; i++)
-		if (try_open(api, sonames[i], RTLD_NOLOAD, &last))
+		if (try_open(api, sonames[i], RTLD_NOLOAD, &last)) {
+			api->is_the_programs = true;
 			return 0;
+		}
 	if (path) {
 		if (try_open(api, path, 0, &last))
 			return 0;

@@ -6,6 +6,7 @@
 #ifndef ETL_CUPTI_API_H
 #define ETL_CUPTI_API_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,7 @@ typedef void (*cupti_complete_fn)(void *context, uint32_t stream, uint8_t *buffe
 
 enum {
 	CUPTI_OK = 0,
+	CUPTI_INVALID_PARAMETER = 1,
 	CUPTI_NOT_SUPPORTED = 27,
 	CUPTI_MULTIPLE_SUBSCRIBERS = 39,
 	CUPTI_FLUSH_FORCED = 1,
@@ -43,6 +45,7 @@ struct cupti_api {
 	void *handle;
 	char path[512];
 	uint32_t version;
+	bool is_the_programs; /* it was in the process already */
 	int (*get_version)(uint32_t *version);
 	int (*get_result_string)(int result, const char **text);
 	int (*register_callbacks)(cupti_request_fn request, cupti_complete_fn complete);

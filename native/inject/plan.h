@@ -66,6 +66,14 @@ const char *etl_selected_obstacle(void);
 /* fixed.c: the counters of unified memory are set up by one interface for both. */
 int etl_configure_unified_memory(void);
 
+/* conflict.c */
+bool etl_conflict_is_lost(void); /* another client has the records */
+bool etl_conflict_stands(void); /* one is there, and it is to win */
+bool etl_conflict_fails(void); /* --on-conflict fail */
+void etl_conflict_lost(int64_t since_ns);
+/* Comes back if the other has left.  Called by the timer thread alone. */
+void etl_conflict_look(void);
+
 /* canary.c: adds the canary's call to the plan. */
 void etl_canary_plan(struct etl_plan *plan);
 

@@ -4,6 +4,7 @@
  * inside a range.  Kinds whose rows describe what lasts (devices, contexts) are always
  * on, or the work of a later window would belong to nothing. */
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 #include "inject/plan.h"
@@ -20,7 +21,8 @@ static bool is_wanted(void)
 {
 	const struct etl_bell_page *bell = etl_injector.bell;
 
-	return !(bell && etl_load(&bell->is_paused)) && etl_range_is_open();
+	return !(bell && etl_load(&bell->is_paused)) && etl_range_is_open() &&
+	       !etl_conflict_is_lost();
 }
 
 bool etl_plan_has(uint32_t activity)
@@ -124,50 +126,41 @@ static int switch_to(bool on, enum etl_switch by)
 	return result;
 }
 
-static void noop_callback(void *data, uint32_t domain, uint32_t cbid, const void *info)
+/* Which form the records have.  `auto` is what costs least and disturbs nobody: selected
+ * records are cheaper where CUPTI has them (see docs/measurements), but take the second
+ * interface, and a program that brings its own libcupti may want to use the first. */
+static int choose_records(struct etl_error *error)
 {
-	(void)data;
-	(void)domain;
-	(void)cbid;
-	(void)info;
-}
+	const char *form = etl_env(ETL_ENV_RECORDS), *obstacle = etl_selected_obstacle();
 
-/* CUPTI before 13.3 serves one client a process.  Asking for the subscription, and
- * giving it back at once, tells whether another has it. */
-static bool is_taken(void)
-{
-	const struct cupti_api *cupti = &etl_injector.cupti;
-	void (*callback)(void *, uint32_t, uint32_t, const void *) = noop_callback;
-	void *address, *subscriber = NULL;
-	int result;
-
-	if (!cupti->subscribe || !cupti->unsubscribe)
-		return false;
-	memcpy(&address, &callback, sizeof address);
-	result = cupti->subscribe(&subscriber, address, NULL);
-	if (result == CUPTI_OK)
-		cupti->unsubscribe(subscriber);
-	return result == CUPTI_MULTIPLE_SUBSCRIBERS;
+	if (form && strcmp(form, "selected") == 0 && obstacle)
+		return etl_fail(error, ENOTSUP, "selected records cannot be had: %s", obstacle);
+	if (obstacle || (form && strcmp(form, "fixed") == 0))
+		return 0;
+	if (form && strcmp(form, "selected") == 0)
+		etl_records = &etl_selected_records;
+	else if (!etl_injector.cupti.is_the_programs)
+		etl_records = &etl_selected_records;
+	return 0;
 }
 
 int etl_recording_start(struct etl_error *error)
 {
-	const char *form = etl_env(ETL_ENV_RECORDS), *obstacle;
 	int result;
 
+	if (choose_records(error) < 0)
+		return -ENOTSUP;
 	etl_plan_make(&plan);
-	obstacle = etl_selected_obstacle();
-	if (form && strcmp(form, "selected") == 0) {
-		if (obstacle)
-			return etl_fail(error, ENOTSUP, "selected records cannot be had: %s",
-					obstacle);
-		etl_records = &etl_selected_records;
-	} else if (is_taken()) {
-		return etl_fail(error, EBUSY,
-				"another CUPTI client (a profiler) is active in this process");
-	}
-	if (etl_records->start(error) < 0)
-		return -EIO;
+	result = !etl_is_selected() && etl_conflict_stands() ?
+			 etl_fail(error, EBUSY,
+				  "another CUPTI client (a profiler) is active in this process") :
+			 etl_records->start(error);
+	if (result == -EBUSY)
+		etl_conflict_lost(etl_injector.map.segment->start_ns);
+	if (result == -EBUSY && !etl_conflict_fails())
+		return 0; /* it may leave */
+	if (result < 0)
+		return result;
 	switch_kinds(true, true);
 	if (!is_wanted())
 		return 0;
@@ -175,6 +168,25 @@ int etl_recording_start(struct etl_error *error)
 	if (result != CUPTI_OK)
 		return etl_fail(error, EIO, "kernel records cannot be enabled: %s (%d)",
 				cupti_result(&etl_injector.cupti, result), result);
+	return 0;
+}
+
+/* Nothing is switched off, for by now that would be the other's. */
+void etl_recording_lose(int64_t since_ns)
+{
+	while (!etl_claim(&is_switching, 0, 1))
+		sched_yield(); /* whoever switches is in the middle of a few microseconds */
+	etl_conflict_lost(since_ns);
+	close_window(since_ns, 0, ETL_BY_OTHER_CLIENT);
+	etl_store(&is_on, 0);
+	etl_store(&is_switching, 0);
+}
+
+int etl_recording_regain(struct etl_error *error)
+{
+	if (etl_records->start(error) < 0)
+		return -EIO;
+	switch_kinds(true, true);
 	return 0;
 }
 

@@ -234,10 +234,19 @@ static int switch_api(const struct etl_api_plan *plan, bool on)
 				     .only_these = !plan->is_whole };
 	struct api_options options = { sizeof options, &list };
 
+	int result;
+
 	if (!on)
 		return etl_injector.cupti.disable_v2(subscriber, plan->kind, NULL);
 	memcpy(cbids, plan->cbids, plan->n * sizeof *cbids);
-	return enable(plan->kind, etl_table_of(plan->kind), plan->n ? &options : NULL);
+	if (plan->n == 0)
+		return enable(plan->kind, etl_table_of(plan->kind), NULL);
+	/* CUPTI knows functions that the driver does not have yet, and refuses a list with one
+	 * in it; they are the last ones. */
+	do
+		result = enable(plan->kind, etl_table_of(plan->kind), &options);
+	while (result == CUPTI_INVALID_PARAMETER && --list.n > 0);
+	return result;
 }
 
 static int next(uint8_t *buffer, size_t valid, uint8_t **record)

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "inject/inject.h"
+#include "inject/plan.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t done;
@@ -104,6 +104,7 @@ static void *loop(void *unused)
 		flush(0);
 		etl_canary_listen();
 		etl_intern_answer();
+		etl_conflict_look();
 		keep_ahead();
 		prefault();
 		etl_canary_sing();

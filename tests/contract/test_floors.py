@@ -31,10 +31,10 @@ FLOORS = {
     "cupti_etl.capture.collector": 9,
     "cupti_etl.capture.launcher": 9,
     "cupti_etl.queries": 9,
+    "cupti_etl.live_line": 10,
     "cupti_etl.trace": 10,
     "cupti_etl.pipeline": 11,
     "cupti_etl.export": 11,
-    "cupti_etl.progress": 11,
     "cupti_etl.demo": 12,
     "cupti_etl.doctor": 12,
     "cupti_etl.shell": 12,
@@ -51,7 +51,7 @@ EXCEPTIONS = {
     # trace.duckdb is the query library written into a file.
     ("cupti_etl.sinks.duckdb", "cupti_etl.queries.failure"),
     ("cupti_etl.sinks.duckdb", "cupti_etl.queries.runner"),
-    ("cupti_etl.sinks.duckdb", "cupti_etl.queries.views"),
+    ("cupti_etl.sinks.duckdb", "cupti_etl.queries.sources"),
     # `cupti_etl.open`, on first use.
     ("cupti_etl", "cupti_etl.trace"),
 }

@@ -86,7 +86,8 @@ def wrong_call(words: list[str]) -> str:
     for word in words[1:]:
         if word == "--":
             break
-        if word.startswith("-") and word.split("=")[0] not in options:
+        # A lone - is standard output.
+        if word.startswith("-") and word != "-" and word.split("=")[0] not in options:
             return f"{words[0]} has no option {word}"
     return ""
 

@@ -13,8 +13,8 @@
  *   FAKE_CUPTI_CORRELATION=n    first correlation id
  *   FAKE_CUPTI_NAMES=moving     kernel names lie in memory that is reused with other names
  *                               once the buffer that points there was handed over
- *   FAKE_CUPTI_GRAPH_EVERY=n    every n-th launch is that of a graph of three kernels
- *   FAKE_CUPTI_GRAPH_NODES=n    or of n kernels
+ *   FAKE_CUPTI_GRAPH_EVERY=n    every n-th launch is that of a graph
+ *   FAKE_CUPTI_GRAPH_NODES=n    of n kernels; 3
  *   FAKE_CUPTI_POOL=n           a device buffer of the default size holds n records of graph
  *                               nodes; those that find no room have start = end = 0
  *   FAKE_CUPTI_DEVICES=n        streams are spread over n devices
@@ -275,6 +275,7 @@ extern atomic_uint subscriber_count; /* up to the last that was ever in use */
 void init_subscribers(void);
 struct subscriber *find_subscriber(const void *handle); /* NULL: it is none of version 2 */
 bool v2_in_use(void);
+struct subscriber *only_v2(void); /* the one of version 2, if there is one alone */
 bool multiple_subscribers(void); /* the first subscriber allowed others */
 bool have_clients(void);
 bool listened_to(uint32_t domain, uint32_t cbid);
@@ -311,6 +312,9 @@ void on_event(const struct fake_event *event);
 void on_marker(const struct marker *marker);
 /* A new record of the kind in the queue's current buffer. */
 struct record emit(struct queue *queue, uint32_t kind);
+
+/* fake_cupti_external.c */
+void emit_external(struct queue *queue, uint32_t correlation);
 int push_external(struct subscriber *subscriber, uint32_t kind, uint64_t id);
 int pop_external(struct subscriber *subscriber, uint32_t kind, uint64_t *id);
 
@@ -327,7 +331,7 @@ enum counter {
     C_FLUSH_FORCED, C_FLUSH_IN_CALLBACK, C_BYTES, C_NEXT_RECORD, C_ENABLES, C_CLIENTS,
     C_DROPPED_REPORTED, C_MAX_OUTSTANDING, C_OUTSTANDING, C_PLAYED, C_SWITCHES, C_DISABLES,
     C_SUBSCRIPTIONS, C_UNSUBSCRIPTIONS, C_REFUSED_SUBSCRIPTIONS, C_FINALIZES, C_CALLBACKS,
-    C_UNTIMED, C_UNFENCED, COUNTERS = 64,
+    C_UNTIMED, C_UNFENCED, C_POOL_LIMIT, C_DEVICE_BUFFER_SIZE, COUNTERS = 64,
 };
 struct counters {
     uint64_t magic, pid, version, ended;

@@ -178,7 +178,10 @@ int next_record(const struct record_set *set, uint8_t *buffer, size_t valid, uin
 API int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, uint8_t **record);
 API int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, uint8_t **record) {
     ENTER_WITH(valid);
-    return next_record(&predefined, buffer, valid, record);
+    /* 13.2 has user-defined records, and no function of version 2 to walk them. */
+    struct subscriber *only = fake_release.api < 130300 ? only_v2() : NULL;
+    return next_record(only != NULL ? atomic_load(&only->set) : &predefined, buffer, valid,
+                       record);
 }
 
 API int cuptiActivityGetStructSize(int kind, uint32_t version, size_t *size);

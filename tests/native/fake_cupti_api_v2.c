@@ -57,7 +57,7 @@ API int cuptiActivityGetAttribute_v2(void *handle, int number, size_t *size, voi
 }
 
 static bool same_fields(const struct record_layout *layout, const struct selection *selection) {
-    if (layout->field_count != selection->field_count)
+    if (layout->field_count == 0 || layout->field_count != selection->field_count)
         return false;
     for (size_t i = 0; i < layout->field_count; i++)
         if (layout->entries[i].id != selection->ids[i])

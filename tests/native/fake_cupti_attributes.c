@@ -5,6 +5,7 @@
 
 enum {
     DEVICE_BUFFER_SIZE = 0,
+    POOL_LIMIT = 2,
     ZEROED_OUT = 5,
     HOST_PINNED = 8,
     PER_THREAD = 9,
@@ -85,6 +86,10 @@ int set_attribute(struct subscriber *subscriber, int number, const size_t *size,
     }
     if (size_of(number) == sizeof(size_t) && number != TIMESTAMP_CALLBACK) {
         memcpy(&numbers[number], value, sizeof(size_t));
+        if (number == DEVICE_BUFFER_SIZE)
+            atomic_store(&counters->counter[C_DEVICE_BUFFER_SIZE], numbers[number]);
+        if (number == POOL_LIMIT)
+            atomic_store(&counters->counter[C_POOL_LIMIT], numbers[number]);
         return OK;
     }
     if (subscriber != NULL)

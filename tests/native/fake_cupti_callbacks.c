@@ -165,16 +165,24 @@ static struct subscriber *add_subscriber(const char *name) {
     return &subscribers[place];
 }
 
+/* A client of version 1 that did not subscribe counts while it has kinds enabled. */
+static bool v1_in_use(void) {
+    bool used = atomic_load(&subscribers[0].alive);
+    for (uint32_t kind = 1; kind < KINDS; kind++)
+        used = used || atomic_load(&subscribers[0].kind_on[kind]);
+    return used;
+}
+
 static const char *first_name(void) {
     for (unsigned i = 1; i < atomic_load(&subscriber_count); i++)
         if (atomic_load(&subscribers[i].alive))
             return subscribers[i].name;
-    return atomic_load(&subscribers[0].alive) ? "CUPTI" : options.other_client ? "Nsight" : NULL;
+    return v1_in_use() ? "CUPTI" : options.other_client ? "Nsight" : NULL;
 }
 
 static bool can_join(bool allow) {
     bool possible = fake_release.api >= 130300 && driver_version() >= 13030;
-    if (options.other_client || atomic_load(&subscribers[0].alive) || (allow && !possible))
+    if (options.other_client || v1_in_use() || (allow && !possible))
         return false;
     return !v2_in_use() || (allow && allows_others);
 }

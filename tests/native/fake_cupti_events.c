@@ -42,10 +42,6 @@ static atomic_uint next_correlation, next_memory, next_launch;
 static atomic_uchar stream_seen[MAX_SUBSCRIBERS][STREAMS];
 static atomic_bool devices_seen[MAX_SUBSCRIBERS];
 static atomic_ulong in_device_buffers;
-static _Thread_local struct {
-    uint64_t ids[EXTERNAL_KINDS][EXTERNAL_DEPTH];
-    uint32_t depth[EXTERNAL_KINDS];
-} external[MAX_SUBSCRIBERS];
 
 static bool on(const struct queue *queue, uint32_t kind) {
     return atomic_load_explicit(&queue->subscriber->kind_on[kind], memory_order_relaxed) != 0;
@@ -115,19 +111,6 @@ static void introduce(struct queue *queue, uint32_t stream) {
     struct record record = emit(queue, KIND_STREAM);
     put(record, F_CONTEXT, stream % options.devices + 1);
     put(record, F_STREAM, stream + FIRST_STREAM);
-}
-
-static void emit_external(struct queue *queue, uint32_t correlation) {
-    size_t number = (size_t)(queue->subscriber - subscribers);
-    for (uint32_t kind = 1; kind < EXTERNAL_KINDS; kind++) {
-        uint32_t depth = external[number].depth[kind];
-        if (depth == 0)
-            continue;
-        struct record record = emit(queue, KIND_EXTERNAL_CORRELATION);
-        put(record, F_EXTERNAL_KIND, kind);
-        put(record, F_EXTERNAL_ID, external[number].ids[kind][depth - 1]);
-        put(record, F_CORRELATION, correlation);
-    }
 }
 
 static void emit_call(struct queue *queue, uint32_t api, uint32_t cbid, uint32_t correlation,
@@ -307,7 +290,7 @@ static uint32_t take_device_buffers(const struct work *work) {
         atomic_store(&in_device_buffers, 0);
     if (!work->graph)
         return 0;
-    uint64_t each = (uint64_t)options.pool * *attribute(0) / 3200000;
+    uint64_t each = (uint64_t)options.pool * *attribute(0) / 3200000; /* its default */
     uint64_t room = each * *attribute(2), nodes = options.graph_nodes;
     uint64_t before = atomic_fetch_add(&in_device_buffers, nodes);
     uint64_t left = before < room ? room - before : 0;
@@ -390,26 +373,4 @@ void on_marker(const struct marker *marker) {
         owed_overhead(queue, now);
         queue_unlock(queue);
     }
-}
-
-int push_external(struct subscriber *subscriber, uint32_t kind, uint64_t id) {
-    size_t number = (size_t)(subscriber - subscribers);
-    if (kind == 0 || kind >= EXTERNAL_KINDS)
-        return INVALID_PARAMETER;
-    if (external[number].depth[kind] == EXTERNAL_DEPTH)
-        return MAX_LIMIT_REACHED;
-    external[number].ids[kind][external[number].depth[kind]++] = id;
-    return OK;
-}
-
-int pop_external(struct subscriber *subscriber, uint32_t kind, uint64_t *id) {
-    size_t number = (size_t)(subscriber - subscribers);
-    if (kind == 0 || kind >= EXTERNAL_KINDS)
-        return INVALID_PARAMETER;
-    if (external[number].depth[kind] == 0)
-        return QUEUE_EMPTY;
-    uint64_t last = external[number].ids[kind][--external[number].depth[kind]];
-    if (id != NULL)
-        *id = last;
-    return OK;
 }

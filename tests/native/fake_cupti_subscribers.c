@@ -18,6 +18,17 @@ struct subscriber *find_subscriber(const void *handle) {
     return NULL;
 }
 
+struct subscriber *only_v2(void) {
+    struct subscriber *found = NULL;
+    for (unsigned i = 1; i < atomic_load(&subscriber_count); i++) {
+        if (atomic_load(&subscribers[i].alive) && found != NULL)
+            return NULL;
+        if (atomic_load(&subscribers[i].alive))
+            found = &subscribers[i];
+    }
+    return found;
+}
+
 bool v2_in_use(void) {
     for (unsigned i = 1; i < atomic_load(&subscriber_count); i++)
         if (atomic_load(&subscribers[i].alive))

@@ -7,7 +7,8 @@
 
 struct settings {
     long threads, launches, streams, names, copy_every, set_every, malloc_every, sync_every;
-    long nvtx_every, range_every, range_gap, profiler_every, noise, driver_api, rate, long_kernel, play;
+    long nvtx_every, range_every, range_gap, profiler_every;
+    long noise, driver_api, rate, long_kernel, play;
     long takeover_at, takeover_for, takeover_v2, takeover_subscribe, takeover_multiple;
     long takeover_unsubscribe, takeover_finalize;
     long no_cuda, init_only, fork_children, fork_after, spawn_children, wait_children, children;

@@ -5,9 +5,13 @@
  * TINY_ZEROED 1: set ZEROED_OUT and give clean buffers, 2: set it and give dirty ones;
  * TINY_NULL_AFTER give NULL after n buffers; TINY_FLUSH_MS flush in a thread;
  * TINY_LAST_FLUSH 0|1|none, what to flush at exit; TINY_SUBSCRIBE 1; TINY_OFF "17,10"
- * runtime functions to switch off; TINY_BAD_FLUSH 1: flush inside the callback.
+ * runtime functions to switch off; TINY_BAD_FLUSH 1: flush inside the callback;
+ * TINY_POOL_LIMIT number of device buffers; TINY_WRAP 1: put a function of its own before
+ * CUPTI's nvtxRangePushA.
  */
 #define _GNU_SOURCE
+#include "fake_nvtx.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -31,11 +35,13 @@ static int (*enable_runtime)(uint32_t, uint8_t);
 static int (*subscribe)(void **, void *, void *);
 static int (*struct_size)(int, uint32_t, size_t *);
 static int (*callback_name)(int, uint32_t, const char **);
-static int (*nvtx_initialize)(void *);
+static int (*nvtx_initialize)(nvtx_get_export_table);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t kinds[KINDS], stride[KINDS], buffers, bytes, dropped, refused, requests;
 static uint64_t early_flush, bad_flush, lost_names;
+static int (*cupti_push)(const char *);
+static atomic_ulong wrapped;
 static int register_result, subscribe_result, first_enable_error, nvtx_result = -1;
 
 static long setting(const char *name, long otherwise) {
@@ -113,6 +119,7 @@ static void report(void) {
     fprintf(out, "\"register\": %d, \"subscribe\": %d, \"enable\": %d, \"nvtx\": %d,\n",
             register_result, subscribe_result, first_enable_error, nvtx_result);
     size_t size = 0;
+    fprintf(out, "\"wrapped\": %lu,\n", wrapped);
     fprintf(out, "\"lost_names\": %lu, \"has_enable_runtime\": %d, \"struct_size\": %ld,\n",
             lost_names, enable_runtime != NULL,
             struct_size != NULL && struct_size(10, 0, &size) == 0 ? (long)size : -1L);
@@ -178,11 +185,29 @@ static void open_cupti(void) {
     *(void **)&nvtx_initialize = dlsym(cupti, "cuptiNvtxInitialize2");
 }
 
-EXPORT int InitializeInjectionNvtx2(void *get_export_table);
-EXPORT int InitializeInjectionNvtx2(void *get_export_table) {
+static int push(const char *text) {
+    atomic_fetch_add(&wrapped, 1);
+    return cupti_push(text);
+}
+
+static void wrap_push(nvtx_get_export_table get_export_table) {
+    const struct nvtx_callbacks *callbacks = get_export_table(NVTX_ETID_CALLBACKS);
+    nvtx_table table;
+    unsigned size;
+    if (callbacks->get_module_function_table(NVTX_MODULE_CORE, &table, &size) != 1 ||
+        size <= NVTX_RangePushA)
+        return;
+    cupti_push = (int (*)(const char *))*table[NVTX_RangePushA];
+    *table[NVTX_RangePushA] = (nvtx_function)push;
+}
+
+EXPORT int InitializeInjectionNvtx2(nvtx_get_export_table get_export_table);
+EXPORT int InitializeInjectionNvtx2(nvtx_get_export_table get_export_table) {
     if (nvtx_initialize == NULL)
         open_cupti();
     nvtx_result = nvtx_initialize != NULL ? nvtx_initialize(get_export_table) : -1;
+    if (nvtx_result == 0 && setting("TINY_WRAP", 0) != 0)
+        wrap_push(get_export_table);
     return nvtx_result == 0;
 }
 
@@ -198,6 +223,9 @@ EXPORT int InitializeInjection(void) {
     uint8_t one = 1;
     if (setting("TINY_ZEROED", 0) != 0)
         set_attribute(5, &(size_t){1}, &one);
+    size_t pool_limit = (size_t)setting("TINY_POOL_LIMIT", 0);
+    if (pool_limit != 0)
+        set_attribute(2, &(size_t){sizeof pool_limit}, &pool_limit);
     register_result = register_callbacks((void *)request, (void *)complete);
     const char *wanted = getenv("TINY_KINDS");
     for_each(wanted != NULL ? wanted : "5,10", enable_one);

@@ -119,8 +119,8 @@ def release_source(release: str) -> str:
     ids = callback_facts()["sizes"]["13" if major == "13" else "12"]
     lines.append(
         f'const struct release fake_release = {{"{release}", {api_version(release)}, layouts, '
-        f"{len(table)}, sizes, {len(sizes)}, fields, {len(fields)}, {ids['runtime']}, {ids['driver']}, "
-        "fake_runtime_names, fake_driver_names};"
+        f"{len(table)}, sizes, {len(sizes)}, fields, {len(fields)}, "
+        f"{ids['runtime']}, {ids['driver']}, fake_runtime_names, fake_driver_names}};"
     )
     return "\n".join(lines) + "\n"
 

@@ -50,6 +50,8 @@ _COUNTERS = (
     "callbacks",
     "untimed",
     "unfenced",
+    "pool_limit",
+    "device_buffer_size",
 )
 
 Row = dict[str, "int | bytes | str | None"]
@@ -88,7 +90,8 @@ class ProcessLog:
             times of events), 8 (sources of allocations), 16 (device graphs) and 256 for
             each counter of managed memory.  ``untimed`` are records whose start and end
             are 0 for want of a device buffer; ``unfenced`` changes of a kind's fields while
-            records waited to be handed over.
+            records waited to be handed over.  ``pool_limit`` and ``device_buffer_size`` are what
+            a client set these attributes to, 0 if it did not.
         enabled: of each kind, how many subscribers want it now (at the end).
         ended: whether the process ended in order.
     """
@@ -251,6 +254,10 @@ class Fakes:
         existing = os.environ.get("LD_LIBRARY_PATH")
         env["LD_LIBRARY_PATH"] = ":".join([*map(str, folders), *([existing] if existing else [])])
         return env
+
+    def driver(self) -> Path:
+        """The fake driver's library."""
+        return self._build.driver()
 
     def cupti(self, release: str = CUPTI_13) -> Path:
         """The library itself, for options that take a path."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import threading
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from cupti_etl.sinks.parquet import ParquetSink
 
 
 def writer(out: Path) -> Writer:
-    made = Writer(out, TABLES)
+    made = Writer(partial(ParquetSink, out, TABLES))
     made.start()
     return made
 
@@ -70,7 +71,7 @@ def test_after_a_failure_nothing_is_written_and_nobody_waits(
         made.put(lambda _: after.append(1), lambda: None)
     made.finish()
     assert made.failure is not None
-    assert str(error) in made.failure
+    assert str(error) in made.failure.message
     assert after == []
 
 
@@ -81,7 +82,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
         made.put(lambda _: None, lambda: None)
     made.finish()
     assert made.failure is not None
-    assert "exists already" in made.failure
+    assert "exists already" in made.failure.message
 
 
 def test_a_mistake_of_ours_does_not_hold_up_the_program(tmp_path: Path) -> None:

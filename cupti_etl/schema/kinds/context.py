@@ -12,6 +12,7 @@ KIND = Kind(
     doc="One row per CUDA context.",
     preset="light",
     is_lasting=True,
+    key=("context_id",),
     columns=(
         C("context_id", i32, "contextId", "CUPTI's number of the context in its process."),
         C("device_id", i32, "deviceId", "CUDA ordinal of its device.", joins="device.device_id"),

@@ -11,6 +11,7 @@ KIND = Kind(
     doc="One row per device and process.",
     preset="light",
     is_lasting=True,
+    key=("device_id",),
     columns=(
         C("device_id", i32, "id", "CUDA ordinal of the device in its process."),
         C("device_uuid", uuid, "uuid", "The GPU across processes and hosts, as nvidia-smi prints it."),

@@ -12,6 +12,7 @@ KIND = Kind(
     doc="One row per stream.",
     preset="full",
     is_lasting=True,
+    key=("context_id", "stream_id"),
     columns=(
         C("context_id", i32, "contextId", "Context it belongs to.", null=0xFFFFFFFF, joins="context.context_id"),
         C("stream_id", i32, "streamId", "CUPTI's number of the stream in its context."),

@@ -1,10 +1,9 @@
-"""What a capture says on stderr: a live line, and a summary at its end."""
+"""What a capture says on stderr: one line while the program runs, and a summary."""
 
 from __future__ import annotations
 
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -23,7 +22,7 @@ class LiveLine:
         self._shown = False
 
     def show(self, collector: Collector) -> None:
-        """Bring the line up to date, at most twice a second."""
+        """Show how it goes, twice a second."""
         now = time.monotonic()
         then, before = self._last
         if not self._on or now - then < 0.5:
@@ -38,14 +37,14 @@ class LiveLine:
         sys.stderr.flush()
 
     def clear(self) -> None:
-        """Remove the line."""
+        """Take the line away."""
         if self._shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 
 
-def summary(collector: Collector, out: Path, seconds: float) -> None:
-    """Print rows by table, losses, and where the trace is."""
+def summary(collector: Collector, where: object, seconds: float) -> None:
+    """Print rows by table, losses, and where the trace is (a sentence)."""
     from cupti_etl.capture.segment import NOT_TRACED
     from cupti_etl.schema.kinds import KINDS
 
@@ -58,4 +57,4 @@ def summary(collector: Collector, out: Path, seconds: float) -> None:
         count = "an unknown number of" if loss.records is None else f"{loss.records:,}"
         what = "rows incomplete" if loss.is_stored else "records lost"
         click.echo(f"cupti-etl: {count} {what} ({loss.cause}): {loss.detail}", err=True)
-    click.echo(f"cupti-etl: trace in {out}", err=True)
+    click.echo(f"cupti-etl: {where}", err=True)

@@ -1,0 +1,62 @@
+"""``cupti-etl export``: a trace in another form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cupti_etl.errors import UsageError
+
+
+@click.command()
+@click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option(
+    "--to",
+    "form",
+    type=click.Choice(["duckdb", "parquet", "arrow", "csv"]),
+    required=True,
+    help="What to write.",
+)
+@click.option("--table", "tables", default="", help="Only these tables, comma-separated.")
+def command(traces: tuple[str, ...], out: Path, form: str, tables: str) -> None:
+    """Write TRACE, or several as one, to OUT, which must not exist.
+
+    \b
+      cupti-etl export run42 --to duckdb run42.duckdb
+      cupti-etl export node1 node2 --to parquet both
+      cupti-etl export run42 --to arrow --table kernel - | ./reader
+
+    duckdb is one self-contained file with all tables and queries, for any DuckDB and for
+    cupti-etl. The other forms are a folder with a file per table, or with one --table that file
+    alone; OUT may then be - for standard output. Parquet is sorted by time. Arrow is the IPC
+    stream format.
+    """
+    from cupti_etl.trace import open as open_trace
+
+    if form == "duckdb" and tables:
+        raise UsageError(
+            "--table does not go with --to duckdb, which holds all tables",
+            "--to parquet --table writes some of them",
+        )
+    with open_trace(*traces) as trace:
+        if form == "duckdb":
+            from cupti_etl.export.duckdb import export_duckdb
+
+            left_out = export_duckdb(trace, out)
+            if left_out:
+                names = ", ".join(left_out)
+                click.echo(f"cupti-etl: not known to this version, left out: {names}", err=True)
+            return
+        from cupti_etl.export.files import choose_tables, export_file, export_folder
+
+        chosen = choose_tables(trace, tables)
+        if len(chosen) == 1 and tables:
+            export_file(trace, chosen[0], None if str(out) == "-" else out, form)
+        elif str(out) == "-":
+            raise UsageError(
+                "standard output takes one table", "name it: --table kernel, for instance"
+            )
+        else:
+            export_folder(trace, chosen, out, form)

@@ -1,0 +1,31 @@
+"""``cupti-etl migrate``: bring a self-contained .duckdb file to the present schema."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+def command(file: Path, dry_run: bool) -> None:
+    """Bring FILE to the tables and queries of this version.
+
+    FILE is one that `cupti-etl export --to duckdb` wrote. It is changed in one transaction: if a
+    step fails, it stays exactly as it was. Trace folders need no migration.
+    """
+    from cupti_etl.export.duckdb import migrate_file, pending_migrations
+
+    before, steps = pending_migrations(file)
+    for step in steps:
+        click.echo(step)
+    if dry_run:
+        click.echo(f"cupti-etl: {file} has revision {before}; nothing was changed", err=True)
+        return
+    from cupti_etl.schema.revisions import newest
+
+    migrate_file(file)
+    what = f"was migrated from {before} to {newest()}" if steps else f"has the newest, {before}"
+    click.echo(f"cupti-etl: {file} {what}; its queries are those of this version", err=True)

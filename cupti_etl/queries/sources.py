@@ -1,0 +1,176 @@
+"""What a trace is opened from: folders of Parquet parts, and self-contained .duckdb files."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cupti_etl.errors import TraceError, UsageError
+from cupti_etl.schema import revisions
+from cupti_etl.schema.arrow import TABLES
+
+if TYPE_CHECKING:
+    import duckdb
+
+# Names that a writer uses for what is not finished do not match.
+PARTS = "part-*.parquet"
+_GIVE = "give the folder that capture -o wrote, or a .duckdb file that export did"
+_MAGIC = b"DUCK"
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The folder of a capture; parts may come and be exchanged while it is open."""
+
+    path: Path
+
+    def tables(self) -> set[str]:
+        """The sub-folders that hold parts."""
+        return {
+            path.name
+            for path in self.path.iterdir()
+            if path.is_dir() and path.name.isidentifier() and next(path.glob(PARTS), None)
+        }
+
+
+@dataclass(frozen=True)
+class File:
+    """A self-contained file, attached for reading under the name ``database``."""
+
+    path: Path
+    database: str
+    names: frozenset[str]
+
+    def tables(self) -> set[str]:
+        """Its tables, without alembic's."""
+        return set(self.names)
+
+
+Source = Folder | File
+Given = str | os.PathLike[str]
+
+
+def quoted(text: str | Path) -> str:
+    """A string literal of SQL."""
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def as_glob(folder: Path) -> str:
+    """The path as a glob that matches it and nothing else."""
+    return "".join(f"[{char}]" if char in "*?[" else char for char in str(folder))
+
+
+def globs(folders: Iterable[Path], table: str) -> list[str]:
+    """The glob of a table's parts in each folder that has any."""
+    return [
+        f"{as_glob(folder / table)}/{PARTS}"
+        for folder in folders
+        # Where a folder cannot be exchanged in one step it is aside for a moment.
+        if next((folder / table).glob(PARTS), None) or (folder / f".{table}.aside").is_dir()
+    ]
+
+
+def expand(given: Iterable[Given | Iterable[Given]]) -> Iterator[Path]:
+    """The paths that are meant: one each, or several by a list or a pattern such as ``run-*``.
+
+    Raises:
+        TraceError: a pattern matches nothing.
+        UsageError: there is no path at all.
+    """
+    count = 0
+    for each in given:
+        if isinstance(each, (str, os.PathLike)):
+            found = _matches(Path(each))
+        else:
+            found = list(expand(each))
+        count += len(found)
+        yield from found
+    if not count:
+        raise UsageError("which trace?", _GIVE)
+
+
+def _matches(path: Path) -> list[Path]:
+    # A folder may really be called so.
+    if path.exists() or not glob.has_magic(str(path)):
+        return [path]
+    found = sorted(Path(name) for name in glob.glob(str(path)))  # noqa: PTH207 - may be absolute
+    if not found:
+        raise TraceError(f"no trace matches {path}", _GIVE)
+    return found
+
+
+def open_sources(con: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -> tuple[Source, ...]:
+    """See that each path is a trace, and attach those that are files.
+
+    Raises:
+        TraceError: one is not, or is newer than this cupti-etl; the message says which.
+        UsageError: one is given twice.
+    """
+    sources: dict[Path, Source] = {}
+    for path in paths:
+        # Absolute, so that a later chdir does not move the views.
+        place = path.absolute()
+        if place in sources:
+            raise UsageError(f"{path} is given twice", "every row would be there twice")
+        if place.is_file() and _is_duckdb(place):
+            sources[place] = _attach(con, path, place, f"_file{len(sources)}")
+        else:
+            check_folder(path, place)
+            sources[place] = Folder(place)
+    return tuple(sources.values())
+
+
+def check_folder(path: Path, folder: Path) -> None:
+    """See that a folder is a trace; ``path`` is how the user wrote it.
+
+    Raises:
+        TraceError: it is not; the message says what it is instead.
+    """
+    if not folder.exists():
+        raise TraceError(f"there is no trace {path}", _GIVE)
+    if not folder.is_dir():
+        raise TraceError(f"{path} is a file, not a trace", _GIVE)
+    if not any(globs((folder,), table) for table in TABLES):
+        raise TraceError(f"{path} is not a trace: it holds no {PARTS} of any table", _GIVE)
+
+
+def _is_duckdb(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(12)[8:] == _MAGIC
+    except OSError as error:
+        raise TraceError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def _attach(con: duckdb.DuckDBPyConnection, path: Path, place: Path, database: str) -> File:
+    import duckdb
+
+    try:
+        con.execute(f"ATTACH {quoted(place)} AS {database} (READ_ONLY)")
+        found = con.execute(
+            "SELECT table_name FROM duckdb_tables() WHERE database_name = ?", [database]
+        ).fetchall()
+        names = frozenset(name for (name,) in found)
+        if revisions.TABLE not in names:
+            raise TraceError(
+                f"{path} is a DuckDB file, but holds no tables of cupti-etl",
+                "trace.duckdb has views alone: give the folder it is in",
+            )
+        rows = con.execute(f"SELECT version_num FROM {database}.{revisions.TABLE}").fetchall()
+    except duckdb.Error as error:
+        raise TraceError(
+            f"{path} cannot be opened: {str(error).splitlines()[0]}",
+            "make sure that it is whole and that no program has it open for writing",
+        ) from error
+    for (revision,) in rows:
+        if revision > revisions.newest():
+            raise TraceError(
+                f"{path} has schema revision {revision}; this cupti-etl knows"
+                f" {revisions.newest()} as the newest",
+                "open it with the version of cupti-etl that wrote it, or a newer one",
+            )
+    return File(place, database, names - {revisions.TABLE})

@@ -1,0 +1,32 @@
+"""Numbers of the migrations, without alembic: reading a file must not wait for its import."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import cupti_etl
+from cupti_etl.errors import SchemaError
+
+# The table in which alembic keeps the revision of a file.
+TABLE = "alembic_version"
+_NUMBER = re.compile(r"(\d{4})_\w+\.py\Z")
+
+
+def migrations_path() -> Path:
+    """The folder with ``env.py``: inside the installed package, or of the checkout.
+
+    Raises:
+        SchemaError: there is neither.
+    """
+    package = Path(cupti_etl.__file__).parent
+    for path in (package / "_migrations", package.parent / "migrations"):
+        if (path / "env.py").is_file():
+            return path
+    raise SchemaError("the migrations are not installed", "install cupti-etl again")
+
+
+def newest() -> str:
+    """The revision of a file that this version of cupti-etl writes."""
+    names = (path.name for path in (migrations_path() / "versions").glob("*.py"))
+    return max(match[1] for name in names if (match := _NUMBER.match(name)))

@@ -1,0 +1,82 @@
+"""One table as an Arrow IPC stream, written while the program runs."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+import pyarrow as pa
+
+from cupti_etl.errors import EtlError
+from cupti_etl.schema.arrow import arrow_schema
+
+# Rows wait so long, at most, before they are handed on.
+_ROLL_S = 0.25
+
+
+class ArrowSink:
+    """Writes one table to a file or a pipe; other tables pass by.
+
+    Text is written as text and not as dictionaries, which in a stream would have to be
+    replaced from batch to batch, and not every reader can.
+
+    Args:
+        descriptor: where to; it is closed in the end.
+        table: which table.
+        name: what the output is called in messages.
+    """
+
+    def __init__(self, descriptor: int, table: str, name: str) -> None:
+        self._schema = arrow_schema(table)
+        self._table = table
+        self._name = name
+        self._file = os.fdopen(descriptor, "wb")
+        # A table that is told anew each time, such as process, is written as it is at the end.
+        self._last: list[dict[str, Any]] = []
+        self._rows = 0
+        self._last_roll = time.monotonic()
+        self._stream = self._attempt(lambda: pa.ipc.new_stream(self._file, self._schema))
+        self.roll()
+
+    def write(self, table: str, batch: pa.RecordBatch) -> None:
+        """Take a batch.
+
+        Raises:
+            EtlError: the reader has gone.
+        """
+        if table == self._table:
+            rows = batch.cast(self._schema)
+            self._attempt(lambda: self._stream.write_batch(rows))
+            self._rows += batch.num_rows
+
+    def replace(self, table: str, rows: list[dict[str, Any]]) -> None:
+        """Take a small table as it is now."""
+        if table == self._table:
+            self._last = rows
+
+    def roll_is_due(self) -> bool:
+        """Whether rows should be handed on, however few they are."""
+        return time.monotonic() - self._last_roll >= _ROLL_S
+
+    def roll(self) -> None:
+        """Hand on everything that was written."""
+        self._attempt(self._file.flush)
+        self._last_roll = time.monotonic()
+
+    def close(self) -> None:
+        """Write the end of the stream."""
+        if self._last:
+            self.write(self._table, pa.RecordBatch.from_pylist(self._last, self._schema))
+        self._attempt(self._stream.close)
+        self._attempt(self._file.close)
+
+    def _attempt(self, action: Any) -> Any:
+        try:
+            return action()
+        except BrokenPipeError as error:
+            raise EtlError(
+                f"who read {self._name} has gone: the stream of {self._table} ends after"
+                f" {self._rows:,} rows",
+                "the program was not disturbed; what came later was thrown away",
+            ) from error

@@ -1,0 +1,188 @@
+"""cupti-etl migrate: files of every earlier schema are brought up to date, or left alone."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+from alembic.script import ScriptDirectory
+from data.make_duckdb import ROWS, make
+
+import cupti_etl
+from cupti_etl.errors import TraceError
+from cupti_etl.export.duckdb import migrate_file, pending_migrations
+from cupti_etl.schema import migrate, revisions
+
+DATA = Path(__file__).parents[1] / "data"
+FIXTURES = sorted(DATA.glob("schema_*.duckdb.gz"))
+DESCRIBE = """
+    SELECT table_name, column_name, data_type, comment FROM duckdb_columns()
+    WHERE NOT internal AND table_name IN (SELECT table_name FROM duckdb_tables())
+    ORDER BY ALL
+"""
+
+
+def unpacked(fixture: Path, folder: Path) -> Path:
+    path = folder / fixture.stem
+    path.write_bytes(gzip.decompress(fixture.read_bytes()))
+    return path
+
+
+def described(path: Path) -> list[tuple[object, ...]]:
+    with duckdb.connect(path, read_only=True) as con:
+        return con.sql(DESCRIBE).fetchall()
+
+
+def etl(*arguments: object) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, "-m", "cupti_etl", *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.fixture
+def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the migrations, to which tests may add."""
+    path = tmp_path / "migrations"
+    shutil.copytree(revisions.migrations_path(), path)
+    for module in (migrate, revisions):
+        monkeypatch.setattr(module, "migrations_path", lambda: path)
+    return path / "versions"
+
+
+def plant(history: Path, *steps: str) -> str:
+    """Add a migration; returns its revision."""
+    head, revision = migrate.head(), migrate.next_revision()
+    (history / f"{revision}_planted.py").write_text(
+        f'"""A planted step."""\nfrom alembic import op\nimport sqlalchemy as sa\n'
+        f"revision, down_revision = {revision!r}, {head!r}\n"
+        "def upgrade():\n" + "".join(f"    {step}\n" for step in steps)
+    )
+    return revision
+
+
+STEPS = (
+    "op.add_column('kernel', sa.Column('is_planted', sa.Boolean(), comment='A sentence.'))",
+    "op.execute('UPDATE kernel SET is_planted = grid_id IS NULL')",
+    "op.alter_column('device', 'tpcs', new_column_name='texture_clusters')",
+)
+
+
+def test_every_schema_has_a_file_to_migrate_from() -> None:
+    script = ScriptDirectory(str(revisions.migrations_path()))
+    made = {f"schema_{each.revision}.duckdb.gz" for each in script.walk_revisions()}
+    assert {path.name for path in FIXTURES} == made, "run tests/data/make_duckdb.py"
+
+
+def test_the_newest_file_is_what_would_be_written_now(tmp_path: Path) -> None:
+    now = make(tmp_path)
+    (tmp_path / "then").mkdir()
+    then = unpacked(DATA / f"{now.name}.gz", tmp_path / "then")
+    assert described(then) == described(now), "run tests/data/make_duckdb.py"
+
+
+@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: path.name)
+def test_a_file_of_each_schema_becomes_one_of_this(fixture: Path, tmp_path: Path) -> None:
+    now = make(tmp_path)
+    (tmp_path / "then").mkdir()
+    path = unpacked(fixture, tmp_path / "then")
+    migrate_file(path)
+    assert described(path) == described(now)
+    with cupti_etl.open(path) as trace:
+        for table, text in ROWS.items():
+            assert trace.sql(f"FROM {table}").count() == text.count("\n")
+        summary = trace.query("kernel_summary")
+        assert [(row["name"], row["calls"], row["unfinished"]) for row in summary] == [
+            ("a", 1, 0),
+            ("b", 0, 1),
+        ]
+
+
+@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: path.name)
+def test_the_next_migration(fixture: Path, tmp_path: Path, history: Path) -> None:
+    path = unpacked(fixture, tmp_path)
+    with duckdb.connect(path) as con:
+        con.execute("CREATE VIEW mine AS SELECT count(*) AS n FROM kernel")
+        con.execute("CREATE OR REPLACE VIEW kernel_summary AS SELECT 'an old query' AS name")
+    before = path.read_bytes()
+    revision = plant(history, *STEPS)
+    was, steps = pending_migrations(path)
+    assert was == fixture.name[7:11]
+    assert steps[-1] == f"{revision}: A planted step."
+    assert path.read_bytes() == before
+
+    assert migrate_file(path) == was
+    assert pending_migrations(path) == (revision, [])
+    with duckdb.connect(path, read_only=True) as con:
+        assert con.sql("SELECT is_planted FROM kernel").fetchall() == [(True,), (True,)]
+        assert con.sql("SELECT texture_clusters FROM device").fetchall() == [(66,)]
+        # The queries are those of this version; what somebody added stays.
+        assert con.sql("SELECT sum(calls) FROM kernel_summary").fetchall() == [(1,)]
+        assert con.sql("FROM mine").fetchall() == [(2,)]
+
+
+@pytest.mark.parametrize(
+    "fault", ["op.execute('ALTER TABLE nothing DROP COLUMN a')", "raise ValueError('a mistake')"]
+)
+def test_a_step_that_fails_leaves_the_file_as_it_was(
+    tmp_path: Path, history: Path, fault: str
+) -> None:
+    path = unpacked(FIXTURES[-1], tmp_path)
+    before = path.read_bytes()
+    plant(history, *STEPS, fault)
+    with pytest.raises((TraceError, ValueError), match="is unchanged: Catalog Error|a mistake"):
+        migrate_file(path)
+    assert path.read_bytes() == before
+    assert not path.with_name(f"{path.name}.wal").exists()
+
+
+def test_a_query_that_fails_leaves_the_file_as_it_was(tmp_path: Path, history: Path) -> None:
+    path = unpacked(FIXTURES[-1], tmp_path)
+    before = path.read_bytes()
+    plant(history, "op.drop_table('kernel')")
+    with pytest.raises(TraceError, match="is unchanged: Catalog Error: .*kernel"):
+        migrate_file(path)
+    assert path.read_bytes() == before
+
+
+# --- the command
+
+
+def test_a_file_that_is_up_to_date(tmp_path: Path) -> None:
+    path = unpacked(FIXTURES[-1], tmp_path)
+    for option in ([], ["--dry-run"]):
+        done = etl("migrate", *option, path)
+        assert (done.returncode, done.stdout) == (0, "")
+        assert revisions.newest() in done.stderr
+    assert "nothing was changed" in done.stderr
+
+
+def test_what_cannot_be_migrated(tmp_path: Path) -> None:
+    newer = unpacked(FIXTURES[-1], tmp_path)
+    with duckdb.connect(newer) as con:
+        con.execute("UPDATE alembic_version SET version_num = '9999'")
+    other = tmp_path / "other.duckdb"
+    with duckdb.connect(other) as con:
+        con.execute("CREATE TABLE kernel (a INTEGER)")
+    empty = tmp_path / "empty.duckdb"
+    duckdb.connect(empty).close()
+    text = tmp_path / "text.duckdb"
+    text.write_text("no database" * 1000)
+    for path, message in (
+        (newer, f"{newer} has schema revision 9999; this version of cupti-etl knows"),
+        (other, f"{other} has tables, but no revision of cupti-etl's schema"),
+        (empty, f"{empty} is empty"),
+        (text, f"{text} could not be migrated and is unchanged"),
+        (tmp_path, f"{tmp_path} is a folder"),
+        (tmp_path / "none.duckdb", "there is no file"),
+    ):
+        before = path.read_bytes() if path.is_file() else None
+        for option in ([], ["--dry-run"]):
+            done = etl("migrate", *option, path)
+            assert done.returncode == 1, path
+            assert done.stderr.startswith(f"cupti-etl: {message}")
+            assert len(done.stderr.splitlines()) == 2
+            assert (path.read_bytes() if path.is_file() else None) == before
