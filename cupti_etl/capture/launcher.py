@@ -93,8 +93,8 @@ class Launcher:
         signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
         self.interrupts = 0
         self._witness = Witness(_FORWARDED)
+        self.is_terminated = False  # by us
         self._status: int | None = None
-        self._is_terminated = False
         try:
             self.pid = os.posix_spawnp(
                 command[0],
@@ -142,8 +142,8 @@ class Launcher:
 
     def terminate(self) -> None:
         """Send SIGTERM to the program, once."""
-        if self._status is None and not self._is_terminated:
-            self._is_terminated = True
+        if self._status is None and not self.is_terminated:
+            self.is_terminated = True
             os.kill(self.pid, signal.SIGTERM)
 
     def wait(self) -> int:

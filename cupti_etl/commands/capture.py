@@ -279,7 +279,7 @@ def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
     if not options.quiet:
         summary(collector, destination, time.monotonic() - start)
     problem = problem or diagnose(collector)
-    if problem is not None and status == 0:
+    if problem is not None and (status == 0 or launcher.is_terminated):
         raise problem
     if problem is not None:
         # The command failed too, and its own status is what a caller waits for.

@@ -20,7 +20,7 @@ static int table;
 static uint32_t cbid_column, thread_column;
 static int (*sing)(int *version);
 static _Atomic uint32_t thread_id, thread_id_posix;
-static _Atomic uint64_t heard, heard_ns;
+static _Atomic uint64_t heard;
 /* Only the timer thread's. */
 static uint64_t sung, heard_before;
 static int64_t sung_ns;
@@ -110,7 +110,6 @@ bool etl_canary_mark(uint8_t *record)
 	if (id != cbid || (thread != etl_peek(&thread_id) && thread != etl_peek(&thread_id_posix)))
 		return false;
 	memcpy(place, &mark, sizeof mark);
-	etl_put(&heard_ns, (uint64_t)etl_now_ns());
 	etl_add(&heard, 1);
 	return true;
 }
@@ -133,5 +132,5 @@ void etl_canary_listen(void)
 	waited = 0;
 	/* Where the first never came back, this CUPTI does not record the call. */
 	if (now_heard)
-		etl_recording_lose((int64_t)etl_peek(&heard_ns));
+		etl_recording_lose();
 }

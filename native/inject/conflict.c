@@ -72,7 +72,8 @@ void etl_conflict_lost(int64_t since_ns)
 	if (!etl_peek(&segment->taken_ns))
 		etl_put(&segment->taken_ns, (uint64_t)since_ns);
 	etl_put(&segment->regained_ns, 0);
-	looked_ns = etl_now_ns();
+	/* Who keeps them does not wait. */
+	looked_ns = has_policy("keep") ? 0 : etl_now_ns();
 }
 
 void etl_conflict_look(void)

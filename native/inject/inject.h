@@ -50,9 +50,10 @@ int etl_recording_start(struct etl_error *error);
 /* Switches on or off, if it is to be other than it is. */
 void etl_recording_update(enum etl_switch by);
 bool etl_recording_is_on(void);
+void etl_recording_retry(void);
 void etl_recording_finish(void); /* the process ends */
-/* Another client has had the records since; and: ask CUPTI for them again. */
-void etl_recording_lose(int64_t since_ns);
+/* Another client has the records; and: ask CUPTI for them again. */
+void etl_recording_lose(void);
 int etl_recording_regain(struct etl_error *error);
 /* After a start that failed: nothing more is recorded. */
 void etl_recording_undo(void);

@@ -61,7 +61,8 @@ static int switch_kinds(bool on, bool lasting)
 		if (planned->is_lasting != lasting || planned->is_refused)
 			continue;
 		result = etl_records->kind(planned, on);
-		if (result == CUPTI_OK || !on)
+		planned->waits = on && result == CUPTI_NOT_READY ? result : 0;
+		if (result == CUPTI_OK || !on || planned->waits)
 			continue;
 		/* A kind that this device or version does not have: the rest goes on. */
 		planned->is_refused = true;
@@ -126,20 +127,28 @@ static int switch_to(bool on, enum etl_switch by)
 	return result;
 }
 
+static bool lacks_a_kind(void)
+{
+	for (uint32_t i = 0; i < plan.n; i++)
+		if (etl_kinds[plan.kinds[i].table].first_field < 0)
+			return true;
+	return false;
+}
+
 /* Which form the records have.  `auto` is what costs least and disturbs nobody: selected
- * records are cheaper where CUPTI has them (see docs/measurements), but take the second
- * interface, and a program that brings its own libcupti may want to use the first. */
+ * records are cheaper where CUPTI has them (see docs/measurements), but not all kinds can
+ * be had so, and they take the second interface, while a program that brings its own
+ * libcupti may want to use the first. */
 static int choose_records(struct etl_error *error)
 {
 	const char *form = etl_env(ETL_ENV_RECORDS), *obstacle = etl_selected_obstacle();
+	bool is_free = !etl_injector.cupti.is_the_programs && !lacks_a_kind();
 
 	if (form && strcmp(form, "selected") == 0 && obstacle)
 		return etl_fail(error, ENOTSUP, "selected records cannot be had: %s", obstacle);
 	if (obstacle || (form && strcmp(form, "fixed") == 0))
 		return 0;
-	if (form && strcmp(form, "selected") == 0)
-		etl_records = &etl_selected_records;
-	else if (!etl_injector.cupti.is_the_programs)
+	if (is_free || (form && strcmp(form, "selected") == 0))
 		etl_records = &etl_selected_records;
 	return 0;
 }
@@ -148,9 +157,9 @@ int etl_recording_start(struct etl_error *error)
 {
 	int result;
 
+	etl_plan_make(&plan);
 	if (choose_records(error) < 0)
 		return -ENOTSUP;
-	etl_plan_make(&plan);
 	result = !etl_is_selected() && etl_conflict_stands() ?
 			 etl_fail(error, EBUSY,
 				  "another CUPTI client (a profiler) is active in this process") :
@@ -171,9 +180,12 @@ int etl_recording_start(struct etl_error *error)
 	return 0;
 }
 
-/* Nothing is switched off, for by now that would be the other's. */
-void etl_recording_lose(int64_t since_ns)
+/* Nothing is switched off, for by now that would be the other's.  What is sure is that the
+ * last buffer came to us; what the other got can be as old as that. */
+void etl_recording_lose(void)
 {
+	int64_t since_ns = (int64_t)etl_peek(&etl_injector.map.segment->last_return_ns);
+
 	while (!etl_claim(&is_switching, 0, 1))
 		sched_yield(); /* whoever switches is in the middle of a few microseconds */
 	etl_conflict_lost(since_ns);
@@ -203,6 +215,20 @@ void etl_recording_update(enum etl_switch by)
 	}
 }
 
+/* What was not ready (unified memory, before there is a context) is asked for again. */
+void etl_recording_retry(void)
+{
+	for (uint32_t i = 0; i < plan.n; i++) {
+		struct etl_planned *planned = &plan.kinds[i];
+
+		if (!planned->waits || !etl_claim(&is_switching, 0, 1))
+			continue;
+		if (etl_recording_is_on())
+			planned->waits = etl_records->kind(planned, true);
+		etl_store(&is_switching, 0);
+	}
+}
+
 /* Nothing more is recorded. */
 void etl_recording_undo(void)
 {
@@ -213,5 +239,8 @@ void etl_recording_undo(void)
 
 void etl_recording_finish(void)
 {
+	for (uint32_t i = 0; i < plan.n; i++)
+		if (plan.kinds[i].waits)
+			note(etl_kinds[plan.kinds[i].table].table, plan.kinds[i].waits);
 	close_window(etl_now_ns(), 0, ETL_BY_PROCESS);
 }

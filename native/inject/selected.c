@@ -219,8 +219,12 @@ static int switch_kind(const struct etl_planned *planned, bool on)
 		return etl_injector.cupti.disable_v2(subscriber, planned->activity, NULL);
 	if (etl_kinds[planned->table].first_field < 0)
 		return CUPTI_NOT_SUPPORTED;
-	if (planned->activity == KIND_UNIFIED_MEMORY)
-		(void)etl_configure_unified_memory();
+	if (planned->activity == KIND_UNIFIED_MEMORY) {
+		int result = etl_configure_unified_memory();
+
+		if (result != CUPTI_OK)
+			return result;
+	}
 	return enable(planned->activity, planned->table, NULL);
 }
 

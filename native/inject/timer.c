@@ -105,6 +105,7 @@ static void *loop(void *unused)
 		etl_canary_listen();
 		etl_intern_answer();
 		etl_conflict_look();
+		etl_recording_retry();
 		keep_ahead();
 		prefault();
 		etl_canary_sing();

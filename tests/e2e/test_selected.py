@@ -26,7 +26,8 @@ MISSING = {"marker": {"object_kind"}, "memory": {"name", "pc"}, "overhead": {"ob
 
 def rows(capture: Capture, table: str) -> list[dict[str, Any]]:
     """The rows in the order of the calls, without what differs from run to run."""
-    time = {"marker": "timestamp_ns", "memory": "timestamp_ns"}.get(table, "start_ns")
+    others = {"marker": "timestamp_ns", "memory": "timestamp_ns", "marker_data": "marker_id"}
+    time = others.get(table, "start_ns")
     found = sorted(
         capture.rows(table), key=lambda row: (row.get("correlation_id") or 0, row.get(time) or 0)
     )
@@ -85,6 +86,28 @@ def test_an_older_cupti_is_named_as_the_reason(capturer: Capturer) -> None:
     assert "selected records cannot be had: they need CUPTI 13.4 or later" in capture.stderr
     # Whoever leaves the choice to us gets what works.
     assert capturer.run("13.3.75", launches=5).count("kernel") == 5
+
+
+def test_auto_takes_selected_records_where_nothing_is_lost_by_it(capturer: Capturer) -> None:
+    auto = ["--records", "auto"]
+    library = str(capturer.fakes.cupti(CUPTI_13))
+    for release, options, program, form in (
+        (CUPTI_13, [], {}, "selected"),
+        ("13.3.75", [], {}, "fixed"),
+        (CUPTI_13, ["--kinds", "full"], {}, "fixed"),
+        # A program that brings its own libcupti may want to use it.
+        (CUPTI_13, [], {"preload": library}, "fixed"),
+    ):
+        capture = capturer.run(release, [*auto, *options], launches=20, **program)
+        assert [row["records"] for row in capture.rows("process")] == [form], (release, options)
+        assert capture.count("kernel") == 20
+
+
+def test_functions_that_the_driver_lacks_are_left_out(capturer: Capturer) -> None:
+    refused = {"fail": "cuptiActivityEnable_v2:4=1"}
+    capture = capturer.run(CUPTI_13, SELECTED, fake=refused, launches=20, driver_api=1)
+    assert capture.count("kernel") == 20
+    assert "api_call" in capture.rows("process")[0]["detail"]
 
 
 def test_another_client_is_named(capturer: Capturer) -> None:

@@ -3,7 +3,7 @@
  *
  * Environment: CUDA_INJECTION64_PATH (NVIDIA's);
  * FAKE_DRIVER_VERSION (what cuDriverGetVersion answers; 13000), FAKE_DRIVER_INIT_ERROR
- * (what cuInit answers; 0), FAKE_DRIVER_DEVICES (1).
+ * (what cuInit answers; 0), FAKE_DRIVER_DEVICES (1), FAKE_DRIVER_VERSION_RECORDED (0).
  */
 #define _GNU_SOURCE
 #include "fake_cuda.h"
@@ -66,10 +66,17 @@ int cuInit(unsigned int flags) {
     return init_result;
 }
 
+static int send(const struct fake_event *event);
+
+/* With FAKE_DRIVER_VERSION_RECORDED=1 a call like any other, with its record: an injected
+ * library may wait for that.  Otherwise none, so that records have the same numbers in
+ * every run. */
 int cuDriverGetVersion(int *version) {
     if (version == NULL)
         return INVALID_VALUE;
     *version = (int)setting("FAKE_DRIVER_VERSION", 13000);
+    if (setting("FAKE_DRIVER_VERSION_RECORDED", 0))
+        send(&(struct fake_event){.type = FAKE_CALL, .api = FAKE_API_DRIVER, .cbid = 2});
     return SUCCESS;
 }
 

@@ -109,7 +109,10 @@ class Capturer:
         command: Sequence[str] | None = None,
         **program: Any,
     ) -> tuple[list[str], dict[str, str], Path, Path]:
-        """Command line, environment, trace folder and log folder of a run."""
+        """Command line, environment, trace folder and log folder of a run.
+
+        Records are fixed, which every release has, unless the options say otherwise.
+        """
         self._number += 1
         trace, log = (self.folder / f"{name}{self._number}" for name in ("trace", "log"))
         env = {**os.environ, **self.fakes.env(release, log=log, **fake or {})}
@@ -118,6 +121,8 @@ class Capturer:
         words = [sys.executable, "-m", "cupti_etl", "capture", "-o", str(trace)]
         if release is not None and "--cupti" not in options:
             words += ["--cupti", str(self.fakes.cupti(release))]
+        if "--records" not in options:
+            words += ["--records", "fixed"]
         words += [*map(str, options), "--"]
         return [*words, *(command or self.fakes.program(**program))], env, trace, log
 
