@@ -108,6 +108,11 @@ if TYPE_CHECKING:
 )
 @click.option("--max-rows", type=click.IntRange(1), help="Stop recording at about so many rows.")
 @click.option("--max-size", metavar="SIZE", help="Stop recording when the trace is about so large.")
+@click.option(
+    "--linger",
+    metavar="TIME",
+    help="How long to follow processes that outlive CMD; default: until they end.",
+)
 @click.option("--no-argv", is_flag=True, help="Do not store command lines.")
 @click.option("--quiet", is_flag=True, help="No live line and no summary.")
 @click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD [ARG]...")
@@ -128,6 +133,7 @@ def command(
     capture_range: str,
     max_rows: int | None,
     max_size: str | None,
+    linger: str | None,
     no_argv: bool,
     quiet: bool,
     cmd: tuple[str, ...],
@@ -163,6 +169,7 @@ def command(
         capture_range=check_range(capture_range),
         max_rows=max_rows or 0,
         max_bytes=size_bytes(max_size) if max_size else 0,
+        linger_ns=None if linger is None else duration_ns(linger),
         argv=not no_argv,
         quiet=quiet,
     )
@@ -236,7 +243,7 @@ def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
     from cupti_etl.capture.launcher import Launcher, target_environment
     from cupti_etl.capture.limits import Limits
     from cupti_etl.export.destination import choose
-    from cupti_etl.live_line import LiveLine
+    from cupti_etl.live_line import LiveLine, summary
 
     if options.cupti and not options.cupti.exists():
         raise UsageError(
@@ -270,7 +277,7 @@ def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
         if recorder is not None:
             problem = problem or _close(recorder, collector)
     if not options.quiet:
-        _summary(collector, destination, time.monotonic() - start)
+        summary(collector, destination, time.monotonic() - start)
     problem = problem or diagnose(collector)
     if problem is not None and (status == 0 or launcher.is_terminated):
         raise problem
@@ -310,7 +317,8 @@ def _capture(
     )
     problem: EtlError | None = None
     try:
-        _follow(pipeline, launcher, limits, line, options.on_conflict == "fail")
+        is_strict = options.on_conflict == "fail"
+        _follow(pipeline, launcher, limits, line, is_strict, options.linger_ns)
     except EtlError as error:
         problem = error
     status = launcher.wait()
@@ -333,14 +341,24 @@ def _close(recorder: RecordingWriter, collector: Collector) -> EtlError | None:
 
 
 def _follow(
-    pipeline: Pipeline, launcher: Launcher, limits: Limits, line: LiveLine, is_strict: bool
+    pipeline: Pipeline,
+    launcher: Launcher,
+    limits: Limits,
+    line: LiveLine,
+    is_strict: bool,
+    linger_ns: int | None,
 ) -> None:
-    """Drain until the command and all processes it left behind have ended."""
+    """Drain until the command and all processes it left behind have ended.
+
+    The latter are given ``linger_ns``, or until they end; an interrupt ends the wait.
+    """
     interrupts = None
+    until = float("inf")
     while True:
         ended = launcher.poll() is not None
         if ended and interrupts is None:
             interrupts = launcher.interrupts
+            until = time.monotonic() + linger_ns / 1e9 if linger_ns is not None else until
         limits.look()
         if is_strict and pipeline.collector.has_conflict():
             launcher.terminate()
@@ -352,26 +370,12 @@ def _follow(
                 break
         if interrupts is not None and launcher.interrupts > interrupts:
             break
+        if ended and time.monotonic() >= until:
+            break
         line.show(pipeline.collector)
         if not more:
             pipeline.collector.wait(20)
     line.clear()
-
-
-def _summary(collector: Collector, destination: Destination, seconds: float) -> None:
-    from cupti_etl.capture.segment import NOT_TRACED
-    from cupti_etl.schema.kinds import KINDS
-
-    traced = [one.process for one in collector.traced if one.process.info().state != NOT_TRACED]
-    counts = {kind.table: sum(p.stored(i) for p in traced) for i, kind in enumerate(KINDS)}
-    rows = ", ".join(f"{count:,} {table}" for table, count in counts.items() if count) or "no rows"
-    noun = "process" if len(traced) == 1 else "processes"
-    click.echo(f"cupti-etl: {rows} from {len(traced)} {noun} in {seconds:.1f} s", err=True)
-    for loss in collector.losses():
-        count = "an unknown number of" if loss.records is None else f"{loss.records:,}"
-        what = "rows incomplete" if loss.is_stored else "records lost"
-        click.echo(f"cupti-etl: {count} {what} ({loss.cause}): {loss.detail}", err=True)
-    click.echo(f"cupti-etl: {destination}", err=True)
 
 
 def diagnose(collector: Collector) -> EtlError | None:

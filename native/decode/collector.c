@@ -89,6 +89,7 @@ static struct etl_process *new_process(struct etl_decoder *decoder, struct etl_s
 		return NULL;
 	process->decoder = decoder;
 	process->header = header;
+	process->lock = -1;
 	process->generation = UINT32_MAX;
 	process->process_id = header->process_id & INT64_MAX;
 	return process;
@@ -143,6 +144,8 @@ void etl_process_update(struct etl_process *process, const struct etl_process_in
 
 	if (!process->is_loaded)
 		return;
+	process->orphaned_ns = info->orphaned_ns;
+	process->adopted_ns = info->adopted_ns;
 	header->start_ns = info->start_ns;
 	header->pid = info->pid;
 	header->is_selected = info->is_selected;
@@ -186,6 +189,7 @@ void etl_process_free(struct etl_process *process)
 {
 	if (!process)
 		return;
+	process_unlock(process);
 	if (process->is_loaded)
 		free(process->header);
 	else
@@ -244,6 +248,7 @@ int etl_process_detach(struct etl_process *process, char *message)
 	memcpy(copy, process->header, sizeof *copy);
 	etl_put(&copy->counters.held_at_end, held);
 	etl_segment_unmap(&process->map);
+	process_unlock(process);
 	process->header = copy;
 	process->is_loaded = true;
 	return 0;

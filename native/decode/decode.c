@@ -122,6 +122,7 @@ static int decode_strings(struct etl_process *process, const uint8_t *data, uint
 int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_t bytes,
 		       uint32_t content, char *message)
 {
+	uint64_t before = process->decoded.records + process->decoded.filtered;
 	int result = 0;
 
 	process_refresh(process);
@@ -134,5 +135,9 @@ int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_
 		process->decoded.unreadable_bytes += bytes;
 	if (result < 0)
 		snprintf(message, ETL_MESSAGE_BYTES, "no memory for decoding a slot");
+	/* A collector that comes after us leaves these out of its sums. */
+	etl_add(&process->header->drained,
+		process->decoded.records + process->decoded.filtered - before);
+	etl_put(&process->header->drained_ns, (uint64_t)now_ns());
 	return result;
 }

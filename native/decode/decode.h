@@ -2,6 +2,8 @@
 #ifndef ETL_DECODE_H
 #define ETL_DECODE_H
 
+#include <time.h>
+
 #include "etl/abi.h"
 #include "etl/segment.h"
 #include "etl/strings.h"
@@ -99,6 +101,11 @@ struct etl_process {
 	struct etl_map map; /* of a live process */
 	struct etl_segment *header; /* the mapped header, or a private copy */
 	bool is_loaded; /* the header is a private copy, there are no slots */
+	int lock; /* descriptor that holds the collector's lock, or -1 */
+	bool has_image_lock; /* the image's end can be told by its lock */
+	/* Of a process that an earlier collector had. */
+	uint64_t drained_before;
+	int64_t orphaned_ns, adopted_ns;
 	int64_t first_held_ns;
 	uint64_t process_id;
 	/* Private copies: the originals can change under us. */
@@ -143,6 +150,17 @@ static inline int api_domain(uint32_t activity)
 }
 
 /* ---- */
+
+static inline int64_t now_ns(void) /* CLOCK_REALTIME */
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* Lets another collector have the segment (claim.c). */
+void process_unlock(struct etl_process *process);
 
 /* Copies strides and layouts out of the header, keeping only what is possible. */
 void process_refresh(struct etl_process *process);

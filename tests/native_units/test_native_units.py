@@ -16,6 +16,7 @@ PROGRAMS = {
     "decode": native_sources("collector"),
     "environment": [NATIVE / "inject" / "environment.c"],
     "hostile": native_sources("collector"),
+    "locks": native_sources("collector"),
     "queue": [],
     "release": native_sources("collector"),
     "ring": [],
