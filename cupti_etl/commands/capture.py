@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -18,17 +16,8 @@ from cupti_etl.config import (
     RECORD_FORMS,
     CaptureOptions,
 )
-from cupti_etl.errors import CaptureError, EtlError, NoCudaError, UsageError
+from cupti_etl.errors import UsageError
 from cupti_etl.quantity import duration_ns, size_bytes
-
-if TYPE_CHECKING:
-    from cupti_etl.capture.collector import Collector
-    from cupti_etl.capture.launcher import Launcher
-    from cupti_etl.capture.limits import Limits
-    from cupti_etl.capture.recording import RecordingWriter
-    from cupti_etl.export.destination import Destination
-    from cupti_etl.live_line import LiveLine
-    from cupti_etl.pipeline import Pipeline
 
 
 @click.command(context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
@@ -150,6 +139,7 @@ def command(
     written, 2 for a usage error.
     """
     from cupti_etl.export.destination import kinds_of
+    from cupti_etl.run import run
     from cupti_etl.sinks.name import expand
 
     options = CaptureOptions(
@@ -231,181 +221,3 @@ def choose_kinds(text: str, graph: str = "node") -> tuple[str, ...]:
         else:
             chosen.add(name)
     return tuple(sorted(chosen))
-
-
-def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
-    """Capture a command; returns the exit status for ``cupti-etl``.
-
-    Raises:
-        EtlError: see ``cupti_etl.errors``; the command has been waited for.
-    """
-    from cupti_etl.capture.collector import Collector
-    from cupti_etl.capture.launcher import Launcher, target_environment
-    from cupti_etl.capture.limits import Limits
-    from cupti_etl.export.destination import choose
-    from cupti_etl.live_line import LiveLine, summary
-
-    if options.cupti and not options.cupti.exists():
-        raise UsageError(
-            f"there is no file {options.cupti}", "--cupti takes the path of a libcupti.so"
-        )
-    destination = choose(options)
-    destination.create()
-    recorder = None
-    start = time.monotonic()
-    line = LiveLine(quiet=options.quiet)
-    with ExitStack() as stack:
-        # What an early failure leaves behind would be in the way of the next attempt.
-        undo = stack.enter_context(ExitStack())
-        undo.callback(destination.discard)
-        if options.record:
-            from cupti_etl.capture.recording import RecordingWriter
-
-            recorder = RecordingWriter(options.record)
-            undo.callback(options.record.unlink)
-        collector = Collector(recorder)
-        stack.callback(collector.close)
-        # Before the program starts, so that a delay holds from its first call on.
-        limits = Limits(
-            options, collector.pause, lambda: collector.rows_and_records()[0], destination.size
-        )
-        environment = target_environment(options, collector.socket_path, os.environ)
-        launcher = Launcher(cmd, environment, destination.program_stdout)
-        undo.pop_all()
-        stack.callback(launcher.close)
-        status, problem = _capture(options, cmd, destination, collector, launcher, limits, line)
-        if recorder is not None:
-            problem = problem or _close(recorder, collector)
-    if not options.quiet:
-        summary(collector, destination, time.monotonic() - start)
-    problem = problem or diagnose(collector)
-    if problem is not None and (status == 0 or launcher.is_terminated):
-        raise problem
-    if problem is not None:
-        # The command failed too, and its own status is what a caller waits for.
-        click.echo(f"cupti-etl: {problem.message}", err=True)
-    return status
-
-
-def _capture(
-    options: CaptureOptions,
-    cmd: tuple[str, ...],
-    destination: Destination,
-    collector: Collector,
-    launcher: Launcher,
-    limits: Limits,
-    line: LiveLine,
-) -> tuple[int, EtlError | None]:
-    """Follow the command to its end and finish the trace, whatever goes wrong."""
-    from cupti_etl.pipeline import Pipeline
-
-    # An argument need not be UTF-8; a column must.
-    words = os.fsencode(" ".join(cmd)).decode("utf-8", "replace")
-    facts = {
-        "source": "capture",
-        "command": words if options.argv else None,
-        "kinds": ",".join(options.kinds),
-        "api_level": options.api,
-        "flush_ms": options.flush_ms,
-        "ring_mb": options.ring_mb,
-        "capture_range": options.capture_range or None,
-        "delay_ns": options.delay_ns,
-        "duration_ns": options.duration_ns or None,
-    }
-    pipeline = Pipeline(
-        destination.folder, collector, facts, options.kinds, launcher.poll, destination.open
-    )
-    problem: EtlError | None = None
-    try:
-        is_strict = options.on_conflict == "fail"
-        _follow(pipeline, launcher, limits, line, is_strict, options.linger_ns)
-    except EtlError as error:
-        problem = error
-    status = launcher.wait()
-    collector.abandon()
-    try:
-        pipeline.finish(status, limits.stopped_by)
-        destination.finish()
-    except EtlError as error:
-        problem = problem or error
-    return status, problem
-
-
-def _close(recorder: RecordingWriter, collector: Collector) -> EtlError | None:
-    failure = collector.record_failure
-    try:
-        recorder.close()
-    except OSError as error:
-        failure = failure or f"the recording cannot be written: {error}"
-    return EtlError(failure, "the trace itself is whole") if failure else None
-
-
-def _follow(
-    pipeline: Pipeline,
-    launcher: Launcher,
-    limits: Limits,
-    line: LiveLine,
-    is_strict: bool,
-    linger_ns: int | None,
-) -> None:
-    """Drain until the command and all processes it left behind have ended.
-
-    The latter are given ``linger_ns``, or until they end; an interrupt ends the wait.
-    """
-    interrupts = None
-    until = float("inf")
-    while True:
-        ended = launcher.poll() is not None
-        if ended and interrupts is None:
-            interrupts = launcher.interrupts
-            until = time.monotonic() + linger_ns / 1e9 if linger_ns is not None else until
-        limits.look()
-        if is_strict and pipeline.collector.has_conflict():
-            launcher.terminate()
-        more = pipeline.step()
-        if ended and not more:
-            # Once more, for what said hello just before the end.
-            more = pipeline.step()
-            if not more and pipeline.collector.live == 0:
-                break
-        if interrupts is not None and launcher.interrupts > interrupts:
-            break
-        if ended and time.monotonic() >= until:
-            break
-        line.show(pipeline.collector)
-        if not more:
-            pipeline.collector.wait(20)
-    line.clear()
-
-
-def diagnose(collector: Collector) -> EtlError | None:
-    """Why the capture is not what was asked for, or None if it is."""
-    from cupti_etl.capture.launcher import injector_loads
-    from cupti_etl.capture.segment import NOT_TRACED
-
-    if not collector.traced and not collector.refused:
-        why = injector_loads()
-        if why is not None:
-            return CaptureError(
-                f"the injected library does not load: {why}", "run `cupti-etl doctor`"
-            )
-        return NoCudaError(
-            "the program ended without initialising CUDA, so there is nothing to record",
-            "if it does use CUDA: is its environment passed on (sudo, containers and ssh drop it)?",
-        )
-    if collector.refused:
-        return CaptureError(
-            f"a process was not captured: {collector.refused[0].reason}", "run `cupti-etl doctor`"
-        )
-    for traced in collector.traced:
-        info = traced.process.info()
-        if info.state == NOT_TRACED:
-            return CaptureError(
-                f"process {info.pid} was not captured: {info.detail}", "run `cupti-etl doctor`"
-            )
-    for loss in collector.losses():
-        if loss.cause == "other_client":
-            return CaptureError(
-                f"the capture is incomplete: {loss.detail}", "run without the other profiler"
-            )
-    return None
