@@ -45,7 +45,7 @@ class Writer(threading.Thread):
         super().__init__(name="cupti-etl-writer", daemon=True)
         self.failure: EtlError | None = None
         self._open_sink = open_sink
-        self._queue: queue.Queue[_Work | None] = queue.Queue(maxsize=16)
+        self._queue: queue.Queue[_Work | None] = queue.Queue(maxsize=4)
         self._due = threading.Event()
         self._sink: Sink | None = None
 
