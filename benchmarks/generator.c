@@ -23,7 +23,6 @@ struct etl_injector etl_injector; /* the handshake's */
 struct image {
 	uint8_t *bytes;
 	size_t size, count;
-	int64_t end_ns;
 	uint32_t at[MAX_RECORDS + 1], kind[MAX_RECORDS];
 };
 
@@ -55,8 +54,7 @@ static uint8_t *read_file(const char *path, size_t *size)
 	return bytes;
 }
 
-/* "kind stride" pairs of 32 bits up to a pair of zeros, the last end of a record in ns, and
- * the records. */
+/* "kind stride" pairs of 32 bits up to a pair of zeros, then the records. */
 static void read_image(const char *path, struct image *image, struct etl_segment *segment)
 {
 	uint32_t pair[2];
@@ -70,8 +68,6 @@ static void read_image(const char *path, struct image *image, struct etl_segment
 		etl_segment_set_stride(segment, pair[0], pair[1]);
 	}
 	at += sizeof pair;
-	memcpy(&image->end_ns, image->bytes + at, sizeof image->end_ns);
-	at += sizeof image->end_ns;
 	image->size -= at;
 	memmove(image->bytes, image->bytes + at, image->size);
 	for (at = 0; at < image->size; at += segment->stride[image->kind[image->count++]]) {
@@ -111,6 +107,23 @@ static void move(uint8_t *record, uint32_t kind, uint64_t ids, int64_t nanosecon
 		value += m->is_time ? (uint64_t)nanoseconds : ids;
 		memcpy(record + m->offset, &value, m->width);
 	}
+}
+
+/* The latest time in some of the records. */
+static int64_t latest(const struct image *image, size_t first, size_t end)
+{
+	int64_t most = 0, value;
+
+	for (size_t i = first; i < end; i++)
+		for (unsigned j = 0; j < n_moving[image->kind[i]]; j++) {
+			const struct moving *m = &moving[image->kind[i]][j];
+
+			if (!m->is_time)
+				continue;
+			memcpy(&value, image->bytes + image->at[i] + m->offset, sizeof value);
+			most = value > most ? value : most;
+		}
+	return most;
 }
 
 static int64_t monotonic(void)
@@ -175,7 +188,7 @@ int main(int argc, char **argv)
 	while ((double)(monotonic() - begin) < seconds * 1e9) {
 		size_t end = first + batch > image.count ? image.count : first + batch;
 		uint32_t bytes = image.at[end] - image.at[first];
-		int64_t now;
+		int64_t now, last = latest(&image, first, end);
 		uint8_t *data;
 
 		if (rate > 0)
@@ -193,7 +206,7 @@ int main(int argc, char **argv)
 			now = etl_now_ns();
 			for (size_t i = first; i < end; i++)
 				move(data + image.at[i] - image.at[first], image.kind[i], ids,
-				     now - image.end_ns);
+				     now - last);
 			etl_slot_publish(map, (uint64_t)slot, ETL_RECORDS, bytes);
 			etl_put(&map->segment->last_flush_ns, (uint64_t)now);
 			etl_put(&map->segment->last_return_ns, (uint64_t)now);

@@ -27,6 +27,7 @@ from cupti_etl.schema.own import OWN
 
 if TYPE_CHECKING:
     from cupti_etl.sinks import Sink
+    from cupti_etl.sinks.duckdb import TraceDuckdb
 
 _Work = Callable[["Sink"], None]
 
@@ -135,6 +136,12 @@ class Pipeline:
         }
         self._last_tick = time.monotonic()
         tables = {*kinds, *(table.name for table in OWN)}
+        self._trace_duckdb: TraceDuckdb | None = None
+        if out is not None:
+            from cupti_etl.sinks.duckdb import TraceDuckdb
+
+            self._trace_duckdb = TraceDuckdb(out)
+            self._trace_duckdb.start()
         self.writer = Writer(partial(open_sink or self._folder_sink, tables))
         self.writer.start()
         self._put_own_tables()
@@ -143,7 +150,10 @@ class Pipeline:
         from cupti_etl.sinks.parquet import ParquetSink
 
         assert self.out is not None
-        return ParquetSink(self.out, tables, is_made=True)
+        sink = ParquetSink(self.out, tables, is_made=True)
+        if self._trace_duckdb is not None:
+            self._trace_duckdb.folder_is_there()
+        return sink
 
     def step(self) -> bool:
         """Drain some of what is ready and pass on what is gathered; make it readable if due.
@@ -197,6 +207,8 @@ class Pipeline:
         self._put_own_tables()
         self.writer.put(lambda sink: sink.close(), self._meanwhile)
         self.writer.finish()
+        if self._trace_duckdb is not None:
+            self._trace_duckdb.join_early()
         if self.writer.failure is not None:
             failure = self.writer.failure
             loss = Loss(None, "not_written", detail=failure.message)
@@ -204,8 +216,5 @@ class Pipeline:
             self.writer.salvage("loss", [loss.row() for loss in losses])
             where = f"what was written before is in {self.out}; make room and capture again"
             raise EtlError(failure.message, failure.hint or where)
-        if self.out is None:
-            return
-        from cupti_etl.sinks.duckdb import write_trace_duckdb
-
-        write_trace_duckdb(self.out)
+        if self._trace_duckdb is not None:
+            self._trace_duckdb.finish()

@@ -5,7 +5,9 @@ It is a convenience that can be made again at any time; nothing of cupti-etl ope
 
 from __future__ import annotations
 
+import contextlib
 import os
+import threading
 from pathlib import Path
 
 from cupti_etl.errors import TraceError
@@ -58,6 +60,59 @@ def write_trace_duckdb(folder: str | os.PathLike[str]) -> Path:
         for leftover in (partial, partial.with_name(f"{partial.name}.wal")):
             leftover.unlink(missing_ok=True)
     return target
+
+
+class TraceDuckdb(threading.Thread):
+    """Writes the file while the program runs, as soon as the tables are there.
+
+    Its views name tables and where their parts are; what the parts hold does not matter.
+    Starting DuckDB takes longer than everything else at the end of a short capture, so it
+    is done beside it, and again only if there are other tables then.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(name="cupti-etl-trace-duckdb")
+        self._folder = folder
+        self._is_there = threading.Event()
+        self._is_over = False
+        self._made_of: dict[str, list[str]] | None = None
+
+    def folder_is_there(self) -> None:
+        """Every table of the capture has its first part."""
+        self._is_there.set()
+
+    def run(self) -> None:
+        """Write the file; a failure is left to ``finish``."""
+        with contextlib.suppress(Exception):
+            import duckdb  # noqa: F401  (takes its time, so before waiting)
+
+            self._is_there.wait()
+            if not self._is_over:
+                made_of = self._tables()
+                write_trace_duckdb(self._folder)
+                self._made_of = made_of
+
+    def _tables(self) -> dict[str, list[str]]:
+        from cupti_etl.queries.views import found_tables, globs
+
+        home = self._folder.absolute()
+        return {table: globs((home,), table) for table in found_tables((home,))}
+
+    def join_early(self) -> None:
+        """Let the thread end, whether or not it has begun to write."""
+        self._is_over = not self._is_there.is_set()
+        self._is_there.set()
+        self.join()
+
+    def finish(self) -> None:
+        """See that the file is there and is about the tables that there are by now.
+
+        Raises:
+            TraceError: it cannot be written.
+        """
+        self.join_early()
+        if self._made_of is None or self._made_of != self._tables():
+            write_trace_duckdb(self._folder)
 
 
 def _not_written(target: Path, why: str) -> TraceError:

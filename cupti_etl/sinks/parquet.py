@@ -285,6 +285,6 @@ def _merge(parts: list[Path], fresh: Path, table: str) -> None:
         rows = pa.concat_tables(
             pq.ParquetFile(path, read_dictionary=text).read() for path in group
         ).unify_dictionaries()
-        if sort:
+        if sort and len(rows) > 1:
             rows = rows.sort_by(sort)
         write_part(target, table, rows)

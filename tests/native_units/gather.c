@@ -14,7 +14,8 @@ static void compare(struct etl_process *process, const struct etl_column *column
 {
 	_Alignas(64) uint32_t at[BLOCK];
 	_Alignas(64) int64_t narrow[BLOCK], wide[BLOCK];
-	struct gather g = { process, NULL, column, records, at, n, column->offset };
+	struct gather g = { .process = process, .column = column, .base = records, .at = at,
+			    .n = n, .offset = column->offset };
 	gather_fn *fast = wide_for(column, width);
 	size_t bytes = n * column_value_bytes(column);
 	uint64_t valid, last_narrow;
