@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.common import median, rounded, timed
+from cupti_etl.errors import NoCudaError
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -33,8 +34,8 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
             python.append(_ms([sys.executable, "-c", "pass"]))
             helps.append(_ms([*etl, "--help"]))
             plain.append(_ms(["/bin/true"]))
-            # Status 1 says that the program did not use CUDA.
-            captured.append(_ms([*etl, "capture", "-o", str(out), "--", "/bin/true"], expected=1))
+            words = [*etl, "capture", "-o", str(out), "--", "/bin/true"]
+            captured.append(_ms(words, expected=NoCudaError.exit_code))
     return {
         "help_ms": rounded(median(helps)),
         "capture_true_ms": rounded(median(captured) - median(plain)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from cupti_etl.errors import TraceError
@@ -17,10 +18,17 @@ NAME = "trace.duckdb"
 _STORAGE = "v1.5.0"
 
 
-def write_trace_duckdb(folder: str | os.PathLike[str]) -> Path:
+def _parts_are_there() -> None:
+    """The parts are there."""
+
+
+def write_trace_duckdb(
+    folder: str | os.PathLike[str], wait_for_parts: Callable[[], object] = _parts_are_there
+) -> Path:
     """Write the file into a trace's folder, in one step, and return its path.
 
     The views hold absolute paths: after the folder has moved, write it again.
+    ``wait_for_parts`` is called when all is done that needs none.
 
     Raises:
         TraceError: the folder is not a trace or has a damaged part, or the file cannot be
@@ -34,15 +42,21 @@ def write_trace_duckdb(folder: str | os.PathLike[str]) -> Path:
 
     given = Path(folder)
     home = given.absolute()
-    check_folder(given, home)
     target = home / NAME
     partial = home / f".{NAME}.{os.getpid()}"
+
+    def look() -> None:
+        wait_for_parts()
+        check_folder(given, home)
+
+    if wait_for_parts is _parts_are_there:
+        check_folder(given, home)
     try:
         con = connect()
         try:
             con.execute(f"ATTACH {quoted(partial)} AS made (STORAGE_VERSION '{_STORAGE}')")
             con.execute("USE made")
-            install(con, (Folder(home),))
+            install(con, (Folder(home),), before_tables=look)
             con.execute("USE memory")
             con.execute("DETACH made")
         finally:
@@ -72,35 +86,31 @@ class TraceDuckdb(threading.Thread):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(name="cupti-etl-trace-duckdb")
-        self._folder = folder
+        self._folder = folder.absolute()
         self._is_there = threading.Event()
-        self._is_over = False
-        self._made_of: dict[str, list[str]] | None = None
+        self._made_of: set[str] | None = None
 
     def folder_is_there(self) -> None:
         """Every table of the capture has its first part."""
         self._is_there.set()
 
     def run(self) -> None:
-        """Write the file; a failure is left to ``finish``."""
-        with contextlib.suppress(Exception):
-            import duckdb  # noqa: F401  (takes its time, so before waiting)
+        """Write the file; why it cannot be written, ``finish`` will find out again."""
+        made_of: set[str] = set()
 
+        def wait() -> None:
             self._is_there.wait()
-            if not self._is_over:
-                made_of = self._tables()
-                write_trace_duckdb(self._folder)
-                self._made_of = made_of
+            made_of.update(self._tables())
 
-    def _tables(self) -> dict[str, list[str]]:
-        from cupti_etl.queries.views import found_tables, globs
+        with contextlib.suppress(TraceError):
+            write_trace_duckdb(self._folder, wait)
+            self._made_of = made_of
 
-        home = self._folder.absolute()
-        return {table: globs((home,), table) for table in found_tables((home,))}
+    def _tables(self) -> set[str]:
+        return {part.parent.name for part in self._folder.glob("*/part-*.parquet")}
 
-    def join_early(self) -> None:
-        """Let the thread end, whether or not it has begun to write."""
-        self._is_over = not self._is_there.is_set()
+    def end(self) -> None:
+        """Let the thread end, also when the folder never came to be."""
         self._is_there.set()
         self.join()
 
@@ -110,7 +120,7 @@ class TraceDuckdb(threading.Thread):
         Raises:
             TraceError: it cannot be written.
         """
-        self.join_early()
+        self.end()
         if self._made_of is None or self._made_of != self._tables():
             write_trace_duckdb(self._folder)
 
