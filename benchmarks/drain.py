@@ -59,12 +59,17 @@ def one(generator: Generator, folder: Path, rate: float, seconds: float) -> dict
     # That many lines of its own the program prints.
     generated, lost, took = out.split()
     emitted, stored = (
-        sum(pq.ParquetFile(part).read([name])[name][0].as_py() for part in (trace / "process").iterdir())
+        sum(
+            pq.ParquetFile(part).read([name])[name][0].as_py()
+            for part in (trace / "process").iterdir()
+        )
         for name in ("emitted", "stored")
     )
     shutil.rmtree(trace)
     if (int(generated), int(lost)) != (emitted, emitted - stored):
-        raise RuntimeError(f"{generated} records, {lost} lost, but the trace says {emitted}, {stored}")
+        raise RuntimeError(
+            f"{generated} records, {lost} lost, but the trace says {emitted}, {stored}"
+        )
     early = [mb for at, mb in memory if at < seconds / 6 + 1]
     late = [mb for at, mb in memory if seconds * 5 / 6 < at < seconds]
     return {

@@ -20,7 +20,9 @@ LAUNCHES = 100  # a second
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, default=20, help="of each of the two runs")
-    parser.add_argument("--fast-rate", type=float, default=1e6, help="records a second at full speed")
+    parser.add_argument(
+        "--fast-rate", type=float, default=1e6, help="records a second at full speed"
+    )
 
 
 class Watch:

@@ -50,6 +50,7 @@ LIBRARIES = {
             "decode/pool.c",
             "decode/report.c",
             "decode/text.c",
+            "decode/text_columns.c",
             "decode/wide.c",
             *SHARED,
         ],

@@ -93,9 +93,7 @@ def part_writer(
     schema = schema or arrow_schema(table)
     known = TABLES[table].columns if table in TABLES else ()
     # Columns that mostly grow from row to row: times, ids of calls and of launches.
-    delta = [
-        c.name for c in known if c.type in (timestamp, correlation) or c.name == "grid_id"
-    ]
+    delta = [c.name for c in known if c.type in (timestamp, correlation) or c.name == "grid_id"]
     carried = base64.b64encode(schema.serialize().to_pybytes())
     metadata = {**(schema.metadata or {}), b"ARROW:schema": carried}
     metadata[b"cupti_etl.columns"] = json.dumps(

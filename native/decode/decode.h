@@ -177,6 +177,8 @@ struct gather {
 gather_fn *gather_for(const struct etl_column *column, uint8_t width);
 gather_fn *narrow_for(const struct etl_column *column, uint8_t width); /* any processor's */
 gather_fn *wide_for(const struct etl_column *column, uint8_t width); /* wide.c; NULL: none */
+gather_fn *text_for(const struct etl_column *column, uint8_t width); /* text_columns.c */
+uint64_t gather_nothing(const struct gather *g, void *values);
 uint64_t gather_correlation_4(const struct gather *g, void *values);
 
 /* Bit i says that record i is one of those in which the column has a meaning. */
@@ -185,6 +187,15 @@ uint64_t applicable(const struct gather *g);
 static inline uint64_t mask_of(const struct etl_column *column)
 {
 	return column->mask ? column->mask : ~UINT64_C(0);
+}
+
+/* The member as a number; `width` is a constant where this is inlined. */
+static inline uint64_t member(const struct gather *g, unsigned i, size_t width)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, g->base + g->offset + g->at[i], width); /* little-endian */
+	return value;
 }
 
 static inline uint32_t activity_of(const uint8_t *record)

@@ -32,9 +32,7 @@ def page(monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize("name", TINY)
 def test_a_benchmark(name: str, page) -> None:  # type: ignore[no-untyped-def]
     words = [sys.executable, "-m", "benchmarks", name, "--json", *TINY[name]]
-    done = subprocess.run(
-        words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
-    )
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["benchmark"] == name
@@ -42,7 +40,9 @@ def test_a_benchmark(name: str, page) -> None:  # type: ignore[no-untyped-def]
     assert result["machine"]["cores"] >= 1
     for key, what, _ in page.FIGURES[name]:
         value = result["figures"][key]
-        assert value is not None and math.isfinite(value) and value >= 0, (key, what)
+        assert value is not None, (key, what)
+        assert math.isfinite(value), (key, what)
+        assert value >= 0, (key, what)
 
 
 def test_the_page_is_current(page) -> None:  # type: ignore[no-untyped-def]
