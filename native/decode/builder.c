@@ -61,7 +61,9 @@ static void *resize(void *old, size_t used, size_t size)
 
 int builder_reserve(struct builder *builder, int64_t more)
 {
-	int64_t capacity = builder->capacity ? builder->capacity : 16384;
+	/* A few sizes, so that the pool has them: as the last batch's, or twice as much. */
+	int64_t first = (builder->last_rows / 32768 + 1) * 32768;
+	int64_t capacity = builder->capacity ? builder->capacity : first;
 
 	if (builder->rows + more <= builder->capacity && builder->columns[0].values)
 		return 0;
@@ -357,7 +359,8 @@ int builder_take(struct builder *builder, const struct text_table *texts, struct
 	}
 	*out = *array;
 	free(array);
-	builder->rows = 0;
+	builder->last_rows = builder->rows;
+	builder->rows = builder->capacity = 0;
 	return 0;
 fail:
 	/* Columns that were moved are lost, so the rest goes too: no half rows. */
