@@ -61,13 +61,12 @@ static void *resize(void *old, size_t used, size_t size)
 
 int builder_reserve(struct builder *builder, int64_t more)
 {
-	/* A few sizes, so that the pool has them: as the last batch's, or twice as much. */
-	int64_t first = (builder->last_rows / 32768 + 1) * 32768;
-	int64_t capacity = builder->capacity ? builder->capacity : first;
+	int64_t capacity = builder->capacity ? builder->capacity : 16384;
 
 	if (builder->rows + more <= builder->capacity && builder->columns[0].values)
 		return 0;
-	while (capacity < builder->rows + more)
+	/* Only powers of two, so that the pool has buffers of the size. */
+	while (capacity < builder->last_rows || capacity < builder->rows + more)
 		capacity *= 2;
 	for (uint32_t i = 0; i < builder->kind->n_columns; i++) {
 		struct column_builder *column = &builder->columns[i];
