@@ -178,6 +178,7 @@ int main(int argc, char **argv)
 		batch = image.count;
 	etl_injector.bell = etl_bell_map();
 	etl_store(&map->segment->state, ETL_TRACING);
+	etl_lock_image(fd);
 	if (etl_hello(fd, NULL) < 0)
 		fail("no collector");
 	strings = read_file(argv[1], &size);
