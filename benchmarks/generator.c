@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "etl/locks.h"
 #include "etl/segment.h"
 #include "generated/env.h"
 #include "inject/inject.h"

@@ -37,7 +37,12 @@ class Generator:
         self.folder = folder
         build = _build_script()
         native = ROOT / "native"
-        sources = ["segment/segment.c", "inject/environment.c", "inject/handshake.c"]
+        sources = [
+            "segment/locks.c",
+            "segment/segment.c",
+            "inject/environment.c",
+            "inject/handshake.c",
+        ]
         command = [*build.compiler(), *shlex.split(build.FLAGS), f"-I{native}"]
         command += [f"-I{native / 'include'}", "-o", str(folder / "generator")]
         command += [str(Path(__file__).with_suffix(".c")), *(str(native / s) for s in sources)]
