@@ -50,6 +50,8 @@ LIBRARIES = {
             "decode/pool.c",
             "decode/report.c",
             "decode/text.c",
+            "decode/text_columns.c",
+            "decode/wide.c",
             *SHARED,
         ],
         "decode/exports.map",
