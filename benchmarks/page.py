@@ -102,7 +102,8 @@ TITLES = {
 
 WHAT = {
     "launch_loop": ("A loop that does nothing but launch", "ns a launch"),
-    "train": ("PyTorch, eager training in many small kernels", "ms a step"),
+    "train": ("PyTorch, eager training", "ms a step"),
+    "train-small": ("PyTorch, eager training in many small kernels", "ms a step"),
     "small": ("PyTorch, one small addition after the other", "µs a call"),
 }
 
@@ -128,7 +129,8 @@ def _overhead(one: dict[str, Any]) -> list[str]:
             share = f"{added['median'] / plain:.1%}"
             lines.append(f"| {variant} | {added['median']:,g} | {low:,g} to {high:,g} | {share} |")
         lines.append("")
-        lines += [f"Not run: {failure}" for failure in report["failures"][:1]]
+        lines += [f"Not run: {failure}\n" for failure in report["failures"][:1]]
+        lines += [f"From {report['of']}.\n"] if "of" in report else []
     gpus = ", ".join(gpu["name"] for gpu in machine["gpus"])
     lines += [
         "",

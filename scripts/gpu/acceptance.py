@@ -263,7 +263,9 @@ def main() -> int:
         )
         write()
     if "overhead_torch" in options.only:
-        report.setdefault("overhead", {}).update(measure_torch(runner, options.rounds))
+        report.setdefault("overhead", {}).update(
+            measure_torch(runner, options.rounds, options.bare_client)
+        )
     measured = not any(each["failures"] for each in report.get("overhead", {}).values())
     report["passed"] = measured and all(done["passed"] for done in acceptance.reports)
     write()

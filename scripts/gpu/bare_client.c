@@ -1,7 +1,7 @@
 /* The least that a CUPTI client can do: ask for records, and throw them away.
  *
  * Injected through CUDA_INJECTION64_PATH, it asks for kernels, copies, sets and runtime calls,
- * as a capture does by default in a program without NVTX; buffers are kept and zeroed, and a
+ * as a capture does by default in a program without NVTX (but all calls, noise included); buffers are kept and zeroed, and a
  * thread flushes every 100 ms.  What a capture adds to this is our own price.  BARE_CUPTI names
  * the libcupti. */
 #include <dlfcn.h>

@@ -142,16 +142,18 @@ def measure(
     return {"launch_loop": compare(runner, loop, variants, rounds, "enqueue_ns_per_launch")}
 
 
-def measure_torch(runner: Runner, rounds: int) -> dict[str, Any]:
+def measure_torch(runner: Runner, rounds: int, bare_client: str) -> dict[str, Any]:
     """What a step and a small call cost in PyTorch, plain and under each tool."""
     variants = {
         "plain": Variant(),
+        "bare client": Variant(environ={"CUDA_INJECTION64_PATH": bare_client}),
         "capture": captured(every=1),
         "torch.profiler": Variant(arguments=("--tool", "torch")),
         "proton": Variant(arguments=("--tool", "proton")),
     }
     found = {}
-    for what, figure in (("train", "ms_per_step"), ("small", "us_per_call")):
+    figures = {"train": "ms_per_step", "train-small": "ms_per_step", "small": "us_per_call"}
+    for what, figure in figures.items():
         command = [PYTHON, str(HERE / "overhead_torch.py"), what, "{log}"]
         found[what] = compare(runner, command, variants, rounds, figure)
     return found
