@@ -2,6 +2,8 @@
 #ifndef ETL_DECODE_H
 #define ETL_DECODE_H
 
+#include <string.h>
+
 #include "etl/abi.h"
 #include "etl/segment.h"
 #include "etl/strings.h"
