@@ -36,13 +36,23 @@ def _column(value: Value, kind: pa.DataType, rows: int) -> pa.Array:
             )
         return pa.nulls(rows, kind) if value is None else pa.repeat(pa.scalar(value, kind), rows)
     if value.type == kind:
-        return value
+        return compact(value) if kind == _TEXT else value
     if kind == _TEXT:
         plain = value.cast(pa.string())
         return plain.dictionary_encode()
     if pa.types.is_boolean(kind):
         return pc.not_equal(value, 0)
     return fit(value, kind)
+
+
+def compact(text: pa.DictionaryArray) -> pa.DictionaryArray:
+    """The column with the texts only that its rows use; a filter keeps all of them."""
+    used = pc.drop_null(pc.unique(text.indices))
+    if len(used) == len(text.dictionary):
+        return text
+    return pa.DictionaryArray.from_arrays(
+        pc.index_in(text.indices, used), text.dictionary.take(used)
+    )
 
 
 def fit(value: pa.Array, kind: pa.DataType) -> pa.Array:
