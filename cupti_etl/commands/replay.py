@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cupti_etl.errors import NativeError, RecordingError
+from cupti_etl.errors import RecordingError
 
 
 @click.command()
@@ -31,44 +31,22 @@ def replay(recording: Path, out: Path) -> int:
         RecordingError: it is damaged; what came before the damage is in the trace.
         UsageError: the folder exists.
     """
-    from cupti_etl.capture.collector import Collector, Traced
-    from cupti_etl.capture.native import load
-    from cupti_etl.capture.recording import read_recording
-    from cupti_etl.capture.segment import Process
+    from cupti_etl.capture.collector import Collector
+    from cupti_etl.capture.replay import Replay
     from cupti_etl.pipeline import Pipeline
     from cupti_etl.sinks.folder import create
 
-    frames = read_recording(recording)
-    frame = next(frames, None)  # so that a wrong file leaves no folder behind
-    create(out)
-    ffi, _ = load()
     collector = Collector(live=False)
+    replayed = Replay(recording, collector)  # a wrong file leaves no folder behind
+    create(out)
     pipeline = Pipeline(out, collector, {"source": "replay"}, ())
-    known: dict[int, Traced] = {}
     damage: RecordingError | None = None
     try:
-        while frame is not None:
-            if frame.tag == b"HEAD":
-                if frame.process_id in known:
-                    known[frame.process_id].process.update(frame.description())
-                else:
-                    traced = Traced(Process.loaded(collector.decoder, frame.description()), None)
-                    known[frame.process_id] = traced
-                    collector.traced.append(traced)
-            elif frame.process_id in known:
-                data = ffi.from_buffer("uint8_t[]", frame.payload)
-                known[frame.process_id].process.decode(data, len(frame.payload), frame.content)
-            else:
-                raise RecordingError(f"{recording} is damaged: a slot of an unknown process")
+        for _ in replayed.steps():
             pipeline.step()
-            frame = next(frames, None)
     except RecordingError as error:
         damage = error
-    except NativeError as error:
-        damage = RecordingError(f"{recording} cannot be replayed: {error.message}")
-    for traced in known.values():
-        info = traced.process.info()
-        traced.end_ns = info.finished_ns or info.last_return_ns or info.start_ns
+    replayed.end()
     pipeline.finish(None)
     if damage is not None:
         raise damage

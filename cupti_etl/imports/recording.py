@@ -1,0 +1,52 @@
+"""Our own recordings, the way that ``replay`` reads them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cupti_etl.capture.collector import Collector
+from cupti_etl.capture.loss import Loss
+from cupti_etl.capture.replay import Replay
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Recording:
+    """One recording; see ``Source``."""
+
+    kind = "recording"
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.left_out: Counter[str] = Counter()
+        self._collector = Collector(live=False)
+
+    def batches(self) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """The rows of its processes.
+
+        Raises:
+            RecordingError: it is damaged or truncated; `replay` keeps what comes before.
+        """
+        replay = Replay(self.path, self._collector)
+        for _ in replay.steps():
+            yield from self._batches(everything=False)
+        replay.end()
+        yield from self._batches(everything=True)
+
+    def _batches(self, everything: bool) -> Iterator[tuple[str, pa.RecordBatch]]:
+        for table, batch in self._collector.batches(everything):
+            # Names are gathered over all files, and the clock is that of now.
+            if table not in ("kernel_name", "clock"):
+                yield table, batch
+
+    def process_rows(self) -> list[dict[str, Any]]:
+        """Its processes."""
+        return self._collector.process_rows()
+
+    def losses(self) -> list[Loss]:
+        """What was lost when it was recorded."""
+        return self._collector.losses()
