@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from cupti_etl.capture.loss import Loss
 from cupti_etl.errors import ForeignError
 from cupti_etl.imports import kineto_rows
+from cupti_etl.imports.ahead import ahead
 from cupti_etl.imports.events import EventReader
 from cupti_etl.imports.kineto_rows import HANDLERS, Frame
 from cupti_etl.imports.source import Process, new_process_id
@@ -69,7 +70,7 @@ class Kineto:
 
     def batches(self) -> Iterator[tuple[str, pa.RecordBatch]]:
         """The rows, in the order of the file."""
-        for events in self._reader.batches():
+        for events in ahead(self._reader.batches()):
             for table, batch in self._rows(events):
                 if batch.num_rows:
                     self._process.note(batch)

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from cupti_etl.capture.loss import Loss
 from cupti_etl.errors import ForeignError
 from cupti_etl.imports import nsys_own
+from cupti_etl.imports.ahead import ahead
 from cupti_etl.imports.nsys_rows import HANDLERS, Frame
 from cupti_etl.imports.source import Process
 
@@ -108,18 +109,12 @@ class Nsys:
         """The rows, table by table."""
         frame = self._frame = nsys_own.read_frame(self._tables)
         known = 0
-        for name in self._tables.names():
-            handler = HANDLERS.get(name)
-            if handler is None:
-                if not _ABOUT.match(name):
-                    self.left_out[name] = self._tables.count(name)
-                continue
-            for raw in self._tables.batches(name, handler.columns):
-                known += raw.num_rows
-                for table, batch in handler.read(raw, frame):
-                    if batch.num_rows:
-                        self._note(batch)
-                        yield table, batch
+        for name, raw in ahead(self._raw()):
+            known += raw.num_rows
+            for table, batch in HANDLERS[name].read(raw, frame):
+                if batch.num_rows:
+                    self._note(batch)
+                    yield table, batch
         for table, batch in nsys_own.lasting(self._tables, frame):
             if batch.num_rows:
                 self._note(batch)
@@ -130,6 +125,16 @@ class Nsys:
                 f"{self.path} holds no CUDA activity and no NVTX ranges",
                 "record with nsys profile --trace cuda,nvtx",
             )
+
+    def _raw(self) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """All tables that we know, as they are; the others are counted."""
+        for name in self._tables.names():
+            handler = HANDLERS.get(name)
+            if handler is not None:
+                for batch in self._tables.batches(name, handler.columns):
+                    yield name, batch
+            elif not _ABOUT.match(name):
+                self.left_out[name] = self._tables.count(name)
 
     def _note(self, batch: pa.RecordBatch) -> None:
         """Count the rows by process."""

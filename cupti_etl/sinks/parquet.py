@@ -204,12 +204,14 @@ def in_order(table: str, rows: pa.Table) -> pa.Table:
     return rows.sort_by(sort) if sort else rows
 
 
-def _groups(paths: Iterable[Path]) -> Iterator[list[Path]]:
+def _groups(paths: list[Path]) -> Iterator[list[Path]]:
     """Neighbouring parts that together make one of the wanted size."""
     group: list[Path] = []
     rows = 0
     for path in paths:
         count = pq.read_metadata(path).num_rows
+        if not count and path != paths[-1]:
+            continue  # nothing to carry over
         if group and rows + count > 2 * _PART_ROWS:
             yield group
             group, rows = [], 0
