@@ -142,7 +142,7 @@ class _Import:
                         name for name in batch["name"].dictionary.to_pylist() if name is not None
                     )
                 names = self._names.take()
-            self._put(lambda sink, t=table, b=batch: sink.write(t, b))  # type: ignore[misc]
+            self._put(lambda sink, t=table, b=batch: sink.write(t, b))
             if names:
                 self._put_rows("kernel_name", names)
 
@@ -169,7 +169,7 @@ class _Import:
             "loss": losses,
         }
         for table, content in rows.items():
-            self._put(lambda sink, t=table, c=content: sink.replace(t, c))  # type: ignore[misc]
+            self._put(lambda sink, t=table, c=content: sink.replace(t, c))
 
     def _capture_row(self, processes: list[dict[str, Any]]) -> dict[str, Any]:
         """When the import was, and what it was made of; the times are those of the traces."""

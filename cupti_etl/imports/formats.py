@@ -56,9 +56,7 @@ def _folder(path: Path) -> Source:
 
         return Nsys(ParquetTables(path))
     if (path / "capture").is_dir():
-        raise ForeignError(
-            f"{path} is a trace of cupti-etl already", "ask it with `cupti-etl sql`"
-        )
+        raise ForeignError(f"{path} is a trace of cupti-etl already", "ask it with `cupti-etl sql`")
     raise ForeignError(f"{path} is a folder without Parquet files", _HINT)
 
 

@@ -163,7 +163,9 @@ class Kineto:
 
     def _note_place(self, kind: str, events: pa.RecordBatch) -> None:
         if kind in kineto_rows.ON_GPU:
-            self._devices.update(d for d in pc.unique(events["device"]).to_pylist() if d is not None)
+            self._devices.update(
+                d for d in pc.unique(events["device"]).to_pylist() if d is not None
+            )
         elif kind in kineto_rows.CALLS:
             for found in pc.value_counts(events["pid"]).to_pylist():
                 self._pids[found["values"] or ""] += found["counts"]
@@ -226,4 +228,3 @@ _PROPERTIES = {
 
 def _number(value: Any) -> int | None:
     return value if isinstance(value, int) and abs(value) < 1 << 31 else None
-

@@ -266,7 +266,9 @@ def waits(events: pa.RecordBatch, frame: Frame) -> Rows:
         "process_id": frame.process_id,
         "start_ns": events["start_ns"],
         "end_ns": _end(events),
-        "type": mapped(events["name"], lambda name: _WAITS.get(name.lower(), "unknown"), pa.string()),
+        "type": mapped(
+            events["name"], lambda name: _WAITS.get(name.lower(), "unknown"), pa.string()
+        ),
         "correlation_id": null_if(events["correlation_id"], 0),
         "context_id": events["context"],
         "stream_id": null_if(null_if(events["stream"], -1), 0xFFFFFFFF),

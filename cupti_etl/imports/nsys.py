@@ -20,13 +20,16 @@ from cupti_etl.capture.loss import Loss
 from cupti_etl.errors import ForeignError
 from cupti_etl.imports import nsys_own
 from cupti_etl.imports.ahead import ahead
-from cupti_etl.imports.nsys_rows import HANDLERS, Frame
+from cupti_etl.imports.nsys_frame import Frame
+from cupti_etl.imports.nsys_rows import HANDLERS
 from cupti_etl.imports.source import Process
 
 # The newest schema whose description has been read; a minor step may rename columns.
 NEWEST = (3, 25)
 # They say what a session was, hold texts for others, or are read by nsys_own.
-_ABOUT = re.compile(r"ENUM_|META_DATA_|TARGET_INFO_|ANALYSIS_|StringIds$|PROCESSES$|ThreadNames$|EXPORT_|sqlite_")
+_ABOUT = re.compile(
+    r"ENUM_|META_DATA_|TARGET_INFO_|ANALYSIS_|StringIds$|PROCESSES$|ThreadNames$|EXPORT_|sqlite_"
+)
 
 
 class Tables(Protocol):

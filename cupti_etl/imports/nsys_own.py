@@ -70,7 +70,7 @@ def _lone_process(tables: Tables) -> int | None:
         break
     for batch in tables.batches("CUPTI_ACTIVITY_KIND_RUNTIME", {"globalTid": "i"}):
         seen.update(pc.unique(Processes.keys(batch["globalTid"])).to_pylist())
-    seen.discard(None)  # type: ignore[arg-type]
+    seen.discard(None)
     return seen.pop() if len(seen) == 1 else None
 
 
@@ -99,7 +99,9 @@ def lasting(tables: Tables, frame: Frame) -> Iterator[tuple[str, pa.RecordBatch]
         yield table, pa.RecordBatch.from_pylist(content, batch_schema(table))
 
 
-def _of_pid(rows: list[dict[str, Any]], column: str, frame: Frame) -> Iterator[tuple[int, dict[str, Any]]]:
+def _of_pid(
+    rows: list[dict[str, Any]], column: str, frame: Frame
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each row once for each process that it can be about, which is one but for pid clashes."""
     for row in rows:
         pid = as_int(row.get(column))
@@ -170,7 +172,9 @@ def _contexts(tables: Tables, frame: Frame) -> Iterator[dict[str, Any]]:
             "device_id": row.get("deviceId"),
             "null_stream_id": row.get("nullStreamId"),
             "parent_context_id": row.get("parentContextId") or None,
-            "is_green_context": None if (green := row.get("isGreenContext")) is None else bool(green),
+            "is_green_context": None
+            if (green := row.get("isGreenContext")) is None
+            else bool(green),
             "multiprocessors": row.get("numMultiprocessors") or None,
         }
 

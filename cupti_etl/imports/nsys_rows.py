@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Callable
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cupti_etl.imports.columns import Value, labelled, make_batch, mapped, null_if
 from cupti_etl.imports.nsys_frame import Frame
+from cupti_etl.imports.nsys_handler import Handler, Rows, columns
 from cupti_etl.imports.nsys_labels import (
     ACCESS,
     COPIES,
@@ -23,21 +22,9 @@ from cupti_etl.imports.nsys_labels import (
     SYNC,
     UNIFIED,
 )
+from cupti_etl.imports.nsys_nvtx import NVTX, nvtx
 
-Rows: TypeAlias = Iterator[tuple[str, pa.RecordBatch]]
 _PEER = 10
-
-
-@dataclass(frozen=True)
-class Handler:
-    """How a table is read: the columns that are wanted, and what they become."""
-
-    columns: dict[str, str]
-    read: Callable[[pa.RecordBatch, Frame], Rows]
-
-
-def _columns(names: str, **letters: str) -> dict[str, str]:
-    return {**dict.fromkeys(names.split(), "i"), **letters}
 
 
 _SPAN = "start end globalPid correlationId "
@@ -263,154 +250,54 @@ def _faults(counter: str) -> Callable[[pa.RecordBatch, Frame], Rows]:
     return faults
 
 
-# NVTX: marks, ranges of push and pop, ranges of start and end; the second number of each is
-# of nvtxt files.
-_MARKS, _RANGES = (34, 65), (59, 70, 60, 71)
-# Names of domains, which nsys_frame has read, their ends, and names of categories.
-_NAMES = (75, 76, 33, 64)
-
-
-def _nvtx(rows: pa.RecordBatch, frame: Frame) -> Rows:
-    kind = rows["eventType"]
-    is_mark = pc.is_in(kind, pa.array(_MARKS, pa.int64()))
-    is_range = pc.is_in(kind, pa.array(_RANGES, pa.int64()))
-    others = rows.filter(pc.invert(pc.or_(is_mark, is_range)))
-    for found in pc.value_counts(others["eventType"]).to_pylist():
-        if found["values"] not in _NAMES:
-            frame.left_out[f"NVTX events of type {found['values']}"] += found["counts"]
-    frame.left_out["names of NVTX categories"] += pc.sum(
-        pc.is_in(others["eventType"], pa.array((33, 64), pa.int64()))
-    ).as_py() or 0
-    owner = frame.processes.keys(rows["globalTid"])
-    for key in pc.unique(owner).to_pylist():
-        mine = pc.fill_null(pc.equal(owner, key), False) if key is not None else pc.is_null(owner)
-        for wanted, event in ((is_mark, "instant"), (is_range, "start")):
-            some = rows.filter(pc.and_(mine, wanted))
-            if some.num_rows:
-                yield from _markers(some, frame, event, key)
-
-
-def _markers(rows: pa.RecordBatch, frame: Frame, event: str, key: int | None) -> Rows:
-    number = frame.number(rows.num_rows)
-    registered = frame.strings(rows["textId"])
-    text = rows["text"]
-    name = registered if text.null_count == rows.num_rows else text
-    if 0 < text.null_count < rows.num_rows:
-        name = pc.coalesce(text.cast(pa.string()), registered.cast(pa.string()))
-    domains = {domain: name for (owner, domain), name in frame.domains.items() if owner == key}
-    values: dict[str, Value] = {
-        "process_id": frame.processes.ids(rows["globalTid"]),
-        "timestamp_ns": frame.time(rows["start"]),
-        "marker_id": number,
-        "event": event,
-        "name": name,
-        "domain": frame.domain(rows["domainId"], domains),
-        "object_kind": "thread",
-        "thread_id": frame.thread(rows["globalTid"]),
-    }
-    yield "marker", make_batch("marker", rows.num_rows, values)
-    if event == "start":
-        ends = values | {
-            "timestamp_ns": frame.time(rows["end"]),
-            "event": "end",
-            "name": None,
-            "thread_id": frame.thread(pc.coalesce(rows["endGlobalTid"], rows["globalTid"])),
-        }
-        batch = make_batch("marker", rows.num_rows, ends)
-        yield "marker", batch.filter(pc.is_valid(rows["end"]))
-    yield from _attributes(rows, frame, values["process_id"], number)
-
-
-def _attributes(rows: pa.RecordBatch, frame: Frame, process: Value, number: pa.Array) -> Rows:
-    unsigned = pc.coalesce(rows["uint64Value"], rows["uint32Value"])
-    signed = pc.coalesce(rows["int64Value"], rows["int32Value"])
-    double = pc.coalesce(rows["doubleValue"], rows["floatValue"])
-    whole = pc.coalesce(unsigned, signed)
-    kind = pc.if_else(
-        pc.is_valid(double),
-        "double",
-        pc.if_else(pc.is_valid(unsigned), "uint64", pc.if_else(pc.is_valid(signed), "int64", None)),
-    )
-    color = rows["color"]
-    has = pc.is_valid(kind)
-    for given in (color, rows["category"]):
-        has = pc.or_(has, pc.fill_null(pc.not_equal(given, 0), False))
-    values: dict[str, Value] = {
-        "process_id": process,
-        "marker_id": number,
-        "payload_kind": kind,
-        # The double as its bits too, as CUPTI has it.
-        "payload": pc.coalesce(whole, double.view(pa.int64())),
-        "payload_double": double,
-        "has_color": pc.fill_null(pc.not_equal(color, 0), False),
-        "color": pc.cast(color, pa.int32(), safe=False),
-        "category": rows["category"],
-        "domain_id": rows["domainId"],
-    }
-    if pc.any(has).as_py():
-        yield "marker_data", make_batch("marker_data", rows.num_rows, values).filter(has)
-    said = rows["jsonText"]
-    if said.null_count == rows.num_rows:
-        said = frame.strings(rows["jsonTextId"])
-    if said.null_count < rows.num_rows:
-        values = {"process_id": process, "marker_id": number, "arguments": said}
-        yield "argument", make_batch("argument", rows.num_rows, values).filter(pc.is_valid(said))
-
-
-_KERNELS = _columns(
+_KERNELS = columns(
     _PLACE + "mangledName demangledName launchType maxPotentialClusterSize maxActiveClusters",
     **dict.fromkeys(_KERNEL, "i"),
-)
-_NVTX = _columns(
-    "start end eventType color category globalTid endGlobalTid textId domainId"
-    " uint64Value uint32Value int64Value int32Value jsonTextId",
-    text="s",
-    jsonText="s",
-    doubleValue="d",
-    floatValue="d",
 )
 _CALL = "start end globalTid correlationId "
 HANDLERS = {
     "CUPTI_ACTIVITY_KIND_KERNEL": Handler(_KERNELS, _kernels),
     "CUPTI_ACTIVITY_KIND_MEMCPY": Handler(
-        _columns(
+        columns(
             _PLACE + "copyKind bytes srcKind dstKind copyCount srcDeviceId srcContextId"
             " dstDeviceId dstContextId virtualAddress migrationCause"
         ),
         _copies,
     ),
-    "CUPTI_ACTIVITY_KIND_MEMSET": Handler(_columns(_PLACE + "bytes value memKind"), _sets),
-    "CUPTI_ACTIVITY_KIND_RUNTIME": Handler(_columns(_CALL + "nameId returnValue"), _calls),
+    "CUPTI_ACTIVITY_KIND_MEMSET": Handler(columns(_PLACE + "bytes value memKind"), _sets),
+    "CUPTI_ACTIVITY_KIND_RUNTIME": Handler(columns(_CALL + "nameId returnValue"), _calls),
     "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": Handler(
-        _columns(_SPAN + "contextId streamId syncType eventId eventSyncId"), _waits
+        columns(_SPAN + "contextId streamId syncType eventId eventSyncId"), _waits
     ),
     "CUPTI_ACTIVITY_KIND_CUDA_EVENT": Handler(
-        _columns("timestamp globalPid correlationId deviceId contextId streamId eventId eventSyncId"),
+        columns(
+            "timestamp globalPid correlationId deviceId contextId streamId eventId eventSyncId"
+        ),
         _events,
     ),
-    "CUPTI_ACTIVITY_KIND_OVERHEAD": Handler(_columns(_CALL + "overheadType"), _overheads),
-    "PROFILER_OVERHEAD": Handler(_columns(_CALL + "overheadType"), _overheads),
-    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": Handler(_columns(_PLACE), _graphs),
+    "CUPTI_ACTIVITY_KIND_OVERHEAD": Handler(columns(_CALL + "overheadType"), _overheads),
+    "PROFILER_OVERHEAD": Handler(columns(_CALL + "overheadType"), _overheads),
+    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": Handler(columns(_PLACE), _graphs),
     "CUDA_GPU_MEMORY_USAGE_EVENTS": Handler(
-        _columns(
+        columns(
             "start globalPid deviceId contextId address pc bytes memKind memoryOperationType"
             " name correlationId"
         ),
         _allocations,
     ),
     "CUDA_GPU_MEMORY_POOL_EVENTS": Handler(
-        _columns(
+        columns(
             "start globalPid deviceId address operationType poolType correlationId"
             " minBytesToKeep releaseThreshold size utilizedSize"
         ),
         _pools,
     ),
     "CUDA_UM_CPU_PAGE_FAULT_EVENTS": Handler(
-        _columns("start end globalPid address originalFaultPc"), _faults("cpu_page_fault")
+        columns("start end globalPid address originalFaultPc"), _faults("cpu_page_fault")
     ),
     "CUDA_UM_GPU_PAGE_FAULT_EVENTS": Handler(
-        _columns("start end globalPid deviceId address numberOfPageFaults faultAccessType"),
+        columns("start end globalPid deviceId address numberOfPageFaults faultAccessType"),
         _faults("gpu_page_fault"),
     ),
-    "NVTX_EVENTS": Handler(_NVTX, _nvtx),
+    "NVTX_EVENTS": Handler(NVTX, nvtx),
 }

@@ -27,7 +27,9 @@ class ParquetTables:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._files = {file.stem: file for file in sorted(path.glob("*.parquet"))}
-        self._columns = {table: self._open(table).schema_arrow.names for table in self._files}
+        self._columns: dict[str, list[str]] = {
+            table: self._open(table).schema_arrow.names for table in self._files
+        }
 
     def _open(self, table: str) -> pq.ParquetFile:
         try:
@@ -72,9 +74,12 @@ class ParquetTables:
         schema = pa.schema([(name, TYPES[letter]) for name, letter in wanted.items()])
         with self._open(table) as file:
             try:
-                for batch in file.iter_batches(_ROWS, columns=list(present.values()), use_threads=False):
+                for batch in file.iter_batches(
+                    _ROWS, columns=list(present.values()), use_threads=False
+                ):
                     yield pa.RecordBatch.from_arrays(
-                        [_column(batch, field, present.get(field.name)) for field in schema], schema=schema
+                        [_column(batch, field, present.get(field.name)) for field in schema],
+                        schema=schema,
                     )
             except (pa.ArrowException, OSError) as error:
                 raise self._damaged(table, error) from None
