@@ -94,6 +94,7 @@ class _Import:
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._start_ns = time.time_ns()
+        self._folder = folder
         self._writer = Writer(lambda: self._open(folder))
 
     @staticmethod
@@ -122,6 +123,8 @@ class _Import:
             self._writer.finish()
         if self._writer.failure is not None:
             raise self._writer.failure
+        for source in self._sources:
+            _move(self._folder, source.moved)
         return self._summary
 
     @staticmethod
@@ -186,3 +189,27 @@ class _Import:
             "start_ns": min(starts, default=self._start_ns),
             "end_ns": max(ends, default=self._start_ns),
         }
+
+
+# Tables of work on GPUs, whose process a source may come to know last.
+_WORK = ("kernel", "memcpy", "memcpy_p2p", "memset", "synchronization", "argument")
+
+
+def _move(folder: Path, moved: dict[int, int]) -> None:
+    """Give rows of GPU work to other processes, part by part."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    from cupti_etl.sinks.parquet import write_part
+
+    for before, after in moved.items():
+        for part in (path for table in _WORK for path in (folder / table).glob("*.parquet")):
+            rows = pq.ParquetFile(part).read()
+            mine = pc.equal(rows["process_id"], before)
+            if part.parent.name == "argument":
+                mine = pc.and_(mine, pc.is_valid(rows["correlation_id"]))
+            if pc.any(mine).as_py():
+                owner = pc.if_else(mine, after, rows["process_id"])
+                at = rows.schema.get_field_index("process_id")
+                rows = rows.set_column(at, "process_id", owner)
+                write_part(part, part.parent.name, rows)

@@ -82,6 +82,7 @@ def mapped(text: pa.Array, change: Callable[[str], Any], kind: pa.DataType) -> p
     """A column of text with each different text replaced by what ``change`` makes of it."""
     if not pa.types.is_dictionary(text.type):
         text = text.dictionary_encode()
+    text = compact(text)
     made = pa.array([change(value) for value in text.dictionary.to_pylist()], kind)
     return made.take(text.indices)
 

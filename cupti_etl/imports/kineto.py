@@ -23,7 +23,7 @@ from cupti_etl.imports import kineto_rows
 from cupti_etl.imports.ahead import ahead
 from cupti_etl.imports.events import EventReader
 from cupti_etl.imports.kineto_rows import HANDLERS, Frame
-from cupti_etl.imports.source import Process, new_process_id
+from cupti_etl.imports.source import Process, new_process_id, note
 
 _EVENT = {"ph": "s ph", "cat": "s cat", "name": "s name", "pid": "s pid", "tid": "s tid"}
 _TIME = {"start_ns": "t ts", "duration_ns": "t dur"}
@@ -59,33 +59,68 @@ class Kineto:
         self.path = path
         self.left_out: Counter[str] = Counter()
         self._reader = EventReader(path, COLUMNS)
-        self._process = Process(new_process_id())
+        self.moved: dict[int, int] = {}
+        # The first process of the file is taken for that of the work on GPUs.
+        self._gpu = Process(new_process_id())
+        self._processes: dict[str, Process] = {}
         self._base_ns: int | None = None
+        self._is_relative = False
         self._untimed = 0
         self._devices: set[int] = set()
-        self._pids: Counter[str] = Counter()
+        self._callers: set[str] = set()
         self._names: dict[str, str] = {}
-        self._frame = Frame(self._process.process_id)
+        self._frame = Frame(self._gpu.process_id, lambda pid: self._of_pid(pid).process_id)
         self._known = 0
 
     def batches(self) -> Iterator[tuple[str, pa.RecordBatch]]:
         """The rows, in the order of the file."""
         for events in ahead(self._reader.batches()):
-            for table, batch in self._rows(events):
-                if batch.num_rows:
-                    self._process.note(batch)
-                    yield table, batch
+            for is_gpu, table, batch in self._rows(events):
+                if not batch.num_rows:
+                    continue
+                if is_gpu:
+                    self._gpu.note(batch)
+                else:
+                    note({p.process_id: p for p in self._processes.values()}, batch)
+                yield table, batch
         if not self._known:
             raise ForeignError(
                 f"{self.path} holds no event of PyTorch's profiler",
                 "JSON of other tracers is not read; torch.profiler's export_chrome_trace is",
             )
         self.left_out["elements among the events that are no events"] += self._reader.others
-        devices = self._device_rows()
-        self._process.stored += devices.num_rows
+        owner = self._settle()
+        devices = self._device_rows(owner.process_id)
+        owner.stored += devices.num_rows
         yield "device", devices
 
-    def _rows(self, events: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+    def _of_pid(self, pid: str) -> Process:
+        if pid not in self._processes:
+            number = int(pid) if pid.isdecimal() and int(pid) < 1 << 31 else None
+            first = not self._processes
+            made = Process(self._gpu.process_id if first else new_process_id(), number)
+            self._processes[pid] = made
+        return self._processes[pid]
+
+    def _settle(self) -> Process:
+        """Whose work the GPUs did: of the one process that called CUDA, if it is one."""
+        callers = sorted(self._callers)
+        if not self._processes:
+            owner = self._processes[""] = Process(self._gpu.process_id)
+        elif len(callers) < 2:
+            owner = self._of_pid(callers[0] if callers else next(iter(self._processes)))
+        else:
+            owner = self._processes[""] = Process(new_process_id())
+            owner.facts["detail"] = (
+                f"work on GPUs for the processes {', '.join(callers)}; the file does not say"
+                " which did what, so it joins with no call"
+            )
+        if owner.process_id != self._gpu.process_id:
+            self.moved[self._gpu.process_id] = owner.process_id
+        owner.absorb(self._gpu)
+        return owner
+
+    def _rows(self, events: pa.RecordBatch) -> Iterator[tuple[bool, str, pa.RecordBatch]]:
         """The rows that a batch of events becomes, category by category."""
         keys = self._kinds(events)
         counts = pc.value_counts(keys.indices).to_pylist()
@@ -105,7 +140,9 @@ class Kineto:
             some = self._timed(some)
             if some.num_rows:
                 self._note_place(kind, some)
-                yield from handler(some, self._frame)
+                is_gpu = kind in kineto_rows.ON_GPU
+                for table, batch in handler(some, self._frame):
+                    yield is_gpu, table, batch
 
     @staticmethod
     def _kinds(events: pa.RecordBatch) -> pa.DictionaryArray:
@@ -151,8 +188,7 @@ class Kineto:
         base = members.get("baseTimeNanoseconds", 0)
         if not isinstance(base, int):
             raise ForeignError(f"{self.path}: baseTimeNanoseconds is {base!r}, which is no number")
-        if not base:
-            self._process.facts["detail"] = "its times are not since the epoch"
+        self._is_relative = not base
         return base
 
     def _note_names(self, events: pa.RecordBatch) -> None:
@@ -167,14 +203,9 @@ class Kineto:
                 d for d in pc.unique(events["device"]).to_pylist() if d is not None
             )
         elif kind in kineto_rows.CALLS:
-            for found in pc.value_counts(events["pid"]).to_pylist():
-                self._pids[found["values"] or ""] += found["counts"]
-        elif not self._pids:
-            # Only if nothing calls CUDA; operators of a file are of one process, too.
-            first = events["pid"][0].as_py() or ""
-            self._names.setdefault("", first)
+            self._callers.update(pid or "" for pid in pc.unique(events["pid"]).to_pylist())
 
-    def _device_rows(self) -> pa.RecordBatch:
+    def _device_rows(self, process_id: int) -> pa.RecordBatch:
         from cupti_etl.capture.decode import batch_schema
 
         rows: dict[int, dict[str, Any]] = {d: {"device_id": d} for d in sorted(self._devices)}
@@ -184,31 +215,32 @@ class Kineto:
                 known = {ours: device.get(theirs) for ours, theirs in _PROPERTIES.items()}
                 rows[device["id"]] = {"device_id": device["id"], **known}
         schema = batch_schema("device")
-        facts = [{"process_id": self._process.process_id, **row} for row in rows.values()]
+        facts = [{"process_id": process_id, **row} for row in rows.values()]
         return pa.RecordBatch.from_pylist(facts, schema)
 
     def process_rows(self) -> list[dict[str, Any]]:
-        """The one process of the file."""
-        process, members = self._process, self._reader.members
-        pids = [pid for pid, _ in self._pids.most_common()] or [self._names.get("", "")]
-        process.pid = int(pids[0]) if pids[0].isdecimal() and int(pids[0]) < 1 << 31 else None
+        """The process of the file."""
+        members = self._reader.members
         world = members.get("distributedInfo")
         world = world if isinstance(world, dict) else {}
-        process.facts |= {
-            "rank": _number(world.get("rank")),
-            "world_size": _number(world.get("world_size")),
-            "host": members.get("host_name"),
-            "argv": self._names.get(pids[0]),
-        }
-        return [process.row()]
+        host = members.get("host_name")
+        for pid, process in self._processes.items():
+            process.facts |= {
+                "rank": _number(world.get("rank")),
+                "world_size": _number(world.get("world_size")),
+                "host": host if isinstance(host, str) else None,
+                "argv": self._names.get(pid),
+            }
+            if self._is_relative:
+                process.facts["detail"] = "its times are not since the epoch"
+        return [process.row() for process in self._processes.values()]
 
     def losses(self) -> list[Loss]:
         """Events without a time."""
-        me, found = self._process.process_id, []
-        if self._untimed:
-            detail = "events without a time"
-            found.append(Loss(me, "unreadable", None, self._untimed, detail=detail))
-        return found
+        if not self._untimed:
+            return []
+        me = next(iter(self._processes.values())).process_id
+        return [Loss(me, "unreadable", None, self._untimed, detail="events without a time")]
 
 
 _PROPERTIES = {

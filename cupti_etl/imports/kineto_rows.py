@@ -48,14 +48,19 @@ ARGUMENTS = {
 class Frame:
     """What the rows of one file share.
 
-    Attributes:
-        process_id: of all of them.
-        markers: how many markers there have been; each range needs a number.
+    Args:
+        gpu_id: the process of work on GPUs, of which the file does not say whose it is.
+        of_pid: the process with a pid.
     """
 
-    def __init__(self, process_id: int) -> None:
-        self.process_id = process_id
+    def __init__(self, gpu_id: int, of_pid: Callable[[str], int]) -> None:
+        self.gpu_id = gpu_id
+        self._of_pid = of_pid
         self.markers = 0
+
+    def owner(self, events: pa.RecordBatch) -> pa.Array:
+        """The processes of what happened on the host."""
+        return mapped(pc.fill_null(events["pid"], ""), self._of_pid, pa.int64())
 
     def number(self, rows: int) -> pa.Array:
         """Numbers for so many new markers."""
@@ -86,7 +91,7 @@ def _low_bits(tid: str) -> int | None:
 def _place(events: pa.RecordBatch, frame: Frame) -> dict[str, Value]:
     """What all work on a GPU has."""
     return {
-        "process_id": frame.process_id,
+        "process_id": frame.gpu_id,
         "start_ns": events["start_ns"],
         "end_ns": _end(events),
         "correlation_id": null_if(events["correlation_id"], 0),
@@ -96,7 +101,7 @@ def _place(events: pa.RecordBatch, frame: Frame) -> dict[str, Value]:
     }
 
 
-def _arguments(events: pa.RecordBatch, frame: Frame, **joins: Value) -> Rows:
+def _arguments(events: pa.RecordBatch, **joins: Value) -> Rows:
     """Arguments that have no column, as they stand in the file."""
     if events["arguments"].null_count == events.num_rows:
         return
@@ -105,7 +110,7 @@ def _arguments(events: pa.RecordBatch, frame: Frame, **joins: Value) -> Rows:
         name: value.filter(has) if isinstance(value, pa.Array) else value
         for name, value in joins.items()
     }
-    values |= {"process_id": frame.process_id, "arguments": events["arguments"].filter(has)}
+    values["arguments"] = events["arguments"].filter(has)
     rows = events.num_rows - events["arguments"].null_count
     yield "argument", make_batch("argument", rows, values)
 
@@ -124,7 +129,8 @@ def kernels(events: pa.RecordBatch, frame: Frame) -> Rows:
         "graph_node_id": null_if(events["graph_node_id"], 0),
     }
     yield "kernel", make_batch("kernel", events.num_rows, values)
-    yield from _arguments(events, frame, correlation_id=values["correlation_id"])
+    joins = {name: values[name] for name in ("process_id", "correlation_id")}
+    yield from _arguments(events, **joins)
 
 
 # "Memcpy HtoD (Pinned -> Device)"
@@ -185,9 +191,9 @@ def sets(events: pa.RecordBatch, frame: Frame) -> Rows:
 
 def _calls(domain: str) -> Handler:
     def calls(events: pa.RecordBatch, frame: Frame) -> Rows:
-        correlation = null_if(events["correlation_id"], 0)
+        correlation, owner = null_if(events["correlation_id"], 0), frame.owner(events)
         values: dict[str, Value] = {
-            "process_id": frame.process_id,
+            "process_id": owner,
             "start_ns": events["start_ns"],
             "end_ns": _end(events),
             "domain": domain,
@@ -203,7 +209,7 @@ def _calls(domain: str) -> Handler:
         is_other = pc.and_(is_other, pc.not_equal(external, 0))
         some = correlation.filter(is_other)
         values = {
-            "process_id": frame.process_id,
+            "process_id": owner.filter(is_other),
             "correlation_id": some,
             "external_kind": "unknown",
             "external_id": external.filter(is_other),
@@ -219,9 +225,9 @@ def _external(events: pa.RecordBatch) -> pa.Array:
 
 def _ranges(domain: str) -> Handler:
     def ranges(events: pa.RecordBatch, frame: Frame) -> Rows:
-        number = frame.number(events.num_rows)
+        number, owner = frame.number(events.num_rows), frame.owner(events)
         values: dict[str, Value] = {
-            "process_id": frame.process_id,
+            "process_id": owner,
             "timestamp_ns": events["start_ns"],
             "marker_id": number,
             "event": "start",
@@ -237,14 +243,14 @@ def _ranges(domain: str) -> Handler:
         has = pc.is_valid(external)
         payload = external.filter(has)
         values = {
-            "process_id": frame.process_id,
+            "process_id": owner.filter(has),
             "marker_id": number.filter(has),
             "payload_kind": "int64",
             "payload": payload,
             "has_color": False,
         }
         yield "marker_data", make_batch("marker_data", len(payload), values)
-        yield from _arguments(events, frame, marker_id=number)
+        yield from _arguments(events, process_id=owner, marker_id=number)
 
     return ranges
 
@@ -263,7 +269,7 @@ _WAITS = {
 def waits(events: pa.RecordBatch, frame: Frame) -> Rows:
     """Waits of the host and of streams."""
     values: dict[str, Value] = {
-        "process_id": frame.process_id,
+        "process_id": frame.gpu_id,
         "start_ns": events["start_ns"],
         "end_ns": _end(events),
         "type": mapped(
@@ -297,7 +303,7 @@ def overheads(events: pa.RecordBatch, frame: Frame) -> Rows:
         return _OVERHEADS.get(name.lower().removeprefix("cupti "), "unknown")
 
     values: dict[str, Value] = {
-        "process_id": frame.process_id,
+        "process_id": frame.owner(events),
         "start_ns": events["start_ns"],
         "end_ns": _end(events),
         "overhead_kind": mapped(events["name"], kind, pa.string()),
@@ -311,7 +317,7 @@ def allocations(events: pa.RecordBatch, frame: Frame) -> Rows:
     # c10::DeviceType: 0 is the host, 1 CUDA.
     is_gpu = pc.fill_null(pc.equal(events["device_kind"], 1), False)
     values: dict[str, Value] = {
-        "process_id": frame.process_id,
+        "process_id": frame.owner(events),
         "timestamp_ns": events["start_ns"],
         "operation": pc.if_else(pc.less(events["allocated"], 0), "release", "allocation"),
         "memory_kind": pc.if_else(is_gpu, "device", "pageable"),
@@ -341,5 +347,5 @@ HANDLERS: dict[str, Handler] = {
     "cpu_instant_event": allocations,
     "M": lambda events, frame: iter(()),
 }
-ON_GPU = ("kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset")
+ON_GPU = ("kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset", "cuda_sync")
 CALLS = ("cuda_runtime", "Runtime", "cuda_driver")

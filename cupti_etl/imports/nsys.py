@@ -22,7 +22,7 @@ from cupti_etl.imports import nsys_own
 from cupti_etl.imports.ahead import ahead
 from cupti_etl.imports.nsys_frame import Frame
 from cupti_etl.imports.nsys_rows import HANDLERS
-from cupti_etl.imports.source import Process
+from cupti_etl.imports.source import Process, note
 
 # The newest schema whose description has been read; a minor step may rename columns.
 NEWEST = (3, 25)
@@ -64,6 +64,7 @@ class Nsys:
     def __init__(self, tables: Tables) -> None:
         self.path = tables.path
         self.left_out: Counter[str] = Counter()
+        self.moved: dict[int, int] = {}
         self._tables = tables
         version = self._version()
         self.kind = f"nsys {version} {tables.kind}"
@@ -116,11 +117,11 @@ class Nsys:
             known += raw.num_rows
             for table, batch in HANDLERS[name].read(raw, frame):
                 if batch.num_rows:
-                    self._note(batch)
+                    note(frame.processes.by_id, batch)
                     yield table, batch
         for table, batch in nsys_own.lasting(self._tables, frame):
             if batch.num_rows:
-                self._note(batch)
+                note(frame.processes.by_id, batch)
                 yield table, batch
         self.left_out.update(frame.left_out)
         if not known:
@@ -138,19 +139,6 @@ class Nsys:
                     yield name, batch
             elif not _ABOUT.match(name):
                 self.left_out[name] = self._tables.count(name)
-
-    def _note(self, batch: pa.RecordBatch) -> None:
-        """Count the rows by process."""
-        assert self._frame is not None
-        processes = self._frame.processes
-        found = pc.unique(batch["process_id"]).to_pylist()
-        for process_id in found:
-            process = processes.by_id.get(process_id)
-            if process is not None:
-                mine = batch
-                if len(found) > 1:
-                    mine = batch.filter(pc.equal(batch["process_id"], process_id))
-                process.note(mine)
 
     def process_rows(self) -> list[dict[str, Any]]:
         """The processes that have rows."""

@@ -23,6 +23,7 @@ class Recording:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.left_out: Counter[str] = Counter()
+        self.moved: dict[int, int] = {}
         self._collector = Collector(live=False)
 
     def batches(self) -> Iterator[tuple[str, pa.RecordBatch]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -54,6 +54,11 @@ class Process:
         if end is not None:
             self.end_ns = end if self.end_ns is None else max(end, self.end_ns)
 
+    def absorb(self, other: Process) -> None:
+        """Take over what was noted of rows that are its own after all."""
+        self.stored += other.stored
+        self.extend(other.start_ns, other.end_ns)
+
     def note(self, batch: pa.RecordBatch) -> None:
         """Count rows of it that are stored, and take note of their times."""
         self.stored += batch.num_rows
@@ -63,6 +68,15 @@ class Process:
                 return
 
 
+def note(processes: Mapping[int, Process], batch: pa.RecordBatch) -> None:
+    """Count the rows of a batch, process by process."""
+    owners = batch["process_id"]
+    found = pc.unique(owners).to_pylist()
+    for process_id in found:
+        mine = batch if len(found) == 1 else batch.filter(pc.equal(owners, process_id))
+        processes[process_id].note(mine)
+
+
 class Source(Protocol):
     """A file (or folder) of another tool that is being read.
 
@@ -70,11 +84,14 @@ class Source(Protocol):
         path: where it is.
         kind: what it is, in a few words, for ``capture.source``.
         left_out: what it has and our tables lack, by name, with how many.
+        moved: of work on GPUs, the processes that turned out to be others, when all batches
+            have been read.
     """
 
     path: Path
     kind: str
     left_out: Counter[str]
+    moved: dict[int, int]
 
     def batches(self) -> Iterator[tuple[str, pa.RecordBatch]]:
         """The rows, table by table or mixed.
