@@ -50,15 +50,12 @@ LIBRARIES = {
             "decode/pool.c",
             "decode/report.c",
             "decode/text.c",
-<<<<<<< HEAD
+            "decode/text_columns.c",
+            "decode/wide.c",
             "imports/events.c",
             "imports/json.c",
             "imports/rows.c",
             "imports/sqlite.c",
-=======
-            "decode/text_columns.c",
-            "decode/wide.c",
->>>>>>> main
             *SHARED,
         ],
         "decode/exports.map",

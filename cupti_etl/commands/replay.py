@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cupti_etl.errors import RecordingError
+from cupti_etl.errors import NativeError, RecordingError
 
 
 @click.command()
@@ -31,13 +31,6 @@ def replay(recording: Path, out: Path) -> int:
         RecordingError: it is damaged; what came before the damage is in the trace.
         UsageError: the folder exists.
     """
-<<<<<<< HEAD
-    from cupti_etl.capture.collector import Collector
-    from cupti_etl.capture.replay import Replay
-    from cupti_etl.pipeline import Pipeline
-    from cupti_etl.sinks.folder import create
-
-=======
     from cupti_etl.capture.collector import Collector, Traced
     from cupti_etl.capture.recording import RecordedProcesses, read_recording
     from cupti_etl.pipeline import Pipeline
@@ -46,16 +39,8 @@ def replay(recording: Path, out: Path) -> int:
     frames = read_recording(recording)
     frame = next(frames, None)  # so that a wrong file leaves no folder behind
     create(out)
->>>>>>> main
     collector = Collector(live=False)
-    replayed = Replay(recording, collector)  # a wrong file leaves no folder behind
-    create(out)
     pipeline = Pipeline(out, collector, {"source": "replay"}, ())
-<<<<<<< HEAD
-    damage: RecordingError | None = None
-    try:
-        for _ in replayed.steps():
-=======
     processes = RecordedProcesses(collector.decoder)
     damage: RecordingError | None = None
     try:
@@ -63,19 +48,15 @@ def replay(recording: Path, out: Path) -> int:
             process = processes.take(frame)
             if len(processes.known) > len(collector.traced):
                 collector.traced.append(Traced(process, None))
->>>>>>> main
             pipeline.step()
+            frame = next(frames, None)
     except RecordingError as error:
         damage = error
-<<<<<<< HEAD
-    replayed.end()
-=======
     except NativeError as error:
         damage = RecordingError(f"{recording} cannot be replayed: {error.message}")
     for traced in collector.traced:
         info = traced.process.info()
         traced.end_ns = info.finished_ns or info.last_return_ns or info.start_ns
->>>>>>> main
     pipeline.finish(None)
     if damage is not None:
         raise damage

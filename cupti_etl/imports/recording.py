@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cupti_etl.capture.collector import Collector
+from cupti_etl.capture.collector import Collector, Traced
 from cupti_etl.capture.loss import Loss
-from cupti_etl.capture.replay import Replay
+from cupti_etl.capture.recording import RecordedProcesses, read_recording
+from cupti_etl.errors import NativeError, RecordingError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,10 +33,19 @@ class Recording:
         Raises:
             RecordingError: it is damaged or truncated; `replay` keeps what comes before.
         """
-        replay = Replay(self.path, self._collector)
-        for _ in replay.steps():
+        collector = self._collector
+        processes = RecordedProcesses(collector.decoder)
+        for frame in read_recording(self.path):
+            try:
+                process = processes.take(frame)
+            except NativeError as error:
+                raise RecordingError(f"{self.path} cannot be replayed: {error.message}") from None
+            if len(processes.known) > len(collector.traced):
+                collector.traced.append(Traced(process, None))
             yield from self._batches(everything=False)
-        replay.end()
+        for traced in collector.traced:
+            info = traced.process.info()
+            traced.end_ns = info.finished_ns or info.last_return_ns or info.start_ns
         yield from self._batches(everything=True)
 
     def _batches(self, everything: bool) -> Iterator[tuple[str, pa.RecordBatch]]:

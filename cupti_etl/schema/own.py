@@ -19,11 +19,7 @@ CAPTURE = Table(
         C("schema_version", i32, "", "Number of the table layout."),
         C("host", string, "", "Host name."),
         C("kernel_release", string, "", "Operating system and release."),
-<<<<<<< HEAD
-        C("source", string, "", "capture, replay of a recording, or import and from what."),
-=======
-        C("source", string, "", "capture, attach (of programs whose collector was killed), or replay of a recording."),
->>>>>>> main
+        C("source", string, "", "capture, attach (of programs whose collector was killed), replay of a recording, or import and from what."),
         C("command", string, "", "The traced command; NULL with --no-argv."),
         C("kinds", string, "", "Tables that were asked for, comma-separated."),
         C("api_level", string, "", "Which API calls were asked for: all, default, launch or none."),

@@ -165,7 +165,7 @@ class _TableWriter:
             self.roll()
             return
         rows = pa.Table.from_batches(self._batches).unify_dictionaries()
-        self._batches, self.rows = [], 0
+        self._batches, self._gathered = [], 0
         self.replace(in_order(self.table, rows))
 
     def replace(self, rows: pa.Table) -> None:
@@ -218,14 +218,9 @@ class ParquetSink:
 
     def close(self) -> None:
         """Write the last parts and compact the small ones."""
-<<<<<<< HEAD
         for table, writer in self._tables.items():
-            writer.finish()
-=======
-        self.roll()
-        for table in self._tables:
             pa.default_memory_pool().release_unused()  # before it needs more of another size
->>>>>>> main
+            writer.finish()
             compact(self.out, table)
         os.close(self._lock)
 
@@ -249,31 +244,21 @@ def lock(out: Path) -> int:
     return descriptor
 
 
-<<<<<<< HEAD
 def in_order(table: str, rows: pa.Table) -> pa.Table:
     """The rows as a finished part has them: by time, where the table has one."""
     sort = [(key, "ascending") for key in TABLES[table].sort]
-    return rows.sort_by(sort) if sort else rows
+    return rows.sort_by(sort) if sort and len(rows) > 1 else rows
 
 
-def _groups(paths: list[Path]) -> Iterator[list[Path]]:
-    """Neighbouring parts that together make one of the wanted size."""
-=======
 def _groups(paths: Iterable[Path]) -> Iterator[list[Path]]:
     """Parts that are large enough each by itself; small ones with as many others."""
->>>>>>> main
     group: list[Path] = []
     rows = 0
     for path in paths:
         count = pq.read_metadata(path).num_rows
-<<<<<<< HEAD
-        if not count and path != paths[-1]:
-            continue  # nothing to carry over
-=======
         if count >= _PART_ROWS:
             yield [path]
             continue
->>>>>>> main
         if group and rows + count > 2 * _PART_ROWS:
             yield group
             group, rows = [], 0
@@ -311,15 +296,7 @@ def _merge(parts: list[Path], fresh: Path, table: str) -> None:
             continue
         # Plain readers, file by file: a dataset would split columns among threads and
         # hold all files at once.
-<<<<<<< HEAD
-        tables = [pq.ParquetFile(path, read_dictionary=text).read() for path in group]
-        rows = pa.concat_tables(tables).unify_dictionaries()
-        write_part(target, table, in_order(table, rows))
-=======
         rows = pa.concat_tables(
             pq.ParquetFile(path, read_dictionary=text).read() for path in group
         ).unify_dictionaries()
-        if sort and len(rows) > 1:
-            rows = rows.sort_by(sort)
-        write_part(target, table, rows)
->>>>>>> main
+        write_part(target, table, in_order(table, rows))

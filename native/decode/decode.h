@@ -3,10 +3,7 @@
 #define ETL_DECODE_H
 
 #include <string.h>
-<<<<<<< HEAD
-=======
 #include <time.h>
->>>>>>> main
 
 #include "etl/abi.h"
 #include "etl/segment.h"

@@ -419,7 +419,7 @@ int etl_events_read(struct etl_events *events, const char *data, uint64_t bytes,
 			if (rc < 0)
 				return rc;
 			p = next;
-			if (events->rows.builder.rows >= most) {
+			if (rows_count(&events->rows) >= most) {
 				out->used = (uint64_t)(p - data);
 				return ETL_EVENTS_FULL;
 			}
@@ -429,7 +429,7 @@ int etl_events_read(struct etl_events *events, const char *data, uint64_t bytes,
 
 int64_t etl_events_rows(const struct etl_events *events)
 {
-	return events->rows.builder.rows;
+	return rows_count(&events->rows);
 }
 
 uint64_t etl_events_others(const struct etl_events *events)

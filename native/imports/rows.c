@@ -86,52 +86,65 @@ static int to_entry(struct rows *rows, struct dictionary *dictionary, const stru
 	return *out < 0 ? -ENOMEM : 1;
 }
 
-int rows_append(struct rows *rows)
+static int pass_on(struct rows *rows)
 {
 	struct builder *builder = &rows->builder;
-	int64_t row = builder->rows;
+	unsigned n = rows->n_waiting;
 
-	if (builder_reserve(builder, 1) < 0)
+	if (!n)
+		return 0;
+	if (builder_reserve(builder, n) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < rows->kind.n_columns; i++) {
-		struct column_builder *column = &builder->columns[i];
+		column_append(&builder->columns[i], column_value_bytes(&rows->columns[i]),
+			      builder->rows, rows->values[i], rows->known[i], n);
+		rows->known[i] = 0;
+	}
+	builder->rows += n;
+	rows->n_waiting = 0;
+	return 0;
+}
+
+int rows_append(struct rows *rows)
+{
+	unsigned row = rows->n_waiting;
+
+	for (uint32_t i = 0; i < rows->kind.n_columns; i++) {
 		struct cell *cell = &rows->cells[i];
-		uint8_t *bits = column->valid + row / 8;
+		void *values = rows->values[i];
 		int known;
 
 		if (rows->columns[i].type == ETL_INT64) {
-			int64_t *out = (int64_t *)column->values + row;
-
-			*out = 0;
-			known = to_integer(cell, out);
+			((int64_t *)values)[row] = 0;
+			known = to_integer(cell, (int64_t *)values + row);
 		} else if (rows->columns[i].type == ETL_DOUBLE) {
-			double *out = (double *)column->values + row;
-
-			*out = 0;
-			known = to_double(cell, out);
+			((double *)values)[row] = 0;
+			known = to_double(cell, (double *)values + row);
 		} else {
-			int32_t *out = (int32_t *)column->values + row;
-
-			*out = 0;
-			known = to_entry(rows, &column->dictionary, cell, out);
+			((int32_t *)values)[row] = 0;
+			known = to_entry(rows, &rows->builder.columns[i].dictionary, cell,
+					 (int32_t *)values + row);
 			if (known < 0)
 				return -ENOMEM;
 		}
-		if (row % 8 == 0)
-			*bits = 0;
-		*bits = (uint8_t)(*bits | known << row % 8);
-		column->nulls += !known;
+		rows->known[i] |= (uint64_t)(known != 0) << row;
 		cell->kind = CELL_NULL;
 	}
-	builder->rows++;
-	return 0;
+	return ++rows->n_waiting == BLOCK ? pass_on(rows) : 0;
+}
+
+int64_t rows_count(const struct rows *rows)
+{
+	return rows->builder.rows + rows->n_waiting;
 }
 
 int rows_take(struct rows *rows, struct ArrowArray *out)
 {
 	struct text_table *texts = &rows->texts;
-	int rc = builder_take(&rows->builder, texts, out);
+	int rc = pass_on(rows);
 
+	if (rc == 0)
+		rc = builder_take(&rows->builder, texts, out);
 	if (texts->ids)
 		memset(texts->ids, 0, (texts->mask + 1) * sizeof *texts->ids);
 	texts->count = 0;

@@ -31,6 +31,11 @@ struct rows {
 	struct builder builder;
 	struct text_table texts; /* of the batch in hand only, so that memory stays flat */
 	struct cell cells[ETL_MAX_COLUMNS]; /* the row in hand */
+	/* Rows that the builder does not have yet, which takes BLOCK at a time: values, of texts
+	 * their 32-bit entries, and a bit for each that is known. */
+	uint64_t values[ETL_MAX_COLUMNS][BLOCK];
+	uint64_t known[ETL_MAX_COLUMNS];
+	unsigned n_waiting;
 };
 
 /* `types` has a letter a column: i (int64), d (double), s (text); -EINVAL, -E2BIG. */
@@ -38,6 +43,8 @@ ETL_MUST_CHECK int rows_init(struct rows *rows, const char *types);
 void rows_free(struct rows *rows);
 /* Appends the row in hand and clears it; -ENOMEM. */
 ETL_MUST_CHECK int rows_append(struct rows *rows);
+/* Rows that are there. */
+int64_t rows_count(const struct rows *rows);
 /* Moves the gathered rows out; -ENOMEM. */
 ETL_MUST_CHECK int rows_take(struct rows *rows, struct ArrowArray *out);
 

@@ -350,9 +350,9 @@ int64_t etl_sqlite_read(struct etl_sqlite *table, int64_t most, char *message)
 		table->has_begun = true;
 		rc = descend(table, table->root, message);
 	}
-	while (rc == 0 && table->depth && table->rows.builder.rows < most)
+	while (rc == 0 && table->depth && rows_count(&table->rows) < most)
 		rc = advance(table, message);
-	return rc < 0 ? rc : table->rows.builder.rows;
+	return rc < 0 ? rc : rows_count(&table->rows);
 }
 
 int etl_sqlite_take(struct etl_sqlite *table, struct ArrowArray *out)

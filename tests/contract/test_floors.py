@@ -30,7 +30,6 @@ FLOORS = {
     "cupti_etl.sinks": 8,
     "cupti_etl.capture.collector": 9,
     "cupti_etl.capture.launcher": 9,
-    "cupti_etl.capture.replay": 10,
     "cupti_etl.queries": 9,
     "cupti_etl.imports": 11,
     "cupti_etl.live_line": 10,
