@@ -33,7 +33,7 @@ struct rows {
 	struct cell cells[ETL_MAX_COLUMNS]; /* the row in hand */
 	/* Rows that the builder does not have yet, which takes BLOCK at a time: values, of texts
 	 * their 32-bit entries, and a bit for each that is known. */
-	uint64_t values[ETL_MAX_COLUMNS][BLOCK];
+	_Alignas(16) uint64_t values[ETL_MAX_COLUMNS][BLOCK]; /* aligned for column_append */
 	uint64_t known[ETL_MAX_COLUMNS];
 	unsigned n_waiting;
 };
