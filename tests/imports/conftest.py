@@ -31,7 +31,9 @@ def imported(tmp_path: Path) -> Iterator[Import]:
         yield make
 
 
-def event(cat: str, name: str, ts: float, dur: float, pid: object = 7, **args: Any) -> dict[str, Any]:
+def event(
+    cat: str, name: str, ts: float, dur: float, pid: object = 7, **args: Any
+) -> dict[str, Any]:
     """One event of Kineto's; ``tid`` among the arguments goes where it belongs."""
     tid = args.pop("tid", 7)
     return {

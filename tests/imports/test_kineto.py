@@ -38,7 +38,9 @@ def test_a_launch_its_kernel_and_the_operator_around_them(tmp_path: Path, import
     )
     trace = imported(file)
     assert_rows(
-        trace.sql("SELECT *, end_ns - start_ns AS ns FROM kernel JOIN kernel_name ON mangled = name"),
+        trace.sql(
+            "SELECT *, end_ns - start_ns AS ns FROM kernel JOIN kernel_name ON mangled = name"
+        ),
         """
         start_ns            ns    short correlation_id stream_id grid_x grid_y grid_z block_x registers_per_thread
         1700002000000020000 30000 gemm  9              7         4      106    2      128     30
@@ -65,9 +67,7 @@ def test_a_launch_its_kernel_and_the_operator_around_them(tmp_path: Path, import
         aten::mm cpu_op 70        '{"Input Dims":[[2, 3]]}'
         """,
     )
-    assert_rows(
-        trace.sql("FROM process"), "pid rank world_size host  state\n7 3 8 node5 imported"
-    )
+    assert_rows(trace.sql("FROM process"), "pid rank world_size host  state\n7 3 8 node5 imported")
     assert_rows(trace.sql("FROM device"), "device_id name multiprocessors\n0 H200 132")
     assert_rows(trace.sql("SELECT source FROM capture"), "source\n'import of kineto'")
 
@@ -191,7 +191,9 @@ def test_the_caller_is_not_the_first_process(tmp_path: Path, imported: Import) -
 
 def test_no_process_and_launches_that_do_not_match(tmp_path: Path, imported: Import) -> None:
     """GPU work alone, as in a sampled trace; and a kernel that began within its launch."""
-    alone = kineto(tmp_path / "a.json", event("kernel", "k", 1e15, 5, pid=0, correlation=4, **PLACE))
+    alone = kineto(
+        tmp_path / "a.json", event("kernel", "k", 1e15, 5, pid=0, correlation=4, **PLACE)
+    )
     early = kineto(
         tmp_path / "b.json",
         event("cuda_runtime", "cudaLaunchKernel", 1e15, 50, correlation=1),
@@ -228,8 +230,10 @@ def test_the_form_of_2021_and_a_bare_array(tmp_path: Path, imported: Import) -> 
     file.write_text(json.dumps(events))
     trace = imported(file)
     assert_rows(
-        trace.sql("SELECT kernel.name, external_id FROM kernel JOIN launch USING (correlation_id)"
-                  " JOIN external_correlation USING (correlation_id)"),
+        trace.sql(
+            "SELECT kernel.name, external_id FROM kernel JOIN launch USING (correlation_id)"
+            " JOIN external_correlation USING (correlation_id)"
+        ),
         "name external_id\nk 5",
     )
 

@@ -159,9 +159,7 @@ def test_copies_go_where_they_belong(tmp_path: Path, imported: Import) -> None:
         "type stream_id event_id context_id\ncontext_synchronize - - 1",
     )
     assert_rows(trace.sql("FROM memory"), "operation bytes memory_kind\nrelease 256 device")
-    assert_rows(
-        trace.sql("FROM overhead"), "overhead_kind thread_id\ncupti_instrumentation 70"
-    )
+    assert_rows(trace.sql("FROM overhead"), "overhead_kind thread_id\ncupti_instrumentation 70")
 
 
 def test_devices_contexts_streams_and_threads(tmp_path: Path, imported: Import) -> None:
@@ -208,8 +206,10 @@ def test_an_old_schema_without_processes(tmp_path: Path, imported: Import) -> No
         StringIds=STRINGS,
     )
     assert_rows(
-        imported(file).sql("SELECT pid, thread_id FROM kernel JOIN launch USING (process_id,"
-                           " correlation_id) JOIN process USING (process_id)"),
+        imported(file).sql(
+            "SELECT pid, thread_id FROM kernel JOIN launch USING (process_id,"
+            " correlation_id) JOIN process USING (process_id)"
+        ),
         "pid thread_id\n11 70",
     )
 
@@ -282,7 +282,9 @@ def test_parquetdir_gives_the_same(tmp_path: Path, imported: Import) -> None:
         150      -      "void gemm<float>(float*)" 32     700          71
         """,
     )
-    assert_rows(trace.sql("SELECT source FROM capture"), "source\n'import of nsys 3.25.0 parquetdir'")
+    assert_rows(
+        trace.sql("SELECT source FROM capture"), "source\n'import of nsys 3.25.0 parquetdir'"
+    )
 
 
 def damaged(file: Path, how: str) -> Path:
@@ -307,9 +309,7 @@ def damaged(file: Path, how: str) -> Path:
         ("wal", "is not complete"),
     ],
 )
-def test_damaged_files_leave_nothing(
-    tmp_path: Path, imported: Import, how: str, said: str
-) -> None:
+def test_damaged_files_leave_nothing(tmp_path: Path, imported: Import, how: str, said: str) -> None:
     file = nsys(tmp_path / "t.sqlite", CUPTI_ACTIVITY_KIND_KERNEL=KERNEL, StringIds=STRINGS)
     with pytest.raises(ForeignError, match=said) as raised:
         imported(damaged(file, how))

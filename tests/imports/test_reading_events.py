@@ -39,8 +39,12 @@ def read(text: bytes, piece: int, rows: int = 3) -> tuple[list[dict[str, Any]], 
         return [row for batch in batches for row in batch.to_pylist()], reader.members
 
 
-TEXT = st.text(alphabet=st.one_of(st.sampled_from('"\\{}[],: \n\u20ac\U0001f600'), st.characters(
-    exclude_categories=["Cs"])), max_size=12)
+TEXT = st.text(
+    alphabet=st.one_of(
+        st.sampled_from('"\\{}[],: \n\u20ac\U0001f600'), st.characters(exclude_categories=["Cs"])
+    ),
+    max_size=12,
+)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**40), 2**40) | TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),

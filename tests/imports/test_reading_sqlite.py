@@ -19,7 +19,9 @@ WANTED = {"n": "i", "id": "i", "d": "d", "t": "s", "missing": "i", "T2": "s"}
 ROW = st.tuples(
     st.none() | st.integers(-(2**63), 2**63 - 1) | st.sampled_from([0, 1, 127, -129, 2**47]),
     st.none() | st.floats(allow_nan=False),
-    st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=30) | st.just("x" * 9000),
+    st.none()
+    | st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+    | st.just("x" * 9000),
     st.none() | st.text(st.characters(exclude_categories=["Cs"]), max_size=3),
 )
 

@@ -70,7 +70,9 @@ def collectives(trace: Trace) -> list[dict[str, Any]]:
 def test_arguments_of_collectives(imported: Import) -> None:
     events = json.loads(gzip.decompress(KINETO.read_bytes()))["traceEvents"]
     expected = sorted(
-        event["args"]["In msg nelems"] for event in events if "Collective name" in event.get("args", {})
+        event["args"]["In msg nelems"]
+        for event in events
+        if "Collective name" in event.get("args", {})
     )
     found = collectives(imported(KINETO))
     assert [row["n"] for row in found] == expected
@@ -97,7 +99,9 @@ def test_nsys(tmp_path: Path, imported: Import) -> None:
         naive = number(
             "CUPTI_ACTIVITY_KIND_KERNEL JOIN CUPTI_ACTIVITY_KIND_RUNTIME USING (correlationId)"
         )
-        (total,) = con.execute('SELECT sum("end" - start) FROM CUPTI_ACTIVITY_KIND_KERNEL').fetchone()
+        (total,) = con.execute(
+            'SELECT sum("end" - start) FROM CUPTI_ACTIVITY_KIND_KERNEL'
+        ).fetchone()
     assert count(trace, "kernel JOIN launch USING (process_id, correlation_id)") == 150
     assert naive == 161
     assert_rows(trace.sql("SELECT sum(end_ns - start_ns) AS ns FROM kernel"), f"ns\n{total}")
@@ -106,7 +110,9 @@ def test_nsys(tmp_path: Path, imported: Import) -> None:
 
 def test_the_command_says_what_it_kept_and_what_not(tmp_path: Path) -> None:
     out = tmp_path / "trace"
-    result = CliRunner().invoke(cli, ["import", str(KINETO), str(unpacked(tmp_path)), "-o", str(out)])
+    result = CliRunner().invoke(
+        cli, ["import", str(KINETO), str(unpacked(tmp_path)), "-o", str(out)]
+    )
     assert result.exit_code == 0, result.output
     said = result.stderr
     assert f"{KINETO}: kineto" in said
@@ -126,5 +132,7 @@ def test_a_recording_gives_the_rows_of_its_replay(imported: Import) -> None:
     recording = Path(cupti_etl.__file__).parent / "demo" / "h200.etlrec"
     trace = imported(recording)
     assert count(trace, "kernel") == 5947
-    assert_rows(trace.sql("SELECT state, emitted - stored AS lost FROM process"), "state lost\nfinished 0")
+    assert_rows(
+        trace.sql("SELECT state, emitted - stored AS lost FROM process"), "state lost\nfinished 0"
+    )
     assert count(trace, "kernel JOIN kernel_name ON mangled = name") == 5947
