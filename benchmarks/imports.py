@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +38,9 @@ with tempfile.TemporaryDirectory() as scratch:
 _HTA = """
 import logging, resource, sys, time
 logging.disable(logging.CRITICAL)
-from hta.common.trace_parser import parse_trace_dataframe
-from hta.configs.parser_config import ParserConfig
+from hta.common.trace import Trace
 started = time.perf_counter()
-parse_trace_dataframe(sys.argv[1], ParserConfig.get_default_cfg())
+Trace({0: sys.argv[1]}).parse_traces(use_multiprocessing=False)
 print(time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 _ORJSON = """
@@ -78,47 +78,15 @@ def write_kineto(path: Path, events: int) -> None:
         for i in range(events // 5):
             ts, corr = 1_712_195_495_000_000 + 20 * i, i + 1
             place = {"device": 0, "context": 1, "stream": 7, "correlation": corr}
+            external = {"External id": corr}
+            shapes = {"Input Dims": [[i % 512, 64], []], "Input type": ["float", "Scalar"]}
+            operator = {**external, "Ev Idx": i, **shapes}
+            call = {**external, "cbid": 211, "correlation": corr}
+            kernel = {**external, "queued": 0, **place, **_SHAPE, "grid": [i % 99 + 1, 1, 1]}
             group: list[dict[str, Any]] = [
-                _event(
-                    "cpu_op",
-                    f"aten::op{i % 60}",
-                    ts,
-                    18.25,
-                    9,
-                    {
-                        "External id": corr,
-                        "Ev Idx": i,
-                        "Input Dims": [[i % 512, 64], []],
-                        "Input type": ["float", "Scalar"],
-                    },
-                ),
-                _event(
-                    "cuda_runtime",
-                    "cudaLaunchKernel",
-                    ts + 2,
-                    4.5,
-                    9,
-                    {"External id": corr, "cbid": 211, "correlation": corr},
-                ),
-                _event(
-                    "kernel",
-                    _NAMES[i % 200],
-                    ts + 8,
-                    9.125,
-                    0,
-                    {
-                        "External id": corr,
-                        "queued": 0,
-                        **place,
-                        "registers per thread": 32,
-                        "shared memory": 0,
-                        "blocks per SM": 0.5,
-                        "warps per SM": 2.0,
-                        "grid": [i % 99 + 1, 1, 1],
-                        "block": [128, 1, 1],
-                        "est. achieved occupancy %": 33,
-                    },
-                ),
+                _event("cpu_op", f"aten::op{i % 60}", ts, 18.25, operator),
+                _event("cuda_runtime", "cudaLaunchKernel", ts + 2, 4.5, call),
+                _event("kernel", _NAMES[i % 200], ts + 8, 9.125, kernel),
             ]
             for phase in "sf":
                 group.append(
@@ -136,19 +104,19 @@ def write_kineto(path: Path, events: int) -> None:
         file.write("\n]}")
 
 
-def _event(
-    cat: str, name: str, ts: int, dur: float, pid: int, args: dict[str, Any]
-) -> dict[str, Any]:
-    return {
-        "ph": "X",
-        "cat": cat,
-        "name": name,
-        "pid": pid,
-        "tid": 9,
-        "ts": ts,
-        "dur": dur,
-        "args": args,
-    }
+_SHAPE = {
+    "registers per thread": 32,
+    "shared memory": 0,
+    "blocks per SM": 0.5,
+    "warps per SM": 2.0,
+    "block": [128, 1, 1],
+    "est. achieved occupancy %": 33,
+}
+
+
+def _event(cat: str, name: str, ts: int, dur: float, args: dict[str, Any]) -> dict[str, Any]:
+    place = {"pid": 0 if cat == "kernel" else 9, "tid": 9}
+    return {"ph": "X", "cat": cat, "name": name, **place, "ts": ts, "dur": dur, "args": args}
 
 
 def write_nsys(path: Path, rows: int) -> None:
@@ -170,8 +138,8 @@ def write_nsys(path: Path, rows: int) -> None:
         con.execute(
             f"INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL {count.format(rows // 5)}"
             f" SELECT 10000 + i * 9000, 17000 + i * 9000, 0, 1, NULL, 7, i, {owner}, i % 200,"
-            " i % 200, i % 200, 1, 1, 32, i % 99, 1, 1, 128, 1, 1, 0, 0, 0, 95813632, i, 16384, NULL"
-            " FROM n"
+            " i % 200, i % 200, 1, 1, 32, i % 99, 1, 1, 128, 1, 1, 0, 0, 0, 95813632, i, 16384,"
+            " NULL FROM n"
         )
         con.execute(
             'CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, "end", eventClass, globalTid,'
@@ -186,8 +154,8 @@ def write_nsys(path: Path, rows: int) -> None:
             " globalTid, endGlobalTid, textId, domainId)"
         )
         con.execute(
-            f"INSERT INTO NVTX_EVENTS {count.format(rows * 2 // 5)} SELECT i * 4500, i * 4500 + 2000,"
-            f" 59, NULL, NULL, NULL, 'range ' || i % 500, {owner + 111}, NULL, NULL, 0 FROM n"
+            f"INSERT INTO NVTX_EVENTS {count.format(rows * 2 // 5)} SELECT i * 4500,"
+            f" i * 4500 + 2000, 59, NULL, NULL, NULL, 'range ' || i % 500, {owner + 111}, NULL, NULL, 0 FROM n"
         )
 
 
@@ -228,11 +196,12 @@ def _rows(path: Path) -> int:
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     figures: dict[str, Any] = {}
-    peer = arguments.peer_python
+    peer, rounds = arguments.peer_python, arguments.rounds
     with tempfile.TemporaryDirectory() as scratch:
         trace = arguments.kineto or Path(scratch) / "kineto.json"
         if not arguments.kineto:
             write_kineto(trace, arguments.events)
+        trace = trace.absolute()
         number = _events(trace)
         figures["kineto_events"] = number
         figures["kineto_mb"] = rounded(trace.stat().st_size / 1e6)
@@ -243,7 +212,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         if peer:
             tries += [("hta_1_core", peer, _HTA, 1), ("orjson_1_core", peer, _ORJSON, 1)]
         for name, python, code, cores in tries:
-            rate, peak = _rate(lambda: _run(python, code, trace, cores), number, arguments.rounds)  # noqa: B023
+            rate, peak = _rate(partial(_run, python, code, trace, cores), number, rounds)
             figures[f"kineto_{name}_events_per_s"] = rounded(rate)
             figures[f"kineto_{name}_peak_mb"] = rounded(peak)
         if peer:
@@ -260,7 +229,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
             ("sqlite3_to_arrow_1_core", sys.executable, _SQLITE, 1),
         ]
         for name, python, code, cores in tries:
-            rate, peak = _rate(lambda: _run(python, code, export, cores), number, arguments.rounds)  # noqa: B023
+            rate, peak = _rate(partial(_run, python, code, export, cores), number, rounds)
             figures[f"nsys_{name}_rows_per_s"] = rounded(rate)
             figures[f"nsys_{name}_peak_mb"] = rounded(peak)
     return figures

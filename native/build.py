@@ -54,6 +54,7 @@ LIBRARIES = {
             "decode/wide.c",
             "imports/events.c",
             "imports/json.c",
+            "imports/keys.c",
             "imports/rows.c",
             "imports/sqlite.c",
             *SHARED,

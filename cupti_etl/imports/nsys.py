@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from cupti_etl.capture.loss import Loss
 from cupti_etl.errors import ForeignError

@@ -5,20 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "etl/hash.h"
 #include "imports/json.h"
-
-#define N_KEYS 512 /* a power of two, far above twice ETL_MAX_COLUMNS */
-
-enum form {
-	FORM_INT,
-	FORM_DOUBLE,
-	FORM_MICROSECONDS, /* stored as nanoseconds */
-	FORM_TEXT, /* of a value that is no string, its JSON */
-	FORM_ARRAY, /* of numbers: the first goes here, the others to the columns behind */
-	FORM_REST, /* members of "args" without a column, as JSON */
-	FORM_DROP,
-};
+#include "imports/keys.h"
 
 enum state {
 	BEGIN,
@@ -27,18 +15,11 @@ enum state {
 	END,
 };
 
-struct key {
-	uint64_t hash; /* 0: free */
-	int16_t column;
-	uint8_t form;
-};
-
 struct etl_events {
 	struct rows rows;
-	struct key keys[N_KEYS];
+	struct keys keys;
 	enum state state;
 	bool is_bare; /* the file is the array itself */
-	int rest_column; /* -1: none */
 	uint64_t others; /* elements of the array that are no objects */
 	/* Of the event in hand: unescaped texts, and the rest as JSON.  Each has room for the
 	 * whole piece, and neither can be longer than what it comes from. */
@@ -46,82 +27,15 @@ struct etl_events {
 	size_t room, texts_used, rest_used;
 };
 
-static uint64_t key_hash(const char *p, size_t n, int level)
-{
-	uint64_t hash = etl_hash(p, n) ^ (uint64_t)level;
-
-	return hash ? hash : 1;
-}
-
-static struct key *find_key(struct etl_events *events, uint64_t hash)
-{
-	size_t i = hash % N_KEYS;
-
-	while (events->keys[i].hash && events->keys[i].hash != hash)
-		i = (i + 1) % N_KEYS;
-	return &events->keys[i];
-}
-
-static int form_of(char letter)
-{
-	static const char letters[] = "idtsa*-";
-	const char *at = strchr(letters, letter);
-
-	return letter && at ? (int)(at - letters) : -1;
-}
-
-/* One line of the list of columns: a letter, a space, a path. */
-static int add_column(struct etl_events *events, const char *line, size_t n, char *types,
-		      size_t *n_types)
-{
-	int form = n > 2 ? form_of(line[0]) : -1, level = 0;
-	const char *path = line + 2;
-	struct key *key;
-
-	if (n > 2 && line[0] == '+')
-		form = FORM_INT;
-	if (form < 0 || *n_types >= ETL_MAX_COLUMNS)
-		return -EINVAL;
-	n -= 2;
-	if (n > 5 && memcmp(path, "args.", 5) == 0) {
-		path += 5;
-		n -= 5;
-		level = 1;
-	}
-	if (form == FORM_REST)
-		events->rest_column = (int)*n_types;
-	if (line[0] != '+' && form != FORM_REST) {
-		uint64_t hash = key_hash(path, n, level);
-
-		key = find_key(events, hash);
-		key->hash = hash;
-		key->form = (uint8_t)form;
-		key->column = (int16_t)*n_types;
-	}
-	if (form != FORM_DROP)
-		types[(*n_types)++] = form == FORM_TEXT || form == FORM_REST ? 's' :
-				      form == FORM_DOUBLE		     ? 'd' :
-									       'i';
-	return 0;
-}
-
 struct etl_events *etl_events_new(const char *columns)
 {
 	struct etl_events *events = calloc(1, sizeof *events);
-	char types[ETL_MAX_COLUMNS + 1] = "";
-	size_t n_types = 0;
+	char types[ETL_MAX_COLUMNS + 1];
 
 	if (!events)
 		return NULL;
-	events->rest_column = -1;
-	while (*columns) {
-		size_t n = strcspn(columns, "\n");
-
-		if (add_column(events, columns, n, types, &n_types) < 0)
-			goto fail;
-		columns += n + (columns[n] == '\n');
-	}
-	types[n_types] = 0;
+	if (keys_read(&events->keys, columns, types) < 0)
+		goto fail;
 	if (rows_init(&events->rows, types) < 0)
 		goto fail;
 	return events;
@@ -284,10 +198,10 @@ static const char *read_members(struct etl_events *events, const char *p, const 
 			*bad = value;
 		if (!behind || *bad)
 			return NULL;
-		key = find_key(events, key_hash(name, n, level));
+		key = keys_find(&events->keys, key_hash(name, n, level));
 		if (key->hash)
 			put_value(events, key, value, behind);
-		else if (level == 1 && events->rest_column >= 0)
+		else if (level == 1 && events->keys.rest_column >= 0)
 			put_rest(events, name, n, value, behind);
 		p = behind;
 	}
@@ -303,7 +217,7 @@ static const char *read_event(struct etl_events *events, const char *p, const ch
 	if (!p)
 		return NULL;
 	if (events->rest_used) {
-		struct cell *cell = &events->rows.cells[events->rest_column];
+		struct cell *cell = &events->rows.cells[events->keys.rest_column];
 
 		events->rest[events->rest_used++] = '}';
 		cell->kind = CELL_TEXT;

@@ -107,15 +107,15 @@ def test_copies_sets_waits_and_allocations(tmp_path: Path, imported: Import) -> 
 def test_microseconds_are_read_to_the_nanosecond(tmp_path: Path, imported: Import) -> None:
     """As a double, 1712195495519689.047 is ...689.0: a quarter of a microsecond is its step."""
     events = [
-        '{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":%s,"dur":%s,"args":{}}' % pair
-        for pair in (
+        f'{{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":{ts},"dur":{dur},"args":{{}}}}'
+        for ts, dur in (
             ("1712195495519689.047", "63.813"),
             ("1712195495519690", "0.0004"),
             ('"1712195495519691.5"', "1e1"),
         )
     ]
     file = tmp_path / "t.json"
-    file.write_text('{"traceEvents": [%s]}' % ",".join(events))
+    file.write_text(f'{{"traceEvents": [{",".join(events)}]}}')
     assert_rows(
         imported(file).sql("SELECT start_ns, end_ns - start_ns AS ns FROM kernel ORDER BY 1"),
         """
