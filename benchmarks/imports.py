@@ -155,7 +155,8 @@ def write_nsys(path: Path, rows: int) -> None:
         )
         con.execute(
             f"INSERT INTO NVTX_EVENTS {count.format(rows * 2 // 5)} SELECT i * 4500,"
-            f" i * 4500 + 2000, 59, NULL, NULL, NULL, 'range ' || i % 500, {owner + 111}, NULL, NULL, 0 FROM n"
+            f" i * 4500 + 2000, 59, NULL, NULL, NULL, 'range ' || i % 500, {owner + 111},"
+            " NULL, NULL, 0 FROM n"
         )
 
 

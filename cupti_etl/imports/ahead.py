@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 Item = TypeVar("Item")
-_DEPTH = 4
+_DEPTH = 2
 
 
 def ahead(items: Iterable[Item]) -> Iterator[Item]:

@@ -18,7 +18,7 @@ from cupti_etl.errors import ForeignError
 _PIECE = 1 << 20
 # One event, or one member beside the events, that is larger is refused.
 _LARGEST = 1 << 28
-_ROWS = 1 << 16
+_ROWS = 1 << 15
 _TYPES = {"d": pa.float64(), "s": pa.dictionary(pa.int32(), pa.string())}
 _TYPES["*"] = _TYPES["s"]
 

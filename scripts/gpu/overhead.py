@@ -136,7 +136,7 @@ def measure(
     bare_client: str,
     newer: str | None,
 ) -> dict[str, Any]:
-    """Nanoseconds a launch, of a loop that does nothing else; PyTorch's training and small calls."""
+    """Nanoseconds a launch, of a loop that does nothing else."""
     loop = [str(program), "{log}", str(launches), "4", "1"]
     variants = launch_variants(bare_client, newer)
     return {"launch_loop": compare(runner, loop, variants, rounds, "enqueue_ns_per_launch")}
