@@ -186,7 +186,9 @@ int main(int argc, char **argv)
 	slot = take(map, true);
 	memcpy(etl_slot_data(map, (uint64_t)slot), strings, size);
 	etl_slot_publish(map, (uint64_t)slot, ETL_STRINGS, (uint32_t)size);
-	begin = monotonic();
+	/* A CUDA program, too, takes about so long from its greeting to its first kernel. */
+	begin = monotonic() + 1000000000;
+	sleep_until(begin);
 	while ((double)(monotonic() - begin) < seconds * 1e9) {
 		size_t end = first + batch > image.count ? image.count : first + batch;
 		uint32_t bytes = image.at[end] - image.at[first];

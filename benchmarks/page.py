@@ -100,19 +100,61 @@ TITLES = {
 }
 
 
+WHAT = {
+    "launch_loop": ("A loop that does nothing but launch", "ns a launch"),
+    "train": ("PyTorch, eager training in many small kernels", "ms a step"),
+    "small": ("PyTorch, one small addition after the other", "µs a call"),
+}
+
+
+def _overhead(one: dict[str, Any]) -> list[str]:
+    """What tracing adds, on a GPU."""
+    machine = one["machine"]
+    lines = ["## overhead on a GPU", ""]
+    lines += [
+        "What each adds to the plain program: the median of the differences within rounds, and "
+        "its 95 % interval. `bare client` asks CUPTI for the same records and throws them away "
+        "(`scripts/gpu/bare_client.c`), so what a capture adds to that is ours; `newer` is CUPTI "
+        "13.5 instead of PyTorch's 13.0.",
+        "",
+    ]
+    for name, report in one["overhead"].items():
+        what, unit = WHAT[name]
+        plain = report["median"]["plain"]
+        lines += [f"### {what}", "", f"Plain: {plain:,.4g} {unit}; {report['rounds']} rounds.", ""]
+        lines += [f"| | {unit} added | 95 % | of plain |", "| --- | ---: | ---: | ---: |"]
+        for variant, added in report["added"].items():
+            low, high = added["interval_95"]
+            share = f"{added['median'] / plain:.1%}"
+            lines.append(f"| {variant} | {added['median']:,g} | {low:,g} to {high:,g} | {share} |")
+        lines.append("")
+        lines += [f"Not run: {failure}" for failure in report["failures"][:1]]
+    gpus = ", ".join(gpu["name"] for gpu in machine["gpus"])
+    lines += [
+        "",
+        "`scripts/gpu_acceptance.sh --only overhead overhead_torch --rounds 8`, "
+        f"{one['began']}; {gpus}, driver {machine['driver']}.",
+    ]
+    return lines
+
+
 def page() -> str:
     """The page's text."""
     lines = [
         "<!-- Made by `python -m benchmarks.page` from measurements/bench-*.json. -->",
         "# Benchmarks",
         "",
-        "What `make bench` printed, next to what is wanted. The machine was shared with other "
-        "work while these were taken, so each is the best of several runs, each run a median. "
-        "Compare figures of one run; between machines, the ratios.",
+        "What `python -m benchmarks NAME --json` printed, next to what is wanted; each on the "
+        "machine that it names, on two of its cores (`taskset -c 0,1` where it has more). Where "
+        "the load is above 2, others worked there too. Compare figures of one run; between "
+        "machines, the ratios.",
         "",
     ]
     for path in sorted(MEASURED.glob("bench-*.json")):
         lines += _section(path)
+    on_a_gpu = MEASURED / "h200-overhead.json"
+    if on_a_gpu.exists():
+        lines += _overhead(json.loads(on_a_gpu.read_text()))
     return "\n".join(lines).rstrip() + "\n"
 
 
