@@ -26,6 +26,18 @@ FIGURES: dict[str, list[tuple[str, str, str]]] = {
         ("anon_mb_late", "at its most in the last sixth, MiB", ""),
         ("collector_cpu_s_per_million", "seconds of CPU per million records", ""),
     ],
+    "imports": [
+        ("kineto_ours_1_core_events_per_s", "JSON of PyTorch, events a second, one core", ""),
+        ("kineto_hta_1_core_events_per_s", "HolisticTraceAnalysis loading the same", ""),
+        ("kineto_ours_over_hta", "times as fast", ">= 5"),
+        ("kineto_orjson_1_core_events_per_s", "orjson.loads alone", ""),
+        ("kineto_ours_2_cores_events_per_s", "ours, two cores", ""),
+        ("nsys_ours_1_core_rows_per_s", "SQLite of nsys, rows a second, one core", ">= 1000000"),
+        ("nsys_sqlite3_to_arrow_1_core_rows_per_s", "Python's sqlite3 to Arrow alone", ""),
+        ("nsys_ours_2_cores_rows_per_s", "ours, two cores", ""),
+        ("kineto_ours_1_core_peak_mb", "memory at its peak, JSON, MiB", ""),
+        ("nsys_ours_1_core_peak_mb", "memory at its peak, SQLite, MiB", ""),
+    ],
     "lag": [
         ("100_launches_per_s_p50_ms", "100 launches a second: median, ms", ""),
         ("100_launches_per_s_p99_ms", "100 launches a second: 99 of 100 rows, ms", ""),
@@ -93,6 +105,8 @@ TITLES = {
     "decode": "Raw records in cold memory to Arrow columns, on one core.",
     "drain": "A generator in another process fills a real segment (`benchmarks/generator.c`: the "
     "fake CUPTI would be the bottleneck); `cupti-etl capture` drains, encodes and writes.",
+    "imports": "Traces of other tools into a finished folder, Parquet and `trace.duckdb` included; the "
+    "peers only load or read.",
     "lag": "From the end of a kernel to its row being readable in the folder.",
     "query": "Synthetic kernels of two processes and two GPUs; warm file cache.",
     "size": "On disk, with the documentation that each file carries (14 kB in a part of `kernel`).",

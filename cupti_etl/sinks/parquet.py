@@ -159,6 +159,15 @@ class _TableWriter:
             part, self._part = self._part, None
             part.close()
 
+    def finish(self) -> None:
+        """Write what was gathered; if nothing was written before, in its final form."""
+        if self._number > 1 or not self._batches:
+            self.roll()
+            return
+        rows = pa.Table.from_batches(self._batches).unify_dictionaries()
+        self._batches, self._gathered = [], 0
+        self.replace(in_order(self.table, rows))
+
     def replace(self, rows: pa.Table) -> None:
         """Replace the table's only part."""
         write_part(self.folder / "part-000000.parquet", self.table, rows)
@@ -209,9 +218,9 @@ class ParquetSink:
 
     def close(self) -> None:
         """Write the last parts and compact the small ones."""
-        self.roll()
-        for table in self._tables:
+        for table, writer in self._tables.items():
             pa.default_memory_pool().release_unused()  # before it needs more of another size
+            writer.finish()
             compact(self.out, table)
         os.close(self._lock)
 
@@ -233,6 +242,12 @@ def lock(out: Path) -> int:
     except OSError:  # a file system without locks
         return descriptor
     return descriptor
+
+
+def in_order(table: str, rows: pa.Table) -> pa.Table:
+    """The rows as a finished part has them: by time, where the table has one."""
+    sort = [(key, "ascending") for key in TABLES[table].sort]
+    return rows.sort_by(sort) if sort and len(rows) > 1 else rows
 
 
 def _groups(paths: Iterable[Path]) -> Iterator[list[Path]]:
@@ -273,7 +288,6 @@ def compact(out: Path, table: str) -> None:
 
 
 def _merge(parts: list[Path], fresh: Path, table: str) -> None:
-    sort = [(key, "ascending") for key in TABLES[table].sort]
     text = [c.name for c in TABLES[table].columns if c.type.arrow == "string"]
     for number, group in enumerate(_groups(parts)):
         target = fresh / f"part-{number:06d}.parquet"
@@ -285,6 +299,4 @@ def _merge(parts: list[Path], fresh: Path, table: str) -> None:
         rows = pa.concat_tables(
             pq.ParquetFile(path, read_dictionary=text).read() for path in group
         ).unify_dictionaries()
-        if sort and len(rows) > 1:
-            rows = rows.sort_by(sort)
-        write_part(target, table, rows)
+        write_part(target, table, in_order(table, rows))
