@@ -68,7 +68,8 @@ COLUMNS: dict[str, tuple[int, dict[str, str]]] = {
             "start_ns": f"{BEGIN} - 9000",
             "end_ns": f"{BEGIN} - 9000 + 300 + (r * 200)::BIGINT",
             "domain": "'runtime'",
-            "name": "CASE WHEN i % 20 = 0 THEN 'cudaMemcpyAsync' ELSE 'cudaLaunchKernel' END",
+            "name": "CASE WHEN i % 20 = 0 THEN 'cudaMemcpyAsync'"
+            " WHEN i % 100 = 7 THEN 'cudaStreamSynchronize' ELSE 'cudaLaunchKernel' END",
             "cbid": "211",
             "correlation_id": "i",
             "thread_id": "100 + i % 4 // 2",

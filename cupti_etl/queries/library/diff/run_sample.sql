@@ -6,7 +6,7 @@
 --   The first step of a process and GPU, which warms up, is left out.
 -- needs: kernel_named, step
 -- requires:
---   kernel: no kernels were recorded.
+--   gpu_activity: no GPU activity was recorded.
 -- limits: The device is not part of what is compared.
 -- columns:
 --   subject VARCHAR: kernel or step.
