@@ -132,7 +132,7 @@ COLUMNS: dict[str, tuple[int, dict[str, str]]] = {
     ),
 }
 SMALL = {
-    "device": f"""
+    "device": """
         SELECT 4611686018427387 * p AS process_id, d::INTEGER AS device_id,
                'GPU-' || d || repeat('0', 31) AS device_uuid, 'NVIDIA H200' AS name,
                9 AS compute_capability_major, 0 AS compute_capability_minor,
@@ -171,7 +171,7 @@ def make(folder: Path, rows: int) -> None:
             elif table == "marker":
                 selects = [_markers(rows)]
             else:
-                selects = [SMALL[table] if table in SMALL else "SELECT 1 WHERE false"]
+                selects = [SMALL.get(table, "SELECT 1 WHERE false")]
             for number, select in enumerate(selects):
                 _write(con, folder, table, number, select)
 
@@ -202,14 +202,17 @@ def _write(con: duckdb.DuckDBPyConnection, folder: Path, table: str, n: int, sel
     given = con.sql(select).to_arrow_table()
     schema = arrow_schema(table)
     columns = [
-        given[field.name].cast(pa.string() if pa.types.is_dictionary(field.type) else field.type)
+        given[field.name]
+        .cast(pa.string() if pa.types.is_dictionary(field.type) else field.type)
         .cast(field.type)
         if field.name in given.column_names
         else pa.nulls(given.num_rows, field.type)
         for field in schema
     ]
     write_part(
-        folder / table / f"part-{n:06d}.parquet", table, pa.Table.from_arrays(columns, schema=schema)
+        folder / table / f"part-{n:06d}.parquet",
+        table,
+        pa.Table.from_arrays(columns, schema=schema),
     )
 
 

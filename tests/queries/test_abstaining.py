@@ -15,7 +15,7 @@ from cupti_etl.export.duckdb import export_duckdb
 from cupti_etl.queries.catalog import Query, library
 from cupti_etl.schema.arrow import TABLES
 
-_STEPS = range(12)
+_STEPS = range(24)
 # Something of every kind, in steps: every query has an answer.
 FULL = {
     "kernel": "process_id device_id context_id stream_id correlation_id start_ns end_ns name grid_x"
@@ -67,8 +67,9 @@ FULL = {
     " max_warps_per_multiprocessor max_blocks_per_multiprocessor max_registers_per_multiprocessor"
     " max_shared_per_multiprocessor_bytes compute_capability_major\n"
     + "\n".join(f"{p} 0 GPU-{p} H200 132 32 64 32 65536 233472 9" for p in (1, 2)),
-    "process": "process_id pid host rank world_size state\n 1 11 n 0 2 finished\n 2 12 n 1 2 finished",
-    "capture": "capture_id start_ns end_ns\n 5 0 90000",
+    "process": "process_id pid host rank world_size state\n"
+    " 1 11 n 0 2 finished\n 2 12 n 1 2 finished",
+    "capture": "capture_id start_ns end_ns\n 5 0 900000",
 }
 # What FULL has no reason to hold: more than one call of an id.
 _EMPTY = {"shared_correlation"}

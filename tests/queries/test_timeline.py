@@ -168,9 +168,8 @@ def test_causes_of_a_gap_add_to_it(trace: MakeTrace) -> None:
         """,
     )
     parts = "queued_ns + profiler_ns + waiting_ns + memory_ns + launching_ns + other_cuda_ns"
-    left = opened.sql(
-        f"SELECT gap_ns - ({parts} + outside_ns + unknown_ns) AS x FROM gap_attribution(min_ns := 0)"
-    )
+    parts = f"{parts} + outside_ns + unknown_ns"
+    left = opened.sql(f"SELECT gap_ns - ({parts}) AS x FROM gap_attribution(min_ns := 0)")
     assert {row["x"] for row in left} == {0}
 
 

@@ -10,8 +10,8 @@
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   category VARCHAR: communication, attention, gemm, convolution, recurrent, normalization,
---     softmax, embedding, optimizer, sort, reduction, copy, random, elementwise, fused (by a compiler), or
---     other.
+--     softmax, embedding, optimizer, sort, reduction, copy, random, elementwise, fused (by a
+--     compiler), or other.
 --   percent DOUBLE [%]: total_ns as a share of the sum of total_ns over the GPU.
 --   names BIGINT [names]: Different kernels.
 --   calls BIGINT [executions]: Finished executions.

@@ -1,4 +1,4 @@
--- Managed memory that moved between host and devices: how much, why, and what moved again and again.
+-- Managed memory that moved between host and devices: how much, why, and what moved back.
 --
 -- computed: Rows of unified_memory by counter, cause and devices. Times are sums of durations of
 --   moves. round_trips is, over the blocks of 64 KiB in which moves begin, how often a block that

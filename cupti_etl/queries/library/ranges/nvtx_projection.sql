@@ -8,7 +8,8 @@
 --   marker: no NVTX ranges were recorded.
 --   api_call: no API calls were recorded (capture with --api default), so work has no range.
 --   range_gpu: no recorded call lies in an NVTX range.
--- limits: Work belongs to the range in which its call began, wherever it ran.
+-- limits: Work belongs to the range in which its call began, on the thread that called, wherever it
+--   ran: PyTorch's backward pass is launched by another thread than marks it.
 -- columns:
 --   path VARCHAR: Names of the range and of those around it.
 --   process_id BIGINT: The process.
@@ -31,7 +32,8 @@ busy AS (
 ),
 lengths AS (
     SELECT edges.range_id, edges.gpu,
-           sum(sign * (busy_before_ns + least(at_ns, busy.end_ns) - busy.start_ns))::BIGINT AS busy_ns
+           sum(sign * (busy_before_ns + least(at_ns, busy.end_ns) - busy.start_ns))::BIGINT
+               AS busy_ns
     FROM edges
     ASOF JOIN busy ON busy.gpu = edges.gpu AND busy.start_ns <= edges.at_ns
     GROUP BY edges.range_id, edges.gpu

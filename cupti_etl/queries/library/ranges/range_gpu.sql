@@ -6,6 +6,7 @@
 -- needs: nvtx_range, launch_to_gpu, gpu
 -- stored: Made once for an opened trace, as steps and projections read it.
 -- limits: A range that asked for nothing has no row; nor have activities whose call is not known.
+--   What another thread asks for meanwhile is not the range's: PyTorch's backward pass, for one.
 -- columns:
 --   range_id BIGINT: The range, as in nvtx_range.
 --   gpu BIGINT: Number of the GPU, as in gpu; below zero where no device record is known.

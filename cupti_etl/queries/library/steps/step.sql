@@ -4,8 +4,8 @@
 --   without digits took most time on the host; a step is on the GPU from the first activity that
 --   it asked for to that of the next step. Of others, the rarest kernel that came at least 5 times
 --   at regular distances (3 of 4 within a quarter of their median, covering half of the trace),
---   with about as many kernels each time (3 of 4 within a tenth of the median): a step is from one
---   to the next.
+--   with about as many kernels each time (3 of 4 within a tenth of the median, 3 or more): a step
+--   is from one to the next.
 -- needs: nvtx_range, range_gpu, gpu_interval
 -- stored: Made once for an opened trace, as it is searched in all kernels.
 -- limits: With kernels, what came before the first and after the last of them is in no step. Where
@@ -22,7 +22,9 @@ WITH named AS (
     SELECT process_id, range_id, name, end_ns - start_ns AS host_ns,
            regexp_replace(name, '[0-9]+', '', 'g') AS stem
     FROM nvtx_range
-    WHERE regexp_matches(name, '(?i)(^|[^a-z]|profiler)(step|iter|iteration|batch|epoch)s?([^a-z]|$)')
+    WHERE regexp_matches(
+        name, '(?i)(^|[^a-z]|profiler)(step|iter|iteration|batch|epoch)s?([^a-z]|$)'
+    )
 ),
 stems AS (
     SELECT process_id, stem
@@ -108,6 +110,7 @@ regular AS (
     GROUP BY process_id, gpu
     HAVING avg(CASE WHEN abs(kernels - median_kernels) <= median_kernels / 10 THEN 1.0
                     ELSE 0.0 END) >= 0.75
+        AND any_value(median_kernels) >= 3
 ),
 found AS (
     SELECT process_id, gpu, 'nvtx' AS source, name, start_ns,

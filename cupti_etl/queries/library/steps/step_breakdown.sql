@@ -41,15 +41,12 @@ compute AS (
 ),
 parts AS (
     SELECT edges.process_id, edges.gpu, edges.step,
-           coalesce(sum(sign * (everything.busy_before_ns
-                                + least(at_ns, everything.end_ns) - everything.start_ns)), 0)::BIGINT
-               AS any_ns,
-           coalesce(sum(sign * (gpu_work.busy_before_ns
-                                + least(at_ns, gpu_work.end_ns) - gpu_work.start_ns)), 0)::BIGINT
-               AS gpu_work_ns,
-           coalesce(sum(sign * (compute.busy_before_ns
-                                + least(at_ns, compute.end_ns) - compute.start_ns)), 0)::BIGINT
-               AS compute_ns
+           coalesce(sum(sign * (everything.busy_before_ns + least(at_ns, everything.end_ns)
+                                - everything.start_ns)), 0)::BIGINT AS any_ns,
+           coalesce(sum(sign * (gpu_work.busy_before_ns + least(at_ns, gpu_work.end_ns)
+                                - gpu_work.start_ns)), 0)::BIGINT AS gpu_work_ns,
+           coalesce(sum(sign * (compute.busy_before_ns + least(at_ns, compute.end_ns)
+                                - compute.start_ns)), 0)::BIGINT AS compute_ns
     FROM edges
     ASOF LEFT JOIN everything
         ON everything.gpu = edges.gpu AND everything.start_ns <= edges.at_ns
@@ -59,7 +56,8 @@ parts AS (
 ),
 scored AS (
     SELECT *, end_ns - start_ns AS duration_ns,
-           median(end_ns - start_ns) OVER loop AS median_ns, mad(end_ns - start_ns) OVER loop AS mad_ns
+           median(end_ns - start_ns) OVER loop AS median_ns,
+           mad(end_ns - start_ns) OVER loop AS mad_ns
     FROM step
     WINDOW loop AS (PARTITION BY process_id, gpu)
 )
