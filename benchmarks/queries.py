@@ -1,22 +1,17 @@
-"""How long every query of the library takes on a synthetic trace of many kernels.
-
-    python benchmarks/queries.py [--rows 10000000] [--rounds 3] [--only NAME,...] [--json]
+"""Time of every query of the library on a synthetic trace of many kernels.
 
 Two processes share two GPUs; four streams overlap; each kernel has its launch, steps of
 1000 kernels are NVTX ranges, some work is copies and collectives.  Parts are written the
 way a capture writes them.  The rows are made anew each time, unless --keep says where they
-lie; the figures are of a warm file cache.  "rows" is the size of the answer.
+lie; the figures are of a warm file cache.  "first" is in a trace just opened, in which what
+several queries share is not made yet.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import resource
-import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +19,7 @@ from typing import Any
 import duckdb
 
 import cupti_etl
+from benchmarks.common import median, rounded, timed
 from cupti_etl.queries.catalog import Query, library
 from cupti_etl.schema.arrow import TABLES, arrow_schema
 from cupti_etl.sinks.parquet import write_part
@@ -216,60 +212,31 @@ def _write(con: duckdb.DuckDBPyConnection, folder: Path, table: str, n: int, sel
     )
 
 
-def measure(folder: Path, rounds: int, queries: list[Query]) -> Iterator[dict[str, Any]]:
-    """The first, the best and the middle of several rounds, a query at a time."""
-    for query in queries:
-        seconds = []
-        with cupti_etl.open(folder) as trace:
-            for _ in range(rounds):
-                started = time.perf_counter()
-                rows = trace.query(query.name).count()
-                seconds.append(time.perf_counter() - started)
-        yield {
-            "query": query.name,
-            "topic": query.topic,
-            "rows": rows,
-            "first_s": round(seconds[0], 3),
-            "best_s": round(min(seconds), 3),
-            "median_s": round(sorted(seconds)[rounds // 2], 3),
-        }
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="", help="these queries, comma-separated")
-    parser.add_argument("--json", action="store_true", help="one JSON object")
-    parser.add_argument("--keep", type=Path, help="keep the trace in this folder, or use it again")
-    options = parser.parse_args()
-    wanted = options.only.split(",") if options.only else []
-    queries = [q for q in library() if (q.name in wanted if wanted else True)]
-    # A query that must be told something cannot be run blindly.
-    queries = [q for q in queries if all(p.default is not None for p in q.parameters)]
-    about = {"kernels": options.rows, "duckdb": duckdb.__version__, "cores": os.cpu_count()}
-    if not options.json:
-        print(f"{options.rows:,} kernels, duckdb {duckdb.__version__}, {os.cpu_count()} cores")
-    answers = []
+    parser.add_argument("--keep", type=Path, help="keep the trace there, or use it again")
+
+
+def measure(folder: Path, rounds: int, query: Query) -> Iterator[tuple[str, float]]:
+    """Seconds of the first time in a trace just opened, and median and size of the following."""
+    with cupti_etl.open(folder) as trace:
+        first = timed(lambda: trace.query(query.name).count())
+        again = [timed(lambda: trace.query(query.name).count()) for _ in range(rounds)]
+        yield f"{query.name}_first_s", rounded(first)
+        yield f"{query.name}_s", rounded(median(again))
+        yield f"{query.name}_rows", trace.query(query.name).count()
+
+
+def run(arguments: argparse.Namespace) -> dict[str, Any]:
+    wanted = arguments.only.split(",") if arguments.only else [query.name for query in library()]
+    figures: dict[str, Any] = {"rows": arguments.rows, "rounds": arguments.rounds}
     with tempfile.TemporaryDirectory() as scratch:
-        folder = options.keep or Path(scratch) / "run"
+        folder = arguments.keep or Path(scratch) / "run"
         if not folder.exists():
-            make(folder, options.rows)
-        for row in measure(folder, options.rounds, queries):
-            answers.append(row)
-            if not options.json:
-                print(
-                    f"{row['query']:<28} {row['first_s']:7.2f} s first, {row['best_s']:.2f} s best,"
-                    f" {row['rows']:,} rows",
-                    flush=True,
-                )
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    if options.json:
-        print(json.dumps({**about, "peak_mib": peak, "queries": answers}, indent=1))
-    else:
-        print(f"peak memory {peak:,} MiB")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+            make(folder, arguments.rows)
+        for name in wanted:
+            figures |= measure(folder, arguments.rounds, library()[name])
+    figures["peak_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    return figures

@@ -59,6 +59,8 @@ class CaptureOptions:
         ring_mb: upper limit of shared memory per traced process, in MiB.
         cupti: libcupti to use where the process has none loaded.
         record: also write the raw buffers to this file, for ``replay``.
+        linger_ns: how long processes that outlive the command are followed; None is until
+            they end.
         argv: whether command lines are stored.
         quiet: no live line and no summary.
         delay_ns: record only after so many ns.
@@ -78,6 +80,7 @@ class CaptureOptions:
     ring_mb: int = 256
     cupti: Path | None = None
     record: Path | None = None
+    linger_ns: int | None = None
     argv: bool = True
     quiet: bool = False
     delay_ns: int = 0

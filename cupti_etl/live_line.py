@@ -1,10 +1,12 @@
-"""The one line that a capture shows on a terminal while the program runs."""
+"""What a capture says on stderr: one line while the program runs, and a summary."""
 
 from __future__ import annotations
 
 import sys
 import time
 from typing import TYPE_CHECKING
+
+import click
 
 if TYPE_CHECKING:
     from cupti_etl.capture.collector import Collector
@@ -39,3 +41,20 @@ class LiveLine:
         if self._shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
+
+
+def summary(collector: Collector, where: object, seconds: float) -> None:
+    """Print rows by table, losses, and where the trace is (a sentence)."""
+    from cupti_etl.capture.segment import NOT_TRACED
+    from cupti_etl.schema.kinds import KINDS
+
+    traced = [one.process for one in collector.traced if one.process.info().state != NOT_TRACED]
+    counts = {kind.table: sum(p.stored(i) for p in traced) for i, kind in enumerate(KINDS)}
+    rows = ", ".join(f"{count:,} {table}" for table, count in counts.items() if count) or "no rows"
+    noun = "process" if len(traced) == 1 else "processes"
+    click.echo(f"cupti-etl: {rows} from {len(traced)} {noun} in {seconds:.1f} s", err=True)
+    for loss in collector.losses():
+        count = "an unknown number of" if loss.records is None else f"{loss.records:,}"
+        what = "rows incomplete" if loss.is_stored else "records lost"
+        click.echo(f"cupti-etl: {count} {what} ({loss.cause}): {loss.detail}", err=True)
+    click.echo(f"cupti-etl: {where}", err=True)

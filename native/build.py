@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-SHARED = ["segment/segment.c"]
+SHARED = ["segment/locks.c", "segment/segment.c"]
 LIBRARIES = {
     "libcupti_etl_inject.so": (
         [
@@ -43,12 +43,15 @@ LIBRARIES = {
         [
             "decode/bell.c",
             "decode/builder.c",
+            "decode/claim.c",
             "decode/collector.c",
             "decode/decode.c",
             "decode/gather.c",
             "decode/pool.c",
             "decode/report.c",
             "decode/text.c",
+            "decode/text_columns.c",
+            "decode/wide.c",
             *SHARED,
         ],
         "decode/exports.map",

@@ -2,11 +2,15 @@
 # Captures real programs on a machine with a GPU and checks the traces.
 #
 #   OUT=results scripts/gpu_acceptance.sh [option of scripts/gpu/acceptance.py ...]
+#   OUT=results scripts/gpu_acceptance.sh features [option of scripts/gpu/features.py ...]
 #
 # Needs Python 3.11 or later with PyTorch and Triton, nvcc, and in WHEELS (default .whl) the wheels
 # of cupti-etl and of whatever it needs that is not installed; no network.  A wheel of
 # nvidia-cuda-cupti there is not installed but unpacked, and used with --cupti.
 # Writes OUT/acceptance.json, OUT/acceptance.log and OUT/h200.etlrec; takes under 6 minutes.
+# With `features`, OUT/features.json and OUT/features.log, in 2 minutes: each feature on its own,
+# and the options of a capture combined pairwise; that needs the wheel of nvidia-cuda-cupti, and
+# two GPUs for all of it.
 set -eu
 
 repository=$(cd "$(dirname "$0")/.." && pwd)
@@ -20,6 +24,12 @@ rm -rf "$work"
 mkdir -p "$work/cupti" "$OUT"
 out=$(cd "$OUT" && pwd)
 
+program=acceptance
+if [ "${1:-}" = features ]; then
+    program=features
+    shift
+    set -- "$@" --features "$work/features"
+fi
 set -- "$@" --out "$out" --work "$work" --launch-loop "$work/launch_loop"
 install=
 for wheel in "$wheels"/*.whl; do
@@ -41,6 +51,13 @@ fi
 export PYTHONPATH="$site${PYTHONPATH:+:$PYTHONPATH}"
 # The work folder holds no source, so that what is imported is the installed wheel.
 cd "$work"
-loop=$repository/scripts/gpu/launch_loop.cu
-nvcc -O2 -arch="${ARCH:-native}" -o launch_loop "$loop" || nvcc -O2 -o launch_loop "$loop"
-exec "$python" "$repository/scripts/gpu/acceptance.py" "$@"
+for name in launch_loop features; do
+    source=$repository/scripts/gpu/$name.cu
+    nvcc -O2 -arch="${ARCH:-native}" -o "$name" "$source" || nvcc -O2 -o "$name" "$source"
+done
+mkdir -p traces
+if [ $program = acceptance ]; then
+    cc -O2 -shared -fPIC -o bare_client.so "$repository/scripts/gpu/bare_client.c" -ldl -lpthread
+    set -- "$@" --bare-client "$work/bare_client.so"
+fi
+exec "$python" "$repository/scripts/gpu/$program.py" "$@"

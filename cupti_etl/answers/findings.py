@@ -100,7 +100,7 @@ _FINDINGS = (
         "step_breakdown",
         "compare these steps with the others: warm-up, evaluation, checkpoints",
         "SELECT (sum(duration_ns) - count(*) * any_value(median_ns))::BIGINT AS saved_ns,"
-        " concat('GPU ', gpu, ': ', count(*), ' of the steps took far longer than the median') AS text"
+        " concat('GPU ', gpu, ': ', count(*), ' of the steps took far longer than most') AS text"
         " FROM (SELECT *, median(duration_ns) OVER (PARTITION BY process_id, gpu) AS median_ns"
         " FROM step_breakdown) WHERE is_outlier GROUP BY process_id, gpu",
     ),

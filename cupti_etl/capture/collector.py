@@ -5,61 +5,70 @@ It knows nothing of where rows go: it yields ``(table, RecordBatch)``.
 
 from __future__ import annotations
 
-import array
 import os
 import select
-import shutil
 import socket
-import struct
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.capture.clock import Clock
 from cupti_etl.capture.decode import Decoder
+from cupti_etl.capture.door import Door, Greeting, Refusal
 from cupti_etl.capture.loss import Loss, emitted, losses, stored
 from cupti_etl.capture.names import KernelNames
-from cupti_etl.capture.native import load, message_buffer, text
+from cupti_etl.capture.native import load
 from cupti_etl.capture.recording import RecordingWriter
-from cupti_etl.capture.segment import FINISHED, NOT_FLUSHED, NOT_TRACED, Process
+from cupti_etl.capture.segment import FINISHED, NOT_FLUSHED, NOT_TRACED, RECORDS, Process
 from cupti_etl.errors import NativeError
 from cupti_etl.schema.arrow import arrow_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_HELLO = struct.Struct("<QIi512s")
-_HELLO_MAGIC = 0x314F4C4C45484C45
 # Rows of a table that are gathered before they are handed on.
 _BATCH_ROWS = 65536
 # Slots of one process that are taken at a time: a process that fills them as fast as they
 # are emptied must not keep us from the others, from signals, and from writing.
-_SLOTS_AT_A_TIME = 32
+_SLOTS_AT_A_TIME = 8
+# Slots that wait for strings: as much as the largest segment holds.
+_MOST_ASIDE = 4096
 _STATES = {FINISHED: "finished", NOT_TRACED: "failed", NOT_FLUSHED: "not flushed"}
 
 
 @dataclass
 class Traced:
-    """A process the collector knows: its segment and its socket while it lives."""
+    """A process the collector knows: its segment, and its socket while it has one."""
 
     process: Process
     socket: socket.socket | None
     end_ns: int | None = None
-    is_ending: bool = False  # its socket is closed, its slots are not empty yet
+    is_ending: bool = False  # it has ended, its slots are not empty yet
     is_abandoned: bool = False  # it still ran when the capture was told to end
     windows: int = 0  # of recording, that were passed on
     windows_are_all: bool = False
+    # Of one that was adopted: its records wait for strings that are still to come.
+    awaits_strings: bool = False
+    aside: list[bytes] = field(default_factory=list)
+    _final: tuple[dict[str, Any], list[Loss]] | None = None
 
+    def row(self) -> dict[str, Any]:
+        """The row of ``process`` as it is now."""
+        return dict(self._facts()[0])
 
-@dataclass(frozen=True)
-class Refusal:
-    """A process that could not even make a segment, or one we could not attach."""
+    def losses(self) -> list[Loss]:
+        """The losses so far."""
+        return self._facts()[1]
 
-    pid: int
-    reason: str
+    def _facts(self) -> tuple[dict[str, Any], list[Loss]]:
+        if self._final is not None:
+            return self._final
+        facts = _process_row(self), losses(self.process, self.end_ns, self.is_abandoned)
+        if self.end_ns is not None:  # nothing changes any more
+            self._final = facts
+        return facts
 
 
 class Collector:
@@ -67,120 +76,69 @@ class Collector:
 
     Args:
         record: also write the raw slots there.
-        live: whether to open a socket for traced processes (a replay does not).
+        live: whether to open a socket for traced processes (a replay does not, nor who
+            adopts orphans).
+
+    Raises:
+        NativeError: there is no native part, or no memory.
     """
 
     def __init__(self, record: RecordingWriter | None = None, live: bool = True) -> None:
         self._ffi, self._lib = load()
         self.decoder = Decoder()
         self.traced: list[Traced] = []
-        self.refused: list[Refusal] = []
         self._record = record
         self.record_failure: str | None = None
         self._clock = Clock()
         self._names = KernelNames()
-        self._folder: Path | None = None
-        self._socket: socket.socket | None = None
-        self._bell: Any = None
         self._poll = select.poll()
-        if live:
-            self._listen()
+        self._unfit: list[Refusal] = []
+        self.door = Door() if live else None
 
     # ---- the way in
-
-    def _listen(self) -> None:
-        # A unix socket's path is limited to 107 bytes, so $TMPDIR is used only if short.
-        base = tempfile.gettempdir()
-        if len(base) > 60:
-            base = "/tmp"
-        self._folder = Path(tempfile.mkdtemp(prefix="cupti-etl-", dir=base))  # 0700
-        message = message_buffer(self._ffi)
-        self._bell = self._lib.etl_bell_create(f"{self.socket_path}.bell".encode(), message)
-        if self._bell == self._ffi.NULL:
-            raise NativeError(text(self._ffi, message))
-        self._bell = self._ffi.gc(self._bell, self._lib.etl_bell_free)
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.bind(str(self.socket_path))
-        self._socket.listen(4096)
-        self._socket.setblocking(False)
-        self._poll.register(self._socket, select.POLLIN)
 
     @property
     def socket_path(self) -> Path:
         """Where traced processes connect."""
-        assert self._folder is not None
-        return self._folder / "s"
+        assert self.door is not None
+        return self.door.path
 
-    def _accept(self) -> None:
-        assert self._socket is not None
-        while True:
-            try:
-                connection, _ = self._socket.accept()
-            except BlockingIOError:
-                return
-            except OSError as error:  # no descriptors left: it stays in the queue
-                reason = f"a process could not be accepted: {error.strerror}"
-                if not self.refused or self.refused[-1].reason != reason:
-                    self.refused.append(Refusal(0, reason))
-                return
-            self._receive(connection)
+    @property
+    def refused(self) -> list[Refusal]:
+        """Processes that are not traced at all."""
+        return [*(self.door.refused if self.door else ()), *self._unfit]
 
-    def _receive(self, connection: socket.socket) -> None:
-        """Take the hello of one process, which lies in its socket already."""
-        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-        pid, uid, _ = struct.unpack("iII", credentials)
-        if uid not in (os.getuid(), 0):
-            connection.close()
-            self.refused.append(Refusal(pid, f"a process of user {uid} tried to connect"))
-            return
-        connection.settimeout(1)
-        space = socket.CMSG_SPACE(array.array("i").itemsize)
+    def _admit(self, greeting: Greeting) -> None:
         try:
-            data, ancillary, _, _ = connection.recvmsg(_HELLO.size, space)
-        except OSError:
-            data, ancillary = b"", []
-        descriptors = array.array("i")
-        for level, kind, payload in ancillary:
-            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                descriptors.frombytes(payload[: len(payload) - len(payload) % descriptors.itemsize])
-        try:
-            self._attach(connection, pid, data, list(descriptors))
+            process = Process.attach(self.decoder, greeting.segment)
+            process.claim(greeting.segment)
+        except NativeError as error:
+            self._unfit.append(Refusal(greeting.pid, error.message))
+            greeting.connection.close()
+        else:
+            self._poll.register(greeting.connection, select.POLLIN | select.POLLHUP)
+            self.traced.append(Traced(process, greeting.connection))
         finally:
-            for fd in descriptors:
-                os.close(fd)
+            os.close(greeting.segment)
 
-    def _attach(
-        self, connection: socket.socket, pid: int, data: bytes, descriptors: list[int]
-    ) -> None:
-        reason = "it sent no valid greeting"
-        if len(data) == _HELLO.size:
-            magic, _, _, words = _HELLO.unpack(data)
-            if magic == _HELLO_MAGIC:
-                reason = words.split(b"\0")[0].decode("utf-8", "replace") or reason
-        if descriptors:
-            try:
-                process = Process.attach(self.decoder, descriptors[0])
-            except NativeError as error:
-                reason = error.message
-            else:
-                connection.setblocking(False)
-                self._poll.register(connection, select.POLLIN | select.POLLHUP)
-                self.traced.append(Traced(process, connection))
-                return
-        connection.close()
-        self.refused.append(Refusal(pid, reason))
+    def adopt(self, process: Process) -> None:
+        """Follow a process whose collector was killed; it has been claimed."""
+        process.adopt()
+        self.traced.append(Traced(process, None, awaits_strings=True))
 
     def pause(self, is_paused: bool) -> None:
         """Tell all traced processes, those to come too, whether to record."""
-        self._lib.etl_bell_pause(self._bell, is_paused)
+        assert self.door is not None
+        self.door.bell.pause(is_paused)
 
     # ---- draining
 
     def wait(self, timeout_ms: int) -> None:
         """Sleep until a process rings the bell, at most so long."""
-        self._lib.etl_bell_wait(self._bell, self._seen, timeout_ms)
-
-    _seen = 0
+        if self.door is not None:
+            self.door.bell.wait(timeout_ms)
+        else:  # those that were adopted ring the bell of the dead
+            time.sleep(timeout_ms / 1000)
 
     def drain(self) -> bool:
         """Take in new processes and some of what is ready; notice ends.
@@ -188,43 +146,77 @@ class Collector:
         Returns:
             Whether there is more to take at once.
         """
-        if self._bell is None:
-            return False  # a replay feeds the processes itself
-        # Read before looking, so that what comes while we look wakes us at once.
-        self._seen = int(self._lib.etl_bell_value(self._bell))
+        if self.door is not None:
+            # Looked at first, so that what comes while we are busy wakes us at once.
+            self.door.bell.look()
+            for greeting in self.door.greetings():
+                self._admit(greeting)
         ready = {fd for fd, _ in self._poll.poll(0)}
-        if self._socket is not None and self._socket.fileno() in ready:
-            self._accept()
         more = False
         for traced in self.traced:
             if traced.end_ns is not None:
                 continue
-            if traced.socket is not None and traced.socket.fileno() in ready:
-                traced.is_ending |= _is_eof(traced.socket)
-            taken = self._drain_process(traced.process)
+            # Asked first: what a process published before its end is there by then.
+            traced.is_ending = traced.is_ending or self._has_ended(traced, ready)
+            taken = self._drain_process(traced)
             if taken == _SLOTS_AT_A_TIME:
                 more = True
             elif traced.is_ending:
                 self._end(traced)
         return more
 
-    def _drain_process(self, process: Process) -> int:
-        """Decode (and record) full slots of one process; returns how many."""
-        taken = 0
+    def _has_ended(self, traced: Traced, ready: set[int]) -> bool:
+        """Whether a process image is gone: ended in whatever way, or replaced by exec."""
+        if traced.socket is None:
+            return traced.process.is_alive() is False
+        if traced.socket.fileno() not in ready or not _is_eof(traced.socket):
+            return False
+        if not traced.process.is_alive():
+            return True
+        # It has closed all its descriptors, as daemons do, and goes on.
+        self._forget(traced)
+        return False
+
+    def _forget(self, traced: Traced) -> None:
+        if traced.socket is not None:
+            self._poll.unregister(traced.socket)
+            traced.socket.close()
+            traced.socket = None
+
+    def _drain_process(self, traced: Traced) -> int:
+        """Take full slots of one process; returns how many."""
+        process, taken = traced.process, 0
+        # Asked before looking: once they are sent, all of them lie in the slots.
+        awaits = traced.awaits_strings and process.awaits_strings()
         for data, size, content in process.slots(_SLOTS_AT_A_TIME):
-            if self._record is not None:
-                self._keep(
-                    lambda record, d=data, s=size, c=content: record.slot(  # type: ignore[misc]
-                        process, memoryview(self._ffi.buffer(d, s)), c
-                    )
-                )
-            process.decode(data, size, content)
+            if traced.awaits_strings and content == RECORDS:
+                # Copied, so that its slot is free for the strings.
+                traced.aside.append(bytes(self._ffi.buffer(data, size)))
+            else:
+                self._take(process, data, size, content)
             taken += 1
+        if traced.awaits_strings and (
+            (taken < _SLOTS_AT_A_TIME and (traced.is_ending or not awaits))
+            or len(traced.aside) > _MOST_ASIDE
+        ):
+            traced.awaits_strings = False
+            for slot in traced.aside:
+                data = self._ffi.from_buffer("uint8_t[]", slot)
+                self._take(process, data, len(slot), RECORDS)
+            traced.aside.clear()
         return taken
 
+    def _take(self, process: Process, data: Any, size: int, content: int) -> None:
+        """Decode (and record) one slot."""
+        self._keep(
+            lambda record: record.slot(process, memoryview(self._ffi.buffer(data, size)), content)
+        )
+        process.decode(data, size, content)
+
     def _keep(self, work: Callable[[RecordingWriter], None]) -> None:
-        """Write to the recording; one that fails is given up, and the capture goes on."""
-        assert self._record is not None
+        """Write to the recording, if there is one; one that fails is given up."""
+        if self._record is None:
+            return
         try:
             work(self._record)
         except OSError as error:
@@ -232,27 +224,28 @@ class Collector:
             self._record = None
 
     def _end(self, traced: Traced) -> None:
-        assert traced.socket is not None
-        self._poll.unregister(traced.socket)
-        traced.socket.close()
-        traced.socket = None
+        self._forget(traced)
         traced.end_ns = time.time_ns()
-        if self._record is not None:
-            self._keep(lambda record: record.head(traced.process))
+        self._keep(lambda record: record.head(traced.process))
         # Its shared memory would otherwise stay until the capture ends.
         traced.process.detach()
 
     def abandon(self) -> None:
         """Give up the processes that still run; what they hold is lost."""
+        if self.door is not None:
+            self.door.bell.pause(True)  # so that they go on as if they were not traced
         for traced in self.traced:
-            if traced.end_ns is None and traced.socket is not None:
+            if traced.end_ns is None:
                 traced.is_abandoned = True
                 self._end(traced)
+        if self.door is not None:
+            self.door.last_call()
 
     @property
     def live(self) -> int:
-        """Traced processes that have not ended."""
-        return sum(traced.end_ns is None for traced in self.traced)
+        """Processes that have not ended, and those that are about to say who they are."""
+        pending = self.door.pending if self.door is not None else 0
+        return pending + sum(traced.end_ns is None for traced in self.traced)
 
     # ---- the way out
 
@@ -286,15 +279,11 @@ class Collector:
 
     def process_rows(self) -> list[dict[str, Any]]:
         """Rows of the table ``process`` as they are now."""
-        return [_process_row(traced) for traced in self.traced]
+        return [traced.row() for traced in self.traced]
 
     def losses(self) -> list[Loss]:
         """Rows of the table ``loss`` as they are now."""
-        found = [
-            loss
-            for traced in self.traced
-            for loss in losses(traced.process, traced.end_ns, traced.is_abandoned)
-        ]
+        found = [loss for traced in self.traced for loss in traced.losses()]
         found += [Loss(None, "not_traced", detail=f"pid {r.pid}: {r.reason}") for r in self.refused]
         return found
 
@@ -306,17 +295,11 @@ class Collector:
         )
 
     def close(self) -> None:
-        """Remove the socket's folder; traced processes that live go on untraced."""
+        """Let go of everything; traced processes that live go on untraced."""
         for traced in self.traced:
-            if traced.socket is not None:
-                traced.socket.close()
-        if self._socket is not None:
-            self._socket.close()
-        if self._bell is not None:
-            self._ffi.release(self._bell)
-            self._bell = None
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._forget(traced)
+        if self.door is not None:
+            self.door.close()
 
 
 def _window_rows(traced: Traced) -> Iterator[dict[str, Any]]:

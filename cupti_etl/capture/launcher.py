@@ -12,6 +12,7 @@ from pathlib import Path
 
 from cupti_etl.capture.cupti_search import find_cupti
 from cupti_etl.capture.native import inject_library_path
+from cupti_etl.capture.witness import Witness
 from cupti_etl.config import CUDA_INJECTION, ENVIRONMENT, NVTX_INJECTION, CaptureOptions
 from cupti_etl.errors import UsageError
 
@@ -76,8 +77,9 @@ class Launcher:
     """The traced program: started once, waited for without blocking.
 
     stdin, stdout and stderr are the caller's own, unless ``stdout`` is another descriptor.
-    Signals that arrive here are passed on, except those that a terminal sent: they reached
-    the whole process group, and the program must get Ctrl-C exactly once.
+    Signals that arrive here are passed on, except those that the program got itself, because
+    a terminal or somebody else sent them to the whole process group: it must get each
+    exactly once.
 
     Raises:
         UsageError: the program cannot be started.
@@ -90,6 +92,7 @@ class Launcher:
         # told from one that the program got itself; threads made later inherit this.
         signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
         self.interrupts = 0
+        self._witness = Witness(_FORWARDED)
         self.is_terminated = False  # by us
         self._status: int | None = None
         try:
@@ -128,10 +131,11 @@ class Launcher:
 
     def _got_it_too(self, info: signal.struct_siginfo) -> bool:
         """Whether the program was signalled by the same stroke as we were."""
-        if info.si_code != _SI_KERNEL:
+        # Asked in any case: a note that nobody reads would be taken for that of a later one.
+        if not self._witness.saw(info.si_signo) and info.si_code != _SI_KERNEL:
             return False
         # A terminal that closes tells only the session's leader, which may be us.
-        if info.si_signo == signal.SIGHUP:
+        if info.si_signo == signal.SIGHUP and info.si_code == _SI_KERNEL:
             return False
         # One that has moved to a group of its own (timeout, setsid) got nothing.
         return os.getpgid(self.pid) == os.getpgrp()
@@ -157,6 +161,7 @@ class Launcher:
         self._unblock()
 
     def _unblock(self) -> None:
+        self._witness.close()
         while signal.sigtimedwait(_FORWARDED, 0) is not None:
             pass
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _FORWARDED)

@@ -111,11 +111,27 @@ def losses(process: Process, end_ns: int | None, is_abandoned: bool = False) -> 
     if end_ns is not None:
         missing = info.handed_over - sum(ring_full.values()) - decoded.records - decoded.filtered
     in_order = info.state == FINISHED
-    if unreadable or (in_order and missing > 0):
-        detail = "records of unknown size, or damaged on the way"
-        found.append(
-            Loss(me, "unreadable", None, max(missing, 0) or None, unreadable, detail=detail)
+    counted = missing if in_order and missing > 0 else None
+    if info.adopted_ns:
+        detail = (
+            "an earlier collector was killed; what it had taken and not yet written, "
+            "and what it was reading, is lost"
         )
+        lost = None if unreadable else counted
+        since = info.orphaned_ns or info.start_ns
+        found.append(
+            Loss(
+                me,
+                "collector_killed",
+                records=lost,
+                start_ns=since,
+                end_ns=info.adopted_ns,
+                detail=detail,
+            )
+        )
+    if unreadable or (counted and not info.adopted_ns):
+        detail = "records of unknown size, or damaged on the way"
+        found.append(Loss(me, "unreadable", None, counted, unreadable, detail=detail))
     if info.truncated_strings or decoded.damaged_strings or decoded.unresolved_strings:
         detail = (
             f"{info.truncated_strings} names cut at 1 MiB, {decoded.damaged_strings} damaged, "

@@ -19,12 +19,12 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
+from cupti_etl.capture.decode import Decoder
+from cupti_etl.capture.native import load
+from cupti_etl.capture.segment import Process
 from cupti_etl.errors import RecordingError, UsageError
-
-if TYPE_CHECKING:
-    from cupti_etl.capture.segment import Process
 
 MAGIC = b"cupti-etl recording 1\n"
 _FRAME = struct.Struct("<4sIQQ")
@@ -104,6 +104,40 @@ class RecordingWriter:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+class RecordedProcesses:
+    """The processes of a recording, rebuilt frame by frame.
+
+    Args:
+        decoder: where the rows of their slots go.
+    """
+
+    def __init__(self, decoder: Decoder) -> None:
+        self._ffi, _ = load()
+        self._decoder = decoder
+        self.known: dict[int, Process] = {}
+
+    def take(self, frame: Frame) -> Process:
+        """The frame's process: made or brought up to date by ``HEAD``, decoding a ``SLOT``.
+
+        Raises:
+            RecordingError: a slot comes before the description of its process.
+            NativeError: a description is damaged, or there is no memory.
+        """
+        process = self.known.get(frame.process_id)
+        if frame.tag == b"HEAD":
+            if process is None:
+                process = Process.loaded(self._decoder, frame.description())
+                self.known[frame.process_id] = process
+            else:
+                process.update(frame.description())
+        elif process is None:
+            raise RecordingError("the recording is damaged: a slot of an unknown process")
+        else:
+            data = self._ffi.from_buffer("uint8_t[]", frame.payload)
+            process.decode(data, len(frame.payload), frame.content)
+        return process
 
 
 def read_recording(path: Path) -> Iterator[Frame]:

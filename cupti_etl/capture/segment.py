@@ -46,6 +46,8 @@ class ProcessInfo:
     flushes: int
     truncated_strings: int
     held: int
+    orphaned_ns: int
+    adopted_ns: int
     pid: int
     parent_pid: int
     cupti_version: int
@@ -166,6 +168,32 @@ class Process:
         if handle == ffi.NULL:
             raise NativeError(text(ffi, message))
         return cls(decoder, handle)
+
+    def claim(self, fd: int) -> None:
+        """Take the segment behind a descriptor for us alone, until ``detach``.
+
+        Raises:
+            NativeError: another collector has it, or it cannot be locked.
+        """
+        if self._lib.etl_process_claim(self._handle, fd, self._message) < 0:
+            raise NativeError(text(self._ffi, self._message))
+
+    def is_alive(self) -> bool | None:
+        """Whether the process image still runs; None if the kernel cannot tell."""
+        alive = self._lib.etl_process_is_alive(self._handle)
+        return None if alive < 0 else bool(alive)
+
+    def adopt(self) -> None:
+        """Go on where an earlier collector was killed; the process has been claimed.
+
+        The slots that it was reading are given back, and the strings that only it knew are
+        asked for anew.
+        """
+        self._lib.etl_process_adopt(self._handle)
+
+    def awaits_strings(self) -> bool:
+        """Whether records may name strings that are still to come."""
+        return bool(self._lib.etl_process_awaits_strings(self._handle))
 
     @classmethod
     def loaded(cls, decoder: Decoder, description: dict[str, Any]) -> Process:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -18,17 +16,8 @@ from cupti_etl.config import (
     RECORD_FORMS,
     CaptureOptions,
 )
-from cupti_etl.errors import CaptureError, EtlError, NoCudaError, UsageError
+from cupti_etl.errors import UsageError
 from cupti_etl.quantity import duration_ns, size_bytes
-
-if TYPE_CHECKING:
-    from cupti_etl.capture.collector import Collector
-    from cupti_etl.capture.launcher import Launcher
-    from cupti_etl.capture.limits import Limits
-    from cupti_etl.capture.recording import RecordingWriter
-    from cupti_etl.export.destination import Destination
-    from cupti_etl.live_line import LiveLine
-    from cupti_etl.pipeline import Pipeline
 
 
 @click.command(context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
@@ -108,6 +97,11 @@ if TYPE_CHECKING:
 )
 @click.option("--max-rows", type=click.IntRange(1), help="Stop recording at about so many rows.")
 @click.option("--max-size", metavar="SIZE", help="Stop recording when the trace is about so large.")
+@click.option(
+    "--linger",
+    metavar="TIME",
+    help="How long to follow processes that outlive CMD; default: until they end.",
+)
 @click.option("--no-argv", is_flag=True, help="Do not store command lines.")
 @click.option("--quiet", is_flag=True, help="No live line and no summary.")
 @click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD [ARG]...")
@@ -128,6 +122,7 @@ def command(
     capture_range: str,
     max_rows: int | None,
     max_size: str | None,
+    linger: str | None,
     no_argv: bool,
     quiet: bool,
     cmd: tuple[str, ...],
@@ -144,6 +139,7 @@ def command(
     written, 2 for a usage error.
     """
     from cupti_etl.export.destination import kinds_of
+    from cupti_etl.run import run
     from cupti_etl.sinks.name import expand
 
     options = CaptureOptions(
@@ -163,6 +159,7 @@ def command(
         capture_range=check_range(capture_range),
         max_rows=max_rows or 0,
         max_bytes=size_bytes(max_size) if max_size else 0,
+        linger_ns=None if linger is None else duration_ns(linger),
         argv=not no_argv,
         quiet=quiet,
     )
@@ -224,184 +221,3 @@ def choose_kinds(text: str, graph: str = "node") -> tuple[str, ...]:
         else:
             chosen.add(name)
     return tuple(sorted(chosen))
-
-
-def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
-    """Capture a command; returns the exit status for ``cupti-etl``.
-
-    Raises:
-        EtlError: see ``cupti_etl.errors``; the command has been waited for.
-    """
-    from cupti_etl.capture.collector import Collector
-    from cupti_etl.capture.launcher import Launcher, target_environment
-    from cupti_etl.capture.limits import Limits
-    from cupti_etl.export.destination import choose
-    from cupti_etl.live_line import LiveLine
-
-    if options.cupti and not options.cupti.exists():
-        raise UsageError(
-            f"there is no file {options.cupti}", "--cupti takes the path of a libcupti.so"
-        )
-    destination = choose(options)
-    destination.create()
-    recorder = None
-    start = time.monotonic()
-    line = LiveLine(quiet=options.quiet)
-    with ExitStack() as stack:
-        # What an early failure leaves behind would be in the way of the next attempt.
-        undo = stack.enter_context(ExitStack())
-        undo.callback(destination.discard)
-        if options.record:
-            from cupti_etl.capture.recording import RecordingWriter
-
-            recorder = RecordingWriter(options.record)
-            undo.callback(options.record.unlink)
-        collector = Collector(recorder)
-        stack.callback(collector.close)
-        # Before the program starts, so that a delay holds from its first call on.
-        limits = Limits(
-            options, collector.pause, lambda: collector.rows_and_records()[0], destination.size
-        )
-        environment = target_environment(options, collector.socket_path, os.environ)
-        launcher = Launcher(cmd, environment, destination.program_stdout)
-        undo.pop_all()
-        stack.callback(launcher.close)
-        status, problem = _capture(options, cmd, destination, collector, launcher, limits, line)
-        if recorder is not None:
-            problem = problem or _close(recorder, collector)
-    if not options.quiet:
-        _summary(collector, destination, time.monotonic() - start)
-    problem = problem or diagnose(collector)
-    if problem is not None and (status == 0 or launcher.is_terminated):
-        raise problem
-    if problem is not None:
-        # The command failed too, and its own status is what a caller waits for.
-        click.echo(f"cupti-etl: {problem.message}", err=True)
-    return status
-
-
-def _capture(
-    options: CaptureOptions,
-    cmd: tuple[str, ...],
-    destination: Destination,
-    collector: Collector,
-    launcher: Launcher,
-    limits: Limits,
-    line: LiveLine,
-) -> tuple[int, EtlError | None]:
-    """Follow the command to its end and finish the trace, whatever goes wrong."""
-    from cupti_etl.pipeline import Pipeline
-
-    # An argument need not be UTF-8; a column must.
-    words = os.fsencode(" ".join(cmd)).decode("utf-8", "replace")
-    facts = {
-        "source": "capture",
-        "command": words if options.argv else None,
-        "kinds": ",".join(options.kinds),
-        "api_level": options.api,
-        "flush_ms": options.flush_ms,
-        "ring_mb": options.ring_mb,
-        "capture_range": options.capture_range or None,
-        "delay_ns": options.delay_ns,
-        "duration_ns": options.duration_ns or None,
-    }
-    pipeline = Pipeline(
-        destination.folder, collector, facts, options.kinds, launcher.poll, destination.open
-    )
-    problem: EtlError | None = None
-    try:
-        _follow(pipeline, launcher, limits, line, options.on_conflict == "fail")
-    except EtlError as error:
-        problem = error
-    status = launcher.wait()
-    collector.abandon()
-    try:
-        pipeline.finish(status, limits.stopped_by)
-        destination.finish()
-    except EtlError as error:
-        problem = problem or error
-    return status, problem
-
-
-def _close(recorder: RecordingWriter, collector: Collector) -> EtlError | None:
-    failure = collector.record_failure
-    try:
-        recorder.close()
-    except OSError as error:
-        failure = failure or f"the recording cannot be written: {error}"
-    return EtlError(failure, "the trace itself is whole") if failure else None
-
-
-def _follow(
-    pipeline: Pipeline, launcher: Launcher, limits: Limits, line: LiveLine, is_strict: bool
-) -> None:
-    """Drain until the command and all processes it left behind have ended."""
-    interrupts = None
-    while True:
-        ended = launcher.poll() is not None
-        if ended and interrupts is None:
-            interrupts = launcher.interrupts
-        limits.look()
-        if is_strict and pipeline.collector.has_conflict():
-            launcher.terminate()
-        more = pipeline.step()
-        if ended and not more:
-            # Once more, for what said hello just before the end.
-            more = pipeline.step()
-            if not more and pipeline.collector.live == 0:
-                break
-        if interrupts is not None and launcher.interrupts > interrupts:
-            break
-        line.show(pipeline.collector)
-        if not more:
-            pipeline.collector.wait(20)
-    line.clear()
-
-
-def _summary(collector: Collector, destination: Destination, seconds: float) -> None:
-    from cupti_etl.capture.segment import NOT_TRACED
-    from cupti_etl.schema.kinds import KINDS
-
-    traced = [one.process for one in collector.traced if one.process.info().state != NOT_TRACED]
-    counts = {kind.table: sum(p.stored(i) for p in traced) for i, kind in enumerate(KINDS)}
-    rows = ", ".join(f"{count:,} {table}" for table, count in counts.items() if count) or "no rows"
-    noun = "process" if len(traced) == 1 else "processes"
-    click.echo(f"cupti-etl: {rows} from {len(traced)} {noun} in {seconds:.1f} s", err=True)
-    for loss in collector.losses():
-        count = "an unknown number of" if loss.records is None else f"{loss.records:,}"
-        what = "rows incomplete" if loss.is_stored else "records lost"
-        click.echo(f"cupti-etl: {count} {what} ({loss.cause}): {loss.detail}", err=True)
-    click.echo(f"cupti-etl: {destination}", err=True)
-
-
-def diagnose(collector: Collector) -> EtlError | None:
-    """Why the capture is not what was asked for, or None if it is."""
-    from cupti_etl.capture.launcher import injector_loads
-    from cupti_etl.capture.segment import NOT_TRACED
-
-    if not collector.traced and not collector.refused:
-        why = injector_loads()
-        if why is not None:
-            return CaptureError(
-                f"the injected library does not load: {why}", "run `cupti-etl doctor`"
-            )
-        return NoCudaError(
-            "the program ended without initialising CUDA, so there is nothing to record",
-            "if it does use CUDA: is its environment passed on (sudo, containers and ssh drop it)?",
-        )
-    if collector.refused:
-        return CaptureError(
-            f"a process was not captured: {collector.refused[0].reason}", "run `cupti-etl doctor`"
-        )
-    for traced in collector.traced:
-        info = traced.process.info()
-        if info.state == NOT_TRACED:
-            return CaptureError(
-                f"process {info.pid} was not captured: {info.detail}", "run `cupti-etl doctor`"
-            )
-    for loss in collector.losses():
-        if loss.cause == "other_client":
-            return CaptureError(
-                f"the capture is incomplete: {loss.detail}", "run without the other profiler"
-            )
-    return None

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
-from cupti_etl.errors import NativeError, UsageError
+from cupti_etl.errors import NativeError
 
 _STATES = ("starting", "tracing", "finished", "not traced", "not flushed")
 
@@ -52,29 +51,21 @@ def _process_lines(process: Any) -> Iterator[str]:
 
 def _recording(path: Path, headers: bool, tables: set[str]) -> Iterator[str]:
     from cupti_etl.capture.decode import Decoder
-    from cupti_etl.capture.native import load
-    from cupti_etl.capture.recording import read_recording
-    from cupti_etl.capture.segment import STRINGS, Process
+    from cupti_etl.capture.recording import RecordedProcesses, read_recording
+    from cupti_etl.capture.segment import STRINGS
 
-    ffi, _ = load()
     decoder = Decoder()
-    known: dict[int, Process] = {}
+    processes = RecordedProcesses(decoder)
     for frame in read_recording(path):
         if frame.tag == b"HEAD":
-            if frame.process_id in known:
-                known[frame.process_id].update(frame.description())
-            else:
-                known[frame.process_id] = Process.loaded(decoder, frame.description())
-            yield from _process_lines(known[frame.process_id])
+            yield from _process_lines(processes.take(frame))
             continue
         content = "strings" if frame.content == STRINGS else "records"
         yield f"slot process={frame.process_id} bytes={len(frame.payload)} content={content}"
-        if frame.process_id not in known:
+        if frame.process_id not in processes.known:
             yield "  of a process without a header: not decoded"
             continue
-        known[frame.process_id].decode(
-            ffi.from_buffer("uint8_t[]", frame.payload), len(frame.payload), frame.content
-        )
+        processes.take(frame)
         for index, table in enumerate(decoder.tables):
             if decoder.rows(index):
                 rows = decoder.take(index).to_pylist()
@@ -88,9 +79,10 @@ def _columns(row: dict[str, Any]) -> str:
 
 def _live(pid: int) -> Iterator[str]:
     from cupti_etl.capture.decode import Decoder
+    from cupti_etl.capture.orphan import open_segment
     from cupti_etl.capture.segment import Process
 
-    fd = _open_segment(pid)
+    fd = open_segment(pid)
     try:
         process = Process.attach(Decoder(), fd)
     except NativeError as error:
@@ -98,26 +90,3 @@ def _live(pid: int) -> Iterator[str]:
     finally:
         os.close(fd)
     yield from _process_lines(process)
-
-
-def _open_segment(pid: int) -> int:
-    """The memfd of a traced process, through the kernel's list of its mappings."""
-    maps = Path(f"/proc/{pid}/maps")
-    try:
-        text = maps.read_text()
-    except OSError as error:
-        raise UsageError(f"process {pid} cannot be looked at: {error.strerror}") from None
-    match = re.search(r"^([0-9a-f]+)-([0-9a-f]+) .*/memfd:cupti-etl", text, re.M)
-    if match is None:
-        raise UsageError(
-            f"process {pid} is not being traced",
-            "give the pid of a program under `cupti-etl capture`",
-        )
-    start, end = (int(part, 16) for part in match.groups())
-    try:
-        return os.open(f"/proc/{pid}/map_files/{start:x}-{end:x}", os.O_RDWR)
-    except OSError as error:
-        raise UsageError(
-            f"the memory of process {pid} cannot be opened: {error.strerror}",
-            "this needs root (CAP_SYS_ADMIN)",
-        ) from None

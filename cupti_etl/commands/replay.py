@@ -32,41 +32,29 @@ def replay(recording: Path, out: Path) -> int:
         UsageError: the folder exists.
     """
     from cupti_etl.capture.collector import Collector, Traced
-    from cupti_etl.capture.native import load
-    from cupti_etl.capture.recording import read_recording
-    from cupti_etl.capture.segment import Process
+    from cupti_etl.capture.recording import RecordedProcesses, read_recording
     from cupti_etl.pipeline import Pipeline
     from cupti_etl.sinks.folder import create
 
     frames = read_recording(recording)
     frame = next(frames, None)  # so that a wrong file leaves no folder behind
     create(out)
-    ffi, _ = load()
     collector = Collector(live=False)
     pipeline = Pipeline(out, collector, {"source": "replay"}, ())
-    known: dict[int, Traced] = {}
+    processes = RecordedProcesses(collector.decoder)
     damage: RecordingError | None = None
     try:
         while frame is not None:
-            if frame.tag == b"HEAD":
-                if frame.process_id in known:
-                    known[frame.process_id].process.update(frame.description())
-                else:
-                    traced = Traced(Process.loaded(collector.decoder, frame.description()), None)
-                    known[frame.process_id] = traced
-                    collector.traced.append(traced)
-            elif frame.process_id in known:
-                data = ffi.from_buffer("uint8_t[]", frame.payload)
-                known[frame.process_id].process.decode(data, len(frame.payload), frame.content)
-            else:
-                raise RecordingError(f"{recording} is damaged: a slot of an unknown process")
+            process = processes.take(frame)
+            if len(processes.known) > len(collector.traced):
+                collector.traced.append(Traced(process, None))
             pipeline.step()
             frame = next(frames, None)
     except RecordingError as error:
         damage = error
     except NativeError as error:
         damage = RecordingError(f"{recording} cannot be replayed: {error.message}")
-    for traced in known.values():
+    for traced in collector.traced:
         info = traced.process.info()
         traced.end_ns = info.finished_ns or info.last_return_ns or info.start_ns
     pipeline.finish(None)

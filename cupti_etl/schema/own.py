@@ -19,7 +19,7 @@ CAPTURE = Table(
         C("schema_version", i32, "", "Number of the table layout."),
         C("host", string, "", "Host name."),
         C("kernel_release", string, "", "Operating system and release."),
-        C("source", string, "", "capture, or replay of a recording."),
+        C("source", string, "", "capture, attach (of programs whose collector was killed), or replay of a recording."),
         C("command", string, "", "The traced command; NULL with --no-argv."),
         C("kinds", string, "", "Tables that were asked for, comma-separated."),
         C("api_level", string, "", "Which API calls were asked for: all, default, launch or none."),

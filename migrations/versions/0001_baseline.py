@@ -32,7 +32,7 @@ def upgrade() -> None:
         sa.Column('schema_version', sa.Integer(), nullable=True, comment='Number of the table layout.'),
         sa.Column('host', sa.String(), nullable=True, comment='Host name.'),
         sa.Column('kernel_release', sa.String(), nullable=True, comment='Operating system and release.'),
-        sa.Column('source', sa.String(), nullable=True, comment='capture, or replay of a recording.'),
+        sa.Column('source', sa.String(), nullable=True, comment='capture, attach (of programs whose collector was killed), or replay of a recording.'),
         sa.Column('command', sa.String(), nullable=True, comment='The traced command; NULL with --no-argv.'),
         sa.Column('kinds', sa.String(), nullable=True, comment='Tables that were asked for, comma-separated.'),
         sa.Column('api_level', sa.String(), nullable=True, comment='Which API calls were asked for: all, default, launch or none.'),

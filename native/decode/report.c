@@ -49,7 +49,10 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 	out->world_size = header->world_size;
 	out->slurm_job_id = header->slurm_job_id;
 	out->slurm_proc_id = header->slurm_proc_id;
-	out->handed_over = etl_peek(&header->counters.handed_over);
+	out->orphaned_ns = process->orphaned_ns;
+	out->adopted_ns = process->adopted_ns;
+	/* What an earlier collector took is in that one's trace. */
+	out->handed_over = etl_peek(&header->counters.handed_over) - process->drained_before;
 	out->cupti_dropped = etl_peek(&header->counters.cupti_dropped);
 	out->unreadable_bytes = etl_peek(&header->counters.unreadable_bytes);
 	out->published = etl_peek(&header->counters.published);

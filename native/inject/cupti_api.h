@@ -19,6 +19,7 @@ typedef void (*cupti_complete_fn)(void *context, uint32_t stream, uint8_t *buffe
 enum {
 	CUPTI_OK = 0,
 	CUPTI_INVALID_PARAMETER = 1,
+	CUPTI_NOT_READY = 13,
 	CUPTI_NOT_SUPPORTED = 27,
 	CUPTI_MULTIPLE_SUBSCRIBERS = 39,
 	CUPTI_FLUSH_FORCED = 1,

@@ -5,7 +5,9 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -13,6 +15,57 @@
 #include "etl/hello.h"
 #include "inject/inject.h"
 #include "../generated/env.h"
+
+/* What a descriptor that we kept refers to, so that it can be told from another file
+ * that has got its number since. */
+static struct {
+	int fd;
+	dev_t device;
+	ino_t inode;
+} kept[2];
+
+/* fstat(), which older glibc has under another name. */
+static long identify(int fd, struct stat *file)
+{
+	return syscall(SYS_fstat, fd, file);
+}
+
+int etl_keep_descriptor(int fd)
+{
+	struct rlimit limit;
+	struct stat file;
+	int high = -1, code;
+
+	/* Near the end of what select() can do: programs expect the low numbers for their
+	 * own files (what is printed to a closed stdout must not come to us), and some close
+	 * or reuse all of them. */
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+		high = fcntl(fd, F_DUPFD_CLOEXEC, limit.rlim_cur > 1000 ? 960 : limit.rlim_cur / 2);
+	if (high < 0)
+		high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	code = -errno;
+	close(fd);
+	if (high < 0)
+		return code;
+	for (size_t i = 0; i < sizeof kept / sizeof *kept && identify(high, &file) == 0; i++)
+		if (kept[i].inode == 0) {
+			kept[i].fd = high;
+			kept[i].device = file.st_dev;
+			kept[i].inode = file.st_ino;
+			break;
+		}
+	return high;
+}
+
+void etl_close_kept(int fd)
+{
+	struct stat file;
+
+	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+		if (fd >= 0 && kept[i].inode && kept[i].fd == fd && identify(fd, &file) == 0 &&
+		    file.st_dev == kept[i].device && file.st_ino == kept[i].inode)
+			close(fd);
+}
 
 int etl_hello(int fd, const char *reason)
 {
@@ -48,15 +101,9 @@ int etl_hello(int fd, const char *reason)
 	sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (sock < 0)
 		return -errno;
-	if (sock < 3) {
-		/* The program closed a standard stream: what it prints must not come to us. */
-		int high = fcntl(sock, F_DUPFD_CLOEXEC, 3);
-
-		close(sock);
-		if (high < 0)
-			return -errno;
-		sock = high;
-	}
+	sock = etl_keep_descriptor(sock);
+	if (sock < 0)
+		return sock;
 	if (connect(sock, (struct sockaddr *)&address, sizeof address) < 0 ||
 	    sendmsg(sock, &message, MSG_NOSIGNAL) != (ssize_t)sizeof hello) {
 		code = errno ? errno : EPIPE;

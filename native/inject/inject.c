@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "etl/locks.h"
 #include "inject/inject.h"
 #include "inject/range.h"
 #include "../generated/env.h"
@@ -13,7 +14,9 @@
 ETL_EXPORT int InitializeInjection(void);
 ETL_EXPORT int InitializeInjectionNvtx2(void *get_export_table);
 
-struct etl_injector etl_injector = { .socket = -1, .publish = PTHREAD_MUTEX_INITIALIZER };
+struct etl_injector etl_injector = { .socket = -1,
+				     .memfd = -1,
+				     .publish = PTHREAD_MUTEX_INITIALIZER };
 
 static pthread_once_t cupti_once = PTHREAD_ONCE_INIT, start_once = PTHREAD_ONCE_INIT;
 static struct etl_error cupti_error;
@@ -34,9 +37,9 @@ static void load_cupti(void)
 static void in_child(void)
 {
 	etl_store(&etl_injector.active, false);
-	if (etl_injector.socket >= 0)
-		close(etl_injector.socket);
-	etl_injector.socket = -1;
+	etl_close_kept(etl_injector.socket);
+	etl_close_kept(etl_injector.memfd);
+	etl_injector.socket = etl_injector.memfd = -1;
 }
 
 static void at_exit(void)
@@ -84,10 +87,14 @@ static void start(void)
 		snprintf(segment->cupti_path, sizeof segment->cupti_path, "%s",
 			 etl_injector.cupti.path);
 	}
+	/* Without it the collector takes the end of the socket for our end. */
+	etl_lock_image(fd);
 	etl_injector.socket = etl_hello(fd, NULL);
-	close(fd);
-	if (etl_injector.socket < 0)
+	if (etl_injector.socket < 0) {
+		close(fd);
 		return; /* the collector is gone: there is nobody to record for */
+	}
+	etl_injector.memfd = etl_keep_descriptor(fd);
 	etl_bell_ring();
 	pthread_atfork(NULL, NULL, in_child);
 	if (!cupti_loaded) {

@@ -13,6 +13,7 @@ struct etl_injector {
 	struct cupti_api cupti;
 	struct etl_map map;
 	int socket; /* its closing tells the collector that we ended */
+	int memfd; /* of the segment: the way in for a collector that comes later */
 	struct etl_bell_page *bell; /* NULL: nobody is rung, nobody orders */
 	pid_t pid; /* of the process that was set up; a forked child differs */
 	/* Held while strings are looked up and slots are published, so that a string is
@@ -37,6 +38,10 @@ void etl_describe_process(struct etl_segment *segment);
 /* handshake.c: sends the segment (or, with fd < 0, only the reason why there is
  * none) to the collector.  Returns the socket or -errno; never waits. */
 int etl_hello(int fd, const char *reason);
+/* Moves a descriptor of ours out of the program's way, closed on exec; -errno. */
+int etl_keep_descriptor(int fd);
+/* Closes what etl_keep_descriptor() gave, unless the program did and uses the number. */
+void etl_close_kept(int fd);
 struct etl_bell_page *etl_bell_map(void);
 void etl_bell_ring(void);
 
@@ -45,6 +50,7 @@ int etl_recording_start(struct etl_error *error);
 /* Switches on or off, if it is to be other than it is. */
 void etl_recording_update(enum etl_switch by);
 bool etl_recording_is_on(void);
+void etl_recording_retry(void);
 void etl_recording_finish(void); /* the process ends */
 /* Another client has the records; and: ask CUPTI for them again. */
 void etl_recording_lose(void);
@@ -63,6 +69,8 @@ void etl_set_fields(uint32_t activity, uint32_t stride, const struct etl_field *
 /* intern.c: called with `publish` held. */
 uint64_t etl_intern(const char *text, size_t length, uint32_t tag, uint32_t flags);
 bool etl_intern_flush(void); /* publishes new strings; false if there is no slot */
+/* Publishes all strings anew for a collector that asks; takes `publish` itself. */
+void etl_intern_answer(void);
 
 /* canary.c: a call of our own, now and then, whose record must come back to us; if it
  * does not, another CUPTI client has taken over. */

@@ -15,6 +15,21 @@ static int64_t staged = -1;
 static size_t staged_bytes;
 static bool no_room;
 
+/* All entries that were published, as they were, for a collector that comes later; what
+ * goes beyond the limit is only missing then. */
+#define CHUNK_BYTES ETL_LARGE_BYTES
+#define MAX_CHUNKS 64
+static struct {
+	uint8_t *bytes;
+	size_t used;
+} chunks[MAX_CHUNKS];
+static unsigned n_chunks;
+
+/* How far the answer to a collector has come. */
+static uint32_t answering;
+static unsigned answered_chunks;
+static size_t answered_bytes;
+
 static size_t find(const uint64_t *table, size_t mask, uint64_t key)
 {
 	size_t i = key & mask;
@@ -24,6 +39,13 @@ static size_t find(const uint64_t *table, size_t mask, uint64_t key)
 	return i;
 }
 
+static void *new_memory(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
 static bool make_room_for_one(void)
 {
 	size_t mask = known ? known_mask * 2 + 1 : 4095;
@@ -31,9 +53,8 @@ static bool make_room_for_one(void)
 
 	if (known && known_count * 2 < known_mask)
 		return true;
-	table = mmap(NULL, (mask + 1) * sizeof *table, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (table == MAP_FAILED)
+	table = new_memory((mask + 1) * sizeof *table);
+	if (!table)
 		return false;
 	if (known) {
 		for (size_t i = 0; i <= known_mask; i++)
@@ -44,6 +65,30 @@ static bool make_room_for_one(void)
 	known = table;
 	known_mask = mask;
 	return true;
+}
+
+static size_t padded(uint64_t length)
+{
+	return (length + 7) & ~(size_t)7;
+}
+
+static void remember(const struct etl_string_entry *entry, const char *text)
+{
+	size_t bytes = sizeof *entry + padded(entry->length);
+	uint8_t *place;
+
+	if (n_chunks == 0 || chunks[n_chunks - 1].used + bytes > CHUNK_BYTES) {
+		if (n_chunks == MAX_CHUNKS)
+			return;
+		chunks[n_chunks].bytes = new_memory(CHUNK_BYTES);
+		if (!chunks[n_chunks].bytes)
+			return;
+		n_chunks++;
+	}
+	place = chunks[n_chunks - 1].bytes + chunks[n_chunks - 1].used;
+	memcpy(place, entry, sizeof *entry);
+	memcpy(place + sizeof *entry, text, entry->length);
+	chunks[n_chunks - 1].used += bytes;
 }
 
 static void publish_staged(void)
@@ -80,8 +125,8 @@ static uint8_t *reserve(size_t bytes)
 uint64_t etl_intern(const char *text, size_t length, uint32_t tag, uint32_t flags)
 {
 	struct etl_string_entry entry = { .tag = tag, .flags = flags };
-	size_t i, padded;
 	uint8_t *place;
+	size_t i;
 
 	if (length > ETL_LARGE_BYTES - sizeof entry - 8) {
 		length = ETL_LARGE_BYTES - sizeof entry - 8;
@@ -97,14 +142,14 @@ uint64_t etl_intern(const char *text, size_t length, uint32_t tag, uint32_t flag
 	/* A function's name is published for each of its callback ids. */
 	if (known[i] && !tag)
 		return entry.id;
-	padded = (length + 7) & ~(size_t)7;
-	place = reserve(sizeof entry + padded);
+	place = reserve(sizeof entry + padded(length));
 	if (!place) {
 		no_room = true; /* not marked as known: the next record tries again */
 		return entry.id;
 	}
 	memcpy(place, &entry, sizeof entry);
 	memcpy(place + sizeof entry, text, length);
+	remember(&entry, text);
 	if (!known[i]) {
 		known[i] = entry.id;
 		known_count++;
@@ -121,4 +166,58 @@ bool etl_intern_flush(void)
 	publish_staged();
 	no_room = false;
 	return all;
+}
+
+/* One entry of those that were remembered; false without a slot for it. */
+static bool answer_one(void)
+{
+	const uint8_t *from = chunks[answered_chunks].bytes + answered_bytes;
+	struct etl_string_entry entry;
+	uint8_t *place;
+	size_t bytes;
+
+	memcpy(&entry, from, sizeof entry);
+	bytes = sizeof entry + padded(entry.length);
+	place = reserve(bytes);
+	if (!place)
+		return false;
+	memcpy(place, from, bytes);
+	answered_bytes += bytes;
+	return true;
+}
+
+void etl_intern_answer(void)
+{
+	struct etl_segment *segment = etl_injector.map.segment;
+	uint32_t wanted = etl_load(&segment->strings_wanted);
+	bool has_room = true;
+
+	if (wanted == etl_peek(&segment->strings_sent))
+		return;
+	if (answering != wanted) {
+		answering = wanted;
+		answered_chunks = 0;
+		answered_bytes = 0;
+	}
+	/* The lock is given up after each chunk, so that no callback waits for long.  What is
+	 * interned meanwhile is published anyway, and may come twice. */
+	for (bool all = false; has_room && !all;) {
+		pthread_mutex_lock(&etl_injector.publish);
+		while (has_room && answered_chunks < n_chunks &&
+		       answered_bytes < chunks[answered_chunks].used)
+			has_room = answer_one();
+		/* A program without a slot left is asked again at the next flush. */
+		publish_staged();
+		if (has_room && answered_chunks + 1 < n_chunks) {
+			answered_chunks++;
+			answered_bytes = 0;
+		} else {
+			all = has_room;
+		}
+		/* Release: who sees the number finds the strings in the slots. */
+		if (all)
+			etl_store(&segment->strings_sent, wanted);
+		pthread_mutex_unlock(&etl_injector.publish);
+	}
+	etl_bell_ring();
 }

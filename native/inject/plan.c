@@ -120,7 +120,7 @@ void etl_plan_make(struct etl_plan *plan)
 					plan_api(api, level);
 			} else if (activity) {
 				plan->kinds[plan->n++] = (struct etl_planned){
-					activity, table, etl_kinds[table].is_lasting, false
+					activity, table, etl_kinds[table].is_lasting, false, 0
 				};
 			}
 		}

@@ -31,6 +31,7 @@ struct etl_planned {
 	int table;
 	bool is_lasting; /* recorded between windows too, see etl_kind */
 	bool is_refused; /* CUPTI said no */
+	int waits; /* for what CUPTI said why it cannot be yet; 0: it does not wait */
 };
 
 struct etl_plan {

@@ -61,7 +61,8 @@ static int switch_kinds(bool on, bool lasting)
 		if (planned->is_lasting != lasting || planned->is_refused)
 			continue;
 		result = etl_records->kind(planned, on);
-		if (result == CUPTI_OK || !on)
+		planned->waits = on && result == CUPTI_NOT_READY ? result : 0;
+		if (result == CUPTI_OK || !on || planned->waits)
 			continue;
 		/* A kind that this device or version does not have: the rest goes on. */
 		planned->is_refused = true;
@@ -136,12 +137,13 @@ static bool lacks_a_kind(void)
 
 /* Which form the records have.  `auto` is what costs least and disturbs nobody: selected
  * records are cheaper where CUPTI has them (see docs/measurements), but not all kinds can
- * be had so, and they take the second interface, while a program that brings its own
- * libcupti may want to use the first. */
+ * be had so, switching them on costs six times as much, and they take the second
+ * interface, while a program that brings its own libcupti may want to use the first. */
 static int choose_records(struct etl_error *error)
 {
 	const char *form = etl_env(ETL_ENV_RECORDS), *obstacle = etl_selected_obstacle();
-	bool is_free = !etl_injector.cupti.is_the_programs && !lacks_a_kind();
+	bool is_free = !etl_injector.cupti.is_the_programs && !lacks_a_kind() &&
+		       !etl_env(ETL_ENV_RANGE);
 
 	if (form && strcmp(form, "selected") == 0 && obstacle)
 		return etl_fail(error, ENOTSUP, "selected records cannot be had: %s", obstacle);
@@ -214,6 +216,20 @@ void etl_recording_update(enum etl_switch by)
 	}
 }
 
+/* What was not ready (unified memory, before there is a context) is asked for again. */
+void etl_recording_retry(void)
+{
+	for (uint32_t i = 0; i < plan.n; i++) {
+		struct etl_planned *planned = &plan.kinds[i];
+
+		if (!planned->waits || !etl_claim(&is_switching, 0, 1))
+			continue;
+		if (etl_recording_is_on())
+			planned->waits = etl_records->kind(planned, true);
+		etl_store(&is_switching, 0);
+	}
+}
+
 /* Nothing more is recorded. */
 void etl_recording_undo(void)
 {
@@ -224,5 +240,8 @@ void etl_recording_undo(void)
 
 void etl_recording_finish(void)
 {
+	for (uint32_t i = 0; i < plan.n; i++)
+		if (plan.kinds[i].waits)
+			note(etl_kinds[plan.kinds[i].table].table, plan.kinds[i].waits);
 	close_window(etl_now_ns(), 0, ETL_BY_PROCESS);
 }

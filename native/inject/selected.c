@@ -16,7 +16,6 @@ enum {
 	ATTR_ALLOCATION_SOURCE = 14,
 	ATTR_ALL_SYNC_RECORDS = 16,
 	ATTR_EVENT_TIMESTAMPS = 17,
-	ATTR_DEVICE_GRAPH = 19,
 	ATTR_WHOLE_GRAPHS = 20, /* with several clients; one decides for all */
 	ATTR_THREAD_ID_TYPE = 21,
 };
@@ -213,14 +212,16 @@ static int enable(uint32_t activity, int table, void *options)
 
 static int switch_kind(const struct etl_planned *planned, bool on)
 {
-	if (planned->activity == KIND_DEVICE_GRAPH)
-		(void)set(ATTR_DEVICE_GRAPH, on);
 	if (!on)
 		return etl_injector.cupti.disable_v2(subscriber, planned->activity, NULL);
 	if (etl_kinds[planned->table].first_field < 0)
 		return CUPTI_NOT_SUPPORTED;
-	if (planned->activity == KIND_UNIFIED_MEMORY)
-		(void)etl_configure_unified_memory();
+	if (planned->activity == KIND_UNIFIED_MEMORY) {
+		int result = etl_configure_unified_memory();
+
+		if (result != CUPTI_OK)
+			return result;
+	}
 	return enable(planned->activity, planned->table, NULL);
 }
 

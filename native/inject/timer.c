@@ -103,7 +103,9 @@ static void *loop(void *unused)
 			break;
 		flush(0);
 		etl_canary_listen();
+		etl_intern_answer();
 		etl_conflict_look();
+		etl_recording_retry();
 		keep_ahead();
 		prefault();
 		etl_canary_sing();

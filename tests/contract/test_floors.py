@@ -38,6 +38,7 @@ FLOORS = {
     "cupti_etl.answers": 11,
     "cupti_etl.demo": 12,
     "cupti_etl.doctor": 12,
+    "cupti_etl.run": 12,
     "cupti_etl.shell": 12,
     "cupti_etl.commands": 13,
     "cupti_etl.cli": 14,

@@ -122,3 +122,15 @@ def test_kinds_that_cannot_be(capturer: Capturer, name: str, words: str) -> None
     capture = capturer.run(CUPTI_13, ["--kinds", name], launches=1)
     assert capture.status == 2
     assert words in capture.stderr
+
+
+def test_a_kind_that_is_not_ready_is_asked_for_again(capturer: Capturer) -> None:
+    # What CUPTI answers for unified memory before there is a context: here, for ever.
+    refused = {"fail": "cuptiActivityConfigureUnifiedMemoryCounter=13"}
+    capture = capturer.run(
+        options=["--kinds", "kernel,unified_memory"], fake=refused, launches=300, rate=1000
+    )
+    assert capture.count("kernel") == 300
+    assert "unified_memory" in capture.rows("process")[0]["detail"]
+    # 100 ms between two attempts.
+    assert capture.log[0].counters["enables"] >= 1

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.captures import Capturer, running, table
+from support.fake_cuda import script
 from support.fakes import Fakes
 
 
@@ -136,6 +137,33 @@ def test_ctrl_c_on_a_terminal(capturer: Capturer) -> None:
     os.close(terminal)
     assert os.waitstatus_to_exitcode(status) == 6
     assert b"sigint=1\r\n" in output
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
+def test_signals_to_the_group_and_to_the_collector(
+    capturer: Capturer, number: signal.Signals
+) -> None:
+    """Each reaches the program once: whoever signals a group has reached it already."""
+    text = f"""
+import signal
+came = []
+signal.signal({int(number)}, lambda *_: came.append(1))
+cuda(); launch(1)
+print("go", flush=True)
+for expected in (1, 2, 3, 4):
+    while len(came) < expected:
+        time.sleep(0.005)
+    time.sleep(0.3)
+    print(len(came), flush=True)
+"""
+    words, env, _, _ = capturer.prepare("13.5.25", command=script(text))
+    with running(words, env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "go\n"
+        for send, count in zip((os.killpg, os.kill, os.killpg, os.kill), "1234", strict=True):
+            send(process.pid, number)
+            assert process.stdout.readline().strip() == count
+    assert process.returncode == 0
 
 
 def test_killed_by_a_signal_that_was_passed_on(capturer: Capturer) -> None:

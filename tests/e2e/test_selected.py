@@ -95,6 +95,8 @@ def test_auto_takes_selected_records_where_nothing_is_lost_by_it(capturer: Captu
         (CUPTI_13, [], {}, "selected"),
         ("13.3.75", [], {}, "fixed"),
         (CUPTI_13, ["--kinds", "full"], {}, "fixed"),
+        # Switching costs more with selected records.
+        (CUPTI_13, ["--capture-range", "nvtx:x"], {"range_before": "x"}, "fixed"),
         # A program that brings its own libcupti may want to use it.
         (CUPTI_13, [], {"preload": library}, "fixed"),
     ):

@@ -71,10 +71,26 @@ def test_overhead_is_the_median_of_differences_within_rounds(
             (tmp_path / "value").write_text(json.dumps(value))
             return super().run(command, **more)
 
-    report = overhead.measure(OneAfterTheOther(tmp_path, tmp_path / "log", 60), program, 3, 10)
-    assert report["failures"] == 0
-    assert report["median_added_ns"] == 70.0
-    assert report["median_plain_ns"] == 110.0
+    variants = {"plain": overhead.Variant(), "other": overhead.captured(every=1)}
+    runner = OneAfterTheOther(tmp_path, tmp_path / "log", 60)
+    command = [str(program), "{log}"]
+    report = overhead.compare(runner, command, variants, 3, "enqueue_ns_per_launch")
+    assert report["failures"] == []
+    assert report["added"]["other"]["median"] == 70.0
+    assert report["added"]["other"]["interval_95"] == [60.0, 80.0]
+    assert report["median"]["plain"] == 110.0
+
+
+def test_a_variant_that_fails_is_named(tmp_path: Path) -> None:
+    import overhead
+    from runs import Runner
+
+    variants = {"plain": overhead.Variant(), "broken": overhead.Variant(("false",))}
+    command = ["sh", "-c", 'echo "{\\"x\\": 1}" > "$0"', "{log}"]
+    report = overhead.compare(Runner(tmp_path, tmp_path / "log", 60), command, variants, 1, "x")
+    assert report["median"] == {"plain": 1}
+    assert len(report["failures"]) == 1
+    assert "broken" in report["failures"][0]
 
 
 @pytest.fixture
@@ -169,3 +185,31 @@ def test_a_recording_that_is_too_large_is_made_again_with_fewer_steps(
     judge = module.Acceptance(Large(tmp_path, tmp_path / "log", 60), [])
     module.record(judge, judge._runner, tmp_path)
     assert [report["passed"] for report in judge.reports] == [True, True, True, False]
+
+
+def test_combinations_hold_every_pair() -> None:
+    import itertools
+
+    import features
+
+    runs = features.pairwise(features.FACTORS)
+    assert len(runs) < 20
+    for a, b in itertools.combinations(features.FACTORS, 2):
+        together = {(run[a], run[b]) for run in runs}
+        assert together == set(itertools.product(features.FACTORS[a], features.FACTORS[b]))
+
+
+def test_a_feature_whose_rows_are_missing_fails(tmp_path: Path) -> None:
+    import features
+    from click.testing import CliRunner
+
+    from cupti_etl.commands import replay
+
+    trace, recording = tmp_path / "t", SCRIPTS.parent / "cupti_etl" / "demo" / "h200.etlrec"
+    done = CliRunner().invoke(replay.command, [str(recording), "-o", str(trace)])
+    assert done.exit_code == 0, done.output
+    kernels = len(features.cupti_etl.open(trace).sql("FROM kernel").arrow())
+    right = features.Case("x", (), exact={features.KERNELS: kernels}, least={features.KERNELS: 1})
+    assert features.judge(right, trace, 0)["problems"] == []
+    wrong = features.Case("x", (), exact={features.KERNELS: 1}, least={features.KERNELS: 10**9})
+    assert len(features.judge(wrong, trace, 4)["problems"]) == 3

@@ -10,6 +10,10 @@
 
 struct etl_injector etl_injector; /* intern.c is all that we take of the injector */
 
+void etl_bell_ring(void)
+{
+}
+
 static struct etl_decoder *decoder;
 static struct etl_process *process;
 
@@ -162,8 +166,63 @@ static void names_of_functions(void)
 	stop();
 }
 
+/* A collector that comes later gets all of them again, over as many flushes as it takes. */
+static void all_come_again_when_asked(void)
+{
+	enum { N = 40000 };
+	struct etl_map *map = &etl_injector.map;
+	struct etl_decoder *first;
+	char text[64];
+	int64_t slot, kept[ETL_SLOTS_PER_STEP];
+	int n_kept = 0;
+
+	start();
+	for (int i = 0; i < N; i++) {
+		snprintf(text, sizeof text, "kernel_%d_of_a_template", i);
+		etl_intern(text, strlen(text), 0, 0);
+	}
+	etl_intern("cudaLaunchKernel", 16, etl_api_tag(5, 211), ETL_API_DROP);
+	CHECK(etl_intern_flush());
+	drain();
+	etl_intern_answer(); /* nobody has asked */
+	CHECK(drain() == 0 && !etl_process_awaits_strings(process));
+
+	/* As if the first collector had died and another had mapped the segment. */
+	first = decoder;
+	decoder = etl_decoder_new();
+	process->decoder = decoder;
+	memset(process->api_text, 0, sizeof process->api_text);
+	memset(process->api_drop, 0, sizeof process->api_drop);
+	etl_process_adopt(process);
+	CHECK(etl_process_awaits_strings(process));
+	while ((slot = etl_slot_take(map, false)) >= 0)
+		kept[n_kept++] = slot;
+	while ((slot = etl_slot_take(map, true)) >= 0)
+		kept[n_kept++] = slot;
+	etl_intern_answer(); /* no slot is free */
+	CHECK(etl_process_awaits_strings(process) && drain() == 0);
+	etl_slot_free(map, (uint64_t)kept[--n_kept], ETL_HELD);
+	for (int flushes = 0; etl_process_awaits_strings(process); flushes++) {
+		CHECK(flushes < 100);
+		etl_intern_answer();
+		if (etl_process_awaits_strings(process))
+			CHECK(drain() == 1);
+	}
+	drain();
+	for (int i = 0; i < N; i++) {
+		snprintf(text, sizeof text, "kernel_%d_of_a_template", i);
+		CHECK(is_text(etl_hash(text, strlen(text)), text, strlen(text)));
+	}
+	CHECK(process->api_text[1][211] && process->api_drop[1][211]);
+	while (n_kept)
+		etl_slot_free(map, (uint64_t)kept[--n_kept], ETL_HELD);
+	etl_decoder_free(first);
+	stop();
+}
+
 int main(void)
 {
+	all_come_again_when_asked();
 	keys_never_change();
 	each_is_published_once(11);
 	long_ones_are_cut_and_counted();

@@ -14,8 +14,10 @@ INTERN = NATIVE / "inject" / "intern.c"
 # Program, and the sources of the libraries that it needs.
 PROGRAMS = {
     "decode": native_sources("collector"),
+    "gather": native_sources("collector"),
     "environment": [NATIVE / "inject" / "environment.c"],
     "hostile": native_sources("collector"),
+    "locks": native_sources("collector"),
     "queue": [],
     "release": native_sources("collector"),
     "ring": [],

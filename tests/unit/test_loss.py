@@ -144,3 +144,24 @@ def test_a_killed_process_still_counts_what_it_said() -> None:
     assert found["ring_full"].table_name == "kernel"
     assert found["cupti_dropped"].records == 2
     assert "killed" in found
+
+
+def test_a_killed_process_does_not_count_what_could_not_be_read() -> None:
+    """What CUPTI handed over and what was read differ by more than the damage then."""
+    bench = Bench("13.0.85", state=TRACING, handed_over=10, unreadable_bytes=64)
+    kernels(bench, 3)
+    found = by_cause(bench)
+    assert (found["unreadable"].records, found["unreadable"].bytes) == (None, 64)
+
+
+def test_after_an_earlier_collector() -> None:
+    gap = {"orphaned_ns": 3_000, "adopted_ns": 4_000}
+    bench = Bench("13.0.85", state=FINISHED, handed_over=5, **gap)
+    kernels(bench, 3)
+    (loss,) = losses(bench.process, END)
+    assert (loss.cause, loss.records) == ("collector_killed", 2)
+    assert (loss.start_ns, loss.end_ns) == (3_000, 4_000)
+    bench = Bench("13.0.85", state=FINISHED, handed_over=3, **gap)
+    kernels(bench, 3)
+    (loss,) = losses(bench.process, END)
+    assert (loss.cause, loss.records) == ("collector_killed", None)

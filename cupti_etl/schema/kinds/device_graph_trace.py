@@ -1,8 +1,8 @@
 """Graphs launched by the device."""
 
 from cupti_etl.schema.enums import GRAPH_LAUNCH_MODE
+from cupti_etl.schema.spec import NO_FIELD, Kind
 from cupti_etl.schema.spec import Column as C
-from cupti_etl.schema.spec import Kind
 from cupti_etl.schema.types import enum, i32, i64, timestamp
 
 KIND = Kind(
@@ -13,6 +13,7 @@ KIND = Kind(
     sort=("start_ns",),
     # CUPTI makes these only while graph_trace is on.
     preset="graph",
+    fields=NO_FIELD,  # asked for so, CUPTI refuses kernels, copies and calls
     columns=(
         C("start_ns", timestamp, "start", "When it began.", unit="ns", null=0),
         C("end_ns", timestamp, "end", "When it ended; NULL if that is not known.", unit="ns", null=0),

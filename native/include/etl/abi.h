@@ -43,6 +43,8 @@ struct etl_process_info {
 	uint64_t flushes;
 	uint64_t truncated_strings;
 	uint64_t held; /* slots that CUPTI holds, or held at the orderly end */
+	int64_t orphaned_ns; /* when an earlier collector last read something; 0: there was none */
+	int64_t adopted_ns; /* when this one took its place */
 	int32_t pid;
 	int32_t parent_pid;
 	uint32_t cupti_version;
@@ -108,6 +110,16 @@ void etl_process_update(struct etl_process *process, const struct etl_process_in
 void etl_process_free(struct etl_process *process);
 /* Of a process that has ended and been drained: keeps the header, unmaps the segment. */
 int etl_process_detach(struct etl_process *process, char *message);
+/* Takes the segment behind `fd` for this process alone, until it is detached: -EAGAIN if
+ * another collector has it. */
+int etl_process_claim(struct etl_process *process, int fd, char *message);
+/* Whether the image that fills the segment lives; -1 if this cannot be known. */
+int etl_process_is_alive(const struct etl_process *process);
+/* Of a claimed process that an earlier collector left: gives back the slots that it was
+ * reading, and asks for all strings anew. */
+void etl_process_adopt(struct etl_process *process);
+/* Whether strings that were asked for are still to come. */
+int etl_process_awaits_strings(const struct etl_process *process);
 
 void etl_process_get_info(const struct etl_process *process, struct etl_process_info *out);
 

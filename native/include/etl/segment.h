@@ -128,6 +128,14 @@ struct etl_segment {
 	_Atomic uint64_t regained_ns;
 	char detail[512]; /* written before `state` */
 
+	/* A collector that comes later lacks the strings that were published before: it
+	 * counts `wanted` up, and the target says when all of them have been published anew. */
+	_Alignas(64) _Atomic uint32_t strings_wanted;
+	_Atomic uint32_t strings_sent;
+	/* Written by the collector: how many records it has read, and when it last read some. */
+	_Atomic uint64_t drained;
+	_Atomic uint64_t drained_ns;
+
 	uint32_t stride[ETL_MAX_KIND]; /* record size by activity kind; 0: not known */
 	struct etl_layout layouts[ETL_MAX_TABLES];
 	struct etl_counters counters;

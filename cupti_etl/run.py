@@ -1,0 +1,202 @@
+"""One capture of a command, from its start to the finished trace."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import click
+
+from cupti_etl.config import CaptureOptions
+from cupti_etl.errors import CaptureError, EtlError, NoCudaError, UsageError
+
+if TYPE_CHECKING:
+    from cupti_etl.capture.collector import Collector
+    from cupti_etl.capture.recording import RecordingWriter
+    from cupti_etl.pipeline import Pipeline
+
+
+def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
+    """Capture a command; returns the exit status for ``cupti-etl``.
+
+    Raises:
+        EtlError: see ``cupti_etl.errors``; the command has been waited for.
+    """
+    from cupti_etl.live_line import summary
+
+    if options.cupti and not options.cupti.exists():
+        raise UsageError(
+            f"there is no file {options.cupti}", "--cupti takes the path of a libcupti.so"
+        )
+    start = time.monotonic()
+    with ExitStack() as stack:
+        capture = _Run(options, cmd, stack)
+        status, problem = capture.to_the_end()
+    if not options.quiet:
+        summary(capture.collector, capture.destination, time.monotonic() - start)
+    problem = problem or diagnose(capture.collector)
+    if problem is not None and (status == 0 or capture.launcher.is_terminated):
+        raise problem
+    if problem is not None:
+        # The command failed too, and its own status is what a caller waits for.
+        click.echo(f"cupti-etl: {problem.message}", err=True)
+    return status
+
+
+class _Run:
+    """The parts of a capture, put together; the command runs from here on.
+
+    Args:
+        stack: what has to be closed when the capture is over.
+    """
+
+    def __init__(self, options: CaptureOptions, cmd: tuple[str, ...], stack: ExitStack) -> None:
+        from cupti_etl.capture.collector import Collector
+        from cupti_etl.capture.launcher import Launcher, target_environment
+        from cupti_etl.capture.limits import Limits
+        from cupti_etl.export.destination import choose
+        from cupti_etl.live_line import LiveLine
+
+        self._options = options
+        self._cmd = cmd
+        self._line = LiveLine(quiet=options.quiet)
+        self._recorder: RecordingWriter | None = None
+        self.destination = choose(options)
+        self.destination.create()
+        # What an early failure leaves behind would be in the way of the next attempt.
+        undo = stack.enter_context(ExitStack())
+        undo.callback(self.destination.discard)
+        if options.record:
+            from cupti_etl.capture.recording import RecordingWriter
+
+            self._recorder = RecordingWriter(options.record)
+            undo.callback(options.record.unlink)
+        self.collector = Collector(self._recorder)
+        stack.callback(self.collector.close)
+        # Before the program starts, so that a delay holds from its first call on.
+        self._limits = Limits(
+            options,
+            self.collector.pause,
+            lambda: self.collector.rows_and_records()[0],
+            self.destination.size,
+        )
+        environment = target_environment(options, self.collector.socket_path, os.environ)
+        self.launcher = Launcher(cmd, environment, self.destination.program_stdout)
+        undo.pop_all()
+        stack.callback(self.launcher.close)
+
+    def to_the_end(self) -> tuple[int, EtlError | None]:
+        """Follow the command to its end and finish the trace, whatever goes wrong."""
+        from cupti_etl.pipeline import Pipeline
+
+        options = self._options
+        # An argument need not be UTF-8; a column must.
+        words = os.fsencode(" ".join(self._cmd)).decode("utf-8", "replace")
+        facts = {
+            "source": "capture",
+            "command": words if options.argv else None,
+            "kinds": ",".join(options.kinds),
+            "api_level": options.api,
+            "flush_ms": options.flush_ms,
+            "ring_mb": options.ring_mb,
+            "capture_range": options.capture_range or None,
+            "delay_ns": options.delay_ns,
+            "duration_ns": options.duration_ns or None,
+        }
+        pipeline = Pipeline(
+            self.destination.folder,
+            self.collector,
+            facts,
+            options.kinds,
+            self.launcher.poll,
+            self.destination.open,
+        )
+        problem: EtlError | None = None
+        try:
+            self._follow(pipeline)
+        except EtlError as error:
+            problem = error
+        status = self.launcher.wait()
+        self.collector.abandon()
+        try:
+            pipeline.finish(status, self._limits.stopped_by)
+            self.destination.finish()
+        except EtlError as error:
+            problem = problem or error
+        return status, problem or self._close_recording()
+
+    def _follow(self, pipeline: Pipeline) -> None:
+        """Drain until the command and all processes it left behind have ended.
+
+        The latter are given ``linger_ns``, or until they end; an interrupt ends the wait.
+        """
+        launcher, collector, linger_ns = self.launcher, self.collector, self._options.linger_ns
+        interrupts = None
+        until = float("inf")
+        while True:
+            ended = launcher.poll() is not None
+            if ended and interrupts is None:
+                interrupts = launcher.interrupts
+                until = time.monotonic() + linger_ns / 1e9 if linger_ns is not None else until
+            self._limits.look()
+            if self._options.on_conflict == "fail" and collector.has_conflict():
+                launcher.terminate()
+            more = pipeline.step()
+            if ended and not more:
+                # Once more, for what said hello just before the end.
+                more = pipeline.step()
+                if not more and collector.live == 0:
+                    break
+            if interrupts is not None and launcher.interrupts > interrupts:
+                break
+            if ended and time.monotonic() >= until:
+                break
+            self._line.show(collector)
+            if not more:
+                collector.wait(20)
+        self._line.clear()
+
+    def _close_recording(self) -> EtlError | None:
+        if self._recorder is None:
+            return None
+        failure = self.collector.record_failure
+        try:
+            self._recorder.close()
+        except OSError as error:
+            failure = failure or f"the recording cannot be written: {error}"
+        return EtlError(failure, "the trace itself is whole") if failure else None
+
+
+def diagnose(collector: Collector) -> EtlError | None:
+    """Why the capture is not what was asked for, or None if it is."""
+    from cupti_etl.capture.launcher import injector_loads
+    from cupti_etl.capture.segment import NOT_TRACED
+
+    if not collector.traced and not collector.refused:
+        why = injector_loads()
+        if why is not None:
+            return CaptureError(
+                f"the injected library does not load: {why}", "run `cupti-etl doctor`"
+            )
+        return NoCudaError(
+            "the program ended without initialising CUDA, so there is nothing to record",
+            "if it does use CUDA: is its environment passed on (sudo, containers and ssh drop it)?",
+        )
+    if collector.refused:
+        return CaptureError(
+            f"a process was not captured: {collector.refused[0].reason}", "run `cupti-etl doctor`"
+        )
+    for traced in collector.traced:
+        info = traced.process.info()
+        if info.state == NOT_TRACED:
+            return CaptureError(
+                f"process {info.pid} was not captured: {info.detail}", "run `cupti-etl doctor`"
+            )
+    for loss in collector.losses():
+        if loss.cause == "other_client":
+            return CaptureError(
+                f"the capture is incomplete: {loss.detail}", "run without the other profiler"
+            )
+    return None

@@ -1,0 +1,66 @@
+/* Whose a segment is: the locks on it, and what an earlier collector left. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "decode/decode.h"
+#include "etl/locks.h"
+
+void process_unlock(struct etl_process *process)
+{
+	if (process->lock >= 0)
+		close(process->lock);
+	process->lock = -1;
+}
+
+int etl_process_claim(struct etl_process *process, int fd, char *message)
+{
+	int mine = etl_reopen(fd), code;
+
+	if (mine < 0) {
+		snprintf(message, ETL_MESSAGE_BYTES, "its segment cannot be opened: %s",
+			 strerror(-mine));
+		return mine;
+	}
+	code = etl_lock(mine, ETL_COLLECTOR_LOCK);
+	if (code < 0) {
+		snprintf(message, ETL_MESSAGE_BYTES, "its segment cannot be locked: %s",
+			 code == -EAGAIN ? "another collector has it" : strerror(-code));
+		close(mine);
+		return code;
+	}
+	process->lock = mine;
+	process->has_image_lock = etl_is_locked(mine, ETL_IMAGE_LOCK);
+	return 0;
+}
+
+int etl_process_is_alive(const struct etl_process *process)
+{
+	if (process->is_loaded || !process->has_image_lock)
+		return -1;
+	return etl_is_locked(process->lock, ETL_IMAGE_LOCK);
+}
+
+void etl_process_adopt(struct etl_process *process)
+{
+	struct etl_segment *header = process->header;
+
+	process->drained_before = etl_load(&header->drained);
+	process->orphaned_ns = (int64_t)etl_load(&header->drained_ns);
+	if (!process->orphaned_ns)
+		process->orphaned_ns = header->start_ns;
+	process->adopted_ns = now_ns();
+	/* Nobody else drains, so these are the dead collector's.  It may have zeroed a part
+	 * of one already, so they cannot be read again; their records are found missing. */
+	for (uint64_t slot = 0; slot < process->map.geometry.slots; slot++)
+		if (etl_load(&process->map.slots[slot].state) == ETL_DRAINING)
+			etl_process_release(process, (int64_t)slot);
+	etl_add(&header->strings_wanted, 1);
+}
+
+int etl_process_awaits_strings(const struct etl_process *process)
+{
+	return process->adopted_ns && !process->is_loaded &&
+	       etl_load(&process->header->strings_sent) !=
+		       etl_load(&process->header->strings_wanted);
+}

@@ -1,0 +1,387 @@
+"""Ends of a traced program, and of its collector: what is stored, and what is said of the rest."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from support.captures import Capture, Capturer, running, table
+from support.fake_cuda import script
+from support.fakes import KERNEL, Log, kernel_name
+
+CUPTI = "13.5.25"
+
+
+def wait_for(path: Path, seconds: float = 30) -> None:
+    """Until a file exists."""
+    deadline = time.monotonic() + seconds
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} did not appear"
+        time.sleep(0.005)
+
+
+def wait_for_rows(trace: Path, count: int) -> None:
+    """Until so many kernels can be read, and the process that they are of."""
+    deadline = time.monotonic() + 30
+    while table(trace, "kernel").num_rows < count or not table(trace, "process").num_rows:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+class Orphan:
+    """A traced program whose collector has been killed, and what it does next.
+
+    It launches ``before`` kernels of one name under the collector, ``between`` of another
+    when nobody looks, and ``after`` of a third when told to, and ends.
+    """
+
+    def __init__(
+        self,
+        capturer: Capturer,
+        folder: Path,
+        before: int,
+        between: int,
+        after: int,
+        options: Sequence[str] = (),
+        then: str = "pass",
+    ) -> None:
+        self.files = {name: folder / name for name in ("pid", "go", "gone", "more", "end")}
+        files = {name: str(path) for name, path in self.files.items()}
+        text = f"""
+cuda(); launch({before}, 1)
+Path({files["pid"]!r}).with_suffix(".tmp").write_text(str(os.getpid()))
+os.rename({files["pid"] + ".tmp"!r}, {files["pid"]!r})
+wait_for({files["go"]!r})
+{then}
+launch({between}, 2)
+time.sleep(0.3)
+Path({files["gone"]!r}).touch()
+wait_for({files["more"]!r})
+launch({after}, 3)
+wait_for({files["end"]!r})
+"""
+        words, env, self.first, self.log_folder = capturer.prepare(
+            CUPTI, ["--flush-ms", "20", *options], command=script(text)
+        )
+        self.env = env
+        self.second = folder / "second"
+        self._fakes = capturer.fakes
+        with running(words, env, stderr=subprocess.DEVNULL) as collector:
+            wait_for(self.files["pid"])
+            wait_for_rows(self.first, before)
+            collector.send_signal(signal.SIGKILL)
+            collector.wait()
+        self.pid = int(self.files["pid"].read_text())
+
+    def tell(self, name: str) -> None:
+        """Let the program go on to what comes after this word."""
+        self.files[name].touch()
+
+    def command(self, *words: str | Path) -> list[str]:
+        """A cupti-etl command line."""
+        return [sys.executable, "-m", "cupti_etl", *map(str, words)]
+
+    def attach(self, *options: str | Path) -> subprocess.Popen[str]:
+        """Start ``cupti-etl attach``."""
+        words = self.command("attach", "-o", self.second, *options, str(self.pid))
+        return subprocess.Popen(words, env=self.env, stderr=subprocess.PIPE, text=True)
+
+    def capture(self, status: int) -> Capture:
+        """The second trace."""
+        done = subprocess.CompletedProcess([], status, "", "")
+        return Capture(self.second, done, self.log)
+
+    @property
+    def log(self) -> Log:
+        """What the fakes emitted."""
+        return self._fakes.log(self.log_folder)
+
+    def end(self) -> None:
+        """Make the program end, whatever the test saw."""
+        for name in self.files:
+            self.tell(name)
+        deadline = time.monotonic() + 20
+        while Path(f"/proc/{self.pid}").exists() and not self.log[0].ended:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
+def test_a_killed_collector_and_another_that_takes_over(capturer: Capturer, tmp_path: Path) -> None:
+    orphan = Orphan(capturer, tmp_path, before=200, between=500, after=300)
+    orphan.tell("go")
+    wait_for(orphan.files["gone"])
+    attached = orphan.attach()
+    wait_for_rows(orphan.second, 500)
+    orphan.tell("more")
+    orphan.end()
+    _, stderr = attached.communicate(timeout=30)
+    assert attached.returncode == 0, stderr
+    capture = orphan.capture(0)
+    names: dict[str, int] = {}
+    for row in capture.rows("kernel"):
+        names[row["name"]] = names.get(row["name"], 0) + 1
+    # Names that only the dead collector knew have come again.
+    assert names == {kernel_name(2): 500, kernel_name(3): 300}
+    assert all(row["name"] for row in capture.rows("api_call"))
+    capture.check_sums()
+    (process,) = capture.rows("process")
+    assert process["state"] == "finished"
+    (gap,) = capture.losses()["collector_killed"]
+    assert gap["records"] is None
+    assert gap["start_ns"] < gap["end_ns"] <= process["end_ns"]
+    # The first trace is made whole, and both speak of one process.
+    subprocess.run(orphan.command("recover", orphan.first), check=True, env=orphan.env)
+    (before,) = table(orphan.first, "process").to_pylist()
+    assert before["process_id"] == process["process_id"]
+    assert table(orphan.first, "kernel").num_rows + capture.count("kernel") == 1000
+    assert orphan.log.delivered(KERNEL) == 1000
+
+
+@pytest.mark.parametrize(
+    ("ending", "state"),
+    [("return", "finished"), ("exit", "finished"), ("_exit", "killed"), ("abort", "killed")],
+)
+@pytest.mark.parametrize("release", ["12.4.127", CUPTI])
+def test_how_programs_end(capturer: Capturer, release: str, ending: str, state: str) -> None:
+    capture = capturer.run(
+        release, ["--flush-ms", "10"], launches=500, rate=5000, exit=ending, threads=4
+    )
+    (process,) = capture.rows("process")
+    assert process["state"] == state
+    assert capture.count("kernel") == capture.log.delivered(KERNEL)
+    if state == "finished":
+        assert capture.count("kernel") == 2000
+        assert capture.losses() == {}
+        capture.check_sums()
+    else:
+        assert set(capture.losses()) == {"killed"}
+
+
+def outliving(folder: Path) -> list[str]:
+    """A command that ends at once, and leaves a worker that launches until told to stop."""
+    return script(f"""
+if os.fork():
+    wait_for({str(folder / "works")!r})
+    sys.exit()
+os.setsid()
+os.close(1); os.close(2)
+cuda(); launch(50)
+Path({str(folder / "works")!r}).write_text(str(os.getpid()))
+wait_for({str(folder / "stop")!r})
+launch(50)
+""")
+
+
+def test_linger(capturer: Capturer, tmp_path: Path) -> None:
+    """Workers that outlive the command are followed for so long, and then let go."""
+    words, env, trace, log = capturer.prepare(
+        CUPTI, ["--flush-ms", "20", "--linger", "700ms"], command=outliving(tmp_path)
+    )
+    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=60, check=False)
+    try:
+        capture = Capture(trace, done, capturer.fakes.log(log))
+        assert capture.status == 0, capture.stderr
+        (process,), (whole,) = capture.rows("process"), capture.rows("capture")
+        assert capture.count("kernel") == 50
+        assert process["state"] == "lost"
+        assert set(capture.losses()) == {"abandoned"}
+        assert 0.7e9 < whole["end_ns"] - whole["start_ns"] < 20e9
+        # It is told to record no more, so there is nothing to attach to.
+        pid = (tmp_path / "works").read_text()
+        time.sleep(0.3)
+        again = [sys.executable, "-m", "cupti_etl", "attach", "-o", str(tmp_path / "no"), pid]
+        refused = subprocess.run(again, env=env, capture_output=True, text=True, check=False)
+        assert refused.returncode == 2
+        assert "record no more" in refused.stderr
+        assert not (tmp_path / "no").exists()
+    finally:
+        (tmp_path / "stop").touch()
+    deadline = time.monotonic() + 20
+    while not capturer.fakes.log(log)[0].ended:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_without_linger_workers_are_followed_to_their_end(
+    capturer: Capturer, tmp_path: Path
+) -> None:
+    words, env, trace, log = capturer.prepare(CUPTI, command=outliving(tmp_path))
+    with running(words, env, stderr=subprocess.PIPE) as process:
+        wait_for(tmp_path / "works")
+        time.sleep(0.5)
+        (tmp_path / "stop").touch()
+        _, stderr = process.communicate(timeout=30)
+    done = subprocess.CompletedProcess(words, process.returncode, "", stderr)
+    capture = Capture(trace, done, capturer.fakes.log(log))
+    assert capture.count("kernel") == 100
+    assert capture.losses() == {}
+    capture.check_sums()
+
+
+def test_a_ring_that_is_full_before_anybody_attaches(capturer: Capturer, tmp_path: Path) -> None:
+    """Nothing is held up meanwhile; what had no room is counted, the rest is there."""
+    orphan = Orphan(
+        capturer, tmp_path, before=100, between=150_000, after=1000, options=["--ring-mb", "32"]
+    )
+    orphan.tell("go")
+    wait_for(orphan.files["gone"])
+    attached = orphan.attach()
+    wait_for_rows(orphan.second, 1)
+    orphan.tell("more")
+    orphan.end()
+    _, stderr = attached.communicate(timeout=60)
+    assert attached.returncode == 0, stderr
+    capture = orphan.capture(0)
+    capture.check_sums()
+    lost = {row["table_name"]: row["records"] for row in capture.losses()["ring_full"]}
+    assert lost["kernel"] > 0
+    assert capture.count("kernel") + lost["kernel"] == 151_000
+    assert all(row["name"] for row in capture.rows("kernel"))
+
+
+def test_attach_that_ends_first(capturer: Capturer, tmp_path: Path) -> None:
+    """Time or Ctrl-C ends it, and another can go on, exactly where it stopped."""
+    orphan = Orphan(capturer, tmp_path, before=10, between=20, after=30)
+    orphan.tell("go")
+    wait_for(orphan.files["gone"])
+    attached = orphan.attach("--duration", "6s")
+    wait_for_rows(orphan.second, 20)
+    again = subprocess.run(
+        orphan.command("attach", "-o", tmp_path / "no", orphan.pid),
+        env=orphan.env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert again.returncode == 2
+    assert "another collector has it" in again.stderr
+    _, stderr = attached.communicate(timeout=30)
+    assert attached.returncode == 0, stderr
+    capture = orphan.capture(0)
+    assert capture.count("kernel") == 20
+    assert "abandoned" in capture.losses()
+    orphan.second = tmp_path / "third"
+    attached = orphan.attach()
+    orphan.tell("more")
+    wait_for_rows(orphan.second, 30)
+    attached.send_signal(signal.SIGINT)
+    _, stderr = attached.communicate(timeout=30)
+    assert attached.returncode == 0, stderr
+    assert orphan.capture(0).count("kernel") == 30
+    orphan.end()
+
+
+def test_an_orphan_that_is_killed(capturer: Capturer, tmp_path: Path) -> None:
+    orphan = Orphan(capturer, tmp_path, before=10, between=20, after=30)
+    orphan.tell("go")
+    wait_for(orphan.files["gone"])
+    attached = orphan.attach()
+    wait_for_rows(orphan.second, 20)
+    os.kill(orphan.pid, signal.SIGKILL)
+    _, stderr = attached.communicate(timeout=30)
+    assert attached.returncode == 0, stderr
+    capture = orphan.capture(0)
+    assert capture.rows("process")[0]["state"] == "killed"
+    assert set(capture.losses()) == {"killed", "collector_killed"}
+    assert all(loss["records"] is None for loss in capture.rows("loss"))
+
+
+@pytest.mark.parametrize(
+    ("who", "words"),
+    [
+        ("nobody", "there is no process"),
+        ("untraced", "is not being traced"),
+        ("zombie", "has ended"),
+        ("forked", "is not being traced"),
+        ("live", "another collector has it"),
+    ],
+)
+def test_attach_refuses(capturer: Capturer, tmp_path: Path, who: str, words: str) -> None:
+    ready, stop = tmp_path / "ready", tmp_path / "stop"
+    text = f"""
+cuda(); launch(1)
+child = os.fork()
+if not child:
+    wait_for({str(stop)!r}); os._exit(0)
+Path({str(ready)!r}).with_suffix(".tmp").write_text(f"{{os.getpid()}} {{child}}")
+os.rename({str(ready.with_suffix(".tmp"))!r}, {str(ready)!r})
+wait_for({str(stop)!r})
+os.wait()
+"""
+    captured, env, _, _ = capturer.prepare(CUPTI, command=script(text))
+    with running(captured, env, stderr=subprocess.DEVNULL), subprocess.Popen(["true"]) as zombie:
+        wait_for(ready)
+        live, forked = ready.read_text().split()
+        os.waitid(os.P_PID, zombie.pid, os.WEXITED | os.WNOWAIT)
+        pid = {
+            "nobody": "4194304",
+            "untraced": str(os.getpid()),
+            "zombie": str(zombie.pid),
+            "forked": forked,
+            "live": live,
+        }[who]
+        attach = [sys.executable, "-m", "cupti_etl", "attach", "-o", str(tmp_path / "no"), pid]
+        done = subprocess.run(attach, env=env, capture_output=True, text=True, check=False)
+        stop.touch()
+    assert done.returncode == 2, done.stderr
+    assert words in done.stderr
+    assert not (tmp_path / "no").exists()
+
+
+def as_nobody(*words: str) -> list[str]:
+    """A command as another user; skips where that cannot be."""
+    if os.getuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("only root can be another user")
+    return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *words]
+
+
+def test_attach_as_another_user(capturer: Capturer, tmp_path: Path) -> None:
+    orphan = Orphan(capturer, tmp_path, before=1, between=1, after=1)
+    code = (
+        "import sys; from cupti_etl.capture.orphan import open_segment\n"
+        "from cupti_etl.errors import UsageError\n"
+        f"try: open_segment({orphan.pid})\n"
+        "except UsageError as error: print(error.message)"
+    )
+    python = str(Path(sys.executable).resolve())
+    paths = os.pathsep.join(path for path in sys.path if path)
+    done = subprocess.run(
+        as_nobody(python, "-c", code),
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    orphan.end()
+    if done.returncode:
+        pytest.skip(f"another user cannot run Python here: {done.stderr[-200:]}")
+    assert "is not yours to look at" in done.stdout
+
+
+def test_an_orphan_without_descriptors(capturer: Capturer, tmp_path: Path) -> None:
+    """Root finds its segment all the same; for others there is a sentence."""
+    orphan = Orphan(
+        capturer, tmp_path, before=10, between=20, after=5, then="os.closerange(3, 4096)"
+    )
+    orphan.tell("go")
+    wait_for(orphan.files["gone"])
+    attached = orphan.attach()
+    deadline = time.monotonic() + 30
+    while attached.poll() is None and not (orphan.second / "process").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    orphan.end()
+    _, stderr = attached.communicate(timeout=30)
+    if attached.returncode == 2:
+        assert "has closed all its descriptors" in stderr
+    else:
+        assert attached.returncode == 0, stderr
+        assert orphan.capture(0).count("kernel") == 25
