@@ -98,6 +98,7 @@ _SECTIONS = (
         "bars",
         "",
     ),
+    ("What the run time hung on", "critical_path", "FROM critical_path", "", ""),
     (
         "The longest gaps",
         "gpu_gaps",

@@ -198,6 +198,40 @@ def test_launch_bound_is_idle_time_of_launching_and_of_short_pauses(trace: MakeT
     )
 
 
+def test_the_critical_path_goes_over_the_host_where_it_launched_too_late(trace: MakeTrace) -> None:
+    # The wait returns at 1110; until 1210 the host prepares and launches b, then all is launched.
+    opened = trace(
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name
+            1          0         1              1000     1100   a
+            1          0         2              1210     1300   b
+            1          0         3              1300     1400   ncclAllReduce
+            1          0         4              1405     1410   b
+            1          0         5              1150     1160   beside
+        """,
+        api_call="""
+            process_id domain  name                  correlation_id start_ns end_ns
+            1          runtime cudaLaunchKernel      1              900      950
+            1          runtime cudaStreamSynchronize 9              960      1110
+            1          runtime cudaLaunchKernel      5              1140     1150
+            1          runtime cudaLaunchKernel      2              1200     1210
+            1          runtime cudaLaunchKernel      3              1212     1215
+            1          runtime cudaLaunchKernel      4              1216     1218
+        """,
+    )
+    assert_rows(
+        opened.query("critical_path"),
+        """
+        class         total_ns slack_ns
+        host          100      0
+        compute       195      10
+        communication 100      0
+        copy          0        0
+        idle          15       0
+        """,
+    )
+
+
 def test_what_the_host_did_never_overlaps(trace: MakeTrace) -> None:
     assert_rows(
         trace(**HOST).sql("FROM host_activity WHERE start_ns >= 1400 ORDER BY start_ns"),

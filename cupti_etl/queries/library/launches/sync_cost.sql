@@ -70,7 +70,7 @@ sums AS (
     SELECT process_id, thread_id, name, gpu, count(*) AS calls, sum(wait_ns)::BIGINT AS total_ns,
            sum(busy_ns)::BIGINT AS busy_ns, sum(wait_ns - busy_ns)::BIGINT AS idle_ns,
            median(wait_ns) AS median_ns, max(wait_ns) AS max_ns,
-           arg_max(start_ns, wait_ns) AS longest_start_ns
+           arg_max(start_ns, (wait_ns, -start_ns)) AS longest_start_ns
     FROM covered
     GROUP BY process_id, thread_id, name, gpu
 ),

@@ -28,13 +28,14 @@ long AS (
     SELECT * FROM shares WHERE gap_ns >= min_ns
 ),
 before AS (
-    SELECT long.gpu, long.start_ns, any_value(act.kind) AS kind, any_value(act.name) AS name
+    SELECT long.gpu, long.start_ns, min(act.kind) AS kind,
+           arg_min(act.name, (act.kind, act.name)) AS name
     FROM gpu_interval AS act
     JOIN long ON long.gpu = act.gpu AND long.start_ns = act.end_ns
     GROUP BY long.gpu, long.start_ns
 ),
 next AS (
-    SELECT long.gpu, long.end_ns, first(act) AS act
+    SELECT long.gpu, long.end_ns, arg_min(act, (act.process_id, act.stream_id, act.correlation_id)) AS act
     FROM gpu_interval AS act
     JOIN long ON long.gpu = act.gpu AND long.end_ns = act.start_ns
     GROUP BY long.gpu, long.end_ns
