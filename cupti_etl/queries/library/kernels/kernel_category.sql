@@ -65,7 +65,8 @@ sorted AS (
 SELECT gpu, category,
        100.0 * sum(total_ns) / nullif(sum(sum(total_ns)) OVER (PARTITION BY gpu), 0) AS percent,
        count(*) AS names, sum(calls)::BIGINT AS calls, sum(total_ns)::BIGINT AS total_ns,
-       (sum(total_ns) / sum(calls))::DOUBLE AS mean_ns, arg_max(shown, (total_ns, shown)) AS longest_name
+       (sum(total_ns) / sum(calls))::DOUBLE AS mean_ns,
+       arg_max(shown, (total_ns, shown)) AS longest_name
 FROM sorted
 GROUP BY gpu, category
 ORDER BY gpu, total_ns DESC, category

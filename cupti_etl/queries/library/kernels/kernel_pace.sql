@@ -48,7 +48,8 @@ fitted AS (
                AS drift_pct,
            avg(duration_ns) FILTER (WHERE i <= ceil(n / 10.0)) / nullif(median(duration_ns), 0)
                AS warm_up_ratio,
-           arg_max({'i': i, 'start_ns': start_ns, 'sum_ns': sum_ns}, (abs(sum_ns - i * mean_ns), -i))
+           arg_max({'i': i, 'start_ns': start_ns, 'sum_ns': sum_ns},
+                   (abs(sum_ns - i * mean_ns), -i))
                AS change,
            max(abs(sum_ns - i * mean_ns))
                / nullif(stddev_pop(duration_ns) * sqrt(count(*)), 0) AS change_strength,

@@ -35,7 +35,8 @@ before AS (
     GROUP BY long.gpu, long.start_ns
 ),
 next AS (
-    SELECT long.gpu, long.end_ns, arg_min(act, (act.process_id, act.stream_id, act.correlation_id)) AS act
+    SELECT long.gpu, long.end_ns,
+           arg_min(act, (act.process_id, act.stream_id, act.correlation_id)) AS act
     FROM gpu_interval AS act
     JOIN long ON long.gpu = act.gpu AND long.end_ns = act.start_ns
     GROUP BY long.gpu, long.end_ns
