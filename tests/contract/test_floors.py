@@ -36,6 +36,7 @@ FLOORS = {
     "cupti_etl.trace": 10,
     "cupti_etl.pipeline": 11,
     "cupti_etl.export": 11,
+    "cupti_etl.answers": 11,
     "cupti_etl.importing": 12,
     "cupti_etl.demo": 12,
     "cupti_etl.doctor": 12,
