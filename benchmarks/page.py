@@ -105,8 +105,8 @@ TITLES = {
     "decode": "Raw records in cold memory to Arrow columns, on one core.",
     "drain": "A generator in another process fills a real segment (`benchmarks/generator.c`: the "
     "fake CUPTI would be the bottleneck); `cupti-etl capture` drains, encodes and writes.",
-    "imports": "Traces of other tools into a finished folder, Parquet and `trace.duckdb` included; the "
-    "peers only load or read.",
+    "imports": "Traces of other tools into a finished folder, Parquet and `trace.duckdb` "
+    "included; the peers only load or read.",
     "lag": "From the end of a kernel to its row being readable in the folder.",
     "query": "Synthetic kernels of two processes and two GPUs; warm file cache.",
     "size": "On disk, with the documentation that each file carries (14 kB in a part of `kernel`).",
