@@ -123,6 +123,7 @@ struct etl_process {
 	/* Records of the slot in hand, by table, waiting for a full block. */
 	const uint8_t *waiting[ETL_N_KINDS][BLOCK];
 	unsigned n_waiting[ETL_N_KINDS];
+	bool lacks_memory; /* a text of the block in hand found no room */
 };
 
 /* ---- gather.c: one column of up to 64 records */

@@ -135,6 +135,14 @@ static uint32_t text_of_string(const struct gather *g, unsigned i)
 	return text;
 }
 
+static uint32_t new_text(const struct gather *g, const char *text, size_t length)
+{
+	uint32_t found = text_add(&g->process->decoder->texts, text, length);
+
+	g->process->lacks_memory |= found == NO_TEXT;
+	return found;
+}
+
 static uint32_t text_of_enum(const struct gather *g, unsigned i, int table, uint32_t c)
 {
 	struct etl_decoder *decoder = g->process->decoder;
@@ -149,11 +157,11 @@ static uint32_t text_of_enum(const struct gather *g, unsigned i, int table, uint
 	/* Some enumerations count in their upper half. */
 	for (uint32_t l = 0; value >= 32 && l < g->column->n_labels; l++)
 		if (g->column->labels[l].value == value)
-			return text_add(&decoder->texts, g->column->labels[l].text,
+			return new_text(g, g->column->labels[l].text,
 					strlen(g->column->labels[l].text));
 	/* A value newer than this program: its number says more than nothing. */
 	length = snprintf(number, sizeof number, "%llu", (unsigned long long)value);
-	return text_add(&decoder->texts, number, (size_t)length);
+	return new_text(g, number, (size_t)length);
 }
 
 static uint32_t text_of_uuid(const struct gather *g, unsigned i)
@@ -170,7 +178,7 @@ static uint32_t text_of_uuid(const struct gather *g, unsigned i)
 			  strncmp(g->column->name, "mig_", 4) == 0 ? "MIG" : "GPU", u[0], u[1],
 			  u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12],
 			  u[13], u[14], u[15]);
-	return text_add(&g->process->decoder->texts, text, (size_t)length);
+	return new_text(g, text, (size_t)length);
 }
 
 static uint32_t text_of_api(const struct gather *g, unsigned i)
@@ -207,8 +215,10 @@ static uint64_t gather_text(const struct gather *g, int table, uint32_t c)
 			text = text_of_api(g, i);
 			break;
 		}
-		if (text != NO_TEXT)
+		if (text != NO_TEXT) {
 			entry = dictionary_entry(&g->out->dictionary, text);
+			g->process->lacks_memory |= entry < 0;
+		}
 		out[i] = entry < 0 ? 0 : entry;
 		valid |= (uint64_t)(entry >= 0) << i;
 	}
