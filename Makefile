@@ -4,9 +4,14 @@ PYTHON ?= python3
 HOST_PYTHON = $(if $(filter 3.%,$(PYTHON)),python3,$(PYTHON))
 VENV ?= .venv
 BIN = $(VENV)/bin
+BENCHMARKS = decode drain lag query size startup
 STAMP = $(VENV)/.installed-$(shell $(HOST_PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
+<<<<<<< HEAD
 .PHONY: help demo test check generate headers native install fuzz wheelhouse clean
+=======
+.PHONY: help demo test bench check generate headers native install wheelhouse clean
+>>>>>>> main
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -36,6 +41,11 @@ check: install ## everything CI does: format, lint, types, generated files, test
 	$(BIN)/mypy
 	$(BIN)/python -m cupti_etl.schema.generate --check
 	$(BIN)/python -m pytest
+
+bench: install ## measure all that needs no GPU (20 minutes), into docs/measurements and its page
+	for name in $(BENCHMARKS); do \
+		$(BIN)/python -m benchmarks $$name --json > docs/measurements/bench-$$name.json || exit 1; done
+	$(BIN)/python -m benchmarks.page
 
 generate: install ## write every derived file
 	$(BIN)/python -m cupti_etl.schema.generate

@@ -1,115 +1,242 @@
-"""How long the summaries take on many synthetic kernels.
+"""Time of every query of the library on a synthetic trace of many kernels.
 
-    python benchmarks/queries.py [--rows 10000000] [--rounds 5] [--keep FOLDER]
-
-Two processes share two GPUs; four streams overlap; parts are written the way a capture
-writes them.  The rows are made anew each time, the figures are of a warm file cache.
+Two processes share two GPUs; four streams overlap; each kernel has its launch, steps of
+1000 kernels are NVTX ranges, some work is copies and collectives.  Parts are written the
+way a capture writes them.  The rows are made anew each time, unless --keep says where they
+lie; the figures are of a warm file cache.  "first" is in a trace just opened, in which what
+several queries share is not made yet.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import sys
+import resource
 import tempfile
-import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
-import pyarrow as pa
 
 import cupti_etl
+from benchmarks.common import median, rounded, timed
+from cupti_etl.queries.catalog import Query, library
 from cupti_etl.schema.arrow import TABLES, arrow_schema
 from cupti_etl.sinks.parquet import write_part
 
-QUERIES = ("kernel_summary", "gpu_busy", "capture_health")
 PART_ROWS = 5_000_000
 NAMES = 200
-# Columns of `kernel` that are not NULL; i counts the rows.
-VALUES = {
-    "process_id": "4611686018427387 * (1 + i % 4 // 2)",
-    "device_id": "i % 2",
-    "stream_id": "7 + (random() * 4)::INTEGER",
-    "context_id": "1",
-    "start_ns": "start_ns",
-    "end_ns": "start_ns + 700 + (random() * random() * random() * 20000)::BIGINT",
-    "name": f"'_ZN2at6native10elementwise' || (random() * random() * {NAMES - 1})::INTEGER || 'Ev'",
-    "correlation_id": "i",
-    "grid_id": "i",
-    "grid_x": "(random() * 64)::INTEGER",
-    "block_x": "256",
-    "launch_type": "'regular'",
+STEP = 1000
+# The place of a row in time; each process has every second pair of rows.
+BEGIN = "1763668800000000000 + i * 1000"
+PROCESS = "4611686018427387 * (1 + i % 4 // 2)"
+# Columns that are not NULL, by table; i counts kernels, `every` the kernels to a row.
+COLUMNS: dict[str, tuple[int, dict[str, str]]] = {
+    "kernel": (
+        1,
+        {
+            "process_id": PROCESS,
+            "device_id": "i % 2",
+            "stream_id": "7 + i // 16 % 4",
+            "context_id": "1",
+            "start_ns": f"{BEGIN} + (r * 2000)::BIGINT",
+            "end_ns": f"{BEGIN} + (r * 2000)::BIGINT + 700 + (r * r * s * 20000)::BIGINT",
+            "name": "CASE WHEN i % 50 = 0 THEN 'ncclDevKernel_AllReduce_Sum_f32_RING_LL'"
+            f" ELSE '_ZN2at6native10elementwise' || i % {STEP} * 7919 % {NAMES} || 'Ev' END",
+            "correlation_id": "i",
+            "grid_id": "i",
+            "grid_x": f"1 + i % {STEP} % 64",
+            "grid_y": "1",
+            "grid_z": "1",
+            "block_x": "256",
+            "block_y": "1",
+            "block_z": "1",
+            "registers_per_thread": "32",
+            "static_shared_bytes": "0",
+            "dynamic_shared_bytes": "0",
+            "launch_type": "'regular'",
+        },
+    ),
+    "api_call": (
+        1,
+        {
+            "process_id": PROCESS,
+            "start_ns": f"{BEGIN} - 9000",
+            "end_ns": f"{BEGIN} - 9000 + 300 + (r * 200)::BIGINT",
+            "domain": "'runtime'",
+            "name": "CASE WHEN i % 20 = 0 THEN 'cudaMemcpyAsync'"
+            " WHEN i % 100 = 7 THEN 'cudaStreamSynchronize' ELSE 'cudaLaunchKernel' END",
+            "cbid": "211",
+            "correlation_id": "i",
+            "thread_id": "100 + i % 4 // 2",
+            "return_value": "0",
+        },
+    ),
+    "memcpy": (
+        20,
+        {
+            "process_id": PROCESS,
+            "device_id": "i % 2",
+            "stream_id": "12",
+            "context_id": "1",
+            "start_ns": f"{BEGIN} + (r * 2000)::BIGINT",
+            "end_ns": f"{BEGIN} + (r * 2000)::BIGINT + 900 + (s * 4000)::BIGINT",
+            "copy_kind": "CASE WHEN i % 3 = 0 THEN 'DtoH' ELSE 'HtoD' END",
+            "src_kind": "CASE WHEN i % 3 = 0 THEN 'device' ELSE 'pinned' END",
+            "dst_kind": "CASE WHEN i % 3 = 0 THEN 'pageable' ELSE 'device' END",
+            "bytes": "(1 + i % 9) * 20000",
+            "is_async": "true",
+            "copy_count": "1",
+            "correlation_id": "i",
+        },
+    ),
+    "synchronization": (
+        100,
+        {
+            "process_id": PROCESS,
+            "start_ns": f"{BEGIN}",
+            "end_ns": f"{BEGIN} + (r * 30000)::BIGINT",
+            "type": "'stream_synchronize'",
+            "context_id": "1",
+            "stream_id": "7",
+            "correlation_id": "i",
+        },
+    ),
+    "overhead": (
+        1000,
+        {
+            "process_id": PROCESS,
+            "start_ns": BEGIN,
+            "end_ns": f"{BEGIN} + 2000",
+            "overhead_kind": "'cupti_buffer_flush'",
+            "thread_id": "100",
+        },
+    ),
+    "memory": (
+        100,
+        {
+            "process_id": PROCESS,
+            "timestamp_ns": BEGIN,
+            "operation": "CASE WHEN i // 100 % 2 = 0 THEN 'allocation' ELSE 'release' END",
+            "memory_kind": "'device'",
+            "address": "i // 200 % 4096 * 65536",
+            "bytes": "4096 * (1 + i % 7)",
+            "device_id": "0",
+            "correlation_id": "i",
+            "context_id": "1",
+        },
+    ),
+}
+SMALL = {
+    "device": """
+        SELECT 4611686018427387 * p AS process_id, d::INTEGER AS device_id,
+               'GPU-' || d || repeat('0', 31) AS device_uuid, 'NVIDIA H200' AS name,
+               9 AS compute_capability_major, 0 AS compute_capability_minor,
+               132 AS multiprocessors, 4917248000 AS global_memory_bandwidth_kbps,
+               64 AS max_warps_per_multiprocessor, 32 AS max_blocks_per_multiprocessor,
+               65536 AS max_registers_per_multiprocessor, 32 AS threads_per_warp,
+               233472 AS max_shared_per_multiprocessor_bytes
+        FROM range(1, 3) AS a(p), range(2) AS b(d)""",
+    "process": """
+        SELECT 4611686018427387 * p AS process_id, 'node' AS host, p::INTEGER AS pid,
+               (p - 1)::INTEGER AS rank, 'finished' AS state
+        FROM range(1, 3) AS a(p)""",
+    "kernel_name": f"""
+        SELECT '_ZN2at6native10elementwise' || n || 'Ev' AS mangled,
+               'void at::native::elementwise' || n || '<float, int>(float*, int const*)'
+                   AS demangled, 'elementwise' || n AS short
+        FROM range({NAMES}) AS a(n)""",
 }
 
 
 def make(folder: Path, rows: int) -> None:
     """Write the trace."""
-    columns = ", ".join(
-        f"CAST({VALUES.get(column.name, 'NULL')} AS {column.type.sql}) AS {column.name}"
-        for column in TABLES["kernel"].columns
-    )
+    for table in TABLES:
+        (folder / table).mkdir(parents=True)
     with duckdb.connect() as con:
         con.sql("SELECT setseed(0.5)").fetchall()
-        table = con.sql(
-            f"SELECT {columns} FROM (SELECT range AS i, 1763668800000000000 + range * 1000"
-            f" + (random() * 2000)::BIGINT AS start_ns FROM range({rows})) ORDER BY start_ns"
-        ).to_arrow_table()
-    table = table.cast(arrow_schema("kernel"))
-    processes = (4611686018427387, 2 * 4611686018427387)
-    small = {
-        "device": [
-            {"process_id": process, "device_id": at, "device_uuid": f"GPU-{at}" + "0" * 31}
-            for process in processes
-            for at in (0, 1)
-        ],
-        "process": [{"process_id": process, "host": "node", "pid": 1} for process in processes],
-        "kernel_name": [
-            {
-                "mangled": f"_ZN2at6native10elementwise{at}Ev",
-                "demangled": f"void at::native::elementwise{at}<float, int>(float*, int const*)",
-                "short": f"elementwise{at}",
-            }
-            for at in range(NAMES)
-        ],
-    }
-    for name in TABLES:
-        (folder / name).mkdir(parents=True)
-        part = folder / name / "part-000000.parquet"
-        write_part(part, name, pa.Table.from_pylist(small.get(name, []), arrow_schema(name)))
-    for at in range(0, rows, PART_ROWS):
-        part = folder / "kernel" / f"part-{at // PART_ROWS:06d}.parquet"
-        write_part(part, "kernel", table.slice(at, PART_ROWS))
+        for table in TABLES:
+            if table in COLUMNS:
+                every, values = COLUMNS[table]
+                chunks = [
+                    f"SELECT range * {every} + {every // 2} AS i, random() AS r, random() AS s"
+                    f" FROM range({at}, {min(at + PART_ROWS, rows // every)})"
+                    for at in range(0, max(rows // every, 1), PART_ROWS)
+                ]
+                selects = [_select(table, values, chunk) for chunk in chunks]
+            elif table == "marker":
+                selects = [_markers(rows)]
+            else:
+                selects = [SMALL.get(table, "SELECT 1 WHERE false")]
+            for number, select in enumerate(selects):
+                _write(con, folder, table, number, select)
 
 
-def measure(folder: Path, rounds: int) -> None:
-    """Print the best and the middle of several rounds."""
-    started = time.perf_counter()
-    with cupti_etl.open(folder) as trace:
-        print(f"open            {time.perf_counter() - started:6.2f} s")
-        for query in QUERIES:
-            seconds = []
-            for _ in range(rounds):
-                started = time.perf_counter()
-                trace.query(query).arrow()
-                seconds.append(time.perf_counter() - started)
-            middle = sorted(seconds)[rounds // 2]
-            print(f"{query:<15} {min(seconds):6.2f} s best, {middle:.2f} s median of {rounds}")
+def _select(table: str, values: dict[str, str], chunk: str) -> str:
+    columns = ", ".join(f"{value} AS {name}" for name, value in values.items())
+    order = next(name for name in values if name in ("start_ns", "timestamp_ns"))
+    return f"SELECT {columns} FROM ({chunk}) ORDER BY {order}"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def _markers(rows: int) -> str:
+    """A range around the launches of each step, in each process."""
+    return f"""
+        SELECT 4611686018427387 * p AS process_id, (100 + p - 1)::INTEGER AS thread_id,
+               (2 * step + e)::INTEGER // 2 AS marker_id, 'thread' AS object_kind,
+               1763668800000000000 + step * {STEP} * 1000 - 9000 + e * ({STEP} * 1000 - 600)
+                   AS timestamp_ns,
+               CASE e WHEN 0 THEN 'start' ELSE 'end' END AS event,
+               CASE e WHEN 0 THEN 'step ' || step END AS name
+        FROM range(1, 3) AS a(p), range({rows // STEP}) AS b(step), range(2) AS c(e)
+        ORDER BY timestamp_ns"""
+
+
+def _write(con: duckdb.DuckDBPyConnection, folder: Path, table: str, n: int, select: str) -> None:
+    """One part, with every column of the table."""
+    import pyarrow as pa
+
+    given = con.sql(select).to_arrow_table()
+    schema = arrow_schema(table)
+    columns = [
+        given[field.name]
+        .cast(pa.string() if pa.types.is_dictionary(field.type) else field.type)
+        .cast(field.type)
+        if field.name in given.column_names
+        else pa.nulls(given.num_rows, field.type)
+        for field in schema
+    ]
+    write_part(
+        folder / table / f"part-{n:06d}.parquet",
+        table,
+        pa.Table.from_arrays(columns, schema=schema),
+    )
+
+
+def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--keep", type=Path, help="keep the trace in this folder, or use it again")
-    options = parser.parse_args()
-    print(f"{options.rows:,} kernels, duckdb {duckdb.__version__}, {os.cpu_count()} cores")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default="", help="these queries, comma-separated")
+    parser.add_argument("--keep", type=Path, help="keep the trace there, or use it again")
+
+
+def measure(folder: Path, rounds: int, query: Query) -> Iterator[tuple[str, float]]:
+    """Seconds of the first time in a trace just opened, and median and size of the following."""
+    with cupti_etl.open(folder) as trace:
+        first = timed(lambda: trace.query(query.name).count())
+        again = [timed(lambda: trace.query(query.name).count()) for _ in range(rounds)]
+        yield f"{query.name}_first_s", rounded(first)
+        yield f"{query.name}_s", rounded(median(again))
+        yield f"{query.name}_rows", trace.query(query.name).count()
+
+
+def run(arguments: argparse.Namespace) -> dict[str, Any]:
+    wanted = arguments.only.split(",") if arguments.only else [query.name for query in library()]
+    figures: dict[str, Any] = {"rows": arguments.rows, "rounds": arguments.rounds}
     with tempfile.TemporaryDirectory() as scratch:
-        folder = options.keep or Path(scratch) / "run"
+        folder = arguments.keep or Path(scratch) / "run"
         if not folder.exists():
-            make(folder, options.rows)
-        measure(folder, options.rounds)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+            make(folder, arguments.rows)
+        for name in wanted:
+            figures |= measure(folder, arguments.rounds, library()[name])
+    figures["peak_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    return figures

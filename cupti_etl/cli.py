@@ -21,14 +21,20 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of all commands."""
-        names = (module.name for module in pkgutil.iter_modules(commands.__path__))
-        return sorted(name.replace("_", "-") for name in names)
+        return sorted(self._modules())
+
+    @staticmethod
+    def _modules() -> dict[str, str]:
+        """Modules by the names of their commands; ``import_`` cannot be called import."""
+        names = [module.name for module in pkgutil.iter_modules(commands.__path__)]
+        return {name.rstrip("_").replace("_", "-"): name for name in names}
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name, imported now."""
-        if cmd_name not in self.list_commands(ctx):
+        name = self._modules().get(cmd_name)
+        if name is None:
             return None
-        module = importlib.import_module(f"cupti_etl.commands.{cmd_name.replace('-', '_')}")
+        module = importlib.import_module(f"cupti_etl.commands.{name}")
         command: click.Command = module.command
         return command
 

@@ -6,7 +6,8 @@
     ├── UsageError              exit 2   an option, a path or a query that cannot be
     ├── SchemaError             exit 1   a table description contradicts itself
     ├── TraceError              exit 1   a trace folder cannot be read
-    │   └── RecordingError      exit 1   a recording is damaged or of another version
+    │   ├── RecordingError      exit 1   a recording is damaged or of another version
+    │   └── ForeignError        exit 1   a trace of another tool cannot be imported
     ├── NativeError             exit 1   the native library is missing or refuses
     ├── CaptureError            exit 4   the program ran, but could not be captured
     └── NoCudaError             exit 3   the program ended without initialising CUDA
@@ -49,6 +50,10 @@ class TraceError(EtlError):
 
 class RecordingError(TraceError):
     """A recording is truncated, damaged, or of another version."""
+
+
+class ForeignError(TraceError):
+    """A trace of another tool is damaged, of an unknown form, or holds nothing for us."""
 
 
 class NativeError(EtlError):

@@ -27,6 +27,7 @@ from cupti_etl.schema.own import OWN
 
 if TYPE_CHECKING:
     from cupti_etl.sinks import Sink
+    from cupti_etl.sinks.duckdb import TraceDuckdb
 
 _Work = Callable[["Sink"], None]
 
@@ -45,7 +46,7 @@ class Writer(threading.Thread):
         super().__init__(name="cupti-etl-writer", daemon=True)
         self.failure: EtlError | None = None
         self._open_sink = open_sink
-        self._queue: queue.Queue[_Work | None] = queue.Queue(maxsize=16)
+        self._queue: queue.Queue[_Work | None] = queue.Queue(maxsize=4)
         self._due = threading.Event()
         self._sink: Sink | None = None
 
@@ -135,6 +136,7 @@ class Pipeline:
         }
         self._last_tick = time.monotonic()
         tables = {*kinds, *(table.name for table in OWN)}
+        self._trace_duckdb: TraceDuckdb | None = None
         self.writer = Writer(partial(open_sink or self._folder_sink, tables))
         self.writer.start()
         self._put_own_tables()
@@ -152,6 +154,7 @@ class Pipeline:
             Whether there is more to drain at once.
         """
         more = self.collector.drain()
+        self._begin_trace_duckdb()
         # The writer decides by its clock, which it looks at when it has work.
         now = time.monotonic()
         if now - self._last_tick >= 0.5:
@@ -165,6 +168,17 @@ class Pipeline:
             self.writer.put(lambda sink: sink.roll(), self._meanwhile)
             self._put_own_tables()
         return more
+
+    def _begin_trace_duckdb(self) -> None:
+        """Beside the program, once there is something to look at: DuckDB is slow to start."""
+        if self._trace_duckdb is None and self.out is not None and self.collector.traced:
+            from cupti_etl.sinks.duckdb import TraceDuckdb
+
+            self._trace_duckdb = TraceDuckdb(self.out)
+            self._trace_duckdb.start()
+            # The sink is open, and with it every table has a part, when this is its turn.
+            ready = self._trace_duckdb.folder_is_there
+            self.writer.put(lambda sink: ready(), self._meanwhile)
 
     def _pass_on(self, everything: bool) -> None:
         for table, batch in self.collector.batches(everything):
@@ -180,7 +194,9 @@ class Pipeline:
             self.writer.put(lambda sink, t=table, c=content: sink.replace(t, c), self._meanwhile)  # type: ignore[misc]
 
     def finish(self, exit_status: int | None, stopped_by: str | None = None) -> None:
-        """Write what is left, compact, and make ``trace.duckdb``.
+        """Write what is left, compact, and see that ``trace.duckdb`` is there.
+
+        If no program was traced, there is none.
 
         ``stopped_by`` is the limit that ended the recording, if one did.
 
@@ -197,6 +213,8 @@ class Pipeline:
         self._put_own_tables()
         self.writer.put(lambda sink: sink.close(), self._meanwhile)
         self.writer.finish()
+        if self._trace_duckdb is not None:
+            self._trace_duckdb.end()
         if self.writer.failure is not None:
             failure = self.writer.failure
             loss = Loss(None, "not_written", detail=failure.message)
@@ -204,8 +222,5 @@ class Pipeline:
             self.writer.salvage("loss", [loss.row() for loss in losses])
             where = f"what was written before is in {self.out}; make room and capture again"
             raise EtlError(failure.message, failure.hint or where)
-        if self.out is None:
-            return
-        from cupti_etl.sinks.duckdb import write_trace_duckdb
-
-        write_trace_duckdb(self.out)
+        if self._trace_duckdb is not None:
+            self._trace_duckdb.finish()

@@ -21,6 +21,7 @@ from cupti_etl.queries.catalog import library
 from cupti_etl.queries.failure import may_pass, translate
 from cupti_etl.queries.runner import call, connect, install
 from cupti_etl.queries.sources import Folder, Given, Source, expand, globs, open_sources, quoted
+from cupti_etl.queries.stored import Stored
 from cupti_etl.queries.views import empty_table, found_tables, table_view
 from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES
 
@@ -63,6 +64,7 @@ class Trace:
         self._con = connect()
         self._session: duckdb.DuckDBPyConnection | None = None
         self._empty: tuple[str, ...] = ()
+        self._stored = Stored(library())
         self._closed = False
         self._sources: tuple[Source, ...] = ()
         self._folders: tuple[Path, ...] = ()
@@ -142,14 +144,16 @@ class Trace:
     def __repr__(self) -> str:
         return f"cupti_etl.open({', '.join(repr(str(path)) for path in self.paths)})"
 
-    def _connection(self) -> duckdb.DuckDBPyConnection:
-        """A connection for one statement."""
+    def _connection(self, sql: str = "") -> duckdb.DuckDBPyConnection:
+        """A connection for one statement, for which what it reads is there."""
         if self._closed:
             raise UsageError("the trace is closed", "open it again")
         with self._lock:
             # A table without parts is an empty view; it may have got some since.
             if any(globs(self._folders, table) for table in self._empty):
                 self._install()
+            with self._con.cursor() as con:
+                self._stored.prepare(con, sql, self._folders)
             return self._session or self._con.cursor()
 
     def _attempt(self, action: Callable[[], _T]) -> _T:
@@ -175,6 +179,7 @@ class Trace:
         # On a connection of its own: that of a session may be in the middle of something.
         with self._con.cursor() as con:
             self._empty = install(con, self._sources)
+        self._stored.forget()
 
     def _check_version(self) -> None:
         patterns = [each for table in TABLES for each in globs(self._folders, table)]
@@ -289,7 +294,7 @@ class Result:
         """Check the statement; run it, unless it is a SELECT."""
         import duckdb
 
-        con = self._trace._connection()
+        con = self._trace._connection(self._sql)
         statements = con.extract_statements(self._sql)
         if not statements:
             raise UsageError("there is no statement to run")
@@ -316,7 +321,7 @@ class Result:
         bound, self._bound = self._bound, None
         if bound is not None:
             return bound
-        con = self._trace._connection()
+        con = self._trace._connection(self._sql)
         return con, self._submit(con)
 
     def _begin(

@@ -56,4 +56,8 @@ for name in launch_loop features; do
     nvcc -O2 -arch="${ARCH:-native}" -o "$name" "$source" || nvcc -O2 -o "$name" "$source"
 done
 mkdir -p traces
+if [ $program = acceptance ]; then
+    cc -O2 -shared -fPIC -o bare_client.so "$repository/scripts/gpu/bare_client.c" -ldl -lpthread
+    set -- "$@" --bare-client "$work/bare_client.so"
+fi
 exec "$python" "$repository/scripts/gpu/$program.py" "$@"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _BATCH_ROWS = 65536
 # Slots of one process that are taken at a time: a process that fills them as fast as they
 # are emptied must not keep us from the others, from signals, and from writing.
-_SLOTS_AT_A_TIME = 32
+_SLOTS_AT_A_TIME = 8
 # Slots that wait for strings: as much as the largest segment holds.
 _MOST_ASIDE = 4096
 _STATES = {FINISHED: "finished", NOT_TRACED: "failed", NOT_FLUSHED: "not flushed"}

@@ -64,10 +64,14 @@ def command(
         if not traces:
             raise UsageError(f"on which trace shall {name} run?", f"cupti-etl query {name} TRACE")
         given = dict(map(_assignment, params))
+        from cupti_etl.answers.notes import Watched, notes
         from cupti_etl.trace import open as open_trace
 
         with open_trace(*traces) as opened:
-            write(opened.query(query.name, **given), Output(format or "", path, all_rows))
+            result = Watched(opened.query(query.name, **given))
+            write(result, Output(format or "", path, all_rows))
+            for line in notes(opened, query, is_empty=result.is_empty):
+                click.echo(f"cupti-etl: {line}", err=True)
 
 
 def _assignment(text: str) -> tuple[str, str]:

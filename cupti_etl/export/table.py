@@ -55,6 +55,26 @@ class Rows(Protocol):
 
 
 @dataclass(frozen=True)
+class InMemory:
+    """Rows that are there already."""
+
+    table: pa.Table
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self.table.column_names)
+
+    def reader(self) -> pa.RecordBatchReader:
+        """The rows in batches."""
+        return self.table.to_reader()
+
+    def count(self) -> int:
+        """How many rows there are."""
+        return int(self.table.num_rows)
+
+
+@dataclass(frozen=True)
 class Output:
     """Where and how to write.
 

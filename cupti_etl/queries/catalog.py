@@ -6,6 +6,9 @@ A query is ``library/<topic>/<name>.sql``: a header, then one SELECT::
     --
     -- computed: How; what is divided by what; whether a sum of intervals is a sum or a union.
     -- needs: kernel, kernel_name
+    -- requires:
+    --   kernel: no kernels were recorded.
+    -- stored: Why its rows are kept while a trace is open.
     -- limits: What it cannot see.
     -- parameters:
     --   min_ns BIGINT = 1000 [ns]: Shortest gap that is listed.
@@ -14,8 +17,9 @@ A query is ``library/<topic>/<name>.sql``: a header, then one SELECT::
     --   busy_ns BIGINT [ns]: Time with at least one activity.
     SELECT ...
 
-``needs`` lists the tables and queries that the SELECT reads; ``device.*`` stands for all
-columns of a table.  Text goes on in lines that are indented further.  A query without
+``needs`` lists the tables and queries that the SELECT reads; ``requires`` those of them, however
+far down, without a row of which the answer is empty, and the reason to give; ``device.*`` stands
+for all columns of a table.  Text goes on in lines that are indented further.  A query without
 parameters becomes a view, one with parameters a table macro.  Reading the library needs
 neither duckdb nor pyarrow.
 """
@@ -36,12 +40,14 @@ LIBRARY = Path(__file__).with_name("library")
 # Made by the runner from the schema, so that a new kind is in it without an edit.
 TABLE_EXTENT = "_table_extent"
 
-_KEYS = ("computed", "needs", "limits", "parameters", "columns")
+_KEYS = ("computed", "needs", "requires", "stored", "limits", "parameters", "columns")
+_LISTS = ("requires", "parameters", "columns")
 _KEY = re.compile(rf"({'|'.join(_KEYS)}):(?: (.*))?\Z")
 _ENTRY = re.compile(
     r"(?P<name>[a-z][a-z0-9_]*) (?P<type>[A-Z]+)"
     r"(?: = (?P<default>.+?))?(?: \[(?P<unit>[^\]]+)\])?: (?P<doc>.+)\Z"
 )
+_REASON = re.compile(r"(?P<name>[a-z][a-z0-9_]*): (?P<reason>.+)\Z")
 _STAR = re.compile(r"([a-z][a-z0-9_]*)\.\*\Z")
 
 
@@ -69,6 +75,8 @@ class Query:
     parameters: tuple[Field, ...]
     columns: tuple[Field, ...]
     sql: str
+    requires: tuple[tuple[str, str], ...] = ()
+    stored: str = ""
 
     @property
     def create(self) -> str:
@@ -113,6 +121,16 @@ class Catalog:
         hint = f"did you mean {' or '.join(similar)}?" if similar else "cupti-etl query --list"
         raise UsageError(f"there is no query {name!r}", hint)
 
+    def stored_for(self, words: Iterable[str]) -> list[Query]:
+        """The stored queries that a text with these words can read, in the order to make them."""
+        wanted, left = set(), [word for word in words if word in self._queries]
+        while left:
+            name = left.pop()
+            if name not in wanted:
+                wanted.add(name)
+                left += [each for each in self._queries[name].needs if each in self._queries]
+        return [query for query in self if query.stored and query.name in wanted]
+
     def topics(self) -> dict[str, list[Query]]:
         """The queries by topic, both in alphabetical order."""
         found: dict[str, list[Query]] = {}
@@ -140,6 +158,8 @@ def parse(text: str, name: str, topic: str) -> Query:
         parameters=tuple(_field(name, line) for line in sections["parameters"]),
         columns=tuple(_columns(name, sections["columns"])),
         sql="\n".join(lines[body:]).strip().rstrip(";"),
+        requires=tuple(_reason(name, line) for line in sections["requires"]),
+        stored=" ".join(sections["stored"]),
     )
     _complain(query)
     return query
@@ -178,7 +198,7 @@ def _sections(name: str, lines: list[str]) -> dict[str, list[str]]:
                 sections[current].append(key[2])
         elif indent <= 1 and current != "doc":
             raise SchemaError(f"query {name}: {text!r} is neither a key nor indented")
-        elif current in ("parameters", "columns") and indent > 3:
+        elif current in _LISTS and indent > 3:
             if not sections[current]:
                 raise SchemaError(f"query {name}: {text!r} continues nothing")
             sections[current][-1] += " " + text
@@ -197,6 +217,13 @@ def _field(name: str, line: str) -> Field:
             f"query {name}: cannot read {line!r}", "write: name TYPE [unit]: A sentence."
         )
     return Field(entry["name"], entry["type"], entry["doc"], entry["unit"] or "1", entry["default"])
+
+
+def _reason(name: str, line: str) -> tuple[str, str]:
+    entry = _REASON.match(line)
+    if not entry or not entry["reason"].endswith("."):
+        raise SchemaError(f"query {name}: cannot read {line!r}", "write: table: why it is empty.")
+    return entry["name"], entry["reason"]
 
 
 def _columns(name: str, lines: list[str]) -> Iterator[Field]:
@@ -221,6 +248,8 @@ def _complain(query: Query) -> None:
             raise SchemaError(f"{where}: a name in _ns needs the unit [ns]")
         if field.unit == "%" and " of " not in field.doc:
             raise SchemaError(f"{where}: a percentage must say of what")
+    if query.stored and query.parameters:
+        raise SchemaError(f"query {query.name}: what takes parameters cannot be stored")
     names = [field.name for field in query.columns]
     if len(set(names)) != len(names):
         raise SchemaError(f"query {query.name}: a column stands twice")
@@ -241,6 +270,9 @@ def _in_order(queries: dict[str, Query]) -> list[str]:
             if needed not in queries and needed not in TABLES and needed != TABLE_EXTENT:
                 raise SchemaError(f"query {name} needs {needed!r}, which does not exist")
             visit(needed, (*path, name))
+        for required, _ in queries[name].requires:
+            if required not in queries and required not in TABLES:
+                raise SchemaError(f"query {name} requires {required!r}, which does not exist")
         done.append(name)
 
     for name in sorted(queries):

@@ -26,6 +26,7 @@ def describe(query: Query) -> str:
     lines += [f"Reads: {', '.join(query.needs)}"]
     if query.limits:
         lines += [f"Limits: {query.limits}"]
+    lines += [f"Empty without {name}: {reason}" for name, reason in query.requires]
     for title, fields in (("Parameters", query.parameters), ("Columns", query.columns)):
         if fields:
             lines += ["", f"{title}:"]
@@ -69,6 +70,7 @@ def queries_markdown(catalog: Catalog | None = None) -> str:
             lines += [f"* Reads: {', '.join(f'`{name}`' for name in query.needs)}"]
             if query.limits:
                 lines += [f"* Limits: {query.limits}"]
+            lines += [f"* Empty without `{name}`: {reason}" for name, reason in query.requires]
             if query.parameters:
                 lines += ["", "| parameter | type | default | unit | meaning |"]
                 lines += ["|---|---|---|---|---|"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import UsageError
@@ -29,10 +29,14 @@ def connect() -> duckdb.DuckDBPyConnection:
 
 
 def install(
-    con: duckdb.DuckDBPyConnection, sources: Sequence[Source], catalog: Catalog | None = None
+    con: duckdb.DuckDBPyConnection,
+    sources: Sequence[Source],
+    catalog: Catalog | None = None,
+    before_tables: Callable[[], object] = lambda: None,
 ) -> tuple[str, ...]:
     """Make the tables of the sources and every query known in the current database.
 
+    ``before_tables`` is called when the queries are known and the sources will be looked at.
     Returns the tables that no source has yet, and that therefore have no rows.
 
     Raises:
@@ -43,6 +47,7 @@ def install(
     con.begin()
     try:
         install_library(con, known)
+        before_tables()
         empty = []
         for table in found_tables(sources):
             if table in known:

@@ -19,7 +19,7 @@ CAPTURE = Table(
         C("schema_version", i32, "", "Number of the table layout."),
         C("host", string, "", "Host name."),
         C("kernel_release", string, "", "Operating system and release."),
-        C("source", string, "", "capture, attach (of programs whose collector was killed), or replay of a recording."),
+        C("source", string, "", "capture, attach (of programs whose collector was killed), replay of a recording, or import and from what."),
         C("command", string, "", "The traced command; NULL with --no-argv."),
         C("kinds", string, "", "Tables that were asked for, comma-separated."),
         C("api_level", string, "", "Which API calls were asked for: all, default, launch or none."),
@@ -50,7 +50,7 @@ PROCESS = Table(
         C("argv", string, "", "Command line, words separated by spaces; NULL with --no-argv."),
         C("start_ns", timestamp, "", "When tracing began in it.", unit="ns"),
         C("end_ns", timestamp, "", "When it was seen to end; NULL while it runs.", unit="ns"),
-        C("state", string, "", "tracing, finished (in order), killed, not flushed, lost, or failed (see detail)."),
+        C("state", string, "", "tracing, finished (in order), killed, not flushed, lost, failed (see detail), or imported."),
         C("detail", string, "", "Why tracing failed, or what was noticed; NULL if nothing."),
         C("rank", i32, "", "RANK of the environment."),
         C("local_rank", i32, "", "LOCAL_RANK of the environment."),
@@ -132,5 +132,15 @@ LOSS = Table(
         C("detail", string, "", "The cause in a sentence."),
     ),
 )
+ARGUMENT = Table(
+    "argument",
+    "One row per range, or piece of work on a GPU, that an imported trace gives arguments to.",
+    (
+        PROCESS_ID,
+        C("marker_id", i32, "", "The range they belong to; NULL for work on a GPU.", joins="marker.marker_id"),
+        C("correlation_id", i64, "", "The API call that started the work; NULL for a range.", joins="api_call.correlation_id"),
+        C("arguments", string, "", "The arguments, as a JSON object: shapes, types, what a collective sends."),
+    ),
+)
 
-OWN = (CAPTURE, PROCESS, CAPTURE_WINDOW, KERNEL_NAME, CLOCK, LOSS)
+OWN = (CAPTURE, PROCESS, CAPTURE_WINDOW, KERNEL_NAME, CLOCK, LOSS, ARGUMENT)

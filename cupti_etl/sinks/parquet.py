@@ -13,8 +13,8 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,21 +28,52 @@ from cupti_etl.sinks.exchange import exchange
 from cupti_etl.sinks.folder import create
 
 # Rows of a finished part, at least, unless the table has fewer.
-_PART_ROWS = 1 << 19
+_PART_ROWS = 1 << 16
+# A part is finished when it has so many times more.
+_FULL_PARTS = 32
+# Rows that are compressed together, at least: what comes in smaller pieces is gathered.
+_GROUP_ROWS = 1 << 16
 _FIRST_ROLL_S = 1.0
 _LAST_ROLL_S = 60.0
+_TEXT = (pa.string(), pa.dictionary(pa.int32(), pa.string()))
+
+
+class _Part:
+    """A part that is being written: complete under its name after ``close``, or not there."""
+
+    def __init__(self, path: Path, table: str, schema: pa.Schema) -> None:
+        self._path = path
+        self._temporary = path.with_suffix(".tmp")
+        self._open = ExitStack()
+        writer = part_writer(self._temporary, table, schema)
+        self._writer: pq.ParquetWriter = self._attempt(lambda: self._open.enter_context(writer))
+        self.rows = 0
+
+    def write(self, rows: pa.Table) -> None:
+        """Compress and write rows, as one row group if they are not very many."""
+        self._attempt(lambda: self._writer.write_table(rows, row_group_size=1 << 20))
+        self.rows += len(rows)
+
+    def close(self) -> None:
+        """Finish the part and give it its name."""
+        self._attempt(self._open.close)
+        self._temporary.rename(self._path)
+
+    def _attempt(self, work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        except BaseException:
+            with suppress(Exception):  # the same again, most likely
+                self._open.close()
+            self._temporary.unlink(missing_ok=True)  # a full disk is not made fuller
+            raise
 
 
 def write_part(path: Path, table: str, rows: pa.Table) -> None:
     """Write one part: complete under its name, or not there at all."""
-    temporary = path.with_suffix(".tmp")
-    try:
-        with part_writer(temporary, table, rows.schema) as writer:
-            writer.write_table(rows, row_group_size=1 << 20)
-    except BaseException:
-        temporary.unlink(missing_ok=True)  # a full disk is not made fuller
-        raise
-    temporary.rename(path)
+    part = _Part(path, table, rows.schema)
+    part.write(rows)
+    part.close()
 
 
 @contextmanager
@@ -62,8 +93,8 @@ def part_writer(
     """
     schema = schema or arrow_schema(table)
     known = TABLES[table].columns if table in TABLES else ()
-    # Columns that mostly grow from row to row: times and ids of calls.
-    delta = [c.name for c in known if c.type in (timestamp, correlation)]
+    # Columns that mostly grow from row to row: times, ids of calls and of launches.
+    delta = [c.name for c in known if c.type in (timestamp, correlation) or c.name == "grid_id"]
     carried = base64.b64encode(schema.serialize().to_pybytes())
     metadata = {**(schema.metadata or {}), b"ARROW:schema": carried}
     metadata[b"cupti_etl.columns"] = json.dumps(
@@ -76,6 +107,9 @@ def part_writer(
         compression_level=1,
         use_dictionary=[name for name in columns.names if name not in delta],
         column_encoding=dict.fromkeys(delta, "DELTA_BINARY_PACKED"),
+        # Of numbers alone: readers skip rows and choose ways to group by them, while to
+        # compare all text costs a tenth of the encoding.
+        write_statistics=[c.name for c in columns if c.type not in _TEXT],
         store_schema=False,
     ) as writer:
         yield writer
@@ -90,30 +124,53 @@ class _TableWriter:
         self.folder = folder / table
         self.folder.mkdir()
         self._batches: list[pa.RecordBatch] = []
-        self.rows = 0
+        self._gathered = 0  # rows of these
+        self._part: _Part | None = None
         self._number = 0
         # Rows that can change until the end are written anew each time, as part 0.
-        self._write(arrow_schema(table).empty_table())
+        write_part(self._next_path(), table, arrow_schema(table).empty_table())
+
+    def _next_path(self) -> Path:
+        self._number += 1
+        return self.folder / f"part-{self._number - 1:06d}.parquet"
 
     def add(self, batch: pa.RecordBatch) -> None:
+        """Take rows; they are compressed as soon as there are enough of them."""
         self._batches.append(batch)
-        self.rows += batch.num_rows
+        self._gathered += batch.num_rows
+        if self._gathered >= _GROUP_ROWS:
+            self._flush()
+        if self._part is not None and self._part.rows >= _FULL_PARTS * _PART_ROWS:
+            self.roll()
 
-    def roll(self) -> None:
-        """Write what was gathered as a part."""
+    def _flush(self) -> None:
         if not self._batches:
             return
         rows = pa.Table.from_batches(self._batches).unify_dictionaries()
-        self._batches, self.rows = [], 0
-        self._write(rows)
+        self._batches, self._gathered = [], 0
+        if self._part is None:
+            self._part = _Part(self._next_path(), self.table, rows.schema)
+        self._part.write(rows)
+
+    def roll(self) -> None:
+        """Finish the part with what was taken so far."""
+        self._flush()
+        if self._part is not None:
+            part, self._part = self._part, None
+            part.close()
+
+    def finish(self) -> None:
+        """Write what was gathered; if nothing was written before, in its final form."""
+        if self._number > 1 or not self._batches:
+            self.roll()
+            return
+        rows = pa.Table.from_batches(self._batches).unify_dictionaries()
+        self._batches, self._gathered = [], 0
+        self.replace(in_order(self.table, rows))
 
     def replace(self, rows: pa.Table) -> None:
         """Replace the table's only part."""
         write_part(self.folder / "part-000000.parquet", self.table, rows)
-
-    def _write(self, rows: pa.Table) -> None:
-        write_part(self.folder / f"part-{self._number:06d}.parquet", self.table, rows)
-        self._number += 1
 
 
 class ParquetSink:
@@ -141,10 +198,7 @@ class ParquetSink:
         """Take a batch; it becomes readable with the table's next part."""
         if table not in self._tables:
             self._tables[table] = _TableWriter(self.out, table)
-        writer = self._tables[table]
-        writer.add(batch)
-        if writer.rows >= _PART_ROWS:
-            writer.roll()
+        self._tables[table].add(batch)
 
     def replace(self, table: str, rows: list[dict[str, Any]]) -> None:
         """Replace a small table by its rows as they are now."""
@@ -164,8 +218,9 @@ class ParquetSink:
 
     def close(self) -> None:
         """Write the last parts and compact the small ones."""
-        self.roll()
-        for table in self._tables:
+        for table, writer in self._tables.items():
+            pa.default_memory_pool().release_unused()  # before it needs more of another size
+            writer.finish()
             compact(self.out, table)
         os.close(self._lock)
 
@@ -189,12 +244,21 @@ def lock(out: Path) -> int:
     return descriptor
 
 
+def in_order(table: str, rows: pa.Table) -> pa.Table:
+    """The rows as a finished part has them: by time, where the table has one."""
+    sort = [(key, "ascending") for key in TABLES[table].sort]
+    return rows.sort_by(sort) if sort and len(rows) > 1 else rows
+
+
 def _groups(paths: Iterable[Path]) -> Iterator[list[Path]]:
-    """Neighbouring parts that together make one of the wanted size."""
+    """Parts that are large enough each by itself; small ones with as many others."""
     group: list[Path] = []
     rows = 0
     for path in paths:
         count = pq.read_metadata(path).num_rows
+        if count >= _PART_ROWS:
+            yield [path]
+            continue
         if group and rows + count > 2 * _PART_ROWS:
             yield group
             group, rows = [], 0
@@ -224,7 +288,6 @@ def compact(out: Path, table: str) -> None:
 
 
 def _merge(parts: list[Path], fresh: Path, table: str) -> None:
-    sort = [(key, "ascending") for key in TABLES[table].sort]
     text = [c.name for c in TABLES[table].columns if c.type.arrow == "string"]
     for number, group in enumerate(_groups(parts)):
         target = fresh / f"part-{number:06d}.parquet"
@@ -233,6 +296,7 @@ def _merge(parts: list[Path], fresh: Path, table: str) -> None:
             continue
         # Plain readers, file by file: a dataset would split columns among threads and
         # hold all files at once.
-        tables = [pq.ParquetFile(path, read_dictionary=text).read() for path in group]
-        rows = pa.concat_tables(tables).unify_dictionaries()
-        write_part(target, table, rows.sort_by(sort) if sort else rows)
+        rows = pa.concat_tables(
+            pq.ParquetFile(path, read_dictionary=text).read() for path in group
+        ).unify_dictionaries()
+        write_part(target, table, in_order(table, rows))

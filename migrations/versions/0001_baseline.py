@@ -26,13 +26,20 @@ def upgrade() -> None:
         sa.Column('return_value', sa.Integer(), nullable=True, comment='The cudaError_t or CUresult returned; 0 is success.'),
         comment='One row per CUDA runtime or driver call that was recorded.'
     )
+    op.create_table('argument',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('marker_id', sa.Integer(), nullable=True, comment='The range they belong to; NULL for work on a GPU.'),
+        sa.Column('correlation_id', sa.BigInteger(), nullable=True, comment='The API call that started the work; NULL for a range.'),
+        sa.Column('arguments', sa.String(), nullable=True, comment='The arguments, as a JSON object: shapes, types, what a collective sends.'),
+        comment='One row per range, or piece of work on a GPU, that an imported trace gives arguments to.'
+    )
     op.create_table('capture',
         sa.Column('capture_id', sa.BigInteger(), nullable=True, comment='Random number of this capture.'),
         sa.Column('version', sa.String(), nullable=True, comment='Version of cupti-etl that wrote it.'),
         sa.Column('schema_version', sa.Integer(), nullable=True, comment='Number of the table layout.'),
         sa.Column('host', sa.String(), nullable=True, comment='Host name.'),
         sa.Column('kernel_release', sa.String(), nullable=True, comment='Operating system and release.'),
-        sa.Column('source', sa.String(), nullable=True, comment='capture, attach (of programs whose collector was killed), or replay of a recording.'),
+        sa.Column('source', sa.String(), nullable=True, comment='capture, attach (of programs whose collector was killed), replay of a recording, or import and from what.'),
         sa.Column('command', sa.String(), nullable=True, comment='The traced command; NULL with --no-argv.'),
         sa.Column('kinds', sa.String(), nullable=True, comment='Tables that were asked for, comma-separated.'),
         sa.Column('api_level', sa.String(), nullable=True, comment='Which API calls were asked for: all, default, launch or none.'),
@@ -579,7 +586,7 @@ def upgrade() -> None:
         sa.Column('argv', sa.String(), nullable=True, comment='Command line, words separated by spaces; NULL with --no-argv.'),
         sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When tracing began in it. Unit: ns.'),
         sa.Column('end_ns', sa.BigInteger(), nullable=True, comment='When it was seen to end; NULL while it runs. Unit: ns.'),
-        sa.Column('state', sa.String(), nullable=True, comment='tracing, finished (in order), killed, not flushed, lost, or failed (see detail).'),
+        sa.Column('state', sa.String(), nullable=True, comment='tracing, finished (in order), killed, not flushed, lost, failed (see detail), or imported.'),
         sa.Column('detail', sa.String(), nullable=True, comment='Why tracing failed, or what was noticed; NULL if nothing.'),
         sa.Column('rank', sa.Integer(), nullable=True, comment='RANK of the environment.'),
         sa.Column('local_rank', sa.Integer(), nullable=True, comment='LOCAL_RANK of the environment.'),
@@ -676,4 +683,5 @@ def downgrade() -> None:
     op.drop_table('clock')
     op.drop_table('capture_window')
     op.drop_table('capture')
+    op.drop_table('argument')
     op.drop_table('api_call')

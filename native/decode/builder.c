@@ -9,7 +9,7 @@ static size_t round_up(size_t bytes)
 	return (bytes + 63) & ~(size_t)63;
 }
 
-/* Behind each buffer, so that put_bits() can write whole words. */
+/* Behind each buffer, so that bits can be written as whole words. */
 #define SLACK 64
 
 bool column_is_text(const struct etl_column *column)
@@ -65,7 +65,8 @@ int builder_reserve(struct builder *builder, int64_t more)
 
 	if (builder->rows + more <= builder->capacity && builder->columns[0].values)
 		return 0;
-	while (capacity < builder->rows + more)
+	/* Only powers of two, so that the pool has buffers of the size. */
+	while (capacity < builder->last_rows || capacity < builder->rows + more)
 		capacity *= 2;
 	for (uint32_t i = 0; i < builder->kind->n_columns; i++) {
 		struct column_builder *column = &builder->columns[i];
@@ -96,6 +97,7 @@ void builder_free(struct builder *builder)
 
 		pool_put(column->values);
 		pool_put(column->valid);
+		free(column->dictionary.recent);
 		free(column->dictionary.used);
 		free(column->dictionary.entry_of);
 		memset(column, 0, sizeof *column);
@@ -134,6 +136,90 @@ int32_t dictionary_entry(struct dictionary *dictionary, uint32_t text)
 	dictionary->entry_of[text] = ((uint64_t)dictionary->generation + 1) << 32 |
 				     dictionary->n_used;
 	return (int32_t)dictionary->n_used++;
+}
+
+int dictionary_begin(struct dictionary *dictionary, uint64_t process)
+{
+	if (dictionary->process == process)
+		return 0;
+	if (!dictionary->recent)
+		dictionary->recent = calloc(RECENT, sizeof *dictionary->recent);
+	if (!dictionary->recent)
+		return -ENOMEM;
+	/* The same value may stand for another text in another process. */
+	dictionary->process = process;
+	dictionary->epoch++;
+	return 0;
+}
+
+/* ---- values */
+
+typedef int64_t lanes __attribute__((vector_size(16), may_alias));
+
+/* Copies a block, 16 bytes at a time (see gather.c), and asks for the lines that the next
+ * one will fill: they are cold, and a core waits for few stores at once. */
+static void copy_block(void *to, const void *from, size_t bytes)
+{
+	const lanes *in = from;
+	lanes *out = to;
+
+	for (size_t line = 0; line < bytes; line += 64, in += 4, out += 4) {
+		__builtin_prefetch((const uint8_t *)out + bytes, 0, 2);
+		for (int i = 0; i < 4; i++)
+			out[i] = in[i];
+	}
+}
+
+/* `n` bits at a row; they do not cross a word, and the bits behind them are zero. */
+static void put_bits(uint64_t *bitmap, int64_t row, uint64_t bits)
+{
+	if (row % 64)
+		bitmap[row / 64] |= bits << row % 64;
+	else
+		bitmap[row / 64] = bits;
+}
+
+/* Writes zeros for the rows so far, none of which is known. */
+static void write_nulls(struct column_builder *column, size_t each, int64_t rows)
+{
+	size_t bits = ((size_t)rows + 63) / 64 * 8;
+
+	memset(column->values, 0, each ? each * (size_t)rows : bits);
+	memset(column->valid, 0, bits);
+}
+
+/* Writes ones for the rows so far, all of which are known. */
+static void write_known(struct column_builder *column, int64_t rows)
+{
+	memset(column->valid, 0xff, (size_t)rows / 64 * 8);
+	if (rows % 64)
+		column->valid[rows / 64] = (UINT64_C(1) << rows % 64) - 1;
+}
+
+void column_append(struct column_builder *column, size_t each, int64_t row, const void *values,
+		   uint64_t valid, unsigned n)
+{
+	const uint64_t all = n < 64 ? (UINT64_C(1) << n) - 1 : ~UINT64_C(0);
+	uint8_t *to = (uint8_t *)column->values + each * (size_t)row;
+
+	if (valid == 0 && column->nulls == row) {
+		column->nulls += n;
+		return;
+	}
+	if (column->nulls == row)
+		write_nulls(column, each, row);
+	else if (column->nulls == 0 && valid != all)
+		write_known(column, row);
+	if (each == 0)
+		put_bits(column->values, row, *(const uint64_t *)values & all);
+	else if (n == BLOCK)
+		copy_block(to, values, each * BLOCK);
+	else
+		memcpy(to, values, each * n);
+	if (column->nulls || valid != all) {
+		put_bits(column->valid, row, valid);
+		column->nulls += n - count_bits(valid);
+	}
 }
 
 /* ---- the way out: Arrow arrays that own their buffers */
@@ -234,6 +320,8 @@ static struct ArrowArray *column_array(struct column_builder *column, int64_t ro
 			return NULL;
 		}
 	}
+	if (column->nulls == rows)
+		write_nulls(column, column_value_bytes(spec), rows);
 	array->null_count = column->nulls;
 	array->buffers[0] = column->nulls ? column->valid : NULL;
 	array->buffers[1] = column->values;
@@ -244,6 +332,7 @@ static struct ArrowArray *column_array(struct column_builder *column, int64_t ro
 	column->nulls = 0;
 	column->dictionary.n_used = 0;
 	column->dictionary.generation++;
+	column->dictionary.epoch++;
 	return array;
 }
 
@@ -269,7 +358,8 @@ int builder_take(struct builder *builder, const struct text_table *texts, struct
 	}
 	*out = *array;
 	free(array);
-	builder->rows = 0;
+	builder->last_rows = builder->rows;
+	builder->rows = builder->capacity = 0;
 	return 0;
 fail:
 	/* Columns that were moved are lost, so the rest goes too: no half rows. */

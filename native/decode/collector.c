@@ -13,20 +13,8 @@ struct etl_decoder *etl_decoder_new(void)
 
 	if (!decoder)
 		return NULL;
-	for (int table = 0; table < ETL_N_KINDS; table++) {
-		const struct etl_kind *kind = &etl_kinds[table];
-
-		decoder->builders[table].kind = kind;
-		for (uint32_t c = 0; c < kind->n_columns; c++)
-			for (uint32_t i = 0; i < kind->columns[c].n_labels; i++) {
-				const struct etl_label *label = &kind->columns[c].labels[i];
-				uint32_t text = text_add(&decoder->texts, label->text,
-							 strlen(label->text));
-
-				if (label->value < 32 && text != NO_TEXT)
-					decoder->label_text[table][c][label->value] = text + 1;
-			}
-	}
+	for (int table = 0; table < ETL_N_KINDS; table++)
+		decoder->builders[table].kind = &etl_kinds[table];
 	return decoder;
 }
 
@@ -83,11 +71,13 @@ int etl_decoder_take(struct etl_decoder *decoder, int table, struct ArrowArray *
 
 static struct etl_process *new_process(struct etl_decoder *decoder, struct etl_segment *header)
 {
-	struct etl_process *process = calloc(1, sizeof *process);
+	struct etl_process *process = aligned_alloc(_Alignof(struct etl_process), sizeof *process);
 
 	if (!process)
 		return NULL;
+	memset(process, 0, sizeof *process);
 	process->decoder = decoder;
+	process->serial = ++decoder->processes;
 	process->header = header;
 	process->lock = -1;
 	process->generation = UINT32_MAX;
@@ -197,38 +187,58 @@ void etl_process_free(struct etl_process *process)
 	free(process);
 }
 
+static void refresh_steps(struct etl_process *process, int table, const uint32_t *strides)
+{
+	const struct etl_kind *kind = &etl_kinds[table];
+	struct etl_layout layout;
+	uint32_t stride = UINT32_MAX;
+
+	memcpy(&layout, &process->header->layouts[table], sizeof layout);
+	/* One without a known size has no records that could be read. */
+	for (int i = 0; i < ETL_MAX_ACTIVITIES; i++) {
+		uint32_t size = strides[kind->activities[i]];
+
+		if (kind->activities[i] && size && size < stride)
+			stride = size;
+	}
+	for (uint32_t c = 0; c < kind->n_columns; c++) {
+		const struct etl_column *column = &kind->columns[c];
+		uint8_t width = layout.width[c];
+
+		/* A column that does not fit its record is one we do not have. */
+		if (!etl_width_fits(column, width) || layout.offset[c] + width > stride ||
+		    (layout.only_at[c] != ETL_ANYWHERE && layout.only_at[c] + 4u > stride))
+			width = 0;
+		if (column->type == ETL_API_NAME)
+			process->cbid_at = layout.offset[c];
+		process->steps[table][c] = (struct step){
+			.gather = gather_for(column, width),
+			.offset = layout.offset[c],
+			.only_at = width ? layout.only_at[c] : ETL_ANYWHERE,
+			.each = (uint8_t)column_value_bytes(column),
+			.is_absent = width == 0 && column->type != ETL_PROCESS,
+			.is_text = column_is_text(column),
+		};
+	}
+}
+
 void process_refresh(struct etl_process *process)
 {
 	uint32_t generation = etl_load(&process->header->layout_generation);
+	uint32_t strides[ETL_MAX_KIND];
 
 	if (generation == process->generation)
 		return;
 	process->generation = generation;
-	memcpy(process->stride, process->header->stride, sizeof process->stride);
-	memcpy(process->layouts, process->header->layouts, sizeof process->layouts);
-	for (int table = 0; table < ETL_N_KINDS; table++) {
-		const struct etl_kind *kind = &etl_kinds[table];
-		uint32_t stride = UINT32_MAX;
-
-		/* One without a known size has no records that could be read. */
-		for (int i = 0; i < ETL_MAX_ACTIVITIES; i++) {
-			uint32_t size = process->stride[kind->activities[i]];
-
-			if (kind->activities[i] && size && size < stride)
-				stride = size;
-		}
-		for (uint32_t c = 0; c < kind->n_columns; c++) {
-			struct etl_layout *layout = &process->layouts[table];
-
-			if (kind->columns[c].type == ETL_API_NAME)
-				process->cbid_at = layout->offset[c];
-			/* A column that does not fit its record is one we do not have. */
-			if (!etl_width_fits(&kind->columns[c], layout->width[c]) ||
-			    layout->offset[c] + layout->width[c] > stride ||
-			    (layout->only_at[c] != ETL_ANYWHERE && layout->only_at[c] + 4u > stride))
-				layout->width[c] = 0;
-		}
-	}
+	memcpy(strides, process->header->stride, sizeof strides);
+	for (int table = 0; table < ETL_N_KINDS; table++)
+		refresh_steps(process, table, strides);
+	for (int kind = 0; kind < ETL_MAX_KIND; kind++)
+		process->routes[kind] = (struct route){
+			.stride = strides[kind] < 8 ? 0 : strides[kind],
+			.table = (int8_t)etl_table_of_kind(kind),
+			.is_api = (kind == 4 || kind == 5) && process->cbid_at + 4 <= strides[kind],
+		};
 }
 
 int etl_process_detach(struct etl_process *process, char *message)

@@ -5,83 +5,130 @@
 #include "decode/decode.h"
 #include "etl/hash.h"
 
-#define PREFETCH 4096 /* bytes ahead */
+/* Bytes that are fetched ahead of the record in hand, and lines at a time.  The slot was
+ * written by another core and is cold here: its lines are asked for while columns are
+ * gathered, so that neither waits for the other. */
+#define AHEAD 32768
+#define LINES 8
 
-static int decode_block(struct etl_process *process, int table)
+static void fetch_ahead(struct etl_process *process, const uint8_t *record)
+{
+	const uint8_t *end = process->fetch_end;
+
+	if (process->fetched < record)
+		process->fetched = record;
+	if (end - record > AHEAD)
+		end = record + AHEAD;
+	for (int line = 0; line < LINES && process->fetched < end; line++) {
+		__builtin_prefetch(process->fetched, 0, 2);
+		process->fetched += 64;
+	}
+}
+
+/* Records until the table's next multiple of BLOCK rows, so that blocks fill whole lines. */
+static unsigned block_room(const struct etl_process *process, int table)
+{
+	return BLOCK - (unsigned)process->decoder->builders[table].rows % BLOCK;
+}
+
+/* Gathers the records of a table that wait; `next` is the record behind the last one. */
+static int decode_block(struct etl_process *process, int table, const uint8_t *next)
 {
 	struct builder *builder = &process->decoder->builders[table];
 	const struct etl_kind *kind = builder->kind;
-	const struct etl_layout *layout = &process->layouts[table];
+	const struct step *step = process->steps[table];
+	uint32_t *at = process->waiting[table];
 	unsigned n = process->n_waiting[table];
+	const uint64_t all = n < BLOCK ? (UINT64_C(1) << n) - 1 : ~UINT64_C(0);
+	_Alignas(64) int64_t values[BLOCK];
 
 	process->n_waiting[table] = 0;
 	if (n == 0)
 		return 0;
 	if (builder_reserve(builder, n) < 0)
 		return -ENOMEM;
-	for (uint32_t c = 0; c < kind->n_columns; c++) {
+	for (unsigned i = n; i < BLOCK; i++)
+		at[i] = at[n - 1];
+	for (uint32_t c = 0; c < kind->n_columns; c++, step++) {
 		const struct etl_column *column = &kind->columns[c];
-		struct gather g = { process, &builder->columns[c], column,
-				    process->waiting[table], n, layout->offset[c],
-				    layout->only_at[c], layout->width[c], builder->rows };
+		struct column_builder *out = &builder->columns[c];
+		struct gather g = { process, &out->dictionary, column, process->slot, at, n,
+				    step->offset, step->only_at };
 		/* Where a column has no meaning, no value is missing. */
-		uint64_t here, valid = gather(&g, table, c, &here) & here;
+		uint64_t here = step->is_absent ? 0 : all, valid;
 
-		put_bits(g.out->valid, g.row, valid, n);
-		g.out->nulls += (int)n - __builtin_popcountll(valid);
-		process->nulls[table][c] += (uint64_t)__builtin_popcountll(here & ~valid);
+		fetch_ahead(process, next);
+		if (step->is_text && dictionary_begin(&out->dictionary, process->serial) < 0)
+			return -ENOMEM;
+		if (step->only_at != ETL_ANYWHERE)
+			here &= applicable(&g);
+		valid = step->gather(&g, values) & here;
+		process->nulls[table][c] += count_bits(here & ~valid);
+		column_append(out, step->each, builder->rows, values, valid, n);
 	}
 	builder->rows += n;
 	process->stored[table] += n;
 	return process->lacks_memory ? -ENOMEM : 0;
 }
 
+/* Whether a call is one that was not asked for. */
+static bool is_dropped(struct etl_process *process, uint32_t activity, const uint8_t *record)
+{
+	uint32_t cbid;
+
+	memcpy(&cbid, record + process->cbid_at, sizeof cbid);
+	if (cbid == ETL_CANARY_CBID)
+		return true;
+	if (cbid >= ETL_MAX_CBID || !process->api_drop[api_domain(activity)][cbid])
+		return false;
+	process->decoded.filtered++;
+	return true;
+}
+
 static int decode_records(struct etl_process *process, const uint8_t *data, uint32_t bytes)
 {
-	uint32_t at = 0;
+	struct route route = { 0 };
+	uint32_t at = 0, last = UINT32_MAX;
+	uint64_t records = 0;
 	int result = 0;
 
+	process->slot = process->fetched = data;
+	process->fetch_end = data + bytes;
 	while (at + sizeof(uint32_t) <= bytes) {
 		const uint8_t *record = data + at;
-		uint32_t activity, stride;
-		int table;
+		uint32_t activity = activity_of(record);
+		unsigned *n_waiting;
 
-		memcpy(&activity, record, sizeof activity);
-		stride = activity < ETL_MAX_KIND ? process->stride[activity] : 0;
-		if (stride < 8 || stride > bytes - at)
-			break;
-		/* The slot was written by another core and is cold here; records are too far
-		 * apart for the hardware to guess the next one. */
-		for (uint32_t line = 0; line < stride; line += 64)
-			__builtin_prefetch(record + PREFETCH + line);
-		at += stride;
-		table = etl_table_of_kind((int)activity);
-		if ((activity == 4 || activity == 5) && process->cbid_at + 4 <= stride) {
-			uint32_t cbid;
-
-			memcpy(&cbid, record + process->cbid_at, sizeof cbid);
-			if (cbid == ETL_CANARY_CBID)
-				continue;
-			if (cbid < ETL_MAX_CBID && process->api_drop[api_domain(activity)][cbid]) {
-				process->decoded.filtered++;
-				continue;
-			}
+		/* Most are of the kind of the one before, and to find the next record then
+		 * waits for no memory. */
+		if (activity != last) {
+			if (activity >= ETL_MAX_KIND || process->routes[activity].stride == 0)
+				break;
+			route = process->routes[activity];
+			last = activity;
 		}
-		process->decoded.records++;
-		if (table < 0) {
+		if (route.stride > bytes - at)
+			break;
+		at += route.stride;
+		if (route.is_api && is_dropped(process, activity, record))
+			continue;
+		records++;
+		if (route.table < 0) {
 			process->unknown[activity]++;
 			continue;
 		}
-		process->waiting[table][process->n_waiting[table]++] = record;
-		if (process->n_waiting[table] == BLOCK) {
-			result = decode_block(process, table);
+		n_waiting = &process->n_waiting[route.table];
+		process->waiting[route.table][(*n_waiting)++] = at - route.stride;
+		if (*n_waiting == block_room(process, route.table)) {
+			result = decode_block(process, route.table, data + at);
 			if (result < 0)
 				return result;
 		}
 	}
+	process->decoded.records += records;
 	process->decoded.unreadable_bytes += bytes - at;
 	for (int table = 0; table < ETL_N_KINDS; table++) {
-		result = decode_block(process, table);
+		result = decode_block(process, table, data + bytes);
 		if (result < 0)
 			return result;
 	}

@@ -2,6 +2,7 @@
 #ifndef ETL_DECODE_H
 #define ETL_DECODE_H
 
+#include <string.h>
 #include <time.h>
 
 #include "etl/abi.h"
@@ -34,8 +35,20 @@ void pool_put(const void *buffer);
 
 /* ---- builder.c: the rows of one table */
 
+/* The dictionary's entry of a value as it lies in the record. */
+struct recent {
+	uint64_t key;
+	int32_t entry;
+	uint32_t epoch; /* of the dictionary when this was noted */
+};
+
+#define RECENT 256
+
 /* A column's dictionary in this batch: only the texts that its rows use. */
 struct dictionary {
+	struct recent *recent; /* RECENT values met lately, by key */
+	uint64_t process; /* serial number of the one that they are values of */
+	uint32_t epoch; /* counted up when they are of no use any more; from 1 */
 	uint32_t *used; /* text of each entry */
 	uint32_t n_used, used_size;
 	uint64_t *entry_of; /* by text: generation << 32 | entry */
@@ -43,9 +56,10 @@ struct dictionary {
 	uint32_t generation;
 };
 
+/* While no row is null, `valid` is not written; while all are, neither is `values`. */
 struct column_builder {
 	void *values; /* int16/32/64, double, or int32 into the dictionary; bits for bool */
-	uint8_t *valid; /* one bit a row */
+	uint64_t *valid; /* one bit a row */
 	int64_t nulls;
 	struct dictionary dictionary;
 };
@@ -54,6 +68,7 @@ struct builder {
 	const struct etl_kind *kind;
 	struct column_builder columns[ETL_MAX_COLUMNS];
 	int64_t rows, capacity;
+	int64_t last_rows; /* of the batch before: this one will have about as many */
 };
 
 /* Makes room for `more` rows; -ENOMEM. */
@@ -62,28 +77,21 @@ void builder_free(struct builder *builder);
 int builder_take(struct builder *builder, const struct text_table *texts, struct ArrowArray *out);
 /* The entry of a text in the column's dictionary; -1 if there is no memory. */
 int32_t dictionary_entry(struct dictionary *dictionary, uint32_t text);
+/* Before values of a process are looked up in `recent`; -ENOMEM. */
+ETL_MUST_CHECK int dictionary_begin(struct dictionary *dictionary, uint64_t process);
 size_t column_value_bytes(const struct etl_column *column); /* 0: bits */
 bool column_is_text(const struct etl_column *column);
 
-static inline void put_bits(uint8_t *bitmap, int64_t row, uint64_t bits, unsigned n)
-{
-	/* n is at most 64; the bitmap has 16 spare bytes at its end. */
-	uint8_t *byte = bitmap + row / 8;
-	unsigned shift = (unsigned)(row % 8);
-	uint64_t low, high;
+/* Adds `n` values of up to BLOCK, of which those with a bit in `valid` are known: 64 for
+ * each row bits of a bool, else of column_value_bytes().  There is room, and they do not
+ * cross a multiple of BLOCK rows. */
+void column_append(struct column_builder *column, size_t each, int64_t row, const void *values,
+		   uint64_t valid, unsigned n);
 
-	if (n < 64)
-		bits &= (UINT64_C(1) << n) - 1;
-	memcpy(&low, byte, 8);
-	low = (low & ((UINT64_C(1) << shift) - 1)) | bits << shift;
-	memcpy(byte, &low, 8);
-	if (shift) {
-		high = bits >> (64 - shift);
-		memcpy(byte + 8, &high, 8);
-	} else {
-		high = 0;
-		memcpy(byte + 8, &high, 8);
-	}
+static inline unsigned count_bits(uint64_t bits)
+{
+	/* Mostly none or all; without a processor's help a count is a call. */
+	return bits == 0 ? 0 : bits == ~UINT64_C(0) ? 64 : (unsigned)__builtin_popcountll(bits);
 }
 
 /* ---- decode.c and collector.c */
@@ -92,12 +100,33 @@ static inline void put_bits(uint8_t *bitmap, int64_t row, uint64_t bits, unsigne
 
 struct etl_decoder {
 	struct text_table texts;
+	uint64_t processes; /* that it has ever had */
 	struct builder builders[ETL_N_KINDS];
-	uint32_t label_text[ETL_N_KINDS][ETL_MAX_COLUMNS][32]; /* text of small enum values */
+};
+
+struct gather;
+typedef uint64_t gather_fn(const struct gather *g, void *values);
+
+/* How a column of a table is read from the records of a process. */
+struct step {
+	gather_fn *gather;
+	uint16_t offset;
+	uint16_t only_at; /* see etl_layout */
+	uint8_t each; /* column_value_bytes() */
+	bool is_absent; /* these records do not have it */
+	bool is_text;
+};
+
+/* What is done with a record of an activity kind. */
+struct route {
+	uint32_t stride; /* 0: it cannot be read */
+	int8_t table; /* -1: it has none */
+	bool is_api;
 };
 
 struct etl_process {
 	struct etl_decoder *decoder;
+	uint64_t serial; /* from 1 */
 	struct etl_map map; /* of a live process */
 	struct etl_segment *header; /* the mapped header, or a private copy */
 	bool is_loaded; /* the header is a private copy, there are no slots */
@@ -110,8 +139,8 @@ struct etl_process {
 	uint64_t process_id;
 	/* Private copies: the originals can change under us. */
 	uint32_t generation;
-	uint32_t stride[ETL_MAX_KIND];
-	struct etl_layout layouts[ETL_N_KINDS];
+	struct route routes[ETL_MAX_KIND];
+	struct step steps[ETL_N_KINDS][ETL_MAX_COLUMNS];
 	uint32_t cbid_at; /* in the record of an API call */
 	uint32_t api_text[2][ETL_MAX_CBID]; /* driver, runtime; text number + 1 */
 	uint8_t api_drop[2][ETL_MAX_CBID];
@@ -120,8 +149,10 @@ struct etl_process {
 	uint64_t unknown[ETL_MAX_KIND];
 	uint64_t stored[ETL_N_KINDS];
 	uint64_t nulls[ETL_N_KINDS][ETL_MAX_COLUMNS];
-	/* Records of the slot in hand, by table, waiting for a full block. */
-	const uint8_t *waiting[ETL_N_KINDS][BLOCK];
+	/* The slot in hand: how far it was fetched, how far it may be. */
+	const uint8_t *slot, *fetched, *fetch_end;
+	/* Its records, by table, waiting for a full block. */
+	_Alignas(64) uint32_t waiting[ETL_N_KINDS][BLOCK];
 	unsigned n_waiting[ETL_N_KINDS];
 	bool lacks_memory; /* a text of the block in hand found no room */
 };
@@ -130,19 +161,51 @@ struct etl_process {
 
 struct gather {
 	struct etl_process *process;
-	struct column_builder *out;
+	struct dictionary *dictionary; /* of the column */
 	const struct etl_column *column;
-	const uint8_t *const *records;
+	/* Record i begins at base + at[i], and all of it is there.  BLOCK of them; the last of
+	 * the `n` is repeated. */
+	const uint8_t *base;
+	const uint32_t *at;
 	unsigned n;
 	uint16_t offset;
 	uint16_t only_at;
-	uint8_t width;
-	int64_t row;
 };
 
-/* Reads the column's values.  Bit i of the result says that record i's is known, bit i of
- * `here` that the column has a meaning in that record. */
-uint64_t gather(const struct gather *g, int table, uint32_t c, uint64_t *here);
+/* The function for a column that is `width` bytes wide in the records, 0 if it is not in
+ * them.  It writes BLOCK values, a bool's as bits of one word; bit i of its result says
+ * that record i's value is known. */
+gather_fn *gather_for(const struct etl_column *column, uint8_t width);
+gather_fn *narrow_for(const struct etl_column *column, uint8_t width); /* any processor's */
+gather_fn *wide_for(const struct etl_column *column, uint8_t width); /* wide.c; NULL: none */
+gather_fn *text_for(const struct etl_column *column, uint8_t width); /* text_columns.c */
+uint64_t gather_nothing(const struct gather *g, void *values);
+uint64_t gather_correlation_4(const struct gather *g, void *values);
+
+/* Bit i says that record i is one of those in which the column has a meaning. */
+uint64_t applicable(const struct gather *g);
+
+static inline uint64_t mask_of(const struct etl_column *column)
+{
+	return column->mask ? column->mask : ~UINT64_C(0);
+}
+
+/* The member as a number; `width` is a constant where this is inlined. */
+static inline uint64_t member(const struct gather *g, unsigned i, size_t width)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, g->base + g->offset + g->at[i], width); /* little-endian */
+	return value;
+}
+
+static inline uint32_t activity_of(const uint8_t *record)
+{
+	uint32_t activity;
+
+	memcpy(&activity, record, sizeof activity);
+	return activity;
+}
 
 /* 0 for the driver's functions, 1 for the runtime's, by activity kind. */
 static inline int api_domain(uint32_t activity)

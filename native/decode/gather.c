@@ -3,110 +3,106 @@
 
 #include "decode/decode.h"
 
-/* Reads each record's member as IN, stores it as OUT; bit i of the result says that
- * record i's value is known. */
-#define COPY(IN, OUT)                                                                         \
-	do {                                                                                  \
-		OUT *out = (OUT *)g->out->values + g->row;                                    \
-		const IN mask = column->mask ? (IN)column->mask : (IN)~(IN)0;                 \
-		const IN null = (IN)column->null;                                             \
-		if (column->has_null) {                                                       \
-			valid = 0;                                                            \
-			for (unsigned i = 0; i < n; i++) {                                    \
-				IN v;                                                         \
-				memcpy(&v, g->records[i] + offset, sizeof v);                 \
-				v = (IN)(v & mask);                                           \
-				out[i] = (OUT)v;                                              \
-				valid |= (uint64_t)(v != null) << i;                          \
-			}                                                                     \
-		} else {                                                                      \
-			for (unsigned i = 0; i < n; i++) {                                    \
-				IN v;                                                         \
-				memcpy(&v, g->records[i] + offset, sizeof v);                 \
-				out[i] = (OUT)(IN)(v & mask);                                 \
-			}                                                                     \
+/* Loops over values run to BLOCK, which the compiler knows; behind the last record of a
+ * smaller block its pointer is repeated.  Those that must see each record once run to `n`.
+ *
+ * Values are stored 16 bytes at a time, and column_append() loads them so: a load wider
+ * than the stores before it would wait until these, and all others, have left the core. */
+typedef int16_t int16_lanes __attribute__((vector_size(16)));
+typedef int32_t int32_lanes __attribute__((vector_size(16)));
+typedef int64_t int64_lanes __attribute__((vector_size(16)));
+
+#define VALUES_8(READ, i)                                                                     \
+	READ(i), READ(i + 1), READ(i + 2), READ(i + 3), READ(i + 4), READ(i + 5), READ(i + 6), \
+		READ(i + 7)
+#define VALUES_4(READ, i) READ(i), READ(i + 1), READ(i + 2), READ(i + 3)
+#define VALUES_2(READ, i) READ(i), READ(i + 1)
+
+/* A function that reads each record's member as IN and stores it as OUT, LANES at a time.
+ * Mostly none of the values is null or all are, which needs no bit for each. */
+#define NUMBER(IN, OUT, LANES)                                                                \
+	static inline OUT##_t read_##IN##_##OUT(const uint8_t *member)                        \
+	{                                                                                     \
+		IN##_t value;                                                                 \
+                                                                                              \
+		memcpy(&value, member, sizeof value);                                         \
+		return (OUT##_t)value;                                                        \
+	}                                                                                     \
+                                                                                              \
+	static uint64_t gather_##IN##_##OUT(const struct gather *g, void *values)             \
+	{                                                                                     \
+		const uint8_t *const base = g->base + g->offset;                              \
+		const uint32_t *const at = g->at;                                             \
+		const OUT##_t mask = (OUT##_t)mask_of(g->column);                             \
+		const OUT##_t null = (OUT##_t)(IN##_t)g->column->null;                        \
+		OUT##_lanes *out = values, nulls = { 0 };                                     \
+		uint64_t valid = 0;                                                           \
+		unsigned count = 0;                                                           \
+                                                                                              \
+		for (unsigned i = 0; i < BLOCK; i += LANES) {                                 \
+			OUT##_lanes lanes = { VALUES_##LANES(READ_##IN##_##OUT, i) };         \
+                                                                                              \
+			lanes &= mask;                                                        \
+			out[i / LANES] = lanes;                                               \
+			nulls -= (OUT##_lanes)(lanes == null);                                \
 		}                                                                             \
-	} while (0)
-
-static uint64_t gather_number(const struct gather *g)
-{
-	const struct etl_column *column = g->column;
-	const uint16_t offset = g->offset;
-	const unsigned n = g->n;
-	uint64_t valid = ~UINT64_C(0);
-
-	switch (column_value_bytes(column) << 4 | g->width) {
-	case 2 << 4 | 1:
-		COPY(uint8_t, int16_t);
-		break;
-	case 2 << 4 | 2:
-		COPY(uint16_t, int16_t);
-		break;
-	case 4 << 4 | 1:
-		COPY(uint8_t, int32_t);
-		break;
-	case 4 << 4 | 2:
-		COPY(uint16_t, int32_t);
-		break;
-	case 4 << 4 | 4:
-		COPY(uint32_t, int32_t);
-		break;
-	case 4 << 4 | 8: /* thread ids of user-defined records */
-		COPY(uint64_t, int32_t);
-		break;
-	case 8 << 4 | 1:
-		COPY(uint8_t, int64_t);
-		break;
-	case 8 << 4 | 2:
-		COPY(uint16_t, int64_t);
-		break;
-	case 8 << 4 | 4:
-		COPY(uint32_t, int64_t);
-		break;
-	default:
-		COPY(uint64_t, int64_t);
-		break;
+		for (unsigned lane = 0; lane < LANES; lane++)                                 \
+			count += (unsigned)nulls[lane];                                       \
+		if (!g->column->has_null || count == 0)                                       \
+			return ~UINT64_C(0);                                                  \
+		if (count == BLOCK)                                                           \
+			return 0;                                                             \
+		for (unsigned i = 0; i < BLOCK; i++)                                          \
+			valid |= (uint64_t)((READ_##IN##_##OUT(i) & mask) != null) << i;      \
+		return valid;                                                                 \
 	}
-	return valid;
-}
 
-/* The member as a number, whatever its width. */
-static uint64_t member(const struct gather *g, unsigned i)
+#define READ_uint8_int16(i) read_uint8_int16(base + at[i])
+#define READ_uint16_int16(i) read_uint16_int16(base + at[i])
+#define READ_uint8_int32(i) read_uint8_int32(base + at[i])
+#define READ_uint16_int32(i) read_uint16_int32(base + at[i])
+#define READ_uint32_int32(i) read_uint32_int32(base + at[i])
+#define READ_uint8_int64(i) read_uint8_int64(base + at[i])
+#define READ_uint16_int64(i) read_uint16_int64(base + at[i])
+#define READ_uint32_int64(i) read_uint32_int64(base + at[i])
+#define READ_uint64_int64(i) read_uint64_int64(base + at[i])
+
+NUMBER(uint8, int16, 8)
+NUMBER(uint16, int16, 8)
+NUMBER(uint8, int32, 4)
+NUMBER(uint16, int32, 4)
+NUMBER(uint32, int32, 4)
+NUMBER(uint8, int64, 2)
+NUMBER(uint16, int64, 2)
+NUMBER(uint32, int64, 2)
+NUMBER(uint64, int64, 2)
+
+static inline uint64_t gather_bits(const struct gather *g, uint64_t *out, size_t width)
 {
-	uint64_t value = 0;
-
-	memcpy(&value, g->records[i] + g->offset, g->width); /* little-endian */
-	return g->column->mask ? value & g->column->mask : value;
-}
-
-static uint64_t gather_bool(const struct gather *g)
-{
+	const uint64_t mask = mask_of(g->column);
 	uint64_t bits = 0;
 
-	for (unsigned i = 0; i < g->n; i++)
-		bits |= (uint64_t)(member(g, i) != 0) << i;
-	put_bits(g->out->values, g->row, bits, g->n);
+	for (unsigned i = 0; i < BLOCK; i++)
+		bits |= (uint64_t)((member(g, i, width) & mask) != 0) << i;
+	*out = bits;
 	return ~UINT64_C(0);
 }
 
 /* CUPTI counts API calls with 32 bits, which wrap within hours.  Records come out of
  * order, but never by half of the range: the nearest of the possible values is it. */
-static uint64_t gather_correlation(const struct gather *g)
+static inline uint64_t widen(const struct gather *g, int64_t *out, size_t width)
 {
-	int64_t *out = (int64_t *)g->out->values + g->row;
 	uint64_t last = g->process->last_correlation, valid = 0;
 	const uint64_t wrap = UINT64_C(1) << 32;
 
-	for (unsigned i = 0; i < g->n; i++) {
-		uint64_t id = 0, wide;
+	for (unsigned i = 0; i < BLOCK; i++) {
+		uint64_t id = member(g, i, width), wide = (last & ~(wrap - 1)) | id;
 
-		memcpy(&id, g->records[i] + g->offset, g->width);
 		if (id >= wrap) {
 			out[i] = (int64_t)id; /* of a user-defined record */
 			valid |= UINT64_C(1) << i;
 			continue;
 		}
-		wide = (last & ~(wrap - 1)) | id;
 		if (wide > last && wide - last > wrap / 2 && wide >= wrap)
 			wide -= wrap;
 		else if (last > wide && last - wide > wrap / 2)
@@ -120,21 +116,12 @@ static uint64_t gather_correlation(const struct gather *g)
 	return valid;
 }
 
-/* ---- text columns */
-
-static uint32_t text_of_string(const struct gather *g, unsigned i)
+static uint64_t gather_correlation_8(const struct gather *g, void *values)
 {
-	uint64_t id;
-	uint32_t text;
-
-	memcpy(&id, g->records[i] + g->offset, sizeof id);
-	if (!id)
-		return NO_TEXT;
-	text = text_find(&g->process->decoder->texts, id);
-	g->process->decoded.unresolved_strings += text == NO_TEXT;
-	return text;
+	return widen(g, values, 8);
 }
 
+<<<<<<< HEAD
 static uint32_t new_text(const struct gather *g, const char *text, size_t length)
 {
 	uint32_t found = text_add(&g->process->decoder->texts, text, length);
@@ -144,12 +131,17 @@ static uint32_t new_text(const struct gather *g, const char *text, size_t length
 }
 
 static uint32_t text_of_enum(const struct gather *g, unsigned i, int table, uint32_t c)
+=======
+uint64_t gather_correlation_4(const struct gather *g, void *values)
+>>>>>>> main
 {
-	struct etl_decoder *decoder = g->process->decoder;
-	uint64_t value = member(g, i);
-	char number[24];
-	int length;
+	int64_lanes *out = values;
+	const uint64_t last = g->process->last_correlation, wrap = UINT64_C(1) << 32;
+	const uint8_t *const base = g->base + g->offset;
+	const uint32_t *const at = g->at;
+	int64_t least = (uint32_t)last, most = (uint32_t)last;
 
+<<<<<<< HEAD
 	if (g->column->has_null && value == g->column->null)
 		return NO_TEXT;
 	if (value < 32 && decoder->label_text[table][c][value])
@@ -221,12 +213,28 @@ static uint64_t gather_text(const struct gather *g, int table, uint32_t c)
 		}
 		out[i] = entry < 0 ? 0 : entry;
 		valid |= (uint64_t)(entry >= 0) << i;
+=======
+	for (unsigned i = 0; i < BLOCK; i++) {
+		int64_t id = READ_uint32_int64(i);
+
+		least = id < least ? id : least;
+		most = id > most ? id : most;
+>>>>>>> main
 	}
-	return valid;
+	/* Mostly all are near the last one: no wrap to look for. */
+	if (least > 0 && most - least <= (int64_t)wrap / 2) {
+		const int64_t high = (int64_t)(last & ~(wrap - 1));
+
+		for (unsigned i = 0; i < BLOCK; i += 2)
+			out[i / 2] = (int64_lanes){ VALUES_2(READ_uint32_int64, i) } | high;
+		g->process->last_correlation =
+			(uint64_t)(READ_uint32_int64(BLOCK - 1) | high);
+		return ~UINT64_C(0);
+	}
+	return widen(g, values, 4);
 }
 
-/* Bit i says that record i is one of those in which the column has a meaning. */
-static uint64_t applicable(const struct gather *g)
+uint64_t applicable(const struct gather *g)
 {
 	uint64_t bits = 0;
 
@@ -234,7 +242,7 @@ static uint64_t applicable(const struct gather *g)
 		uint32_t found;
 		bool is_one = false;
 
-		memcpy(&found, g->records[i] + g->only_at, sizeof found);
+		memcpy(&found, g->base + g->only_at + g->at[i], sizeof found);
 		for (uint16_t value = 0; value < g->column->n_only; value++)
 			is_one |= found == g->column->only[value];
 		bits |= (uint64_t)is_one << i;
@@ -242,42 +250,94 @@ static uint64_t applicable(const struct gather *g)
 	return bits;
 }
 
-static uint64_t gather_nothing(const struct gather *g)
+/* The thread ids of user-defined records. */
+static uint64_t gather_uint64_int32(const struct gather *g, void *values)
 {
-	size_t each = column_value_bytes(g->column);
+	const uint64_t mask = mask_of(g->column), null = g->column->null;
+	int32_t *out = values;
+	uint64_t valid = 0;
 
-	if (each)
-		memset((uint8_t *)g->out->values + (size_t)g->row * each, 0, g->n * each);
-	else
-		put_bits(g->out->values, g->row, 0, g->n);
+	for (unsigned i = 0; i < BLOCK; i++) {
+		uint64_t value = member(g, i, 8) & mask;
+
+		out[i] = (int32_t)value;
+		valid |= (uint64_t)(!g->column->has_null || value != null) << i;
+	}
+	return valid;
+}
+
+uint64_t gather_nothing(const struct gather *g, void *values)
+{
+	(void)g;
+	(void)values; /* nothing is known, so nothing is read from there */
 	return 0;
 }
 
-static uint64_t gather_process(const struct gather *g)
+static uint64_t gather_process(const struct gather *g, void *values)
 {
-	int64_t *out = (int64_t *)g->out->values + g->row;
+	const int64_t process_id = (int64_t)g->process->process_id;
+	int64_lanes *out = values;
 
-	for (unsigned i = 0; i < g->n; i++)
-		out[i] = (int64_t)g->process->process_id;
+	for (unsigned i = 0; i < BLOCK; i += 2)
+		out[i / 2] = (int64_lanes){ process_id, process_id };
 	return ~UINT64_C(0);
 }
 
-uint64_t gather(const struct gather *g, int table, uint32_t c, uint64_t *here)
-{
-	*here = g->n < 64 ? (UINT64_C(1) << g->n) - 1 : ~UINT64_C(0);
-	if (g->column->type == ETL_PROCESS)
-		return gather_process(g);
-	if (g->width == 0) {
-		*here = 0;
-		return gather_nothing(g);
+/* ---- which of them */
+
+#define BITS(WIDTH)                                                                           \
+	static uint64_t gather_bits_##WIDTH(const struct gather *g, void *values)             \
+	{                                                                                     \
+		return gather_bits(g, values, WIDTH);                                         \
 	}
-	if (g->only_at != ETL_ANYWHERE)
-		*here &= applicable(g);
-	if (column_is_text(g->column))
-		return gather_text(g, table, c);
-	if (g->column->type == ETL_BOOL)
-		return gather_bool(g);
-	if (g->column->type == ETL_CORRELATION)
-		return gather_correlation(g);
-	return gather_number(g);
+BITS(1)
+BITS(2)
+BITS(4)
+BITS(8)
+
+gather_fn *narrow_for(const struct etl_column *column, uint8_t width)
+{
+	unsigned log = (unsigned)__builtin_ctz(width | 8u); /* 1, 2, 4, 8 are 0 to 3 */
+	gather_fn *const bits[] = { gather_bits_1, gather_bits_2, gather_bits_4, gather_bits_8 };
+	gather_fn *const int16s[] = { gather_uint8_int16, gather_uint16_int16, NULL, NULL };
+	gather_fn *const int32s[] = { gather_uint8_int32, gather_uint16_int32,
+				      gather_uint32_int32, gather_uint64_int32 };
+	gather_fn *const int64s[] = { gather_uint8_int64, gather_uint16_int64,
+				      gather_uint32_int64, gather_uint64_int64 };
+	gather_fn *found = NULL;
+
+	switch ((enum etl_type)column->type) {
+	case ETL_PROCESS:
+		return gather_process;
+	case ETL_INT16:
+		found = int16s[log];
+		break;
+	case ETL_INT32:
+		found = int32s[log];
+		break;
+	case ETL_INT64:
+	case ETL_DOUBLE:
+		found = int64s[log];
+		break;
+	case ETL_BOOL:
+		found = bits[log];
+		break;
+	case ETL_ENUM:
+	case ETL_STRING:
+	case ETL_API_NAME:
+	case ETL_UUID:
+		return text_for(column, width);
+	case ETL_CORRELATION:
+		found = width == 4 ? gather_correlation_4 :
+			width == 8 ? gather_correlation_8 : NULL;
+		break;
+	}
+	return found && width == 1u << log ? found : gather_nothing;
+}
+
+gather_fn *gather_for(const struct etl_column *column, uint8_t width)
+{
+	gather_fn *wide = wide_for(column, width);
+
+	return wide ? wide : narrow_for(column, width);
 }

@@ -1,11 +1,12 @@
 """Small programs in the libraries people use, each with work that can be counted.
 
-python libraries.py ranges-nvtx|ranges-profiler|conflict|cupy|jax|nccl
+python libraries.py PROGRAM, one of those at the end of this file.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 
@@ -109,7 +110,50 @@ def nccl() -> None:
     dist.destroy_process_group()
 
 
+def add(times: int) -> None:
+    """So many additions, after filling the array."""
+    import torch
+
+    x = torch.zeros(1024, device="cuda")
+    for _ in range(times):
+        x.add_(1)
+    torch.cuda.synchronize()
+
+
+def change() -> None:
+    """100 additions, then another program takes the process and makes 200."""
+    add(100)
+    time.sleep(0.5)
+    os.execv(sys.executable, [sys.executable, __file__, "two-hundred"])
+
+
+def die() -> None:
+    """100 additions, and half a second later no more."""
+    add(100)
+    time.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def orphan(seconds: float) -> None:
+    """An addition each millisecond; its pid and then their number go to stdout."""
+    import torch
+
+    x, count = torch.zeros(1024, device="cuda"), 0
+    print(os.getpid(), flush=True)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        x.add_(1)
+        count += 1
+        time.sleep(0.001)
+    torch.cuda.synchronize()
+    print(count, flush=True)
+
+
 PROGRAMS = {
+    "change": change,
+    "two-hundred": lambda: add(200),
+    "die": die,
+    "orphan": lambda: orphan(12),
     "ranges-nvtx": lambda: ranges("nvtx"),
     "ranges-profiler": lambda: ranges("profiler"),
     "conflict": conflict,

@@ -43,7 +43,7 @@ def test_native_wheel(tmp_path: Path) -> None:
         "cupti_etl/_native/libcupti_etl_inject.so",
         "cupti_etl/_migrations/env.py",
         "cupti_etl/_migrations/versions/0001_baseline.py",
-        "cupti_etl/queries/library/kernel/kernel_summary.sql",
+        "cupti_etl/queries/library/kernels/kernel_summary.sql",
         "cupti_etl/demo/h200.etlrec",
         "cupti_etl/py.typed",
     ):

@@ -71,13 +71,26 @@ def test_overhead_is_the_median_of_differences_within_rounds(
             (tmp_path / "value").write_text(json.dumps(value))
             return super().run(command, **more)
 
-    monkeypatch.setattr(overhead, "VARIANTS", {"default": (), "newer": ()})
+    variants = {"plain": overhead.Variant(), "other": overhead.captured(every=1)}
     runner = OneAfterTheOther(tmp_path, tmp_path / "log", 60)
-    # Without a newer CUPTI its variants are left out.
-    report = overhead.measure(runner, program, 3, 10, None)
-    assert report["failures"] == 0
-    assert report["median_added_ns"] == {"default": 70.0}
-    assert report["median_plain_ns"] == 110.0
+    command = [str(program), "{log}"]
+    report = overhead.compare(runner, command, variants, 3, "enqueue_ns_per_launch")
+    assert report["failures"] == []
+    assert report["added"]["other"]["median"] == 70.0
+    assert report["added"]["other"]["interval_95"] == [60.0, 80.0]
+    assert report["median"]["plain"] == 110.0
+
+
+def test_a_variant_that_fails_is_named(tmp_path: Path) -> None:
+    import overhead
+    from runs import Runner
+
+    variants = {"plain": overhead.Variant(), "broken": overhead.Variant(("false",))}
+    command = ["sh", "-c", 'echo "{\\"x\\": 1}" > "$0"', "{log}"]
+    report = overhead.compare(Runner(tmp_path, tmp_path / "log", 60), command, variants, 1, "x")
+    assert report["median"] == {"plain": 1}
+    assert len(report["failures"]) == 1
+    assert "broken" in report["failures"][0]
 
 
 @pytest.fixture

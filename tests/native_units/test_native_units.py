@@ -23,6 +23,7 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
     "bell": [*native_sources("collector"), *inject("handshake", "environment")],
     "decode": native_sources("collector"),
     "environment": inject("environment"),
+    "gather": native_sources("collector"),
     "hostile": native_sources("collector"),
     "killed": native_sources("collector"),
     "locks": native_sources("collector"),

@@ -71,12 +71,12 @@ def test_the_list(run_folder: Path) -> None:
     text = succeed("query", "--list")
     assert "kernel_summary" in text
     assert "gpu_busy" in text
-    assert "kernel_summary" not in succeed("query", "--list", "device")
+    assert "kernel_summary" not in succeed("query", "--list", "timeline")
     assert fail("query", "--list", "nothing") == (
         2,
         [
             "cupti-etl: there is no topic 'nothing'",
-            "  topics: api, capture, device, kernel, memory, nvtx",
+            "  topics: capture, diff, kernels, launches, memory, ranges, ranks, steps, timeline",
         ],
     )
 
@@ -84,7 +84,7 @@ def test_the_list(run_folder: Path) -> None:
 @pytest.mark.parametrize("option", ["--help", "-h"])
 def test_help_of_a_query_and_of_the_command(option: str) -> None:
     text = succeed("query", "gpu_busy", option)
-    assert text.startswith("gpu_busy (device)\n\nHow much of the time")
+    assert text.startswith("gpu_busy (timeline)\n\nHow much of the time")
     assert "busy_pct" in text
     assert 'cupti-etl sql TRACE "FROM gpu_busy"' in text
     assert succeed("query", option).startswith("Usage: cupti-etl query")

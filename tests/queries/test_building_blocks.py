@@ -107,9 +107,9 @@ def test_a_call_recorded_twice_is_one_launch(trace: MakeTrace) -> None:
     opened = trace(
         kernel="process_id correlation_id\n 1 7",
         api_call="""
-            process_id correlation_id domain  name   start_ns
-            1          7              runtime second 20
-            1          7              runtime first  10
+            process_id correlation_id domain  name   start_ns end_ns
+            1          7              runtime second 10       20
+            1          7              runtime first  10       30
         """,
     )
     assert_rows(opened.sql("FROM launch"), "name\n first")

@@ -55,7 +55,7 @@ def declared_and_real(con: duckdb.DuckDBPyConnection, query: Query) -> list[str]
 def needed_and_read(con: duckdb.DuckDBPyConnection, query: Query) -> set[str]:
     """What the header says that it reads and it does not, and the reverse."""
     (tree,) = con.execute("SELECT json_serialize_sql($1)", [query.sql]).fetchall()[0]
-    with_names = set(re.findall(r"(\w+) AS (?:MATERIALIZED )?\(", query.sql))
+    with_names = set(re.findall(r"(\w+) AS (?:MATERIALIZED )?\(", query.sql)) | {"unnest", "range"}
     return (set(tables_of(json.loads(tree))) - with_names) ^ set(query.needs)
 
 
@@ -63,6 +63,8 @@ def tables_of(node: Any) -> Iterator[str]:
     """The tables that a syntax tree of DuckDB reads."""
     if isinstance(node, dict) and node.get("type") == "BASE_TABLE":
         yield node["table_name"]
+    if isinstance(node, dict) and node.get("type") == "TABLE_FUNCTION":
+        yield node["function"]["function_name"]
     if isinstance(node, (dict, list)):
         for each in node.values() if isinstance(node, dict) else node:
             yield from tables_of(each)

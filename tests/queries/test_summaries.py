@@ -103,21 +103,21 @@ def test_a_name_written_twice_doubles_no_kernel(trace) -> None:
 def test_copies_by_direction(trace) -> None:
     opened = trace(
         memcpy="""
-            start_ns end_ns copy_kind bytes
-            0        100    HtoD      2000
-            0        300    HtoD      4000
-            0        100    DtoH      50
-            0        -      HtoD      999
-            5        5      PtoP      0
-        """
+            start_ns end_ns copy_kind bytes src_kind
+            0        100    HtoD      2000  pinned
+            0        300    HtoD      4000  pinned
+            0        100    DtoH      50    device
+            0        -      HtoD      999   pinned
+        """,
+        memcpy_p2p="start_ns end_ns copy_kind bytes\n 5 5 PtoP 0",
     )
     assert_rows(
         opened.query("memcpy_summary"),
         """
-        copy_kind percent copies bytes total_ns rate_gbps mean_bytes min_bytes max_bytes mean_ns
-        HtoD      80      2      6000  400      15        3000       2000      4000      200
-        DtoH      20      1      50    100      0.5       50         50        50        100
-        PtoP      0       1      0     0        -         0          0         0         0
+        copy_kind src_kind size       percent copies bytes total_ns rate_gbps mean_bytes mean_ns
+        HtoD      pinned   "<= 4 KiB" 80      2      6000  400      15        3000       200
+        DtoH      device   "<= 4 KiB" 20      1      50    100      0.5       50         100
+        PtoP      -        "<= 4 KiB" 0       1      0     0        -         0          0
         """,
     )
     assert_rows(

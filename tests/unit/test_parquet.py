@@ -73,6 +73,7 @@ def test_parts_that_are_large_already_stay(tmp_path: Path, monkeypatch: pytest.M
     sink = ParquetSink(tmp_path / "out")
     for i in range(4):
         sink.write("kernel", kernels(list(range(i * 150, i * 150 + 150))))
+        sink.roll()
     before = {path.stat().st_ino for path in parts(tmp_path / "out")}
     sink.close()
     after = parts(tmp_path / "out")

@@ -155,6 +155,42 @@ void etl_bell_wait(struct etl_bell *bell, uint32_t seen, int timeout_ms);
 /* Tells all traced processes, those to come too, whether to record. */
 void etl_bell_pause(struct etl_bell *bell, int is_paused);
 void etl_bell_free(struct etl_bell *bell);
+
+/* ---- traces that others wrote */
+
+struct etl_events;
+struct etl_sqlite;
+
+/* What reading a piece of a file came to; places are bytes of the piece. */
+struct etl_piece {
+	uint64_t used; /* up to here the piece is done with, or where it is malformed */
+	uint64_t name_at, value_at; /* of a member; it ends at `used` */
+};
+enum { ETL_EVENTS_MORE, ETL_EVENTS_FULL, ETL_EVENTS_MEMBER, ETL_EVENTS_END };
+
+/* Reads the JSON of a Chrome trace.  `columns` has a line for each: a letter, a space, and a
+ * member of an event ("ts") or of its arguments ("args.stream").  The letters: i integer,
+ * d double, t microseconds that become nanoseconds, s text, a array of which the next two
+ * columns (+) take the second and the third number, * arguments without a column, - nothing.
+ * NULL: no memory, or a column that cannot be. */
+struct etl_events *etl_events_new(const char *columns);
+void etl_events_free(struct etl_events *events);
+/* Reads a piece until `most` rows are there (FULL), a member that stands beside the events
+ * comes (MEMBER), the whole ends (END), or more is needed (MORE): then what was not used must
+ * be given again, with more behind it.  -EBADMSG: it is malformed. */
+int etl_events_read(struct etl_events *events, const char *data, uint64_t bytes, int64_t most, struct etl_piece *out);
+int64_t etl_events_rows(const struct etl_events *events);
+/* Elements of the array that were no objects. */
+uint64_t etl_events_others(const struct etl_events *events);
+int etl_events_take(struct etl_events *events, struct ArrowArray *out);
+
+/* Reads a table of the SQLite file `fd`, whose tree begins at page `root`.  `types` has a
+ * letter a column (i, d, s), `fields` its place in the table, -1 for the row id. */
+struct etl_sqlite *etl_sqlite_new(int fd, uint32_t root, const char *types, const int32_t *fields, char *message);
+void etl_sqlite_free(struct etl_sqlite *table);
+/* Reads at most so many rows; returns how many there are then, or a negative errno. */
+int64_t etl_sqlite_read(struct etl_sqlite *table, int64_t most, char *message);
+int etl_sqlite_take(struct etl_sqlite *table, struct ArrowArray *out);
 /* cffi: end */
 #pragma GCC visibility pop
 

@@ -1,42 +1,71 @@
--- Memory copies by direction: how many, how much, how long, how fast.
+-- Memory copies by direction, kinds of memory and size: how many, how much, how long, how fast.
 --
--- computed: Finished copies by copy_kind. Times are sums of durations: copies that overlap each
---   count in full. The rate is bytes over total_ns, a mean while copying.
--- needs: memcpy
--- limits: One record may stand for several copies that CUPTI merged (memcpy.copy_count).
+-- computed: Finished copies of memcpy and memcpy_p2p by copy_kind, src_kind, dst_kind and size
+--   class. Times are sums of durations: copies that overlap each count in full. Rates are bytes
+--   over time while copying.
+-- needs: memcpy, memcpy_p2p, device
+-- requires:
+--   gpu_activity: no GPU activity was recorded.
+-- limits: One record may stand for several copies that CUPTI merged (memcpy.copy_count). The peak
+--   of a link is not known to CUPTI, so only copies inside a device are compared with one.
 -- columns:
 --   copy_kind VARCHAR: Direction, such as HtoD.
---   percent DOUBLE [%]: total_ns as a share of the sum of total_ns over all directions.
+--   src_kind VARCHAR: Kind of memory read, such as pinned.
+--   dst_kind VARCHAR: Kind of memory written.
+--   size VARCHAR: Up to 4 KiB, 64 KiB, 1 MiB, 16 MiB, or above.
+--   percent DOUBLE [%]: total_ns as a share of the sum of total_ns over all copies.
 --   copies BIGINT [copies]: Finished copies.
 --   bytes BIGINT [bytes]: Bytes they copied.
 --   total_ns BIGINT [ns]: Sum of their durations.
 --   rate_gbps DOUBLE [gigabytes/s]: Bytes over total_ns, in 10^9 bytes a second.
+--   rate_median_gbps DOUBLE [gigabytes/s]: Median of the rates of single copies.
+--   rate_p99_gbps DOUBLE [gigabytes/s]: 99th percentile of them.
+--   peak_pct DOUBLE [%]: Bytes read and written a second as a share of the device's peak memory
+--     bandwidth; only for copies inside a device.
 --   mean_bytes DOUBLE [bytes]: Mean size.
---   min_bytes BIGINT [bytes]: Smallest size.
---   max_bytes BIGINT [bytes]: Largest size.
 --   mean_ns DOUBLE [ns]: Mean duration.
 --   min_ns BIGINT [ns]: Shortest duration.
 --   max_ns BIGINT [ns]: Longest duration.
 --   unfinished BIGINT [copies]: Copies without a start or end, which count nowhere else.
-WITH durations AS (
-    SELECT copy_kind, end_ns - start_ns AS duration_ns,
-           CASE WHEN end_ns - start_ns IS NOT NULL THEN bytes END AS copied
+WITH peaks AS (
+    SELECT process_id, device_id, any_value(global_memory_bandwidth_kbps) AS peak_kbps
+    FROM device
+    GROUP BY process_id, device_id
+),
+copies AS (
+    SELECT process_id, device_id, copy_kind, src_kind, dst_kind, bytes, end_ns - start_ns AS ns
     FROM memcpy
+    UNION ALL
+    SELECT process_id, device_id, copy_kind, src_kind, dst_kind, bytes, end_ns - start_ns
+    FROM memcpy_p2p
+),
+sized AS (
+    SELECT copies.*, CASE WHEN ns IS NOT NULL THEN bytes END AS copied,
+           CASE WHEN copy_kind = 'DtoD' THEN peak_kbps END AS peak_kbps,
+           CASE WHEN bytes <= 4096 THEN 0 WHEN bytes <= 65536 THEN 1 WHEN bytes <= 1048576 THEN 2
+                WHEN bytes <= 16777216 THEN 3 ELSE 4 END AS class
+    FROM copies
+    LEFT JOIN peaks ON peaks.process_id = copies.process_id AND peaks.device_id = copies.device_id
 )
-SELECT copy_kind,
-       100.0 * coalesce(sum(duration_ns), 0) / nullif(sum(sum(duration_ns)) OVER (), 0) AS percent,
-       count(duration_ns) AS copies,
+SELECT copy_kind, src_kind, dst_kind,
+       CASE class WHEN 0 THEN '<= 4 KiB' WHEN 1 THEN '<= 64 KiB' WHEN 2 THEN '<= 1 MiB'
+            WHEN 3 THEN '<= 16 MiB' ELSE '> 16 MiB' END AS size,
+       100.0 * coalesce(sum(ns), 0) / nullif(sum(sum(ns)) OVER (), 0) AS percent,
+       count(ns) AS copies,
        coalesce(sum(copied), 0)::BIGINT AS bytes,
-       coalesce(sum(duration_ns), 0)::BIGINT AS total_ns,
+       coalesce(sum(ns), 0)::BIGINT AS total_ns,
        -- Bytes a nanosecond are gigabytes a second.
-       (sum(copied) / nullif(sum(duration_ns), 0))::DOUBLE AS rate_gbps,
+       (sum(copied) / nullif(sum(ns), 0))::DOUBLE AS rate_gbps,
+       median(copied / nullif(ns, 0)) AS rate_median_gbps,
+       quantile_cont(copied / nullif(ns, 0), 0.99) AS rate_p99_gbps,
+       -- 10^3 bytes a second are a millionth of a byte a nanosecond.
+       100.0 * 2 * sum(copied) / nullif(sum(ns), 0) / nullif(any_value(peak_kbps) / 1e6, 0)
+           AS peak_pct,
        avg(copied) AS mean_bytes,
-       min(copied) AS min_bytes,
-       max(copied) AS max_bytes,
-       avg(duration_ns) AS mean_ns,
-       min(duration_ns) AS min_ns,
-       max(duration_ns) AS max_ns,
-       count(*) - count(duration_ns) AS unfinished
-FROM durations
-GROUP BY copy_kind
-ORDER BY total_ns DESC, copy_kind
+       avg(ns) AS mean_ns,
+       min(ns) AS min_ns,
+       max(ns) AS max_ns,
+       count(*) - count(ns) AS unfinished
+FROM sized
+GROUP BY copy_kind, src_kind, dst_kind, class
+ORDER BY total_ns DESC, copy_kind, src_kind, dst_kind, class

@@ -1,0 +1,1 @@
+"""How fast, how small, how soon: one module a benchmark, `python -m benchmarks NAME`."""

@@ -1,0 +1,178 @@
+"""Writes docs/benchmarks.md from docs/measurements/bench-*.json: `python -m benchmarks.page`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+MEASURED = ROOT / "docs" / "measurements"
+PAGE = ROOT / "docs" / "benchmarks.md"
+# Figure, what it is, its bound ("<=" or ">=") if it has one.
+FIGURES: dict[str, list[tuple[str, str, str]]] = {
+    "decode": [
+        ("ns_per_record", "ns to decode a kernel record (216 bytes, all columns)", "<= 35"),
+        ("ratio", "kernel records: bytes a second over those of memcpy", ">= 0.45"),
+        ("ratio_mixed", "kinds as recorded on an H200: the same", ">= 0.35"),
+        ("memcpy_gb_per_s", "memcpy in the same run, GB/s", ""),
+    ],
+    "drain": [
+        ("records_per_s", "records a second into Parquet, kernels and calls 1:1", ">= 4000000"),
+        ("lost", "of them lost", "<= 0"),
+        ("seconds", "for so many seconds", ""),
+        ("peak_anon_mb", "the collector's own memory at its peak, MiB", "<= 250"),
+        ("anon_mb_early", "at its most after a sixth of the time, MiB", ""),
+        ("anon_mb_late", "at its most in the last sixth, MiB", ""),
+        ("collector_cpu_s_per_million", "seconds of CPU per million records", ""),
+    ],
+    "imports": [
+        ("kineto_ours_1_core_events_per_s", "JSON of PyTorch, events a second, one core", ""),
+        ("kineto_hta_1_core_events_per_s", "HolisticTraceAnalysis loading the same", ""),
+        ("kineto_ours_over_hta", "times as fast", ">= 5"),
+        ("kineto_orjson_1_core_events_per_s", "orjson.loads alone", ""),
+        ("kineto_ours_2_cores_events_per_s", "ours, two cores", ""),
+        ("nsys_ours_1_core_rows_per_s", "SQLite of nsys, rows a second, one core", ">= 1000000"),
+        ("nsys_sqlite3_to_arrow_1_core_rows_per_s", "Python's sqlite3 to Arrow alone", ""),
+        ("nsys_ours_2_cores_rows_per_s", "ours, two cores", ""),
+        ("kineto_ours_1_core_peak_mb", "memory at its peak, JSON, MiB", ""),
+        ("nsys_ours_1_core_peak_mb", "memory at its peak, SQLite, MiB", ""),
+    ],
+    "lag": [
+        ("100_launches_per_s_p50_ms", "100 launches a second: median, ms", ""),
+        ("100_launches_per_s_p99_ms", "100 launches a second: 99 of 100 rows, ms", ""),
+        ("full_speed_p50_ms", "full speed: median, ms", ""),
+        ("full_speed_p99_ms", "full speed: 99 of 100 rows, ms", ""),
+    ],
+    "query": [
+        ("rows", "kernels", ""),
+        ("kernel_summary_parquet_s", "kernel_summary from Parquet, s", "<= 0.6"),
+        ("kernel_summary_duckdb_s", "kernel_summary from one .duckdb file, s", "<= 0.4"),
+        ("kernel_summary_duckdb_s_p95", "the same, 95th percentile", ""),
+        ("kernel_summary_duckdb_s_deviation", "the same, standard deviation", ""),
+        ("gpu_busy_s", "gpu_busy from Parquet, s", "<= 1.5"),
+    ],
+    "size": [
+        ("kernel_bytes_per_row", "kernel, recording of an H200, bytes a row", "<= 8"),
+        ("api_call_bytes_per_row", "api_call, the same, bytes a row", "<= 5"),
+        ("kernel_rows", "rows of kernel there", ""),
+        ("thin_kernel_bytes_per_row", "kernel, 100 launches a second for an hour", ""),
+        ("thin_api_call_bytes_per_row", "api_call, the same", ""),
+    ],
+    "startup": [
+        ("help_ms", "cupti-etl --help, ms", "<= 150"),
+        ("capture_true_ms", "what capturing /bin/true adds, ms", "<= 300"),
+        ("python_alone_ms", "python -c pass, ms", ""),
+    ],
+}
+
+
+def _met(value: float, bound: str) -> str:
+    if not bound:
+        return ""
+    sign, limit = bound.split()
+    met = value <= float(limit) if sign == "<=" else value >= float(limit)
+    return "yes" if met else "**no**"
+
+
+def _number(value: Any) -> str:
+    return f"{value:,.10g}" if isinstance(value, (int, float)) else "—"
+
+
+def _section(path: Path) -> list[str]:
+    one = json.loads(path.read_text())
+    machine, figures = one["machine"], one["figures"]
+    about = TITLES[one["benchmark"]]
+    lines = [f"## {path.stem.removeprefix('bench-')}", "", about, ""]
+    lines += ["| | figure | wanted | met |", "| --- | ---: | ---: | --- |"]
+    for key, what, bound in FIGURES[one["benchmark"]]:
+        met = _met(figures[key], bound) if figures[key] is not None else ""
+        lines.append(f"| {what} | {_number(figures[key])} | {bound} | {met} |")
+    packages = ", ".join(f"{name} {version}" for name, version in machine["packages"].items())
+    lines += [
+        "",
+        f"`{one['command']}`, {one['began']}; {machine['cpu']}, {machine['cores']} cores, "
+        f"load {machine['load_1min']}, Linux {machine['kernel']}, Python {machine['python']}, "
+        f"{packages}.",
+        "",
+    ]
+    if one.get("note"):
+        lines += [one["note"], ""]
+    return lines
+
+
+TITLES = {
+    "decode": "Raw records in cold memory to Arrow columns, on one core.",
+    "drain": "A generator in another process fills a real segment (`benchmarks/generator.c`: the "
+    "fake CUPTI would be the bottleneck); `cupti-etl capture` drains, encodes and writes.",
+    "imports": "Traces of other tools into a finished folder, Parquet and `trace.duckdb` included; the "
+    "peers only load or read.",
+    "lag": "From the end of a kernel to its row being readable in the folder.",
+    "query": "Synthetic kernels of two processes and two GPUs; warm file cache.",
+    "size": "On disk, with the documentation that each file carries (14 kB in a part of `kernel`).",
+    "startup": "Before anything is captured.",
+}
+
+
+WHAT = {
+    "launch_loop": ("A loop that does nothing but launch", "ns a launch"),
+    "train": ("PyTorch, eager training", "ms a step"),
+    "train-small": ("PyTorch, eager training in many small kernels", "ms a step"),
+    "small": ("PyTorch, one small addition after the other", "µs a call"),
+}
+
+
+def _overhead(one: dict[str, Any]) -> list[str]:
+    """What tracing adds, on a GPU."""
+    machine = one["machine"]
+    lines = ["## overhead on a GPU", ""]
+    lines += [
+        "What each adds to the plain program: the median of the differences within rounds, and "
+        "its 95 % interval. `bare client` asks CUPTI for the same records and throws them away "
+        "(`scripts/gpu/bare_client.c`), so what a capture adds to that is ours; `newer` is CUPTI "
+        "13.5 instead of PyTorch's 13.0.",
+        "",
+    ]
+    for name, report in one["overhead"].items():
+        what, unit = WHAT[name]
+        plain = report["median"]["plain"]
+        lines += [f"### {what}", "", f"Plain: {plain:,.4g} {unit}; {report['rounds']} rounds.", ""]
+        lines += [f"| | {unit} added | 95 % | of plain |", "| --- | ---: | ---: | ---: |"]
+        for variant, added in report["added"].items():
+            low, high = added["interval_95"]
+            share = f"{added['median'] / plain:.1%}"
+            lines.append(f"| {variant} | {added['median']:,g} | {low:,g} to {high:,g} | {share} |")
+        lines.append("")
+        lines += [f"Not run: {failure}\n" for failure in report["failures"][:1]]
+        lines += [f"From {report['of']}.\n"] if "of" in report else []
+    gpus = ", ".join(gpu["name"] for gpu in machine["gpus"])
+    lines += [
+        "",
+        "`scripts/gpu_acceptance.sh --only overhead overhead_torch --rounds 8`, "
+        f"{one['began']}; {gpus}, driver {machine['driver']}.",
+    ]
+    return lines
+
+
+def page() -> str:
+    """The page's text."""
+    lines = [
+        "<!-- Made by `python -m benchmarks.page` from measurements/bench-*.json. -->",
+        "# Benchmarks",
+        "",
+        "What `python -m benchmarks NAME --json` printed, next to what is wanted; each on the "
+        "machine that it names, on two of its cores (`taskset -c 0,1` where it has more). Where "
+        "the load is above 2, others worked there too. Compare figures of one run; between "
+        "machines, the ratios.",
+        "",
+    ]
+    for path in sorted(MEASURED.glob("bench-*.json")):
+        lines += _section(path)
+    on_a_gpu = MEASURED / "h200-overhead.json"
+    if on_a_gpu.exists():
+        lines += _overhead(json.loads(on_a_gpu.read_text()))
+    return "\n".join(lines).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page())

@@ -1,0 +1,259 @@
+"""Two runs compared: which kernels and steps became slower or faster, and is that more than chance.
+
+Both runs are reduced to ``run_sample`` in DuckDB; what is left here is a row for each kernel
+name and launch shape.  The Mann-Whitney test is that with ties and the normal approximation
+(Mann and Whitney 1947); its p-values are corrected for their number after Benjamini and Hochberg
+(1995); intervals are percentiles of a bootstrap over parts of the run (Kuensch 1989), because
+neighbouring executions are not independent.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cupti_etl.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from cupti_etl.trace import Trace
+
+VERDICTS = ("regress", "improve", "none", "cannot tell")
+_FEWEST = 5
+_ALPHA = 0.05
+_DRAWS = 500
+# Intervals are drawn for what changed most; others need none, as they are not judged.
+_JUDGED = 200
+_SEED = 20260101
+
+# One row a kernel name and launch shape: sums of both sides and Mann and Whitney's z.
+_COMPARED = """
+WITH both_sides AS (
+    SELECT 0 AS side, * FROM base_sample
+    UNION ALL
+    SELECT 1, * FROM other_sample
+),
+keyed AS (
+    SELECT subject, name, any_value(short) AS short, coalesce(grid, '') AS grid,
+           coalesce(block, '') AS block, side, part, duration_ns, sum(count) AS n
+    FROM both_sides
+    GROUP BY ALL
+),
+totals AS (
+    SELECT subject, name, any_value(short) AS short, grid, block,
+           coalesce(sum(n) FILTER (WHERE side = 0), 0)::BIGINT AS base_calls,
+           coalesce(sum(n) FILTER (WHERE side = 1), 0)::BIGINT AS other_calls,
+           coalesce(sum(n * duration_ns) FILTER (WHERE side = 0), 0)::BIGINT AS base_ns,
+           coalesce(sum(n * duration_ns) FILTER (WHERE side = 1), 0)::BIGINT AS other_ns
+    FROM keyed
+    GROUP BY subject, name, grid, block
+),
+tied AS (
+    SELECT subject, name, grid, block, duration_ns,
+           coalesce(sum(n) FILTER (WHERE side = 0), 0)::DOUBLE AS a,
+           coalesce(sum(n) FILTER (WHERE side = 1), 0)::DOUBLE AS b
+    FROM keyed
+    GROUP BY subject, name, grid, block, duration_ns
+),
+ranked AS (
+    SELECT *, sum(a) OVER (
+               PARTITION BY subject, name, grid, block ORDER BY duration_ns ROWS UNBOUNDED PRECEDING
+           ) - a AS below
+    FROM tied
+),
+tests AS (
+    SELECT subject, name, grid, block, sum(a) AS na, sum(b) AS nb,
+           -- How often an execution of the other run took longer than one of the base.
+           sum(b * (below + a / 2)) AS u,
+           sum(pow(a + b, 3) - (a + b)) AS ties
+    FROM ranked
+    GROUP BY subject, name, grid, block
+),
+names AS (
+    SELECT subject, name, sum(base_calls) AS base_all, sum(other_calls) AS other_all
+    FROM totals
+    GROUP BY subject, name
+),
+means AS (
+    SELECT totals.*, base_all, other_all, base_ns / nullif(base_calls, 0) AS base_mean_ns,
+           other_ns / nullif(other_calls, 0) AS other_mean_ns,
+           -- A shape that is new has no earlier duration to differ from.
+           coalesce(base_ns / nullif(base_calls, 0), other_ns / nullif(other_calls, 0))
+               AS reference_ns
+    FROM totals
+    JOIN names ON names.subject = totals.subject AND names.name = totals.name
+)
+SELECT means.subject, coalesce(means.short, means.name) AS name, means.grid, means.block,
+       base_calls, other_calls, base_ns, other_ns, other_ns - base_ns AS change_ns,
+       CASE WHEN base_all = 0 THEN other_ns
+            ELSE base_calls * reference_ns * (other_all / base_all - 1) END AS count_effect_ns,
+       CASE WHEN base_calls = 0 OR other_calls = 0 THEN 0
+            ELSE other_calls * (other_mean_ns - base_mean_ns) END AS duration_effect_ns,
+       CASE WHEN base_all = 0 THEN 0
+            ELSE (other_calls - base_calls * other_all / base_all) * reference_ns END
+           AS mix_effect_ns,
+       base_mean_ns, other_mean_ns, other_mean_ns / nullif(base_mean_ns, 0) AS ratio,
+       (u - na * nb / 2)
+           / nullif(sqrt(na * nb / 12
+                         * (na + nb + 1 - ties / nullif((na + nb) * (na + nb - 1), 0))), 0) AS z,
+       means.name AS demangled
+FROM means
+JOIN tests
+    ON tests.subject = means.subject
+    AND tests.name = means.name
+    AND tests.grid = means.grid
+    AND tests.block = means.block
+ORDER BY means.subject DESC, abs(other_ns - base_ns) DESC, demangled, means.grid, means.block
+"""
+_PARTS = """
+SELECT subject, name AS demangled, coalesce(grid, '') AS grid, coalesce(block, '') AS block,
+       list([total::DOUBLE, n::DOUBLE] ORDER BY part) AS parts
+FROM (
+    SELECT subject, name, grid, block, part, sum(count * duration_ns) AS total, sum(count) AS n
+    FROM {side}
+    GROUP BY ALL
+)
+GROUP BY ALL
+"""
+
+
+@dataclass(frozen=True)
+class Diff:
+    """What changed from one run to another.
+
+    Attributes:
+        table: a row for each step loop and each kernel name and launch shape; times in ns.
+            ``change_ns`` is ``count_effect_ns`` (calls of the name), ``mix_effect_ns`` (its
+            shapes) and ``duration_effect_ns`` together; ``ratio`` is of the means, with ``low``
+            and ``high`` its 95 % interval; ``q`` is the corrected p-value.
+        verdict: one of ``VERDICTS`` for the whole run.
+        why: the verdict in a sentence.
+    """
+
+    table: pa.Table
+    verdict: str
+    why: str
+
+
+def diff(base: Trace, other: Trace, min_effect: float = 0.03) -> Diff:
+    """Compare two runs.
+
+    Args:
+        base: the run to compare with.
+        other: the run that is judged.
+        min_effect: the smallest change of a mean that matters, as a share: 0.03 is 3 %.
+
+    Raises:
+        UsageError: ``min_effect`` is not between 0 and 1.
+        TraceError: a trace cannot be read.
+    """
+    if not 0 < min_effect < 1:
+        raise UsageError(f"a smallest effect of {min_effect} is none", "give a share such as 0.03")
+    import duckdb
+    import pyarrow as pa
+
+    with duckdb.connect() as con:
+        con.register("base_sample", base.query("run_sample").arrow())
+        con.register("other_sample", other.query("run_sample").arrow())
+        rows = con.sql(_COMPARED).to_arrow_table().to_pylist()
+        parts = [_parts(con, side) for side in ("base_sample", "other_sample")]
+    tested = [row for row in rows if min(row["base_calls"], row["other_calls"]) >= _FEWEST]
+    for row in rows:
+        row.update(low=None, high=None, q=None, verdict="cannot tell")
+    # All executions of both runs took the same time: z is undefined, and nothing changed.
+    p = [math.erfc(abs(row["z"] or 0.0) / math.sqrt(2)) for row in tested]
+    for row, q in zip(tested, _benjamini_hochberg(p), strict=True):
+        row["q"] = q
+    draw = random.Random(_SEED)
+    for row in sorted(tested, key=lambda row: -abs(row["change_ns"]))[:_JUDGED]:
+        key = (row["subject"], row["demangled"], row["grid"], row["block"])
+        row["low"], row["high"] = _interval(parts[0][key], parts[1][key], draw)
+        row["verdict"] = _verdict(row, min_effect)
+    verdict, why = _overall(rows, min_effect)
+    names = [*(name for name in (rows[0] if rows else {}) if name not in ("z", "demangled"))]
+    columns = {name: [row[name] for row in rows] for name in [*names, "demangled"]} if rows else {}
+    return Diff(pa.table(columns), verdict, why)
+
+
+def _parts(con: Any, side: str) -> dict[tuple[str, ...], list[list[float]]]:
+    rows = con.execute(_PARTS.format(side=side)).fetchall()
+    return {tuple(row[:4]): row[4] for row in rows}
+
+
+def _benjamini_hochberg(p: Sequence[float]) -> list[float]:
+    """The corrected p-values, in the order of the given ones."""
+    order = sorted(range(len(p)), key=lambda at: p[at], reverse=True)
+    q, least = [0.0] * len(p), 1.0
+    for place, at in enumerate(order):
+        least = min(least, p[at] * len(p) / (len(p) - place))
+        q[at] = least
+    return q
+
+
+def _interval(
+    base: list[list[float]], other: list[list[float]], draw: random.Random
+) -> tuple[float | None, float | None]:
+    """The 95 % interval of the ratio of the means; (None, None) for what took no time."""
+    ratios = []
+    for _ in range(_DRAWS):
+        before, after = _mean(base, draw), _mean(other, draw)
+        if before <= 0:
+            return None, None
+        ratios.append(after / before)
+    ratios.sort()
+    return ratios[int(0.025 * _DRAWS)], ratios[int(0.975 * _DRAWS)]
+
+
+def _mean(parts: list[list[float]], draw: random.Random) -> float:
+    drawn = draw.choices(parts, k=len(parts))
+    return sum(part[0] for part in drawn) / sum(part[1] for part in drawn)
+
+
+def _verdict(row: dict[str, Any], min_effect: float) -> str:
+    low, high, ratio = row["low"], row["high"], row["ratio"]
+    if low is None or ratio is None:
+        return "cannot tell"
+    if row["q"] < _ALPHA and low > 1 and ratio >= 1 + min_effect:
+        return "regress"
+    if row["q"] < _ALPHA and high < 1 and ratio <= 1 - min_effect:
+        return "improve"
+    return "none" if low >= 1 - min_effect and high <= 1 + min_effect else "cannot tell"
+
+
+def _overall(rows: list[dict[str, Any]], min_effect: float) -> tuple[str, str]:
+    """By the steps where both runs have some; else by what kernels whose verdict is known cost."""
+    if not rows or not any(row["base_calls"] for row in rows):
+        return "cannot tell", "the base run has no finished kernels"
+    if not any(row["other_calls"] for row in rows):
+        return "cannot tell", "the other run has no finished kernels"
+    steps = [row for row in rows if row["subject"] == "step" and row["q"] is not None]
+    for wanted in VERDICTS[:2]:
+        for row in steps:
+            if row["verdict"] == wanted:
+                return wanted, f"steps on {row['name']}: {_change(row)}"
+    if steps:
+        verdicts = {row["verdict"] for row in steps}
+        verdict = "none" if verdicts == {"none"} else "cannot tell"
+        return verdict, f"steps on {steps[0]['name']}: {_change(steps[0])}"
+    kernels = [row for row in rows if row["subject"] == "kernel"]
+    whole = sum(row["base_ns"] for row in kernels) or 1
+    known = [row for row in kernels if row["verdict"] in ("regress", "improve")]
+    share = sum(row["duration_effect_ns"] for row in known) / whole
+    told = (
+        f"no steps were found; kernels with a clear change cost {100 * share:+.1f} % of kernel time"
+    )
+    if abs(share) >= min_effect:
+        return ("regress" if share > 0 else "improve"), told
+    unsure = sum(row["base_ns"] for row in kernels if row["verdict"] == "cannot tell") / whole
+    return ("none" if unsure <= 0.5 else "cannot tell"), told
+
+
+def _change(row: dict[str, Any]) -> str:
+    text = f"{100 * (row['ratio'] - 1):+.1f} %" if row["ratio"] else "?"
+    if row["low"] is None:
+        return text
+    return f"{text} ({100 * (row['low'] - 1):+.1f} to {100 * (row['high'] - 1):+.1f} %)"

@@ -1,0 +1,252 @@
+"""The report of a trace: what a person wants to know first, as Markdown or as one HTML file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from cupti_etl.answers.findings import Finding, find
+from cupti_etl.answers.notes import losses, why_empty
+from cupti_etl.queries.catalog import library
+
+if TYPE_CHECKING:
+    from cupti_etl.trace import Trace
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A query's answer in the report.
+
+    Attributes:
+        title: the question that it answers.
+        query: the query that shows all of it.
+        rows: what is shown of it, by name of column.
+        plot: how it is drawn: "", "parts", "bars", "timeline" or "memory".
+        reason: why there are no rows.
+        drawn: rows for the plot, where those are not the ones shown.
+    """
+
+    title: str
+    query: str
+    rows: Sequence[Row]
+    plot: str = ""
+    reason: str = ""
+    drawn: Sequence[Row] = field(default=())
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is written.
+
+    Attributes:
+        name: of the trace.
+        verdict: of capture_health.
+        losses: what was lost, by cause; "" if nothing.
+        findings: the largest first.
+        sections: in the order of the page.
+    """
+
+    name: str
+    verdict: str
+    losses: str
+    findings: Sequence[Finding]
+    sections: Sequence[Section]
+
+
+# (title, query, SELECT of what is shown, plot, SELECT of what is drawn)
+_SECTIONS = (
+    ("What ran", "run_summary", "FROM run_summary", "", ""),
+    (
+        "Where the time went",
+        "busy_breakdown",
+        "SELECT gpu, compute_pct, exposed_communication_pct, exposed_copy_pct, idle_pct, span_ns"
+        " FROM busy_breakdown",
+        "parts",
+        "",
+    ),
+    (
+        "When the GPUs were busy",
+        "utilization_timeline",
+        "SELECT gpu, min(busy_pct) AS least_busy_pct, median(busy_pct) AS median_busy_pct,"
+        " max(busy_pct) AS most_busy_pct FROM utilization_timeline() GROUP BY gpu ORDER BY gpu",
+        "timeline",
+        "FROM utilization_timeline()",
+    ),
+    (
+        "Which kernels took most time",
+        "kernel_summary",
+        "SELECT name, percent, calls, total_ns, median_ns, max_ns FROM kernel_summary LIMIT 15",
+        "bars",
+        "",
+    ),
+    (
+        "What kinds of kernels",
+        "kernel_category",
+        "SELECT gpu, category, percent, calls, total_ns, longest_name FROM kernel_category",
+        "bars",
+        "",
+    ),
+    (
+        "Why the GPUs were idle",
+        "gap_attribution",
+        "SELECT gpu, cause, count(*) AS gaps, sum(gap_ns)::BIGINT AS total_ns,"
+        " max(gap_ns) AS longest_ns FROM gap_attribution(min_ns := 0) GROUP BY gpu, cause"
+        " ORDER BY gpu, total_ns DESC",
+        "bars",
+        "",
+    ),
+    ("What the run time hung on", "critical_path", "FROM critical_path", "", ""),
+    (
+        "The longest gaps",
+        "gpu_gaps",
+        "SELECT gpu, gap_ns, percent, previous_kind, next_kind, start_ns FROM gpu_gaps() LIMIT 10",
+        "",
+        "",
+    ),
+    ("Is it launch bound?", "launch_bound", "FROM launch_bound", "", ""),
+    (
+        "What synchronizing costs",
+        "sync_cost",
+        "SELECT name, gpu, calls, total_ns, busy_ns, idle_ns, max_ns FROM sync_cost LIMIT 10",
+        "",
+        "",
+    ),
+    (
+        "Copies",
+        "memcpy_summary",
+        "SELECT copy_kind, src_kind, dst_kind, size, percent, copies, bytes, total_ns, rate_gbps"
+        " FROM memcpy_summary LIMIT 15",
+        "",
+        "",
+    ),
+    (
+        "Steps",
+        "step_breakdown",
+        "SELECT gpu, step, name, duration_ns, compute_ns, exposed_communication_ns,"
+        " exposed_copy_ns, idle_ns, is_outlier FROM step_breakdown LIMIT 20",
+        "",
+        "",
+    ),
+    (
+        "Time by NVTX range",
+        "nvtx_projection",
+        "SELECT path, gpu, ranges, gpu_ns, exclusive_gpu_ns, idle_ns, host_ns"
+        " FROM nvtx_projection LIMIT 15",
+        "",
+        "",
+    ),
+    (
+        "Collective operations",
+        "collective_bandwidth",
+        "FROM collective_bandwidth LIMIT 15",
+        "",
+        "",
+    ),
+    (
+        "Memory",
+        "memory_timeline",
+        "SELECT process_id, device_id, memory_kind, in_use_bytes AS peak_bytes, timestamp_ns"
+        " FROM memory_timeline WHERE is_peak",
+        "memory",
+        "SELECT timestamp_ns, in_use_bytes, device_id, memory_kind FROM memory_timeline",
+    ),
+    (
+        "Memory that was not released",
+        "memory_leaks",
+        "SELECT memory_kind, source, range, allocations, bytes, growth_bytes_per_step, verdict"
+        " FROM memory_leaks LIMIT 10",
+        "",
+        "",
+    ),
+    (
+        "What was lost",
+        "capture_health",
+        "SELECT subject, lost, detail FROM capture_health WHERE section = 'loss'",
+        "",
+        "",
+    ),
+)
+
+
+def build(trace: Trace) -> Report:
+    """Ask everything that the report shows.
+
+    Raises:
+        TraceError: a part of the trace cannot be read.
+    """
+    sections = []
+    for title, query, shown, plot, drawn in _SECTIONS:
+        reason = why_empty(trace, library()[query])
+        rows = [] if reason else list(trace.sql(shown))
+        points = list(trace.sql(drawn)) if drawn and rows else rows
+        empty = "" if rows else reason or "nothing of the kind was found."
+        sections.append(Section(title, query, rows, plot, empty, points))
+    verdict = next(iter(trace.sql("SELECT subject FROM capture_health WHERE section = 'verdict'")))
+    return Report(trace.path.name, verdict["subject"], losses(trace), find(trace), sections)
+
+
+def quantity(name: str, value: object) -> str:
+    """A value as people read it, in the unit that the column's name ends with."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if name.endswith("_ns") and not name.endswith(("start_ns", "timestamp_ns")):
+        return duration(float(str(value)))
+    if name.endswith("bytes") and isinstance(value, (int, float)):
+        return _scaled(float(value), 1024, ("B", "KiB", "MiB", "GiB", "TiB"))
+    if isinstance(value, float):
+        return f"{value:.1f}" if name.endswith(("pct", "percent")) else f"{value:.4g}"
+    if isinstance(value, int) and not name.endswith(("_id", "_ns", "gpu", "rank", "step")):
+        return f"{value:,}"
+    return str(value)
+
+
+def duration(ns: float) -> str:
+    """A duration with a unit that fits it."""
+    return _scaled(ns, 1000, ("ns", "us", "ms", "s"))
+
+
+def _scaled(value: float, base: int, units: Sequence[str]) -> str:
+    for unit in units[:-1]:
+        if abs(value) < base:
+            return f"{value:.4g} {unit}"
+        value /= base
+    return f"{value:.4g} {units[-1]}"
+
+
+def cells(row: Row) -> list[str]:
+    """A row as people read it; a value beside its unit is read in it."""
+    unit = row.get("unit")
+    suffix = {"ns": "_ns", "bytes": "_bytes", "%": "_pct"}.get(str(unit), "")
+    return [quantity(f"{name}{suffix}" if name == "value" else name, row[name]) for name in row]
+
+
+def markdown(report: Report) -> str:
+    """The report as Markdown."""
+    lines = [f"# {report.name}", "", f"Capture: {report.verdict}.", "", "## Findings", ""]
+    if report.losses:
+        lines[4:4] = [
+            f"**The capture has losses ({report.losses}): numbers may be too small.**",
+            "",
+        ]
+    lines += [
+        f"{at}. **{duration(each.saved_ns)}**: {each.text}; {each.advice} (`{each.query}`)"
+        for at, each in enumerate(report.findings, start=1)
+    ] or ["None above a thousandth of the run."]
+    lines += ["", "What each could save at most; they can be of the same time."]
+    for section in report.sections:
+        lines += ["", f"## {section.title}", "", f"`cupti-etl query {section.query} TRACE`", ""]
+        if not section.rows:
+            lines.append(f"No rows: {section.reason}")
+            continue
+        names = list(section.rows[0])
+        lines += [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
+        lines += [
+            f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells(row))} |"
+            for row in section.rows
+        ]
+    return "\n".join(lines) + "\n"

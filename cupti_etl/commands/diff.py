@@ -1,0 +1,61 @@
+"""``cupti-etl diff``: what changed from one run to another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cupti_etl.export.table import InMemory, Output, output_options, write
+
+# A status of its own, so that a job can tell a slower program from a trace that cannot be read.
+FAILED = 5
+
+
+@click.command("diff")
+@click.argument("base")
+@click.argument("other")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["regress", "improve", "cannot-tell"]),
+    multiple=True,
+    help=f"Exit with status {FAILED} on this verdict; repeat it for several.",
+)
+@click.option(
+    "--min-effect",
+    type=float,
+    default=0.03,
+    show_default=True,
+    help="Smallest change of a mean duration that matters, as a share.",
+)
+@output_options
+@click.pass_context
+def command(
+    context: click.Context,
+    base: str,
+    other: str,
+    fail_on: tuple[str, ...],
+    min_effect: float,
+    format: str | None,
+    path: Path | None,
+    all_rows: bool,
+) -> None:
+    """Compare run OTHER with run BASE: steps, and kernels by name and launch shape.
+
+    \b
+      cupti-etl diff before after
+      cupti-etl diff before after --fail-on regress
+
+    The change of a kernel's time is split into that of its calls, of its launch shapes and of its
+    duration. A verdict is regress, improve, none (less than --min-effect) or cannot tell. That of
+    the run, on standard error, is that of its steps, or of all kernels where there are none.
+    """
+    from cupti_etl.answers.diff import diff
+    from cupti_etl.trace import open as open_trace
+
+    with open_trace(base) as before, open_trace(other) as after:
+        found = diff(before, after, min_effect)
+    write(InMemory(found.table), Output(format or "", path, all_rows))
+    click.echo(f"verdict: {found.verdict}: {found.why}", err=True)
+    if found.verdict.replace(" ", "-") in fail_on:
+        context.exit(FAILED)

@@ -1,0 +1,47 @@
+"""``cupti-etl import``: traces that others wrote, as a trace of ours."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Folder for the trace; must not exist.",
+)
+@click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(1),
+    default=lambda: os.cpu_count() or 1,
+    show_default="processors",
+    help="Files that are read at the same time, at most.",
+)
+def command(files: tuple[Path, ...], out: Path, jobs: int) -> None:
+    """Make one trace of FILES: exports of Nsight Systems (SQLite, parquetdir), JSON traces of
+    PyTorch (also gzipped; one a rank), recordings of `capture --record`.
+
+    What a file is follows from what is in it. If one of them cannot be read, no trace is made.
+    """
+    from cupti_etl.importing import import_traces
+
+    summary = import_traces(files, out, jobs)
+    for path, kind in summary.kinds:
+        click.echo(f"cupti-etl: {path}: {kind}", err=True)
+    tables = ", ".join(f"{table} {rows:,}" for table, rows in summary.rows.most_common() if rows)
+    click.echo(f"cupti-etl: {tables}", err=True)
+    if summary.left_out:
+        names = ", ".join(f"{name} {number:,}" for name, number in summary.left_out.most_common())
+        click.echo(f"cupti-etl: not kept, for want of a table: {names}", err=True)
+    rows = sum(summary.rows.values())
+    click.echo(
+        f"cupti-etl: {rows:,} rows of {summary.processes} processes; trace in {out}", err=True
+    )

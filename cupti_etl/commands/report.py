@@ -1,0 +1,51 @@
+"""``cupti-etl report``: a trace on one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cupti_etl.errors import UsageError
+
+
+@click.command("report")
+@click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
+@click.option(
+    "-o",
+    "--output",
+    "path",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write to FILE: .html for a page with plots, .md for Markdown.",
+)
+def command(traces: tuple[str, ...], path: Path | None) -> None:
+    """Say what ran in TRACE, where the time went, and what could be saved.
+
+    \b
+      cupti-etl report run42
+      cupti-etl report run42 -o run42.html
+
+    Findings are ranked by the time that they could save at most; each names the query that shows
+    it. Without -o, Markdown goes to standard output. The HTML is one file that fetches nothing.
+    """
+    if path is not None and path.suffix not in (".html", ".md"):
+        raise UsageError(f"{path} is neither .html nor .md", "choose one of these suffixes")
+    from cupti_etl.answers.report import build, markdown
+    from cupti_etl.trace import open as open_trace
+
+    with open_trace(*traces) as trace:
+        report = build(trace)
+    if path is None:
+        click.echo(markdown(report), nl=False)
+        return
+    if path.suffix == ".html":
+        from cupti_etl.answers.html import html
+
+        text = html(report)
+    else:
+        text = markdown(report)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}", "choose another file") from error

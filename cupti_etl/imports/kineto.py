@@ -1,0 +1,262 @@
+"""Traces of PyTorch's profiler (Kineto): Chrome JSON, one file a process.
+
+Work on a GPU carries the device where other events carry their process, so a file is taken
+for one process.  What PyTorch did on the host (operators, annotations, Python functions)
+becomes ranges in ``marker``, with the event's category as their domain; the id by which
+PyTorch names an operator is the range's payload, and ``external_correlation`` leads to it
+from the API calls that the operator made.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cupti_etl.capture.loss import Loss
+from cupti_etl.errors import ForeignError
+from cupti_etl.imports import kineto_rows
+from cupti_etl.imports.ahead import ahead
+from cupti_etl.imports.events import EventReader
+from cupti_etl.imports.kineto_rows import HANDLERS, Frame
+from cupti_etl.imports.source import Process, new_process_id, note
+
+_EVENT = {"ph": "s ph", "cat": "s cat", "name": "s name", "pid": "s pid", "tid": "s tid"}
+_TIME = {"start_ns": "t ts", "duration_ns": "t dur"}
+# Derived from what we keep, or of no use without the profiler that wrote it.
+_DROPPED = (
+    "Ev Idx",
+    "blocks per SM",
+    "warps per SM",
+    "est. achieved occupancy %",
+    "memory bandwidth (GB/s)",
+    "queued",
+    "sort_index",
+    "labels",
+)
+COLUMNS = {
+    **_EVENT,
+    **_TIME,
+    **kineto_rows.ARGUMENTS,
+    **{name: f"- args.{name}" for name in _DROPPED},
+    "arguments": "* args",
+}
+# Times below this (1973) are not since the epoch, but since `baseTimeNanoseconds`.
+_ABSOLUTE_NS = 10**17
+_FLOWS = "events that draw arrows (correlation ids say the same)"
+
+
+class Kineto:
+    """One file; see ``Source``."""
+
+    kind = "kineto"
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.left_out: Counter[str] = Counter()
+        self._reader = EventReader(path, COLUMNS)
+        self.moved: dict[int, int] = {}
+        # The first process of the file is taken for that of the work on GPUs.
+        self._gpu = Process(new_process_id())
+        self._processes: dict[str, Process] = {}
+        self._base_ns: int | None = None
+        self._is_relative = False
+        self._untimed = 0
+        self._devices: set[int] = set()
+        self._callers: set[str] = set()
+        self._names: dict[str, str] = {}
+        self._frame = Frame(self._gpu.process_id, lambda pid: self._of_pid(pid).process_id)
+        self._known = 0
+
+    def batches(self) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """The rows, in the order of the file."""
+        for events in ahead(self._reader.batches()):
+            for is_gpu, table, batch in self._rows(events):
+                if not batch.num_rows:
+                    continue
+                if is_gpu:
+                    self._gpu.note(batch)
+                else:
+                    note({p.process_id: p for p in self._processes.values()}, batch)
+                yield table, batch
+        if not self._known:
+            raise ForeignError(
+                f"{self.path} holds no event of PyTorch's profiler",
+                "JSON of other tracers is not read; torch.profiler's export_chrome_trace is",
+            )
+        self.left_out["elements among the events that are no events"] += self._reader.others
+        owner = self._settle()
+        devices = self._device_rows(owner.process_id)
+        owner.stored += devices.num_rows
+        yield "device", devices
+
+    def _of_pid(self, pid: str) -> Process:
+        if pid not in self._processes:
+            number = int(pid) if pid.isdecimal() and int(pid) < 1 << 31 else None
+            first = not self._processes
+            made = Process(self._gpu.process_id if first else new_process_id(), number)
+            self._processes[pid] = made
+        return self._processes[pid]
+
+    def _settle(self) -> Process:
+        """Whose work the GPUs did: of the one process that called CUDA, if it is one."""
+        callers = sorted(self._callers)
+        if not self._processes:
+            owner = self._processes[""] = Process(self._gpu.process_id)
+        elif len(callers) < 2:
+            owner = self._of_pid(callers[0] if callers else next(iter(self._processes)))
+        else:
+            owner = self._processes[""] = Process(new_process_id())
+            owner.facts["detail"] = (
+                f"work on GPUs for the processes {', '.join(callers)}; the file does not say"
+                " which did what, so it joins with no call"
+            )
+        if owner.process_id != self._gpu.process_id:
+            self.moved[self._gpu.process_id] = owner.process_id
+        owner.absorb(self._gpu)
+        return owner
+
+    def _rows(self, events: pa.RecordBatch) -> Iterator[tuple[bool, str, pa.RecordBatch]]:
+        """The rows that a batch of events becomes, category by category."""
+        keys = self._kinds(events)
+        counts = pc.value_counts(keys.indices).to_pylist()
+        kinds = keys.dictionary.to_pylist()
+        # In the file's order of first appearance, so that the result does not vary.
+        for found in sorted(counts, key=lambda count: count["values"]):
+            kind, number = kinds[found["values"]], found["counts"]
+            handler = HANDLERS.get(kind)
+            if handler is None:
+                self._leave_out(kind, number)
+                continue
+            some = events.filter(pc.equal(keys.indices, found["values"]))
+            if kind == "M":
+                self._note_names(some)
+                continue
+            self._known += number
+            some = self._timed(some)
+            if some.num_rows:
+                self._note_place(kind, some)
+                is_gpu = kind in kineto_rows.ON_GPU
+                for table, batch in handler(some, self._frame):
+                    yield is_gpu, table, batch
+
+    @staticmethod
+    def _kinds(events: pa.RecordBatch) -> pa.DictionaryArray:
+        """What each event is: its category if it has a length, else its phase."""
+        phase, category = events["ph"], events["cat"]
+        is_range = pc.equal(phase, "X")
+        plain = pc.if_else(is_range, category.cast(pa.string()), phase.cast(pa.string()))
+        # Instants of the memory profiler have a category of their own.
+        instant = pc.fill_null(pc.equal(category, "cpu_instant_event"), False)
+        plain = pc.if_else(instant, "cpu_instant_event", plain)
+        return pc.fill_null(plain, "").dictionary_encode()
+
+    def _leave_out(self, kind: str, number: int) -> None:
+        if kind in ("s", "t", "f"):
+            self.left_out[_FLOWS] += number
+        else:
+            self.left_out[f"events {kind or 'without a category'}"] += number
+
+    def _timed(self, events: pa.RecordBatch) -> pa.RecordBatch:
+        """The events with times since the epoch; those without a time are counted as lost."""
+        if events["start_ns"].null_count:
+            self._untimed += events["start_ns"].null_count
+            events = events.filter(pc.is_valid(events["start_ns"]))
+        if not events.num_rows:
+            return events
+        if self._base_ns is None:
+            self._base_ns = self._find_base(pc.max(events["start_ns"]).as_py())
+        if not self._base_ns:
+            return events
+        at = events.schema.get_field_index("start_ns")
+        return events.set_column(at, "start_ns", pc.add(events["start_ns"], self._base_ns))
+
+    def _find_base(self, latest: int) -> int:
+        """What to add to times.  It may stand behind the events: then they are read twice."""
+        if latest >= _ABSOLUTE_NS:
+            return 0
+        members = self._reader.members
+        if "baseTimeNanoseconds" not in members:
+            ahead = EventReader(self.path, {"ph": "s ph"})
+            for _ in ahead.batches():
+                pass
+            members = ahead.members
+        base = members.get("baseTimeNanoseconds", 0)
+        if not isinstance(base, int):
+            raise ForeignError(f"{self.path}: baseTimeNanoseconds is {base!r}, which is no number")
+        self._is_relative = not base
+        return base
+
+    def _note_names(self, events: pa.RecordBatch) -> None:
+        """Metadata events: the process's name."""
+        for event in events.select(["name", "pid", "label"]).to_pylist():
+            if event["name"] == "process_name" and event["label"]:
+                self._names[event["pid"]] = event["label"]
+
+    def _note_place(self, kind: str, events: pa.RecordBatch) -> None:
+        if kind in kineto_rows.ON_GPU:
+            self._devices.update(
+                d for d in pc.unique(events["device"]).to_pylist() if d is not None
+            )
+        elif kind in kineto_rows.CALLS:
+            self._callers.update(pid or "" for pid in pc.unique(events["pid"]).to_pylist())
+
+    def _device_rows(self, process_id: int) -> pa.RecordBatch:
+        from cupti_etl.capture.decode import batch_schema
+
+        rows: dict[int, dict[str, Any]] = {d: {"device_id": d} for d in sorted(self._devices)}
+        properties = self._reader.members.get("deviceProperties")
+        for device in properties if isinstance(properties, list) else []:
+            if isinstance(device, dict) and isinstance(device.get("id"), int):
+                known = {ours: device.get(theirs) for ours, theirs in _PROPERTIES.items()}
+                rows[device["id"]] = {"device_id": device["id"], **known}
+        schema = batch_schema("device")
+        facts = [{"process_id": process_id, **row} for row in rows.values()]
+        return pa.RecordBatch.from_pylist(facts, schema)
+
+    def process_rows(self) -> list[dict[str, Any]]:
+        """The process of the file."""
+        members = self._reader.members
+        world = members.get("distributedInfo")
+        world = world if isinstance(world, dict) else {}
+        host = members.get("host_name")
+        for pid, process in self._processes.items():
+            process.facts |= {
+                "rank": _number(world.get("rank")),
+                "world_size": _number(world.get("world_size")),
+                "host": host if isinstance(host, str) else None,
+                "argv": self._names.get(pid),
+            }
+            if self._is_relative:
+                process.facts["detail"] = "its times are not since the epoch"
+        return [process.row() for process in self._processes.values()]
+
+    def losses(self) -> list[Loss]:
+        """Events without a time."""
+        if not self._untimed:
+            return []
+        me = next(iter(self._processes.values())).process_id
+        return [Loss(me, "unreadable", None, self._untimed, detail="events without a time")]
+
+
+_PROPERTIES = {
+    "name": "name",
+    "global_memory_bytes": "totalGlobalMem",
+    "compute_capability_major": "computeMajor",
+    "compute_capability_minor": "computeMinor",
+    "max_threads_per_block": "maxThreadsPerBlock",
+    "max_registers_per_block": "regsPerBlock",
+    "max_registers_per_multiprocessor": "regsPerMultiprocessor",
+    "threads_per_warp": "warpSize",
+    "max_shared_per_block_bytes": "sharedMemPerBlock",
+    "max_shared_per_multiprocessor_bytes": "sharedMemPerMultiprocessor",
+    "multiprocessors": "numSms",
+}
+
+
+def _number(value: Any) -> int | None:
+    return value if isinstance(value, int) and abs(value) < 1 << 31 else None

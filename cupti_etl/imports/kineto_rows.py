@@ -1,0 +1,351 @@
+"""What each category of Kineto's events becomes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cupti_etl.imports.columns import Value, make_batch, mapped, null_if, numbered
+
+Rows: TypeAlias = Iterator[tuple[str, pa.RecordBatch]]
+
+# Arguments of events that have columns; where they stand, as EventReader takes it.
+ARGUMENTS = {
+    "label": "s args.name",
+    "external_id": "i args.External id",
+    "external_id_2021": "i args.external id",
+    "correlation_id": "i args.correlation",
+    "device": "i args.device",
+    "context": "i args.context",
+    "stream": "i args.stream",
+    "cbid": "i args.cbid",
+    "bytes": "i args.bytes",
+    "registers": "i args.registers per thread",
+    "shared": "i args.shared memory",
+    "grid_x": "a args.grid",
+    "grid_y": "+ args.grid",
+    "grid_z": "+ args.grid",
+    "block_x": "a args.block",
+    "block_y": "+ args.block",
+    "block_z": "+ args.block",
+    "priority": "i args.priority",
+    "graph_id": "i args.graph id",
+    "graph_node_id": "i args.graph node id",
+    "from_device": "i args.fromDevice",
+    "to_device": "i args.toDevice",
+    "event_id": "i args.wait_on_cuda_event_id",
+    "allocated": "i args.Bytes",
+    "address": "i args.Addr",
+    "device_kind": "i args.Device Type",
+    "device_number": "i args.Device Id",
+}
+
+
+class Frame:
+    """What the rows of one file share.
+
+    Args:
+        gpu_id: the process of work on GPUs, of which the file does not say whose it is.
+        of_pid: the process with a pid.
+    """
+
+    def __init__(self, gpu_id: int, of_pid: Callable[[str], int]) -> None:
+        self.gpu_id = gpu_id
+        self._of_pid = of_pid
+        self.markers = 0
+
+    def owner(self, events: pa.RecordBatch) -> pa.Array:
+        """The processes of what happened on the host."""
+        return mapped(pc.fill_null(events["pid"], ""), self._of_pid, pa.int64())
+
+    def number(self, rows: int) -> pa.Array:
+        """Numbers for so many new markers."""
+        first = self.markers + 1
+        self.markers += rows
+        return numbered(rows, first)
+
+
+Handler: TypeAlias = Callable[[pa.RecordBatch, Frame], Rows]
+
+
+def _end(events: pa.RecordBatch) -> pa.Array:
+    return pc.add(events["start_ns"], events["duration_ns"])
+
+
+def _thread(events: pa.RecordBatch) -> pa.Array:
+    """The thread, or its low 32 bits where PyTorch gives a handle of 64."""
+    return mapped(events["tid"], _low_bits, pa.int32())
+
+
+def _low_bits(tid: str) -> int | None:
+    if not re.fullmatch(r"-?\d{1,20}", tid):
+        return None
+    low = int(tid) & 0xFFFFFFFF
+    return low - (1 << 32) if low >> 31 else low
+
+
+def _place(events: pa.RecordBatch, frame: Frame) -> dict[str, Value]:
+    """What all work on a GPU has."""
+    return {
+        "process_id": frame.gpu_id,
+        "start_ns": events["start_ns"],
+        "end_ns": _end(events),
+        "correlation_id": null_if(events["correlation_id"], 0),
+        "device_id": events["device"],
+        "context_id": events["context"],
+        "stream_id": events["stream"],
+    }
+
+
+def _arguments(events: pa.RecordBatch, **joins: Value) -> Rows:
+    """Arguments that have no column, as they stand in the file."""
+    if events["arguments"].null_count == events.num_rows:
+        return
+    has = pc.is_valid(events["arguments"])
+    values: dict[str, Value] = {
+        name: value.filter(has) if isinstance(value, pa.Array) else value
+        for name, value in joins.items()
+    }
+    values["arguments"] = events["arguments"].filter(has)
+    rows = events.num_rows - events["arguments"].null_count
+    yield "argument", make_batch("argument", rows, values)
+
+
+def kernels(events: pa.RecordBatch, frame: Frame) -> Rows:
+    """Kernels; the shared memory is that of the launch and of the kernel together."""
+    values = _place(events, frame) | {
+        name: events[name]
+        for name in ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "priority")
+    }
+    values |= {
+        "name": events["name"],
+        "registers_per_thread": events["registers"],
+        "dynamic_shared_bytes": events["shared"],
+        "graph_id": null_if(events["graph_id"], 0),
+        "graph_node_id": null_if(events["graph_node_id"], 0),
+    }
+    yield "kernel", make_batch("kernel", events.num_rows, values)
+    joins = {name: values[name] for name in ("process_id", "correlation_id")}
+    yield from _arguments(events, **joins)
+
+
+# "Memcpy HtoD (Pinned -> Device)"
+_COPY = re.compile(r"Memcpy(?: (\w+))?(?: \((.+?) -> (.+?)\))?")
+_DIRECTIONS = ("HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP")
+
+
+def _memory_kind(words: str | None) -> str | None:
+    return words.strip().lower().replace(" ", "_").replace("-", "_") if words else None
+
+
+def _copy(name: str) -> tuple[str, str | None, str | None]:
+    match = _COPY.match(name)
+    if match is None:
+        return "unknown", None, None
+    direction = next((d for d in _DIRECTIONS if d.lower() == (match[1] or "").lower()), "unknown")
+    return direction, _memory_kind(match[2]), _memory_kind(match[3])
+
+
+def copies(events: pa.RecordBatch, frame: Frame) -> Rows:
+    """Copies, and those between devices."""
+    kind = mapped(events["name"], lambda name: _copy(name)[0], pa.string())
+    is_peer = pc.equal(kind, "PtoP")
+    for table, wanted in (("memcpy", pc.invert(is_peer)), ("memcpy_p2p", is_peer)):
+        some = events.filter(wanted)
+        names = some["name"]
+        values = _place(some, frame) | {
+            "copy_kind": kind.filter(wanted),
+            "bytes": some["bytes"],
+            "src_kind": mapped(names, lambda name: _copy(name)[1], pa.string()),
+            "dst_kind": mapped(names, lambda name: _copy(name)[2], pa.string()),
+            "graph_id": null_if(some["graph_id"], 0),
+            "graph_node_id": null_if(some["graph_node_id"], 0),
+        }
+        if table == "memcpy_p2p":
+            values |= {"src_device_id": some["from_device"], "dst_device_id": some["to_device"]}
+        yield table, make_batch(table, some.num_rows, values)
+
+
+_SET = re.compile(r"Memset \((.+)\)")
+
+
+def _set_kind(name: str) -> str | None:
+    match = _SET.match(name)
+    return _memory_kind(match[1]) if match else None
+
+
+def sets(events: pa.RecordBatch, frame: Frame) -> Rows:
+    """Sets."""
+    values = _place(events, frame) | {
+        "bytes": events["bytes"],
+        "memory_kind": mapped(events["name"], _set_kind, pa.string()),
+        "graph_id": null_if(events["graph_id"], 0),
+        "graph_node_id": null_if(events["graph_node_id"], 0),
+    }
+    yield "memset", make_batch("memset", events.num_rows, values)
+
+
+def _calls(domain: str) -> Handler:
+    def calls(events: pa.RecordBatch, frame: Frame) -> Rows:
+        correlation, owner = null_if(events["correlation_id"], 0), frame.owner(events)
+        values: dict[str, Value] = {
+            "process_id": owner,
+            "start_ns": events["start_ns"],
+            "end_ns": _end(events),
+            "domain": domain,
+            "name": events["name"],
+            "cbid": events["cbid"],
+            "correlation_id": correlation,
+            "thread_id": _thread(events),
+        }
+        yield "api_call", make_batch("api_call", events.num_rows, values)
+        # Without an operator around it, a call's external id is its own id.
+        external = _external(events)
+        is_other = pc.fill_null(pc.not_equal(external, correlation), False)
+        is_other = pc.and_(is_other, pc.not_equal(external, 0))
+        some = correlation.filter(is_other)
+        values = {
+            "process_id": owner.filter(is_other),
+            "correlation_id": some,
+            "external_kind": "unknown",
+            "external_id": external.filter(is_other),
+        }
+        yield "external_correlation", make_batch("external_correlation", len(some), values)
+
+    return calls
+
+
+def _external(events: pa.RecordBatch) -> pa.Array:
+    return pc.coalesce(events["external_id"], events["external_id_2021"])
+
+
+def _ranges(domain: str) -> Handler:
+    def ranges(events: pa.RecordBatch, frame: Frame) -> Rows:
+        number, owner = frame.number(events.num_rows), frame.owner(events)
+        values: dict[str, Value] = {
+            "process_id": owner,
+            "timestamp_ns": events["start_ns"],
+            "marker_id": number,
+            "event": "start",
+            "name": events["name"],
+            "domain": domain,
+            "object_kind": "thread",
+            "thread_id": _thread(events),
+        }
+        yield "marker", make_batch("marker", events.num_rows, values)
+        values |= {"timestamp_ns": _end(events), "event": "end", "name": None}
+        yield "marker", make_batch("marker", events.num_rows, values)
+        external = _external(events)
+        has = pc.is_valid(external)
+        payload = external.filter(has)
+        values = {
+            "process_id": owner.filter(has),
+            "marker_id": number.filter(has),
+            "payload_kind": "int64",
+            "payload": payload,
+            "has_color": False,
+        }
+        yield "marker_data", make_batch("marker_data", len(payload), values)
+        yield from _arguments(events, process_id=owner, marker_id=number)
+
+    return ranges
+
+
+_WAITS = {
+    "stream wait event": "stream_wait_event",
+    "stream synchronize": "stream_synchronize",
+    "stream sync": "stream_synchronize",
+    "event synchronize": "event_synchronize",
+    "event sync": "event_synchronize",
+    "context synchronize": "context_synchronize",
+    "context sync": "context_synchronize",
+}
+
+
+def waits(events: pa.RecordBatch, frame: Frame) -> Rows:
+    """Waits of the host and of streams."""
+    values: dict[str, Value] = {
+        "process_id": frame.gpu_id,
+        "start_ns": events["start_ns"],
+        "end_ns": _end(events),
+        "type": mapped(
+            events["name"], lambda name: _WAITS.get(name.lower(), "unknown"), pa.string()
+        ),
+        "correlation_id": null_if(events["correlation_id"], 0),
+        "context_id": events["context"],
+        "stream_id": null_if(null_if(events["stream"], -1), 0xFFFFFFFF),
+        "event_id": null_if(null_if(events["event_id"], -1), 0xFFFFFFFF),
+    }
+    yield "synchronization", make_batch("synchronization", events.num_rows, values)
+
+
+_OVERHEADS = {
+    "driver compiler": "driver_compiler",
+    "buffer flush": "cupti_buffer_flush",
+    "instrumentation": "cupti_instrumentation",
+    "resource": "cupti_resource",
+    "runtime triggered module loading": "module_loading",
+    "lazy function loading": "lazy_function_loading",
+    "command buffer full": "command_buffer_full",
+    "activity buffer request": "activity_buffer_request",
+    "uvm activity init": "uvm_activity_init",
+}
+
+
+def overheads(events: pa.RecordBatch, frame: Frame) -> Rows:
+    """Time of the profiler and of the driver."""
+
+    def kind(name: str) -> str:
+        return _OVERHEADS.get(name.lower().removeprefix("cupti "), "unknown")
+
+    values: dict[str, Value] = {
+        "process_id": frame.owner(events),
+        "start_ns": events["start_ns"],
+        "end_ns": _end(events),
+        "overhead_kind": mapped(events["name"], kind, pa.string()),
+    }
+    yield "overhead", make_batch("overhead", events.num_rows, values)
+
+
+def allocations(events: pa.RecordBatch, frame: Frame) -> Rows:
+    """What PyTorch's allocators gave and took back."""
+    events = events.filter(pc.fill_null(pc.equal(events["name"], "[memory]"), False))
+    # c10::DeviceType: 0 is the host, 1 CUDA.
+    is_gpu = pc.fill_null(pc.equal(events["device_kind"], 1), False)
+    values: dict[str, Value] = {
+        "process_id": frame.owner(events),
+        "timestamp_ns": events["start_ns"],
+        "operation": pc.if_else(pc.less(events["allocated"], 0), "release", "allocation"),
+        "memory_kind": pc.if_else(is_gpu, "device", "pageable"),
+        "address": events["address"],
+        "bytes": pc.abs(events["allocated"]),
+        "device_id": pc.if_else(is_gpu, events["device_number"], None),
+        "source": "PyTorch allocator",
+    }
+    yield "memory", make_batch("memory", events.num_rows, values)
+
+
+_RANGES = ("cpu_op", "user_annotation", "python_function", "Operator", "operator")
+# Kineto's categories; the capitalised ones are those of 2021.
+HANDLERS: dict[str, Handler] = {
+    "kernel": kernels,
+    "Kernel": kernels,
+    "gpu_memcpy": copies,
+    "Memcpy": copies,
+    "gpu_memset": sets,
+    "Memset": sets,
+    "cuda_runtime": _calls("runtime"),
+    "Runtime": _calls("runtime"),
+    "cuda_driver": _calls("driver"),
+    **{category: _ranges(category) for category in _RANGES},
+    "cuda_sync": waits,
+    "overhead": overheads,
+    "cpu_instant_event": allocations,
+    "M": lambda events, frame: iter(()),
+}
+ON_GPU = ("kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset", "cuda_sync")
+CALLS = ("cuda_runtime", "Runtime", "cuda_driver")

@@ -1,0 +1,151 @@
+"""Exports of Nsight Systems: SQLite and parquetdir, which have the same tables.
+
+NVIDIA changes the schema with nearly every release, so a table or a column that is not
+there is taken for empty.  Times count from the start of the session, whose time since the
+epoch stands in ``TARGET_INFO_SESSION_START_TIME``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from cupti_etl.capture.loss import Loss
+from cupti_etl.errors import ForeignError
+from cupti_etl.imports import nsys_own
+from cupti_etl.imports.ahead import ahead
+from cupti_etl.imports.nsys_frame import Frame
+from cupti_etl.imports.nsys_rows import HANDLERS
+from cupti_etl.imports.source import Process, note
+
+# The newest schema whose description has been read; a minor step may rename columns.
+NEWEST = (3, 25)
+# They say what a session was, hold texts for others, or are read by nsys_own.
+_ABOUT = re.compile(
+    r"ENUM_|META_DATA_|TARGET_INFO_|ANALYSIS_|StringIds$|PROCESSES$|ThreadNames$|EXPORT_|sqlite_"
+)
+
+
+class Tables(Protocol):
+    """Where the tables are; see ``SqliteTables``."""
+
+    path: Path
+    kind: str
+
+    def names(self) -> list[str]:
+        """All tables."""
+
+    def columns(self, table: str) -> list[str]:
+        """The columns of a table."""
+
+    def count(self, table: str) -> int:
+        """Rows of a table."""
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        """A small table."""
+
+    def batches(self, table: str, wanted: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+        """Columns of a table."""
+
+
+class Nsys:
+    """One export; see ``Source``.
+
+    Raises:
+        ForeignError: it is no export of nsys, or of a schema that is too new.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self.path = tables.path
+        self.left_out: Counter[str] = Counter()
+        self.moved: dict[int, int] = {}
+        self._tables = tables
+        version = self._version()
+        self.kind = f"nsys {version} {tables.kind}"
+        self._frame: Frame | None = None
+
+    def _version(self) -> str:
+        names = self._tables.names()
+        if not any(name in HANDLERS for name in names) and "StringIds" not in names:
+            raise ForeignError(
+                f"{self.path} is no export of nsys: it has none of its tables",
+                "nsys export --type sqlite makes one of a report",
+            )
+        # Called EXPORT_META_DATA by early versions.
+        meta = self._tables.rows("META_DATA_EXPORT") or self._tables.rows("EXPORT_META_DATA")
+        facts = {row.get("name"): row.get("value") for row in meta}
+        version = str(facts.get("EXPORT_SCHEMA_VERSION") or "of unknown schema")
+        numbers = re.match(r"(\d+)\.(\d+)", version)
+        if numbers and int(numbers[1]) > NEWEST[0]:
+            raise ForeignError(
+                f"{self.path} has schema {version} of nsys; {NEWEST[0]}.{NEWEST[1]} is the newest"
+                " that this version knows",
+                "update cupti-etl, or export the report with an older nsys",
+            )
+        if numbers and int(numbers[2]) > NEWEST[1] and int(numbers[1]) == NEWEST[0]:
+            self._check_newer(version)
+        return version
+
+    def _check_newer(self, version: str) -> None:
+        """A newer minor version is read as long as it has the columns that matter."""
+        for table, needed in (
+            ("CUPTI_ACTIVITY_KIND_KERNEL", ("start", "end", "deviceId", "streamId", "gridX")),
+            ("CUPTI_ACTIVITY_KIND_RUNTIME", ("start", "end", "globalTid", "nameId")),
+            ("CUPTI_ACTIVITY_KIND_MEMCPY", ("start", "end", "bytes", "copyKind")),
+            ("NVTX_EVENTS", ("start", "end", "eventType", "globalTid")),
+        ):
+            columns = self._tables.columns(table)
+            missing = [name for name in needed if columns and name not in columns]
+            if missing:
+                raise ForeignError(
+                    f"{self.path} has schema {version} of nsys, in which {table} has no"
+                    f" {', '.join(missing)}",
+                    "update cupti-etl, or export the report with an older nsys",
+                )
+
+    def batches(self) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """The rows, table by table."""
+        frame = self._frame = nsys_own.read_frame(self._tables)
+        known = 0
+        for name, raw in ahead(self._raw()):
+            known += raw.num_rows
+            for table, batch in HANDLERS[name].read(raw, frame):
+                if batch.num_rows:
+                    note(frame.processes.by_id, batch)
+                    yield table, batch
+        for table, batch in nsys_own.lasting(self._tables, frame):
+            if batch.num_rows:
+                note(frame.processes.by_id, batch)
+                yield table, batch
+        self.left_out.update(frame.left_out)
+        if not known:
+            raise ForeignError(
+                f"{self.path} holds no CUDA activity and no NVTX ranges",
+                "record with nsys profile --trace cuda,nvtx",
+            )
+
+    def _raw(self) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """All tables that we know, as they are; the others are counted."""
+        for name in self._tables.names():
+            handler = HANDLERS.get(name)
+            if handler is not None:
+                for batch in self._tables.batches(name, handler.columns):
+                    yield name, batch
+            elif not _ABOUT.match(name):
+                self.left_out[name] = self._tables.count(name)
+
+    def process_rows(self) -> list[dict[str, Any]]:
+        """The processes that have rows."""
+        assert self._frame is not None
+        seen: list[Process] = [p for p in self._frame.processes.by_id.values() if p.stored]
+        return [process.row() for process in seen]
+
+    def losses(self) -> list[Loss]:
+        """Rows without a time; what nsys itself says of losses."""
+        assert self._frame is not None
+        return self._frame.losses + nsys_own.diagnosed(self._tables)

@@ -1,0 +1,107 @@
+"""What every importer offers, and what the rows of a source say about their processes."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow.compute as pc
+
+from cupti_etl.capture.loss import Loss
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_TIMES = (("start_ns", "end_ns"), ("timestamp_ns", "timestamp_ns"), ("device_timestamp_ns",) * 2)
+
+
+def new_process_id() -> int:
+    """A number that names a process everywhere, as the injector draws it."""
+    return random.SystemRandom().getrandbits(63) or 1
+
+
+@dataclass
+class Process:
+    """What is known of a process of a foreign trace: columns of ``process``."""
+
+    process_id: int
+    pid: int | None = None
+    facts: dict[str, Any] = field(default_factory=dict)
+    stored: int = 0
+    start_ns: int | None = None
+    end_ns: int | None = None
+
+    def row(self) -> dict[str, Any]:
+        """Its row."""
+        return {
+            "process_id": self.process_id,
+            "pid": self.pid,
+            "start_ns": self.start_ns,
+            "end_ns": self.end_ns,
+            "state": "imported",
+            "stored": self.stored,
+            **self.facts,
+        }
+
+    def extend(self, start: int | None, end: int | None) -> None:
+        """Take note of times at which it was seen."""
+        if start is not None:
+            self.start_ns = start if self.start_ns is None else min(start, self.start_ns)
+        if end is not None:
+            self.end_ns = end if self.end_ns is None else max(end, self.end_ns)
+
+    def absorb(self, other: Process) -> None:
+        """Take over what was noted of rows that are its own after all."""
+        self.stored += other.stored
+        self.extend(other.start_ns, other.end_ns)
+
+    def note(self, batch: pa.RecordBatch) -> None:
+        """Count rows of it that are stored, and take note of their times."""
+        self.stored += batch.num_rows
+        for first, last in _TIMES:
+            if first in batch.schema.names:
+                self.extend(pc.min(batch[first]).as_py(), pc.max(batch[last]).as_py())
+                return
+
+
+def note(processes: Mapping[int, Process], batch: pa.RecordBatch) -> None:
+    """Count the rows of a batch, process by process."""
+    owners = batch["process_id"]
+    found = pc.unique(owners).to_pylist()
+    for process_id in found:
+        mine = batch if len(found) == 1 else batch.filter(pc.equal(owners, process_id))
+        processes[process_id].note(mine)
+
+
+class Source(Protocol):
+    """A file (or folder) of another tool that is being read.
+
+    Attributes:
+        path: where it is.
+        kind: what it is, in a few words, for ``capture.source``.
+        left_out: what it has and our tables lack, by name, with how many.
+        moved: of work on GPUs, the processes that turned out to be others, when all batches
+            have been read.
+    """
+
+    path: Path
+    kind: str
+    left_out: Counter[str]
+    moved: dict[int, int]
+
+    def batches(self) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """The rows, table by table or mixed.
+
+        Raises:
+            ForeignError: the file is damaged, or holds nothing for us.
+        """
+
+    def process_rows(self) -> list[dict[str, Any]]:
+        """Rows of ``process``; complete when all batches have been read."""
+
+    def losses(self) -> list[Loss]:
+        """Rows of ``loss``; complete when all batches have been read."""

@@ -1,0 +1,151 @@
+"""Tables of an SQLite file: what there is by sqlite3, rows straight from the pages."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from cupti_etl.capture.native import load, message_buffer, text
+from cupti_etl.errors import ForeignError
+
+_ROWS = 1 << 16
+TYPES = {"i": pa.int64(), "d": pa.float64(), "s": pa.dictionary(pa.int32(), pa.string())}
+_AGAIN = "export it again, or copy it again completely"
+
+
+class SqliteTables:
+    """An SQLite file that nobody writes.
+
+    Raises:
+        ForeignError: it is damaged or truncated, or a program still has it open for writing.
+    """
+
+    kind = "SQLite"
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._check(path)
+        uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+        try:
+            self._con = sqlite3.connect(uri, uri=True, check_same_thread=False)
+            self._con.text_factory = lambda raw: raw.decode("utf-8", "replace")
+            found = self._con.execute(
+                "SELECT name, rootpage FROM sqlite_master WHERE type = 'table' AND rootpage > 0"
+            ).fetchall()
+            self._roots: dict[str, int] = dict(found)
+        except sqlite3.Error as error:
+            raise self._damaged(error) from None
+
+    def _check(self, path: Path) -> None:
+        with path.open("rb") as file:
+            header = file.read(100)
+            size = os.fstat(file.fileno()).st_size
+        page = int.from_bytes(header[16:18], "big")
+        pages = int.from_bytes(header[28:32], "big")
+        if len(header) < 100 or pages * (65536 if page == 1 else page) > size:
+            raise ForeignError(f"{path} is truncated", _AGAIN)
+        for suffix in ("-wal", "-journal"):
+            beside = path.with_name(path.name + suffix)
+            if beside.is_file() and beside.stat().st_size:
+                raise ForeignError(
+                    f"{path} is not complete: {beside.name} holds changes to it",
+                    f"close the program that writes it, or: sqlite3 {path} VACUUM",
+                )
+
+    def _damaged(self, error: object) -> ForeignError:
+        return ForeignError(f"{self.path} is damaged: {error}", _AGAIN)
+
+    def names(self) -> list[str]:
+        """All tables."""
+        return sorted(self._roots)
+
+    def columns(self, table: str) -> list[str]:
+        """The columns of a table; none if there is no such table."""
+        return [row[1] for row in self._info(table)]
+
+    def _info(self, table: str) -> list[tuple[Any, ...]]:
+        if table not in self._roots:
+            return []
+        try:
+            return self._con.execute(f"PRAGMA table_info({_quoted(table)})").fetchall()
+        except sqlite3.Error as error:
+            raise self._damaged(error) from None
+
+    def count(self, table: str) -> int:
+        """Rows of a table."""
+        try:
+            (rows,) = self._con.execute(f"SELECT count(*) FROM {_quoted(table)}").fetchone()
+        except sqlite3.Error as error:
+            raise self._damaged(error) from None
+        return int(rows)
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        """A small table as a whole; empty if there is none."""
+        if table not in self._roots:
+            return []
+        try:
+            cursor = self._con.execute(f"SELECT * FROM {_quoted(table)}")
+            names = [column[0] for column in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor]
+        except sqlite3.Error as error:
+            raise self._damaged(error) from None
+
+    def batches(self, table: str, wanted: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+        """The wanted columns of a table; one that it lacks is NULL.
+
+        Args:
+            table: the table; without it there are no batches.
+            wanted: a letter of ``TYPES`` for each column.
+
+        Raises:
+            ForeignError: the file is damaged.
+        """
+        info = {row[1].lower(): row for row in self._info(table)}
+        present = [name for name in wanted if name.lower() in info]
+        if not present:
+            return
+        keys = [row for row in info.values() if row[5]]
+        fields = [
+            # The one integer primary key is the row's id, and not in its record.
+            -1 if keys == [row] and row[2].upper() == "INTEGER" else row[0]
+            for row in (info[name.lower()] for name in present)
+        ]
+        schema = pa.schema([(name, TYPES[wanted[name]]) for name in present])
+        for batch in self._read(table, [wanted[name] for name in present], fields, schema):
+            yield pa.RecordBatch.from_arrays(
+                [
+                    batch[name] if name in present else pa.nulls(batch.num_rows, TYPES[letter])
+                    for name, letter in wanted.items()
+                ],
+                schema=pa.schema([(name, TYPES[letter]) for name, letter in wanted.items()]),
+            )
+
+    def _read(
+        self, table: str, letters: list[str], fields: list[int], schema: pa.Schema
+    ) -> Iterator[pa.RecordBatch]:
+        ffi, lib = load()
+        message = message_buffer(ffi)
+        with self.path.open("rb") as file:
+            places = ffi.new("int32_t[]", fields)
+            handle = lib.etl_sqlite_new(
+                file.fileno(), self._roots[table], "".join(letters).encode(), places, message
+            )
+            if handle == ffi.NULL:
+                raise self._damaged(text(ffi, message))
+            handle = ffi.gc(handle, lib.etl_sqlite_free)
+            while rows := lib.etl_sqlite_read(handle, _ROWS, message):
+                if rows < 0:
+                    raise self._damaged(f"table {table}: {text(ffi, message)}")
+                array = ffi.new("struct ArrowArray *")
+                if lib.etl_sqlite_take(handle, array) < 0:
+                    raise MemoryError
+                yield pa.RecordBatch._import_from_c(int(ffi.cast("uintptr_t", array)), schema)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,49 @@
+-- The run on one page: what ran where, for how long, and what took the time.
+--
+-- computed: One row a fact. Busy time is a union (busy_breakdown); times of kernels and copies are
+--   sums of durations.
+-- needs: capture, process, busy_breakdown, kernel_summary, memcpy_summary
+-- limits: See capture_health for what is missing from the trace.
+-- columns:
+--   section VARCHAR: run, process, gpu, kernels or copies.
+--   subject VARCHAR: What the value is of.
+--   value DOUBLE: The number; NULL for a fact in words.
+--   unit VARCHAR: Its unit.
+--   detail VARCHAR: More in words.
+SELECT section, subject, value, unit, detail
+FROM (
+    SELECT 1 AS place, 0::DOUBLE AS rank, 'run' AS section, 'command' AS subject,
+           NULL::DOUBLE AS value, NULL AS unit, command AS detail
+    FROM capture
+    UNION ALL
+    SELECT 2, 0, 'run', 'wall', (max(end_ns) - min(start_ns))::DOUBLE, 'ns',
+           'from the first process traced to the last end'
+    FROM process
+    HAVING count(*) > 0
+    UNION ALL
+    SELECT 3, process_id::DOUBLE, 'process',
+           concat('pid ', pid, coalesce(' rank ' || rank, ''), coalesce(' on ' || host, '')),
+           (end_ns - start_ns)::DOUBLE, 'ns',
+           concat_ws(', ', state, 'CUPTI ' || cupti_version, 'driver ' || driver_version)
+    FROM process
+    UNION ALL
+    SELECT 4, gpu, 'gpu', concat('gpu ', gpu, ' busy'), 100 - idle_pct, '%', device_name
+    FROM busy_breakdown
+    UNION ALL
+    SELECT 4.1, gpu, 'gpu', concat('gpu ', gpu, ' span'), span_ns, 'ns', host FROM busy_breakdown
+    UNION ALL
+    SELECT 5, 0, 'kernels', 'executions', sum(calls)::DOUBLE, 'executions',
+           count(*) || ' different kernels'
+    FROM kernel_summary
+    HAVING count(*) > 0
+    UNION ALL
+    SELECT 6, -total_ns, 'kernels', name, total_ns, 'ns',
+           printf('%.1f %% of kernel time, %d executions', percent, calls)
+    FROM (FROM kernel_summary ORDER BY total_ns DESC, demangled LIMIT 5)
+    UNION ALL
+    SELECT 7, -sum(bytes)::DOUBLE, 'copies', copy_kind, sum(bytes)::DOUBLE, 'bytes',
+           printf('%d copies in %d ns', sum(copies)::BIGINT, sum(total_ns)::BIGINT)
+    FROM memcpy_summary
+    GROUP BY copy_kind
+)
+ORDER BY place, rank, subject

@@ -1,0 +1,37 @@
+-- Whether a kernel's grid fills the device: waves of blocks, and what the last one wastes.
+--
+-- computed: waves is blocks over what fits on all multiprocessors at once (kernel_occupancy).
+--   Efficiency is waves over the next whole number: a last wave that is not full takes as long as
+--   a full one. wasted_ns is total_ns times the rest, an upper bound.
+-- needs: kernel_occupancy
+-- requires:
+--   kernel: no kernels were recorded.
+--   device: no device records were recorded, so its limits are not known.
+-- limits: Blocks are taken to be alike, and the kernel to be alone on the device.
+-- columns:
+--   name VARCHAR: Function name alone.
+--   grid VARCHAR [blocks]: Blocks in the grid, x, y and z.
+--   block VARCHAR [threads]: Threads in a block, x, y and z.
+--   waves DOUBLE: Blocks over those that fit at once.
+--   efficiency_pct DOUBLE [%]: waves as a share of the next whole number.
+--   verdict VARCHAR: less than one wave, last wave not full (below 90 %), or full.
+--   wasted_ns BIGINT [ns]: total_ns times what is missing to 100 %, at most.
+--   blocks BIGINT [blocks]: Blocks in the grid.
+--   blocks_at_once BIGINT [blocks]: Those that fit on the device.
+--   calls BIGINT [executions]: Finished executions.
+--   total_ns BIGINT [ns]: Sum of their durations.
+--   process_id BIGINT: The process.
+--   device_id INTEGER: CUDA ordinal of the device in its process.
+--   demangled VARCHAR: Name with template and call arguments.
+WITH counted AS (
+    SELECT *, blocks_per_multiprocessor * multiprocessors AS blocks_at_once,
+           blocks / nullif(blocks_per_multiprocessor * multiprocessors, 0)::DOUBLE AS waves
+    FROM kernel_occupancy
+)
+SELECT name, grid, block, waves, 100.0 * waves / nullif(ceil(waves), 0) AS efficiency_pct,
+       CASE WHEN waves IS NULL THEN NULL WHEN waves < 1 THEN 'less than one wave'
+            WHEN waves / ceil(waves) < 0.9 THEN 'last wave not full' ELSE 'full' END AS verdict,
+       (total_ns * (1 - waves / nullif(ceil(waves), 0)))::BIGINT AS wasted_ns,
+       blocks, blocks_at_once, calls, total_ns, process_id, device_id, demangled
+FROM counted
+ORDER BY wasted_ns DESC, demangled, grid, block, process_id, device_id

@@ -1,0 +1,40 @@
+-- Whether each GPU waits for its host to launch work, and what that costs.
+--
+-- computed: The idle time of the GPU with nothing on its queues (gap_attribution, without queued)
+--   in gaps in which the host was launching, or which were shorter than 100 us and spent outside
+--   CUDA, as a share of the span. The verdict is "launch bound" from 10 % on, "partly" from 3 %.
+-- needs: gap_attribution, busy_breakdown, api_call
+-- requires:
+--   api_call: no API calls were recorded (capture with --api default).
+--   busy_interval: no finished GPU activity was recorded.
+-- limits: A graph or fewer, larger kernels would save at most saved_ns.
+-- columns:
+--   gpu BIGINT: Number of the GPU, as in gpu.
+--   verdict VARCHAR: launch bound, partly launch bound, or not launch bound.
+--   launch_bound_pct DOUBLE [%]: saved_ns as a share of the span of the GPU.
+--   saved_ns BIGINT [ns]: Idle time that launching cost: the next two columns together.
+--   launching_ns BIGINT [ns]: Idle while the host was in a launching call.
+--   between_calls_ns BIGINT [ns]: Idle, outside CUDA, in gaps shorter than 100 us.
+--   idle_ns BIGINT [ns]: All idle time of the GPU.
+--   span_ns BIGINT [ns]: From its first start to its last end.
+WITH causes AS (
+    SELECT gpu, sum(launching_ns)::BIGINT AS launching_ns,
+           coalesce(sum(outside_ns) FILTER (WHERE gap_ns < 100000), 0)::BIGINT AS between_calls_ns
+    FROM gap_attribution(0)
+    GROUP BY gpu
+),
+sums AS (
+    SELECT busy.gpu, coalesce(launching_ns, 0) AS launching_ns,
+           coalesce(between_calls_ns, 0) AS between_calls_ns, idle_ns, span_ns,
+           coalesce(launching_ns + between_calls_ns, 0) AS saved_ns,
+           coalesce(100.0 * (launching_ns + between_calls_ns) / nullif(span_ns, 0), 0) AS percent
+    FROM busy_breakdown AS busy
+    LEFT JOIN causes ON causes.gpu = busy.gpu
+    WHERE EXISTS (SELECT 1 FROM api_call)
+)
+SELECT gpu,
+       CASE WHEN percent >= 10 THEN 'launch bound' WHEN percent >= 3 THEN 'partly launch bound'
+            ELSE 'not launch bound' END AS verdict,
+       percent AS launch_bound_pct, saved_ns, launching_ns, between_calls_ns, idle_ns, span_ns
+FROM sums
+ORDER BY gpu

@@ -1,0 +1,47 @@
+-- Each activity of a GPU with the API call that asked for it.
+--
+-- computed: gpu_activity joined to launch by process_id and correlation_id, so that an activity
+--   has one row, or none if its call is not known. Where an id began anew after 2^32 calls, the
+--   last call that began before the activity is meant.
+-- needs: api_call, launch, gpu_activity, shared_correlation
+-- limits: One call has many rows where it launched a graph.
+-- columns:
+--   process_id BIGINT: The process.
+--   correlation_id BIGINT: What joins the two.
+--   thread_id INTEGER: Thread that called.
+--   api_name VARCHAR: Function called.
+--   api_start_ns BIGINT [ns]: When it was entered.
+--   api_end_ns BIGINT [ns]: When it returned.
+--   device_id INTEGER: CUDA ordinal of the device in its process.
+--   context_id INTEGER: Context of the activity.
+--   stream_id INTEGER: Stream of the activity.
+--   start_ns BIGINT [ns]: When the activity began.
+--   end_ns BIGINT [ns]: When it ended; NULL if it was still running.
+--   kind VARCHAR: kernel, memcpy, memcpy_p2p, memset or graph.
+--   category VARCHAR: compute, communication or copy.
+--   name VARCHAR: Name of the activity, as in gpu_activity.
+--   bytes BIGINT [bytes]: Bytes copied or set.
+--   graph_id INTEGER: CUDA graph that launched it; NULL outside graphs.
+--   graph_node_id BIGINT: Node of that graph; NULL outside graphs.
+SELECT act.process_id, act.correlation_id, calls.thread_id, calls.name AS api_name,
+       calls.start_ns AS api_start_ns, calls.end_ns AS api_end_ns,
+       act.device_id, act.context_id, act.stream_id, act.start_ns, act.end_ns,
+       act.kind, act.category, act.name, act.bytes, act.graph_id, act.graph_node_id
+FROM gpu_activity AS act
+JOIN api_call AS calls
+    ON calls.process_id = act.process_id
+    AND calls.correlation_id = act.correlation_id
+ANTI JOIN shared_correlation AS shared
+    ON shared.process_id = act.process_id
+    AND shared.correlation_id = act.correlation_id
+UNION ALL
+SELECT act.process_id, act.correlation_id, calls.thread_id, calls.name, calls.start_ns,
+       calls.end_ns, act.device_id, act.context_id, act.stream_id, act.start_ns, act.end_ns,
+       act.kind, act.category, act.name, act.bytes, act.graph_id, act.graph_node_id
+FROM (SELECT * FROM gpu_activity SEMI JOIN shared_correlation USING (process_id, correlation_id))
+    AS act
+ASOF JOIN (SELECT * FROM launch SEMI JOIN shared_correlation USING (process_id, correlation_id))
+    AS calls
+    ON calls.process_id = act.process_id
+    AND calls.correlation_id = act.correlation_id
+    AND calls.start_ns <= act.start_ns

@@ -1,0 +1,53 @@
+-- How much work was launched ahead of each stream.
+--
+-- computed: A sweep: an activity joins its stream's queue when its call returns, or when it begins
+--   if that is earlier, and leaves it when it ends. Means are weighted by time, from the first
+--   launch to the last end of the stream.
+-- needs: launch_to_gpu
+-- requires:
+--   api_call: no API calls were recorded (capture with --api default).
+--   launch_to_gpu: no activity has a recorded call.
+-- limits: Activities without a recorded call are not seen. The driver holds about 1024 launches
+--   a stream; from there on, launching waits for the device.
+-- columns:
+--   process_id BIGINT: The process.
+--   device_id INTEGER: CUDA ordinal of the device in its process.
+--   context_id INTEGER: Context of the stream.
+--   stream_id INTEGER: The stream.
+--   activities BIGINT [activities]: Activities with a known call.
+--   mean_depth DOUBLE [activities]: Mean over time of those launched and not ended.
+--   max_depth BIGINT [activities]: Most of them at once.
+--   empty_ns BIGINT [ns]: Time in which the queue was empty and nothing ran.
+--   empty_pct DOUBLE [%]: empty_ns as a share of span_ns.
+--   full_ns BIGINT [ns]: Time with 1024 or more.
+--   span_ns BIGINT [ns]: From the first launch to the last end.
+WITH events AS (
+    SELECT process_id, device_id, context_id, stream_id, least(api_end_ns, start_ns) AS at_ns,
+           1 AS step
+    FROM launch_to_gpu
+    WHERE api_end_ns IS NOT NULL AND start_ns IS NOT NULL AND end_ns IS NOT NULL
+    UNION ALL
+    SELECT process_id, device_id, context_id, stream_id, greatest(end_ns, start_ns), -1
+    FROM launch_to_gpu
+    WHERE api_end_ns IS NOT NULL AND start_ns IS NOT NULL AND end_ns IS NOT NULL
+),
+sweep AS (
+    SELECT process_id, device_id, context_id, stream_id, at_ns, step,
+           sum(step) OVER stream AS depth, lead(at_ns) OVER stream - at_ns AS length_ns
+    FROM events
+    WINDOW stream AS (
+        PARTITION BY process_id, device_id, context_id, stream_id ORDER BY at_ns, step DESC
+        ROWS UNBOUNDED PRECEDING
+    )
+)
+SELECT process_id, device_id, context_id, stream_id, count(*) // 2 AS activities,
+       (sum(depth * length_ns) / nullif(sum(length_ns), 0))::DOUBLE AS mean_depth,
+       max(depth)::BIGINT AS max_depth,
+       coalesce(sum(length_ns) FILTER (WHERE depth = 0), 0)::BIGINT AS empty_ns,
+       100.0 * coalesce(sum(length_ns) FILTER (WHERE depth = 0), 0)
+           / nullif(sum(length_ns), 0) AS empty_pct,
+       coalesce(sum(length_ns) FILTER (WHERE depth >= 1024), 0)::BIGINT AS full_ns,
+       coalesce(sum(length_ns), 0)::BIGINT AS span_ns
+FROM sweep
+GROUP BY process_id, device_id, context_id, stream_id
+ORDER BY activities DESC, process_id, device_id, context_id, stream_id

@@ -1,0 +1,94 @@
+-- What waiting for the device costs each host thread, and whether the device worked meanwhile.
+--
+-- computed: Calls that block until the device is done, by thread, function and GPU. A thread's
+--   calls do not overlap, so their sum is a union. busy_ns is the part in which the GPU had any
+--   activity; in idle_ns host and device both waited. The range is the innermost NVTX range at the
+--   time of the longest call.
+-- needs: api_call, gpu_interval, busy_interval, nvtx_range
+-- requires:
+--   api_call: no API calls were recorded (capture with --api default).
+--   busy_interval: no finished GPU activity was recorded.
+-- limits: A process with several GPUs has a row for each; the time waited is the same in all.
+-- columns:
+--   process_id BIGINT: The process.
+--   thread_id INTEGER: The thread that waited.
+--   name VARCHAR: Function called.
+--   gpu BIGINT: A GPU of the process, as in gpu.
+--   calls BIGINT [calls]: Calls that returned.
+--   total_ns BIGINT [ns]: Time in them.
+--   busy_ns BIGINT [ns]: Of this, while the GPU was busy.
+--   idle_ns BIGINT [ns]: Of this, while the GPU was idle.
+--   median_ns DOUBLE [ns]: Median duration of a call.
+--   max_ns BIGINT [ns]: Longest.
+--   longest_start_ns BIGINT [ns]: When the longest began.
+--   longest_range VARCHAR: Path of the NVTX range around it; NULL outside ranges.
+WITH waits AS (
+    SELECT process_id, thread_id, name, start_ns, end_ns
+    FROM api_call
+    WHERE (contains(name, 'Synchronize')
+           OR name IN ('cudaMemcpy', 'cudaMemcpy2D', 'cudaMemcpy3D', 'cuMemcpy', 'cuMemcpyHtoD_v2',
+                       'cuMemcpyDtoH_v2', 'cudaMemcpyToSymbol', 'cudaMemcpyFromSymbol'))
+        AND start_ns IS NOT NULL AND end_ns IS NOT NULL
+),
+-- Of a runtime call and the driver call inside it, the outer one.
+outermost AS (
+    SELECT *
+    FROM (
+        SELECT *, max(end_ns) OVER (
+                   PARTITION BY process_id, thread_id ORDER BY start_ns, end_ns DESC
+                   ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+               ) AS until_ns
+        FROM waits
+    )
+    WHERE until_ns IS NULL OR start_ns >= until_ns
+),
+used AS (
+    SELECT DISTINCT process_id, gpu FROM gpu_interval
+),
+busy AS (
+    SELECT gpu, start_ns, end_ns, busy_before_ns FROM busy_interval WHERE work = 'any'
+),
+edges AS (
+    SELECT outermost.process_id, thread_id, name, gpu, start_ns, start_ns AS at_ns, -1 AS sign
+    FROM outermost
+    JOIN used ON used.process_id = outermost.process_id
+    UNION ALL
+    SELECT outermost.process_id, thread_id, name, gpu, start_ns, end_ns, 1
+    FROM outermost
+    JOIN used ON used.process_id = outermost.process_id
+),
+covered AS (
+    SELECT process_id, thread_id, name, edges.gpu, edges.start_ns,
+           max(at_ns) - min(at_ns) AS wait_ns,
+           sum(sign * coalesce(busy_before_ns + least(at_ns, busy.end_ns) - busy.start_ns, 0))
+               ::BIGINT AS busy_ns
+    FROM edges
+    ASOF LEFT JOIN busy ON busy.gpu = edges.gpu AND busy.start_ns <= edges.at_ns
+    GROUP BY process_id, thread_id, name, edges.gpu, edges.start_ns
+),
+sums AS (
+    SELECT process_id, thread_id, name, gpu, count(*) AS calls, sum(wait_ns)::BIGINT AS total_ns,
+           sum(busy_ns)::BIGINT AS busy_ns, sum(wait_ns - busy_ns)::BIGINT AS idle_ns,
+           median(wait_ns) AS median_ns, max(wait_ns) AS max_ns,
+           arg_max(start_ns, (wait_ns, -start_ns)) AS longest_start_ns
+    FROM covered
+    GROUP BY process_id, thread_id, name, gpu
+),
+around AS (
+    SELECT sums.process_id, sums.thread_id, longest_start_ns,
+           arg_max(ranges.path, ranges.depth) AS path
+    FROM sums
+    JOIN nvtx_range AS ranges
+        ON ranges.process_id = sums.process_id
+        AND ranges.thread_id = sums.thread_id
+        AND ranges.start_ns <= longest_start_ns
+        AND ranges.end_ns > longest_start_ns
+    GROUP BY sums.process_id, sums.thread_id, longest_start_ns
+)
+SELECT sums.*, around.path AS longest_range
+FROM sums
+LEFT JOIN around
+    ON around.process_id = sums.process_id
+    AND around.thread_id = sums.thread_id
+    AND around.longest_start_ns = sums.longest_start_ns
+ORDER BY total_ns DESC, sums.process_id, sums.thread_id, name, gpu

@@ -1,0 +1,40 @@
+-- Allocations of memory with their release.
+--
+-- computed: Each allocation in memory with the first release after it of the same address in the
+--   same process, before the address is allocated anew.
+-- needs: memory
+-- requires:
+--   memory: no allocations were recorded (capture with the kind memory).
+-- limits: What was allocated before the capture began is not here, nor is what a framework's own
+--   allocator gives out of memory that it has allocated before.
+-- columns:
+--   process_id BIGINT: The process.
+--   device_id INTEGER: CUDA ordinal of the device in its process.
+--   memory_kind VARCHAR: Kind of memory, such as device or pinned.
+--   address BIGINT: Address, as the bits of an unsigned number.
+--   bytes BIGINT [bytes]: Size.
+--   start_ns BIGINT [ns]: When it was allocated.
+--   end_ns BIGINT [ns]: When it was released; NULL if it was not.
+--   correlation_id BIGINT: The call that allocated it.
+--   source VARCHAR: Shared object that asked for it; NULL if not known.
+--   name VARCHAR: Variable, for static memory.
+--   pool_type VARCHAR: Whose memory pool it came from; none without one.
+WITH allocations AS (
+    SELECT *, lead(timestamp_ns) OVER (PARTITION BY process_id, address ORDER BY timestamp_ns)
+               AS next_ns
+    FROM memory
+    WHERE operation = 'allocation'
+),
+releases AS (
+    SELECT process_id, address, timestamp_ns FROM memory WHERE operation = 'release'
+)
+SELECT allocations.process_id, allocations.device_id, allocations.memory_kind, allocations.address,
+       allocations.bytes, allocations.timestamp_ns AS start_ns,
+       CASE WHEN next_ns IS NULL OR releases.timestamp_ns <= next_ns THEN releases.timestamp_ns END
+           AS end_ns,
+       allocations.correlation_id, allocations.source, allocations.name, allocations.pool_type
+FROM allocations
+ASOF LEFT JOIN releases
+    ON releases.process_id = allocations.process_id
+    AND releases.address = allocations.address
+    AND releases.timestamp_ns >= allocations.timestamp_ns

@@ -1,0 +1,57 @@
+-- Copies and sets during which the host could do nothing else, and what that cost.
+--
+-- computed: Synchronous copies and sets, and asynchronous copies from or to pageable memory, which
+--   the driver stages and therefore cannot let run on. Host time is the sum of the durations of
+--   the calls; what could be saved is what lies above the median call of asynchronous copies of
+--   pinned memory in the trace, or above 5 us where there is none.
+-- needs: launch_to_gpu, memcpy, memset
+-- requires:
+--   api_call: no API calls were recorded (capture with --api default).
+-- limits: A synchronous call also waits for work before it on its stream.
+-- columns:
+--   reason VARCHAR: pageable or synchronous.
+--   api_name VARCHAR: Function called.
+--   kind VARCHAR: memcpy or memset.
+--   copy_kind VARCHAR: Direction, such as HtoD; NULL for a set.
+--   src_kind VARCHAR: Kind of memory read; NULL for a set.
+--   dst_kind VARCHAR: Kind of memory written.
+--   calls BIGINT [calls]: How many.
+--   bytes BIGINT [bytes]: Bytes copied or set.
+--   host_ns BIGINT [ns]: Time in the calls.
+--   device_ns BIGINT [ns]: Time on the device.
+--   saved_ns BIGINT [ns]: Time above that of calls that do not block.
+WITH work AS (
+    SELECT process_id, correlation_id, copy_kind, src_kind, dst_kind, is_async, start_ns
+    FROM memcpy
+    UNION ALL
+    SELECT process_id, correlation_id, NULL, NULL, memory_kind, is_async, start_ns FROM memset
+),
+calls AS (
+    SELECT work.*, api_name, kind, bytes, api_end_ns - api_start_ns AS host_ns,
+           end_ns - launches.start_ns AS device_ns
+    FROM (
+        SELECT * FROM launch_to_gpu WHERE kind IN ('memcpy', 'memset') AND graph_node_id IS NULL
+    ) AS launches
+    JOIN work
+        ON work.process_id = launches.process_id
+        AND work.correlation_id = launches.correlation_id
+        AND work.start_ns = launches.start_ns
+    WHERE api_end_ns IS NOT NULL
+),
+normal AS (
+    SELECT coalesce(median(host_ns), 5000) AS normal_ns
+    FROM calls
+    WHERE is_async AND 'pageable' NOT IN (coalesce(src_kind, ''), coalesce(dst_kind, ''))
+),
+blocking AS (
+    SELECT *, CASE WHEN NOT is_async THEN 'synchronous' ELSE 'pageable' END AS reason
+    FROM calls
+    WHERE NOT is_async OR 'pageable' IN (coalesce(src_kind, ''), coalesce(dst_kind, ''))
+)
+SELECT reason, api_name, kind, copy_kind, src_kind, dst_kind, count(*) AS calls,
+       sum(bytes)::BIGINT AS bytes, sum(host_ns)::BIGINT AS host_ns,
+       coalesce(sum(device_ns), 0)::BIGINT AS device_ns,
+       sum(greatest(host_ns - normal_ns, 0))::BIGINT AS saved_ns
+FROM blocking, normal
+GROUP BY reason, api_name, kind, copy_kind, src_kind, dst_kind
+ORDER BY saved_ns DESC, reason, api_name, copy_kind, src_kind, dst_kind

@@ -1,0 +1,42 @@
+-- Managed memory that moved between host and devices: how much, why, and what moved back.
+--
+-- computed: Rows of unified_memory by counter, cause and devices. Times are sums of durations of
+--   moves. round_trips is, over the blocks of 64 KiB in which moves begin, how often a block that
+--   had moved one way moved back.
+-- needs: unified_memory
+-- requires:
+--   unified_memory: no managed memory was recorded (capture with the kind unified_memory).
+-- limits: A move is counted for the block in which it begins alone.
+-- columns:
+--   process_id BIGINT: The process.
+--   counter VARCHAR: What happened, such as bytes_transfer_HtoD or gpu_page_fault.
+--   cause VARCHAR: Why it moved or was mapped, or how it was accessed; NULL if there is none.
+--   src_device_id INTEGER: Device it came from, or that faulted; NULL for the host.
+--   dst_device_id INTEGER: Device it went to; NULL for the host.
+--   events BIGINT [events]: How many.
+--   bytes BIGINT [bytes]: Bytes moved or mapped.
+--   page_faults BIGINT [faults]: Groups of page faults.
+--   total_ns BIGINT [ns]: Sum of the durations.
+--   rate_gbps DOUBLE [gigabytes/s]: Bytes over total_ns, in 10^9 bytes a second.
+--   blocks BIGINT [blocks]: Different blocks of 64 KiB.
+--   round_trips BIGINT [moves]: Moves back of a block that had moved the other way.
+WITH moves AS (
+    SELECT process_id, counter, coalesce(migration_cause, remote_map_cause, access_type) AS cause,
+           src_device_id, dst_device_id, bytes, page_faults, end_ns - start_ns AS ns,
+           address >> 16 AS block,
+           CASE WHEN starts_with(counter, 'bytes_transfer') THEN
+               lag(counter) OVER (
+                   PARTITION BY process_id, address >> 16, starts_with(counter, 'bytes_transfer')
+                   ORDER BY start_ns
+               ) != counter END AS is_back
+    FROM unified_memory
+)
+SELECT process_id, counter, cause, src_device_id, dst_device_id, count(*) AS events,
+       coalesce(sum(bytes), 0)::BIGINT AS bytes,
+       coalesce(sum(page_faults), 0)::BIGINT AS page_faults,
+       coalesce(sum(ns), 0)::BIGINT AS total_ns,
+       (sum(bytes) FILTER (WHERE ns IS NOT NULL) / nullif(sum(ns), 0))::DOUBLE AS rate_gbps,
+       count(DISTINCT block) AS blocks, count(*) FILTER (WHERE is_back) AS round_trips
+FROM moves
+GROUP BY process_id, counter, cause, src_device_id, dst_device_id
+ORDER BY bytes DESC, events DESC, process_id, counter, cause, src_device_id, dst_device_id

@@ -1,0 +1,36 @@
+-- Time per node of each CUDA graph, over its replays.
+--
+-- computed: Finished activities by process, graph and node. Times are sums of durations.
+-- needs: gpu_activity, kernel_name
+-- requires:
+--   gpu_activity: no GPU activity was recorded.
+-- limits: Nodes are seen only where they were recorded one by one, and not as whole graphs.
+-- columns:
+--   process_id BIGINT: The process.
+--   graph_id INTEGER: CUPTI's number of the executable graph.
+--   graph_node_id BIGINT: The node.
+--   kind VARCHAR: kernel, memcpy, memcpy_p2p or memset.
+--   name VARCHAR: Function name of a kernel, direction of a copy.
+--   percent DOUBLE [%]: total_ns as a share of the sum over the nodes of the graph.
+--   runs BIGINT [executions]: How often it ran.
+--   total_ns BIGINT [ns]: Sum of the durations.
+--   mean_ns DOUBLE [ns]: Mean duration.
+--   stddev_ns DOUBLE [ns]: Standard deviation of the durations, as a sample; NULL for one.
+WITH nodes AS (
+    SELECT process_id, graph_id, graph_node_id, kind, any_value(name) AS name, count(*) AS runs,
+           sum(end_ns - start_ns)::BIGINT AS total_ns, avg(end_ns - start_ns) AS mean_ns,
+           stddev_samp(end_ns - start_ns) AS stddev_ns
+    FROM gpu_activity
+    WHERE graph_node_id IS NOT NULL AND start_ns IS NOT NULL AND end_ns IS NOT NULL
+    GROUP BY process_id, graph_id, graph_node_id, kind
+),
+names AS (
+    SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled
+)
+SELECT process_id, graph_id, graph_node_id, kind, coalesce(short, name) AS name,
+       100.0 * total_ns / nullif(sum(total_ns) OVER (PARTITION BY process_id, graph_id), 0)
+           AS percent,
+       runs, total_ns, mean_ns, stddev_ns
+FROM nodes
+LEFT JOIN names ON names.mangled = nodes.name
+ORDER BY total_ns DESC, process_id, graph_id, graph_node_id

@@ -1,0 +1,47 @@
+-- Collective operations by kind and size: how long, how fast, how much was exposed.
+--
+-- computed: Of one operation the ranks' shortest duration counts, as the others also waited:
+--   operations are matched over ranks by kernel name and number. Algorithm bandwidth is bytes over
+--   it; bus bandwidth that times 2(n-1)/n for AllReduce, (n-1)/n for AllGather, ReduceScatter and
+--   AllToAll, 1 for others, with n ranks: the world size, or the ranks in the trace.
+-- needs: collective, process
+-- requires:
+--   collective: no communication kernels were recorded.
+-- limits: Bandwidths are NULL where sizes are not known. Groups smaller than the world are taken
+--   for the world.
+-- columns:
+--   collective VARCHAR: AllReduce, AllGather, ReduceScatter and so on.
+--   bytes BIGINT [bytes]: Size of the message; NULL if not known.
+--   ranks BIGINT [ranks]: Ranks assumed.
+--   operations BIGINT [operations]: Operations, each counted once for all ranks.
+--   median_ns DOUBLE [ns]: Median of the shortest durations.
+--   total_ns BIGINT [ns]: Sum of the durations over operations and ranks.
+--   exposed_ns BIGINT [ns]: Of this, without compute beside it.
+--   exposed_pct DOUBLE [%]: exposed_ns as a share of total_ns.
+--   waiting_ns BIGINT [ns]: Of total_ns, what lies above the shortest duration of an operation.
+--   algorithm_gbps DOUBLE [gigabytes/s]: Median algorithm bandwidth, in 10^9 bytes a second.
+--   bus_gbps DOUBLE [gigabytes/s]: Median bus bandwidth, in 10^9 bytes a second.
+WITH world AS (
+    SELECT greatest(coalesce(max(world_size), 0),
+                    (SELECT count(DISTINCT (process_id, gpu)) FROM collective)) AS n
+    FROM process
+),
+operations AS (
+    SELECT collective, name, number, max(bytes) AS bytes, min(end_ns - start_ns) AS shortest_ns,
+           sum(end_ns - start_ns) AS total_ns, sum(exposed_ns) AS exposed_ns, count(*) AS members
+    FROM collective
+    GROUP BY collective, name, number
+)
+SELECT collective, bytes, any_value(n)::BIGINT AS ranks, count(*) AS operations,
+       median(shortest_ns) AS median_ns, sum(total_ns)::BIGINT AS total_ns,
+       sum(exposed_ns)::BIGINT AS exposed_ns,
+       100.0 * sum(exposed_ns) / nullif(sum(total_ns), 0) AS exposed_pct,
+       sum(total_ns - members * shortest_ns)::BIGINT AS waiting_ns,
+       median(bytes / nullif(shortest_ns, 0)) AS algorithm_gbps,
+       median(bytes / nullif(shortest_ns, 0)
+              * CASE WHEN collective = 'AllReduce' THEN 2.0 * (n - 1) / nullif(n, 0)
+                     WHEN collective IN ('AllGather', 'ReduceScatter', 'AllToAll')
+                     THEN (n - 1.0) / nullif(n, 0) ELSE 1 END) AS bus_gbps
+FROM operations, world
+GROUP BY collective, bytes
+ORDER BY total_ns DESC, collective, bytes

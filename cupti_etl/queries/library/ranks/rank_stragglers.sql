@@ -1,0 +1,79 @@
+-- Which ranks come late to collective operations, and whether that is chance.
+--
+-- computed: Operations are matched over ranks by kernel name and number. They end together, so the
+--   clocks of ranks are aligned by the median of the differences of their ends from the
+--   operation's mean. Lateness is the aligned start less the first of the operation's. Who is last
+--   by chance is last in one of n operations: above 3 standard deviations of that binomial, with
+--   10 operations or more, it is persistent. The score is the least mean time of its own work (from
+--   the end of one operation to the start of the next) of any rank over that of the rank.
+-- needs: collective
+-- requires:
+--   collective: no communication kernels were recorded.
+-- limits: Only processes with a rank, and operations that all of them have. Broadcasts and sends
+--   do not end together; they are left out.
+-- columns:
+--   rank INTEGER: The rank.
+--   operations BIGINT [operations]: Operations that all ranks have.
+--   mean_late_ns DOUBLE [ns]: Mean lateness.
+--   max_late_ns DOUBLE [ns]: Largest.
+--   last BIGINT [operations]: Operations to which it came last.
+--   last_pct DOUBLE [%]: last as a share of operations.
+--   sigma DOUBLE: Standard deviations of last above what chance gives.
+--   is_persistent BOOLEAN: Whether it is last more often than chance allows.
+--   own_ns DOUBLE [ns]: Mean time between operations.
+--   score DOUBLE: Mean time of the fastest rank over its own: 1 for the fastest.
+--   waiting_caused_ns BIGINT [ns]: Time that the other ranks waited for it, summed over them.
+--   clock_offset_ns DOUBLE [ns]: How far its clock was ahead of the mean.
+WITH members AS (
+    SELECT rank, name, number, min(start_ns) AS start_ns, max(end_ns) AS end_ns
+    FROM collective
+    WHERE rank IS NOT NULL AND collective IN ('AllReduce', 'AllGather', 'ReduceScatter', 'AllToAll')
+    GROUP BY rank, name, number
+),
+world AS (
+    SELECT count(DISTINCT rank) AS n FROM members
+),
+complete AS (
+    SELECT members.*, avg(end_ns - base_ns) OVER operation AS mean_end_ns, base_ns, n
+    FROM members, world, (SELECT min(start_ns) AS base_ns FROM members)
+    WHERE n >= 2
+    WINDOW operation AS (PARTITION BY name, number)
+    QUALIFY count(*) OVER operation = n
+),
+offsets AS (
+    SELECT rank, median(end_ns - base_ns - mean_end_ns) AS offset_ns FROM complete GROUP BY rank
+),
+aligned AS (
+    SELECT complete.rank, name, number, n, start_ns - base_ns - offset_ns AS start_ns,
+           end_ns - base_ns - offset_ns AS end_ns, offset_ns
+    FROM complete
+    JOIN offsets ON offsets.rank = complete.rank
+),
+late AS (
+    SELECT *, start_ns - min(start_ns) OVER operation AS late_ns,
+           row_number() OVER (
+               PARTITION BY name, number ORDER BY start_ns DESC, rank
+           ) = 1 AS is_last,
+           sum(max_start_ns - start_ns) OVER operation AS waited_ns,
+           start_ns - lag(end_ns) OVER (PARTITION BY rank ORDER BY start_ns) AS own_ns
+    FROM (SELECT *, max(start_ns) OVER operation AS max_start_ns
+          FROM aligned WINDOW operation AS (PARTITION BY name, number))
+    WINDOW operation AS (PARTITION BY name, number)
+),
+sums AS (
+    SELECT rank, count(*) AS operations, avg(late_ns) AS mean_late_ns, max(late_ns) AS max_late_ns,
+           count(*) FILTER (WHERE is_last) AS last, any_value(n) AS n,
+           avg(greatest(own_ns, 0)) AS own_ns,
+           coalesce(sum(waited_ns) FILTER (WHERE is_last), 0)::BIGINT AS waiting_caused_ns,
+           any_value(offset_ns) AS clock_offset_ns
+    FROM late
+    GROUP BY rank
+)
+SELECT rank, operations, mean_late_ns, max_late_ns, last, 100.0 * last / operations AS last_pct,
+       (last - operations / n) / sqrt(operations * (1.0 / n) * (1 - 1.0 / n)) AS sigma,
+       operations >= 10
+           AND (last - operations / n) / sqrt(operations * (1.0 / n) * (1 - 1.0 / n)) > 3
+           AS is_persistent,
+       own_ns, min(own_ns) OVER () / nullif(own_ns, 0) AS score, waiting_caused_ns, clock_offset_ns
+FROM sums
+ORDER BY mean_late_ns DESC, rank

@@ -1,0 +1,76 @@
+-- Where the time of each step went on its GPU, and which steps are out of line.
+--
+-- computed: As busy_breakdown, between the bounds of a step: the four parts add to duration_ns.
+--   The score is (duration - median) / (1.4826 * median absolute deviation) over the steps of a
+--   process and GPU; above 3.5, and more than 5 % over the median, it is an outlier.
+-- needs: step, busy_interval
+-- requires:
+--   gpu_activity: no GPU activity was recorded.
+--   step: neither NVTX ranges called step or alike nor a period of kernels was found.
+-- limits: All work on the GPU counts, also that of other processes.
+-- columns:
+--   process_id BIGINT: The process.
+--   gpu BIGINT: Number of the GPU, as in gpu.
+--   step BIGINT: Number of the step, from 0.
+--   name VARCHAR: Name of the NVTX range, or of the kernel that it begins with.
+--   source VARCHAR: nvtx or kernels.
+--   start_ns BIGINT [ns]: When it began on the GPU.
+--   duration_ns BIGINT [ns]: How long it took there.
+--   compute_ns BIGINT [ns]: Time with a kernel that is not communication.
+--   exposed_communication_ns BIGINT [ns]: Time with communication and no compute.
+--   exposed_copy_ns BIGINT [ns]: Time with a copy or set, and neither of these.
+--   idle_ns BIGINT [ns]: Time with nothing.
+--   busy_pct DOUBLE [%]: Time with anything as a share of duration_ns.
+--   score DOUBLE: How far the duration is from the median; NULL if all are alike.
+--   is_outlier BOOLEAN: Whether the step took much longer than the others.
+WITH edges AS (
+    SELECT process_id, gpu, step, start_ns AS at_ns, -1 AS sign FROM step
+    UNION ALL
+    SELECT process_id, gpu, step, end_ns, 1 FROM step
+),
+everything AS (
+    SELECT gpu, start_ns, end_ns, busy_before_ns FROM busy_interval WHERE work = 'any'
+),
+gpu_work AS (
+    SELECT gpu, start_ns, end_ns, busy_before_ns
+    FROM busy_interval
+    WHERE work = 'compute_or_communication'
+),
+compute AS (
+    SELECT gpu, start_ns, end_ns, busy_before_ns FROM busy_interval WHERE work = 'compute'
+),
+parts AS (
+    SELECT edges.process_id, edges.gpu, edges.step,
+           coalesce(sum(sign * (everything.busy_before_ns + least(at_ns, everything.end_ns)
+                                - everything.start_ns)), 0)::BIGINT AS any_ns,
+           coalesce(sum(sign * (gpu_work.busy_before_ns + least(at_ns, gpu_work.end_ns)
+                                - gpu_work.start_ns)), 0)::BIGINT AS gpu_work_ns,
+           coalesce(sum(sign * (compute.busy_before_ns + least(at_ns, compute.end_ns)
+                                - compute.start_ns)), 0)::BIGINT AS compute_ns
+    FROM edges
+    ASOF LEFT JOIN everything
+        ON everything.gpu = edges.gpu AND everything.start_ns <= edges.at_ns
+    ASOF LEFT JOIN gpu_work ON gpu_work.gpu = edges.gpu AND gpu_work.start_ns <= edges.at_ns
+    ASOF LEFT JOIN compute ON compute.gpu = edges.gpu AND compute.start_ns <= edges.at_ns
+    GROUP BY edges.process_id, edges.gpu, edges.step
+),
+scored AS (
+    SELECT *, end_ns - start_ns AS duration_ns,
+           median(end_ns - start_ns) OVER loop AS median_ns,
+           mad(end_ns - start_ns) OVER loop AS mad_ns
+    FROM step
+    WINDOW loop AS (PARTITION BY process_id, gpu)
+)
+SELECT scored.process_id, scored.gpu, scored.step, name, source, start_ns, duration_ns,
+       compute_ns, gpu_work_ns - compute_ns AS exposed_communication_ns,
+       any_ns - gpu_work_ns AS exposed_copy_ns, duration_ns - any_ns AS idle_ns,
+       100.0 * any_ns / nullif(duration_ns, 0) AS busy_pct,
+       (duration_ns - median_ns) / nullif(1.4826 * mad_ns, 0) AS score,
+       coalesce((duration_ns - median_ns) / nullif(1.4826 * mad_ns, 0) > 3.5, false)
+           AND duration_ns > 1.05 * median_ns AS is_outlier
+FROM scored
+JOIN parts
+    ON parts.process_id = scored.process_id
+    AND parts.gpu = scored.gpu
+    AND parts.step = scored.step
+ORDER BY scored.process_id, scored.gpu, scored.step

@@ -1,0 +1,45 @@
+-- What the devices did: kernels, copies, sets and graphs in one shape.
+--
+-- computed: The rows of the tables one after another; nothing is joined or left out.
+-- needs: kernel, memcpy, memcpy_p2p, memset, graph_trace
+-- limits: A kernel is taken for communication by its name: that of NCCL, NVSHMEM, MSCCL or of
+--   vLLM's and TensorRT-LLM's own all-reduce.
+-- columns:
+--   process_id BIGINT: The traced process that made the record.
+--   device_id INTEGER: CUDA ordinal of the device in its process; join device on both.
+--   context_id INTEGER: Context it ran in.
+--   stream_id INTEGER: Stream it ran in.
+--   correlation_id BIGINT: The call that asked for it; join launch on it and process_id.
+--   start_ns BIGINT [ns]: When it began.
+--   end_ns BIGINT [ns]: When it ended; NULL if it was still running.
+--   kind VARCHAR: kernel, memcpy, memcpy_p2p, memset or graph (one whose nodes are not recorded).
+--   category VARCHAR: compute, communication or copy.
+--   name VARCHAR: Mangled name of a kernel, direction of a copy, NULL for others.
+--   bytes BIGINT [bytes]: Bytes copied or set; NULL for others.
+--   graph_id INTEGER: CUDA graph that launched it; NULL outside graphs.
+--   graph_node_id BIGINT: Node of that graph; NULL outside graphs.
+SELECT process_id, device_id, context_id, stream_id, correlation_id, start_ns, end_ns,
+       'kernel' AS kind,
+       -- Plain contains: DuckDB asks it once for each name of a dictionary.
+       CASE WHEN contains(name, 'nccl') OR contains(name, 'nvshmem') OR contains(name, 'msccl')
+                 OR contains(name, 'cross_device_reduce') OR contains(name, 'AllReduce')
+                 OR contains(name, 'allreduce')
+            THEN 'communication' ELSE 'compute' END AS category,
+       name, NULL::BIGINT AS bytes, graph_id, graph_node_id
+FROM kernel
+UNION ALL
+SELECT process_id, device_id, context_id, stream_id, correlation_id, start_ns, end_ns,
+       'memcpy', 'copy', copy_kind, bytes, graph_id, graph_node_id
+FROM memcpy
+UNION ALL
+SELECT process_id, device_id, context_id, stream_id, correlation_id, start_ns, end_ns,
+       'memcpy_p2p', 'copy', copy_kind, bytes, graph_id, graph_node_id
+FROM memcpy_p2p
+UNION ALL
+SELECT process_id, device_id, context_id, stream_id, correlation_id, start_ns, end_ns,
+       'memset', 'copy', NULL, bytes, graph_id, graph_node_id
+FROM memset
+UNION ALL
+SELECT process_id, device_id, context_id, stream_id, correlation_id, start_ns, end_ns,
+       'graph', 'compute', NULL, NULL, graph_id, NULL
+FROM graph_trace

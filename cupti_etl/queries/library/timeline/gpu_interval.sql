@@ -1,0 +1,25 @@
+-- Finished activities with the number of their GPU: what queries about time are made from.
+--
+-- computed: gpu_activity with gpu; an end before the start is taken for the start.
+-- needs: gpu_activity, gpu
+-- columns:
+--   gpu BIGINT: Number of the GPU, as in gpu; below zero where no device record is known.
+--   process_id BIGINT: The traced process that made the record.
+--   device_id INTEGER: CUDA ordinal of the device in its process.
+--   context_id INTEGER: Context it ran in.
+--   stream_id INTEGER: Stream it ran in.
+--   correlation_id BIGINT: The call that asked for it.
+--   start_ns BIGINT [ns]: When it began.
+--   end_ns BIGINT [ns]: When it ended.
+--   kind VARCHAR: kernel, memcpy, memcpy_p2p, memset or graph.
+--   category VARCHAR: compute, communication or copy.
+--   name VARCHAR: Mangled name of a kernel, direction of a copy, NULL for others.
+--   bytes BIGINT [bytes]: Bytes copied or set; NULL for others.
+--   graph_id INTEGER: CUDA graph that launched it; NULL outside graphs.
+SELECT coalesce(gpu.gpu, -1 - (hash(act.process_id, act.device_id) >> 33)::BIGINT) AS gpu,
+       act.process_id, act.device_id, act.context_id, act.stream_id, act.correlation_id,
+       act.start_ns, greatest(act.start_ns, act.end_ns) AS end_ns,
+       act.kind, act.category, act.name, act.bytes, act.graph_id
+FROM gpu_activity AS act
+LEFT JOIN gpu ON gpu.process_id = act.process_id AND gpu.device_id = act.device_id
+WHERE act.start_ns IS NOT NULL AND act.end_ns IS NOT NULL

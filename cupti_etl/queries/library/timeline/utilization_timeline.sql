@@ -1,0 +1,67 @@
+-- How busy each GPU was over time, in buckets of one width.
+--
+-- computed: busy_interval cut at the edges of the buckets and summed; as in busy_breakdown, what
+--   is hidden by compute counts as compute. The first bucket begins with the GPU's first activity.
+-- needs: busy_interval
+-- requires:
+--   busy_interval: no finished GPU activity was recorded.
+-- parameters:
+--   bucket_ns BIGINT = NULL [ns]: Width of a bucket; NULL for a hundredth of the longest span.
+-- columns:
+--   gpu BIGINT: Number of the GPU, as in gpu.
+--   start_ns BIGINT [ns]: Begin of the bucket.
+--   busy_pct DOUBLE [%]: Share of the bucket with any activity; of the last, of its part before
+--     the GPU's last end.
+--   compute_ns BIGINT [ns]: Time with compute.
+--   exposed_communication_ns BIGINT [ns]: Time with communication and no compute.
+--   exposed_copy_ns BIGINT [ns]: Time with a copy or set, and neither of these.
+--   idle_ns BIGINT [ns]: The rest of the bucket, up to the GPU's last end.
+WITH spans AS (
+    SELECT gpu, min(start_ns) AS first_ns, max(end_ns) AS last_ns
+    FROM busy_interval
+    WHERE work = 'any'
+    GROUP BY gpu
+),
+width AS (
+    SELECT greatest(coalesce(bucket_ns, hundredth_ns), 1) AS width
+    FROM (SELECT ceil(max(last_ns - first_ns) / 100.0)::BIGINT AS hundredth_ns FROM spans)
+),
+buckets AS (
+    SELECT gpu, first_ns + n * width AS start_ns,
+           least(first_ns + (n + 1) * width, last_ns) AS end_ns
+    FROM (
+        SELECT gpu, first_ns, last_ns, width,
+               unnest(range(greatest((last_ns - first_ns + width - 1) // width, 1))) AS n
+        FROM spans, width
+    )
+),
+pieces AS (
+    SELECT gpu, work, first_ns + n * width AS bucket_start_ns,
+           least(end_ns, first_ns + (n + 1) * width) - greatest(start_ns, first_ns + n * width)
+               AS length_ns
+    FROM (
+        SELECT gpu, work, start_ns, end_ns, first_ns, width,
+               unnest(range((start_ns - first_ns) // width,
+                            (greatest(end_ns - 1, start_ns) - first_ns) // width + 1)) AS n
+        FROM busy_interval
+        JOIN spans USING (gpu), width
+    )
+),
+sums AS (
+    SELECT gpu, bucket_start_ns,
+           coalesce(sum(length_ns) FILTER (WHERE work = 'any'), 0)::BIGINT AS any_ns,
+           coalesce(sum(length_ns)
+                    FILTER (WHERE work = 'compute_or_communication'), 0)::BIGINT AS gpu_work_ns,
+           coalesce(sum(length_ns) FILTER (WHERE work = 'compute'), 0)::BIGINT AS compute_ns
+    FROM pieces
+    GROUP BY gpu, bucket_start_ns
+)
+SELECT buckets.gpu, buckets.start_ns,
+       100.0 * coalesce(any_ns, 0) / nullif(end_ns - buckets.start_ns, 0) AS busy_pct,
+       coalesce(compute_ns, 0) AS compute_ns,
+       coalesce(gpu_work_ns - compute_ns, 0) AS exposed_communication_ns,
+       coalesce(any_ns - gpu_work_ns, 0) AS exposed_copy_ns,
+       end_ns - buckets.start_ns - coalesce(any_ns, 0) AS idle_ns
+FROM buckets
+LEFT JOIN sums ON sums.gpu = buckets.gpu AND sums.bucket_start_ns = buckets.start_ns
+ORDER BY buckets.gpu, buckets.start_ns

@@ -1,0 +1,157 @@
+"""An answer without its inputs is empty, says why, and is the same from any form of a trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from support.trace import MakeTrace, write_trace
+
+import cupti_etl
+from cupti_etl.answers.notes import losses, why_empty
+from cupti_etl.cli import cli
+from cupti_etl.export.duckdb import export_duckdb
+from cupti_etl.queries.catalog import Query, library
+from cupti_etl.schema.arrow import TABLES
+
+_STEPS = range(24)
+# Something of every kind, in steps: every query has an answer.
+FULL = {
+    "kernel": "process_id device_id context_id stream_id correlation_id start_ns end_ns name grid_x"
+    " grid_y grid_z block_x block_y block_z registers_per_thread graph_id graph_node_id\n"
+    + "\n".join(
+        f"{p} 0 1 7 {s * 10 + 1} {s * 5000 + 100 + p} {s * 5000 + 200} a 4 1 1 64 1 1 16 - -\n"
+        f"{p} 0 1 8 {s * 10 + 2} {s * 5000 + 150} {s * 5000 + 300} ncclDevKernel_AllReduce"
+        " 4 1 1 64 1 1 16 - -\n"
+        f"{p} 0 1 7 {s * 10 + 5} {s * 5000 + 500} {s * 5000 + 600} b 4 1 1 64 1 1 16 9 1"
+        for s in _STEPS
+        for p in (1, 2)
+    ),
+    "memcpy": "process_id device_id context_id stream_id correlation_id start_ns end_ns copy_kind"
+    " bytes src_kind dst_kind is_async\n"
+    + "\n".join(
+        f"1 0 1 7 {s * 10 + c} {s * 5000 + 300 + c * 10} {s * 5000 + 305 + c * 10} HtoD 64"
+        " pageable device true"
+        for s in _STEPS
+        for c in (3, 4)
+    ),
+    "api_call": "process_id thread_id correlation_id domain name start_ns end_ns return_value\n"
+    + "\n".join(
+        f"{p} 5 {s * 10 + c} runtime {name} {s * 5000 + c * 10} {s * 5000 + c * 10 + 5} 0"
+        for s in _STEPS
+        for p in (1, 2)
+        for c, name in (
+            (1, "cudaLaunchKernel"),
+            (2, "cudaLaunchKernel"),
+            (3, "cudaMemcpyAsync"),
+            (4, "cudaMemcpyAsync"),
+            (5, "cudaGraphLaunch"),
+            (6, "cudaDeviceSynchronize"),
+            (7, "cudaMalloc"),
+        )
+    ),
+    "marker": "process_id thread_id marker_id event timestamp_ns name\n"
+    + "\n".join(
+        f"{p} 5 {s} start {s * 5000} step\n{p} 5 {s} end {s * 5000 + 900} -"
+        for s in _STEPS
+        for p in (1, 2)
+    ),
+    "memory": "process_id device_id memory_kind operation timestamp_ns address bytes"
+    " correlation_id\n"
+    + "\n".join(f"1 0 device allocation {s * 5000 + 72} {s} 100 {s * 10 + 7}" for s in _STEPS),
+    "unified_memory": "process_id counter start_ns end_ns address bytes\n"
+    " 1 bytes_transfer_HtoD 1 2 65536 4096",
+    "jit": "process_id start_ns end_ns operation\n 1 1 2 compile",
+    "device": "process_id device_id device_uuid name multiprocessors threads_per_warp"
+    " max_warps_per_multiprocessor max_blocks_per_multiprocessor max_registers_per_multiprocessor"
+    " max_shared_per_multiprocessor_bytes compute_capability_major\n"
+    + "\n".join(f"{p} 0 GPU-{p} H200 132 32 64 32 65536 233472 9" for p in (1, 2)),
+    "process": "process_id pid host rank world_size state\n"
+    " 1 11 n 0 2 finished\n 2 12 n 1 2 finished",
+    "capture": "capture_id start_ns end_ns\n 5 0 900000",
+}
+# What FULL has no reason to hold: more than one call of an id.
+_EMPTY = {"shared_correlation"}
+
+
+def asked(opened: cupti_etl.trace.Trace, query: Query) -> list[dict[str, object]]:
+    return sorted(
+        (
+            {k: round(v, 6) if isinstance(v, float) else v for k, v in row.items()}
+            for row in opened.query(query.name)
+        ),
+        key=str,
+    )
+
+
+def test_every_query_answers_the_same_from_a_folder_and_from_a_file(tmp_path: Path) -> None:
+    folder = write_trace(tmp_path / "run", **FULL)
+    with cupti_etl.open(folder) as parts:
+        export_duckdb(parts, tmp_path / "run.duckdb")
+        with cupti_etl.open(tmp_path / "run.duckdb") as file:
+            for query in library():
+                rows = asked(parts, query)
+                assert rows == asked(file, query), query.name
+                assert bool(rows) == (query.name not in _EMPTY), query.name
+
+
+def test_plain_duckdb_gives_the_same_without_what_is_stored(tmp_path: Path) -> None:
+    import duckdb
+
+    folder = write_trace(tmp_path / "run", **FULL)
+    with cupti_etl.open(folder) as parts:
+        export_duckdb(parts, tmp_path / "run.duckdb")
+        with duckdb.connect(str(tmp_path / "run.duckdb"), read_only=True) as con:
+            for query in library():
+                call = f"{query.name}()" if query.parameters else query.name
+                ((count,),) = con.execute(f"SELECT count(*) FROM {call}").fetchall()
+                assert count == parts.query(query.name).count(), query.name
+
+
+@pytest.mark.parametrize(
+    ("query", "table", "reason"),
+    [
+        pytest.param(query, table, reason, id=f"{query.name}-{table}")
+        for query in library()
+        for table, reason in query.requires
+        if table in TABLES
+    ],
+)
+def test_without_its_input_a_query_is_empty_and_says_why(
+    trace: MakeTrace, query: Query, table: str, reason: str
+) -> None:
+    opened = trace(**{name: rows for name, rows in FULL.items() if name != table})
+    assert opened.query(query.name).count() == 0
+    assert why_empty(opened, query)
+
+
+@pytest.mark.parametrize("query", list(library()), ids=lambda query: query.name)
+def test_an_empty_trace_has_no_answer_but_what_it_is(trace: MakeTrace, query: Query) -> None:
+    opened = trace()
+    rows = [row for row in opened.query(query.name) if query.topic != "capture"]
+    assert rows == []
+
+
+def test_the_command_says_why_there_is_nothing(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "run", kernel=FULL["kernel"])
+    done = CliRunner().invoke(cli, ["query", "launch_bound", str(path)])
+    assert done.exit_code == 0
+    assert "launch_bound: no API calls were recorded" in done.stderr
+    done = CliRunner().invoke(cli, ["query", "memcpy_small", str(path), "--format", "csv"])
+    assert "memcpy_small: no copies were recorded." in done.stderr
+    done = CliRunner().invoke(cli, ["query", "kernel_summary", str(path)])
+    assert done.stderr == ""
+
+
+def test_losses_are_told_beside_every_answer(tmp_path: Path) -> None:
+    path = write_trace(
+        tmp_path / "run",
+        **FULL,
+        loss="process_id cause records is_stored\n 1 ring_full 12 false\n 1 killed - false",
+    )
+    done = CliRunner().invoke(cli, ["query", "kernel_summary", str(path)])
+    assert "the capture has losses (killed ?, ring_full 12)" in done.stderr
+    assert CliRunner().invoke(cli, ["query", "capture_health", str(path)]).stderr == ""
+    with cupti_etl.open(path) as opened:
+        assert losses(opened) == "killed ?, ring_full 12"

@@ -1,0 +1,189 @@
+"""Two runs compared, and a trace on one page."""
+
+from __future__ import annotations
+
+import random
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from support.trace import write_trace
+from test_abstaining import FULL
+
+import cupti_etl
+from cupti_etl.answers.diff import _benjamini_hochberg, diff
+from cupti_etl.answers.findings import find
+from cupti_etl.cli import cli
+from cupti_etl.errors import UsageError
+
+
+def run(folder: Path, seed: int, **kernels: tuple[int, float]) -> Path:
+    """A run of kernels: name, how many, mean duration; the grid is the number after the name."""
+    draw = random.Random(seed)
+    rows, at = [], 0
+    for name, (count, mean) in kernels.items():
+        short, _, grid = name.partition("_")
+        for _ in range(count):
+            length = max(1, round(draw.gauss(mean, mean / 20)))
+            rows.append(f"1 0 {at} {at + length} {short} {grid or 1} 1 1 32 1 1")
+            at += length + draw.randrange(1, 5000)
+    header = (
+        "process_id device_id start_ns end_ns name grid_x grid_y grid_z block_x block_y block_z"
+    )
+    return write_trace(folder, kernel=f"{header}\n" + "\n".join(rows))
+
+
+def compare(base: Path, other: Path, **options: float) -> tuple[str, dict[str, dict[str, object]]]:
+    with cupti_etl.open(base) as before, cupti_etl.open(other) as after:
+        found = diff(before, after, **options)
+    rows = found.table.to_pylist()
+    for row in rows:
+        effects = row["count_effect_ns"] + row["mix_effect_ns"] + row["duration_effect_ns"]
+        assert row["change_ns"] == pytest.approx(effects)
+    return found.verdict, {f"{row['name']}_{row['grid'][:1]}": row for row in rows}
+
+
+def test_a_slower_kernel_is_a_regression(tmp_path: Path) -> None:
+    base = run(tmp_path / "a", 1, same=(200, 1000), slow=(200, 1000), fast=(200, 1000), few=(3, 9))
+    other = run(tmp_path / "b", 2, same=(200, 1000), slow=(200, 1500), fast=(200, 800), few=(3, 99))
+    verdict, rows = compare(base, other)
+    assert verdict == "regress"
+    assert {name: row["verdict"] for name, row in rows.items()} == {
+        "same_1": "none",
+        "slow_1": "regress",
+        "fast_1": "improve",
+        "few_1": "cannot tell",
+    }
+    slow = rows["slow_1"]
+    assert slow["low"] < slow["ratio"] < slow["high"]
+    assert slow["ratio"] == pytest.approx(1.5, rel=0.02)
+    assert slow["q"] < 1e-6
+    assert rows["few_1"]["q"] is None
+
+
+def test_a_change_below_the_smallest_effect_is_none(tmp_path: Path) -> None:
+    base = run(tmp_path / "a", 1, k=(2000, 10000))
+    other = run(tmp_path / "b", 2, k=(2000, 10100))
+    assert compare(base, other)[0] == "none"
+    assert compare(base, other, min_effect=0.005)[0] == "regress"
+
+
+def test_more_calls_and_other_shapes_are_no_change_of_duration(tmp_path: Path) -> None:
+    base = run(tmp_path / "a", 1, k_1=(100, 1000), k_2=(100, 3000))
+    other = run(tmp_path / "b", 1, k_1=(100, 1000), k_2=(300, 3000), new_1=(50, 100))
+    verdict, rows = compare(base, other)
+    assert verdict == "none"
+    assert rows["k_1"]["count_effect_ns"] + rows["k_2"]["count_effect_ns"] == pytest.approx(
+        200 * 2000, rel=0.05
+    )
+    assert rows["k_1"]["mix_effect_ns"] == pytest.approx(-100 * 1000, rel=0.05)
+    assert rows["k_2"]["mix_effect_ns"] == pytest.approx(100 * 3000, rel=0.05)
+    assert abs(rows["k_2"]["duration_effect_ns"]) < 0.02 * 300 * 3000
+    assert rows["new_1"]["count_effect_ns"] == rows["new_1"]["change_ns"]
+
+
+def test_runs_of_one_distribution_are_not_told_apart(tmp_path: Path) -> None:
+    names = {f"k{n}": (40, 1000) for n in range(40)}
+    verdict, rows = compare(run(tmp_path / "a", 1, **names), run(tmp_path / "b", 2, **names))
+    assert verdict == "none"
+    assert not [name for name, row in rows.items() if row["verdict"] in ("regress", "improve")]
+
+
+def test_the_correction_is_that_of_the_paper() -> None:
+    # Benjamini and Hochberg's own example of 1995, section 3.2.
+    p = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240]
+    p += [0.4262, 0.5719, 0.6528, 0.7590, 1.0]
+    assert sum(q <= 0.05 for q in _benjamini_hochberg(p)) == 4
+    assert _benjamini_hochberg([0.01, 0.02, 0.5]) == pytest.approx([0.03, 0.03, 0.5])
+    assert _benjamini_hochberg([]) == []
+
+
+def test_the_command_fails_where_it_shall(tmp_path: Path) -> None:
+    base = str(run(tmp_path / "a", 1, k=(100, 1000)))
+    other = str(run(tmp_path / "b", 2, k=(100, 2000)))
+    for options, status in (
+        ([], 0),
+        (["--fail-on", "regress"], 5),
+        (["--fail-on", "improve"], 0),
+        (["--fail-on", "regress", "--min-effect", "0.9", "--format", "csv"], 5),
+    ):
+        done = CliRunner().invoke(cli, ["diff", base, other, *options])
+        assert done.exit_code == status, done.output
+        assert "verdict: regress" in done.stderr
+    assert CliRunner().invoke(cli, ["diff", other, base, "--fail-on", "regress"]).exit_code == 0
+    with cupti_etl.open(base) as trace, pytest.raises(UsageError, match="smallest effect"):
+        diff(trace, trace, min_effect=0)
+
+
+def test_nothing_can_be_told_of_an_empty_run(tmp_path: Path) -> None:
+    base, empty = run(tmp_path / "a", 1, k=(100, 1000)), write_trace(tmp_path / "b")
+    assert compare(base, empty)[0] == compare(empty, base)[0] == "cannot tell"
+    assert compare(empty, empty)[0] == "cannot tell"
+
+
+class Page(HTMLParser):
+    """What a page has, and that its tags are closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.fetched: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.fetched += [value or "" for name, value in attrs if name in ("src", "href")]
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_report_says_what_is_there_and_what_is_not(tmp_path: Path) -> None:
+    path = write_trace(
+        tmp_path / "run<1>", **FULL, loss="process_id cause records\n 1 ring_full 12"
+    )
+    done = CliRunner().invoke(cli, ["report", str(path)])
+    assert done.exit_code == 0, done.output
+    assert "The capture has losses (ring_full 12)" in done.output
+    assert "| 0 | 10." not in done.output.split("## Where the time went")[0]
+    assert "## Why the GPUs were idle" in done.output
+    page = tmp_path / "run.html"
+    assert CliRunner().invoke(cli, ["report", str(path), "-o", str(page)]).exit_code == 0
+    text = page.read_text()
+    found = Page(text)
+    assert found.open == []
+    assert found.fetched == []
+    assert "script" not in found.tags
+    assert found.tags.count("svg") == 6
+    assert "run&lt;1&gt;" in text
+    assert "<1>" not in text
+
+
+def test_findings_are_ranked_by_what_they_could_save(tmp_path: Path) -> None:
+    with cupti_etl.open(write_trace(tmp_path / "run", **FULL)) as opened:
+        found = find(opened)
+    assert [each.saved_ns for each in found] == sorted(
+        (each.saved_ns for each in found), reverse=True
+    )
+    assert {"launch_bound", "busy_breakdown", "kernel_waves"} <= {each.query for each in found}
+
+
+def test_a_report_of_kernels_alone_gives_reasons(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "run", kernel=FULL["kernel"])
+    done = CliRunner().invoke(cli, ["report", str(path)])
+    assert done.exit_code == 0, done.output
+    assert "No rows: no API calls were recorded (capture with --api default)" in done.output
+    assert "No rows: no allocations were recorded" in done.output
+
+
+def test_a_report_is_html_or_markdown(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "run")
+    done = CliRunner().invoke(cli, ["report", str(path), "-o", "report.pdf"])
+    assert isinstance(done.exception, UsageError)
+    assert (
+        "No rows: no finished GPU activity" in CliRunner().invoke(cli, ["report", str(path)]).output
+    )

@@ -1,0 +1,162 @@
+"""Queries about kernels: shapes, tails, drift, occupancy, sequences."""
+
+from __future__ import annotations
+
+import pytest
+from support.trace import MakeTrace, assert_rows
+
+DEVICE = """
+    process_id device_id device_uuid multiprocessors threads_per_warp max_warps_per_multiprocessor \
+max_blocks_per_multiprocessor max_registers_per_multiprocessor \
+max_shared_per_multiprocessor_bytes compute_capability_major
+    1          0         GPU-a       132             32               64 \
+32 65536 \
+233472 9
+"""
+
+
+def kernels(*rows: str) -> str:
+    return (
+        "process_id device_id context_id stream_id start_ns end_ns name grid_x grid_y grid_z"
+        " block_x block_y block_z cluster_x cluster_y cluster_z registers_per_thread"
+        " static_shared_bytes dynamic_shared_bytes correlation_id\n" + "\n".join(rows)
+    )
+
+
+def test_shapes_of_a_kernel_are_apart(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel=kernels(
+            "1 0 1 7 0   10 a 4 1 1 32 1 1 0 0 0 16 8 8 1",
+            "1 0 1 7 20  50 a 4 1 1 32 1 1 0 0 0 16 8 8 2",
+            "1 0 1 7 60 120 a 8 2 1 32 1 1 2 1 1 16 0 0 3",
+            "1 0 1 7 130  - a 8 2 1 32 1 1 2 1 1 16 0 0 4",
+        )
+    )
+    assert_rows(
+        opened.query("kernel_config_summary"),
+        """
+        grid  block  cluster shared_bytes registers_per_thread percent calls total_ns mean_ns
+        8x2x1 32x1x1 2x1x1   0            16                   60      1     60       60
+        4x1x1 32x1x1 -       16           16                   40      2     40       20
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    ("block", "registers", "shared", "blocks", "occupancy", "limiter"),
+    [
+        # NVIDIA's occupancy calculator gives these for compute capability 9.0.
+        (256, 32, 0, 8, "100", "warps"),
+        (256, 64, 0, 4, "50", "registers"),
+        (1024, 54, 0, 1, "50", "registers"),
+        (128, 32, 100000, 2, "12.5", '"shared memory"'),
+        (32, 16, 0, 32, "50", "blocks"),
+    ],
+)
+def test_occupancy(
+    trace: MakeTrace,
+    block: int,
+    registers: int,
+    shared: int,
+    blocks: int,
+    occupancy: str,
+    limiter: str,
+) -> None:
+    row = f"1 0 1 7 0 100 a 66 1 1 {block} 1 1 0 0 0 {registers} 0 {shared} 1"
+    opened = trace(kernel=kernels(row), device=DEVICE)
+    assert_rows(
+        opened.query("kernel_occupancy"),
+        f"blocks_per_multiprocessor occupancy_pct limiter\n {blocks} {occupancy} {limiter}",
+    )
+
+
+def test_waves(trace: MakeTrace) -> None:
+    # 8 blocks of 256 threads fit on each of 132 multiprocessors: 1056 at once.
+    shapes = {"half": 528, "tail": 1100, "full": 2112}
+    rows = [
+        f"1 0 1 7 {at} {at + 100} {name} {grid} 1 1 256 1 1 0 0 0 32 0 0 1"
+        for at, (name, grid) in enumerate(shapes.items())
+    ]
+    assert_rows(
+        trace(kernel=kernels(*rows), device=DEVICE).query("kernel_waves"),
+        """
+        name waves   efficiency_pct verdict              wasted_ns blocks_at_once
+        half 0.5     50             "less than one wave" 50        1056
+        tail 1.04167 52.0833        "last wave not full" 48        1056
+        full 2       100            full                 0         1056
+        """,
+    )
+
+
+def test_the_tail_names_the_slowest_run_and_what_ran_before(trace: MakeTrace) -> None:
+    rows = [
+        f"1 0 1 7 {at * 1000} {at * 1000 + 10} a 1 1 1 32 1 1 0 0 0 8 0 0 {at}" for at in range(20)
+    ]
+    rows += [
+        "1 0 1 7 50000 50001 b 1 1 1 32 1 1 0 0 0 8 0 0 50",
+        "1 0 1 7 51000 51110 a 1 1 1 32 1 1 0 0 0 8 0 0 51",
+        "1 0 1 7 52000 -     a 1 1 1 32 1 1 0 0 0 8 0 0 52",
+    ]
+    assert_rows(
+        trace(kernel=kernels(*rows)).query("kernel_tail"),
+        """
+        name calls p50_ns max_ns lost_ns worst_start_ns worst_correlation_id previous_name
+        a    21    10     110    100     51000          51                   b
+        """,
+    )
+
+
+def test_a_kernel_that_slows_down(trace: MakeTrace) -> None:
+    rows = [
+        f"1 0 1 7 {at * 100} {at * 100 + (10 if at < 20 else 20)} a 1 1 1 32 1 1 0 0 0 8 0 0 {at}"
+        for at in range(40)
+    ]
+    (row,) = trace(kernel=kernels(*rows)).query("kernel_pace")
+    assert (row["calls"], row["period_ns"], row["jitter_ns"]) == (40, 100, pytest.approx(0))
+    assert (row["before_ns"], row["after_ns"], row["change_start_ns"]) == (10, 20, 1900)
+    assert row["drift_pct"] > 50
+    assert row["change_strength"] > 3
+    assert row["warm_up_ratio"] == pytest.approx(10 / 15)
+
+
+def test_categories_are_of_names(trace: MakeTrace) -> None:
+    names = [
+        "ncclDevKernel_AllReduce_Sum",
+        "flash_fwd_kernel",
+        "sm90_xmma_gemm_f16",
+        "mystery",
+        "layer_norm_kernel",
+        "elementwise_kernel_with_lambda",
+    ]
+    rows = [
+        f"1 0 1 7 {at} {at + 10} {name} 1 1 1 32 1 1 0 0 0 8 0 0 1" for at, name in enumerate(names)
+    ]
+    found = {
+        row["longest_name"]: row["category"]
+        for row in trace(kernel=kernels(*rows)).query("kernel_category")
+    }
+    assert list(map(found.get, names)) == [
+        "communication",
+        "attention",
+        "gemm",
+        "other",
+        "normalization",
+        "elementwise",
+    ]
+
+
+def test_sequences_are_within_a_stream(trace: MakeTrace) -> None:
+    rows = []
+    for at in range(0, 1000, 100):
+        rows += [
+            f"1 0 1 7 {at} {at + 10} a 1 1 1 32 1 1 0 0 0 8 0 0 1",
+            f"1 0 1 8 {at + 5} {at + 15} x 1 1 1 32 1 1 0 0 0 8 0 0 1",
+            f"1 0 1 7 {at + 20} {at + 40} b 1 1 1 32 1 1 0 0 0 8 0 0 1",
+        ]
+    assert_rows(
+        trace(kernel=kernels(*rows)).query("kernel_sequences", length=2),
+        """
+        sequence count total_ns gap_ns mean_kernel_ns
+        "a > b"  10    300      100    15
+        """,
+    )

@@ -1,0 +1,126 @@
+"""Queries about launches: which call asked for what, and what it waited for."""
+
+from __future__ import annotations
+
+from support.trace import MakeTrace, assert_rows
+
+LAUNCHES = {
+    # The second begins before its call returns; the third never ended; the fourth has no call.
+    "kernel": """
+        process_id device_id context_id stream_id correlation_id start_ns end_ns name
+        1          0         1          7         1              130      150    a
+        1          0         1          7         2              205      209    a
+        1          0         1          7         3              300      -      a
+        1          0         1          7         99             400      500    a
+    """,
+    "api_call": """
+        process_id correlation_id domain  name             start_ns end_ns thread_id
+        1          1              runtime cudaLaunchKernel 100      110    5
+        1          2              runtime cudaLaunchKernel 200      210    5
+        1          3              runtime cudaLaunchKernel 290      295    5
+    """,
+}
+
+
+def test_latency_is_of_finished_kernels_with_a_call(trace: MakeTrace) -> None:
+    opened = trace(**LAUNCHES)
+    assert_rows(
+        opened.query("launch_latency"),
+        """
+        api_name         name launches api_median_ns queue_median_ns kernel_median_ns
+        cudaLaunchKernel a    2        10            10              12
+        """,
+    )
+    assert_rows(opened.query("launch_latency"), "started_early shorter_than_call\n 1 1")
+
+
+def test_the_queue_holds_what_was_launched_and_did_not_end(trace: MakeTrace) -> None:
+    # Launched at 110 and 205, ended at 150 and 209: two of 99 ns are full, 55 empty.
+    assert_rows(
+        trace(**LAUNCHES).query("queue_depth"),
+        """
+        stream_id activities mean_depth max_depth empty_ns span_ns full_ns
+        7         2          0.444444   1         55       99      0
+        """,
+    )
+
+
+def test_of_nested_calls_the_outer_one_launched(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel="process_id correlation_id start_ns end_ns\n 1 1 50 60\n 2 1 55 65",
+        api_call="""
+            process_id correlation_id domain  name             start_ns end_ns
+            1          1              runtime cudaLaunchKernel 10       40
+            1          1              driver  cuLaunchKernel   15       35
+            2          1              driver  cuLaunchKernelEx 20       30
+        """,
+    )
+    assert_rows(
+        opened.sql("FROM launch_to_gpu ORDER BY process_id"),
+        """
+        process_id api_name         api_start_ns start_ns
+        1          cudaLaunchKernel 10           50
+        2          cuLaunchKernelEx 20           55
+        """,
+    )
+
+
+def test_ids_that_began_anew_join_the_call_before(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel="process_id correlation_id start_ns end_ns\n 1 7 50 60\n 1 7 5000 5010",
+        api_call="""
+            process_id correlation_id domain  name   start_ns end_ns
+            1          7              runtime first  10       20
+            1          7              runtime second 4000     4010
+        """,
+    )
+    assert_rows(
+        opened.sql("FROM launch_to_gpu ORDER BY start_ns"),
+        "api_name start_ns\n first 50\n second 5000",
+    )
+
+
+def test_waiting_is_split_by_what_the_gpu_did(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel="process_id device_id start_ns end_ns name\n 1 0 100 150 a\n 1 0 300 310 a",
+        api_call="""
+            process_id thread_id domain  name                    start_ns end_ns
+            1          5         runtime cudaDeviceSynchronize   120      180
+            1          5         driver  cuCtxSynchronize        125      175
+            1          5         runtime cudaDeviceSynchronize   290      320
+            1          6         runtime cudaMemcpyAsync         0        400
+        """,
+        marker="""
+            process_id marker_id event timestamp_ns name thread_id
+            1          1         start 100          step 5
+            1          1         end   200          -    5
+        """,
+    )
+    assert_rows(
+        opened.query("sync_cost"),
+        """
+        thread_id name                  calls total_ns busy_ns idle_ns max_ns longest_range
+        5         cudaDeviceSynchronize 2     90       40      50      60     step
+        """,
+    )
+
+
+def test_loading_after_the_start_is_late(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel="process_id start_ns end_ns name\n 1 1000 1001 a\n 1 2000 2001 a",
+        overhead="""
+            process_id start_ns end_ns overhead_kind
+            1          900      950    lazy_function_loading
+            1          1500     1510   lazy_function_loading
+            1          1600     1700   cupti_buffer_flush
+        """,
+        jit="process_id start_ns end_ns operation\n 1 800 890 compile",
+    )
+    assert_rows(
+        opened.query("jit_module_load"),
+        """
+        source   name                  count total_ns max_ns late late_ns
+        jit      compile               1     90       90     0    0
+        overhead lazy_function_loading 2     60       50     1    10
+        """,
+    )

@@ -1,0 +1,123 @@
+"""Queries about memory: copies, allocations, managed memory."""
+
+from __future__ import annotations
+
+from support.trace import MakeTrace, assert_rows
+
+
+def test_copies_that_block_the_host(trace: MakeTrace) -> None:
+    opened = trace(
+        memcpy="""
+            process_id correlation_id start_ns end_ns copy_kind src_kind dst_kind bytes is_async
+            1          1              100      110    HtoD      pageable device   64    true
+            1          2              200      210    HtoD      pinned   device   64    true
+            1          3              300      310    DtoH      device   pinned   64    false
+        """,
+        api_call="""
+            process_id correlation_id domain  name            start_ns end_ns
+            1          1              runtime cudaMemcpyAsync 0        105
+            1          2              runtime cudaMemcpyAsync 190      195
+            1          3              runtime cudaMemcpy      290      320
+        """,
+    )
+    assert_rows(
+        opened.query("memcpy_blocking"),
+        """
+        reason      api_name        copy_kind calls host_ns device_ns saved_ns
+        pageable    cudaMemcpyAsync HtoD      1     105     10        100
+        synchronous cudaMemcpy      DtoH      1     30      10        25
+        """,
+    )
+
+
+def test_runs_of_small_copies(trace: MakeTrace) -> None:
+    rows = [f"1 1 7 {at * 100} {at * 100 + 10} HtoD 64" for at in range(3)]
+    rows += ["1 1 7 400 900 HtoD 1000000", "1 1 7 1000 1010 HtoD 64", "1 1 8 0 10 DtoH 64"]
+    opened = trace(
+        memcpy="process_id context_id stream_id start_ns end_ns copy_kind bytes\n" + "\n".join(rows)
+    )
+    assert_rows(
+        opened.query("memcpy_small"),
+        """
+        copy_kind copies small_pct runs in_runs longest_run fixed_ns saved_ns
+        HtoD      4      80        1    3       3           10       20
+        DtoH      1      100       0    0       0           10       0
+        """,
+    )
+
+
+MEMORY = """
+    process_id device_id memory_kind operation  timestamp_ns address bytes
+    1          0         device      allocation 100          1000    64
+    1          0         device      allocation 200          2000    32
+    1          0         device      release    300          1000    64
+    1          0         device      allocation 400          1000    16
+    1          0         device      release    500          9000    8
+    2          0         device      release    500          2000    8
+"""
+
+
+def test_memory_in_use_over_time(trace: MakeTrace) -> None:
+    assert_rows(
+        trace(memory=MEMORY).query("memory_timeline"),
+        """
+        timestamp_ns change_bytes in_use_bytes allocations is_peak
+        100          64           64           1           false
+        200          32           96           2           true
+        300          -64          32           1           false
+        400          16           48           2           false
+        """,
+    )
+
+
+def test_what_was_not_released(trace: MakeTrace) -> None:
+    assert_rows(
+        trace(memory=MEMORY).query("memory_leaks"),
+        """
+        process_id memory_kind allocations bytes first_ns last_ns verdict
+        1          device      2           48    200      400     "cannot tell"
+        """,
+    )
+
+
+def test_a_leak_grows_with_the_steps(trace: MakeTrace) -> None:
+    steps = range(6)
+    opened = trace(
+        memory="process_id device_id memory_kind operation timestamp_ns address bytes\n"
+        + "\n".join(f"1 0 device allocation {s * 1000 + 10} {s} 100" for s in steps),
+        marker="process_id marker_id event timestamp_ns name thread_id\n"
+        + "\n".join(
+            f"1 {s} start {s * 1000} step{s} 5\n1 {s} end {s * 1000 + 900} - 5" for s in steps
+        ),
+        api_call="process_id correlation_id domain name start_ns end_ns thread_id\n"
+        + "\n".join(
+            f"1 {s} runtime cudaLaunchKernel {s * 1000 + 1} {s * 1000 + 2} 5" for s in steps
+        ),
+        kernel="process_id device_id correlation_id start_ns end_ns name\n"
+        + "\n".join(f"1 0 {s} {s * 1000 + 5} {s * 1000 + 800} a" for s in steps),
+    )
+    assert_rows(
+        opened.query("memory_leaks"),
+        "allocations bytes growth_bytes_per_step growth_error verdict\n 6 600 100 0 grows",
+    )
+
+
+def test_managed_memory_that_comes_back(trace: MakeTrace) -> None:
+    opened = trace(
+        unified_memory="""
+            process_id counter             start_ns end_ns address bytes migration_cause
+            1          bytes_transfer_HtoD 100      200    65536   4096  user
+            1          bytes_transfer_DtoH 300      350    65600   4096  coherence
+            1          bytes_transfer_HtoD 400      500    65536   4096  user
+            1          gpu_page_fault      90       -      65536   -     -
+        """
+    )
+    assert_rows(
+        opened.query("unified_memory_migration"),
+        """
+        counter             cause     events bytes total_ns rate_gbps blocks round_trips
+        bytes_transfer_HtoD user      2      8192  200      40.96     1      1
+        bytes_transfer_DtoH coherence 1      4096  50       81.92     1      1
+        gpu_page_fault      -         1      0     0        -         1      0
+        """,
+    )

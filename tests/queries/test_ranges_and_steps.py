@@ -1,0 +1,158 @@
+"""Ranges and what they asked for, graphs, steps."""
+
+from __future__ import annotations
+
+from support.trace import MakeTrace, assert_rows
+
+# step [0,100) holds forward [10,60), which holds gemm [20,30); another thread has its own.
+RANGES = """
+    process_id thread_id marker_id event timestamp_ns name
+    1          5         1         start 0            step
+    1          5         2         start 10           forward
+    1          5         3         start 20           gemm
+    1          5         3         end   30           -
+    1          5         2         end   60           -
+    1          5         1         end   100          -
+    1          6         4         start 15           other
+    1          6         4         end   90           -
+    1          5         5         start 40           overlapping
+    1          5         5         end   70           -
+"""
+CALLS = """
+    process_id thread_id correlation_id domain  name             start_ns end_ns
+    1          5         1              runtime cudaLaunchKernel 5        6
+    1          5         2              runtime cudaLaunchKernel 12       13
+    1          5         3              runtime cudaLaunchKernel 20       21
+    1          5         4              runtime cudaLaunchKernel 80       81
+    1          6         5              runtime cudaLaunchKernel 25       26
+    1          5         6              runtime cudaLaunchKernel 200      201
+"""
+KERNELS = """
+    process_id device_id correlation_id start_ns end_ns name
+    1          0         1              1000     1010   a
+    1          0         2              1020     1030   a
+    1          0         3              1030     1050   b
+    1          0         4              1100     1101   a
+    1          0         5              1040     1060   c
+    1          0         6              1200     1300   a
+"""
+
+
+def test_ranges_lie_in_each_other_on_a_thread(trace: MakeTrace) -> None:
+    assert_rows(
+        trace(marker=RANGES).sql("FROM nvtx_range ORDER BY start_ns"),
+        """
+        name        depth path
+        step        0     step
+        forward     1     "step / forward"
+        other       0     other
+        gemm        2     "step / forward / gemm"
+        overlapping 0     overlapping
+        """,
+    )
+
+
+def test_work_belongs_to_the_innermost_range_and_to_those_around(trace: MakeTrace) -> None:
+    without = "\n".join(line for line in RANGES.splitlines() if " 5         5 " not in line)
+    opened = trace(marker=without, api_call=CALLS, kernel=KERNELS)
+    assert_rows(
+        opened.query("nvtx_projection"),
+        """
+        path                    ranges activities gpu_ns exclusive_gpu_ns span_ns idle_ns host_ns
+        step                    1      4          41     11               101     50      100
+        "step / forward"        1      2          30     10               30      0       50
+        other                   1      1          20     20               20      0       75
+        "step / forward / gemm" 1      1          20     20               20      0       10
+        """,
+    )
+
+
+def test_steps_of_nvtx_run_until_the_next(trace: MakeTrace) -> None:
+    opened = trace(
+        marker="process_id marker_id event timestamp_ns name thread_id\n"
+        + "\n".join(
+            f"1 {s} start {s * 100} 'train step {s}' 5\n1 {s} end {s * 100 + 90} - 5"
+            for s in range(3)
+        ),
+        api_call="process_id correlation_id domain name start_ns end_ns thread_id\n"
+        + "\n".join(
+            f"1 {s} runtime cudaLaunchKernel {s * 100 + 1} {s * 100 + 2} 5" for s in range(3)
+        ),
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name
+            1          0         0              1000     1040   a
+            1          0         1              1100     1120   a
+            1          0         2              1200     1260   a
+        """,
+        memcpy="process_id device_id start_ns end_ns copy_kind bytes\n 1 0 1030 1050 HtoD 8",
+    )
+    assert_rows(
+        opened.query("step_breakdown"),
+        """
+        step name           source duration_ns compute_ns exposed_copy_ns idle_ns is_outlier
+        0    "train step 0" nvtx   100         40         10              50      false
+        1    "train step 1" nvtx   100         20         0               80      false
+        2    "train step 2" nvtx   60          60         0               0       false
+        """,
+    )
+
+
+def periodic(lengths: list[int]) -> str:
+    """Steps of a first kernel and ten others, each of the given length."""
+    rows, at = [], 1000
+    for length in lengths:
+        rows.append(f"1 0 {at} {at + 5} begin")
+        rows += [f"1 0 {at + 10 + n * 8} {at + 15 + n * 8} layer" for n in range(10)]
+        at += length
+    return "process_id device_id start_ns end_ns name\n" + "\n".join(rows)
+
+
+def test_steps_are_found_by_the_period_of_kernels(trace: MakeTrace) -> None:
+    opened = trace(kernel=periodic([100, 101, 99, 100, 300, 100, 102, 98, 100, 100]))
+    rows = list(opened.query("step_breakdown"))
+    assert [row["duration_ns"] for row in rows] == [100, 101, 99, 100, 300, 100, 102, 98, 100]
+    assert {(row["name"], row["source"]) for row in rows} == {("begin", "kernels")}
+    assert [row["step"] for row in rows if row["is_outlier"]] == [4]
+    assert {row["compute_ns"] for row in rows} == {55}
+
+
+def test_no_steps_are_made_up(trace: MakeTrace) -> None:
+    gaps = [3, 700, 20, 5000, 60, 9, 1, 30000, 88, 2, 410]
+    rows, at = [], 0
+    for gap in gaps:
+        at += gap
+        rows.append(f"1 0 {at} {at + 1} a")
+    opened = trace(kernel="process_id device_id start_ns end_ns name\n" + "\n".join(rows))
+    assert opened.query("step").count() == 0
+
+
+def test_replays_of_a_graph(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name graph_id graph_node_id
+            1          0         1              100      110    a    3        1
+            1          0         1              120      150    b    3        2
+            1          0         2              200      212    a    3        1
+            1          0         2              212      240    b    3        2
+        """,
+        api_call="""
+            process_id correlation_id domain  name            start_ns end_ns
+            1          1              runtime cudaGraphLaunch 80       90
+            1          2              runtime cudaGraphLaunch 180      194
+        """,
+    )
+    assert_rows(
+        opened.query("graph_replay"),
+        """
+        graph_id replays nodes wall_median_ns wall_total_ns busy_ns launch_median_ns
+        3        2       2     45             90            80      12
+        """,
+    )
+    assert_rows(
+        opened.query("graph_node_summary"),
+        """
+        graph_node_id name runs total_ns percent mean_ns
+        2             b    2    58       72.5    29
+        1             a    2    22       27.5    11
+        """,
+    )
