@@ -121,19 +121,7 @@ static uint64_t gather_correlation_8(const struct gather *g, void *values)
 	return widen(g, values, 8);
 }
 
-<<<<<<< HEAD
-static uint32_t new_text(const struct gather *g, const char *text, size_t length)
-{
-	uint32_t found = text_add(&g->process->decoder->texts, text, length);
-
-	g->process->lacks_memory |= found == NO_TEXT;
-	return found;
-}
-
-static uint32_t text_of_enum(const struct gather *g, unsigned i, int table, uint32_t c)
-=======
 uint64_t gather_correlation_4(const struct gather *g, void *values)
->>>>>>> main
 {
 	int64_lanes *out = values;
 	const uint64_t last = g->process->last_correlation, wrap = UINT64_C(1) << 32;
@@ -141,85 +129,11 @@ uint64_t gather_correlation_4(const struct gather *g, void *values)
 	const uint32_t *const at = g->at;
 	int64_t least = (uint32_t)last, most = (uint32_t)last;
 
-<<<<<<< HEAD
-	if (g->column->has_null && value == g->column->null)
-		return NO_TEXT;
-	if (value < 32 && decoder->label_text[table][c][value])
-		return decoder->label_text[table][c][value] - 1;
-	/* Some enumerations count in their upper half. */
-	for (uint32_t l = 0; value >= 32 && l < g->column->n_labels; l++)
-		if (g->column->labels[l].value == value)
-			return new_text(g, g->column->labels[l].text,
-					strlen(g->column->labels[l].text));
-	/* A value newer than this program: its number says more than nothing. */
-	length = snprintf(number, sizeof number, "%llu", (unsigned long long)value);
-	return new_text(g, number, (size_t)length);
-}
-
-static uint32_t text_of_uuid(const struct gather *g, unsigned i)
-{
-	const uint8_t *u = g->records[i] + g->offset;
-	static const uint8_t zero[16];
-	char text[48];
-	int length;
-
-	if (g->column->has_null && memcmp(u, zero, 16) == 0)
-		return NO_TEXT;
-	length = snprintf(text, sizeof text,
-			  "%s-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-			  strncmp(g->column->name, "mig_", 4) == 0 ? "MIG" : "GPU", u[0], u[1],
-			  u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12],
-			  u[13], u[14], u[15]);
-	return new_text(g, text, (size_t)length);
-}
-
-static uint32_t text_of_api(const struct gather *g, unsigned i)
-{
-	uint32_t activity;
-	uint64_t cbid = member(g, i);
-
-	memcpy(&activity, g->records[i], sizeof activity);
-	if (cbid >= ETL_MAX_CBID)
-		return NO_TEXT;
-	return g->process->api_text[api_domain(activity)][cbid] - 1; /* 0 - 1 is NO_TEXT */
-}
-
-static uint64_t gather_text(const struct gather *g, int table, uint32_t c)
-{
-	int32_t *out = (int32_t *)g->out->values + g->row;
-	uint64_t valid = 0;
-
-	for (unsigned i = 0; i < g->n; i++) {
-		uint32_t text = NO_TEXT;
-		int32_t entry = -1;
-
-		switch ((enum etl_type)g->column->type) {
-		case ETL_STRING:
-			text = text_of_string(g, i);
-			break;
-		case ETL_ENUM:
-			text = text_of_enum(g, i, table, c);
-			break;
-		case ETL_UUID:
-			text = text_of_uuid(g, i);
-			break;
-		default:
-			text = text_of_api(g, i);
-			break;
-		}
-		if (text != NO_TEXT) {
-			entry = dictionary_entry(&g->out->dictionary, text);
-			g->process->lacks_memory |= entry < 0;
-		}
-		out[i] = entry < 0 ? 0 : entry;
-		valid |= (uint64_t)(entry >= 0) << i;
-=======
 	for (unsigned i = 0; i < BLOCK; i++) {
 		int64_t id = READ_uint32_int64(i);
 
 		least = id < least ? id : least;
 		most = id > most ? id : most;
->>>>>>> main
 	}
 	/* Mostly all are near the last one: no wrap to look for. */
 	if (least > 0 && most - least <= (int64_t)wrap / 2) {
