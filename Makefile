@@ -7,11 +7,7 @@ BIN = $(VENV)/bin
 BENCHMARKS = decode drain lag query size startup
 STAMP = $(VENV)/.installed-$(shell $(HOST_PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
-<<<<<<< HEAD
-.PHONY: help demo test check generate headers native install fuzz wheelhouse clean
-=======
-.PHONY: help demo test bench check generate headers native install wheelhouse clean
->>>>>>> main
+.PHONY: help demo test bench check generate headers native install fuzz wheelhouse clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
