@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 BENCHMARKS = decode drain lag query size startup
 STAMP = $(VENV)/.installed-$(shell $(HOST_PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
-.PHONY: help demo test bench check generate headers native install wheelhouse clean
+.PHONY: help demo test bench check generate headers native install fuzz wheelhouse clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -48,6 +48,9 @@ generate: install ## write every derived file
 
 headers: install ## take the facts of NVIDIA's newest public header (needs a package index)
 	$(BIN)/python scripts/update_headers.py
+
+fuzz: install ## run each fuzz target for a minute (libFuzzer if there is clang): SECONDS=3600
+	$(BIN)/python tests/fuzz/run.py $(or $(SECONDS),60)
 
 wheelhouse: $(STAMP) ## fill wheelhouse/ for a machine without a network: PYTHON=3.12 [WITHOUT=pyarrow]
 	$(BIN)/python scripts/wheelhouse.py --python $(if $(filter 3.%,$(PYTHON)),$(PYTHON),3.12) --without "$(WITHOUT)"

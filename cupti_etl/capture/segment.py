@@ -135,9 +135,17 @@ def _window(raw: Any) -> Window:
 
 def _described_windows(description: dict[str, Any]) -> list[Window]:
     try:
-        return [Window(**window) for window in description.get("windows", ())]
+        windows = [Window(**window) for window in description.get("windows", ())]
     except TypeError as error:
         raise NativeError(f"the description of a process is damaged: {error!r}") from None
+    for window in windows:
+        for name, value in vars(window).items():
+            if value is None and name in ("end_ns", "closed_by", "switch_off_ns"):
+                continue  # it was open
+            is_time = isinstance(value, int) and -(2**63) <= value < 2**63
+            if value not in SWITCHES if name in ("opened_by", "closed_by") else not is_time:
+                raise NativeError(f"the description of a process is damaged: {name}={value!r}")
+    return windows
 
 
 class Process:
@@ -253,7 +261,7 @@ class Process:
                     if where:
                         place = self._ffi.new("struct etl_place *", where)
                         self._lib.etl_process_set_place(self._handle, table, index, place)
-        except (AttributeError, TypeError, OverflowError, IndexError) as error:
+        except (AttributeError, TypeError, ValueError, OverflowError, IndexError) as error:
             raise NativeError(f"the description of a process is damaged: {error!r}") from None
 
     def info(self) -> ProcessInfo:

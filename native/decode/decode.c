@@ -68,7 +68,7 @@ static int decode_block(struct etl_process *process, int table, const uint8_t *n
 	}
 	builder->rows += n;
 	process->stored[table] += n;
-	return 0;
+	return process->lacks_memory ? -ENOMEM : 0;
 }
 
 /* Whether a call is one that was not asked for. */
@@ -174,14 +174,18 @@ int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_
 
 	process_refresh(process);
 	process->decoded.slots++;
+	process->lacks_memory = false;
 	if (content == ETL_RECORDS)
 		result = decode_records(process, data, bytes);
 	else if (content == ETL_STRINGS)
 		result = decode_strings(process, data, bytes);
 	else
 		process->decoded.unreadable_bytes += bytes;
-	if (result < 0)
+	if (result < 0) {
+		/* What waits lies in the slot, which is not ours for longer than this call. */
+		memset(process->n_waiting, 0, sizeof process->n_waiting);
 		snprintf(message, ETL_MESSAGE_BYTES, "no memory for decoding a slot");
+	}
 	/* A collector that comes after us leaves these out of its sums. */
 	etl_add(&process->header->drained,
 		process->decoded.records + process->decoded.filtered - before);

@@ -154,6 +154,7 @@ struct etl_process {
 	/* Its records, by table, waiting for a full block. */
 	_Alignas(64) uint32_t waiting[ETL_N_KINDS][BLOCK];
 	unsigned n_waiting[ETL_N_KINDS];
+	bool lacks_memory; /* a text of the block in hand found no room */
 };
 
 /* ---- gather.c: one column of up to 64 records */

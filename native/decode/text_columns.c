@@ -15,9 +15,25 @@ static uint32_t text_of_string(const struct gather *g, uint64_t id)
 	return text;
 }
 
+/* What finds no room here and below is said after the block, for a NULL would be a lie. */
+static uint32_t new_text(const struct gather *g, const char *text, size_t length)
+{
+	uint32_t found = text_add(&g->process->decoder->texts, text, length);
+
+	g->process->lacks_memory |= found == NO_TEXT;
+	return found;
+}
+
+static int32_t entry_of(const struct gather *g, uint32_t text)
+{
+	int32_t entry = text == NO_TEXT ? -1 : dictionary_entry(g->dictionary, text);
+
+	g->process->lacks_memory |= entry < 0 && text != NO_TEXT;
+	return entry;
+}
+
 static uint32_t text_of_enum(const struct gather *g, uint64_t value)
 {
-	struct text_table *texts = &g->process->decoder->texts;
 	char number[24];
 	int length;
 
@@ -25,11 +41,11 @@ static uint32_t text_of_enum(const struct gather *g, uint64_t value)
 		return NO_TEXT;
 	for (uint32_t l = 0; l < g->column->n_labels; l++)
 		if (g->column->labels[l].value == value)
-			return text_add(texts, g->column->labels[l].text,
+			return new_text(g, g->column->labels[l].text,
 					strlen(g->column->labels[l].text));
 	/* A value newer than this program: its number says more than nothing. */
 	length = snprintf(number, sizeof number, "%llu", (unsigned long long)value);
-	return text_add(texts, number, (size_t)length);
+	return new_text(g, number, (size_t)length);
 }
 
 static uint32_t text_of_api(const struct gather *g, uint64_t key)
@@ -56,7 +72,7 @@ static uint32_t text_of_uuid(const struct gather *g, unsigned i)
 			  strncmp(g->column->name, "mig_", 4) == 0 ? "MIG" : "GPU", u[0], u[1],
 			  u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12],
 			  u[13], u[14], u[15]);
-	return text_add(&g->process->decoder->texts, text, (size_t)length);
+	return new_text(g, text, (size_t)length);
 }
 
 static uint64_t gather_uuid(const struct gather *g, void *values)
@@ -66,7 +82,7 @@ static uint64_t gather_uuid(const struct gather *g, void *values)
 
 	for (unsigned i = 0; i < g->n; i++) {
 		uint32_t text = text_of_uuid(g, i);
-		int32_t entry = text == NO_TEXT ? -1 : dictionary_entry(g->dictionary, text);
+		int32_t entry = entry_of(g, text);
 
 		out[i] = entry < 0 ? 0 : entry;
 		valid |= (uint64_t)(entry >= 0) << i;
@@ -81,7 +97,7 @@ static __attribute__((noinline)) int32_t new_entry(const struct gather *g, uint6
 						   text_fn *text_of, struct recent *recent)
 {
 	uint32_t text = text_of(g, key);
-	int32_t entry = text == NO_TEXT ? -1 : dictionary_entry(g->dictionary, text);
+	int32_t entry = entry_of(g, text);
 
 	/* What has no text yet may have one later. */
 	if (entry >= 0)

@@ -14,7 +14,7 @@
 static struct etl_plan plan;
 const struct etl_records *etl_records = &etl_fixed_records;
 static _Atomic uint32_t is_on;
-/* 1 while somebody switches; see etl_recording_update(). */
+/* 1 while somebody switches, who alone looks at the plan; see etl_recording_update(). */
 static _Atomic uint64_t is_switching;
 
 static bool is_wanted(void)
@@ -127,6 +127,20 @@ static int switch_to(bool on, enum etl_switch by)
 	return result;
 }
 
+/* For what cannot be left to whoever switches, who is in the middle of a few microseconds. */
+static void begin_switching(void)
+{
+	while (!etl_claim(&is_switching, 0, 1))
+		sched_yield();
+}
+
+static void end_switching(void)
+{
+	/* An exchange, not a store: it must be seen before we look what is wanted now, or
+	 * somebody could leave a change to us that we do not see. */
+	atomic_exchange(&is_switching, 0);
+}
+
 static bool lacks_a_kind(void)
 {
 	for (uint32_t i = 0; i < plan.n; i++)
@@ -187,12 +201,11 @@ void etl_recording_lose(void)
 {
 	int64_t since_ns = (int64_t)etl_peek(&etl_injector.map.segment->last_return_ns);
 
-	while (!etl_claim(&is_switching, 0, 1))
-		sched_yield(); /* whoever switches is in the middle of a few microseconds */
+	begin_switching();
 	etl_conflict_lost(since_ns);
 	close_window(since_ns, 0, ETL_BY_OTHER_CLIENT);
 	etl_store(&is_on, 0);
-	etl_store(&is_switching, 0);
+	end_switching();
 }
 
 int etl_recording_regain(struct etl_error *error)
@@ -212,22 +225,22 @@ void etl_recording_update(enum etl_switch by)
 			return;
 		while (is_wanted() != etl_recording_is_on())
 			switch_to(!etl_recording_is_on(), by);
-		etl_store(&is_switching, 0);
+		end_switching();
 	}
 }
 
 /* What was not ready (unified memory, before there is a context) is asked for again. */
 void etl_recording_retry(void)
 {
-	for (uint32_t i = 0; i < plan.n; i++) {
-		struct etl_planned *planned = &plan.kinds[i];
-
-		if (!planned->waits || !etl_claim(&is_switching, 0, 1))
-			continue;
-		if (etl_recording_is_on())
-			planned->waits = etl_records->kind(planned, true);
-		etl_store(&is_switching, 0);
-	}
+	if (!etl_claim(&is_switching, 0, 1))
+		return; /* the next flush will do */
+	for (uint32_t i = 0; i < plan.n && etl_recording_is_on(); i++)
+		if (plan.kinds[i].waits)
+			plan.kinds[i].waits = etl_records->kind(&plan.kinds[i], true);
+	end_switching();
+	/* A range that came or went meanwhile was left to us; the orders of the collector
+	 * are carried out by this thread. */
+	etl_recording_update(ETL_BY_RANGE);
 }
 
 /* Nothing more is recorded. */
@@ -240,8 +253,10 @@ void etl_recording_undo(void)
 
 void etl_recording_finish(void)
 {
+	begin_switching();
 	for (uint32_t i = 0; i < plan.n; i++)
 		if (plan.kinds[i].waits)
 			note(etl_kinds[plan.kinds[i].table].table, plan.kinds[i].waits);
 	close_window(etl_now_ns(), 0, ETL_BY_PROCESS);
+	end_switching();
 }

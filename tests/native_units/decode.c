@@ -1,5 +1,6 @@
 /* The decoder on good, bad and random bytes; the sanitizers watch the edges. */
 #include <string.h>
+#include <time.h>
 
 #include "check.h"
 #include "decode/decode.h"
@@ -120,6 +121,43 @@ static void many_names(void)
 	etl_decoder_free(decoder);
 }
 
+/* A million different names: each batch holds only those that it uses, and looking one up
+ * costs as much at the end as at the beginning (a search would take hours). */
+static void a_million_names(void)
+{
+	enum { N = 1000000, A_BATCH = 50000 };
+	struct etl_decoder *decoder = etl_decoder_new();
+	uint32_t strides[ETL_MAX_KIND] = { [10] = 216 }, kind = 10;
+	struct etl_process *process = new_process(decoder, strides);
+	uint8_t *names = malloc(A_BATCH * 48), *kernels = calloc(A_BATCH, 216);
+	char message[ETL_MESSAGE_BYTES], name[32];
+	clock_t begin = clock();
+
+	for (uint32_t first = 0; first < N; first += A_BATCH) {
+		size_t bytes = 0;
+
+		for (uint32_t i = 0; i < A_BATCH; i++) {
+			int length = snprintf(name, sizeof name, "kernel_%u", first + i);
+			uint64_t id = etl_hash(name, (size_t)length);
+
+			bytes += put_string(names + bytes, name, (size_t)length, 0);
+			memcpy(kernels + i * 216, &kind, 4);
+			memcpy(kernels + i * 216 + 104, &id, 8);
+		}
+		CHECK(etl_process_decode(process, names, (uint32_t)bytes, ETL_STRINGS, message) == 0);
+		CHECK(etl_process_decode(process, kernels, A_BATCH * 216, ETL_RECORDS, message) == 0);
+		take_all(decoder);
+	}
+	CHECK(process->decoded.unresolved_strings == 0);
+	CHECK(decoder->texts.count >= N && decoder->texts.bytes_size < (size_t)N * 128);
+	CHECK(decoder->texts.mask < (size_t)N * 4);
+	CHECK((clock() - begin) / CLOCKS_PER_SEC < 60);
+	free(names);
+	free(kernels);
+	etl_process_free(process);
+	etl_decoder_free(decoder);
+}
+
 /* Random bytes as records and as strings, of random lengths, with random strides. */
 static void random_bytes(uint64_t seed)
 {
@@ -167,6 +205,7 @@ int main(void)
 	names_are_valid_utf8();
 	strings_may_end_without_padding();
 	many_names();
+	a_million_names();
 	for (uint64_t seed = 1; seed <= 8; seed++)
 		random_bytes(seed);
 #ifdef PLANT_OVERFLOW

@@ -4,28 +4,46 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from support.shim import NATIVE, compile_c, native_sources
 
 HERE = Path(__file__).parent
-INTERN = NATIVE / "inject" / "intern.c"
+
+
+def inject(*names: str) -> list[Path]:
+    """Sources of the injector by their names."""
+    return [NATIVE / "inject" / f"{name}.c" for name in names]
+
+
 # Program, and the sources of the libraries that it needs.
-PROGRAMS = {
+PROGRAMS: dict[str, Sequence[Path | str]] = {
+    "bell": [*native_sources("collector"), *inject("handshake", "environment")],
     "decode": native_sources("collector"),
+    "environment": inject("environment"),
     "gather": native_sources("collector"),
-    "environment": [NATIVE / "inject" / "environment.c"],
     "hostile": native_sources("collector"),
+    "killed": native_sources("collector"),
     "locks": native_sources("collector"),
+    "memory": [
+        *native_sources("collector"),
+        "-Wl,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=pool_get",
+    ],
     "queue": [],
     "release": native_sources("collector"),
     "ring": [],
     "segment": native_sources("segment"),
-    "strings": [*native_sources("collector"), INTERN],
+    "strings": [*native_sources("collector"), *inject("intern")],
+    "switching": [
+        *native_sources("segment"),
+        *inject("conflict", "environment", "range", "recording"),
+    ],
     "threads": native_sources("segment"),
 }
-THREADED = ("queue", "release", "threads")
+THREADED = ("bell", "queue", "release", "switching", "threads")
+NOT_ALLOWED_HERE = 77
 SANITIZERS = {
     "plain": [],
     "address": ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
@@ -59,11 +77,14 @@ def test_every_program_is_run() -> None:
 )
 def test_program(tmp_path: Path, program: str, sanitizer: str) -> None:
     done = compile_and_run(tmp_path, program, sanitizer)
+    if done.returncode == NOT_ALLOWED_HERE:
+        pytest.skip("no process can be single-stepped here")
     assert done.returncode == 0, done.stderr
 
 
-def test_a_planted_race_is_seen(tmp_path: Path) -> None:
-    done = compile_and_run(tmp_path, "threads", "thread", "-DPLANT_RACE")
+@pytest.mark.parametrize("program", ["switching", "threads"])
+def test_a_planted_race_is_seen(tmp_path: Path, program: str) -> None:
+    done = compile_and_run(tmp_path, program, "thread", "-DPLANT_RACE")
     assert done.returncode != 0
     assert "data race" in done.stderr
 
@@ -72,3 +93,21 @@ def test_a_planted_overflow_is_seen(tmp_path: Path) -> None:
     done = compile_and_run(tmp_path, "decode", "address", "-DPLANT_OVERFLOW")
     assert done.returncode != 0
     assert "insufficient space" in done.stderr or "heap-buffer-overflow" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("program", "sanitizer", "plant", "words"),
+    [
+        ("bell", "plain", "SILENCE", "end.tv_sec - begin.tv_sec"),
+        ("killed", "plain", "EARLY", "records == slots"),
+        ("memory", "address", "LEAK", "LeakSanitizer"),
+    ],
+)
+def test_a_planted_fault_is_seen(
+    tmp_path: Path, program: str, sanitizer: str, plant: str, words: str
+) -> None:
+    done = compile_and_run(tmp_path, program, sanitizer, f"-DPLANT_{plant}")
+    if done.returncode == NOT_ALLOWED_HERE:
+        pytest.skip("no process can be single-stepped here")
+    assert done.returncode != 0
+    assert words in done.stderr

@@ -33,3 +33,20 @@ def test_one_triple_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     for now in range(10**9, 6 * 10**9, 10**8):  # noqa: B007 - the clock above reads it
         given.append(clock.due())
     assert [row["realtime_ns"] // 10**9 for row in given if row] == [1, 2, 3, 4, 5]
+
+
+def test_a_step_shows_as_a_change_of_the_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds, step = 0, -3600 * 10**9
+    true = {time.CLOCK_MONOTONIC: 0, time.CLOCK_BOOTTIME: 0, time.CLOCK_REALTIME: 10**18}
+
+    def reading(which: int) -> int:
+        is_late = which == time.CLOCK_REALTIME and seconds >= 3
+        return true[which] + seconds * 10**9 + (step if is_late else 0)
+
+    monkeypatch.setattr(time, "clock_gettime_ns", reading)
+    clock, differences = Clock(), []
+    for seconds in range(1, 6):  # noqa: B007 - the clock above reads it
+        row = clock.due()
+        assert row is not None
+        differences.append(row["realtime_ns"] - row["monotonic_ns"])
+    assert differences == [10**18, 10**18, *[10**18 + step] * 3]

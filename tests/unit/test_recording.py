@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
+import struct
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
@@ -97,3 +100,60 @@ def test_dump_prints_what_a_replay_stores(tmp_path: Path) -> None:
     assert sum(line.startswith("slot ") for line in headers) == sum(
         frame.tag == b"SLOT" for frame in read_recording(RECORDING)
     )
+
+
+def frame(tag: bytes, payload: bytes = b"") -> bytes:
+    return struct.pack("<4sIQQ", tag, 0, 7, len(payload)) + payload
+
+
+def head_of(damage: dict[str, object]) -> bytes:
+    """A recording of one process, some of whose description is replaced."""
+    whole = next(f for f in read_recording(RECORDING) if f.tag == b"HEAD").description()
+    text = json.dumps({**whole, **damage}).encode()
+    return MAGIC + pa.compress(frame(b"HEAD", text) + frame(b"DONE"), "zstd", asbytes=True)
+
+
+WINDOW = {
+    "start_ns": 5,
+    "end_ns": 6,
+    "opened_by": "process",
+    "closed_by": "process",
+    "switch_on_ns": 1,
+    "switch_off_ns": 1,
+}
+
+
+def test_a_description_that_is_whole_is_replayed(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(head_of({"windows": [WINDOW]}))
+    replay(tmp_path / "file", tmp_path / "trace")
+    with cupti_etl.open(tmp_path / "trace") as trace:
+        (row,) = trace.sql("SELECT start_ns FROM capture_window").arrow().to_pylist()
+    assert row["start_ns"] == 5
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"info": None},
+        {"info": {"pid": 2**40}},
+        {"strides": {"500": 1}},
+        {"strides": {"1": -1}},
+        {"ring_full": [1]},
+        {"windows": 5},
+        {"windows": [{**WINDOW, "start_ns": "soon"}]},
+        {"windows": [{**WINDOW, "start_ns": 2**70}]},
+        {"windows": [{**WINDOW, "opened_by": 5}]},
+        {"windows": [{**WINDOW, "opened_by": "\ud800"}]},
+        {"windows": [{"start_ns": 5}]},
+        {"places": [1]},
+        {"places": {"kernel": {"name": [1, 2, 3, 4, 5]}}},
+        {"places": {"kernel": {"name": ["a"]}}},
+        {"places": {"kernel": {"name": [-1, 8, 0]}}},
+    ],
+)
+def test_a_damaged_description_is_an_error_of_ours(
+    tmp_path: Path, damage: dict[str, object]
+) -> None:
+    (tmp_path / "file").write_bytes(head_of(damage))
+    with pytest.raises(EtlError, match="damaged"):
+        replay(tmp_path / "file", tmp_path / "trace")

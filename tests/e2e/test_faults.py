@@ -1,0 +1,150 @@
+"""What befalls the program, the collector and the disk in the middle of a capture."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from support.captures import Capture, Capturer, running
+from support.fakes import KERNEL
+
+CUPTI = "13.5.25"
+
+
+def wait_for(path: Path, seconds: float = 30) -> None:
+    """Until a file exists."""
+    deadline = time.monotonic() + seconds
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} did not appear"
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_program_that_is_killed_at_any_moment(
+    capturer: Capturer, tmp_path: Path, seed: int
+) -> None:
+    """What was published is stored; what was not is said to be lost, and since when."""
+    words, env, trace, log = capturer.prepare(
+        CUPTI, ["--flush-ms", "5"], launches=3_000_000, threads=2, rate=20_000
+    )
+    with running(words, env, stderr=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 30
+        while not (found := capturer.fakes.log(log)):
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        time.sleep(random.Random(seed).uniform(0.05, 0.5))
+        os.kill(found[0].pid, signal.SIGKILL)
+        _, stderr = process.communicate(timeout=60)
+    done = subprocess.CompletedProcess(words, process.returncode, "", stderr)
+    capture = Capture(trace, done, capturer.fakes.log(log))
+    assert capture.status == 137
+    (row,) = capture.rows("process")
+    assert row["state"] == "killed"
+    assert 0 < capture.count("kernel") <= capture.log.delivered(KERNEL)
+    assert row["stored"] <= row["emitted"]
+    (loss,) = capture.losses()["killed"]
+    assert loss["records"] is None
+    # Two flush intervals at most, and what a busy machine adds.
+    assert 0 < loss["end_ns"] - loss["start_ns"] < 3e9
+    last = max(kernel["end_ns"] for kernel in capture.rows("kernel"))
+    assert last <= loss["end_ns"]
+
+
+def limited(
+    capturer: Capturer, folder: Path, which: int, limit: int, **program: int
+) -> tuple[Capture, int]:
+    """A capture whose collector alone may use no more than so much beyond what it has."""
+    start, ready = folder / "start", folder / "ready"
+    words, env, trace, log = capturer.prepare(CUPTI, start=start, ready=ready, **program)
+    with running(words, env, stderr=subprocess.PIPE) as process:
+        while not list(log.glob("*.counters")):
+            time.sleep(0.005)
+        time.sleep(0.3)
+        if which == resource.RLIMIT_AS:
+            limit += int(Path(f"/proc/{process.pid}/statm").read_text().split()[0]) * 4096
+        else:
+            limit += len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
+        resource.prlimit(process.pid, which, (limit, limit))
+        start.touch()
+        wait_for(ready, 60)  # the program goes on, whatever becomes of the collector
+        _, stderr = process.communicate(timeout=60)
+    done = subprocess.CompletedProcess(words, process.returncode, "", stderr)
+    return Capture(trace, done, capturer.fakes.log(log)), process.returncode
+
+
+def test_a_collector_without_memory(capturer: Capturer, tmp_path: Path) -> None:
+    capture, status = limited(
+        capturer, tmp_path, resource.RLIMIT_AS, 1 << 20, launches=200_000, names=64
+    )
+    assert status == 1, capture.stderr
+    assert "memory" in capture.stderr
+    assert "Traceback" not in capture.stderr
+    assert capture.log[0].ended
+    assert capture.log.delivered(KERNEL) == 200_000
+
+
+def test_a_collector_without_files(capturer: Capturer, tmp_path: Path) -> None:
+    """Who finds no room is not traced, and said; the program runs as it would."""
+    capture, _ = limited(capturer, tmp_path, resource.RLIMIT_NOFILE, 8, launches=10, spawn=12)
+    assert "Traceback" not in capture.stderr
+    assert capture.status == 4
+    refused = capture.losses()["not_traced"]
+    assert refused
+    assert all("a traced process needs two of them" in row["detail"] for row in refused)
+    assert len(capture.log) == 13
+    assert all(process.ended for process in capture.log)
+    capture.check_sums()
+
+
+def test_a_folder_that_is_removed_under_way(capturer: Capturer, tmp_path: Path) -> None:
+    start, ready = tmp_path / "start", tmp_path / "ready"
+    words, env, trace, log = capturer.prepare(CUPTI, launches=50_000, start=start, ready=ready)
+    with running(words, env, stderr=subprocess.PIPE) as process:
+        wait_for(trace / "kernel")
+        while not list(log.glob("*.counters")):
+            time.sleep(0.005)
+        while trace.exists():  # parts are being made meanwhile
+            shutil.rmtree(trace, ignore_errors=True)
+        start.touch()
+        wait_for(ready)
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 1, stderr
+    assert "Traceback" not in stderr
+    assert "cannot be written" in stderr or "No such file" in stderr
+    assert capturer.fakes.log(log)[0].ended
+
+
+def test_a_disk_that_fills_up(capturer: Capturer, tmp_path: Path) -> None:
+    """Parts that were written stay whole; the program ends as it would have."""
+    disk, kept = tmp_path / "disk", tmp_path / "kept"
+    disk.mkdir()
+    mount = ["unshare", "-m", "sh", "-c"]
+    small = f"mount -t tmpfs -o size=1m none {disk}"
+    if shutil.which("unshare") is None or subprocess.run([*mount, small], check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    words, env, _, log = capturer.prepare(CUPTI, launches=400_000, streams=4, print="done")
+    words[words.index("-o") + 1] = str(disk / "trace")
+    text = f'{small} && "$@"; status=$?; cp -r {disk}/trace {kept}; exit $status'
+    done = subprocess.run(
+        [*mount, text, "sh", *words],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    capture = Capture(kept, done, capturer.fakes.log(log))
+    assert capture.status == 1, capture.stderr
+    assert capture.stdout == "done\n"
+    assert "No space left on device" in capture.stderr
+    assert "Traceback" not in capture.stderr
+    assert capture.log.delivered(KERNEL) == 400_000
+    # A part is there whole or not at all.
+    assert capture.count("kernel") < 400_000

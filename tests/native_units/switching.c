@@ -1,0 +1,179 @@
+/* Recording that is switched by many at once: the program's threads open and close ranges,
+ * the collector pauses, another client comes and leaves.  Nobody asks CUPTI for two things
+ * at a time, and in the end what is on is what is wanted.  Run under ThreadSanitizer too. */
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "inject/plan.h"
+#include "inject/range.h"
+#include "../generated/env.h"
+
+#define PROGRAM_THREADS 3
+#define TURNS 15000
+
+struct etl_injector etl_injector;
+static struct etl_bell_page bell;
+static pthread_barrier_t barrier;
+
+/* ---- a CUPTI that serves one caller at a time */
+
+static int calls, is_kernel_on, is_api_on; /* not atomic: two callers would be a race */
+
+static int start_records(struct etl_error *error)
+{
+	(void)error;
+	is_kernel_on = is_api_on = 0; /* what another client left is not ours */
+	return 0;
+}
+
+static int switch_kind(const struct etl_planned *planned, bool on)
+{
+	calls++;
+	if (planned->activity == KIND_KERNEL) {
+		CHECK(is_kernel_on != on);
+		is_kernel_on = on;
+	}
+	/* What is not ready is asked for again, by the timer thread. */
+	return planned->activity == KIND_UNIFIED_MEMORY && on && calls % 2 ? CUPTI_NOT_READY :
+									    CUPTI_OK;
+}
+
+static int switch_api(const struct etl_api_plan *plan, bool on)
+{
+	is_api_on += plan->kind == KIND_RUNTIME ? (on ? 1 : -1) : 0;
+	return CUPTI_OK;
+}
+
+const struct etl_records etl_fixed_records = { .start = start_records,
+					       .kind = switch_kind,
+					       .api = switch_api };
+const struct etl_records etl_selected_records;
+
+void etl_plan_make(struct etl_plan *plan)
+{
+	plan->kinds[plan->n++] = (struct etl_planned){ .activity = KIND_KERNEL };
+	plan->kinds[plan->n++] = (struct etl_planned){ .activity = KIND_UNIFIED_MEMORY };
+	plan->kinds[plan->n++] = (struct etl_planned){ .activity = 8, .is_lasting = true };
+	plan->api[1] = (struct etl_api_plan){ .kind = KIND_RUNTIME, .is_asked_for = true };
+}
+
+const char *etl_selected_obstacle(void)
+{
+	return "there is no CUPTI here";
+}
+
+const char *cupti_result(const struct cupti_api *cupti, int result)
+{
+	(void)cupti;
+	(void)result;
+	return "";
+}
+
+bool etl_injector_is_ours(void)
+{
+	return true;
+}
+
+/* ---- those who switch */
+
+static void *program_thread(void *argument)
+{
+	uint64_t seed = (uint64_t)(uintptr_t)argument;
+
+	for (int turn = 0; turn < TURNS; turn++) {
+		pthread_barrier_wait(&barrier);
+		for (uint64_t n = random_next(&seed) % 8; n; n--) {
+			etl_range_count(1);
+#ifdef PLANT_RACE
+			calls++;
+#endif
+			etl_range_count(-1);
+		}
+		etl_range_count(turn % 2 ? -1 : 1); /* open after even turns */
+		pthread_barrier_wait(&barrier);
+	}
+	return NULL;
+}
+
+/* Of timer.c and the collector: orders, and other clients. */
+static void timer(int turn)
+{
+	etl_bell_ring();
+	etl_store(&bell.is_paused, turn % 3 == 0);
+	etl_recording_update(ETL_BY_COLLECTOR);
+	if (turn % 5 == 0) {
+		etl_put(&etl_injector.map.segment->last_return_ns, (uint64_t)etl_now_ns());
+		etl_recording_lose();
+		etl_conflict_look(); /* at once, for the setting is "keep" */
+		CHECK(!etl_conflict_is_lost());
+	}
+	etl_store(&bell.is_paused, 0);
+	etl_recording_update(ETL_BY_COLLECTOR);
+	for (int i = 0; i < 50; i++)
+		etl_recording_retry();
+}
+
+void etl_bell_ring(void)
+{
+	etl_add(&bell.rung, 1);
+}
+
+/* The windows lie one after another, the last one open if it is on. */
+static void check_windows(bool is_on)
+{
+	const struct etl_segment *segment = etl_injector.map.segment;
+	uint32_t opened = etl_load(&segment->windows_opened), first;
+	int64_t end_ns = 0;
+
+	first = opened > ETL_WINDOWS ? opened - ETL_WINDOWS : 0;
+	for (uint32_t number = first; number < opened; number++) {
+		const struct etl_window *window = &segment->windows[number % ETL_WINDOWS];
+
+		CHECK(window->start_ns >= end_ns);
+		if (number + 1 == opened && is_on) {
+			CHECK(window->end_ns == 0);
+		} else {
+			CHECK(window->end_ns != 0);
+			/* One that is lost ends with the last buffer that came. */
+			CHECK(window->closed_by == ETL_BY_OTHER_CLIENT ||
+			      window->end_ns >= window->start_ns);
+			end_ns = window->closed_by == ETL_BY_OTHER_CLIENT ? 0 : window->end_ns;
+		}
+	}
+}
+
+int main(void)
+{
+	pthread_t threads[PROGRAM_THREADS];
+	struct etl_error error;
+	int fd = -1;
+
+	CHECK(setenv(ETL_ENV_RANGE, "nvtx:step", 1) == 0);
+	CHECK(setenv(ETL_ENV_ON_CONFLICT, "keep", 1) == 0);
+	CHECK(etl_segment_create(1, &etl_injector.map, &fd, NULL) == 0);
+	etl_injector.bell = &bell;
+	CHECK(pthread_barrier_init(&barrier, NULL, PROGRAM_THREADS + 1) == 0);
+	CHECK(etl_recording_start(&error) == 0);
+	CHECK(!is_kernel_on);
+	for (uintptr_t i = 0; i < PROGRAM_THREADS; i++)
+		CHECK(pthread_create(&threads[i], NULL, program_thread, (void *)(i + 1)) == 0);
+	for (int turn = 0; turn < TURNS; turn++) {
+		pthread_barrier_wait(&barrier);
+		timer(turn);
+		pthread_barrier_wait(&barrier);
+		/* All are done, and nobody looks again. */
+		CHECK(etl_range_is_open() == (turn % 2 == 0));
+		CHECK(etl_recording_is_on() == etl_range_is_open());
+		CHECK(is_kernel_on == etl_range_is_open() && is_api_on == is_kernel_on);
+		check_windows(is_kernel_on);
+	}
+	for (int i = 0; i < PROGRAM_THREADS; i++)
+		pthread_join(threads[i], NULL);
+	etl_recording_finish();
+	check_windows(false);
+	CHECK(calls > TURNS);
+	etl_segment_unmap(&etl_injector.map);
+	close(fd);
+	return 0;
+}
