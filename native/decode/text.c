@@ -128,7 +128,8 @@ uint32_t text_add(struct text_table *texts, const char *bytes, size_t length)
 
 	if (index != NO_TEXT)
 		return index;
-	if (!grow_index(texts) || !grow_texts(texts, length * 3 + 1)) /* never none: NULL + 0 is undefined */
+	/* Never none: NULL + 0 is undefined. */
+	if (!grow_index(texts) || !grow_texts(texts, length * 3 + 1))
 		return NO_TEXT;
 	at = find(texts, id);
 	index = texts->count++;

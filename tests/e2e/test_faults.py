@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import resource
 import shutil
 import signal
 import subprocess
@@ -55,52 +54,6 @@ def test_a_program_that_is_killed_at_any_moment(
     assert 0 < loss["end_ns"] - loss["start_ns"] < 3e9
     last = max(kernel["end_ns"] for kernel in capture.rows("kernel"))
     assert last <= loss["end_ns"]
-
-
-def limited(
-    capturer: Capturer, folder: Path, which: int, limit: int, **program: int
-) -> tuple[Capture, int]:
-    """A capture whose collector alone may use no more than so much beyond what it has."""
-    start, ready = folder / "start", folder / "ready"
-    words, env, trace, log = capturer.prepare(CUPTI, start=start, ready=ready, **program)
-    with running(words, env, stderr=subprocess.PIPE) as process:
-        while not list(log.glob("*.counters")):
-            time.sleep(0.005)
-        time.sleep(0.3)
-        if which == resource.RLIMIT_AS:
-            limit += int(Path(f"/proc/{process.pid}/statm").read_text().split()[0]) * 4096
-        else:
-            limit += len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
-        resource.prlimit(process.pid, which, (limit, limit))
-        start.touch()
-        wait_for(ready, 60)  # the program goes on, whatever becomes of the collector
-        _, stderr = process.communicate(timeout=60)
-    done = subprocess.CompletedProcess(words, process.returncode, "", stderr)
-    return Capture(trace, done, capturer.fakes.log(log)), process.returncode
-
-
-def test_a_collector_without_memory(capturer: Capturer, tmp_path: Path) -> None:
-    capture, status = limited(
-        capturer, tmp_path, resource.RLIMIT_AS, 1 << 20, launches=200_000, names=64
-    )
-    assert status == 1, capture.stderr
-    assert "memory" in capture.stderr
-    assert "Traceback" not in capture.stderr
-    assert capture.log[0].ended
-    assert capture.log.delivered(KERNEL) == 200_000
-
-
-def test_a_collector_without_files(capturer: Capturer, tmp_path: Path) -> None:
-    """Who finds no room is not traced, and said; the program runs as it would."""
-    capture, _ = limited(capturer, tmp_path, resource.RLIMIT_NOFILE, 8, launches=10, spawn=12)
-    assert "Traceback" not in capture.stderr
-    assert capture.status == 4
-    refused = capture.losses()["not_traced"]
-    assert refused
-    assert all("a traced process needs two of them" in row["detail"] for row in refused)
-    assert len(capture.log) == 13
-    assert all(process.ended for process in capture.log)
-    capture.check_sums()
 
 
 def test_a_folder_that_is_removed_under_way(capturer: Capturer, tmp_path: Path) -> None:
