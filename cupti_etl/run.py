@@ -125,7 +125,8 @@ class _Run:
             self.destination.finish()
         except EtlError as error:
             problem = problem or error
-        return status, problem or self._close_recording()
+        unrecorded = self._close_recording()
+        return status, problem or unrecorded
 
     def _follow(self, pipeline: Pipeline) -> None:
         """Drain until the command and all processes it left behind have ended.

@@ -21,11 +21,22 @@ bool etl_conflict_is_lost(void)
 	return etl_load(&is_lost);
 }
 
-static bool has_policy(const char *name)
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool keeps, fails; /* neither: yield */
+
+static void read_policy(void)
 {
 	const char *policy = etl_env(ETL_ENV_ON_CONFLICT);
 
-	return policy && strcmp(policy, name) == 0;
+	keeps = policy && strcmp(policy, "keep") == 0;
+	fails = policy && strcmp(policy, "fail") == 0;
+}
+
+/* Read once, at the start: the program may change its environment under the timer thread. */
+static bool is_kept(void)
+{
+	pthread_once(&once, read_policy);
+	return keeps;
 }
 
 static void noop_callback(void *data, uint32_t domain, uint32_t cbid, const void *info)
@@ -56,12 +67,13 @@ static bool is_subscribed(void)
 
 bool etl_conflict_fails(void)
 {
-	return has_policy("fail");
+	pthread_once(&once, read_policy);
+	return fails;
 }
 
 bool etl_conflict_stands(void)
 {
-	return !has_policy("keep") && is_subscribed();
+	return !is_kept() && is_subscribed();
 }
 
 void etl_conflict_lost(int64_t since_ns)
@@ -73,7 +85,7 @@ void etl_conflict_lost(int64_t since_ns)
 		etl_put(&segment->taken_ns, (uint64_t)since_ns);
 	etl_put(&segment->regained_ns, 0);
 	/* Who keeps them does not wait. */
-	looked_ns = has_policy("keep") ? 0 : etl_now_ns();
+	looked_ns = is_kept() ? 0 : etl_now_ns();
 }
 
 void etl_conflict_look(void)

@@ -10,7 +10,6 @@
 
 #include "inject/inject.h"
 #include "inject/range.h"
-#include "../generated/env.h"
 
 #define PREFIX "nvtx:"
 
@@ -46,7 +45,7 @@ static _Atomic(const void *) strings[MAX_HANDLES], domains[MAX_HANDLES];
 
 static const char *setting(void)
 {
-	const char *range = etl_env(ETL_ENV_RANGE);
+	const char *range = etl_range();
 
 	return range && strncmp(range, PREFIX, sizeof PREFIX - 1) == 0 ? range + sizeof PREFIX - 1 :
 									 NULL;

@@ -5,7 +5,6 @@
 
 #include "inject/inject.h"
 #include "inject/range.h"
-#include "../generated/env.h"
 
 #define MAX_DRIVER_CBID 4096
 
@@ -32,9 +31,7 @@ void etl_profiler_call(uint32_t domain, uint32_t cbid, const void *info)
 
 bool etl_profiler_is_watched(void)
 {
-	const char *range = etl_env(ETL_ENV_RANGE);
-
-	return range && strcmp(range, "cudaProfilerApi") == 0;
+	return etl_range() && strcmp(etl_range(), "cudaProfilerApi") == 0;
 }
 
 static uint32_t find(const char *function)

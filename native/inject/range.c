@@ -1,13 +1,30 @@
 #include "inject/range.h"
 
+#include <string.h>
+
 #include "inject/inject.h"
 #include "../generated/env.h"
 
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static const char *range;
 static _Atomic int open_ranges;
+
+static void read_setting(void)
+{
+	range = etl_env(ETL_ENV_RANGE);
+	if (range)
+		range = strdup(range);
+}
+
+const char *etl_range(void)
+{
+	pthread_once(&once, read_setting);
+	return range;
+}
 
 bool etl_range_is_open(void)
 {
-	return !etl_env(ETL_ENV_RANGE) || etl_load(&open_ranges) > 0;
+	return !etl_range() || etl_load(&open_ranges) > 0;
 }
 
 void etl_range_count(int by)

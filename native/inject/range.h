@@ -7,6 +7,9 @@
 
 #include "etl/error.h"
 
+/* The setting, or NULL.  Read once: the program may change its environment while its own
+ * threads ask. */
+const char *etl_range(void);
 /* Whether one is open; without the setting, always. */
 bool etl_range_is_open(void);
 /* One was opened (+1) or closed (-1). */

@@ -157,7 +157,7 @@ static int choose_records(struct etl_error *error)
 {
 	const char *form = etl_env(ETL_ENV_RECORDS), *obstacle = etl_selected_obstacle();
 	bool is_free = !etl_injector.cupti.is_the_programs && !lacks_a_kind() &&
-		       !etl_env(ETL_ENV_RANGE);
+		       !etl_range();
 
 	if (form && strcmp(form, "selected") == 0 && obstacle)
 		return etl_fail(error, ENOTSUP, "selected records cannot be had: %s", obstacle);

@@ -95,7 +95,7 @@ def test_releases_with_version_2(fakes: Fakes, release: str, answer: int) -> Non
 def test_functions_of_the_releases(fakes: Fakes) -> None:
     def scenario(cupti: FakeCupti) -> list[bool]:
         names = ("Enable_v2", "GetEnabledKinds", "GetNextRecord_v2", "EnableRuntimeApi_v2")
-        return [hasattr(cupti.library, f"cuptiActivity{name}") for name in names]
+        return [hasattr(cupti.handle, f"cuptiActivity{name}") for name in names]
 
     assert in_process(fakes, scenario, "13.1.115") == [False, False, False, False]
     assert in_process(fakes, scenario, "13.2.86") == [True, True, False, False]

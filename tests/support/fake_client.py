@@ -257,14 +257,14 @@ class FakeCupti:
     def __init__(self, fakes: Fakes, release: str, options: dict[str, Any]) -> None:
         os.environ.update(fakes.env(release, **options))
         self.cuda = c.CDLL(str(fakes.driver()), mode=c.RTLD_GLOBAL)
-        self.library = c.CDLL(str(fakes.cupti(release)))
+        self.handle = c.CDLL(str(fakes.cupti(release)))
         self._v2: set[int] = set()
         self.cuda.cuInit(0)
 
     def call(self, name: str, *arguments: Any) -> int:
         """A function's answer; -1 if this release does not have it."""
         try:
-            function = getattr(self.library, name)
+            function = getattr(self.handle, name)
         except AttributeError:
             return -1
         return int(function(*arguments))
@@ -286,7 +286,7 @@ class FakeCupti:
         """cuptiActivityGetNextRecord, of the version that fits the subscriber."""
         arguments = (c.c_void_p(buffer), c.c_size_t(valid), c.byref(at))
         of_v2 = handle is not None and self.is_v2(handle)
-        if of_v2 and hasattr(self.library, "cuptiActivityGetNextRecord_v2"):
+        if of_v2 and hasattr(self.handle, "cuptiActivityGetNextRecord_v2"):
             return self.call("cuptiActivityGetNextRecord_v2", handle, *arguments)
         return self.call("cuptiActivityGetNextRecord", *arguments)
 
