@@ -31,19 +31,12 @@ static uint32_t find(void)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
 	void *driver = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY), *symbol;
-	const char *name;
 
-	if (!cupti->callback_name || !driver || !(cupti->enable_driver_api || etl_is_selected()))
+	if (!driver || !(cupti->enable_driver_api || etl_is_selected()))
 		return 0;
 	symbol = dlsym(driver, SONG);
 	memcpy(&sing, &symbol, sizeof symbol);
-	for (uint32_t id = 1; sing && id < 2048; id++) {
-		name = NULL;
-		if (cupti->callback_name(CUPTI_DOMAIN_DRIVER, id, &name) == CUPTI_OK && name &&
-		    strcmp(name, SONG) == 0)
-			return id;
-	}
-	return 0;
+	return sing ? cupti_driver_cbid(cupti, SONG) : 0;
 }
 
 static uint32_t column(const char *name)

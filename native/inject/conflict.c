@@ -52,14 +52,12 @@ static void noop_callback(void *data, uint32_t domain, uint32_t cbid, const void
 static bool is_subscribed(void)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
-	void (*callback)(void *, uint32_t, uint32_t, const void *) = noop_callback;
-	void *address, *subscriber = NULL;
+	void *subscriber = NULL;
 	int result;
 
 	if (!cupti->subscribe || !cupti->unsubscribe)
 		return false;
-	memcpy(&address, &callback, sizeof address);
-	result = cupti->subscribe(&subscriber, address, NULL);
+	result = cupti_subscribe(cupti, noop_callback, &subscriber);
 	if (result == CUPTI_OK)
 		cupti->unsubscribe(subscriber);
 	return result == CUPTI_MULTIPLE_SUBSCRIBERS;

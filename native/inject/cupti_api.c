@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "etl/strings.h"
 #include "inject/inject.h"
 #include "../generated/env.h"
 
@@ -133,6 +134,27 @@ int cupti_api_load(struct cupti_api *api, struct etl_error *error)
 			return 0;
 	return etl_fail(error, ENOENT, "no usable libcupti was found (last tried: %s)",
 			last.message);
+}
+
+uint32_t cupti_driver_cbid(const struct cupti_api *api, const char *function)
+{
+	for (uint32_t cbid = 1; api->callback_name && cbid < ETL_MAX_CBID; cbid++) {
+		const char *name = NULL;
+
+		if (api->callback_name(CUPTI_DOMAIN_DRIVER, cbid, &name) == CUPTI_OK && name &&
+		    strcmp(name, function) == 0)
+			return cbid;
+	}
+	return 0;
+}
+
+int cupti_subscribe(const struct cupti_api *api, cupti_callback_fn callback, void **subscriber)
+{
+	void *address;
+
+	/* As with dlsym: ISO C has no cast between the two kinds of pointers. */
+	memcpy(&address, &callback, sizeof address);
+	return api->subscribe(subscriber, address, NULL);
 }
 
 const char *cupti_result(const struct cupti_api *api, int result)

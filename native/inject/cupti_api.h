@@ -15,6 +15,7 @@
 typedef void (*cupti_request_fn)(uint8_t **buffer, size_t *size, size_t *max_records);
 typedef void (*cupti_complete_fn)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
 				  size_t valid);
+typedef void (*cupti_callback_fn)(void *data, uint32_t domain, uint32_t cbid, const void *info);
 
 enum {
 	CUPTI_OK = 0,
@@ -85,6 +86,12 @@ struct cupti_api {
  * then the user's, then the search list's, then the loader's.  -ENOENT if none can be
  * used; the message says what was tried. */
 ETL_MUST_CHECK int cupti_api_load(struct cupti_api *api, struct etl_error *error);
+
+/* The callback id of a function of the driver's API, by its name; 0 if there is none. */
+uint32_t cupti_driver_cbid(const struct cupti_api *api, const char *function);
+
+/* cuptiSubscribe, which must be there. */
+int cupti_subscribe(const struct cupti_api *api, cupti_callback_fn callback, void **subscriber);
 
 /* CUPTI's words for a result. */
 const char *cupti_result(const struct cupti_api *api, int result);

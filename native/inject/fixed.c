@@ -110,16 +110,14 @@ static void on_callback(void *unused, uint32_t domain, uint32_t cbid, const void
 static int watch_profiler(struct etl_error *error)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
-	void (*callback)(void *, uint32_t, uint32_t, const void *) = on_callback;
-	void *address, *subscriber = NULL;
+	void *subscriber = NULL;
 	int result;
 
 	if (!etl_profiler_is_watched())
 		return 0;
 	if (!cupti->subscribe)
 		return etl_fail(error, ENOSYS, "this libcupti has no callbacks");
-	memcpy(&address, &callback, sizeof address);
-	result = cupti->subscribe(&subscriber, address, NULL);
+	result = cupti_subscribe(cupti, on_callback, &subscriber);
 	if (result != CUPTI_OK)
 		return etl_fail(error, EIO, "cuptiSubscribe: %s (%d)", cupti_result(cupti, result),
 				result);

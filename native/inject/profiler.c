@@ -6,8 +6,6 @@
 #include "inject/inject.h"
 #include "inject/range.h"
 
-#define MAX_DRIVER_CBID 4096
-
 static uint32_t start_cbid, stop_cbid;
 /* Stop without start, and start twice, mean nothing. */
 static _Atomic uint64_t is_started;
@@ -34,19 +32,6 @@ bool etl_profiler_is_watched(void)
 	return etl_range() && strcmp(etl_range(), "cudaProfilerApi") == 0;
 }
 
-static uint32_t find(const char *function)
-{
-	const char *name;
-
-	for (uint32_t cbid = 1; cbid < MAX_DRIVER_CBID; cbid++) {
-		name = NULL;
-		if (etl_injector.cupti.callback_name(CUPTI_DOMAIN_DRIVER, cbid, &name) == CUPTI_OK &&
-		    name && strcmp(name, function) == 0)
-			return cbid;
-	}
-	return 0;
-}
-
 int etl_profiler_enable(void *subscriber, struct etl_error *error)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
@@ -56,8 +41,8 @@ int etl_profiler_enable(void *subscriber, struct etl_error *error)
 		return 0;
 	if (!cupti->enable_callback || !cupti->callback_name)
 		return etl_fail(error, ENOSYS, "this libcupti has no callbacks");
-	start_cbid = find("cuProfilerStart");
-	stop_cbid = find("cuProfilerStop");
+	start_cbid = cupti_driver_cbid(cupti, "cuProfilerStart");
+	stop_cbid = cupti_driver_cbid(cupti, "cuProfilerStop");
 	if (!start_cbid || !stop_cbid)
 		return etl_fail(error, ENOSYS, "this libcupti does not know cuProfilerStart");
 	result = cupti->enable_callback(1, subscriber, CUPTI_DOMAIN_DRIVER, start_cbid);
