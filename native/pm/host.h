@@ -10,6 +10,8 @@
 #ifndef ETL_PM_HOST_H
 #define ETL_PM_HOST_H
 
+#include <stdbool.h>
+
 #include "pm/pm_api.h"
 
 struct pm_host;
@@ -26,6 +28,14 @@ void pm_host_free(struct pm_host *host);
  * Where a metric is refused the message names it. */
 ETL_MUST_CHECK int pm_host_config(struct pm_host *host, const char *const *metrics, size_t n,
 				  uint8_t **image, size_t *bytes, unsigned *passes,
+				  struct etl_error *error);
+
+/* Which of `metrics` can be counted together in one pass: all that are not optional, and of the
+ * optional ones each that CUPTI accepts beside those kept before it.  Sets is_kept[i]; needs a
+ * configuration for each optional metric if not all fit.  Where the others need more than one
+ * pass the result is -E2BIG; where one is refused, as pm_host_config's. */
+ETL_MUST_CHECK int pm_host_select(struct pm_host *host, const char *const *metrics,
+				  const bool *is_optional, size_t n, bool *is_kept,
 				  struct etl_error *error);
 
 /* The values of `metrics` at one index of a counter data image. */
