@@ -65,6 +65,7 @@ LIBRARIES = {
             "pm/pm_api.c",
             "pm/reader.c",
             "pm/sampler.c",
+            "pm/select.c",
             *SHARED,
         ],
         "decode/exports.map",

@@ -125,7 +125,7 @@ static int configure(struct pm_device *device, struct etl_error *error)
 	struct pm_set_config ask = PM_PARAMS(pm_set_config, trigger, .object = device->object,
 		.config_size = device->config_bytes, .config = device->config,
 		.hardware_buffer_size = device->hardware_bytes, .interval = device->interval_ns,
-		.trigger = PM_TRIGGER_TIME);
+		.trigger = device->is_by_cycles ? PM_TRIGGER_CYCLES : PM_TRIGGER_TIME);
 	int result;
 
 	if (api->version >= PM_API_APPEND_MODE) {
@@ -133,12 +133,6 @@ static int configure(struct pm_device *device, struct etl_error *error)
 		ask.append_mode = PM_KEEP_OLDEST;
 	}
 	result = api->set_config(&ask);
-	if (result == PM_NOT_SUPPORTED) {
-		/* Turing and GA100 count cycles of a clock of about 1 GHz instead; samples say
-		 * when they really were. */
-		ask.trigger = PM_TRIGGER_CYCLES;
-		result = api->set_config(&ask);
-	}
 	return result ? pm_fail(api, result, "cuptiPmSamplingSetConfig", error) : 0;
 }
 
@@ -169,19 +163,35 @@ void pm_device_stop(struct pm_device *device)
 		device->api->stop(&ask);
 }
 
-static int copy_metrics(struct pm_device *device, const struct etl_sampling_request *ask,
-			struct etl_error *error)
+/* The metrics that can be counted together. */
+static int choose_metrics(struct pm_device *device, const struct etl_sampling_request *ask,
+			  struct etl_error *error)
 {
+	bool *is_optional = calloc(ask->metric_count, sizeof *is_optional);
+	bool *is_kept = calloc(ask->metric_count, sizeof *is_kept);
+	int result = 0;
+
 	device->metrics = calloc(ask->metric_count, sizeof *device->metrics);
-	for (size_t i = 0; device->metrics && i < ask->metric_count; i++) {
-		device->metrics[i] = strdup(ask->metrics[i]);
-		if (!device->metrics[i])
-			break;
-		device->metric_count++;
+	if (!is_optional || !is_kept || !device->metrics)
+		result = etl_fail(error, ENOMEM, "no memory for metrics");
+	for (size_t i = 0; i < ask->metric_count && result == 0; i++)
+		is_optional[i] = ask->is_optional[i];
+	if (result == 0)
+		result = pm_host_select(device->host, ask->metrics, is_optional,
+					ask->metric_count, is_kept, error);
+	for (size_t i = 0; i < ask->metric_count && result == 0; i++) {
+		ask->is_kept[i] = is_kept[i];
+		if (!is_kept[i])
+			continue;
+		device->metrics[device->metric_count] = strdup(ask->metrics[i]);
+		if (!device->metrics[device->metric_count])
+			result = etl_fail(error, ENOMEM, "no memory for metrics");
+		else
+			device->metric_count++;
 	}
-	return device->metric_count == ask->metric_count
-		       ? 0
-		       : etl_fail(error, ENOMEM, "no memory for %zu metrics", ask->metric_count);
+	free(is_optional);
+	free(is_kept);
+	return result;
 }
 
 static int open_device(struct pm_device *device, const struct etl_sampling_request *ask,
@@ -191,10 +201,8 @@ static int open_device(struct pm_device *device, const struct etl_sampling_reque
 	char chip[64];
 	size_t bytes;
 	unsigned passes;
-	int result = copy_metrics(device, ask, error);
+	int result = pm_device_chip(device->api, ask->index, chip, sizeof chip, error);
 
-	if (result == 0)
-		result = pm_device_chip(device->api, ask->index, chip, sizeof chip, error);
 	if (result == 0)
 		result = pm_device_availability(device->api, ask->index, &availability, &bytes,
 						error);
@@ -203,12 +211,11 @@ static int open_device(struct pm_device *device, const struct etl_sampling_reque
 				     ask->single_pass_set, &device->host, error);
 	free(availability);
 	if (result == 0)
+		result = choose_metrics(device, ask, error);
+	if (result == 0)
 		result = pm_host_config(device->host, (const char *const *)device->metrics,
 					device->metric_count, &device->config,
 					&device->config_bytes, &passes, error);
-	if (result == 0 && passes != 1)
-		result = etl_fail(error, E2BIG, "the metrics need %u passes, and samples are of one",
-				  passes);
 	if (result == 0)
 		result = enable(device, error);
 	if (result == 0)
@@ -227,6 +234,7 @@ int pm_device_open(struct pm_device *device, const struct pm_api *api,
 	device->index = ask->index;
 	device->interval_ns = ask->interval_ns;
 	device->hardware_bytes = ask->hardware_bytes ? ask->hardware_bytes : HARDWARE_BYTES;
+	device->is_by_cycles = ask->is_by_cycles;
 	device->is_draining_only = ask->is_draining_only;
 	device->free.last = &device->free.first;
 	device->decoded.last = &device->decoded.first;

@@ -46,6 +46,7 @@ struct pm_device {
 	struct frames *frames;
 	uint32_t number; /* of the frames */
 	uint64_t interval_ns;
+	bool is_by_cycles;
 	bool is_draining_only;
 
 	char **metrics;

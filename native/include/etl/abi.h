@@ -225,8 +225,11 @@ struct etl_sampling_request {
 	uint64_t index; /* of the GPU for CUDA */
 	const char *single_pass_set; /* or NULL */
 	const char **metrics;
+	const uint8_t *is_optional; /* of each: left out where it cannot be counted with the others */
+	uint8_t *is_kept; /* filled: whether it was not */
 	uint64_t metric_count;
 	uint64_t interval_ns;
+	int is_by_cycles; /* Turing and GA100 sample by cycles of a clock, taken for 1 GHz */
 	uint64_t hardware_bytes; /* of the hardware's buffer; 0: as many as are good */
 	int is_draining_only; /* decode, and evaluate nothing */
 };
