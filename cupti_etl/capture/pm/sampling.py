@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from cupti_etl.capture.cupti_search import find_cupti
 from cupti_etl.capture.loss import Loss
-from cupti_etl.capture.pm.frames import LOSS, SAMPLES, Frame, FrameReader, gap
+from cupti_etl.capture.pm.frames import HUNG, LOSS, SAMPLES, Frame, FrameReader, gap
 from cupti_etl.capture.pm.samples import Samples
 from cupti_etl.config import CUDA_INJECTION, ENVIRONMENT, NVTX_INJECTION, CaptureOptions, PmOptions
 from cupti_etl.errors import CaptureError, UsageError
@@ -235,8 +235,11 @@ class Sampling:
         unfinished = [each for each in self.devices if each.about and each.result is None]
         if not unfinished and (self.failure or self.devices):
             return
-        how = f"signal {-status}" if status < 0 else f"status {status}"
-        what = f"the process that samples ended with {how}{self._last_words()}"
+        if status == HUNG:
+            what = "CUPTI did not come back from a call"
+        else:
+            how = f"signal {-status}" if status < 0 else f"status {status}"
+            what = f"the process that samples ended with {how}{self._last_words()}"
         self._fail(what, "the rest of the capture is whole; another libcupti may help: --cupti")
         for device in unfinished:
             start, end = device.last_end_ns or self._started_ns, time.time_ns()
