@@ -199,7 +199,8 @@ API int cuptiProfilerHostGetMetricProperties(struct properties *params) {
     if (base == NULL)
         SPOIL(host, INVALID_METRIC_NAME);
     snprintf(description, sizeof description, "# of %s", strstr(base->name, "__") + 2);
-    snprintf(unit, sizeof unit, "%.*s", (int)unit_of(base->name, &begin), begin);
+    int length = (int)unit_of(base->name, &begin);
+    snprintf(unit, sizeof unit, "%.*s", length, begin);
     params->pDescription = description;
     params->pHwUnit = unit;
     params->pDimUnit = base->type == COUNTER && strstr(base->name, "cycles") ? "unit_cycles" : "";

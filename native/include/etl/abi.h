@@ -156,6 +156,46 @@ void etl_bell_wait(struct etl_bell *bell, uint32_t seen, int timeout_ms);
 void etl_bell_pause(struct etl_bell *bell, int is_paused);
 void etl_bell_free(struct etl_bell *bell);
 
+/* ---- CUPTI's profiler host; see pm/host.h.  What can fail returns 0, -errno, or CUPTI's
+ * result, which is positive. */
+
+struct pm_api;
+struct pm_host;
+
+struct etl_names { const char *const *names; uint64_t count; void *memory; };
+struct etl_bytes { uint8_t *data; uint64_t size; };
+/* Texts are CUPTI's, valid until the host is asked again. */
+struct etl_metric_text { const char *description, *hardware_unit, *dimension; int metric_type, collection_scope; };
+
+/* The first usable libcupti of `places`, paths with colons between them; "": the loader's. */
+int etl_cupti_open(const char *places, struct pm_api **out, char *message);
+void etl_cupti_close(struct pm_api *api);
+uint32_t etl_cupti_version(const struct pm_api *api);
+const char *etl_cupti_path(const struct pm_api *api);
+int etl_cupti_chips(const struct pm_api *api, struct etl_names *out, char *message);
+int etl_cupti_sets(const struct pm_api *api, const char *chip, struct etl_names *out, char *message);
+int etl_cupti_set_metrics(const struct pm_api *api, const char *chip, const char *set, struct etl_names *out, char *message);
+int etl_cupti_passes(const struct pm_api *api, const uint8_t *config, uint64_t bytes, uint32_t *passes, char *message);
+int etl_cupti_most_per_pass(const struct pm_api *api, int profiler_type, const char *chip, const uint8_t *availability, uint64_t *count, char *message);
+int etl_cupti_device_chip(const struct pm_api *api, uint64_t device, char *chip, uint64_t size, char *message);
+int etl_cupti_availability(const struct pm_api *api, uint64_t device, struct etl_bytes *out, char *message);
+/* Bytes of counter data that each sample of these metrics takes on a device. */
+int etl_cupti_sample_bytes(const struct pm_api *api, uint64_t device, int is_by_cycles, const struct etl_bytes *config, const char *const *metrics, uint64_t count, double *bytes, char *message);
+/* Whole samples in a counter data image of PM sampling. */
+int etl_cupti_samples(const struct pm_api *api, const uint8_t *image, uint64_t bytes, uint64_t *samples, char *message);
+/* What the two kinds of answers hold. */
+void etl_names_free(struct etl_names *names);
+void etl_bytes_free(struct etl_bytes *bytes);
+
+int etl_host_new(const struct pm_api *api, const char *chip, int profiler_type, const struct etl_bytes *availability, const char *single_pass_set, struct pm_host **out, char *message);
+void etl_host_free(struct pm_host *host);
+int etl_host_config(struct pm_host *host, const char *const *metrics, uint64_t count, struct etl_bytes *out, uint32_t *passes, char *message);
+int etl_host_select(struct pm_host *host, const char *const *metrics, const uint8_t *is_optional, uint64_t count, uint8_t *is_kept, char *message);
+int etl_host_evaluate(struct pm_host *host, const uint8_t *image, uint64_t bytes, uint64_t first, uint64_t samples, const char *const *metrics, uint64_t count, double *const *columns, char *message);
+int etl_host_base_metrics(struct pm_host *host, int metric_type, struct etl_names *out, char *message);
+int etl_host_sub_metrics(struct pm_host *host, int metric_type, const char *metric, struct etl_names *out, char *message);
+int etl_host_describe(struct pm_host *host, const char *metric, struct etl_metric_text *out, char *message);
+
 /* ---- traces that others wrote */
 
 struct etl_events;
