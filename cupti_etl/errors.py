@@ -72,11 +72,13 @@ class CuptiError(EtlError):
         code: CUPTI's result (``CUptiResult``), or a negative errno where the call was not made.
         message: what is wrong, with CUPTI's words for the result.
         hint: what to do about it, in one sentence.
+        words: the call and CUPTI's words alone; the message if there are none.
     """
 
-    def __init__(self, code: int, message: str, hint: str = "") -> None:
+    def __init__(self, code: int, message: str, hint: str = "", words: str = "") -> None:
         super().__init__(message, hint)
         self.code = code
+        self.words = words or message
 
 
 class CuptiValueError(CuptiError, ValueError):

@@ -52,8 +52,9 @@ class Cupti:
         message = message_buffer(self.ffi)
         result = function(*arguments, message)
         if result:
-            what, hint = advice(result, text(self.ffi, message))
-            raise _CLASSES.get(result, CuptiRuntimeError)(result, what, hint)
+            words = text(self.ffi, message)
+            what, hint = advice(result, words)
+            raise _CLASSES.get(result, CuptiRuntimeError)(result, what, hint, words)
 
     def texts(self, values: Sequence[str]) -> tuple[Any, list[Any]]:
         """``const char *[]`` of the values, and what has to live as long as it."""

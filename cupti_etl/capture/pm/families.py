@@ -153,7 +153,7 @@ FAMILIES = (
         "TU10x",
         ("TU102", "TU104", "TU106", "TU116", "TU117"),
         _TURING,
-        _LINKS | _CACHES | _PIPES,
+        (_LINKS | _CACHES | _PIPES) & _TURING.keys(),
         has_time_trigger=False,
     ),
     Family("GA100", ("GA100",), _COMMON, _LINKS | _CACHES | _PIPES, has_time_trigger=False),

@@ -223,6 +223,8 @@ class ProfilerHost:
         cupti = self._cupti()
         samples = cupti.ffi.new("uint64_t *")
         cupti.call(cupti.lib.etl_cupti_samples, cupti.handle, image, len(image), samples)
+        if samples[0] > len(image):
+            raise CuptiValueError(-errno.EINVAL, f"{len(image)} bytes are no counter data image")
         return int(samples[0])
 
     def get_base_metrics(self, metric_type: MetricType) -> list[str]:
