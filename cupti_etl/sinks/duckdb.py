@@ -85,7 +85,7 @@ class TraceDuckdb(threading.Thread):
     """
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(name="cupti-etl-trace-duckdb")
+        super().__init__(name="cupti-etl-trace-duckdb", daemon=True)
         self._folder = folder.absolute()
         self._is_there = threading.Event()
         self._made_of: set[str] | None = None
@@ -102,7 +102,7 @@ class TraceDuckdb(threading.Thread):
             self._is_there.wait()
             made_of.update(self._tables())
 
-        with contextlib.suppress(TraceError):
+        with contextlib.suppress(Exception):
             write_trace_duckdb(self._folder, wait)
             self._made_of = made_of
 
