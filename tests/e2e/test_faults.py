@@ -57,20 +57,19 @@ def test_a_program_that_is_killed_at_any_moment(
     assert last <= loss["end_ns"]
 
 
-@pytest.mark.parametrize("mib", [0, 4, 16])
-def test_a_collector_without_memory(capturer: Capturer, tmp_path: Path, mib: int) -> None:
+def test_a_collector_without_memory(capturer: Capturer, tmp_path: Path) -> None:
     """It says so and ends in order; the program runs as it would."""
     start, ready = tmp_path / "start", tmp_path / "ready"
     words, env, trace, log = capturer.prepare(
-        CUPTI, launches=200_000, names=64, start=start, ready=ready
+        CUPTI, launches=400_000, names=64, start=start, ready=ready
     )
     with running(words, env, stderr=subprocess.PIPE) as process:
         wait_for(trace / "trace.duckdb")  # what it needs once is there
-        used = int(Path(f"/proc/{process.pid}/statm").read_text().split()[0]) * os.sysconf(
-            "SC_PAGE_SIZE"
-        )
-        most = used + (mib << 20)
-        resource.prlimit(process.pid, resource.RLIMIT_AS, (most, most))
+        # What it may write to.  Its addresses are no measure: each thread's heap has taken
+        # more of them than it uses.
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        used = int(status.split("VmData:")[1].split()[0]) * 1024
+        resource.prlimit(process.pid, resource.RLIMIT_DATA, (used, used))
         start.touch()
         wait_for(ready, 60)
         _, stderr = process.communicate(timeout=60)
