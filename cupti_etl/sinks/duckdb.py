@@ -14,8 +14,6 @@ from pathlib import Path
 from cupti_etl.errors import TraceError
 
 NAME = "trace.duckdb"
-# The oldest DuckDB that is supported must be able to open it.
-_STORAGE = "v1.5.0"
 
 
 def _parts_are_there() -> None:
@@ -39,6 +37,7 @@ def write_trace_duckdb(
     from cupti_etl.queries.failure import translate
     from cupti_etl.queries.runner import connect, install
     from cupti_etl.queries.sources import Folder, check_folder, quoted
+    from cupti_etl.schema.revisions import STORAGE_VERSION
 
     given = Path(folder)
     home = given.absolute()
@@ -54,7 +53,7 @@ def write_trace_duckdb(
     try:
         con = connect()
         try:
-            con.execute(f"ATTACH {quoted(partial)} AS made (STORAGE_VERSION '{_STORAGE}')")
+            con.execute(f"ATTACH {quoted(partial)} AS made (STORAGE_VERSION '{STORAGE_VERSION}')")
             con.execute("USE made")
             install(con, (Folder(home),), before_tables=look)
             con.execute("USE memory")
