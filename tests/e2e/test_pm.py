@@ -222,7 +222,7 @@ def test_required_and_refused_starts_nothing(capturer: Capturer) -> None:
     )
     assert capture.status == 4
     assert capture.stdout == ""
-    assert "dcgmi profiling --pause" in capture.stderr
+    assert "dcgmi profile --pause" in capture.stderr
     assert not capture.trace.exists()
 
 
@@ -358,6 +358,23 @@ def test_sample_until_ctrl_c(capturer: Capturer, tmp_path: Path) -> None:
         assert process.returncode == 0, errors
     rows = table(tmp_path / "out", "pm_sample")
     assert rows["start_ns"].to_pylist() == sampled(log)[0].starts
+
+
+def test_a_sampler_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from cupti_etl.capture.pm.sampling import Sampling
+    from cupti_etl.config import CaptureOptions, PmOptions
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    sampling = Sampling(PmOptions(), CaptureOptions(tmp_path), {})
+    sampling.wait_until_ready()
+    sampling.drain()
+    sampling.stop()
+    assert sampling.facts()["pm_state"] == "failed"
+    assert "Too many open files" in sampling.facts()["pm_detail"]
+    sampling.close()
 
 
 def test_sample_that_is_refused_leaves_nothing(capturer: Capturer, tmp_path: Path) -> None:

@@ -107,8 +107,16 @@ class Sampling:
             "devices": pm.devices,
             "is_draining_only": pm.is_draining_only,
         }
-        self._socket, theirs = socket.socketpair()
         ours = {CUDA_INJECTION, NVTX_INJECTION, *(name for name, _ in ENVIRONMENT.values())}
+        self._process: subprocess.Popen[bytes] | None = None
+        try:
+            self._begin(request, {k: v for k, v in environ.items() if k not in ours})
+        except OSError as error:  # no descriptors, no memory
+            self._is_over = True
+            self._fail(f"the process that samples cannot be started: {error}", "see ulimit -a")
+
+    def _begin(self, request: dict[str, Any], environ: dict[str, str]) -> None:
+        self._socket, theirs = socket.socketpair()
         # Read only if it dies: what CUPTI prints is no business of the program's terminal.
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
         with theirs:
@@ -121,14 +129,9 @@ class Sampling:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self._stderr,
-                env={name: value for name, value in environ.items() if name not in ours},
+                env=environ,
                 start_new_session=True,  # Ctrl-C is for the program, and for us
             )
-
-    @property
-    def fd(self) -> int:
-        """Readable when there is something to drain."""
-        return self._socket.fileno()
 
     def wait_until_ready(self) -> None:
         """Wait until samples are taken, or it is known that none will be.
@@ -140,7 +143,7 @@ class Sampling:
         while self._samples is None and not self._is_over:
             left = until - time.monotonic()
             if left <= 0:
-                self._process.kill()
+                self._kill()
             self._wait(max(left, 1.0))
             self.drain()
         if self.failure and self.options.is_required:
@@ -174,7 +177,7 @@ class Sampling:
                     self._take(frame)
             except ValueError as error:
                 self._fail(str(error), "report this fault")
-                self._process.kill()
+                self._kill()
 
     def _take(self, frame: Frame) -> None:
         if frame.type == SAMPLES and self._samples is not None:
@@ -227,6 +230,7 @@ class Sampling:
     def _over(self) -> None:
         """The process has ended, in order or not."""
         self._is_over = True
+        assert self._process is not None
         try:
             status = self._process.wait(_END_S)
         except subprocess.TimeoutExpired:
@@ -305,17 +309,25 @@ class Sampling:
 
     def stop(self) -> None:
         """Let the process end, and take what it still sends; killed if it does not end."""
+        if self._is_over:
+            return
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
         until = time.monotonic() + _END_S
         while not self._is_over:
             if time.monotonic() >= until:
-                self._process.kill()
+                self._kill()
             self._wait(0.5)
             self.drain()
 
+    def _kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+
     def close(self) -> None:
-        """Let go of everything; a process that still runs ends by itself."""
+        """Let go of everything; a process that still runs is killed."""
+        if self._process is None:
+            return
         if not self._is_over:
             self._process.kill()
             self._process.wait()
