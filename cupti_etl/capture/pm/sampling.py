@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +109,7 @@ class Sampling:
             "is_draining_only": pm.is_draining_only,
         }
         ours = {CUDA_INJECTION, NVTX_INJECTION, *(name for name, _ in ENVIRONMENT.values())}
+        self._open = ExitStack()
         self._process: subprocess.Popen[bytes] | None = None
         try:
             self._begin(request, {k: v for k, v in environ.items() if k not in ours})
@@ -117,9 +119,10 @@ class Sampling:
 
     def _begin(self, request: dict[str, Any], environ: dict[str, str]) -> None:
         self._socket, theirs = socket.socketpair()
-        # Read only if it dies: what CUPTI prints is no business of the program's terminal.
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
+        self._open.enter_context(self._socket)
         with theirs:
+            # Read only if it dies: what CUPTI prints is no business of the program's terminal.
+            self._stderr = self._open.enter_context(tempfile.TemporaryFile())
             self._process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "cupti_etl.capture.pm.sampler"),
@@ -326,10 +329,7 @@ class Sampling:
 
     def close(self) -> None:
         """Let go of everything; a process that still runs is killed."""
-        if self._process is None:
-            return
-        if not self._is_over:
+        if self._process is not None and not self._is_over:
             self._process.kill()
             self._process.wait()
-        self._socket.close()
-        self._stderr.close()
+        self._open.close()
