@@ -122,7 +122,7 @@ class Sampling:
         self._open.enter_context(self._socket)
         with theirs:
             # Read only if it dies: what CUPTI prints is no business of the program's terminal.
-            self._stderr = self._open.enter_context(tempfile.TemporaryFile())
+            self._stderr = self._open.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
             self._process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "cupti_etl.capture.pm.sampler"),
