@@ -88,7 +88,7 @@ def check_cupti(system: System, cuda: dict[str, Any]) -> Iterator[Finding]:
         yield Finding(
             "cupti",
             WARN,
-            "activity is recorded, hardware counters are not sampled: these are older than CUDA 12.6",
+            "hardware counters cannot be sampled: that needs a copy of CUDA 12.6 or later",
             f"nothing for activity; for capture --pm: {install}",
         )
 
