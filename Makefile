@@ -4,7 +4,7 @@ PYTHON ?= python3
 HOST_PYTHON = $(if $(filter 3.%,$(PYTHON)),python3,$(PYTHON))
 VENV ?= .venv
 BIN = $(VENV)/bin
-BENCHMARKS = decode drain lag query size startup
+BENCHMARKS = decode drain lag query size stalled startup
 STAMP = $(VENV)/.installed-$(shell $(HOST_PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
 .PHONY: help demo test bench check generate headers native install fuzz wheelhouse clean

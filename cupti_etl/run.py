@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -119,22 +120,18 @@ class _Run:
             self._meanwhile,
             self.destination.open,
         )
-        problem: EtlError | None = None
-        try:
+        problems: list[EtlError] = []
+        with _into(problems):
             self._follow(pipeline)
-        except EtlError as error:
-            problem = error
         status = self.launcher.wait()
-        self.collector.abandon()
-        if self.sampling is not None:
-            self.sampling.stop()
-        try:
+        with _into(problems):
+            self.collector.abandon()
+            if self.sampling is not None:
+                self.sampling.stop()
             pipeline.finish(status, self._limits.stopped_by)
             self.destination.finish()
-        except EtlError as error:
-            problem = problem or error
         unrecorded = self._close_recording()
-        return status, problem or unrecorded
+        return status, problems[0] if problems else unrecorded
 
     def _meanwhile(self) -> None:
         """While the writer holds us up: signals go on, and samples are not held up with us."""
@@ -199,6 +196,22 @@ def tell_failure(sampling: Sampling, *, quiet: bool) -> None:
         what, hint = sampling.failure
         click.echo(f"cupti-etl: hardware counters are not sampled: {what}", err=True)
         click.echo(f"cupti-etl: {hint}", err=True)
+
+
+@contextmanager
+def _into(problems: list[EtlError]) -> Iterator[None]:
+    """Takes down what goes wrong, so that the program is waited for and the trace finished."""
+    try:
+        yield
+    except EtlError as error:
+        problems.append(error)
+    except (OSError, MemoryError) as error:
+        problems.append(
+            EtlError(
+                f"the capture cannot go on: {error or 'no memory is left'}",
+                "raise the limits of the shell that starts it (ulimit -a)",
+            )
+        )
 
 
 def diagnose(collector: Collector) -> EtlError | None:

@@ -55,7 +55,7 @@ def command(
         cupti=cupti,
         quiet=quiet,
         duration_ns=duration_ns(duration) if duration else 0,
-        pm=chosen(pm, pm_interval, pm_devices, is_required=True),
+        pm=chosen(pm, pm_interval, pm_devices, is_required=False),
     )
     sample(options)
 
@@ -71,7 +71,7 @@ def sample(options: CaptureOptions) -> None:
     from cupti_etl.export.destination import choose
     from cupti_etl.live_line import LiveLine, tell_samples
     from cupti_etl.pipeline import Pipeline
-    from cupti_etl.run import begin_sampling
+    from cupti_etl.run import begin_sampling, tell_failure
 
     destination = choose(options)
     destination.create()
@@ -79,12 +79,12 @@ def sample(options: CaptureOptions) -> None:
     assert sampling is not None
     collector = Collector(live=False, sampling=sampling)
     with interrupted() as came:
-        try:
-            sampling.wait_until_ready()
-        except BaseException:
+        sampling.wait_until_ready()
+        if not sampling.devices:
             destination.discard()
             collector.close()
-            raise
+            raise sampling.error()
+        tell_failure(sampling, quiet=options.quiet)
         until = time.monotonic() + options.duration_ns / 1e9 if options.duration_ns else None
         line = LiveLine(quiet=options.quiet)
         pipeline = Pipeline(

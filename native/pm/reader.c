@@ -67,7 +67,7 @@ static int choose_samples(struct pm_device *device, struct image *image, struct 
 	return 0;
 }
 
-/* A free image, of the wanted size if there is one; the device's lock is held. */
+/* The first free image of a size, or NULL; the device's lock is held. */
 static struct image *pick(struct image_queue *free, const struct pattern *wanted)
 {
 	for (int i = 0; i < IMAGES; i++) {
@@ -77,23 +77,28 @@ static struct image *pick(struct image_queue *free, const struct pattern *wanted
 			return image;
 		image_push(free, image);
 	}
-	return image_pop(free);
+	return NULL;
+}
+
+/* Which size takes what has gathered since the last decode, with a quarter to spare: a full
+ * image loses samples, while they can still wait in the hardware's buffer.  The large one takes
+ * long to restore, so it is for need alone. */
+static const struct pattern *fitting(const struct pm_device *device)
+{
+	uint64_t gathered = (uint64_t)(pm_now(CLOCK_MONOTONIC) - device->decoded_ns) /
+			    device->interval_ns;
+
+	return gathered * 4 > device->normal.slots * 3u ? &device->large : &device->normal;
 }
 
 /* An image for what has gathered, once one is free; NULL after a failure. */
 static struct image *take_image(struct pm_device *device)
 {
 	struct image *image = NULL;
-	uint64_t gathered;
 
 	pthread_mutex_lock(&device->lock);
-	while (!device->free.first && !device->is_failed)
+	while (!device->is_failed && !(image = pick(&device->free, fitting(device))))
 		pthread_cond_wait(&device->changed, &device->lock);
-	gathered = (uint64_t)(pm_now(CLOCK_MONOTONIC) - device->decoded_ns) / device->interval_ns;
-	/* The large one takes long to restore, so it is for need alone. */
-	if (!device->is_failed)
-		image = pick(&device->free, gathered * 4 > device->normal.slots * 3u
-						    ? &device->large : &device->normal);
 	pthread_mutex_unlock(&device->lock);
 	return image;
 }
@@ -107,12 +112,9 @@ static void pass_on(struct pm_device *device, struct image *image)
 }
 
 /* After the buffer ran over, or an image was too small, nothing more comes until a restart. */
-static int restart(struct pm_device *device, uint32_t cause, struct etl_error *error)
+static int restart(struct pm_device *device, struct etl_error *error)
 {
-	device->gap_cause = cause;
 	device->stats.restarts++;
-	if (!device->last_end_ns)
-		device->last_end_ns = device->started_ns;
 	pm_device_stop(device);
 	device->decoded_ns = pm_now(CLOCK_MONOTONIC);
 	return pm_device_start(device, error);
@@ -148,8 +150,13 @@ static int64_t decode(struct pm_device *device)
 	}
 	device->stats.decode_ns = (uint64_t)pm_now(CLOCK_THREAD_CPUTIME_ID);
 	pass_on(device, image);
-	if (result == 0 && (is_over || is_full) && !device->is_stopped)
-		result = restart(device, is_over ? ETL_GAP_OVERFLOW : ETL_GAP_FULL, &error);
+	if (is_over || is_full) {
+		device->gap_cause = is_over ? ETL_GAP_OVERFLOW : ETL_GAP_FULL;
+		if (!device->last_end_ns)
+			device->last_end_ns = device->started_ns;
+		if (result == 0 && !device->is_stopped)
+			result = restart(device, &error);
+	}
 	if (result == 0)
 		return count;
 	pm_device_failed(device, result, &error);
@@ -180,12 +187,13 @@ static bool wait_for_turn(struct pm_device *device)
 void *pm_decode_thread(void *argument)
 {
 	struct pm_device *device = argument;
-	int64_t count = 0;
+	int64_t count = 0, stopped_ns;
 	bool is_failed;
 
 	device->decoded_ns = pm_now(CLOCK_MONOTONIC);
 	while (count >= 0 && wait_for_turn(device))
 		count = decode(device);
+	stopped_ns = pm_now(CLOCK_REALTIME);
 	pm_device_stop(device);
 	device->is_stopped = true;
 	/* What came between the last decode and the stop; more than once, should an image not
@@ -204,5 +212,8 @@ void *pm_decode_thread(void *argument)
 		tell_loss(device, ETL_GAP_FAILED,
 			  device->last_end_ns ? device->last_end_ns : device->started_ns,
 			  pm_now(CLOCK_REALTIME));
+	else if (device->gap_cause && stopped_ns > device->last_end_ns)
+		/* No sample came any more that would have ended it. */
+		tell_loss(device, device->gap_cause, device->last_end_ns, stopped_ns);
 	return NULL;
 }

@@ -16,7 +16,7 @@ _ADVICE = {
     ),
     26: (
         "another tool holds the GPU's counters",
-        "end it (Nsight, another capture with --pm), or for DCGM: dcgmi profiling --pause",
+        "end it (Nsight, another capture with --pm), or for DCGM: dcgmi profile --pause",
     ),
     27: (
         "this GPU or driver cannot sample its counters",

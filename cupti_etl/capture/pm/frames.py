@@ -10,6 +10,8 @@ from dataclasses import dataclass
 HEAD = "=IIIIQQ"
 MAGIC = 0x6D705045
 TEXT, SAMPLES, LOSS = 1, 2, 3
+# Exit status of the sampler's process where a call of CUPTI did not return.
+HUNG = 75
 _LOSS = "=IIqqq"
 CAUSES = {
     1: ("pm_gap", "the hardware gave no samples, and no reason"),

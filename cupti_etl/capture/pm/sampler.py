@@ -10,12 +10,14 @@ from __future__ import annotations
 import errno
 import json
 import os
+import struct
 import sys
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from cupti_etl.capture.native import load, message_buffer, text
 from cupti_etl.capture.pm.advice import advice
+from cupti_etl.capture.pm.frames import HEAD, HUNG, MAGIC, TEXT
 from cupti_etl.capture.pm.presets import Metric, resolve
 from cupti_etl.errors import EtlError
 
@@ -175,7 +177,7 @@ def main(arguments: list[str]) -> int:
         return 1
     if not sampler.run():
         # A thread stands in CUPTI and would stand in the way of any orderly end.
-        os._exit(1)
+        os._exit(HUNG)
     sampler.say({"say": "end", "devices": [sampler.result(each["number"]) for each in devices]})
     sampler.close()
     return 0
@@ -183,10 +185,6 @@ def main(arguments: list[str]) -> int:
 
 def _say_alone(descriptor: int, failed: dict[str, str]) -> None:
     """A message without the native part, which may be what is missing."""
-    import struct
-
-    from cupti_etl.capture.pm.frames import HEAD, MAGIC, TEXT
-
     body = json.dumps({"say": "ready", "devices": [], "failed": [failed]}).encode()
     os.write(descriptor, struct.pack(HEAD, MAGIC, TEXT, 0, 0, 0, len(body)) + body)
 

@@ -15,12 +15,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.capture.cupti_search import find_cupti
 from cupti_etl.capture.loss import Loss
-from cupti_etl.capture.pm.frames import LOSS, SAMPLES, Frame, FrameReader, gap
+from cupti_etl.capture.pm.frames import HUNG, LOSS, SAMPLES, Frame, FrameReader, gap
 from cupti_etl.capture.pm.samples import Samples
 from cupti_etl.config import CUDA_INJECTION, ENVIRONMENT, NVTX_INJECTION, CaptureOptions, PmOptions
 from cupti_etl.errors import CaptureError, UsageError
@@ -107,11 +108,21 @@ class Sampling:
             "devices": pm.devices,
             "is_draining_only": pm.is_draining_only,
         }
-        self._socket, theirs = socket.socketpair()
         ours = {CUDA_INJECTION, NVTX_INJECTION, *(name for name, _ in ENVIRONMENT.values())}
-        # Read only if it dies: what CUPTI prints is no business of the program's terminal.
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
+        self._open = ExitStack()
+        self._process: subprocess.Popen[bytes] | None = None
+        try:
+            self._begin(request, {k: v for k, v in environ.items() if k not in ours})
+        except OSError as error:  # no descriptors, no memory
+            self._is_over = True
+            self._fail(f"the process that samples cannot be started: {error}", "see ulimit -a")
+
+    def _begin(self, request: dict[str, Any], environ: dict[str, str]) -> None:
+        self._socket, theirs = socket.socketpair()
+        self._open.enter_context(self._socket)
         with theirs:
+            # Read only if it dies: what CUPTI prints is no business of the program's terminal.
+            self._stderr = self._open.enter_context(tempfile.TemporaryFile())
             self._process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "cupti_etl.capture.pm.sampler"),
@@ -121,14 +132,9 @@ class Sampling:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self._stderr,
-                env={name: value for name, value in environ.items() if name not in ours},
+                env=environ,
                 start_new_session=True,  # Ctrl-C is for the program, and for us
             )
-
-    @property
-    def fd(self) -> int:
-        """Readable when there is something to drain."""
-        return self._socket.fileno()
 
     def wait_until_ready(self) -> None:
         """Wait until samples are taken, or it is known that none will be.
@@ -140,7 +146,7 @@ class Sampling:
         while self._samples is None and not self._is_over:
             left = until - time.monotonic()
             if left <= 0:
-                self._process.kill()
+                self._kill()
             self._wait(max(left, 1.0))
             self.drain()
         if self.failure and self.options.is_required:
@@ -174,7 +180,7 @@ class Sampling:
                     self._take(frame)
             except ValueError as error:
                 self._fail(str(error), "report this fault")
-                self._process.kill()
+                self._kill()
 
     def _take(self, frame: Frame) -> None:
         if frame.type == SAMPLES and self._samples is not None:
@@ -227,6 +233,7 @@ class Sampling:
     def _over(self) -> None:
         """The process has ended, in order or not."""
         self._is_over = True
+        assert self._process is not None
         try:
             status = self._process.wait(_END_S)
         except subprocess.TimeoutExpired:
@@ -235,8 +242,11 @@ class Sampling:
         unfinished = [each for each in self.devices if each.about and each.result is None]
         if not unfinished and (self.failure or self.devices):
             return
-        how = f"signal {-status}" if status < 0 else f"status {status}"
-        what = f"the process that samples ended with {how}{self._last_words()}"
+        if status == HUNG:
+            what = "CUPTI did not come back from a call"
+        else:
+            how = f"signal {-status}" if status < 0 else f"status {status}"
+            what = f"the process that samples ended with {how}{self._last_words()}"
         self._fail(what, "the rest of the capture is whole; another libcupti may help: --cupti")
         for device in unfinished:
             start, end = device.last_end_ns or self._started_ns, time.time_ns()
@@ -302,19 +312,24 @@ class Sampling:
 
     def stop(self) -> None:
         """Let the process end, and take what it still sends; killed if it does not end."""
+        if self._is_over:
+            return
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
         until = time.monotonic() + _END_S
         while not self._is_over:
             if time.monotonic() >= until:
-                self._process.kill()
+                self._kill()
             self._wait(0.5)
             self.drain()
 
+    def _kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+
     def close(self) -> None:
-        """Let go of everything; a process that still runs ends by itself."""
-        if not self._is_over:
+        """Let go of everything; a process that still runs is killed."""
+        if self._process is not None and not self._is_over:
             self._process.kill()
             self._process.wait()
-        self._socket.close()
-        self._stderr.close()
+        self._open.close()
