@@ -31,6 +31,7 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
         *native_sources("collector"),
         "-Wl,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=pool_get",
     ],
+    "profiler_host": native_sources("collector"),
     "queue": [],
     "release": native_sources("collector"),
     "ring": [],
@@ -102,6 +103,7 @@ def test_a_planted_overflow_is_seen(tmp_path: Path) -> None:
         ("bell", "plain", "SILENCE", "end.tv_sec - begin.tv_sec"),
         ("killed", "plain", "EARLY", "records == slots"),
         ("memory", "address", "LEAK", "LeakSanitizer"),
+        ("profiler_host", "address", "LEAK", "LeakSanitizer"),
         ("sampling", "plain", "LOSS", "stats->samples == got.samples"),
     ],
 )

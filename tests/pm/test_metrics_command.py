@@ -15,7 +15,7 @@ from support.captures import PACKAGES
 from support.fakes import Fakes
 
 from cupti_etl.capture.pm import cupti
-from cupti_etl.commands.metrics import command
+from cupti_etl.cli import cli
 from cupti_etl.errors import UsageError
 
 NOTED = "no driver here; this was noted of GH100 (gpu NVIDIA H200, driver 580.159, cupti 13.5)"
@@ -28,7 +28,7 @@ def laptop(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(*arguments: str, status: int = 0) -> Result:
-    result = CliRunner().invoke(command, [*arguments], catch_exceptions=False)
+    result = CliRunner().invoke(cli, ["metrics", *arguments], catch_exceptions=False)
     assert result.exit_code == status, result.output
     return result
 
