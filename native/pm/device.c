@@ -163,6 +163,22 @@ int pm_device_start(struct pm_device *device, struct etl_error *error)
 	return result ? pm_fail(device->api, result, "cuptiPmSamplingStart", error) : 0;
 }
 
+int pm_device_restart(struct pm_device *device, struct etl_error *error)
+{
+	int result;
+
+	pm_device_stop(device);
+	result = pm_device_start(device, error);
+	if (result == 0)
+		return 0;
+	/* Then from the ground up. */
+	disable(device);
+	result = enable(device, error);
+	if (result == 0)
+		result = configure(device, error);
+	return result == 0 ? pm_device_start(device, error) : result;
+}
+
 void pm_device_stop(struct pm_device *device)
 {
 	struct pm_object ask = PM_PARAMS(pm_object, object, .object = device->object);

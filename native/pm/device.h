@@ -87,8 +87,10 @@ ETL_MUST_CHECK int pm_device_open(struct pm_device *device, const struct pm_api 
 				  struct etl_error *error);
 void pm_device_close(struct pm_device *device);
 
-/* Begins to sample, or begins anew after the hardware's buffer ran over. */
 ETL_MUST_CHECK int pm_device_start(struct pm_device *device, struct etl_error *error);
+/* After the hardware's buffer ran over, or an image was too small, nothing more comes until
+ * this. */
+ETL_MUST_CHECK int pm_device_restart(struct pm_device *device, struct etl_error *error);
 void pm_device_stop(struct pm_device *device);
 
 /* The threads; each ends after `is_stopping`, or a failure. */

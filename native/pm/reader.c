@@ -111,15 +111,6 @@ static void pass_on(struct pm_device *device, struct image *image)
 	pthread_mutex_unlock(&device->lock);
 }
 
-/* After the buffer ran over, or an image was too small, nothing more comes until a restart. */
-static int restart(struct pm_device *device, struct etl_error *error)
-{
-	device->stats.restarts++;
-	pm_device_stop(device);
-	device->decoded_ns = pm_now(CLOCK_MONOTONIC);
-	return pm_device_start(device, error);
-}
-
 /* Decodes once; how many samples there were, or a failure as -1. */
 static int64_t decode(struct pm_device *device)
 {
@@ -154,8 +145,11 @@ static int64_t decode(struct pm_device *device)
 		device->gap_cause = is_over ? ETL_GAP_OVERFLOW : ETL_GAP_FULL;
 		if (!device->last_end_ns)
 			device->last_end_ns = device->started_ns;
-		if (result == 0 && !device->is_stopped)
-			result = restart(device, &error);
+		if (result == 0 && !device->is_stopped) {
+			device->stats.restarts++;
+			result = pm_device_restart(device, &error);
+			device->decoded_ns = pm_now(CLOCK_MONOTONIC);
+		}
 	}
 	if (result == 0)
 		return count;

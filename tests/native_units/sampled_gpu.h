@@ -28,7 +28,8 @@ static struct {
 	unsigned decodes, overflow_at, full_at, lost_at;
 	bool is_over;
 	size_t dirty; /* images that were not as at first */
-	unsigned starts, stops;
+	unsigned starts, stops, enables;
+	bool is_stubborn, needs_enable; /* after an overflow it starts only when enabled anew */
 } gpu;
 
 static int get_result_string(int result, const char **text)
@@ -41,6 +42,8 @@ static int get_result_string(int result, const char **text)
 static int start(struct pm_object *ask)
 {
 	CHECK(ask->struct_size == PM_SIZE(pm_object, object) && !gpu.is_running);
+	if (gpu.needs_enable)
+		return PM_UNKNOWN;
 	gpu.is_running = gpu.is_first = true;
 	gpu.is_over = false;
 	gpu.starts++;
@@ -95,6 +98,7 @@ static int decode(struct pm_decode *ask)
 	if (turn == gpu.full_at)
 		gpu.next += 100 * INTERVAL;
 	if (turn == gpu.overflow_at) {
+		gpu.needs_enable = gpu.is_stubborn;
 		gpu.is_over = true;
 		gpu.next += 50 * INTERVAL;
 	}
@@ -146,6 +150,8 @@ static int availability(struct pm_availability *ask)
 static int enable(struct pm_enable *ask)
 {
 	ask->object = &gpu;
+	gpu.needs_enable = false;
+	gpu.enables++;
 	return 0;
 }
 

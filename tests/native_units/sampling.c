@@ -91,6 +91,8 @@ static void open_device(struct pm_device *device, struct frames *frames)
 }
 
 /* Samples until the GPU has no more, or is lost. */
+static bool is_stubborn;
+
 static void run(uint64_t limit, unsigned overflow_at, unsigned full_at, unsigned lost_at,
 		struct etl_sampling *stats)
 {
@@ -108,6 +110,7 @@ static void run(uint64_t limit, unsigned overflow_at, unsigned full_at, unsigned
 	gpu.overflow_at = overflow_at;
 	gpu.full_at = full_at;
 	gpu.lost_at = lost_at;
+	gpu.is_stubborn = is_stubborn;
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
 	frames.fd = pair[0];
 	got.fd = pair[1];
@@ -159,6 +162,14 @@ static void after_an_overflow(void)
 	CHECK(got.samples == SAMPLES - 2);
 }
 
+static void from_the_ground_up(void)
+{
+	is_stubborn = true;
+	after_an_overflow();
+	CHECK(gpu.enables == 2);
+	is_stubborn = false;
+}
+
 static void after_a_full_image(void)
 {
 	struct etl_sampling stats;
@@ -192,6 +203,7 @@ int main(void)
 {
 	all_of_them();
 	after_an_overflow();
+	from_the_ground_up();
 	after_a_full_image();
 	at_the_very_end();
 	of_a_lost_gpu();

@@ -95,7 +95,6 @@ class Sampling:
         self.options = pm
         self.devices: list[Sampled] = []
         self.failure: tuple[str, str] | None = None  # what is wrong, and what to do
-        self._failed: list[dict[str, str]] = []
         self._reader = FrameReader()
         self._samples: Samples | None = None
         self._is_over = False
@@ -207,7 +206,7 @@ class Sampling:
     def _hear(self, said: dict[str, Any]) -> None:
         if said["say"] == "end":
             for result in said["devices"]:
-                device = self._of_number(result["number"])
+                device = self.devices[result["number"]]
                 device.result = result
                 if result["failure"]:
                     self._fail(f"GPU {device.about['index']}: {result['failure']}", result["hint"])
@@ -218,14 +217,10 @@ class Sampling:
             Sampled({} if number not in numbers else said["devices"][numbers.index(number)])
             for number in range(max(numbers, default=-1) + 1)
         ]
-        self._failed = said["failed"]
-        for each in self._failed:
+        for each in said["failed"]:
             where = f"GPU {each['index']}: " if "index" in each else ""
             self._fail(where + each["failure"], each["hint"])
         self._samples = Samples(self.options, [device.about for device in self.devices])
-
-    def _of_number(self, number: int) -> Sampled:
-        return self.devices[number]
 
     def _fail(self, what: str, hint: str) -> None:
         self.failure = self.failure or (what, hint)
