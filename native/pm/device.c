@@ -17,6 +17,13 @@ int64_t pm_now(int clock)
 	return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
 }
 
+uint32_t pm_samples_a_decode(const struct pm_device *device)
+{
+	uint64_t least = SHORTEST_PERIOD_NS / device->interval_ns;
+
+	return least > SAMPLES_A_DECODE ? (uint32_t)least : SAMPLES_A_DECODE;
+}
+
 void image_push(struct image_queue *queue, struct image *image)
 {
 	image->next = NULL;
@@ -90,7 +97,8 @@ static int make_image(struct image *image, const struct pattern *pattern, struct
 /* The images, by the interval: what comes between two decodes, and room. */
 static int make_images(struct pm_device *device, struct etl_error *error)
 {
-	uint32_t slots = ROOM * SAMPLES_A_DECODE, large = LARGE_ROOM * SAMPLES_A_DECODE;
+	uint32_t expected = pm_samples_a_decode(device);
+	uint32_t slots = ROOM * expected, large = LARGE_ROOM * expected;
 	int result = make_pattern(device, &device->normal, slots, error);
 
 	if (result)

@@ -12,8 +12,9 @@
 #include "pm/frames.h"
 #include "pm/host.h"
 
-/* Decoded together, about: enough that a decode is worth its call, few enough to be soon seen. */
-enum { SAMPLES_A_DECODE = 500 };
+/* Decoded together, about: enough that a decode is worth its call, few enough to be soon seen;
+ * and as many as come while a busy machine gives the thread no core. */
+enum { SAMPLES_A_DECODE = 500, SHORTEST_PERIOD_NS = 20000000, LONGEST_PERIOD_NS = 100000000 };
 /* An image holds so many times what is expected between two decodes. */
 enum { ROOM = 3 };
 enum { IMAGES = 4 }; /* one of which is large, for when decoding was held up */
@@ -101,6 +102,9 @@ void pm_device_failed(struct pm_device *device, int result, const struct etl_err
 /* Queues of images; the device's lock is held. */
 void image_push(struct image_queue *queue, struct image *image);
 struct image *image_pop(struct image_queue *queue);
+
+/* Samples that are expected between two decodes, if there is no upper limit to the period. */
+uint32_t pm_samples_a_decode(const struct pm_device *device);
 
 int64_t pm_now(int clock);
 

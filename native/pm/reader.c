@@ -3,7 +3,7 @@
 
 #include "pm/device.h"
 
-enum { LONGEST_PERIOD_NS = 100000000, LAST_ROUNDS = 8 };
+enum { LAST_ROUNDS = 8 };
 
 static void tell_loss(struct pm_device *device, uint32_t cause, int64_t start_ns, int64_t end_ns)
 {
@@ -80,7 +80,7 @@ static struct image *pick(struct image_queue *free, const struct pattern *wanted
 	return NULL;
 }
 
-/* Which size takes what has gathered since the last decode, with a quarter to spare: a full
+/* Which size takes what has gathered since the last decode, with half of it to spare: a full
  * image loses samples, while they can still wait in the hardware's buffer.  The large one takes
  * long to restore, so it is for need alone. */
 static const struct pattern *fitting(const struct pm_device *device)
@@ -88,7 +88,7 @@ static const struct pattern *fitting(const struct pm_device *device)
 	uint64_t gathered = (uint64_t)(pm_now(CLOCK_MONOTONIC) - device->decoded_ns) /
 			    device->interval_ns;
 
-	return gathered * 4 > device->normal.slots * 3u ? &device->large : &device->normal;
+	return gathered > device->normal.slots / 2 ? &device->large : &device->normal;
 }
 
 /* An image for what has gathered, once one is free; NULL after a failure. */
@@ -166,7 +166,7 @@ static int64_t decode(struct pm_device *device)
 /* Until the next decode is due; false if there is to be none. */
 static bool wait_for_turn(struct pm_device *device)
 {
-	int64_t period_ns = (int64_t)device->interval_ns * SAMPLES_A_DECODE;
+	int64_t period_ns = (int64_t)device->interval_ns * pm_samples_a_decode(device);
 	int64_t now = pm_now(CLOCK_MONOTONIC);
 	struct timespec due;
 	bool goes_on;

@@ -218,11 +218,13 @@ static void wait_for_end(struct etl_sampler *sampler, int fd)
 {
 	while (goes_on(sampler)) {
 		struct pollfd ear = { .fd = fd, .events = POLLIN };
+		ssize_t count;
 		char byte;
 
 		if (poll(&ear, 1, 100) <= 0)
 			continue;
-		if (recv(fd, &byte, 1, MSG_DONTWAIT) <= 0 && errno != EAGAIN && errno != EINTR)
+		count = recv(fd, &byte, 1, MSG_DONTWAIT);
+		if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR))
 			return;
 	}
 }
@@ -236,7 +238,6 @@ int etl_sampler_run(struct etl_sampler *sampler, int fd)
 	for (uint32_t i = 0; i < sampler->count; i++)
 		if (run_device(sampler, i))
 			result = -EAGAIN;
-	errno = 0;
 	wait_for_end(sampler, fd);
 	for (uint32_t i = 0; i < sampler->count; i++)
 		pm_device_ask_to_stop(sampler->devices[i]);

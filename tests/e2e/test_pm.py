@@ -265,7 +265,7 @@ def test_a_program_that_ends_at_once(capturer: Capturer) -> None:
     ("options", "words"),
     [
         (("--pm", "everything"), "neither a preset nor a metric"),
-        (("--pm", "--pm-interval", "5s"), "not between 1us and 1s"),
+        (("--pm", "--pm-interval", "5s"), "not between 5us and 1s"),
         (("--pm-interval", "1ms"), "go with --pm"),
         (("--pm-required",), "go with --pm"),
     ],
@@ -346,6 +346,8 @@ def test_sample_without_a_program(capturer: Capturer, tmp_path: Path, name: str)
         assert rows["dram_read_pct"].null_count == 0
         (facts,) = trace.sql("SELECT source, pm_state, pm_metrics FROM capture")
         assert facts == {"source": "sample", "pm_state": "finished", "pm_metrics": "minimal"}
+        (verdict,) = trace.sql("SELECT subject FROM capture_health WHERE section = 'verdict'")
+        assert "nothing captured" not in verdict["subject"]
     assert f"{len(starts):,} samples of GPU 0" in done.stderr
 
 

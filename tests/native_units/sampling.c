@@ -116,7 +116,7 @@ static void run(uint64_t limit, unsigned overflow_at, unsigned full_at, unsigned
 	CHECK(pthread_create(&collector, NULL, collect, NULL) == 0);
 	CHECK(pthread_create(&device.decoder, NULL, pm_decode_thread, &device) == 0);
 	CHECK(pthread_create(&device.evaluator, NULL, pm_evaluate_thread, &device) == 0);
-	for (int i = 0; goes_on && i < 60; i++) {
+	for (int i = 0; goes_on && i < 80; i++) {
 		usleep(10000);
 		pthread_mutex_lock(&device.lock);
 		goes_on = !device.is_failed;

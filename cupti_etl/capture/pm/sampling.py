@@ -34,7 +34,7 @@ _START_S = 60.0
 # The process gives its threads 5 s to end.
 _END_S = 10.0
 _PIECE = 1 << 20
-_SHORTEST_NS, _LONGEST_NS = 1_000, 1_000_000_000
+_SHORTEST_NS, _LONGEST_NS = 5_000, 1_000_000_000
 
 
 def check(options: PmOptions) -> None:
@@ -55,7 +55,7 @@ def check(options: PmOptions) -> None:
             )
     if not _SHORTEST_NS <= options.interval_ns <= _LONGEST_NS:
         raise UsageError(
-            f"--pm-interval of {options.interval_ns} ns is not between 1us and 1s",
+            f"--pm-interval of {options.interval_ns} ns is not between 5us and 1s",
             "50us to 1ms is what hardware and one core keep up with",
         )
 
