@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
 from support.fake_build import CACHE
 
 NATIVE = Path(__file__).parents[2] / "native"
