@@ -40,6 +40,7 @@ FLOORS = {
     "cupti_etl.importing": 12,
     "cupti_etl.demo": 12,
     "cupti_etl.doctor": 12,
+    "cupti_etl.pm_options": 12,
     "cupti_etl.run": 12,
     "cupti_etl.shell": 12,
     "cupti_etl.commands": 13,

@@ -34,6 +34,7 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
     "queue": [],
     "release": native_sources("collector"),
     "ring": [],
+    "sampling": native_sources("collector"),
     "segment": native_sources("segment"),
     "strings": [*native_sources("collector"), *inject("intern")],
     "switching": [
@@ -42,7 +43,7 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
     ],
     "threads": native_sources("segment"),
 }
-THREADED = ("bell", "queue", "release", "switching", "threads")
+THREADED = ("bell", "queue", "release", "sampling", "switching", "threads")
 NOT_ALLOWED_HERE = 77
 SANITIZERS = {
     "plain": [],
@@ -101,6 +102,7 @@ def test_a_planted_overflow_is_seen(tmp_path: Path) -> None:
         ("bell", "plain", "SILENCE", "end.tv_sec - begin.tv_sec"),
         ("killed", "plain", "EARLY", "records == slots"),
         ("memory", "address", "LEAK", "LeakSanitizer"),
+        ("sampling", "plain", "LOSS", "stats->samples == got.samples"),
     ],
 )
 def test_a_planted_fault_is_seen(
