@@ -119,17 +119,18 @@ def _correlation(sums: Sequence[float], metric: int) -> float:
     return (n * xy - x * y) / math.sqrt(both)
 
 
-def _added(blocks: Sequence[Sequence[float]], but: int = -1) -> list[float]:
-    return [
-        sum(each) for each in zip(*(b for at, b in enumerate(blocks) if at != but), strict=True)
-    ]
+def _whole(blocks: Sequence[Sequence[float]]) -> list[float]:
+    return [sum(each) for each in zip(*blocks, strict=True)]
+
+
+def _without(whole: Sequence[float], block: Sequence[float]) -> list[float]:
+    return [all_ - one for all_, one in zip(whole, block, strict=True)]
 
 
 def _peak(
-    lags: Sequence[float], curves: Any, metrics: Sequence[int], but: int = -1
+    lags: Sequence[float], sums: Sequence[Sequence[float]], metrics: Sequence[int]
 ) -> _Peak | None:
     """The largest correlation; of peaks alike the one nearest to 0, between its neighbours."""
-    sums = [_added(blocks, but) for blocks in curves]
     points = [
         (correlation, at, metric)
         for metric in metrics
@@ -166,7 +167,8 @@ def _estimate(signals: _Signals, interval: float) -> tuple[Any, ...]:
     far = _grid(0, _FAR * interval, _COARSE * interval)
     for words, condition in signals.sorts():
         work = signals.intervals(condition)
-        found = _peak(far, signals.curves(work, far), range(len(signals.metrics)))
+        sums = [_whole(blocks) for blocks in signals.curves(work, far)]
+        found = _peak(far, sums, range(len(signals.metrics)))
         if found and (best is None or found.correlation > best[0].correlation):
             best = (found, words, work)
     if best is None:
@@ -176,10 +178,14 @@ def _estimate(signals: _Signals, interval: float) -> tuple[Any, ...]:
     near = _grid(best[0].lag, _NEAR * interval, _FINE * interval)
     curves = signals.curves(best[2], near)
     metric = best[0].metric
-    peak = _peak(near, curves, [metric])
+    sums = [_whole(blocks) for blocks in curves]
+    peak = _peak(near, sums, [metric])
     if peak is None or not best[0].is_inside or not peak.is_inside:
         return _none("the correlation has no peak among the lags that were tried")
-    others = [_peak(near, curves, [metric], but) for but in range(_BLOCKS)]
+    others = [
+        _peak(near, [_without(*each) for each in zip(sums, one, strict=True)], [metric])
+        for one in zip(*curves, strict=True)
+    ]
     if any(other is None for other in others):
         return _none("the signals change in one stretch of the trace alone")
     lags = [other.lag for other in others if other is not None]

@@ -46,9 +46,14 @@ class _Join:
         self._take = take
         self._order = " ORDER BY start_ns" if is_ordered else ""
         self.metrics = feed.metrics(con)
-        rows = con.sql("SELECT device_uuid, lag_ns FROM pm_alignment ORDER BY ALL").fetchall()
-        self.devices = [uuid for uuid, _ in rows]
-        self._groups = self._by_device("SELECT device_uuid, count(*) FROM activity_group")
+        rows = con.sql(
+            "SELECT device_uuid, lag_ns, interval_ns FROM pm_alignment ORDER BY device_uuid"
+        ).fetchall()
+        self.devices = [uuid for uuid, _, _ in rows]
+        lengths = self._by_device(
+            "SELECT device_uuid, list(total_ns / runs ORDER BY activity_group) FROM activity_group"
+        )
+        self._groups = {uuid: len(each) for uuid, each in lengths.items()}
         if not self.devices:
             return
         values = feed.sample_values(self.metrics)
@@ -62,11 +67,14 @@ class _Join:
         kept = (
             new("int64_t[]", [self._groups.get(uuid, 0) for uuid in self.devices]),
             new("int64_t[]", list(counts)),
-            new("int64_t[]", [lag for _, lag in rows]),
+            new("int64_t[]", [lag for _, lag, _ in rows]),
+            new("double[]", [interval for _, _, interval in rows]),
+            new("double[]", [ns for uuid in self.devices for ns in lengths.get(uuid, [])] or [0]),
             new("uint8_t[]", [metric.is_sum for metric in self.metrics] or [0]),
             new("uint8_t[]", [each for device in flags for each in device] or [0]),
         )
-        asked.groups, asked.samples, asked.lag_ns, asked.is_sum, asked.is_known = kept
+        asked.groups, asked.samples, asked.lag_ns, asked.interval_ns = kept[:4]
+        asked.mean_ns, asked.is_sum, asked.is_known = kept[4:]
         asked.devices, asked.metrics = len(self.devices), len(self.metrics)
         asked.is_rows_wanted = take is not None
         asked.least_coverage = _LEAST_COVERAGE
@@ -222,7 +230,7 @@ def make_sampled(con: duckdb.DuckDBPyConnection, into: str) -> None:
 
 
 def _list(con: duckdb.DuckDBPyConnection) -> str:
-    rows = con.sql("SELECT device_uuid FROM pm_alignment ORDER BY ALL").fetchall()
+    rows = con.sql("SELECT device_uuid FROM pm_alignment ORDER BY device_uuid").fetchall()
     return f"[{', '.join(quoted(uuid) for (uuid,) in rows)}]"
 
 
@@ -237,7 +245,7 @@ def make_metric(con: duckdb.DuckDBPyConnection, into: str) -> None:
     join = _joined(con, lambda: None)
     fits = ", ".join(
         f"nullif({fit}_level, 'nan') AS {fit}_level,"
-        f" CASE WHEN {fit}_blocks > 1.5 THEN sqrt({fit}_variance) END AS {fit}_stderr,"
+        f" CASE WHEN {fit}_blocks >= 3 THEN sqrt({fit}_variance) END AS {fit}_stderr,"
         f" {fit}_weight, {fit}_inflation, {fit}_blocks"
         for fit in ("exclusive", "additive")
     )

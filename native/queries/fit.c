@@ -8,7 +8,7 @@
  * its inflation then becomes 1 / RIDGE. */
 #define RIDGE 1e-9
 
-/* A product of two groups' shares, summed over the samples of a block. */
+/* A product of two terms' shares, summed over the samples of a block. */
 struct product {
 	int32_t row, column; /* row <= column */
 	double sum;
@@ -17,24 +17,30 @@ struct product {
 struct block {
 	struct product *products;
 	size_t n;
-	double *moments; /* share x value, groups x metrics; NULL: no sample */
+	double *moments; /* share x value, terms x metrics; NULL: no sample */
 };
 
 struct fit {
-	int groups, metrics;
+	int groups, terms, metrics;
+	const int32_t *edges;
+	const double *per_edge;
 	int current; /* the block whose products are in the table; -1: none */
 	struct product *table; /* open addressing; row -1 is empty */
 	size_t mask, used;
 	struct block blocks[FIT_BLOCKS];
 };
 
-struct fit *fit_new(int groups, int metrics)
+struct fit *fit_new(int groups, int terms, int metrics, const int32_t *edges,
+		    const double *per_edge)
 {
 	struct fit *fit = calloc(1, sizeof *fit);
 
 	if (!fit)
 		return NULL;
 	fit->groups = groups;
+	fit->terms = terms;
+	fit->edges = edges;
+	fit->per_edge = per_edge;
 	fit->metrics = metrics;
 	fit->current = -1;
 	return fit;
@@ -104,11 +110,11 @@ static int settle(struct fit *fit)
 	return 0;
 }
 
-int fit_add(struct fit *fit, int block, int n, const int32_t *groups, const double *shares,
+int fit_add(struct fit *fit, int block, int n, const int32_t *terms, const double *shares,
 	    const double *values)
 {
 	struct block *to = &fit->blocks[block];
-	size_t cells = (size_t)fit->groups * (size_t)fit->metrics;
+	size_t cells = (size_t)fit->terms * (size_t)fit->metrics;
 	int error = block == fit->current ? 0 : settle(fit);
 
 	if (error)
@@ -117,14 +123,14 @@ int fit_add(struct fit *fit, int block, int n, const int32_t *groups, const doub
 	if (!to->moments && !(to->moments = calloc(cells ? cells : 1, sizeof *to->moments)))
 		return -ENOMEM;
 	for (int i = 0; i < n; i++) {
-		double *moments = to->moments + (size_t)groups[i] * (size_t)fit->metrics;
+		double *moments = to->moments + (size_t)terms[i] * (size_t)fit->metrics;
 
 		for (int m = 0; m < fit->metrics; m++)
 			moments[m] += shares[i] * values[m];
 		for (int k = i; k < n; k++) {
-			bool is_ordered = groups[i] <= groups[k];
-			int32_t row = is_ordered ? groups[i] : groups[k];
-			int32_t column = is_ordered ? groups[k] : groups[i];
+			bool is_ordered = terms[i] <= terms[k];
+			int32_t row = is_ordered ? terms[i] : terms[k];
+			int32_t column = is_ordered ? terms[k] : terms[i];
 			struct product *found;
 
 			if ((!fit->table || 2 * fit->used > fit->mask) && table_grow(fit))
@@ -173,102 +179,140 @@ static void solve(const double *a, size_t n, double *x)
 			x[k] -= a[i * n + k] * x[i];
 }
 
-/* Sums over all blocks: the products with their ridge, and how evenly blocks tell of each. */
-static void gather(const struct fit *fit, double *products, struct fit_group *about)
+/* Sums over all blocks, with their ridge. */
+static void gather(const struct fit *fit, double *products)
 {
-	size_t n = (size_t)fit->groups;
+	size_t n = (size_t)fit->terms;
 
 	for (int b = 0; b < FIT_BLOCKS; b++)
 		for (size_t i = 0; i < fit->blocks[b].n; i++) {
 			const struct product *one = &fit->blocks[b].products[i];
-			size_t row = (size_t)one->row, column = (size_t)one->column;
 
-			products[column * n + row] += one->sum;
-			if (row == column)
-				about[row].blocks += one->sum * one->sum;
+			products[(size_t)one->column * n + (size_t)one->row] += one->sum;
 		}
-	for (size_t g = 0; g < n; g++) {
-		double weight = products[g * n + g];
+	for (size_t i = 0; i < n; i++)
+		/* A term without a sample stands alone, with level 0. */
+		products[i * n + i] = products[i * n + i] > 0
+					      ? products[i * n + i] * (1 + RIDGE)
+					      : 1;
+}
 
-		about[g].weight = weight;
-		about[g].blocks = weight > 0 ? weight * weight / about[g].blocks : 0;
-		/* A group without a sample stands alone, with level 0 and no block. */
-		products[g * n + g] = weight > 0 ? weight * (1 + RIDGE) : 1;
+/* What a group's runs come to: its own term, and its edges a run. */
+static double with_edges(const struct fit *fit, size_t group, const double *terms)
+{
+	size_t edge = (size_t)fit->edges[group];
+
+	if (!edge)
+		return terms[group];
+	return terms[group] +
+	       fit->per_edge[group] * (terms[edge] + terms[edge + 1]);
+}
+
+/* How much there is of each group, how evenly blocks tell of it, and how apart it is. */
+static void describe(const struct fit *fit, const double *products, struct fit_group *about,
+		     double *scratch)
+{
+	size_t n = (size_t)fit->terms;
+
+	for (int b = 0; b < FIT_BLOCKS; b++)
+		for (size_t i = 0; i < fit->blocks[b].n; i++) {
+			const struct product *one = &fit->blocks[b].products[i];
+
+			if (one->row != one->column || one->row >= fit->groups)
+				continue;
+			about[one->row].weight += one->sum;
+			about[one->row].blocks += one->sum * one->sum;
+		}
+	for (size_t g = 0; g < (size_t)fit->groups; g++) {
+		double weight = about[g].weight;
+
+		if (!(weight > 0))
+			continue;
+		about[g].blocks = weight * weight / about[g].blocks;
+		memset(scratch, 0, n * sizeof *scratch);
+		scratch[g] = 1;
+		if (fit->edges[g]) {
+			scratch[fit->edges[g]] = fit->per_edge[g];
+			scratch[fit->edges[g] + 1] = fit->per_edge[g];
+		}
+		solve(products, n, scratch);
+		about[g].inflation = weight * with_edges(fit, g, scratch);
 	}
 }
 
-/* What the samples of a block say beyond the levels, by group: its score. */
-static void score(const struct fit *fit, const struct block *block, int metric,
+/* What the samples of a block say beyond the levels, by term: its score. */
+static void score(const struct fit *fit, const struct block *block, size_t metric,
 		  const double *levels, double *out)
 {
 	size_t metrics = (size_t)fit->metrics;
 
-	for (int g = 0; g < fit->groups; g++)
-		out[g] = block->moments[(size_t)g * metrics + (size_t)metric];
+	for (size_t i = 0; i < (size_t)fit->terms; i++)
+		out[i] = block->moments[i * metrics + metric];
 	for (size_t i = 0; i < block->n; i++) {
 		size_t row = (size_t)block->products[i].row;
 		size_t column = (size_t)block->products[i].column;
 		double sum = block->products[i].sum;
 
-		out[row] -= sum * levels[column * metrics + (size_t)metric];
+		out[row] -= sum * levels[column];
 		if (row != column)
-			out[column] -= sum * levels[row * metrics + (size_t)metric];
+			out[column] -= sum * levels[row];
 	}
 }
 
-static void solve_metric(const struct fit *fit, const double *products, int metric,
+static void solve_metric(const struct fit *fit, const double *products, size_t metric,
 			 const struct fit_group *about, double *levels, double *variances,
-			 double *scratch)
+			 double *solved, double *scratch)
 {
-	size_t n = (size_t)fit->groups, metrics = (size_t)fit->metrics, at = (size_t)metric;
+	size_t n = (size_t)fit->terms, metrics = (size_t)fit->metrics;
+	size_t groups = (size_t)fit->groups;
 
-	memset(scratch, 0, n * sizeof *scratch);
+	memset(solved, 0, n * sizeof *solved);
 	for (int b = 0; b < FIT_BLOCKS; b++)
-		for (size_t g = 0; fit->blocks[b].moments && g < n; g++)
-			scratch[g] += fit->blocks[b].moments[g * metrics + at];
-	solve(products, n, scratch);
-	for (size_t g = 0; g < n; g++)
-		levels[g * metrics + at] = scratch[g];
+		for (size_t i = 0; fit->blocks[b].moments && i < n; i++)
+			solved[i] += fit->blocks[b].moments[i * metrics + metric];
+	solve(products, n, solved);
+	for (size_t g = 0; g < groups; g++)
+		levels[g * metrics + metric] = with_edges(fit, g, solved);
 	for (int b = 0; b < FIT_BLOCKS; b++) {
 		if (!fit->blocks[b].moments)
 			continue;
-		score(fit, &fit->blocks[b], metric, levels, scratch);
+		score(fit, &fit->blocks[b], metric, solved, scratch);
 		solve(products, n, scratch);
-		for (size_t g = 0; g < n; g++)
-			variances[g * metrics + at] += scratch[g] * scratch[g];
+		for (size_t g = 0; g < groups; g++) {
+			double moved = with_edges(fit, g, scratch);
+
+			variances[g * metrics + metric] += moved * moved;
+		}
 	}
-	for (size_t g = 0; g < n; g++)
+	for (size_t g = 0; g < groups; g++)
 		if (about[g].blocks > 1)
-			variances[g * metrics + at] *= about[g].blocks / (about[g].blocks - 1);
+			variances[g * metrics + metric] *=
+				about[g].blocks / (about[g].blocks - 1);
 }
 
 int fit_solve(struct fit *fit, struct fit_group *about, double *levels, double *variances)
 {
-	size_t n = (size_t)fit->groups, cells = n * (size_t)fit->metrics;
+	size_t n = (size_t)fit->terms, groups = (size_t)fit->groups;
+	size_t cells = groups * (size_t)fit->metrics;
 	double *products, *scratch;
 	int error = settle(fit);
 
 	if (error)
 		return error;
 	products = calloc(n * n, sizeof *products);
-	scratch = malloc(n * sizeof *scratch);
+	scratch = malloc(2 * n * sizeof *scratch);
 	if (!products || !scratch) {
 		error = -ENOMEM;
 		goto out;
 	}
-	memset(about, 0, n * sizeof *about);
+	memset(about, 0, groups * sizeof *about);
 	memset(levels, 0, cells * sizeof *levels);
 	memset(variances, 0, cells * sizeof *variances);
-	gather(fit, products, about);
+	gather(fit, products);
 	decompose(products, n, scratch);
-	for (size_t g = 0; g < n; g++) {
-		memset(scratch, 0, n * sizeof *scratch);
-		scratch[g] = 1;
-		solve(products, n, scratch);
-		about[g].inflation = scratch[g] * about[g].weight;
-	}
-	for (int m = 0; m < fit->metrics; m++)
-		solve_metric(fit, products, m, about, levels, variances, scratch);
+	describe(fit, products, about, scratch);
+	for (size_t m = 0; m < (size_t)fit->metrics; m++)
+		solve_metric(fit, products, m, about, levels, variances, scratch, scratch + n);
 out:
 	free(products);
 	free(scratch);

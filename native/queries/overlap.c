@@ -15,11 +15,29 @@
 #define ROWS_AT_ONCE 65536
 #define EVER_NS (INT64_MAX / 4)
 
+/* Gives edges to the groups whose runs are not short against a sample: of shorter ones nearly
+ * every sample holds both, and they cannot be told from the run.  Returns how many terms. */
+static int choose_edges(struct device *device, const double *mean_ns, double interval_ns,
+			int fitted)
+{
+	int terms = fitted;
+
+	for (int g = 1; g < fitted && terms + 2 <= FIT_TERMS; g++) {
+		/* Those that share the last place have no length. */
+		if (mean_ns[g - 1] < interval_ns / 2 || g == FIT_GROUPS - 1)
+			continue;
+		device->edges[g] = terms;
+		device->per_edge[g] = FIT_EDGE_NS / mean_ns[g - 1];
+		terms += 2;
+	}
+	return terms;
+}
+
 static int device_init(struct etl_overlap *join, struct device *device,
-		       const struct etl_overlap_options *options, int at)
+		       const struct etl_overlap_options *options, int at, const double *mean_ns)
 {
 	size_t groups = (size_t)options->groups[at] + 1, metrics = (size_t)join->metrics;
-	int fitted = groups < FIT_GROUPS ? (int)groups : FIT_GROUPS;
+	int fitted = groups < FIT_GROUPS ? (int)groups : FIT_GROUPS, terms;
 
 	device->lag = options->lag_ns[at];
 	device->samples = options->samples[at];
@@ -29,8 +47,15 @@ static int device_init(struct etl_overlap *join, struct device *device,
 	device->is_known = join->is_known + (size_t)at * metrics;
 	device->counts = calloc(groups * ETL_OVERLAP_COUNTS, sizeof *device->counts);
 	device->planes = calloc(groups * metrics * 5 + 1, sizeof *device->planes);
-	device->exclusive = fit_new(fitted, join->metrics);
-	device->additive = fit_new(fitted, join->metrics);
+	device->edges = calloc(groups, sizeof *device->edges);
+	device->per_edge = calloc(groups, sizeof *device->per_edge);
+	if (!device->edges || !device->per_edge)
+		return -ENOMEM;
+	terms = choose_edges(device, mean_ns, options->interval_ns[at], fitted);
+	device->exclusive =
+		fit_new(fitted, terms, join->metrics, device->edges, device->per_edge);
+	device->additive =
+		fit_new(fitted, terms, join->metrics, device->edges, device->per_edge);
 	return device->counts && device->planes && device->exclusive && device->additive ? 0
 											  : -ENOMEM;
 }
@@ -39,6 +64,7 @@ struct etl_overlap *etl_overlap_new(const struct etl_overlap_options *options)
 {
 	size_t devices = (size_t)options->devices, metrics = (size_t)options->metrics;
 	struct etl_overlap *join = calloc(1, sizeof *join);
+	const double *mean_ns = options->mean_ns;
 
 	if (!join)
 		return NULL;
@@ -50,9 +76,9 @@ struct etl_overlap *etl_overlap_new(const struct etl_overlap_options *options)
 	join->is_known = calloc(devices * metrics + 1, 1);
 	join->device = calloc(devices + 1, sizeof *join->device);
 	join->values = calloc(metrics + 1, sizeof *join->values);
-	join->shares = calloc(FIT_GROUPS, sizeof *join->shares);
-	join->touched = calloc(FIT_GROUPS, sizeof *join->touched);
-	join->touched_shares = calloc(FIT_GROUPS, sizeof *join->touched_shares);
+	join->shares = calloc(FIT_TERMS, sizeof *join->shares);
+	join->touched = calloc(FIT_TERMS, sizeof *join->touched);
+	join->touched_shares = calloc(FIT_TERMS, sizeof *join->touched_shares);
 	if (!join->is_sum || !join->is_known || !join->device || !join->values ||
 	    !join->shares || !join->touched || !join->touched_shares)
 		goto fail;
@@ -60,8 +86,9 @@ struct etl_overlap *etl_overlap_new(const struct etl_overlap_options *options)
 	memcpy(join->is_known, options->is_known, devices * metrics);
 	for (int i = 0; i < options->devices; i++) {
 		join->devices = i + 1;
-		if (device_init(join, &join->device[i], options, i))
+		if (device_init(join, &join->device[i], options, i, mean_ns))
 			goto fail;
+		mean_ns += options->groups[i];
 	}
 	return join;
 fail:
@@ -80,6 +107,8 @@ void etl_overlap_free(struct etl_overlap *join)
 			free(device->open[k]);
 		free(device->open);
 		free(device->running.runs);
+		free(device->edges);
+		free(device->per_edge);
 		free(device->counts);
 		free(device->planes);
 		fit_free(device->exclusive);
@@ -177,12 +206,22 @@ static int add_to_fits(struct etl_overlap *join, struct device *device, int touc
 	return error;
 }
 
+/* So much of a term is in the sample; returns how many terms there are. */
+static int add_share(struct etl_overlap *join, int touched, int32_t term, double share)
+{
+	if (join->shares[term] == 0)
+		join->touched[touched++] = term;
+	join->shares[term] += share;
+	return touched;
+}
+
 static int take_sample(struct etl_overlap *join, struct device *device, int64_t at,
 		       int64_t start, int64_t end)
 {
 	int64_t length = join->samples.end_ns[at] - join->samples.start_ns[at];
 	int64_t busy = 0, until = start, sum = 0;
 	bool is_whole = take_values(join, device, at, length);
+	double whole = (double)(end - start);
 	int touched = 0, error = 0;
 
 	for (size_t i = 0; i < device->n; i++) {
@@ -199,14 +238,20 @@ static int take_sample(struct etl_overlap *join, struct device *device, int64_t 
 			busy += to - (from > until ? from : until);
 			until = to;
 		}
-		if (join->shares[group] == 0)
-			join->touched[touched++] = group;
-		join->shares[group] += (double)(to - from) / (double)(end - start);
+		touched = add_share(join, touched, group, (double)(to - from) / whole);
+		if (!device->edges[group])
+			continue;
+		if (run->start >= start)
+			touched = add_share(join, touched, device->edges[group],
+					    FIT_EDGE_NS / whole);
+		if (run->end <= end)
+			touched = add_share(join, touched, device->edges[group] + 1,
+					    FIT_EDGE_NS / whole);
 	}
 	device->seen++;
 	if (is_whole)
 		error = add_to_fits(join, device, touched, sum == busy,
-				    (double)(end - start - busy) / (double)(end - start));
+				    (double)(end - start - busy) / whole);
 	for (int i = 0; i < touched; i++)
 		join->shares[join->touched[i]] = 0;
 	device->last_start = start;

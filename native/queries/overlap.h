@@ -8,8 +8,9 @@
 #include "queries/fit.h"
 
 /* Groups of a device that are told apart by the fit, idle time included; those with least
- * time are one. */
+ * time are one.  Up to a third of that have edges. */
 #define FIT_GROUPS 512
+#define FIT_TERMS (FIT_GROUPS + 2 * FIT_GROUPS / 3)
 
 /* One execution that is not finished, or still before the samples. */
 struct run {
@@ -36,6 +37,8 @@ struct device {
 	struct heap running;
 	struct fit *exclusive, *additive;
 	int groups; /* with idle time */
+	int32_t *edges; /* by group: where its edges are among the terms, or 0 */
+	double *per_edge;
 	int64_t *counts; /* as in etl_overlap_totals */
 	double *planes;
 	const uint8_t *is_known;
@@ -53,7 +56,7 @@ struct etl_overlap {
 	int64_t run_at, sample_at, last_start, bound;
 	bool no_more_runs, no_more_samples;
 	double *values; /* of the sample at hand, as levels */
-	double *shares; /* by group, all 0 between samples */
+	double *shares; /* by term, all 0 between samples */
 	int32_t *touched;
 	double *touched_shares;
 	int64_t *rows[9];

@@ -214,6 +214,8 @@ struct etl_overlap_options {
 	const int64_t *groups; /* of each device */
 	const int64_t *samples; /* of each device */
 	const int64_t *lag_ns; /* of each device: how much its samples are late */
+	const double *interval_ns; /* of each device: length of a sample */
+	const double *mean_ns; /* of each group of each device: length of a run */
 	const uint8_t *is_sum; /* of each metric: its values are counts */
 	const uint8_t *is_known; /* devices x metrics: some sample has a value */
 };

@@ -16,6 +16,8 @@
 --   min_coverage_pct DOUBLE = 50 [%]: Least share of the kernel's time under samples.
 --   min_weight DOUBLE = 3 [samples]: Samples' worth of the kernel alone that a fit must rest on.
 --   min_blocks DOUBLE = 10: Or so many stretches of the trace that tell of it.
+--   min_alone_pct DOUBLE = 10 [%]: Least share of the weight of all samples that those without
+--     concurrency have, for method alone.
 --   max_inflation DOUBLE = 100: Beyond it a kernel cannot be told from what always runs beside it.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
@@ -53,7 +55,8 @@ known AS (
                AS is_covered,
            coalesce(exclusive_inflation <= max_inflation
                     AND (exclusive_weight >= min_weight OR exclusive_blocks >= min_blocks),
-                    false) AND exclusive_level IS NOT NULL AS is_alone,
+                    false) AND exclusive_level IS NOT NULL
+               AND exclusive_weight >= min_alone_pct / 100 * additive_weight AS is_alone,
            coalesce(additive_inflation <= max_inflation
                     AND (additive_weight >= min_weight OR additive_blocks >= min_blocks),
                     false) AND additive_level IS NOT NULL AS is_together
