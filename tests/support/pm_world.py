@@ -12,8 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
-from support.trace import write_trace
+import pyarrow as pa
+from support.trace import write_part, write_trace
+
+from cupti_etl.schema.arrow import stored_schema
 
 
 @dataclass(frozen=True)
@@ -103,23 +107,47 @@ class World:
         self, folder: Path, samples: Sequence[tuple[int, int, float]], base: int = 10**15
     ) -> Path:
         """A trace of it: the level as dram_read_pct, and as a count of bytes in pcie_rx_bytes."""
-        kernel = "process_id device_id correlation_id stream_id start_ns end_ns name grid_x grid_y"
-        kernel += " grid_z block_x block_y block_z\n" + "\n".join(
-            f"1 0 {at} {run.stream} {base + run.start_ns} {base + run.end_ns} {run.sort.name}"
-            " 8 1 1 64 1 1"
-            for at, run in enumerate(self.runs)
-        )
-        sampled = "device_uuid start_ns end_ns dram_read_pct pcie_rx_bytes\n" + "\n".join(
-            f"GPU-a {base + start} {base + end} {mean!r} {mean * (end - start)!r}"
-            for start, end, mean in samples
-        )
         interval = samples[0][1] - samples[0][0]
-        return write_trace(
+        path = write_trace(
             folder,
-            kernel=kernel,
-            pm_sample=sampled,
             pm_metric="metric device_uuid unit aggregation interval_ns\n"
             f" dram_read_pct GPU-a % mean {interval}\n pcie_rx_bytes GPU-a bytes sum {interval}",
             device="process_id device_id device_uuid name\n 1 0 GPU-a H200",
             process="process_id host\n 1 node",
         )
+        runs = sorted(self.runs, key=lambda run: run.start_ns)
+        ones = [1] * len(runs)
+        _add(path, "kernel", {
+            "process_id": ones,
+            "device_id": [0] * len(runs),
+            "correlation_id": list(range(len(runs))),
+            "stream_id": [run.stream for run in runs],
+            "start_ns": [base + run.start_ns for run in runs],
+            "end_ns": [base + run.end_ns for run in runs],
+            "name": [run.sort.name for run in runs],
+            **dict.fromkeys(("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"), ones),
+        })  # fmt: skip
+        starts, ends, means = (list(each) for each in zip(*samples, strict=True))
+        _add(path, "pm_sample", {
+            "device_uuid": ["GPU-a"] * len(samples),
+            "start_ns": [base + start for start in starts],
+            "end_ns": [base + end for end in ends],
+            "dram_read_pct": means,
+            "pcie_rx_bytes": [mean * (end - start) for start, end, mean in samples],
+        })  # fmt: skip
+        return path
+
+
+def _add(folder: Path, table: str, columns: dict[str, list[Any]]) -> None:
+    given = pa.table(columns)
+    schema = stored_schema(table, given.schema)
+    rows = pa.table(
+        {
+            field.name: pa.array(columns[field.name]).cast(field.type)
+            if field.name in columns
+            else pa.nulls(given.num_rows, field.type)
+            for field in schema
+        },
+        schema,
+    )
+    write_part(folder / table / "part-000001.parquet", rows)
