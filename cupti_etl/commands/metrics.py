@@ -258,9 +258,26 @@ def dump(path: Path | None, device: int, probe: bool, cupti: str | None) -> None
 
 
 def _is_live(cupti: str | None) -> bool:
-    from cupti_etl.capture.pm.cupti import has_driver
+    return not _why_noted(cupti)
 
-    return cupti is not None or has_driver()
+
+def _why_noted(cupti: str | None) -> str:
+    """Why CUPTI cannot be asked, and what was noted has to do; "" if it can.
+
+    Raises:
+        CuptiError: a libcupti was named, and cannot be used.
+    """
+    from cupti_etl.capture.pm.cupti import has_driver, open_cupti
+
+    if cupti is None and not has_driver():
+        return "no driver here"
+    try:
+        open_cupti(cupti)
+    except CuptiError as error:
+        if cupti is not None:
+            raise
+        return error.message
+    return ""
 
 
 def _chip_here(cupti: str | None) -> str:
@@ -278,13 +295,14 @@ def _catalogue(chip: str | None, cupti: str | None) -> Catalogue:
     """The catalogue that was asked for, from CUPTI if it can be asked."""
     from cupti_etl.capture.pm.catalogue import ask, noted, noted_chips
 
-    if _is_live(cupti):
+    why = _why_noted(cupti)
+    if not why:
         return ask(chip or _chip_here(cupti), cupti=cupti)
     known = noted_chips()
     if chip is None and len(known) != 1:
         raise UsageError("which chip?", f"--chip, one of {', '.join(known)}")
     catalogue = noted(chip or known[0])
-    _say(f"no driver here; this was noted of {catalogue.chip} ({catalogue.said_by()})")
+    _say(f"{why}; this was noted of {catalogue.chip} ({catalogue.said_by()})")
     return catalogue
 
 

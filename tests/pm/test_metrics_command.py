@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from support.captures import PACKAGES
 from support.fakes import Fakes
 
+from cupti_etl.capture import cupti_search
 from cupti_etl.capture.pm import cupti
 from cupti_etl.cli import cli
 from cupti_etl.errors import UsageError
@@ -113,6 +114,15 @@ def test_check_without_a_driver() -> None:
         run("check", "nope")
 
 
+def test_with_a_driver_and_no_cupti_what_was_noted_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cupti, "has_driver", lambda: True)
+    monkeypatch.setattr(cupti, "find_cupti", lambda: [cupti_search.CuptiCopy(Path("/no"), "", 13)])
+    cupti.open_cupti.cache_clear()
+    result = run("list", "tensor_active_pct")
+    assert "there is no libcupti of CUDA 12.6 or later" in result.stderr
+    assert "this was noted of GH100" in result.stderr
+
+
 def live(fakes: Fakes, *words: str, release: str = "13.5.25", **options: Any) -> Any:
     """The command in a process that finds the fake driver and CUPTI."""
     env = {**os.environ, **fakes.env(release, **options)}
@@ -159,6 +169,9 @@ def test_what_goes_wrong_is_said_in_two_lines(fakes: Fakes, tmp_path: Path) -> N
     assert done.returncode == 1
     assert "RmProfilingAdminOnly" in done.stderr
     assert "NVreg_RestrictProfilingToAdminUsers=0" in done.stderr
+    done = live(fakes, "list", fail="cuptiProfilerInitialize=26")
+    assert done.returncode == 1
+    assert "another tool holds the GPU's counters" in done.stderr
     done = live(fakes, "list", fail="cuptiDeviceGetChipName=2")
     assert done.returncode == 2
     assert "--chip GH100" in done.stderr
