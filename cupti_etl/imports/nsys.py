@@ -29,6 +29,7 @@ NEWEST = (3, 25)
 _ABOUT = re.compile(
     r"ENUM_|META_DATA_|TARGET_INFO_|ANALYSIS_|StringIds$|PROCESSES$|ThreadNames$|EXPORT_|sqlite_"
 )
+_ON_GPU = ("kernel", "memcpy", "memcpy_p2p", "memset", "graph_trace")
 _PAYLOADS = "NVTX payloads that are binary (NCCL's sizes, for one)"
 
 
@@ -121,6 +122,8 @@ class Nsys:
             for table, batch in HANDLERS[name].read(raw, frame):
                 if batch.num_rows:
                     note(frame.processes.by_id, batch)
+                    if table in _ON_GPU:
+                        frame.note_devices(batch)
                     yield table, batch
         for table, batch in nsys_own.lasting(self._tables, frame):
             if batch.num_rows:
