@@ -4,7 +4,9 @@ PYTHON ?= python3
 HOST_PYTHON = $(if $(filter 3.%,$(PYTHON)),python3,$(PYTHON))
 VENV ?= .venv
 BIN = $(VENV)/bin
-BENCHMARKS = decode drain lag query size startup
+# Whoever is done takes over tests of the others, as some take long.
+PARALLEL = --numprocesses auto --dist worksteal
+BENCHMARKS = decode drain lag query size stalled startup
 STAMP = $(VENV)/.installed-$(shell $(HOST_PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
 .PHONY: help demo test bench check generate headers native install fuzz wheelhouse clean
@@ -28,15 +30,15 @@ native: $(STAMP) ## compile the native libraries in place
 demo: install ## capture a CUDA workload (or replay a recording, without a GPU) and ask
 	$(BIN)/cupti-etl demo
 
-test: install ## run the tests
-	$(BIN)/python -m pytest
+test: install ## run the tests, on all processors
+	$(BIN)/python -m pytest $(PARALLEL)
 
 check: install ## everything CI does: format, lint, types, generated files, tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m cupti_etl.schema.generate --check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 bench: install ## measure all that needs no GPU (20 minutes), into docs/measurements and its page
 	for name in $(BENCHMARKS); do \

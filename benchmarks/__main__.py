@@ -14,7 +14,7 @@ import time
 
 from benchmarks.common import machine
 
-NAMES = ("decode", "drain", "imports", "lag", "queries", "query", "size", "startup")
+NAMES = ("decode", "drain", "imports", "lag", "queries", "query", "size", "stalled", "startup")
 
 
 def main(words: list[str] | None = None) -> int:

@@ -59,6 +59,18 @@ FIGURES: dict[str, list[tuple[str, str, str]]] = {
         ("thin_kernel_bytes_per_row", "kernel, 100 launches a second for an hour", ""),
         ("thin_api_call_bytes_per_row", "api_call, the same", ""),
     ],
+    "stalled": [
+        (
+            "stalled_over_drained",
+            "a launch while the collector stands still, over one while it works",
+            "<= 1.05",
+        ),
+        ("lowest_ratio", "the lowest of all rounds", ""),
+        ("highest_ratio", "the highest", ""),
+        ("drained_ns_per_launch", "ns a launch on the fake driver, drained", ""),
+        ("stalled_ns_per_launch", "the same, stalled", ""),
+        ("lost_share", "share of the records that found no room, and were counted", ""),
+    ],
     "startup": [
         ("help_ms", "cupti-etl --help, ms", "<= 150"),
         ("capture_true_ms", "what capturing /bin/true adds, ms", "<= 300"),
@@ -110,6 +122,8 @@ TITLES = {
     "lag": "From the end of a kernel to its row being readable in the folder.",
     "query": "Synthetic kernels of two processes and two GPUs; warm file cache.",
     "size": "On disk, with the documentation that each file carries (14 kB in a part of `kernel`).",
+    "stalled": "The collector is stopped by SIGSTOP and the ring of 32 MiB fills up; the program "
+    "then copies nothing any more.",
     "startup": "Before anything is captured.",
 }
 

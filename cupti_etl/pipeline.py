@@ -46,7 +46,8 @@ class Writer(threading.Thread):
         super().__init__(name="cupti-etl-writer", daemon=True)
         self.failure: EtlError | None = None
         self._open_sink = open_sink
-        self._queue: queue.Queue[_Work | None] = queue.Queue(maxsize=4)
+        # Short: what waits here is memory, and the segments hold more of it.
+        self._queue: queue.Queue[_Work | None] = queue.Queue(maxsize=2)
         self._due = threading.Event()
         self._sink: Sink | None = None
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -113,20 +114,16 @@ class _Run:
             self.launcher.poll,
             self.destination.open,
         )
-        problem: EtlError | None = None
-        try:
+        problems: list[EtlError] = []
+        with _into(problems):
             self._follow(pipeline)
-        except EtlError as error:
-            problem = error
         status = self.launcher.wait()
-        self.collector.abandon()
-        try:
+        with _into(problems):
+            self.collector.abandon()
             pipeline.finish(status, self._limits.stopped_by)
             self.destination.finish()
-        except EtlError as error:
-            problem = problem or error
         unrecorded = self._close_recording()
-        return status, problem or unrecorded
+        return status, problems[0] if problems else unrecorded
 
     def _follow(self, pipeline: Pipeline) -> None:
         """Drain until the command and all processes it left behind have ended.
@@ -168,6 +165,22 @@ class _Run:
         except OSError as error:
             failure = failure or f"the recording cannot be written: {error}"
         return EtlError(failure, "the trace itself is whole") if failure else None
+
+
+@contextmanager
+def _into(problems: list[EtlError]) -> Iterator[None]:
+    """Takes down what goes wrong, so that the program is waited for and the trace finished."""
+    try:
+        yield
+    except EtlError as error:
+        problems.append(error)
+    except (OSError, MemoryError) as error:
+        problems.append(
+            EtlError(
+                f"the capture cannot go on: {error or 'no memory is left'}",
+                "raise the limits of the shell that starts it (ulimit -a)",
+            )
+        )
 
 
 def diagnose(collector: Collector) -> EtlError | None:

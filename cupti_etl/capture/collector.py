@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 # Rows of a table that are gathered before they are handed on.
-_BATCH_ROWS = 65536
+_BATCH_ROWS = 32768
 # Slots of one process that are taken at a time: a process that fills them as fast as they
 # are emptied must not keep us from the others, from signals, and from writing.
 _SLOTS_AT_A_TIME = 8

@@ -17,6 +17,7 @@ TINY = {
     "lag": ["--seconds", "2", "--fast-rate", "20000"],
     "query": ["--rows", "2000", "--rounds", "1"],
     "size": ["--thin-seconds", "3"],
+    "stalled": ["--rounds", "1", "--launches", "400000"],
     "startup": ["--rounds", "1"],
 }
 
