@@ -201,7 +201,7 @@ def test_devices_contexts_streams_and_threads(tmp_path: Path, imported: Import) 
         """
         device_id device_uuid   name multiprocessors global_memory_bandwidth_kbps core_clock_khz
         0         GPU-554a-6988 H100 100             3000                         1980000
-        0         -             -    -               -                            -
+        1         -             -    -               -                            -
         """,
     )
     assert_rows(trace.sql("FROM stream"), "stream_id priority flag\n7 -5 non_blocking")
