@@ -27,7 +27,7 @@ neither duckdb nor pyarrow.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -121,14 +121,23 @@ class Catalog:
         hint = f"did you mean {' or '.join(similar)}?" if similar else "cupti-etl query --list"
         raise UsageError(f"there is no query {name!r}", hint)
 
-    def stored_for(self, words: Iterable[str]) -> list[Query]:
-        """The stored queries that a text with these words can read, in the order to make them."""
+    def stored_for(
+        self, words: Iterable[str], reads: Mapping[str, Sequence[str]] | None = None
+    ) -> list[Query]:
+        """The stored queries that a text with these words can read, in the order to make them.
+
+        Args:
+            words: of the text.
+            reads: what is read to make a query, where that is not what its SELECT reads.
+        """
+        reads = reads or {}
         wanted, left = set(), [word for word in words if word in self._queries]
         while left:
             name = left.pop()
             if name not in wanted:
                 wanted.add(name)
-                left += [each for each in self._queries[name].needs if each in self._queries]
+                needs = reads.get(name, self._queries[name].needs)
+                left += [each for each in needs if each in self._queries]
         return [query for query in self if query.stored and query.name in wanted]
 
     def topics(self) -> dict[str, list[Query]]:

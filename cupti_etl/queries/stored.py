@@ -2,17 +2,20 @@
 
 A query that says ``stored`` is a view like any other for plain DuckDB.  In an opened trace its
 rows are kept in a table of the same database in memory, which the view then reads; when parts of
-a capture that still runs come or go, they are made again.
+a capture that still runs come or go, they are made again.  What has a maker, which is given, is
+made by that, and by its SELECT where this installation has no native part.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cupti_etl.queries.catalog import Catalog
+from cupti_etl.errors import NativeError
+from cupti_etl.queries.catalog import Catalog, Query
 from cupti_etl.queries.sources import PARTS
 
 if TYPE_CHECKING:
@@ -23,11 +26,27 @@ _WORD = re.compile(r"[a-z_][a-z0-9_]*")
 _Parts = tuple[tuple[str, int, int], ...]
 
 
+@dataclass(frozen=True)
+class Maker:
+    """Makes the rows of a query faster than its SELECT does.
+
+    Attributes:
+        reads: the tables and queries that it reads.
+        make: makes them in a database, as a table or view of the given name; returns the names
+            of other queries that it made along with it, each as ``_stored_NAME``.  A NativeError
+            leaves it to the SELECT.
+    """
+
+    reads: tuple[str, ...]
+    make: Callable[[duckdb.DuckDBPyConnection, str], Iterable[str] | None]
+
+
 class Stored:
     """What is kept for one trace; the caller sees to it that one thread uses it at a time."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, makers: Mapping[str, Maker] | None = None) -> None:
         self._catalog = catalog
+        self._makers = makers or {}
         self._made: dict[str, _Parts] = {}
 
     def prepare(self, con: duckdb.DuckDBPyConnection, sql: str, folders: Sequence[Path]) -> None:
@@ -36,17 +55,29 @@ class Stored:
         Raises:
             duckdb.Error: a part cannot be read; the views stay as they were.
         """
-        wanted = self._catalog.stored_for(_WORD.findall(sql.lower()))
+        wanted = self._catalog.stored_for(
+            _WORD.findall(sql.lower()), {name: made.reads for name, made in self._makers.items()}
+        )
         if not wanted:
             return
         parts = _parts(folders)
         for query in wanted:
             if self._made.get(query.name) == parts:
                 continue
-            table = f"_stored_{query.name}"
-            con.execute(f"CREATE OR REPLACE TABLE {table} AS\n{query.sql}")
-            con.execute(f"CREATE OR REPLACE VIEW {query.name} AS FROM {table}")
-            self._made[query.name] = parts
+            for name in self._make(con, query):
+                con.execute(f"CREATE OR REPLACE VIEW {name} AS FROM _stored_{name}")
+                self._made[name] = parts
+
+    def _make(self, con: duckdb.DuckDBPyConnection, query: Query) -> Iterable[str]:
+        """Make the rows of a query; the names of those that are there now."""
+        table = f"_stored_{query.name}"
+        try:
+            if query.name in self._makers:
+                return (query.name, *(self._makers[query.name].make(con, table) or ()))
+        except NativeError:
+            pass
+        con.execute(f"CREATE OR REPLACE TABLE {table} AS\n{query.sql}")
+        return (query.name,)
 
     def forget(self) -> None:
         """The views were made anew over the files: what is kept is no longer read."""
