@@ -9,7 +9,7 @@ PARALLEL = --numprocesses auto --dist worksteal
 BENCHMARKS = decode drain lag query size stalled startup
 STAMP = $(VENV)/.installed-$(shell $(HOST_PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
-.PHONY: help demo test bench check generate headers native install fuzz wheelhouse clean
+.PHONY: help demo test test-duckdb1 bench check generate headers native install fuzz wheelhouse clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -32,6 +32,12 @@ demo: install ## capture a CUDA workload (or replay a recording, without a GPU) 
 
 test: install ## run the tests, on all processors
 	$(BIN)/python -m pytest $(PARALLEL)
+
+test-duckdb1: install ## run the tests of queries on DuckDB 1.5, the oldest that is supported
+	test -x $(VENV)-duckdb1/bin/python || $(HOST_PYTHON) -m venv $(VENV)-duckdb1
+	$(VENV)-duckdb1/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(VENV)-duckdb1/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group test "duckdb>=1.5,<1.6"
+	$(VENV)-duckdb1/bin/python -m pytest $(PARALLEL) tests/queries tests/imports
 
 check: install ## everything CI does: format, lint, types, generated files, tests
 	$(BIN)/ruff format --check .

@@ -14,7 +14,18 @@ import time
 
 from benchmarks.common import machine
 
-NAMES = ("decode", "drain", "imports", "lag", "queries", "query", "size", "stalled", "startup")
+NAMES = (
+    "decode",
+    "drain",
+    "imports",
+    "lag",
+    "peers",
+    "queries",
+    "query",
+    "size",
+    "stalled",
+    "startup",
+)
 
 
 def main(words: list[str] | None = None) -> int:

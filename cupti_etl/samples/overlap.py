@@ -70,7 +70,7 @@ class _Join:
             new("int64_t[]", [lag for _, lag, _ in rows]),
             new("double[]", [interval for _, _, interval in rows]),
             new("double[]", [ns for uuid in self.devices for ns in lengths.get(uuid, [])] or [0]),
-            new("uint8_t[]", [metric.is_sum for metric in self.metrics] or [0]),
+            new("uint8_t[]", [int(metric.is_sum) for metric in self.metrics] or [0]),
             new("uint8_t[]", [each for device in flags for each in device] or [0]),
         )
         asked.groups, asked.samples, asked.lag_ns, asked.interval_ns = kept[:4]

@@ -32,6 +32,7 @@ FLOORS = {
     "cupti_etl.capture.launcher": 9,
     "cupti_etl.queries": 8,
     "cupti_etl.samples": 9,
+    "cupti_etl.sweeps": 9,
     "cupti_etl.imports": 11,
     "cupti_etl.live_line": 10,
     "cupti_etl.trace": 10,

@@ -38,6 +38,7 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
     "sampling": native_sources("collector"),
     "segment": native_sources("segment"),
     "strings": [*native_sources("collector"), *inject("intern")],
+    "sweeps": native_sources("collector"),
     "switching": [
         *native_sources("segment"),
         *inject("conflict", "environment", "range", "recording"),

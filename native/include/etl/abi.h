@@ -370,6 +370,25 @@ int etl_overlap_totals(struct etl_overlap *join, int device, int64_t *counts, do
  * of y, yy and xy, where x is the share of a sample that is inside the intervals.  Samples and
  * intervals (which do not overlap) of one device, in order. */
 int etl_lag_sums(const struct etl_samples *samples, int metrics, const int64_t *starts, const int64_t *ends, int64_t intervals, const int64_t *lags, int n_lags, int blocks, double *out);
+
+/* ---- steps of the query library */
+
+struct etl_sweep;
+
+/* A sweep over rows of 64-bit integers, by its name (native/sweeps).  NULL: there is none, or
+ * no memory. */
+struct etl_sweep *etl_sweep_new(const char *name);
+void etl_sweep_free(struct etl_sweep *sweep);
+/* Takes the batch over.  Its columns are 64-bit integers without NULL.  -EINVAL: others; -E2BIG:
+ * rows that need more room than they are worth; -ENOMEM. */
+int etl_sweep_add(struct etl_sweep *sweep, uint32_t input, struct ArrowArray *batch);
+/* The rows to come belong after all that are there. */
+int etl_sweep_slice(struct etl_sweep *sweep);
+/* There are no more rows: what was made can be taken. */
+int etl_sweep_finish(struct etl_sweep *sweep);
+/* Moves at most so many rows of an output into a record batch of 64-bit numbers; how many they
+ * are, or a negative errno. */
+int64_t etl_sweep_take(struct etl_sweep *sweep, uint32_t output, int64_t most, struct ArrowArray *out);
 /* cffi: end */
 #pragma GCC visibility pop
 
