@@ -90,7 +90,9 @@ def test_house_style(path: Path) -> None:
     text = path.read_text()
     assert all(len(line) <= 100 for line in text.splitlines())
     keywords = r"\b(select|from|where|group by|order by|join|union|with|case|over)\b"
-    body = text[text.index("\nSELECT" if "\nSELECT" in text else "\nWITH") :]
+    begin = re.search(r"^(SELECT|WITH|FROM)\b", text, re.MULTILINE)
+    assert begin is not None
+    body = text[begin.start() :]
     code = "\n".join(line.split("--")[0] for line in body.splitlines())
     assert not re.findall(keywords, re.sub(r"'[^']*'", "", code)), "keywords are upper-case"
 
