@@ -14,7 +14,7 @@ import time
 
 from benchmarks.common import machine
 
-NAMES = ("decode", "drain", "imports", "lag", "queries", "query", "size", "startup")
+NAMES = ("decode", "drain", "imports", "lag", "pm_join", "queries", "query", "size", "startup")
 
 
 def main(words: list[str] | None = None) -> int:

@@ -86,7 +86,8 @@ class Columns:
         assert self._batch is not None
         column = self._batch.column(at)
         assert column.null_count == 0
-        return int(column.buffers()[1].address) + 8 * column.offset
+        address: int = column.buffers()[1].address
+        return address + 8 * int(column.offset)
 
 
 def samples(ffi: Any, columns: Columns) -> Any:

@@ -70,7 +70,7 @@ class _Join:
             new("int64_t[]", [lag for _, lag, _ in rows]),
             new("double[]", [interval for _, _, interval in rows]),
             new("double[]", [ns for uuid in self.devices for ns in lengths.get(uuid, [])] or [0]),
-            new("uint8_t[]", [metric.is_sum for metric in self.metrics] or [0]),
+            new("uint8_t[]", [int(metric.is_sum) for metric in self.metrics] or [0]),
             new("uint8_t[]", [each for device in flags for each in device] or [0]),
         )
         asked.groups, asked.samples, asked.lag_ns, asked.interval_ns = kept[:4]
@@ -105,8 +105,9 @@ class _Join:
         values = "".join(f", {value}" for value in feed.sample_values(self.metrics))
         more_samples = feed.batches(
             self._con,
+            # A condition with IN would lose the order in which they are stored.
             f"SELECT {number}, start_ns, end_ns{values} FROM pm_sample"
-            f" WHERE end_ns > start_ns AND {feed.among(self.devices)}{self._order}",
+            f" WHERE end_ns > start_ns AND device_uuid IS NOT NULL{self._order}",
         )
         # What was given last must stay.
         runs = samples = feed.Columns(None)

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from support.trace import write_part, write_trace
 
 from cupti_etl.schema.arrow import stored_schema
+from support.trace import write_part, write_trace
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class World:
     runs: list[Run] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.random = random.Random(self.seed)  # noqa: S311 - reproducible, nothing secret
+        self.random = random.Random(self.seed)
 
     def run(self, sort: Sort, start: int, stream: int = 7) -> int:
         """One run; returns its end."""
