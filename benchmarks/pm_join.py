@@ -59,8 +59,8 @@ def make(folder: Path, kernels: int, samples: int, metrics: int) -> None:
     with duckdb.connect() as con:
         con.execute("SET memory_limit = '4GB'")
         _parts(con, folder, "kernel", kernels, lambda first, last: f"""
-            SELECT 1::BIGINT AS process_id, (n % {DEVICES})::INTEGER AS device_id, n AS correlation_id,
-                   (7 + n // {DEVICES} % 4)::INTEGER AS stream_id,
+            SELECT 1::BIGINT AS process_id, (n % {DEVICES})::INTEGER AS device_id,
+                   n AS correlation_id, (7 + n // {DEVICES} % 4)::INTEGER AS stream_id,
                    {BASE} + (n // {DEVICES} * {each})::BIGINT AS start_ns,
                    {BASE} + (n // {DEVICES} * {each})::BIGINT
                        + 500 + (hash(n) % {round(2 * each)})::BIGINT AS end_ns,
@@ -75,7 +75,8 @@ def make(folder: Path, kernels: int, samples: int, metrics: int) -> None:
             JOIN ({uuids}) ON d = n % {DEVICES} ORDER BY n""")  # fmt: skip
         one = lambda sql: lambda first, last: sql  # noqa: E731
         _parts(con, folder, "device", 1, one(
-            f"SELECT 1::BIGINT AS process_id, d::INTEGER AS device_id, uuid AS device_uuid FROM ({uuids})"
+            "SELECT 1::BIGINT AS process_id, d::INTEGER AS device_id, uuid AS device_uuid"
+            f" FROM ({uuids})"
         ))  # fmt: skip
         _parts(con, folder, "process", 1, one("SELECT 1::BIGINT AS process_id, 'node' AS host"))
         _parts(con, folder, "pm_metric", 1, one(

@@ -31,6 +31,8 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
         *native_sources("collector"),
         "-Wl,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=pool_get",
     ],
+    # So few that the program can have more.
+    "overlap": [*native_sources("collector"), "-DFIT_GROUPS=16"],
     "queue": [],
     "release": native_sources("collector"),
     "ring": [],
@@ -101,6 +103,7 @@ def test_a_planted_overflow_is_seen(tmp_path: Path) -> None:
         ("bell", "plain", "SILENCE", "end.tv_sec - begin.tv_sec"),
         ("killed", "plain", "EARLY", "records == slots"),
         ("memory", "address", "LEAK", "LeakSanitizer"),
+        ("overlap", "plain", "WRONG", "runs == RUNS"),
     ],
 )
 def test_a_planted_fault_is_seen(
