@@ -52,10 +52,11 @@ class _Signals:
         self._where = f"device_uuid = {quoted(uuid)}"
         self.metrics = [metric for metric in feed.metrics(con) if metric.is_there]
         values = "".join(f", {value}" for value in feed.sample_values(self.metrics))
-        since = "" if first is None else f" AND start_ns > {first} - (end_ns - start_ns) * {_FAR}"
+        there = f"FROM pm_sample WHERE {self._where} AND end_ns > start_ns"
+        near = "" if first is None else self._near(first, there)
         table = con.sql(
-            f"SELECT 0::BIGINT, start_ns, end_ns{values} FROM pm_sample WHERE {self._where}"
-            f" AND end_ns > start_ns{since} ORDER BY start_ns LIMIT {_SAMPLES}"
+            f"SELECT 0::BIGINT, start_ns, end_ns{values} {there}{near}"
+            f" ORDER BY start_ns LIMIT {_SAMPLES}"
         ).to_arrow_table()
         batch = next(iter(table.combine_chunks().to_batches()), None)
         self._columns = feed.Columns(batch)
@@ -70,6 +71,17 @@ class _Signals:
                 f" FROM activity_run WHERE {self._where}"
                 f" AND start_ns <= {batch.column(2)[-1].as_py()}"
             )
+
+    def _near(self, first: int, there: str) -> str:
+        """The condition that a sample is among those that are looked at, or not far behind.
+
+        Without an end to their time all samples of the trace would be read to find the first.
+        """
+        ((length,),) = self._con.sql(
+            f"SELECT max(end_ns - start_ns) FROM (SELECT start_ns, end_ns {there} LIMIT 1000)"
+        ).fetchall()
+        after, until = first - length * _FAR, first + length * _SAMPLES * 2
+        return f" AND start_ns > {after} AND start_ns < {until}"
 
     def sorts(self) -> list[tuple[str, str]]:
         """What work is looked at: a name for it, and the condition on activity_run."""

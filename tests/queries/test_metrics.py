@@ -139,7 +139,10 @@ def test_a_roofline_of_known_peaks(trace: MakeTrace) -> None:
     run = trace_of(trace, ROOFLINE, kernel=LONG, memcpy="")
     # 2000 bytes/ns; 100 SMs x 1 GHz x 4096 operations = 409,600 a ns.
     assert_rows(
-        run.sql("SELECT *, bytes::BIGINT AS b, flops::BIGINT AS f FROM kernel_roofline"),
+        run.sql(
+            "SELECT *, round(bytes, -3)::BIGINT AS b, round(flops, -3)::BIGINT AS f"
+            " FROM kernel_roofline"
+        ),
         """
         name b        f          pipe   intensity achieved_gbps peak_gbps peak_gflops bound reason
         k    10000000 4096000000 tensor 409.6     500           2000      409600      tensor -
