@@ -4,7 +4,8 @@ Two processes share two GPUs; four streams overlap; each kernel has its launch, 
 1000 kernels are NVTX ranges, some work is copies and collectives.  Parts are written the
 way a capture writes them.  The rows are made anew each time, unless --keep says where they
 lie; the figures are of a warm file cache.  "first" is in a trace just opened, in which what
-several queries share is not made yet.
+several queries share is not made yet.  "cpu" is the time of all cores together, which others on
+the machine disturb least; "peak" is the most memory up to the end of that query.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import resource
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -222,11 +224,14 @@ def options(parser: argparse.ArgumentParser) -> None:
 def measure(folder: Path, rounds: int, query: Query) -> Iterator[tuple[str, float]]:
     """Seconds of the first time in a trace just opened, and median and size of the following."""
     with cupti_etl.open(folder) as trace:
+        began = time.process_time()
         first = timed(lambda: trace.query(query.name).count())
+        yield f"{query.name}_first_cpu_s", rounded(time.process_time() - began)
         again = [timed(lambda: trace.query(query.name).count()) for _ in range(rounds)]
         yield f"{query.name}_first_s", rounded(first)
         yield f"{query.name}_s", rounded(median(again))
         yield f"{query.name}_rows", trace.query(query.name).count()
+        yield f"{query.name}_peak_mib", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from cupti_etl.errors import EtlError, TraceError
 from cupti_etl.export.place import refuse_existing
 from cupti_etl.queries.catalog import library
-from cupti_etl.queries.runner import install_queries
+from cupti_etl.queries.runner import library_views
 from cupti_etl.queries.sources import identifier, quoted
 from cupti_etl.schema.arrow import TABLES
 
@@ -138,7 +138,8 @@ def pending_migrations(path: Path) -> tuple[str, list[str]]:
 
 
 def _install(con: duckdb.DuckDBPyConnection) -> None:
-    install_queries(con, library())
+    for statement in library_views(library()):
+        con.execute(statement)
 
 
 def _not_written(out: Path, why: str) -> TraceError:

@@ -2,14 +2,14 @@
 
 A query that says ``stored`` is a view like any other for plain DuckDB.  In an opened trace its
 rows are kept in a table of the same database in memory, which the view then reads; when parts of
-a capture that still runs come or go, they are made again.  What is ``native`` is made by a
-function that is given, and by its SELECT where this installation has no native part.
+a capture that still runs come or go, they are made again.  What has a maker, which is given, is
+made by that, and by its SELECT where this installation has no native part.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,11 +32,13 @@ class Maker:
 
     Attributes:
         reads: the tables and queries that it reads.
-        make: makes them in a database, as a table of the given name.
+        make: makes them in a database, as a table or view of the given name; returns the names
+            of other queries that it made along with it, each as ``_stored_NAME``.  A NativeError
+            leaves it to the SELECT.
     """
 
     reads: tuple[str, ...]
-    make: Callable[[duckdb.DuckDBPyConnection, str], None]
+    make: Callable[[duckdb.DuckDBPyConnection, str], Iterable[str] | None]
 
 
 class Stored:
@@ -62,19 +64,20 @@ class Stored:
         for query in wanted:
             if self._made.get(query.name) == parts:
                 continue
-            table = f"_stored_{query.name}"
-            self._make(con, query, table)
-            con.execute(f"CREATE OR REPLACE VIEW {query.name} AS FROM {table}")
-            self._made[query.name] = parts
+            for name in self._make(con, query):
+                con.execute(f"CREATE OR REPLACE VIEW {name} AS FROM _stored_{name}")
+                self._made[name] = parts
 
-    def _make(self, con: duckdb.DuckDBPyConnection, query: Query, table: str) -> None:
+    def _make(self, con: duckdb.DuckDBPyConnection, query: Query) -> Iterable[str]:
+        """Make the rows of a query; the names of those that are there now."""
+        table = f"_stored_{query.name}"
         try:
             if query.name in self._makers:
-                self._makers[query.name].make(con, table)
-                return
+                return (query.name, *(self._makers[query.name].make(con, table) or ()))
         except NativeError:
             pass
         con.execute(f"CREATE OR REPLACE TABLE {table} AS\n{query.sql}")
+        return (query.name,)
 
     def forget(self) -> None:
         """The views were made anew over the files: what is kept is no longer read."""

@@ -86,8 +86,7 @@ class Columns:
         assert self._batch is not None
         column = self._batch.column(at)
         assert column.null_count == 0
-        address: int = column.buffers()[1].address
-        return address + 8 * int(column.offset)
+        return int(column.buffers()[1].address + 8 * column.offset)
 
 
 def samples(ffi: Any, columns: Columns) -> Any:

@@ -121,7 +121,7 @@ LOSS = Table(
             "cause",
             string,
             "",
-            "ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_client, killed, not_flushed, not_traced, not_written, abandoned or collector_killed; of PM samples: pm_overflow, pm_counter_data_full, pm_gap, pm_behind, pm_stopped or pm_failed.",
+            "ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_client, killed, not_flushed, not_traced, not_written, abandoned or collector_killed; of PM samples: pm_overflow, pm_counter_data_full, pm_gap or pm_failed.",
         ),
         C("device_uuid", string, "", "The GPU, where PM samples are missing; NULL for records.", joins="device.device_uuid"),
         C("table_name", string, "", "Table the records belong to; NULL if it is not known."),

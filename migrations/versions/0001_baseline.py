@@ -309,7 +309,7 @@ def upgrade() -> None:
     )
     op.create_table('loss',
         sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
-        sa.Column('cause', sa.String(), nullable=True, comment='ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_client, killed, not_flushed, not_traced, not_written, abandoned or collector_killed; of PM samples: pm_overflow, pm_counter_data_full, pm_gap, pm_behind, pm_stopped or pm_failed.'),
+        sa.Column('cause', sa.String(), nullable=True, comment='ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_client, killed, not_flushed, not_traced, not_written, abandoned or collector_killed; of PM samples: pm_overflow, pm_counter_data_full, pm_gap or pm_failed.'),
         sa.Column('device_uuid', sa.String(), nullable=True, comment='The GPU, where PM samples are missing; NULL for records.'),
         sa.Column('table_name', sa.String(), nullable=True, comment='Table the records belong to; NULL if it is not known.'),
         sa.Column('records', sa.BigInteger(), nullable=True, comment='How many; NULL if it cannot be known. Unit: records.'),

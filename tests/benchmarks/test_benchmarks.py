@@ -15,8 +15,10 @@ TINY = {
     "decode": ["--mib", "1", "--rounds", "1"],
     "drain": ["--rate", "20000", "--seconds", "1", "--tries", "1"],
     "lag": ["--seconds", "2", "--fast-rate", "20000"],
+    "queries": ["--rows", "2000", "--rounds", "1"],
     "query": ["--rows", "2000", "--rounds", "1"],
     "size": ["--thin-seconds", "3"],
+    "stalled": ["--rounds", "1", "--launches", "400000"],
     "startup": ["--rounds", "1"],
 }
 
@@ -32,6 +34,7 @@ def page(monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize("name", TINY)
 def test_a_benchmark(name: str, page) -> None:  # type: ignore[no-untyped-def]
     words = [sys.executable, "-m", "benchmarks", name, "--json", *TINY[name]]
+    words += ["--only", ",".join(page.QUERIES)] if name == "queries" else []
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)

@@ -33,18 +33,21 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
     ],
     # So few that the program can have more.
     "overlap": [*native_sources("collector"), "-DFIT_GROUPS=16"],
+    "profiler_host": native_sources("collector"),
     "queue": [],
     "release": native_sources("collector"),
     "ring": [],
+    "sampling": native_sources("collector"),
     "segment": native_sources("segment"),
     "strings": [*native_sources("collector"), *inject("intern")],
+    "sweeps": native_sources("collector"),
     "switching": [
         *native_sources("segment"),
         *inject("conflict", "environment", "range", "recording"),
     ],
     "threads": native_sources("segment"),
 }
-THREADED = ("bell", "queue", "release", "switching", "threads")
+THREADED = ("bell", "queue", "release", "sampling", "switching", "threads")
 NOT_ALLOWED_HERE = 77
 SANITIZERS = {
     "plain": [],
@@ -104,6 +107,8 @@ def test_a_planted_overflow_is_seen(tmp_path: Path) -> None:
         ("killed", "plain", "EARLY", "records == slots"),
         ("memory", "address", "LEAK", "LeakSanitizer"),
         ("overlap", "plain", "WRONG", "runs == RUNS"),
+        ("profiler_host", "address", "LEAK", "LeakSanitizer"),
+        ("sampling", "plain", "LOSS", "stats->samples == got.samples"),
     ],
 )
 def test_a_planted_fault_is_seen(

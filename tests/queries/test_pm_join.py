@@ -14,7 +14,7 @@ from support.trace import MakeTrace, as_table, assert_rows
 
 from cupti_etl.errors import NativeError
 from cupti_etl.queries.catalog import library
-from cupti_etl.queries.runner import connect, install_library
+from cupti_etl.queries.runner import connect, empty_views, library_views
 from cupti_etl.queries.stored import Maker, Stored
 from cupti_etl.samples import overlap
 
@@ -147,7 +147,8 @@ def test_samples_that_are_stored_out_of_order_are_sorted(trace: MakeTrace) -> No
 @pytest.fixture(scope="module")
 def con() -> Iterator[duckdb.DuckDBPyConnection]:
     with connect() as connection:
-        install_library(connection, library())
+        for statement in (*empty_views(), *library_views(library())):
+            connection.execute(statement)
         for table, text in (("device", DEVICE), ("process", PROCESS), ("pm_metric", METRIC)):
             put(connection, table, text)
         yield connection

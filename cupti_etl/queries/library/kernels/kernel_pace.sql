@@ -5,7 +5,7 @@
 --   The warm-up ratio is the mean of the first tenth over the median of all. The change point is
 --   where the cumulated difference from the mean duration is largest; its strength is that sum
 --   divided by the standard deviation and the root of the count, about 1.4 by chance in one of 20.
--- needs: gpu_interval, kernel_name
+-- needs: kernel_trend, kernel_name
 -- requires:
 --   kernel: no kernels were recorded.
 -- limits: Names with fewer than min_calls executions are left out. A line fits only what comes at
@@ -27,45 +27,13 @@
 --   after_ns DOUBLE [ns]: Mean duration from there on; NULL if it is the last.
 --   change_strength DOUBLE: How clear the change is; NULL if all are alike.
 --   mangled VARCHAR: Mangled name.
-WITH numbered AS (
-    SELECT gpu, name, start_ns, end_ns - start_ns AS duration_ns,
-           row_number() OVER run AS i, count(*) OVER (PARTITION BY gpu, name) AS n,
-           start_ns - min(start_ns) OVER (PARTITION BY gpu, name) AS since_ns,
-           avg(end_ns - start_ns) OVER (PARTITION BY gpu, name) AS mean_ns,
-           sum(end_ns - start_ns) OVER run AS sum_ns
-    FROM gpu_interval
-    WHERE kind = 'kernel'
-    WINDOW run AS (PARTITION BY gpu, name ORDER BY start_ns, end_ns ROWS UNBOUNDED PRECEDING)
-),
-fitted AS (
-    SELECT gpu, name, count(*) AS calls,
-           regr_slope(since_ns, i) AS period_ns,
-           -- What the line does not explain of the variance.
-           sqrt(greatest(var_pop(since_ns) * (1 - coalesce(regr_r2(since_ns, i), 1)), 0))
-               AS jitter_ns,
-           median(duration_ns) AS median_ns,
-           100.0 * regr_slope(duration_ns, i) * (count(*) - 1) / nullif(avg(duration_ns), 0)
-               AS drift_pct,
-           avg(duration_ns) FILTER (WHERE i <= ceil(n / 10.0)) / nullif(median(duration_ns), 0)
-               AS warm_up_ratio,
-           arg_max({'i': i, 'start_ns': start_ns, 'sum_ns': sum_ns},
-                   (abs(sum_ns - i * mean_ns), -i))
-               AS change,
-           max(abs(sum_ns - i * mean_ns))
-               / nullif(stddev_pop(duration_ns) * sqrt(count(*)), 0) AS change_strength,
-           sum(duration_ns) AS total_ns
-    FROM numbered
-    WHERE n >= min_calls
-    GROUP BY gpu, name
-),
-names AS (
+WITH names AS (
     SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled
 )
-SELECT coalesce(names.short, fitted.name) AS name, gpu, calls, period_ns, jitter_ns, median_ns,
-       drift_pct, warm_up_ratio, change.start_ns AS change_start_ns,
-       (change.sum_ns / change.i)::DOUBLE AS before_ns,
-       ((total_ns - change.sum_ns) / nullif(calls - change.i, 0))::DOUBLE AS after_ns,
-       change_strength, fitted.name AS mangled
-FROM fitted
-LEFT JOIN names ON names.mangled = fitted.name
-ORDER BY abs(drift_pct) * total_ns DESC, fitted.name, gpu
+SELECT coalesce(names.short, trend.mangled) AS name, gpu, calls, period_ns, jitter_ns, median_ns,
+       drift_pct, warm_up_ratio, change_start_ns, before_ns, after_ns, change_strength,
+       trend.mangled
+FROM kernel_trend AS trend
+LEFT JOIN names ON names.mangled = trend.mangled
+WHERE calls >= min_calls
+ORDER BY abs(drift_pct) * total_ns DESC, trend.mangled, gpu

@@ -3,7 +3,7 @@
 -- computed: The idle time of the GPU with nothing on its queues (gap_attribution, without queued)
 --   in gaps in which the host was launching, or which were shorter than 100 us and spent outside
 --   CUDA, as a share of the span. The verdict is "launch bound" from 10 % on, "partly" from 3 %.
--- needs: gap_attribution, busy_breakdown, api_call
+-- needs: gap_cause, busy_breakdown, api_call
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default).
 --   busy_interval: no finished GPU activity was recorded.
@@ -20,7 +20,7 @@
 WITH causes AS (
     SELECT gpu, sum(launching_ns)::BIGINT AS launching_ns,
            coalesce(sum(outside_ns) FILTER (WHERE gap_ns < 100000), 0)::BIGINT AS between_calls_ns
-    FROM gap_attribution(0)
+    FROM gap_cause
     GROUP BY gpu
 ),
 sums AS (

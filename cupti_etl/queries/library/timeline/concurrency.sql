@@ -5,6 +5,7 @@
 -- needs: gpu_interval
 -- requires:
 --   kernel: no kernels were recorded.
+-- stored: Made with busy_interval, in one sweep.
 -- limits: Parts of one GPU (MIG) count as one GPU. Kernels of one stream overlap where programs
 --   use programmatic dependent launch.
 -- columns:

@@ -2,7 +2,7 @@
 --
 -- computed: Gaps of the union over all streams and processes of a GPU, with an activity that
 --   ended and one that began at their edges.
--- needs: gpu_gap, gpu_interval
+-- needs: gap_edge
 -- requires:
 --   gpu_gap: no GPU was idle between two recorded activities.
 -- parameters:
@@ -20,32 +20,6 @@
 --   next_name VARCHAR: Its name, as in gpu_activity.
 --   next_stream_id INTEGER: Its stream.
 --   next_correlation_id BIGINT: The call that asked for it.
-WITH shares AS (
-    SELECT *, 100.0 * gap_ns / nullif(sum(gap_ns) OVER (PARTITION BY gpu), 0) AS percent
-    FROM gpu_gap
-),
-long AS (
-    SELECT * FROM shares WHERE gap_ns >= min_ns
-),
-before AS (
-    SELECT long.gpu, long.start_ns, min(act.kind) AS kind,
-           arg_min(act.name, (act.kind, act.name)) AS name
-    FROM gpu_interval AS act
-    JOIN long ON long.gpu = act.gpu AND long.start_ns = act.end_ns
-    GROUP BY long.gpu, long.start_ns
-),
-next AS (
-    SELECT long.gpu, long.end_ns,
-           arg_min(act, (act.process_id, act.stream_id, act.correlation_id)) AS act
-    FROM gpu_interval AS act
-    JOIN long ON long.gpu = act.gpu AND long.end_ns = act.start_ns
-    GROUP BY long.gpu, long.end_ns
-)
-SELECT long.gpu, long.start_ns, long.end_ns, long.gap_ns, long.percent, next.act.process_id,
-       before.kind AS previous_kind, before.name AS previous_name,
-       next.act.kind AS next_kind, next.act.name AS next_name,
-       next.act.stream_id AS next_stream_id, next.act.correlation_id AS next_correlation_id
-FROM long
-LEFT JOIN before ON before.gpu = long.gpu AND before.start_ns = long.start_ns
-LEFT JOIN next ON next.gpu = long.gpu AND next.end_ns = long.end_ns
-ORDER BY long.gap_ns DESC, long.gpu, long.start_ns
+FROM gap_edge
+WHERE gap_ns >= min_ns
+ORDER BY gap_ns DESC, gpu, start_ns

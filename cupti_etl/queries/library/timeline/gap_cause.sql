@@ -1,0 +1,115 @@
+-- Why each GPU was idle: all gaps, each split among its causes, which add to its length.
+--
+-- computed: The end of a gap, from when the call that asked for the next activity had returned,
+--   is queued: the device had the work and did not begin it. The rest is split by host_activity of
+--   the process of the next activity; time in none of its states is outside CUDA.
+-- needs: gap_edge, api_call, host_activity
+-- stored: Made once for an opened trace, as several queries read it.
+-- columns:
+--   gpu BIGINT: Number of the GPU, as in gpu.
+--   process_id BIGINT: Process whose activity ended the gap.
+--   start_ns BIGINT [ns]: When the GPU became idle.
+--   gap_ns BIGINT [ns]: Length of the gap; the sum of the following.
+--   queued_ns BIGINT [ns]: Work was launched and did not begin.
+--   profiler_ns BIGINT [ns]: The host spent it in the profiler or in the driver's overhead.
+--   waiting_ns BIGINT [ns]: The host was in a synchronizing call.
+--   memory_ns BIGINT [ns]: The host was in a call that allocates, frees, copies or sets.
+--   launching_ns BIGINT [ns]: The host was in a launching call.
+--   other_cuda_ns BIGINT [ns]: The host was in another CUDA call.
+--   outside_ns BIGINT [ns]: The host was not in CUDA: Python, input, other work.
+--   unknown_ns BIGINT [ns]: No call of the process was recorded around it.
+--   cause VARCHAR: The largest of these.
+--   next_kind VARCHAR: Kind of the activity that ended the gap.
+--   next_name VARCHAR: Its name, as in gpu_activity.
+WITH gaps AS (
+    SELECT * FROM gap_edge
+),
+returned AS (
+    SELECT process_id, correlation_id, min(end_ns) AS end_ns
+    FROM api_call
+    SEMI JOIN gaps
+        ON gaps.process_id = api_call.process_id
+        AND gaps.next_correlation_id = api_call.correlation_id
+    GROUP BY process_id, correlation_id
+),
+-- Up to split_ns the host is to blame.
+split AS (
+    SELECT gaps.*, least(greatest(coalesce(returned.end_ns, gaps.end_ns), gaps.start_ns),
+                         gaps.end_ns) AS split_ns
+    FROM gaps
+    LEFT JOIN returned
+        ON returned.process_id = gaps.process_id
+        AND returned.correlation_id = gaps.next_correlation_id
+),
+-- How long each state had lasted when an interval began.
+known AS (
+    SELECT process_id, start_ns, end_ns, state,
+           sum(end_ns - start_ns) FILTER (WHERE state = 'profiler') OVER before AS profiler_ns,
+           sum(end_ns - start_ns) FILTER (WHERE state = 'waiting') OVER before AS waiting_ns,
+           sum(end_ns - start_ns) FILTER (WHERE state = 'memory') OVER before AS memory_ns,
+           sum(end_ns - start_ns) FILTER (WHERE state = 'launching') OVER before AS launching_ns,
+           sum(end_ns - start_ns) FILTER (WHERE state = 'other') OVER before AS other_ns
+    FROM host_activity
+    WINDOW before AS (
+        PARTITION BY process_id ORDER BY start_ns
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    )
+),
+edges AS (
+    SELECT gpu, process_id, start_ns AS gap_start_ns, start_ns AS at_ns, -1 AS sign FROM split
+    UNION ALL
+    SELECT gpu, process_id, start_ns, split_ns, 1 FROM split
+),
+reached AS (
+    SELECT edges.gpu, edges.process_id, edges.gap_start_ns, edges.sign, known.state,
+           least(edges.at_ns, known.end_ns) - known.start_ns AS into_ns,
+           coalesce(known.profiler_ns, 0) AS profiler_ns,
+           coalesce(known.waiting_ns, 0) AS waiting_ns,
+           coalesce(known.memory_ns, 0) AS memory_ns,
+           coalesce(known.launching_ns, 0) AS launching_ns,
+           coalesce(known.other_ns, 0) AS other_ns
+    FROM edges
+    ASOF LEFT JOIN known
+        ON known.process_id = edges.process_id
+        AND known.start_ns <= edges.at_ns
+),
+spent AS (
+    SELECT gpu, gap_start_ns,
+           sum(sign * (profiler_ns + CASE state WHEN 'profiler' THEN into_ns ELSE 0 END))::BIGINT
+               AS profiler_ns,
+           sum(sign * (waiting_ns + CASE state WHEN 'waiting' THEN into_ns ELSE 0 END))::BIGINT
+               AS waiting_ns,
+           sum(sign * (memory_ns + CASE state WHEN 'memory' THEN into_ns ELSE 0 END))::BIGINT
+               AS memory_ns,
+           sum(sign * (launching_ns + CASE state WHEN 'launching' THEN into_ns ELSE 0 END))::BIGINT
+               AS launching_ns,
+           sum(sign * (other_ns + CASE state WHEN 'other' THEN into_ns ELSE 0 END))::BIGINT
+               AS other_ns
+    FROM reached
+    GROUP BY gpu, gap_start_ns
+),
+processes AS (
+    SELECT DISTINCT process_id AS recorded FROM api_call
+),
+parts AS (
+    SELECT split.*, spent.profiler_ns, waiting_ns, memory_ns, launching_ns, other_ns,
+           split.end_ns - split_ns AS queued_ns,
+           split_ns - split.start_ns - profiler_ns - waiting_ns - memory_ns - launching_ns
+               - other_ns AS rest_ns,
+           recorded IS NOT NULL AS is_recorded
+    FROM split
+    JOIN spent ON spent.gpu = split.gpu AND spent.gap_start_ns = split.start_ns
+    LEFT JOIN processes ON processes.recorded = split.process_id
+    WHERE EXISTS (SELECT 1 FROM api_call)
+)
+SELECT gpu, process_id, start_ns, gap_ns, queued_ns, profiler_ns, waiting_ns, memory_ns,
+       launching_ns, other_ns AS other_cuda_ns,
+       CASE WHEN is_recorded THEN rest_ns ELSE 0 END AS outside_ns,
+       CASE WHEN is_recorded THEN 0 ELSE rest_ns END AS unknown_ns,
+       CASE greatest(queued_ns, profiler_ns, waiting_ns, memory_ns, launching_ns, other_ns, rest_ns)
+           WHEN queued_ns THEN 'queued' WHEN profiler_ns THEN 'profiler'
+           WHEN waiting_ns THEN 'waiting' WHEN memory_ns THEN 'memory'
+           WHEN launching_ns THEN 'launching' WHEN other_ns THEN 'other CUDA'
+           ELSE CASE WHEN is_recorded THEN 'outside CUDA' ELSE 'unknown' END END AS cause,
+       next_kind, next_name
+FROM parts

@@ -1,0 +1,202 @@
+"""Sweeps over the activities of the GPUs, and over the calls beside them."""
+
+from __future__ import annotations
+
+from cupti_etl.sweeps.step import UNKNOWN, Step, known, numbered
+
+_KINDS = "'graph', 'kernel', 'memcpy', 'memcpy_p2p', 'memset'"
+
+BUSY = Step(
+    sweep="busy",
+    along="start_ns",
+    counted="gpu_activity",
+    reads=("gpu_interval",),
+    inputs=(
+        "SELECT start_ns, end_ns, gpu, CASE category WHEN 'compute' THEN 0::BIGINT"
+        " WHEN 'communication' THEN 1::BIGINT ELSE 2::BIGINT END,"
+        " CASE WHEN kind = 'kernel' THEN 1::BIGINT ELSE 0::BIGINT END FROM gpu_interval",
+    ),
+    outputs={
+        "_kept_interval": (
+            ("gpu", "set", "start_ns", "end_ns", "busy_before_ns"),
+            "SELECT gpu::INTEGER AS gpu, set::TINYINT AS set, start_ns, end_ns, busy_before_ns",
+        ),
+        "_kept_length": (("gpu", "set", "length_ns"), "SELECT *"),
+        "_kept_at_once": (("gpu", "kernels", "total_ns"), "SELECT *"),
+    },
+    makes={
+        "busy_interval": "SELECT gpu::BIGINT AS gpu, CASE set WHEN 1 THEN 'compute'"
+        " WHEN 3 THEN 'compute_or_communication' ELSE 'any' END AS work, start_ns, end_ns,"
+        " busy_before_ns FROM _kept_interval",
+        "work_length": "SELECT gpu, concat_ws('+', CASE WHEN set & 1 > 0 THEN 'compute' END,"
+        " CASE WHEN set & 2 > 0 THEN 'communication' END, CASE WHEN set & 4 > 0 THEN 'copy' END)"
+        " AS work, length_ns FROM _kept_length",
+        "concurrency": "SELECT gpu, kernels, total_ns, 100.0 * total_ns"
+        " / nullif(sum(total_ns) OVER (PARTITION BY gpu), 0) AS percent FROM _kept_at_once"
+        " ORDER BY gpu, kernels",
+    },
+)
+
+_GAP = f"""
+    WITH first AS (
+        SELECT gpu, end_ns, min(name) AS name
+        FROM (SELECT rowid AS gap, gpu, end_ns FROM _kept_gap)
+        JOIN _kept_gap_tie USING (gap)
+        JOIN _kept_gpu_activity_name USING (id)
+        GROUP BY gpu, end_ns
+    ),
+    idle AS (
+        SELECT gpu, sum(end_ns - start_ns) AS idle_ns FROM _kept_gap GROUP BY gpu
+    )
+    SELECT gap.gpu::BIGINT AS gpu, gap.start_ns, gap.end_ns, gap.end_ns - gap.start_ns AS gap_ns,
+           100.0 * (gap.end_ns - gap.start_ns) / nullif(idle.idle_ns, 0) AS percent, process_id,
+           ([{_KINDS}])[previous_kind] AS previous_kind,
+           coalesce(first.name, before.name) AS previous_name,
+           ([{_KINDS}])[next_kind] AS next_kind, after.name AS next_name,
+           next_stream_id, next_correlation_id
+    FROM _kept_gap AS gap
+    JOIN idle ON idle.gpu = gap.gpu
+    LEFT JOIN first ON first.gpu = gap.gpu AND first.end_ns = gap.end_ns
+    LEFT JOIN _kept_gpu_activity_name AS before ON before.id = previous_id
+    LEFT JOIN _kept_gpu_activity_name AS after ON after.id = next_id"""
+
+EDGE = Step(
+    sweep="edge",
+    along="start_ns",
+    counted="gpu_activity",
+    reads=("gpu_interval",),
+    named=("gpu_activity",),
+    inputs=(
+        "SELECT start_ns, end_ns, gpu, CASE kind WHEN 'graph' THEN 1::BIGINT"
+        " WHEN 'kernel' THEN 2::BIGINT WHEN 'memcpy' THEN 3::BIGINT"
+        " WHEN 'memcpy_p2p' THEN 4::BIGINT ELSE 5::BIGINT END,"
+        f" {known('process_id')}, {known('stream_id')}, {known('correlation_id')}, {numbered()}"
+        " FROM gpu_interval",
+    ),
+    outputs={
+        "_kept_gap": (
+            (
+                "gpu",
+                "start_ns",
+                "end_ns",
+                "previous_kind",
+                "previous_id",
+                "next_kind",
+                "next_id",
+                "process_id",
+                "next_stream_id",
+                "next_correlation_id",
+            ),
+            "SELECT gpu::INTEGER AS gpu, start_ns, end_ns, previous_kind::TINYINT AS previous_kind,"
+            " previous_id, next_kind::TINYINT AS next_kind, next_id,"
+            f" nullif(process_id, {UNKNOWN}) AS process_id,"
+            f" nullif(next_stream_id, {UNKNOWN})::INTEGER AS next_stream_id,"
+            f" nullif(next_correlation_id, {UNKNOWN}) AS next_correlation_id",
+        ),
+        "_kept_gap_tie": (("gap", "id"), "SELECT *"),
+    },
+    makes={"gap_edge": f"SELECT * FROM ({_GAP})"},
+)
+
+# How long the host was in each state, within gaps up to when the next work was launched.
+CAUSE = Step(
+    sweep="host",
+    along="start_ns",
+    counted="api_call",
+    reads=("gap_edge", "api_call", "overhead"),
+    before={
+        "_split": """
+            WITH gaps AS (
+                SELECT rowid AS number, process_id, start_ns, end_ns, next_correlation_id
+                FROM _kept_gap
+                WHERE process_id IS NOT NULL AND EXISTS (SELECT 1 FROM api_call)
+            ),
+            returned AS (
+                SELECT process_id, correlation_id, min(end_ns) AS end_ns
+                FROM api_call
+                SEMI JOIN gaps
+                    ON gaps.process_id = api_call.process_id
+                    AND gaps.next_correlation_id = api_call.correlation_id
+                GROUP BY process_id, correlation_id
+            )
+            SELECT number, gaps.process_id, start_ns,
+                   least(greatest(coalesce(returned.end_ns, gaps.end_ns), gaps.start_ns),
+                         gaps.end_ns) AS split_ns
+            FROM gaps
+            LEFT JOIN returned
+                ON returned.process_id = gaps.process_id
+                AND returned.correlation_id = gaps.next_correlation_id""",
+        # In order, as calls are: few runs are merged fast.
+        "_moment": """
+            SELECT start_ns, process_id, class, number
+            FROM (
+                SELECT start_ns, process_id, -1::BIGINT AS class, number FROM _split
+                UNION ALL
+                SELECT split_ns, process_id, -2::BIGINT, number FROM _split
+            )
+            ORDER BY start_ns""",
+    },
+    inputs=(
+        """
+        SELECT start_ns, greatest(start_ns, end_ns), process_id, 0::BIGINT, 0::BIGINT
+        FROM overhead
+        WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL AND process_id IS NOT NULL
+        UNION ALL
+        SELECT start_ns, greatest(start_ns, end_ns), process_id,
+               CASE WHEN contains(name, 'Synchronize') OR name IN ('cudaMemcpy', 'cuMemcpy')
+                    THEN 1::BIGINT
+                    WHEN contains(name, 'Mem') OR contains(name, 'Malloc')
+                         OR contains(name, 'Free') OR contains(name, 'HostAlloc') THEN 2::BIGINT
+                    WHEN contains(name, 'Launch') THEN 3::BIGINT
+                    ELSE 4::BIGINT END, 0::BIGINT
+        FROM api_call
+        WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL AND process_id IS NOT NULL
+        UNION ALL
+        SELECT start_ns, start_ns, process_id, class, number FROM _moment""",
+    ),
+    outputs={
+        "_kept_spent": (
+            ("profiler_ns", "waiting_ns", "memory_ns", "launching_ns", "other_ns", "split_ns"),
+            "SELECT *",
+        )
+    },
+    makes={
+        "gap_cause": f"""
+            WITH processes AS (
+                SELECT DISTINCT process_id AS recorded FROM api_call
+            ),
+            parts AS (
+                SELECT gpu, process_id, start_ns, end_ns - start_ns AS gap_ns, end_ns,
+                       coalesce(profiler_ns, 0) AS profiler_ns,
+                       coalesce(waiting_ns, 0) AS waiting_ns, coalesce(memory_ns, 0) AS memory_ns,
+                       coalesce(launching_ns, 0) AS launching_ns, coalesce(other_ns, 0) AS other_ns,
+                       CASE WHEN process_id IS NULL THEN end_ns ELSE split_ns END AS split_ns,
+                       next_kind, next_id, recorded IS NOT NULL AS is_recorded
+                FROM (SELECT * FROM _kept_gap POSITIONAL JOIN _kept_spent)
+                LEFT JOIN processes ON recorded = process_id
+                WHERE EXISTS (SELECT 1 FROM api_call)
+            ),
+            rests AS (
+                SELECT *, end_ns - split_ns AS queued_ns,
+                       split_ns - start_ns - profiler_ns - waiting_ns - memory_ns - launching_ns
+                           - other_ns AS rest_ns
+                FROM parts
+            )
+            SELECT gpu::BIGINT AS gpu, process_id, start_ns, gap_ns, queued_ns, profiler_ns,
+                   waiting_ns, memory_ns, launching_ns, other_ns AS other_cuda_ns,
+                   CASE WHEN is_recorded THEN rest_ns ELSE 0 END AS outside_ns,
+                   CASE WHEN is_recorded THEN 0 ELSE rest_ns END AS unknown_ns,
+                   CASE greatest(queued_ns, profiler_ns, waiting_ns, memory_ns, launching_ns,
+                                 other_ns, rest_ns)
+                       WHEN queued_ns THEN 'queued' WHEN profiler_ns THEN 'profiler'
+                       WHEN waiting_ns THEN 'waiting' WHEN memory_ns THEN 'memory'
+                       WHEN launching_ns THEN 'launching' WHEN other_ns THEN 'other CUDA'
+                       ELSE CASE WHEN is_recorded THEN 'outside CUDA' ELSE 'unknown' END
+                       END AS cause,
+                   ([{_KINDS}])[next_kind] AS next_kind, after.name AS next_name
+            FROM rests
+            LEFT JOIN _kept_gpu_activity_name AS after ON after.id = next_id"""
+    },
+)
+
+STEPS = (BUSY, EDGE, CAUSE)

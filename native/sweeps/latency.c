@@ -1,0 +1,187 @@
+/* launch_latency: the call, the time on the queue and the run of kernels, by both their names.
+ *
+ * Rows of input 0: calls (calls.h); of input 1: process, correlation id, start, end, 1 of a node
+ * of a graph, a number that stands for the name; UNKNOWN for NULL. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "sweeps/calls.h"
+
+enum { PROCESS, CORRELATION, START, END, IS_NODE, NAME, N_FIELDS };
+
+struct pair {
+	struct series call, queue, kernel;
+	int64_t n, early, shorter;
+};
+
+/* Of the kernels that a call launched as a graph, the first; of its end and name, the first known. */
+struct graph {
+	struct call call;
+	int64_t start, end, end_start, name, name_start;
+};
+
+struct latency {
+	struct calls calls;
+	struct ids ids, graph_ids;
+	struct pair *pairs;
+	struct graph *graphs;
+	size_t n_pairs, pairs_capacity, n_graphs, graphs_capacity;
+};
+
+static int count(struct latency *latency, const struct call *call, int64_t start, int64_t end,
+		 int64_t name)
+{
+	struct pair *pair;
+	int64_t number, queue_ns = start - call->end;
+
+	if (call->end == UNKNOWN || start == UNKNOWN || end == UNKNOWN)
+		return 0;
+	latency->ids.width = 2;
+	number = ids_of(&latency->ids, (const int64_t[]){call->name, name});
+	if (number < 0)
+		return -ENOMEM;
+	if ((size_t)number == latency->n_pairs) {
+		if (GROW(latency->pairs, latency->n_pairs, latency->pairs_capacity))
+			return -ENOMEM;
+		latency->pairs[latency->n_pairs++] = (struct pair){0};
+	}
+	pair = &latency->pairs[number];
+	pair->n++;
+	pair->early += start < call->end;
+	if (call->start != UNKNOWN) {
+		pair->shorter += end - start < call->end - call->start;
+		if (series_push(&pair->call, call->end - call->start))
+			return -ENOMEM;
+	}
+	if (series_push(&pair->queue, queue_ns > 0 ? queue_ns : 0))
+		return -ENOMEM;
+	return series_push(&pair->kernel, end - start);
+}
+
+static int add_node(struct latency *latency, const struct call *call, const int64_t *row)
+{
+	struct graph *graph;
+	int64_t number;
+
+	latency->graph_ids.width = 2;
+	number = ids_of(&latency->graph_ids, row);
+	if (number < 0)
+		return -ENOMEM;
+	if ((size_t)number == latency->n_graphs) {
+		if (GROW(latency->graphs, latency->n_graphs, latency->graphs_capacity))
+			return -ENOMEM;
+		latency->graphs[latency->n_graphs++] =
+			(struct graph){*call, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN};
+	}
+	graph = &latency->graphs[number];
+	if (row[START] == UNKNOWN)
+		return 0;
+	if (graph->start == UNKNOWN || row[START] < graph->start)
+		graph->start = row[START];
+	if (row[END] != UNKNOWN && (graph->end == UNKNOWN || row[START] < graph->end_start)) {
+		graph->end = row[END];
+		graph->end_start = row[START];
+	}
+	if (row[NAME] != UNKNOWN && (graph->name == UNKNOWN || row[START] < graph->name_start)) {
+		graph->name = row[NAME];
+		graph->name_start = row[START];
+	}
+	return 0;
+}
+
+static int latency_row(void *state, unsigned input, const int64_t *row, struct table *out)
+{
+	struct latency *latency = state;
+	struct call call;
+
+	(void)out;
+	if (input == 0)
+		return calls_add(&latency->calls, row);
+	if (!calls_find(&latency->calls, row[PROCESS], row[CORRELATION], row[START], &call))
+		return 0;
+	if (row[IS_NODE])
+		return add_node(latency, &call, row);
+	return count(latency, &call, row[START], row[END], row[NAME]);
+}
+
+static int latency_slice(void *state, struct table *out)
+{
+	struct latency *latency = state;
+
+	(void)out;
+	for (size_t i = 0; i < latency->n_graphs; i++) {
+		struct graph *graph = &latency->graphs[i];
+
+		if (count(latency, &graph->call, graph->start, graph->end, graph->name))
+			return -ENOMEM;
+	}
+	ids_free(&latency->graph_ids);
+	latency->graph_ids = (struct ids){0};
+	latency->n_graphs = 0;
+	calls_clear(&latency->calls);
+	return 0;
+}
+
+static int put(const struct series *series, int64_t *row)
+{
+	double at[] = {0.5, 0.99}, values[] = {NAN, NAN};
+
+	if (series_count(series) && series_quantiles(series, at, 2, values))
+		return -ENOMEM;
+	row[0] = bits_of(values[0]);
+	row[1] = bits_of(values[1]);
+	return 0;
+}
+
+static int latency_finish(void *state, struct table *out)
+{
+	struct latency *latency = state;
+
+	if (latency_slice(state, out))
+		return -ENOMEM;
+	for (size_t i = 0; i < latency->n_pairs; i++) {
+		const struct pair *pair = &latency->pairs[i];
+		const int64_t *key = ids_key(&latency->ids, i);
+		int64_t *row = table_add(out);
+
+		if (!row || put(&pair->call, row + 3) || put(&pair->queue, row + 5) ||
+		    put(&pair->kernel, row + 7))
+			return -ENOMEM;
+		row[0] = *ids_key(&latency->calls.names, (size_t)key[0]);
+		row[1] = key[1];
+		row[2] = pair->n;
+		row[9] = pair->early;
+		row[10] = pair->shorter;
+	}
+	return 0;
+}
+
+static void latency_free(void *state)
+{
+	struct latency *latency = state;
+
+	for (size_t i = 0; i < latency->n_pairs; i++) {
+		series_free(&latency->pairs[i].call);
+		series_free(&latency->pairs[i].queue);
+		series_free(&latency->pairs[i].kernel);
+	}
+	free(latency->pairs);
+	free(latency->graphs);
+	ids_free(&latency->ids);
+	ids_free(&latency->graph_ids);
+	calls_free(&latency->calls);
+}
+
+const struct sweep_kind latency_sweep = {
+	.name = "latency",
+	.n_inputs = 2,
+	.widths = {CALL_FIELDS, N_FIELDS},
+	.n_outputs = 1,
+	.out_widths = {11},
+	.state_bytes = sizeof(struct latency),
+	.row = latency_row,
+	.finish = latency_finish,
+	.free = latency_free,
+	.slice = latency_slice,
+};

@@ -1,0 +1,291 @@
+/* The sweeps against answers that are found by looking at every moment. */
+#include <errno.h>
+#include <string.h>
+
+#include "check.h"
+#include "sweeps/calls.h"
+
+#define SPAN 60 /* moments */
+#define MOST 300
+
+struct act {
+	int64_t start, end, gpu, category, is_kernel;
+};
+
+static uint64_t luck = 7;
+
+static int64_t below(int64_t n)
+{
+	return (int64_t)(random_next(&luck) % (uint64_t)n);
+}
+
+/* ---- giving rows to a sweep, and taking its answers */
+
+static void release(struct ArrowArray *array)
+{
+	for (int64_t c = 0; c < array->n_children; c++) {
+		free((void *)array->children[c]->buffers[1]);
+		free(array->children[c]->buffers);
+		free(array->children[c]);
+	}
+	free(array->children);
+	array->release = NULL;
+}
+
+static void give(struct etl_sweep *sweep, uint32_t input, const int64_t *rows, int64_t n, int64_t width)
+{
+	struct ArrowArray batch = {.length = n, .n_children = width, .release = release};
+
+	batch.children = calloc((size_t)width, sizeof *batch.children);
+	for (int64_t c = 0; c < width; c++) {
+		int64_t *values = malloc((size_t)(n + 1) * sizeof *values);
+		struct ArrowArray *child = calloc(1, sizeof *child);
+
+		for (int64_t i = 0; i < n; i++)
+			values[i] = rows[i * width + c];
+		child->n_buffers = 2;
+		child->buffers = calloc(2, sizeof *child->buffers);
+		child->buffers[1] = values;
+		batch.children[c] = child;
+	}
+	CHECK(etl_sweep_add(sweep, input, &batch) == 0);
+	CHECK(!batch.release);
+}
+
+/* All rows of an output, taken a few at a time. */
+static int64_t *take(struct etl_sweep *sweep, uint32_t output, int64_t width, int64_t *n)
+{
+	int64_t *rows = malloc(sizeof *rows), got;
+	struct ArrowArray batch;
+
+	for (*n = 0; (got = etl_sweep_take(sweep, output, 3, &batch)) > 0; *n += got) {
+		CHECK(batch.n_children == width);
+		rows = realloc(rows, (size_t)((*n + got) * width) * sizeof *rows);
+		for (int64_t i = 0; i < got * width; i++)
+			rows[*n * width + i] =
+				((const int64_t *)batch.children[i % width]->buffers[1])[i / width];
+		batch.release(&batch);
+	}
+	CHECK(got == 0);
+	batch.release(&batch);
+	return rows;
+}
+
+/* ---- the order of rows */
+
+static int is_in_order(void *data, const int64_t *row)
+{
+	int64_t *last = data;
+
+	CHECK(last[0] < row[0] || (last[0] == row[0] && last[1] <= row[1]));
+	memcpy(last, row, 2 * sizeof *last);
+	last[2] += row[2];
+	last[3]++;
+	return 0;
+}
+
+static void check_order(int64_t times)
+{
+	int64_t rows[MOST][3], n = below(MOST), sum = 0, last[4] = {INT64_MIN, 0, 0, 0};
+	int64_t one[MOST];
+
+	for (int64_t i = 0; i < n; i++) {
+		/* Runs, ties and chance. */
+		int64_t start = times < 3 ? below(3) : i % (1 + below(100));
+
+		memcpy(rows[i], (int64_t[]){start, below(4), i}, sizeof rows[i]);
+		one[i] = below(50);
+		sum += i;
+	}
+	CHECK(read_in_order(rows[0], (size_t)n, 3, is_in_order, last) == 0);
+	CHECK(last[2] == sum && last[3] == n);
+	CHECK(sort_rows(one, (size_t)n, 1) == 0);
+	for (int64_t i = 1; i < n; i++)
+		CHECK(one[i - 1] <= one[i]);
+}
+
+/* ---- busy */
+
+static bool is_busy(const struct act *acts, int64_t n, int64_t gpu, int64_t set, int64_t moment)
+{
+	for (int64_t i = 0; i < n; i++) {
+		if (acts[i].gpu == gpu && set >> acts[i].category & 1 &&
+		    acts[i].start <= moment && moment < acts[i].end)
+			return true;
+	}
+	return false;
+}
+
+static void check_busy(void)
+{
+	struct etl_sweep *sweep = etl_sweep_new("busy");
+	struct act acts[MOST];
+	int64_t n = below(40), n_rows, *rows, half;
+
+	for (int64_t i = 0; i < n; i++) {
+		int64_t start = below(SPAN), length = below(8);
+
+		acts[i] = (struct act){start, start + length, below(2), below(3), 0};
+		acts[i].is_kernel = acts[i].category < 2;
+	}
+	/* Two slices: the early ones first. */
+	half = SPAN / 2;
+	for (int late = 0; late < 2; late++) {
+		for (int64_t i = 0; i < n; i++) {
+			if ((acts[i].start >= half) == late)
+				give(sweep, 0, &acts[i].start, 1, 5);
+		}
+		CHECK(etl_sweep_slice(sweep) == 0);
+	}
+	CHECK(etl_sweep_finish(sweep) == 0);
+	rows = take(sweep, 1, 3, &n_rows);
+	for (int64_t r = 0; r < n_rows; r++) {
+		int64_t length = 0;
+
+		for (int64_t moment = 0; moment < 2 * SPAN; moment++)
+			length += is_busy(acts, n, rows[r * 3], rows[r * 3 + 1], moment);
+		CHECK(rows[r * 3 + 2] == length);
+	}
+	free(rows);
+	rows = take(sweep, 2, 3, &n_rows);
+	for (int64_t r = 0; r < n_rows; r++) {
+		int64_t first = INT64_MAX, last = INT64_MIN, length = 0;
+
+		for (int64_t moment = 0; moment < 2 * SPAN; moment++) {
+			int64_t running = 0;
+
+			for (int64_t i = 0; i < n; i++) {
+				if (acts[i].gpu != rows[r * 3] || !acts[i].is_kernel)
+					continue;
+				first = acts[i].start < first ? acts[i].start : first;
+				last = acts[i].end > last ? acts[i].end : last;
+				running += acts[i].start <= moment && moment < acts[i].end;
+			}
+			length += running == rows[r * 3 + 1] && moment >= first && moment < last;
+		}
+		CHECK(rows[r * 3 + 2] == length);
+	}
+	free(rows);
+	etl_sweep_free(sweep);
+}
+
+/* ---- calls: of those of an id that are in no other, the last that began by then */
+
+static bool comes_first(const int64_t *a, const int64_t *b)
+{
+	if (a[CALL_START] != b[CALL_START])
+		return a[CALL_START] < b[CALL_START];
+	if (a[CALL_END] != b[CALL_END])
+		return a[CALL_END] == UNKNOWN ? false
+					      : b[CALL_END] == UNKNOWN || a[CALL_END] > b[CALL_END];
+	return a[CALL_IS_RUNTIME] > b[CALL_IS_RUNTIME];
+}
+
+static int64_t until(const int64_t *call)
+{
+	return call[CALL_END] == UNKNOWN ? call[CALL_START] : call[CALL_END];
+}
+
+static const int64_t *right_call(int64_t (*calls)[CALL_FIELDS], int64_t n, int64_t id, int64_t start)
+{
+	const int64_t *found = NULL;
+	int64_t of_id = 0;
+
+	for (int64_t i = 0; i < n; i++)
+		of_id += calls[i][CALL_CORRELATION] == id;
+	for (int64_t i = 0; i < n; i++) {
+		bool is_inside = false;
+
+		if (calls[i][CALL_CORRELATION] != id)
+			continue;
+		if (of_id == 1)
+			return calls[i];
+		for (int64_t k = 0; k < n; k++)
+			is_inside |= calls[k][CALL_CORRELATION] == id && k != i &&
+				     comes_first(calls[k], calls[i]) &&
+				     calls[i][CALL_START] <= until(calls[k]);
+		if (!is_inside && calls[i][CALL_START] <= start &&
+		    (!found || found[CALL_START] < calls[i][CALL_START]))
+			found = calls[i];
+	}
+	return found;
+}
+
+static void check_calls(void)
+{
+	int64_t rows[MOST][CALL_FIELDS], n = below(40);
+	struct calls calls = {0};
+
+	for (int64_t i = 0; i < n; i++) {
+		int64_t start = below(SPAN);
+
+		/* Names tell calls apart that are alike in all that matters. */
+		memcpy(rows[i],
+		       (int64_t[]){1, below(20) * 200, start,
+				   below(9) ? start + below(20) : UNKNOWN, 1000 + i, below(2)},
+		       sizeof rows[i]);
+		for (int64_t k = 0; k < i; k++)
+			if (!comes_first(rows[k], rows[i]) && !comes_first(rows[i], rows[k]))
+				rows[i][CALL_NAME] = rows[k][CALL_NAME];
+		CHECK(calls_add(&calls, rows[i]) == 0);
+	}
+	for (int64_t id = 0; id < 20 * 200; id += 200) {
+		for (int64_t start = 0; start < SPAN; start += 7) {
+			const int64_t *wanted = right_call(rows, n, id, start);
+			struct call call;
+
+			if (wanted && n > 0) {
+				CHECK(calls_find(&calls, 1, id, start, &call));
+				CHECK(call.start == wanted[CALL_START]);
+				CHECK(call.end == wanted[CALL_END]);
+			}
+			CHECK(!calls_find(&calls, 2, id, start, &call));
+		}
+	}
+	calls_free(&calls);
+}
+
+static void check_quantiles(void)
+{
+	struct series series = {0};
+	double at[] = {0, 0.5, 1}, out[3];
+	int64_t values[MOST], n = 1 + below(MOST - 1);
+
+	for (int64_t i = 0; i < n; i++) {
+		values[i] = below(5) ? below(100) : below(3) * 5000000000 - 5000000000;
+		CHECK(series_push(&series, values[i]) == 0);
+	}
+	CHECK(series_quantiles(&series, at, 3, out) == 0);
+	CHECK(sort_rows(values, (size_t)n, 1) == 0);
+	CHECK(out[0] == (double)values[0] && out[2] == (double)values[n - 1]);
+	CHECK(out[1] == ((double)values[(n - 1) / 2] + (double)values[n / 2]) / 2);
+	series_free(&series);
+}
+
+/* What is no row of the sweep is refused. */
+static void check_refusals(void)
+{
+	struct etl_sweep *sweep = etl_sweep_new("busy");
+	struct ArrowArray batch = {.length = 1, .n_children = 4};
+
+	CHECK(sweep && !etl_sweep_new("no such sweep"));
+	CHECK(etl_sweep_add(sweep, 0, &batch) == -EINVAL);
+	CHECK(etl_sweep_add(sweep, 1, &batch) == -EINVAL);
+	give(sweep, 0, (int64_t[]){1, 2, 0, 9, 0}, 1, 5);
+	CHECK(etl_sweep_slice(sweep) == -EINVAL);
+	CHECK(etl_sweep_take(sweep, 9, 1, &batch) == -EINVAL);
+	etl_sweep_free(sweep);
+	etl_sweep_free(NULL);
+}
+
+int main(void)
+{
+	for (int64_t times = 0; times < 300; times++) {
+		check_order(times % 10);
+		check_busy();
+		check_calls();
+		check_quantiles();
+	}
+	check_refusals();
+	return 0;
+}

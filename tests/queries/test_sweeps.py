@@ -1,0 +1,123 @@
+"""What sweeps make is what their SQL says, on made-up traces with everything odd in them."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.trace import write_trace
+
+import cupti_etl
+from cupti_etl.queries import stored
+from cupti_etl.queries.catalog import library
+from cupti_etl.sweeps import MAKERS, native
+
+NAMES = ("a", "b", "c", "ncclDevKernel_AllReduce", "d_longer_than_twelve_letters")
+CALLS = ("cudaLaunchKernel", "cuLaunchKernel", "cudaMemcpyAsync", "cudaStreamSynchronize", "cudaX")
+
+
+_TIED = (
+    "SELECT 1 FROM kernel WHERE end_ns IS NOT NULL"
+    " GROUP BY process_id, context_id, stream_id, start_ns, end_ns HAVING count(*) > 1"
+)
+
+
+def _cell(value: object) -> str:
+    return "-" if value is None else str(value)
+
+
+def _rows(columns: str, rows: list[tuple[object, ...]]) -> str:
+    return "\n".join([columns, *(" ".join(map(_cell, row)) for row in rows)])
+
+
+def made_up(folder: Path, seed: int) -> Path:
+    """A trace of some hundred rows; times are few, so that many things happen at once."""
+    luck = random.Random(seed)
+    n, span = (0, 5, 80, 400)[seed % 4], (40, 2000, 10**10)[seed % 3]
+
+    def time(odd: float = 0.03) -> int | None:
+        return None if luck.random() < odd else luck.randrange(span)
+
+    def lasting() -> tuple[int | None, int | None]:
+        start = time()
+        length = luck.choice([0, 1, 5, luck.randrange(span)]) - (luck.random() < 0.03)
+        return start, None if start is None or luck.random() < 0.03 else start + length
+
+    def where() -> tuple[object, ...]:
+        return (
+            luck.choice([1, 2]),
+            luck.choice([0, 1, None]),
+            luck.choice([1, None]),
+            luck.choice([7, 8]),
+            luck.choice([None, *range(1, n + 2)]),
+        )
+
+    kernels = [(*where(), *lasting(), luck.choice(NAMES), None) for _ in range(n)]
+    # Two graphs, whose nodes are in order: of two that begin at once either is the first.
+    kernels += [(1, 0, 1, 9, 10**6 + at // 5, at, at + 3, "a", 4) for at in range(10)]
+    copies = [(*where(), *lasting(), "HtoD") for _ in range(n // 3)]
+    sets = [(*where(), *lasting()) for _ in range(n // 8)]
+    calls = [
+        (
+            luck.choice([1, 2]),
+            luck.choice([None, *range(1, n + 2)]),
+            *lasting(),
+            luck.choice(["runtime", "driver"]),
+            luck.choice(CALLS),
+            luck.choice([100, 101]),
+        )
+        for _ in range(n + n // 2)
+    ]
+    calls += [(1, 10**6 + at, 0, 2, "runtime", "cudaGraphLaunch", 100) for at in range(2)]
+    overheads = [(luck.choice([1, 2]), *lasting()) for _ in range(n // 9)]
+    if luck.random() < 0.5:
+        kernels.sort(key=lambda row: row[5] or 0)
+    common = "process_id device_id context_id stream_id correlation_id start_ns end_ns"
+    return write_trace(
+        folder,
+        kernel=_rows(f"{common} name graph_node_id", kernels),
+        memcpy=_rows(f"{common} copy_kind", copies),
+        memset=_rows(common, sets),
+        api_call=_rows("process_id correlation_id start_ns end_ns domain name thread_id", calls),
+        overhead=_rows("process_id start_ns end_ns", overheads),
+        kernel_name="mangled demangled short\na      a(int)    A\nb      b(int)    B",
+        device="process_id device_id device_uuid\n1 0 GPU-x\n2 0 GPU-x\n1 1 GPU-y",
+    )
+
+
+def _sorted(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row.values()) for row in rows), key=repr_of)
+
+
+def repr_of(row: tuple[Any, ...]) -> tuple[str, ...]:
+    return tuple("" if isinstance(cell, float) else repr(cell) for cell in row)
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        return (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-6)
+    return bool(a == b)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_sweeps_make_what_their_sql_does(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So small that even these rows are cut.
+    monkeypatch.setattr(native, "SLICE_ROWS", 50)
+    monkeypatch.setattr(native, "SAMPLE", 100)
+    path = made_up(tmp_path / "run", seed)
+    with cupti_etl.open(path) as swept, cupti_etl.open(path) as plain:
+        plain._stored = stored.Stored(library())
+        for name in MAKERS:
+            if name == "kernel_run" and plain.sql(_TIED).count():
+                continue  # which of two kernels that begin and end at once is first is open
+            found, wanted = (_sorted(list(trace.sql(f"FROM {name}"))) for trace in (swept, plain))
+            assert len(found) == len(wanted), name
+            for one, other in zip(found, wanted, strict=True):
+                assert all(map(_same, one, other)), (name, one, other)
+        kept = swept.sql("SELECT name FROM (SHOW ALL TABLES) WHERE name LIKE '_kept%'").count()
+        assert kept >= len(MAKERS)  # none was left to its SQL
