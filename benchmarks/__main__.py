@@ -20,6 +20,7 @@ NAMES = (
     "imports",
     "lag",
     "peers",
+    "pm_join",
     "queries",
     "query",
     "size",

@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 
 READS = ("activity_run", "pm_column", "pm_sample")
 # So many samples from the first work on are looked at, and so many sorts of work.
-_SAMPLES = 50_000
+_SAMPLES = 30_000
 _SORTS = 4
 _LEAST_SAMPLES = 200
 _LEAST_CORRELATION = 0.3
 # Lags that are tried, in lengths of a sample: first far and coarsely, then closely.
 _FAR, _COARSE, _NEAR, _FINE = 20, 0.5, 1.5, 0.05
 _BLOCKS = 16
+_NEARBY = "_nearby"
 # Peaks that differ by less are the same peak of a program that repeats itself.
 _ALIKE = 0.99
 
@@ -43,36 +44,50 @@ class _Peak:
 class _Signals:
     """The samples of one device, against the intervals of one sort of work after the other."""
 
-    def __init__(self, con: duckdb.DuckDBPyConnection, uuid: str) -> None:
+    def __init__(self, con: duckdb.DuckDBPyConnection, uuid: str, first: int | None) -> None:
+        import pyarrow.compute as pc
+
         self._ffi, self._lib = load()
         self._con = con
         self._where = f"device_uuid = {quoted(uuid)}"
         self.metrics = [metric for metric in feed.metrics(con) if metric.is_there]
         values = "".join(f", {value}" for value in feed.sample_values(self.metrics))
-        ((self._first,),) = con.sql(
-            f"SELECT min(start_ns) FROM activity_run WHERE {self._where}"
-        ).fetchall()
-        self.rows = 0
-        if self._first is None or not self.metrics:
-            return
+        there = f"FROM pm_sample WHERE {self._where} AND end_ns > start_ns"
+        near = "" if first is None else self._near(first, there)
         table = con.sql(
-            f"SELECT 0::BIGINT, start_ns, end_ns{values} FROM pm_sample WHERE {self._where}"
-            f" AND end_ns > start_ns AND start_ns > {self._first} - (end_ns - start_ns) * {_FAR}"
+            f"SELECT 0::BIGINT, start_ns, end_ns{values} {there}{near}"
             f" ORDER BY start_ns LIMIT {_SAMPLES}"
         ).to_arrow_table()
         batch = next(iter(table.combine_chunks().to_batches()), None)
         self._columns = feed.Columns(batch)
         self._samples = feed.samples(self._ffi, self._columns)
-        self.rows = self._columns.rows
-        if batch is not None:
-            self._last = batch.column(2)[-1].as_py()
+        self.rows = 0 if first is None else self._columns.rows
+        self.interval = 0.0
+        if batch is not None and batch.num_rows:
+            self.interval = pc.quantile(pc.subtract(batch.column(2), batch.column(1)))[0].as_py()
+            # What the work that they can fall into is taken from, again and again.
+            con.execute(
+                f"CREATE OR REPLACE TEMP TABLE {_NEARBY} AS SELECT kind, name, start_ns, end_ns"
+                f" FROM activity_run WHERE {self._where}"
+                f" AND start_ns <= {batch.column(2)[-1].as_py()}"
+            )
+
+    def _near(self, first: int, there: str) -> str:
+        """The condition that a sample is among those that are looked at, or not far behind.
+
+        Without an end to their time all samples of the trace would be read to find the first.
+        """
+        ((length,),) = self._con.sql(
+            f"SELECT max(end_ns - start_ns) FROM (SELECT start_ns, end_ns {there} LIMIT 1000)"
+        ).fetchall()
+        after, until = first - length * _FAR, first + length * _SAMPLES * 2
+        return f" AND start_ns > {after} AND start_ns < {until}"
 
     def sorts(self) -> list[tuple[str, str]]:
         """What work is looked at: a name for it, and the condition on activity_run."""
         rows = self._con.sql(
-            f"SELECT kind, name FROM activity_run WHERE {self._where}"
-            " GROUP BY kind, name ORDER BY sum(end_ns - start_ns) DESC, kind, name"
-            f" LIMIT {_SORTS}"
+            f"SELECT kind, name FROM {_NEARBY} GROUP BY kind, name"
+            f" ORDER BY sum(end_ns - start_ns) DESC, kind, name LIMIT {_SORTS}"
         ).fetchall()
         found = [("any", "true")]
         for kind, name in rows:
@@ -88,8 +103,7 @@ class _Signals:
             " (ORDER BY start_ns, end_ns ROWS UNBOUNDED PRECEDING) AS number FROM ("
             "SELECT start_ns, end_ns, (start_ns > coalesce(max(end_ns) OVER (ORDER BY start_ns,"
             " end_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), -1))::BIGINT AS is_new"
-            f" FROM activity_run WHERE {self._where} AND {condition}"
-            f" AND start_ns <= {self._last}"
+            f" FROM {_NEARBY} WHERE {condition}"
             ")) GROUP BY number ORDER BY 1"
         ).to_arrow_table()
         return feed.Columns(next(iter(table.combine_chunks().to_batches()), None))
@@ -161,8 +175,11 @@ def _grid(middle: float, reach: float, step: float) -> list[float]:
     return [middle + at * step for at in range(-count, count + 1)]
 
 
-def _estimate(signals: _Signals, interval: float) -> tuple[Any, ...]:
+def _estimate(signals: _Signals) -> tuple[Any, ...]:
     """``lag, error, correlation, metric, work, detail``."""
+    if signals.rows < _LEAST_SAMPLES:
+        return _none(f"{signals.rows} samples since the first work are too few")
+    interval = signals.interval
     best: tuple[_Peak, str, feed.Columns] | None = None
     far = _grid(0, _FAR * interval, _COARSE * interval)
     for words, condition in signals.sorts():
@@ -215,18 +232,20 @@ def make(con: duckdb.DuckDBPyConnection, into: str) -> None:
         " detail VARCHAR)"
     )
     devices = con.sql(
-        "SELECT device_uuid, count(*), median(end_ns - start_ns) FROM pm_sample"
-        " WHERE end_ns > start_ns AND (SELECT count(*) FROM pm_column) > 0"
-        " GROUP BY device_uuid ORDER BY device_uuid"
+        "SELECT device_uuid, count(*) FROM pm_sample"
+        " WHERE end_ns > start_ns AND device_uuid IS NOT NULL"
+        " AND (SELECT count(*) FROM pm_column) > 0 GROUP BY device_uuid ORDER BY device_uuid"
     ).fetchall()
-    for uuid, count, interval in devices:
-        signals = _Signals(con, uuid)
-        if signals.rows < _LEAST_SAMPLES:
-            said = _none(f"{signals.rows} samples since the first work are too few")
-        else:
-            said = _estimate(signals, interval)
-        lag, error, correlation, metric, work, detail = said
+    first = dict(
+        con.sql("SELECT device_uuid, min(start_ns) FROM activity_run GROUP BY ALL").fetchall()
+        if devices
+        else []
+    )
+    for uuid, count in devices:
+        signals = _Signals(con, uuid, first.get(uuid))
+        lag, error, correlation, metric, work, detail = _estimate(signals)
         con.execute(
             f"INSERT INTO {into} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [uuid, lag, error, correlation, metric, work, count, interval, detail],
+            [uuid, lag, error, correlation, metric, work, count, signals.interval, detail],
         )
+    con.execute(f"DROP TABLE IF EXISTS {_NEARBY}")

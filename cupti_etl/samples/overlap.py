@@ -105,8 +105,9 @@ class _Join:
         values = "".join(f", {value}" for value in feed.sample_values(self.metrics))
         more_samples = feed.batches(
             self._con,
+            # A condition with IN would lose the order in which they are stored.
             f"SELECT {number}, start_ns, end_ns{values} FROM pm_sample"
-            f" WHERE end_ns > start_ns AND {feed.among(self.devices)}{self._order}",
+            f" WHERE end_ns > start_ns AND device_uuid IS NOT NULL{self._order}",
         )
         # What was given last must stay.
         runs = samples = feed.Columns(None)

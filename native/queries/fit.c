@@ -167,16 +167,20 @@ static void decompose(double *a, size_t n, double *diagonal)
 	}
 }
 
-static void solve(const double *a, size_t n, double *x)
+/* For `width` right sides at once, which stand side by side in each row of `x`. */
+static void solve(const double *a, size_t n, double *restrict x, size_t width)
 {
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < i; k++)
-			x[i] -= a[i * n + k] * x[k];
+			for (size_t w = 0; w < width; w++)
+				x[i * width + w] -= a[i * n + k] * x[k * width + w];
 	for (size_t i = 0; i < n; i++)
-		x[i] /= a[i * n + i];
+		for (size_t w = 0; w < width; w++)
+			x[i * width + w] /= a[i * n + i];
 	for (size_t i = n; i-- > 0;)
 		for (size_t k = 0; k < i; k++)
-			x[k] -= a[i * n + k] * x[i];
+			for (size_t w = 0; w < width; w++)
+				x[k * width + w] -= a[i * n + k] * x[i * width + w];
 }
 
 /* Sums over all blocks, with their ridge. */
@@ -197,15 +201,15 @@ static void gather(const struct fit *fit, double *products)
 					      : 1;
 }
 
-/* What a group's runs come to: its own term, and its edges a run. */
-static double with_edges(const struct fit *fit, size_t group, const double *terms)
+/* What a group's runs come to, of one of `width` solutions: its own term, and its edges. */
+static double with_edges(const struct fit *fit, size_t group, const double *terms, size_t width)
 {
 	size_t edge = (size_t)fit->edges[group];
 
 	if (!edge)
-		return terms[group];
-	return terms[group] +
-	       fit->per_edge[group] * (terms[edge] + terms[edge + 1]);
+		return terms[group * width];
+	return terms[group * width] +
+	       fit->per_edge[group] * (terms[edge * width] + terms[(edge + 1) * width]);
 }
 
 /* How much there is of each group, how evenly blocks tell of it, and how apart it is. */
@@ -235,72 +239,73 @@ static void describe(const struct fit *fit, const double *products, struct fit_g
 			scratch[fit->edges[g]] = fit->per_edge[g];
 			scratch[fit->edges[g] + 1] = fit->per_edge[g];
 		}
-		solve(products, n, scratch);
-		about[g].inflation = weight * with_edges(fit, g, scratch);
+		solve(products, n, scratch, 1);
+		about[g].inflation = weight * with_edges(fit, g, scratch, 1);
 	}
 }
 
-/* What the samples of a block say beyond the levels, by term: its score. */
-static void score(const struct fit *fit, const struct block *block, size_t metric,
-		  const double *levels, double *out)
+/* What the samples of a block say beyond the levels, by term and metric: its score. */
+static void score(const struct fit *fit, const struct block *block, const double *levels,
+		  double *out)
 {
 	size_t metrics = (size_t)fit->metrics;
 
-	for (size_t i = 0; i < (size_t)fit->terms; i++)
-		out[i] = block->moments[i * metrics + metric];
+	memcpy(out, block->moments, (size_t)fit->terms * metrics * sizeof *out);
 	for (size_t i = 0; i < block->n; i++) {
-		size_t row = (size_t)block->products[i].row;
-		size_t column = (size_t)block->products[i].column;
+		size_t row = (size_t)block->products[i].row * metrics;
+		size_t column = (size_t)block->products[i].column * metrics;
 		double sum = block->products[i].sum;
 
-		out[row] -= sum * levels[column];
-		if (row != column)
-			out[column] -= sum * levels[row];
+		for (size_t m = 0; m < metrics; m++)
+			out[row + m] -= sum * levels[column + m];
+		for (size_t m = 0; row != column && m < metrics; m++)
+			out[column + m] -= sum * levels[row + m];
 	}
 }
 
-static void solve_metric(const struct fit *fit, const double *products, size_t metric,
+static void solve_levels(const struct fit *fit, const double *products,
 			 const struct fit_group *about, double *levels, double *variances,
 			 double *solved, double *scratch)
 {
 	size_t n = (size_t)fit->terms, metrics = (size_t)fit->metrics;
 	size_t groups = (size_t)fit->groups;
 
-	memset(solved, 0, n * sizeof *solved);
+	memset(solved, 0, n * metrics * sizeof *solved);
 	for (int b = 0; b < FIT_BLOCKS; b++)
-		for (size_t i = 0; fit->blocks[b].moments && i < n; i++)
-			solved[i] += fit->blocks[b].moments[i * metrics + metric];
-	solve(products, n, solved);
-	for (size_t g = 0; g < groups; g++)
-		levels[g * metrics + metric] = with_edges(fit, g, solved);
+		for (size_t i = 0; fit->blocks[b].moments && i < n * metrics; i++)
+			solved[i] += fit->blocks[b].moments[i];
+	solve(products, n, solved, metrics);
+	for (size_t i = 0; i < groups * metrics; i++)
+		levels[i] = with_edges(fit, i / metrics, solved + i % metrics, metrics);
 	for (int b = 0; b < FIT_BLOCKS; b++) {
 		if (!fit->blocks[b].moments)
 			continue;
-		score(fit, &fit->blocks[b], metric, solved, scratch);
-		solve(products, n, scratch);
-		for (size_t g = 0; g < groups; g++) {
-			double moved = with_edges(fit, g, scratch);
+		score(fit, &fit->blocks[b], solved, scratch);
+		solve(products, n, scratch, metrics);
+		for (size_t i = 0; i < groups * metrics; i++) {
+			double moved =
+				with_edges(fit, i / metrics, scratch + i % metrics, metrics);
 
-			variances[g * metrics + metric] += moved * moved;
+			variances[i] += moved * moved;
 		}
 	}
-	for (size_t g = 0; g < groups; g++)
-		if (about[g].blocks > 1)
-			variances[g * metrics + metric] *=
-				about[g].blocks / (about[g].blocks - 1);
+	for (size_t i = 0; i < groups * metrics; i++)
+		if (about[i / metrics].blocks > 1)
+			variances[i] *= about[i / metrics].blocks /
+					(about[i / metrics].blocks - 1);
 }
 
 int fit_solve(struct fit *fit, struct fit_group *about, double *levels, double *variances)
 {
 	size_t n = (size_t)fit->terms, groups = (size_t)fit->groups;
-	size_t cells = groups * (size_t)fit->metrics;
+	size_t metrics = (size_t)fit->metrics, cells = groups * metrics;
 	double *products, *scratch;
 	int error = settle(fit);
 
 	if (error)
 		return error;
 	products = calloc(n * n, sizeof *products);
-	scratch = malloc(2 * n * sizeof *scratch);
+	scratch = malloc(2 * n * (metrics ? metrics : 1) * sizeof *scratch);
 	if (!products || !scratch) {
 		error = -ENOMEM;
 		goto out;
@@ -311,8 +316,9 @@ int fit_solve(struct fit *fit, struct fit_group *about, double *levels, double *
 	gather(fit, products);
 	decompose(products, n, scratch);
 	describe(fit, products, about, scratch);
-	for (size_t m = 0; m < (size_t)fit->metrics; m++)
-		solve_metric(fit, products, m, about, levels, variances, scratch, scratch + n);
+	if (metrics)
+		solve_levels(fit, products, about, levels, variances, scratch,
+			     scratch + n * metrics);
 out:
 	free(products);
 	free(scratch);

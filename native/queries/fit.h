@@ -15,7 +15,7 @@
 
 #include "etl/error.h"
 
-#define FIT_BLOCKS 256
+#define FIT_BLOCKS 64
 
 /* What a start or an end counts for, as if it lasted so long. */
 #define FIT_EDGE_NS 1000

@@ -21,13 +21,31 @@ static int64_t inside(const int64_t *starts, const int64_t *ends, int64_t n, int
 	return sum;
 }
 
+/* What does not depend on the lag, into the sums of the first one. */
+static void sum_values(const struct etl_samples *samples, int metrics, int blocks, double *out)
+{
+	for (int m = 0; m < metrics; m++)
+		for (int64_t i = 0; i < samples->rows; i++) {
+			double *to = out + (size_t)(i * blocks / samples->rows) *
+						   (3 + 3 * (size_t)metrics);
+			double y = samples->values[m][i];
+
+			to[3 + 3 * m] += y;
+			to[4 + 3 * m] += y * y;
+		}
+}
+
 int etl_lag_sums(const struct etl_samples *samples, int metrics, const int64_t *starts,
 		 const int64_t *ends, int64_t intervals, const int64_t *lags, int n_lags,
 		 int blocks, double *out)
 {
 	size_t of_block = 3 + 3 * (size_t)metrics;
 
-	memset(out, 0, (size_t)n_lags * (size_t)blocks * of_block * sizeof *out);
+	memset(out, 0, (size_t)blocks * of_block * sizeof *out);
+	sum_values(samples, metrics, blocks, out);
+	for (int lag = 1; lag < n_lags; lag++)
+		memcpy(out + (size_t)lag * (size_t)blocks * of_block, out,
+		       (size_t)blocks * of_block * sizeof *out);
 	for (int lag = 0; lag < n_lags; lag++) {
 		double *sums = out + (size_t)lag * (size_t)blocks * of_block;
 		int64_t at = 0;
@@ -45,13 +63,8 @@ int etl_lag_sums(const struct etl_samples *samples, int metrics, const int64_t *
 			to[0] += 1;
 			to[1] += x;
 			to[2] += x * x;
-			for (int m = 0; m < metrics; m++) {
-				double y = samples->values[m][i];
-
-				to[3 + 3 * m] += y;
-				to[4 + 3 * m] += y * y;
-				to[5 + 3 * m] += x * y;
-			}
+			for (int m = 0; m < metrics; m++)
+				to[5 + 3 * m] += x * samples->values[m][i];
 		}
 	}
 	return 0;

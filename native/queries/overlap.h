@@ -9,7 +9,9 @@
 
 /* Groups of a device that are told apart by the fit, idle time included; those with least
  * time are one.  Up to a third of that have edges. */
+#ifndef FIT_GROUPS
 #define FIT_GROUPS 512
+#endif
 #define FIT_TERMS (FIT_GROUPS + 2 * FIT_GROUPS / 3)
 
 /* One execution that is not finished, or still before the samples. */

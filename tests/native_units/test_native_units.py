@@ -31,6 +31,8 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
         *native_sources("collector"),
         "-Wl,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=pool_get",
     ],
+    # So few that the program can have more.
+    "overlap": [*native_sources("collector"), "-DFIT_GROUPS=16"],
     "profiler_host": native_sources("collector"),
     "queue": [],
     "release": native_sources("collector"),
@@ -104,6 +106,7 @@ def test_a_planted_overflow_is_seen(tmp_path: Path) -> None:
         ("bell", "plain", "SILENCE", "end.tv_sec - begin.tv_sec"),
         ("killed", "plain", "EARLY", "records == slots"),
         ("memory", "address", "LEAK", "LeakSanitizer"),
+        ("overlap", "plain", "WRONG", "runs == RUNS"),
         ("profiler_host", "address", "LEAK", "LeakSanitizer"),
         ("sampling", "plain", "LOSS", "stats->samples == got.samples"),
     ],

@@ -23,5 +23,5 @@ SELECT device_uuid, 0::BIGINT AS lag_ns, NULL::DOUBLE AS stderr_ns, NULL::DOUBLE
        median(end_ns - start_ns) AS interval_ns,
        'plain DuckDB does not estimate the lag: open the trace with cupti-etl' AS detail
 FROM pm_sample
-WHERE end_ns > start_ns AND (SELECT count(*) FROM pm_metric) > 0
+WHERE end_ns > start_ns AND device_uuid IS NOT NULL AND (SELECT count(*) FROM pm_metric) > 0
 GROUP BY device_uuid
