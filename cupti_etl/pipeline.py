@@ -172,7 +172,9 @@ class Pipeline:
 
     def _begin_trace_duckdb(self) -> None:
         """Beside the program, once there is something to look at: DuckDB is slow to start."""
-        if self._trace_duckdb is None and self.out is not None and self.collector.traced:
+        collector = self.collector
+        has_begun = collector.traced or collector.sampling is not None
+        if self._trace_duckdb is None and self.out is not None and has_begun:
             from cupti_etl.sinks.duckdb import TraceDuckdb
 
             self._trace_duckdb = TraceDuckdb(self.out)
@@ -187,7 +189,7 @@ class Pipeline:
 
     def _put_own_tables(self) -> None:
         rows = {
-            "capture": [dict(self._capture)],
+            "capture": [{**self._capture, **self.collector.facts()}],
             "process": self.collector.process_rows(),
             "loss": [loss.row() for loss in self.collector.losses()],
         }

@@ -23,6 +23,7 @@ from cupti_etl.queries.runner import call, connect, install
 from cupti_etl.queries.sources import Folder, Given, Source, expand, globs, open_sources, quoted
 from cupti_etl.queries.stored import Stored
 from cupti_etl.queries.views import empty_table, found_tables, table_view
+from cupti_etl.samples import MAKERS
 from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Trace:
         self._con = connect()
         self._session: duckdb.DuckDBPyConnection | None = None
         self._empty: tuple[str, ...] = ()
-        self._stored = Stored(library())
+        self._stored = Stored(library(), MAKERS)
         self._closed = False
         self._sources: tuple[Source, ...] = ()
         self._folders: tuple[Path, ...] = ()

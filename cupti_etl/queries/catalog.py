@@ -9,6 +9,7 @@ A query is ``library/<topic>/<name>.sql``: a header, then one SELECT::
     -- requires:
     --   kernel: no kernels were recorded.
     -- stored: Why its rows are kept while a trace is open.
+    -- native: How plain DuckDB, which runs the SELECT, differs from an opened trace.
     -- limits: What it cannot see.
     -- parameters:
     --   min_ns BIGINT = 1000 [ns]: Shortest gap that is listed.
@@ -20,14 +21,15 @@ A query is ``library/<topic>/<name>.sql``: a header, then one SELECT::
 ``needs`` lists the tables and queries that the SELECT reads; ``requires`` those of them, however
 far down, without a row of which the answer is empty, and the reason to give; ``device.*`` stands
 for all columns of a table.  Text goes on in lines that are indented further.  A query without
-parameters becomes a view, one with parameters a table macro.  Reading the library needs
-neither duckdb nor pyarrow.
+parameters becomes a view, one with parameters a table macro.  What is ``native`` is made by a
+function of ``cupti_etl.samples`` in an opened trace.  Reading the library needs neither duckdb
+nor pyarrow.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -40,11 +42,11 @@ LIBRARY = Path(__file__).with_name("library")
 # Made by the runner from the schema, so that a new kind is in it without an edit.
 TABLE_EXTENT = "_table_extent"
 
-_KEYS = ("computed", "needs", "requires", "stored", "limits", "parameters", "columns")
+_KEYS = ("computed", "needs", "requires", "stored", "native", "limits", "parameters", "columns")
 _LISTS = ("requires", "parameters", "columns")
 _KEY = re.compile(rf"({'|'.join(_KEYS)}):(?: (.*))?\Z")
 _ENTRY = re.compile(
-    r"(?P<name>[a-z][a-z0-9_]*) (?P<type>[A-Z]+)"
+    r"(?P<name>[a-z][a-z0-9_]*) (?P<type>[A-Z]+(?:\[\])?)"
     r"(?: = (?P<default>.+?))?(?: \[(?P<unit>[^\]]+)\])?: (?P<doc>.+)\Z"
 )
 _REASON = re.compile(r"(?P<name>[a-z][a-z0-9_]*): (?P<reason>.+)\Z")
@@ -77,6 +79,7 @@ class Query:
     sql: str
     requires: tuple[tuple[str, str], ...] = ()
     stored: str = ""
+    native: str = ""
 
     @property
     def create(self) -> str:
@@ -121,14 +124,23 @@ class Catalog:
         hint = f"did you mean {' or '.join(similar)}?" if similar else "cupti-etl query --list"
         raise UsageError(f"there is no query {name!r}", hint)
 
-    def stored_for(self, words: Iterable[str]) -> list[Query]:
-        """The stored queries that a text with these words can read, in the order to make them."""
+    def stored_for(
+        self, words: Iterable[str], reads: Mapping[str, Sequence[str]] | None = None
+    ) -> list[Query]:
+        """The stored queries that a text with these words can read, in the order to make them.
+
+        Args:
+            words: of the text.
+            reads: what is read to make a query, where that is not what its SELECT reads.
+        """
+        reads = reads or {}
         wanted, left = set(), [word for word in words if word in self._queries]
         while left:
             name = left.pop()
             if name not in wanted:
                 wanted.add(name)
-                left += [each for each in self._queries[name].needs if each in self._queries]
+                needs = reads.get(name, self._queries[name].needs)
+                left += [each for each in needs if each in self._queries]
         return [query for query in self if query.stored and query.name in wanted]
 
     def topics(self) -> dict[str, list[Query]]:
@@ -160,6 +172,7 @@ def parse(text: str, name: str, topic: str) -> Query:
         sql="\n".join(lines[body:]).strip().rstrip(";"),
         requires=tuple(_reason(name, line) for line in sections["requires"]),
         stored=" ".join(sections["stored"]),
+        native=" ".join(sections["native"]),
     )
     _complain(query)
     return query
@@ -250,6 +263,8 @@ def _complain(query: Query) -> None:
             raise SchemaError(f"{where}: a percentage must say of what")
     if query.stored and query.parameters:
         raise SchemaError(f"query {query.name}: what takes parameters cannot be stored")
+    if query.native and not query.stored:
+        raise SchemaError(f"query {query.name}: what is made natively must be stored")
     names = [field.name for field in query.columns]
     if len(set(names)) != len(names):
         raise SchemaError(f"query {query.name}: a column stands twice")

@@ -31,9 +31,11 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
         *native_sources("collector"),
         "-Wl,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=pool_get",
     ],
+    "profiler_host": native_sources("collector"),
     "queue": [],
     "release": native_sources("collector"),
     "ring": [],
+    "sampling": native_sources("collector"),
     "segment": native_sources("segment"),
     "strings": [*native_sources("collector"), *inject("intern")],
     "switching": [
@@ -42,7 +44,7 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
     ],
     "threads": native_sources("segment"),
 }
-THREADED = ("bell", "queue", "release", "switching", "threads")
+THREADED = ("bell", "queue", "release", "sampling", "switching", "threads")
 NOT_ALLOWED_HERE = 77
 SANITIZERS = {
     "plain": [],
@@ -101,6 +103,8 @@ def test_a_planted_overflow_is_seen(tmp_path: Path) -> None:
         ("bell", "plain", "SILENCE", "end.tv_sec - begin.tv_sec"),
         ("killed", "plain", "EARLY", "records == slots"),
         ("memory", "address", "LEAK", "LeakSanitizer"),
+        ("profiler_host", "address", "LEAK", "LeakSanitizer"),
+        ("sampling", "plain", "LOSS", "stats->samples == got.samples"),
     ],
 )
 def test_a_planted_fault_is_seen(
