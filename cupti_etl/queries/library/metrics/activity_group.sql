@@ -30,7 +30,7 @@ categories AS (
 )
 SELECT device_uuid, gpu,
        row_number() OVER (
-           PARTITION BY device_uuid
+           PARTITION BY gpu
            ORDER BY total_ns DESC, sums.kind, sums.name, grid_x, grid_y, grid_z,
                     block_x, block_y, block_z
        ) AS activity_group,
