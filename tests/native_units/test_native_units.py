@@ -102,6 +102,7 @@ def test_a_planted_overflow_is_seen(tmp_path: Path) -> None:
         ("bell", "plain", "SILENCE", "end.tv_sec - begin.tv_sec"),
         ("killed", "plain", "EARLY", "records == slots"),
         ("memory", "address", "LEAK", "LeakSanitizer"),
+        ("sweeps", "plain", "UNORDERED", "== length"),
     ],
 )
 def test_a_planted_fault_is_seen(
