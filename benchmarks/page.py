@@ -149,8 +149,9 @@ def _section(path: Path) -> list[str]:
     lines += ["| | figure | wanted | met |", "| --- | ---: | ---: | --- |"]
     name = path.stem.removeprefix("bench-")
     for key, what, bound in FIGURES.get(name) or FIGURES[one["benchmark"]]:
-        met = _met(figures[key], bound) if figures[key] is not None else ""
-        lines.append(f"| {what} | {_number(figures[key])} | {bound} | {met} |")
+        value = figures.get(key)
+        met = _met(value, bound) if value is not None else ""
+        lines.append(f"| {what} | {_number(value)} | {bound} | {met} |")
     packages = ", ".join(f"{name} {version}" for name, version in machine["packages"].items())
     lines += [
         "",

@@ -109,6 +109,7 @@ def test_a_planted_overflow_is_seen(tmp_path: Path) -> None:
         ("overlap", "plain", "WRONG", "runs == RUNS"),
         ("profiler_host", "address", "LEAK", "LeakSanitizer"),
         ("sampling", "plain", "LOSS", "stats->samples == got.samples"),
+        ("sweeps", "plain", "UNORDERED", "== length"),
     ],
 )
 def test_a_planted_fault_is_seen(
