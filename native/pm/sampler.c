@@ -28,8 +28,17 @@ struct etl_sampler {
 	int gpus;
 };
 
-/* The driver is there already: libcupti was initialised with it. */
-static int find_cuda(struct etl_sampler *sampler, struct etl_error *error)
+/* libcupti alone would only say that something is wrong. */
+static int find_driver(void **driver, struct etl_error *error)
+{
+	*driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+	if (*driver)
+		return 0;
+	return etl_fail(error, ENODEV, "there is no NVIDIA driver here (%s)", dlerror());
+}
+
+/* libcupti has initialised the driver. */
+static int find_cuda(struct etl_sampler *sampler, void *driver, struct etl_error *error)
 {
 	static const struct {
 		size_t offset;
@@ -40,10 +49,7 @@ static int find_cuda(struct etl_sampler *sampler, struct etl_error *error)
 		{ offsetof(struct cuda, get_name), { "cuDeviceGetName" } },
 		{ offsetof(struct cuda, get_uuid), { "cuDeviceGetUuid_v2", "cuDeviceGetUuid" } },
 	};
-	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 
-	if (!driver)
-		return etl_fail(error, ENODEV, "there is no NVIDIA driver here (%s)", dlerror());
 	for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
 		void *address = dlsym(driver, functions[i].names[0]);
 
@@ -63,6 +69,7 @@ int etl_sampler_new(const char *places, struct etl_sampler **out, char *message)
 {
 	struct etl_sampler *sampler = calloc(1, sizeof *sampler);
 	struct etl_error error = { "" };
+	void *driver;
 	int result;
 
 	*out = NULL;
@@ -70,9 +77,11 @@ int etl_sampler_new(const char *places, struct etl_sampler **out, char *message)
 		return -ENOMEM;
 	pthread_mutex_init(&sampler->frames.lock, NULL);
 	sampler->frames.fd = -1;
-	result = pm_api_load(&sampler->api, places, &error);
+	result = find_driver(&driver, &error);
 	if (result == 0)
-		result = find_cuda(sampler, &error);
+		result = pm_api_load(&sampler->api, places, &error);
+	if (result == 0)
+		result = find_cuda(sampler, driver, &error);
 	if (result) {
 		snprintf(message, sizeof error.message, "%s", error.message);
 		etl_sampler_free(sampler);
