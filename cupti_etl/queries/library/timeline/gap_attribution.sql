@@ -27,6 +27,7 @@
 --   cause VARCHAR: The largest of these.
 --   next_kind VARCHAR: Kind of the activity that ended the gap.
 --   next_name VARCHAR: Its name, as in gpu_activity.
+SELECT *
 FROM gap_cause
 WHERE gap_ns >= min_ns
 ORDER BY gap_ns DESC, gpu, start_ns

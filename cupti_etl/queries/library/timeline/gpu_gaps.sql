@@ -20,6 +20,7 @@
 --   next_name VARCHAR: Its name, as in gpu_activity.
 --   next_stream_id INTEGER: Its stream.
 --   next_correlation_id BIGINT: The call that asked for it.
+SELECT *
 FROM gap_edge
 WHERE gap_ns >= min_ns
 ORDER BY gap_ns DESC, gpu, start_ns
