@@ -4,10 +4,12 @@ PYTHON ?= python3
 HOST_PYTHON = $(if $(filter 3.%,$(PYTHON)),python3,$(PYTHON))
 VENV ?= .venv
 BIN = $(VENV)/bin
-BENCHMARKS = decode drain lag query size startup
+# Whoever is done takes over tests of the others, as some take long.
+PARALLEL = --numprocesses auto --dist worksteal
+BENCHMARKS = decode drain lag query size stalled startup
 STAMP = $(VENV)/.installed-$(shell $(HOST_PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
-.PHONY: help demo test bench check generate headers native install fuzz wheelhouse clean
+.PHONY: help demo test test-duckdb1 bench check generate headers native install fuzz wheelhouse clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -28,15 +30,21 @@ native: $(STAMP) ## compile the native libraries in place
 demo: install ## capture a CUDA workload (or replay a recording, without a GPU) and ask
 	$(BIN)/cupti-etl demo
 
-test: install ## run the tests
-	$(BIN)/python -m pytest
+test: install ## run the tests, on all processors
+	$(BIN)/python -m pytest $(PARALLEL)
+
+test-duckdb1: install ## run the tests of queries on DuckDB 1.5, the oldest that is supported
+	test -x $(VENV)-duckdb1/bin/python || $(HOST_PYTHON) -m venv $(VENV)-duckdb1
+	$(VENV)-duckdb1/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(VENV)-duckdb1/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group test "duckdb>=1.5,<1.6"
+	$(VENV)-duckdb1/bin/python -m pytest $(PARALLEL) tests/queries tests/imports
 
 check: install ## everything CI does: format, lint, types, generated files, tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m cupti_etl.schema.generate --check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 bench: install ## measure all that needs no GPU (20 minutes), into docs/measurements and its page
 	for name in $(BENCHMARKS); do \

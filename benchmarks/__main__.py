@@ -14,7 +14,19 @@ import time
 
 from benchmarks.common import machine
 
-NAMES = ("decode", "drain", "imports", "lag", "queries", "query", "size", "startup")
+NAMES = (
+    "decode",
+    "drain",
+    "imports",
+    "lag",
+    "peers",
+    "pm_join",
+    "queries",
+    "query",
+    "size",
+    "stalled",
+    "startup",
+)
 
 
 def main(words: list[str] | None = None) -> int:

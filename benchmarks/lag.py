@@ -57,7 +57,7 @@ def watched(process: subprocess.Popen[str], trace: Path) -> list[float]:
     return watch.lags_ms
 
 
-def _fakes() -> Any:
+def fakes() -> Any:
     sys.path.insert(0, str(ROOT / "tests"))
     from support.captures import Capturer
     from support.fakes import Fakes
@@ -66,12 +66,12 @@ def _fakes() -> Any:
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
-    capturer, fakes = _fakes()
+    capturer, made = fakes()
     figures: dict[str, Any] = {"seconds": arguments.seconds}
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         launches = max(1, int(LAUNCHES * arguments.seconds))
-        words, env, trace, _ = capturer(fakes, folder).prepare(
+        words, env, trace, _ = capturer(made, folder).prepare(
             "13.5.25", rate=LAUNCHES, launches=launches
         )
         slow = subprocess.Popen(words, env=env, text=True, stderr=subprocess.PIPE)

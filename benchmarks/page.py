@@ -72,6 +72,26 @@ FIGURES: dict[str, list[tuple[str, str, str]]] = {
         ("full_speed_p50_ms", "full speed: median, ms", ""),
         ("full_speed_p99_ms", "full speed: 99 of 100 rows, ms", ""),
     ],
+    "peers": [
+        ("nsys_kernels", "kernels of an nsys export", ""),
+        ("summary_s", "kernel_summary, s", ""),
+        ("sqlite_summary_s", "the same in plain SQLite, s", ""),
+        ("nsys_ai_summary_cpu_s", "nsys-ai's top_kernels, s of CPU with its start", ""),
+        ("idle_s", "busy_breakdown, s", ""),
+        ("sqlite_idle_s", "its idle time alone in plain SQLite, s", ""),
+        ("nsys_ai_idle_cpu_s", "nsys-ai's overlap_breakdown, s of CPU with its start", ""),
+        ("idle_ms", "idle time by busy_breakdown and SQLite, ms", ""),
+        ("nsys_ai_idle_ms", "by nsys-ai, ms", ""),
+        ("kineto_kernels", "kernels of a JSON trace", ""),
+        ("kineto_summary_s", "kernel_summary, s", ""),
+        ("hta_summary_s", "HTA's get_gpu_kernel_breakdown, s", ""),
+        ("kineto_idle_s", "busy_breakdown, s", ""),
+        ("hta_idle_s", "HTA's get_temporal_breakdown, s", ""),
+        ("kineto_kernel_ms", "kernel time, ms", ""),
+        ("hta_kernel_ms", "by HTA, which rounds to whole µs, ms", ""),
+        ("kineto_idle_ms", "idle time, ms", ""),
+        ("hta_idle_ms", "by HTA, ms", ""),
+    ],
     "query": [
         ("rows", "kernels", ""),
         ("kernel_summary_parquet_s", "kernel_summary from Parquet, s", "<= 0.6"),
@@ -95,6 +115,18 @@ FIGURES: dict[str, list[tuple[str, str, str]]] = {
         ("kernel_rows", "rows of kernel there", ""),
         ("thin_kernel_bytes_per_row", "kernel, 100 launches a second for an hour", ""),
         ("thin_api_call_bytes_per_row", "api_call, the same", ""),
+    ],
+    "stalled": [
+        (
+            "stalled_over_drained",
+            "a launch while the collector stands still, over one while it works",
+            "<= 1.05",
+        ),
+        ("lowest_ratio", "the lowest of all rounds", ""),
+        ("highest_ratio", "the highest", ""),
+        ("drained_ns_per_launch", "ns a launch on the fake driver, drained", ""),
+        ("stalled_ns_per_launch", "the same, stalled", ""),
+        ("lost_share", "share of the records that found no room, and were counted", ""),
     ],
     "startup": [
         ("help_ms", "cupti-etl --help, ms", "<= 150"),
@@ -147,10 +179,15 @@ TITLES = {
     "imports": "Traces of other tools into a finished folder, Parquet and `trace.duckdb` "
     "included; the peers only load or read.",
     "lag": "From the end of a kernel to its row being readable in the folder.",
+    "peers": "The same questions about the same made traces: ours of an imported trace just "
+    "opened, the others of what they read or have loaded. Differences between answers on real "
+    "traces stand in [Compared with HTA](design/compared-with-hta.md).",
     "query": "Synthetic kernels of two processes and two GPUs; warm file cache.",
     "queries": "The library on synthetic kernels with their calls, copies and waits; what is "
     "stored for an opened trace is made in its first query.",
     "size": "On disk, with the documentation that each file carries (14 kB in a part of `kernel`).",
+    "stalled": "The collector is stopped by SIGSTOP and the ring of 32 MiB fills up; the program "
+    "then copies nothing any more.",
     "startup": "Before anything is captured.",
 }
 

@@ -44,6 +44,25 @@ RECORD_FORMS = ("auto", "fixed", "selected")
 
 
 @dataclass(frozen=True)
+class PmOptions:
+    """What to sample of the GPUs' hardware counters.
+
+    Attributes:
+        metrics: presets, aliases and metrics by their own names, comma-separated.
+        interval_ns: time between two samples.
+        devices: ``all``, or CUDA's numbers or UUIDs of GPUs, comma-separated.
+        is_required: whether the capture fails where they cannot be sampled.
+        is_draining_only: take samples from the hardware, and evaluate none; to measure cost.
+    """
+
+    metrics: str = "overview"
+    interval_ns: int = 100_000
+    devices: str = "all"
+    is_required: bool = False
+    is_draining_only: bool = False
+
+
+@dataclass(frozen=True)
 class CaptureOptions:
     """How to capture.
 
@@ -68,6 +87,7 @@ class CaptureOptions:
         capture_range: record only inside ranges: ``cudaProfilerApi`` or ``nvtx:NAME[@DOMAIN]``.
         max_rows: stop recording at about so many rows; 0 means never.
         max_bytes: stop recording when the trace has about so many bytes; 0 means never.
+        pm: which hardware counters to sample; None for none.
     """
 
     out: Path
@@ -89,3 +109,4 @@ class CaptureOptions:
     max_rows: int = 0
     max_bytes: int = 0
     table: str = ""
+    pm: PmOptions | None = None

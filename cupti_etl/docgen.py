@@ -1,4 +1,5 @@
-"""The reference pages that are made from the program itself: its commands, its environment.
+"""The reference pages that are made from the program itself: its commands, its environment,
+its presets.
 
 ``make generate`` writes them to ``docs/reference/``.
 """
@@ -9,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import click
 
+from cupti_etl.capture.pm import reference
 from cupti_etl.cli import cli
 from cupti_etl.config import CUDA_INJECTION, ENVIRONMENT, NVTX_INJECTION, USER_ENVIRONMENT
 
@@ -36,6 +38,11 @@ that is loaded into the program reads them; an empty one counts as not set. They
 configure a capture: the options of `cupti-etl capture` are, and they replace values that stand here
 already. A process is captured only if they reach it: `sudo`, `ssh` and containers drop them.
 """
+
+
+def presets_markdown() -> str:
+    """The reference of the presets of hardware metrics."""
+    return reference.presets_markdown()
 
 
 def cli_markdown() -> str:

@@ -9,6 +9,11 @@
     │   ├── RecordingError      exit 1   a recording is damaged or of another version
     │   └── ForeignError        exit 1   a trace of another tool cannot be imported
     ├── NativeError             exit 1   the native library is missing or refuses
+    ├── CuptiError              exit 1   CUPTI refused a call; it has CUPTI's result
+    │   ├── CuptiValueError     exit 1   ... for an argument; is a ValueError too
+    │   ├── CuptiMemoryError    exit 1   ... for want of memory; is a MemoryError too
+    │   ├── CuptiPermissionError exit 1  ... for want of a right; is a PermissionError too
+    │   └── CuptiRuntimeError   exit 1   ... for any other reason; is a RuntimeError too
     ├── CaptureError            exit 4   the program ran, but could not be captured
     └── NoCudaError             exit 3   the program ended without initialising CUDA
 
@@ -58,6 +63,38 @@ class ForeignError(TraceError):
 
 class NativeError(EtlError):
     """The native library is missing, of another build, or reported a failure."""
+
+
+class CuptiError(EtlError):
+    """A call of CUPTI was refused.
+
+    Args:
+        code: CUPTI's result (``CUptiResult``), or a negative errno where the call was not made.
+        message: what is wrong, with CUPTI's words for the result.
+        hint: what to do about it, in one sentence.
+        words: the call and CUPTI's words alone; the message if there are none.
+    """
+
+    def __init__(self, code: int, message: str, hint: str = "", words: str = "") -> None:
+        super().__init__(message, hint)
+        self.code = code
+        self.words = words or message
+
+
+class CuptiValueError(CuptiError, ValueError):
+    """CUPTI does not take an argument: a metric, a chip, a set."""
+
+
+class CuptiMemoryError(CuptiError, MemoryError):
+    """There is no memory, or a buffer of the hardware ran over."""
+
+
+class CuptiPermissionError(CuptiError, PermissionError):
+    """The driver keeps hardware counters for administrators."""
+
+
+class CuptiRuntimeError(CuptiError, RuntimeError):
+    """CUPTI cannot do it here, or not now."""
 
 
 class CaptureError(EtlError):

@@ -58,7 +58,7 @@ def import_traces(files: Sequence[Path], out: Path, jobs: int) -> Summary:
 
     Args:
         files: traces of other tools, or recordings; folders where the format is one.
-        out: the folder, which must not exist.
+        out: the folder, or ``FILE.duckdb`` for a self-contained file; must not exist.
         jobs: how many files are read at the same time, at most.
 
     Raises:
@@ -69,17 +69,22 @@ def import_traces(files: Sequence[Path], out: Path, jobs: int) -> Summary:
         raise UsageError("a file is given twice", "its rows would be there twice; name it once")
     if out.exists() or out.is_symlink():
         create(out)  # says so
+    from cupti_etl.export.duckdb import convert
+    from cupti_etl.sinks.duckdb import write_trace_duckdb
+
     sources = [recognise(file) for file in files]
     partial = out.with_name(f".{out.name}.importing-{os.getpid()}")
     create(partial)
     try:
         summary = _Import(sources, partial).run(jobs)
+        if out.suffix == ".duckdb":
+            convert(partial, out)
+            shutil.rmtree(partial)
+            return summary
         partial.rename(out)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
-    from cupti_etl.sinks.duckdb import write_trace_duckdb
-
     write_trace_duckdb(out)
     return summary
 

@@ -10,6 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from cupti_etl.capture.collector import Collector
+    from cupti_etl.capture.pm.sampling import Sampling
 
 
 class LiveLine:
@@ -29,10 +30,16 @@ class LiveLine:
             return
         rows, emitted = collector.rows_and_records()
         rate = (emitted - before) / (now - then)
-        lost = sum(loss.records or 0 for loss in collector.losses() if not loss.is_stored)
+        lost = sum(
+            loss.records or 0
+            for loss in collector.losses()
+            if not loss.is_stored and loss.table_name != "pm_sample"
+        )
         self._last = (now, emitted)
         self._shown = True
         text = f"cupti-etl: {rate:,.0f} records/s, {rows:,} rows, {lost:,} lost"
+        if collector.sampling is not None:
+            text = f"{text}, {collector.sampling.rows:,} samples"
         sys.stderr.write(f"\r\x1b[K{text}")
         sys.stderr.flush()
 
@@ -53,8 +60,33 @@ def summary(collector: Collector, where: object, seconds: float) -> None:
     rows = ", ".join(f"{count:,} {table}" for table, count in counts.items() if count) or "no rows"
     noun = "process" if len(traced) == 1 else "processes"
     click.echo(f"cupti-etl: {rows} from {len(traced)} {noun} in {seconds:.1f} s", err=True)
+    sampling = collector.sampling
+    if sampling is not None:
+        tell_samples(sampling)
     for loss in collector.losses():
+        if loss.table_name == "pm_sample":
+            continue
         count = "an unknown number of" if loss.records is None else f"{loss.records:,}"
         what = "rows incomplete" if loss.is_stored else "records lost"
         click.echo(f"cupti-etl: {count} {what} ({loss.cause}): {loss.detail}", err=True)
     click.echo(f"cupti-etl: {where}", err=True)
+
+
+def tell_samples(sampling: Sampling) -> None:
+    """Print samples by GPU, what is missing of them by cause, and why sampling ended early."""
+    for device in filter(lambda each: each.about, sampling.devices):
+        click.echo(
+            f"cupti-etl: {device.rows:,} samples of GPU {device.about['index']}"
+            f" ({device.about['name']}), {len(device.about['columns'])} metrics",
+            err=True,
+        )
+        for cause in dict.fromkeys(loss.cause for loss in device.losses):
+            mine = [loss for loss in device.losses if loss.cause == cause]
+            missing = sum(loss.records or 0 for loss in mine)
+            times = "once" if len(mine) == 1 else f"{len(mine):,} times"
+            click.echo(
+                f"cupti-etl: {missing:,} samples missing ({cause}, {times}): {mine[0].detail}",
+                err=True,
+            )
+    if sampling.failure is not None:
+        click.echo(f"cupti-etl: sampling failed: {sampling.failure[0]}", err=True)

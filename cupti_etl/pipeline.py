@@ -46,7 +46,8 @@ class Writer(threading.Thread):
         super().__init__(name="cupti-etl-writer", daemon=True)
         self.failure: EtlError | None = None
         self._open_sink = open_sink
-        self._queue: queue.Queue[_Work | None] = queue.Queue(maxsize=4)
+        # Short: what waits here is memory, and the segments hold more of it.
+        self._queue: queue.Queue[_Work | None] = queue.Queue(maxsize=2)
         self._due = threading.Event()
         self._sink: Sink | None = None
 
@@ -171,7 +172,9 @@ class Pipeline:
 
     def _begin_trace_duckdb(self) -> None:
         """Beside the program, once there is something to look at: DuckDB is slow to start."""
-        if self._trace_duckdb is None and self.out is not None and self.collector.traced:
+        collector = self.collector
+        has_begun = collector.traced or collector.sampling is not None
+        if self._trace_duckdb is None and self.out is not None and has_begun:
             from cupti_etl.sinks.duckdb import TraceDuckdb
 
             self._trace_duckdb = TraceDuckdb(self.out)
@@ -186,7 +189,7 @@ class Pipeline:
 
     def _put_own_tables(self) -> None:
         rows = {
-            "capture": [dict(self._capture)],
+            "capture": [{**self._capture, **self.collector.facts()}],
             "process": self.collector.process_rows(),
             "loss": [loss.row() for loss in self.collector.losses()],
         }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,7 @@ from cupti_etl.errors import CaptureError, EtlError, NoCudaError, UsageError
 
 if TYPE_CHECKING:
     from cupti_etl.capture.collector import Collector
+    from cupti_etl.capture.pm.sampling import Sampling
     from cupti_etl.capture.recording import RecordingWriter
     from cupti_etl.pipeline import Pipeline
 
@@ -73,7 +75,8 @@ class _Run:
 
             self._recorder = RecordingWriter(options.record)
             undo.callback(options.record.unlink)
-        self.collector = Collector(self._recorder)
+        self.sampling = begin_sampling(options)
+        self.collector = Collector(self._recorder, sampling=self.sampling)
         stack.callback(self.collector.close)
         # Before the program starts, so that a delay holds from its first call on.
         self._limits = Limits(
@@ -83,6 +86,10 @@ class _Run:
             self.destination.size,
         )
         environment = target_environment(options, self.collector.socket_path, os.environ)
+        if self.sampling is not None:
+            # So that the program's first kernel is sampled.
+            self.sampling.wait_until_ready()
+            tell_failure(self.sampling, quiet=options.quiet)
         self.launcher = Launcher(cmd, environment, self.destination.program_stdout)
         undo.pop_all()
         stack.callback(self.launcher.close)
@@ -110,23 +117,27 @@ class _Run:
             self.collector,
             facts,
             options.kinds,
-            self.launcher.poll,
+            self._meanwhile,
             self.destination.open,
         )
-        problem: EtlError | None = None
-        try:
+        problems: list[EtlError] = []
+        with _into(problems):
             self._follow(pipeline)
-        except EtlError as error:
-            problem = error
         status = self.launcher.wait()
-        self.collector.abandon()
-        try:
+        with _into(problems):
+            self.collector.abandon()
+            if self.sampling is not None:
+                self.sampling.stop()
             pipeline.finish(status, self._limits.stopped_by)
             self.destination.finish()
-        except EtlError as error:
-            problem = problem or error
         unrecorded = self._close_recording()
-        return status, problem or unrecorded
+        return status, problems[0] if problems else unrecorded
+
+    def _meanwhile(self) -> None:
+        """While the writer holds us up: signals go on, and samples are not held up with us."""
+        self.launcher.poll()
+        if self.sampling is not None:
+            self.sampling.drain()
 
     def _follow(self, pipeline: Pipeline) -> None:
         """Drain until the command and all processes it left behind have ended.
@@ -170,6 +181,39 @@ class _Run:
         return EtlError(failure, "the trace itself is whole") if failure else None
 
 
+def begin_sampling(options: CaptureOptions) -> Sampling | None:
+    """Start the process that samples hardware counters, if they were asked for."""
+    if options.pm is None:
+        return None
+    from cupti_etl.capture.pm.sampling import Sampling
+
+    return Sampling(options.pm, options, os.environ)
+
+
+def tell_failure(sampling: Sampling, *, quiet: bool) -> None:
+    """Say at once that counters are not sampled, or not of all GPUs; not only in the end."""
+    if sampling.failure is not None and not quiet:
+        what, hint = sampling.failure
+        click.echo(f"cupti-etl: hardware counters are not sampled: {what}", err=True)
+        click.echo(f"cupti-etl: {hint}", err=True)
+
+
+@contextmanager
+def _into(problems: list[EtlError]) -> Iterator[None]:
+    """Takes down what goes wrong, so that the program is waited for and the trace finished."""
+    try:
+        yield
+    except EtlError as error:
+        problems.append(error)
+    except (OSError, MemoryError) as error:
+        problems.append(
+            EtlError(
+                f"the capture cannot go on: {error or 'no memory is left'}",
+                "raise the limits of the shell that starts it (ulimit -a)",
+            )
+        )
+
+
 def diagnose(collector: Collector) -> EtlError | None:
     """Why the capture is not what was asked for, or None if it is."""
     from cupti_etl.capture.launcher import injector_loads
@@ -195,6 +239,9 @@ def diagnose(collector: Collector) -> EtlError | None:
             return CaptureError(
                 f"process {info.pid} was not captured: {info.detail}", "run `cupti-etl doctor`"
             )
+    sampling = collector.sampling
+    if sampling is not None and sampling.failure is not None and sampling.options.is_required:
+        return sampling.error()
     for loss in collector.losses():
         if loss.cause == "other_client":
             return CaptureError(

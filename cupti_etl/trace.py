@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from cupti_etl import samples, sweeps
 from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.failure import may_pass, translate
@@ -24,7 +25,6 @@ from cupti_etl.queries.sources import Folder, Given, Source, expand, globs, open
 from cupti_etl.queries.stored import Stored
 from cupti_etl.queries.views import empty_table, found_tables, table_view
 from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES
-from cupti_etl.sweeps import MAKERS
 
 if TYPE_CHECKING:
     import duckdb
@@ -65,7 +65,7 @@ class Trace:
         self._con = connect()
         self._session: duckdb.DuckDBPyConnection | None = None
         self._empty: tuple[str, ...] = ()
-        self._stored = Stored(library(), MAKERS)
+        self._stored = Stored(library(), {**samples.MAKERS, **sweeps.MAKERS})
         self._closed = False
         self._sources: tuple[Source, ...] = ()
         self._folders: tuple[Path, ...] = ()

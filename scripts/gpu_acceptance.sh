@@ -3,6 +3,7 @@
 #
 #   OUT=results scripts/gpu_acceptance.sh [option of scripts/gpu/acceptance.py ...]
 #   OUT=results scripts/gpu_acceptance.sh features [option of scripts/gpu/features.py ...]
+#   OUT=results scripts/gpu_acceptance.sh pm [option of scripts/gpu/pm.py ...]
 #
 # Needs Python 3.11 or later with PyTorch and Triton, nvcc, and in WHEELS (default .whl) the wheels
 # of cupti-etl and of whatever it needs that is not installed; no network.  A wheel of
@@ -10,7 +11,8 @@
 # Writes OUT/acceptance.json, OUT/acceptance.log and OUT/h200.etlrec; takes under 6 minutes.
 # With `features`, OUT/features.json and OUT/features.log, in 2 minutes: each feature on its own,
 # and the options of a capture combined pairwise; that needs the wheel of nvidia-cuda-cupti, and
-# two GPUs for all of it.
+# two GPUs for all of it.  With `pm`, OUT/pm.json, in 3 minutes: what sampling of counters costs and
+# misses, which needs the right to read them.
 set -eu
 
 repository=$(cd "$(dirname "$0")/.." && pwd)
@@ -29,8 +31,12 @@ if [ "${1:-}" = features ]; then
     program=features
     shift
     set -- "$@" --features "$work/features"
+elif [ "${1:-}" = pm ]; then
+    program=pm
+    shift
 fi
-set -- "$@" --out "$out" --work "$work" --launch-loop "$work/launch_loop"
+set -- "$@" --out "$out" --launch-loop "$work/launch_loop"
+[ $program = pm ] || set -- "$@" --work "$work"
 install=
 for wheel in "$wheels"/*.whl; do
     case $(basename "$wheel") in
@@ -38,7 +44,7 @@ for wheel in "$wheels"/*.whl; do
         # Beside PyTorch's copy, not instead of it.
         "$python" -m zipfile -e "$wheel" "$work/cupti"
         newer=$(find "$work/cupti" -name 'libcupti.so.1?' | head -n 1)
-        set -- "$@" --newer-cupti "$newer"
+        if [ $program = pm ]; then set -- "$@" --cupti "$newer"; else set -- "$@" --newer-cupti "$newer"; fi
         ;;
     *.whl) [ -e "$wheel" ] && install="$install $wheel" ;;
     esac

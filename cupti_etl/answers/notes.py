@@ -67,9 +67,19 @@ def notes(trace: Trace, query: Query, *, is_empty: bool) -> Iterator[str]:
     """What belongs beside the rows: why there are none, and what was lost."""
     if is_empty:
         yield f"{query.name}: {why_empty(trace, query) or 'nothing of the kind was found.'}"
+    if not is_empty and query.topic == "metrics":
+        yield from _alignment(trace)
     lost = "" if query.name == _TELLS_LOSSES else losses(trace)
     if lost:
         yield f"warning: the capture has losses ({lost}), so numbers may be too small."
+
+
+def _alignment(trace: Trace) -> Iterator[str]:
+    for row in trace.sql("FROM pm_alignment WHERE detail IS NOT NULL ORDER BY device_uuid"):
+        yield (
+            f"warning: how late the samples of {row['device_uuid']} are is not known:"
+            f" {row['detail']}."
+        )
 
 
 def _has_rows(trace: Trace, name: str) -> bool:

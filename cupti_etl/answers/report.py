@@ -162,6 +162,30 @@ _SECTIONS = (
         "",
     ),
     (
+        "What the hardware counters say of the kernels",
+        "kernel_metrics",
+        "SELECT name, metric, unit, value, stderr, method, reason, coverage_pct, alone_pct, runs"
+        " FROM kernel_metrics() ORDER BY total_ns DESC, gpu, activity_group, metric LIMIT 30",
+        "",
+        "",
+    ),
+    (
+        "What holds the kernels up",
+        "kernel_bottleneck",
+        "SELECT name, class, is_certain, reason, busiest, busiest_pct, sm_active_pct, runs,"
+        " total_ns FROM kernel_bottleneck() LIMIT 15",
+        "",
+        "",
+    ),
+    (
+        "Links and device memory",
+        "link_utilization",
+        "SELECT link, bytes, mean_gbps, mean_pct, busiest_pct, counted_bytes, unexplained_bytes"
+        " FROM link_utilization",
+        "",
+        "",
+    ),
+    (
         "What was lost",
         "capture_health",
         "SELECT subject, lost, detail FROM capture_health WHERE section = 'loss'",
@@ -180,6 +204,9 @@ def build(trace: Trace) -> Report:
     sections = []
     for title, query, shown, plot, drawn in _SECTIONS:
         reason = why_empty(trace, library()[query])
+        # Samples are recorded on demand: of what was not asked for nothing is said.
+        if reason and library()[query].topic == "metrics":
+            continue
         rows = [] if reason else list(trace.sql(shown))
         points = list(trace.sql(drawn)) if drawn and rows else rows
         empty = "" if rows else reason or "nothing of the kind was found."

@@ -28,8 +28,10 @@ from cupti_etl.schema.arrow import arrow_schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from cupti_etl.capture.pm.sampling import Sampling
+
 # Rows of a table that are gathered before they are handed on.
-_BATCH_ROWS = 65536
+_BATCH_ROWS = 32768
 # Slots of one process that are taken at a time: a process that fills them as fast as they
 # are emptied must not keep us from the others, from signals, and from writing.
 _SLOTS_AT_A_TIME = 8
@@ -78,15 +80,22 @@ class Collector:
         record: also write the raw slots there.
         live: whether to open a socket for traced processes (a replay does not, nor who
             adopts orphans).
+        sampling: of hardware counters, whose samples are drained too.
 
     Raises:
         NativeError: there is no native part, or no memory.
     """
 
-    def __init__(self, record: RecordingWriter | None = None, live: bool = True) -> None:
+    def __init__(
+        self,
+        record: RecordingWriter | None = None,
+        live: bool = True,
+        sampling: Sampling | None = None,
+    ) -> None:
         self._ffi, self._lib = load()
         self.decoder = Decoder()
         self.traced: list[Traced] = []
+        self.sampling = sampling
         self._record = record
         self.record_failure: str | None = None
         self._clock = Clock()
@@ -151,6 +160,8 @@ class Collector:
             self.door.bell.look()
             for greeting in self.door.greetings():
                 self._admit(greeting)
+        if self.sampling is not None:
+            self.sampling.drain()
         ready = {fd for fd, _ in self._poll.poll(0)}
         more = False
         for traced in self.traced:
@@ -273,6 +284,13 @@ class Collector:
             if rows:
                 yield table, pa.RecordBatch.from_pylist(rows, arrow_schema(table))
 
+        if self.sampling is not None:
+            yield from self.sampling.batches(everything)
+
+    def facts(self) -> dict[str, Any]:
+        """Columns of the table ``capture`` that are known here, as they are now."""
+        return self.sampling.facts() if self.sampling is not None else {}
+
     def has_conflict(self) -> bool:
         """Whether another CUPTI client has come in a traced process."""
         return any(traced.process.info().taken_ns for traced in self.traced)
@@ -284,6 +302,8 @@ class Collector:
     def losses(self) -> list[Loss]:
         """Rows of the table ``loss`` as they are now."""
         found = [loss for traced in self.traced for loss in traced.losses()]
+        if self.sampling is not None:
+            found += self.sampling.losses()
         found += [Loss(None, "not_traced", detail=f"pid {r.pid}: {r.reason}") for r in self.refused]
         return found
 
@@ -300,6 +320,8 @@ class Collector:
             self._forget(traced)
         if self.door is not None:
             self.door.close()
+        if self.sampling is not None:
+            self.sampling.close()
 
 
 def _window_rows(traced: Traced) -> Iterator[dict[str, Any]]:

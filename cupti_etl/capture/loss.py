@@ -26,6 +26,7 @@ class Loss:
     start_ns: int | None = None
     end_ns: int | None = None
     detail: str = ""
+    device_uuid: str | None = None
 
     def row(self) -> dict[str, Any]:
         """The row as a dictionary; numbers no column can hold are left out."""

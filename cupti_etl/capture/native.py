@@ -53,7 +53,9 @@ def load() -> tuple[Any, Any]:
     from cupti_etl.capture._abi import ffi
 
     try:
-        lib = ffi.dlopen(str(path))
+        # Batches and processes that live until the interpreter ends, in any order with the
+        # library, are still freed by its functions: it must never be unloaded.
+        lib = ffi.dlopen(str(path), ffi.RTLD_NOW | ffi.RTLD_NODELETE)
     except OSError as error:
         raise NativeError(f"{path} does not load: {error}", "reinstall cupti-etl") from None
     from cupti_etl.schema.kinds import KINDS

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
+from cupti_etl.interrupted import interrupted
 from cupti_etl.quantity import duration_ns
-
-_INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @click.command()
@@ -64,7 +60,7 @@ def attach(out: Path, pids: tuple[int, ...], duration: int | None, quiet: bool) 
     for process in processes:
         collector.adopt(process)
     pipeline = Pipeline(out, collector, {"source": "attach"}, ())
-    with _interrupted() as came:
+    with interrupted() as came:
         try:
             while collector.live and not came and time.monotonic() < until:
                 if not pipeline.step():
@@ -77,17 +73,3 @@ def attach(out: Path, pids: tuple[int, ...], duration: int | None, quiet: bool) 
     collector.close()
     if not quiet:
         summary(collector, f"trace in {out}", time.monotonic() - start)
-
-
-@contextmanager
-def _interrupted() -> Iterator[list[int]]:
-    """The signals that came to end it, which end nothing else meanwhile."""
-    came: list[int] = []
-    before = {
-        number: signal.signal(number, lambda got, _: came.append(got)) for number in _INTERRUPTS
-    }
-    try:
-        yield came
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

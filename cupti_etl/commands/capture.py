@@ -17,6 +17,7 @@ from cupti_etl.config import (
     CaptureOptions,
 )
 from cupti_etl.errors import UsageError
+from cupti_etl.pm_options import chosen, pm_options
 from cupti_etl.quantity import duration_ns, size_bytes
 
 
@@ -97,6 +98,10 @@ from cupti_etl.quantity import duration_ns, size_bytes
 )
 @click.option("--max-rows", type=click.IntRange(1), help="Stop recording at about so many rows.")
 @click.option("--max-size", metavar="SIZE", help="Stop recording when the trace is about so large.")
+@pm_options(default=None)
+@click.option(
+    "--pm-required", is_flag=True, help="Fail where the counters cannot be sampled to the end."
+)
 @click.option(
     "--linger",
     metavar="TIME",
@@ -122,6 +127,10 @@ def command(
     capture_range: str,
     max_rows: int | None,
     max_size: str | None,
+    pm: str | None,
+    pm_interval: str,
+    pm_devices: str,
+    pm_required: bool,
     linger: str | None,
     no_argv: bool,
     quiet: bool,
@@ -133,6 +142,7 @@ def command(
     cupti-etl capture -o run42 -- python train.py
     cupti-etl sql run42 "FROM kernel_summary"
     cupti-etl capture --table kernel -o - -- python train.py | ./reader
+    cupti-etl capture --pm --pm-interval 50us -o run43 -- python train.py
 
     Exit status: that of CMD if it is not 0; else 0 if it was captured, 3 if it never
     initialised CUDA, 4 if it did but could not be captured, 1 if the trace could not be
@@ -159,6 +169,7 @@ def command(
         capture_range=check_range(capture_range),
         max_rows=max_rows or 0,
         max_bytes=size_bytes(max_size) if max_size else 0,
+        pm=chosen(pm, pm_interval, pm_devices, is_required=pm_required),
         linger_ns=None if linger is None else duration_ns(linger),
         argv=not no_argv,
         quiet=quiet,

@@ -15,7 +15,7 @@ import click
     "--out",
     type=click.Path(path_type=Path),
     required=True,
-    help="Folder for the trace; must not exist.",
+    help="Folder for the trace, or FILE.duckdb; must not exist.",
 )
 @click.option(
     "-j",

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from cupti_etl.errors import NativeError, RecordingError
+from cupti_etl.export.destination import destination_of
 
 
 @click.command()
@@ -16,31 +17,39 @@ from cupti_etl.errors import NativeError, RecordingError
     "--out",
     type=click.Path(path_type=Path),
     required=True,
-    help="Folder for the trace; must not exist.",
+    help="Folder for the trace, FILE.duckdb, or FILE.arrows or - for one table; must not exist.",
 )
-def command(recording: Path, out: Path) -> None:
+@click.option("--table", default="", help="The table of a stream.")
+def command(recording: Path, out: Path, table: str) -> None:
     """Make a trace of RECORDING, a file that `capture --record` wrote."""
-    rows = replay(recording, out)
-    click.echo(f"cupti-etl: {rows:,} rows; trace in {out}", err=True)
+    rows = replay(recording, out, table)
+    click.echo(f"cupti-etl: {rows:,} rows; {destination_of(out, table)}", err=True)
 
 
-def replay(recording: Path, out: Path) -> int:
-    """Replay a recording into a trace folder; returns the number of rows.
+def replay(recording: Path, out: Path, table: str = "") -> int:
+    """Replay a recording into a trace; returns the number of rows.
+
+    Args:
+        recording: the file.
+        out: a folder, ``FILE.duckdb``, or a stream of one table, as ``capture`` takes them.
+        table: that of the stream.
 
     Raises:
         RecordingError: it is damaged; what came before the damage is in the trace.
-        UsageError: the folder exists.
+        UsageError: ``out`` exists, or does not go with ``table``.
     """
     from cupti_etl.capture.collector import Collector, Traced
     from cupti_etl.capture.recording import RecordedProcesses, read_recording
     from cupti_etl.pipeline import Pipeline
-    from cupti_etl.sinks.folder import create
 
+    destination = destination_of(out, table)
     frames = read_recording(recording)
-    frame = next(frames, None)  # so that a wrong file leaves no folder behind
-    create(out)
+    frame = next(frames, None)  # so that a wrong file leaves nothing behind
+    destination.create()
     collector = Collector(live=False)
-    pipeline = Pipeline(out, collector, {"source": "replay"}, ())
+    pipeline = Pipeline(
+        destination.folder, collector, {"source": "replay"}, (), open_sink=destination.open
+    )
     processes = RecordedProcesses(collector.decoder)
     damage: RecordingError | None = None
     try:
@@ -58,6 +67,7 @@ def replay(recording: Path, out: Path) -> int:
         info = traced.process.info()
         traced.end_ns = info.finished_ns or info.last_return_ns or info.start_ns
     pipeline.finish(None)
+    destination.finish()
     if damage is not None:
         raise damage
     return collector.rows_and_records()[0]

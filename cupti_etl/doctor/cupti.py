@@ -11,6 +11,8 @@ from cupti_etl.doctor.findings import FAIL, OK, WARN, Finding, System
 
 OLDEST_MAJOR = 12
 _ERROR_UNKNOWN = 999
+# What cuptiGetVersion answers from CUDA 12.6 on, which has PM sampling.
+_OLDEST_THAT_SAMPLES = 24
 
 # What cuptiGetVersion answered before it became major * 10000 + minor * 100.
 _OLD_VERSIONS = {
@@ -45,10 +47,13 @@ def check_cupti(system: System, cuda: dict[str, Any]) -> Iterator[Finding]:
         copies.insert(0, CuptiCopy(system.cupti, "--cupti", 0))
     runs = int(cuda.get("version", 0)) // 1000 or driver_cuda_major(system.root)
     chosen = ""
+    versions = []
     for copy in copies:
         answer = ask("cupti", copy.path, environ=system.environ)
         problem, text = _judge(copy, answer, runs)
         label = f"{copy.path} ({copy.origin}): {text}"
+        if not problem and "version" in answer and not answer["code"]:
+            versions.append(int(answer["version"]))
         if problem:
             status = FAIL if copy.origin == "--cupti" else WARN
             yield Finding("cupti", status, label, problem)
@@ -78,6 +83,13 @@ def check_cupti(system: System, cuda: dict[str, Any]) -> Iterator[Finding]:
             OK,
             "order: one that the program has already loaded (PyTorch does), --cupti, pip, "
             "CUDA_HOME, LD_LIBRARY_PATH, the loader, /usr/local/cuda*",
+        )
+    if versions and max(versions) < _OLDEST_THAT_SAMPLES:
+        yield Finding(
+            "cupti",
+            WARN,
+            "hardware counters cannot be sampled: that needs a copy of CUDA 12.6 or later",
+            f"nothing for activity; for capture --pm: {install}",
         )
 
 

@@ -93,7 +93,8 @@ def check_counters(system: System) -> Iterator[Finding]:
         yield Finding(
             "counters",
             WARN,
-            "hardware counters are for administrators only; activity records need no privilege",
+            "hardware counters (capture --pm) are for administrators only; activity records need no"
+            " privilege",
             "options nvidia NVreg_RestrictProfilingToAdminUsers=0, or run with CAP_SYS_ADMIN",
         )
 

@@ -1,4 +1,4 @@
-"""What ``capture -o`` names: a folder, a self-contained file, or a stream."""
+"""What ``-o`` names: a folder, a self-contained file, or a stream."""
 
 from __future__ import annotations
 
@@ -185,14 +185,25 @@ def kinds_of(table: str) -> str:
 
 
 def choose(options: CaptureOptions) -> Destination:
-    """What ``-o`` and ``--table`` ask for.
+    """What ``-o`` and ``--table`` of a capture ask for.
 
     Raises:
         UsageError: one of them needs the other, or there is no such table.
     """
+    destination = destination_of(options.out, options.table)
+    if isinstance(destination, Stream) and options.max_bytes and not _is_file(options.out):
+        raise UsageError("a pipe has no size", "use --max-rows instead of --max-size")
+    return destination
+
+
+def destination_of(out: Path, table: str = "") -> Destination:
+    """A folder, a self-contained file or a stream of one table, by the name of ``out``.
+
+    Raises:
+        UsageError: a stream without a table, a table without a stream, or an unknown one.
+    """
     from cupti_etl.schema.arrow import TABLES
 
-    out, table = options.out, options.table
     is_stream = str(out) == "-" or out.suffix in STREAM_SUFFIXES
     if is_stream and not table:
         raise UsageError(
@@ -204,8 +215,6 @@ def choose(options: CaptureOptions) -> Destination:
         )
     if table and table not in TABLES:
         raise UsageError(f"there is no table {table!r}", "`cupti-etl schema` lists them")
-    if is_stream and options.max_bytes and not _is_file(out):
-        raise UsageError("a pipe has no size", "use --max-rows instead of --max-size")
     if is_stream:
         return Stream(out, table)
     return DuckDBFile(out) if out.suffix == ".duckdb" else Destination(out)

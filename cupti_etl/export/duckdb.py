@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from cupti_etl.errors import EtlError, TraceError
 from cupti_etl.export.place import refuse_existing
 from cupti_etl.queries.catalog import library
-from cupti_etl.queries.runner import install_queries
-from cupti_etl.queries.sources import quoted
+from cupti_etl.queries.runner import library_views
+from cupti_etl.queries.sources import identifier, quoted
 from cupti_etl.schema.arrow import TABLES
 
 if TYPE_CHECKING:
@@ -65,9 +65,16 @@ def _fill(trace: Trace, file: Path) -> list[str]:
                 left_out.append(table)
                 continue
             known = [column.name for column in TABLES[table].columns]
-            more = set(trace.sql(f"FROM {table}").columns) - set(known)
-            left_out += sorted(f"{table}.{column}" for column in more)
-            columns = ", ".join(known)
+            more = [name for name in trace.sql(f"FROM {table}").columns if name not in known]
+            if (added := TABLES[table].more) is not None:
+                for name in more:
+                    trace.sql(
+                        f"ALTER TABLE {_DATABASE}.{table} ADD COLUMN {identifier(name)} {added.sql}"
+                    )
+                known += more
+            else:
+                left_out += sorted(f"{table}.{column}" for column in more)
+            columns = ", ".join(map(identifier, known))
             trace.sql(f"INSERT INTO {_DATABASE}.{table} ({columns}) SELECT {columns} FROM {table}")
     finally:
         trace.sql(f"DETACH {_DATABASE}")
@@ -131,7 +138,8 @@ def pending_migrations(path: Path) -> tuple[str, list[str]]:
 
 
 def _install(con: duckdb.DuckDBPyConnection) -> None:
-    install_queries(con, library())
+    for statement in library_views(library()):
+        con.execute(statement)
 
 
 def _not_written(out: Path, why: str) -> TraceError:

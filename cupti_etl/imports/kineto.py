@@ -213,7 +213,7 @@ class Kineto:
         for device in properties if isinstance(properties, list) else []:
             if isinstance(device, dict) and isinstance(device.get("id"), int):
                 known = {ours: device.get(theirs) for ours, theirs in _PROPERTIES.items()}
-                rows[device["id"]] = {"device_id": device["id"], **known}
+                rows[device["id"]] = {"device_id": device["id"], **known, **_resident(device)}
         schema = batch_schema("device")
         facts = [{"process_id": process_id, **row} for row in rows.values()]
         return pa.RecordBatch.from_pylist(facts, schema)
@@ -256,6 +256,24 @@ _PROPERTIES = {
     "max_shared_per_multiprocessor_bytes": "sharedMemPerMultiprocessor",
     "multiprocessors": "numSms",
 }
+
+
+# Blocks of a multiprocessor, which Kineto does not say, where they are not 32; from the table of
+# technical specifications in the CUDA C++ programming guide.
+_BLOCKS = {(7, 5): 16, (8, 6): 16, (8, 7): 16, (8, 9): 24, (12, 0): 24, (12, 1): 24}
+
+
+def _resident(device: dict[str, Any]) -> dict[str, int | None]:
+    """How many warps and blocks a multiprocessor holds."""
+    threads, warp = device.get("maxThreadsPerMultiprocessor"), device.get("warpSize")
+    major, minor = _number(device.get("computeMajor")), _number(device.get("computeMinor"))
+    known = major is not None and minor is not None and 7 <= major <= 12
+    return {
+        "max_warps_per_multiprocessor": threads // warp if threads and warp else None,
+        "max_blocks_per_multiprocessor": _BLOCKS.get((major or 0, minor or 0), 32)
+        if known
+        else None,
+    }
 
 
 def _number(value: Any) -> int | None:

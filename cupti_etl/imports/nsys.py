@@ -29,6 +29,8 @@ NEWEST = (3, 25)
 _ABOUT = re.compile(
     r"ENUM_|META_DATA_|TARGET_INFO_|ANALYSIS_|StringIds$|PROCESSES$|ThreadNames$|EXPORT_|sqlite_"
 )
+_ON_GPU = ("kernel", "memcpy", "memcpy_p2p", "memset", "graph_trace")
+_PAYLOADS = "NVTX payloads that are binary (NCCL's sizes, for one)"
 
 
 class Tables(Protocol):
@@ -45,6 +47,9 @@ class Tables(Protocol):
 
     def count(self, table: str) -> int:
         """Rows of a table."""
+
+    def filled(self, table: str, column: str) -> int:
+        """Rows of a table in which a column is not NULL."""
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         """A small table."""
@@ -117,12 +122,16 @@ class Nsys:
             for table, batch in HANDLERS[name].read(raw, frame):
                 if batch.num_rows:
                     note(frame.processes.by_id, batch)
+                    if table in _ON_GPU:
+                        frame.note_devices(batch)
                     yield table, batch
         for table, batch in nsys_own.lasting(self._tables, frame):
             if batch.num_rows:
                 note(frame.processes.by_id, batch)
                 yield table, batch
         self.left_out.update(frame.left_out)
+        # Their form is documented for no version that we have seen.
+        self.left_out[_PAYLOADS] += self._tables.filled("NVTX_EVENTS", "binaryData")
         if not known:
             raise ForeignError(
                 f"{self.path} holds no CUDA activity and no NVTX ranges",

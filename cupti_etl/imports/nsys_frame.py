@@ -75,6 +75,9 @@ class Frame:
     Args:
         texts: rows of ``StringIds``, as two arrays.
         epoch_ns: what to add to times.
+
+    Attributes:
+        devices: the processes with the devices that they used.
     """
 
     def __init__(self, texts: tuple[pa.Array, pa.Array], epoch_ns: int) -> None:
@@ -84,7 +87,15 @@ class Frame:
         self.domains: dict[tuple[int | None, int], str] = {}
         self.left_out: Counter[str] = Counter()
         self.losses: list[Loss] = []
+        self.devices: set[tuple[int, int]] = set()
         self._markers = 0
+
+    def note_devices(self, batch: pa.RecordBatch) -> None:
+        """Which process used which device."""
+        if "device_id" in batch.schema.names:
+            rows = pa.Table.from_batches([batch.select(["process_id", "device_id"])])
+            used = rows.group_by(["process_id", "device_id"]).aggregate([]).to_pylist()
+            self.devices |= {(row["process_id"], row["device_id"]) for row in used}
 
     def time(self, times: pa.Array) -> pa.Array:
         """Times since the epoch."""

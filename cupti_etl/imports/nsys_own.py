@@ -138,6 +138,10 @@ def _devices(tables: Tables, frame: Frame) -> Iterator[dict[str, Any]]:
             "core_clock_khz": _divided(gpu.get("clockRate")),
             **{ours: gpu.get(theirs) for ours, theirs in _GPU.items()},
         }
+    # Of the others the export says nothing but that they worked.
+    for process_id, device in sorted(frame.devices - done, key=str):
+        if device is not None:
+            yield {"process_id": process_id, "device_id": device}
 
 
 _GPU = {

@@ -55,6 +55,17 @@ class ParquetTables:
         """Rows of a table."""
         return int(self._open(table).metadata.num_rows)
 
+    def filled(self, table: str, column: str) -> int:
+        """Rows of a table in which a column is not NULL. As ``SqliteTables``."""
+        if column not in self.columns(table):
+            return 0
+        with self._open(table) as file:
+            try:
+                batches = file.iter_batches(_ROWS, columns=[column], use_threads=False)
+                return sum(len(batch[column]) - batch[column].null_count for batch in batches)
+            except (pa.ArrowException, OSError) as error:
+                raise self._damaged(table, error) from None
+
     def rows(self, table: str) -> list[dict[str, Any]]:
         """A small table as a whole; empty if there is none."""
         if table not in self._files:

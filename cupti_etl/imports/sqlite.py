@@ -84,6 +84,17 @@ class SqliteTables:
             raise self._damaged(error) from None
         return int(rows)
 
+    def filled(self, table: str, column: str) -> int:
+        """Rows of a table in which a column is not NULL; 0 if there is no such column."""
+        if column not in self.columns(table):
+            return 0
+        try:
+            sql = f"SELECT count({_quoted(column)}) FROM {_quoted(table)}"
+            (rows,) = self._con.execute(sql).fetchone()
+        except sqlite3.Error as error:
+            raise self._damaged(error) from None
+        return int(rows)
+
     def rows(self, table: str) -> list[dict[str, Any]]:
         """A small table as a whole; empty if there is none."""
         if table not in self._roots:

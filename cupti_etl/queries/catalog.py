@@ -9,6 +9,7 @@ A query is ``library/<topic>/<name>.sql``: a header, then one SELECT::
     -- requires:
     --   kernel: no kernels were recorded.
     -- stored: Why its rows are kept while a trace is open.
+    -- native: How plain DuckDB, which runs the SELECT, differs from an opened trace.
     -- limits: What it cannot see.
     -- parameters:
     --   min_ns BIGINT = 1000 [ns]: Shortest gap that is listed.
@@ -20,8 +21,9 @@ A query is ``library/<topic>/<name>.sql``: a header, then one SELECT::
 ``needs`` lists the tables and queries that the SELECT reads; ``requires`` those of them, however
 far down, without a row of which the answer is empty, and the reason to give; ``device.*`` stands
 for all columns of a table.  Text goes on in lines that are indented further.  A query without
-parameters becomes a view, one with parameters a table macro.  Reading the library needs
-neither duckdb nor pyarrow.
+parameters becomes a view, one with parameters a table macro.  What is ``native`` is made by a
+function of ``cupti_etl.samples`` in an opened trace.  Reading the library needs neither duckdb
+nor pyarrow.
 """
 
 from __future__ import annotations
@@ -40,11 +42,11 @@ LIBRARY = Path(__file__).with_name("library")
 # Made by the runner from the schema, so that a new kind is in it without an edit.
 TABLE_EXTENT = "_table_extent"
 
-_KEYS = ("computed", "needs", "requires", "stored", "limits", "parameters", "columns")
+_KEYS = ("computed", "needs", "requires", "stored", "native", "limits", "parameters", "columns")
 _LISTS = ("requires", "parameters", "columns")
 _KEY = re.compile(rf"({'|'.join(_KEYS)}):(?: (.*))?\Z")
 _ENTRY = re.compile(
-    r"(?P<name>[a-z][a-z0-9_]*) (?P<type>[A-Z]+)"
+    r"(?P<name>[a-z][a-z0-9_]*) (?P<type>[A-Z]+(?:\[\])?)"
     r"(?: = (?P<default>.+?))?(?: \[(?P<unit>[^\]]+)\])?: (?P<doc>.+)\Z"
 )
 _REASON = re.compile(r"(?P<name>[a-z][a-z0-9_]*): (?P<reason>.+)\Z")
@@ -77,6 +79,7 @@ class Query:
     sql: str
     requires: tuple[tuple[str, str], ...] = ()
     stored: str = ""
+    native: str = ""
 
     @property
     def create(self) -> str:
@@ -169,6 +172,7 @@ def parse(text: str, name: str, topic: str) -> Query:
         sql="\n".join(lines[body:]).strip().rstrip(";"),
         requires=tuple(_reason(name, line) for line in sections["requires"]),
         stored=" ".join(sections["stored"]),
+        native=" ".join(sections["native"]),
     )
     _complain(query)
     return query
@@ -259,6 +263,8 @@ def _complain(query: Query) -> None:
             raise SchemaError(f"{where}: a percentage must say of what")
     if query.stored and query.parameters:
         raise SchemaError(f"query {query.name}: what takes parameters cannot be stored")
+    if query.native and not query.stored:
+        raise SchemaError(f"query {query.name}: what is made natively must be stored")
     names = [field.name for field in query.columns]
     if len(set(names)) != len(names):
         raise SchemaError(f"query {query.name}: a column stands twice")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import UsageError
+from cupti_etl.queries import prepared
 from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog, Query, library
 from cupti_etl.queries.sources import Source, quoted
 from cupti_etl.queries.views import empty_table, found_tables, table_extent, table_view
@@ -43,10 +44,11 @@ def install(
         duckdb.Error: a part cannot be read, or a query of the library is wrong.
     """
     known = catalog or library()
+    if not _has_library(con):
+        _install_library(con, known)
     # In one step: somebody who is asking meanwhile never meets the empty views.
     con.begin()
     try:
-        install_library(con, known)
         before_tables()
         empty = []
         for table in found_tables(sources):
@@ -65,24 +67,39 @@ def install(
     return tuple(empty)
 
 
-def install_library(con: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
-    """Create an empty view for each table of the schema, and the library over them.
+def _has_library(con: duckdb.DuckDBPyConnection) -> bool:
+    made = con.execute(
+        "SELECT count(*) FROM duckdb_views() WHERE view_name = ?"
+        " AND database_name = current_database()",
+        [TABLE_EXTENT],
+    ).fetchall()
+    return bool(made[0][0])
 
-    DuckDB binds a view when it is created, but by name when it is used: over empty
-    tables this reads no file, however many parts the trace has.
+
+def _install_library(con: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
+    statements = [*empty_views(), *library_views(catalog)]
+    if not prepared.load(con, statements):
+        for statement in statements:
+            con.execute(statement)
+
+
+def empty_views() -> Iterator[str]:
+    """Statements that create an empty view for each table of the schema.
+
+    DuckDB binds a view when it is created, but by name when it is used: the library that is
+    created over empty tables reads no file, however many parts the trace has.
     """
     for table in TABLES:
-        con.execute(f"CREATE OR REPLACE VIEW {table} AS {empty_table(table)}")
-    install_queries(con, catalog)
+        yield f"CREATE OR REPLACE VIEW {table} AS {empty_table(table)}"
 
 
-def install_queries(con: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
-    """Create the library over the tables, or views, that the current database has."""
-    con.execute(f"CREATE OR REPLACE VIEW {TABLE_EXTENT} AS\n{table_extent()}")
+def library_views(catalog: Catalog) -> Iterator[str]:
+    """Statements that create the library over the tables, or views, of the current database."""
+    yield f"CREATE OR REPLACE VIEW {TABLE_EXTENT} AS\n{table_extent()}"
     for query in catalog:
-        con.execute(query.create)
+        yield query.create
         what = "MACRO TABLE" if query.parameters else "VIEW"
-        con.execute(f"COMMENT ON {what} {query.name} IS {quoted(query.doc)}")
+        yield f"COMMENT ON {what} {query.name} IS {quoted(query.doc)}"
 
 
 def call(query: Query, given: Collection[str]) -> str:

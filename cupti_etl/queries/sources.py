@@ -59,6 +59,11 @@ def quoted(text: str | Path) -> str:
     return "'" + str(text).replace("'", "''") + "'"
 
 
+def identifier(name: str) -> str:
+    """The name of a table or a column, as SQL takes any."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 def as_glob(folder: Path) -> str:
     """The path as a glob that matches it and nothing else."""
     return "".join(f"[{char}]" if char in "*?[" else char for char in str(folder))

@@ -10,6 +10,8 @@ from cupti_etl.schema.kinds import KINDS
 
 # Tables that hold no activity: a trace with rows in these alone has captured nothing.
 _STATIC = ("context", "device", "marker_data")
+# Beside a program that did nothing there are samples all the same.
+_ONLY_SAMPLED = "EXISTS (FROM capture WHERE source = 'sample')"
 # Which source a row is from; later captures have larger numbers.
 _SOURCE = "_source"
 # What each collector counted for itself, where one process was seen by several.
@@ -83,15 +85,16 @@ def empty_table(table: str) -> str:
 
 
 def table_extent() -> str:
-    """A SELECT with one row a table of CUPTI records: how many rows, from when to when."""
-    return "\nUNION ALL\n".join(_extent(kind.table) for kind in KINDS)
+    """A SELECT with one row a table of CUPTI's: how many rows, from when to when."""
+    extents = [_extent(kind.table, str(kind.table not in _STATIC).lower()) for kind in KINDS]
+    return "\nUNION ALL\n".join((*extents, _extent("pm_sample", _ONLY_SAMPLED)))
 
 
-def _extent(table: str) -> str:
+def _extent(table: str, is_activity: str) -> str:
     names = [column.name for column in TABLES[table].columns]
     first, last = _time(names, "start_ns"), _time(names, "end_ns")
     return (
-        f"SELECT {quoted(table)} AS table_name, {str(table not in _STATIC).lower()} AS is_activity,"
+        f"SELECT {quoted(table)} AS table_name, {is_activity} AS is_activity,"
         f" count(*) AS rows, min({first}) AS start_ns,"
         f" greatest(max({first}), max({last})) AS end_ns FROM {table}"
     )

@@ -57,3 +57,20 @@ def arrow_schema(table: str) -> pa.Schema:
         "cupti_etl.schema_version": str(SCHEMA_VERSION),
     }
     return pa.schema(fields, metadata=metadata)
+
+
+def stored_schema(table: str, columns: pa.Schema) -> pa.Schema:
+    """The schema of rows as they are stored, with the columns that a capture has added.
+
+    Args:
+        table: whose rows they are.
+        columns: the schema of the rows; of it, what the table does not have in every trace
+            follows, where the table can have more.
+    """
+    import pyarrow as pa
+
+    schema = arrow_schema(table)
+    more = [field for field in columns if field.name not in schema.names]
+    if not more or TABLES[table].more is None:
+        return schema
+    return pa.schema([*schema, *more], metadata=schema.metadata)

@@ -47,6 +47,12 @@ def _environment() -> str:
     return environment_markdown()
 
 
+def _presets() -> str:
+    from cupti_etl.docgen import presets_markdown
+
+    return presets_markdown()
+
+
 def outputs() -> dict[str, Callable[[], str]]:
     """Path of each derived file, below the repository's root, and what makes it."""
     return {
@@ -57,6 +63,7 @@ def outputs() -> dict[str, Callable[[], str]]:
         "docs/reference/queries.md": _queries,
         "docs/reference/cli.md": _cli,
         "docs/reference/environment.md": _environment,
+        "docs/reference/presets.md": _presets,
     }
 
 

@@ -26,12 +26,10 @@ from alembic.util import template_to_file
 import cupti_etl
 from cupti_etl.errors import TraceError
 from cupti_etl.schema.dialect import DuckDBDialect
-from cupti_etl.schema.revisions import migrations_path
+from cupti_etl.schema.revisions import STORAGE_VERSION, migrations_path
 from cupti_etl.schema.tables import metadata
 
 DRIVER = f"{DuckDBDialect.name}+{DuckDBDialect.driver}"
-# A new file is written so that the oldest supported DuckDB can read it.
-STORAGE_VERSION = "v1.5.0"
 
 _ARGUMENT = re.compile(r"^    (sa\.|comment=)")
 

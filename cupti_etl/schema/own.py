@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from cupti_etl.schema.spec import PROCESS_ID, Table
 from cupti_etl.schema.spec import Column as C
-from cupti_etl.schema.types import boolean, i32, i64, string, timestamp
+from cupti_etl.schema.types import boolean, f64, i32, i64, string, timestamp
 
 CAPTURE = Table(
     "capture",
@@ -29,6 +29,11 @@ CAPTURE = Table(
         C("delay_ns", i64, "", "How long recording was to wait.", unit="ns"),
         C("duration_ns", i64, "", "How long it was to last; NULL for to the end.", unit="ns"),
         C("stopped_by", string, "", "Which limit ended the recording: duration, max_rows or max_size; NULL if none did."),
+        C("pm_metrics", string, "", "What --pm asked for: a preset, or metrics, comma-separated; NULL without it."),
+        C("pm_interval_ns", i64, "", "Time between two PM samples that was asked for.", unit="ns"),
+        C("pm_state", string, "", "sampling, finished, partial (not on all GPUs, or not to the end), failed; NULL without --pm."),
+        C("pm_detail", string, "", "Why PM sampling failed, or failed on some GPU; NULL if it did not."),
+        C("pm_clocks_locked", boolean, "", "Whether the GPUs' clocks were held fixed while they were sampled; NULL if it is not known."),
         C("start_ns", timestamp, "", "When the capture began.", unit="ns"),
         C("end_ns", timestamp, "", "When it ended; NULL while it runs.", unit="ns"),
         C(
@@ -116,8 +121,9 @@ LOSS = Table(
             "cause",
             string,
             "",
-            "ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_client, killed, not_flushed, not_traced, not_written, abandoned or collector_killed.",
+            "ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_client, killed, not_flushed, not_traced, not_written, abandoned or collector_killed; of PM samples: pm_overflow, pm_counter_data_full, pm_gap or pm_failed.",
         ),
+        C("device_uuid", string, "", "The GPU, where PM samples are missing; NULL for records.", joins="device.device_uuid"),
         C("table_name", string, "", "Table the records belong to; NULL if it is not known."),
         C("records", i64, "", "How many; NULL if it cannot be known.", unit="records"),
         C("bytes", i64, "", "How many bytes, where records could not be told apart.", unit="bytes"),
@@ -143,4 +149,34 @@ ARGUMENT = Table(
     ),
 )
 
-OWN = (CAPTURE, PROCESS, CAPTURE_WINDOW, KERNEL_NAME, CLOCK, LOSS, ARGUMENT)
+PM_SAMPLE = Table(
+    "pm_sample",
+    "One row per sample of a GPU's hardware counters: the whole GPU, whoever uses it. One column a metric, as pm_metric describes.",
+    (
+        C("device_uuid", string, "", "The GPU.", joins="device.device_uuid"),
+        C("start_ns", timestamp, "", "When the sample began; the end of the one before.", unit="ns"),
+        C("end_ns", timestamp, "", "When it ended.", unit="ns"),
+    ),
+    sort=("start_ns",),
+    more=f64,
+    described_in="pm_metric",
+)
+PM_METRIC = Table(
+    "pm_metric",
+    "One row per metric and GPU: a column of pm_sample.",
+    (
+        C("metric", string, "", "Name of the column in pm_sample."),
+        C("device_uuid", string, "", "The GPU.", joins="device.device_uuid"),
+        C("chip", string, "", "Its chip, as CUPTI names it."),
+        C("preset", string, "", "The preset that the metric was chosen by; NULL if by its name."),
+        C("hardware_name", string, "", "The metric's name for CUPTI on this chip; NULL if the chip has none, and the column is then NULL."),
+        C("unit", string, "", "Unit of the values: %, bytes, ns, Hz, 1 (a count)."),
+        C("description", string, "", "What is measured, in a sentence."),
+        C("aggregation", string, "", "How samples are put together: mean (the value held throughout the sample: percentages, rates; weight it by time) or sum (what was counted during the sample)."),
+        C("peak", f64, "", "The most that the GPU can do, in units a second; NULL if it is not known."),
+        C("interval_ns", i64, "", "Time between two samples that was asked for.", unit="ns"),
+    ),
+    key=("device_uuid", "metric"),
+)
+
+OWN = (CAPTURE, PROCESS, CAPTURE_WINDOW, KERNEL_NAME, CLOCK, LOSS, ARGUMENT, PM_SAMPLE, PM_METRIC)

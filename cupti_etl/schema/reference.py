@@ -61,6 +61,11 @@ def table_markdown(table: Table) -> str:
         lines += [f"From {activities}, record `{kind.struct}`.", ""]
     if table.sort:
         lines += [f"Sorted by {', '.join(f'`{key}`' for key in table.sort)}.", ""]
+    if table.more is not None:
+        lines += [
+            f"Columns of type {table.more.sql} follow: `{table.described_in}` lists them.",
+            "",
+        ]
     lines += [_row(_HEADER), _row("---" for _ in _HEADER)]
     lines += [_row(_cells(column)) for column in table.columns]
     return "\n".join(lines) + "\n"

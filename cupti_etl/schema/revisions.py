@@ -10,6 +10,8 @@ from cupti_etl.errors import SchemaError
 
 # The table in which alembic keeps the revision of a file.
 TABLE = "alembic_version"
+# Of DuckDB's files: the oldest DuckDB that is supported must be able to open them.
+STORAGE_VERSION = "v1.5.0"
 _NUMBER = re.compile(r"(\d{4})_\w+\.py\Z")
 
 

@@ -96,7 +96,9 @@ class Table:
     """A table that the collector itself writes.
 
     ``key`` names the columns that tell one row from another, where several captures may
-    hold the same row: opened together, they show it once.
+    hold the same row: opened together, they show it once.  ``more`` is the type of the
+    columns that a capture adds after those that every trace has, and ``described_in`` the
+    table with a row for each of them.
     """
 
     name: str
@@ -104,6 +106,8 @@ class Table:
     columns: tuple[Column, ...]
     sort: tuple[str, ...] = ()
     key: tuple[str, ...] = ()
+    more: Type | None = None
+    described_in: str = ""
 
     def __post_init__(self) -> None:
         names = [column.name for column in self.columns]
@@ -112,6 +116,8 @@ class Table:
         for key in (*self.sort, *self.key):
             if key not in names:
                 raise SchemaError(f"table {self.name}: key {key!r} is not a column")
+        if (self.more is None) != (not self.described_in):
+            raise SchemaError(f"table {self.name}: more and described_in go together")
 
 
 PROCESS_ID = Column(

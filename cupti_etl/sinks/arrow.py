@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from cupti_etl.errors import EtlError
-from cupti_etl.schema.arrow import arrow_schema
+from cupti_etl.schema.arrow import TABLES, arrow_schema, stored_schema
 
 # Rows wait so long, at most, before they are handed on.
 _ROLL_S = 0.25
@@ -36,8 +36,17 @@ class ArrowSink:
         self._last: list[dict[str, Any]] = []
         self._rows = 0
         self._last_roll = time.monotonic()
-        self._stream = self._attempt(lambda: pa.ipc.new_stream(self._file, self._schema))
+        self._stream: pa.RecordBatchStreamWriter | None = None
+        # Which columns a capture adds, the first rows say.
+        if TABLES[table].more is None:
+            self._begin(self._schema)
         self.roll()
+
+    def _begin(self, columns: pa.Schema) -> pa.RecordBatchStreamWriter:
+        if self._stream is None:
+            self._schema = stored_schema(self._table, columns)
+            self._stream = self._attempt(lambda: pa.ipc.new_stream(self._file, self._schema))
+        return self._stream
 
     def write(self, table: str, batch: pa.RecordBatch) -> None:
         """Take a batch.
@@ -46,8 +55,9 @@ class ArrowSink:
             EtlError: the reader has gone.
         """
         if table == self._table:
+            stream = self._begin(batch.schema)
             rows = batch.cast(self._schema)
-            self._attempt(lambda: self._stream.write_batch(rows))
+            self._attempt(lambda: stream.write_batch(rows))
             self._rows += batch.num_rows
 
     def replace(self, table: str, rows: list[dict[str, Any]]) -> None:
@@ -68,7 +78,7 @@ class ArrowSink:
         """Write the end of the stream."""
         if self._last:
             self.write(self._table, pa.RecordBatch.from_pylist(self._last, self._schema))
-        self._attempt(self._stream.close)
+        self._attempt(self._begin(self._schema).close)
         self._attempt(self._file.close)
 
     def _attempt(self, action: Any) -> Any:

@@ -14,8 +14,6 @@ from pathlib import Path
 from cupti_etl.errors import TraceError
 
 NAME = "trace.duckdb"
-# The oldest DuckDB that is supported must be able to open it.
-_STORAGE = "v1.5.0"
 
 
 def _parts_are_there() -> None:
@@ -39,6 +37,7 @@ def write_trace_duckdb(
     from cupti_etl.queries.failure import translate
     from cupti_etl.queries.runner import connect, install
     from cupti_etl.queries.sources import Folder, check_folder, quoted
+    from cupti_etl.schema.revisions import STORAGE_VERSION
 
     given = Path(folder)
     home = given.absolute()
@@ -54,7 +53,7 @@ def write_trace_duckdb(
     try:
         con = connect()
         try:
-            con.execute(f"ATTACH {quoted(partial)} AS made (STORAGE_VERSION '{_STORAGE}')")
+            con.execute(f"ATTACH {quoted(partial)} AS made (STORAGE_VERSION '{STORAGE_VERSION}')")
             con.execute("USE made")
             install(con, (Folder(home),), before_tables=look)
             con.execute("USE memory")
@@ -85,7 +84,7 @@ class TraceDuckdb(threading.Thread):
     """
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(name="cupti-etl-trace-duckdb")
+        super().__init__(name="cupti-etl-trace-duckdb", daemon=True)
         self._folder = folder.absolute()
         self._is_there = threading.Event()
         self._made_of: set[str] | None = None
@@ -102,7 +101,7 @@ class TraceDuckdb(threading.Thread):
             self._is_there.wait()
             made_of.update(self._tables())
 
-        with contextlib.suppress(TraceError):
+        with contextlib.suppress(Exception):
             write_trace_duckdb(self._folder, wait)
             self._made_of = made_of
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cupti_etl.errors import UsageError
-from cupti_etl.schema.arrow import TABLES, arrow_schema
+from cupti_etl.schema.arrow import TABLES, arrow_schema, stored_schema
 from cupti_etl.schema.types import correlation, timestamp
 from cupti_etl.sinks.exchange import exchange
 from cupti_etl.sinks.folder import create
@@ -91,14 +91,14 @@ def part_writer(
         columns: the schema of the rows.
         schema: the one that the file carries; that of the table, if it is not given.
     """
-    schema = schema or arrow_schema(table)
+    schema = schema or stored_schema(table, columns)
     known = TABLES[table].columns if table in TABLES else ()
     # Columns that mostly grow from row to row: times, ids of calls and of launches.
     delta = [c.name for c in known if c.type in (timestamp, correlation) or c.name == "grid_id"]
     carried = base64.b64encode(schema.serialize().to_pybytes())
     metadata = {**(schema.metadata or {}), b"ARROW:schema": carried}
     metadata[b"cupti_etl.columns"] = json.dumps(
-        {c.name: {"doc": c.doc, "unit": c.unit} for c in known}
+        {field.name: _about(field) for field in schema if field.metadata}
     ).encode()
     with pq.ParquetWriter(
         path,
@@ -114,6 +114,10 @@ def part_writer(
     ) as writer:
         yield writer
         writer.add_key_value_metadata(metadata)
+
+
+def _about(field: pa.Field) -> dict[str, str]:
+    return {key: field.metadata[key.encode()].decode() for key in ("doc", "unit")}
 
 
 class _TableWriter:
@@ -143,11 +147,14 @@ class _TableWriter:
         if self._part is not None and self._part.rows >= _FULL_PARTS * _PART_ROWS:
             self.roll()
 
+    def _take(self) -> pa.Table:
+        batches, self._batches, self._gathered = self._batches, [], 0
+        return pa.Table.from_batches(batches).unify_dictionaries()
+
     def _flush(self) -> None:
         if not self._batches:
             return
-        rows = pa.Table.from_batches(self._batches).unify_dictionaries()
-        self._batches, self._gathered = [], 0
+        rows = self._take()
         if self._part is None:
             self._part = _Part(self._next_path(), self.table, rows.schema)
         self._part.write(rows)
@@ -164,8 +171,7 @@ class _TableWriter:
         if self._number > 1 or not self._batches:
             self.roll()
             return
-        rows = pa.Table.from_batches(self._batches).unify_dictionaries()
-        self._batches, self._gathered = [], 0
+        rows = self._take()
         self.replace(in_order(self.table, rows))
 
     def replace(self, rows: pa.Table) -> None:
@@ -296,7 +302,9 @@ def _merge(parts: list[Path], fresh: Path, table: str) -> None:
             continue
         # Plain readers, file by file: a dataset would split columns among threads and
         # hold all files at once.
+        # The first part of a table has no rows, and none of the columns that a capture adds.
         rows = pa.concat_tables(
-            pq.ParquetFile(path, read_dictionary=text).read() for path in group
+            (pq.ParquetFile(path, read_dictionary=text).read() for path in group),
+            promote_options="default" if TABLES[table].more else "none",
         ).unify_dictionaries()
         write_part(target, table, in_order(table, rows))

@@ -49,6 +49,11 @@ def upgrade() -> None:
         sa.Column('delay_ns', sa.BigInteger(), nullable=True, comment='How long recording was to wait. Unit: ns.'),
         sa.Column('duration_ns', sa.BigInteger(), nullable=True, comment='How long it was to last; NULL for to the end. Unit: ns.'),
         sa.Column('stopped_by', sa.String(), nullable=True, comment='Which limit ended the recording: duration, max_rows or max_size; NULL if none did.'),
+        sa.Column('pm_metrics', sa.String(), nullable=True, comment='What --pm asked for: a preset, or metrics, comma-separated; NULL without it.'),
+        sa.Column('pm_interval_ns', sa.BigInteger(), nullable=True, comment='Time between two PM samples that was asked for. Unit: ns.'),
+        sa.Column('pm_state', sa.String(), nullable=True, comment='sampling, finished, partial (not on all GPUs, or not to the end), failed; NULL without --pm.'),
+        sa.Column('pm_detail', sa.String(), nullable=True, comment='Why PM sampling failed, or failed on some GPU; NULL if it did not.'),
+        sa.Column('pm_clocks_locked', sa.Boolean(), nullable=True, comment="Whether the GPUs' clocks were held fixed while they were sampled; NULL if it is not known."),
         sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When the capture began. Unit: ns.'),
         sa.Column('end_ns', sa.BigInteger(), nullable=True, comment='When it ended; NULL while it runs. Unit: ns.'),
         sa.Column('exit_status', sa.Integer(), nullable=True, comment='Exit status of the command; 128+n if signal n ended it; NULL while it runs.'),
@@ -304,7 +309,8 @@ def upgrade() -> None:
     )
     op.create_table('loss',
         sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
-        sa.Column('cause', sa.String(), nullable=True, comment='ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_client, killed, not_flushed, not_traced, not_written, abandoned or collector_killed.'),
+        sa.Column('cause', sa.String(), nullable=True, comment='ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_client, killed, not_flushed, not_traced, not_written, abandoned or collector_killed; of PM samples: pm_overflow, pm_counter_data_full, pm_gap or pm_failed.'),
+        sa.Column('device_uuid', sa.String(), nullable=True, comment='The GPU, where PM samples are missing; NULL for records.'),
         sa.Column('table_name', sa.String(), nullable=True, comment='Table the records belong to; NULL if it is not known.'),
         sa.Column('records', sa.BigInteger(), nullable=True, comment='How many; NULL if it cannot be known. Unit: records.'),
         sa.Column('bytes', sa.BigInteger(), nullable=True, comment='How many bytes, where records could not be told apart. Unit: bytes.'),
@@ -578,6 +584,25 @@ def upgrade() -> None:
         sa.Column('bridge_vendor', sa.Integer(), nullable=True, comment='PCI vendor id, of a bridge.'),
         comment='One row per GPU or bridge on PCIe.'
     )
+    op.create_table('pm_metric',
+        sa.Column('metric', sa.String(), nullable=True, comment='Name of the column in pm_sample.'),
+        sa.Column('device_uuid', sa.String(), nullable=True, comment='The GPU.'),
+        sa.Column('chip', sa.String(), nullable=True, comment='Its chip, as CUPTI names it.'),
+        sa.Column('preset', sa.String(), nullable=True, comment='The preset that the metric was chosen by; NULL if by its name.'),
+        sa.Column('hardware_name', sa.String(), nullable=True, comment="The metric's name for CUPTI on this chip; NULL if the chip has none, and the column is then NULL."),
+        sa.Column('unit', sa.String(), nullable=True, comment='Unit of the values: %, bytes, ns, Hz, 1 (a count).'),
+        sa.Column('description', sa.String(), nullable=True, comment='What is measured, in a sentence.'),
+        sa.Column('aggregation', sa.String(), nullable=True, comment='How samples are put together: mean (the value held throughout the sample: percentages, rates; weight it by time) or sum (what was counted during the sample).'),
+        sa.Column('peak', sa.Double(), nullable=True, comment='The most that the GPU can do, in units a second; NULL if it is not known.'),
+        sa.Column('interval_ns', sa.BigInteger(), nullable=True, comment='Time between two samples that was asked for. Unit: ns.'),
+        comment='One row per metric and GPU: a column of pm_sample.'
+    )
+    op.create_table('pm_sample',
+        sa.Column('device_uuid', sa.String(), nullable=True, comment='The GPU.'),
+        sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When the sample began; the end of the one before. Unit: ns.'),
+        sa.Column('end_ns', sa.BigInteger(), nullable=True, comment='When it ended. Unit: ns.'),
+        comment="One row per sample of a GPU's hardware counters: the whole GPU, whoever uses it. One column a metric, as pm_metric describes."
+    )
     op.create_table('process',
         sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
         sa.Column('pid', sa.Integer(), nullable=True, comment='Process id as the process itself sees it.'),
@@ -648,6 +673,8 @@ def downgrade() -> None:
     op.drop_table('synchronization')
     op.drop_table('stream')
     op.drop_table('process')
+    op.drop_table('pm_sample')
+    op.drop_table('pm_metric')
     op.drop_table('pcie')
     op.drop_table('overhead')
     op.drop_table('openmp')

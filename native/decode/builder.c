@@ -12,6 +12,10 @@ static size_t round_up(size_t bytes)
 /* Behind each buffer, so that bits can be written as whole words. */
 #define SLACK 64
 
+/* A table's first room.  Most have few rows; one with many is given, from its second batch
+ * on, the room that the one before took. */
+#define FIRST_ROWS 1024
+
 bool column_is_text(const struct etl_column *column)
 {
 	return column->type == ETL_STRING || column->type == ETL_ENUM ||
@@ -61,7 +65,7 @@ static void *resize(void *old, size_t used, size_t size)
 
 int builder_reserve(struct builder *builder, int64_t more)
 {
-	int64_t capacity = builder->capacity ? builder->capacity : 16384;
+	int64_t capacity = builder->capacity ? builder->capacity : FIRST_ROWS;
 
 	if (builder->rows + more <= builder->capacity && builder->columns[0].values)
 		return 0;

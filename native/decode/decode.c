@@ -88,8 +88,8 @@ static bool is_dropped(struct etl_process *process, uint32_t activity, const uin
 static int decode_records(struct etl_process *process, const uint8_t *data, uint32_t bytes)
 {
 	struct route route = { 0 };
-	uint32_t at = 0, last = UINT32_MAX;
-	uint64_t records = 0;
+	uint64_t records = 0, last = UINT64_MAX; /* the last record's kind: of 32 bits, so none */
+	uint32_t at = 0;
 	int result = 0;
 
 	process->slot = process->fetched = data;

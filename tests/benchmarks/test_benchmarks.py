@@ -18,6 +18,7 @@ TINY = {
     "queries": ["--rows", "2000", "--rounds", "1"],
     "query": ["--rows", "2000", "--rounds", "1"],
     "size": ["--thin-seconds", "3"],
+    "stalled": ["--rounds", "1", "--launches", "400000"],
     "startup": ["--rounds", "1"],
 }
 

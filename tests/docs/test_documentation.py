@@ -82,6 +82,11 @@ def wrong_call(words: list[str]) -> str:
     command = cli.get_command(context, words[0])
     if command is None:
         return f"there is no command {words[0]}"
+    if isinstance(command, click.Group) and len(words) > 1:
+        words = words[1:]
+        command = command.get_command(context, words[0])
+        if command is None:
+            return f"there is no command {words[0]}"
     options = {name for each in command.params for name in each.opts} | {"--help", "-h"}
     for word in words[1:]:
         if word == "--":
@@ -111,10 +116,13 @@ def test_commands_and_options_exist(page: Path) -> None:
 def test_a_wrong_call_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(
-        "```sh\ncupti-etl capture -o x --fast -- ./a --b\n```\nUse `cupti-etl replya FILE`.\n"
+        "```sh\ncupti-etl capture -o x --fast -- ./a --b\n```\nUse `cupti-etl replya FILE`,\n"
+        "`cupti-etl metrics lst` or `cupti-etl metrics list --chp GH100`.\n"
     )
     assert [wrong_call(words) for words in calls(page)] == [
         "there is no command replya",
+        "there is no command lst",
+        "list has no option --chp",
         "capture has no option --fast",
     ]
 

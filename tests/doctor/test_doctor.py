@@ -173,6 +173,16 @@ def test_a_library_that_is_not_cupti(root: Path, tmp_path: Path, build: Build) -
     assert "no function cuptiGetVersion" in only(check(root, tmp_path, CUDA), "warn").what
 
 
+@pytest.mark.parametrize(("older", "newer", "told"), [(22, 23, True), (22, 24, False)])
+def test_whether_a_copy_can_sample_counters(
+    root: Path, tmp_path: Path, cupti: Build, older: int, newer: int, told: bool
+) -> None:
+    cupti(tmp_path / "libs/libcupti.so.12", older)
+    named = cupti(tmp_path / "mine.so", newer)
+    found = [finding.todo for finding in check(root, tmp_path, CUDA, cupti=named)]
+    assert any("capture --pm" in todo for todo in found) is told
+
+
 @pytest.mark.parametrize(
     ("number", "text"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -54,6 +55,29 @@ def test_a_program_that_is_killed_at_any_moment(
     assert 0 < loss["end_ns"] - loss["start_ns"] < 3e9
     last = max(kernel["end_ns"] for kernel in capture.rows("kernel"))
     assert last <= loss["end_ns"]
+
+
+def test_a_collector_without_memory(capturer: Capturer, tmp_path: Path) -> None:
+    """It says so and ends in order; the program runs as it would."""
+    start, ready = tmp_path / "start", tmp_path / "ready"
+    words, env, trace, log = capturer.prepare(
+        CUPTI, launches=400_000, names=64, start=start, ready=ready
+    )
+    with running(words, env, stderr=subprocess.PIPE) as process:
+        wait_for(trace / "trace.duckdb")  # what it needs once is there
+        # What it may write to.  Its addresses are no measure: each thread's heap has taken
+        # more of them than it uses.
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        used = int(status.split("VmData:")[1].split()[0]) * 1024
+        resource.prlimit(process.pid, resource.RLIMIT_DATA, (used, used))
+        start.touch()
+        wait_for(ready, 60)
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 1, stderr
+    assert "memory" in stderr
+    assert "Traceback" not in stderr
+    (program,) = capturer.fakes.log(log)
+    assert program.ended
 
 
 def test_a_folder_that_is_removed_under_way(capturer: Capturer, tmp_path: Path) -> None:

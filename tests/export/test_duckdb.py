@@ -102,14 +102,16 @@ def test_a_damaged_part_leaves_no_file(run: Path, tmp_path: Path) -> None:
 def test_what_this_version_does_not_know_is_left_out_and_named(run: Path, tmp_path: Path) -> None:
     more = as_table("kernel", KERNELS)
     write_part(run / "kernel/part-000001.parquet", more.append_column("novel", more["start_ns"]))
-    (run / "pm_sample").mkdir()
-    write_part(run / "pm_sample/part-000000.parquet", as_table("clock", "realtime_ns\n 5"))
+    (run / "from_the_future").mkdir()
+    write_part(run / "from_the_future/part-000000.parquet", as_table("clock", "realtime_ns\n 5"))
     with cupti_etl.open(run) as trace:
-        assert export_duckdb(trace, tmp_path / "a.duckdb") == ["kernel.novel", "pm_sample"]
+        assert export_duckdb(trace, tmp_path / "a.duckdb") == ["kernel.novel", "from_the_future"]
     with cupti_etl.open(tmp_path / "a.duckdb") as trace:
         assert trace.sql("FROM kernel").count() == 4
     # A capture's own folder is removed after it was converted, so there nothing may be missing.
-    with pytest.raises(cupti_etl.EtlError, match=r"would lack rows of kernel\.novel, pm_sample"):
+    with pytest.raises(
+        cupti_etl.EtlError, match=r"would lack rows of kernel\.novel, from_the_future"
+    ):
         convert(run, tmp_path / "b.duckdb")
     assert not (tmp_path / "b.duckdb").exists()
 

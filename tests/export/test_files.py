@@ -76,11 +76,11 @@ def test_csv_of_several_tables(run: Path, tmp_path: Path) -> None:
 def test_what_this_version_does_not_know_is_written_too(run: Path, tmp_path: Path) -> None:
     more = as_table("kernel", KERNELS)
     write_part(run / "kernel/part-000001.parquet", more.append_column("novel", more["start_ns"]))
-    (run / "pm_sample").mkdir()
-    write_part(run / "pm_sample/part-000000.parquet", as_table("clock", "realtime_ns\n 5"))
+    (run / "from_the_future").mkdir()
+    write_part(run / "from_the_future/part-000000.parquet", as_table("clock", "realtime_ns\n 5"))
     succeed("export", run, "--to", "parquet", tmp_path / "out")
     assert pq.read_table(tmp_path / "out/kernel.parquet")["novel"].null_count == 3
-    assert pq.read_table(tmp_path / "out/pm_sample.parquet")["realtime_ns"].to_pylist() == [5]
+    assert pq.read_table(tmp_path / "out/from_the_future.parquet")["realtime_ns"].to_pylist() == [5]
 
 
 def test_from_a_file_and_from_several(run: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from imports.conftest import Import, nsys
 from support.trace import assert_rows
 
 from cupti_etl.errors import ForeignError
+from cupti_etl.importing import import_traces
 
 START = "utcEpochNs\n1700000000000000000"
 KERNEL = """
@@ -66,8 +67,8 @@ def test_two_processes_with_the_same_ids(tmp_path: Path, imported: Import) -> No
         trace.sql("FROM process ORDER BY pid"),
         """
         pid argv    host  driver_version start_ns            end_ns              stored
-        11  python3 node5 13000          1700000000000000050 1700000000000000300 2
-        12  -       node5 13000          1700000000000000060 1700000000000000160 3
+        11  python3 node5 13000          1700000000000000050 1700000000000000300 3
+        12  -       node5 13000          1700000000000000060 1700000000000000160 4
         """,
     )
     assert_rows(trace.sql("SELECT source FROM capture"), "source\n'import of nsys 3.25.0 SQLite'")
@@ -107,6 +108,23 @@ def test_nvtx_ranges_marks_domains_and_payloads(tmp_path: Path, imported: Import
     assert_rows(
         trace.sql("FROM marker WHERE event = 'instant'"), "name timestamp_ns thread_id\nmark 70 70"
     )
+
+
+@pytest.mark.parametrize("form", ["sqlite", "parquetdir"])
+def test_binary_payloads_are_counted(tmp_path: Path, form: str) -> None:
+    file = nsys(
+        tmp_path / "t.sqlite",
+        NVTX_EVENTS="""
+            start end eventType text          globalTid domainId binaryData
+            10    20  59        ncclAllReduce 11:70     1        0107
+            30    40  59        ncclAllReduce 11:70     1        0108
+            50    60  59        step          11:70     0        -
+        """,
+    )
+    given = as_parquetdir(file, tmp_path / "t_pqtdir") if form == "parquetdir" else file
+    summary = import_traces([given], tmp_path / "trace", 1)
+    assert summary.rows["marker"] == 6
+    assert summary.left_out["NVTX payloads that are binary (NCCL's sizes, for one)"] == 2
 
 
 def test_copies_go_where_they_belong(tmp_path: Path, imported: Import) -> None:
@@ -178,10 +196,12 @@ def test_devices_contexts_streams_and_threads(tmp_path: Path, imported: Import) 
     )
     trace = imported(file)
     assert_rows(
-        trace.sql("FROM device"),
+        # Of the GPU of the other process, the export says nothing.
+        trace.sql("FROM device ORDER BY name"),
         """
         device_id device_uuid   name multiprocessors global_memory_bandwidth_kbps core_clock_khz
         0         GPU-554a-6988 H100 100             3000                         1980000
+        1         -             -    -               -                            -
         """,
     )
     assert_rows(trace.sql("FROM stream"), "stream_id priority flag\n7 -5 non_blocking")

@@ -14,10 +14,13 @@ from click.testing import CliRunner
 from imports.conftest import Import
 from support.trace import assert_rows
 
+import cupti_etl
 from cupti_etl.cli import cli
+from cupti_etl.importing import import_traces
 from cupti_etl.trace import Trace
 
 DATA = Path(__file__).parents[1] / "data"
+RECORDING = Path(cupti_etl.__file__).parent / "demo" / "h200.etlrec"
 KINETO = DATA / "kineto_v100.json.gz"
 
 
@@ -126,11 +129,15 @@ def test_the_command_says_what_it_kept_and_what_not(tmp_path: Path) -> None:
     assert "exists already" in str(again.exception)
 
 
-def test_a_recording_gives_the_rows_of_its_replay(imported: Import) -> None:
-    import cupti_etl
+def test_into_a_self_contained_file(tmp_path: Path) -> None:
+    import_traces([RECORDING], tmp_path / "run.duckdb", 1)
+    assert [path.name for path in tmp_path.iterdir()] == ["run.duckdb"]
+    with cupti_etl.open(tmp_path / "run.duckdb") as trace:
+        assert count(trace, "kernel") == 5947
 
-    recording = Path(cupti_etl.__file__).parent / "demo" / "h200.etlrec"
-    trace = imported(recording)
+
+def test_a_recording_gives_the_rows_of_its_replay(imported: Import) -> None:
+    trace = imported(RECORDING)
     assert count(trace, "kernel") == 5947
     assert_rows(
         trace.sql("SELECT state, emitted - stored AS lost FROM process"), "state lost\nfinished 0"

@@ -46,6 +46,7 @@ FAKE_EXPORT int cuDriverGetVersion(int *version);
 FAKE_EXPORT int cuDeviceGetCount(int *count);
 FAKE_EXPORT int cuDeviceGet(int *device, int ordinal);
 FAKE_EXPORT int cuDeviceGetName(char *name, int length, int device);
+FAKE_EXPORT int cuDeviceGetUuid_v2(unsigned char *uuid, int device);
 
 /* The driver: ours.  Work before cuInit, or in a child forked after it, is error 3
  * (CUDA_ERROR_NOT_INITIALIZED), as with a real driver. */

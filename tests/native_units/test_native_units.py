@@ -31,9 +31,13 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
         *native_sources("collector"),
         "-Wl,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=pool_get",
     ],
+    # So few that the program can have more.
+    "overlap": [*native_sources("collector"), "-DFIT_GROUPS=16"],
+    "profiler_host": native_sources("collector"),
     "queue": [],
     "release": native_sources("collector"),
     "ring": [],
+    "sampling": native_sources("collector"),
     "segment": native_sources("segment"),
     "strings": [*native_sources("collector"), *inject("intern")],
     "sweeps": native_sources("collector"),
@@ -43,7 +47,7 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
     ],
     "threads": native_sources("segment"),
 }
-THREADED = ("bell", "queue", "release", "switching", "threads")
+THREADED = ("bell", "queue", "release", "sampling", "switching", "threads")
 NOT_ALLOWED_HERE = 77
 SANITIZERS = {
     "plain": [],
@@ -102,6 +106,9 @@ def test_a_planted_overflow_is_seen(tmp_path: Path) -> None:
         ("bell", "plain", "SILENCE", "end.tv_sec - begin.tv_sec"),
         ("killed", "plain", "EARLY", "records == slots"),
         ("memory", "address", "LEAK", "LeakSanitizer"),
+        ("overlap", "plain", "WRONG", "runs == RUNS"),
+        ("profiler_host", "address", "LEAK", "LeakSanitizer"),
+        ("sampling", "plain", "LOSS", "stats->samples == got.samples"),
         ("sweeps", "plain", "UNORDERED", "== length"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import struct
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.records import KIND_OF, Bench, key, random_record, string_entry
 
@@ -76,6 +76,7 @@ def test_a_string_longer_than_its_slot(length: int, room: int, good: int) -> Non
 
 @settings(max_examples=30, deadline=None)
 @given(number=st.integers(MAX_KIND, 2**32 - 1))
+@example(2**32 - 1)
 def test_a_kind_beyond_all_kinds(number: int) -> None:
     made = Bench("13.0.85")
     made.decode(number.to_bytes(4, "little") + bytes(100))

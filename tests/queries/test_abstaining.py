@@ -67,6 +67,18 @@ FULL = {
     " max_warps_per_multiprocessor max_blocks_per_multiprocessor max_registers_per_multiprocessor"
     " max_shared_per_multiprocessor_bytes compute_capability_major\n"
     + "\n".join(f"{p} 0 GPU-{p} H200 132 32 64 32 65536 233472 9" for p in (1, 2)),
+    "pm_sample": "device_uuid start_ns end_ns sm_active_pct dram_read_pct pcie_rx_bytes\n"
+    + "\n".join(
+        f"GPU-{p} {at * 100} {at * 100 + 100} {at % 50 * 2} {at % 7} {at % 3}"
+        for p in (1, 2)
+        for at in range(1200)
+    ),
+    "pm_metric": "device_uuid metric unit aggregation peak interval_ns\n"
+    + "\n".join(
+        f"GPU-{p} sm_active_pct % mean - 100\nGPU-{p} dram_read_pct % mean - 100\n"
+        f"GPU-{p} pcie_rx_bytes bytes sum 60000000000 100"
+        for p in (1, 2)
+    ),
     "process": "process_id pid host rank world_size state\n"
     " 1 11 n 0 2 finished\n 2 12 n 1 2 finished",
     "capture": "capture_id start_ns end_ns\n 5 0 900000",

@@ -76,7 +76,8 @@ def test_the_list(run_folder: Path) -> None:
         2,
         [
             "cupti-etl: there is no topic 'nothing'",
-            "  topics: capture, diff, kernels, launches, memory, ranges, ranks, steps, timeline",
+            "  topics: capture, diff, kernels, launches, memory, metrics, ranges, ranks, steps,"
+            " timeline",
         ],
     )
 

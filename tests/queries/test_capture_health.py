@@ -38,9 +38,28 @@ def test_a_complete_capture(trace: MakeTrace) -> None:
     )
 
 
+def test_of_an_imported_trace_nobody_knows_what_was_lost(trace: MakeTrace) -> None:
+    opened = trace(
+        capture=ENDED,
+        process="process_id pid host state stored\n 1 77 node7 imported 3",
+        kernel=KERNELS,
+    )
+    assert_rows(
+        opened.sql("FROM capture_health WHERE section != 'table' OR subject = 'kernel'"),
+        """
+        section subject                     records stored lost detail
+        verdict "no losses known, imported" -       3      -    -
+        table   kernel                      3       3      -    -
+        process "pid 77 on node7"           -       3      -    imported
+        """,
+    )
+
+
 def test_every_table_of_records_is_counted(trace: MakeTrace) -> None:
     found = trace().sql("SELECT subject FROM capture_health WHERE section = 'table'")
-    assert sorted(row["subject"] for row in found) == sorted(kind.table for kind in KINDS)
+    assert sorted(row["subject"] for row in found) == sorted(
+        [*(kind.table for kind in KINDS), "pm_sample"]
+    )
 
 
 def test_losses_by_cause(trace: MakeTrace) -> None:

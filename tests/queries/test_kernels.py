@@ -88,6 +88,26 @@ def test_waves(trace: MakeTrace) -> None:
     )
 
 
+def test_communication_takes_few_multiprocessors_on_purpose(trace: MakeTrace) -> None:
+    rows = [
+        f"1 0 1 7 {at} {at + 100} {name} 4 1 1 256 1 1 0 0 0 32 0 0 1"
+        for at, name in enumerate(["ncclDevKernel_AllReduce", "gemm"])
+    ]
+    found = trace(kernel=kernels(*rows), device=DEVICE).query("kernel_waves")
+    assert [row["name"] for row in found] == ["gemm"]
+
+
+@pytest.mark.parametrize("limit", ["max_warps", "max_blocks", "max_registers", "max_shared"])
+def test_no_occupancy_where_a_limit_is_not_known(trace: MakeTrace, limit: str) -> None:
+    row = "1 0 1 7 0 100 a 66 1 1 256 1 1 0 0 0 32 0 0 1"
+    columns = DEVICE.split()[: DEVICE.split().index("1")]
+    values = DEVICE.split()[len(columns) :]
+    at = next(i for i, name in enumerate(columns) if name.startswith(limit))
+    values[at] = "-"
+    opened = trace(kernel=kernels(row), device=f"{' '.join(columns)}\n{' '.join(values)}")
+    assert opened.query("kernel_occupancy").count() == 0
+
+
 def test_the_tail_names_the_slowest_run_and_what_ran_before(trace: MakeTrace) -> None:
     rows = [
         f"1 0 1 7 {at * 1000} {at * 1000 + 10} a 1 1 1 32 1 1 0 0 0 8 0 0 {at}" for at in range(20)
@@ -143,6 +163,27 @@ def test_categories_are_of_names(trace: MakeTrace) -> None:
         "normalization",
         "elementwise",
     ]
+
+
+# Of CUTLASS and of cuDNN, the name of the function alone says nothing.
+@pytest.mark.parametrize(
+    ("short", "demangled", "category"),
+    [
+        ("Kernel", "void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_256x64>", "gemm"),
+        ("device_kernel", "void cutlass::device_kernel<flash::FlashAttnFwdSm90>", "attention"),
+        ("Kernel2", "void cutlass::Kernel2<cutlass_80_tensorop_fprop_optimized>", "convolution"),
+        ("volta_scudnn_128x64_relu", "volta_scudnn_128x64_relu", "convolution"),
+        ("bn_bw_1C11_kernel_new", "void cudnn::bn_bw_1C11_kernel_new<float>", "normalization"),
+    ],
+)
+def test_categories_of_libraries(
+    trace: MakeTrace, short: str, demangled: str, category: str
+) -> None:
+    opened = trace(
+        kernel=kernels("1 0 1 7 0 10 a 1 1 1 32 1 1 0 0 0 8 0 0 1"),
+        kernel_name=f"mangled demangled short\n a '{demangled}' {short}",
+    )
+    assert_rows(opened.query("kernel_category"), f"category longest_name\n {category} {short}")
 
 
 def test_sequences_are_within_a_stream(trace: MakeTrace) -> None:

@@ -105,6 +105,32 @@ def test_waiting_is_split_by_what_the_gpu_did(trace: MakeTrace) -> None:
     )
 
 
+def test_a_copy_for_which_the_call_waits_costs_as_a_wait_does(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel="process_id device_id start_ns end_ns name\n 1 0 100 150 a",
+        memcpy="""
+            process_id device_id correlation_id start_ns end_ns copy_kind
+            1          0         1              160      165    DtoH
+            1          0         2              185      190    DtoH
+            1          0         3              205      210    HtoD
+        """,
+        api_call="""
+            process_id thread_id correlation_id domain  name            start_ns end_ns
+            1          5         1              runtime cudaMemcpyAsync 120      170
+            1          5         2              runtime cudaMemcpy      180      200
+            1          5         3              runtime cudaMemcpyAsync 201      204
+        """,
+    )
+    assert_rows(
+        opened.query("sync_cost"),
+        """
+        name            calls total_ns busy_ns idle_ns
+        cudaMemcpyAsync 1     50       35      15
+        cudaMemcpy      1     20       5       15
+        """,
+    )
+
+
 def test_loading_after_the_start_is_late(trace: MakeTrace) -> None:
     opened = trace(
         kernel="process_id start_ns end_ns name\n 1 1000 1001 a\n 1 2000 2001 a",

@@ -76,12 +76,12 @@ def test_what_a_newer_version_added_can_be_read(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "run")
     more = as_table("kernel", ONE)
     write_part(path / "kernel/part-000001.parquet", more.append_column("novel", more["start_ns"]))
-    (path / "pm_sample").mkdir()
-    write_part(path / "pm_sample/part-000000.parquet", as_table("clock", "realtime_ns\n 5"))
+    (path / "from_the_future").mkdir()
+    write_part(path / "from_the_future/part-000000.parquet", as_table("clock", "realtime_ns\n 5"))
     with cupti_etl.open(path) as opened:
         assert_rows(opened.sql("FROM kernel_named"), "name novel\n a 0")
-        assert_rows(opened.sql("FROM pm_sample"), "realtime_ns\n 5")
-        assert "pm_sample" in opened.tables
+        assert_rows(opened.sql("FROM from_the_future"), "realtime_ns\n 5")
+        assert "from_the_future" in opened.tables
 
 
 def test_what_is_being_written_is_not_read(tmp_path: Path) -> None:

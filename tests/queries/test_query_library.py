@@ -14,7 +14,7 @@ import pytest
 from cupti_etl.errors import SchemaError, UsageError
 from cupti_etl.queries.catalog import LIBRARY, TABLE_EXTENT, Catalog, Query, library, load, parse
 from cupti_etl.queries.reference import describe, overview, queries_markdown
-from cupti_etl.queries.runner import call, connect, install_library
+from cupti_etl.queries.runner import call, connect, empty_views, library_views
 
 GOOD = """\
 -- Kernels of a device.
@@ -37,8 +37,13 @@ WHERE device_id = device AND end_ns - start_ns >= min_ns;
 @pytest.fixture(scope="module")
 def con() -> Iterator[duckdb.DuckDBPyConnection]:
     with connect() as connection:
-        install_library(connection, library())
+        install(connection, library())
         yield connection
+
+
+def install(con: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
+    for statement in (*empty_views(), *library_views(catalog)):
+        con.execute(statement)
 
 
 def declared_and_real(con: duckdb.DuckDBPyConnection, query: Query) -> list[str]:
@@ -85,7 +90,9 @@ def test_house_style(path: Path) -> None:
     text = path.read_text()
     assert all(len(line) <= 100 for line in text.splitlines())
     keywords = r"\b(select|from|where|group by|order by|join|union|with|case|over)\b"
-    body = text[text.index("\nSELECT" if "\nSELECT" in text else "\nWITH") :]
+    begin = re.search(r"^(SELECT|WITH|FROM)\b", text, re.MULTILINE)
+    assert begin is not None
+    body = text[begin.start() :]
     code = "\n".join(line.split("--")[0] for line in body.splitlines())
     assert not re.findall(keywords, re.sub(r"'[^']*'", "", code)), "keywords are upper-case"
 
@@ -165,7 +172,7 @@ def test_a_query_with_parameters_is_a_table_macro(tmp_path: Path) -> None:
     assert query.computed == "The rows of kernel with the device."
     assert query.parameters[1].doc == "Shortest duration that is listed."
     with connect() as connection:
-        install_library(connection, catalog)
+        install(connection, catalog)
         connection.execute(
             "CREATE OR REPLACE VIEW kernel AS"
             " SELECT 5 AS start_ns, 9 AS end_ns, 'a' AS name, 0 AS device_id"

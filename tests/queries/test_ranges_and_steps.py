@@ -116,6 +116,25 @@ def test_steps_are_found_by_the_period_of_kernels(trace: MakeTrace) -> None:
     assert {row["compute_ns"] for row in rows} == {55}
 
 
+def test_the_last_step_of_ranges_is_not_judged(trace: MakeTrace) -> None:
+    # The work of a step ends 120 after the next has begun; only the last waits for its own.
+    starts = list(range(1000, 2000, 100))
+    opened = trace(
+        kernel="process_id device_id correlation_id start_ns end_ns name\n"
+        + "\n".join(f"1 0 {at} {at} {at + 220 + at // 100 % 3} a" for at in starts),
+        api_call="process_id thread_id correlation_id domain name start_ns end_ns\n"
+        + "\n".join(f"1 5 {at} runtime cudaLaunchKernel {at - 20} {at - 10}" for at in starts),
+        marker="process_id thread_id marker_id event timestamp_ns name\n"
+        + "\n".join(
+            f"1 5 {at} start {at - 30} step\n1 5 {at} end {at - 5 - at // 100 % 3} -"
+            for at in starts
+        ),
+    )
+    rows = list(opened.query("step_breakdown"))
+    assert [row["duration_ns"] > 200 for row in rows] == [False] * 9 + [True]
+    assert not any(row["is_outlier"] for row in rows)
+
+
 def test_no_steps_are_made_up(trace: MakeTrace) -> None:
     gaps = [3, 700, 20, 5000, 60, 9, 1, 30000, 88, 2, 410]
     rows, at = [], 0

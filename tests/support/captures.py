@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import cupti_etl
-from cupti_etl.schema.arrow import arrow_schema
+from cupti_etl.schema.arrow import TABLES, arrow_schema
 from cupti_etl.schema.kinds import KINDS
 from support.fakes import CUPTI_13, Fakes, Log
 
@@ -32,7 +32,9 @@ def table(trace: Path, name: str) -> pa.Table:
     parts = sorted((trace / name).glob("*.parquet"))
     if not parts:
         return arrow_schema(name).empty_table()
-    return pa.concat_tables(pq.ParquetFile(part).read() for part in parts)
+    # Of pm_sample, the first part of a growing trace lacks the columns of metrics.
+    more = "default" if TABLES[name].more else "none"
+    return pa.concat_tables((pq.ParquetFile(part).read() for part in parts), promote_options=more)
 
 
 @contextmanager

@@ -125,6 +125,32 @@ def release_source(release: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+@cache
+def metric_facts() -> dict[str, Any]:
+    """What a profiler host told of a GH100: chips, sets, base metrics, what fits one pass."""
+    loaded: dict[str, Any] = json.loads((NATIVE / "facts" / "gh100_metrics.json").read_text())
+    return loaded
+
+
+def metrics_source() -> str:
+    """C tables of what the fake profiler host knows."""
+    facts = metric_facts()
+    base = [
+        f'{{"{name}", {number}}},'
+        for number, kind in enumerate(("counter", "ratio", "throughput"))
+        for name in facts["base_metrics"][kind]
+    ]
+    lines = ['#include "fake_profiler.h"', "const struct base_metric fake_base_metrics[] = {"]
+    lines += [*base, "};", f"const size_t fake_base_metric_count = {len(base)};"]
+    for table, count, names in (
+        ("fake_chips", "fake_chip_count", facts["chips"]),
+        ("fake_set_metrics", "fake_set_metric_count", facts["sets"]["TriageCompute"]),
+    ):
+        lines.append(f"const char *const {table}[] = {{")
+        lines += [*(f'"{name}",' for name in names), "};", f"const size_t {count} = {len(names)};"]
+    return "\n".join(lines) + "\n"
+
+
 def exports(release: str, functions: list[str]) -> str:
     """Version script: the functions that the release has."""
     since = facts()["functions"]
@@ -197,9 +223,10 @@ class Builder:
         return product
 
     def _objects(self) -> list[Path]:
-        generated = self.folder / "fake_names.c"
-        generated.write_text(names_source())
-        sources = [*sorted(NATIVE.glob("fake_cupti_*.c")), generated]
+        generated = [self.folder / "fake_names.c", self.folder / "fake_metrics.c"]
+        generated[0].write_text(names_source())
+        generated[1].write_text(metrics_source())
+        sources = [*sorted(NATIVE.glob("fake_cupti_*.c")), *generated]
         objects = [self.folder / "objects" / f"{source.stem}.o" for source in sources]
         if not all(item.exists() for item in objects):
             with ThreadPoolExecutor(2) as pool:

@@ -58,9 +58,15 @@ def write_part(part: Path, rows: pa.Table) -> Path:
 
 
 def as_table(table: str, text: str) -> pa.Table:
-    """The rows that a text describes, with all columns of the table."""
+    """The rows that a text describes, with all columns of the table.
+
+    Names that the table does not have are columns that a capture has added, where it can.
+    """
     schema = arrow_schema(table)
     names, rows = _words(text)
+    if TABLES[table].more is not None:
+        for name in [name for name in names if name not in schema.names]:
+            schema = schema.append(pa.field(name, pa.float64()))
     assert set(names) <= set(schema.names), f"{table}: {set(names) - set(schema.names)}"
     items = [
         {name: _value(cell, schema.field(name).type) for name, cell in zip(names, row, strict=True)}

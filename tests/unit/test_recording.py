@@ -36,6 +36,18 @@ def test_replay_of_the_shipped_recording(tmp_path: Path) -> None:
     assert verdict["subject"] == "complete"
 
 
+def test_replay_goes_wherever_a_capture_goes(tmp_path: Path) -> None:
+    replay(RECORDING, tmp_path / "run.duckdb")
+    assert [path.name for path in tmp_path.iterdir()] == ["run.duckdb"]
+    with cupti_etl.open(tmp_path / "run.duckdb") as trace:
+        assert trace.sql("SELECT count(*) AS n FROM kernel").arrow()["n"].to_pylist() == [5947]
+    replay(RECORDING, tmp_path / "kernels.arrows", "kernel")
+    with pa.ipc.open_stream(tmp_path / "kernels.arrows") as reader:
+        assert len(reader.read_all()) == 5947
+    with pytest.raises(UsageError, match="takes one table"):
+        replay(RECORDING, tmp_path / "all.arrows")
+
+
 def test_a_truncated_recording_keeps_what_came_before(tmp_path: Path) -> None:
     cut = tmp_path / "cut.etlrec"
     cut.write_bytes(RECORDING.read_bytes()[:150_000])

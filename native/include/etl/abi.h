@@ -156,6 +156,46 @@ void etl_bell_wait(struct etl_bell *bell, uint32_t seen, int timeout_ms);
 void etl_bell_pause(struct etl_bell *bell, int is_paused);
 void etl_bell_free(struct etl_bell *bell);
 
+/* ---- CUPTI's profiler host; see pm/host.h.  What can fail returns 0, -errno, or CUPTI's
+ * result, which is positive. */
+
+struct pm_api;
+struct pm_host;
+
+struct etl_names { const char *const *names; uint64_t count; void *memory; };
+struct etl_bytes { uint8_t *data; uint64_t size; };
+/* Texts are CUPTI's, valid until the host is asked again. */
+struct etl_metric_text { const char *description, *hardware_unit, *dimension; int metric_type, collection_scope; };
+
+/* The first usable libcupti of `places`, paths with colons between them; "": the loader's. */
+int etl_cupti_open(const char *places, struct pm_api **out, char *message);
+void etl_cupti_close(struct pm_api *api);
+uint32_t etl_cupti_version(const struct pm_api *api);
+const char *etl_cupti_path(const struct pm_api *api);
+int etl_cupti_chips(const struct pm_api *api, struct etl_names *out, char *message);
+int etl_cupti_sets(const struct pm_api *api, const char *chip, struct etl_names *out, char *message);
+int etl_cupti_set_metrics(const struct pm_api *api, const char *chip, const char *set, struct etl_names *out, char *message);
+int etl_cupti_passes(const struct pm_api *api, const uint8_t *config, uint64_t bytes, uint32_t *passes, char *message);
+int etl_cupti_most_per_pass(const struct pm_api *api, int profiler_type, const char *chip, const uint8_t *availability, uint64_t *count, char *message);
+int etl_cupti_device_chip(const struct pm_api *api, uint64_t device, char *chip, uint64_t size, char *message);
+int etl_cupti_availability(const struct pm_api *api, uint64_t device, struct etl_bytes *out, char *message);
+/* Bytes of counter data that each sample of these metrics takes on a device. */
+int etl_cupti_sample_bytes(const struct pm_api *api, uint64_t device, int is_by_cycles, const struct etl_bytes *config, const char *const *metrics, uint64_t count, double *bytes, char *message);
+/* Whole samples in a counter data image of PM sampling. */
+int etl_cupti_samples(const struct pm_api *api, const uint8_t *image, uint64_t bytes, uint64_t *samples, char *message);
+/* What the two kinds of answers hold. */
+void etl_names_free(struct etl_names *names);
+void etl_bytes_free(struct etl_bytes *bytes);
+
+int etl_host_new(const struct pm_api *api, const char *chip, int profiler_type, const struct etl_bytes *availability, const char *single_pass_set, struct pm_host **out, char *message);
+void etl_host_free(struct pm_host *host);
+int etl_host_config(struct pm_host *host, const char *const *metrics, uint64_t count, struct etl_bytes *out, uint32_t *passes, char *message);
+int etl_host_select(struct pm_host *host, const char *const *metrics, const uint8_t *is_optional, uint64_t count, uint8_t *is_kept, char *message);
+int etl_host_evaluate(struct pm_host *host, const uint8_t *image, uint64_t bytes, uint64_t first, uint64_t samples, const char *const *metrics, uint64_t count, double *const *columns, char *message);
+int etl_host_base_metrics(struct pm_host *host, int metric_type, struct etl_names *out, char *message);
+int etl_host_sub_metrics(struct pm_host *host, int metric_type, const char *metric, struct etl_names *out, char *message);
+int etl_host_describe(struct pm_host *host, const char *metric, struct etl_metric_text *out, char *message);
+
 /* ---- traces that others wrote */
 
 struct etl_events;
@@ -191,6 +231,145 @@ void etl_sqlite_free(struct etl_sqlite *table);
 /* Reads at most so many rows; returns how many there are then, or a negative errno. */
 int64_t etl_sqlite_read(struct etl_sqlite *table, int64_t most, char *message);
 int etl_sqlite_take(struct etl_sqlite *table, struct ArrowArray *out);
+/* ---- sampling of hardware counters; see pm/frames.h */
+
+struct etl_sampler;
+
+struct etl_frame {
+	uint32_t magic;
+	uint32_t type;
+	uint32_t device; /* 0 for the first that was added */
+	uint32_t reserved;
+	uint64_t rows;
+	uint64_t bytes; /* that follow */
+};
+enum { ETL_FRAME_MAGIC = 0x6d705045, ETL_FRAME_TEXT = 1, ETL_FRAME_SAMPLES = 2, ETL_FRAME_LOSS = 3 };
+
+/* Why there are no samples for a time. */
+enum { ETL_GAP_UNKNOWN = 1, ETL_GAP_OVERFLOW = 2, ETL_GAP_FULL = 3, ETL_GAP_FAILED = 4 };
+struct etl_sample_loss {
+	uint32_t cause;
+	uint32_t reserved;
+	int64_t start_ns;
+	int64_t end_ns;
+	int64_t samples; /* intervals that went by */
+};
+
+struct etl_gpu {
+	char uuid[48];
+	char name[128];
+	char chip[64];
+};
+
+struct etl_sampling_request {
+	uint64_t index; /* of the GPU for CUDA */
+	const char *single_pass_set; /* or NULL */
+	const char **metrics;
+	const uint8_t *is_optional; /* of each: left out where it cannot be counted with the others */
+	uint8_t *is_kept; /* filled: whether it was not */
+	uint64_t metric_count;
+	uint64_t interval_ns;
+	int is_by_cycles; /* Turing and GA100 sample by cycles of a clock, taken for 1 GHz */
+	uint64_t hardware_bytes; /* of the hardware's buffer; 0: as many as are good */
+	int is_draining_only; /* decode, and evaluate nothing */
+};
+
+/* How sampling a device went; whole after etl_sampler_run. */
+struct etl_sampling {
+	uint64_t samples;
+	uint64_t missing;
+	uint64_t gaps;
+	uint64_t dropped; /* that were none: without a time, or a length */
+	uint64_t restarts;
+	uint64_t decodes;
+	uint64_t decode_ns; /* time of the CPU, of either thread */
+	uint64_t evaluate_ns;
+	uint64_t image_bytes; /* of counter data, of one image */
+	uint64_t image_slots; /* samples that it holds */
+	int failure; /* why it ended early: CUPTI's result, or -errno; 0: it did not */
+	char detail[512];
+};
+
+/* Loads the first usable libcupti of `places` (paths with colons between; "": the loader's)
+ * and finds the GPUs.  Where a function of a sampler can fail it returns 0, -errno, or
+ * CUPTI's result, which is positive. */
+int etl_sampler_new(const char *places, struct etl_sampler **out, char *message);
+void etl_sampler_free(struct etl_sampler *sampler);
+uint32_t etl_sampler_cupti(const struct etl_sampler *sampler);
+const char *etl_sampler_cupti_path(const struct etl_sampler *sampler);
+int etl_sampler_gpus(const struct etl_sampler *sampler);
+int etl_sampler_gpu(struct etl_sampler *sampler, int index, struct etl_gpu *out, char *message);
+/* Opens a GPU for sampling; it gets the next number. */
+int etl_sampler_add(struct etl_sampler *sampler, const struct etl_sampling_request *ask, char *message);
+/* Begins to sample; etl_sampler_run must follow soon, or the hardware's buffer runs over. */
+int etl_sampler_start(struct etl_sampler *sampler, int number, char *message);
+/* Sends a frame of text. */
+void etl_sampler_say(struct etl_sampler *sampler, int fd, const char *text);
+/* Sends what is sampled to the socket `fd`, until the other end closes its side or no device
+ * goes on.  -ETIMEDOUT: a thread hangs in CUPTI, and nothing may be freed. */
+int etl_sampler_run(struct etl_sampler *sampler, int fd);
+void etl_sampler_get(const struct etl_sampler *sampler, int number, struct etl_sampling *out);
+
+/* ---- what queries ask that SQL is too slow for */
+
+struct etl_overlap;
+
+/* Work on GPUs in the order of its starts, and samples nearly so; NaN where a value is not
+ * known.  Of a run, `group` counts from 1 within its device; times are in ns. */
+struct etl_runs {
+	int64_t rows;
+	const int64_t *device, *group, *start_ns, *end_ns, *process, *correlation;
+};
+struct etl_samples {
+	int64_t rows;
+	const int64_t *device, *start_ns, *end_ns;
+	const double *const *values; /* a column a metric */
+};
+/* What is asked of a join; all arrays are copied. */
+struct etl_overlap_options {
+	int32_t devices, metrics, is_rows_wanted;
+	double least_coverage; /* share of a run that must lie under samples that have a value */
+	const int64_t *groups; /* of each device */
+	const int64_t *samples; /* of each device */
+	const int64_t *lag_ns; /* of each device: how much its samples are late */
+	const double *interval_ns; /* of each device: length of a sample */
+	const double *mean_ns; /* of each group of each device: length of a run */
+	const uint8_t *is_sum; /* of each metric: its values are counts */
+	const uint8_t *is_known; /* devices x metrics: some sample has a value */
+};
+/* Runs that are done: 9 columns, and `values` with all metrics of a row after one another, as
+ * means by time or, of counts, as the run's share. */
+struct etl_overlap_rows {
+	int64_t rows;
+	const int64_t *columns[9]; /* device, group, start, end, process, correlation, samples, covered, alone */
+	const double *values;
+};
+enum { ETL_OVERLAP_RUNS, ETL_OVERLAP_SAMPLES, ETL_OVERLAP_ROWS, ETL_OVERLAP_END, ETL_OVERLAP_UNSORTED };
+enum { ETL_OVERLAP_COUNTS = 5, ETL_OVERLAP_FITS = 6, ETL_OVERLAP_PLANES = 9 };
+
+struct etl_overlap *etl_overlap_new(const struct etl_overlap_options *options);
+void etl_overlap_free(struct etl_overlap *join);
+/* The next runs, or samples, which must stay until more are asked for; without rows: there
+ * are no more. */
+void etl_overlap_give_runs(struct etl_overlap *join, const struct etl_runs *runs);
+void etl_overlap_give_samples(struct etl_overlap *join, const struct etl_samples *samples);
+/* Goes on until something of the enumeration above is needed or done, or fails.  UNSORTED: the
+ * samples are too far from the order of their starts; the join is of no more use. */
+int etl_overlap_step(struct etl_overlap *join);
+/* The rows, until the next step. */
+void etl_overlap_take(struct etl_overlap *join, struct etl_overlap_rows *out);
+/* After the end, of one device, with group 0 for idle time.  `counts`: planes of groups + 1:
+ * runs, samples, duration, covered, alone.  `fits`: likewise: weight, inflation and blocks of
+ * the fit to samples without concurrency, and of that to all.  `planes`: of groups + 1 times
+ * metrics: covered ns, value times ns, runs, mean of their values, sum of squared deviations,
+ * level and variance by the one fit and by the other; NaN where there is none. */
+int etl_overlap_totals(struct etl_overlap *join, int device, int64_t *counts, double *fits, double *planes);
+
+/* How well a metric goes with being busy, if the samples are late by so much: for each of
+ * `n_lags` and each of `blocks` stretches of the samples the number, the sums of x and xx and, a metric each,
+ * of y, yy and xy, where x is the share of a sample that is inside the intervals.  Samples and
+ * intervals (which do not overlap) of one device, in order. */
+int etl_lag_sums(const struct etl_samples *samples, int metrics, const int64_t *starts, const int64_t *ends, int64_t intervals, const int64_t *lags, int n_lags, int blocks, double *out);
 
 /* ---- steps of the query library */
 

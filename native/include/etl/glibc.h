@@ -19,10 +19,12 @@ ETL_OLD(dlclose, "2.2.5");
 ETL_OLD(dlerror, "2.2.5");
 ETL_OLD(dlinfo, "2.3.3");
 ETL_OLD(pthread_create, "2.2.5");
+ETL_OLD(pthread_join, "2.2.5");
 ETL_OLD(pthread_once, "2.2.5");
 ETL_OLD(pthread_sigmask, "2.2.5");
 ETL_OLD(pthread_condattr_setclock, "2.3.3");
 ETL_OLD(pthread_setname_np, "2.12");
+ETL_OLD(pthread_timedjoin_np, "2.3.3");
 #undef ETL_OLD
 #endif
 

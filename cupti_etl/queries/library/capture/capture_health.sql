@@ -3,7 +3,9 @@
 -- computed: One row for the verdict, then one for each table, each process and each cause of
 --   loss. The verdict is "complete", or "nothing captured" (no row of GPU work, API calls or
 --   markers), or "losses: " and how many records each cause concerns ("?" if that is not known),
---   or the latter two together; "so far" is added while a capture runs.
+--   or the latter two together; "so far" is added while a capture runs. Of an imported process
+--   nobody counted what it emitted: "no losses known, imported" then takes the place of
+--   "complete", and numbers of lost records are NULL.
 --   A killed or failed process counts as a loss even where no number is known, and so do
 --   records that a process was handed and of which neither a row nor a loss is known.
 -- needs: _table_extent, capture, process, loss
@@ -35,7 +37,8 @@ lost_of AS (
 ),
 processes AS (
     SELECT process.*, coalesce(lost_of.causes, 0) AS causes,
-           CASE WHEN lost_of.process_id IS NULL THEN 0 ELSE lost_of.lost END::BIGINT AS lost
+           CASE WHEN process.state = 'imported' THEN NULL
+                WHEN lost_of.process_id IS NULL THEN 0 ELSE lost_of.lost END::BIGINT AS lost
     FROM process
     LEFT JOIN lost_of ON lost_of.process_id = process.process_id
 ),
@@ -64,10 +67,15 @@ causes AS (
           SELECT cause, NULL, records, false, start_ns, end_ns, detail FROM implied)
     GROUP BY cause
 ),
+imported AS (
+    SELECT count(*) > 0 AS is_any FROM process WHERE state = 'imported'
+),
 verdict AS (
     SELECT CASE
                WHEN nothing AND lost IS NULL THEN 'nothing captured'
                WHEN nothing THEN 'nothing captured; losses: ' || lost
+               WHEN lost IS NULL AND (SELECT is_any FROM imported)
+                   THEN 'no losses known, imported'
                WHEN lost IS NULL THEN 'complete'
                ELSE 'losses: ' || lost
            END
@@ -85,7 +93,8 @@ FROM (
     SELECT 1 AS place, 'verdict' AS section, subject,
            (SELECT sum(emitted) FROM process)::BIGINT AS records,
            (SELECT sum(stored) FROM process)::BIGINT AS stored,
-           (SELECT CASE WHEN count(*) = count(lost) THEN coalesce(sum(lost), 0) END
+           (SELECT CASE WHEN count(*) = count(lost) AND NOT (SELECT is_any FROM imported)
+                        THEN coalesce(sum(lost), 0) END
             FROM causes)::BIGINT AS lost,
            (SELECT min(start_ns) FROM capture) AS start_ns,
            (SELECT max(end_ns) FROM capture) AS end_ns,
@@ -93,7 +102,8 @@ FROM (
     FROM verdict
     UNION ALL
     SELECT 2, 'table', table_name, rows, rows,
-           (SELECT CASE WHEN count(*) = count(records) THEN coalesce(sum(records), 0) END
+           (SELECT CASE WHEN count(*) = count(records) AND NOT (SELECT is_any FROM imported)
+                        THEN coalesce(sum(records), 0) END
             FROM losses
             WHERE losses.table_name = extent.table_name AND NOT losses.is_stored)::BIGINT,
            start_ns, end_ns, NULL

@@ -1,8 +1,8 @@
 -- Time by what kernels do: matrix products, attention, communication, normalization and so on.
 --
 -- computed: Finished executions by GPU and by the first rule that the name meets: the function
---   name, or for some words the demangled one. Times are sums of durations: kernels that overlap
---   each count in full.
+--   name, or for some words and for CUTLASS the demangled one. Times are sums of durations: kernels
+--   that overlap each count in full.
 -- needs: gpu_interval, kernel_name
 -- requires:
 --   kernel: no kernels were recorded.
@@ -31,22 +31,28 @@ names AS (
     GROUP BY mangled
 ),
 ruled AS (
-    SELECT sums.*, coalesce(short, name) AS shown, lower(coalesce(short, name)) AS own,
-           lower(coalesce(demangled, name)) AS full_name
-    FROM sums
-    LEFT JOIN names ON names.mangled = sums.name
+    SELECT *, lower(shown) AS own, lower(whole) AS full_name,
+           -- The function of CUTLASS is called Kernel; what it does stands in its arguments.
+           lower(CASE WHEN contains(whole, 'cutlass::') THEN whole ELSE shown END) AS what
+    FROM (
+        SELECT sums.*, coalesce(short, name) AS shown, coalesce(demangled, name) AS whole
+        FROM sums
+        LEFT JOIN names ON names.mangled = sums.name
+    )
 ),
 sorted AS (
     SELECT gpu, calls, total_ns, shown, CASE
         WHEN kind = 'communication' THEN 'communication'
-        WHEN regexp_matches(own, 'flash|fmha|attention|attn|mha_|paged_') THEN 'attention'
-        WHEN regexp_matches(own, 'conv[0-9]*d|convol|winograd|cudnn.*conv|wgrad|dgrad|fprop|im2col')
-            THEN 'convolution'
+        WHEN regexp_matches(what, 'flash|fmha|attention|attn|mha_|paged_') THEN 'attention'
+        WHEN regexp_matches(what,
+                            'conv[0-9]*d|convol|winograd|cudnn.*conv|wgrad|dgrad|fprop|im2col')
+            OR regexp_matches(own, '[sh]cudnn_[0-9]') THEN 'convolution'
         WHEN regexp_matches(own, 'rnn|gru_|lstm') THEN 'recurrent'
-        WHEN regexp_matches(own, 'gemm|gemv|cutlass|nvjet|cublas|matmul|xmma|splitk|dot_kernel')
+        WHEN regexp_matches(what, 'gemm|gemv|cutlass|nvjet|cublas|matmul|xmma|splitk|dot_kernel')
             THEN 'gemm'
         -- A few words say it wherever they stand, even as a functor of an elementwise kernel.
-        WHEN regexp_matches(full_name, 'layer_?norm|batch_?norm|rms_?norm|group_?norm|welford')
+        WHEN regexp_matches(full_name,
+                            'layer_?norm|batch_?norm|rms_?norm|group_?norm|welford|::bn_[fb]w')
             THEN 'normalization'
         WHEN regexp_matches(full_name, 'softmax|cross_entropy|nll_loss') THEN 'softmax'
         WHEN regexp_matches(own, 'multi_tensor|adam|sgd|optimizer') THEN 'optimizer'

@@ -4,10 +4,10 @@
 --   blocks, registers (allocated per warp in 256s, for 4 warps at a time) and shared memory (1 KiB
 --   a block for the system from compute capability 8 on; in 128s, before that in 256s) allow.
 --   Occupancy is their warps over the most that can be resident.
--- needs: kernel_config_summary, device
+-- needs: kernel_config_summary, device_limits
 -- requires:
 --   kernel: no kernels were recorded.
---   device: no device records were recorded, so its limits are not known.
+--   device_limits: the trace does not say what its devices can hold.
 -- limits: What fits, not what ran: see kernel_waves for grids that do not fill the device.
 -- columns:
 --   name VARCHAR: Function name alone.
@@ -30,42 +30,38 @@
 --   process_id BIGINT: The process.
 --   device_id INTEGER: CUDA ordinal of the device in its process.
 --   demangled VARCHAR: Name with template and call arguments.
-WITH devices AS (
-    SELECT process_id, device_id, any_value(device) AS about
-    FROM device
-    GROUP BY process_id, device_id
-),
-sizes AS (
-    SELECT config.*, about, about.threads_per_warp AS warp,
+WITH sizes AS (
+    SELECT config.*, about,
            list_product(list_transform(string_split(config.grid, 'x'), lambda n: n::BIGINT))::BIGINT
                AS blocks,
            ceil(list_product(list_transform(string_split(config.block, 'x'), lambda n: n::BIGINT))
-                / about.threads_per_warp)::BIGINT AS warps_per_block
+                / about.warp)::BIGINT AS warps_per_block
     FROM kernel_config_summary AS config
-    JOIN devices ON devices.process_id = config.process_id AND devices.device_id = config.device_id
+    JOIN device_limits AS about
+        ON about.process_id = config.process_id AND about.device_id = config.device_id
 ),
 limits AS (
-    SELECT *, about.max_warps_per_multiprocessor // nullif(warps_per_block, 0) AS by_warps,
-           about.max_blocks_per_multiprocessor::BIGINT AS by_blocks,
+    SELECT *, about.warps // nullif(warps_per_block, 0) AS by_warps,
            -- Registers of a warp, then how many warps they allow, in fours, then how many blocks.
            CASE WHEN registers_per_thread > 0
-                THEN about.max_registers_per_multiprocessor
-                     // (ceil(registers_per_thread * warp / 256.0)::BIGINT * 256) // 4 * 4
+                THEN about.registers
+                     // (ceil(registers_per_thread * about.warp / 256.0)::BIGINT * 256) // 4 * 4
                      // nullif(warps_per_block, 0) END AS by_registers,
            CASE WHEN about.compute_capability_major >= 8
-                THEN about.max_shared_per_multiprocessor_bytes
-                     // (ceil((shared_bytes + 1024) / 128.0)::BIGINT * 128)
+                THEN about.shared_bytes // (ceil((shared_bytes + 1024) / 128.0)::BIGINT * 128)
                 WHEN shared_bytes > 0
-                THEN about.max_shared_per_multiprocessor_bytes
-                     // (ceil(shared_bytes / 256.0)::BIGINT * 256) END AS by_shared
+                THEN about.shared_bytes // (ceil(shared_bytes / 256.0)::BIGINT * 256) END
+               AS by_shared
     FROM sizes
 ),
 fitting AS (
-    SELECT *, least(by_warps, by_blocks, by_registers, by_shared) AS fit FROM limits
+    SELECT *, least(by_warps, about.blocks::BIGINT, by_registers, by_shared) AS fit
+    FROM limits
+    -- Of what is NULL, least() would give the rest.
+    WHERE by_warps IS NOT NULL AND registers_per_thread IS NOT NULL
 )
 SELECT name, grid, block,
-       least(100.0 * fit * warps_per_block / nullif(about.max_warps_per_multiprocessor, 0), 100)
-           AS occupancy_pct,
+       100.0 * fit * warps_per_block / about.warps AS occupancy_pct,
        CASE fit WHEN by_warps THEN 'warps' WHEN by_registers THEN 'registers'
            WHEN by_shared THEN 'shared memory' ELSE 'blocks' END AS limiter,
        fit AS blocks_per_multiprocessor, warps_per_block, by_warps, by_registers, by_shared,

@@ -3,11 +3,12 @@
 -- computed: waves is blocks over what fits on all multiprocessors at once (kernel_occupancy).
 --   Efficiency is waves over the next whole number: a last wave that is not full takes as long as
 --   a full one. wasted_ns is total_ns times the rest, an upper bound.
--- needs: kernel_occupancy
+-- needs: kernel_occupancy, gpu_activity, kernel_name
 -- requires:
 --   kernel: no kernels were recorded.
---   device: no device records were recorded, so its limits are not known.
--- limits: Blocks are taken to be alike, and the kernel to be alone on the device.
+--   device_limits: the trace does not say what its devices can hold.
+-- limits: Blocks are taken to be alike, and the kernel to be alone on the device. Communication,
+--   which takes few multiprocessors on purpose, is left out.
 -- columns:
 --   name VARCHAR: Function name alone.
 --   grid VARCHAR [blocks]: Blocks in the grid, x, y and z.
@@ -23,10 +24,16 @@
 --   process_id BIGINT: The process.
 --   device_id INTEGER: CUDA ordinal of the device in its process.
 --   demangled VARCHAR: Name with template and call arguments.
-WITH counted AS (
+WITH communication AS (
+    SELECT coalesce(kernel_name.demangled, name) AS demangled
+    FROM (SELECT DISTINCT name FROM gpu_activity WHERE category = 'communication')
+    LEFT JOIN kernel_name ON mangled = name
+),
+counted AS (
     SELECT *, blocks_per_multiprocessor * multiprocessors AS blocks_at_once,
            blocks / nullif(blocks_per_multiprocessor * multiprocessors, 0)::DOUBLE AS waves
     FROM kernel_occupancy
+    ANTI JOIN communication USING (demangled)
 )
 SELECT name, grid, block, waves, 100.0 * waves / nullif(ceil(waves), 0) AS efficiency_pct,
        CASE WHEN waves IS NULL THEN NULL WHEN waves < 1 THEN 'less than one wave'

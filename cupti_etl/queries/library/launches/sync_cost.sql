@@ -1,10 +1,11 @@
 -- What waiting for the device costs each host thread, and whether the device worked meanwhile.
 --
--- computed: Calls that block until the device is done, by thread, function and GPU. A thread's
---   calls do not overlap, so their sum is a union. busy_ns is the part in which the GPU had any
---   activity; in idle_ns host and device both waited. The range is the innermost NVTX range at the
---   time of the longest call.
--- needs: api_call, gpu_interval, busy_interval, nvtx_range
+-- computed: Calls that block until the device is done, by thread, function and GPU: those that
+--   synchronize by name, and copies that ended before their call returned, as asynchronous ones to
+--   pageable memory do (PyTorch's item(), for one). A thread's calls do not overlap, so their sum
+--   is a union. busy_ns is the part in which the GPU had any activity; in idle_ns host and device
+--   both waited. The range is the innermost NVTX range at the time of the longest call.
+-- needs: api_call, memcpy, gpu_interval, busy_interval, nvtx_range
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default).
 --   busy_interval: no finished GPU activity was recorded.
@@ -29,8 +30,15 @@ WITH waits AS (
            OR name IN ('cudaMemcpy', 'cudaMemcpy2D', 'cudaMemcpy3D', 'cuMemcpy', 'cuMemcpyHtoD_v2',
                        'cuMemcpyDtoH_v2', 'cudaMemcpyToSymbol', 'cudaMemcpyFromSymbol'))
         AND start_ns IS NOT NULL AND end_ns IS NOT NULL
+    UNION ALL
+    SELECT calls.process_id, thread_id, name, calls.start_ns, calls.end_ns
+    FROM memcpy
+    JOIN api_call AS calls
+        ON calls.process_id = memcpy.process_id
+        AND calls.correlation_id = memcpy.correlation_id
+    WHERE memcpy.start_ns >= calls.start_ns AND memcpy.end_ns <= calls.end_ns
 ),
--- Of a runtime call and the driver call inside it, the outer one.
+-- Of a runtime call and the driver call inside it, the outer one; what was found twice, once.
 outermost AS (
     SELECT *
     FROM (

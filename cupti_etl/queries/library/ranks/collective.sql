@@ -1,10 +1,14 @@
 -- Collective operations: communication kernels, with rank, size and how much of each was exposed.
 --
--- computed: Finished kernels whose category is communication, numbered by kernel name in the order
---   of their starts on each GPU. Exposed is what compute on the same GPU did not cover (union). The
---   size is the integer payload of the innermost NVTX range with nccl in its name around the call.
--- needs: gpu_interval, busy_interval, process, nvtx_range, launch_to_gpu
--- limits: The kind is taken from the kernel's name. Without NVTX payloads sizes are not known.
+-- computed: Finished kernels whose category is communication, numbered by kernel name and group in
+--   the order of their starts on each GPU. Exposed is what compute on the same GPU did not cover
+--   (union). What was sent is taken from the arguments of the kernel or of the innermost range
+--   around its call that has some (PyTorch's, or NCCL's payload), else from the integer payload of
+--   an NVTX range with nccl in its name. Of what is sent and received, bytes is the larger; NCCL
+--   gives that of one rank for AllGather and ReduceScatter, which is multiplied by group_size.
+-- needs: gpu_interval, busy_interval, process, nvtx_range, launch_to_gpu, argument
+-- limits: The kind is taken from the kernel's name; that of SendRecv from its arguments. Without
+--   arguments or payloads sizes are not known. One kernel may stand for several fused operations.
 -- columns:
 --   process_id BIGINT: The process.
 --   rank INTEGER: Its rank; NULL if it has none.
@@ -12,71 +16,123 @@
 --   collective VARCHAR: AllReduce, AllGather, ReduceScatter, Broadcast, Reduce, AllToAll, SendRecv
 --     or other.
 --   name VARCHAR: Mangled name.
---   number BIGINT: Number among those of its name, rank and GPU, from 0.
+--   number BIGINT: Number among those of its name, group, rank and GPU, from 0.
 --   start_ns BIGINT [ns]: When it began.
 --   end_ns BIGINT [ns]: When it ended.
 --   exposed_ns BIGINT [ns]: Time without compute beside it.
 --   bytes BIGINT [bytes]: Size of the message; NULL if not known.
+--   elements BIGINT [elements]: The same in elements; NULL if not known.
+--   element_type VARCHAR: Type of an element, such as BFloat16; NULL if not known.
+--   group_size BIGINT [ranks]: Ranks that take part; NULL if not known.
+--   process_group VARCHAR: Name of their group; NULL if not known.
 WITH ranks AS (
-    SELECT process_id, any_value(rank) AS rank FROM process GROUP BY process_id
+    SELECT process_id, any_value(rank) AS rank, any_value(world_size) AS world_size
+    FROM process
+    GROUP BY process_id
+),
+calls AS (
+    SELECT process_id, correlation_id, any_value(thread_id) AS thread_id,
+           min(api_start_ns) AS at_ns
+    FROM launch_to_gpu
+    WHERE category = 'communication'
+    GROUP BY process_id, correlation_id
+),
+said AS (
+    SELECT process_id, correlation_id, marker_id,
+           CASE WHEN json_valid(arguments) THEN arguments::JSON END AS said
+    FROM argument
+    WHERE contains(arguments, 'Collective name') OR contains(arguments, 'Message size [bytes]')
+),
+-- An integer payload of PyTorch's is the number of an operator.
+ranges AS (
+    SELECT around.process_id, around.thread_id, around.start_ns, around.end_ns, said.said,
+           CASE WHEN said.said IS NULL THEN payload_int END AS payload
+    FROM nvtx_range AS around
+    LEFT JOIN said ON said.process_id = around.process_id AND said.marker_id = around.marker_id
+    WHERE said.said IS NOT NULL
+        OR (payload_int > 0 AND contains(lower(name), 'nccl')
+            AND coalesce(domain, '') NOT IN ('cpu_op', 'user_annotation', 'python_function',
+                                             'Operator', 'operator'))
+),
+known AS (
+    SELECT process_id, correlation_id, any_value(said) AS said, NULL::BIGINT AS payload
+    FROM said
+    WHERE correlation_id IS NOT NULL
+    GROUP BY process_id, correlation_id
+    -- The kernels of a graph have one id, and each its own arguments.
+    HAVING count(DISTINCT said::VARCHAR) = 1
+    UNION ALL
+    SELECT calls.process_id, calls.correlation_id, ranges.said, ranges.payload
+    FROM (SELECT * FROM calls
+          ANTI JOIN (SELECT * FROM said WHERE correlation_id IS NOT NULL) AS own
+              USING (process_id, correlation_id)) AS calls
+    ASOF JOIN ranges
+        ON ranges.process_id = calls.process_id
+        AND ranges.thread_id = calls.thread_id
+        AND ranges.start_ns <= calls.at_ns
+    WHERE ranges.end_ns > calls.at_ns
+),
+sizes AS (
+    SELECT process_id, correlation_id, lower(said->>'Collective name') AS operation,
+           greatest(try_cast(said->>'In msg nelems' AS BIGINT),
+                    try_cast(said->>'Out msg nelems' AS BIGINT)) AS elements,
+           said->>'dtype' AS element_type,
+           coalesce(try_cast(said->>'Message size [bytes]' AS BIGINT), payload) AS rank_bytes,
+           try_cast(said->>'Group size' AS BIGINT) AS group_size,
+           coalesce(said->>'Process Group Name', said->>'Process Group ID') AS process_group
+    FROM known
 ),
 found AS (
-    SELECT act.process_id, act.gpu, act.name, act.start_ns, act.end_ns, act.correlation_id,
+    SELECT act.process_id, act.gpu, act.name, act.start_ns, act.end_ns,
+           sizes.* EXCLUDE (process_id, correlation_id),
            row_number() OVER (
-               PARTITION BY act.process_id, act.gpu, act.name ORDER BY act.start_ns
+               PARTITION BY act.process_id, act.gpu, act.name, process_group ORDER BY act.start_ns
            ) - 1 AS number,
-           lower(act.name) AS text
+           row_number() OVER () AS id, lower(act.name) AS text
     FROM gpu_interval AS act
+    LEFT JOIN sizes
+        ON sizes.process_id = act.process_id
+        AND sizes.correlation_id = act.correlation_id
     WHERE act.category = 'communication'
 ),
 compute AS (
     SELECT gpu, start_ns, end_ns, busy_before_ns FROM busy_interval WHERE work = 'compute'
 ),
 edges AS (
-    SELECT process_id, gpu, name, number, start_ns AS at_ns, -1 AS sign FROM found
+    SELECT gpu, id, start_ns AS at_ns, -1 AS sign FROM found
     UNION ALL
-    SELECT process_id, gpu, name, number, end_ns, 1 FROM found
+    SELECT gpu, id, end_ns, 1 FROM found
 ),
 hidden AS (
-    SELECT edges.process_id, edges.gpu, edges.name, edges.number,
+    SELECT edges.id,
            coalesce(sum(sign * (busy_before_ns + least(at_ns, compute.end_ns) - compute.start_ns)),
                     0)::BIGINT AS hidden_ns
     FROM edges
     ASOF LEFT JOIN compute ON compute.gpu = edges.gpu AND compute.start_ns <= edges.at_ns
-    GROUP BY edges.process_id, edges.gpu, edges.name, edges.number
+    GROUP BY edges.id
 ),
-payloads AS (
-    SELECT process_id, thread_id, start_ns, end_ns, payload_int
-    FROM nvtx_range
-    WHERE payload_int > 0 AND contains(lower(name), 'nccl')
-),
-sizes AS (
-    SELECT calls.process_id, calls.correlation_id, any_value(payloads.payload_int) AS bytes
-    FROM (SELECT * FROM launch_to_gpu WHERE category = 'communication') AS calls
-    ASOF JOIN payloads
-        ON payloads.process_id = calls.process_id
-        AND payloads.thread_id = calls.thread_id
-        AND payloads.start_ns <= calls.api_start_ns
-    WHERE payloads.end_ns > calls.api_start_ns
-    GROUP BY calls.process_id, calls.correlation_id
+sorted AS (
+    SELECT found.*, ranks.rank, ranks.world_size, end_ns - start_ns - hidden_ns AS exposed_ns,
+           CASE WHEN regexp_matches(text, 'all_?reduce|cross_device_reduce') THEN 'AllReduce'
+                WHEN regexp_matches(text, 'all_?gather') THEN 'AllGather'
+                WHEN regexp_matches(text, 'reduce_?scatter') THEN 'ReduceScatter'
+                WHEN regexp_matches(text, 'broadcast') THEN 'Broadcast'
+                WHEN regexp_matches(text, 'all_?to_?all')
+                    OR contains(operation, 'all_to_all') THEN 'AllToAll'
+                WHEN regexp_matches(text, 'send_?recv|_send|_recv') THEN 'SendRecv'
+                WHEN regexp_matches(text, 'reduce') THEN 'Reduce' ELSE 'other' END AS collective,
+           CASE WHEN element_type IN ('Double', 'Long', 'ComplexFloat') THEN 8
+                WHEN element_type IN ('Float', 'Int') THEN 4
+                WHEN element_type IN ('Half', 'BFloat16', 'Short') THEN 2
+                WHEN element_type IN ('Byte', 'Char', 'Bool') OR element_type LIKE 'Float8%' THEN 1
+                WHEN element_type = 'ComplexDouble' THEN 16 END AS element_bytes
+    FROM found
+    JOIN hidden ON hidden.id = found.id
+    LEFT JOIN ranks ON ranks.process_id = found.process_id
 )
-SELECT found.process_id, ranks.rank, found.gpu,
-       CASE WHEN regexp_matches(text, 'all_?reduce|cross_device_reduce') THEN 'AllReduce'
-            WHEN regexp_matches(text, 'all_?gather') THEN 'AllGather'
-            WHEN regexp_matches(text, 'reduce_?scatter') THEN 'ReduceScatter'
-            WHEN regexp_matches(text, 'broadcast') THEN 'Broadcast'
-            WHEN regexp_matches(text, 'all_?to_?all') THEN 'AllToAll'
-            WHEN regexp_matches(text, 'send_?recv|_send|_recv') THEN 'SendRecv'
-            WHEN regexp_matches(text, 'reduce') THEN 'Reduce' ELSE 'other' END AS collective,
-       found.name, found.number, found.start_ns, found.end_ns,
-       found.end_ns - found.start_ns - hidden.hidden_ns AS exposed_ns, sizes.bytes
-FROM found
-JOIN hidden
-    ON hidden.process_id = found.process_id
-    AND hidden.gpu = found.gpu
-    AND hidden.name = found.name
-    AND hidden.number = found.number
-LEFT JOIN ranks ON ranks.process_id = found.process_id
-LEFT JOIN sizes
-    ON sizes.process_id = found.process_id
-    AND sizes.correlation_id = found.correlation_id
+SELECT process_id, rank, gpu, collective, name, number, start_ns, end_ns, exposed_ns,
+       coalesce(elements * element_bytes,
+                CASE WHEN collective NOT IN ('AllGather', 'ReduceScatter') THEN rank_bytes
+                     ELSE rank_bytes * coalesce(group_size, world_size) END) AS bytes,
+       elements, element_type, group_size, process_group
+FROM sorted

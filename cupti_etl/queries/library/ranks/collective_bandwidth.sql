@@ -1,18 +1,20 @@
 -- Collective operations by kind and size: how long, how fast, how much was exposed.
 --
 -- computed: Of one operation the ranks' shortest duration counts, as the others also waited:
---   operations are matched over ranks by kernel name and number. Algorithm bandwidth is bytes over
---   it; bus bandwidth that times 2(n-1)/n for AllReduce, (n-1)/n for AllGather, ReduceScatter and
---   AllToAll, 1 for others, with n ranks: the world size, or the ranks in the trace.
+--   operations are matched over ranks by kernel name, group and number. Algorithm bandwidth is
+--   bytes over it; bus bandwidth that times 2(n-1)/n for AllReduce, (n-1)/n for AllGather,
+--   ReduceScatter and AllToAll, 1 for others, with n ranks: those of the group, where it is known,
+--   else the world size, or the ranks in the trace.
 -- needs: collective, process
 -- requires:
 --   collective: no communication kernels were recorded.
--- limits: Bandwidths are NULL where sizes are not known. Groups smaller than the world are taken
---   for the world.
+-- limits: Bandwidths are NULL where sizes are not known. Of groups of the same name, which do not
+--   share a rank, operations are taken for one.
 -- columns:
 --   collective VARCHAR: AllReduce, AllGather, ReduceScatter and so on.
 --   bytes BIGINT [bytes]: Size of the message; NULL if not known.
---   ranks BIGINT [ranks]: Ranks assumed.
+--   element_type VARCHAR: Type of an element; NULL if not known.
+--   ranks BIGINT [ranks]: Ranks that took part, or that are assumed.
 --   operations BIGINT [operations]: Operations, each counted once for all ranks.
 --   median_ns DOUBLE [ns]: Median of the shortest durations.
 --   total_ns BIGINT [ns]: Sum of the durations over operations and ranks.
@@ -27,12 +29,13 @@ WITH world AS (
     FROM process
 ),
 operations AS (
-    SELECT collective, name, number, max(bytes) AS bytes, min(end_ns - start_ns) AS shortest_ns,
+    SELECT collective, name, number, max(bytes) AS bytes, max(element_type) AS element_type,
+           coalesce(max(group_size), any_value(n)) AS n, min(end_ns - start_ns) AS shortest_ns,
            sum(end_ns - start_ns) AS total_ns, sum(exposed_ns) AS exposed_ns, count(*) AS members
-    FROM collective
-    GROUP BY collective, name, number
+    FROM collective, world
+    GROUP BY collective, name, number, process_group
 )
-SELECT collective, bytes, any_value(n)::BIGINT AS ranks, count(*) AS operations,
+SELECT collective, bytes, element_type, n::BIGINT AS ranks, count(*) AS operations,
        median(shortest_ns) AS median_ns, sum(total_ns)::BIGINT AS total_ns,
        sum(exposed_ns)::BIGINT AS exposed_ns,
        100.0 * sum(exposed_ns) / nullif(sum(total_ns), 0) AS exposed_pct,
@@ -42,6 +45,6 @@ SELECT collective, bytes, any_value(n)::BIGINT AS ranks, count(*) AS operations,
               * CASE WHEN collective = 'AllReduce' THEN 2.0 * (n - 1) / nullif(n, 0)
                      WHEN collective IN ('AllGather', 'ReduceScatter', 'AllToAll')
                      THEN (n - 1.0) / nullif(n, 0) ELSE 1 END) AS bus_gbps
-FROM operations, world
-GROUP BY collective, bytes
-ORDER BY total_ns DESC, collective, bytes
+FROM operations
+GROUP BY collective, bytes, element_type, n
+ORDER BY total_ns DESC, collective, bytes, element_type, n

@@ -1,7 +1,7 @@
 -- Which ranks come late to collective operations, and whether that is chance.
 --
--- computed: Operations are matched over ranks by kernel name and number. They end together, so the
---   clocks of ranks are aligned by the median of the differences of their ends from the
+-- computed: Operations are matched over ranks by kernel name, group and number. They end together,
+--   so the clocks of ranks are aligned by the median of the differences of their ends from the
 --   operation's mean. Lateness is the aligned start less the first of the operation's. Who is last
 --   by chance is last in one of n operations: above 3 standard deviations of that binomial, with
 --   10 operations or more, it is persistent. The score is the least mean time of its own work (from
@@ -25,10 +25,11 @@
 --   waiting_caused_ns BIGINT [ns]: Time that the other ranks waited for it, summed over them.
 --   clock_offset_ns DOUBLE [ns]: How far its clock was ahead of the mean.
 WITH members AS (
-    SELECT rank, name, number, min(start_ns) AS start_ns, max(end_ns) AS end_ns
+    SELECT rank, concat_ws(' of ', name, process_group) AS name, number,
+           min(start_ns) AS start_ns, max(end_ns) AS end_ns
     FROM collective
     WHERE rank IS NOT NULL AND collective IN ('AllReduce', 'AllGather', 'ReduceScatter', 'AllToAll')
-    GROUP BY rank, name, number
+    GROUP BY ALL
 ),
 world AS (
     SELECT count(DISTINCT rank) AS n FROM members

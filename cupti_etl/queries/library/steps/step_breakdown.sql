@@ -2,7 +2,8 @@
 --
 -- computed: As busy_breakdown, between the bounds of a step: the four parts add to duration_ns.
 --   The score is (duration - median) / (1.4826 * median absolute deviation) over the steps of a
---   process and GPU; above 3.5, and more than 5 % over the median, it is an outlier.
+--   process and GPU; above 3.5, and more than 5 % over the median, it is an outlier. The last step
+--   from NVTX is not judged: it lasts until all its work is done, others until the next begins.
 -- needs: step, busy_interval
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
@@ -56,6 +57,7 @@ parts AS (
 ),
 scored AS (
     SELECT *, end_ns - start_ns AS duration_ns,
+           source = 'nvtx' AND step = max(step) OVER loop AS is_open,
            median(end_ns - start_ns) OVER loop AS median_ns,
            mad(end_ns - start_ns) OVER loop AS mad_ns
     FROM step
@@ -67,7 +69,7 @@ SELECT scored.process_id, scored.gpu, scored.step, name, source, start_ns, durat
        100.0 * any_ns / nullif(duration_ns, 0) AS busy_pct,
        (duration_ns - median_ns) / nullif(1.4826 * mad_ns, 0) AS score,
        coalesce((duration_ns - median_ns) / nullif(1.4826 * mad_ns, 0) > 3.5, false)
-           AND duration_ns > 1.05 * median_ns AS is_outlier
+           AND duration_ns > 1.05 * median_ns AND NOT is_open AS is_outlier
 FROM scored
 JOIN parts
     ON parts.process_id = scored.process_id

@@ -1,34 +1,36 @@
 -- The GPUs of the trace, one row for each process that saw them: a small number for each GPU.
 --
--- computed: Rows of device with a UUID, numbered by host, ordinal and UUID. Processes that share
---   a GPU give it the same number.
+-- computed: Rows of device, numbered by host, ordinal, rank and UUID. Processes that share a GPU
+--   give it the same number; where no UUID is known, each process has GPUs of its own.
 -- needs: device, process
 -- limits: A GPU of which no device record is known is not here; queries number it below zero.
 -- columns:
 --   gpu BIGINT: Number of the GPU in this trace, from 0.
 --   process_id BIGINT: The process.
 --   device_id INTEGER: CUDA ordinal of the GPU in that process.
---   device_uuid VARCHAR: The GPU across processes and hosts.
+--   device_uuid VARCHAR: The GPU across processes and hosts; NULL if it is not known.
 --   device_name VARCHAR: Product name.
 --   host VARCHAR: Host of the process, as it names itself.
 WITH seen AS (
     SELECT process_id, device_id, any_value(device_uuid) AS device_uuid,
-           any_value(name) AS device_name
+           any_value(name) AS device_name,
+           coalesce(any_value(device_uuid), concat(process_id, ' ', device_id)) AS key
     FROM device
-    WHERE device_uuid IS NOT NULL
     GROUP BY process_id, device_id
 ),
 hosts AS (
-    SELECT process_id, any_value(host) AS host FROM process GROUP BY process_id
+    SELECT process_id, any_value(host) AS host, any_value(rank) AS rank
+    FROM process
+    GROUP BY process_id
 ),
 numbers AS (
-    SELECT device_uuid,
-           row_number() OVER (ORDER BY min(host), min(device_id), device_uuid) - 1 AS gpu
+    SELECT key,
+           row_number() OVER (ORDER BY min(host), min(device_id), min(rank), key) - 1 AS gpu
     FROM seen
     LEFT JOIN hosts USING (process_id)
-    GROUP BY device_uuid
+    GROUP BY key
 )
 SELECT numbers.gpu, seen.process_id, seen.device_id, seen.device_uuid, seen.device_name, hosts.host
 FROM seen
-JOIN numbers USING (device_uuid)
+JOIN numbers USING (key)
 LEFT JOIN hosts ON hosts.process_id = seen.process_id

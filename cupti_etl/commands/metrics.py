@@ -1,0 +1,368 @@
+"""``cupti-etl metrics``: what the counters of a chip can tell, and what fits one pass."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cupti_etl.errors import CuptiError, UsageError
+from cupti_etl.export.table import InMemory, Output, output_options, write
+
+if TYPE_CHECKING:
+    from cupti_etl.capture.pm.catalogue import Catalogue
+
+_chip = click.option(
+    "--chip",
+    metavar="CHIP",
+    help="The chip, as CUPTI names it: GH100 is that of H100 and H200. GPU 0's if not given.",
+)
+_cupti = click.option(
+    "--cupti",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Ask this libcupti; the first that is found if not given.",
+)
+
+
+@click.group("metrics")
+def command() -> None:
+    """Hardware metrics: what a chip counts, what they mean, what fits one pass.
+
+    CUPTI is asked where there is an NVIDIA driver. Elsewhere the answers are what was noted of
+    chips on other machines, and the command says so.
+    """
+
+
+@command.command("list")
+@click.argument("pattern", required=False)
+@_chip
+@click.option("--set", "single_pass_set", metavar="NAME", help="Only metrics of this set.")
+@_cupti
+@output_options
+def list_metrics(
+    pattern: str | None,
+    chip: str | None,
+    single_pass_set: str | None,
+    cupti: str | None,
+    format: str | None,
+    path: Path | None,
+    all_rows: bool,
+) -> None:
+    """List the metrics of a chip, or those whose name has PATTERN in it.
+
+    \b
+      cupti-etl metrics list --chip GH100 tensor
+      cupti-etl metrics list 'sm__*_active' --format csv
+
+    A metric is counted under its name and a rollup: sm__cycles_active.avg. Where a preset has an
+    alias for it the column alias says it.
+    """
+    catalogue = _catalogue(chip, cupti)
+    if single_pass_set is not None and single_pass_set not in catalogue.sets:
+        raise UsageError(
+            f"{catalogue.chip} has no set {single_pass_set!r}",
+            f"sets are: {', '.join(catalogue.sets) or 'none'}",
+        )
+    aliases = _aliases(catalogue)
+    names = [
+        name
+        for name in catalogue.metrics
+        if _matches(name, pattern) or any(_matches(a, pattern) for a in aliases.get(name, ()))
+        if single_pass_set is None or name in catalogue.sets[single_pass_set]
+    ]
+    _write(
+        {
+            "metric": names,
+            "type": [catalogue.types[name].name.lower() for name in names],
+            "set": [", ".join(catalogue.sets_of(name)) for name in names],
+            "alias": [", ".join(aliases.get(name, ())) for name in names],
+            "description": [_description(catalogue, name) for name in names],
+        },
+        Output(format or "", path, all_rows),
+    )
+
+
+@command.command()
+@click.argument("name")
+@_chip
+@_cupti
+@output_options
+def describe(
+    name: str,
+    chip: str | None,
+    cupti: str | None,
+    format: str | None,
+    path: Path | None,
+    all_rows: bool,
+) -> None:
+    """Say what the metric or alias NAME is on a chip.
+
+    \b
+      cupti-etl metrics describe sm__cycles_active --chip GH100
+      cupti-etl metrics describe tensor_active_pct
+    """
+    from cupti_etl.capture.pm.aliases import ALIASES
+    from cupti_etl.capture.pm.presets import PRESETS, named, resolve
+
+    catalogue = _catalogue(chip, cupti)
+    alias = ALIASES.get(name)
+    full = resolve(name, catalogue.chip).metrics[0].hardware_name if alias else name
+    split = catalogue.split(full)
+    if split is None:
+        raise UsageError(
+            f"{catalogue.chip} has no metric {full!r}", _near(full, list(catalogue.metrics))
+        )
+    base, rollup = split
+    said = catalogue.metrics[base] or _asked(catalogue, base, cupti)
+    row: dict[str, str | None] = {"metric": base, "chip": catalogue.chip}
+    row["type"] = catalogue.types[base].name.lower()
+    if alias:
+        row |= {"alias": name, "meaning": alias.description, "unit": alias.unit}
+        row |= {"aggregation": alias.aggregation, "counted_as": full}
+        row["presets"] = ", ".join(preset for preset, names in PRESETS.items() if name in names)
+    elif rollup:
+        metric = named(full)
+        row |= {"counted_as": full, "unit": metric.unit, "aggregation": metric.aggregation}
+    row["description"] = said.description if said else None
+    row["hardware_unit"] = said.hardware_unit if said else None
+    row["dimension"] = said.dimension if said else None
+    row["scope"] = said.collection_scope.name.lower() if said else None
+    row["sets"] = ", ".join(catalogue.sets_of(base))
+    row["rollups"] = " ".join(catalogue.rollups.get(catalogue.types[base], ()))
+    output = Output(format or "", path, all_rows)
+    if output.chosen == "table":
+        shown = {key: value for key, value in row.items() if value}
+        _write({"": list(shown), "value": list(shown.values())}, output)
+    else:
+        _write({key: [value] for key, value in row.items()}, output)
+
+
+@command.command()
+@_chip
+@_cupti
+@output_options
+def sets(
+    chip: str | None, cupti: str | None, format: str | None, path: Path | None, all_rows: bool
+) -> None:
+    """List the chip's sets of metrics that fit one pass, and our presets."""
+    from cupti_etl.capture.pm.presets import PRESETS, WHAT_FOR, family_of
+
+    catalogue = _catalogue(chip, cupti)
+    family = family_of(catalogue.chip)
+    known = [
+        (preset, [name for name in names if family and name in family.names])
+        for preset, names in PRESETS.items()
+    ]
+    _write(
+        {
+            "set": [*catalogue.sets, *(preset for preset, _ in known)],
+            "kind": ["CUPTI's"] * len(catalogue.sets) + ["preset"] * len(known),
+            "metrics": [
+                *map(len, catalogue.sets.values()),
+                *(len(names) for _, names in known),
+            ],
+            "what": [
+                *("base metrics, all in one pass together" for _ in catalogue.sets),
+                *(
+                    f"{WHAT_FOR[preset]} {', '.join(names)}"
+                    if names
+                    else f"no entry for {catalogue.chip}"
+                    for preset, names in known
+                ),
+            ],
+            "verified": [
+                *(None for _ in catalogue.sets),
+                *(bool(family and family.is_verified and names) for _, names in known),
+            ],
+        },
+        Output(format or "", path, all_rows),
+    )
+
+
+@command.command()
+@click.argument("names", metavar="NAME[,NAME]...")
+@_chip
+@_cupti
+@output_options
+def check(
+    names: str,
+    chip: str | None,
+    cupti: str | None,
+    format: str | None,
+    path: Path | None,
+    all_rows: bool,
+) -> None:
+    """Say whether presets, aliases and metrics fit one pass, and what a sample of them costs.
+
+    The exit status is 1 if they do not, or if that is not known.
+
+    \b
+      cupti-etl metrics check overview,fp64_pct
+      cupti-etl metrics check sm__cycles_active.avg,dram__bytes.sum --chip GH100
+
+    The cost is the size of a sample's counter data: it decides how short the interval can be. It
+    takes a GPU of that chip to know it.
+    """
+    from cupti_etl.capture.pm.checking import check_live, check_noted
+    from cupti_etl.capture.pm.presets import resolve
+
+    if _is_live(cupti):
+        from cupti_etl.capture.pm.cupti import open_cupti
+
+        version = open_cupti(cupti).version
+        selection = resolve(names, chip or _chip_here(cupti), version)
+        done = check_live(selection, chip or _chip_here(cupti), cupti=cupti)
+    else:
+        catalogue = _catalogue(chip, cupti)
+        selection = resolve(names, catalogue.chip)
+        done = check_noted(selection, catalogue)
+    _write(
+        {
+            "column": [metric.column for metric, _, _ in done.verdicts],
+            "metric": [metric.hardware_name for metric, _, _ in done.verdicts],
+            "verdict": [verdict for _, verdict, _ in done.verdicts],
+            "why": [why for _, _, why in done.verdicts],
+        },
+        Output(format or "", path, all_rows),
+    )
+    if selection.family and not selection.is_verified:
+        _say(f"the names of {selection.family} are NVIDIA's public ones; no GPU has confirmed them")
+    passes = "an unknown number of passes" if done.passes is None else f"{done.passes} pass"
+    passes += "es" if done.passes not in (None, 1) else ""
+    cost = "unknown" if done.sample_bytes is None else f"{done.sample_bytes / 1000:.1f} kB"
+    _say(f"{passes}; counter data of a sample: {cost}")
+    sys.exit(0 if done.fits else 1)
+
+
+@command.command()
+@click.option("-o", "--output", "path", type=click.Path(path_type=Path), metavar="FILE")
+@click.option("--device", type=int, default=0, show_default=True, help="The GPU, by number.")
+@click.option("--probe/--no-probe", default=True, help="Try each metric by itself on the GPU.")
+@_cupti
+def dump(path: Path | None, device: int, probe: bool, cupti: str | None) -> None:
+    """Note what CUPTI says of the chip of a GPU: CHIP.json.gz, for machines without one.
+
+    It goes to the package's folder catalogues/ if that chip is to be known everywhere.
+    """
+    from cupti_etl.capture.pm.catalogue import write as write_catalogue
+    from cupti_etl.capture.pm.dump import make
+
+    catalogue = make(device, probe=probe, cupti=cupti)
+    path = path or Path(f"{catalogue.chip}.json.gz")
+    write_catalogue(catalogue, path)
+    refused = f", {len(catalogue.refused)} of them not on this GPU" if probe else ""
+    click.echo(f"{path}: {len(catalogue.metrics)} metrics of {catalogue.chip}{refused}")
+
+
+def _is_live(cupti: str | None) -> bool:
+    return not _why_noted(cupti)
+
+
+def _why_noted(cupti: str | None) -> str:
+    """Why CUPTI cannot be asked, and what was noted has to do; "" if it can.
+
+    Raises:
+        CuptiError: a libcupti was named, and cannot be used.
+    """
+    from cupti_etl.capture.pm.cupti import has_driver, open_cupti
+
+    if cupti is None and not has_driver():
+        return "no driver here"
+    try:
+        open_cupti(cupti)
+    except CuptiError as error:
+        if cupti is not None:
+            raise
+        return error.message
+    return ""
+
+
+def _chip_here(cupti: str | None) -> str:
+    from cupti_etl.capture.pm.profiler_host import get_chip_name
+
+    try:
+        return get_chip_name(0, cupti=cupti)
+    except CuptiError as error:
+        raise UsageError(
+            f"GPU 0 does not tell its chip: {error.message}", "name it: --chip GH100"
+        ) from error
+
+
+def _catalogue(chip: str | None, cupti: str | None) -> Catalogue:
+    """The catalogue that was asked for, from CUPTI if it can be asked."""
+    from cupti_etl.capture.pm.catalogue import ask, noted, noted_chips
+
+    why = _why_noted(cupti)
+    if not why:
+        return ask(chip or _chip_here(cupti), cupti=cupti)
+    known = noted_chips()
+    if chip is None and len(known) != 1:
+        raise UsageError("which chip?", f"--chip, one of {', '.join(known)}")
+    catalogue = noted(chip or known[0])
+    _say(f"{why}; this was noted of {catalogue.chip} ({catalogue.said_by()})")
+    return catalogue
+
+
+def _asked(catalogue: Catalogue, base: str, cupti: str | None) -> Any:
+    """What CUPTI says of a metric; None where it cannot be asked."""
+    from cupti_etl.capture.pm.profiler_host import ProfilerHost, ProfilerType
+
+    if not _is_live(cupti):
+        return None
+    with ProfilerHost(catalogue.chip, ProfilerType.PM_SAMPLING, cupti=cupti) as host:
+        return host.get_metric_properties(base)
+
+
+def _aliases(catalogue: Catalogue) -> dict[str, list[str]]:
+    """The aliases of each base metric."""
+    from cupti_etl.capture.pm.presets import family_of
+
+    family = family_of(catalogue.chip)
+    found: dict[str, list[str]] = {}
+    for alias, full in family.names.items() if family else ():
+        split = catalogue.split(full)
+        if split:
+            found.setdefault(split[0], []).append(alias)
+    return found
+
+
+def _description(catalogue: Catalogue, name: str) -> str | None:
+    said = catalogue.metrics[name]
+    return said.description if said else None
+
+
+def _matches(name: str, pattern: str | None) -> bool:
+    from fnmatch import fnmatchcase
+
+    if pattern is None:
+        return True
+    if not set(pattern) & set("*?["):
+        return pattern.lower() in name.lower()
+    return fnmatchcase(name.lower(), pattern.lower())
+
+
+def _near(name: str, known: list[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known)
+    return f"did you mean {' or '.join(near)}?" if near else "`cupti-etl metrics list` has them all"
+
+
+def _write(columns: dict[str, list[Any]], output: Output) -> None:
+    import pyarrow as pa
+
+    columns = {
+        name: values for name, values in columns.items() if name != "description" or any(values)
+    }
+    kinds = {"metrics": pa.int64(), "verified": pa.bool_()}
+    arrays = {
+        name: pa.array(values, kinds.get(name, pa.string())) for name, values in columns.items()
+    }
+    write(InMemory(pa.table(arrays)), output)
+
+
+def _say(sentence: str) -> None:
+    click.echo(f"cupti-etl: {sentence}", err=True)

@@ -1,0 +1,23 @@
+"""Signals that end a command in order."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def interrupted() -> Iterator[list[int]]:
+    """The signals that came to end it, which end nothing else meanwhile."""
+    came: list[int] = []
+    before = {
+        number: signal.signal(number, lambda got, _: came.append(got)) for number in _INTERRUPTS
+    }
+    try:
+        yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,42 @@
+-- Work of one sort on a GPU: kernels of a name and launch shape, copies of a direction.
+--
+-- computed: The rows of activity_run by GPU, kind, name, grid and block, over all processes; the
+--   numbers are in the order of their total time on the GPU. Times are sums of durations.
+-- needs: activity_run, gpu_activity
+-- stored: Made once for an opened trace, as the joins with samples number by it.
+-- columns:
+--   device_uuid VARCHAR: The GPU.
+--   gpu BIGINT: Number of the GPU, as in gpu.
+--   activity_group BIGINT: Number of the group on its GPU, from 1.
+--   kind VARCHAR: kernel, memcpy, memcpy_p2p, memset or graph.
+--   category VARCHAR: compute, communication or copy.
+--   name VARCHAR: Mangled name of a kernel, direction of a copy, NULL for others.
+--   grid_x INTEGER [blocks]: Blocks in the grid of a kernel, x.
+--   grid_y INTEGER [blocks]: Blocks in the grid, y.
+--   grid_z INTEGER [blocks]: Blocks in the grid, z.
+--   block_x INTEGER [threads]: Threads in a block, x.
+--   block_y INTEGER [threads]: Threads in a block, y.
+--   block_z INTEGER [threads]: Threads in a block, z.
+--   runs BIGINT [executions]: Finished executions.
+--   total_ns BIGINT [ns]: Sum of their durations.
+WITH sums AS (
+    SELECT device_uuid, gpu, kind, name, grid_x, grid_y, grid_z, block_x, block_y, block_z,
+           count(*) AS runs, sum(end_ns - start_ns)::BIGINT AS total_ns
+    FROM activity_run
+    GROUP BY device_uuid, gpu, kind, name, grid_x, grid_y, grid_z, block_x, block_y, block_z
+),
+categories AS (
+    SELECT kind, name, any_value(category) AS category FROM gpu_activity GROUP BY kind, name
+)
+SELECT device_uuid, gpu,
+       row_number() OVER (
+           PARTITION BY gpu
+           ORDER BY total_ns DESC, sums.kind, sums.name, grid_x, grid_y, grid_z,
+                    block_x, block_y, block_z
+       ) AS activity_group,
+       sums.kind, categories.category, sums.name,
+       grid_x, grid_y, grid_z, block_x, block_y, block_z, runs, total_ns
+FROM sums
+LEFT JOIN categories
+    ON categories.kind = sums.kind
+    AND categories.name IS NOT DISTINCT FROM sums.name

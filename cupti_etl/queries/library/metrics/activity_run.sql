@@ -1,0 +1,31 @@
+-- Finished work on GPUs whose UUID is known, with the launch shape of kernels.
+--
+-- computed: The rows of kernel, and of gpu_interval those that are no kernels, with the UUID.
+-- needs: kernel, gpu, gpu_interval
+-- columns:
+--   device_uuid VARCHAR: The GPU.
+--   gpu BIGINT: Number of the GPU, as in gpu.
+--   process_id BIGINT: The traced process.
+--   correlation_id BIGINT: The call that asked for it.
+--   start_ns BIGINT [ns]: When it began.
+--   end_ns BIGINT [ns]: When it ended.
+--   kind VARCHAR: kernel, memcpy, memcpy_p2p, memset or graph.
+--   name VARCHAR: Mangled name of a kernel, direction of a copy, NULL for others.
+--   grid_x INTEGER [blocks]: Blocks in the grid of a kernel, x.
+--   grid_y INTEGER [blocks]: Blocks in the grid, y.
+--   grid_z INTEGER [blocks]: Blocks in the grid, z.
+--   block_x INTEGER [threads]: Threads in a block, x.
+--   block_y INTEGER [threads]: Threads in a block, y.
+--   block_z INTEGER [threads]: Threads in a block, z.
+SELECT gpu.device_uuid, gpu.gpu, kernel.process_id, kernel.correlation_id, kernel.start_ns,
+       greatest(kernel.start_ns, kernel.end_ns) AS end_ns, 'kernel' AS kind, kernel.name,
+       grid_x, grid_y, grid_z, block_x, block_y, block_z
+FROM kernel
+JOIN gpu ON gpu.process_id = kernel.process_id AND gpu.device_id = kernel.device_id
+WHERE kernel.start_ns IS NOT NULL AND kernel.end_ns IS NOT NULL
+UNION ALL
+SELECT gpu.device_uuid, gpu.gpu, act.process_id, act.correlation_id, act.start_ns, act.end_ns,
+       act.kind, act.name, NULL, NULL, NULL, NULL, NULL, NULL
+FROM gpu_interval AS act
+JOIN gpu ON gpu.process_id = act.process_id AND gpu.device_id = act.device_id
+WHERE act.kind != 'kernel'

@@ -1,0 +1,91 @@
+"""The query library over empty tables, kept in a file of the user's cache.
+
+DuckDB binds each view when it is created, which takes half a second for the whole library; to
+copy the views out of a file takes a twentieth of that.  The file's name says what is in it, so
+one of another version is never taken.  Nothing depends on it: without a place for it, or with a
+damaged one, the library is made in place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cupti_etl.queries.sources import quoted
+from cupti_etl.schema.revisions import STORAGE_VERSION
+
+if TYPE_CHECKING:
+    import duckdb
+
+_UNUSED_S = 30 * 86400
+
+
+def load(con: duckdb.DuckDBPyConnection, statements: Sequence[str]) -> bool:
+    """Copy the result of the statements into the current database, which is empty.
+
+    Returns:
+        Whether that was done; if not, the database is as it was.
+    """
+    import duckdb
+
+    path = _path(statements, duckdb.__version__)
+    if path is None or not (path.exists() or _make(path, statements)):
+        return False
+    try:
+        con.execute(f"ATTACH {quoted(path)} AS _prepared (READ_ONLY)")
+    except duckdb.Error:  # damaged, or on a file system without locks
+        return False
+    try:
+        (into,) = con.execute("SELECT current_database()").fetchall()[0]
+        con.execute(f'COPY FROM DATABASE _prepared TO "{into}" (SCHEMA)')
+    finally:
+        con.execute("DETACH _prepared")
+    return True
+
+
+def _path(statements: Sequence[str], version: str) -> Path | None:
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    try:
+        base = Path(cache) if Path(cache).is_absolute() else Path.home() / ".cache"
+    except RuntimeError:  # this user has no home
+        return None
+    key = hashlib.sha256("\0".join((version, *statements)).encode()).hexdigest()[:16]
+    return base / "cupti-etl" / f"library-{key}.duckdb"
+
+
+def _make(path: Path, statements: Sequence[str]) -> bool:
+    """Make the file, in one step: others may be doing the same."""
+    import duckdb
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".making-", dir=path.parent) as folder:
+            partial = Path(folder) / path.name
+            with duckdb.connect(":memory:") as con:
+                con.execute(
+                    f"ATTACH {quoted(partial)} AS made (STORAGE_VERSION '{STORAGE_VERSION}')"
+                )
+                con.execute("USE made")
+                for statement in statements:
+                    con.execute(statement)
+                con.execute("USE memory")
+                con.execute("DETACH made")
+            partial.rename(path)
+        _forget_old(path.parent)
+    except (OSError, duckdb.IOException):
+        return False
+    return True
+
+
+def _forget_old(folder: Path) -> None:
+    """Remove the files of versions that nobody has used for long."""
+    for file in folder.glob("library-*.duckdb"):
+        with contextlib.suppress(OSError):
+            if time.time() - max(file.stat().st_atime, file.stat().st_mtime) > _UNUSED_S:
+                file.unlink()

@@ -1,0 +1,314 @@
+#include "pm/device.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { HARDWARE_BYTES = 256 << 20 };
+/* Of the large image: what the hardware's buffer can hold, as far as memory allows. */
+enum { LARGE_ROOM = 16, MOST_LARGE_BYTES = 512 << 20 };
+
+int64_t pm_now(int clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+}
+
+uint32_t pm_samples_a_decode(const struct pm_device *device)
+{
+	uint64_t least = SHORTEST_PERIOD_NS / device->interval_ns;
+
+	return least > SAMPLES_A_DECODE ? (uint32_t)least : SAMPLES_A_DECODE;
+}
+
+void image_push(struct image_queue *queue, struct image *image)
+{
+	image->next = NULL;
+	*queue->last = image;
+	queue->last = &image->next;
+}
+
+struct image *image_pop(struct image_queue *queue)
+{
+	struct image *image = queue->first;
+
+	if (image) {
+		queue->first = image->next;
+		if (!queue->first)
+			queue->last = &queue->first;
+	}
+	return image;
+}
+
+static int counter_data_size(const struct pm_device *device, uint32_t slots, size_t *size,
+			     struct etl_error *error)
+{
+	struct pm_counter_data_size ask = PM_PARAMS(pm_counter_data_size, size,
+		.object = device->object, .metrics = (const char *const *)device->metrics,
+		.count = device->metric_count, .max_samples = slots);
+	int result = device->api->counter_data_size(&ask);
+
+	*size = ask.size;
+	return result ? pm_fail(device->api, result, "cuptiPmSamplingGetCounterDataSize", error)
+		      : 0;
+}
+
+static int make_pattern(const struct pm_device *device, struct pattern *pattern, uint32_t slots,
+			struct etl_error *error)
+{
+	struct pm_counter_data_initialize ask = PM_PARAMS(pm_counter_data_initialize, image,
+		.object = device->object);
+	int result = counter_data_size(device, slots, &pattern->size, error);
+
+	if (result)
+		return result;
+	pattern->slots = slots;
+	pattern->bytes = calloc(1, pattern->size ? pattern->size : 1);
+	if (!pattern->bytes)
+		return etl_fail(error, ENOMEM, "no memory for %zu bytes of counter data",
+				pattern->size);
+	ask.size = pattern->size;
+	ask.image = pattern->bytes;
+	result = device->api->counter_data_initialize(&ask);
+	return result ? pm_fail(device->api, result, "cuptiPmSamplingCounterDataImageInitialize",
+				error)
+		      : 0;
+}
+
+static int make_image(struct image *image, const struct pattern *pattern, struct etl_error *error)
+{
+	size_t slots = pattern->slots;
+
+	image->pattern = pattern;
+	image->bytes = malloc(pattern->size ? pattern->size : 1);
+	image->index = calloc(slots, sizeof *image->index);
+	image->start_ns = calloc(slots, sizeof *image->start_ns);
+	image->end_ns = calloc(slots, sizeof *image->end_ns);
+	if (!image->bytes || !image->index || !image->start_ns || !image->end_ns)
+		return etl_fail(error, ENOMEM, "no memory for %zu bytes of counter data",
+				pattern->size);
+	memcpy(image->bytes, pattern->bytes, pattern->size);
+	return 0;
+}
+
+/* The images, by the interval: what comes between two decodes, and room. */
+static int make_images(struct pm_device *device, struct etl_error *error)
+{
+	uint32_t expected = pm_samples_a_decode(device);
+	uint32_t slots = ROOM * expected, large = LARGE_ROOM * expected;
+	int result = make_pattern(device, &device->normal, slots, error);
+
+	if (result)
+		return result;
+	while (large > slots && device->normal.size / slots * large > MOST_LARGE_BYTES)
+		large /= 2;
+	result = make_pattern(device, &device->large, large, error);
+	for (size_t i = 0; i < IMAGES && result == 0; i++) {
+		result = make_image(&device->images[i],
+				    i == IMAGES - 1 ? &device->large : &device->normal, error);
+		image_push(&device->free, &device->images[i]);
+	}
+	device->stats.image_bytes = device->normal.size;
+	device->stats.image_slots = slots;
+	return result;
+}
+
+static int enable(struct pm_device *device, struct etl_error *error)
+{
+	struct pm_enable ask = PM_PARAMS(pm_enable, object, .device = device->index);
+	int result = device->api->enable(&ask);
+
+	if (result)
+		return pm_fail(device->api, result, "cuptiPmSamplingEnable", error);
+	device->object = ask.object;
+	return 0;
+}
+
+static int configure(struct pm_device *device, struct etl_error *error)
+{
+	const struct pm_api *api = device->api;
+	struct pm_set_config ask = PM_PARAMS(pm_set_config, trigger, .object = device->object,
+		.config_size = device->config_bytes, .config = device->config,
+		.hardware_buffer_size = device->hardware_bytes, .interval = device->interval_ns,
+		.trigger = device->is_by_cycles ? PM_TRIGGER_CYCLES : PM_TRIGGER_TIME);
+	int result;
+
+	if (api->version >= PM_API_APPEND_MODE) {
+		ask.struct_size = PM_SIZE(pm_set_config, append_mode);
+		ask.append_mode = PM_KEEP_OLDEST;
+	}
+	result = api->set_config(&ask);
+	return result ? pm_fail(api, result, "cuptiPmSamplingSetConfig", error) : 0;
+}
+
+static void disable(struct pm_device *device)
+{
+	struct pm_object ask = PM_PARAMS(pm_object, object, .object = device->object);
+
+	if (device->object)
+		device->api->disable(&ask);
+	device->object = NULL;
+}
+
+int pm_device_start(struct pm_device *device, struct etl_error *error)
+{
+	struct pm_object ask = PM_PARAMS(pm_object, object, .object = device->object);
+	int result = device->api->start(&ask);
+
+	if (!device->started_ns)
+		device->started_ns = pm_now(CLOCK_REALTIME);
+	return result ? pm_fail(device->api, result, "cuptiPmSamplingStart", error) : 0;
+}
+
+int pm_device_restart(struct pm_device *device, struct etl_error *error)
+{
+	int result;
+
+	pm_device_stop(device);
+	result = pm_device_start(device, error);
+	if (result == 0)
+		return 0;
+	/* Then from the ground up. */
+	disable(device);
+	result = enable(device, error);
+	if (result == 0)
+		result = configure(device, error);
+	return result == 0 ? pm_device_start(device, error) : result;
+}
+
+void pm_device_stop(struct pm_device *device)
+{
+	struct pm_object ask = PM_PARAMS(pm_object, object, .object = device->object);
+
+	if (device->object)
+		device->api->stop(&ask);
+}
+
+/* The metrics that can be counted together. */
+static int choose_metrics(struct pm_device *device, const struct etl_sampling_request *ask,
+			  struct etl_error *error)
+{
+	bool *is_optional = calloc(ask->metric_count, sizeof *is_optional);
+	bool *is_kept = calloc(ask->metric_count, sizeof *is_kept);
+	int result = 0;
+
+	device->metrics = calloc(ask->metric_count, sizeof *device->metrics);
+	if (!is_optional || !is_kept || !device->metrics)
+		result = etl_fail(error, ENOMEM, "no memory for metrics");
+	for (size_t i = 0; i < ask->metric_count && result == 0; i++)
+		is_optional[i] = ask->is_optional[i];
+	if (result == 0)
+		result = pm_host_select(device->host, ask->metrics, is_optional,
+					ask->metric_count, is_kept, error);
+	for (size_t i = 0; i < ask->metric_count && result == 0; i++) {
+		ask->is_kept[i] = is_kept[i];
+		if (!is_kept[i])
+			continue;
+		device->metrics[device->metric_count] = strdup(ask->metrics[i]);
+		if (!device->metrics[device->metric_count])
+			result = etl_fail(error, ENOMEM, "no memory for metrics");
+		else
+			device->metric_count++;
+	}
+	free(is_optional);
+	free(is_kept);
+	return result;
+}
+
+static int open_device(struct pm_device *device, const struct etl_sampling_request *ask,
+		       struct etl_error *error)
+{
+	uint8_t *availability = NULL;
+	char chip[64];
+	size_t bytes;
+	unsigned passes;
+	int result = pm_device_chip(device->api, ask->index, chip, sizeof chip, error);
+
+	if (result == 0)
+		result = pm_device_availability(device->api, ask->index, &availability, &bytes,
+						error);
+	if (result == 0)
+		result = pm_host_new(device->api, chip, PM_TYPE_PM_SAMPLING, availability, bytes,
+				     ask->single_pass_set, &device->host, error);
+	free(availability);
+	if (result == 0)
+		result = choose_metrics(device, ask, error);
+	if (result == 0)
+		result = pm_host_config(device->host, (const char *const *)device->metrics,
+					device->metric_count, &device->config,
+					&device->config_bytes, &passes, error);
+	if (result == 0)
+		result = enable(device, error);
+	if (result == 0)
+		result = configure(device, error);
+	return result == 0 ? make_images(device, error) : result;
+}
+
+int pm_device_open(struct pm_device *device, const struct pm_api *api,
+		   const struct etl_sampling_request *ask, struct etl_error *error)
+{
+	pthread_condattr_t monotonic;
+	int result;
+
+	memset(device, 0, sizeof *device);
+	device->api = api;
+	device->index = ask->index;
+	device->interval_ns = ask->interval_ns;
+	device->hardware_bytes = ask->hardware_bytes ? ask->hardware_bytes : HARDWARE_BYTES;
+	device->is_by_cycles = ask->is_by_cycles;
+	device->is_draining_only = ask->is_draining_only;
+	device->free.last = &device->free.first;
+	device->decoded.last = &device->decoded.first;
+	pthread_mutex_init(&device->lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&device->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	result = open_device(device, ask, error);
+	if (result)
+		pm_device_close(device);
+	return result;
+}
+
+void pm_device_close(struct pm_device *device)
+{
+	disable(device);
+	for (size_t i = 0; i < IMAGES; i++) {
+		free(device->images[i].bytes);
+		free(device->images[i].index);
+		free(device->images[i].start_ns);
+		free(device->images[i].end_ns);
+	}
+	free(device->normal.bytes);
+	free(device->large.bytes);
+	free(device->config);
+	pm_host_free(device->host);
+	for (size_t i = 0; i < device->metric_count; i++)
+		free(device->metrics[i]);
+	free(device->metrics);
+	pthread_cond_destroy(&device->changed);
+	pthread_mutex_destroy(&device->lock);
+}
+
+void pm_device_ask_to_stop(struct pm_device *device)
+{
+	pthread_mutex_lock(&device->lock);
+	device->is_stopping = true;
+	pthread_cond_broadcast(&device->changed);
+	pthread_mutex_unlock(&device->lock);
+}
+
+void pm_device_failed(struct pm_device *device, int result, const struct etl_error *error)
+{
+	pthread_mutex_lock(&device->lock);
+	if (!device->is_failed) {
+		device->failure_result = result;
+		device->failure = *error;
+	}
+	device->is_failed = true;
+	pthread_cond_broadcast(&device->changed);
+	pthread_mutex_unlock(&device->lock);
+}

@@ -1,0 +1,193 @@
+#include "pm/pm_api.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Newest first. */
+static const char *const sonames[] = { "libcupti.so.13", "libcupti.so.12", "libcupti.so" };
+
+#define N_SONAMES (sizeof sonames / sizeof sonames[0])
+
+static const struct {
+	size_t offset;
+	const char *name;
+	bool optional;
+} symbols[] = {
+#define REQUIRED(member, symbol) { offsetof(struct pm_api, member), symbol, false }
+#define OPTIONAL(member, symbol) { offsetof(struct pm_api, member), symbol, true }
+	REQUIRED(get_version, "cuptiGetVersion"),
+	REQUIRED(get_result_string, "cuptiGetResultString"),
+	REQUIRED(initialize, "cuptiProfilerInitialize"),
+	REQUIRED(deinitialize, "cuptiProfilerDeInitialize"),
+	REQUIRED(chip_name, "cuptiDeviceGetChipName"),
+	REQUIRED(host_initialize, "cuptiProfilerHostInitialize"),
+	REQUIRED(host_deinitialize, "cuptiProfilerHostDeinitialize"),
+	REQUIRED(supported_chips, "cuptiProfilerHostGetSupportedChips"),
+	REQUIRED(base_metrics, "cuptiProfilerHostGetBaseMetrics"),
+	REQUIRED(sub_metrics, "cuptiProfilerHostGetSubMetrics"),
+	REQUIRED(properties, "cuptiProfilerHostGetMetricProperties"),
+	REQUIRED(evaluate, "cuptiProfilerHostEvaluateToGpuValues"),
+	REQUIRED(add_metrics, "cuptiProfilerHostConfigAddMetrics"),
+	REQUIRED(config_size, "cuptiProfilerHostGetConfigImageSize"),
+	REQUIRED(config_image, "cuptiProfilerHostGetConfigImage"),
+	REQUIRED(number_of_passes, "cuptiProfilerHostGetNumOfPasses"),
+	REQUIRED(max_per_pass, "cuptiProfilerHostGetMaxNumHardwareMetricsPerPass"),
+	REQUIRED(availability, "cuptiPmSamplingGetCounterAvailability"),
+	REQUIRED(enable, "cuptiPmSamplingEnable"),
+	REQUIRED(disable, "cuptiPmSamplingDisable"),
+	REQUIRED(start, "cuptiPmSamplingStart"),
+	REQUIRED(stop, "cuptiPmSamplingStop"),
+	REQUIRED(set_config, "cuptiPmSamplingSetConfig"),
+	REQUIRED(counter_data_size, "cuptiPmSamplingGetCounterDataSize"),
+	REQUIRED(counter_data_initialize, "cuptiPmSamplingCounterDataImageInitialize"),
+	REQUIRED(decode, "cuptiPmSamplingDecodeData"),
+	REQUIRED(counter_data_info, "cuptiPmSamplingGetCounterDataInfo"),
+	REQUIRED(sample_info, "cuptiPmSamplingCounterDataGetSampleInfo"),
+	OPTIONAL(single_pass_sets, "cuptiProfilerHostGetSinglePassSets"),
+	OPTIONAL(set_metrics, "cuptiProfilerHostGetMetricsInSinglePassSet"),
+#undef REQUIRED
+#undef OPTIONAL
+};
+
+/* cuptiDeviceGetChipName and PM sampling count devices as the driver does, once it was
+ * initialized; the profiler host alone needs none, so that a missing driver is no error. */
+static void initialize_driver(void)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+	int (*initialize)(unsigned flags);
+	void *address = driver ? dlsym(driver, "cuInit") : NULL;
+
+	if (!address)
+		return;
+	/* ISO C has no cast from void * to a function pointer; POSIX promises that the
+	 * bits are the same. */
+	memcpy(&initialize, &address, sizeof initialize);
+	initialize(0);
+}
+
+static int resolve(struct pm_api *api, struct etl_error *error)
+{
+	struct link_map *map = NULL;
+	struct pm_no_params none = PM_PARAMS(pm_no_params, private_data);
+	int result;
+
+	if (dlinfo(api->handle, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name)
+		snprintf(api->path, sizeof api->path, "%s", map->l_name);
+	for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
+		void *address = dlsym(api->handle, symbols[i].name);
+
+		if (!address && !symbols[i].optional)
+			return etl_fail(error, ENOENT,
+					"%s has no function %s (CUDA 12.6 or later is needed)",
+					api->path, symbols[i].name);
+		memcpy((char *)api + symbols[i].offset, &address, sizeof address);
+	}
+	if (api->get_version(&api->version) != PM_OK)
+		return etl_fail(error, ENOENT, "%s does not work with this driver", api->path);
+	initialize_driver();
+	result = api->initialize(&none);
+	return result ? pm_fail(api, result, "cuptiProfilerInitialize", error) : 0;
+}
+
+static int try_open(struct pm_api *api, const char *name, struct etl_error *error)
+{
+	int result;
+
+	memset(api, 0, sizeof *api);
+	api->handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+	if (!api->handle)
+		return etl_fail(error, ENOENT, "%s", dlerror());
+	result = resolve(api, error);
+	if (result) {
+		dlclose(api->handle);
+		memset(api, 0, sizeof *api);
+	}
+	return result;
+}
+
+int pm_api_load(struct pm_api *api, const char *places, struct etl_error *error)
+{
+	int result = etl_fail(error, ENOENT, "no libcupti was named");
+	char name[512];
+
+	for (const char *path = places, *end; path && *path; path = *end ? end + 1 : end) {
+		size_t length;
+
+		end = strchrnul(path, ':');
+		length = (size_t)(end - path);
+		if (length == 0 || length >= sizeof name)
+			continue;
+		memcpy(name, path, length);
+		name[length] = '\0';
+		result = try_open(api, name, error);
+		if (result == 0)
+			return 0;
+	}
+	for (size_t i = 0; (!places || !*places) && i < N_SONAMES; i++) {
+		result = try_open(api, sonames[i], error);
+		if (result == 0)
+			return 0;
+	}
+	return result;
+}
+
+void pm_api_close(struct pm_api *api)
+{
+	struct pm_no_params none = PM_PARAMS(pm_no_params, private_data);
+
+	if (api->handle)
+		api->deinitialize(&none);
+	memset(api, 0, sizeof *api);
+}
+
+int pm_fail(const struct pm_api *api, int result, const char *call, struct etl_error *error)
+{
+	const char *text = NULL;
+
+	if (api->get_result_string(result, &text) != PM_OK || !text)
+		text = "an error that CUPTI has no words for";
+	etl_fail(error, result, "%s: %s (%d)", call, text, result);
+	return result;
+}
+
+int pm_device_chip(const struct pm_api *api, size_t device, char *chip, size_t size,
+		   struct etl_error *error)
+{
+	struct pm_chip_name name = PM_PARAMS(pm_chip_name, chip, .device = device);
+	int result = api->chip_name(&name);
+
+	if (result)
+		return pm_fail(api, result, "cuptiDeviceGetChipName", error);
+	if (!name.chip || strlen(name.chip) >= size)
+		return etl_fail(error, EINVAL, "CUPTI gives device %zu no usable name", device);
+	memcpy(chip, name.chip, strlen(name.chip) + 1);
+	return 0;
+}
+
+int pm_device_availability(const struct pm_api *api, size_t device, uint8_t **image,
+			   size_t *bytes, struct etl_error *error)
+{
+	static const char call[] = "cuptiPmSamplingGetCounterAvailability";
+	struct pm_availability ask = PM_PARAMS(pm_availability, image, .device = device);
+	int result = api->availability(&ask);
+
+	*image = NULL;
+	*bytes = 0;
+	if (result)
+		return pm_fail(api, result, call, error);
+	ask.image = calloc(1, ask.size ? ask.size : 1);
+	if (!ask.image)
+		return etl_fail(error, ENOMEM, "no memory for %zu bytes", ask.size);
+	result = api->availability(&ask);
+	if (result) {
+		free(ask.image);
+		return pm_fail(api, result, call, error);
+	}
+	*image = ask.image;
+	*bytes = ask.size;
+	return 0;
+}

@@ -1,0 +1,214 @@
+"""Our own declarations of the parameter structs against NVIDIA's public headers."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cupti_etl.schema.header_wheels import PACKAGES, fetch_headers
+
+ROOT = Path(__file__).parents[2]
+# Our struct, CUPTI's (without _Params), and the members of each in the same order.
+STRUCTS = (
+    ("pm_chip_name", "CUpti_Device_GetChipName", "device chip", "deviceIndex pChipName"),
+    (
+        "pm_host_initialize",
+        "CUpti_Profiler_Host_Initialize",
+        "profiler_type chip availability object single_pass_set",
+        "profilerType pChipName pCounterAvailabilityImage pHostObject pSinglePassMetricSetName",
+    ),
+    ("pm_host_deinitialize", "CUpti_Profiler_Host_Deinitialize", "object", "pHostObject"),
+    (
+        "pm_supported_chips",
+        "CUpti_Profiler_Host_GetSupportedChips",
+        "count chips",
+        "numChips ppChipNames",
+    ),
+    (
+        "pm_base_metrics",
+        "CUpti_Profiler_Host_GetBaseMetrics",
+        "object metric_type metrics count",
+        "pHostObject metricType ppMetricNames numMetrics",
+    ),
+    (
+        "pm_sub_metrics",
+        "CUpti_Profiler_Host_GetSubMetrics",
+        "object metric_type metric count sub_metrics",
+        "pHostObject metricType pMetricName numOfSubmetrics ppSubMetrics",
+    ),
+    (
+        "pm_properties",
+        "CUpti_Profiler_Host_GetMetricProperties",
+        "object metric description hardware_unit dimension metric_type collection_scope",
+        "pHostObject pMetricName pDescription pHwUnit pDimUnit metricType metricCollectionScope",
+    ),
+    (
+        "pm_evaluate",
+        "CUpti_Profiler_Host_EvaluateToGpuValues",
+        "object counter_data counter_data_size range metrics count values",
+        "pHostObject pCounterDataImage counterDataImageSize "
+        "rangeIndex ppMetricNames numMetrics pMetricValues",
+    ),
+    (
+        "pm_add_metrics",
+        "CUpti_Profiler_Host_ConfigAddMetrics",
+        "object metrics count",
+        "pHostObject ppMetricNames numMetrics",
+    ),
+    (
+        "pm_config_size",
+        "CUpti_Profiler_Host_GetConfigImageSize",
+        "object size",
+        "pHostObject configImageSize",
+    ),
+    (
+        "pm_config_image",
+        "CUpti_Profiler_Host_GetConfigImage",
+        "object size image",
+        "pHostObject configImageSize pConfigImage",
+    ),
+    (
+        "pm_number_of_passes",
+        "CUpti_Profiler_Host_GetNumOfPasses",
+        "size image passes",
+        "configImageSize pConfigImage numOfPasses",
+    ),
+    (
+        "pm_max_per_pass",
+        "CUpti_Profiler_Host_GetMaxNumHardwareMetricsPerPass",
+        "profiler_type chip availability count",
+        "profilerType pChipName pCounterAvailabilityImage maxMetricsPerPass",
+    ),
+    (
+        "pm_single_pass_sets",
+        "CUpti_Profiler_Host_GetSinglePassSets",
+        "chip count sets",
+        "pChipName numOfSinglePassSets ppSinglePassSets",
+    ),
+    (
+        "pm_set_metrics",
+        "CUpti_Profiler_Host_GetMetricsInSinglePassSet",
+        "chip set count buffer_size indices buffer",
+        "pChipName pSinglePassSetName numOfMetricsInSinglePassSet "
+        "metricsBufferSize pMetricsIndicesBuffer pMetricsBuffer",
+    ),
+    (
+        "pm_availability",
+        "CUpti_PmSampling_GetCounterAvailability",
+        "device size image",
+        "deviceIndex counterAvailabilityImageSize pCounterAvailabilityImage",
+    ),
+    ("pm_enable", "CUpti_PmSampling_Enable", "device object", "deviceIndex pPmSamplingObject"),
+    ("pm_object", "CUpti_PmSampling_Start", "object", "pPmSamplingObject"),
+    (
+        "pm_set_config",
+        "CUpti_PmSampling_SetConfig",
+        "object config_size config hardware_buffer_size interval trigger append_mode",
+        "pPmSamplingObject configSize pConfig "
+        "hardwareBufferSize samplingInterval triggerMode hwBufferAppendMode",
+    ),
+    (
+        "pm_counter_data_size",
+        "CUpti_PmSampling_GetCounterDataSize",
+        "object metrics count max_samples size",
+        "pPmSamplingObject pMetricNames numMetrics maxSamples counterDataSize",
+    ),
+    (
+        "pm_counter_data_initialize",
+        "CUpti_PmSampling_CounterDataImage_Initialize",
+        "object size image",
+        "pPmSamplingObject counterDataSize pCounterData",
+    ),
+    (
+        "pm_decode",
+        "CUpti_PmSampling_DecodeData",
+        "object image size stop_reason overflow",
+        "pPmSamplingObject pCounterDataImage counterDataImageSize decodeStopReason overflow",
+    ),
+    (
+        "pm_counter_data_info",
+        "CUpti_PmSampling_GetCounterDataInfo",
+        "image size total populated completed",
+        "pCounterDataImage counterDataImageSize "
+        "numTotalSamples numPopulatedSamples numCompletedSamples",
+    ),
+    (
+        "pm_sample_info",
+        "CUpti_PmSampling_CounterData_GetSampleInfo",
+        "object image size index start_ns end_ns",
+        "pPmSamplingObject pCounterDataImage counterDataImageSize "
+        "sampleIndex startTimestamp endTimestamp",
+    ),
+)
+# Members, and whole structs, that came later: native/pm/pm_params.h says when.
+SINCE = {
+    "append_mode": 26,
+    "collection_scope": 130100,
+    "single_pass_set": 130200,
+    "pm_single_pass_sets": 130200,
+    "pm_set_metrics": 130200,
+}
+
+
+def probe(shift: str = "") -> str:
+    """C that prints every difference; ``shift`` is a struct whose offsets are taken wrongly."""
+    lines = [
+        "#include <stddef.h>",
+        "#include <stdio.h>",
+        "#include <cupti_result.h>",
+        "#include <cupti_target.h>",
+        "#include <cupti_version.h>",
+        "#include <cupti_profiler_target.h>",
+        "#include <cupti_profiler_host.h>",
+        "#include <cupti_pmsampling.h>",
+        '#include "pm/pm_params.h"',
+        "#define SIZE(t, m) sizeof(((t *)0)->m)",
+        "static void same(const char *what, size_t mine, size_t theirs) {",
+        '  if (mine != theirs) printf("%s: %zu, %zu\\n", what, mine, theirs); }',
+        "int main(void) {",
+    ]
+    for mine, stem, my_members, their_members in STRUCTS:
+        theirs = f"{stem}_Params"
+        pairs = zip(my_members.split(), their_members.split(), strict=True)
+        lines.append(f"#if CUPTI_API_VERSION >= {SINCE.get(mine, 0)}")
+        lines.append("{ size_t size = 0;")
+        for ours, other in pairs:
+            extra = " + 1" if mine == shift else ""
+            lines += [
+                f"#if CUPTI_API_VERSION >= {SINCE.get(ours, 0)}",
+                f'same("{mine}.{ours}", offsetof(struct {mine}, {ours}){extra}, '
+                f"offsetof({theirs}, {other}));",
+                f'same("{mine}.{ours}", SIZE(struct {mine}, {ours}), SIZE({theirs}, {other}));',
+                f"size = PM_SIZE({mine}, {ours});",
+                "#endif",
+            ]
+        lines += [f'same("size of {mine}", size, {theirs}_STRUCT_SIZE); }}', "#endif"]
+    return "\n".join([*lines, "return 0; }", ""])
+
+
+def differences(major: int, folder: Path, shift: str = "") -> list[str]:
+    headers = fetch_headers(major, ROOT / ".cache" / "headers")
+    source, program = folder / "probe.c", folder / "probe"
+    source.write_text(probe(shift))
+    # The header of 12 includes one of C++, and uses nothing of it.
+    (folder / "string").touch()
+    includes = [f"-I{path}" for path in (*headers.include_dirs, ROOT / "native", folder)]
+    subprocess.run(["cc", "-w", *includes, "-o", program, source], check=True)
+    done = subprocess.run([program], check=True, capture_output=True, text=True)
+    return done.stdout.splitlines()
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("major", PACKAGES)
+def test_parameter_structs_are_those_of_the_header(major: int, tmp_path: Path) -> None:
+    assert differences(major, tmp_path) == []
+
+
+@pytest.mark.network
+def test_a_member_in_a_wrong_place_is_seen(tmp_path: Path) -> None:
+    found = differences(13, tmp_path, shift="pm_decode")
+    assert [line.split(":")[0] for line in found] == [
+        f"pm_decode.{member}" for member in ("object", "image", "size", "stop_reason", "overflow")
+    ]

@@ -1,0 +1,388 @@
+"""PM sampling beside a capture: every sample that the fake gave is a row, or a loss."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from support.captures import Capture, Capturer, running, table
+from support.pm import sampled, value
+
+import cupti_etl
+
+KERNEL = 10
+GPU = "GPU-fa4e0000-0000-0000-0000-0000000000{:02x}"
+PIPES = (
+    "adu",
+    "alu",
+    "alu_realtime",
+    "cbu",
+    "fma",
+    "fma_type_fp16",
+    "fmaheavy",
+    "fmaheavy_realtime",
+    "fmalite",
+    "fmalite_realtime",
+    "ipa",
+    "lsu",
+)
+# The program lasts long enough for a few decodes: each is of about 500 samples.
+LASTS = {"launches": 200, "linger_ms": 300}
+FAST = ("--pm", "--pm-interval", "20us")
+
+
+def log_of(capture: Capture) -> Path:
+    return capture.trace.with_name(capture.trace.name.replace("trace", "log"))
+
+
+def rows_of(capture: Capture, device: int = 0) -> pa.Table:
+    samples = table(capture.trace, "pm_sample")
+    return samples.filter(pc.equal(samples["device_uuid"], GPU.format(device)))
+
+
+def check_rows(capture: Capture, device: int = 0) -> None:
+    """Rows are the samples, and what is missing between them is told, exactly."""
+    given = sampled(log_of(capture))[device]
+    rows = rows_of(capture, device)
+    assert rows["start_ns"].to_pylist() == given.starts
+    assert rows["end_ns"].to_pylist() == [start + given.interval_ns for start in given.starts]
+    told = [
+        (loss["start_ns"], loss["end_ns"])
+        for loss in capture.rows("loss")
+        if loss["device_uuid"] == GPU.format(device) and loss["cause"] != "pm_failed"
+    ]
+    # After an overflow at the very end no sample follows.
+    last = given.starts[-1] + given.interval_ns if given.starts else None
+    assert [gap for gap in told if gap[0] != last] == given.gaps
+    assert len(told) <= len(given.gaps) + 1
+
+
+@pytest.mark.parametrize("release", ["12.6.80", "12.8.90", "13.1.115", "13.5.25"])
+def test_samples_and_records_are_all_there(capturer: Capturer, release: str) -> None:
+    capture = capturer.run(release, FAST, **LASTS)
+    assert capture.status == 0, capture.stderr
+    check_rows(capture)
+    capture.check_sums()
+    assert capture.count("kernel") == capture.log.delivered(KERNEL) == 200
+    rows = rows_of(capture)
+    assert len(rows) > 5000
+    assert f"{len(rows):,} samples of GPU 0" in capture.stderr
+    (facts,) = capture.rows("capture")
+    assert facts["pm_state"] == "finished"
+    assert facts["pm_metrics"] == "overview"
+    assert facts["pm_interval_ns"] == 20_000
+    assert facts["pm_clocks_locked"] is True
+    assert sampled(log_of(capture))[0].is_stopped
+
+
+def test_values_are_those_of_the_metrics(capturer: Capturer) -> None:
+    capture = capturer.run(options=FAST, **LASTS)
+    rows = rows_of(capture)
+    metrics = {row["metric"]: row for row in capture.rows("pm_metric")}
+    assert list(metrics) == rows.column_names[3:]
+    assert {"sm_active_pct", "dram_read_pct", "pcie_rx_bytes", "gpc_clock_hz"} <= metrics.keys()
+    for name, metric in metrics.items():
+        prefix, base = metric["hardware_name"].split("__")
+        found = rows[name].to_pylist()
+        for at, start in list(enumerate(rows["start_ns"].to_pylist()))[::97]:
+            expected = value(f"{prefix}__{base.split('.')[0]}", metric["unit"], start, 20_000)
+            assert found[at] == pytest.approx(expected, rel=1e-12), name
+    assert rows.schema.field("sm_active_pct").metadata[b"unit"] == b"%"
+
+
+def test_metrics_by_name(capturer: Capturer) -> None:
+    names = "sm__cycles_active.avg,dram_read_pct"
+    capture = capturer.run(options=["--pm", names, "--pm-interval", "100us"], **LASTS)
+    check_rows(capture)
+    assert rows_of(capture).column_names[3:] == names.split(",")
+    (by_name, alias) = capture.rows("pm_metric")
+    assert (by_name["unit"], by_name["aggregation"], by_name["preset"]) == ("1", "sum", None)
+    assert (alias["unit"], alias["aggregation"]) == ("%", "mean")
+    with cupti_etl.open(capture.trace) as trace:
+        result = trace.sql('SELECT avg("sm__cycles_active.avg") AS cycles FROM pm_sample')
+        assert [row["cycles"] > 0 for row in result] == [True]
+
+
+def test_gpus_that_are_chosen(capturer: Capturer) -> None:
+    fake = {"driver_devices": 3}
+    options = (*FAST, "--pm-devices", f"0,{GPU.format(2)}")
+    capture = capturer.run(options=options, fake=fake, **LASTS)
+    assert sampled(log_of(capture)).keys() == {0, 2}
+    for device in (0, 2):
+        check_rows(capture, device)
+    assert len(table(capture.trace, "pm_sample")) == len(rows_of(capture)) + len(
+        rows_of(capture, 2)
+    )
+
+
+def test_a_gpu_that_is_not_there(capturer: Capturer) -> None:
+    capture = capturer.run(options=(*FAST, "--pm-devices", "7"), **LASTS)
+    assert capture.status == 0
+    assert f"there is no GPU 7; there is 0 ({GPU.format(0)})" in capture.stderr
+
+
+@pytest.mark.parametrize(
+    ("fake", "cause"),
+    [
+        ({"pm_overflow_at": 3}, "pm_overflow"),
+        ({"pm_full_at": 3}, "pm_counter_data_full"),
+        ({"pm_buffer": 5}, "pm_overflow"),
+    ],
+)
+def test_sampling_begins_anew_after_a_loss(
+    capturer: Capturer, fake: dict[str, Any], cause: str
+) -> None:
+    capture = capturer.run(options=FAST, fake=fake, **LASTS)
+    assert capture.status == 0, capture.stderr
+    check_rows(capture)
+    given = sampled(log_of(capture))[0]
+    assert given.begins > 1
+    losses = capture.losses()[cause]
+    for loss in losses:
+        length = loss["end_ns"] - loss["start_ns"]
+        assert loss["records"] == (length + 10_000) // 20_000
+        assert loss["table_name"] == "pm_sample"
+    missing = sum(loss["records"] for loss in losses)
+    assert f"{missing:,} samples missing ({cause}" in capture.stderr
+    assert capture.rows("capture")[0]["pm_state"] == "finished"
+
+
+@pytest.mark.parametrize(
+    ("fake", "words", "hint"),
+    [
+        ({"pm_lost_at": 12}, "CUPTI_ERROR_UNKNOWN (999)", "is the GPU lost"),
+        ({"pm_kill_at": 12}, "the process that samples ended with signal 9", "--cupti"),
+        ({"pm_hang_at": 12}, "CUPTI did not come back from a call", "--cupti"),
+    ],
+)
+def test_the_capture_goes_on_without_the_sampler(
+    capturer: Capturer, fake: dict[str, Any], words: str, hint: str
+) -> None:
+    lasts = {"launches": 200, "linger_ms": 2000}
+    options = ("--pm", "--pm-interval", "100us")
+    capture = capturer.run(options=options, fake=fake, **lasts)
+    assert capture.status == 0, capture.stderr
+    capture.check_sums()
+    assert capture.count("kernel") == 200
+    assert "sampling failed: " in capture.stderr
+    (facts,) = capture.rows("capture")
+    assert facts["pm_state"] == "partial"
+    assert words in facts["pm_detail"]
+    (loss,) = capture.losses()["pm_failed"]
+    rows = rows_of(capture)
+    # What came before is there, without a hole.
+    starts = rows["start_ns"].to_pylist()
+    assert starts == sampled(log_of(capture))[0].starts[: len(starts)]
+    assert len(starts) > 500
+    assert loss["start_ns"] == rows["end_ns"][-1].as_py()
+    assert loss["device_uuid"] == GPU.format(0)
+    required = capturer.run(options=(*options, "--pm-required"), fake=fake, **lasts)
+    assert required.status == 4
+    assert hint in required.stderr
+    assert required.count("kernel") == 200
+
+
+REFUSALS = {
+    "GetCounterAvailability=35": "for administrators here",
+    "Enable=26": "another tool holds the GPU's counters",
+    "SetConfig=27": "cannot sample its counters",
+    "Enable=43": "partitioned (MIG)",
+    "Start=999": "an error of its own",
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_a_refusal_says_what_to_do(capturer: Capturer, refusal: str) -> None:
+    fake = {"fail": f"cuptiPmSampling{refusal}"}
+    capture = capturer.run(options=FAST, fake=fake, **LASTS)
+    assert capture.status == 0, capture.stderr
+    assert REFUSALS[refusal] in capture.stderr
+    assert capture.count("kernel") == 200
+    assert capture.count("pm_sample") == 0
+    (facts,) = capture.rows("capture")
+    assert facts["pm_state"] == "failed"
+    assert REFUSALS[refusal] in facts["pm_detail"]
+    assert facts["pm_clocks_locked"] is None
+
+
+def test_required_and_refused_starts_nothing(capturer: Capturer) -> None:
+    capture = capturer.run(
+        options=(*FAST, "--pm-required"),
+        fake={"fail": "cuptiPmSamplingEnable=26"},
+        print="it ran",
+        **LASTS,
+    )
+    assert capture.status == 4
+    assert capture.stdout == ""
+    assert "dcgmi profile --pause" in capture.stderr
+    assert not capture.trace.exists()
+
+
+def test_one_of_two_gpus_is_refused(capturer: Capturer) -> None:
+    fake = {"fail": "cuptiPmSamplingEnable:1=26", "driver_devices": 2}
+    capture = capturer.run(options=FAST, fake=fake, **LASTS)
+    check_rows(capture, 0)
+    assert len(rows_of(capture, 0)) == capture.count("pm_sample") > 500
+    assert capture.rows("capture")[0]["pm_state"] == "partial"
+    assert "GPU 1: another tool" in capture.rows("capture")[0]["pm_detail"]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "words", "hint"),
+    [
+        ("sm__no_such_metric.sum", "refuses sm__no_such_metric.sum", "metrics list"),
+        (
+            ",".join(f"sm__inst_executed_pipe_{pipe}.sum" for pipe in PIPES),
+            "do not fit one pass",
+            "metrics check",
+        ),
+    ],
+)
+def test_metrics_that_cannot_be_sampled(
+    capturer: Capturer, metrics: str, words: str, hint: str
+) -> None:
+    capture = capturer.run(options=("--pm", metrics), **LASTS)
+    assert capture.status == 0
+    assert words in capture.stderr
+    assert hint in capture.stderr
+
+
+def test_a_program_that_ends_at_once(capturer: Capturer) -> None:
+    capture = capturer.run(options=FAST, command=["true"])
+    assert capture.status == 3  # it never used CUDA, as without samples
+    check_rows(capture)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--pm", "everything"), "neither a preset nor a metric"),
+        (("--pm", "--pm-interval", "5s"), "not between 5us and 1s"),
+        (("--pm-interval", "1ms"), "go with --pm"),
+        (("--pm-required",), "go with --pm"),
+    ],
+)
+def test_options_that_cannot_be(capturer: Capturer, options: tuple[str, ...], words: str) -> None:
+    capture = capturer.run(options=options)
+    assert capture.status == 2
+    assert words in capture.stderr
+
+
+def samplers() -> set[int]:
+    """Processes that sample."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if b"cupti_etl.capture.pm.sampler" in path.read_bytes():
+                found.add(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def children(pid: int) -> set[int]:
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return set(map(int, text.split())) & samplers()
+
+
+def wait_for(condition: Any, seconds: float = 30) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_a_sampler_without_a_collector_ends(capturer: Capturer, tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    words, env, _, log = capturer.prepare(
+        "13.5.25", FAST, launches=10, linger_ms=20000, ready=ready
+    )
+    with running(words, env) as process:
+        wait_for(ready.exists)
+        (sampler,) = children(process.pid)
+        process.kill()
+        wait_for(lambda: sampler not in samplers())
+        assert sampled(log)[0].is_stopped
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def test_a_pipe_of_samples(capturer: Capturer, tmp_path: Path) -> None:
+    out = tmp_path / "samples.arrows"
+    words, env, trace, log = capturer.prepare("13.5.25", (*FAST, "--table", "pm_sample"), **LASTS)
+    words[words.index(str(trace))] = str(out)
+    done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = pa.ipc.open_stream(out).read_all()
+    assert rows["start_ns"].to_pylist() == sampled(log)[0].starts
+    assert "sm_active_pct" in rows.column_names
+
+
+def sample_words(capturer: Capturer, out: Path, *options: str) -> tuple[list[str], Any, Path]:
+    words, env, _, log = capturer.prepare("13.5.25")
+    cupti = str(capturer.fakes.cupti("13.5.25"))
+    words = [sys.executable, "-m", "cupti_etl", "sample", "-o", str(out), "--cupti", cupti]
+    return [*words, *options], env, log
+
+
+@pytest.mark.parametrize("name", ["samples", "samples.duckdb"])
+def test_sample_without_a_program(capturer: Capturer, tmp_path: Path, name: str) -> None:
+    options = ("--duration", "300ms", "--pm", "minimal", "--pm-interval", "20us")
+    words, env, log = sample_words(capturer, tmp_path / name, *options)
+    done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    starts = sampled(log)[0].starts
+    assert len(starts) > 10000
+    with cupti_etl.open(tmp_path / name) as trace:
+        rows = trace.sql("SELECT start_ns, dram_read_pct FROM pm_sample ORDER BY start_ns").arrow()
+        assert rows["start_ns"].to_pylist() == starts
+        assert rows["dram_read_pct"].null_count == 0
+        (facts,) = trace.sql("SELECT source, pm_state, pm_metrics FROM capture")
+        assert facts == {"source": "sample", "pm_state": "finished", "pm_metrics": "minimal"}
+        (verdict,) = trace.sql("SELECT subject FROM capture_health WHERE section = 'verdict'")
+        assert "nothing captured" not in verdict["subject"]
+    assert f"{len(starts):,} samples of GPU 0" in done.stderr
+
+
+def test_sample_until_ctrl_c(capturer: Capturer, tmp_path: Path) -> None:
+    words, env, log = sample_words(capturer, tmp_path / "out")
+    with running(words, env, stderr=subprocess.PIPE) as process:
+        wait_for(lambda: table(tmp_path / "out", "pm_sample").num_rows > 0)
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors
+    rows = table(tmp_path / "out", "pm_sample")
+    assert rows["start_ns"].to_pylist() == sampled(log)[0].starts
+
+
+def test_a_sampler_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from cupti_etl.capture.pm.sampling import Sampling
+    from cupti_etl.config import CaptureOptions, PmOptions
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    sampling = Sampling(PmOptions(), CaptureOptions(tmp_path), {})
+    sampling.wait_until_ready()
+    sampling.drain()
+    sampling.stop()
+    assert sampling.facts()["pm_state"] == "failed"
+    assert "Too many open files" in sampling.facts()["pm_detail"]
+    sampling.close()
+
+
+def test_sample_that_is_refused_leaves_nothing(capturer: Capturer, tmp_path: Path) -> None:
+    words, env, _ = sample_words(capturer, tmp_path / "out")
+    env["FAKE_CUPTI_FAIL"] = "cuptiPmSamplingEnable=35"
+    done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 4
+    assert "NVreg_RestrictProfilingToAdminUsers=0" in done.stderr
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,63 @@
+"""Exports of older Nsight Systems, which lack what came later."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from imports.conftest import Import, nsys
+from imports.test_nsys import STRINGS
+from support.trace import assert_rows
+
+# Columns of kernels that 3.25 has and the first schemas had not.  In which step each came is not
+# documented, and no file older than 3.24 was at hand: the steps here are made up.
+_NEWER = {
+    (3, 4): "mangledName graphNodeId",
+    (3, 13): "launchType clusterX clusterY clusterZ",
+    (3, 20): "greenContextId graphId",
+}
+
+
+@pytest.mark.parametrize("version", ["3.0.0", "3.1.7", "3.4.0", "3.13.1", "3.20.3", "3.23.0"])
+def test_older_schemas(tmp_path: Path, imported: Import, version: str) -> None:
+    number = tuple(map(int, version.split(".")[:2]))
+    newer = [name for since, names in _NEWER.items() if number >= since for name in names.split()]
+    values = {"mangledName": "1", "graphNodeId": "0", "graphId": "0", "launchType": "1"}
+    added = " ".join(values.get(name, "0") for name in newer)
+    meta = "META_DATA_EXPORT" if number > (3, 0) else "EXPORT_META_DATA"
+    null_streams = {"TARGET_INFO_CUDA_NULL_STREAM": "streamId hwId\n7 1"} if number < (3, 4) else {}
+    file = nsys(
+        tmp_path / "t.sqlite",
+        version=None,
+        **{meta: f"name value\nEXPORT_SCHEMA_VERSION {version}"},
+        **null_streams,
+        CUPTI_ACTIVITY_KIND_KERNEL=f"""
+            start end deviceId contextId streamId correlationId globalPid demangledName shortName gridX {" ".join(newer)}
+            100   300 0        1         7        5             11:0      2             3         64    {added}
+        """,
+        CUPTI_ACTIVITY_KIND_MEMCPY="""
+            start end deviceId contextId streamId correlationId globalPid bytes copyKind srcKind dstKind
+            400   500 0        1         7        6             11:0      64    1        1       2
+        """,
+        CUPTI_ACTIVITY_KIND_RUNTIME="""
+            start end eventClass globalTid correlationId nameId returnValue
+            50    90  0          11:70     5             4      0
+        """,
+        NVTX_EVENTS="start end eventType text globalTid\n10 600 59 step 11:70",
+        StringIds=STRINGS,
+    )
+    trace = imported(file)
+    assert_rows(
+        trace.sql("""
+            SELECT short, grid_x, cluster_x, graph_id, launch.end_ns AS launched_ns, stream_id
+            FROM kernel JOIN kernel_name ON mangled = kernel.name
+            JOIN launch USING (process_id, correlation_id)
+        """),
+        f"""
+        short grid_x cluster_x graph_id launched_ns stream_id
+        gemm  64     {"0" if number >= (3, 13) else "-"} - 90 7
+        """,
+    )
+    assert_rows(trace.sql("FROM memcpy"), "copy_kind src_kind bytes\nHtoD pinned 64")
+    assert_rows(trace.sql("FROM nvtx_range"), "name start_ns end_ns\nstep 10 600")
+    assert_rows(trace.sql("FROM capture"), f"source\n'import of nsys {version} SQLite'")

@@ -1,0 +1,211 @@
+/* The threads that sample: a CUPTI of our own gives samples, runs over, fails, and the frames
+ * that come out hold every sample, once and in order, or a loss.
+ *
+ * CUPTI here is functions in a struct pm_api, so that the sanitizers see both sides. */
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "pm/device.h"
+#include "sampled_gpu.h"
+
+enum { METRICS = 3, SAMPLES = 6000 };
+
+/* What the collector would have got. */
+static struct {
+	uint64_t samples, lost, losses[5];
+	int64_t last_end;
+	int fd;
+	atomic_bool is_done;
+} got;
+
+static void receive(void *data, size_t bytes)
+{
+	char *at = data;
+
+	while (bytes > 0) {
+		ssize_t count = recv(got.fd, at, bytes, 0);
+
+		if (count <= 0) {
+			CHECK(at == data && count == 0);
+			got.is_done = true;
+			return;
+		}
+		at += count;
+		bytes -= (size_t)count;
+	}
+}
+
+static void check_samples(const struct etl_frame *frame, const uint8_t *body)
+{
+	const int64_t *begin = (const int64_t *)body, *end = begin + frame->rows;
+	const double *values = (const double *)(end + frame->rows);
+
+	CHECK(frame->bytes == frame->rows * 8 * (2 + METRICS));
+	for (size_t i = 0; i < frame->rows; i++) {
+		CHECK(begin[i] >= got.last_end && end[i] == begin[i] + INTERVAL);
+		for (size_t m = 0; m < METRICS; m++)
+			CHECK(values[m * frame->rows + i] ==
+			      (double)((uint64_t)end[i] % 1000003) + (double)m);
+		got.last_end = end[i];
+	}
+	got.samples += frame->rows;
+}
+
+static void *collect(void *unused)
+{
+	static uint8_t body[ROWS_A_FRAME * 8 * (2 + METRICS)] __attribute__((aligned(8)));
+	struct etl_frame frame;
+
+	for (receive(&frame, sizeof frame); !got.is_done; receive(&frame, sizeof frame)) {
+		CHECK(frame.magic == ETL_FRAME_MAGIC && frame.bytes <= sizeof body);
+		receive(body, frame.bytes);
+		if (frame.type == ETL_FRAME_SAMPLES) {
+			check_samples(&frame, body);
+		} else {
+			struct etl_sample_loss loss;
+
+			CHECK(frame.type == ETL_FRAME_LOSS && frame.bytes == sizeof loss);
+			memcpy(&loss, body, sizeof loss);
+			got.losses[loss.cause]++;
+			got.lost += (uint64_t)loss.samples;
+		}
+	}
+	return unused;
+}
+
+static void open_device(struct pm_device *device, struct frames *frames)
+{
+	const char *metrics[METRICS] = { "sm__a.sum", "sm__b.sum", "sm__c.sum" };
+	uint8_t is_optional[METRICS] = { 0 }, is_kept[METRICS];
+	struct etl_sampling_request ask = { .metrics = metrics, .is_optional = is_optional,
+		.is_kept = is_kept, .metric_count = METRICS, .interval_ns = INTERVAL };
+	struct etl_error error;
+
+	CHECK(pm_device_open(device, &api, &ask, &error) == 0);
+	device->frames = frames;
+}
+
+/* Samples until the GPU has no more, or is lost. */
+static bool is_stubborn;
+
+static void run(uint64_t limit, unsigned overflow_at, unsigned full_at, unsigned lost_at,
+		struct etl_sampling *stats)
+{
+	struct frames frames = { .lock = PTHREAD_MUTEX_INITIALIZER };
+	struct pm_device device;
+	struct etl_error error;
+	pthread_t collector;
+	int pair[2];
+	bool goes_on = true;
+
+	memset(&gpu, 0, sizeof gpu);
+	memset(&got, 0, sizeof got);
+	gpu.next = 1000000007;
+	gpu.limit = limit;
+	gpu.overflow_at = overflow_at;
+	gpu.full_at = full_at;
+	gpu.lost_at = lost_at;
+	gpu.is_stubborn = is_stubborn;
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+	frames.fd = pair[0];
+	got.fd = pair[1];
+	open_device(&device, &frames);
+	CHECK(pm_device_start(&device, &error) == 0);
+	CHECK(pthread_create(&collector, NULL, collect, NULL) == 0);
+	CHECK(pthread_create(&device.decoder, NULL, pm_decode_thread, &device) == 0);
+	CHECK(pthread_create(&device.evaluator, NULL, pm_evaluate_thread, &device) == 0);
+	for (int i = 0; goes_on && i < 80; i++) {
+		usleep(10000);
+		pthread_mutex_lock(&device.lock);
+		goes_on = !device.is_failed;
+		pthread_mutex_unlock(&device.lock);
+	}
+	pm_device_ask_to_stop(&device);
+	pthread_join(device.decoder, NULL);
+	pthread_join(device.evaluator, NULL);
+	shutdown(pair[0], SHUT_RDWR);
+	pthread_join(collector, NULL);
+	*stats = device.stats;
+	stats->failure = device.is_failed ? device.failure_result : 0;
+#ifdef PLANT_LOSS
+	got.samples--;
+#endif
+	CHECK(gpu.dirty == 0);
+	CHECK(stats->samples == got.samples && stats->missing == got.lost);
+	pm_device_close(&device);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+static void all_of_them(void)
+{
+	struct etl_sampling stats;
+
+	run(SAMPLES, 0, 0, 0, &stats);
+	CHECK(gpu.made == SAMPLES && got.samples == SAMPLES - 1); /* the first has no start */
+	CHECK(got.lost == 0 && stats.failure == 0 && stats.restarts == 0 && gpu.stops == 1);
+}
+
+static void after_an_overflow(void)
+{
+	struct etl_sampling stats;
+
+	run(SAMPLES, 3, 0, 0, &stats);
+	CHECK(stats.restarts == 1 && gpu.starts == 2);
+	/* 50 were lost, and the first after the restart has no start. */
+	CHECK(got.losses[ETL_GAP_OVERFLOW] == 1 && got.lost == 51);
+	CHECK(got.samples == SAMPLES - 2);
+}
+
+static void from_the_ground_up(void)
+{
+	is_stubborn = true;
+	after_an_overflow();
+	CHECK(gpu.enables == 2);
+	is_stubborn = false;
+}
+
+static void after_a_full_image(void)
+{
+	struct etl_sampling stats;
+
+	run(SAMPLES, 0, 2, 0, &stats);
+	CHECK(got.losses[ETL_GAP_FULL] == 1 && got.lost == 101 && stats.restarts == 1);
+	CHECK(got.samples == SAMPLES - 2);
+}
+
+static void at_the_very_end(void)
+{
+	struct etl_sampling stats;
+
+	/* All that there was came before, and so nobody can say how much is missing of what
+	 * the clock says went by. */
+	run(3 * 700, 3, 0, 0, &stats);
+	CHECK(stats.restarts == 1 && got.samples == 3 * 700 - 1);
+	CHECK(got.losses[ETL_GAP_OVERFLOW] == 1 && got.lost > 0);
+}
+
+static void of_a_lost_gpu(void)
+{
+	struct etl_sampling stats;
+
+	run(SAMPLES, 0, 0, 4, &stats);
+	CHECK(stats.failure == PM_UNKNOWN && got.losses[ETL_GAP_FAILED] == 1);
+	CHECK(got.samples == 3 * 700 - 1);
+}
+
+int main(void)
+{
+	all_of_them();
+	after_an_overflow();
+	from_the_ground_up();
+	after_a_full_image();
+	at_the_very_end();
+	of_a_lost_gpu();
+	return 0;
+}

@@ -1,0 +1,177 @@
+"""``cupti-etl metrics``, with a fake CUPTI and without any."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from support.captures import PACKAGES
+from support.fakes import Fakes
+
+from cupti_etl.capture import cupti_search
+from cupti_etl.capture.pm import cupti
+from cupti_etl.cli import cli
+from cupti_etl.errors import UsageError
+
+NOTED = "no driver here; this was noted of GH100 (gpu NVIDIA H200, driver 580.159, cupti 13.5)"
+
+
+@pytest.fixture
+def laptop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No driver, whatever this machine has."""
+    monkeypatch.setattr(cupti, "has_driver", lambda: False)
+
+
+def run(*arguments: str, status: int = 0) -> Result:
+    result = CliRunner().invoke(cli, ["metrics", *arguments], catch_exceptions=False)
+    assert result.exit_code == status, result.output
+    return result
+
+
+def rows(*arguments: str, status: int = 0) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(
+        run(*arguments, "--format", "json", status=status).stdout
+    )
+    return found
+
+
+@pytest.mark.usefixtures("laptop")
+def test_list_without_a_driver_says_where_it_is_from() -> None:
+    result = run("list", "tensor_cycles", "--format", "json")
+    assert NOTED in result.stderr
+    found = {row["metric"]: row for row in json.loads(result.stdout)}
+    assert list(found) == [
+        "TPC.TriageCompute.sm__pipe_tensor_cycles_active_realtime",
+        "sm__pipe_tensor_cycles_active",
+        "sm__pipe_tensor_cycles_active_realtime",
+        "smsp__pipe_tensor_cycles_active",
+    ]
+    first = found["TPC.TriageCompute.sm__pipe_tensor_cycles_active_realtime"]
+    assert first == {
+        "metric": "TPC.TriageCompute.sm__pipe_tensor_cycles_active_realtime",
+        "type": "counter",
+        "set": "TriageCompute",
+        "alias": "tensor_active_pct",
+    }
+
+
+@pytest.mark.usefixtures("laptop")
+def test_list_chooses() -> None:
+    assert len(rows("list")) == 1367
+    assert len(rows("list", "--set", "TriageCompute")) == 131
+    assert [row["metric"] for row in rows("list", "dram__bytes*")] == [
+        "dram__bytes",
+        "dram__bytes_read",
+        "dram__bytes_write",
+    ]
+    assert [row["alias"] for row in rows("list", "pcie_rx")] == ["pcie_rx_bytes"]
+    assert rows("list", "no such thing") == []
+    with pytest.raises(UsageError, match="no set 'Triage'") as caught:
+        run("list", "--set", "Triage")
+    assert "TriageCompute" in caught.value.hint
+    with pytest.raises(UsageError, match="of the chip AD102 nothing was noted"):
+        run("list", "--chip", "AD102")
+
+
+@pytest.mark.usefixtures("laptop")
+def test_describe() -> None:
+    (row,) = rows("describe", "dram_read_pct")
+    assert row["counted_as"].startswith("FBSP.TriageCompute.dramc__read_throughput.avg.pct")
+    assert (row["unit"], row["aggregation"]) == ("%", "mean")
+    assert row["presets"] == "overview, minimal, memory, links"
+    (row,) = rows("describe", "dram__bytes.sum")
+    assert (row["metric"], row["unit"], row["aggregation"]) == ("dram__bytes", "bytes", "sum")
+    assert "meaning" not in row
+    table = run("describe", "sm__cycles_active").stdout
+    assert "counter" in table
+    with pytest.raises(UsageError, match="no metric 'sm__cycle_active'") as caught:
+        run("describe", "sm__cycle_active")
+    assert "sm__cycles_active" in caught.value.hint
+
+
+@pytest.mark.usefixtures("laptop")
+def test_sets() -> None:
+    found = {row["set"]: row for row in rows("sets")}
+    assert list(found)[:3] == ["TriageCompute", "Compute_Triage", "overview"]
+    assert found["TriageCompute"]["metrics"] == 131
+    assert found["minimal"]["metrics"] == 6
+    assert found["minimal"]["verified"] is True
+
+
+@pytest.mark.usefixtures("laptop")
+def test_check_without_a_driver() -> None:
+    result = run("check", "minimal")
+    assert "1 pass; counter data of a sample: 2.3 kB" in result.stderr
+    result = run("check", "sm__cycles_active.avg,sm__warps_active.avg", status=1)
+    assert "an unknown number of passes; counter data of a sample: unknown" in result.stderr
+    with pytest.raises(UsageError, match="neither a preset nor a metric"):
+        run("check", "nope")
+
+
+def test_with_a_driver_and_no_cupti_what_was_noted_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cupti, "has_driver", lambda: True)
+    monkeypatch.setattr(cupti, "find_cupti", lambda: [cupti_search.CuptiCopy(Path("/no"), "", 13)])
+    cupti.open_cupti.cache_clear()
+    result = run("list", "tensor_active_pct")
+    assert "there is no libcupti of CUDA 12.6 or later" in result.stderr
+    assert "this was noted of GH100" in result.stderr
+
+
+def live(fakes: Fakes, *words: str, release: str = "13.5.25", **options: Any) -> Any:
+    """The command in a process that finds the fake driver and CUPTI."""
+    env = {**os.environ, **fakes.env(release, **options)}
+    env["PYTHONPATH"] = os.pathsep.join([str(PACKAGES), env.get("PYTHONPATH", "")])
+    named = ["--cupti", str(fakes.cupti(release))]
+    return subprocess.run(
+        [sys.executable, "-m", "cupti_etl", "metrics", words[0], *named, *words[1:]],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_with_a_driver_cupti_is_asked(fakes: Fakes, tmp_path: Path) -> None:
+    done = live(fakes, "describe", "sm__cycles_active", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    (row,) = json.loads(done.stdout)
+    assert row["description"] == "# of cycles_active"
+    assert row["scope"] == "context"
+    done = live(fakes, "check", "overview,nvlink_rx_request_bytes")
+    assert done.returncode == 1
+    assert "CUPTI_ERROR_NOT_SUPPORTED" in done.stdout
+    assert "1 pass; counter data of a sample: " in done.stderr
+    done = live(fakes, "check", "overview", "--chip", "GA100")
+    assert done.returncode == 0
+    assert "NVIDIA's public ones; no GPU has confirmed them" in done.stderr
+    done = live(fakes, "sets", release="12.9.79")
+    assert "TriageCompute" not in done.stdout
+    path = tmp_path / "made.json.gz"
+    done = live(fakes, "dump", "-o", str(path))
+    assert done.returncode == 0, done.stderr
+    assert "1367 metrics of GH100" in done.stdout
+    assert path.exists()
+
+
+def test_what_goes_wrong_is_said_in_two_lines(fakes: Fakes, tmp_path: Path) -> None:
+    done = live(fakes, "list", "--chip", "GH200X")
+    assert done.returncode == 1
+    assert "CUPTI_ERROR_INVALID_PARAMETER" in done.stderr
+    assert len(done.stderr.splitlines()) == 2
+    done = live(fakes, "dump", fail="cuptiPmSamplingGetCounterAvailability=35")
+    assert done.returncode == 1
+    assert "RmProfilingAdminOnly" in done.stderr
+    assert "NVreg_RestrictProfilingToAdminUsers=0" in done.stderr
+    done = live(fakes, "list", fail="cuptiProfilerInitialize=26")
+    assert done.returncode == 1
+    assert "another tool holds the GPU's counters" in done.stderr
+    done = live(fakes, "list", fail="cuptiDeviceGetChipName=2")
+    assert done.returncode == 2
+    assert "--chip GH100" in done.stderr
