@@ -100,6 +100,13 @@ FIGURES: dict[str, list[tuple[str, str, str]]] = {
         ("kernel_summary_duckdb_s_deviation", "the same, standard deviation", ""),
         ("gpu_busy_s", "gpu_busy from Parquet, s", "<= 1.5"),
     ],
+    # The bounds are for ten times as many.
+    "query-1m": [
+        ("rows", "kernels", ""),
+        ("kernel_summary_parquet_s", "kernel_summary from Parquet, s", ""),
+        ("kernel_summary_duckdb_s", "kernel_summary from one .duckdb file, s", ""),
+        ("gpu_busy_s", "gpu_busy from Parquet, s", ""),
+    ],
     "queries": _queries("<= 1"),
     "queries-100m": _queries("<= 8"),
     "size": [
