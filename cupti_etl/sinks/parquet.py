@@ -27,8 +27,10 @@ from cupti_etl.schema.types import correlation, timestamp
 from cupti_etl.sinks.exchange import exchange
 from cupti_etl.sinks.folder import create
 
-# Rows of a finished part, at least, unless the table has fewer.
+# Rows of a part that stays as it is; smaller ones are merged in the end.
 _PART_ROWS = 1 << 16
+# Rows of what is merged into one part, at most: they are sorted in memory.
+_MERGED_ROWS = _PART_ROWS * 5 // 4
 # A part is finished when it has so many times more.
 _FULL_PARTS = 32
 # Rows that are compressed together, at least: what comes in smaller pieces is gathered.
@@ -265,7 +267,7 @@ def _groups(paths: Iterable[Path]) -> Iterator[list[Path]]:
         if count >= _PART_ROWS:
             yield [path]
             continue
-        if group and rows + count > 2 * _PART_ROWS:
+        if group and rows + count > _MERGED_ROWS:
             yield group
             group, rows = [], 0
         group.append(path)
