@@ -90,8 +90,8 @@ LONG = KERNEL.replace(" 2000 ", " 20000 ")
         ((90, 30, 75, 10, 10), "tensor", "tensor"),
         # Reads and writes add up.
         ((90, 30, 5, 40, 35), "dram", "dram"),
-        ((90, 30, 5, 20, 10), "latency", "compute"),
-        ((20, 10, 0, 5, 5), "launch", "compute"),
+        ((90, 30, 5, 20, 5), "latency", "compute"),
+        ((20, 10, 0, 5, 4), "launch", "compute"),
     ],
 )
 def test_a_bottleneck_is_the_busiest_part(
