@@ -37,7 +37,8 @@ from truth_compare import ABSTAINED, TOLD, WITHIN, compare
 from cupti_etl.errors import EtlError
 
 HERE = Path(__file__).resolve().parent
-SECONDS = 230
+# What is asked of the traces comes on top.
+SECONDS = 205
 FIXTURE_BYTES = 3_000_000
 FIXTURE_TABLES = ("pm_sample", "pm_metric", "capture", "loss")
 BYTES = "fbpa__dram_read_bytes.sum,fbpa__dram_write_bytes.sum"

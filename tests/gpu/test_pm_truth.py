@@ -106,6 +106,21 @@ def test_what_is_counted_right_is_within(program: Program, tmp_path: Path) -> No
     assert (rows["truth_spin"]["counted"], rows["truth_spin"]["limit_pct"]) == (0, 1)
 
 
+def test_a_kernel_of_several_phases_is_compared_with_all_of_them(tmp_path: Path) -> None:
+    """A library's kernel may have one name and grid for products of every size."""
+    made = Program()
+    for _ in range(4):
+        for side, duration in (("bf16 1024", 200 * US), ("bf16 4096", 2 * MS)):
+            made.phase(Sort("product", 40, duration), 5, what=side)
+            made.phases[-1]["kernel"] = None
+    report = compared(made, tmp_path / "run")
+    assert report["problems"] == []
+    assert {row["verdict"] for row in report["rows"]} == {"within"}
+    (row,) = (row for row in report["rows"] if row["query"] == "kernel_metrics")
+    assert (row["kernel"], row["runs"], row["what"]) == ("product", 40, "bf16 1024, bf16 4096")
+    assert row["counted"] == pytest.approx(0.4 * PEAK * 1.1e-3, rel=0.02)
+
+
 def test_wrong_bytes_are_found(program: Program, tmp_path: Path) -> None:
     for phase in program.phases:
         phase["read_bytes"] *= {"truth_copy": 1 / 1.08, "truth_reduce": 1 / 0.85}.get(
