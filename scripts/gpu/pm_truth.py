@@ -32,7 +32,8 @@ from typing import Any
 import truth_ncu
 from machine import machine
 from runs import CUPTI_ETL, PYTHON, Done, Runner
-from truth_compare import ABSTAINED, TOLD, WITHIN, compare
+from truth_compare import compare
+from truth_rows import ABSTAINED, TOLD, WITHIN
 
 from cupti_etl.errors import EtlError
 
@@ -42,8 +43,7 @@ SECONDS = 205
 FIXTURE_BYTES = 3_000_000
 FIXTURE_TABLES = ("pm_sample", "pm_metric", "capture", "loss")
 BYTES = "fbpa__dram_read_bytes.sum,fbpa__dram_write_bytes.sum"
-PIPES = "tensor_active_pct,fma_pct,gpc_clock_hz"
-_SHORT = {BYTES: "bytes", PIPES: "pipes"}
+_SHORT = {BYTES: "bytes"}
 # Runs, rounds, and microseconds of the longest kernel: the numbers that truth.cu takes.
 EVERYTHING = ("1000", "5", "20000")
 
@@ -71,19 +71,23 @@ def captures(truth: str) -> list[Capture]:
 
     gemm = (PYTHON, str(HERE / "truth_gemm.py"), "{log}")
     return [
+        # A preset may have to do without the clock; by itself it is always there.
+        Capture("clock", "gpc_clock_hz", "100us", (truth, "{log}", "compute", "100", "2", "5000")),
         Capture("traffic", "overview", "50us", program("traffic")),
         Capture("gemm", "overview", "50us", gemm),
         Capture("traffic", "minimal", "20us", program("traffic")),
         Capture("traffic", BYTES, "50us", program("traffic")),
         Capture("pair", "minimal", "20us", program("pair")),
         Capture("compute", "overview", "50us", program("compute")),
-        Capture("compute", PIPES, "50us", program("compute")),
-        Capture("gemm", PIPES, "50us", gemm),
+        Capture("compute", "pipes", "50us", program("compute")),
+        Capture("gemm", "pipes", "50us", gemm),
         Capture("pair", "overview", "50us", program("pair")),
     ]
 
 
-def capture(runner: Runner, case: Capture, cupti: str | None) -> dict[str, Any]:
+def capture(
+    runner: Runner, case: Capture, cupti: str | None, clock_hz: float | None
+) -> dict[str, Any]:
     """Capture a program, then compare; what is in the report of it."""
     trace = runner.folder / "traces" / case.name
     log = runner.folder / f"{case.name}.json"
@@ -95,7 +99,7 @@ def capture(runner: Runner, case: Capture, cupti: str | None) -> dict[str, Any]:
     if not log.exists():
         report["problems"].append("the program wrote no log")
     if not report["problems"]:
-        report.update(compare(trace, json.loads(log.read_text())))
+        report.update(compare(trace, json.loads(log.read_text()), clock_hz))
     shutil.rmtree(trace, ignore_errors=True)
     return report
 
@@ -229,7 +233,9 @@ def main(arguments: list[str]) -> int:
     for case in captures(asked.truth):
         if wanted(case.part, case.name):
             about = {"capture": case.name, "part": case.part}
-            reports.append({**about, **safely(partial(capture, runner, case, asked.cupti))})
+            clocks = (each["clock_hz"] for each in reports if each.get("clock_hz"))
+            step = partial(capture, runner, case, asked.cupti, next(clocks, None))
+            reports.append({**about, **safely(step)})
             write()
     if wanted("ncu"):
         report["ncu"] = safely(partial(with_ncu, runner, asked.truth, reports))

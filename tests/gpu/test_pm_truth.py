@@ -176,8 +176,21 @@ def test_a_trace_without_samples_is_a_problem(program: Program, tmp_path: Path) 
     assert (report["rows"], report["problems"]) == ([], ["there are no samples in the trace"])
 
 
+def test_the_clock_of_another_capture_is_taken_before_the_highest(
+    program: Program, tmp_path: Path
+) -> None:
+    from truth_compare import _gpu
+
+    import cupti_etl
+
+    path = program.write(tmp_path / "run")
+    with cupti_etl.open(path) as trace:
+        found = [(_gpu(trace, hz).clock_hz, _gpu(trace, hz).clock_from) for hz in (1.5e9, None)]
+    assert found == [(1.5e9, "another capture"), (1.98e9, "the highest")]
+
+
 def group(**changes: Any) -> Any:
-    from truth_compare import Group
+    from truth_rows import Group
 
     counted = {"read_bytes": 8e9, "write_bytes": 8e9, "flops": 0.0}
     return Group(
@@ -189,15 +202,15 @@ def group(**changes: Any) -> Any:
 
 
 def rows(measured: dict[str, float | None], *groups: Any) -> list[Any]:
-    from truth_compare import Gpu, _rows
+    from truth_rows import Gpu, rows_of
 
-    gpu = Gpu(PEAK, 132, 1.98e9, (9, 0))
+    gpu = Gpu(PEAK, 132, 2e9, "the highest", (9, 0))
     said = {
         (number, metric): {"value": value, "stderr": None, "method": "own", "reason": None}
         for number in range(len(groups))
         for metric, value in measured.items()
     }
-    return list(_rows(said, dict(enumerate(groups)), gpu, 50 * US, "kernel_metrics"))
+    return list(rows_of(said, dict(enumerate(groups)), gpu, 50 * US, "kernel_metrics"))
 
 
 def test_bytes_from_a_share_of_peak_and_from_a_count() -> None:
@@ -218,28 +231,32 @@ def test_operations_are_judged_at_the_clock_that_was_sampled() -> None:
     )
     for value, verdict in ((50.0, "within"), (44.0, "off by -12.0 %")):
         (row,) = rows({"tensor_active_pct": value, "gpc_clock_hz": 1e9, "fma_pct": 5.0}, product)
-        assert (row.counted, row.verdict, row.clock_hz) == (pytest.approx(50), verdict, 1e9)
+        assert (row.counted, row.verdict) == (pytest.approx(50), verdict)
+        assert (row.clock_hz, row.clock_from) == (1e9, "this kernel")
+    # Where it was not sampled the highest is taken, and said.
+    (row,) = rows({"tensor_active_pct": 25.0}, product)
+    assert (row.verdict, row.clock_hz, row.clock_from) == ("within", 2e9, "the highest")
     # In fp32 the tensor pipes have nothing to do.
     found = rows({"tensor_active_pct": 3.0, "fma_pct": 90.0}, group(pipe="fp32"))
     assert [row.metric for row in found if row.failed] == ["tensor_active_pct", "fma_pct"]
 
 
 def test_what_is_not_a_number_is_not_within() -> None:
-    from truth_compare import judge
+    from truth_rows import judge
 
     assert judge(1.0, float("nan"), 1.0, 5, 1)[2].startswith("off")
 
 
 def test_writes_of_two_at_once_are_judged_as_a_sum() -> None:
-    from truth_compare import _shared_writes
+    from truth_rows import shared_writes
 
     pair = [group(shares_gpu=True), group(shares_gpu=True)]
     for value, verdict in ((50.0, "within"), (60.0, "off by +20.0 %")):
         found = rows({"dram_write_pct": value}, *pair)
         assert {row.verdict for row in found} == {"not judged"}
-        (total,) = _shared_writes(found, dict(enumerate(pair)))
+        (total,) = shared_writes(found, dict(enumerate(pair)))
         assert (total.counted, total.verdict) == (16e9, verdict)
-    assert _shared_writes(rows({"dram_write_pct": None}, *pair), dict(enumerate(pair))) == []
+    assert shared_writes(rows({"dram_write_pct": None}, *pair), dict(enumerate(pair))) == []
 
 
 NCU = """==PROF== Connected to process 7
