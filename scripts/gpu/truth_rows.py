@@ -14,9 +14,9 @@ LONG_SAMPLES = 10
 LONG_PCT, SHORT_PCT = 5.0, 10.0
 # Where nothing was counted: in per cent of the peak.
 LONG_ZERO_PCT, SHORT_ZERO_PCT = 1.0, 2.0
-# Operations a clock of a multiprocessor, dense, by compute capability. H100: 989.4 TFLOPS in BF16
-# and 66.9 in FP32 of 132 multiprocessors at 1830 and 1980 MHz (NVIDIA H100 Tensor Core GPU
-# Architecture, table 2); A100: 312 and 19.5 of 108 at 1410 MHz (the same of A100, table 4).
+# Operations a clock of a multiprocessor, dense, by compute capability: what the H100 SXM (989.4
+# TFLOPS in BF16, 66.9 in FP32, 132 multiprocessors) and A100 (312 and 19.5, 108) come to at 1830,
+# 1980 and 1410 MHz. As in kernel_roofline, but written down anew, so that a slip there shows.
 OPERATIONS = {
     (9, 0): {"tensor": 4096, "fp32": 256},
     (8, 0): {"tensor": 2048, "fp32": 128},
