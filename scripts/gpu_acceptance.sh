@@ -4,6 +4,7 @@
 #   OUT=results scripts/gpu_acceptance.sh [option of scripts/gpu/acceptance.py ...]
 #   OUT=results scripts/gpu_acceptance.sh features [option of scripts/gpu/features.py ...]
 #   OUT=results scripts/gpu_acceptance.sh pm [option of scripts/gpu/pm.py ...]
+#   OUT=results scripts/gpu_acceptance.sh truth [option of scripts/gpu/pm_truth.py ...]
 #
 # Needs Python 3.11 or later with PyTorch and Triton, nvcc, and in WHEELS (default .whl) the wheels
 # of cupti-etl and of whatever it needs that is not installed; no network.  A wheel of
@@ -12,7 +13,8 @@
 # With `features`, OUT/features.json and OUT/features.log, in 2 minutes: each feature on its own,
 # and the options of a capture combined pairwise; that needs the wheel of nvidia-cuda-cupti, and
 # two GPUs for all of it.  With `pm`, OUT/pm.json, in 3 minutes: what sampling of counters costs and
-# misses, which needs the right to read them.
+# misses, which needs the right to read them.  With `truth`, OUT/pm_truth.json, in 4 minutes: the
+# hardware metrics of kernels beside what the kernels count themselves; that right is needed, too.
 set -eu
 
 repository=$(cd "$(dirname "$0")/.." && pwd)
@@ -34,8 +36,13 @@ if [ "${1:-}" = features ]; then
 elif [ "${1:-}" = pm ]; then
     program=pm
     shift
+elif [ "${1:-}" = truth ]; then
+    program=pm_truth
+    shift
+    set -- "$@" --truth "$work/truth"
 fi
-set -- "$@" --out "$out" --launch-loop "$work/launch_loop"
+set -- "$@" --out "$out"
+[ $program = pm_truth ] || set -- "$@" --launch-loop "$work/launch_loop"
 [ $program = pm ] || set -- "$@" --work "$work"
 install=
 for wheel in "$wheels"/*.whl; do
@@ -44,7 +51,10 @@ for wheel in "$wheels"/*.whl; do
         # Beside PyTorch's copy, not instead of it.
         "$python" -m zipfile -e "$wheel" "$work/cupti"
         newer=$(find "$work/cupti" -name 'libcupti.so.1?' | head -n 1)
-        if [ $program = pm ]; then set -- "$@" --cupti "$newer"; else set -- "$@" --newer-cupti "$newer"; fi
+        case $program in
+        pm | pm_truth) set -- "$@" --cupti "$newer" ;;
+        *) set -- "$@" --newer-cupti "$newer" ;;
+        esac
         ;;
     *.whl) [ -e "$wheel" ] && install="$install $wheel" ;;
     esac
@@ -57,7 +67,7 @@ fi
 export PYTHONPATH="$site${PYTHONPATH:+:$PYTHONPATH}"
 # The work folder holds no source, so that what is imported is the installed wheel.
 cd "$work"
-for name in launch_loop features; do
+for name in launch_loop features truth; do
     source=$repository/scripts/gpu/$name.cu
     nvcc -O2 -arch="${ARCH:-native}" -o "$name" "$source" || nvcc -O2 -o "$name" "$source"
 done
