@@ -12,9 +12,10 @@ static size_t round_up(size_t bytes)
 /* Behind each buffer, so that bits can be written as whole words. */
 #define SLACK 64
 
-/* A table's first room.  Most have few rows; one with many is given, from its second batch
- * on, the room that the one before took. */
+/* A table's first room, and the next: most have few rows, others very many.  From its second
+ * batch on, a table is given the room that the one before took. */
 #define FIRST_ROWS 1024
+#define SECOND_ROWS 16384
 
 bool column_is_text(const struct etl_column *column)
 {
@@ -71,7 +72,7 @@ int builder_reserve(struct builder *builder, int64_t more)
 		return 0;
 	/* Only powers of two, so that the pool has buffers of the size. */
 	while (capacity < builder->last_rows || capacity < builder->rows + more)
-		capacity *= 2;
+		capacity = capacity < SECOND_ROWS ? SECOND_ROWS : capacity * 2;
 	for (uint32_t i = 0; i < builder->kind->n_columns; i++) {
 		struct column_builder *column = &builder->columns[i];
 		const struct etl_column *spec = &builder->kind->columns[i];
