@@ -107,6 +107,12 @@ FIGURES: dict[str, list[tuple[str, str, str]]] = {
         ("kernel_summary_duckdb_s", "kernel_summary from one .duckdb file, s", ""),
         ("gpu_busy_s", "gpu_busy from Parquet, s", ""),
     ],
+    "query-100m": [
+        ("rows", "kernels", ""),
+        ("kernel_summary_parquet_s", "kernel_summary from Parquet, s", "<= 8"),
+        ("kernel_summary_duckdb_s", "kernel_summary from one .duckdb file, s", "<= 8"),
+        ("gpu_busy_s", "gpu_busy from Parquet, s", "<= 8"),
+    ],
     "queries": _queries("<= 1"),
     "queries-100m": _queries("<= 8"),
     "size": [
