@@ -6,14 +6,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "etl/libcupti.h"
 #include "etl/strings.h"
 #include "inject/inject.h"
 #include "../generated/env.h"
-
-/* Newest first: what a newer program brings is what it was tested with. */
-static const char *const sonames[] = { "libcupti.so.13", "libcupti.so.12", "libcupti.so" };
-
-#define N_SONAMES (sizeof sonames / sizeof sonames[0])
 
 static const struct {
 	size_t offset;
@@ -102,12 +98,12 @@ static bool try_open(struct cupti_api *api, const char *name, int flags, struct 
 
 int cupti_api_load(struct cupti_api *api, struct etl_error *error)
 {
-	const char *path = etl_env(ETL_ENV_CUPTI), *end;
+	const char *path = etl_env(ETL_ENV_CUPTI);
 	char name[512];
 	struct etl_error last = { "" };
 
-	for (size_t i = 0; i < N_SONAMES; i++)
-		if (try_open(api, sonames[i], RTLD_NOLOAD, &last)) {
+	for (size_t i = 0; i < ETL_N_CUPTI_SONAMES; i++)
+		if (try_open(api, etl_cupti_sonames[i], RTLD_NOLOAD, &last)) {
 			api->is_the_programs = true;
 			return 0;
 		}
@@ -117,20 +113,12 @@ int cupti_api_load(struct cupti_api *api, struct etl_error *error)
 		return etl_fail(error, ENOENT, "the CUPTI that was asked for cannot be used: %s",
 				last.message);
 	}
-	for (path = etl_env(ETL_ENV_CUPTI_SEARCH); path && *path; path = *end ? end + 1 : end) {
-		size_t length;
-
-		end = strchrnul(path, ':');
-		length = (size_t)(end - path);
-		if (length == 0 || length >= sizeof name)
-			continue;
-		memcpy(name, path, length);
-		name[length] = '\0';
+	path = etl_env(ETL_ENV_CUPTI_SEARCH);
+	while ((path = etl_next_path(path, name, sizeof name)))
 		if (try_open(api, name, 0, &last))
 			return 0;
-	}
-	for (size_t i = 0; i < N_SONAMES; i++)
-		if (try_open(api, sonames[i], 0, &last))
+	for (size_t i = 0; i < ETL_N_CUPTI_SONAMES; i++)
+		if (try_open(api, etl_cupti_sonames[i], 0, &last))
 			return 0;
 	return etl_fail(error, ENOENT, "no usable libcupti was found (last tried: %s)",
 			last.message);

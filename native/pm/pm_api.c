@@ -7,10 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Newest first. */
-static const char *const sonames[] = { "libcupti.so.13", "libcupti.so.12", "libcupti.so" };
-
-#define N_SONAMES (sizeof sonames / sizeof sonames[0])
+#include "etl/libcupti.h"
 
 static const struct {
 	size_t offset;
@@ -114,21 +111,13 @@ int pm_api_load(struct pm_api *api, const char *places, struct etl_error *error)
 	int result = etl_fail(error, ENOENT, "no libcupti was named");
 	char name[512];
 
-	for (const char *path = places, *end; path && *path; path = *end ? end + 1 : end) {
-		size_t length;
-
-		end = strchrnul(path, ':');
-		length = (size_t)(end - path);
-		if (length == 0 || length >= sizeof name)
-			continue;
-		memcpy(name, path, length);
-		name[length] = '\0';
+	for (const char *path = places; (path = etl_next_path(path, name, sizeof name));) {
 		result = try_open(api, name, error);
 		if (result == 0)
 			return 0;
 	}
-	for (size_t i = 0; (!places || !*places) && i < N_SONAMES; i++) {
-		result = try_open(api, sonames[i], error);
+	for (size_t i = 0; (!places || !*places) && i < ETL_N_CUPTI_SONAMES; i++) {
+		result = try_open(api, etl_cupti_sonames[i], error);
 		if (result == 0)
 			return 0;
 	}

@@ -112,18 +112,22 @@ wait_for({files["end"]!r})
             assert time.monotonic() < deadline
             time.sleep(0.01)
 
+    def taken_over(self, rows: int) -> Capture:
+        """Another collector attaches, has so many kernels, and follows the program to its end."""
+        self.tell("go")
+        wait_for(self.files["gone"])
+        attached = self.attach()
+        wait_for_rows(self.second, rows)
+        self.tell("more")
+        self.end()
+        _, stderr = attached.communicate(timeout=60)
+        assert attached.returncode == 0, stderr
+        return self.capture(0)
+
 
 def test_a_killed_collector_and_another_that_takes_over(capturer: Capturer, tmp_path: Path) -> None:
     orphan = Orphan(capturer, tmp_path, before=200, between=500, after=300)
-    orphan.tell("go")
-    wait_for(orphan.files["gone"])
-    attached = orphan.attach()
-    wait_for_rows(orphan.second, 500)
-    orphan.tell("more")
-    orphan.end()
-    _, stderr = attached.communicate(timeout=30)
-    assert attached.returncode == 0, stderr
-    capture = orphan.capture(0)
+    capture = orphan.taken_over(500)
     names: dict[str, int] = {}
     for row in capture.rows("kernel"):
         names[row["name"]] = names.get(row["name"], 0) + 1
@@ -230,15 +234,7 @@ def test_a_ring_that_is_full_before_anybody_attaches(capturer: Capturer, tmp_pat
     orphan = Orphan(
         capturer, tmp_path, before=100, between=150_000, after=1000, options=["--ring-mb", "32"]
     )
-    orphan.tell("go")
-    wait_for(orphan.files["gone"])
-    attached = orphan.attach()
-    wait_for_rows(orphan.second, 1)
-    orphan.tell("more")
-    orphan.end()
-    _, stderr = attached.communicate(timeout=60)
-    assert attached.returncode == 0, stderr
-    capture = orphan.capture(0)
+    capture = orphan.taken_over(1)
     capture.check_sums()
     lost = {row["table_name"]: row["records"] for row in capture.losses()["ring_full"]}
     assert lost["kernel"] > 0

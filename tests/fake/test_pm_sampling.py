@@ -25,14 +25,14 @@ class Calls:
     """
 
     def __init__(self, path: str) -> None:
-        self.library = c.CDLL(path)
+        self._loaded = c.CDLL(path)
         c.CDLL("libcuda.so.1").cuInit(0)
         assert self("cuptiProfilerInitialize")[0] == OK
 
     def __call__(self, function: str, *values: int, size: int = 0) -> tuple[int, list[int]]:
         words = (c.c_uint64 * (2 + len(values)))(0, 0, *values)
         words[0] = size or c.sizeof(words)
-        result = getattr(self.library, function)(words)
+        result = getattr(self._loaded, function)(words)
         return result, list(words)[2:]
 
 
