@@ -109,8 +109,9 @@ def describe(
 
     catalogue = _catalogue(chip, cupti)
     alias = ALIASES.get(name)
-    full = resolve(name, catalogue.chip).metrics[0].hardware_name if alias else name
-    split = catalogue.split(full)
+    meant = resolve(name, catalogue.chip).metrics[0] if alias else None
+    full = meant.hardware_name if meant else name
+    split = catalogue.split(meant.counters[0] if meant else name)
     if split is None:
         raise UsageError(
             f"{catalogue.chip} has no metric {full!r}", _near(full, list(catalogue.metrics))
@@ -229,7 +230,10 @@ def check(
         Output(format or "", path, all_rows),
     )
     if selection.family and not selection.is_verified:
-        _say(f"the names of {selection.family} are NVIDIA's public ones; no GPU has confirmed them")
+        _say(
+            f"the names of {selection.family} were accepted by CUPTI's profiler host;"
+            " no GPU of that family has been sampled"
+        )
     passes = "an unknown number of passes" if done.passes is None else f"{done.passes} pass"
     passes += "es" if done.passes not in (None, 1) else ""
     cost = "unknown" if done.sample_bytes is None else f"{done.sample_bytes / 1000:.1f} kB"
@@ -240,20 +244,26 @@ def check(
 @command.command()
 @click.option("-o", "--output", "path", type=click.Path(path_type=Path), metavar="FILE")
 @click.option("--device", type=int, default=0, show_default=True, help="The GPU, by number.")
+@click.option(
+    "--chip", metavar="CHIP", help="A chip that is not here: what CUPTI says of it without one."
+)
 @click.option("--probe/--no-probe", default=True, help="Try each metric by itself on the GPU.")
 @_cupti
-def dump(path: Path | None, device: int, probe: bool, cupti: str | None) -> None:
+def dump(path: Path | None, device: int, chip: str | None, probe: bool, cupti: str | None) -> None:
     """Note what CUPTI says of the chip of a GPU: CHIP.json.gz, for machines without one.
 
     It goes to the package's folder catalogues/ if that chip is to be known everywhere.
     """
     from cupti_etl.capture.pm.catalogue import write as write_catalogue
-    from cupti_etl.capture.pm.dump import make
+    from cupti_etl.capture.pm.dump import make, make_unseen
 
-    catalogue = make(device, probe=probe, cupti=cupti)
+    if chip:
+        catalogue = make_unseen(chip, cupti=cupti)
+    else:
+        catalogue = make(device, probe=probe, cupti=cupti)
     path = path or Path(f"{catalogue.chip}.json.gz")
     write_catalogue(catalogue, path)
-    refused = f", {len(catalogue.refused)} of them not on this GPU" if probe else ""
+    refused = f", {len(catalogue.refused)} of them not on this GPU" if probe and not chip else ""
     click.echo(f"{path}: {len(catalogue.metrics)} metrics of {catalogue.chip}{refused}")
 
 
@@ -318,12 +328,13 @@ def _asked(catalogue: Catalogue, base: str, cupti: str | None) -> Any:
 
 def _aliases(catalogue: Catalogue) -> dict[str, list[str]]:
     """The aliases of each base metric."""
+    from cupti_etl.capture.pm.families import Ratio
     from cupti_etl.capture.pm.presets import family_of
 
     family = family_of(catalogue.chip)
     found: dict[str, list[str]] = {}
-    for alias, full in family.names.items() if family else ():
-        split = catalogue.split(full)
+    for alias, name in family.names.items() if family else ():
+        split = catalogue.split(name.numerator if isinstance(name, Ratio) else name)
         if split:
             found.setdefault(split[0], []).append(alias)
     return found
@@ -331,7 +342,7 @@ def _aliases(catalogue: Catalogue) -> dict[str, list[str]]:
 
 def _description(catalogue: Catalogue, name: str) -> str | None:
     said = catalogue.metrics[name]
-    return said.description if said else None
+    return (said.description or None) if said else None  # CUPTI has no words for some
 
 
 def _matches(name: str, pattern: str | None) -> bool:

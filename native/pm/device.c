@@ -6,8 +6,8 @@
 #include <time.h>
 
 enum { HARDWARE_BYTES = 256 << 20 };
-/* Of the large image: what the hardware's buffer can hold, as far as memory allows. */
-enum { LARGE_ROOM = 16, MOST_LARGE_BYTES = 512 << 20 };
+/* Of a large image: what the hardware's buffer can hold, as far as memory allows. */
+enum { LARGE_ROOM = 8, MOST_LARGE_BYTES = 256 << 20 };
 
 int64_t pm_now(int clock)
 {
@@ -106,9 +106,13 @@ static int make_images(struct pm_device *device, struct etl_error *error)
 	while (large > slots && device->normal.size / slots * large > MOST_LARGE_BYTES)
 		large /= 2;
 	result = make_pattern(device, &device->large, large, error);
+	if (result == 0 && large > slots &&
+	    (device->large.size - device->normal.size) % (large - slots) == 0)
+		device->slot_bytes = (device->large.size - device->normal.size) / (large - slots);
+	device->checks = CHECKS;
 	for (size_t i = 0; i < IMAGES && result == 0; i++) {
 		result = make_image(&device->images[i],
-				    i == IMAGES - 1 ? &device->large : &device->normal, error);
+				    i < LARGE_IMAGES ? &device->large : &device->normal, error);
 		image_push(&device->free, &device->images[i]);
 	}
 	device->stats.image_bytes = device->normal.size;
@@ -221,6 +225,36 @@ static int choose_metrics(struct pm_device *device, const struct etl_sampling_re
 	return result;
 }
 
+/* Columns of metrics that are kept, which are numbered anew. */
+static int choose_columns(struct pm_device *device, const struct etl_sampling_request *ask,
+			  struct etl_error *error)
+{
+	int32_t *place = calloc(ask->metric_count + 1, sizeof *place), kept = 0;
+
+	device->columns = calloc(ask->column_count + 1, sizeof *device->columns);
+	if (!place || !device->columns) {
+		free(place);
+		return etl_fail(error, ENOMEM, "no memory for columns");
+	}
+	for (size_t i = 0; i < ask->metric_count; i++)
+		place[i] = ask->is_kept[i] ? kept++ : -1;
+	for (size_t i = 0; i < ask->column_count; i++) {
+		struct etl_sampled_column column = ask->columns[i];
+
+		if (place[column.numerator] < 0)
+			continue;
+		column.numerator = (uint32_t)place[column.numerator];
+		if (column.denominator >= 0) {
+			column.denominator = place[column.denominator];
+			if (column.denominator < 0)
+				continue;
+		}
+		device->columns[device->column_count++] = column;
+	}
+	free(place);
+	return 0;
+}
+
 static int open_device(struct pm_device *device, const struct etl_sampling_request *ask,
 		       struct etl_error *error)
 {
@@ -239,6 +273,8 @@ static int open_device(struct pm_device *device, const struct etl_sampling_reque
 	free(availability);
 	if (result == 0)
 		result = choose_metrics(device, ask, error);
+	if (result == 0)
+		result = choose_columns(device, ask, error);
 	if (result == 0)
 		result = pm_host_config(device->host, (const char *const *)device->metrics,
 					device->metric_count, &device->config,
@@ -292,6 +328,7 @@ void pm_device_close(struct pm_device *device)
 	for (size_t i = 0; i < device->metric_count; i++)
 		free(device->metrics[i]);
 	free(device->metrics);
+	free(device->columns);
 	pthread_cond_destroy(&device->changed);
 	pthread_mutex_destroy(&device->lock);
 }

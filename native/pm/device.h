@@ -17,7 +17,10 @@
 enum { SAMPLES_A_DECODE = 500, SHORTEST_PERIOD_NS = 20000000, LONGEST_PERIOD_NS = 100000000 };
 /* An image holds so many times what is expected between two decodes. */
 enum { ROOM = 3 };
-enum { IMAGES = 4 }; /* one of which is large, for when decoding was held up */
+/* Some are large, for when decoding was held up: two, so that one is filled while the other is
+ * evaluated, or decoding would never catch up. */
+enum { IMAGES = 5, LARGE_IMAGES = 2 };
+enum { CHECKS = 16 }; /* that a decode writes to the slots that it fills, and no further */
 enum { ROWS_A_FRAME = 2048 };
 
 /* A size of counter data, as CUPTI initialised it. */
@@ -32,6 +35,7 @@ struct image {
 	struct image *next;
 	const struct pattern *pattern;
 	uint8_t *bytes;
+	size_t used; /* slots that CUPTI may have written to */
 	size_t count; /* samples that are kept: */
 	uint32_t *index; /* in the image */
 	int64_t *start_ns;
@@ -52,6 +56,8 @@ struct pm_device {
 
 	char **metrics;
 	size_t metric_count;
+	struct etl_sampled_column *columns;
+	size_t column_count;
 	struct pm_host *host;
 	uint8_t *config;
 	size_t config_bytes;
@@ -60,6 +66,8 @@ struct pm_device {
 	void *object; /* CUPTI's, while sampling is enabled */
 
 	struct pattern normal, large;
+	size_t slot_bytes; /* of an image; 0: what CUPTI writes to is not known */
+	int checks; /* of that, still to make */
 	struct image images[IMAGES];
 	pthread_mutex_t lock; /* of all that follows, down to the line */
 	pthread_cond_t changed;

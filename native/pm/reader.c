@@ -49,6 +49,7 @@ static int choose_samples(struct pm_device *device, struct image *image, uint64_
 	*completed = info.completed;
 	if (result)
 		return pm_fail(api, result, "cuptiPmSamplingGetCounterDataInfo", error);
+	image->used = info.populated > info.completed ? info.populated : info.completed;
 	for (size_t i = 0; i < info.completed && i < image->pattern->slots; i++) {
 		sample.index = i;
 		result = api->sample_info(&sample);
@@ -83,8 +84,8 @@ static struct image *pick(struct image_queue *free, const struct pattern *wanted
 }
 
 /* Which size takes what has gathered since the last decode, with half of it to spare: a full
- * image loses samples, while they can still wait in the hardware's buffer.  The large one takes
- * long to restore, so it is for need alone. */
+ * image loses samples, while they can still wait in the hardware's buffer.  The large
+ * ones take other memory each time, so they are for need alone. */
 static const struct pattern *fitting(const struct pm_device *device)
 {
 	uint64_t gathered = (uint64_t)(pm_now(CLOCK_MONOTONIC) - device->decoded_ns) /
@@ -145,6 +146,7 @@ static int64_t decode(struct pm_device *device)
 		return -1;
 	ask.image = image->bytes;
 	ask.size = image->pattern->size;
+	image->used = image->pattern->slots;
 	device->decoded_ns = pm_now(CLOCK_MONOTONIC);
 	result = device->api->decode(&ask);
 	is_over = ask.overflow || result == PM_OUT_OF_MEMORY;

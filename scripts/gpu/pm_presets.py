@@ -9,12 +9,13 @@ Writes to DIR:
     pm_presets.json   per family: names that are refused, presets that do not fit one pass;
                       per preset: bytes of counter data a sample on this GPU; per alias: other
                       names for the same count, what they cost, and whether they agree
-    CHIP.json.gz      the catalogue of this GPU's chip, for cupti_etl/capture/pm/catalogues/
+    CHIP.json.gz      the catalogue of this GPU's chip, and of the first of each family that no
+                      GPU was sampled of, for cupti_etl/capture/pm/catalogues/
 
-Exits with 1 if a name that is said to be verified is refused, or a preset of a verified family
-does not fit one pass.  Whether other names agree is measured by sampling both at once while
-COMMAND runs (it should use what is counted, for longer than the samples), and shown with how far
-the sums or means of the two are apart; without COMMAND that is left out.
+Exits with 1 if a name that is not optional is refused, or a preset does not fit one pass.
+Whether other names agree is measured by sampling both at once while COMMAND runs (it should use
+what is counted, for longer than the samples), and shown with how far the sums or means of the
+two are apart; without COMMAND that is left out.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from pathlib import Path
 from typing import Any
 
 from cupti_etl.capture.pm.catalogue import Catalogue, write
-from cupti_etl.capture.pm.checking import check_live
+from cupti_etl.capture.pm.checking import check_live, counters
 from cupti_etl.capture.pm.cupti import open_cupti
-from cupti_etl.capture.pm.dump import make
-from cupti_etl.capture.pm.families import FAMILIES, Family
+from cupti_etl.capture.pm.dump import make, make_unseen
+from cupti_etl.capture.pm.families import DURATION, FAMILIES, Family, Ratio
 from cupti_etl.capture.pm.presets import PRESETS, family_of, resolve
 from cupti_etl.capture.pm.profiler_host import (
     ProfilerHost,
@@ -54,11 +55,18 @@ def check_family(family: Family, chip: str, cupti: str | None) -> dict[str, Any]
     with ProfilerHost(chip, ProfilerType.PM_SAMPLING, family.single_pass_set, cupti=cupti) as host:
         for alias, name in family.names.items():
             try:
-                host.create_config_image([name])
+                host.create_config_image(told(name))
             except CuptiError as error:
                 refused[alias] = error.words
         presets = {preset: _passes(host, family, names) for preset, names in PRESETS.items()}
     return {"refused": refused, "passes": presets}
+
+
+def told(name: str | Ratio) -> list[str]:
+    """What CUPTI is told for an entry of a family."""
+    if isinstance(name, str):
+        return [name]
+    return [part for part in (name.numerator, name.denominator) if part != DURATION]
 
 
 def _passes(host: ProfilerHost, family: Family, names: Sequence[str]) -> int | str:
@@ -67,20 +75,21 @@ def _passes(host: ProfilerHost, family: Family, names: Sequence[str]) -> int | s
     if not wanted:
         return "only optional metrics" if set(names) & family.names.keys() else "no entry"
     try:
-        return host.configure([family.names[alias] for alias in wanted])[1]
+        names = dict.fromkeys(part for alias in wanted for part in told(family.names[alias]))
+        return host.configure([*names])[1]
     except CuptiError as error:
         return error.words
 
 
 def is_bad(family: Family, said: dict[str, Any]) -> bool:
-    """Whether a family that is called verified is not what we say of it."""
+    """Whether a family is not what we say of it."""
     refused = said["refused"].keys() - family.optional
     unfit = [
         passes
         for passes in said["passes"].values()
         if passes not in (1, "no entry", "only optional metrics")
     ]
-    return family.is_verified and bool(refused or unfit)
+    return bool(refused or unfit)
 
 
 def _stem(name: str) -> str:
@@ -92,9 +101,9 @@ def _stem(name: str) -> str:
 
 def candidates(catalogue: Catalogue, alias: str) -> list[str]:
     """Names that count the same as an alias, those of other families included."""
-    mine = next(f.names[alias] for f in FAMILIES if f.name == _family_name(catalogue.chip))
+    mine = told(next(f.names[alias] for f in FAMILIES if f.name == _family_name(catalogue.chip)))[0]
     rollup = mine[mine.index(".", mine.index("__")) :]
-    stems = {_stem(f.names[alias]) for f in FAMILIES if alias in f.names}
+    stems = {_stem(told(f.names[alias])[0]) for f in FAMILIES if alias in f.names}
     found = [base + rollup for base in catalogue.metrics if _stem(base) in stems]
     return [mine, *(name for name in found if name != mine)]
 
@@ -140,16 +149,18 @@ def search(catalogue: Catalogue, costs: Costs, version: int) -> dict[str, Any]:
         except EtlError as error:
             found[preset] = {"error": error.message}
             continue
-        names = {m.column: m.hardware_name for m in selection.metrics if not m.is_optional}
-        if not names:
+        chosen = [metric for metric in selection.metrics if not metric.is_optional]
+        if not chosen:
             continue
+        fixed = counters(metric for metric in chosen if metric.ratio)
+        names = {metric.column: metric.hardware_name for metric in chosen if not metric.ratio}
         single_pass_set = selection.single_pass_set
-        before = best = costs.of([*names.values()], single_pass_set)
+        before = best = costs.of([*fixed, *names.values()], single_pass_set)
         changed = {}
         for alias in names:
             for other in candidates(catalogue, alias)[1:]:
                 tried = {**names, alias: other}
-                cost = costs.of([*tried.values()], single_pass_set)
+                cost = costs.of([*fixed, *tried.values()], single_pass_set)
                 if cost is not None and (best is None or cost < best):
                     names, best, changed[alias] = tried, cost, other
         found[preset] = {"sample_bytes": before, "cheapest_bytes": best, "instead": changed}
@@ -240,6 +251,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             said[name] = check_family(family, name, cupti)
             if is_bad(family, said[name]):
                 bad.append(f"{family.name} on {name}")
+            if name == family.chips[0] and not family.is_verified:
+                write(make_unseen(name, cupti=cupti), options.out / f"{name}.json.gz")
         report["families"][family.name] = said
     catalogue = make(cupti=cupti)
     write(catalogue, options.out / f"{chip}.json.gz")

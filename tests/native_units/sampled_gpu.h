@@ -31,6 +31,7 @@ static struct {
 	unsigned starts, stops, enables;
 	bool is_stubborn, needs_enable; /* after an overflow it starts only when enabled anew */
 	bool dries_up, is_dry; /* after a full image samples have no times, until a start */
+	bool writes_far; /* counter data is not slot after slot */
 } gpu;
 
 static int get_result_string(int result, const char **text)
@@ -72,13 +73,25 @@ static bool put(struct head *head, uint64_t begin, uint64_t end)
 	return true;
 }
 
+/* Whether counter data is as it was initialised. */
+static bool is_new(const struct head *head)
+{
+	const uint8_t *at = (const uint8_t *)(head + 1), *end = at + head->most * sizeof(struct slot);
+
+	while (at < end && *at == 0)
+		at++;
+	return head->count == 0 && at == end;
+}
+
 static int decode(struct pm_decode *ask)
 {
 	struct head *head = (struct head *)ask->image;
 	uint64_t ready = gpu.limit - gpu.made < 700 ? gpu.limit - gpu.made : 700;
 	unsigned turn = ++gpu.decodes;
 
-	gpu.dirty += head->count != 0;
+	gpu.dirty += !is_new(head);
+	if (gpu.writes_far)
+		((struct slot *)(head + 1))[head->most - 1].rest[turn % 240] = 1;
 	if (turn == gpu.lost_at)
 		return PM_UNKNOWN;
 	if (gpu.is_over)

@@ -13,7 +13,8 @@
 #include "pm/device.h"
 #include "sampled_gpu.h"
 
-enum { METRICS = 3, SAMPLES = 6000 };
+/* The last two columns are made of the metrics. */
+enum { METRICS = 3, COLUMNS = 5, SAMPLES = 6000 };
 
 /* What the collector would have got. */
 static struct {
@@ -45,8 +46,13 @@ static void check_samples(const struct etl_frame *frame, const uint8_t *body)
 	const int64_t *begin = (const int64_t *)body, *end = begin + frame->rows;
 	const double *values = (const double *)(end + frame->rows);
 
-	CHECK(frame->bytes == frame->rows * 8 * (2 + METRICS));
+	CHECK(frame->bytes == frame->rows * 8 * (2 + COLUMNS));
 	for (size_t i = 0; i < frame->rows; i++) {
+		const double *row = values + i;
+		size_t rows = frame->rows;
+
+		CHECK(row[3 * rows] == 25 * (row[0] / row[2 * rows]));
+		CHECK(row[4 * rows] == 1e9 * (row[rows] / INTERVAL));
 		CHECK(begin[i] >= got.last_end && end[i] == begin[i] + INTERVAL);
 		for (size_t m = 0; m < METRICS; m++)
 			CHECK(values[m * frame->rows + i] ==
@@ -58,7 +64,7 @@ static void check_samples(const struct etl_frame *frame, const uint8_t *body)
 
 static void *collect(void *unused)
 {
-	static uint8_t body[ROWS_A_FRAME * 8 * (2 + METRICS)] __attribute__((aligned(8)));
+	static uint8_t body[ROWS_A_FRAME * 8 * (2 + COLUMNS)] __attribute__((aligned(8)));
 	struct etl_frame frame;
 
 	for (receive(&frame, sizeof frame); !got.is_done; receive(&frame, sizeof frame)) {
@@ -82,8 +88,13 @@ static void open_device(struct pm_device *device, struct frames *frames)
 {
 	const char *metrics[METRICS] = { "sm__a.sum", "sm__b.sum", "sm__c.sum" };
 	uint8_t is_optional[METRICS] = { 0 }, is_kept[METRICS];
+	static const struct etl_sampled_column columns[COLUMNS] = {
+		{ 0, ETL_BY_NOTHING, 1 }, { 1, ETL_BY_NOTHING, 1 }, { 2, ETL_BY_NOTHING, 1 },
+		{ 0, 2, 25 }, { 1, ETL_BY_TIME, 1e9 },
+	};
 	struct etl_sampling_request ask = { .metrics = metrics, .is_optional = is_optional,
-		.is_kept = is_kept, .metric_count = METRICS, .interval_ns = INTERVAL };
+		.is_kept = is_kept, .metric_count = METRICS, .columns = columns,
+		.column_count = COLUMNS, .interval_ns = INTERVAL };
 	struct etl_error error;
 
 	CHECK(pm_device_open(device, &api, &ask, &error) == 0);
@@ -91,7 +102,7 @@ static void open_device(struct pm_device *device, struct frames *frames)
 }
 
 /* Samples until the GPU has no more, or is lost. */
-static bool is_stubborn, dries_up;
+static bool is_stubborn, dries_up, writes_far;
 
 static void run(uint64_t limit, unsigned overflow_at, unsigned full_at, unsigned lost_at,
 		struct etl_sampling *stats)
@@ -112,6 +123,7 @@ static void run(uint64_t limit, unsigned overflow_at, unsigned full_at, unsigned
 	gpu.lost_at = lost_at;
 	gpu.is_stubborn = is_stubborn;
 	gpu.dries_up = dries_up;
+	gpu.writes_far = writes_far;
 	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
 	frames_init(&frames, 1 << 20);
 	frames.fd = pair[0];
@@ -153,6 +165,17 @@ static void all_of_them(void)
 	run(SAMPLES, 0, 0, 0, &stats);
 	CHECK(gpu.made == SAMPLES && got.samples == SAMPLES - 1); /* the first has no start */
 	CHECK(got.lost == 0 && stats.failure == 0 && stats.restarts == 0 && gpu.stops == 1);
+}
+
+/* Images are restored whole where CUPTI writes to slots that it does not fill. */
+static void with_another_layout(void)
+{
+	struct etl_sampling stats;
+
+	writes_far = true;
+	run(SAMPLES, 0, 0, 0, &stats);
+	writes_far = false;
+	CHECK(got.samples == SAMPLES - 1 && got.lost == 0);
 }
 
 static void after_an_overflow(void)
@@ -249,6 +272,7 @@ static void of_a_lost_gpu(void)
 int main(void)
 {
 	all_of_them();
+	with_another_layout();
 	after_an_overflow();
 	from_the_ground_up();
 	after_a_full_image();

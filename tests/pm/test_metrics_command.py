@@ -19,7 +19,8 @@ from cupti_etl.capture.pm import cupti
 from cupti_etl.cli import cli
 from cupti_etl.errors import UsageError
 
-NOTED = "no driver here; this was noted of GH100 (gpu NVIDIA H200, driver 580.159, cupti 13.5)"
+NOTED = "no driver here; this was noted of GH100 (driver 580.159.04, cupti 130500)"
+CHIP = ("--chip", "GH100")
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def rows(*arguments: str, status: int = 0) -> list[dict[str, Any]]:
 
 @pytest.mark.usefixtures("laptop")
 def test_list_without_a_driver_says_where_it_is_from() -> None:
-    result = run("list", "tensor_cycles", "--format", "json")
+    result = run("list", "tensor_cycles", *CHIP, "--format", "json")
     assert NOTED in result.stderr
     found = {row["metric"]: row for row in json.loads(result.stdout)}
     assert list(found) == [
@@ -58,67 +59,75 @@ def test_list_without_a_driver_says_where_it_is_from() -> None:
         "type": "counter",
         "set": "TriageCompute",
         "alias": "tensor_active_pct",
+        "description": None,  # CUPTI has none
     }
 
 
 @pytest.mark.usefixtures("laptop")
 def test_list_chooses() -> None:
-    assert len(rows("list")) == 1367
-    assert len(rows("list", "--set", "TriageCompute")) == 131
-    assert [row["metric"] for row in rows("list", "dram__bytes*")] == [
+    assert len(rows("list", *CHIP)) == 1279
+    assert len(rows("list", *CHIP, "--set", "TriageCompute")) == 127
+    assert [row["metric"] for row in rows("list", *CHIP, "dram__bytes*")] == [
         "dram__bytes",
         "dram__bytes_read",
         "dram__bytes_write",
     ]
-    assert [row["alias"] for row in rows("list", "pcie_rx")] == ["pcie_rx_bytes"]
-    assert rows("list", "no such thing") == []
+    assert [row["alias"] for row in rows("list", *CHIP, "pcie_rx")] == ["pcie_rx_bytes"]
+    assert rows("list", *CHIP, "no such thing") == []
     with pytest.raises(UsageError, match="no set 'Triage'") as caught:
-        run("list", "--set", "Triage")
+        run("list", *CHIP, "--set", "Triage")
     assert "TriageCompute" in caught.value.hint
-    with pytest.raises(UsageError, match="of the chip AD102 nothing was noted"):
-        run("list", "--chip", "AD102")
+    assert len(rows("list", "--chip", "AD102")) == 1797
+    with pytest.raises(UsageError, match="of the chip GR100 nothing was noted"):
+        run("list", "--chip", "GR100")
+    with pytest.raises(UsageError, match="which chip") as caught:
+        run("list")
+    assert "GH100" in caught.value.hint
 
 
 @pytest.mark.usefixtures("laptop")
 def test_describe() -> None:
-    (row,) = rows("describe", "dram_read_pct")
+    (row,) = rows("describe", "dram_read_pct", *CHIP)
     assert row["counted_as"].startswith("FBSP.TriageCompute.dramc__read_throughput.avg.pct")
     assert (row["unit"], row["aggregation"]) == ("%", "mean")
     assert row["presets"] == "overview, minimal, memory, links"
-    (row,) = rows("describe", "dram__bytes.sum")
+    (row,) = rows("describe", "sm_issue_pct", *CHIP)
+    assert row["metric"] == "TPC.TriageCompute.sm__inst_executed_realtime"
+    assert row["counted_as"] == f"25 * {row['metric']}.avg / gpc__cycles_elapsed.avg"
+    (row,) = rows("describe", "dram__bytes.sum", *CHIP)
     assert (row["metric"], row["unit"], row["aggregation"]) == ("dram__bytes", "bytes", "sum")
     assert "meaning" not in row
-    table = run("describe", "sm__cycles_active").stdout
+    table = run("describe", "sm__cycles_active", *CHIP).stdout
     assert "counter" in table
     with pytest.raises(UsageError, match="no metric 'sm__cycle_active'") as caught:
-        run("describe", "sm__cycle_active")
+        run("describe", "sm__cycle_active", *CHIP)
     assert "sm__cycles_active" in caught.value.hint
 
 
 @pytest.mark.usefixtures("laptop")
 def test_sets() -> None:
-    found = {row["set"]: row for row in rows("sets")}
+    found = {row["set"]: row for row in rows("sets", *CHIP)}
     assert list(found)[:3] == ["TriageCompute", "Compute_Triage", "overview"]
-    assert found["TriageCompute"]["metrics"] == 131
+    assert found["TriageCompute"]["metrics"] == 127
     assert found["minimal"]["metrics"] == 6
     assert found["minimal"]["verified"] is True
 
 
 @pytest.mark.usefixtures("laptop")
 def test_check_without_a_driver() -> None:
-    result = run("check", "minimal")
-    assert "1 pass; counter data of a sample: 2.3 kB" in result.stderr
-    result = run("check", "sm__cycles_active.avg,sm__warps_active.avg", status=1)
+    result = run("check", "minimal", *CHIP)
+    assert "1 pass; counter data of a sample: 5.7 kB" in result.stderr
+    result = run("check", "sm__cycles_active.avg,sm__warps_active.avg", *CHIP, status=1)
     assert "an unknown number of passes; counter data of a sample: unknown" in result.stderr
     with pytest.raises(UsageError, match="neither a preset nor a metric"):
-        run("check", "nope")
+        run("check", "nope", *CHIP)
 
 
 def test_with_a_driver_and_no_cupti_what_was_noted_helps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cupti, "has_driver", lambda: True)
     monkeypatch.setattr(cupti, "find_cupti", lambda: [cupti_search.CuptiCopy(Path("/no"), "", 13)])
     cupti.open_cupti.cache_clear()
-    result = run("list", "tensor_active_pct")
+    result = run("list", "tensor_active_pct", *CHIP)
     assert "there is no libcupti of CUDA 12.6 or later" in result.stderr
     assert "this was noted of GH100" in result.stderr
 
@@ -150,7 +159,7 @@ def test_with_a_driver_cupti_is_asked(fakes: Fakes, tmp_path: Path) -> None:
     assert "1 pass; counter data of a sample: " in done.stderr
     done = live(fakes, "check", "overview", "--chip", "GA100")
     assert done.returncode == 0
-    assert "NVIDIA's public ones; no GPU has confirmed them" in done.stderr
+    assert "no GPU of that family has been sampled" in done.stderr
     done = live(fakes, "sets", release="12.9.79")
     assert "TriageCompute" not in done.stdout
     path = tmp_path / "made.json.gz"

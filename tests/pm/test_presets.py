@@ -8,8 +8,9 @@ import pytest
 from support.fake_build import metric_facts
 
 from cupti_etl.capture.pm.aliases import ALIASES
-from cupti_etl.capture.pm.families import FAMILIES, Family
-from cupti_etl.capture.pm.presets import PRESETS, WHAT_FOR, family_of, named, resolve
+from cupti_etl.capture.pm.catalogue import noted
+from cupti_etl.capture.pm.families import DURATION, FAMILIES, Family, Ratio
+from cupti_etl.capture.pm.presets import PRESETS, WHAT_FOR, aliased, family_of, named, resolve
 from cupti_etl.errors import UsageError
 
 FACTS = metric_facts()
@@ -24,10 +25,11 @@ def base_of(name: str) -> str:
 
 def unproven(family: Family) -> set[str]:
     """Names that no GH100 accepted, and of the optional ones those that it does not have."""
-    accepted = set(FACTS["one_pass"][ONE_PASS[family.name]])
+    accepted = set(FACTS["one_pass"][ONE_PASS[family.name]]).union(*noted("GH100").one_pass)
     return {
         name
-        for alias, name in family.names.items()
+        for alias in family.names
+        for name in aliased(alias, family).counters
         if (base_of(name) not in BASES if alias in family.optional else name not in accepted)
     }
 
@@ -61,6 +63,10 @@ def test_every_alias_means_one_thing_and_is_of_use() -> None:
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_a_name_gives_what_its_alias_says(family: Family) -> None:
     for alias, name in family.names.items():
+        if isinstance(name, Ratio):
+            # A part of cycles, or of a time.
+            assert ALIASES[alias].unit == ("Hz" if name.denominator == DURATION else "%")
+            continue
         metric = named(name)
         assert metric.unit == ALIASES[alias].unit, (alias, name)
         assert metric.aggregation == ALIASES[alias].aggregation, (alias, name)
@@ -86,11 +92,14 @@ def test_a_preset_on_a_chip() -> None:
     assert selection.has_time_trigger
     first = selection.metrics[0]
     assert (first.column, first.unit, first.aggregation) == ("sm_active_pct", "%", "mean")
-    assert first.hardware_name.startswith("TPC.TriageCompute.sm__cycles_active.")
+    cycles = "TPC.TriageCompute.sm__cycles_active.avg"
+    assert first.counters == (cycles, "gpc__cycles_elapsed.avg")
+    assert first.hardware_name == f"100 * {cycles} / gpc__cycles_elapsed.avg"
     assert first.preset == "overview"
     columns = [metric.column for metric in selection.metrics]
     assert columns == [a for a in PRESETS["overview"] if a != "tensor_fp16_active_pct"]
-    assert [m.column for m in selection.metrics if m.is_optional] == columns[-4:]
+    links = ["nvlink_rx_bytes", "nvlink_tx_bytes"]
+    assert [m.column for m in selection.metrics if m.is_optional] == links
 
 
 def test_with_an_older_cupti_there_are_no_sets() -> None:
@@ -116,8 +125,8 @@ def test_presets_aliases_and_names_mix() -> None:
     assert columns == [*PRESETS["minimal"], "sm_active_pct"]
     assert selection.metrics[-1].preset is None
     assert selection.single_pass_set == "TriageCompute"
-    # A metric outside of the set: then without the set.
-    selection = resolve("minimal,dram__bytes.sum", "GH100")
+    # Nothing of the set: then without it.
+    selection = resolve("dram__bytes.sum", "GH100")
     assert selection.single_pass_set is None
     last = selection.metrics[-1]
     assert (last.column, last.unit, last.aggregation) == ("dram__bytes.sum", "bytes", "sum")

@@ -35,7 +35,7 @@ class Catalogue:
 
     Attributes:
         chip: as CUPTI names it.
-        source: where it is from: ``gpu``, ``driver``, ``cupti`` (its API version or release);
+        source: where it is from: ``driver``, ``cupti`` (its API version);
             empty for one that was asked for just now.
         metrics: base metrics, with what CUPTI says of each; None where that was not noted.
         types: the type of each.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cupti_etl.capture.pm.catalogue import Catalogue
@@ -57,19 +58,21 @@ def check_live(selection: Selection, chip: str, *, cupti: str | None = None) -> 
         good = [metric for metric, verdict, _ in verdicts if verdict == "counted"]
         if not good:
             return Check(tuple(verdicts), None, None)
-        names = [metric.hardware_name for metric in good]
+        names = counters(good)
         config, passes = host.configure(names)
         if passes > 1 and any(metric.is_optional for metric in good):
+            needed = counters(metric for metric in good if not metric.is_optional)
             try:
-                kept = host.select(names, [metric.is_optional for metric in good])
+                kept = host.select(names, [name not in needed for name in names])
             except CuptiError:  # the others need several passes by themselves
                 kept = [True] * len(names)
-            out = {metric for metric, keep in zip(good, kept, strict=True) if not keep}
+            gone = {name for name, keep in zip(names, kept, strict=True) if not keep}
+            out = {metric for metric in good if gone & set(metric.counters)}
             verdicts = [
                 (m, "left out", "no room for it in one pass") if m in out else (m, verdict, why)
                 for m, verdict, why in verdicts
             ]
-            names = [metric.hardware_name for metric in good if metric not in out]
+            names = counters(metric for metric in good if metric not in out)
             config, passes = host.configure(names)
     cost = None
     if device and passes == 1:
@@ -89,7 +92,7 @@ def _has_chip(chip: str, cupti: str | None) -> bool:
 
 def _alone(host: ProfilerHost, metric: Metric) -> tuple[Metric, str, str]:
     try:
-        host.create_config_image([metric.hardware_name])
+        host.create_config_image(metric.counters)
     except CuptiError as error:
         return metric, "left out" if metric.is_optional else "refused", error.words
     return metric, "counted", ""
@@ -102,32 +105,42 @@ def check_noted(selection: Selection, catalogue: Catalogue) -> Check:
     it does not know.
     """
     verdicts = [(m, *_noted(m, catalogue)) for m in selection.metrics]
-    needed = {
-        m.hardware_name for m, verdict, _ in verdicts if verdict == "counted" and not m.is_optional
-    }
+    needed = set(
+        counters(m for m, verdict, _ in verdicts if verdict == "counted" and not m.is_optional)
+    )
     seen = next((names for names in catalogue.one_pass if needed and needed <= names), None)
     if seen is not None:
         verdicts = [
             (m, "left out", "not seen in one pass with the others")
-            if verdict == "counted" and m.hardware_name not in seen
+            if verdict == "counted" and not seen.issuperset(m.counters)
             else (m, verdict, why)
             for m, verdict, why in verdicts
         ]
     return Check(tuple(verdicts), 1 if seen else None, _noted_cost(selection, catalogue))
 
 
+def counters(metrics: Iterable[Metric]) -> list[str]:
+    """What CUPTI is told to count for metrics, each name once."""
+    return list(dict.fromkeys(name for metric in metrics for name in metric.counters))
+
+
 def _noted(metric: Metric, catalogue: Catalogue) -> tuple[str, str]:
-    split = catalogue.split(metric.hardware_name)
-    bad = "left out" if metric.is_optional else "refused"
+    said = [_noted_name(name, metric.is_optional, catalogue) for name in metric.counters]
+    return next((one for one in said if one != ("counted", "")), said[0])
+
+
+def _noted_name(name: str, is_optional: bool, catalogue: Catalogue) -> tuple[str, str]:
+    split = catalogue.split(name)
+    bad = "left out" if is_optional else "refused"
     if split is None:
         return bad, f"{catalogue.chip} has no such metric"
     base, rollup = split
     if base in catalogue.refused:
-        return bad, f"not on the GPU that was noted ({catalogue.source.get('gpu', '')})"
-    if any(metric.hardware_name in names for names in catalogue.one_pass):
+        return bad, f"not on the GPU that was noted ({catalogue.said_by()})"
+    if any(name in names for names in catalogue.one_pass):
         return "counted", ""
     if rollup in catalogue.rollups.get(catalogue.types[base], ()):
-        return "left out" if metric.is_optional else "counted", "not tried where it was noted"
+        return "left out" if is_optional else "counted", "not tried where it was noted"
     return "not known", f"{rollup or 'a name without rollup'} was not tried where it was noted"
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cupti_etl.capture.cupti_search import driver_branch
 from cupti_etl.capture.pm.catalogue import Catalogue, ask, describe_all
-from cupti_etl.capture.pm.checking import check_live
+from cupti_etl.capture.pm.checking import check_live, counters
 from cupti_etl.capture.pm.cupti import open_cupti
 from cupti_etl.capture.pm.presets import PRESETS, resolve
 from cupti_etl.capture.pm.profiler_host import (
@@ -39,14 +39,25 @@ def make(device: int = 0, *, probe: bool = True, cupti: str | None = None) -> Ca
     ) as host:
         metrics = dict(describe_all(host, catalogue.metrics))
         refused = frozenset(_refused(host, catalogue)) if probe else frozenset()
-    source = {"driver": driver_branch(), "cupti": str(open_cupti(cupti).version)}
-    catalogue = replace(
-        catalogue,
-        metrics=metrics,
-        refused=refused,
-        source={key: value for key, value in source.items() if value},
-    )
+    catalogue = replace(catalogue, metrics=metrics, refused=refused, source=_source(cupti))
     return _with_presets(catalogue, cupti) if probe and device == 0 else catalogue
+
+
+def make_unseen(chip: str, *, cupti: str | None = None) -> Catalogue:
+    """What CUPTI says of a chip without such a GPU; a driver must be there all the same.
+
+    Raises:
+        CuptiError: it cannot be asked, or does not know the chip.
+    """
+    catalogue = ask(chip, cupti=cupti)
+    with ProfilerHost(chip, ProfilerType.PM_SAMPLING, cupti=cupti) as host:
+        metrics = dict(describe_all(host, catalogue.metrics))
+    return replace(catalogue, metrics=metrics, source=_source(cupti))
+
+
+def _source(cupti: str | None) -> dict[str, str]:
+    source = {"driver": driver_branch(), "cupti": str(open_cupti(cupti).version)}
+    return {key: value for key, value in source.items() if value}
 
 
 def _refused(host: ProfilerHost, catalogue: Catalogue) -> Iterable[str]:
@@ -75,9 +86,7 @@ def _with_presets(catalogue: Catalogue, cupti: str | None) -> Catalogue:
             continue
         if done.fits:
             fits.append(
-                frozenset(
-                    m.hardware_name for m, verdict, _ in done.verdicts if verdict == "counted"
-                )
+                frozenset(counters(m for m, verdict, _ in done.verdicts if verdict == "counted"))
             )
         if done.sample_bytes is not None:
             costs[preset] = done.sample_bytes

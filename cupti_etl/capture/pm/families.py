@@ -1,9 +1,8 @@
 """What each family of chips calls the metrics of ``aliases``.
 
-GH100: the names in TriageCompute were accepted together, in one pass, by the profiler host of
-CUPTI 13.5 on an H200, and those without were so by themselves.  The others are the names that
-NVIDIA documents for periodic sampling (CUPTI's and Nsight Systems' guides); ``is_verified`` is
-set once ``scripts/gpu/pm_presets.py`` has had them confirmed by the profiler host.
+GH100's were sampled on an H200.  Those of the other families were accepted, each preset in one
+pass, by the profiler host of CUPTI 13.5, which needs no such GPU for that
+(``scripts/gpu/pm_presets.py``); no GPU of theirs has been sampled.
 
 A name in ``optional`` counts what not every board has (NVLink), or may not fit the pass
 together with the rest: it is left out where CUPTI refuses it.
@@ -15,6 +14,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 PCT = ".avg.pct_of_peak_sustained_elapsed"
+# What a counter is divided by for a rate: the length of its sample, in ns.
+DURATION = "duration"
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """``factor * numerator / denominator``, made of counters once they are read.
+
+    CUPTI's own percentages count what they are a part of in each unit of the chip; one counter
+    for all of them is enough, and a sample costs a quarter less.
+
+    Attributes:
+        numerator: a metric, by its name for CUPTI.
+        denominator: another, or ``DURATION``.
+        factor: what it is multiplied by, such as 100 for a percentage.
+    """
+
+    numerator: str
+    denominator: str
+    factor: float
+
+    def __str__(self) -> str:
+        return f"{self.factor:g} * {self.numerator} / {self.denominator}"
 
 
 @dataclass(frozen=True)
@@ -24,17 +46,17 @@ class Family:
     Attributes:
         name: as in NVIDIA's guides; ``-plain`` where a CUPTI without single-pass sets is used.
         chips: as CUPTI names them.
-        names: alias to the metric's name for CUPTI.
+        names: alias to the metric's name for CUPTI, or what is made of two.
         optional: aliases that are left out where CUPTI refuses them.
         single_pass_set: the set that the names belong to; None if to none.
         since_cupti: API version of CUPTI from which on it has that set.
-        is_verified: whether a profiler host has confirmed the names.
+        is_verified: whether a GPU of the family has been sampled.
         has_time_trigger: samples can be taken by time; otherwise by cycles of the system clock.
     """
 
     name: str
     chips: tuple[str, ...]
-    names: Mapping[str, str]
+    names: Mapping[str, str | Ratio]
     optional: frozenset[str] = frozenset()
     single_pass_set: str | None = None
     since_cupti: int = 0
@@ -66,7 +88,7 @@ _COMMON = {
     "l1_miss_sectors": "l1tex__t_sectors_lookup_miss.sum",
     "fma_pct": f"sm__inst_executed_pipe_fma{PCT}",
     "fp16_pct": f"sm__inst_executed_pipe_fma_type_fp16{PCT}",
-    "fp64_pct": f"sm__pipe_fp64_cycles_active_realtime{PCT}",
+    "fp64_pct": f"sm__pipe_fp64_cycles_active{PCT}",
     "alu_pct": f"sm__inst_executed_pipe_alu_realtime{PCT}",
     "xu_pct": f"sm__inst_executed_pipe_xu_realtime{PCT}",
     "gpc_clock_hz": "gpc__cycles_elapsed.avg.per_second",
@@ -76,20 +98,46 @@ _LINKS = frozenset({"nvlink_rx_bytes", "nvlink_tx_bytes"})
 _CACHES = frozenset(alias for alias in _COMMON if alias.startswith(("l1_", "l2_")))
 _PIPES = frozenset({"fma_pct", "fp16_pct", "fp64_pct", "alu_pct", "xu_pct"})
 
-_TURING = {k: v for k, v in _COMMON.items() if k not in ("tensor_active_pct", "fp16_pct")}
+
+def _without(*beginnings: str) -> dict[str, str]:
+    """The common names but for those of some aliases."""
+    return {alias: name for alias, name in _COMMON.items() if not alias.startswith(beginnings)}
+
+
+_OLDER = {"l2_hit_pct": "lts__t_sector_hit_rate.pct"}
+_TURING = _without("tensor_active_pct", "fp16_pct") | _OLDER
 _TURING["tensor_fp16_active_pct"] = f"sm__pipe_shared_cycles_active_realtime{PCT}"
+_GA100 = _without("fp16_pct") | _OLDER
+_GA100["fma_pct"] = f"sm__inst_executed_pipe_fma_realtime{PCT}"
 
 _DRAM = {  # newer chips count at the memory itself
     "dram_read_pct": f"dram__read_throughput{PCT}",
     "dram_write_pct": f"dram__write_throughput{PCT}",
     "dram_pct": f"dram__throughput{PCT}",
 }
+_GB10X = (
+    _COMMON
+    | _DRAM
+    | {
+        "warps_active_pct": f"sm__warps_active_shader_cs_realtime{PCT}",
+        "pcie_rx_bytes": "PCI.TriageCompute.pcie__read_bytes.sum",
+        "pcie_tx_bytes": "PCI.TriageCompute.pcie__write_bytes.sum",
+    }
+)
+# Chips that share the memory of their CPU.
+_INTEGRATED = _without("dram_", "pcie_", "nvlink_")
 
-_GH100 = {
-    "sm_active_pct": f"TPC.TriageCompute.sm__cycles_active{PCT}",
-    "sm_issue_pct": f"TPC.TriageCompute.sm__inst_executed_realtime{PCT}",
-    "tensor_active_pct": f"TPC.TriageCompute.sm__pipe_tensor_cycles_active_realtime{PCT}",
-    "warps_active_pct": f"TPC.TriageCompute.tpc__warps_active_shader_cs_realtime{PCT}",
+
+def _of_cycles(counter: str, most: float) -> Ratio:
+    """A counter of GH100's SMs or TPCs, of the ``most`` that it can count in a cycle."""
+    return Ratio(f"TPC.TriageCompute.{counter}.avg", "gpc__cycles_elapsed.avg", 100 / most)
+
+
+_GH100: dict[str, str | Ratio] = {
+    "sm_active_pct": _of_cycles("sm__cycles_active", 1),
+    "sm_issue_pct": _of_cycles("sm__inst_executed_realtime", 4),  # schedulers
+    "tensor_active_pct": _of_cycles("sm__pipe_tensor_cycles_active_realtime", 4),  # one a scheduler
+    "warps_active_pct": _of_cycles("tpc__warps_active_shader_cs_realtime", 2 * 64),  # of two SMs
     "gr_active_pct": f"FE_B.TriageCompute.gr__cycles_active{PCT}",
     "dispatch_count": "FE_A.TriageCompute.gr__dispatch_count.sum",
     "dram_pct": f"FBSP.TriageCompute.dramc__throughput{PCT}",
@@ -127,9 +175,9 @@ _GH100 = {
     "alu_pct": f"TPC.TriageCompute.sm__inst_executed_pipe_alu_realtime{PCT}",
     "xu_pct": f"SM_A.TriageCompute.sm__inst_executed_pipe_xu_realtime{PCT}",
     "uniform_pct": f"SM_A.TriageCompute.sm__inst_executed_pipe_uniform_realtime{PCT}",
-    "gpc_clock_hz": "gpc__cycles_elapsed.avg.per_second",
-    "sys_clock_hz": "sys__cycles_elapsed.avg.per_second",
-    "dram_clock_hz": "FBSP.TriageCompute.dramc__cycles_elapsed.avg.per_second",
+    "gpc_clock_hz": Ratio("gpc__cycles_elapsed.avg", DURATION, 1e9),
+    "sys_clock_hz": Ratio("sys__cycles_elapsed.max", DURATION, 1e9),
+    "dram_clock_hz": Ratio("FBSP.TriageCompute.dramc__cycles_elapsed.max", DURATION, 1e9),
 }
 # By themselves these fit one pass together, but a sample costs five times as much.
 _GH100_PLAIN = {
@@ -156,28 +204,33 @@ FAMILIES = (
         (_LINKS | _CACHES | _PIPES) & _TURING.keys(),
         has_time_trigger=False,
     ),
-    Family("GA100", ("GA100",), _COMMON, _LINKS | _CACHES | _PIPES, has_time_trigger=False),
+    Family(
+        "GA100",
+        ("GA100",),
+        _GA100,
+        (_LINKS | _CACHES | _PIPES) & _GA100.keys(),
+        has_time_trigger=False,
+    ),
     Family(
         "GA10x",
-        ("GA102", "GA103", "GA104", "GA106", "GA107", "GA10B"),
+        ("GA102", "GA103", "GA104", "GA106", "GA107"),
         _COMMON,
         _LINKS | _CACHES | _PIPES,
     ),
     Family(
         "AD10x",
         ("AD102", "AD103", "AD104", "AD106", "AD107"),
-        _COMMON,
-        _LINKS | _CACHES | _PIPES,
+        _without("nvlink_"),
+        _CACHES | _PIPES,
     ),
     Family(
         "GH100",
         ("GH100",),
         _GH100,
-        frozenset(
-            alias
-            for alias, name in _GH100.items()
-            if "TriageCompute." not in name or alias.startswith(("nvlink_", "c2c_"))
-        ),
+        # A GPU that has no NVLink refuses those; the last two are too much for one pass with
+        # the other pipes.
+        frozenset(alias for alias in _GH100 if alias.startswith(("nvlink_", "c2c_")))
+        | {"l2_sectors", "fp16_pct", "tensor_dmma_pct"},
         single_pass_set="TriageCompute",
         since_cupti=130200,
         is_verified=True,
@@ -185,14 +238,21 @@ FAMILIES = (
     Family("GH100-plain", ("GH100",), _GH100_PLAIN, _LINKS, is_verified=True),
     Family(
         "GB10x",
-        ("GB100", "GB102", "GB110", "GB112", "GB10B", "GB10C"),
-        _COMMON | _DRAM,
-        _LINKS | _CACHES | _PIPES,
+        ("GB100", "GB102", "GB110", "GB112"),
+        _GB10X,
+        # GB110 does not count PCIe.
+        _LINKS | _CACHES | _PIPES | {"pcie_rx_bytes", "pcie_tx_bytes"},
     ),
     Family(
         "GB20x",
-        ("GB202", "GB203", "GB205", "GB206", "GB207", "GB20B", "GB20C"),
-        _COMMON,
-        _LINKS | _CACHES | _PIPES,
+        ("GB202", "GB203", "GB205", "GB206", "GB207"),
+        _without("nvlink_") | _DRAM,
+        _CACHES | _PIPES,
+    ),
+    Family(
+        "integrated",
+        ("GA10B", "GB10B", "GB10C", "GB20B", "GB20C"),
+        _INTEGRATED,
+        (_CACHES | _PIPES) & _INTEGRATED.keys(),
     ),
 )

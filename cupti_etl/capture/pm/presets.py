@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from cupti_etl.capture.pm.aliases import ALIASES, Alias
-from cupti_etl.capture.pm.families import FAMILIES, Family
+from cupti_etl.capture.pm.aliases import ALIASES
+from cupti_etl.capture.pm.families import DURATION, FAMILIES, Family, Ratio
 from cupti_etl.errors import UsageError
 
 PRESETS: dict[str, tuple[str, ...]] = {
@@ -104,13 +104,14 @@ class Metric:
 
     Attributes:
         column: the alias, or the metric's name if it was asked for by that.
-        hardware_name: the metric's name for CUPTI on this chip.
+        hardware_name: the metric's name for CUPTI on this chip, or what is made of two.
         unit: ``%``, ``bytes``, ``ns``, ``Hz``, ``1`` (a count), or one of these with ``/s``.
         description: what is measured, a sentence.
         aggregation: ``mean`` (weighted by time) or ``sum``.
         preset: the preset that it was chosen by; None if by its name.
         is_optional: it is left out, and said so, where CUPTI refuses it or more than one pass
             would be needed.
+        ratio: what is made of two; None if CUPTI's value is taken as it is.
     """
 
     column: str
@@ -120,6 +121,15 @@ class Metric:
     aggregation: str
     preset: str | None = None
     is_optional: bool = False
+    ratio: Ratio | None = None
+
+    @property
+    def counters(self) -> tuple[str, ...]:
+        """The names that CUPTI is told."""
+        if self.ratio is None:
+            return (self.hardware_name,)
+        named = (self.ratio.numerator, self.ratio.denominator)
+        return tuple(name for name in named if name != DURATION)
 
 
 @dataclass(frozen=True)
@@ -175,7 +185,7 @@ def resolve(spec: str, chip: str, cupti_version: int | None = None) -> Selection
         raise UsageError("no metric was named", _what_there_is(chip, family))
     metrics = tuple(chosen.values())
     single_pass_set = family.single_pass_set if family else None
-    if single_pass_set and not all(m.is_optional or _in_set(m, single_pass_set) for m in metrics):
+    if single_pass_set and not any(_in_set(metric, single_pass_set) for metric in metrics):
         single_pass_set = None
     return Selection(
         metrics,
@@ -194,13 +204,13 @@ def _metrics(word: str, chip: str, family: Family | None) -> list[Metric]:
                 f"the preset {word} has no entry for the chip {chip}",
                 f"name the metrics themselves; `cupti-etl metrics list --chip {chip}` has them",
             )
-        return [_aliased(ALIASES[name], family, word) for name in known]
+        return [aliased(name, family, word) for name in known]
     if word in ALIASES:
         if family is None or word not in family.names:
             raise UsageError(
                 f"{word} has no entry for the chip {chip}", _what_there_is(chip, family)
             )
-        return [_aliased(ALIASES[word], family, None)]
+        return [aliased(word, family)]
     if _HARDWARE_NAME.fullmatch(word):
         return [named(word)]
     if "__" in word:
@@ -227,16 +237,19 @@ def _in_set(metric: Metric, single_pass_set: str) -> bool:
     return f"{single_pass_set}." in metric.hardware_name
 
 
-def _aliased(alias: Alias, family: Family, preset: str | None) -> Metric:
+def aliased(name: str, family: Family, preset: str | None = None) -> Metric:
+    """What an alias is in a family, on its own account or as a part of a preset."""
+    alias, counted = ALIASES[name], family.names[name]
     return Metric(
         alias.name,
-        family.names[alias.name],
+        str(counted),
         alias.unit,
         alias.description,
         alias.aggregation,
         preset,
         # What was asked for by its name is not left out in silence.
         preset is not None and alias.name in family.optional,
+        counted if isinstance(counted, Ratio) else None,
     )
 
 

@@ -51,7 +51,7 @@ def presets_markdown() -> str:
 
 def _family(family: Family) -> Iterator[str]:
     yield f"### {family.name}\n"
-    said = "Confirmed on a GPU." if family.is_verified else "Not confirmed."
+    said = "Sampled on a GPU." if family.is_verified else "Accepted by CUPTI; not sampled."
     if family.single_pass_set:
         said += f" Single-pass set {family.single_pass_set}; CUDA 13.2 or later."
     elif family.is_verified:

@@ -17,6 +17,7 @@ from typing import Any
 
 from cupti_etl.capture.native import load, message_buffer, text
 from cupti_etl.capture.pm.advice import advice
+from cupti_etl.capture.pm.families import DURATION
 from cupti_etl.capture.pm.frames import HEAD, HUNG, MAGIC, TEXT
 from cupti_etl.capture.pm.presets import Metric, resolve
 from cupti_etl.errors import EtlError
@@ -82,9 +83,12 @@ class _Sampler:
         selection = resolve(self._request["metrics"], gpu.chip, self.version)
         metrics = selection.metrics
         new = self.ffi.new
-        names = [new("char[]", metric.hardware_name.encode()) for metric in metrics]
-        optional = new("uint8_t[]", [metric.is_optional for metric in metrics])
-        kept = new("uint8_t[]", len(metrics))
+        counters = list(dict.fromkeys(name for metric in metrics for name in metric.counters))
+        needed = {name for metric in metrics if not metric.is_optional for name in metric.counters}
+        names = [new("char[]", name.encode()) for name in counters]
+        optional = new("uint8_t[]", [name not in needed for name in counters])
+        kept = new("uint8_t[]", len(counters))
+        columns = new("struct etl_sampled_column[]", [self._column(m, counters) for m in metrics])
         single = selection.single_pass_set
         pointers = new("char *[]", names)
         ask = {
@@ -93,14 +97,25 @@ class _Sampler:
             "metrics": self.ffi.cast("const char **", pointers),
             "is_optional": optional,
             "is_kept": kept,
-            "metric_count": len(metrics),
+            "metric_count": len(counters),
+            "columns": columns,
+            "column_count": len(metrics),
             "interval_ns": self._request["interval_ns"],
             "is_by_cycles": not selection.has_time_trigger,
             "is_draining_only": self._request["is_draining_only"],
         }
         request = new("struct etl_sampling_request *", ask)
         self._check(self.lib.etl_sampler_add(self._handle, request, self._message))
-        return [metric for metric, is_kept in zip(metrics, kept, strict=True) if is_kept]
+        is_kept = dict(zip(counters, kept, strict=True))
+        return [metric for metric in metrics if all(is_kept[name] for name in metric.counters)]
+
+    def _column(self, metric: Metric, counters: list[str]) -> tuple[int, int, float]:
+        """A ``struct etl_sampled_column``."""
+        if metric.ratio is None:
+            return counters.index(metric.hardware_name), self.lib.ETL_BY_NOTHING, 1.0
+        by = metric.ratio.denominator
+        denominator = self.lib.ETL_BY_TIME if by == DURATION else counters.index(by)
+        return counters.index(metric.ratio.numerator), denominator, metric.ratio.factor
 
     def start(self, number: int) -> None:
         """Let a device begin."""

@@ -261,6 +261,15 @@ struct etl_gpu {
 	char chip[64];
 };
 
+/* A value of a sample: factor * metrics[numerator] / what `denominator` says.  Two counters and a
+ * division can cost half of what the percentage costs that CUPTI makes of them. */
+struct etl_sampled_column {
+	uint32_t numerator;
+	int32_t denominator; /* of metrics, or one of these: */
+	double factor;
+};
+enum { ETL_BY_NOTHING = -1, ETL_BY_TIME = -2 /* the sample's length in ns */ };
+
 struct etl_sampling_request {
 	uint64_t index; /* of the GPU for CUDA */
 	const char *single_pass_set; /* or NULL */
@@ -268,6 +277,8 @@ struct etl_sampling_request {
 	const uint8_t *is_optional; /* of each: left out where it cannot be counted with the others */
 	uint8_t *is_kept; /* filled: whether it was not */
 	uint64_t metric_count;
+	const struct etl_sampled_column *columns; /* those whose metrics are kept are sent */
+	uint64_t column_count;
 	uint64_t interval_ns;
 	int is_by_cycles; /* Turing and GA100 sample by cycles of a clock, taken for 1 GHz */
 	uint64_t hardware_bytes; /* of the hardware's buffer; 0: as many as are good */
