@@ -72,6 +72,8 @@ LIBRARIES = {
             "queries/lag.c",
             "queries/overlap.c",
             "queries/runs.c",
+            "queries/share.c",
+            "queries/states.c",
             "queries/totals.c",
             "sweeps/busy.c",
             "sweeps/calls.c",

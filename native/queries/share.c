@@ -1,0 +1,539 @@
+/* What of the value belongs to whom: by a fit in which what runs at once adds up, and by one in
+ * which each set of groups that run together has a level of its own.
+ *
+ * The second takes nothing for granted of how such a level comes about.  It is shared out among
+ * the set in proportion to the levels that its groups have alone; how far that may be off is
+ * said too, under the one assumption that nothing does more beside others than alone, but for
+ * what is seen beyond the sum of them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "queries/overlap.h"
+
+/* A level rests on so many samples' worth, or on so many blocks, and is told from others. */
+#define LEAST_WEIGHT 3
+#define LEAST_BLOCKS 10
+#define MOST_INFLATION 100
+/* Levels alone add up if their sum is nearer to what is seen than so many errors, or so much. */
+#define ERRORS 3
+#define NEAR 0.02
+
+/* One design and what it came to. */
+struct view {
+	const struct device *device;
+	size_t metrics;
+	bool is_additive;
+	const bool *is_kept; /* by state: it has a level of its own */
+	struct fit_design design;
+	struct fit_solution solution;
+	int32_t *column; /* by term; -1: there is none */
+	bool *is_known; /* by term: its level is */
+	int *asked; /* terms whose uncertainty is asked for */
+};
+
+/* A set of groups, each once. */
+struct parts {
+	int n, groups[STATE_MEMBERS];
+	double count[STATE_MEMBERS], alone[STATE_MEMBERS];
+	bool is_known[STATE_MEMBERS];
+	double sum; /* of those that are known */
+	int unknown;
+};
+
+enum mode { IN_PROPORTION, THE_REST, THE_MIDDLE };
+
+static double more_of(double one, double other)
+{
+	return one > other ? one : other;
+}
+
+static double less_of(double one, double other)
+{
+	return one < other ? one : other;
+}
+
+/* ---- designs */
+
+/* The terms whose levels add up to that of `term`. */
+static int targets(const struct view *view, int term, int32_t *out)
+{
+	const struct state *state;
+	int32_t base = view->is_additive ? 0 : FIT_BESIDE;
+
+	out[0] = term;
+	if (term >= FIT_BESIDE && term < FIT_SETS)
+		out[0] = term - FIT_BESIDE + base;
+	if (term < FIT_SETS || (!view->is_additive && view->is_kept[term - FIT_SETS]))
+		return 1;
+	state = &view->device->states->state[term - FIT_SETS];
+	for (int32_t i = 0; i < state->n; i++)
+		out[i] = state->members[i] + base;
+	return state->n;
+}
+
+static void design_fill(struct view *view, const double *weight)
+{
+	struct fit_design *design = &view->design;
+	int32_t found[STATE_MEMBERS], at = 0;
+
+	for (int t = 0; t < FIT_TERMS; t++)
+		view->column[t] = -1;
+	for (int t = 0; t < FIT_TERMS; t++) {
+		int n = weight[t] > 0 ? targets(view, t, found) : 0;
+
+		for (int i = 0; i < n; i++)
+			view->column[found[i]] = 0;
+	}
+	for (int t = 0; t < FIT_TERMS; t++)
+		if (view->column[t] == 0)
+			view->column[t] = design->n++;
+	for (int t = 0; t < FIT_TERMS; t++) {
+		int n = weight[t] > 0 ? targets(view, t, found) : 0;
+
+		design->first[t] = at;
+		for (int i = 0; i < n; i++)
+			design->columns[at++] = view->column[found[i]];
+	}
+	design->first[FIT_TERMS] = at;
+}
+
+static void view_free(struct view *view)
+{
+	free(view->design.first);
+	free(view->design.columns);
+	free(view->column);
+	free(view->is_known);
+	free(view->asked);
+	fit_solution_free(&view->solution);
+}
+
+static int view_make(struct view *view, const double *weight)
+{
+	view->design.first = calloc(FIT_TERMS + 1, sizeof *view->design.first);
+	view->design.columns =
+		calloc((size_t)FIT_TERMS * STATE_MEMBERS, sizeof *view->design.columns);
+	view->column = calloc(FIT_TERMS, sizeof *view->column);
+	view->is_known = calloc(FIT_TERMS, sizeof *view->is_known);
+	view->asked = calloc(FIT_TERMS, sizeof *view->asked);
+	if (!view->design.first || !view->design.columns || !view->column || !view->is_known ||
+	    !view->asked)
+		return -ENOMEM;
+	design_fill(view, weight);
+	return fit_solve(view->device->fit, &view->design, &view->solution);
+}
+
+/* ---- a group with its edges */
+
+static void group_factors(void *of, int at, double *factors, size_t stride)
+{
+	const struct view *view = of;
+	int group = view->asked[at];
+	int32_t edge = view->device->edges[group];
+
+	factors[(size_t)view->column[group] * stride] = 1;
+	for (int32_t i = 0; edge && i < 2; i++)
+		if (view->column[edge + i] >= 0)
+			factors[(size_t)view->column[edge + i] * stride] =
+				view->device->per_edge[group];
+}
+
+static void term_factor(void *of, int at, double *factors, size_t stride)
+{
+	const struct view *view = of;
+
+	factors[(size_t)view->column[view->asked[at]] * stride] = 1;
+}
+
+static double level_of(const struct view *view, const double *levels, int term, size_t metric)
+{
+	int32_t column = view->column[term];
+
+	return column < 0 ? 0 : levels[(size_t)column * view->metrics + metric];
+}
+
+/* What the edges of a group add to the level of its runs. */
+static double edges_of(const struct view *view, const double *levels, int group, size_t metric)
+{
+	int32_t edge = view->device->edges[group];
+
+	if (!edge)
+		return 0;
+	return view->device->per_edge[group] * (level_of(view, levels, edge, metric) +
+						level_of(view, levels, edge + 1, metric));
+}
+
+static const double *moved_by(const struct view *view, int block)
+{
+	size_t cells = (size_t)view->solution.columns * view->metrics;
+
+	return view->solution.moved + (size_t)block * cells;
+}
+
+/* From few blocks the variance between them comes out too small. */
+static double of_few(double blocks)
+{
+	return blocks > 1 ? blocks / (blocks - 1) : 1;
+}
+
+/* Levels of groups with their edges, and what they rest on. */
+static int write_groups(struct view *view, double *weight, double *inflation, double *blocks,
+			double *levels, double *variances)
+{
+	double *uncertain = calloc(FIT_TERMS, sizeof *uncertain);
+	int n = 0, error = uncertain ? 0 : -ENOMEM;
+
+	for (int g = 0; g < view->device->fitted; g++)
+		if (view->column[g] >= 0)
+			view->asked[n++] = g;
+	error = error ? error
+		      : fit_uncertainty(&view->solution, n, group_factors, view, uncertain);
+	for (int i = 0; !error && i < n; i++) {
+		int g = view->asked[i];
+		size_t column = (size_t)view->column[g], at = (size_t)g * view->metrics;
+
+		weight[g] = view->solution.weight[column];
+		blocks[g] = view->solution.blocks[column];
+		inflation[g] = weight[g] * uncertain[i];
+		for (size_t m = 0; m < view->metrics; m++) {
+			levels[at + m] = level_of(view, view->solution.levels, g, m) +
+					 edges_of(view, view->solution.levels, g, m);
+			for (int b = 0; b < FIT_BLOCKS; b++) {
+				double moved = level_of(view, moved_by(view, b), g, m) +
+					       edges_of(view, moved_by(view, b), g, m);
+
+				variances[at + m] += moved * moved * of_few(blocks[g]);
+			}
+		}
+	}
+	free(uncertain);
+	return error;
+}
+
+/* Which levels of terms, groups without their edges, are known. */
+static int judge_terms(struct view *view)
+{
+	double *uncertain = calloc(FIT_TERMS, sizeof *uncertain);
+	int n = 0, error;
+
+	for (int t = 0; t < FIT_TERMS; t++)
+		if (view->column[t] >= 0 && (t < FIT_GROUPS || t >= FIT_BESIDE))
+			view->asked[n++] = t;
+	error = uncertain
+			? fit_uncertainty(&view->solution, n, term_factor, view, uncertain)
+			: -ENOMEM;
+	for (int i = 0; !error && i < n; i++) {
+		size_t column = (size_t)view->column[view->asked[i]];
+		double weight = view->solution.weight[column];
+
+		view->is_known[view->asked[i]] = (weight >= LEAST_WEIGHT ||
+						  view->solution.blocks[column] >= LEAST_BLOCKS) &&
+						 weight * uncertain[i] <= MOST_INFLATION;
+	}
+	free(uncertain);
+	return error;
+}
+
+/* ---- sets of groups */
+
+static struct parts parts_of(const struct view *view, const struct state *state,
+			     const double *levels, size_t metric)
+{
+	struct parts parts = {0};
+
+	for (int32_t i = 0; i < state->n; i++) {
+		int group = state->members[i], at = parts.n - 1;
+
+		if (at < 0 || parts.groups[at] != group) {
+			at = parts.n++;
+			parts.groups[at] = group;
+			parts.is_known[at] = view->is_known[group];
+			parts.unknown += !parts.is_known[at];
+		}
+		parts.count[at]++;
+	}
+	for (int i = 0; i < parts.n; i++) {
+		double level = level_of(view, levels, parts.groups[i], metric);
+
+		parts.alone[i] = parts.is_known[i] ? parts.count[i] * more_of(level, 0) : 0;
+		parts.sum += parts.alone[i];
+	}
+	return parts;
+}
+
+/* How the groups of a set share what is `seen` of them. */
+static void split(const struct parts *parts, enum mode mode, double seen, double *out)
+{
+	double count = 0, known;
+
+	for (int i = 0; i < parts->n; i++)
+		if (!parts->is_known[i] || !parts->unknown)
+			count += parts->count[i];
+	if (mode == IN_PROPORTION)
+		known = parts->unknown || !(parts->sum > 0) ? 0 : seen;
+	else
+		known = less_of(parts->sum, more_of(seen, 0)) * (mode == THE_REST ? 1 : 0.5);
+	for (int i = 0; i < parts->n; i++) {
+		out[i] = parts->sum > 0 ? known * parts->alone[i] / parts->sum : 0;
+		if (!parts->is_known[i] || !parts->unknown)
+			out[i] += (seen - (parts->sum > 0 ? known : 0)) * parts->count[i] / count;
+	}
+}
+
+static double within(double value, double most)
+{
+	return less_of(more_of(value, 0), most);
+}
+
+/* Half the range in which the share of part `at` may lie. */
+static double doubt(const struct parts *parts, enum mode mode, bool adds_up, double seen, int at)
+{
+	double most = more_of(seen, 0), rest = seen - (parts->sum - parts->alone[at]);
+
+	if (parts->n == 1)
+		return 0;
+	if (mode == THE_REST)
+		return __builtin_fabs(seen - parts->sum) / 2;
+	if (mode == THE_MIDDLE)
+		return (parts->is_known[at]   ? less_of(parts->alone[at], most)
+			: parts->unknown == 1 ? less_of(parts->sum, most)
+					      : most) /
+		       2;
+	if (adds_up)
+		return 0;
+	return (within(more_of(parts->alone[at], rest), most) -
+		within(less_of(parts->alone[at], rest), most)) /
+	       2;
+}
+
+/* How a set shares, and whether its groups add up to what is seen. */
+static enum mode mode_of(const struct view *view, const struct state *state, int term, size_t metric,
+			 bool *adds_up)
+{
+	const double *levels = view->solution.levels;
+	struct parts parts = parts_of(view, state, levels, metric);
+	double seen = level_of(view, levels, term, metric);
+	double blocks = view->solution.blocks[view->column[term]];
+	double apart = __builtin_fabs(seen - parts.sum), variance = 0;
+	bool is_within;
+
+	for (int b = 0; b < FIT_BLOCKS; b++) {
+		const double *by = moved_by(view, b);
+		double moved = level_of(view, by, term, metric);
+
+		for (int i = 0; i < parts.n; i++)
+			if (parts.is_known[i])
+				moved -= parts.count[i] *
+					 level_of(view, by, parts.groups[i], metric);
+		variance += moved * moved;
+	}
+	is_within = blocks >= 3 && apart * apart <= ERRORS * ERRORS * variance * of_few(blocks);
+	*adds_up = is_within || apart <= NEAR * more_of(seen, parts.sum);
+	if (!parts.unknown || parts.n == 1)
+		return IN_PROPORTION;
+	/* That a group which is not known does much, and slows the others by just as much, would
+	 * be chance. */
+	if (parts.sum > 0 && apart <= parts.sum * (is_within ? 5 * NEAR : NEAR))
+		return THE_REST;
+	return THE_MIDDLE;
+}
+
+/* ---- what a group does in all its time */
+
+struct sharing {
+	const struct view *view;
+	const double *ns; /* by term */
+	double *whole, *unknown; /* by group: run time in samples; of that, where nothing is known */
+	double *beside; /* by group: time in sets without a term of their own */
+	uint8_t *modes, *adds_up; /* by state and metric */
+};
+
+static bool has_level(const struct view *view, int state)
+{
+	return view->is_kept[state] && view->is_known[FIT_SETS + state];
+}
+
+static void sum_times(struct sharing *of)
+{
+	const struct view *view = of->view;
+	const struct states *states = view->device->states;
+
+	for (int g = 0; g < view->device->fitted; g++)
+		of->beside[g] = of->ns[FIT_BESIDE + g];
+	for (int s = 0; s < states->n; s++)
+		for (int32_t i = 0; i < states->state[s].n; i++) {
+			int group = states->state[s].members[i];
+			double ns = of->ns[FIT_SETS + s];
+
+			if (!view->is_kept[s]) {
+				of->beside[group] += ns;
+				continue;
+			}
+			of->whole[group] += ns;
+			of->unknown[group] += has_level(view, s) ? 0 : ns;
+		}
+	for (int g = 0; g < view->device->fitted; g++) {
+		of->whole[g] += of->ns[g] + of->beside[g];
+		of->unknown[g] += view->is_known[g] ? 0 : of->ns[g];
+		/* Without a level alone nothing says whether that beside others is its own. */
+		if (!view->is_known[g] || !view->is_known[FIT_BESIDE + g])
+			of->unknown[g] += of->beside[g];
+	}
+}
+
+static bool is_beside_known(const struct view *view, int group)
+{
+	return view->is_known[group] && view->is_known[FIT_BESIDE + group];
+}
+
+/* Level times ns of each group, where it is known; `out` is groups x metrics, all 0. */
+static void sum_levels(const struct sharing *of, const double *levels, double *out)
+{
+	const struct view *view = of->view;
+	const struct states *states = view->device->states;
+	size_t metrics = view->metrics;
+
+	for (int g = 0; g < view->device->fitted; g++)
+		for (size_t m = 0; m < metrics; m++) {
+			double *cell = out + (size_t)g * metrics + m;
+
+			if (view->is_known[g])
+				*cell += of->ns[g] * level_of(view, levels, g, m);
+			if (is_beside_known(view, g))
+				*cell += of->beside[g] * level_of(view, levels, FIT_BESIDE + g, m);
+		}
+	for (int s = 0; s < states->n; s++)
+		for (size_t m = 0; has_level(view, s) && m < metrics; m++) {
+			struct parts parts = parts_of(view, &states->state[s], levels, m);
+			double each[STATE_MEMBERS];
+
+			split(&parts, (enum mode)of->modes[(size_t)s * metrics + m],
+			      level_of(view, levels, FIT_SETS + s, m), each);
+			for (int i = 0; i < parts.n; i++)
+				out[(size_t)parts.groups[i] * metrics + m] +=
+					of->ns[FIT_SETS + s] * each[i];
+		}
+}
+
+static void sum_doubts(const struct sharing *of, double *out)
+{
+	const struct view *view = of->view;
+	const struct states *states = view->device->states;
+	const double *levels = view->solution.levels;
+	size_t metrics = view->metrics;
+
+	for (int g = 0; g < view->device->fitted; g++)
+		for (size_t m = 0; is_beside_known(view, g) && m < metrics; m++)
+			out[(size_t)g * metrics + m] +=
+				of->beside[g] *
+				__builtin_fabs(level_of(view, levels, FIT_BESIDE + g, m) -
+				     level_of(view, levels, g, m)) /
+				2;
+	for (int s = 0; s < states->n; s++)
+		for (size_t m = 0; has_level(view, s) && m < metrics; m++) {
+			struct parts parts = parts_of(view, &states->state[s], levels, m);
+			size_t at = (size_t)s * metrics + m;
+
+			for (int i = 0; i < parts.n; i++)
+				out[(size_t)parts.groups[i] * metrics + m] +=
+					of->ns[FIT_SETS + s] *
+					doubt(&parts, (enum mode)of->modes[at], of->adds_up[at],
+					      level_of(view, levels, FIT_SETS + s, m), i);
+		}
+}
+
+static void write_shared(const struct sharing *of, const struct shared *out, double *base,
+			 double *moved)
+{
+	const struct view *view = of->view;
+	size_t metrics = view->metrics, groups = (size_t)view->device->fitted;
+	const double *levels = view->solution.levels;
+	double *summed = moved + (size_t)view->solution.columns * metrics;
+
+	sum_levels(of, levels, base);
+	sum_doubts(of, out->spread);
+	for (size_t i = 0; i < groups * metrics; i++) {
+		int g = (int)(i / metrics);
+		double known = of->whole[g] - of->unknown[g];
+
+		out->unknown[g] = of->whole[g] > 0 ? of->unknown[g] / of->whole[g] : 1;
+		out->spread[i] /= known > 0 ? known : 1;
+		out->shared[i] = known > 0 ? base[i] / known + edges_of(view, levels, g, i % metrics)
+					   : __builtin_nan("");
+	}
+	for (int b = 0; b < FIT_BLOCKS; b++) {
+		const double *by = moved_by(view, b);
+
+		for (size_t i = 0; i < (size_t)view->solution.columns * metrics; i++)
+			moved[i] = levels[i] + by[i];
+		memset(summed, 0, groups * metrics * sizeof *summed);
+		sum_levels(of, moved, summed);
+		for (size_t i = 0; i < groups * metrics; i++) {
+			int g = (int)(i / metrics);
+			double known = of->whole[g] - of->unknown[g];
+			double step = edges_of(view, by, g, i % metrics);
+
+			step += known > 0 ? (summed[i] - base[i]) / known : 0;
+			out->shared_variance[i] += step * step * of_few(out->blocks[g]);
+		}
+	}
+}
+
+static int share_sets(struct view *view, const double *ns, const struct shared *out)
+{
+	size_t metrics = view->metrics, groups = (size_t)view->device->fitted;
+	size_t sets = (size_t)view->device->states->n, cells = groups * metrics;
+	double *times = calloc(3 * groups + 1, sizeof *times);
+	double *base = calloc(2 * cells + (size_t)view->solution.columns * metrics + 1,
+			      sizeof *base);
+	uint8_t *modes = calloc(2 * sets * metrics + 1, 1);
+	struct sharing of = {view, ns, times, times + groups, times + 2 * groups, modes,
+			     modes + sets * metrics};
+	int error = times && base && modes ? judge_terms(view) : -ENOMEM;
+
+	if (!error) {
+		for (size_t i = 0; i < sets * metrics; i++) {
+			int s = (int)(i / metrics);
+			bool adds_up = true;
+
+			if (has_level(view, s))
+				of.modes[i] = (uint8_t)mode_of(
+					view, &view->device->states->state[s], FIT_SETS + s,
+					i % metrics, &adds_up);
+			of.adds_up[i] = adds_up;
+		}
+		sum_times(&of);
+		write_shared(&of, out, base, base + cells);
+	}
+	free(times);
+	free(base);
+	free(modes);
+	return error;
+}
+
+int share_out(const struct device *device, int metrics, const struct shared *out)
+{
+	double *terms = calloc(3 * FIT_TERMS, sizeof *terms);
+	double *ns = terms, *weight = terms + FIT_TERMS, *blocks = weight + FIT_TERMS;
+	bool is_kept[FIT_STATES] = {false};
+	struct view additive = {device, (size_t)metrics, .is_additive = true};
+	struct view sets = {device, (size_t)metrics, .is_kept = is_kept};
+	int error = terms ? fit_terms(device->fit, ns, weight, blocks) : -ENOMEM;
+
+	for (int s = 0; !error && s < device->states->n; s++)
+		is_kept[s] = weight[FIT_SETS + s] >= LEAST_WEIGHT ||
+			     blocks[FIT_SETS + s] >= LEAST_BLOCKS;
+	error = error ? error : view_make(&additive, weight);
+	error = error ? error
+		      : write_groups(&additive, out->weight, out->inflation, out->blocks,
+				     out->additive, out->additive_variance);
+	error = error ? error : view_make(&sets, weight);
+	error = error ? error
+		      : write_groups(&sets, out->alone_weight, out->alone_inflation,
+				     out->alone_blocks, out->alone, out->alone_variance);
+	error = error ? error : share_sets(&sets, ns, out);
+	view_free(&additive);
+	view_free(&sets);
+	free(terms);
+	return error;
+}
