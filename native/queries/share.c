@@ -29,6 +29,7 @@ struct view {
 	struct fit_solution solution;
 	int32_t *column; /* by term; -1: there is none */
 	bool *is_known; /* by term: its level is */
+	bool *is_apart; /* by term: its level is told from others, however little it rests on */
 	int *asked; /* terms whose uncertainty is asked for */
 };
 
@@ -104,6 +105,7 @@ static void view_free(struct view *view)
 	free(view->design.columns);
 	free(view->column);
 	free(view->is_known);
+	free(view->is_apart);
 	free(view->asked);
 	fit_solution_free(&view->solution);
 }
@@ -115,9 +117,10 @@ static int view_make(struct view *view, const double *weight)
 		calloc((size_t)FIT_TERMS * STATE_MEMBERS, sizeof *view->design.columns);
 	view->column = calloc(FIT_TERMS, sizeof *view->column);
 	view->is_known = calloc(FIT_TERMS, sizeof *view->is_known);
+	view->is_apart = calloc(FIT_TERMS, sizeof *view->is_apart);
 	view->asked = calloc(FIT_TERMS, sizeof *view->asked);
 	if (!view->design.first || !view->design.columns || !view->column || !view->is_known ||
-	    !view->asked)
+	    !view->is_apart || !view->asked)
 		return -ENOMEM;
 	design_fill(view, weight);
 	return fit_solve(view->device->fit, &view->design, &view->solution);
@@ -223,12 +226,14 @@ static int judge_terms(struct view *view)
 			? fit_uncertainty(&view->solution, n, term_factor, view, uncertain)
 			: -ENOMEM;
 	for (int i = 0; !error && i < n; i++) {
-		size_t column = (size_t)view->column[view->asked[i]];
+		int term = view->asked[i];
+		size_t column = (size_t)view->column[term];
 		double weight = view->solution.weight[column];
 
-		view->is_known[view->asked[i]] = (weight >= LEAST_WEIGHT ||
-						  view->solution.blocks[column] >= LEAST_BLOCKS) &&
-						 weight * uncertain[i] <= MOST_INFLATION;
+		view->is_apart[term] = weight * uncertain[i] <= MOST_INFLATION;
+		view->is_known[term] = view->is_apart[term] &&
+				       (weight >= LEAST_WEIGHT ||
+					view->solution.blocks[column] >= LEAST_BLOCKS);
 	}
 	free(uncertain);
 	return error;
@@ -285,8 +290,9 @@ static double within(double value, double most)
 	return less_of(more_of(value, 0), most);
 }
 
-/* Half the range in which the share of part `at` may lie. */
-static double doubt(const struct parts *parts, enum mode mode, bool adds_up, double seen, int at)
+/* How far from `taken` the share of part `at` may be. */
+static double doubt(const struct parts *parts, enum mode mode, bool adds_up, double seen, int at,
+		    double taken)
 {
 	double most = more_of(seen, 0), rest = seen - (parts->sum - parts->alone[at]);
 
@@ -301,9 +307,8 @@ static double doubt(const struct parts *parts, enum mode mode, bool adds_up, dou
 		       2;
 	if (adds_up)
 		return 0;
-	return (within(more_of(parts->alone[at], rest), most) -
-		within(less_of(parts->alone[at], rest), most)) /
-	       2;
+	return more_of(within(more_of(parts->alone[at], rest), most) - taken,
+		       taken - within(less_of(parts->alone[at], rest), most));
 }
 
 /* How a set shares, and whether its groups add up to what is seen. */
@@ -374,7 +379,7 @@ static void sum_times(struct sharing *of)
 		}
 	for (int g = 0; g < view->device->fitted; g++) {
 		of->whole[g] += of->ns[g] + of->beside[g];
-		of->unknown[g] += view->is_known[g] ? 0 : of->ns[g];
+		of->unknown[g] += view->is_apart[g] ? 0 : of->ns[g];
 		/* Without a level alone nothing says whether that beside others is its own. */
 		if (!view->is_known[g] || !view->is_known[FIT_BESIDE + g])
 			of->unknown[g] += of->beside[g];
@@ -397,7 +402,7 @@ static void sum_levels(const struct sharing *of, const double *levels, double *o
 		for (size_t m = 0; m < metrics; m++) {
 			double *cell = out + (size_t)g * metrics + m;
 
-			if (view->is_known[g])
+			if (view->is_apart[g])
 				*cell += of->ns[g] * level_of(view, levels, g, m);
 			if (is_beside_known(view, g))
 				*cell += of->beside[g] * level_of(view, levels, FIT_BESIDE + g, m);
@@ -427,18 +432,20 @@ static void sum_doubts(const struct sharing *of, double *out)
 			out[(size_t)g * metrics + m] +=
 				of->beside[g] *
 				__builtin_fabs(level_of(view, levels, FIT_BESIDE + g, m) -
-				     level_of(view, levels, g, m)) /
-				2;
+					       level_of(view, levels, g, m));
 	for (int s = 0; s < states->n; s++)
 		for (size_t m = 0; has_level(view, s) && m < metrics; m++) {
 			struct parts parts = parts_of(view, &states->state[s], levels, m);
 			size_t at = (size_t)s * metrics + m;
+			enum mode mode = (enum mode)of->modes[at];
+			double seen = level_of(view, levels, FIT_SETS + s, m);
+			double each[STATE_MEMBERS];
 
+			split(&parts, mode, seen, each);
 			for (int i = 0; i < parts.n; i++)
 				out[(size_t)parts.groups[i] * metrics + m] +=
 					of->ns[FIT_SETS + s] *
-					doubt(&parts, (enum mode)of->modes[at], of->adds_up[at],
-					      level_of(view, levels, FIT_SETS + s, m), i);
+					doubt(&parts, mode, of->adds_up[at], seen, i, each[i]);
 		}
 }
 

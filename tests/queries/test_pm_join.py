@@ -92,7 +92,7 @@ def test_runs_that_overlap_get_the_same_samples_and_are_not_alone(trace: MakeTra
         """
         value reason
         20    -
-        -     'others ran beside it'
+        -     "others ran beside it"
         90    -
         """,
     )

@@ -40,8 +40,8 @@
 --   additive_blocks DOUBLE: As alone_blocks, of this fit.
 --   shared_level DOUBLE: Mean over all its time, what ran together being shared out.
 --   shared_stderr DOUBLE: Its standard error.
---   shared_spread DOUBLE: Half the range in which it lies however that is shared, if nothing does
---     more beside others than alone but for what is seen beyond their sum.
+--   shared_spread DOUBLE: How far it may be off however that is shared, if nothing does more
+--     beside others than alone but for what is seen beyond their sum.
 --   unknown_pct DOUBLE [%]: Share of its time for which there is no level.
 SELECT groups.device_uuid, groups.activity_group, pm_column.metric,
        count(*) AS runs, sum(samples)::BIGINT AS samples,
