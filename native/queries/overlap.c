@@ -272,11 +272,22 @@ static void add_edges(struct etl_overlap *join, const struct device *device, int
 /* A sample that holds one group alone, from its start to its end. */
 static void add_held(struct etl_overlap *join, struct device *device)
 {
-	int32_t group = join->touched[0];
 	size_t metrics = (size_t)join->metrics, plane = (size_t)device->groups * metrics;
-	double *cell = device->planes + (size_t)group * metrics + 5 * plane;
+	int32_t group = 0;
+	double *cell;
 
-	if (join->touched_n != 1 || group == 0 || group >= FIT_GROUPS)
+	for (int i = 0; i < join->touched_n; i++) {
+		int32_t term = join->touched[i];
+
+		/* Of edges the sample may have some. */
+		if (term >= FIT_GROUPS && term < FIT_BESIDE)
+			continue;
+		if (group || !term || term >= FIT_BESIDE)
+			return;
+		group = term;
+	}
+	cell = device->planes + (size_t)group * metrics + 5 * plane;
+	if (!group)
 		return;
 	device->held[group]++;
 	for (size_t m = 0; m < metrics; m++) {

@@ -213,8 +213,9 @@ static int write_groups(struct view *view, double *weight, double *inflation, do
 	return error;
 }
 
-/* Which levels of terms, groups without their edges, are known. */
-static int judge_terms(struct view *view)
+/* Which levels of terms, groups without their edges, are known.  What a group does alone in all
+ * is told from others with its edges. */
+static int judge_terms(struct view *view, const double *inflation)
 {
 	double *uncertain = calloc(FIT_TERMS, sizeof *uncertain);
 	int n = 0, error;
@@ -230,8 +231,10 @@ static int judge_terms(struct view *view)
 		size_t column = (size_t)view->column[term];
 		double weight = view->solution.weight[column];
 
-		view->is_apart[term] = weight * uncertain[i] <= MOST_INFLATION;
-		view->is_known[term] = view->is_apart[term] &&
+		view->is_apart[term] =
+			(term < FIT_GROUPS ? inflation[term] : weight * uncertain[i]) <=
+			MOST_INFLATION;
+		view->is_known[term] = weight * uncertain[i] <= MOST_INFLATION &&
 				       (weight >= LEAST_WEIGHT ||
 					view->solution.blocks[column] >= LEAST_BLOCKS);
 	}
@@ -496,7 +499,7 @@ static int share_sets(struct view *view, const double *ns, const struct shared *
 	uint8_t *modes = calloc(2 * sets * metrics + 1, 1);
 	struct sharing of = {view, ns, times, times + groups, times + 2 * groups, modes,
 			     modes + sets * metrics};
-	int error = times && base && modes ? judge_terms(view) : -ENOMEM;
+	int error = times && base && modes ? judge_terms(view, out->alone_inflation) : -ENOMEM;
 
 	if (!error) {
 		for (size_t i = 0; i < sets * metrics; i++) {
