@@ -207,20 +207,33 @@ static void decompose(double *a, size_t n)
 	}
 }
 
+/* to -= factor x from, of `width` values. */
+static void subtract(double *restrict to, const double *restrict from, double factor, size_t width)
+{
+	size_t w = 0;
+
+	for (; w + 4 <= width; w += 4) {
+		to[w] -= factor * from[w];
+		to[w + 1] -= factor * from[w + 1];
+		to[w + 2] -= factor * from[w + 2];
+		to[w + 3] -= factor * from[w + 3];
+	}
+	for (; w < width; w++)
+		to[w] -= factor * from[w];
+}
+
 /* For `width` right sides at once, which stand side by side in each row of `x`. */
-static void solve(const double *a, size_t n, double *restrict x, size_t width)
+static void solve(const double *a, size_t n, double *x, size_t width)
 {
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < i; k++)
-			for (size_t w = 0; w < width; w++)
-				x[i * width + w] -= a[i * n + k] * x[k * width + w];
+			subtract(x + i * width, x + k * width, a[i * n + k], width);
 	for (size_t i = 0; i < n; i++)
 		for (size_t w = 0; w < width; w++)
 			x[i * width + w] /= a[i * n + i];
 	for (size_t i = n; i-- > 0;)
 		for (size_t k = 0; k < i; k++)
-			for (size_t w = 0; w < width; w++)
-				x[k * width + w] -= a[i * n + k] * x[i * width + w];
+			subtract(x + k * width, x + i * width, a[i * n + k], width);
 }
 
 /* The products of a block, by the columns that their terms stand for: into the lower half of a

@@ -15,6 +15,8 @@
 #define LEAST_WEIGHT 3
 #define LEAST_BLOCKS 10
 #define MOST_INFLATION 100
+/* A set has a level of its own if it is so much of the time of one of its groups. */
+#define LEAST_TIME 0.01
 /* Levels alone add up if their sum is nearer to what is seen than so many errors, or so much. */
 #define ERRORS 3
 #define NEAR 0.02
@@ -521,6 +523,32 @@ static int share_sets(struct view *view, const double *ns, const struct shared *
 	return error;
 }
 
+/* Which sets have a level of their own: of others only the mean over them counts. */
+static int keep_sets(const struct device *device, const double *ns, const double *weight,
+		     const double *blocks, bool *is_kept)
+{
+	const struct states *states = device->states;
+	double *whole = calloc((size_t)device->fitted, sizeof *whole);
+
+	if (!whole)
+		return -ENOMEM;
+	for (int g = 0; g < device->fitted; g++)
+		whole[g] = ns[g] + ns[FIT_BESIDE + g];
+	for (int s = 0; s < states->n; s++)
+		for (int32_t i = 0; i < states->state[s].n; i++)
+			whole[states->state[s].members[i]] += ns[FIT_SETS + s];
+	for (int s = 0; s < states->n; s++) {
+		int term = FIT_SETS + s;
+		bool is_told = weight[term] >= LEAST_WEIGHT || blocks[term] >= LEAST_BLOCKS;
+
+		for (int32_t i = 0; is_told && i < states->state[s].n; i++)
+			if (ns[term] >= LEAST_TIME * whole[states->state[s].members[i]])
+				is_kept[s] = true;
+	}
+	free(whole);
+	return 0;
+}
+
 int share_out(const struct device *device, int metrics, const struct shared *out)
 {
 	double *terms = calloc(3 * FIT_TERMS, sizeof *terms);
@@ -530,9 +558,7 @@ int share_out(const struct device *device, int metrics, const struct shared *out
 	struct view sets = {device, (size_t)metrics, .is_kept = is_kept};
 	int error = terms ? fit_terms(device->fit, ns, weight, blocks) : -ENOMEM;
 
-	for (int s = 0; !error && s < device->states->n; s++)
-		is_kept[s] = weight[FIT_SETS + s] >= LEAST_WEIGHT ||
-			     blocks[FIT_SETS + s] >= LEAST_BLOCKS;
+	error = error ? error : keep_sets(device, ns, weight, blocks, is_kept);
 	error = error ? error : view_make(&additive, weight);
 	error = error ? error
 		      : write_groups(&additive, out->weight, out->inflation, out->blocks,
