@@ -71,10 +71,11 @@ class _Join:
             new("double[]", [interval for _, _, interval in rows]),
             new("double[]", [ns for uuid in self.devices for ns in lengths.get(uuid, [])] or [0]),
             new("uint8_t[]", [int(metric.is_sum) for metric in self.metrics] or [0]),
+            new("uint8_t[]", [int(metric.is_union) for metric in self.metrics] or [0]),
             new("uint8_t[]", [each for device in flags for each in device] or [0]),
         )
         asked.groups, asked.samples, asked.lag_ns, asked.interval_ns = kept[:4]
-        asked.mean_ns, asked.is_sum, asked.is_known = kept[4:]
+        asked.mean_ns, asked.is_sum, asked.is_union, asked.is_known = kept[4:]
         asked.devices, asked.metrics = len(self.devices), len(self.metrics)
         asked.is_rows_wanted = take is not None
         asked.least_coverage = _LEAST_COVERAGE

@@ -71,16 +71,18 @@ struct etl_overlap *etl_overlap_new(const struct etl_overlap_options *options)
 	join->least_coverage = options->least_coverage;
 	join->last_start = join->bound = -EVER_NS;
 	join->is_sum = calloc(metrics + 1, 1);
+	join->is_union = calloc(metrics + 1, 1);
 	join->is_known = calloc(devices * metrics + 1, 1);
 	join->device = calloc(devices + 1, sizeof *join->device);
 	join->values = calloc(metrics + 1, sizeof *join->values);
 	join->shares = calloc(FIT_TERMS, sizeof *join->shares);
 	join->touched = calloc(FIT_TERMS, sizeof *join->touched);
 	join->touched_shares = calloc(FIT_TERMS, sizeof *join->touched_shares);
-	if (!join->is_sum || !join->is_known || !join->device || !join->values ||
+	if (!join->is_sum || !join->is_union || !join->is_known || !join->device || !join->values ||
 	    !join->shares || !join->touched || !join->touched_shares)
 		goto fail;
 	memcpy(join->is_sum, options->is_sum, metrics);
+	memcpy(join->is_union, options->is_union, metrics);
 	memcpy(join->is_known, options->is_known, devices * metrics);
 	for (int i = 0; i < options->devices; i++) {
 		join->devices = i + 1;
@@ -124,6 +126,7 @@ void etl_overlap_free(struct etl_overlap *join)
 	free(join->row_values);
 	free(join->device);
 	free(join->is_sum);
+	free(join->is_union);
 	free(join->is_known);
 	free(join->values);
 	free(join->shares);

@@ -63,7 +63,7 @@ struct etl_overlap {
 	int devices, metrics;
 	bool is_rows_wanted;
 	double least_coverage;
-	uint8_t *is_sum, *is_known;
+	uint8_t *is_sum, *is_union, *is_known;
 	struct device *device;
 	struct run *free;
 	struct etl_runs runs;
@@ -104,6 +104,7 @@ struct shared {
 	double *shared, *shared_variance, *spread;
 };
 
-int share_out(const struct device *device, int metrics, const struct shared *out) ETL_MUST_CHECK;
+int share_out(const struct device *device, int metrics, const uint8_t *is_union,
+	      const struct shared *out) ETL_MUST_CHECK;
 
 #endif

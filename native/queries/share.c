@@ -20,11 +20,14 @@
 /* Levels alone add up if their sum is nearer to what is seen than so many errors, or so much. */
 #define ERRORS 3
 #define NEAR 0.02
+/* From so much of the most that is seen on, what comes on top may not show. */
+#define FULL 0.8
 
 /* One design and what it came to. */
 struct view {
 	const struct device *device;
 	size_t metrics;
+	const uint8_t *is_union;
 	bool is_additive;
 	const bool *is_kept; /* by state: it has a level of its own */
 	struct fit_design design;
@@ -318,7 +321,7 @@ static double doubt(const struct parts *parts, enum mode mode, bool adds_up, dou
 
 /* How a set shares, and whether its groups add up to what is seen. */
 static enum mode mode_of(const struct view *view, const struct state *state, int term, size_t metric,
-			 bool *adds_up)
+			 double most, bool *adds_up)
 {
 	const double *levels = view->solution.levels;
 	struct parts parts = parts_of(view, state, levels, metric);
@@ -342,8 +345,8 @@ static enum mode mode_of(const struct view *view, const struct state *state, int
 	if (!parts.unknown || parts.n == 1)
 		return IN_PROPORTION;
 	/* That a group which is not known does much, and slows the others by just as much, would
-	 * be chance. */
-	if (parts.sum > 0 && apart <= parts.sum * (is_within ? 5 * NEAR : NEAR))
+	 * be chance, unless there is no room for more or what several do counts once. */
+	if (!view->is_union[metric] && parts.sum > 0 && parts.sum < FULL * most && apart <= parts.sum * (is_within ? 5 * NEAR : NEAR))
 		return THE_REST;
 	return THE_MIDDLE;
 }
@@ -357,6 +360,17 @@ struct sharing {
 	double *beside; /* by group: time in sets without a term of their own */
 	uint8_t *modes, *adds_up; /* by state and metric */
 };
+
+/* The largest level of a group or set. */
+static double most_of(const struct view *view, size_t metric)
+{
+	double most = 0;
+
+	for (int t = 0; t < FIT_TERMS; t++)
+		if (view->is_known[t] && (t < FIT_GROUPS || t >= FIT_SETS))
+			most = more_of(most, level_of(view, view->solution.levels, t, metric));
+	return most;
+}
 
 static bool has_level(const struct view *view, int state)
 {
@@ -504,6 +518,8 @@ static int share_sets(struct view *view, const double *ns, const struct shared *
 	int error = times && base && modes ? judge_terms(view, out->alone_inflation) : -ENOMEM;
 
 	if (!error) {
+		for (size_t m = 0; m < metrics; m++)
+			base[m] = most_of(view, m);
 		for (size_t i = 0; i < sets * metrics; i++) {
 			int s = (int)(i / metrics);
 			bool adds_up = true;
@@ -511,9 +527,10 @@ static int share_sets(struct view *view, const double *ns, const struct shared *
 			if (has_level(view, s))
 				of.modes[i] = (uint8_t)mode_of(
 					view, &view->device->states->state[s], FIT_SETS + s,
-					i % metrics, &adds_up);
+					i % metrics, base[i % metrics], &adds_up);
 			of.adds_up[i] = adds_up;
 		}
+		memset(base, 0, metrics * sizeof *base);
 		sum_times(&of);
 		write_shared(&of, out, base, base + cells);
 	}
@@ -549,13 +566,14 @@ static int keep_sets(const struct device *device, const double *ns, const double
 	return 0;
 }
 
-int share_out(const struct device *device, int metrics, const struct shared *out)
+int share_out(const struct device *device, int metrics, const uint8_t *is_union,
+	      const struct shared *out)
 {
 	double *terms = calloc(3 * FIT_TERMS, sizeof *terms);
 	double *ns = terms, *weight = terms + FIT_TERMS, *blocks = weight + FIT_TERMS;
 	bool is_kept[FIT_STATES] = {false};
-	struct view additive = {device, (size_t)metrics, .is_additive = true};
-	struct view sets = {device, (size_t)metrics, .is_kept = is_kept};
+	struct view additive = {device, (size_t)metrics, is_union, .is_additive = true};
+	struct view sets = {device, (size_t)metrics, is_union, .is_kept = is_kept};
 	int error = terms ? fit_terms(device->fit, ns, weight, blocks) : -ENOMEM;
 
 	error = error ? error : keep_sets(device, ns, weight, blocks, is_kept);

@@ -53,7 +53,7 @@ int etl_overlap_totals(struct etl_overlap *join, int device_at, int64_t *counts,
 	memcpy(planes, device->planes, plane * OVERLAP_SUMS * sizeof *planes);
 	memset(fits, 0, groups * ABOUT * sizeof *fits);
 	memset(levels, 0, plane * LEVELS * sizeof *levels);
-	error = share_out(device, join->metrics, &out);
+	error = share_out(device, join->metrics, join->is_union, &out);
 	if (error)
 		return error;
 	if (groups > FIT_GROUPS)

@@ -335,6 +335,7 @@ struct etl_overlap_options {
 	const double *interval_ns; /* of each device: length of a sample */
 	const double *mean_ns; /* of each group of each device: length of a run */
 	const uint8_t *is_sum; /* of each metric: its values are counts */
+	const uint8_t *is_union; /* of each metric: what several do at once counts once */
 	const uint8_t *is_known; /* devices x metrics: some sample has a value */
 };
 /* Runs that are done: 9 columns, and `values` with all metrics of a row after one another, as
