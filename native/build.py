@@ -75,6 +75,7 @@ LIBRARIES = {
             "queries/share.c",
             "queries/states.c",
             "queries/totals.c",
+            "queries/view.c",
             "sweeps/busy.c",
             "sweeps/calls.c",
             "sweeps/depth.c",

@@ -9,12 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "queries/overlap.h"
+#include "queries/view.h"
 
-/* A level rests on so many samples' worth, or on so many blocks, and is told from others. */
-#define LEAST_WEIGHT 3
-#define LEAST_BLOCKS 10
-#define MOST_INFLATION 100
 /* A set has a level of its own if it is so much of the time of one of its groups. */
 #define LEAST_TIME 0.01
 /* Levels alone add up if their sum is nearer to what is seen than so many errors, or so much. */
@@ -22,21 +18,6 @@
 #define NEAR 0.02
 /* From so much of the most that is seen on, what comes on top may not show. */
 #define FULL 0.8
-
-/* One design and what it came to. */
-struct view {
-	const struct device *device;
-	size_t metrics;
-	const uint8_t *is_union;
-	bool is_additive;
-	const bool *is_kept; /* by state: it has a level of its own */
-	struct fit_design design;
-	struct fit_solution solution;
-	int32_t *column; /* by term; -1: there is none */
-	bool *is_known; /* by term: its level is */
-	bool *is_apart; /* by term: its level is told from others, however little it rests on */
-	int *asked; /* terms whose uncertainty is asked for */
-};
 
 /* A set of groups, each once. */
 struct parts {
@@ -59,194 +40,6 @@ static double less_of(double one, double other)
 	return one < other ? one : other;
 }
 
-/* ---- designs */
-
-/* The terms whose levels add up to that of `term`. */
-static int targets(const struct view *view, int term, int32_t *out)
-{
-	const struct state *state;
-	int32_t base = view->is_additive ? 0 : FIT_BESIDE;
-
-	out[0] = term;
-	if (term >= FIT_BESIDE && term < FIT_SETS)
-		out[0] = term - FIT_BESIDE + base;
-	if (term < FIT_SETS || (!view->is_additive && view->is_kept[term - FIT_SETS]))
-		return 1;
-	state = &view->device->states->state[term - FIT_SETS];
-	for (int32_t i = 0; i < state->n; i++)
-		out[i] = state->members[i] + base;
-	return state->n;
-}
-
-static void design_fill(struct view *view, const double *weight)
-{
-	struct fit_design *design = &view->design;
-	int32_t found[STATE_MEMBERS], at = 0;
-
-	for (int t = 0; t < FIT_TERMS; t++)
-		view->column[t] = -1;
-	for (int t = 0; t < FIT_TERMS; t++) {
-		int n = weight[t] > 0 ? targets(view, t, found) : 0;
-
-		for (int i = 0; i < n; i++)
-			view->column[found[i]] = 0;
-	}
-	for (int t = 0; t < FIT_TERMS; t++)
-		if (view->column[t] == 0)
-			view->column[t] = design->n++;
-	for (int t = 0; t < FIT_TERMS; t++) {
-		int n = weight[t] > 0 ? targets(view, t, found) : 0;
-
-		design->first[t] = at;
-		for (int i = 0; i < n; i++)
-			design->columns[at++] = view->column[found[i]];
-	}
-	design->first[FIT_TERMS] = at;
-}
-
-static void view_free(struct view *view)
-{
-	free(view->design.first);
-	free(view->design.columns);
-	free(view->column);
-	free(view->is_known);
-	free(view->is_apart);
-	free(view->asked);
-	fit_solution_free(&view->solution);
-}
-
-static int view_make(struct view *view, const double *weight)
-{
-	view->design.first = calloc(FIT_TERMS + 1, sizeof *view->design.first);
-	view->design.columns =
-		calloc((size_t)FIT_TERMS * STATE_MEMBERS, sizeof *view->design.columns);
-	view->column = calloc(FIT_TERMS, sizeof *view->column);
-	view->is_known = calloc(FIT_TERMS, sizeof *view->is_known);
-	view->is_apart = calloc(FIT_TERMS, sizeof *view->is_apart);
-	view->asked = calloc(FIT_TERMS, sizeof *view->asked);
-	if (!view->design.first || !view->design.columns || !view->column || !view->is_known ||
-	    !view->is_apart || !view->asked)
-		return -ENOMEM;
-	design_fill(view, weight);
-	return fit_solve(view->device->fit, &view->design, &view->solution);
-}
-
-/* ---- a group with its edges */
-
-static void group_factors(void *of, int at, double *factors, size_t stride)
-{
-	const struct view *view = of;
-	int group = view->asked[at];
-	int32_t edge = view->device->edges[group];
-
-	factors[(size_t)view->column[group] * stride] = 1;
-	for (int32_t i = 0; edge && i < 2; i++)
-		if (view->column[edge + i] >= 0)
-			factors[(size_t)view->column[edge + i] * stride] =
-				view->device->per_edge[group];
-}
-
-static void term_factor(void *of, int at, double *factors, size_t stride)
-{
-	const struct view *view = of;
-
-	factors[(size_t)view->column[view->asked[at]] * stride] = 1;
-}
-
-static double level_of(const struct view *view, const double *levels, int term, size_t metric)
-{
-	int32_t column = view->column[term];
-
-	return column < 0 ? 0 : levels[(size_t)column * view->metrics + metric];
-}
-
-/* What the edges of a group add to the level of its runs. */
-static double edges_of(const struct view *view, const double *levels, int group, size_t metric)
-{
-	int32_t edge = view->device->edges[group];
-
-	if (!edge)
-		return 0;
-	return view->device->per_edge[group] * (level_of(view, levels, edge, metric) +
-						level_of(view, levels, edge + 1, metric));
-}
-
-static const double *moved_by(const struct view *view, int block)
-{
-	size_t cells = (size_t)view->solution.columns * view->metrics;
-
-	return view->solution.moved + (size_t)block * cells;
-}
-
-/* From few blocks the variance between them comes out too small. */
-static double of_few(double blocks)
-{
-	return blocks > 1 ? blocks / (blocks - 1) : 1;
-}
-
-/* Levels of groups with their edges, and what they rest on. */
-static int write_groups(struct view *view, double *weight, double *inflation, double *blocks,
-			double *levels, double *variances)
-{
-	double *uncertain = calloc(FIT_TERMS, sizeof *uncertain);
-	int n = 0, error = uncertain ? 0 : -ENOMEM;
-
-	for (int g = 0; g < view->device->fitted; g++)
-		if (view->column[g] >= 0)
-			view->asked[n++] = g;
-	error = error ? error
-		      : fit_uncertainty(&view->solution, n, group_factors, view, uncertain);
-	for (int i = 0; !error && i < n; i++) {
-		int g = view->asked[i];
-		size_t column = (size_t)view->column[g], at = (size_t)g * view->metrics;
-
-		weight[g] = view->solution.weight[column];
-		blocks[g] = view->solution.blocks[column];
-		inflation[g] = weight[g] * uncertain[i];
-		for (size_t m = 0; m < view->metrics; m++) {
-			levels[at + m] = level_of(view, view->solution.levels, g, m) +
-					 edges_of(view, view->solution.levels, g, m);
-			for (int b = 0; b < FIT_BLOCKS; b++) {
-				double moved = level_of(view, moved_by(view, b), g, m) +
-					       edges_of(view, moved_by(view, b), g, m);
-
-				variances[at + m] += moved * moved * of_few(blocks[g]);
-			}
-		}
-	}
-	free(uncertain);
-	return error;
-}
-
-/* Which levels of terms, groups without their edges, are known.  What a group does alone in all
- * is told from others with its edges. */
-static int judge_terms(struct view *view, const double *inflation)
-{
-	double *uncertain = calloc(FIT_TERMS, sizeof *uncertain);
-	int n = 0, error;
-
-	for (int t = 0; t < FIT_TERMS; t++)
-		if (view->column[t] >= 0 && (t < FIT_GROUPS || t >= FIT_BESIDE))
-			view->asked[n++] = t;
-	error = uncertain
-			? fit_uncertainty(&view->solution, n, term_factor, view, uncertain)
-			: -ENOMEM;
-	for (int i = 0; !error && i < n; i++) {
-		int term = view->asked[i];
-		size_t column = (size_t)view->column[term];
-		double weight = view->solution.weight[column];
-
-		view->is_apart[term] =
-			(term < FIT_GROUPS ? inflation[term] : weight * uncertain[i]) <=
-			MOST_INFLATION;
-		view->is_known[term] = weight * uncertain[i] <= MOST_INFLATION &&
-				       (weight >= LEAST_WEIGHT ||
-					view->solution.blocks[column] >= LEAST_BLOCKS);
-	}
-	free(uncertain);
-	return error;
-}
-
 /* ---- sets of groups */
 
 static struct parts parts_of(const struct view *view, const struct state *state,
@@ -266,7 +59,7 @@ static struct parts parts_of(const struct view *view, const struct state *state,
 		parts.count[at]++;
 	}
 	for (int i = 0; i < parts.n; i++) {
-		double level = level_of(view, levels, parts.groups[i], metric);
+		double level = view_level(view, levels, parts.groups[i], metric);
 
 		parts.alone[i] = parts.is_known[i] ? parts.count[i] * more_of(level, 0) : 0;
 		parts.sum += parts.alone[i];
@@ -320,33 +113,34 @@ static double doubt(const struct parts *parts, enum mode mode, bool adds_up, dou
 }
 
 /* How a set shares, and whether its groups add up to what is seen. */
-static enum mode mode_of(const struct view *view, const struct state *state, int term, size_t metric,
-			 double most, bool *adds_up)
+static enum mode mode_of(const struct view *view, const struct state *state, int term,
+			 size_t metric, double most, bool *adds_up)
 {
 	const double *levels = view->solution.levels;
 	struct parts parts = parts_of(view, state, levels, metric);
-	double seen = level_of(view, levels, term, metric);
+	double seen = view_level(view, levels, term, metric);
 	double blocks = view->solution.blocks[view->column[term]];
 	double apart = __builtin_fabs(seen - parts.sum), variance = 0;
 	bool is_within;
 
 	for (int b = 0; b < FIT_BLOCKS; b++) {
-		const double *by = moved_by(view, b);
-		double moved = level_of(view, by, term, metric);
+		const double *by = view_moved(view, b);
+		double moved = view_level(view, by, term, metric);
 
 		for (int i = 0; i < parts.n; i++)
 			if (parts.is_known[i])
 				moved -= parts.count[i] *
-					 level_of(view, by, parts.groups[i], metric);
+					 view_level(view, by, parts.groups[i], metric);
 		variance += moved * moved;
 	}
-	is_within = blocks >= 3 && apart * apart <= ERRORS * ERRORS * variance * of_few(blocks);
+	is_within = blocks >= 3 && apart * apart <= ERRORS * ERRORS * variance * of_few_blocks(blocks);
 	*adds_up = is_within || apart <= NEAR * more_of(seen, parts.sum);
 	if (!parts.unknown || parts.n == 1)
 		return IN_PROPORTION;
 	/* That a group which is not known does much, and slows the others by just as much, would
 	 * be chance, unless there is no room for more or what several do counts once. */
-	if (!view->is_union[metric] && parts.sum > 0 && parts.sum < FULL * most && apart <= parts.sum * (is_within ? 5 * NEAR : NEAR))
+	if (!view->is_union[metric] && parts.sum > 0 && parts.sum < FULL * most &&
+	    apart <= parts.sum * (is_within ? 5 * NEAR : NEAR))
 		return THE_REST;
 	return THE_MIDDLE;
 }
@@ -368,7 +162,7 @@ static double most_of(const struct view *view, size_t metric)
 
 	for (int t = 0; t < FIT_TERMS; t++)
 		if (view->is_known[t] && (t < FIT_GROUPS || t >= FIT_SETS))
-			most = more_of(most, level_of(view, view->solution.levels, t, metric));
+			most = more_of(most, view_level(view, view->solution.levels, t, metric));
 	return most;
 }
 
@@ -422,9 +216,9 @@ static void sum_levels(const struct sharing *of, const double *levels, double *o
 			double *cell = out + (size_t)g * metrics + m;
 
 			if (view->is_apart[g])
-				*cell += of->ns[g] * level_of(view, levels, g, m);
+				*cell += of->ns[g] * view_level(view, levels, g, m);
 			if (is_beside_known(view, g))
-				*cell += of->beside[g] * level_of(view, levels, FIT_BESIDE + g, m);
+				*cell += of->beside[g] * view_level(view, levels, FIT_BESIDE + g, m);
 		}
 	for (int s = 0; s < states->n; s++)
 		for (size_t m = 0; has_level(view, s) && m < metrics; m++) {
@@ -432,7 +226,7 @@ static void sum_levels(const struct sharing *of, const double *levels, double *o
 			double each[STATE_MEMBERS];
 
 			split(&parts, (enum mode)of->modes[(size_t)s * metrics + m],
-			      level_of(view, levels, FIT_SETS + s, m), each);
+			      view_level(view, levels, FIT_SETS + s, m), each);
 			for (int i = 0; i < parts.n; i++)
 				out[(size_t)parts.groups[i] * metrics + m] +=
 					of->ns[FIT_SETS + s] * each[i];
@@ -450,14 +244,14 @@ static void sum_doubts(const struct sharing *of, double *out)
 		for (size_t m = 0; is_beside_known(view, g) && m < metrics; m++)
 			out[(size_t)g * metrics + m] +=
 				of->beside[g] *
-				__builtin_fabs(level_of(view, levels, FIT_BESIDE + g, m) -
-					       level_of(view, levels, g, m));
+				__builtin_fabs(view_level(view, levels, FIT_BESIDE + g, m) -
+					       view_level(view, levels, g, m));
 	for (int s = 0; s < states->n; s++)
 		for (size_t m = 0; has_level(view, s) && m < metrics; m++) {
 			struct parts parts = parts_of(view, &states->state[s], levels, m);
 			size_t at = (size_t)s * metrics + m;
 			enum mode mode = (enum mode)of->modes[at];
-			double seen = level_of(view, levels, FIT_SETS + s, m);
+			double seen = view_level(view, levels, FIT_SETS + s, m);
 			double each[STATE_MEMBERS];
 
 			split(&parts, mode, seen, each);
@@ -484,11 +278,11 @@ static void write_shared(const struct sharing *of, const struct shared *out, dou
 
 		out->unknown[g] = of->whole[g] > 0 ? of->unknown[g] / of->whole[g] : 1;
 		out->spread[i] /= known > 0 ? known : 1;
-		out->shared[i] = known > 0 ? base[i] / known + edges_of(view, levels, g, i % metrics)
+		out->shared[i] = known > 0 ? base[i] / known + view_edges(view, levels, g, i % metrics)
 					   : __builtin_nan("");
 	}
 	for (int b = 0; b < FIT_BLOCKS; b++) {
-		const double *by = moved_by(view, b);
+		const double *by = view_moved(view, b);
 
 		for (size_t i = 0; i < (size_t)view->solution.columns * metrics; i++)
 			moved[i] = levels[i] + by[i];
@@ -497,10 +291,10 @@ static void write_shared(const struct sharing *of, const struct shared *out, dou
 		for (size_t i = 0; i < groups * metrics; i++) {
 			int g = (int)(i / metrics);
 			double known = of->whole[g] - of->unknown[g];
-			double step = edges_of(view, by, g, i % metrics);
+			double step = view_edges(view, by, g, i % metrics);
 
 			step += known > 0 ? (summed[i] - base[i]) / known : 0;
-			out->shared_variance[i] += step * step * of_few(out->blocks[g]);
+			out->shared_variance[i] += step * step * of_few_blocks(out->blocks[g]);
 		}
 	}
 }
@@ -515,7 +309,7 @@ static int share_sets(struct view *view, const double *ns, const struct shared *
 	uint8_t *modes = calloc(2 * sets * metrics + 1, 1);
 	struct sharing of = {view, ns, times, times + groups, times + 2 * groups, modes,
 			     modes + sets * metrics};
-	int error = times && base && modes ? judge_terms(view, out->alone_inflation) : -ENOMEM;
+	int error = times && base && modes ? view_judge(view, out->alone_inflation) : -ENOMEM;
 
 	if (!error) {
 		for (size_t m = 0; m < metrics; m++)
@@ -579,11 +373,11 @@ int share_out(const struct device *device, int metrics, const uint8_t *is_union,
 	error = error ? error : keep_sets(device, ns, weight, blocks, is_kept);
 	error = error ? error : view_make(&additive, weight);
 	error = error ? error
-		      : write_groups(&additive, out->weight, out->inflation, out->blocks,
+		      : view_groups(&additive, out->weight, out->inflation, out->blocks,
 				     out->additive, out->additive_variance);
 	error = error ? error : view_make(&sets, weight);
 	error = error ? error
-		      : write_groups(&sets, out->alone_weight, out->alone_inflation,
+		      : view_groups(&sets, out->alone_weight, out->alone_inflation,
 				     out->alone_blocks, out->alone, out->alone_variance);
 	error = error ? error : share_sets(&sets, ns, out);
 	view_free(&additive);
