@@ -95,13 +95,14 @@ def plain(path: Path) -> dict[str, dict[str, Any]]:
 def test_a_kernel_that_hardly_goes_on_beside_another(tmp_path: Path, interval: int) -> None:
     """As a copy beside arithmetic that fills the SMs, on an H200; the FMAs are never alone."""
     copy, fma = Sort("copy", 60, 900 * US, 0.02), Sort("fma", 0, 250 * US)
-    spin = Sort("spin", 0, 70 * US)
+    spin, more = Sort("spin", 0, 70 * US), Sort("more", 90, 30 * US)
     world = World(seed=11, idle_level=0.1, slowed={("copy", "fma"): 0.01})
     for start in range(0, 300 * MS, MS):
         end = world.run(copy, start)
         beside = fma if start < 150 * MS else spin
         world.run(beside, start + 100 * US + world.random.randrange(400 * US), stream=8)
-        assert end < start + MS
+        # That there is room for more than the copy tells that the spin does nothing.
+        assert world.run(more, end + 10 * US) < start + MS
     path = world.write(tmp_path / "run", world.samples(interval, lag=1500, noise=0.5))
     rows = answers(path)
     check(world, {"copy": rows["copy"]}, [copy], 0.02)
