@@ -180,24 +180,34 @@ def _estimate(signals: _Signals) -> tuple[Any, ...]:
     if signals.rows < _LEAST_SAMPLES:
         return _none(f"{signals.rows} samples since the first work are too few")
     interval = signals.interval
-    best: tuple[_Peak, str, feed.Columns] | None = None
+    peaks: list[tuple[_Peak, str, feed.Columns]] = []
     far = _grid(0, _FAR * interval, _COARSE * interval)
     for words, condition in signals.sorts():
         work = signals.intervals(condition)
         sums = [_whole(blocks) for blocks in signals.curves(work, far)]
-        found = _peak(far, sums, range(len(signals.metrics)))
-        if found and (best is None or found.correlation > best[0].correlation):
-            best = (found, words, work)
-    if best is None:
+        if found := _peak(far, sums, range(len(signals.metrics))):
+            peaks.append((found, words, work))
+    if not peaks:
         return _none("no metric rises with any work: neither changes")
-    if best[0].correlation < _LEAST_CORRELATION:
-        return _none(f"the best correlation with any work is {best[0].correlation:.2f}")
-    near = _grid(best[0].lag, _NEAR * interval, _FINE * interval)
-    curves = signals.curves(best[2], near)
-    metric = best[0].metric
+    peaks.sort(key=lambda each: -each[0].correlation)
+    if peaks[0][0].correlation < _LEAST_CORRELATION:
+        return _none(f"the best correlation with any work is {peaks[0][0].correlation:.2f}")
+    # The best may be of work that was there once: what goes nearly as well is taken then.
+    estimates = (
+        _closely(signals, *each) for each in peaks if each[0].correlation >= _LEAST_CORRELATION
+    )
+    first = next(estimates)
+    return first if first[-1] is None else next((e for e in estimates if e[-1] is None), first)
+
+
+def _closely(signals: _Signals, far: _Peak, words: str, work: feed.Columns) -> tuple[Any, ...]:
+    """The estimate from one sort of work, around its best lag."""
+    interval, metric = signals.interval, far.metric
+    near = _grid(far.lag, _NEAR * interval, _FINE * interval)
+    curves = signals.curves(work, near)
     sums = [_whole(blocks) for blocks in curves]
     peak = _peak(near, sums, [metric])
-    if peak is None or not best[0].is_inside or not peak.is_inside:
+    if peak is None or not far.is_inside or not peak.is_inside:
         return _none("the correlation has no peak among the lags that were tried")
     others = [
         _peak(near, [_without(*each) for each in zip(sums, one, strict=True)], [metric])
@@ -210,9 +220,7 @@ def _estimate(signals: _Signals) -> tuple[Any, ...]:
     error = math.sqrt((_BLOCKS - 1) / _BLOCKS * sum((lag - mean) ** 2 for lag in lags))
     if error > interval:
         return _none(f"stretches of the trace differ: the error would be {error:.0f} ns")
-    return (
-        round(peak.lag), error, peak.correlation, signals.metrics[metric].name, best[1], None
-    )  # fmt: skip
+    return (round(peak.lag), error, peak.correlation, signals.metrics[metric].name, words, None)
 
 
 def _none(detail: str) -> tuple[Any, ...]:

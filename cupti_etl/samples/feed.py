@@ -22,14 +22,15 @@ class Metric:
 
     name: str
     is_sum: bool
+    is_union: bool
     is_there: bool
 
 
 def metrics(con: duckdb.DuckDBPyConnection) -> list[Metric]:
     """Those of the trace, in the order of pm_column."""
     there = {row[0] for row in con.sql("DESCRIBE FROM pm_sample").fetchall()}
-    rows = con.sql("SELECT metric, aggregation FROM pm_column ORDER BY place").fetchall()
-    return [Metric(name, kind == "sum", name in there) for name, kind in rows]
+    rows = con.sql("SELECT metric, aggregation, is_union FROM pm_column ORDER BY place").fetchall()
+    return [Metric(name, kind == "sum", union, name in there) for name, kind, union in rows]
 
 
 def sample_values(of: Sequence[Metric]) -> list[str]:

@@ -71,10 +71,11 @@ class _Join:
             new("double[]", [interval for _, _, interval in rows]),
             new("double[]", [ns for uuid in self.devices for ns in lengths.get(uuid, [])] or [0]),
             new("uint8_t[]", [int(metric.is_sum) for metric in self.metrics] or [0]),
+            new("uint8_t[]", [int(metric.is_union) for metric in self.metrics] or [0]),
             new("uint8_t[]", [each for device in flags for each in device] or [0]),
         )
         asked.groups, asked.samples, asked.lag_ns, asked.interval_ns = kept[:4]
-        asked.mean_ns, asked.is_sum, asked.is_known = kept[4:]
+        asked.mean_ns, asked.is_sum, asked.is_union, asked.is_known = kept[4:]
         asked.devices, asked.metrics = len(self.devices), len(self.metrics)
         asked.is_rows_wanted = take is not None
         asked.least_coverage = _LEAST_COVERAGE
@@ -157,7 +158,7 @@ class _Join:
         if failed:
             raise EtlError(f"the fit to samples failed: {os.strerror(-failed)}")
         columns: dict[str, Any] = {"grp": pa.array(range(groups))}
-        names = ("runs", "samples", "duration_ns", "covered_ns", "alone_ns")
+        names = ("runs", "samples", "duration_ns", "covered_ns", "alone_ns", "held_samples")
         for i, name in enumerate(names):
             columns[name] = count_array.slice(i * groups, groups)
         for i, name in enumerate(_FITS):
@@ -168,15 +169,45 @@ class _Join:
         return pa.table(columns)
 
 
-_FITS = tuple(
-    f"{fit}_{what}"
-    for fit in ("exclusive", "additive")
-    for what in ("weight", "inflation", "blocks")
+_FITS = (
+    *(
+        f"{fit}_{what}"
+        for fit in ("alone", "additive")
+        for what in ("weight", "inflation", "blocks")
+    ),
+    "unknown",
 )
 _PLANES = (
-    "weight_ns", "value_ns", "known_runs", "known_mean", "known_squares",
-    "exclusive_level", "exclusive_variance", "additive_level", "additive_variance",
+    "weight_ns", "value_ns", "known_runs", "known_mean", "known_squares", "held_mean",
+    "held_squares", "alone_level", "alone_variance", "additive_level", "additive_variance",
+    "shared_level", "shared_variance", "spread",
 )  # fmt: skip
+# Columns of activity_metric behind its counts: name, and what it is made from.
+_ANSWERS = {
+    "known_runs": "known_runs",
+    "known_mean": "CASE WHEN known_runs > 0 THEN known_mean END",
+    "known_stddev": "CASE WHEN known_runs > 1 THEN sqrt(known_squares / (known_runs - 1)) END",
+    "mean": "value_ns / nullif(weight_ns, 0)",
+    "held_samples": "held_samples",
+    "held_mean": "CASE WHEN held_samples > 0 THEN held_mean END",
+    "held_stddev": "CASE WHEN held_samples > 1 THEN sqrt(held_squares / (held_samples - 1)) END",
+    **{
+        f"{fit}_{what}": sql.format(fit)
+        for fit in ("alone", "additive")
+        for what, sql in {
+            "level": "nullif({0}_level, 'nan')",
+            "stderr": "CASE WHEN {0}_blocks >= 3 THEN nullif(sqrt({0}_variance), 'nan') END",
+            "weight": "{0}_weight",
+            "inflation": "{0}_inflation",
+            "blocks": "{0}_blocks",
+        }.items()
+    },
+    "shared_level": "nullif(shared_level, 'nan')",
+    "shared_stderr": "CASE WHEN additive_blocks >= 3 THEN nullif(sqrt(shared_variance), 'nan') END",
+    "shared_spread": "CASE WHEN NOT isnan(shared_level) THEN spread END",
+    "unknown_pct": "100 * unknown",
+}
+_COUNTED = ("known_runs", "held_samples")
 
 
 def _copy(ffi: Any, pointer: Any, count: int, kind: pa.DataType) -> pa.Array:
@@ -195,10 +226,6 @@ def _joined(con: duckdb.DuckDBPyConnection, begin: Callable[[], _Take | None]) -
         if join.run():
             return join
     raise AssertionError("sorted samples are in order")
-
-
-def _empty(con: duckdb.DuckDBPyConnection, into: str, like: str) -> None:
-    con.execute(f"CREATE OR REPLACE TABLE {into} AS FROM {like} LIMIT 0")
 
 
 def make_sampled(con: duckdb.DuckDBPyConnection, into: str) -> None:
@@ -244,34 +271,23 @@ def make_metric(con: duckdb.DuckDBPyConnection, into: str) -> None:
     """
     load()
     join = _joined(con, lambda: None)
-    fits = ", ".join(
-        f"nullif({fit}_level, 'nan') AS {fit}_level,"
-        f" CASE WHEN {fit}_blocks >= 3 THEN sqrt({fit}_variance) END AS {fit}_stderr,"
-        f" {fit}_weight, {fit}_inflation, {fit}_blocks"
-        for fit in ("exclusive", "additive")
-    )
     con.execute(
         f"CREATE OR REPLACE TABLE {into} (device_uuid VARCHAR, activity_group BIGINT,"
         " metric VARCHAR, runs BIGINT, samples BIGINT, duration_ns BIGINT, covered_ns BIGINT,"
-        " alone_ns BIGINT, known_runs BIGINT, known_mean DOUBLE, known_stddev DOUBLE,"
-        + ", ".join(
-            f"{fit}_{what} DOUBLE"
-            for fit in ("exclusive", "additive")
-            for what in ("level", "stderr", "weight", "inflation", "blocks")
-        )
+        " alone_ns BIGINT, "
+        + ", ".join(f"{n} {'BIGINT' if n in _COUNTED else 'DOUBLE'}" for n in _ANSWERS)
         + ")"
     )
     if join is None:
         return
+    answers = ", ".join(f"{sql} AS {name}" for name, sql in _ANSWERS.items())
     unnested = ", ".join(f"unnest({name}::DOUBLE[]) AS {name}" for name in _PLANES)
     for at, uuid in enumerate(join.devices):
         con.register("_totals", join.totals(at))
         con.execute(
-            f"INSERT INTO {into} SELECT {quoted(uuid)}, grp, pm_column.metric, runs, samples,"
-            " duration_ns, covered_ns, alone_ns, known_runs::BIGINT,"
-            " CASE WHEN known_runs > 0 THEN known_mean END,"
-            " CASE WHEN known_runs > 1 THEN sqrt(known_squares / (known_runs - 1)) END,"
-            f" {fits} FROM (SELECT * EXCLUDE ({', '.join(_PLANES)}), {unnested},"
+            f"INSERT INTO {into} BY NAME SELECT {quoted(uuid)} AS device_uuid,"
+            " grp AS activity_group, pm_column.metric, runs, samples, duration_ns, covered_ns,"
+            f" alone_ns, {answers} FROM (SELECT * EXCLUDE ({', '.join(_PLANES)}), {unnested},"
             f" unnest(range(1, {len(join.metrics) + 1})) AS place FROM _totals WHERE runs > 0)"
             " JOIN pm_column USING (place)"
         )

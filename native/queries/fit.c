@@ -7,6 +7,8 @@
 /* So little of each diagonal is added to it that only what cannot be told apart notices:
  * its inflation then becomes 1 / RIDGE. */
 #define RIDGE 1e-9
+/* Right sides that are solved at once. */
+#define WIDTH 8
 
 /* A product of two terms' shares, summed over the samples of a block. */
 struct product {
@@ -21,29 +23,28 @@ struct block {
 };
 
 struct fit {
-	int groups, terms, metrics;
-	const int32_t *edges;
-	const double *per_edge;
+	int terms, metrics;
 	int current; /* the block whose products are in the table; -1: none */
 	struct product *table; /* open addressing; row -1 is empty */
 	size_t mask, used;
+	double *ns; /* by term */
 	struct block blocks[FIT_BLOCKS];
 };
 
-struct fit *fit_new(int groups, int terms, int metrics, const int32_t *edges,
-		    const double *per_edge)
+struct fit *fit_new(int terms, int metrics)
 {
 	struct fit *fit = calloc(1, sizeof *fit);
 
 	if (!fit)
 		return NULL;
-	fit->groups = groups;
 	fit->terms = terms;
-	fit->edges = edges;
-	fit->per_edge = per_edge;
 	fit->metrics = metrics;
 	fit->current = -1;
-	return fit;
+	fit->ns = calloc((size_t)terms + 1, sizeof *fit->ns);
+	if (fit->ns)
+		return fit;
+	free(fit);
+	return NULL;
 }
 
 void fit_free(struct fit *fit)
@@ -55,6 +56,7 @@ void fit_free(struct fit *fit)
 		free(fit->blocks[i].moments);
 	}
 	free(fit->table);
+	free(fit->ns);
 	free(fit);
 }
 
@@ -110,8 +112,8 @@ static int settle(struct fit *fit)
 	return 0;
 }
 
-int fit_add(struct fit *fit, int block, int n, const int32_t *terms, const double *shares,
-	    const double *values)
+int fit_add(struct fit *fit, int block, double length, int n, const int32_t *terms,
+	    const double *shares, const double *values)
 {
 	struct block *to = &fit->blocks[block];
 	size_t cells = (size_t)fit->terms * (size_t)fit->metrics;
@@ -125,6 +127,7 @@ int fit_add(struct fit *fit, int block, int n, const int32_t *terms, const doubl
 	for (int i = 0; i < n; i++) {
 		double *moments = to->moments + (size_t)terms[i] * (size_t)fit->metrics;
 
+		fit->ns[terms[i]] += shares[i] * length;
 		for (int m = 0; m < fit->metrics; m++)
 			moments[m] += shares[i] * values[m];
 		for (int k = i; k < n; k++) {
@@ -146,102 +149,166 @@ int fit_add(struct fit *fit, int block, int n, const int32_t *terms, const doubl
 	return 0;
 }
 
-/* L of A = L D L' in the lower half, D on the diagonal and in `diagonal`.  A is positive by
- * its ridge. */
-static void decompose(double *a, size_t n, double *diagonal)
+int fit_terms(struct fit *fit, double *ns, double *weight, double *blocks)
+{
+	size_t n = (size_t)fit->terms;
+	int error = settle(fit);
+
+	if (error)
+		return error;
+	fit->current = -1;
+	memcpy(ns, fit->ns, n * sizeof *ns);
+	memset(weight, 0, n * sizeof *weight);
+	memset(blocks, 0, n * sizeof *blocks);
+	for (int b = 0; b < FIT_BLOCKS; b++)
+		for (size_t i = 0; i < fit->blocks[b].n; i++) {
+			const struct product *one = &fit->blocks[b].products[i];
+
+			if (one->row != one->column)
+				continue;
+			weight[one->row] += one->sum;
+			blocks[one->row] += one->sum * one->sum;
+		}
+	for (size_t t = 0; t < n; t++)
+		if (weight[t] > 0)
+			blocks[t] = weight[t] * weight[t] / blocks[t];
+	return 0;
+}
+
+/* Four sums at once, as a chain of additions would wait for each of them. */
+static double dot(const double *restrict x, const double *restrict y, size_t n)
+{
+	double sums[4] = {0};
+	size_t k = 0;
+
+	for (; k + 4 <= n; k += 4)
+		for (size_t i = 0; i < 4; i++)
+			sums[i] += x[k + i] * y[k + i];
+	for (; k < n; k++)
+		sums[0] += x[k] * y[k];
+	return sums[0] + sums[1] + (sums[2] + sums[3]);
+}
+
+/* L of A = L D L' in the lower half, D on the diagonal.  A is positive by its ridge. */
+static void decompose(double *a, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		double *row = a + i * n;
 
 		/* Until the row is done it holds L times D. */
-		for (size_t j = 0; j < i; j++)
-			for (size_t k = 0; k < j; k++)
-				row[j] -= row[k] * a[j * n + k];
+		for (size_t j = 1; j < i; j++)
+			row[j] -= dot(row, a + j * n, j);
 		for (size_t k = 0; k < i; k++) {
-			double scaled = row[k] / diagonal[k];
+			double scaled = row[k] / a[k * n + k];
 
 			row[i] -= row[k] * scaled;
 			row[k] = scaled;
 		}
-		diagonal[i] = row[i];
 	}
 }
 
+/* to -= factor x from, of `width` values. */
+static void subtract(double *restrict to, const double *restrict from, double factor, size_t width)
+{
+	size_t w = 0;
+
+	for (; w + 4 <= width; w += 4) {
+		to[w] -= factor * from[w];
+		to[w + 1] -= factor * from[w + 1];
+		to[w + 2] -= factor * from[w + 2];
+		to[w + 3] -= factor * from[w + 3];
+	}
+	for (; w < width; w++)
+		to[w] -= factor * from[w];
+}
+
 /* For `width` right sides at once, which stand side by side in each row of `x`. */
-static void solve(const double *a, size_t n, double *restrict x, size_t width)
+static void solve(const double *a, size_t n, double *x, size_t width)
 {
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < i; k++)
-			for (size_t w = 0; w < width; w++)
-				x[i * width + w] -= a[i * n + k] * x[k * width + w];
+			subtract(x + i * width, x + k * width, a[i * n + k], width);
 	for (size_t i = 0; i < n; i++)
 		for (size_t w = 0; w < width; w++)
 			x[i * width + w] /= a[i * n + i];
 	for (size_t i = n; i-- > 0;)
 		for (size_t k = 0; k < i; k++)
-			for (size_t w = 0; w < width; w++)
-				x[k * width + w] -= a[i * n + k] * x[i * width + w];
+			subtract(x + k * width, x + i * width, a[i * n + k], width);
 }
 
-/* Sums over all blocks, with their ridge. */
-static void gather(const struct fit *fit, double *products)
+/* The products of a block, by the columns that their terms stand for: into the lower half of a
+ * matrix, or its diagonal alone. */
+static void project(const struct block *block, const struct fit_design *design, double *matrix,
+		    bool is_diagonal)
 {
-	size_t n = (size_t)fit->terms;
+	size_t n = (size_t)design->n;
 
-	for (int b = 0; b < FIT_BLOCKS; b++)
-		for (size_t i = 0; i < fit->blocks[b].n; i++) {
-			const struct product *one = &fit->blocks[b].products[i];
+	for (size_t p = 0; p < block->n; p++) {
+		const struct product *one = &block->products[p];
 
-			products[(size_t)one->column * n + (size_t)one->row] += one->sum;
-		}
-	for (size_t i = 0; i < n; i++)
-		/* A term without a sample stands alone, with level 0. */
-		products[i * n + i] = products[i * n + i] > 0
-					      ? products[i * n + i] * (1 + RIDGE)
-					      : 1;
-}
+		for (int32_t i = design->first[one->row]; i < design->first[one->row + 1]; i++)
+			for (int32_t k = design->first[one->column];
+			     k < design->first[one->column + 1]; k++) {
+				size_t row = (size_t)design->columns[i];
+				size_t column = (size_t)design->columns[k];
+				double sum = one->sum;
 
-/* What a group's runs come to, of one of `width` solutions: its own term, and its edges. */
-static double with_edges(const struct fit *fit, size_t group, const double *terms, size_t width)
-{
-	size_t edge = (size_t)fit->edges[group];
-
-	if (!edge)
-		return terms[group * width];
-	return terms[group * width] +
-	       fit->per_edge[group] * (terms[edge * width] + terms[(edge + 1) * width]);
-}
-
-/* How much there is of each group, how evenly blocks tell of it, and how apart it is. */
-static void describe(const struct fit *fit, const double *products, struct fit_group *about,
-		     double *scratch)
-{
-	size_t n = (size_t)fit->terms;
-
-	for (int b = 0; b < FIT_BLOCKS; b++)
-		for (size_t i = 0; i < fit->blocks[b].n; i++) {
-			const struct product *one = &fit->blocks[b].products[i];
-
-			if (one->row != one->column || one->row >= fit->groups)
-				continue;
-			about[one->row].weight += one->sum;
-			about[one->row].blocks += one->sum * one->sum;
-		}
-	for (size_t g = 0; g < (size_t)fit->groups; g++) {
-		double weight = about[g].weight;
-
-		if (!(weight > 0))
-			continue;
-		about[g].blocks = weight * weight / about[g].blocks;
-		memset(scratch, 0, n * sizeof *scratch);
-		scratch[g] = 1;
-		if (fit->edges[g]) {
-			scratch[fit->edges[g]] = fit->per_edge[g];
-			scratch[fit->edges[g] + 1] = fit->per_edge[g];
-		}
-		solve(products, n, scratch, 1);
-		about[g].inflation = weight * with_edges(fit, g, scratch, 1);
+				/* A product of a term with itself comes in both orders. */
+				if (one->row == one->column ? row < column : false)
+					continue;
+				if (row == column && one->row != one->column)
+					sum *= 2;
+				if (is_diagonal && row == column)
+					matrix[row] += sum;
+				else if (!is_diagonal)
+					matrix[row > column ? row * n + column
+							    : column * n + row] += sum;
+			}
 	}
+}
+
+static void gather(const struct fit *fit, const struct fit_design *design,
+		   struct fit_solution *out, double *scratch)
+{
+	size_t n = (size_t)design->n;
+
+	for (int b = 0; b < FIT_BLOCKS; b++) {
+		project(&fit->blocks[b], design, out->factors, false);
+		memset(scratch, 0, n * sizeof *scratch);
+		project(&fit->blocks[b], design, scratch, true);
+		for (size_t i = 0; i < n; i++)
+			out->blocks[i] += scratch[i] * scratch[i];
+	}
+	for (size_t i = 0; i < n; i++) {
+		out->weight[i] = out->factors[i * n + i];
+		out->blocks[i] = out->weight[i] * out->weight[i] / out->blocks[i];
+		out->factors[i * n + i] *= 1 + RIDGE;
+	}
+}
+
+/* Sums by term, added to those of the columns that the terms stand for. */
+static void add_to_columns(const struct fit *fit, const struct fit_design *design,
+			   const double *terms, double *columns)
+{
+	size_t metrics = (size_t)fit->metrics;
+
+	for (size_t t = 0; t < (size_t)fit->terms; t++)
+		for (int32_t i = design->first[t]; i < design->first[t + 1]; i++)
+			for (size_t m = 0; m < metrics; m++)
+				columns[(size_t)design->columns[i] * metrics + m] +=
+					terms[t * metrics + m];
+}
+
+static void add_to_terms(const struct fit *fit, const struct fit_design *design,
+			 const double *columns, double *terms)
+{
+	size_t metrics = (size_t)fit->metrics;
+
+	for (size_t t = 0; t < (size_t)fit->terms; t++)
+		for (int32_t i = design->first[t]; i < design->first[t + 1]; i++)
+			for (size_t m = 0; m < metrics; m++)
+				terms[t * metrics + m] +=
+					columns[(size_t)design->columns[i] * metrics + m];
 }
 
 /* What the samples of a block say beyond the levels, by term and metric: its score. */
@@ -263,64 +330,89 @@ static void score(const struct fit *fit, const struct block *block, const double
 	}
 }
 
-static void solve_levels(const struct fit *fit, const double *products,
-			 const struct fit_group *about, double *levels, double *variances,
-			 double *solved, double *scratch)
+/* `terms` and `scores` are room for a value a term and metric. */
+static void solve_levels(const struct fit *fit, const struct fit_design *design,
+			 struct fit_solution *out, double *terms, double *scores)
 {
-	size_t n = (size_t)fit->terms, metrics = (size_t)fit->metrics;
-	size_t groups = (size_t)fit->groups;
+	size_t n = (size_t)design->n, metrics = (size_t)fit->metrics;
 
-	memset(solved, 0, n * metrics * sizeof *solved);
 	for (int b = 0; b < FIT_BLOCKS; b++)
-		for (size_t i = 0; fit->blocks[b].moments && i < n * metrics; i++)
-			solved[i] += fit->blocks[b].moments[i];
-	solve(products, n, solved, metrics);
-	for (size_t i = 0; i < groups * metrics; i++)
-		levels[i] = with_edges(fit, i / metrics, solved + i % metrics, metrics);
+		if (fit->blocks[b].moments)
+			add_to_columns(fit, design, fit->blocks[b].moments, out->levels);
+	solve(out->factors, n, out->levels, metrics);
+	memset(terms, 0, (size_t)fit->terms * metrics * sizeof *terms);
+	add_to_terms(fit, design, out->levels, terms);
 	for (int b = 0; b < FIT_BLOCKS; b++) {
+		double *moved = out->moved + (size_t)b * n * metrics;
+
 		if (!fit->blocks[b].moments)
 			continue;
-		score(fit, &fit->blocks[b], solved, scratch);
-		solve(products, n, scratch, metrics);
-		for (size_t i = 0; i < groups * metrics; i++) {
-			double moved =
-				with_edges(fit, i / metrics, scratch + i % metrics, metrics);
-
-			variances[i] += moved * moved;
-		}
+		score(fit, &fit->blocks[b], terms, scores);
+		add_to_columns(fit, design, scores, moved);
+		solve(out->factors, n, moved, metrics);
 	}
-	for (size_t i = 0; i < groups * metrics; i++)
-		if (about[i / metrics].blocks > 1)
-			variances[i] *= about[i / metrics].blocks /
-					(about[i / metrics].blocks - 1);
 }
 
-int fit_solve(struct fit *fit, struct fit_group *about, double *levels, double *variances)
+int fit_solve(const struct fit *fit, const struct fit_design *design, struct fit_solution *out)
 {
-	size_t n = (size_t)fit->terms, groups = (size_t)fit->groups;
-	size_t metrics = (size_t)fit->metrics, cells = groups * metrics;
-	double *products, *scratch;
-	int error = settle(fit);
+	size_t n = (size_t)design->n, metrics = (size_t)fit->metrics;
+	size_t cells = (size_t)fit->terms * metrics;
+	double *scratch = malloc((2 * cells + n + 1) * sizeof *scratch);
 
-	if (error)
-		return error;
-	products = calloc(n * n, sizeof *products);
-	scratch = malloc(2 * n * (metrics ? metrics : 1) * sizeof *scratch);
-	if (!products || !scratch) {
-		error = -ENOMEM;
-		goto out;
+	*out = (struct fit_solution){.columns = design->n, .metrics = fit->metrics};
+	out->levels = calloc(n * metrics + 1, sizeof *out->levels);
+	out->moved = calloc(FIT_BLOCKS * n * metrics + 1, sizeof *out->moved);
+	out->weight = calloc(n + 1, sizeof *out->weight);
+	out->blocks = calloc(n + 1, sizeof *out->blocks);
+	out->factors = calloc(n * n + 1, sizeof *out->factors);
+	if (!scratch || !out->levels || !out->moved || !out->weight || !out->blocks ||
+	    !out->factors) {
+		free(scratch);
+		fit_solution_free(out);
+		return -ENOMEM;
 	}
-	memset(about, 0, groups * sizeof *about);
-	memset(levels, 0, cells * sizeof *levels);
-	memset(variances, 0, cells * sizeof *variances);
-	gather(fit, products);
-	decompose(products, n, scratch);
-	describe(fit, products, about, scratch);
-	if (metrics)
-		solve_levels(fit, products, about, levels, variances, scratch,
-			     scratch + n * metrics);
-out:
-	free(products);
+	gather(fit, design, out, scratch);
+	decompose(out->factors, n);
+	solve_levels(fit, design, out, scratch, scratch + cells);
 	free(scratch);
-	return error;
+	return 0;
+}
+
+void fit_solution_free(struct fit_solution *solution)
+{
+	free(solution->levels);
+	free(solution->moved);
+	free(solution->weight);
+	free(solution->blocks);
+	free(solution->factors);
+	*solution = (struct fit_solution){0};
+}
+
+int fit_uncertainty(const struct fit_solution *solution, int count,
+		    void (*sum)(void *of, int at, double *factors, size_t stride), void *of,
+		    double *out)
+{
+	size_t n = (size_t)solution->columns;
+	double *asked = malloc((2 * n * WIDTH + 1) * sizeof *asked);
+	double *solved = asked + n * WIDTH;
+
+	if (!asked)
+		return -ENOMEM;
+	for (int at = 0; at < count; at += WIDTH) {
+		int width = count - at < WIDTH ? count - at : WIDTH;
+
+		memset(asked, 0, n * WIDTH * sizeof *asked);
+		for (int w = 0; w < width; w++)
+			sum(of, at + w, asked + w, WIDTH);
+		memcpy(solved, asked, n * WIDTH * sizeof *asked);
+		solve(solution->factors, n, solved, WIDTH);
+		for (int w = 0; w < width; w++) {
+			out[at + w] = 0;
+			for (size_t i = 0; i < n; i++)
+				out[at + w] += asked[i * WIDTH + (size_t)w] *
+					       solved[i * WIDTH + (size_t)w];
+		}
+	}
+	free(asked);
+	return 0;
 }

@@ -1,45 +1,54 @@
-/* Least squares on samples: the level of each group of work, from samples that mix several.
+/* Least squares on samples: the level of each sort of time, from samples that mix several.
  *
- * A sample's value is taken for the sum, over the groups (idle time is one), of the share of
- * the sample that the group ran times the group's level.  Of groups with long runs, each start
- * and each end in the sample adds something of its own: it takes runs time to get going, and
- * the clocks of samples and runs agree only so well.  The samples are put into blocks of
- * neighbours; the sums of a block are kept, so that the variance of a level is that between
- * blocks and not that between samples, which are no independent witnesses of one kernel.
+ * A sample's value is taken for the sum, over terms, of the share of the sample that a term has
+ * times its level.  The samples are put into blocks of neighbours; the sums of a block are kept,
+ * so that the variance of a level is that between blocks and not that between samples, which are
+ * no independent witnesses of one kernel.  What is added up once can be solved for several
+ * designs, in each of which a term stands for the sum of some columns.
  * docs/design/pm-join.md has the formulae. */
 #ifndef ETL_QUERIES_FIT_H
 #define ETL_QUERIES_FIT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "etl/error.h"
 
 #define FIT_BLOCKS 64
 
-/* What a start or an end counts for, as if it lasted so long. */
-#define FIT_EDGE_NS 1000
-
 struct fit;
 
-/* What is known of a group; `level` and `variance` have one value a metric. */
-struct fit_group {
-	double weight; /* sum of the squared shares: samples that are the group's alone */
-	double inflation; /* how much less certain the level is than without the other groups */
-	double blocks; /* blocks that tell of it, each as much as it does */
+/* Of term t the columns are `columns[first[t]]` to before `columns[first[t + 1]]`; one may be there
+ * twice. */
+struct fit_design {
+	int n;
+	int32_t *first, *columns;
 };
 
-/* `edges` has for each group where in a row of terms its starts are, with its ends after
- * them, or 0; `per_edge` what one of them is against a run, FIT_EDGE_NS over its length.  Both
- * must stay.  Terms are the groups and then edges.  NULL: no memory. */
-struct fit *fit_new(int groups, int terms, int metrics, const int32_t *edges,
-		    const double *per_edge);
+struct fit_solution {
+	int columns, metrics;
+	double *levels; /* columns x metrics */
+	double *moved; /* blocks x columns x metrics: how much a block moves each level */
+	double *weight; /* by column, sum of the squared shares: samples that are its alone */
+	double *blocks; /* by column: blocks that tell of it, each as much as it does */
+	double *factors; /* of the normal equations */
+};
+
+struct fit *fit_new(int terms, int metrics);
 void fit_free(struct fit *fit);
-/* One sample: `n` terms, each once, with the share of the sample that it has. */
-int fit_add(struct fit *fit, int block, int n, const int32_t *terms, const double *shares,
-	    const double *values) ETL_MUST_CHECK;
-/* The levels of runs with their edges, `groups` x `metrics` each; nothing can be added any more. */
-int fit_solve(struct fit *fit, struct fit_group *about, double *levels,
-	      double *variances) ETL_MUST_CHECK;
+/* One sample of `length` ns: `n` terms, each once, with the share of the sample that it has. */
+int fit_add(struct fit *fit, int block, double length, int n, const int32_t *terms,
+	    const double *shares, const double *values) ETL_MUST_CHECK;
+/* After the last sample, by term: ns in samples, and weight and blocks as in a solution. */
+int fit_terms(struct fit *fit, double *ns, double *weight, double *blocks) ETL_MUST_CHECK;
+/* Each column must have a term with weight. */
+int fit_solve(const struct fit *fit, const struct fit_design *design,
+	      struct fit_solution *out) ETL_MUST_CHECK;
+void fit_solution_free(struct fit_solution *solution);
+/* Variances, for an error of 1 a sample, of `count` sums of columns; `sum` says their factors. */
+int fit_uncertainty(const struct fit_solution *solution, int count,
+		    void (*sum)(void *of, int at, double *factors, size_t stride), void *of,
+		    double *out) ETL_MUST_CHECK;
 
 #endif

@@ -16,13 +16,13 @@
 #define EVER_NS (INT64_MAX / 4)
 
 /* Gives edges to the groups whose runs are not short against a sample: of shorter ones nearly
- * every sample holds both, and they cannot be told from the run.  Returns how many terms. */
-static int choose_edges(struct device *device, const double *mean_ns, double interval_ns,
-			int fitted)
+ * every sample holds both, and they cannot be told from the run. */
+static void choose_edges(struct device *device, const double *mean_ns, double interval_ns,
+			 int fitted)
 {
-	int terms = fitted;
+	int terms = FIT_GROUPS;
 
-	for (int g = 1; g < fitted && terms + 2 <= FIT_TERMS; g++) {
+	for (int g = 1; g < fitted && terms + 2 <= FIT_BESIDE; g++) {
 		/* Those that share the last place have no length. */
 		if (mean_ns[g - 1] < interval_ns / 2 || g == FIT_GROUPS - 1)
 			continue;
@@ -30,34 +30,32 @@ static int choose_edges(struct device *device, const double *mean_ns, double int
 		device->per_edge[g] = FIT_EDGE_NS / mean_ns[g - 1];
 		terms += 2;
 	}
-	return terms;
 }
 
 static int device_init(struct etl_overlap *join, struct device *device,
 		       const struct etl_overlap_options *options, int at, const double *mean_ns)
 {
 	size_t groups = (size_t)options->groups[at] + 1, metrics = (size_t)join->metrics;
-	int fitted = groups < FIT_GROUPS ? (int)groups : FIT_GROUPS, terms;
 
 	device->lag = options->lag_ns[at];
 	device->samples = options->samples[at];
 	device->groups = (int)groups;
+	device->fitted = groups < FIT_GROUPS ? (int)groups : FIT_GROUPS;
 	device->limit = 4096;
 	device->last_start = device->last_end = device->clock = -EVER_NS;
 	device->is_known = join->is_known + (size_t)at * metrics;
 	device->counts = calloc(groups * ETL_OVERLAP_COUNTS, sizeof *device->counts);
-	device->planes = calloc(groups * metrics * 5 + 1, sizeof *device->planes);
+	device->planes = calloc(groups * metrics * OVERLAP_SUMS + 1, sizeof *device->planes);
+	device->held = calloc(groups, sizeof *device->held);
 	device->edges = calloc(groups, sizeof *device->edges);
 	device->per_edge = calloc(groups, sizeof *device->per_edge);
-	if (!device->edges || !device->per_edge)
+	device->states = calloc(1, sizeof *device->states);
+	device->fit = fit_new(FIT_TERMS, join->metrics);
+	if (!device->counts || !device->planes || !device->held || !device->edges ||
+	    !device->per_edge || !device->states || !device->fit)
 		return -ENOMEM;
-	terms = choose_edges(device, mean_ns, options->interval_ns[at], fitted);
-	device->exclusive =
-		fit_new(fitted, terms, join->metrics, device->edges, device->per_edge);
-	device->additive =
-		fit_new(fitted, terms, join->metrics, device->edges, device->per_edge);
-	return device->counts && device->planes && device->exclusive && device->additive ? 0
-											  : -ENOMEM;
+	choose_edges(device, mean_ns, options->interval_ns[at], device->fitted);
+	return 0;
 }
 
 struct etl_overlap *etl_overlap_new(const struct etl_overlap_options *options)
@@ -73,16 +71,18 @@ struct etl_overlap *etl_overlap_new(const struct etl_overlap_options *options)
 	join->least_coverage = options->least_coverage;
 	join->last_start = join->bound = -EVER_NS;
 	join->is_sum = calloc(metrics + 1, 1);
+	join->is_union = calloc(metrics + 1, 1);
 	join->is_known = calloc(devices * metrics + 1, 1);
 	join->device = calloc(devices + 1, sizeof *join->device);
 	join->values = calloc(metrics + 1, sizeof *join->values);
 	join->shares = calloc(FIT_TERMS, sizeof *join->shares);
 	join->touched = calloc(FIT_TERMS, sizeof *join->touched);
 	join->touched_shares = calloc(FIT_TERMS, sizeof *join->touched_shares);
-	if (!join->is_sum || !join->is_known || !join->device || !join->values ||
+	if (!join->is_sum || !join->is_union || !join->is_known || !join->device || !join->values ||
 	    !join->shares || !join->touched || !join->touched_shares)
 		goto fail;
 	memcpy(join->is_sum, options->is_sum, metrics);
+	memcpy(join->is_union, options->is_union, metrics);
 	memcpy(join->is_known, options->is_known, devices * metrics);
 	for (int i = 0; i < options->devices; i++) {
 		join->devices = i + 1;
@@ -111,8 +111,9 @@ void etl_overlap_free(struct etl_overlap *join)
 		free(device->per_edge);
 		free(device->counts);
 		free(device->planes);
-		fit_free(device->exclusive);
-		fit_free(device->additive);
+		free(device->held);
+		free(device->states);
+		fit_free(device->fit);
 	}
 	while (join->free) {
 		struct run *next = join->free->next;
@@ -125,11 +126,13 @@ void etl_overlap_free(struct etl_overlap *join)
 	free(join->row_values);
 	free(join->device);
 	free(join->is_sum);
+	free(join->is_union);
 	free(join->is_known);
 	free(join->values);
 	free(join->shares);
 	free(join->touched);
 	free(join->touched_shares);
+	free(join->running);
 	free(join);
 }
 
@@ -179,51 +182,136 @@ static void add_to_run(const struct etl_overlap *join, struct run *run, int64_t 
 	}
 }
 
-/* The sample as an equation between its values and the groups that ran in it. */
-static int add_to_fits(struct etl_overlap *join, struct device *device, int touched,
-		       bool is_exclusive, double idle)
+/* The sample as an equation between its values and what ran in it. */
+static int add_to_fit(struct etl_overlap *join, struct device *device, double length)
 {
 	int64_t total = device->samples > 0 ? device->samples : 1;
 	int64_t block = (device->seen - 1) * FIT_BLOCKS / total;
-	int error, n = touched;
 
-	for (int i = 0; i < touched; i++)
+	for (int i = 0; i < join->touched_n; i++)
 		join->touched_shares[i] = join->shares[join->touched[i]];
-	if (idle > 0) {
-		join->touched[n] = 0;
-		join->touched_shares[n++] = idle;
-	}
 	/* A metric that the device lacks has level 0 here, and none in the answer. */
 	for (int m = 0; m < join->metrics; m++)
 		if (!device->is_known[m])
 			join->values[m] = 0;
 	block = block < FIT_BLOCKS ? block : FIT_BLOCKS - 1;
-	error = fit_add(device->additive, (int)block, n, join->touched, join->touched_shares,
-			join->values);
-	if (!error && is_exclusive)
-		error = fit_add(device->exclusive, (int)block, n, join->touched,
-				join->touched_shares, join->values);
-	return error;
+	return fit_add(device->fit, (int)block, length, join->touched_n, join->touched,
+		       join->touched_shares, join->values);
 }
 
-/* So much of a term is in the sample; returns how many terms there are. */
-static int add_share(struct etl_overlap *join, int touched, int32_t term, double share)
+/* So much of a term is in the sample. */
+static void add_share(struct etl_overlap *join, int32_t term, double share)
 {
 	if (join->shares[term] == 0)
-		join->touched[touched++] = term;
+		join->touched[join->touched_n++] = term;
 	join->shares[term] += share;
-	return touched;
+}
+
+/* Of a part of the sample `n` runs of `running` were there. */
+static void add_part(struct etl_overlap *join, struct device *device, size_t n, double share)
+{
+	int32_t groups[STATE_MEMBERS], state;
+
+	if (!(share > 0))
+		return;
+	if (n <= 1) {
+		add_share(join, n ? join->running[0].group : 0, share);
+		return;
+	}
+	for (size_t i = 0; i < n && i < STATE_MEMBERS; i++)
+		groups[i] = join->running[i].group;
+	state = n <= STATE_MEMBERS ? state_of(device->states, groups, (int32_t)n) : -1;
+	if (state >= 0)
+		add_share(join, FIT_SETS + state, share);
+	for (size_t i = 0; state < 0 && i < n; i++)
+		add_share(join, FIT_BESIDE + join->running[i].group, share);
+}
+
+/* The parts of the sample until `time`, or until nothing runs; what ends before is taken out. */
+static int64_t pass_parts(struct etl_overlap *join, struct device *device, size_t *n, int64_t from,
+			  int64_t time, double whole)
+{
+	while (*n) {
+		size_t first = 0;
+		int64_t until;
+
+		for (size_t i = 1; i < *n; i++)
+			if (join->running[i].end < join->running[first].end)
+				first = i;
+		until = join->running[first].end;
+		if (until > time)
+			break;
+		add_part(join, device, *n, (double)(until - from) / whole);
+		from = until;
+		join->running[first] = join->running[--*n];
+	}
+	add_part(join, device, *n, (double)(time - from) / whole);
+	return time;
+}
+
+static int running_grow(struct etl_overlap *join)
+{
+	size_t more = join->running_room ? 2 * join->running_room : 64;
+	struct running *moved = realloc(join->running, more * sizeof *moved);
+
+	if (!moved)
+		return -ENOMEM;
+	join->running = moved;
+	join->running_room = more;
+	return 0;
+}
+
+static void add_edges(struct etl_overlap *join, const struct device *device, int32_t group,
+		      bool is_start, bool is_end, double whole)
+{
+	if (!device->edges[group])
+		return;
+	if (is_start)
+		add_share(join, device->edges[group], FIT_EDGE_NS / whole);
+	if (is_end)
+		add_share(join, device->edges[group] + 1, FIT_EDGE_NS / whole);
+}
+
+/* A sample that holds one group alone, from its start to its end. */
+static void add_held(struct etl_overlap *join, struct device *device)
+{
+	size_t metrics = (size_t)join->metrics, plane = (size_t)device->groups * metrics;
+	int32_t group = 0;
+	double *cell;
+
+	for (int i = 0; i < join->touched_n; i++) {
+		int32_t term = join->touched[i];
+
+		/* Of edges the sample may have some. */
+		if (term >= FIT_GROUPS && term < FIT_BESIDE)
+			continue;
+		if (group || !term || term >= FIT_BESIDE)
+			return;
+		group = term;
+	}
+	cell = device->planes + (size_t)group * metrics + 5 * plane;
+	if (!group)
+		return;
+	device->held[group]++;
+	for (size_t m = 0; m < metrics; m++) {
+		double step = join->values[m] - cell[m];
+
+		cell[m] += step / (double)device->held[group];
+		cell[plane + m] += step * (join->values[m] - cell[m]);
+	}
 }
 
 static int take_sample(struct etl_overlap *join, struct device *device, int64_t at,
 		       int64_t start, int64_t end)
 {
 	int64_t length = join->samples.end_ns[at] - join->samples.start_ns[at];
-	int64_t busy = 0, until = start, sum = 0;
+	int64_t now = start;
 	bool is_whole = take_values(join, device, at, length);
 	double whole = (double)(end - start);
-	int touched = 0, error = 0;
+	size_t running = 0;
+	int error = 0;
 
+	join->touched_n = 0;
 	for (size_t i = 0; i < device->n; i++) {
 		struct run *run = device->open[i];
 		int64_t from = run->start > start ? run->start : start;
@@ -233,26 +321,19 @@ static int take_sample(struct etl_overlap *join, struct device *device, int64_t 
 		if (to <= from)
 			continue;
 		add_to_run(join, run, to - from);
-		sum += to - from;
-		if (to > until) {
-			busy += to - (from > until ? from : until);
-			until = to;
-		}
-		touched = add_share(join, touched, group, (double)(to - from) / whole);
-		if (!device->edges[group])
-			continue;
-		if (run->start >= start)
-			touched = add_share(join, touched, device->edges[group],
-					    FIT_EDGE_NS / whole);
-		if (run->end <= end)
-			touched = add_share(join, touched, device->edges[group] + 1,
-					    FIT_EDGE_NS / whole);
+		now = pass_parts(join, device, &running, now, from, whole);
+		if (running == join->running_room && (error = running_grow(join)))
+			return error;
+		join->running[running++] = (struct running){to, group};
+		add_edges(join, device, group, run->start >= start, run->end <= end, whole);
 	}
+	pass_parts(join, device, &running, now, end, whole);
 	device->seen++;
-	if (is_whole)
-		error = add_to_fits(join, device, touched, sum == busy,
-				    (double)(end - start - busy) / whole);
-	for (int i = 0; i < touched; i++)
+	if (is_whole) {
+		error = add_to_fit(join, device, whole);
+		add_held(join, device);
+	}
+	for (int i = 0; i < join->touched_n; i++)
 		join->shares[join->touched[i]] = 0;
 	device->last_start = start;
 	device->last_end = end;

@@ -5,29 +5,22 @@
 
 #include "queries/overlap.h"
 
-static int write_fit(struct fit *fit, const struct device *device, size_t metrics,
-		     double *about, double *levels, double *variances)
+enum { ABOUT = 7, LEVELS = 7 };
+
+/* Where a fit is that is not, there is no level: NaN. */
+static void blank(const struct device *device, size_t metrics, const double *weight,
+		  double *levels, double *others)
 {
 	size_t groups = (size_t)device->groups;
-	size_t fitted = groups < FIT_GROUPS ? groups : FIT_GROUPS;
-	struct fit_group *of = calloc(fitted, sizeof *of);
-	int error = of ? fit_solve(fit, of, levels, variances) : -ENOMEM;
 
-	for (size_t g = 0; !error && g < groups; g++) {
+	for (size_t i = 0; i < groups * metrics; i++) {
+		size_t g = i / metrics;
 		/* The last of many is a mixture of those with least time. */
-		bool is_own = g < fitted && (g + 1 < FIT_GROUPS || groups <= FIT_GROUPS);
+		bool is_own = g + 1 < FIT_GROUPS || (g < FIT_GROUPS && groups <= FIT_GROUPS);
 
-		about[g] = is_own ? of[g].weight : 0;
-		about[groups + g] = is_own ? of[g].inflation : 0;
-		about[2 * groups + g] = is_own ? of[g].blocks : 0;
-		for (size_t m = 0; m < metrics; m++)
-			if (!is_own || !(of[g].weight > 0) || !device->is_known[m]) {
-				levels[g * metrics + m] = __builtin_nan("");
-				variances[g * metrics + m] = __builtin_nan("");
-			}
+		if (!is_own || !(weight[g] > 0) || !device->is_known[i % metrics])
+			levels[i] = others[i] = __builtin_nan("");
 	}
-	free(of);
-	return error;
 }
 
 int etl_overlap_totals(struct etl_overlap *join, int device_at, int64_t *counts, double *fits,
@@ -36,14 +29,40 @@ int etl_overlap_totals(struct etl_overlap *join, int device_at, int64_t *counts,
 	struct device *device = &join->device[device_at];
 	size_t groups = (size_t)device->groups, metrics = (size_t)join->metrics;
 	size_t plane = groups * metrics;
+	double *levels = planes + OVERLAP_SUMS * plane;
+	const struct shared out = {
+		.alone_weight = fits,
+		.alone_inflation = fits + groups,
+		.alone_blocks = fits + 2 * groups,
+		.weight = fits + 3 * groups,
+		.inflation = fits + 4 * groups,
+		.blocks = fits + 5 * groups,
+		.unknown = fits + 6 * groups,
+		.alone = levels,
+		.alone_variance = levels + plane,
+		.additive = levels + 2 * plane,
+		.additive_variance = levels + 3 * plane,
+		.shared = levels + 4 * plane,
+		.shared_variance = levels + 5 * plane,
+		.spread = levels + 6 * plane,
+	};
 	int error;
 
-	memcpy(counts, device->counts, groups * ETL_OVERLAP_COUNTS * sizeof *counts);
-	memcpy(planes, device->planes, plane * 5 * sizeof *planes);
-	error = write_fit(device->exclusive, device, metrics, fits, planes + 5 * plane,
-			  planes + 6 * plane);
+	memcpy(counts, device->counts, groups * (ETL_OVERLAP_COUNTS - 1) * sizeof *counts);
+	memcpy(counts + groups * (ETL_OVERLAP_COUNTS - 1), device->held, groups * sizeof *counts);
+	memcpy(planes, device->planes, plane * OVERLAP_SUMS * sizeof *planes);
+	memset(fits, 0, groups * ABOUT * sizeof *fits);
+	memset(levels, 0, plane * LEVELS * sizeof *levels);
+	error = share_out(device, join->metrics, join->is_union, &out);
 	if (error)
 		return error;
-	return write_fit(device->additive, device, metrics, fits + 3 * groups,
-			 planes + 7 * plane, planes + 8 * plane);
+	if (groups > FIT_GROUPS)
+		counts[groups * (ETL_OVERLAP_COUNTS - 1) + FIT_GROUPS - 1] = 0;
+	for (size_t g = FIT_GROUPS - 1; groups > FIT_GROUPS && g < groups; g++)
+		for (size_t i = 0; i < ABOUT; i++)
+			fits[i * groups + g] = 0;
+	blank(device, metrics, out.alone_weight, out.alone, out.alone_variance);
+	blank(device, metrics, out.weight, out.additive, out.additive_variance);
+	blank(device, metrics, out.weight, out.shared, out.shared_variance);
+	return 0;
 }

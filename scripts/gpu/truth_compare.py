@@ -50,16 +50,21 @@ def compare(
                 " GROUP BY cause"
             ).arrow().to_pylist(),
         }  # fmt: skip
-        metrics = [row["metric"] for row in trace.sql("SELECT DISTINCT metric FROM pm_metric")]
+        # Amounts first: of a clock any run has a value, and of a ratio hardly any.
+        metrics = [row["metric"] for row in trace.sql(
+            "SELECT metric FROM pm_column ORDER BY unit = 'Hz', aggregation = 'ratio', metric"
+        )]  # fmt: skip
         if not metrics or not facts["alignment"]:
             return {**facts, "rows": [], "problems": ["there are no samples in the trace"]}
         interval = facts["alignment"][0]["interval_ns"]
         gpu = _gpu(trace, clock_hz)
         groups, problems = _groups(trace, log["phases"], metrics[0])
+        # Single runs are judged by what was counted of those that have a value, and by no others.
+        valued, _ = _groups(trace, log["phases"], metrics[0], "value IS NOT NULL")
         of_groups, of_runs = _of_groups(trace), _of_runs(trace, log["phases"])
         rows = [
             *rows_of(of_groups, groups, gpu, interval, "kernel_metrics"),
-            *rows_of(of_runs, groups, gpu, interval, "kernel_run_metric"),
+            *rows_of(of_runs, {**groups, **valued}, gpu, interval, "kernel_run_metric"),
         ]
         rows += shared_writes(rows, groups)
     clocks = [
@@ -111,15 +116,21 @@ _IN_PHASE = (
 
 
 def _groups(
-    trace: cupti_etl.Trace, phases: Sequence[Mapping[str, Any]], metric: str
+    trace: cupti_etl.Trace,
+    phases: Sequence[Mapping[str, Any]],
+    metric: str,
+    condition: str = "true",
 ) -> tuple[dict[int, Group], list[str]]:
-    """The group of each phase, the one with most of its time, and what is counted of it."""
+    """The group of each phase, the one with most of its time, and what is counted of it.
+
+    Of these the runs that meet the condition; problems are told for all runs alone.
+    """
     # A run has a row a metric: one metric stands for all.
     found = trace.sql(
         "SELECT phase, runs.activity_group, any_value(runs.name) AS name, count(*) AS runs,"
         " sum(runs.end_ns - runs.start_ns)::BIGINT AS total_ns"
-        f" FROM kernel_run_metric AS runs JOIN {_phase_values(phases)} ON {_IN_PHASE}"
-        " WHERE runs.metric = $metric GROUP BY phase, runs.activity_group"
+        f" FROM kernel_run_metric() AS runs JOIN {_phase_values(phases)} ON {_IN_PHASE}"
+        f" WHERE runs.metric = $metric AND {condition} GROUP BY phase, runs.activity_group"
         " QUALIFY row_number() OVER (PARTITION BY phase ORDER BY total_ns DESC) = 1",
         metric=metric,
     )
@@ -133,9 +144,11 @@ def _groups(
     for at, phase in enumerate(phases):
         row = of_phase.get(at)
         name = phase["kernel"] or phase.get("what", "?")
+        if condition != "true" and row is None:
+            continue
         if row is None:
             problems.append(f"no run of {name} in the trace, of {phase['runs']} launched")
-        elif row["runs"] != phase["runs"]:
+        elif condition == "true" and row["runs"] != phase["runs"]:
             problems.append(f"{row['runs']} runs of {name} in the trace, {phase['runs']} launched")
         else:
             group = groups.setdefault(
@@ -177,8 +190,9 @@ def _of_runs(trace: cupti_etl.Trace, phases: Sequence[Mapping[str, Any]]) -> Mea
         " CASE any_value(about.aggregation) WHEN 'sum' THEN avg(value)"
         " ELSE sum(value * (runs.end_ns - runs.start_ns))"
         " / sum(runs.end_ns - runs.start_ns) FILTER (WHERE value IS NOT NULL) END AS value,"
-        " CASE WHEN count(value) = 0 THEN 'no run has a value' END AS reason"
-        f" FROM kernel_run_metric AS runs JOIN {_phase_values(phases)} ON {_IN_PHASE}"
+        " CASE WHEN count(value) = 0"
+        " THEN coalesce(any_value(reason), 'no run has a value') END AS reason"
+        f" FROM kernel_run_metric() AS runs JOIN {_phase_values(phases)} ON {_IN_PHASE}"
         " JOIN (SELECT DISTINCT metric, aggregation FROM pm_metric) AS about"
         " ON about.metric = runs.metric"
         " GROUP BY runs.activity_group, runs.metric"

@@ -51,6 +51,7 @@ static struct etl_overlap *new_join(int rows)
 	static const int64_t lag[DEVICES] = {0, 7};
 	static const double interval[DEVICES] = {60, 60};
 	static const uint8_t is_sum[METRICS] = {0, 1};
+	static const uint8_t is_union[METRICS] = {1, 0};
 	static const uint8_t is_known[DEVICES * METRICS] = {1, 1, 1, 1};
 	static double mean[DEVICES * GROUPS];
 	struct etl_overlap_options options = {.devices = DEVICES,
@@ -63,6 +64,7 @@ static struct etl_overlap *new_join(int rows)
 					      .interval_ns = interval,
 					      .mean_ns = mean,
 					      .is_sum = is_sum,
+					      .is_union = is_union,
 					      .is_known = is_known};
 
 	for (int i = 0; i < DEVICES * GROUPS; i++)

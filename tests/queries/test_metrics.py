@@ -51,6 +51,47 @@ def levels(*of_kernel: float) -> dict[str, list[Any]]:
     return {name: [level, level, 0, 0] for name, level in zip(NAMES, of_kernel, strict=True)}
 
 
+def test_clocks_do_not_add_up_and_ratios_are_taken_from_what_is_held(trace: MakeTrace) -> None:
+    """k fills two samples, then a copy and the kernel b share two."""
+    about = (
+        "metric device_uuid unit aggregation\n gpc_clock_hz GPU-a Hz mean\n l2_hit_pct GPU-a % mean"
+    )
+    run = trace_of(
+        trace,
+        {"gpc_clock_hz": [1900, 1800, 2000, 2000, 1], "l2_hit_pct": [40, 60, 90, 90, 1]},
+        pm_metric=about,
+        kernel=KERNEL + "    1 0 3 2000 4000 b 8 1 1 64 1 1\n",
+        memcpy=MEMCPY.replace("3000", "3500"),
+    )  # fmt: skip
+    assert_rows(
+        run.sql("FROM kernel_metrics(min_weight := 1) ORDER BY metric, name"),
+        """
+        name metric       value method reason
+        b    gpc_clock_hz 2000  mean   -
+        k    gpc_clock_hz 1850  mean   -
+        b    l2_hit_pct   -     -      "a ratio cannot be taken apart, and others run beside it"
+        k    l2_hit_pct   50    held   -
+        """,
+    )
+    assert_rows(
+        run.sql("FROM kernel_metrics() WHERE metric = 'l2_hit_pct' AND name = 'k'"),
+        """
+        value reason
+        -     "a ratio cannot be taken apart, and too few samples hold it alone"
+        """,
+    )
+    assert_rows(
+        run.sql("FROM kernel_run_metric() ORDER BY metric, name"),
+        """
+        name metric       value gpu_value reason
+        b    gpc_clock_hz 2000  2000      -
+        k    gpc_clock_hz 1850  1850      -
+        b    l2_hit_pct   -     90        "others ran beside it"
+        k    l2_hit_pct   -     50        "a ratio of less than ten samples"
+        """,
+    )
+
+
 def test_a_kernel_has_the_level_that_its_samples_have(trace: MakeTrace) -> None:
     run = trace_of(trace, {"dram_read_pct": [40, 60, 5, 1], "pcie_rx_bytes": [0, 200, 4000, 0]})
     assert_rows(

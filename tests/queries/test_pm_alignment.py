@@ -48,6 +48,17 @@ def test_it_is_applied(tmp_path: Path) -> None:
     assert abs(values["spin"]) < 1
 
 
+def test_work_that_was_there_once_does_not_stand_in_the_way(tmp_path: Path) -> None:
+    """It goes best with the counter that it alone moves, but in one stretch of the trace."""
+    world = square_wave()
+    world.run(Sort("once", 300, 3 * MS), 110 * MS)
+    samples = world.samples(20 * US, lag=3500, noise=8)
+    row = asked(world.write(tmp_path / "run", samples))
+    assert row["detail"] is None
+    assert row["work"] == "kernel copy" or row["work"] == "any"
+    assert abs(row["lag_ns"] - 3500) <= max(4 * row["stderr_ns"], 500)
+
+
 @pytest.mark.parametrize(
     ("level", "noise", "count", "words"),
     [

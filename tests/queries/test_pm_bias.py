@@ -77,6 +77,102 @@ def test_kernels_of_two_streams_that_overlap(tmp_path: Path, interval: int) -> N
     assert rows["k400us"]["alone_pct"] < 80
 
 
+# ---- worlds in which what runs at once does not add up
+
+
+def plain(path: Path) -> dict[str, dict[str, Any]]:
+    """What is said for kernels of which all is taken to add up."""
+    with cupti_etl.open(path) as trace:
+        rows = trace.sql(
+            "SELECT groups.name, sums.* FROM activity_metric AS sums"
+            " JOIN activity_group AS groups USING (activity_group)"
+            " WHERE metric = 'dram_read_pct'"
+        )
+        return {row["name"]: row for row in rows}
+
+
+@pytest.mark.parametrize("interval", INTERVALS)
+def test_a_kernel_that_hardly_goes_on_beside_another(tmp_path: Path, interval: int) -> None:
+    """As a copy beside arithmetic that fills the SMs, on an H200; the FMAs are never alone."""
+    copy, fma = Sort("copy", 60, 900 * US, 0.02), Sort("fma", 0, 250 * US)
+    spin, more = Sort("spin", 0, 70 * US), Sort("more", 90, 30 * US)
+    world = World(seed=11, idle_level=0.1, slowed={("copy", "fma"): 0.01})
+    for start in range(0, 300 * MS, MS):
+        end = world.run(copy, start)
+        beside = fma if start < 150 * MS else spin
+        world.run(beside, start + 100 * US + world.random.randrange(400 * US), stream=8)
+        # That there is room for more than the copy tells that the spin does nothing.
+        assert world.run(more, end + 10 * US) < start + MS
+    path = world.write(tmp_path / "run", world.samples(interval, lag=1500, noise=0.5))
+    rows = answers(path)
+    check(world, {"copy": rows["copy"]}, [copy], 0.02)
+    assert rows["copy"]["method"] == "shared"
+    assert rows["copy"]["spread"] < 0.03 * rows["copy"]["value"]
+    assert 55 < rows["copy"]["alone_value"] < 62
+    for name in ("fma", "spin"):
+        assert rows[name]["value"] is None or abs(rows[name]["value"]) < 2, rows[name]
+    # What it is for.
+    assert plain(path)["fma"]["additive_level"] < -40
+
+
+@pytest.mark.parametrize("weights", [{}, {"triad": 3.0}, {"reduce": 3.0}], ids=str)
+def test_a_memory_that_is_full_is_not_shared_out_by_guess(
+    tmp_path: Path, weights: dict[str, float]
+) -> None:
+    triad, reduce = Sort("triad", 52, 300 * US, 0.02), Sort("reduce", 30, 170 * US, 0.02)
+    copies = Sort("copies", 20, 400 * US, 0.02)
+    world = World(seed=12, cap=60, weights=weights)
+    world.stream([triad], 300 * MS, 200 * US)
+    world.stream([reduce, copies], 300 * MS, 200 * US, stream=8)
+    rows = answers(world.write(tmp_path / "run", world.samples(20 * US, noise=0.5)))
+    for sort in (triad, reduce, copies):
+        row = rows[sort.name]
+        assert row["value"] is None, row
+        assert row["reason"].startswith("what runs beside it does not add up"), row
+        # How it lies however the memory is shared.
+        level = {"triad": 52, "reduce": 30, "copies": 20}[sort.name]
+        assert row["alone_value"] == pytest.approx(level, rel=0.03)
+    with cupti_etl.open(tmp_path / "run") as trace:
+        found = {
+            row["name"]: row["value"]
+            for row in trace.sql(
+                "FROM kernel_metrics(max_spread_pct := 60) WHERE metric = 'dram_read_pct'"
+            )
+        }
+    for sort in (triad, reduce, copies):
+        off = abs(found[sort.name] - world.truth(sort))
+        assert off <= rows[sort.name]["spread"] + 0.02 * found[sort.name], (sort, found)
+
+
+def test_a_memory_that_is_nearly_full_is_within_what_is_said(tmp_path: Path) -> None:
+    one, other = Sort("one", 40, 300 * US, 0.02), Sort("other", 30, 170 * US, 0.02)
+    world = World(seed=13, cap=67, weights={"one": 2})
+    world.stream([one], 300 * MS, 200 * US)
+    world.stream([other], 300 * MS, 200 * US, stream=8)
+    rows = answers(world.write(tmp_path / "run", world.samples(20 * US, noise=0.5)))
+    for sort in (one, other):
+        row = rows[sort.name]
+        off = abs(row["value"] - world.truth(sort))
+        assert off <= row["spread"] + 4 * row["stderr"] + 0.01 * row["value"], row
+
+
+@pytest.mark.parametrize("cap", [None, 60.0])
+def test_many_kernels_on_four_streams(tmp_path: Path, cap: float | None) -> None:
+    """More sets than have a level of their own; each value that is given is within its errors."""
+    sorts = [Sort(f"k{at}", 3 + 2 * at, (40 + 20 * at) * US, 0.03) for at in range(14)]
+    world = World(seed=14, cap=cap)
+    for stream in range(4):
+        world.stream(sorts, 300 * MS, 600 * US, stream=stream)
+    rows = answers(world.write(tmp_path / "run", world.samples(20 * US, noise=0.5)))
+    given = [sort for sort in sorts if rows[sort.name]["value"] is not None]
+    for sort in given:
+        row = rows[sort.name]
+        off = abs(row["value"] - world.truth(sort))
+        assert off <= row["spread"] + 4 * row["stderr"] + 0.02 * row["value"], (row, off)
+    if cap is None:
+        assert given == sorts
+
+
 def test_a_count_is_what_a_run_gets(tmp_path: Path) -> None:
     world = alone()
     samples = world.samples(50 * US, noise=0.5)

@@ -76,12 +76,24 @@ def test_runs_that_overlap_get_the_same_samples_and_are_not_alone(trace: MakeTra
         memcpy="process_id device_id start_ns end_ns copy_kind\n 1 0 250 260 HtoD",
     )
     assert_rows(
-        run.sql("FROM kernel_run_metric WHERE metric = 'busy' ORDER BY correlation_id"),
+        run.sql("FROM kernel_run_metric() WHERE metric = 'busy' ORDER BY correlation_id"),
         """
-        gpu correlation_id value   samples coverage_pct alone_pct
-        0   1              20      2       100          75
-        0   2              43.3333 2       100          60
-        1   3              90      1       50           100
+        gpu correlation_id value gpu_value samples coverage_pct alone_pct
+        0   1              -     20        2       100          75
+        0   2              -     43.3333   2       100          60
+        1   3              90    90        1       50           100
+        """,
+    )
+    assert_rows(
+        run.sql(
+            "SELECT value, reason FROM kernel_run_metric(min_alone_pct := 70)"
+            " WHERE metric = 'busy' ORDER BY correlation_id"
+        ),
+        """
+        value reason
+        20    -
+        -     "others ran beside it"
+        90    -
         """,
     )
 
@@ -99,7 +111,7 @@ def test_nothing_is_made_up_where_samples_are_missing(trace: MakeTrace) -> None:
         "device_uuid start_ns end_ns busy bytes\n GPU-a 0 100 10 4\n GPU-a 200 350 20 6",
     )
     assert_rows(
-        run.sql("FROM kernel_run_metric WHERE metric = 'busy' ORDER BY correlation_id"),
+        run.sql("FROM kernel_run_metric() WHERE metric = 'busy' ORDER BY correlation_id"),
         """
         name    value samples coverage_pct alone_pct
         covered 15    2       66.6667      100
@@ -117,7 +129,7 @@ def test_a_metric_without_a_value_is_missing_alone(trace: MakeTrace) -> None:
         "device_uuid start_ns end_ns busy bytes\n GPU-a 0 100 10 nan\n GPU-a 100 200 - nan",
     )
     assert_rows(
-        run.sql("FROM kernel_run_metric ORDER BY metric"),
+        run.sql("FROM kernel_run_metric() ORDER BY metric"),
         """
         metric value coverage_pct
         busy   10    100
@@ -133,7 +145,7 @@ def test_samples_that_are_stored_out_of_order_are_sorted(trace: MakeTrace) -> No
         "device_uuid start_ns end_ns busy bytes\n GPU-a 100 200 30 1\n GPU-a 0 100 10 1",
     )
     assert_rows(
-        run.sql("FROM kernel_run_metric WHERE metric = 'busy'"),
+        run.sql("FROM kernel_run_metric() WHERE metric = 'busy'"),
         """
         value samples
         20    2

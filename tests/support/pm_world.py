@@ -1,16 +1,16 @@
 """A made-up GPU whose true counters are known: runs with levels, seen through samples.
 
-The truth of each run is constant, or rises over its first part; what runs at once adds up.
-A sample is the exact mean of the truth over its time, and noise; its clock is late by a lag.
+The truth of each run is constant, or rises over its first part.  What runs at once adds up, but
+where a world has a ``cap``, or a sort slows another down.  A sample is the exact mean of the
+truth over its time, and noise; its clock is late by a lag.
 """
 
 from __future__ import annotations
 
 import random
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +42,19 @@ class Run:
 
 @dataclass
 class World:
-    """What ran, in the order it was put there."""
+    """What ran, in the order it was put there.
+
+    Attributes:
+        cap: the most that all that runs at once comes to, each in proportion to its weight.
+        weights: of sorts by name against the cap, 1 for others: who gets more of what is scarce.
+        slowed: what is left of the level of a sort (the first) beside another.
+    """
 
     seed: int = 1
     idle_level: float = 0.0
+    cap: float | None = None
+    weights: Mapping[str, float] = field(default_factory=dict)
+    slowed: Mapping[tuple[str, str], float] = field(default_factory=dict)
     runs: list[Run] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -69,13 +78,10 @@ class World:
         self, interval: int, *, lag: int = 0, noise: float = 0.0, missing: float = 0.0
     ) -> list[tuple[int, int, float]]:
         """``start, end, mean level``; a share of them may be missing."""
-        steps: list[tuple[int, float]] = []
-        for run in self.runs:
-            rise = round((run.end_ns - run.start_ns) * run.sort.ramp)
-            steps += [(run.start_ns + rise, run.level), (run.end_ns, -run.level)]
-        steps.sort()
-        times = [at for at, _ in steps]
-        levels = [0.0, *accumulate(step for _, step in steps)]
+        times, levels = [], [0.0]
+        for at, each in self._pieces():
+            times.append(at)
+            levels.append(sum(each.values()))
         areas = [0.0]
         for at in range(1, len(times)):
             areas.append(areas[-1] + levels[at] * (times[at] - times[at - 1]))
@@ -95,13 +101,50 @@ class World:
 
     def truth(self, sort: Sort) -> float:
         """Mean level over the time that the sort ran."""
-        mine = [run for run in self.runs if run.sort is sort]
-        whole = sum(run.end_ns - run.start_ns for run in mine)
-        area = sum(
-            run.level * (run.end_ns - run.start_ns - round((run.end_ns - run.start_ns) * sort.ramp))
-            for run in mine
-        )
+        area, before, mine = 0.0, 0, 0.0
+        for at, each in self._pieces():
+            area += mine * (at - before)
+            before = at
+            mine = sum(level for run, level in each.items() if self.runs[run].sort is sort)
+        whole = sum(run.end_ns - run.start_ns for run in self.runs if run.sort is sort)
         return area / whole + self.idle_level
+
+    def _pieces(self) -> Iterator[tuple[int, dict[int, float]]]:
+        """From when on which runs (by number) have which level."""
+        steps: list[tuple[int, int, int]] = []
+        for number, run in enumerate(self.runs):
+            rise = round((run.end_ns - run.start_ns) * run.sort.ramp)
+            steps += [(run.start_ns, number, 0), (run.end_ns, number, -1)]
+            if rise:
+                steps.append((run.start_ns + rise, number, 1))
+        steps.sort()
+        there: dict[int, float] = {}
+        for at, number, what in steps:
+            run = self.runs[number]
+            there[number] = 0.0 if what == 0 and run.sort.ramp else run.level
+            if what < 0:
+                del there[number]
+            yield at, self._together(there)
+
+    def _together(self, there: Mapping[int, float]) -> dict[int, float]:
+        names = {number: self.runs[number].sort.name for number in there}
+        levels = {}
+        for number, level in there.items():
+            for other, name in names.items():
+                if other != number:
+                    level *= self.slowed.get((names[number], name), 1.0)
+            levels[number] = level
+        if self.cap is None or sum(levels.values()) <= self.cap:
+            return levels
+        # In proportion to their weights, but none gets more than it does alone.
+        got: dict[int, float] = {}
+        while len(got) < len(levels):
+            rest = self.cap - sum(got.values())
+            asked = {n: self.weights.get(names[n], 1.0) * levels[n] for n in levels if n not in got}
+            share = {n: rest * each / sum(asked.values()) for n, each in asked.items()}
+            full = {n: levels[n] for n in share if share[n] >= levels[n]}
+            got |= full or share
+        return got
 
     def write(
         self, folder: Path, samples: Sequence[tuple[int, int, float]], base: int = 10**15

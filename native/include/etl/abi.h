@@ -346,6 +346,7 @@ struct etl_overlap_options {
 	const double *interval_ns; /* of each device: length of a sample */
 	const double *mean_ns; /* of each group of each device: length of a run */
 	const uint8_t *is_sum; /* of each metric: its values are counts */
+	const uint8_t *is_union; /* of each metric: what several do at once counts once */
 	const uint8_t *is_known; /* devices x metrics: some sample has a value */
 };
 /* Runs that are done: 9 columns, and `values` with all metrics of a row after one another, as
@@ -356,7 +357,7 @@ struct etl_overlap_rows {
 	const double *values;
 };
 enum { ETL_OVERLAP_RUNS, ETL_OVERLAP_SAMPLES, ETL_OVERLAP_ROWS, ETL_OVERLAP_END, ETL_OVERLAP_UNSORTED };
-enum { ETL_OVERLAP_COUNTS = 5, ETL_OVERLAP_FITS = 6, ETL_OVERLAP_PLANES = 9 };
+enum { ETL_OVERLAP_COUNTS = 6, ETL_OVERLAP_FITS = 7, ETL_OVERLAP_PLANES = 14 };
 
 struct etl_overlap *etl_overlap_new(const struct etl_overlap_options *options);
 void etl_overlap_free(struct etl_overlap *join);
@@ -370,10 +371,12 @@ int etl_overlap_step(struct etl_overlap *join);
 /* The rows, until the next step. */
 void etl_overlap_take(struct etl_overlap *join, struct etl_overlap_rows *out);
 /* After the end, of one device, with group 0 for idle time.  `counts`: planes of groups + 1:
- * runs, samples, duration, covered, alone.  `fits`: likewise: weight, inflation and blocks of
- * the fit to samples without concurrency, and of that to all.  `planes`: of groups + 1 times
- * metrics: covered ns, value times ns, runs, mean of their values, sum of squared deviations,
- * level and variance by the one fit and by the other; NaN where there is none. */
+ * runs, samples, duration, covered, alone, samples that hold it alone.  `fits`: likewise: weight,
+ * inflation and blocks of the level alone, and of the fit in which all adds up; share of the time
+ * of which nothing is known.  `planes`: of groups + 1 times metrics: covered ns, value times ns,
+ * runs, mean of their values, sum of squared deviations; mean and squared deviations of the samples
+ * that hold it alone; level and variance alone, by the fit in which all adds up, and with
+ * what is seen of groups together shared out; how far the last may be off for that.  NaN where there is none. */
 int etl_overlap_totals(struct etl_overlap *join, int device, int64_t *counts, double *fits, double *planes);
 
 /* How well a metric goes with being busy, if the samples are late by so much: for each of

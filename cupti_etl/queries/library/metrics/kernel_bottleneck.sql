@@ -25,7 +25,7 @@
 --   reason VARCHAR: Why there is no class; NULL if there is one.
 --   busiest VARCHAR: The busiest part of those known.
 --   busiest_pct DOUBLE [%]: Its level, as a share of its peak.
---   stderr_pct DOUBLE [%]: Standard error of that, in per cent of the peak.
+--   stderr_pct DOUBLE [%]: Standard error of that, in per cent of the peak, with its spread.
 --   compute_pct DOUBLE [%]: Busiest of instruction issue and pipes, as a share of its peak.
 --   tensor_pct DOUBLE [%]: Tensor pipes, as a share of their peak.
 --   dram_pct DOUBLE [%]: Device memory, as a share of its peak.
@@ -57,7 +57,7 @@ parts AS (
                 WHEN regexp_matches(levels.metric, '^(pcie|nvlink|c2c)_[rt]x_(bytes|pct)$')
                 THEN 'link' END AS part,
            -- Of a count, bytes a nanosecond against units a second.
-           value * scale AS pct, stderr * scale AS error
+           value * scale AS pct, (stderr + coalesce(spread, 0)) * scale AS error
     FROM (
         SELECT *, CASE unit WHEN '%' THEN 1.0 ELSE 100 * 1e9 / nullif(mean_ns * peak, 0) END
                    AS scale
