@@ -79,8 +79,8 @@ def captures(truth: str) -> list[Capture]:
         Capture("traffic", BYTES, "50us", program("traffic")),
         Capture("pair", "minimal", "20us", program("pair")),
         Capture("compute", "overview", "50us", program("compute")),
-        Capture("compute", "pipes", "50us", program("compute")),
-        Capture("gemm", "pipes", "50us", gemm),
+        Capture("compute", "pipes", "100us", program("compute")),
+        Capture("gemm", "pipes", "100us", gemm),
         Capture("pair", "overview", "50us", program("pair")),
     ]
 

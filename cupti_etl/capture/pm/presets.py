@@ -69,6 +69,7 @@ PRESETS: dict[str, tuple[str, ...]] = {
         "alu_pct",
         "xu_pct",
         "uniform_pct",
+        "gpc_clock_hz",
     ),
     "links": (
         "dram_read_pct",
