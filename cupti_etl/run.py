@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-import click
-
 from cupti_etl.config import CaptureOptions
 from cupti_etl.errors import CaptureError, EtlError, NoCudaError, UsageError
 
@@ -26,7 +24,7 @@ def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
     Raises:
         EtlError: see ``cupti_etl.errors``; the command has been waited for.
     """
-    from cupti_etl.live_line import summary
+    from cupti_etl.live_line import say, summary
 
     if options.cupti and not options.cupti.exists():
         raise UsageError(
@@ -43,7 +41,7 @@ def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
         raise problem
     if problem is not None:
         # The command failed too, and its own status is what a caller waits for.
-        click.echo(f"cupti-etl: {problem.message}", err=True)
+        say(f"cupti-etl: {problem.message}")
     return status
 
 
@@ -192,10 +190,12 @@ def begin_sampling(options: CaptureOptions) -> Sampling | None:
 
 def tell_failure(sampling: Sampling, *, quiet: bool) -> None:
     """Say at once that counters are not sampled, or not of all GPUs; not only in the end."""
+    from cupti_etl.live_line import say
+
     if sampling.failure is not None and not quiet:
         what, hint = sampling.failure
-        click.echo(f"cupti-etl: hardware counters are not sampled: {what}", err=True)
-        click.echo(f"cupti-etl: {hint}", err=True)
+        say(f"cupti-etl: hardware counters are not sampled: {what}")
+        say(f"  {hint}")
 
 
 @contextmanager
