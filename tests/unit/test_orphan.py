@@ -24,7 +24,7 @@ def test_files_that_are_closed_while_we_look() -> None:
         try:
             assert busy.stdout is not None
             busy.stdout.readline()
-            for _ in range(50):
+            for _ in range(2000):  # so many, as a moment must be hit
                 with pytest.raises(UsageError, match="is not being traced"):
                     open_segment(busy.pid)
         finally:
