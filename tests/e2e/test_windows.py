@@ -67,7 +67,9 @@ def test_max_size(capturer: Capturer) -> None:
     [
         ("--delay", "soon", "'soon' is not a duration"),
         ("--duration", "5 weeks", "'5 weeks' is not a duration"),
+        ("--delay", "99999999999h", "'99999999999h' is too much"),
         ("--max-size", "much", "'much' is not a size"),
+        ("--max-size", "9" * 5000, "is not a size"),
         ("--capture-range", "nvtx:", "is not a range"),
         ("--capture-range", "nvtx:@d", "is not a range"),
         ("--capture-range", "step", "is not a range"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import random
 from pathlib import Path
 
@@ -79,6 +80,23 @@ def test_parts_that_are_large_already_stay(tmp_path: Path, monkeypatch: pytest.M
     after = parts(tmp_path / "out")
     assert len({path.stat().st_ino for path in after} & before) >= 3
     assert sum(pq.read_metadata(path).num_rows for path in after) == 600
+
+
+def test_a_file_system_without_hard_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(parquet, "_PART_ROWS", 100)
+    monkeypatch.setattr("os.link", refuse)
+    sink = ParquetSink(tmp_path / "out")
+    for i in range(4):
+        sink.write("kernel", kernels(list(range(i * 150, i * 150 + 150))))
+        sink.roll()
+    sink.close()
+    rows = pq.read_table(tmp_path / "out" / "kernel")
+    assert rows.column("start_ns").to_pylist() == list(range(600))
 
 
 def test_compacting_again_changes_nothing(tmp_path: Path) -> None:
