@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import sys
 from typing import Any, NoReturn
@@ -46,6 +47,8 @@ class Commands(click.Group):
 def cli(ctx: click.Context, debug: bool) -> None:
     """CUDA traces as tables: capture a program, ask with SQL."""
     ctx.obj = {"debug": debug}
+    if os.environ.get("NO_COLOR"):  # no-color.org
+        ctx.color = False
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
@@ -77,4 +80,12 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         # The reader of our output went away (`| head`): nobody to tell.
         sys.stderr.close()
         sys.exit(141)
+    except OSError as error:
+        # Mostly of standard output; where a file has a name, the command says more itself.
+        if debug:
+            raise
+        where = f"{error.filename}: " if error.filename else ""
+        click.echo(f"cupti-etl: {where}{error.strerror or error}", err=True)
+        click.echo("  make room, or see with --debug where it happened", err=True)
+        sys.exit(1)
     sys.exit(result if isinstance(result, int) else 0)

@@ -82,9 +82,7 @@ def test_parts_that_are_large_already_stay(tmp_path: Path, monkeypatch: pytest.M
     assert sum(pq.read_metadata(path).num_rows for path in after) == 600
 
 
-def test_a_file_system_without_hard_links(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
