@@ -76,7 +76,6 @@ class _Run:
         self.sampling = begin_sampling(options)
         self.collector = Collector(self._recorder, sampling=self.sampling)
         stack.callback(self.collector.close)
-        # Before the program starts, so that a delay holds from its first call on.
         self._limits = Limits(
             options,
             self.collector.pause,
@@ -88,6 +87,7 @@ class _Run:
             # So that the program's first kernel is sampled.
             self.sampling.wait_until_ready()
             tell_failure(self.sampling, quiet=options.quiet)
+        self._limits.begin()
         self.launcher = Launcher(cmd, environment, self.destination.program_stdout)
         undo.pop_all()
         stack.callback(self.launcher.close)

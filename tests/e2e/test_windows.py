@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+from pathlib import Path
+
 import pytest
 from support.captures import Capture, Capturer
 
@@ -40,6 +44,21 @@ def test_delay_and_duration(capturer: Capturer) -> None:
     assert (row["delay_ns"], row["duration_ns"]) == (500_000_000, 400_000_000)
     assert row["stopped_by"] == "duration"
     capture.check_sums()
+
+
+def test_a_delay_counts_from_the_start_of_the_program(capturer: Capturer, tmp_path: Path) -> None:
+    """And not from before, when the process that samples hardware counters begins."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys, time\nif 'cupti_etl.capture.pm.sampler' in sys.orig_argv:\n    time.sleep(2)\n"
+    )
+    options = ["--delay", "1500ms", "--pm"]
+    words, env, trace, log = capturer.prepare("13.5.25", options, rate=1000, launches=2500)
+    env["PYTHONPATH"] = os.pathsep.join([str(tmp_path), env["PYTHONPATH"]])
+    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=60, check=False)
+    capture = Capture(trace, done, capturer.fakes.log(log))
+    assert capture.status == 0, capture.stderr
+    (window,), (process,) = windows(capture), capture.rows("process")
+    assert window["start_ns"] - process["start_ns"] > 1000e6
 
 
 def test_a_delay_longer_than_the_program_records_nothing(capturer: Capturer) -> None:
