@@ -39,7 +39,7 @@ def command(out: Path | None, duration: str | None, quiet: bool, pids: tuple[int
     attach(
         out or Path(time.strftime("trace-%Y%m%d-%H%M%S")),
         pids,
-        duration_ns(duration) if duration else None,
+        (duration_ns(duration) if duration else 0) or None,
         quiet,
     )
 

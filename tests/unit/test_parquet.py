@@ -6,13 +6,16 @@ import errno
 import random
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import cupti_etl
 from cupti_etl.errors import UsageError
 from cupti_etl.schema.arrow import TABLES, arrow_schema
 from cupti_etl.sinks import parquet
+from cupti_etl.sinks.duckdb import write_trace_duckdb
 from cupti_etl.sinks.exchange import exchange
 from cupti_etl.sinks.parquet import ParquetSink, compact
 
@@ -125,6 +128,20 @@ def test_an_output_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="cannot be created"):
         ParquetSink(tmp_path / "file" / "out")
+    for name, why in (("a?b", r"has a \? in it"), ("a\\b", "in it"), ("\udcff", "UTF-8")):
+        with pytest.raises(UsageError, match=why):
+            ParquetSink(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["it's [a]*", 'quo"te', "%h", "ünï", "-dash", "{a,b}", "x.csv"])
+def test_odd_names(tmp_path: Path, name: str) -> None:
+    sink = ParquetSink(tmp_path / name)
+    sink.write("kernel", kernels([1, 2, 3]))
+    sink.close()
+    with cupti_etl.open(tmp_path / name) as trace:
+        assert trace.sql("FROM kernel").count() == 3
+    with duckdb.connect(write_trace_duckdb(tmp_path / name), read_only=True) as con:
+        assert len(con.sql("FROM kernel").fetchall()) == 3
 
 
 @pytest.mark.parametrize("atomic", [True, False])
