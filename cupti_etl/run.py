@@ -97,16 +97,14 @@ class _Run:
         from cupti_etl.pipeline import Pipeline
 
         options = self._options
-        # An argument need not be UTF-8; a column must.
-        words = os.fsencode(" ".join(self._cmd)).decode("utf-8", "replace")
         facts = {
             "source": "capture",
-            "command": words if options.argv else None,
+            "command": _text(" ".join(self._cmd)) if options.argv else None,
             "kinds": ",".join(options.kinds),
             "api_level": options.api,
             "flush_ms": options.flush_ms,
             "ring_mb": options.ring_mb,
-            "capture_range": options.capture_range or None,
+            "capture_range": _text(options.capture_range) or None,
             "delay_ns": options.delay_ns,
             "duration_ns": options.duration_ns or None,
         }
@@ -177,6 +175,11 @@ class _Run:
         except OSError as error:
             failure = failure or f"the recording cannot be written: {error}"
         return EtlError(failure, "the trace itself is whole") if failure else None
+
+
+def _text(argument: str) -> str:
+    """What a column can hold: an argument need not be UTF-8."""
+    return os.fsencode(argument).decode("utf-8", "replace")
 
 
 def begin_sampling(options: CaptureOptions) -> Sampling | None:

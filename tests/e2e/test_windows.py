@@ -116,6 +116,16 @@ def test_nvtx_ranges_are_windows(capturer: Capturer, form: str) -> None:
     capture.check_sums()
 
 
+def test_a_name_that_is_no_utf8(capturer: Capturer) -> None:
+    capture = capturer.run(
+        options=["--capture-range", "nvtx:\udcff"], launches=20, range_every=5, range_gap=5,
+        range_name="\udcff",
+    )  # fmt: skip
+    assert capture.status == 0, capture.stderr
+    assert capture.count("kernel") == 10
+    assert capture.rows("capture")[0]["capture_range"] == "nvtx:\ufffd"
+
+
 def test_the_range_itself_is_recorded(capturer: Capturer) -> None:
     capture = capturer.run(options=["--capture-range", "nvtx:step"], **RANGES)
     events = [row["event"] for row in capture.rows("marker")]
