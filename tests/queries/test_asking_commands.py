@@ -8,11 +8,11 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from support.trace import write_trace
+from support.waiting import wait_until_worked
 
 KERNELS = """
     start_ns end_ns name
@@ -213,7 +213,7 @@ def test_ctrl_c_ends_a_long_query(run_folder: Path) -> None:
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         try:
-            time.sleep(1.5)
+            wait_until_worked(process.pid, 4)  # opening takes less
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=20)
         finally:
