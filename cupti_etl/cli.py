@@ -12,6 +12,7 @@ import click
 
 from cupti_etl import __version__, commands
 from cupti_etl.errors import EtlError
+from cupti_etl.live_line import say
 
 
 class Commands(click.Group):
@@ -60,16 +61,16 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except EtlError as error:
         if debug:
             raise
-        click.echo(f"cupti-etl: {error.message}", err=True)
+        say(f"cupti-etl: {error.message}")
         if error.hint:
-            click.echo(f"  {error.hint}", err=True)
+            say(f"  {error.hint}")
         sys.exit(error.exit_code)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if debug or package == "cupti_etl":
             raise
-        click.echo(f"cupti-etl: the Python package {package!r} is not installed", err=True)
-        click.echo(f"  install cupti-etl with its dependencies, or {package} alone", err=True)
+        say(f"cupti-etl: the Python package {package!r} is not installed")
+        say(f"  install cupti-etl with its dependencies, or {package} alone")
         sys.exit(1)
     except click.ClickException as error:
         error.show()
@@ -85,7 +86,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         if debug:
             raise
         where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"cupti-etl: {where}{error.strerror or error}", err=True)
-        click.echo("  make room, or see with --debug where it happened", err=True)
+        say(f"cupti-etl: {where}{error.strerror or error}")
+        say("  make room, or see with --debug where it happened")
         sys.exit(1)
     sys.exit(result if isinstance(result, int) else 0)
