@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import sys
 from typing import Any, NoReturn
@@ -11,6 +12,7 @@ import click
 
 from cupti_etl import __version__, commands
 from cupti_etl.errors import EtlError
+from cupti_etl.live_line import say
 
 
 class Commands(click.Group):
@@ -46,6 +48,8 @@ class Commands(click.Group):
 def cli(ctx: click.Context, debug: bool) -> None:
     """CUDA traces as tables: capture a program, ask with SQL."""
     ctx.obj = {"debug": debug}
+    if os.environ.get("NO_COLOR"):  # no-color.org
+        ctx.color = False
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
@@ -57,16 +61,16 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except EtlError as error:
         if debug:
             raise
-        click.echo(f"cupti-etl: {error.message}", err=True)
+        say(f"cupti-etl: {error.message}")
         if error.hint:
-            click.echo(f"  {error.hint}", err=True)
+            say(f"  {error.hint}")
         sys.exit(error.exit_code)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if debug or package == "cupti_etl":
             raise
-        click.echo(f"cupti-etl: the Python package {package!r} is not installed", err=True)
-        click.echo(f"  install cupti-etl with its dependencies, or {package} alone", err=True)
+        say(f"cupti-etl: the Python package {package!r} is not installed")
+        say(f"  install cupti-etl with its dependencies, or {package} alone")
         sys.exit(1)
     except click.ClickException as error:
         error.show()
@@ -77,4 +81,12 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         # The reader of our output went away (`| head`): nobody to tell.
         sys.stderr.close()
         sys.exit(141)
+    except OSError as error:
+        # Mostly of standard output; where a file has a name, the command says more itself.
+        if debug:
+            raise
+        where = f"{error.filename}: " if error.filename else ""
+        say(f"cupti-etl: {where}{error.strerror or error}")
+        say("  make room, or see with --debug where it happened")
+        sys.exit(1)
     sys.exit(result if isinstance(result, int) else 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +12,12 @@ import click
 if TYPE_CHECKING:
     from cupti_etl.capture.collector import Collector
     from cupti_etl.capture.pm.sampling import Sampling
+
+
+def say(text: str) -> None:
+    """A line on stderr.  A terminal or a reader that has gone away is no reason to fail."""
+    with suppress(OSError):
+        click.echo(text, err=True)
 
 
 class LiveLine:
@@ -40,14 +47,19 @@ class LiveLine:
         text = f"cupti-etl: {rate:,.0f} records/s, {rows:,} rows, {lost:,} lost"
         if collector.sampling is not None:
             text = f"{text}, {collector.sampling.rows:,} samples"
-        sys.stderr.write(f"\r\x1b[K{text}")
-        sys.stderr.flush()
+        self._write(f"\r\x1b[K{text}")
 
     def clear(self) -> None:
         """Take the line away."""
         if self._shown:
-            sys.stderr.write("\r\x1b[K")
+            self._write("\r\x1b[K")
+
+    def _write(self, text: str) -> None:
+        try:
+            sys.stderr.write(text)
             sys.stderr.flush()
+        except OSError:  # the terminal has gone away; the program may well go on
+            self._on = self._shown = False
 
 
 def summary(collector: Collector, where: object, seconds: float) -> None:
@@ -59,7 +71,7 @@ def summary(collector: Collector, where: object, seconds: float) -> None:
     counts = {kind.table: sum(p.stored(i) for p in traced) for i, kind in enumerate(KINDS)}
     rows = ", ".join(f"{count:,} {table}" for table, count in counts.items() if count) or "no rows"
     noun = "process" if len(traced) == 1 else "processes"
-    click.echo(f"cupti-etl: {rows} from {len(traced)} {noun} in {seconds:.1f} s", err=True)
+    say(f"cupti-etl: {rows} from {len(traced)} {noun} in {seconds:.1f} s")
     sampling = collector.sampling
     if sampling is not None:
         tell_samples(sampling)
@@ -68,25 +80,21 @@ def summary(collector: Collector, where: object, seconds: float) -> None:
             continue
         count = "an unknown number of" if loss.records is None else f"{loss.records:,}"
         what = "rows incomplete" if loss.is_stored else "records lost"
-        click.echo(f"cupti-etl: {count} {what} ({loss.cause}): {loss.detail}", err=True)
-    click.echo(f"cupti-etl: {where}", err=True)
+        say(f"cupti-etl: {count} {what} ({loss.cause}): {loss.detail}")
+    say(f"cupti-etl: {where}")
 
 
 def tell_samples(sampling: Sampling) -> None:
     """Print samples by GPU, what is missing of them by cause, and why sampling ended early."""
     for device in filter(lambda each: each.about, sampling.devices):
-        click.echo(
+        say(
             f"cupti-etl: {device.rows:,} samples of GPU {device.about['index']}"
-            f" ({device.about['name']}), {len(device.about['columns'])} metrics",
-            err=True,
+            f" ({device.about['name']}), {len(device.about['columns'])} metrics"
         )
         for cause in dict.fromkeys(loss.cause for loss in device.losses):
             mine = [loss for loss in device.losses if loss.cause == cause]
             missing = sum(loss.records or 0 for loss in mine)
             times = "once" if len(mine) == 1 else f"{len(mine):,} times"
-            click.echo(
-                f"cupti-etl: {missing:,} samples missing ({cause}, {times}): {mine[0].detail}",
-                err=True,
-            )
+            say(f"cupti-etl: {missing:,} samples missing ({cause}, {times}): {mine[0].detail}")
     if sampling.failure is not None:
-        click.echo(f"cupti-etl: sampling failed: {sampling.failure[0]}", err=True)
+        say(f"cupti-etl: sampling failed: {sampling.failure[0]}")

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-import click
-
 from cupti_etl.config import CaptureOptions
 from cupti_etl.errors import CaptureError, EtlError, NoCudaError, UsageError
 
@@ -26,7 +24,7 @@ def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
     Raises:
         EtlError: see ``cupti_etl.errors``; the command has been waited for.
     """
-    from cupti_etl.live_line import summary
+    from cupti_etl.live_line import say, summary
 
     if options.cupti and not options.cupti.exists():
         raise UsageError(
@@ -43,7 +41,7 @@ def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
         raise problem
     if problem is not None:
         # The command failed too, and its own status is what a caller waits for.
-        click.echo(f"cupti-etl: {problem.message}", err=True)
+        say(f"cupti-etl: {problem.message}")
     return status
 
 
@@ -78,7 +76,6 @@ class _Run:
         self.sampling = begin_sampling(options)
         self.collector = Collector(self._recorder, sampling=self.sampling)
         stack.callback(self.collector.close)
-        # Before the program starts, so that a delay holds from its first call on.
         self._limits = Limits(
             options,
             self.collector.pause,
@@ -90,6 +87,7 @@ class _Run:
             # So that the program's first kernel is sampled.
             self.sampling.wait_until_ready()
             tell_failure(self.sampling, quiet=options.quiet)
+        self._limits.begin()
         self.launcher = Launcher(cmd, environment, self.destination.program_stdout)
         undo.pop_all()
         stack.callback(self.launcher.close)
@@ -99,16 +97,14 @@ class _Run:
         from cupti_etl.pipeline import Pipeline
 
         options = self._options
-        # An argument need not be UTF-8; a column must.
-        words = os.fsencode(" ".join(self._cmd)).decode("utf-8", "replace")
         facts = {
             "source": "capture",
-            "command": words if options.argv else None,
+            "command": _text(" ".join(self._cmd)) if options.argv else None,
             "kinds": ",".join(options.kinds),
             "api_level": options.api,
             "flush_ms": options.flush_ms,
             "ring_mb": options.ring_mb,
-            "capture_range": options.capture_range or None,
+            "capture_range": _text(options.capture_range) or None,
             "delay_ns": options.delay_ns,
             "duration_ns": options.duration_ns or None,
         }
@@ -181,6 +177,11 @@ class _Run:
         return EtlError(failure, "the trace itself is whole") if failure else None
 
 
+def _text(argument: str) -> str:
+    """What a column can hold: an argument need not be UTF-8."""
+    return os.fsencode(argument).decode("utf-8", "replace")
+
+
 def begin_sampling(options: CaptureOptions) -> Sampling | None:
     """Start the process that samples hardware counters, if they were asked for."""
     if options.pm is None:
@@ -192,10 +193,12 @@ def begin_sampling(options: CaptureOptions) -> Sampling | None:
 
 def tell_failure(sampling: Sampling, *, quiet: bool) -> None:
     """Say at once that counters are not sampled, or not of all GPUs; not only in the end."""
+    from cupti_etl.live_line import say
+
     if sampling.failure is not None and not quiet:
         what, hint = sampling.failure
-        click.echo(f"cupti-etl: hardware counters are not sampled: {what}", err=True)
-        click.echo(f"cupti-etl: {hint}", err=True)
+        say(f"cupti-etl: hardware counters are not sampled: {what}")
+        say(f"  {hint}")
 
 
 @contextmanager

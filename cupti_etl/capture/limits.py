@@ -47,13 +47,20 @@ class Limits:
         self._pause = pause
         self._rows = rows
         self._size = size
-        start = time.monotonic_ns()
-        self._on_ns = start + options.delay_ns
-        self._off_ns = self._on_ns + options.duration_ns if options.duration_ns else None
-        self._next_look_ns = start
+        self._on_ns = 0
+        self._off_ns: int | None = None
+        self._next_look_ns = 0
+        # Before the program starts, so that a delay holds from its first call on.
         self._is_paused = options.delay_ns > 0
         if self._is_paused:
             pause(True)
+
+    def begin(self) -> None:
+        """The program starts now; times count from here."""
+        start = time.monotonic_ns()
+        self._on_ns = start + self._options.delay_ns
+        if self._options.duration_ns:
+            self._off_ns = self._on_ns + self._options.duration_ns
 
     def look(self) -> None:
         """Switch, if it is time to."""

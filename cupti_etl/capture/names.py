@@ -65,6 +65,8 @@ def short_name(demangled: str) -> str:
 
 
 _NESTED = re.compile(r"_ZN?(?:[VKr]*)")
+# A name comes from another program: no length is so long that Python refuses to read it.
+_LENGTH = re.compile(r"\d{1,9}")
 
 
 def _identifier(mangled: str) -> str:
@@ -77,8 +79,10 @@ def _identifier(mangled: str) -> str:
     if match is None:
         return short_name(mangled)
     at, last = match.end(), ""
-    while found := re.compile(r"\d+").match(mangled, at):
+    while found := _LENGTH.match(mangled, at):
         end = found.end() + int(found[0])
+        if end > len(mangled):
+            break
         last, at = mangled[found.end() : end], end
     return last or mangled
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from cupti_etl.capture.decode import Decoder
@@ -30,8 +31,10 @@ def open_segment(pid: int) -> int:
         if re.search(r"^State:\s*Z", status, re.M):
             raise UsageError(f"process {pid} has ended")
         for link in (proc / "fd").iterdir():
-            if str(link.readlink()) == _LINK:
-                return os.open(link, os.O_RDWR | os.O_CLOEXEC)
+            # A running program closes files all the time, also between listing and looking.
+            with suppress(FileNotFoundError):
+                if str(link.readlink()) == _LINK:
+                    return os.open(link, os.O_RDWR | os.O_CLOEXEC)
         maps = (proc / "maps").read_text()
     except (FileNotFoundError, ProcessLookupError):
         raise UsageError(f"there is no process {pid}") from None

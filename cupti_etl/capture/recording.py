@@ -28,8 +28,9 @@ from cupti_etl.errors import RecordingError, UsageError
 
 MAGIC = b"cupti-etl recording 1\n"
 _FRAME = struct.Struct("<4sIQQ")
-# The largest slot, and far more than a header.
-_MAX_PAYLOAD = 1 << 20
+# By tag, what a frame holds at the most: the largest slot, and a description, which grows by
+# some hundred bytes with each window of recording.
+_MAX_PAYLOAD = {b"HEAD": 1 << 28, b"SLOT": 1 << 20, b"DONE": 0}
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,7 @@ def _read_frame(stream: Any, path: Path) -> Frame:
         if len(head) != _FRAME.size:
             raise truncated
         tag, content, process_id, length = _FRAME.unpack(head)
-        if tag not in (b"HEAD", b"SLOT", b"DONE") or length > _MAX_PAYLOAD:
+        if length > _MAX_PAYLOAD.get(tag, -1):
             raise truncated
         payload = stream.read(length)
     except OSError:

@@ -16,6 +16,7 @@ import signal
 import struct
 import time
 from collections.abc import Collection
+from pathlib import Path
 
 _NOTE = struct.Struct("<Id")  # number, CLOCK_MONOTONIC
 # The kernel signals a group in one go, so the witness's note is there within moments.
@@ -66,9 +67,12 @@ class Witness:
 def _note(signals: Collection[signal.Signals], write: int) -> None:
     """What the witness does until its parent dismisses it, or is gone."""
     parent = os.getppid()
-    # Nobody shall wait for the end of a pipe that only the witness still has open.
-    os.closerange(0, write)
-    os.closerange(write + 1, os.sysconf("SC_OPEN_MAX"))
+    # Nobody shall wait for the end of a pipe that only the witness still has open.  Those that
+    # there are: a container may allow a billion, and some Pythons try each number.
+    for link in list(Path("/proc/self/fd").iterdir()):
+        if int(link.name) != write:
+            with contextlib.suppress(OSError):  # the one of the listing itself
+                os.close(int(link.name))
     while os.getppid() == parent:
         info = signal.sigtimedwait(signals, 1.0)
         if info is not None:

@@ -11,9 +11,16 @@ from cupti_etl.interrupted import interrupted
 from cupti_etl.quantity import duration_ns
 
 
+class _Pid(click.IntRange):
+    name = "process id"
+
+
 @click.command()
 @click.option(
-    "-o", "--out", type=click.Path(path_type=Path), help="Folder for the trace; must not exist."
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder for the trace (default: trace-DATE-TIME); must not exist.",
 )
 @click.option(
     "--duration",
@@ -21,7 +28,7 @@ from cupti_etl.quantity import duration_ns
     help="End after so long; default: when all of them have ended.",
 )
 @click.option("--quiet", is_flag=True, help="No live line and no summary.")
-@click.argument("pids", nargs=-1, required=True, type=click.IntRange(min=1), metavar="PID...")
+@click.argument("pids", nargs=-1, required=True, type=_Pid(min=1), metavar="PID...")
 def command(out: Path | None, duration: str | None, quiet: bool, pids: tuple[int, ...]) -> None:
     """Go on with PID..., traced programs whose collector was killed.
 
@@ -32,7 +39,7 @@ def command(out: Path | None, duration: str | None, quiet: bool, pids: tuple[int
     attach(
         out or Path(time.strftime("trace-%Y%m%d-%H%M%S")),
         pids,
-        duration_ns(duration) if duration else None,
+        (duration_ns(duration) if duration else 0) or None,
         quiet,
     )
 

@@ -26,7 +26,8 @@ from cupti_etl.quantity import duration_ns, size_bytes
     "-o",
     "--out",
     help="Where to: a folder; FILE.duckdb; or with --table FILE.arrows or - for standard output."
-    " Must not exist. %h is the host, %p the process id, %r the rank.",
+    " Must not exist. %h is the host, %p the process id, %r the rank."
+    "  [default: trace-DATE-TIME]",
 )
 @click.option("--table", default="", help="Write this table alone, as a stream of Arrow.")
 @click.option(

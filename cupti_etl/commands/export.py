@@ -30,8 +30,8 @@ def command(traces: tuple[str, ...], out: Path, form: str, tables: str) -> None:
 
     duckdb is one self-contained file with all tables and queries, for any DuckDB and for
     cupti-etl. The other forms are a folder with a file per table, or with one --table that file
-    alone; OUT may then be - for standard output. Parquet is sorted by time. Arrow is the IPC
-    stream format.
+    alone; OUT may then be - for standard output, except for Parquet, which is sorted by time.
+    Arrow is the IPC stream format.
     """
     from cupti_etl.trace import open as open_trace
 

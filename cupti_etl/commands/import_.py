@@ -42,6 +42,5 @@ def command(files: tuple[Path, ...], out: Path, jobs: int) -> None:
         names = ", ".join(f"{name} {number:,}" for name, number in summary.left_out.most_common())
         click.echo(f"cupti-etl: not kept, for want of a table: {names}", err=True)
     rows = sum(summary.rows.values())
-    click.echo(
-        f"cupti-etl: {rows:,} rows of {summary.processes} processes; trace in {out}", err=True
-    )
+    noun = "process" if summary.processes == 1 else "processes"
+    click.echo(f"cupti-etl: {rows:,} rows of {summary.processes} {noun}; trace in {out}", err=True)

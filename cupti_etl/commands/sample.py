@@ -19,7 +19,8 @@ from cupti_etl.quantity import duration_ns
     "-o",
     "--out",
     help="Where to: a folder; FILE.duckdb; or with --table FILE.arrows or - for standard output."
-    " Must not exist. %h is the host, %p the process id, %r the rank.",
+    " Must not exist. %h is the host, %p the process id, %r the rank."
+    "  [default: samples-DATE-TIME]",
 )
 @click.option("--table", default="", help="Write this table alone, as a stream of Arrow.")
 @click.option("--duration", metavar="TIME", help="End after so long; default: at Ctrl-C.")

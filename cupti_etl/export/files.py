@@ -83,7 +83,10 @@ def export_file(trace: Trace, table: str, out: Path | None, form: str) -> None:
         write(_Rows(trace.sql(f'FROM "{table}"'), table), Output(form, out))
         return
     if out is None:
-        raise UsageError("Parquet cannot be written to a pipe", "name a file, or use --to arrow")
+        raise UsageError(
+            "a Parquet export is sorted beside the file that it becomes, so it needs one",
+            "name a file, or use --to arrow",
+        )
     try:
         _write_parquet(trace, table, out)
     except OSError as error:

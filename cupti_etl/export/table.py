@@ -82,11 +82,22 @@ class Output:
         format: one of ``FORMATS``, or empty: what the file's name says, else a table.
         path: the file; None is standard output.
         all_rows: a table shows every row, however many there are.
+
+    Raises:
+        UsageError: the file's name says a format that there is not, and ``format`` says none.
     """
 
     format: str = ""
     path: Path | None = None
     all_rows: bool = False
+
+    def __post_init__(self) -> None:
+        suffix = self.path.suffix.lower() if self.path else ""
+        if suffix and not self.format and suffix not in _SUFFIXES:
+            raise UsageError(
+                f"{self.path}: {suffix} is the suffix of no format",
+                f"add --format, or choose one of {', '.join(_SUFFIXES)}",
+            )
 
     @property
     def chosen(self) -> str:
@@ -124,12 +135,15 @@ def write(rows: Rows, output: Output) -> None:
 
     Raises:
         UsageError: a binary format would go to a terminal, or the file cannot be written.
+        OSError: standard output, or the disk, is full.
     """
     from cupti_etl.export.text import write_table
 
     if not rows.columns:
         return
     kind = output.chosen
+    if output.path is None and sys.stdout is None:
+        raise UsageError("there is no standard output", "add -o FILE")
     if kind in _BINARY and output.path is None and sys.stdout.isatty():
         raise UsageError(
             f"{kind} is binary and would garble the terminal", "add -o FILE, or send it to a pipe"

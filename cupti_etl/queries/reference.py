@@ -42,10 +42,11 @@ def describe(query: Query) -> str:
 def overview(catalog: Catalog, topic: str = "") -> str:
     """The queries with their first sentence, by topic; or those of one topic."""
     lines: list[str] = []
+    wide = max(len(query.name) for query in catalog)
     for name, queries in catalog.topics().items():
         if topic in ("", name):
             lines.append(f"{name}:")
-            lines += [f"  {query.name:<18} {_first_sentence(query.doc)}" for query in queries]
+            lines += [f"  {query.name:<{wide}}  {_first_sentence(query.doc)}" for query in queries]
     return "\n".join(lines)
 
 

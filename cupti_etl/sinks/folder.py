@@ -7,13 +7,27 @@ from pathlib import Path
 
 from cupti_etl.errors import UsageError
 
+# DuckDB takes one for a separator of folders, and what comes after the other for options.
+_NOT_IN_NAMES = "\\?"
+
 
 def create(out: Path) -> None:
     """Make the folder of a new trace.
 
     Raises:
-        UsageError: it exists already or cannot be made.
+        UsageError: it exists already, cannot be made, or DuckDB would not find it again.
     """
+    path = os.fspath(out.absolute())
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{path!r} is no text in UTF-8", "choose another -o") from None
+    for char in _NOT_IN_NAMES:
+        if char in path:
+            raise UsageError(
+                f"{path} has a {char} in it, and DuckDB would not find it again",
+                "choose another -o",
+            )
     try:
         out.mkdir(parents=True)
     except FileExistsError:

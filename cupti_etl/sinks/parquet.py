@@ -300,7 +300,10 @@ def _merge(parts: list[Path], fresh: Path, table: str) -> None:
     for number, group in enumerate(_groups(parts)):
         target = fresh / f"part-{number:06d}.parquet"
         if len(group) == 1 and pq.read_metadata(group[0]).num_rows >= _PART_ROWS:
-            os.link(group[0], target)
+            try:
+                os.link(group[0], target)
+            except OSError:  # a file system without hard links
+                shutil.copyfile(group[0], target)
             continue
         # Plain readers, file by file: a dataset would split columns among threads and
         # hold all files at once.

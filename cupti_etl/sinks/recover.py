@@ -29,7 +29,7 @@ def recover(out: Path) -> int:
         finished already.
 
     Raises:
-        TraceError: the folder is not a trace.
+        TraceError: the folder is not a trace, or nothing was written to it.
         UsageError: a capture is still writing it.
     """
     if not (out / "capture").is_dir():
@@ -38,7 +38,13 @@ def recover(out: Path) -> int:
     try:
         _sweep(out)
         captures = _rows(out, "capture")
-        if captures and all(row["end_ns"] is not None for row in captures):
+        # The row about the capture comes before all others.
+        if not captures:
+            raise TraceError(
+                f"{out} holds nothing: its collector was killed before it wrote anything",
+                "remove it, and capture again",
+            )
+        if all(row["end_ns"] is not None for row in captures):
             return -1
         last_ns = max(path.stat().st_mtime_ns for path in out.glob("*/part-*.parquet"))
         processes, losses = _rows(out, "process"), _rows(out, "loss")

@@ -136,6 +136,7 @@ void etl_process_update(struct etl_process *process, const struct etl_process_in
 		return;
 	process->orphaned_ns = info->orphaned_ns;
 	process->adopted_ns = info->adopted_ns;
+	process->first_held_ns = info->first_held_ns;
 	header->start_ns = info->start_ns;
 	header->pid = info->pid;
 	header->is_selected = info->is_selected;

@@ -130,15 +130,20 @@ static __thread struct stack stacks[MAX_STACKS];
 /* Ranges that one thread starts and another may end. */
 static _Atomic uint64_t started[MAX_HANDLES];
 
+/* The domain's, or an empty one; NULL: more domains than that are not followed. */
 static struct stack *stack_of(const void *domain)
 {
+	struct stack *empty = NULL;
+
 	for (int i = 0; i < MAX_STACKS; i++) {
 		if (stacks[i].depth == 0)
-			stacks[i].domain = domain;
-		if (stacks[i].domain == domain)
+			empty = empty ? empty : &stacks[i];
+		else if (stacks[i].domain == domain)
 			return &stacks[i];
 	}
-	return NULL; /* more domains than that are not followed */
+	if (empty)
+		empty->domain = domain;
+	return empty;
 }
 
 static void push(const void *domain, bool meant)

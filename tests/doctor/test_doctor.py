@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from cupti_etl.cli import cli
 from cupti_etl.commands.doctor import command
 from cupti_etl.doctor import host
 from cupti_etl.doctor.ask import ask, gpus
@@ -345,3 +346,10 @@ def test_command_on_a_machine_without_a_gpu(native: Path) -> None:
     result = CliRunner().invoke(command, [])
     assert result.exit_code == 1
     assert "no NVIDIA kernel module" in result.output
+
+
+def test_colours_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[" in CliRunner().invoke(cli, ["doctor"], color=True).output
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in CliRunner().invoke(cli, ["doctor"], color=True).output

@@ -12,27 +12,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from support.captures import Capture, Capturer, running, table
+from support.captures import Capture, Capturer, running, table, wait_until_collected
 from support.fake_cuda import script
 from support.fakes import KERNEL, Log, kernel_name
+from support.waiting import wait_for, wait_until
 
 CUPTI = "13.5.25"
 
 
-def wait_for(path: Path, seconds: float = 30) -> None:
-    """Until a file exists."""
-    deadline = time.monotonic() + seconds
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} did not appear"
-        time.sleep(0.005)
-
-
 def wait_for_rows(trace: Path, count: int) -> None:
     """Until so many kernels can be read, and the process that they are of."""
-    deadline = time.monotonic() + 30
-    while table(trace, "kernel").num_rows < count or not table(trace, "process").num_rows:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(
+        lambda: table(trace, "kernel").num_rows >= count and table(trace, "process").num_rows
+    )
 
 
 class Orphan:
@@ -207,10 +199,7 @@ def test_linger(capturer: Capturer, tmp_path: Path) -> None:
         assert not (tmp_path / "no").exists()
     finally:
         (tmp_path / "stop").touch()
-    deadline = time.monotonic() + 20
-    while not capturer.fakes.log(log)[0].ended:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: capturer.fakes.log(log)[0].ended)
 
 
 def test_without_linger_workers_are_followed_to_their_end(
@@ -312,9 +301,10 @@ os.rename({str(ready.with_suffix(".tmp"))!r}, {str(ready)!r})
 wait_for({str(stop)!r})
 os.wait()
 """
-    captured, env, _, _ = capturer.prepare(CUPTI, command=script(text))
+    captured, env, _, log = capturer.prepare(CUPTI, command=script(text))
     with running(captured, env, stderr=subprocess.DEVNULL), subprocess.Popen(["true"]) as zombie:
         wait_for(ready)
+        wait_until_collected(log)
         live, forked = ready.read_text().split()
         os.waitid(os.P_PID, zombie.pid, os.WEXITED | os.WNOWAIT)
         pid = {
@@ -325,7 +315,9 @@ os.wait()
             "live": live,
         }[who]
         attach = [sys.executable, "-m", "cupti_etl", "attach", "-o", str(tmp_path / "no"), pid]
-        done = subprocess.run(attach, env=env, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            attach, env=env, capture_output=True, text=True, timeout=60, check=False
+        )
         stop.touch()
     assert done.returncode == 2, done.stderr
     assert words in done.stderr

@@ -14,16 +14,9 @@ from pathlib import Path
 import pytest
 from support.captures import Capture, Capturer, running
 from support.fakes import KERNEL
+from support.waiting import wait_for, wait_until
 
 CUPTI = "13.5.25"
-
-
-def wait_for(path: Path, seconds: float = 30) -> None:
-    """Until a file exists."""
-    deadline = time.monotonic() + seconds
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} did not appear"
-        time.sleep(0.005)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -71,7 +64,7 @@ def test_a_collector_without_memory(capturer: Capturer, tmp_path: Path) -> None:
         used = int(status.split("VmData:")[1].split()[0]) * 1024
         resource.prlimit(process.pid, resource.RLIMIT_DATA, (used, used))
         start.touch()
-        wait_for(ready, 60)
+        wait_until(ready.exists, 60)
         _, stderr = process.communicate(timeout=60)
     assert process.returncode == 1, stderr
     assert "memory" in stderr

@@ -9,16 +9,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from support.captures import Capture, Capturer, running, table
+from support.captures import Capture, Capturer, running, table, wait_until_collected
 from support.fakes import KERNEL
-
-
-def wait_for(path: Path, seconds: float = 30) -> None:
-    """Until a file exists."""
-    deadline = time.monotonic() + seconds
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} did not appear"
-        time.sleep(0.005)
+from support.waiting import wait_for, wait_until
 
 
 def test_records_dropped_by_cupti(capturer: Capturer) -> None:
@@ -89,10 +82,7 @@ def test_what_was_flushed_outlives_a_kill(capturer: Capturer, tmp_path: Path) ->
         "13.5.25", ["--flush-ms", "5"], launches=200, until=until, exit="kill"
     )
     with running(words, env, stderr=subprocess.DEVNULL) as process:
-        deadline = time.monotonic() + 30
-        while capturer.fakes.log(log).delivered(KERNEL) < 200:
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
+        wait_until(lambda: capturer.fakes.log(log).delivered(KERNEL) >= 200)
         time.sleep(0.05)  # the last callback may still run
         until.touch()
     assert process.returncode == 137
@@ -111,9 +101,7 @@ def test_program_is_never_held_up(capturer: Capturer, tmp_path: Path) -> None:
         ready=ready,
     )
     with running(words, env, stderr=subprocess.PIPE) as process:
-        while not list(log.glob("*.counters")):
-            time.sleep(0.005)
-        time.sleep(0.3)  # the greeting has been taken
+        wait_until_collected(log)
         process.send_signal(signal.SIGSTOP)
         start.touch()
         wait_for(ready)
@@ -140,17 +128,12 @@ def test_collector_that_is_killed(capturer: Capturer, tmp_path: Path) -> None:
         "13.5.25", launches=100_000, start=start, ready=ready, linger_ms=300
     )
     with running(words, env, stderr=subprocess.DEVNULL) as process:
-        while not list(log.glob("*.counters")):
-            time.sleep(0.005)
-        time.sleep(0.2)
+        wait_until_collected(log)
         process.kill()
         process.wait()
     start.touch()
     wait_for(ready)
-    deadline = time.monotonic() + 20
-    while not capturer.fakes.log(log)[0].ended:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: capturer.fakes.log(log)[0].ended)
 
 
 def test_another_client_was_first(capturer: Capturer) -> None:

@@ -139,6 +139,27 @@ def test_ctrl_c_on_a_terminal(capturer: Capturer) -> None:
     assert b"sigint=1\r\n" in output
 
 
+def test_a_terminal_that_goes_away(capturer: Capturer, tmp_path: Path) -> None:
+    """A program that survives the end of its terminal is recorded to its own end."""
+    start = tmp_path / "start"
+    program = capturer.fakes.program(start=start, launches=300, rate=200)
+    survivor = ["sh", "-c", 'trap "" HUP; exec "$@" > /dev/null 2>&1', "sh", *program]
+    words, env, trace, _ = capturer.prepare("13.5.25", command=survivor)
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execvpe(words[0], words, env)
+    output = b""
+    while b"records/s" not in output:
+        output += os.read(terminal, 4096)
+    os.close(terminal)
+    start.touch()
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert table(trace, "kernel").num_rows == 300
+    assert table(trace, "loss").num_rows == 0
+    assert table(trace, "capture")["exit_status"].to_pylist() == [0]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
 def test_signals_to_the_group_and_to_the_collector(
     capturer: Capturer, number: signal.Signals

@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import pytest
 from support.captures import Capturer, running, table
+from support.waiting import wait_until
 
 import cupti_etl
 
@@ -56,7 +56,9 @@ def test_while_the_program_runs_the_parts_can_be_asked(capturer: Capturer, tmp_p
     out = tmp_path / "run.duckdb"
     words, env, _ = words_to(capturer, out, launches=50, ready=ready, until=until)
     with running(words, env, stderr=subprocess.PIPE):
-        wait_for(lambda: ready.exists() and table(tmp_path / "run.duckdb.parts", "kernel").num_rows)
+        wait_until(
+            lambda: ready.exists() and table(tmp_path / "run.duckdb.parts", "kernel").num_rows
+        )
         assert not out.exists()
         until.touch()
     assert out.exists()
@@ -67,7 +69,7 @@ def test_a_conversion_that_fails_loses_nothing(capturer: Capturer, tmp_path: Pat
     out, parts = tmp_path / "run.duckdb", tmp_path / "run.duckdb.parts"
     words, env, _ = words_to(capturer, out, launches=50, ready=ready, until=until)
     with running(words, env, stderr=subprocess.PIPE) as process:
-        wait_for(ready.exists)
+        wait_until(ready.exists)
         out.write_text("somebody was quicker")
         until.touch()
         _, words_said = process.communicate(timeout=60)
@@ -89,13 +91,6 @@ def test_what_exists_is_not_touched(capturer: Capturer, tmp_path: Path, name: st
     assert b"exists already" in done.stderr
     assert out.read_text() == "mine"
     assert not marker.exists()
-
-
-def wait_for(condition: Any) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 # --- streams
@@ -150,9 +145,9 @@ def test_a_stream_to_a_file(capturer: Capturer, tmp_path: Path, name: str, rows:
 def test_the_size_of_a_stream_can_be_limited(capturer: Capturer, tmp_path: Path) -> None:
     out = tmp_path / "kernel.arrows"
     limited = ["--table", "kernel", "--max-size", "1kB"]
-    words, env, _ = words_to(capturer, out, *limited, launches=4000, rate=2000)
+    words, env, _ = words_to(capturer, out, *limited, launches=8000, rate=2000)
     assert run(words, env).returncode == 0
-    assert 0 < pa.ipc.open_stream(out.read_bytes()).read_all().num_rows < 4000
+    assert 0 < pa.ipc.open_stream(out.read_bytes()).read_all().num_rows < 8000
 
 
 def test_a_stream_through_a_named_pipe(capturer: Capturer, tmp_path: Path) -> None:
@@ -178,7 +173,7 @@ def test_a_reader_that_goes_away_does_not_disturb_the_program(
         assert process.stderr is not None
         pa.ipc.open_stream(process.stdout.buffer)
         process.stdout.close()
-        wait_for(ready.exists)
+        wait_until(ready.exists)
         until.touch()
         said = process.stderr.read()
     assert process.returncode == 1
@@ -267,7 +262,7 @@ def test_a_killed_collector_leaves_parts_that_can_be_recovered(
     )
     parts = tmp_path / "run.duckdb.parts"
     with subprocess.Popen(words, env=env, stderr=subprocess.PIPE) as process:
-        wait_for(lambda: ready.exists() and table(parts, "kernel").num_rows == 50)
+        wait_until(lambda: ready.exists() and table(parts, "kernel").num_rows == 50)
         process.send_signal(signal.SIGKILL)
         until.touch()
     etl = words[: words.index("capture")]

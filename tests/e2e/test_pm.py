@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import pyarrow.compute as pc
 import pytest
 from support.captures import Capture, Capturer, running, table
 from support.pm import sampled, value
+from support.waiting import wait_until
 
 import cupti_etl
 
@@ -308,23 +308,16 @@ def children(pid: int) -> set[int]:
     return set(map(int, text.split())) & samplers()
 
 
-def wait_for(condition: Any, seconds: float = 30) -> None:
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.05)
-
-
 def test_a_sampler_without_a_collector_ends(capturer: Capturer, tmp_path: Path) -> None:
     ready = tmp_path / "ready"
     words, env, _, log = capturer.prepare(
         "13.5.25", FAST, launches=10, linger_ms=20000, ready=ready
     )
     with running(words, env) as process:
-        wait_for(ready.exists)
+        wait_until(ready.exists)
         (sampler,) = children(process.pid)
         process.kill()
-        wait_for(lambda: sampler not in samplers())
+        wait_until(lambda: sampler not in samplers())
         assert sampled(log)[0].is_stopped
         os.killpg(process.pid, signal.SIGKILL)
 
@@ -369,7 +362,7 @@ def test_sample_without_a_program(capturer: Capturer, tmp_path: Path, name: str)
 def test_sample_until_ctrl_c(capturer: Capturer, tmp_path: Path) -> None:
     words, env, log = sample_words(capturer, tmp_path / "out")
     with running(words, env, stderr=subprocess.PIPE) as process:
-        wait_for(lambda: table(tmp_path / "out", "pm_sample").num_rows > 0)
+        wait_until(lambda: table(tmp_path / "out", "pm_sample").num_rows > 0)
         os.killpg(process.pid, signal.SIGINT)
         _, errors = process.communicate(timeout=60)
         assert process.returncode == 0, errors

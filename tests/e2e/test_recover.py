@@ -8,9 +8,12 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 from support.captures import Capturer, table
 
 import cupti_etl
+from cupti_etl.schema.arrow import arrow_schema
+from cupti_etl.sinks.parquet import write_part
 
 
 def recover(trace: Path) -> subprocess.CompletedProcess[str]:
@@ -66,3 +69,15 @@ def test_what_is_no_trace(tmp_path: Path) -> None:
     done = recover(tmp_path)
     assert done.returncode == 1
     assert "is not a trace" in done.stderr
+
+
+@pytest.mark.parametrize("killed_after", ["making a folder", "its first part"])
+def test_a_collector_killed_before_it_wrote_anything(tmp_path: Path, killed_after: str) -> None:
+    (tmp_path / "capture").mkdir()
+    if killed_after == "its first part":
+        nothing = arrow_schema("capture").empty_table()
+        write_part(tmp_path / "capture" / "part-000000.parquet", "capture", nothing)
+    done = recover(tmp_path)
+    assert done.returncode == 1
+    assert "holds nothing" in done.stderr
+    assert "capture again" in done.stderr

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+from pathlib import Path
+
 import pytest
 from support.captures import Capture, Capturer
 
@@ -42,6 +46,21 @@ def test_delay_and_duration(capturer: Capturer) -> None:
     capture.check_sums()
 
 
+def test_a_delay_counts_from_the_start_of_the_program(capturer: Capturer, tmp_path: Path) -> None:
+    """And not from before, when the process that samples hardware counters begins."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys, time\nif 'cupti_etl.capture.pm.sampler' in sys.orig_argv:\n    time.sleep(3)\n"
+    )
+    options = ["--delay", "2500ms", "--pm"]
+    words, env, trace, log = capturer.prepare("13.5.25", options, rate=1000, launches=4000)
+    env["PYTHONPATH"] = os.pathsep.join([str(tmp_path), env["PYTHONPATH"]])
+    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=60, check=False)
+    capture = Capture(trace, done, capturer.fakes.log(log))
+    assert capture.status == 0, capture.stderr
+    (window,), (process,) = windows(capture), capture.rows("process")
+    assert window["start_ns"] - process["start_ns"] > 1000e6
+
+
 def test_a_delay_longer_than_the_program_records_nothing(capturer: Capturer) -> None:
     capture = capturer.run(options=["--delay", "1h"], launches=10)
     assert capture.status == 0, capture.stderr
@@ -67,7 +86,9 @@ def test_max_size(capturer: Capturer) -> None:
     [
         ("--delay", "soon", "'soon' is not a duration"),
         ("--duration", "5 weeks", "'5 weeks' is not a duration"),
+        ("--delay", "99999999999h", "'99999999999h' is too much"),
         ("--max-size", "much", "'much' is not a size"),
+        ("--max-size", "9" * 5000, "is not a size"),
         ("--capture-range", "nvtx:", "is not a range"),
         ("--capture-range", "nvtx:@d", "is not a range"),
         ("--capture-range", "step", "is not a range"),
@@ -93,6 +114,16 @@ def test_nvtx_ranges_are_windows(capturer: Capturer, form: str) -> None:
     assert [w["closed_by"] for w in windows(capture)] == ["range"] * 8
     assert all(w["switch_on_ns"] > 0 and w["switch_off_ns"] > 0 for w in windows(capture))
     capture.check_sums()
+
+
+def test_a_name_that_is_no_utf8(capturer: Capturer) -> None:
+    capture = capturer.run(
+        options=["--capture-range", "nvtx:\udcff"], launches=20, range_every=5, range_gap=5,
+        range_name="\udcff",
+    )  # fmt: skip
+    assert capture.status == 0, capture.stderr
+    assert capture.count("kernel") == 10
+    assert capture.rows("capture")[0]["capture_range"] == "nvtx:\ufffd"
 
 
 def test_the_range_itself_is_recorded(capturer: Capturer) -> None:

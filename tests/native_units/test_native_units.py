@@ -31,6 +31,7 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
         *native_sources("collector"),
         "-Wl,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=pool_get",
     ],
+    "nvtx": inject("environment", "nvtx", "range"),
     # So few that the program can have more.
     "overlap": [*native_sources("collector"), "-DFIT_GROUPS=16"],
     "profiler_host": native_sources("collector"),

@@ -8,11 +8,11 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from support.trace import write_trace
+from support.waiting import wait_until_worked
 
 KERNELS = """
     start_ns end_ns name
@@ -52,6 +52,51 @@ def test_a_query_by_name(run_folder: Path) -> None:
         ("a", 2, 30),
         ("b", 1, 30),
     ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("sql", "{run}", "FROM kernel"),
+        ("sql", "{run}", "FROM kernel", "--format", "csv"),
+        ("sql", "{run}", "FROM kernel", "--format", "parquet"),
+        ("report", "{run}"),
+        ("query", "--list"),
+        ("schema",),
+        ("export", "{run}", "--to", "arrow", "--table", "kernel", "-"),
+    ],
+)
+def test_standard_output_that_is_full(run_folder: Path, words: tuple[str, ...]) -> None:
+    arguments = [word.format(run=run_folder) for word in words]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "cupti_etl", *arguments],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-2] == "cupti-etl: No space left on device"
+    assert "Traceback" not in done.stderr
+
+
+def test_no_standard_output(run_folder: Path) -> None:
+    closed = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "cupti_etl"]
+    done = subprocess.run(
+        [*closed, "sql", str(run_folder), "FROM kernel"],
+        stderr=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.splitlines()) == (
+        2,
+        ["cupti-etl: there is no standard output", "  add -o FILE"],
+    )
+
+
+def test_a_suffix_that_is_no_format(run_folder: Path, tmp_path: Path) -> None:
+    status, lines = fail("sql", run_folder, "FROM kernel", "-o", tmp_path / "kernels.xlsx")
+    assert status == 2
+    assert ".xlsx is the suffix of no format" in lines[0]
+    assert ".csv" in lines[1]
+    succeed("sql", run_folder, "FROM kernel", "-o", tmp_path / "kernels")
+    assert (tmp_path / "kernels").read_text().startswith("process_id")
 
 
 def test_any_sql(run_folder: Path) -> None:
@@ -168,7 +213,7 @@ def test_ctrl_c_ends_a_long_query(run_folder: Path) -> None:
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         try:
-            time.sleep(1.5)
+            wait_until_worked(process.pid, 4)  # opening takes less
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=20)
         finally:

@@ -155,7 +155,7 @@ def test_the_name_of_a_file_chooses_the_format(trace: MakeTrace, tmp_path: Path)
     opened = trace()
     for name, start in (
         ("a.csv", b"n\n"), ("a.JSON", b"["), ("a.parquet", b"PAR1"), ("a.md", b"| n |"),
-        ("a.other", b"n\n"),
+        ("a", b"n\n"),
     ):  # fmt: skip
         write(opened.sql("SELECT 1 AS n"), Output("", tmp_path / name))
         assert (tmp_path / name).read_bytes().startswith(start)

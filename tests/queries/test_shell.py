@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from support.trace import write_trace
+from support.waiting import wait_until_worked
 
 from cupti_etl.shell import split
 
@@ -140,7 +141,7 @@ def test_ctrl_c_gives_up_the_line_and_the_statement_but_not_the_shell(
     shell.type(
         "SELECT count(*) FROM range(9999999) a, range(9999999) b WHERE a.range * b.range % 7 = 1;\n"
     )
-    time.sleep(1)
+    wait_until_worked(shell.process.pid, 1)
     shell.type("\x03")
     assert "interrupted" in shell.read(PROMPT)
     assert "8" in shell.ask("SELECT 8 AS n;")

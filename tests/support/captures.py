@@ -6,8 +6,10 @@ stands between the file and the comparison.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,10 +21,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import cupti_etl
+from cupti_etl.capture.orphan import open_segment
+from cupti_etl.errors import UsageError
 from cupti_etl.schema.arrow import TABLES, arrow_schema
 from cupti_etl.schema.kinds import KINDS
 from support.fakes import CUPTI_13, Fakes, Log
+from support.waiting import wait_until
 
+# struct flock, and the command for locks that belong to an open description (fcntl.h).
+_FLOCK = "hhqqi4x"
+_F_OFD_GETLK = 36
 # The copy that is being tested, installed or not.
 PACKAGES = Path(cupti_etl.__file__).resolve().parents[1]
 
@@ -49,6 +57,31 @@ def running(
         except BaseException:
             os.killpg(process.pid, signal.SIGKILL)
             raise
+
+
+def wait_until_collected(log: Path) -> None:
+    """Wait until a collector has the segment of the one process of a run.
+
+    Args:
+        log: the run's folder, where the fake CUPTI leaves files that begin with the pid.
+    """
+    wait_until(
+        lambda: any(_is_collected(int(path.name.split(".")[0])) for path in log.glob("*.counters"))
+    )
+
+
+def _is_collected(pid: int) -> bool:
+    """Whether there is a lock on the first byte of a process's segment."""
+    try:
+        fd = open_segment(pid)
+    except UsageError:  # it has none yet
+        return False
+    asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
+    try:
+        kind, *_ = struct.unpack(_FLOCK, fcntl.fcntl(fd, _F_OFD_GETLK, asked))
+    finally:
+        os.close(fd)
+    return bool(kind != fcntl.F_UNLCK)
 
 
 class Capture:

@@ -125,6 +125,7 @@ def test_names_that_did_not_come_whole() -> None:
         ({"state": FINISHED, "taken_ns": 50}, "other_client", (50, END)),
         ({"state": FINISHED, "taken_ns": 50, "regained_ns": 80}, "other_client", (50, 80)),
         ({"state": FINISHED, "held": 2}, "other_client", (END, END)),
+        ({"state": FINISHED, "held": 2, "first_held_ns": 5}, "other_client", (5, END)),
     ],
 )
 def test_what_cannot_be_counted_has_an_interval(

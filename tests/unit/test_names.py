@@ -58,6 +58,20 @@ def test_demangle(mangled: str, demangled: str) -> None:
     assert demangle(mangled) == demangled
 
 
+@pytest.mark.parametrize(
+    ("mangled", "short"),
+    [
+        (f"_ZN2at5functI{'x' * 5000}", "funct"),
+        (f"_Z{'1' * 5000}", f"_Z{'1' * 5000}"),  # no number that Python reads has so many digits
+    ],
+)
+def test_a_name_that_cannot_be_demangled(mangled: str, short: str) -> None:
+    names = KernelNames()
+    names.add([mangled])
+    (row,) = names.take()
+    assert (row["demangled"], row["short"]) == (mangled, short)
+
+
 def test_a_name_is_given_once() -> None:
     names = KernelNames()
     names.add(["_Z3fooi", "plain"])

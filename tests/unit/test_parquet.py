@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import random
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import cupti_etl
 from cupti_etl.errors import UsageError
 from cupti_etl.schema.arrow import TABLES, arrow_schema
 from cupti_etl.sinks import parquet
+from cupti_etl.sinks.duckdb import write_trace_duckdb
 from cupti_etl.sinks.exchange import exchange
 from cupti_etl.sinks.parquet import ParquetSink, compact
 
@@ -81,6 +85,21 @@ def test_parts_that_are_large_already_stay(tmp_path: Path, monkeypatch: pytest.M
     assert sum(pq.read_metadata(path).num_rows for path in after) == 600
 
 
+def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(parquet, "_PART_ROWS", 100)
+    monkeypatch.setattr("os.link", refuse)
+    sink = ParquetSink(tmp_path / "out")
+    for i in range(4):
+        sink.write("kernel", kernels(list(range(i * 150, i * 150 + 150))))
+        sink.roll()
+    sink.close()
+    rows = pq.read_table(tmp_path / "out" / "kernel")
+    assert rows.column("start_ns").to_pylist() == list(range(600))
+
+
 def test_compacting_again_changes_nothing(tmp_path: Path) -> None:
     sink = ParquetSink(tmp_path / "out")
     sink.write("kernel", kernels([3, 1, 2]))
@@ -109,6 +128,20 @@ def test_an_output_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="cannot be created"):
         ParquetSink(tmp_path / "file" / "out")
+    for name, why in (("a?b", r"has a \? in it"), ("a\\b", "in it"), ("\udcff", "UTF-8")):
+        with pytest.raises(UsageError, match=why):
+            ParquetSink(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["it's [a]*", 'quo"te', "%h", "ünï", "-dash", "{a,b}", "x.csv"])
+def test_odd_names(tmp_path: Path, name: str) -> None:
+    sink = ParquetSink(tmp_path / name)
+    sink.write("kernel", kernels([1, 2, 3]))
+    sink.close()
+    with cupti_etl.open(tmp_path / name) as trace:
+        assert trace.sql("FROM kernel").count() == 3
+    with duckdb.connect(write_trace_duckdb(tmp_path / name), read_only=True) as con:
+        assert len(con.sql("FROM kernel").fetchall()) == 3
 
 
 @pytest.mark.parametrize("atomic", [True, False])

@@ -143,6 +143,15 @@ def test_a_description_that_is_whole_is_replayed(tmp_path: Path) -> None:
     assert row["start_ns"] == 5
 
 
+def test_a_description_may_be_larger_than_a_slot(tmp_path: Path) -> None:
+    windows = [{**WINDOW, "start_ns": start} for start in range(20_000)]
+    (tmp_path / "file").write_bytes(head_of({"windows": windows}))
+    replay(tmp_path / "file", tmp_path / "trace")
+    with cupti_etl.open(tmp_path / "trace") as trace:
+        (row,) = trace.sql("SELECT count(*) AS n FROM capture_window").arrow().to_pylist()
+    assert row["n"] == 20_000
+
+
 @pytest.mark.parametrize(
     "damage",
     [

@@ -1,0 +1,37 @@
+"""Waiting for what happens in another process, and not for a time in which it may."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 30) -> None:
+    """Wait until something holds.
+
+    Raises:
+        AssertionError: it did not become so.
+    """
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds} s"
+        time.sleep(0.005)
+
+
+def wait_for(path: Path) -> None:
+    """Wait until a file exists."""
+    wait_until(path.exists)
+
+
+def wait_until_worked(pid: int, seconds: float) -> None:
+    """Wait until a process has used so many more seconds of processors."""
+    enough = _cpu_seconds(pid) + seconds
+    wait_until(lambda: _cpu_seconds(pid) >= enough, 120)
+
+
+def _cpu_seconds(pid: int) -> float:
+    """Of user and system, as proc(5) says; the name before them may hold anything."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
