@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -135,12 +136,21 @@ def _sets(rows: pa.RecordBatch, frame: Frame) -> Rows:
     yield "memset", make_batch("memset", rows.num_rows, values)
 
 
+# "cudaMemcpy_v3020": the CUDA version of the signature is no part of the name, as in captures;
+# "cuMemcpyHtoD_v2" keeps its own.
+_SIGNATURE = re.compile(r"_v\d{4,}\Z")
+
+
+def _bare(name: str) -> str:
+    return _SIGNATURE.sub("", name)
+
+
 def _domain(name: str) -> str:
     return "runtime" if name.startswith("cuda") else "driver"
 
 
 def _calls(rows: pa.RecordBatch, frame: Frame) -> Rows:
-    name = frame.strings(rows["nameId"])
+    name = mapped(frame.strings(rows["nameId"]), _bare, pa.string())
     values = _span(rows, frame) | {
         "domain": mapped(name, _domain, pa.string()),
         "name": name,

@@ -27,7 +27,7 @@ STRINGS = """
     2  "void gemm<float>(float*)"
     3  gemm
     4  cudaLaunchKernel_v7000
-    5  cuLaunchKernelEx
+    5  cuMemcpyHtoD_v2
     6  registered
 """
 RUNTIME = """
@@ -53,14 +53,15 @@ def test_two_processes_with_the_same_ids(tmp_path: Path, imported: Import) -> No
     assert_rows(
         trace.sql("""
             SELECT pid, kernel.*, kernel.end_ns - kernel.start_ns AS ns, short,
-                   kernel.start_ns - launch.end_ns AS queued_ns, launch.domain, thread_id
+                   kernel.start_ns - launch.end_ns AS queued_ns, launch.name AS api_name,
+                   launch.domain, thread_id
             FROM kernel JOIN process USING (process_id) JOIN kernel_name ON mangled = kernel.name
             JOIN launch USING (process_id, correlation_id) ORDER BY pid
         """),
         """
-        pid start_ns            ns  name                       short grid_x launch_type cluster_x queued_ns domain  thread_id
-        11  1700000000000000100 200 _Z4gemmIfEvPT_             gemm  64     regular     0         10        runtime 70
-        12  1700000000000000150 -   "void gemm<float>(float*)" gemm  32     cooperative 2         -10       driver  71
+        pid start_ns            ns  name                       short grid_x launch_type cluster_x queued_ns api_name         domain  thread_id
+        11  1700000000000000100 200 _Z4gemmIfEvPT_             gemm  64     regular     0         10        cudaLaunchKernel runtime 70
+        12  1700000000000000150 -   "void gemm<float>(float*)" gemm  32     cooperative 2         -10       cuMemcpyHtoD_v2  driver  71
         """,
     )
     assert_rows(
