@@ -163,6 +163,75 @@ def test_the_report_says_what_is_there_and_what_is_not(tmp_path: Path) -> None:
     assert "<1>" not in text
 
 
+def test_kernels_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    path = write_trace(
+        tmp_path / "run",
+        kernel="process_id device_id start_ns end_ns name\n1 0 0 40 m\n1 0 40 70 n\n1 0 70 90 o",
+        kernel_name="""
+            mangled short  demangled
+            m       sum    "void at::(anonymous namespace)::sum<4, at::Add<float> >(int, at::Add<float>)"
+            n       sum    "void at::sum<4, at::Mul>(int)"
+            o       Kernel "void cutlass::Kernel<cutlass_80_gemm>(cutlass_80_gemm::Params)"
+        """,  # noqa: E501
+    )
+    text = CliRunner().invoke(cli, ["report", str(path)]).output
+    table = text.split("## Which kernels took most time")[1].split("##")[0]
+    names = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")]
+    assert names == ["name", "sum<4, Add<float> >", "sum<4, Mul>", "Kernel<cutlass_80_gemm>"]
+    assert "| kernels | sum<4, Add<float> >" in text
+    # A value that has its unit does not have it twice.
+    assert "| 40 ns |  | 44.4 % of kernel time" in text
+
+
+def test_causes_of_idle_time_are_parts_of_it(tmp_path: Path) -> None:
+    # 100 ns of idle time, of which 40 outside CUDA, 30 launching and 30 queued.
+    path = write_trace(
+        tmp_path / "run",
+        kernel="""
+            process_id device_id start_ns end_ns name correlation_id
+            1          0         0        100    a    1
+            1          0         200      300    a    2
+        """,
+        api_call="""
+            process_id domain  name             correlation_id start_ns end_ns
+            1          runtime cudaLaunchKernel 1              0        1
+            1          runtime cudaLaunchKernel 2              140      170
+        """,
+        device="process_id device_id\n1 0",
+    )
+    text = CliRunner().invoke(cli, ["report", str(path)]).output
+    table = text.split("## Why the GPUs were idle")[1].split("##")[0]
+    assert [line for line in table.splitlines() if line.startswith("| 0")] == [
+        "| 0 | outside CUDA | 40 ns | 40.0 | 40 ns |",
+        "| 0 | launching | 30 ns | 30.0 | 30 ns |",
+        "| 0 | queued | 30 ns | 30.0 | 30 ns |",
+    ]
+
+
+def test_a_saving_is_no_longer_than_the_gpu_was_idle(tmp_path: Path) -> None:
+    # item(): the host waits 1000 ns for the kernel before it, of which the GPU is idle for 10;
+    # and a load contains the compilation that it causes.
+    path = write_trace(
+        tmp_path / "run",
+        kernel="process_id device_id start_ns end_ns name correlation_id\n1 0 0 990 a 1",
+        memcpy="""
+            process_id device_id start_ns end_ns correlation_id bytes copy_kind src_kind dst_kind
+            1          0         1000     1005   2              4     DtoH      device   pageable
+        """,
+        api_call="""
+            process_id domain  name            correlation_id start_ns end_ns
+            1          runtime cudaLaunch      1              0        5
+            1          runtime cudaMemcpyAsync 2              7        6007
+            1          driver  cuModuleLoad    3              6100     6500
+        """,
+        overhead="process_id overhead_kind start_ns end_ns\n1 driver_compiler 6150 6450",
+    )
+    with cupti_etl.open(path) as opened:
+        found = {each.query: each.saved_ns for each in find(opened)}
+    assert found["memcpy_blocking"] == 10
+    assert found["jit_module_load"] == 400
+
+
 def test_findings_are_ranked_by_what_they_could_save(tmp_path: Path) -> None:
     with cupti_etl.open(write_trace(tmp_path / "run", **FULL)) as opened:
         found = find(opened)
