@@ -128,7 +128,7 @@ _SECTIONS = (
         f" unnest([{', '.join(f'sum({ns})::BIGINT' for ns in _CAUSES.values())}]) AS total_ns,"
         f" unnest([{', '.join(f'max({ns})' for ns in _CAUSES.values())}]) AS longest_ns"
         " FROM gap_attribution(min_ns := 0) GROUP BY gpu) WHERE total_ns > 0"
-        " ORDER BY gpu, total_ns DESC",
+        " ORDER BY gpu, total_ns DESC, cause",
         "bars",
     ),
     _Asked("What the run time hung on", "critical_path", "FROM critical_path"),

@@ -136,11 +136,12 @@ class Kineto:
             if kind == "M":
                 self._note_names(some)
                 continue
-            self._known += number
+            # Other tracers have such as these, too.
+            self._known += number if kind not in kineto_rows.OF_FILE else 0
             some = self._timed(some)
             if some.num_rows:
                 self._note_place(kind, some)
-                is_gpu = kind in kineto_rows.ON_GPU
+                is_gpu = kind in kineto_rows.ON_GPU or kind in kineto_rows.OF_FILE
                 for table, batch in handler(some, self._frame):
                     yield is_gpu, table, batch
 

@@ -104,6 +104,36 @@ def test_copies_sets_waits_and_allocations(tmp_path: Path, imported: Import) -> 
     )
 
 
+def test_marks_and_what_the_profiler_says_of_itself(tmp_path: Path, imported: Import) -> None:
+    start = {"ph": "i", "s": "g", "pid": "Traces", "tid": "Trace PyTorch Profiler"}
+    file = kineto(
+        tmp_path / "t.json",
+        event("Trace", "PyTorch Profiler (0)", 1e15, 9, pid="Spans", tid="PyTorch Profiler"),
+        {**start, "name": "Iteration Start: PyTorch Profiler", "ts": 1e15},
+        {**event("cpu_instant_event", "[OutOfMemory]", 1e15 + 2, 0, Total=5), "ph": "i"},
+        event("cuda_runtime", "cudaLaunchKernel", 1e15 + 3, 1, pid=11, correlation=9),
+        {"ph": "I", "name": "Record Window End", "pid": "", "tid": "", "ts": 1e15 + 9},
+        event("gpu_user_annotation", "step", 1e15, 1, pid=0),
+    )
+    trace = imported(file)
+    assert_rows(
+        trace.sql("FROM marker ORDER BY timestamp_ns, event, name"),
+        """
+        timestamp_ns        event   name                                domain            thread_id
+        1000000000000000000 instant "Iteration Start: PyTorch Profiler" -                 -
+        1000000000000000000 start   "PyTorch Profiler (0)"              Trace             -
+        1000000000000002000 instant [OutOfMemory]                       cpu_instant_event 7
+        1000000000000009000 end     -                                   Trace             -
+        1000000000000009000 instant "Record Window End"                 -                 -
+        """,
+    )
+    # No process is called Spans, and the one that called CUDA was not the first.
+    assert_rows(
+        trace.sql("SELECT pid, stored, end_ns - start_ns AS ns FROM process ORDER BY pid"),
+        "pid stored ns\n7 2 0\n11 5 9000",
+    )
+
+
 def test_microseconds_are_read_to_the_nanosecond(tmp_path: Path, imported: Import) -> None:
     """As a double, 1712195495519689.047 is ...689.0: a quarter of a microsecond is its step."""
     events = [
