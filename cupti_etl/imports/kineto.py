@@ -187,8 +187,11 @@ class Kineto:
                 pass
             members = ahead.members
         base = members.get("baseTimeNanoseconds", 0)
-        if not isinstance(base, int):
-            raise ForeignError(f"{self.path}: baseTimeNanoseconds is {base!r}, which is no number")
+        if type(base) is not int or not 0 <= base < 1 << 62:
+            raise ForeignError(
+                f"{self.path}: baseTimeNanoseconds is {base!r}, which is no time",
+                "export it again: without it, its times mean nothing",
+            )
         self._is_relative = not base
         return base
 
@@ -201,7 +204,7 @@ class Kineto:
     def _note_place(self, kind: str, events: pa.RecordBatch) -> None:
         if kind in kineto_rows.ON_GPU:
             self._devices.update(
-                d for d in pc.unique(events["device"]).to_pylist() if d is not None
+                d for d in pc.unique(events["device"]).to_pylist() if _number(d) is not None
             )
         elif kind in kineto_rows.CALLS:
             self._callers.update(pid or "" for pid in pc.unique(events["pid"]).to_pylist())
@@ -212,9 +215,9 @@ class Kineto:
         rows: dict[int, dict[str, Any]] = {d: {"device_id": d} for d in sorted(self._devices)}
         properties = self._reader.members.get("deviceProperties")
         for device in properties if isinstance(properties, list) else []:
-            if isinstance(device, dict) and isinstance(device.get("id"), int):
-                known = {ours: device.get(theirs) for ours, theirs in _PROPERTIES.items()}
-                rows[device["id"]] = {"device_id": device["id"], **known, **_resident(device)}
+            number = _number(device.get("id")) if isinstance(device, dict) else None
+            if number is not None:
+                rows[number] = {"device_id": number, **_known(device), **_resident(device)}
         schema = batch_schema("device")
         facts = [{"process_id": process_id, **row} for row in rows.values()]
         return pa.RecordBatch.from_pylist(facts, schema)
@@ -245,8 +248,6 @@ class Kineto:
 
 
 _PROPERTIES = {
-    "name": "name",
-    "global_memory_bytes": "totalGlobalMem",
     "compute_capability_major": "computeMajor",
     "compute_capability_minor": "computeMinor",
     "max_threads_per_block": "maxThreadsPerBlock",
@@ -259,6 +260,16 @@ _PROPERTIES = {
 }
 
 
+def _known(device: dict[str, Any]) -> dict[str, Any]:
+    """What Kineto says of a device, as far as it is what it should be."""
+    name, memory = device.get("name"), device.get("totalGlobalMem")
+    return {
+        "name": name if isinstance(name, str) else None,
+        "global_memory_bytes": memory if type(memory) is int and 0 <= memory < 1 << 63 else None,
+        **{ours: _number(device.get(theirs)) for ours, theirs in _PROPERTIES.items()},
+    }
+
+
 # Blocks of a multiprocessor, which Kineto does not say, where they are not 32; from the table of
 # technical specifications in the CUDA C++ programming guide.
 _BLOCKS = {(7, 5): 16, (8, 6): 16, (8, 7): 16, (8, 9): 24, (12, 0): 24, (12, 1): 24}
@@ -266,7 +277,10 @@ _BLOCKS = {(7, 5): 16, (8, 6): 16, (8, 7): 16, (8, 9): 24, (12, 0): 24, (12, 1):
 
 def _resident(device: dict[str, Any]) -> dict[str, int | None]:
     """How many warps and blocks a multiprocessor holds."""
-    threads, warp = device.get("maxThreadsPerMultiprocessor"), device.get("warpSize")
+    threads, warp = (
+        _number(device.get("maxThreadsPerMultiprocessor")),
+        _number(device.get("warpSize")),
+    )
     major, minor = _number(device.get("computeMajor")), _number(device.get("computeMinor"))
     known = major is not None and minor is not None and 7 <= major <= 12
     return {
@@ -278,4 +292,4 @@ def _resident(device: dict[str, Any]) -> dict[str, int | None]:
 
 
 def _number(value: Any) -> int | None:
-    return value if isinstance(value, int) and abs(value) < 1 << 31 else None
+    return value if type(value) is int and abs(value) < 1 << 31 else None

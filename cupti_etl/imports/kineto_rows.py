@@ -73,7 +73,13 @@ Handler: TypeAlias = Callable[[pa.RecordBatch, Frame], Rows]
 
 
 def _end(events: pa.RecordBatch) -> pa.Array:
-    return pc.add(events["start_ns"], events["duration_ns"])
+    """When they ended; NULL without a length that can be."""
+    end = pc.add(events["start_ns"], events["duration_ns"])
+    # Too large a sum is below zero.
+    can_be = pc.and_(
+        pc.greater_equal(events["duration_ns"], 0), pc.greater_equal(end, events["start_ns"])
+    )
+    return pc.if_else(can_be, end, None)
 
 
 def _thread(events: pa.RecordBatch) -> pa.Array:

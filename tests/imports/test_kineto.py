@@ -249,6 +249,48 @@ def test_a_time_that_is_missing_is_counted(tmp_path: Path, imported: Import) -> 
     assert_rows(trace.sql("FROM loss"), "cause records is_stored\nunreadable 1 false")
 
 
+def test_numbers_that_cannot_be_are_null(tmp_path: Path, imported: Import) -> None:
+    """Times end where nanoseconds no longer count, and nothing ends before it begins."""
+    odd = [
+        event("kernel", "backwards", 1e15, -5, **PLACE),
+        event("kernel", "endless", 1e15 + 1, 9e15, **PLACE),
+        event("kernel", "text", 1e15 + 2, "5.25", grid="1x1", **{**PLACE, "device": "cuda:0"}),  # type: ignore[arg-type]
+        event("kernel", "nan", 1e15 + 3, float("nan"), grid=[float("nan"), 2.5, 3], **PLACE),
+        event("kernel", "far", 1e15 + 4, 5, grid=[1 << 40], **{**PLACE, "device": 1 << 40}),
+        event("kernel", "late", 9.3e15, 5, **PLACE),
+        {**event("kernel", "", 1e15 + 5, 5), "name": None, "args": None},
+    ]
+    properties = [
+        {"id": 0, "numSms": 1 << 40, "warpSize": "32", "maxThreadsPerMultiprocessor": "2048"},
+        {"id": True, "name": 5},
+        {"id": 1 << 40},
+        None,
+    ]
+    file = kineto(
+        tmp_path / "t.json",
+        *odd,
+        deviceProperties=properties,
+        distributedInfo={"rank": "0", "world_size": True},
+    )
+    file.write_text("\ufeff" + file.read_text())
+    trace = imported(file)
+    assert_rows(
+        trace.sql("SELECT *, end_ns - start_ns AS ns FROM kernel ORDER BY start_ns"),
+        """
+        name      ns   device_id grid_x grid_y grid_z
+        backwards -    0         -      -      -
+        endless   -    0         -      -      -
+        text      5250 -         -      -      -
+        nan       -    0         -      -      3
+        far       5000 -         -      -      -
+        -         5000 -         -      -      -
+        """,
+    )
+    assert_rows(trace.sql("FROM loss"), "cause records\nunreadable 1")
+    assert_rows(trace.sql("FROM device"), "device_id name multiprocessors\n0 - -")
+    assert_rows(trace.sql("FROM process"), "rank world_size\n- -")
+
+
 def test_the_form_of_2021_and_a_bare_array(tmp_path: Path, imported: Import) -> None:
     file = tmp_path / "old.json"
     events = [
@@ -290,7 +332,12 @@ GOOD = '{"traceEvents": [{"ph":"X","cat":"kernel","name":"k","ts":1,"dur":1,"arg
         (gzip.compress(b"something else", mtime=0), "not well-formed JSON at byte 0"),
         (b"\x1f\x8b but no gzip at all", "cannot be read"),
         (GOOD.replace(':"kernel"', "").encode(), "not well-formed JSON at byte 32"),
-        ((GOOD + "}").encode(), "not well-formed JSON at byte 80"),
+        ((GOOD + "}").encode(), "something follows at byte 80"),
+        ((GOOD + "\n" + GOOD).encode(), "something follows at byte 80"),
+        (gzip.compress(GOOD.encode()) * 2, "something follows at byte 80"),
+        (gzip.compress(GOOD.encode()) + b"odd", "cannot be read"),
+        (b'{"baseTimeNanoseconds": "5", ' + GOOD[1:].encode(), "baseTimeNanoseconds is '5'"),
+        (b'{"baseTimeNanoseconds": 1e30, ' + GOOD[1:].encode(), "which is no time"),
         (b'{"traceEvents": []}', "holds no event of PyTorch's profiler"),
         (b'{"traceEvents": [{"ph":"X","cat":"v8","name":"f","ts":1}]}', "holds no event"),
         (b'{"a": 1}', "holds no event"),
