@@ -9,7 +9,14 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cupti_etl.imports.columns import Value, make_batch, mapped, null_if, numbered
+from cupti_etl.imports.columns import (
+    Value,
+    make_batch,
+    mapped,
+    not_before,
+    null_if,
+    numbered,
+)
 
 Rows: TypeAlias = Iterator[tuple[str, pa.RecordBatch]]
 
@@ -73,13 +80,9 @@ Handler: TypeAlias = Callable[[pa.RecordBatch, Frame], Rows]
 
 
 def _end(events: pa.RecordBatch) -> pa.Array:
-    """When they ended; NULL without a length that can be."""
-    end = pc.add(events["start_ns"], events["duration_ns"])
     # Too large a sum is below zero.
-    can_be = pc.and_(
-        pc.greater_equal(events["duration_ns"], 0), pc.greater_equal(end, events["start_ns"])
-    )
-    return pc.if_else(can_be, end, None)
+    start = events["start_ns"]
+    return not_before(pc.add(start, events["duration_ns"]), start)
 
 
 def _thread(events: pa.RecordBatch) -> pa.Array:

@@ -8,7 +8,14 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cupti_etl.imports.columns import Value, labelled, make_batch, mapped, null_if
+from cupti_etl.imports.columns import (
+    Value,
+    labelled,
+    make_batch,
+    mapped,
+    not_before,
+    null_if,
+)
 from cupti_etl.imports.nsys_frame import Frame
 from cupti_etl.imports.nsys_handler import Handler, Rows, columns
 from cupti_etl.imports.nsys_labels import (
@@ -34,10 +41,11 @@ _PLACE = _SPAN + "deviceId contextId streamId graphNodeId graphId "
 
 def _span(rows: pa.RecordBatch, frame: Frame) -> dict[str, Value]:
     owner = rows["globalTid"] if "globalTid" in rows.schema.names else rows["globalPid"]
+    start = frame.time(rows["start"])
     return {
         "process_id": frame.processes.ids(owner),
-        "start_ns": frame.time(rows["start"]),
-        "end_ns": frame.time(null_if(rows["end"], 0)),
+        "start_ns": start,
+        "end_ns": not_before(frame.time(null_if(rows["end"], 0)), start),
         "correlation_id": null_if(rows["correlationId"], 0),
     }
 

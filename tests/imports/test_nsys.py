@@ -75,6 +75,31 @@ def test_two_processes_with_the_same_ids(tmp_path: Path, imported: Import) -> No
     assert_rows(trace.sql("SELECT source FROM capture"), "source\n'import of nsys 3.25.0 SQLite'")
 
 
+def test_no_end_is_before_its_start(tmp_path: Path, imported: Import) -> None:
+    """Nor at the other end of the numbers, after the start of the session was added."""
+    file = nsys(
+        tmp_path / "t.sqlite",
+        TARGET_INFO_SESSION_START_TIME=START,
+        CUPTI_ACTIVITY_KIND_KERNEL="""
+            start end                 deviceId correlationId globalPid
+            300   100                 0        5             11:0
+            400   9223372036854775800 0        6             11:0
+            500   500                 0        7             11:0
+            -     600                 0        8             11:0
+        """,
+    )
+    assert_rows(
+        imported(file).sql("FROM kernel ORDER BY correlation_id"),
+        """
+        start_ns            end_ns
+        1700000000000000300 -
+        1700000000000000400 -
+        1700000000000000500 1700000000000000500
+        -                   1700000000000000600
+        """,
+    )
+
+
 def test_nvtx_ranges_marks_domains_and_payloads(tmp_path: Path, imported: Import) -> None:
     file = nsys(
         tmp_path / "t.sqlite",
