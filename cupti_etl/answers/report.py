@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.answers.findings import Finding, find
+from cupti_etl.answers.names import told_apart
 from cupti_etl.answers.notes import losses, why_empty
 from cupti_etl.queries.catalog import library
 
@@ -238,47 +238,14 @@ def build(trace: Trace) -> Report:
         # Samples are recorded on demand: of what was not asked for nothing is said.
         if reason and query.topic == "metrics":
             continue
-        rows: Sequence[Row] = [] if reason else told_apart(list(trace.sql(asked.shown)))
+        rows = [] if reason else told_apart(list(trace.sql(asked.shown)))
+        for row in rows:
+            row.pop("demangled", None)
         points = list(trace.sql(asked.drawn)) if asked.drawn and rows else rows
         empty = "" if rows else reason or asked.none
         sections.append(Section(asked.title, query.name, rows, asked.plot, empty, points))
     verdict = next(iter(trace.sql("SELECT subject FROM capture_health WHERE section = 'verdict'")))
     return Report(trace.path.name, verdict["subject"], losses(trace), find(trace), sections)
-
-
-# "void at::native::(anonymous namespace)::reduce<float>": what stands before the function.
-_NAMESPACES = re.compile(r"^void |(?:\w+|\(anonymous namespace\))::")
-_LONGEST_NAME = 120
-
-
-def told_apart(rows: Sequence[Row]) -> Sequence[Row]:
-    """Rows of kernels with their demangled names: several of one name get template arguments."""
-    if not rows or "demangled" not in rows[0]:
-        return rows
-    kernels: dict[str, set[str]] = {}
-    for row in rows:
-        kernels.setdefault(row["name"], set()).add(row["demangled"])
-    return [
-        {
-            **{key: value for key, value in row.items() if key != "demangled"},
-            "name": _with_arguments(row["demangled"])
-            if len(kernels[row["name"]]) > 1 or row["name"] == "Kernel"  # CUTLASS's, all of them
-            else row["name"],
-        }
-        for row in rows
-    ]
-
-
-def _with_arguments(demangled: str) -> str:
-    """The function and its template's arguments, without namespaces, cut where it is long."""
-    text = _NAMESPACES.sub("", demangled)
-    depth = 0
-    for at, character in enumerate(text):
-        depth += {"<": 1, ">": -1}.get(character, 0)
-        if character == "(" and depth == 0:
-            text = text[:at]
-            break
-    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 3]}..."
 
 
 def quantity(name: str, value: object) -> str:

@@ -116,6 +116,31 @@ def test_the_command_fails_where_it_shall(tmp_path: Path) -> None:
         diff(trace, trace, min_effect=0)
 
 
+def test_runs_of_other_kernels_and_of_few_steps_say_so(tmp_path: Path) -> None:
+    base, other = run(tmp_path / "a", 1, k=(100, 1000)), run(tmp_path / "b", 1, m=(100, 1000))
+    with cupti_etl.open(base) as before, cupti_etl.open(other) as after:
+        found = diff(before, after)
+    assert found.verdict == "cannot tell"
+    assert found.why == (
+        "no steps were found; kernels with a clear change cost +0.0 % of kernel time,"
+        " and 100 % of it is of kernels that the other run does not have"
+    )
+    # What a person looks for is not what a narrow terminal leaves out.
+    assert found.table.column_names[:4] == ["subject", "verdict", "name", "ratio"]
+    few = "process_id thread_id marker_id event timestamp_ns name\n" + "\n".join(
+        f"1 5 {s} start {s * 1000} step\n1 5 {s} end {s * 1000 + 900} -" for s in range(3)
+    )
+    calls = "process_id thread_id domain correlation_id name start_ns end_ns\n" + "\n".join(
+        f"1 5 runtime {s} cudaLaunchKernel {s * 1000} {s * 1000 + 1}" for s in range(3)
+    )
+    kernels = "process_id device_id correlation_id start_ns end_ns name\n" + "\n".join(
+        f"1 0 {s} {s * 1000 + 2} {s * 1000 + 9} k" for s in range(3)
+    )
+    path = write_trace(tmp_path / "c", kernel=kernels, api_call=calls, marker=few)
+    with cupti_etl.open(path) as trace:
+        assert diff(trace, trace).why.startswith("fewer than 5 steps in a run;")
+
+
 def test_nothing_can_be_told_of_an_empty_run(tmp_path: Path) -> None:
     base, empty = run(tmp_path / "a", 1, k=(100, 1000)), write_trace(tmp_path / "b")
     assert compare(base, empty)[0] == compare(empty, base)[0] == "cannot tell"
