@@ -47,6 +47,7 @@ COLUMNS = {
 }
 # Times below this (1973) are not since the epoch, but since `baseTimeNanoseconds`.
 _ABSOLUTE_NS = 10**17
+_BACKWARD = "fwdbwd"
 _FLOWS = "events that draw arrows (correlation ids say the same)"
 
 
@@ -154,11 +155,15 @@ class Kineto:
         # Instants of the memory profiler have a category of their own.
         instant = pc.fill_null(pc.equal(category, "cpu_instant_event"), False)
         plain = pc.if_else(instant, "cpu_instant_event", plain)
+        is_backward = pc.fill_null(pc.equal(category, _BACKWARD), False)
+        plain = pc.if_else(is_backward, _BACKWARD, plain)
         return pc.fill_null(plain, "").dictionary_encode()
 
     def _leave_out(self, kind: str, number: int) -> None:
         if kind in ("s", "t", "f"):
             self.left_out[_FLOWS] += number
+        elif kind == _BACKWARD:
+            self.left_out["events that draw arrows from forward to backward operators"] += number
         else:
             self.left_out[f"events {kind or 'without a category'}"] += number
 

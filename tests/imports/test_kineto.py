@@ -11,6 +11,7 @@ from imports.conftest import Import, event, kineto
 from support.trace import assert_rows
 
 from cupti_etl.errors import ForeignError
+from cupti_etl.importing import import_traces
 
 LAUNCH = {"External id": 3, "cbid": 211, "correlation": 9}
 PLACE = {"device": 0, "context": 1, "stream": 7}
@@ -114,7 +115,13 @@ def test_marks_and_what_the_profiler_says_of_itself(tmp_path: Path, imported: Im
         event("cuda_runtime", "cudaLaunchKernel", 1e15 + 3, 1, pid=11, correlation=9),
         {"ph": "I", "name": "Record Window End", "pid": "", "tid": "", "ts": 1e15 + 9},
         event("gpu_user_annotation", "step", 1e15, 1, pid=0),
+        *({"ph": ph, "cat": cat, "id": 1, "ts": 1e15} for ph in "sf" for cat in ("ac2g", "fwdbwd")),
     )
+    assert import_traces([file], tmp_path / "again", 1).left_out == {
+        "events gpu_user_annotation": 1,
+        "events that draw arrows (correlation ids say the same)": 2,
+        "events that draw arrows from forward to backward operators": 2,
+    }
     trace = imported(file)
     assert_rows(
         trace.sql("FROM marker ORDER BY timestamp_ns, event, name"),
