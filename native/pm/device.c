@@ -156,8 +156,11 @@ static void disable(struct pm_device *device)
 int pm_device_start(struct pm_device *device, struct etl_error *error)
 {
 	struct pm_object ask = PM_PARAMS(pm_object, object, .object = device->object);
-	int result = device->api->start(&ask);
+	int result;
 
+	/* Samples gather from within this call on, which can take a while. */
+	device->decoded_ns = pm_now(CLOCK_MONOTONIC);
+	result = device->api->start(&ask);
 	if (!device->started_ns)
 		device->started_ns = pm_now(CLOCK_REALTIME);
 	return result ? pm_fail(device->api, result, "cuptiPmSamplingStart", error) : 0;

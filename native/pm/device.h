@@ -76,8 +76,9 @@ struct pm_device {
 	/* Of the decoding thread. */
 	int64_t last_end_ns; /* up to here there are samples, or losses were told */
 	uint32_t gap_cause; /* of what is missing since then: ETL_GAP_*; 0: nothing is known to be */
-	int64_t decoded_ns; /* CLOCK_MONOTONIC at the last decode */
+	int64_t decoded_ns; /* CLOCK_MONOTONIC at the last decode, or the start */
 	int64_t started_ns; /* CLOCK_REALTIME */
+	bool was_full; /* the image of the last decode */
 	bool is_stopped;
 };
 
@@ -88,8 +89,7 @@ ETL_MUST_CHECK int pm_device_open(struct pm_device *device, const struct pm_api 
 void pm_device_close(struct pm_device *device);
 
 ETL_MUST_CHECK int pm_device_start(struct pm_device *device, struct etl_error *error);
-/* After the hardware's buffer ran over, or an image was too small, nothing more comes until
- * this. */
+/* After the hardware's buffer ran over nothing more comes until this. */
 ETL_MUST_CHECK int pm_device_restart(struct pm_device *device, struct etl_error *error);
 void pm_device_stop(struct pm_device *device);
 

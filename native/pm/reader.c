@@ -34,8 +34,9 @@ static void look_for_gap(struct pm_device *device, int64_t start_ns)
 	device->gap_cause = 0;
 }
 
-/* Notes which samples of an image are to be evaluated. */
-static int choose_samples(struct pm_device *device, struct image *image, struct etl_error *error)
+/* Notes which samples of an image are to be evaluated, and of how many. */
+static int choose_samples(struct pm_device *device, struct image *image, uint64_t *completed,
+			  struct etl_error *error)
 {
 	const struct pm_api *api = device->api;
 	struct pm_counter_data_info info = PM_PARAMS(pm_counter_data_info, completed,
@@ -45,6 +46,7 @@ static int choose_samples(struct pm_device *device, struct image *image, struct 
 	int result = api->counter_data_info(&info);
 
 	image->count = 0;
+	*completed = info.completed;
 	if (result)
 		return pm_fail(api, result, "cuptiPmSamplingGetCounterDataInfo", error);
 	for (size_t i = 0; i < info.completed && i < image->pattern->slots; i++) {
@@ -111,13 +113,31 @@ static void pass_on(struct pm_device *device, struct image *image)
 	pthread_mutex_unlock(&device->lock);
 }
 
+/* What the last decode showed to be lost: whether sampling has to begin anew.  A full image loses
+ * what else had gathered; on an H200 what came later was whole, while others were seen to give
+ * nothing but samples without a time. */
+static bool look_for_loss(struct pm_device *device, const struct image *image, uint64_t completed,
+			  bool is_over, bool is_full)
+{
+	bool is_dry = device->was_full && completed > 0 && image->count == 0;
+
+	device->was_full = is_full;
+	if (!is_over && !is_full && !is_dry)
+		return false;
+	device->gap_cause = is_over ? ETL_GAP_OVERFLOW : ETL_GAP_FULL;
+	if (!device->last_end_ns)
+		device->last_end_ns = device->started_ns;
+	return (is_over || is_dry) && !device->is_stopped;
+}
+
 /* Decodes once; how many samples there were, or a failure as -1. */
 static int64_t decode(struct pm_device *device)
 {
 	struct etl_error error = { "" };
 	struct image *image = take_image(device);
 	struct pm_decode ask = PM_PARAMS(pm_decode, overflow, .object = device->object);
-	bool is_over, is_full;
+	bool is_over, begins_anew = false;
+	uint64_t completed = 0;
 	int64_t count = 0;
 	int result, chosen;
 
@@ -128,28 +148,23 @@ static int64_t decode(struct pm_device *device)
 	device->decoded_ns = pm_now(CLOCK_MONOTONIC);
 	result = device->api->decode(&ask);
 	is_over = ask.overflow || result == PM_OUT_OF_MEMORY;
-	is_full = ask.stop_reason == PM_STOP_COUNTER_DATA_FULL;
 	device->stats.decodes++;
 	if (result && !is_over) {
 		result = pm_fail(device->api, result, "cuptiPmSamplingDecodeData", &error);
 		image->count = 0;
 	} else {
 		/* What was sampled before the buffer ran over is whole. */
-		chosen = choose_samples(device, image, &error);
+		chosen = choose_samples(device, image, &completed, &error);
 		result = is_over ? 0 : chosen;
 		count = (int64_t)image->count;
+		begins_anew = look_for_loss(device, image, completed, is_over,
+					    ask.stop_reason == PM_STOP_COUNTER_DATA_FULL);
 	}
 	device->stats.decode_ns = (uint64_t)pm_now(CLOCK_THREAD_CPUTIME_ID);
 	pass_on(device, image);
-	if (is_over || is_full) {
-		device->gap_cause = is_over ? ETL_GAP_OVERFLOW : ETL_GAP_FULL;
-		if (!device->last_end_ns)
-			device->last_end_ns = device->started_ns;
-		if (result == 0 && !device->is_stopped) {
-			device->stats.restarts++;
-			result = pm_device_restart(device, &error);
-			device->decoded_ns = pm_now(CLOCK_MONOTONIC);
-		}
+	if (result == 0 && begins_anew) {
+		device->stats.restarts++;
+		result = pm_device_restart(device, &error);
 	}
 	if (result == 0)
 		return count;
@@ -184,7 +199,6 @@ void *pm_decode_thread(void *argument)
 	int64_t count = 0, stopped_ns;
 	bool is_failed;
 
-	device->decoded_ns = pm_now(CLOCK_MONOTONIC);
 	while (count >= 0 && wait_for_turn(device))
 		count = decode(device);
 	stopped_ns = pm_now(CLOCK_REALTIME);

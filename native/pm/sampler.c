@@ -10,6 +10,8 @@
 #include "pm/device.h"
 
 enum { MOST_DEVICES = 64, END_SECONDS = 5 };
+/* Of values: minutes of a GPU.  What waits is looked after so often. */
+enum { MOST_WAITING_BYTES = 256 << 20, PUSH_MS = 20, LISTEN_MS = 100 };
 
 struct cuda {
 	int (*get_count)(int *count);
@@ -75,8 +77,7 @@ int etl_sampler_new(const char *places, struct etl_sampler **out, char *message)
 	*out = NULL;
 	if (!sampler)
 		return -ENOMEM;
-	pthread_mutex_init(&sampler->frames.lock, NULL);
-	sampler->frames.fd = -1;
+	frames_init(&sampler->frames, MOST_WAITING_BYTES);
 	result = find_driver(&driver, &error);
 	if (result == 0)
 		result = pm_api_load(&sampler->api, places, &error);
@@ -100,7 +101,7 @@ void etl_sampler_free(struct etl_sampler *sampler)
 		free(sampler->devices[i]);
 	}
 	pm_api_close(&sampler->api);
-	pthread_mutex_destroy(&sampler->frames.lock);
+	frames_free(&sampler->frames);
 	free(sampler);
 }
 
@@ -188,6 +189,7 @@ void etl_sampler_say(struct etl_sampler *sampler, int fd, const char *text)
 	sampler->frames.fd = fd;
 	frames_send(&sampler->frames, ETL_FRAME_TEXT, 0, 0,
 		    &(struct frame_piece){ text, strlen(text) }, 1);
+	frames_finish(&sampler->frames);
 }
 
 static int run_device(struct etl_sampler *sampler, uint32_t number)
@@ -222,15 +224,16 @@ static bool goes_on(struct etl_sampler *sampler)
 	return any;
 }
 
-/* Until the other end has closed its side, or is gone. */
+/* Until the other end has closed its side, or is gone; sends what waits meanwhile. */
 static void wait_for_end(struct etl_sampler *sampler, int fd)
 {
 	while (goes_on(sampler)) {
+		bool more = frames_push(&sampler->frames);
 		struct pollfd ear = { .fd = fd, .events = POLLIN };
 		ssize_t count;
 		char byte;
 
-		if (poll(&ear, 1, 100) <= 0)
+		if (poll(&ear, 1, more ? PUSH_MS : LISTEN_MS) <= 0)
 			continue;
 		count = recv(fd, &byte, 1, MSG_DONTWAIT);
 		if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR))
@@ -238,9 +241,25 @@ static void wait_for_end(struct etl_sampler *sampler, int fd)
 	}
 }
 
+/* Joins a thread, and sends what waits meanwhile: it may stand behind that. */
+static int join_by(struct etl_sampler *sampler, pthread_t thread, int64_t until_ns)
+{
+	for (;;) {
+		int64_t now_ns = pm_now(CLOCK_REALTIME);
+		int64_t next_ns = now_ns + PUSH_MS * INT64_C(1000000);
+		struct timespec next = { next_ns / 1000000000, next_ns % 1000000000 };
+
+		frames_push(&sampler->frames);
+		if (pthread_timedjoin_np(thread, NULL, &next) == 0)
+			return 0;
+		if (now_ns > until_ns)
+			return -ETIMEDOUT;
+	}
+}
+
 int etl_sampler_run(struct etl_sampler *sampler, int fd)
 {
-	struct timespec until;
+	int64_t until_ns;
 	int result = 0;
 
 	sampler->frames.fd = fd;
@@ -250,18 +269,18 @@ int etl_sampler_run(struct etl_sampler *sampler, int fd)
 	wait_for_end(sampler, fd);
 	for (uint32_t i = 0; i < sampler->count; i++)
 		pm_device_ask_to_stop(sampler->devices[i]);
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += END_SECONDS;
+	until_ns = pm_now(CLOCK_REALTIME) + END_SECONDS * INT64_C(1000000000);
 	for (uint32_t i = 0; i < sampler->count; i++) {
 		struct pm_device *device = sampler->devices[i];
 
 		if (!sampler->is_running[i])
 			continue;
-		if (pthread_timedjoin_np(device->decoder, NULL, &until) ||
-		    pthread_timedjoin_np(device->evaluator, NULL, &until))
+		if (join_by(sampler, device->decoder, until_ns) ||
+		    join_by(sampler, device->evaluator, until_ns))
 			return -ETIMEDOUT;
 		sampler->is_running[i] = false;
 	}
+	frames_finish(&sampler->frames);
 	return result;
 }
 

@@ -130,21 +130,24 @@ def test_a_gpu_that_is_not_there(capturer: Capturer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fake", "cause"),
+    ("fake", "cause", "begins_anew"),
     [
-        ({"pm_overflow_at": 3}, "pm_overflow"),
-        ({"pm_full_at": 3}, "pm_counter_data_full"),
-        ({"pm_buffer": 5}, "pm_overflow"),
+        ({"pm_overflow_at": 3}, "pm_overflow", True),
+        ({"pm_full_at": 3}, "pm_counter_data_full", False),
+        ({"pm_full_at": 3, "pm_full_forever": 1}, "pm_counter_data_full", True),
+        ({"pm_buffer": 5}, "pm_overflow", True),
     ],
 )
-def test_sampling_begins_anew_after_a_loss(
-    capturer: Capturer, fake: dict[str, Any], cause: str
+def test_sampling_goes_on_after_a_loss(
+    capturer: Capturer, fake: dict[str, Any], cause: str, begins_anew: bool
 ) -> None:
     capture = capturer.run(options=FAST, fake=fake, **LASTS)
     assert capture.status == 0, capture.stderr
     check_rows(capture)
     given = sampled(log_of(capture))[0]
-    assert given.begins > 1
+    # A machine that is busy with other things can let the buffer run over as well.
+    overflows = len(capture.losses().get("pm_overflow", []))
+    assert given.begins > 1 if begins_anew else given.begins == 1 + overflows
     losses = capture.losses()[cause]
     for loss in losses:
         length = loss["end_ns"] - loss["start_ns"]

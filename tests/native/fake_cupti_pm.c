@@ -5,6 +5,7 @@
  *   FAKE_PM_BUFFER=n        samples that the hardware's buffer holds; otherwise by its size
  *   FAKE_PM_OVERFLOW_AT=n   at the n-th decode the buffer has run over
  *   FAKE_PM_FULL_AT=n       the n-th decode gives half, and says that the image is full
+ *   FAKE_PM_FULL_FOREVER=1  then samples have no times until the next start (seen on an H100)
  *   FAKE_PM_LOST_AT=n       from the n-th decode on every call answers 999
  *   FAKE_PM_HANG_AT=n       the n-th decode does not return
  *   FAKE_PM_KILL_AT=n       the n-th decode ends the process with SIGKILL
@@ -89,7 +90,7 @@ struct sample_params {
 
 static struct device {
     size_t number;
-    bool enabled, configured, running, overflowed, lost, first;
+    bool enabled, configured, running, overflowed, lost, first, is_dry;
     size_t capacity;   /* of the hardware's buffer, in samples */
     size_t slot_size;  /* of the metrics that a size was asked for */
     uint64_t interval;
@@ -219,7 +220,7 @@ API int cuptiPmSamplingStart(struct object_params *params) {
     if (!device->configured || device->running)
         return INVALID_OPERATION;
     device->running = true;
-    device->overflowed = false;
+    device->overflowed = device->is_dry = false;
     device->first = true;
     device->start_ns = now_ns();
     device->stop_ns = 0;
@@ -296,7 +297,8 @@ API int cuptiPmSamplingDecodeData(struct decode_params *params) {
     uint64_t wanted = is_full ? ready / 2 : ready, first = device->start_ns, done = 0;
     for (; done < wanted; done++) {
         uint64_t start = device->start_ns;
-        if (!put_sample(data, start, device->first ? 0 : start, start + device->interval))
+        if (device->is_dry ? !put_sample(data, start, 0, 0)
+                           : !put_sample(data, start, device->first ? 0 : start, start + device->interval))
             break;
         device->first = false;
         device->start_ns += device->interval;
@@ -304,6 +306,9 @@ API int cuptiPmSamplingDecodeData(struct decode_params *params) {
     is_full = is_full || done < wanted;
     /* A full image loses what did not fit. */
     device->start_ns += (ready - done) * device->interval;
+    if (device->is_dry)
+        done = 0; /* nothing that a client could know of */
+    device->is_dry = device->is_dry || (is_full && option("FAKE_PM_FULL_FOREVER", device));
     if (!device->running && done > 0)
         put_sample(data, device->start_ns, device->start_ns, device->start_ns);
     spend(done * option("FAKE_PM_DECODE_NS", device));

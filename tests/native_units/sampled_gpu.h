@@ -30,6 +30,7 @@ static struct {
 	size_t dirty; /* images that were not as at first */
 	unsigned starts, stops, enables;
 	bool is_stubborn, needs_enable; /* after an overflow it starts only when enabled anew */
+	bool dries_up, is_dry; /* after a full image samples have no times, until a start */
 } gpu;
 
 static int get_result_string(int result, const char **text)
@@ -45,7 +46,7 @@ static int start(struct pm_object *ask)
 	if (gpu.needs_enable)
 		return PM_UNKNOWN;
 	gpu.is_running = gpu.is_first = true;
-	gpu.is_over = false;
+	gpu.is_over = gpu.is_dry = false;
 	gpu.starts++;
 	return 0;
 }
@@ -85,7 +86,8 @@ static int decode(struct pm_decode *ask)
 	if (turn == gpu.full_at)
 		ready /= 2;
 	for (uint64_t i = 0; i < ready; i++) {
-		if (!put(head, gpu.is_first ? 0 : gpu.next, gpu.next + INTERVAL))
+		if (gpu.is_dry ? !put(head, 0, 0)
+			       : !put(head, gpu.is_first ? 0 : gpu.next, gpu.next + INTERVAL))
 			break;
 		gpu.is_first = false;
 		gpu.next += INTERVAL;
@@ -95,8 +97,10 @@ static int decode(struct pm_decode *ask)
 		put(head, gpu.next, gpu.next);
 	ask->stop_reason = turn == gpu.full_at ? PM_STOP_COUNTER_DATA_FULL
 					       : PM_STOP_END_OF_RECORDS;
-	if (turn == gpu.full_at)
+	if (turn == gpu.full_at) {
 		gpu.next += 100 * INTERVAL;
+		gpu.is_dry = gpu.dries_up;
+	}
 	if (turn == gpu.overflow_at) {
 		gpu.needs_enable = gpu.is_stubborn;
 		gpu.is_over = true;
