@@ -158,7 +158,7 @@ _SECTIONS = (
         "step_breakdown",
         "SELECT gpu, count(*) AS steps, source, median(duration_ns) AS median_ns,"
         f" min(duration_ns) AS min_ns, max(duration_ns) AS max_ns, {_STEP_PARTS},"
-        " count(*) FILTER (WHERE is_outlier) AS outliers, min(name) AS first_name"
+        " count(*) FILTER (WHERE is_outlier) AS outliers, arg_min(name, step) AS first_name"
         " FROM step_breakdown GROUP BY process_id, gpu, source ORDER BY gpu, process_id",
     ),
     _Asked(
@@ -278,16 +278,14 @@ def _scaled(value: float, base: int, units: Sequence[str]) -> str:
     return f"{value:.4g} {units[-1]}"
 
 
-# Columns that are in the unit that another column says.
-_OF_UNIT = ("value", "stderr")
-
-
 def cells(row: Row) -> list[str]:
     """A row as people read it; a value beside its unit is read in it."""
     suffix = {"ns": "_ns", "bytes": "_bytes", "%": "_pct"}.get(str(row.get("unit")), "")
     shown = {name: quantity(name, row[name]) for name in row}
     if suffix:
-        shown |= {name: quantity(name + suffix, row[name]) for name in _OF_UNIT if name in row}
+        shown["value"] = quantity(f"value{suffix}", row["value"])
+    if suffix in ("_ns", "_bytes") and "stderr" in row:
+        shown["stderr"] = quantity(f"stderr{suffix}", row["stderr"])
     if suffix in ("_ns", "_bytes"):
         shown["unit"] = ""  # which the value brings along
     return list(shown.values())
