@@ -2,8 +2,8 @@
 --
 -- computed: Synchronous copies and sets, and asynchronous copies from or to pageable memory, which
 --   the driver stages and therefore cannot let run on. Where the trace does not say which it was
---   (imported ones), that follows from the name of the call. Host time is the sum of the durations of
---   the calls; what could be saved is what lies above the median call of asynchronous copies of
+--   (imported ones), that follows from the name of the call. Host time is the sum of the durations
+--   of the calls; what could be saved is what lies above the median call of asynchronous copies of
 --   pinned memory in the trace, or above 5 us where there is none.
 -- needs: launch_to_gpu, memcpy, memset
 -- requires:
