@@ -7,8 +7,6 @@
 -- columns:
 --   name VARCHAR: Function name alone.
 --   percent DOUBLE [%]: total_ns as a share of the sum of total_ns over all kernels.
---   span_pct DOUBLE [%]: total_ns as a share of the time from the first start to the last end of
---     all kernels; over 100 where several run at once.
 --   calls BIGINT [executions]: Finished executions.
 --   total_ns BIGINT [ns]: Sum of their durations.
 --   mean_ns DOUBLE [ns]: Mean duration.
@@ -17,6 +15,8 @@
 --   min_ns BIGINT [ns]: Shortest duration.
 --   max_ns BIGINT [ns]: Longest duration.
 --   stddev_ns DOUBLE [ns]: Standard deviation of the durations, as a sample; NULL for one.
+--   span_pct DOUBLE [%]: total_ns as a share of the time from the first start to the last end of
+--     all kernels; over 100 where several run at once.
 --   unfinished BIGINT [executions]: Executions without a start or end, which count nowhere else.
 --   demangled VARCHAR: Name with template and call arguments.
 WITH durations AS (
@@ -36,8 +36,9 @@ sums AS (
     GROUP BY demangled
 )
 SELECT name, 100.0 * total_ns / nullif(sum(total_ns) OVER (), 0) AS percent,
-       100.0 * total_ns / nullif(max(last_ns) OVER () - min(first_ns) OVER (), 0) AS span_pct,
        calls, total_ns::BIGINT AS total_ns, mean_ns, quantiles[1] AS median_ns,
-       quantiles[2] AS p95_ns, min_ns, max_ns, stddev_ns, unfinished, demangled
+       quantiles[2] AS p95_ns, min_ns, max_ns, stddev_ns,
+       100.0 * total_ns / nullif(max(last_ns) OVER () - min(first_ns) OVER (), 0) AS span_pct,
+       unfinished, demangled
 FROM sums
 ORDER BY total_ns DESC, demangled
