@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from cupti_etl.answers.names import told_apart
 from cupti_etl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,6 +30,30 @@ _DRAWS = 500
 # Intervals are drawn for what changed most; others need none, as they are not judged.
 _JUDGED = 200
 _SEED = 20260101
+
+# What matters most first: a terminal leaves out the last ones.
+_COLUMNS = (
+    "subject",
+    "verdict",
+    "name",
+    "ratio",
+    "low",
+    "high",
+    "base_calls",
+    "other_calls",
+    "base_mean_ns",
+    "other_mean_ns",
+    "change_ns",
+    "duration_effect_ns",
+    "count_effect_ns",
+    "mix_effect_ns",
+    "q",
+    "grid",
+    "block",
+    "base_ns",
+    "other_ns",
+    "demangled",
+)
 
 # One row a kernel name and launch shape: sums of both sides and Mann and Whitney's z.
 _COMPARED = """
@@ -174,8 +199,8 @@ def diff(base: Trace, other: Trace, min_effect: float = 0.03) -> Diff:
         row["low"], row["high"] = _interval(parts[0][key], parts[1][key], draw)
         row["verdict"] = _verdict(row, min_effect)
     verdict, why = _overall(rows, min_effect)
-    names = [*(name for name in (rows[0] if rows else {}) if name not in ("z", "demangled"))]
-    columns = {name: [row[name] for row in rows] for name in [*names, "demangled"]} if rows else {}
+    rows = told_apart(rows)
+    columns = {name: [row[name] for row in rows] for name in _COLUMNS} if rows else {}
     return Diff(pa.table(columns), verdict, why)
 
 
@@ -243,9 +268,12 @@ def _overall(rows: list[dict[str, Any]], min_effect: float) -> tuple[str, str]:
     whole = sum(row["base_ns"] for row in kernels) or 1
     known = [row for row in kernels if row["verdict"] in ("regress", "improve")]
     share = sum(row["duration_effect_ns"] for row in known) / whole
-    told = (
-        f"no steps were found; kernels with a clear change cost {100 * share:+.1f} % of kernel time"
-    )
+    told = f"kernels with a clear change cost {100 * share:+.1f} % of kernel time"
+    few = any(row["subject"] == "step" for row in rows)
+    told = f"{f'fewer than {_FEWEST} steps in a run' if few else 'no steps were found'}; {told}"
+    alone = sum(row["base_ns"] for row in kernels if not row["other_calls"]) / whole
+    if alone > 0.5:
+        told += f", and {100 * alone:.0f} % of it is of kernels that the other run does not have"
     if abs(share) >= min_effect:
         return ("regress" if share > 0 else "improve"), told
     unsure = sum(row["base_ns"] for row in kernels if row["verdict"] == "cannot tell") / whole

@@ -45,6 +45,14 @@ _FINDINGS = (
     ),
     (
         "gap_attribution",
+        "look at what its streams wait for: events of other streams, other ranks, graph launches",
+        "SELECT sum(queued_ns)::BIGINT AS saved_ns,"
+        " concat('GPU ', gpu, ' is idle while it has work on its queues') AS text"
+        # Shorter ones are what beginning a kernel takes.
+        " FROM gap_attribution(min_ns := 20000) GROUP BY gpu",
+    ),
+    (
+        "gap_attribution",
         "allocate once and reuse, or use a pool",
         "SELECT sum(memory_ns)::BIGINT AS saved_ns,"
         " concat('GPU ', gpu, ' is idle while its host allocates, frees or copies') AS text"
@@ -52,9 +60,9 @@ _FINDINGS = (
     ),
     (
         "gap_attribution",
-        "synchronize less often, or launch ahead of the wait",
+        "synchronize less often (item(), print and copies to the host do), or launch ahead of it",
         "SELECT sum(waiting_ns)::BIGINT AS saved_ns,"
-        " concat('GPU ', gpu, ' is idle while its host is in a synchronizing call') AS text"
+        " concat('GPU ', gpu, ' is idle while its host waits for it') AS text"
         " FROM gap_attribution(min_ns := 0) GROUP BY gpu",
     ),
     (
@@ -72,7 +80,9 @@ _FINDINGS = (
     (
         "memcpy_blocking",
         "pin the host memory, and use asynchronous calls",
-        "SELECT sum(saved_ns)::BIGINT AS saved_ns,"
+        # The run gains no more than the GPUs were idle meanwhile.
+        "SELECT least(sum(saved_ns), (SELECT sum(waiting_ns + memory_ns)"
+        " FROM gap_attribution(min_ns := 0)))::BIGINT AS saved_ns,"
         " concat(sum(calls), ' copies or sets keep the host from going on') AS text"
         " FROM memcpy_blocking HAVING count(*) > 0",
     ),
@@ -107,9 +117,10 @@ _FINDINGS = (
     (
         "jit_module_load",
         "load and compile before the loop (CUDA_MODULE_LOADING=EAGER, a warm-up step)",
-        "SELECT sum(late_ns)::BIGINT AS saved_ns,"
-        " concat(sum(late), ' compilations or loads after the start') AS text"
-        " FROM jit_module_load HAVING sum(late) > 0",
+        # A call that loads contains the compilation that it causes: they are not added.
+        "SELECT max(late_ns) AS saved_ns, concat(arg_max(late, late_ns),"
+        " ' compilations or loads after the start') AS text FROM (SELECT sum(late_ns)::BIGINT AS"
+        " late_ns, sum(late) AS late FROM jit_module_load GROUP BY source) HAVING max(late_ns) > 0",
     ),
     (
         "rank_stragglers",

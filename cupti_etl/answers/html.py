@@ -104,6 +104,11 @@ def _text(x: float, y: float, text: str) -> str:
     return f'<text x="{x:.0f}" y="{y:.0f}">{escape(text)}</text>'
 
 
+def _within(text: str, most: int) -> str:
+    """A name that fits; where names are alike they differ at their ends."""
+    return text if len(text) <= most else f"{text[: most - 18]}...{text[-15:]}"
+
+
 def _legend(y: float) -> list[str]:
     shapes = []
     for at, (_, label, color) in enumerate(_PARTS):
@@ -132,7 +137,7 @@ def _bars(rows: Sequence[Row]) -> str:
     for at, row in enumerate(rows):
         title = f"{row[label]}: {duration(row[key])}"
         shapes.append(_rect(330, at * 20 + 2, row[key] / longest * 460, 15, "#2a7f62", title))
-        shapes.append(_text(0, at * 20 + 14, str(row[label])[:46]))
+        shapes.append(_text(0, at * 20 + 14, _within(str(row[label]), 46)))
         shapes.append(_text(335 + row[key] / longest * 460, at * 20 + 14, duration(row[key])))
     return _svg(len(rows) * 20 + 4, shapes, f"time by {label}")
 
@@ -161,17 +166,19 @@ def _timeline(rows: Sequence[Row]) -> str:
 def _memory(rows: Sequence[Row]) -> str:
     first, last = rows[0]["timestamp_ns"], rows[-1]["timestamp_ns"]
     most = max(row["in_use_bytes"] for row in rows) or 1
-    series: dict[tuple[object, object], list[str]] = {}
+    series: dict[tuple[object, object, object], list[str]] = {}
     for row in rows[:: max(1, len(rows) // _POINTS)]:
         x = (row["timestamp_ns"] - first) / max(last - first, 1) * (_WIDE - 1)
         y = 150 - row["in_use_bytes"] / most * 130
-        series.setdefault((row["device_id"], row["memory_kind"]), []).append(f"{x:.1f},{y:.1f}")
+        key = (row["process_id"], row["device_id"], row["memory_kind"])
+        series.setdefault(key, []).append(f"{x:.1f},{y:.1f}")
     shapes = [_text(0, 12, f"up to {quantity('bytes', most)}")]
     colors = ("#2a7f62", "#d1495b", "#edae49", "#3b6ea5")
-    for at, ((device, kind), points) in enumerate(series.items()):
+    for at, ((process, device, kind), points) in enumerate(series.items()):
         shapes.append(
             f'<polyline fill="none" stroke="{colors[at % len(colors)]}" stroke-width="1.5"'
-            f' points="{" ".join(points)}"><title>device {device}, {kind}</title></polyline>'
+            f' points="{" ".join(points)}"><title>process {process}, device {device},'
+            f" {kind}</title></polyline>"
         )
     return _svg(160, shapes, "memory in use over time")
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.answers.findings import Finding, find
+from cupti_etl.answers.names import told_apart
 from cupti_etl.answers.notes import losses, why_empty
 from cupti_etl.queries.catalog import library
 
@@ -56,18 +57,47 @@ class Report:
     sections: Sequence[Section]
 
 
-# (title, query, SELECT of what is shown, plot, SELECT of what is drawn)
+@dataclass(frozen=True)
+class _Asked:
+    """A section before it is asked: ``shown`` and ``drawn`` are SELECTs.
+
+    ``none`` is said where there is no row though the query has its inputs.
+    """
+
+    title: str
+    query: str
+    shown: str
+    plot: str = ""
+    drawn: str = ""
+    none: str = "nothing of the kind was found."
+
+
+# What gap_attribution says of idle time, and its columns.
+_CAUSES = {
+    "queued": "queued_ns",
+    "profiler": "profiler_ns",
+    "waiting": "waiting_ns",
+    "memory": "memory_ns",
+    "launching": "launching_ns",
+    "other CUDA": "other_cuda_ns",
+    "outside CUDA": "outside_ns",
+    "unknown": "unknown_ns",
+}
+_STEP_PARTS = ", ".join(
+    f"100.0 * sum({part}_ns) / nullif(sum(duration_ns), 0) AS {part}_pct"
+    for part in ("compute", "exposed_communication", "exposed_copy", "idle")
+)
+
 _SECTIONS = (
-    ("What ran", "run_summary", "FROM run_summary", "", ""),
-    (
+    _Asked("What ran", "run_summary", "FROM run_summary"),
+    _Asked(
         "Where the time went",
         "busy_breakdown",
         "SELECT gpu, compute_pct, exposed_communication_pct, exposed_copy_pct, idle_pct, span_ns"
         " FROM busy_breakdown",
         "parts",
-        "",
     ),
-    (
+    _Asked(
         "When the GPUs were busy",
         "utilization_timeline",
         "SELECT gpu, min(busy_pct) AS least_busy_pct, median(busy_pct) AS median_busy_pct,"
@@ -75,122 +105,122 @@ _SECTIONS = (
         "timeline",
         "FROM utilization_timeline()",
     ),
-    (
+    _Asked(
         "Which kernels took most time",
         "kernel_summary",
-        "SELECT name, percent, calls, total_ns, median_ns, max_ns FROM kernel_summary LIMIT 15",
+        "SELECT name, percent, calls, total_ns, median_ns, max_ns, demangled FROM kernel_summary"
+        " LIMIT 15",
         "bars",
-        "",
     ),
-    (
+    _Asked(
         "What kinds of kernels",
         "kernel_category",
         "SELECT gpu, category, percent, calls, total_ns, longest_name FROM kernel_category",
         "bars",
-        "",
     ),
-    (
+    _Asked(
         "Why the GPUs were idle",
         "gap_attribution",
-        "SELECT gpu, cause, count(*) AS gaps, sum(gap_ns)::BIGINT AS total_ns,"
-        " max(gap_ns) AS longest_ns FROM gap_attribution(min_ns := 0) GROUP BY gpu, cause"
-        " ORDER BY gpu, total_ns DESC",
+        # Of each gap the parts, and not the whole under its largest one.
+        "SELECT gpu, cause, total_ns,"
+        " 100.0 * total_ns / nullif(sum(total_ns) OVER (PARTITION BY gpu), 0) AS percent,"
+        f" longest_ns FROM (SELECT gpu, unnest({list(_CAUSES)}) AS cause,"
+        f" unnest([{', '.join(f'sum({ns})::BIGINT' for ns in _CAUSES.values())}]) AS total_ns,"
+        f" unnest([{', '.join(f'max({ns})' for ns in _CAUSES.values())}]) AS longest_ns"
+        " FROM gap_attribution(min_ns := 0) GROUP BY gpu) WHERE total_ns > 0"
+        " ORDER BY gpu, total_ns DESC, cause",
         "bars",
-        "",
     ),
-    ("What the run time hung on", "critical_path", "FROM critical_path", "", ""),
-    (
+    _Asked("What the run time hung on", "critical_path", "FROM critical_path"),
+    _Asked(
         "The longest gaps",
         "gpu_gaps",
-        "SELECT gpu, gap_ns, percent, previous_kind, next_kind, start_ns FROM gpu_gaps() LIMIT 10",
-        "",
-        "",
+        "SELECT gpu, gap_ns, percent, previous_kind, next_kind, start_ns -"
+        " (SELECT min(start_ns) FROM busy_breakdown) AS since_begin_ns FROM gpu_gaps() LIMIT 10",
+        none="no GPU was idle for a microsecond.",
     ),
-    ("Is it launch bound?", "launch_bound", "FROM launch_bound", "", ""),
-    (
+    _Asked("Is it launch bound?", "launch_bound", "FROM launch_bound"),
+    _Asked(
         "What synchronizing costs",
         "sync_cost",
         "SELECT name, gpu, calls, total_ns, busy_ns, idle_ns, max_ns FROM sync_cost LIMIT 10",
-        "",
-        "",
+        none="no call that waits for a GPU was recorded.",
     ),
-    (
+    _Asked(
         "Copies",
         "memcpy_summary",
         "SELECT copy_kind, src_kind, dst_kind, size, percent, copies, bytes, total_ns, rate_gbps"
         " FROM memcpy_summary LIMIT 15",
-        "",
-        "",
+        none="no copies were recorded.",
     ),
-    (
+    _Asked(
         "Steps",
         "step_breakdown",
-        "SELECT gpu, step, name, duration_ns, compute_ns, exposed_communication_ns,"
-        " exposed_copy_ns, idle_ns, is_outlier FROM step_breakdown LIMIT 20",
-        "",
-        "",
+        "SELECT gpu, count(*) AS steps, source, median(duration_ns) AS median_ns,"
+        f" min(duration_ns) AS min_ns, max(duration_ns) AS max_ns, {_STEP_PARTS},"
+        " count(*) FILTER (WHERE is_outlier) AS outliers, arg_min(name, step) AS first_name"
+        " FROM step_breakdown GROUP BY process_id, gpu, source ORDER BY gpu, process_id",
     ),
-    (
+    _Asked(
+        "Steps that took far longer than most",
+        "step_breakdown",
+        "SELECT gpu, step, name, duration_ns, compute_ns, exposed_communication_ns,"
+        " exposed_copy_ns, idle_ns FROM step_breakdown WHERE is_outlier"
+        " ORDER BY duration_ns DESC, gpu, step LIMIT 10",
+        none="no step is out of line with the others.",
+    ),
+    _Asked(
         "Time by NVTX range",
         "nvtx_projection",
         "SELECT path, gpu, ranges, gpu_ns, exclusive_gpu_ns, idle_ns, host_ns"
         " FROM nvtx_projection LIMIT 15",
-        "",
-        "",
     ),
-    (
+    _Asked(
         "Collective operations",
         "collective_bandwidth",
         "FROM collective_bandwidth LIMIT 15",
-        "",
-        "",
     ),
-    (
+    _Asked(
         "Memory",
         "memory_timeline",
-        "SELECT process_id, device_id, memory_kind, in_use_bytes AS peak_bytes, timestamp_ns"
+        "SELECT process_id, device_id, memory_kind, in_use_bytes AS peak_bytes, timestamp_ns -"
+        " (SELECT min(timestamp_ns) FROM memory) AS since_begin_ns"
         " FROM memory_timeline WHERE is_peak",
         "memory",
-        "SELECT timestamp_ns, in_use_bytes, device_id, memory_kind FROM memory_timeline",
+        "SELECT process_id, timestamp_ns, in_use_bytes, device_id, memory_kind"
+        " FROM memory_timeline",
     ),
-    (
+    _Asked(
         "Memory that was not released",
         "memory_leaks",
         "SELECT memory_kind, source, range, allocations, bytes, growth_bytes_per_step, verdict"
         " FROM memory_leaks LIMIT 10",
-        "",
-        "",
+        none="all memory was released.",
     ),
-    (
+    _Asked(
         "What the hardware counters say of the kernels",
         "kernel_metrics",
-        "SELECT name, metric, unit, value, stderr, method, reason, coverage_pct, alone_pct, runs"
-        " FROM kernel_metrics() ORDER BY total_ns DESC, gpu, activity_group, metric LIMIT 30",
-        "",
-        "",
+        "SELECT name, grid, metric, unit, value, stderr, method, reason, coverage_pct, alone_pct,"
+        " runs, demangled FROM kernel_metrics()"
+        " ORDER BY total_ns DESC, gpu, activity_group, metric LIMIT 30",
     ),
-    (
+    _Asked(
         "What holds the kernels up",
         "kernel_bottleneck",
-        "SELECT name, class, is_certain, reason, busiest, busiest_pct, sm_active_pct, runs,"
-        " total_ns FROM kernel_bottleneck() LIMIT 15",
-        "",
-        "",
+        "SELECT name, grid, class, is_certain, reason, busiest, busiest_pct, sm_active_pct, runs,"
+        " total_ns, demangled FROM kernel_bottleneck() LIMIT 15",
     ),
-    (
+    _Asked(
         "Links and device memory",
         "link_utilization",
-        "SELECT link, bytes, mean_gbps, mean_pct, busiest_pct, counted_bytes, unexplained_bytes"
-        " FROM link_utilization",
-        "",
-        "",
+        "SELECT gpu, link, bytes, mean_gbps, mean_pct, busiest_pct, counted_bytes,"
+        " unexplained_bytes FROM link_utilization",
     ),
-    (
+    _Asked(
         "What was lost",
         "capture_health",
         "SELECT subject, lost, detail FROM capture_health WHERE section = 'loss'",
-        "",
-        "",
+        none="no losses are known.",
     ),
 )
 
@@ -202,15 +232,18 @@ def build(trace: Trace) -> Report:
         TraceError: a part of the trace cannot be read.
     """
     sections = []
-    for title, query, shown, plot, drawn in _SECTIONS:
-        reason = why_empty(trace, library()[query])
+    for asked in _SECTIONS:
+        query = library()[asked.query]
+        reason = why_empty(trace, query)
         # Samples are recorded on demand: of what was not asked for nothing is said.
-        if reason and library()[query].topic == "metrics":
+        if reason and query.topic == "metrics":
             continue
-        rows = [] if reason else list(trace.sql(shown))
-        points = list(trace.sql(drawn)) if drawn and rows else rows
-        empty = "" if rows else reason or "nothing of the kind was found."
-        sections.append(Section(title, query, rows, plot, empty, points))
+        rows = [] if reason else told_apart(list(trace.sql(asked.shown)))
+        for row in rows:
+            row.pop("demangled", None)
+        points = list(trace.sql(asked.drawn)) if asked.drawn and rows else rows
+        empty = "" if rows else reason or asked.none
+        sections.append(Section(asked.title, query.name, rows, asked.plot, empty, points))
     verdict = next(iter(trace.sql("SELECT subject FROM capture_health WHERE section = 'verdict'")))
     return Report(trace.path.name, verdict["subject"], losses(trace), find(trace), sections)
 
@@ -247,9 +280,15 @@ def _scaled(value: float, base: int, units: Sequence[str]) -> str:
 
 def cells(row: Row) -> list[str]:
     """A row as people read it; a value beside its unit is read in it."""
-    unit = row.get("unit")
-    suffix = {"ns": "_ns", "bytes": "_bytes", "%": "_pct"}.get(str(unit), "")
-    return [quantity(f"{name}{suffix}" if name == "value" else name, row[name]) for name in row]
+    suffix = {"ns": "_ns", "bytes": "_bytes", "%": "_pct"}.get(str(row.get("unit")), "")
+    shown = {name: quantity(name, row[name]) for name in row}
+    if suffix:
+        shown["value"] = quantity(f"value{suffix}", row["value"])
+    if suffix in ("_ns", "_bytes") and "stderr" in row:
+        shown["stderr"] = quantity(f"stderr{suffix}", row["stderr"])
+    if suffix in ("_ns", "_bytes"):
+        shown["unit"] = ""  # which the value brings along
+    return list(shown.values())
 
 
 def markdown(report: Report) -> str:

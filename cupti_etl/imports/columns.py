@@ -70,6 +70,11 @@ def null_if(value: pa.Array, missing: int) -> pa.Array:
     return pc.if_else(pc.equal(value, missing), pa.scalar(None, value.type), value)
 
 
+def not_before(end: pa.Array, start: pa.Array) -> pa.Array:
+    """Ends with NULL where they lie before the start, as no end does that is known."""
+    return pc.if_else(pc.fill_null(pc.less(end, start), False), None, end)
+
+
 def numbered(rows: int, first: int) -> pa.Array:
     """The numbers from ``first``, one a row."""
     if not rows:

@@ -77,7 +77,7 @@ class EventReader:
             while fresh := self._read(file, max(self._piece, len(left))):
                 if is_over:
                     if fresh.strip():
-                        raise self._malformed(done)
+                        raise self._followed(done)
                     continue
                 data = left + fresh
                 used = 0
@@ -90,7 +90,7 @@ class EventReader:
                 if result == self._lib.ETL_EVENTS_END:
                     is_over = True
                     if data[used:].strip():
-                        raise self._malformed(done + used)
+                        raise self._followed(done + used)
                 left = data[used:]
                 done += used
                 if len(left) > _LARGEST:
@@ -117,7 +117,9 @@ class EventReader:
                 "copy it again completely",
             ) from None
         except (OSError, zlib.error) as error:
-            raise ForeignError(f"{self._path} cannot be read: {error}") from None
+            raise ForeignError(
+                f"{self._path} cannot be read: {error}", "copy it again completely"
+            ) from None
 
     def _step(self, data: bytes, buffer: Any, used: int, done: int) -> tuple[int, int]:
         piece = self._ffi.new("struct etl_piece *")
@@ -141,6 +143,12 @@ class EventReader:
             self.members[json.loads(name)] = json.loads(value, strict=False)
         except ValueError:
             return  # what is not JSON there is nothing that we use
+
+    def _followed(self, at: int) -> ForeignError:
+        return ForeignError(
+            f"{self._path}: after the end of the JSON, something follows at byte {at:,}",
+            "several traces in one file are not read: make a file of each",
+        )
 
     def _malformed(self, at: int) -> ForeignError:
         return ForeignError(

@@ -47,6 +47,7 @@ COLUMNS = {
 }
 # Times below this (1973) are not since the epoch, but since `baseTimeNanoseconds`.
 _ABSOLUTE_NS = 10**17
+_BACKWARD = "fwdbwd"
 _FLOWS = "events that draw arrows (correlation ids say the same)"
 
 
@@ -136,11 +137,12 @@ class Kineto:
             if kind == "M":
                 self._note_names(some)
                 continue
-            self._known += number
+            # Other tracers have such as these, too.
+            self._known += number if kind not in kineto_rows.OF_FILE else 0
             some = self._timed(some)
             if some.num_rows:
                 self._note_place(kind, some)
-                is_gpu = kind in kineto_rows.ON_GPU
+                is_gpu = kind in kineto_rows.ON_GPU or kind in kineto_rows.OF_FILE
                 for table, batch in handler(some, self._frame):
                     yield is_gpu, table, batch
 
@@ -153,11 +155,15 @@ class Kineto:
         # Instants of the memory profiler have a category of their own.
         instant = pc.fill_null(pc.equal(category, "cpu_instant_event"), False)
         plain = pc.if_else(instant, "cpu_instant_event", plain)
+        is_backward = pc.fill_null(pc.equal(category, _BACKWARD), False)
+        plain = pc.if_else(is_backward, _BACKWARD, plain)
         return pc.fill_null(plain, "").dictionary_encode()
 
     def _leave_out(self, kind: str, number: int) -> None:
         if kind in ("s", "t", "f"):
             self.left_out[_FLOWS] += number
+        elif kind == _BACKWARD:
+            self.left_out["events that draw arrows from forward to backward operators"] += number
         else:
             self.left_out[f"events {kind or 'without a category'}"] += number
 
@@ -186,8 +192,11 @@ class Kineto:
                 pass
             members = ahead.members
         base = members.get("baseTimeNanoseconds", 0)
-        if not isinstance(base, int):
-            raise ForeignError(f"{self.path}: baseTimeNanoseconds is {base!r}, which is no number")
+        if type(base) is not int or not 0 <= base < 1 << 62:
+            raise ForeignError(
+                f"{self.path}: baseTimeNanoseconds is {base!r}, which is no time",
+                "export it again: without it, its times mean nothing",
+            )
         self._is_relative = not base
         return base
 
@@ -200,7 +209,7 @@ class Kineto:
     def _note_place(self, kind: str, events: pa.RecordBatch) -> None:
         if kind in kineto_rows.ON_GPU:
             self._devices.update(
-                d for d in pc.unique(events["device"]).to_pylist() if d is not None
+                d for d in pc.unique(events["device"]).to_pylist() if _number(d) is not None
             )
         elif kind in kineto_rows.CALLS:
             self._callers.update(pid or "" for pid in pc.unique(events["pid"]).to_pylist())
@@ -211,9 +220,9 @@ class Kineto:
         rows: dict[int, dict[str, Any]] = {d: {"device_id": d} for d in sorted(self._devices)}
         properties = self._reader.members.get("deviceProperties")
         for device in properties if isinstance(properties, list) else []:
-            if isinstance(device, dict) and isinstance(device.get("id"), int):
-                known = {ours: device.get(theirs) for ours, theirs in _PROPERTIES.items()}
-                rows[device["id"]] = {"device_id": device["id"], **known, **_resident(device)}
+            number = _number(device.get("id")) if isinstance(device, dict) else None
+            if number is not None:
+                rows[number] = {"device_id": number, **_known(device), **_resident(device)}
         schema = batch_schema("device")
         facts = [{"process_id": process_id, **row} for row in rows.values()]
         return pa.RecordBatch.from_pylist(facts, schema)
@@ -244,8 +253,6 @@ class Kineto:
 
 
 _PROPERTIES = {
-    "name": "name",
-    "global_memory_bytes": "totalGlobalMem",
     "compute_capability_major": "computeMajor",
     "compute_capability_minor": "computeMinor",
     "max_threads_per_block": "maxThreadsPerBlock",
@@ -258,6 +265,16 @@ _PROPERTIES = {
 }
 
 
+def _known(device: dict[str, Any]) -> dict[str, Any]:
+    """What Kineto says of a device, as far as it is what it should be."""
+    name, memory = device.get("name"), device.get("totalGlobalMem")
+    return {
+        "name": name if isinstance(name, str) else None,
+        "global_memory_bytes": memory if type(memory) is int and 0 <= memory < 1 << 63 else None,
+        **{ours: _number(device.get(theirs)) for ours, theirs in _PROPERTIES.items()},
+    }
+
+
 # Blocks of a multiprocessor, which Kineto does not say, where they are not 32; from the table of
 # technical specifications in the CUDA C++ programming guide.
 _BLOCKS = {(7, 5): 16, (8, 6): 16, (8, 7): 16, (8, 9): 24, (12, 0): 24, (12, 1): 24}
@@ -265,7 +282,10 @@ _BLOCKS = {(7, 5): 16, (8, 6): 16, (8, 7): 16, (8, 9): 24, (12, 0): 24, (12, 1):
 
 def _resident(device: dict[str, Any]) -> dict[str, int | None]:
     """How many warps and blocks a multiprocessor holds."""
-    threads, warp = device.get("maxThreadsPerMultiprocessor"), device.get("warpSize")
+    threads, warp = (
+        _number(device.get("maxThreadsPerMultiprocessor")),
+        _number(device.get("warpSize")),
+    )
     major, minor = _number(device.get("computeMajor")), _number(device.get("computeMinor"))
     known = major is not None and minor is not None and 7 <= major <= 12
     return {
@@ -277,4 +297,4 @@ def _resident(device: dict[str, Any]) -> dict[str, int | None]:
 
 
 def _number(value: Any) -> int | None:
-    return value if isinstance(value, int) and abs(value) < 1 << 31 else None
+    return value if type(value) is int and abs(value) < 1 << 31 else None

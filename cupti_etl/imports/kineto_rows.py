@@ -9,7 +9,14 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cupti_etl.imports.columns import Value, make_batch, mapped, null_if, numbered
+from cupti_etl.imports.columns import (
+    Value,
+    make_batch,
+    mapped,
+    not_before,
+    null_if,
+    numbered,
+)
 
 Rows: TypeAlias = Iterator[tuple[str, pa.RecordBatch]]
 
@@ -73,7 +80,9 @@ Handler: TypeAlias = Callable[[pa.RecordBatch, Frame], Rows]
 
 
 def _end(events: pa.RecordBatch) -> pa.Array:
-    return pc.add(events["start_ns"], events["duration_ns"])
+    # Too large a sum is below zero.
+    start = events["start_ns"]
+    return not_before(pc.add(start, events["duration_ns"]), start)
 
 
 def _thread(events: pa.RecordBatch) -> pa.Array:
@@ -223,19 +232,40 @@ def _external(events: pa.RecordBatch) -> pa.Array:
     return pc.coalesce(events["external_id"], events["external_id_2021"])
 
 
+def _marker(
+    events: pa.RecordBatch, owner: Value, number: pa.Array, domain: Value
+) -> dict[str, Value]:
+    """What starts of ranges and marks have."""
+    return {
+        "process_id": owner,
+        "timestamp_ns": events["start_ns"],
+        "marker_id": number,
+        "name": events["name"],
+        "domain": domain,
+        "object_kind": "thread",
+        "thread_id": _thread(events),
+    }
+
+
+def marks(events: pa.RecordBatch, frame: Frame, owner: Value, domain: Value) -> Rows:
+    """Instants: marks of a process."""
+    number = frame.number(events.num_rows)
+    values = _marker(events, owner, number, domain) | {"event": "instant"}
+    yield "marker", make_batch("marker", events.num_rows, values)
+    yield from _arguments(events, process_id=owner, marker_id=number)
+
+
+def _marks_of_file(events: pa.RecordBatch, frame: Frame) -> Rows:
+    yield from marks(events, frame, frame.gpu_id, events["cat"])
+
+
 def _ranges(domain: str) -> Handler:
     def ranges(events: pa.RecordBatch, frame: Frame) -> Rows:
-        number, owner = frame.number(events.num_rows), frame.owner(events)
-        values: dict[str, Value] = {
-            "process_id": owner,
-            "timestamp_ns": events["start_ns"],
-            "marker_id": number,
-            "event": "start",
-            "name": events["name"],
-            "domain": domain,
-            "object_kind": "thread",
-            "thread_id": _thread(events),
-        }
+        # The profiler's own have words where others have their process.
+        is_own = domain in OF_FILE
+        owner: Value = frame.gpu_id if is_own else frame.owner(events)
+        number = frame.number(events.num_rows)
+        values = _marker(events, owner, number, domain) | {"event": "start"}
         yield "marker", make_batch("marker", events.num_rows, values)
         values |= {"timestamp_ns": _end(events), "event": "end", "name": None}
         yield "marker", make_batch("marker", events.num_rows, values)
@@ -243,7 +273,7 @@ def _ranges(domain: str) -> Handler:
         has = pc.is_valid(external)
         payload = external.filter(has)
         values = {
-            "process_id": owner.filter(has),
+            "process_id": owner.filter(has) if isinstance(owner, pa.Array) else owner,
             "marker_id": number.filter(has),
             "payload_kind": "int64",
             "payload": payload,
@@ -312,8 +342,11 @@ def overheads(events: pa.RecordBatch, frame: Frame) -> Rows:
 
 
 def allocations(events: pa.RecordBatch, frame: Frame) -> Rows:
-    """What PyTorch's allocators gave and took back."""
-    events = events.filter(pc.fill_null(pc.equal(events["name"], "[memory]"), False))
+    """What PyTorch's allocators gave and took back, and marks such as [OutOfMemory]."""
+    is_memory = pc.fill_null(pc.equal(events["name"], "[memory]"), False)
+    others, events = events.filter(pc.invert(is_memory)), events.filter(is_memory)
+    if others.num_rows:
+        yield from marks(others, frame, frame.owner(others), others["cat"])
     # c10::DeviceType: 0 is the host, 1 CUDA.
     is_gpu = pc.fill_null(pc.equal(events["device_kind"], 1), False)
     values: dict[str, Value] = {
@@ -329,7 +362,7 @@ def allocations(events: pa.RecordBatch, frame: Frame) -> Rows:
     yield "memory", make_batch("memory", events.num_rows, values)
 
 
-_RANGES = ("cpu_op", "user_annotation", "python_function", "Operator", "operator")
+_RANGES = ("cpu_op", "user_annotation", "python_function", "Operator", "operator", "Trace")
 # Kineto's categories; the capitalised ones are those of 2021.
 HANDLERS: dict[str, Handler] = {
     "kernel": kernels,
@@ -345,7 +378,11 @@ HANDLERS: dict[str, Handler] = {
     "cuda_sync": waits,
     "overhead": overheads,
     "cpu_instant_event": allocations,
+    "i": _marks_of_file,
+    "I": _marks_of_file,
     "M": lambda events, frame: iter(()),
 }
 ON_GPU = ("kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset", "cuda_sync")
+# What the profiler says of itself: when it began and ended to record.
+OF_FILE = ("Trace", "i", "I")
 CALLS = ("cuda_runtime", "Runtime", "cuda_driver")

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cupti_etl.imports.columns import Value, labelled, make_batch, mapped, null_if
+from cupti_etl.imports.columns import (
+    Value,
+    labelled,
+    make_batch,
+    mapped,
+    not_before,
+    null_if,
+)
 from cupti_etl.imports.nsys_frame import Frame
 from cupti_etl.imports.nsys_handler import Handler, Rows, columns
 from cupti_etl.imports.nsys_labels import (
@@ -33,10 +41,11 @@ _PLACE = _SPAN + "deviceId contextId streamId graphNodeId graphId "
 
 def _span(rows: pa.RecordBatch, frame: Frame) -> dict[str, Value]:
     owner = rows["globalTid"] if "globalTid" in rows.schema.names else rows["globalPid"]
+    start = frame.time(rows["start"])
     return {
         "process_id": frame.processes.ids(owner),
-        "start_ns": frame.time(rows["start"]),
-        "end_ns": frame.time(null_if(rows["end"], 0)),
+        "start_ns": start,
+        "end_ns": not_before(frame.time(null_if(rows["end"], 0)), start),
         "correlation_id": null_if(rows["correlationId"], 0),
     }
 
@@ -135,12 +144,21 @@ def _sets(rows: pa.RecordBatch, frame: Frame) -> Rows:
     yield "memset", make_batch("memset", rows.num_rows, values)
 
 
+# "cudaMemcpy_v3020": the CUDA version of the signature is no part of the name, as in captures;
+# "cuMemcpyHtoD_v2" keeps its own.
+_SIGNATURE = re.compile(r"_v\d{4,}\Z")
+
+
+def _bare(name: str) -> str:
+    return _SIGNATURE.sub("", name)
+
+
 def _domain(name: str) -> str:
     return "runtime" if name.startswith("cuda") else "driver"
 
 
 def _calls(rows: pa.RecordBatch, frame: Frame) -> Rows:
-    name = frame.strings(rows["nameId"])
+    name = mapped(frame.strings(rows["nameId"]), _bare, pa.string())
     values = _span(rows, frame) | {
         "domain": mapped(name, _domain, pa.string()),
         "name": name,

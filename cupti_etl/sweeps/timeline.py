@@ -103,7 +103,7 @@ CAUSE = Step(
     sweep="host",
     along="start_ns",
     counted="api_call",
-    reads=("gap_edge", "api_call", "overhead"),
+    reads=("gap_edge", "api_call", "overhead", "blocking_copy"),
     before={
         "_split": """
             WITH gaps AS (
@@ -126,6 +126,7 @@ CAUSE = Step(
             LEFT JOIN returned
                 ON returned.process_id = gaps.process_id
                 AND returned.correlation_id = gaps.next_correlation_id""",
+        "_blocking": "SELECT start_ns, end_ns, process_id FROM blocking_copy ORDER BY start_ns",
         # In order, as calls are: few runs are merged fast.
         "_moment": """
             SELECT start_ns, process_id, class, number
@@ -151,6 +152,8 @@ CAUSE = Step(
                     ELSE 4::BIGINT END, 0::BIGINT
         FROM api_call
         WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL AND process_id IS NOT NULL
+        UNION ALL
+        SELECT start_ns, end_ns, process_id, 1::BIGINT, 0::BIGINT FROM _blocking
         UNION ALL
         SELECT start_ns, start_ns, process_id, class, number FROM _moment""",
     ),

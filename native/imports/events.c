@@ -73,6 +73,10 @@ static bool reserve(struct etl_events *events, size_t bytes)
 
 static void put_text(struct etl_events *events, struct cell *cell, const char *p, const char *end)
 {
+	if (end - p == 4 && memcmp(p, "null", 4) == 0) {
+		cell->kind = CELL_NULL; /* of a name that is there twice, the last counts */
+		return;
+	}
 	cell->kind = CELL_TEXT;
 	cell->text.p = p;
 	cell->text.n = (size_t)(end - p);
@@ -293,7 +297,9 @@ int etl_events_read(struct etl_events *events, const char *data, uint64_t bytes,
 			p++;
 			continue;
 		}
-		if (events->state == BEGIN) {
+		if (events->state == BEGIN && end - p >= 3 && memcmp(p, "\xEF\xBB\xBF", 3) == 0) {
+			p += 3; /* the mark of UTF-8 that some editors write */
+		} else if (events->state == BEGIN) {
 			if (*p != '{' && *p != '[')
 				return malformed(data, p, out);
 			events->is_bare = *p == '[';

@@ -203,6 +203,8 @@ void json_number(struct cell *out, const char *p, const char *end, int scale)
 			return;
 		}
 	value += (uint64_t)round;
+	if (scale && value > INT64_MAX)
+		return; /* no time that nanoseconds can count */
 	out->kind = CELL_INT;
 	out->integer = (int64_t)(negative ? 0 - value : value);
 }

@@ -11,6 +11,7 @@ from imports.conftest import Import, event, kineto
 from support.trace import assert_rows
 
 from cupti_etl.errors import ForeignError
+from cupti_etl.importing import import_traces
 
 LAUNCH = {"External id": 3, "cbid": 211, "correlation": 9}
 PLACE = {"device": 0, "context": 1, "stream": 7}
@@ -101,6 +102,42 @@ def test_copies_sets_waits_and_allocations(tmp_path: Path, imported: Import) -> 
     assert_rows(
         trace.sql("FROM memory"),
         "operation bytes address memory_kind device_id\nrelease 512 -1 device 0",
+    )
+
+
+def test_marks_and_what_the_profiler_says_of_itself(tmp_path: Path, imported: Import) -> None:
+    start = {"ph": "i", "s": "g", "pid": "Traces", "tid": "Trace PyTorch Profiler"}
+    file = kineto(
+        tmp_path / "t.json",
+        event("Trace", "PyTorch Profiler (0)", 1e15, 9, pid="Spans", tid="PyTorch Profiler"),
+        {**start, "name": "Iteration Start: PyTorch Profiler", "ts": 1e15},
+        {**event("cpu_instant_event", "[OutOfMemory]", 1e15 + 2, 0, Total=5), "ph": "i"},
+        event("cuda_runtime", "cudaLaunchKernel", 1e15 + 3, 1, pid=11, correlation=9),
+        {"ph": "I", "name": "Record Window End", "pid": "", "tid": "", "ts": 1e15 + 9},
+        event("gpu_user_annotation", "step", 1e15, 1, pid=0),
+        *({"ph": ph, "cat": cat, "id": 1, "ts": 1e15} for ph in "sf" for cat in ("ac2g", "fwdbwd")),
+    )
+    assert import_traces([file], tmp_path / "again", 1).left_out == {
+        "events gpu_user_annotation": 1,
+        "events that draw arrows (correlation ids say the same)": 2,
+        "events that draw arrows from forward to backward operators": 2,
+    }
+    trace = imported(file)
+    assert_rows(
+        trace.sql("FROM marker ORDER BY timestamp_ns, event, name"),
+        """
+        timestamp_ns        event   name                                domain            thread_id
+        1000000000000000000 instant "Iteration Start: PyTorch Profiler" -                 -
+        1000000000000000000 start   "PyTorch Profiler (0)"              Trace             -
+        1000000000000002000 instant [OutOfMemory]                       cpu_instant_event 7
+        1000000000000009000 end     -                                   Trace             -
+        1000000000000009000 instant "Record Window End"                 -                 -
+        """,
+    )
+    # No process is called Spans, and the one that called CUDA was not the first.
+    assert_rows(
+        trace.sql("SELECT pid, stored, end_ns - start_ns AS ns FROM process ORDER BY pid"),
+        "pid stored ns\n7 2 0\n11 5 9000",
     )
 
 
@@ -219,6 +256,48 @@ def test_a_time_that_is_missing_is_counted(tmp_path: Path, imported: Import) -> 
     assert_rows(trace.sql("FROM loss"), "cause records is_stored\nunreadable 1 false")
 
 
+def test_numbers_that_cannot_be_are_null(tmp_path: Path, imported: Import) -> None:
+    """Times end where nanoseconds no longer count, and nothing ends before it begins."""
+    odd = [
+        event("kernel", "backwards", 1e15, -5, **PLACE),
+        event("kernel", "endless", 1e15 + 1, 9e15, **PLACE),
+        event("kernel", "text", 1e15 + 2, "5.25", grid="1x1", **{**PLACE, "device": "cuda:0"}),  # type: ignore[arg-type]
+        event("kernel", "nan", 1e15 + 3, float("nan"), grid=[float("nan"), 2.5, 3], **PLACE),
+        event("kernel", "far", 1e15 + 4, 5, grid=[1 << 40], **{**PLACE, "device": 1 << 40}),
+        event("kernel", "late", 9.3e15, 5, **PLACE),
+        {**event("kernel", "", 1e15 + 5, 5), "name": None, "args": None},
+    ]
+    properties = [
+        {"id": 0, "numSms": 1 << 40, "warpSize": "32", "maxThreadsPerMultiprocessor": "2048"},
+        {"id": True, "name": 5},
+        {"id": 1 << 40},
+        None,
+    ]
+    file = kineto(
+        tmp_path / "t.json",
+        *odd,
+        deviceProperties=properties,
+        distributedInfo={"rank": "0", "world_size": True},
+    )
+    file.write_text("\ufeff" + file.read_text())
+    trace = imported(file)
+    assert_rows(
+        trace.sql("SELECT *, end_ns - start_ns AS ns FROM kernel ORDER BY start_ns"),
+        """
+        name      ns   device_id grid_x grid_y grid_z
+        backwards -    0         -      -      -
+        endless   -    0         -      -      -
+        text      5250 -         -      -      -
+        nan       -    0         -      -      3
+        far       5000 -         -      -      -
+        -         5000 -         -      -      -
+        """,
+    )
+    assert_rows(trace.sql("FROM loss"), "cause records\nunreadable 1")
+    assert_rows(trace.sql("FROM device"), "device_id name multiprocessors\n0 - -")
+    assert_rows(trace.sql("FROM process"), "rank world_size\n- -")
+
+
 def test_the_form_of_2021_and_a_bare_array(tmp_path: Path, imported: Import) -> None:
     file = tmp_path / "old.json"
     events = [
@@ -260,7 +339,12 @@ GOOD = '{"traceEvents": [{"ph":"X","cat":"kernel","name":"k","ts":1,"dur":1,"arg
         (gzip.compress(b"something else", mtime=0), "not well-formed JSON at byte 0"),
         (b"\x1f\x8b but no gzip at all", "cannot be read"),
         (GOOD.replace(':"kernel"', "").encode(), "not well-formed JSON at byte 32"),
-        ((GOOD + "}").encode(), "not well-formed JSON at byte 80"),
+        ((GOOD + "}").encode(), "something follows at byte 80"),
+        ((GOOD + "\n" + GOOD).encode(), "something follows at byte 80"),
+        (gzip.compress(GOOD.encode()) * 2, "something follows at byte 80"),
+        (gzip.compress(GOOD.encode()) + b"odd", "cannot be read"),
+        (b'{"baseTimeNanoseconds": "5", ' + GOOD[1:].encode(), "baseTimeNanoseconds is '5'"),
+        (b'{"baseTimeNanoseconds": 1e30, ' + GOOD[1:].encode(), "which is no time"),
         (b'{"traceEvents": []}', "holds no event of PyTorch's profiler"),
         (b'{"traceEvents": [{"ph":"X","cat":"v8","name":"f","ts":1}]}', "holds no event"),
         (b'{"a": 1}', "holds no event"),

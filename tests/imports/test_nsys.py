@@ -27,7 +27,7 @@ STRINGS = """
     2  "void gemm<float>(float*)"
     3  gemm
     4  cudaLaunchKernel_v7000
-    5  cuLaunchKernelEx
+    5  cuMemcpyHtoD_v2
     6  registered
 """
 RUNTIME = """
@@ -53,14 +53,15 @@ def test_two_processes_with_the_same_ids(tmp_path: Path, imported: Import) -> No
     assert_rows(
         trace.sql("""
             SELECT pid, kernel.*, kernel.end_ns - kernel.start_ns AS ns, short,
-                   kernel.start_ns - launch.end_ns AS queued_ns, launch.domain, thread_id
+                   kernel.start_ns - launch.end_ns AS queued_ns, launch.name AS api_name,
+                   launch.domain, thread_id
             FROM kernel JOIN process USING (process_id) JOIN kernel_name ON mangled = kernel.name
             JOIN launch USING (process_id, correlation_id) ORDER BY pid
         """),
         """
-        pid start_ns            ns  name                       short grid_x launch_type cluster_x queued_ns domain  thread_id
-        11  1700000000000000100 200 _Z4gemmIfEvPT_             gemm  64     regular     0         10        runtime 70
-        12  1700000000000000150 -   "void gemm<float>(float*)" gemm  32     cooperative 2         -10       driver  71
+        pid start_ns            ns  name                       short grid_x launch_type cluster_x queued_ns api_name         domain  thread_id
+        11  1700000000000000100 200 _Z4gemmIfEvPT_             gemm  64     regular     0         10        cudaLaunchKernel runtime 70
+        12  1700000000000000150 -   "void gemm<float>(float*)" gemm  32     cooperative 2         -10       cuMemcpyHtoD_v2  driver  71
         """,
     )
     assert_rows(
@@ -72,6 +73,31 @@ def test_two_processes_with_the_same_ids(tmp_path: Path, imported: Import) -> No
         """,
     )
     assert_rows(trace.sql("SELECT source FROM capture"), "source\n'import of nsys 3.25.0 SQLite'")
+
+
+def test_no_end_is_before_its_start(tmp_path: Path, imported: Import) -> None:
+    """Nor at the other end of the numbers, after the start of the session was added."""
+    file = nsys(
+        tmp_path / "t.sqlite",
+        TARGET_INFO_SESSION_START_TIME=START,
+        CUPTI_ACTIVITY_KIND_KERNEL="""
+            start end                 deviceId correlationId globalPid
+            300   100                 0        5             11:0
+            400   9223372036854775800 0        6             11:0
+            500   500                 0        7             11:0
+            -     600                 0        8             11:0
+        """,
+    )
+    assert_rows(
+        imported(file).sql("FROM kernel ORDER BY correlation_id"),
+        """
+        start_ns            end_ns
+        1700000000000000300 -
+        1700000000000000400 -
+        1700000000000000500 1700000000000000500
+        -                   1700000000000000600
+        """,
+    )
 
 
 def test_nvtx_ranges_marks_domains_and_payloads(tmp_path: Path, imported: Import) -> None:

@@ -41,7 +41,8 @@ def test_kineto(imported: Import) -> None:
     assert count(trace, "kernel") == number["kernel"] == 300
     assert count(trace, "memcpy") == number["gpu_memcpy"]
     assert count(trace, "api_call") == number["cuda_runtime"]
-    assert count(trace, "nvtx_range") == number["cpu_op"] + number["user_annotation"]
+    ranges = ("cpu_op", "user_annotation", "Trace")
+    assert count(trace, "nvtx_range") == sum(number[category] for category in ranges)
     kernels = [event for event in events if event.get("cat") == "kernel"]
     assert_rows(
         trace.sql("SELECT sum(grid_y) AS y, count(DISTINCT name) AS n FROM kernel"),

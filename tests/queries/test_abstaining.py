@@ -83,8 +83,8 @@ FULL = {
     " 1 11 n 0 2 finished\n 2 12 n 1 2 finished",
     "capture": "capture_id start_ns end_ns\n 5 0 900000",
 }
-# What FULL has no reason to hold: more than one call of an id.
-_EMPTY = {"shared_correlation"}
+# What FULL has no reason to hold: more than one call of an id, a copy that ends within its call.
+_EMPTY = {"shared_correlation", "blocking_copy"}
 
 
 def asked(opened: cupti_etl.trace.Trace, query: Query) -> list[dict[str, object]]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
+import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from support.trace import write_trace
-from support.waiting import wait_until_worked
 
 KERNELS = """
     start_ns end_ns name
@@ -204,19 +206,37 @@ def test_csv_of_a_pipe_is_whole(run_folder: Path) -> None:
     assert sum(int(row["n"]) for row in rows) == 200000 * 199999 // 2
 
 
-def test_ctrl_c_ends_a_long_query(run_folder: Path) -> None:
+def test_ctrl_c_ends_a_long_query(run_folder: Path, tmp_path: Path) -> None:
+    # The query reads a pipe: that it opens it says that it runs, however slow the machine is.
+    pipe = tmp_path / "remainder"
+    os.mkfifo(pipe)
     hours = (
-        "SELECT count(*) FROM range(9999999) a, range(9999999) b WHERE a.range * b.range % 7 = 1"
+        "SELECT count(*) FROM range(9999999) a, range(9999999) b"
+        f" WHERE a.range * b.range % 7 = (SELECT n FROM read_csv('{pipe}', columns = {{n: 'INT'}}))"
     )
     with subprocess.Popen(
         [sys.executable, "-m", "cupti_etl", "sql", run_folder, hours],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         try:
-            wait_until_worked(process.pid, 4)  # opening takes less
+            with os.fdopen(_opened_by_reader(pipe, process), "w") as file:
+                file.write("1\n")
             process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=20)
+            out, err = process.communicate(timeout=60)
         finally:
             process.kill()  # leaving the block waits for it
     assert (out, err.strip()) == ("", "")
     assert process.returncode == 130
+
+
+def _opened_by_reader(pipe: Path, process: subprocess.Popen[str]) -> int:
+    """The writing end, once the process has the other open."""
+    until = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < until:
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            time.sleep(0.02)
+    raise AssertionError("the query never read its input")

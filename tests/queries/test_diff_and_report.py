@@ -116,6 +116,31 @@ def test_the_command_fails_where_it_shall(tmp_path: Path) -> None:
         diff(trace, trace, min_effect=0)
 
 
+def test_runs_of_other_kernels_and_of_few_steps_say_so(tmp_path: Path) -> None:
+    base, other = run(tmp_path / "a", 1, k=(100, 1000)), run(tmp_path / "b", 1, m=(100, 1000))
+    with cupti_etl.open(base) as before, cupti_etl.open(other) as after:
+        found = diff(before, after)
+    assert found.verdict == "cannot tell"
+    assert found.why == (
+        "no steps were found; kernels with a clear change cost +0.0 % of kernel time,"
+        " and 100 % of it is of kernels that the other run does not have"
+    )
+    # What a person looks for is not what a narrow terminal leaves out.
+    assert found.table.column_names[:4] == ["subject", "verdict", "name", "ratio"]
+    few = "process_id thread_id marker_id event timestamp_ns name\n" + "\n".join(
+        f"1 5 {s} start {s * 1000} step\n1 5 {s} end {s * 1000 + 900} -" for s in range(3)
+    )
+    calls = "process_id thread_id domain correlation_id name start_ns end_ns\n" + "\n".join(
+        f"1 5 runtime {s} cudaLaunchKernel {s * 1000} {s * 1000 + 1}" for s in range(3)
+    )
+    kernels = "process_id device_id correlation_id start_ns end_ns name\n" + "\n".join(
+        f"1 0 {s} {s * 1000 + 2} {s * 1000 + 9} k" for s in range(3)
+    )
+    path = write_trace(tmp_path / "c", kernel=kernels, api_call=calls, marker=few)
+    with cupti_etl.open(path) as trace:
+        assert diff(trace, trace).why.startswith("fewer than 5 steps in a run;")
+
+
 def test_nothing_can_be_told_of_an_empty_run(tmp_path: Path) -> None:
     base, empty = run(tmp_path / "a", 1, k=(100, 1000)), write_trace(tmp_path / "b")
     assert compare(base, empty)[0] == compare(empty, base)[0] == "cannot tell"
@@ -161,6 +186,75 @@ def test_the_report_says_what_is_there_and_what_is_not(tmp_path: Path) -> None:
     assert found.tags.count("svg") == 6
     assert "run&lt;1&gt;" in text
     assert "<1>" not in text
+
+
+def test_kernels_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    path = write_trace(
+        tmp_path / "run",
+        kernel="process_id device_id start_ns end_ns name\n1 0 0 40 m\n1 0 40 70 n\n1 0 70 90 o",
+        kernel_name="""
+            mangled short  demangled
+            m       sum    "void at::(anonymous namespace)::sum<4, at::Add<float> >(int, at::Add<float>)"
+            n       sum    "void at::sum<4, at::Mul>(int)"
+            o       Kernel "void cutlass::Kernel<cutlass_80_gemm>(cutlass_80_gemm::Params)"
+        """,  # noqa: E501
+    )
+    text = CliRunner().invoke(cli, ["report", str(path)]).output
+    table = text.split("## Which kernels took most time")[1].split("##")[0]
+    names = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")]
+    assert names == ["name", "sum<4, Add<float> >", "sum<4, Mul>", "Kernel<cutlass_80_gemm>"]
+    assert "| kernels | sum<4, Add<float> >" in text
+    # A value that has its unit does not have it twice.
+    assert "| 40 ns |  | 44.4 % of kernel time" in text
+
+
+def test_causes_of_idle_time_are_parts_of_it(tmp_path: Path) -> None:
+    # 100 ns of idle time, of which 40 outside CUDA, 30 launching and 30 queued.
+    path = write_trace(
+        tmp_path / "run",
+        kernel="""
+            process_id device_id start_ns end_ns name correlation_id
+            1          0         0        100    a    1
+            1          0         200      300    a    2
+        """,
+        api_call="""
+            process_id domain  name             correlation_id start_ns end_ns
+            1          runtime cudaLaunchKernel 1              0        1
+            1          runtime cudaLaunchKernel 2              140      170
+        """,
+        device="process_id device_id\n1 0",
+    )
+    text = CliRunner().invoke(cli, ["report", str(path)]).output
+    table = text.split("## Why the GPUs were idle")[1].split("##")[0]
+    assert [line for line in table.splitlines() if line.startswith("| 0")] == [
+        "| 0 | outside CUDA | 40 ns | 40.0 | 40 ns |",
+        "| 0 | launching | 30 ns | 30.0 | 30 ns |",
+        "| 0 | queued | 30 ns | 30.0 | 30 ns |",
+    ]
+
+
+def test_a_saving_is_no_longer_than_the_gpu_was_idle(tmp_path: Path) -> None:
+    # item(): the host waits 1000 ns for the kernel before it, of which the GPU is idle for 10;
+    # and a load contains the compilation that it causes.
+    path = write_trace(
+        tmp_path / "run",
+        kernel="process_id device_id start_ns end_ns name correlation_id\n1 0 0 990 a 1",
+        memcpy="""
+            process_id device_id start_ns end_ns correlation_id bytes copy_kind src_kind dst_kind
+            1          0         1000     1005   2              4     DtoH      device   pageable
+        """,
+        api_call="""
+            process_id domain  name            correlation_id start_ns end_ns
+            1          runtime cudaLaunch      1              0        5
+            1          runtime cudaMemcpyAsync 2              7        6007
+            1          driver  cuModuleLoad    3              6100     6500
+        """,
+        overhead="process_id overhead_kind start_ns end_ns\n1 driver_compiler 6150 6450",
+    )
+    with cupti_etl.open(path) as opened:
+        found = {each.query: each.saved_ns for each in find(opened)}
+    assert found["memcpy_blocking"] == 10
+    assert found["jit_module_load"] == 400
 
 
 def test_findings_are_ranked_by_what_they_could_save(tmp_path: Path) -> None:

@@ -31,6 +31,27 @@ def test_copies_that_block_the_host(trace: MakeTrace) -> None:
     )
 
 
+def test_the_name_says_whether_an_imported_copy_blocks(trace: MakeTrace) -> None:
+    opened = trace(
+        memcpy="""
+            process_id correlation_id start_ns end_ns copy_kind src_kind dst_kind bytes
+            1          1              200      210    HtoD      pinned   device   64
+            1          2              300      310    DtoH      device   pinned   64
+            1          3              400      410    DtoD      device   device   64
+        """,
+        api_call="""
+            process_id correlation_id domain  name            start_ns end_ns
+            1          1              runtime cudaMemcpyAsync 190      195
+            1          2              runtime cudaMemcpy      290      320
+            1          3              runtime cudaGraphLaunch 390      395
+        """,
+    )
+    assert_rows(
+        opened.query("memcpy_blocking"),
+        "reason api_name calls host_ns saved_ns\nsynchronous cudaMemcpy 1 30 25",
+    )
+
+
 def test_runs_of_small_copies(trace: MakeTrace) -> None:
     rows = [f"1 1 7 {at * 100} {at * 100 + 10} HtoD 64" for at in range(3)]
     rows += ["1 1 7 400 900 HtoD 1000000", "1 1 7 1000 1010 HtoD 64", "1 1 8 0 10 DtoH 64"]

@@ -133,6 +133,9 @@ LONG = KERNEL.replace(" 2000 ", " 20000 ")
         ((90, 30, 5, 40, 35), "dram", "dram"),
         ((90, 30, 5, 20, 5), "latency", "compute"),
         ((20, 10, 0, 5, 4), "launch", "compute"),
+        # Of equal ones the first of tensor, compute, dram and link.
+        ((90, 75, 75, 40, 35), "tensor", "tensor"),
+        ((90, 75, 5, 40, 35), "compute", "compute"),
     ],
 )
 def test_a_bottleneck_is_the_busiest_part(
@@ -160,6 +163,13 @@ def test_a_bottleneck_is_not_guessed(trace: MakeTrace, sampled: str, words: str)
     (row,) = run.query("kernel_bottleneck")
     assert row["class"] is None
     assert row["reason"].startswith(words)
+
+
+def test_reads_alone_are_not_the_traffic_of_device_memory(trace: MakeTrace) -> None:
+    half = {"sm_active_pct": [90] * 20, "sm_issue_pct": [30] * 20, "dram_read_pct": [20] * 20}
+    (row,) = trace_of(trace, half, kernel=LONG, memcpy="").query("kernel_bottleneck")
+    assert (row["class"], row["dram_pct"]) == (None, None)
+    assert row["reason"].startswith("device memory is not known")
 
 
 def test_a_link_can_hold_a_kernel_up(trace: MakeTrace) -> None:

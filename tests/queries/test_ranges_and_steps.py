@@ -67,6 +67,31 @@ def test_work_belongs_to_the_innermost_range_and_to_those_around(trace: MakeTrac
     )
 
 
+def test_operators_of_one_name_are_one_path(trace: MakeTrace) -> None:
+    # As torch.autograd.profiler.emit_nvtx names them.
+    opened = trace(
+        marker="""
+            process_id thread_id marker_id event timestamp_ns name
+            1          5         1         start 0            "aten::to, op_id = 7"
+            1          5         2         start 1            "aten::add, seq = 3, op_id = 8, sizes = [[2]]"
+            1          5         2         end   8            -
+            1          5         1         end   9            -
+            1          5         3         start 10           "aten::to, op_id = 9"
+            1          5         3         end   19           -
+        """,  # noqa: E501
+        api_call=CALLS,
+        kernel=KERNELS,
+    )
+    assert_rows(
+        opened.query("nvtx_projection"),
+        """
+        path                                  ranges gpu_ns exclusive_gpu_ns
+        aten::to                              2      20     10
+        "aten::to / aten::add, sizes = [[2]]" 1      10     10
+        """,
+    )
+
+
 def test_steps_of_nvtx_run_until_the_next(trace: MakeTrace) -> None:
     opened = trace(
         marker="process_id marker_id event timestamp_ns name thread_id\n"

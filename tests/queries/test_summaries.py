@@ -23,10 +23,10 @@ def test_kernels_of_all_devices_and_processes_by_demangled_name(trace) -> None:
     assert_rows(
         opened.query("kernel_summary"),
         """
-        name demangled percent calls total_ns mean_ns median_ns min_ns max_ns stddev_ns unfinished
-        b    "b()"     75      1     300      300     300       300    300    -         0
-        a    "a(int)"  25      3     100      33.3333 30        10     60     25.1661   0
-        """,
+        name demangled percent span_pct calls total_ns mean_ns median_ns p95_ns min_ns max_ns stddev_ns unfinished
+        b    "b()"     75      98.3607  1     300      300     300       300    300    300    -         0
+        a    "a(int)"  25      32.7869  3     100      33.3333 30        57     10     60     25.1661   0
+        """,  # noqa: E501
     )
 
 
@@ -43,9 +43,9 @@ def test_kernels_that_never_ended_are_counted_apart(trace) -> None:
     assert_rows(
         opened.query("kernel_summary"),
         """
-        name calls total_ns mean_ns min_ns max_ns percent unfinished
-        a    1     10       10      10     10     100     2
-        b    0     0        -       -      -      0       1
+        name calls total_ns mean_ns p95_ns min_ns max_ns percent span_pct unfinished
+        a    1     10       10      10     10     10     100     100      2
+        b    0     0        -       -      -      -      0       0        1
         """,
     )
 
@@ -145,12 +145,12 @@ def test_calls_by_domain_and_name(trace) -> None:
     assert_rows(
         opened.query("api_summary"),
         """
-        domain  name           percent calls errors total_ns mean_ns median_ns stddev_ns unfinished
-        runtime cudaEventQuery 50      1     0      50       50      50        -         0
-        runtime cudaMalloc     40      2     1      40       20      20        14.1421   0
-        driver  cuMemAlloc     10      1     0      10       10      10        -         0
-        runtime cudaFree       0       0     0      0        -       -         -         1
-        """,
+        domain  name           percent calls errors total_ns mean_ns median_ns p99_ns stddev_ns unfinished
+        runtime cudaEventQuery 50      1     0      50       50      50        50     -         0
+        runtime cudaMalloc     40      2     1      40       20      20        29.8   14.1421   0
+        driver  cuMemAlloc     10      1     0      10       10      10        10     -         0
+        runtime cudaFree       0       0     0      0        -       -         -      -         1
+        """,  # noqa: E501
     )
 
 

@@ -173,6 +173,39 @@ def test_causes_of_a_gap_add_to_it(trace: MakeTrace) -> None:
     assert {row["x"] for row in left} == {0}
 
 
+def test_the_gap_before_a_copy_that_is_waited_for_is_waiting(trace: MakeTrace) -> None:
+    # The copy's call, for item(), goes on from 90 until the copy is done; that of the copy from
+    # pinned memory returns at once, and what is between is memory only as far as it lasts.
+    opened = trace(
+        kernel="""
+            process_id device_id start_ns end_ns name correlation_id
+            1          0         0        100    a    1
+            1          0         400      500    a    4
+        """,
+        memcpy="""
+            process_id device_id start_ns end_ns correlation_id copy_kind src_kind dst_kind
+            1          0         120      150    2              DtoH      device   pageable
+            1          0         300      350    3              HtoD      pinned   device
+        """,
+        api_call="""
+            process_id domain  name                  correlation_id start_ns end_ns
+            1          runtime cudaLaunchKernel      1              0        10
+            1          runtime cudaMemcpyAsync       2              90       170
+            1          runtime cudaMemcpyAsync       3              200      280
+            1          runtime cudaLaunchKernel      4              290      300
+        """,
+    )
+    assert_rows(
+        opened.query("gap_attribution", min_ns=1),
+        """
+        start_ns gap_ns queued_ns waiting_ns memory_ns outside_ns cause
+        150      150    20        20         80        30         memory
+        350      50     50        0          0         0          queued
+        100      20     0         20         0         0          waiting
+        """,
+    )
+
+
 def test_gaps_have_no_cause_without_calls(trace: MakeTrace) -> None:
     assert trace(kernel=HOST["kernel"]).query("gap_attribution").count() == 0
 

@@ -15,6 +15,7 @@ FROM (
     SELECT 1 AS place, 0::DOUBLE AS rank, 'run' AS section, 'command' AS subject,
            NULL::DOUBLE AS value, NULL AS unit, command AS detail
     FROM capture
+    WHERE command IS NOT NULL
     UNION ALL
     SELECT 2, 0, 'run', 'wall', (max(end_ns) - min(start_ns))::DOUBLE, 'ns',
            'from the first process traced to the last end'
@@ -37,12 +38,17 @@ FROM (
     FROM kernel_summary
     HAVING count(*) > 0
     UNION ALL
-    SELECT 6, -total_ns, 'kernels', name, total_ns, 'ns',
-           printf('%.1f %% of kernel time, %d executions', percent, calls)
+    -- Of several with one name, the template arguments tell them apart.
+    SELECT 6, -total_ns, 'kernels',
+           CASE WHEN count(*) OVER (PARTITION BY name) = 1 THEN name
+                ELSE left(regexp_replace(demangled, '^void |(\w+|\(anonymous namespace\))::', '',
+                                         'g'), 120) END,
+           total_ns, 'ns', printf('%.1f %% of kernel time, %d executions', percent, calls)
     FROM (FROM kernel_summary ORDER BY total_ns DESC, demangled LIMIT 5)
     UNION ALL
     SELECT 7, -sum(bytes)::DOUBLE, 'copies', copy_kind, sum(bytes)::DOUBLE, 'bytes',
-           printf('%d copies in %d ns', sum(copies)::BIGINT, sum(total_ns)::BIGINT)
+           printf('%d copies, %.4g GB/s', sum(copies)::BIGINT,
+                  coalesce(sum(bytes) / nullif(sum(total_ns), 0), 0)::DOUBLE)
     FROM memcpy_summary
     GROUP BY copy_kind
 )

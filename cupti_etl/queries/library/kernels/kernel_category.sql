@@ -17,7 +17,8 @@
 --   calls BIGINT [executions]: Finished executions.
 --   total_ns BIGINT [ns]: Sum of their durations.
 --   mean_ns DOUBLE [ns]: Mean duration.
---   longest_name VARCHAR: Function name of the kernel with the largest sum.
+--   longest_name VARCHAR: Function name of the kernel with the largest sum; of CUTLASS, where all
+--     functions are called Kernel, that of the operator.
 WITH sums AS (
     SELECT gpu, name, any_value(category) AS kind, count(*) AS calls,
            sum(end_ns - start_ns)::BIGINT AS total_ns
@@ -35,13 +36,15 @@ ruled AS (
            -- The function of CUTLASS is called Kernel; what it does stands in its arguments.
            lower(CASE WHEN contains(whole, 'cutlass::') THEN whole ELSE shown END) AS what
     FROM (
-        SELECT sums.*, coalesce(short, name) AS shown, coalesce(demangled, name) AS whole
+        SELECT sums.*, coalesce(short, name) AS shown, coalesce(demangled, name) AS whole,
+               nullif(regexp_extract(demangled, 'cutlass::\w+<(?:\w+::)*(\w+)', 1), '')
+                   AS operator
         FROM sums
         LEFT JOIN names ON names.mangled = sums.name
     )
 ),
 sorted AS (
-    SELECT gpu, calls, total_ns, shown, CASE
+    SELECT gpu, calls, total_ns, coalesce(operator, shown) AS shown, CASE
         WHEN kind = 'communication' THEN 'communication'
         WHEN regexp_matches(what, 'flash|fmha|attention|attn|mha_|paged_') THEN 'attention'
         WHEN regexp_matches(what,

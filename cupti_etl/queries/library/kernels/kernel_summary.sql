@@ -3,7 +3,7 @@
 -- computed: Finished executions by demangled name. Times are sums of durations: kernels that
 --   overlap each count in full.
 -- needs: kernel_named
--- limits: The percentage is a share of kernel time, not of wall time; see gpu_busy for that.
+-- limits: percent is a share of kernel time; for time that a GPU was busy see gpu_busy.
 -- columns:
 --   name VARCHAR: Function name alone.
 --   percent DOUBLE [%]: total_ns as a share of the sum of total_ns over all kernels.
@@ -11,26 +11,34 @@
 --   total_ns BIGINT [ns]: Sum of their durations.
 --   mean_ns DOUBLE [ns]: Mean duration.
 --   median_ns DOUBLE [ns]: Median duration; the mean of the middle two of an even number.
+--   p95_ns DOUBLE [ns]: 95th percentile of the durations.
 --   min_ns BIGINT [ns]: Shortest duration.
 --   max_ns BIGINT [ns]: Longest duration.
 --   stddev_ns DOUBLE [ns]: Standard deviation of the durations, as a sample; NULL for one.
+--   span_pct DOUBLE [%]: total_ns as a share of the time from the first start to the last end of
+--     all kernels; over 100 where several run at once.
 --   unfinished BIGINT [executions]: Executions without a start or end, which count nowhere else.
 --   demangled VARCHAR: Name with template and call arguments.
 WITH durations AS (
-    SELECT demangled, short, end_ns - start_ns AS duration_ns
+    SELECT demangled, short, end_ns - start_ns AS duration_ns, end_ns,
+           CASE WHEN end_ns IS NOT NULL THEN start_ns END AS start_ns
     FROM kernel_named
+),
+sums AS (
+    SELECT demangled, any_value(short) AS name, coalesce(sum(duration_ns), 0) AS total_ns,
+           -- Together, for they sort the same durations.
+           quantile_cont(duration_ns, [0.5, 0.95]) AS quantiles,
+           count(duration_ns) AS calls, avg(duration_ns) AS mean_ns, min(duration_ns) AS min_ns,
+           max(duration_ns) AS max_ns, stddev_samp(duration_ns) AS stddev_ns,
+           count(*) - count(duration_ns) AS unfinished,
+           min(start_ns) AS first_ns, max(end_ns) FILTER (WHERE start_ns IS NOT NULL) AS last_ns
+    FROM durations
+    GROUP BY demangled
 )
-SELECT any_value(short) AS name,
-       100.0 * coalesce(sum(duration_ns), 0) / nullif(sum(sum(duration_ns)) OVER (), 0) AS percent,
-       count(duration_ns) AS calls,
-       coalesce(sum(duration_ns), 0)::BIGINT AS total_ns,
-       avg(duration_ns) AS mean_ns,
-       median(duration_ns) AS median_ns,
-       min(duration_ns) AS min_ns,
-       max(duration_ns) AS max_ns,
-       stddev_samp(duration_ns) AS stddev_ns,
-       count(*) - count(duration_ns) AS unfinished,
-       demangled
-FROM durations
-GROUP BY demangled
+SELECT name, 100.0 * total_ns / nullif(sum(total_ns) OVER (), 0) AS percent,
+       calls, total_ns::BIGINT AS total_ns, mean_ns, quantiles[1] AS median_ns,
+       quantiles[2] AS p95_ns, min_ns, max_ns, stddev_ns,
+       100.0 * total_ns / nullif(max(last_ns) OVER () - min(first_ns) OVER (), 0) AS span_pct,
+       unfinished, demangled
+FROM sums
 ORDER BY total_ns DESC, demangled

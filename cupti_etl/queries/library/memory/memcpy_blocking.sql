@@ -1,8 +1,9 @@
 -- Copies and sets during which the host could do nothing else, and what that cost.
 --
 -- computed: Synchronous copies and sets, and asynchronous copies from or to pageable memory, which
---   the driver stages and therefore cannot let run on. Host time is the sum of the durations of
---   the calls; what could be saved is what lies above the median call of asynchronous copies of
+--   the driver stages and therefore cannot let run on. Where the trace does not say which it was
+--   (imported ones), that follows from the name of the call. Host time is the sum of the durations
+--   of the calls; what could be saved is what lies above the median call of asynchronous copies of
 --   pinned memory in the trace, or above 5 us where there is none.
 -- needs: launch_to_gpu, memcpy, memset
 -- requires:
@@ -27,7 +28,10 @@ WITH work AS (
     SELECT process_id, correlation_id, NULL, NULL, memory_kind, is_async, start_ns FROM memset
 ),
 calls AS (
-    SELECT work.*, api_name, kind, bytes, api_end_ns - api_start_ns AS host_ns,
+    SELECT work.* EXCLUDE (is_async),
+           coalesce(is_async, contains(api_name, 'Async')
+                              OR NOT regexp_matches(api_name, 'Mem(cpy|set)')) AS is_async,
+           api_name, kind, bytes, api_end_ns - api_start_ns AS host_ns,
            end_ns - launches.start_ns AS device_ns
     FROM (
         SELECT * FROM launch_to_gpu WHERE kind IN ('memcpy', 'memset') AND graph_node_id IS NULL

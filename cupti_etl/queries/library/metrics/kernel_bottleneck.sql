@@ -1,9 +1,10 @@
 -- What holds each kernel and launch shape up: the busiest part of the GPU, or none of them.
 --
 -- computed: The level of each part is the largest of its metrics in kernel_metrics (dram: reads
---   plus writes), as a share of its peak. The busiest one is the class if it reaches busy_pct;
---   else launch, if the runs are short or leave SMs idle; else latency. Without the metrics that
---   it takes to say so, class is NULL and reason says which are missing.
+--   plus writes), as a share of its peak. The busiest one is the class if it reaches busy_pct, of
+--   equal ones the first of tensor, compute, dram and link; else launch, if the runs are short or
+--   leave SMs idle; else latency. Without the metrics that it takes to say so, class is NULL and
+--   reason says which are missing.
 -- needs: kernel_metrics, pm_metric
 -- requires:
 --   pm_sample: no PM samples were recorded (capture --pm).
@@ -68,7 +69,9 @@ parts AS (
 ),
 -- Reads and writes add up; of other parts the busiest metric counts.
 whole AS (
-    SELECT device_uuid, activity_group, part, max(pct) AS pct, arg_max(error, pct) AS error
+    -- arg_max passes over a NULL, and with it over the metric that is meant, but for a struct's.
+    SELECT device_uuid, activity_group, part, max(pct) AS pct,
+           arg_max({'error': error}, (pct, error)).error AS error
     FROM parts
     WHERE part != 'dram sum' AND pct IS NOT NULL
     GROUP BY device_uuid, activity_group, part
@@ -78,7 +81,7 @@ whole AS (
     FROM parts
     WHERE part = 'dram sum'
     GROUP BY device_uuid, activity_group
-    HAVING count(pct) = count(*)
+    HAVING count(pct) = 2
 ),
 levels AS (
     SELECT device_uuid, activity_group,
@@ -86,13 +89,16 @@ levels AS (
            max(pct) FILTER (WHERE part = 'tensor') AS tensor_pct,
            max(pct) FILTER (WHERE part = 'dram') AS dram_pct,
            max(pct) FILTER (WHERE part = 'link') AS link_pct,
-           arg_max(part, pct) AS busiest, max(pct) AS busiest_pct, arg_max(error, pct) AS error
+           max(pct) AS busiest_pct,
+           arg_max({'part': part, 'error': error},
+                   (pct, -list_position(['tensor', 'compute', 'dram', 'link'], part))) AS top
     FROM whole
     GROUP BY device_uuid, activity_group
 ),
 classed AS (
     SELECT kernels.*, levels.* EXCLUDE (device_uuid, activity_group),
-           CASE WHEN busiest_pct >= busy_pct THEN busiest
+           top.part AS busiest, top.error AS error,
+           CASE WHEN busiest_pct >= busy_pct THEN top.part
                 WHEN dram_pct IS NULL OR coalesce(compute_pct, tensor_pct) IS NULL THEN NULL
                 WHEN mean_ns < short_ns OR sm_active_pct < filled_pct THEN 'launch'
                 WHEN sm_active_pct IS NOT NULL THEN 'latency' END AS class

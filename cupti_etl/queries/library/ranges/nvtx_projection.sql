@@ -1,6 +1,7 @@
 -- GPU time of NVTX ranges, by their path: with and without the ranges inside, and idle time.
 --
--- computed: range_gpu summed over the ranges of a process that have the same path. idle_ns is,
+-- computed: range_gpu summed over the ranges of a process that have the same path, without the
+--   numbers that PyTorch writes behind each operator's name (seq, op_id, input_op_ids). idle_ns is,
 --   within each range's first start to last end on the GPU, the time in which nothing at all ran
 --   there (span less the union of all work).
 -- needs: nvtx_range, range_gpu, busy_interval
@@ -30,6 +31,12 @@ WITH edges AS (
 busy AS (
     SELECT gpu, start_ns, end_ns, busy_before_ns FROM busy_interval WHERE work = 'any'
 ),
+named AS (
+    SELECT *, CASE WHEN contains(path, 'op_id') OR contains(path, ', seq = ')
+                   THEN regexp_replace(path, ', (seq = \d+|op_id = \d+|input_op_ids = \[[^\]]*\])',
+                                       '', 'g') ELSE path END AS plain_path
+    FROM nvtx_range
+),
 lengths AS (
     SELECT edges.range_id, edges.gpu,
            sum(sign * (busy_before_ns + least(at_ns, busy.end_ns) - busy.start_ns))::BIGINT
@@ -38,7 +45,7 @@ lengths AS (
     ASOF JOIN busy ON busy.gpu = edges.gpu AND busy.start_ns <= edges.at_ns
     GROUP BY edges.range_id, edges.gpu
 )
-SELECT ranges.path, ranges.process_id, work.gpu, count(*) AS ranges,
+SELECT plain_path AS path, ranges.process_id, work.gpu, count(*) AS ranges,
        sum(work.activities)::BIGINT AS activities, sum(work.gpu_ns)::BIGINT AS gpu_ns,
        sum(work.exclusive_gpu_ns)::BIGINT AS exclusive_gpu_ns,
        sum(work.end_ns - work.start_ns)::BIGINT AS span_ns,
@@ -46,7 +53,7 @@ SELECT ranges.path, ranges.process_id, work.gpu, count(*) AS ranges,
        coalesce(sum(ranges.end_ns - ranges.start_ns), 0)::BIGINT AS host_ns,
        sum(work.gpu_ns) / count(*) AS mean_gpu_ns
 FROM range_gpu AS work
-JOIN nvtx_range AS ranges ON ranges.range_id = work.range_id
+JOIN named AS ranges ON ranges.range_id = work.range_id
 JOIN lengths ON lengths.range_id = work.range_id AND lengths.gpu = work.gpu
-GROUP BY ranges.path, ranges.process_id, work.gpu
-ORDER BY sum(work.gpu_ns) DESC, ranges.path, ranges.process_id, work.gpu
+GROUP BY plain_path, ranges.process_id, work.gpu
+ORDER BY sum(work.gpu_ns) DESC, plain_path, ranges.process_id, work.gpu

@@ -6,9 +6,10 @@
 --   by chance is last in one of n operations: above 3 standard deviations of that binomial, with
 --   10 operations or more, it is persistent. The score is the least mean time of its own work (from
 --   the end of one operation to the start of the next) of any rank over that of the rank.
--- needs: collective
+-- needs: shared_collective
 -- requires:
 --   collective: no communication kernels were recorded.
+--   shared_collective: no operation that ends together is in the trace of two ranks or more.
 -- limits: Only processes with a rank, and operations that all of them have. Broadcasts and sends
 --   do not end together; they are left out.
 -- columns:
@@ -24,22 +25,9 @@
 --   score DOUBLE: Mean time of the fastest rank over its own: 1 for the fastest.
 --   waiting_caused_ns BIGINT [ns]: Time that the other ranks waited for it, summed over them.
 --   clock_offset_ns DOUBLE [ns]: How far its clock was ahead of the mean.
-WITH members AS (
-    SELECT rank, concat_ws(' of ', name, process_group) AS name, number,
-           min(start_ns) AS start_ns, max(end_ns) AS end_ns
-    FROM collective
-    WHERE rank IS NOT NULL AND collective IN ('AllReduce', 'AllGather', 'ReduceScatter', 'AllToAll')
-    GROUP BY ALL
-),
-world AS (
-    SELECT count(DISTINCT rank) AS n FROM members
-),
-complete AS (
-    SELECT members.*, avg(end_ns - base_ns) OVER operation AS mean_end_ns, base_ns, n
-    FROM members, world, (SELECT min(start_ns) AS base_ns FROM members)
-    WHERE n >= 2
-    WINDOW operation AS (PARTITION BY name, number)
-    QUALIFY count(*) OVER operation = n
+WITH complete AS (
+    SELECT *, avg(end_ns - base_ns) OVER (PARTITION BY name, number) AS mean_end_ns
+    FROM shared_collective, (SELECT min(start_ns) AS base_ns FROM shared_collective)
 ),
 offsets AS (
     SELECT rank, median(end_ns - base_ns - mean_end_ns) AS offset_ns FROM complete GROUP BY rank

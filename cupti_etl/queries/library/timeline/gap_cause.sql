@@ -12,8 +12,8 @@
 --   gap_ns BIGINT [ns]: Length of the gap; the sum of the following.
 --   queued_ns BIGINT [ns]: Work was launched and did not begin.
 --   profiler_ns BIGINT [ns]: The host spent it in the profiler or in the driver's overhead.
---   waiting_ns BIGINT [ns]: The host was in a synchronizing call.
---   memory_ns BIGINT [ns]: The host was in a call that allocates, frees, copies or sets.
+--   waiting_ns BIGINT [ns]: The host was in a synchronizing call, or a copy that it waited for.
+--   memory_ns BIGINT [ns]: The host was in another call that allocates, frees, copies or sets.
 --   launching_ns BIGINT [ns]: The host was in a launching call.
 --   other_cuda_ns BIGINT [ns]: The host was in another CUDA call.
 --   outside_ns BIGINT [ns]: The host was not in CUDA: Python, input, other work.

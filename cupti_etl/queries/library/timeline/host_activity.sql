@@ -2,10 +2,10 @@
 -- CUDA.
 --
 -- computed: Of all threads of a process together, the first that holds of: profiler (overhead of
---   CUPTI or the driver), waiting (a synchronizing call), memory (a call that allocates, frees,
---   copies or sets), launching (a launching call), other (any other CUDA call). Found in one sweep
---   over the begins and ends of the calls.
--- needs: api_call, overhead
+--   CUPTI or the driver), waiting (a synchronizing call, or a copy that ended before its call
+--   returned), memory (a call that allocates, frees, copies or sets), launching (a launching call),
+--   other (any other CUDA call). Found in one sweep over the begins and ends of the calls.
+-- needs: api_call, overhead, blocking_copy
 -- limits: Only calls that were recorded are seen. A call's class follows from its name.
 -- columns:
 --   process_id BIGINT: The process.
@@ -22,6 +22,8 @@ WITH spans AS (
                 WHEN contains(name, 'Launch') THEN 4
                 ELSE 5 END
     FROM api_call
+    UNION ALL
+    SELECT process_id, start_ns, end_ns, 2 FROM blocking_copy
 ),
 events AS (
     SELECT process_id, start_ns AS at_ns, class, 1 AS step

@@ -1,0 +1,21 @@
+-- Calls that returned only when the copy that they asked for was done: their thread waited.
+--
+-- computed: Calls of api_call within which a copy of memcpy began and ended that has their
+--   process_id and correlation_id, as copies to pageable memory do even if they are called
+--   asynchronous (PyTorch's item(), for one).
+-- needs: api_call, memcpy
+-- limits: A runtime call and the driver call inside it have a row each.
+-- columns:
+--   process_id BIGINT: The process.
+--   correlation_id BIGINT: What joins the two.
+--   thread_id INTEGER: Thread that called.
+--   name VARCHAR: Function called.
+--   start_ns BIGINT [ns]: When it was entered.
+--   end_ns BIGINT [ns]: When it returned.
+SELECT calls.process_id, calls.correlation_id, calls.thread_id, calls.name, calls.start_ns,
+       calls.end_ns
+FROM memcpy
+JOIN api_call AS calls
+    ON calls.process_id = memcpy.process_id
+    AND calls.correlation_id = memcpy.correlation_id
+WHERE memcpy.start_ns >= calls.start_ns AND memcpy.end_ns <= calls.end_ns
