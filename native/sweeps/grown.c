@@ -1,8 +1,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "sweeps/sweep.h"
+
+#define FIRST_BYTES ((size_t)64 << 10)
 
 int grow(void **items, size_t n, size_t *capacity, size_t size)
 {
@@ -95,12 +98,30 @@ int series_quantiles(const struct series *series, const double *at, unsigned n, 
 	return 0;
 }
 
-int64_t *table_add(struct table *table)
+/* Memory of its own, so that it grows without being copied, of huge pages where they are to be
+ * had: to be given millions of rows in small ones takes longer than to fill them. */
+int table_grow(struct table *table)
 {
-	if (grow((void **)&table->rows, table->n, &table->capacity,
-		 table->width * sizeof *table->rows))
-		return NULL;
-	return table->rows + table->width * table->n++;
+	size_t wanted = table->bytes ? table->bytes * 2 : FIRST_BYTES;
+	void *larger = table->bytes
+			       ? mremap(table->rows, table->bytes, wanted, MREMAP_MAYMOVE)
+			       : mmap(NULL, wanted, PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (larger == MAP_FAILED)
+		return -ENOMEM;
+	(void)madvise(larger, wanted, MADV_HUGEPAGE);
+	table->rows = larger;
+	table->bytes = wanted;
+	table->capacity = wanted / (table->width * sizeof *table->rows);
+	return 0;
+}
+
+void table_free(struct table *table)
+{
+	if (table->rows)
+		munmap(table->rows, table->bytes);
+	*table = (struct table){.width = table->width};
 }
 
 static void release_column(struct ArrowArray *array)

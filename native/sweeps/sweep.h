@@ -41,15 +41,23 @@ static inline size_t series_count(const struct series *series)
 ETL_MUST_CHECK int series_quantiles(const struct series *series, const double *at, unsigned n,
 				    double *out);
 
-/* The rows that a sweep makes. */
+/* Rows that a sweep takes or makes. */
 struct table {
 	unsigned width;
-	size_t n, capacity;
+	size_t n, capacity, bytes;
 	int64_t *rows;
 };
 
+/* Room for one more row; -ENOMEM. */
+ETL_MUST_CHECK int table_grow(struct table *table);
 /* A row to fill, or NULL. */
-int64_t *table_add(struct table *table);
+static inline int64_t *table_add(struct table *table)
+{
+	if (table->n == table->capacity && table_grow(table))
+		return NULL;
+	return table->rows + table->width * table->n++;
+}
+void table_free(struct table *table);
 /* Moves at most `most` rows from `from` on into Arrow; -ENOMEM. */
 ETL_MUST_CHECK int table_export(const struct table *table, size_t from, size_t most,
 				struct ArrowArray *out);
