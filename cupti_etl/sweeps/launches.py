@@ -97,4 +97,15 @@ LATENCY = Step(
     },
 )
 
-STEPS = (DEPTH, LATENCY)
+SHARED = Step(
+    sweep="shared",
+    reads=("api_call",),
+    inputs=(
+        "SELECT process_id, correlation_id FROM api_call"
+        " WHERE process_id IS NOT NULL AND correlation_id IS NOT NULL",
+    ),
+    outputs={"_kept_shared": (("process_id", "correlation_id"), "SELECT *")},
+    makes={"shared_correlation": "FROM _kept_shared"},
+)
+
+STEPS = (DEPTH, LATENCY, SHARED)

@@ -39,24 +39,24 @@ class Step:
 
     Attributes:
         sweep: its name, of native/sweeps.
-        along: the column along which the inputs are cut in slices.
-        counted: the table by whose rows they are cut.
         reads: tables and queries that it reads.
         inputs: SELECTs of 64-bit integers without NULL, for the sweep's inputs.
         outputs: by the name of what is kept, what to keep of the columns that the sweep gives.
         makes: the queries as SELECTs over what is kept.
         named: tables whose names are read as numbers; what is kept has ``_kept_TABLE_name``.
+        along: the column along which the inputs are cut in slices; "" of a sweep that needs none.
+        counted: the table by whose rows they are cut.
         before: tables to make first, which are there for the inputs and while the rest is made.
     """
 
     sweep: str
-    along: str
-    counted: str
     reads: tuple[str, ...]
     inputs: tuple[str, ...]
     outputs: Mapping[str, tuple[tuple[str, ...], str]]
     makes: Mapping[str, str]
     named: tuple[str, ...] = ()
+    along: str = ""
+    counted: str = ""
     before: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -78,18 +78,35 @@ struct ids {
 	unsigned width; /* integers in a key; set before the first use */
 	size_t n, capacity, n_slots;
 	int64_t *keys;
-	uint32_t *slots; /* number + 1; 0: free */
+	uint32_t *slots;      /* number + 1; 0: free */
+	uint32_t recent[16]; /* the same, of keys that came lately, at a place that is cheap to find */
 };
 
 /* The number of the key, counted from 0 in the order of their coming; -ENOMEM. */
 ETL_MUST_CHECK int64_t ids_of(struct ids *ids, const int64_t *key);
 /* The number, or -1 if the key never came. */
-int64_t ids_find(const struct ids *ids, const int64_t *key);
+int64_t ids_find(struct ids *ids, const int64_t *key);
 static inline const int64_t *ids_key(const struct ids *ids, size_t number)
 {
 	return ids->keys + number * ids->width;
 }
 void ids_free(struct ids *ids);
+
+/* ---- a set of correlation ids (bits.c) */
+
+struct bits_page;
+
+struct bits {
+	struct ids ids; /* of pages, by process and upper bits */
+	struct bits_page *pages;
+	size_t n_pages, capacity, n_set;
+};
+
+/* 1 if the id of the process was there, 0 if it is new; -ENOMEM; -E2BIG where the ids are so far
+ * apart that they need another method. */
+ETL_MUST_CHECK int bits_set(struct bits *bits, int64_t process, int64_t id);
+bool bits_get(struct bits *bits, int64_t process, int64_t id);
+void bits_free(struct bits *bits);
 
 /* ---- rows in order (ordered.c) */
 
@@ -135,6 +152,6 @@ struct sweep_kind {
 };
 
 extern const struct sweep_kind busy_sweep, edge_sweep, host_sweep, run_sweep, trend_sweep;
-extern const struct sweep_kind depth_sweep, latency_sweep;
+extern const struct sweep_kind depth_sweep, latency_sweep, shared_sweep;
 
 #endif
