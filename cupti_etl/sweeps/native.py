@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 # Of a slice: some hundred MiB in the sweep.
 SLICE_ROWS = 4_000_000
 _BATCH_ROWS = 1 << 17
-# Batches that are read while the sweep is busy with those before: about those of a slice.
-_AHEAD = 32
+# Batches that are read while the sweep is busy with those before.
+_AHEAD = 16
 # Percent of the rows, in whole vectors, that are looked at for where to cut.
 SAMPLE = 2
 

@@ -6,6 +6,10 @@
 #include "sweeps/sweep.h"
 
 #define FIRST_BYTES ((size_t)64 << 10)
+#define READY_BYTES ((size_t)4 << 20)
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 int grow(void **items, size_t n, size_t *capacity, size_t size)
 {
@@ -98,22 +102,35 @@ int series_quantiles(const struct series *series, const double *at, unsigned n, 
 	return 0;
 }
 
-/* Memory of its own, so that it grows without being copied, of huge pages where they are to be
- * had: to be given millions of rows in small ones takes longer than to fill them. */
+/* The memory that is there at once, a few MiB at a time: asking for each page by touching it takes
+ * longer than filling it.  Older systems do not know the request, and it does not matter. */
+static size_t populate(struct table *table)
+{
+	size_t more = table->bytes - table->ready;
+
+	if (more > READY_BYTES)
+		more = READY_BYTES;
+	(void)madvise((uint8_t *)table->rows + table->ready, more, MADV_POPULATE_WRITE);
+	return more;
+}
+
+/* A mapping of its own, which can grow without being copied. */
 int table_grow(struct table *table)
 {
-	size_t wanted = table->bytes ? table->bytes * 2 : FIRST_BYTES;
-	void *larger = table->bytes
-			       ? mremap(table->rows, table->bytes, wanted, MREMAP_MAYMOVE)
-			       : mmap(NULL, wanted, PROT_READ | PROT_WRITE,
-				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (table->ready == table->bytes) {
+		size_t wanted = table->bytes ? table->bytes * 2 : FIRST_BYTES;
+		void *larger = table->bytes
+				       ? mremap(table->rows, table->bytes, wanted, MREMAP_MAYMOVE)
+				       : mmap(NULL, wanted, PROT_READ | PROT_WRITE,
+					      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (larger == MAP_FAILED)
-		return -ENOMEM;
-	(void)madvise(larger, wanted, MADV_HUGEPAGE);
-	table->rows = larger;
-	table->bytes = wanted;
-	table->capacity = wanted / (table->width * sizeof *table->rows);
+		if (larger == MAP_FAILED)
+			return -ENOMEM;
+		table->rows = larger;
+		table->bytes = wanted;
+	}
+	table->ready += populate(table);
+	table->capacity = table->ready / (table->width * sizeof *table->rows);
 	return 0;
 }
 

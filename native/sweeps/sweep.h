@@ -44,7 +44,8 @@ ETL_MUST_CHECK int series_quantiles(const struct series *series, const double *a
 /* Rows that a sweep takes or makes. */
 struct table {
 	unsigned width;
-	size_t n, capacity, bytes;
+	size_t n, capacity;
+	size_t bytes, ready; /* of the mapping; of it that is there */
 	int64_t *rows;
 };
 
