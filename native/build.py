@@ -85,6 +85,7 @@ LIBRARIES = {
             "sweeps/latency.c",
             "sweeps/ordered.c",
             "sweeps/runs.c",
+            "sweeps/sample.c",
             "sweeps/shared.c",
             "sweeps/sweep.c",
             "sweeps/trend.c",

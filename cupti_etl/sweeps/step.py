@@ -47,6 +47,7 @@ class Step:
         along: the column along which the inputs are cut in slices; "" of a sweep that needs none.
         counted: the table by whose rows they are cut.
         before: tables to make first, which are there for the inputs and while the rest is made.
+        kept: tables to make next, which stay for the queries.
     """
 
     sweep: str
@@ -58,6 +59,7 @@ class Step:
     along: str = ""
     counted: str = ""
     before: Mapping[str, str] = field(default_factory=dict)
+    kept: Mapping[str, str] = field(default_factory=dict)
 
 
 def run(step: Step, con: duckdb.DuckDBPyConnection, table: str) -> Iterable[str]:
@@ -77,6 +79,8 @@ def run(step: Step, con: duckdb.DuckDBPyConnection, table: str) -> Iterable[str]
             _keep_names(con, named)
         for name, select in step.before.items():
             con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS\n{select}")
+        for name, select in step.kept.items():
+            con.execute(f"CREATE OR REPLACE TABLE {name} AS\n{select}")
         feed(con, sweep, step.along, step.counted, step.inputs)
         sweep.finish()
         for place, (name, (columns, select)) in enumerate(step.outputs.items()):
