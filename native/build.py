@@ -84,6 +84,7 @@ LIBRARIES = {
             "sweeps/ids.c",
             "sweeps/latency.c",
             "sweeps/ordered.c",
+            "sweeps/ranges.c",
             "sweeps/runs.c",
             "sweeps/sample.c",
             "sweeps/shared.c",

@@ -87,7 +87,12 @@ class Sweep:
 
 
 def feed(
-    con: duckdb.DuckDBPyConnection, sweep: Sweep, along: str, counted: str, inputs: Sequence[str]
+    con: duckdb.DuckDBPyConnection,
+    sweep: Sweep,
+    along: str,
+    counted: str,
+    first: str,
+    inputs: Sequence[str],
 ) -> None:
     """Give a sweep its inputs in slices of the column ``along``, as far as that is known.
 
@@ -96,9 +101,10 @@ def feed(
         sweep: what takes them.
         along: a column of every input; "" for one slice.
         counted: the table by whose rows the slices are cut, if they are.
-        inputs: SELECTs, in the order of the sweep's inputs.
+        first: a SELECT for the first input that is given whole, if there is one.
+        inputs: SELECTs for the others, in their order.
     """
-    for place, batch in _ahead(_batches(con, along, counted, inputs)):
+    for place, batch in _ahead(_batches(con, along, counted, first, inputs)):
         if batch is None:
             sweep.slice()
         else:
@@ -110,10 +116,13 @@ _Piece = tuple[int, "pa.RecordBatch | None"]
 
 
 def _batches(
-    con: duckdb.DuckDBPyConnection, along: str, counted: str, inputs: Sequence[str]
+    con: duckdb.DuckDBPyConnection, along: str, counted: str, first: str, inputs: Sequence[str]
 ) -> Iterator[_Piece]:
+    if first:
+        for batch in con.sql(first).to_arrow_reader(_BATCH_ROWS):
+            yield 0, batch
     for where in _slices(con, along, counted):
-        for place, select in enumerate(inputs):
+        for place, select in enumerate(inputs, 1 if first else 0):
             rows = con.sql(f"SELECT * FROM (\n{select}\n) {where}")
             for batch in rows.to_arrow_reader(_BATCH_ROWS):
                 yield place, batch

@@ -46,6 +46,7 @@ class Step:
         named: tables whose names are read as numbers; what is kept has ``_kept_TABLE_name``.
         along: the column along which the inputs are cut in slices; "" of a sweep that needs none.
         counted: the table by whose rows they are cut.
+        first: a SELECT for an input before these, which is given whole.
         before: tables to make first, which are there for the inputs and while the rest is made.
         kept: tables to make next, which stay for the queries.
     """
@@ -58,6 +59,7 @@ class Step:
     named: tuple[str, ...] = ()
     along: str = ""
     counted: str = ""
+    first: str = ""
     before: Mapping[str, str] = field(default_factory=dict)
     kept: Mapping[str, str] = field(default_factory=dict)
 
@@ -81,7 +83,7 @@ def run(step: Step, con: duckdb.DuckDBPyConnection, table: str) -> Iterable[str]
             con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS\n{select}")
         for name, select in step.kept.items():
             con.execute(f"CREATE OR REPLACE TABLE {name} AS\n{select}")
-        feed(con, sweep, step.along, step.counted, step.inputs)
+        feed(con, sweep, step.along, step.counted, step.first, step.inputs)
         sweep.finish()
         for place, (name, (columns, select)) in enumerate(step.outputs.items()):
             con.register("_swept", sweep.take(place, columns))

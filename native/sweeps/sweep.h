@@ -1,7 +1,7 @@
 /* Steps of the query library that SQL does badly: sweeps over intervals in the order of time,
  * and what follows from them.
  *
- * A sweep takes rows of 64-bit integers, from one or two inputs, and makes rows of 64-bit
+ * A sweep takes rows of 64-bit integers, from one to three inputs, and makes rows of 64-bit
  * numbers.  What it answers is what the query of the same purpose in cupti_etl/queries/library
  * says in SQL, which stays the definition. */
 #ifndef ETL_SWEEP_H
@@ -15,7 +15,7 @@
 #include "etl/error.h"
 
 #define MAX_WIDTH 14
-#define MAX_INPUTS 2
+#define MAX_INPUTS 3
 #define UNKNOWN INT64_MIN /* a value that is NULL in SQL */
 
 /* ---- arrays that grow (grown.c) */
@@ -153,6 +153,6 @@ struct sweep_kind {
 };
 
 extern const struct sweep_kind busy_sweep, edge_sweep, host_sweep, run_sweep, trend_sweep;
-extern const struct sweep_kind depth_sweep, latency_sweep, shared_sweep, sample_sweep;
+extern const struct sweep_kind depth_sweep, latency_sweep, shared_sweep, sample_sweep, range_sweep;
 
 #endif
