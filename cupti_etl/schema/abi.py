@@ -12,15 +12,15 @@ import tempfile
 from pathlib import Path
 
 
-def abi_module(header: Path) -> str:
-    """Text of ``cupti_etl/capture/_abi.py`` for the declarations in ``header``."""
+def abi_module(*headers: Path) -> str:
+    """Text of ``cupti_etl/capture/_abi.py`` for the declarations in ``headers``."""
     from cffi import FFI
 
-    text = header.read_text()
-    # What cffi cannot parse (include guards, includes) stands outside these marks.
-    declarations = text.split("/* cffi: begin */")[1].split("/* cffi: end */")[0]
     ffi = FFI()
-    ffi.cdef(declarations)
+    for header in headers:
+        text = header.read_text()
+        # What cffi cannot parse (include guards, includes) stands outside these marks.
+        ffi.cdef(text.split("/* cffi: begin */")[1].split("/* cffi: end */")[0])
     ffi.set_source("_abi", None)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "_abi.py")

@@ -20,7 +20,8 @@ ROOT = Path(__file__).parents[2]
 def _abi() -> str:
     from cupti_etl.schema.abi import abi_module
 
-    return abi_module(ROOT / "native" / "include" / "etl" / "abi.h")
+    folder = ROOT / "native" / "include" / "etl"
+    return abi_module(folder / "abi.h", folder / "queries.h")
 
 
 def _tables() -> str:

@@ -77,4 +77,49 @@ TREND = Step(
     },
 )
 
-STEPS = (RUN, TREND)
+_SIZES = tuple(f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz")
+_SHAPE = f"(hash(coalesce(number, hash(name)), {', '.join(_SIZES)}) >> 1)::BIGINT"
+
+SAMPLE = Step(
+    sweep="sample",
+    along="start_ns",
+    counted="kernel",
+    reads=("kernel", "kernel_name"),
+    before={
+        "_demangled": """
+            SELECT mangled, coalesce(any_value(demangled), mangled) AS demangled,
+                   coalesce(any_value(short), mangled) AS short,
+                   hash(coalesce(any_value(demangled), mangled)) AS number
+            FROM kernel_name
+            GROUP BY mangled""",
+    },
+    kept={
+        "_kept_shape": f"""
+            SELECT id, any_value(coalesce(demangled, name)) AS name,
+                   any_value(coalesce(short, name)) AS short,
+                   any_value(grid_x || 'x' || grid_y || 'x' || grid_z) AS grid,
+                   any_value(block_x || 'x' || block_y || 'x' || block_z) AS block
+            FROM (
+                SELECT {_SHAPE} AS id, demangled, short, name, {", ".join(_SIZES)}
+                FROM (SELECT DISTINCT name, {", ".join(_SIZES)} FROM kernel)
+                LEFT JOIN _demangled ON mangled = name
+            )
+            GROUP BY id"""
+    },
+    inputs=(
+        f"SELECT start_ns, end_ns, {_SHAPE} FROM kernel LEFT JOIN _demangled ON mangled = name"
+        " WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL",
+    ),
+    outputs={
+        "_kept_sample": (
+            ("id", "part", "duration_ns", "count"),
+            "SELECT id, part::TINYINT AS part, duration_ns, count",
+        )
+    },
+    makes={
+        "kernel_sample": "SELECT name, short, grid, block, part::BIGINT AS part, duration_ns, count"
+        " FROM _kept_sample JOIN _kept_shape USING (id)"
+    },
+)
+
+STEPS = (RUN, TREND, SAMPLE)

@@ -7,7 +7,9 @@ the row groups that a slice needs.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.capture.native import load
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 # Of a slice: some hundred MiB in the sweep.
 SLICE_ROWS = 4_000_000
 _BATCH_ROWS = 1 << 17
+# Batches that are read while the sweep is busy with those before.
+_AHEAD = 16
 # Percent of the rows, in whole vectors, that are looked at for where to cut.
 SAMPLE = 2
 
@@ -39,12 +43,11 @@ class Sweep:
             raise NativeError(f"no sweep {name}")
         self._handle = self._ffi.gc(handle, self._lib.etl_sweep_free)
 
-    def add(self, place: int, batches: pa.RecordBatchReader) -> None:
-        """All rows of an input, as 64-bit integers without NULL."""
-        for batch in batches:
-            array = self._ffi.new("struct ArrowArray *")
-            batch._export_to_c(int(self._ffi.cast("uintptr_t", array)))
-            self._check(self._lib.etl_sweep_add(self._handle, place, array))
+    def add(self, place: int, batch: pa.RecordBatch) -> None:
+        """Rows of an input, as 64-bit integers without NULL."""
+        array = self._ffi.new("struct ArrowArray *")
+        batch._export_to_c(int(self._ffi.cast("uintptr_t", array)))
+        self._check(self._lib.etl_sweep_add(self._handle, place, array))
 
     def slice(self) -> None:
         """What follows belongs after all that was given."""
@@ -84,28 +87,65 @@ class Sweep:
 
 
 def feed(
-    con: duckdb.DuckDBPyConnection, sweep: Sweep, along: str, counted: str, inputs: Sequence[str]
+    con: duckdb.DuckDBPyConnection,
+    sweep: Sweep,
+    along: str,
+    counted: str,
+    first: str,
+    inputs: Sequence[str],
 ) -> None:
     """Give a sweep its inputs in slices of the column ``along``, as far as that is known.
 
     Args:
         con: where the inputs are.
         sweep: what takes them.
-        along: a column of every input.
-        counted: the table by whose rows the slices are cut.
-        inputs: SELECTs, in the order of the sweep's inputs.
+        along: a column of every input; "" for one slice.
+        counted: the table by whose rows the slices are cut, if they are.
+        first: a SELECT for the first input that is given whole, if there is one.
+        inputs: SELECTs for the others, in their order.
     """
+    for place, batch in _ahead(_batches(con, along, counted, first, inputs)):
+        if batch is None:
+            sweep.slice()
+        else:
+            sweep.add(place, batch)
+
+
+# The input that a batch is of; without a batch, the slice is complete.
+_Piece = tuple[int, "pa.RecordBatch | None"]
+
+
+def _batches(
+    con: duckdb.DuckDBPyConnection, along: str, counted: str, first: str, inputs: Sequence[str]
+) -> Iterator[_Piece]:
+    if first:
+        for batch in con.sql(first).to_arrow_reader(_BATCH_ROWS):
+            yield 0, batch
     for where in _slices(con, along, counted):
-        for place, select in enumerate(inputs):
+        for place, select in enumerate(inputs, 1 if first else 0):
             rows = con.sql(f"SELECT * FROM (\n{select}\n) {where}")
-            sweep.add(place, rows.to_arrow_reader(_BATCH_ROWS))
-        sweep.slice()
+            for batch in rows.to_arrow_reader(_BATCH_ROWS):
+                yield place, batch
+        yield 0, None
+
+
+def _ahead(pieces: Iterator[_Piece]) -> Iterator[_Piece]:
+    """The same, while a thread of its own reads on."""
+    with ThreadPoolExecutor(1) as thread:
+        waiting = deque(thread.submit(next, pieces, None) for _ in range(_AHEAD))
+        try:
+            while (piece := waiting.popleft().result()) is not None:
+                waiting.append(thread.submit(next, pieces, None))
+                yield piece
+        finally:
+            for each in waiting:
+                each.cancel()
 
 
 def _slices(con: duckdb.DuckDBPyConnection, along: str, counted: str) -> Iterator[str]:
     """Conditions that cut the rows into slices of about the same size, in order."""
     edges: list[Any] = []
-    count = _value(con, f"SELECT count({along}) FROM {counted}")
+    count = _value(con, f"SELECT count(*) FROM {counted}") if along else 0
     if count > SLICE_ROWS:
         parts = -(-count // SLICE_ROWS)
         places = ", ".join(str(i / parts) for i in range(1, parts))

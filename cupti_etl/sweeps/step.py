@@ -39,25 +39,29 @@ class Step:
 
     Attributes:
         sweep: its name, of native/sweeps.
-        along: the column along which the inputs are cut in slices.
-        counted: the table by whose rows they are cut.
         reads: tables and queries that it reads.
         inputs: SELECTs of 64-bit integers without NULL, for the sweep's inputs.
         outputs: by the name of what is kept, what to keep of the columns that the sweep gives.
         makes: the queries as SELECTs over what is kept.
         named: tables whose names are read as numbers; what is kept has ``_kept_TABLE_name``.
+        along: the column along which the inputs are cut in slices; "" of a sweep that needs none.
+        counted: the table by whose rows they are cut.
+        first: a SELECT for an input before these, which is given whole.
         before: tables to make first, which are there for the inputs and while the rest is made.
+        kept: tables to make next, which stay for the queries.
     """
 
     sweep: str
-    along: str
-    counted: str
     reads: tuple[str, ...]
     inputs: tuple[str, ...]
     outputs: Mapping[str, tuple[tuple[str, ...], str]]
     makes: Mapping[str, str]
     named: tuple[str, ...] = ()
+    along: str = ""
+    counted: str = ""
+    first: str = ""
     before: Mapping[str, str] = field(default_factory=dict)
+    kept: Mapping[str, str] = field(default_factory=dict)
 
 
 def run(step: Step, con: duckdb.DuckDBPyConnection, table: str) -> Iterable[str]:
@@ -77,7 +81,9 @@ def run(step: Step, con: duckdb.DuckDBPyConnection, table: str) -> Iterable[str]
             _keep_names(con, named)
         for name, select in step.before.items():
             con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS\n{select}")
-        feed(con, sweep, step.along, step.counted, step.inputs)
+        for name, select in step.kept.items():
+            con.execute(f"CREATE OR REPLACE TABLE {name} AS\n{select}")
+        feed(con, sweep, step.along, step.counted, step.first, step.inputs)
         sweep.finish()
         for place, (name, (columns, select)) in enumerate(step.outputs.items()):
             con.register("_swept", sweep.take(place, columns))

@@ -104,42 +104,19 @@ CAUSE = Step(
     along="start_ns",
     counted="api_call",
     reads=("gap_edge", "api_call", "overhead", "blocking_copy"),
+    # In order, as calls are: few runs are merged fast.
     before={
-        "_split": """
-            WITH gaps AS (
-                SELECT rowid AS number, process_id, start_ns, end_ns, next_correlation_id
-                FROM _kept_gap
-                WHERE process_id IS NOT NULL AND EXISTS (SELECT 1 FROM api_call)
-            ),
-            returned AS (
-                SELECT process_id, correlation_id, min(end_ns) AS end_ns
-                FROM api_call
-                SEMI JOIN gaps
-                    ON gaps.process_id = api_call.process_id
-                    AND gaps.next_correlation_id = api_call.correlation_id
-                GROUP BY process_id, correlation_id
-            )
-            SELECT number, gaps.process_id, start_ns,
-                   least(greatest(coalesce(returned.end_ns, gaps.end_ns), gaps.start_ns),
-                         gaps.end_ns) AS split_ns
-            FROM gaps
-            LEFT JOIN returned
-                ON returned.process_id = gaps.process_id
-                AND returned.correlation_id = gaps.next_correlation_id""",
         "_blocking": "SELECT start_ns, end_ns, process_id FROM blocking_copy ORDER BY start_ns",
-        # In order, as calls are: few runs are merged fast.
-        "_moment": """
-            SELECT start_ns, process_id, class, number
-            FROM (
-                SELECT start_ns, process_id, -1::BIGINT AS class, number FROM _split
-                UNION ALL
-                SELECT split_ns, process_id, -2::BIGINT, number FROM _split
-            )
+        "_gap": f"""
+            SELECT start_ns, end_ns, process_id, -1 - rowid AS class,
+                   {known("next_correlation_id")} AS correlation_id
+            FROM _kept_gap
+            WHERE process_id IS NOT NULL AND EXISTS (SELECT 1 FROM api_call)
             ORDER BY start_ns""",
     },
     inputs=(
-        """
-        SELECT start_ns, greatest(start_ns, end_ns), process_id, 0::BIGINT, 0::BIGINT
+        f"""
+        SELECT start_ns, greatest(start_ns, end_ns), process_id, 0::BIGINT, {UNKNOWN}
         FROM overhead
         WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL AND process_id IS NOT NULL
         UNION ALL
@@ -149,13 +126,13 @@ CAUSE = Step(
                     WHEN contains(name, 'Mem') OR contains(name, 'Malloc')
                          OR contains(name, 'Free') OR contains(name, 'HostAlloc') THEN 2::BIGINT
                     WHEN contains(name, 'Launch') THEN 3::BIGINT
-                    ELSE 4::BIGINT END, 0::BIGINT
+                    ELSE 4::BIGINT END, {known("correlation_id")}
         FROM api_call
         WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL AND process_id IS NOT NULL
         UNION ALL
-        SELECT start_ns, end_ns, process_id, 1::BIGINT, 0::BIGINT FROM _blocking
+        SELECT start_ns, end_ns, process_id, 1::BIGINT, {UNKNOWN} FROM _blocking
         UNION ALL
-        SELECT start_ns, start_ns, process_id, class, number FROM _moment""",
+        FROM _gap""",
     ),
     outputs={
         "_kept_spent": (

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "queries/solve.h"
+
 /* So little of each diagonal is added to it that only what cannot be told apart notices:
  * its inflation then becomes 1 / RIDGE. */
 #define RIDGE 1e-9
@@ -175,67 +177,6 @@ int fit_terms(struct fit *fit, double *ns, double *weight, double *blocks)
 	return 0;
 }
 
-/* Four sums at once, as a chain of additions would wait for each of them. */
-static double dot(const double *restrict x, const double *restrict y, size_t n)
-{
-	double sums[4] = {0};
-	size_t k = 0;
-
-	for (; k + 4 <= n; k += 4)
-		for (size_t i = 0; i < 4; i++)
-			sums[i] += x[k + i] * y[k + i];
-	for (; k < n; k++)
-		sums[0] += x[k] * y[k];
-	return sums[0] + sums[1] + (sums[2] + sums[3]);
-}
-
-/* L of A = L D L' in the lower half, D on the diagonal.  A is positive by its ridge. */
-static void decompose(double *a, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		double *row = a + i * n;
-
-		/* Until the row is done it holds L times D. */
-		for (size_t j = 1; j < i; j++)
-			row[j] -= dot(row, a + j * n, j);
-		for (size_t k = 0; k < i; k++) {
-			double scaled = row[k] / a[k * n + k];
-
-			row[i] -= row[k] * scaled;
-			row[k] = scaled;
-		}
-	}
-}
-
-/* to -= factor x from, of `width` values. */
-static void subtract(double *restrict to, const double *restrict from, double factor, size_t width)
-{
-	size_t w = 0;
-
-	for (; w + 4 <= width; w += 4) {
-		to[w] -= factor * from[w];
-		to[w + 1] -= factor * from[w + 1];
-		to[w + 2] -= factor * from[w + 2];
-		to[w + 3] -= factor * from[w + 3];
-	}
-	for (; w < width; w++)
-		to[w] -= factor * from[w];
-}
-
-/* For `width` right sides at once, which stand side by side in each row of `x`. */
-static void solve(const double *a, size_t n, double *x, size_t width)
-{
-	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < i; k++)
-			subtract(x + i * width, x + k * width, a[i * n + k], width);
-	for (size_t i = 0; i < n; i++)
-		for (size_t w = 0; w < width; w++)
-			x[i * width + w] /= a[i * n + i];
-	for (size_t i = n; i-- > 0;)
-		for (size_t k = 0; k < i; k++)
-			subtract(x + k * width, x + i * width, a[i * n + k], width);
-}
-
 /* The products of a block, by the columns that their terms stand for: into the lower half of a
  * matrix, or its diagonal alone. */
 static void project(const struct block *block, const struct fit_design *design, double *matrix,
@@ -339,7 +280,7 @@ static void solve_levels(const struct fit *fit, const struct fit_design *design,
 	for (int b = 0; b < FIT_BLOCKS; b++)
 		if (fit->blocks[b].moments)
 			add_to_columns(fit, design, fit->blocks[b].moments, out->levels);
-	solve(out->factors, n, out->levels, metrics);
+	matrix_solve(out->factors, n, out->levels, metrics);
 	memset(terms, 0, (size_t)fit->terms * metrics * sizeof *terms);
 	add_to_terms(fit, design, out->levels, terms);
 	for (int b = 0; b < FIT_BLOCKS; b++) {
@@ -349,7 +290,7 @@ static void solve_levels(const struct fit *fit, const struct fit_design *design,
 			continue;
 		score(fit, &fit->blocks[b], terms, scores);
 		add_to_columns(fit, design, scores, moved);
-		solve(out->factors, n, moved, metrics);
+		matrix_solve(out->factors, n, moved, metrics);
 	}
 }
 
@@ -372,7 +313,7 @@ int fit_solve(const struct fit *fit, const struct fit_design *design, struct fit
 		return -ENOMEM;
 	}
 	gather(fit, design, out, scratch);
-	decompose(out->factors, n);
+	matrix_decompose(out->factors, n);
 	solve_levels(fit, design, out, scratch, scratch + cells);
 	free(scratch);
 	return 0;
@@ -405,7 +346,7 @@ int fit_uncertainty(const struct fit_solution *solution, int count,
 		for (int w = 0; w < width; w++)
 			sum(of, at + w, asked + w, WIDTH);
 		memcpy(solved, asked, n * WIDTH * sizeof *asked);
-		solve(solution->factors, n, solved, WIDTH);
+		matrix_solve(solution->factors, n, solved, WIDTH);
 		for (int w = 0; w < width; w++) {
 			out[at + w] = 0;
 			for (size_t i = 0; i < n; i++)

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "etl/abi.h"
+#include "etl/queries.h"
 
 /* ns of [start, end) that lie inside the intervals, from *at on, which is moved up. */
 static int64_t inside(const int64_t *starts, const int64_t *ends, int64_t n, int64_t *at,

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "etl/abi.h"
+#include "etl/queries.h"
 #include "queries/fit.h"
 #include "queries/states.h"
 
@@ -93,6 +93,11 @@ int run_begin(struct etl_overlap *join, struct device *device, const struct etl_
 void clock_advance(struct device *device, int64_t time);
 /* Lets go of the runs that have ended by `time` and are timed. */
 int runs_retire(struct etl_overlap *join, struct device *device, int64_t time) ETL_MUST_CHECK;
+
+/* ---- sample.c: what ran in a sample */
+
+int overlap_take_sample(struct etl_overlap *join, struct device *device, int64_t at,
+			int64_t start, int64_t end) ETL_MUST_CHECK;
 
 /* ---- share.c: what of the value belongs to whom */
 

@@ -33,7 +33,6 @@ struct busy {
 	struct ids ids;
 	struct gpu *gpus;
 	size_t n_gpus, capacity;
-	int64_t last_key, last;
 };
 
 /* The sets whose intervals are wanted, and not their length alone. */
@@ -87,8 +86,6 @@ static struct gpu *gpu_of(struct busy *busy, int64_t key)
 {
 	int64_t number;
 
-	if (busy->n_gpus && key == busy->last_key)
-		return &busy->gpus[busy->last];
 	busy->ids.width = 1;
 	number = ids_of(&busy->ids, &key);
 	if (number < 0)
@@ -98,8 +95,6 @@ static struct gpu *gpu_of(struct busy *busy, int64_t key)
 			return NULL;
 		busy->gpus[busy->n_gpus++] = (struct gpu){0};
 	}
-	busy->last_key = key;
-	busy->last = number;
 	return &busy->gpus[number];
 }
 

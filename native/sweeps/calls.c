@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE 256 /* ids; they are dense, as a process counts its calls */
+#define SHIFT 8
+#define PAGE (1 << SHIFT) /* ids; they are dense, as a process counts its calls */
 /* Room for so many times the ids that are there; up to FEW pages it does not matter. */
 #define SPARSE 32
 #define FEW 1024
@@ -26,28 +27,23 @@ struct listed {
 	bool is_runtime, is_inside; /* another call of the id contains its begin */
 };
 
-static struct page *page_of(struct calls *calls, int64_t process, int64_t correlation, bool make)
+/* The number of the id's page; -ENOMEM. */
+static int64_t make_page(struct calls *calls, int64_t process, int64_t correlation)
 {
-	int64_t key[2] = {process, correlation >> 8}, number;
+	int64_t number;
 
-	if (calls->n_pages && memcmp(key, calls->last_key, sizeof key) == 0)
-		return calls->last < 0 ? NULL : calls->pages[calls->last];
 	calls->ids.width = 2;
-	number = make ? ids_of(&calls->ids, key) : ids_find(&calls->ids, key);
-	if (make && (size_t)number == calls->n_pages) {
-		struct page *page = number < 0 ? NULL : calloc(1, sizeof *page);
+	number = ids_of(&calls->ids, (const int64_t[]){process, correlation >> SHIFT});
+	if ((size_t)number == calls->n_pages) {
+		struct page *page = calloc(1, sizeof *page);
 
 		if (!page || GROW(calls->pages, calls->n_pages, calls->capacity)) {
 			free(page);
-			return NULL;
+			return -ENOMEM;
 		}
 		calls->pages[calls->n_pages++] = page;
 	}
-	if (number < 0 && make)
-		return NULL;
-	memcpy(calls->last_key, key, sizeof key);
-	calls->last = number;
-	return number < 0 ? NULL : calls->pages[number];
+	return number;
 }
 
 static int64_t until_of(int64_t start, int64_t end)
@@ -115,21 +111,22 @@ static int add_another(struct calls *calls, struct page *page, unsigned at, stru
 
 int calls_add(struct calls *calls, const int64_t *row)
 {
-	struct page *page = page_of(calls, row[CALL_PROCESS], row[CALL_CORRELATION], true);
+	int64_t number = make_page(calls, row[CALL_PROCESS], row[CALL_CORRELATION]), name;
 	unsigned at = (unsigned)(row[CALL_CORRELATION] & (PAGE - 1));
 	struct listed call = {.start = row[CALL_START], .end = row[CALL_END],
 			      .is_runtime = row[CALL_IS_RUNTIME] != 0};
-	int64_t name;
+	struct page *page;
 
 	calls->names.width = 1;
 	name = ids_of(&calls->names, row + CALL_NAME);
-	if (!page || name < 0)
+	if (number < 0 || name < 0)
 		return -ENOMEM;
+	page = calls->pages[number];
 	if (calls->n_pages > FEW && calls->n_pages * (PAGE / SPARSE) > calls->n_calls)
 		return -E2BIG;
 	calls->n_calls++;
 	call.name = (uint32_t)name;
-	call.place = calls->last * PAGE + at;
+	call.place = number * PAGE + at;
 	if (page->states[at] != ABSENT)
 		return add_another(calls, page, at, &call);
 	put(page, at, &call, SINGLE);
@@ -182,15 +179,19 @@ static const struct listed *find_listed(struct calls *calls, int64_t place, int6
 bool calls_find(struct calls *calls, int64_t process, int64_t correlation, int64_t start,
 		struct call *out)
 {
-	struct page *page = page_of(calls, process, correlation, false);
+	int64_t number = ids_find(&calls->ids, (const int64_t[]){process, correlation >> SHIFT});
 	unsigned at = (unsigned)(correlation & (PAGE - 1));
 	const struct listed *listed;
+	const struct page *page;
 
-	if (!page || page->states[at] == ABSENT)
+	if (number < 0)
+		return false;
+	page = calls->pages[number];
+	if (page->states[at] == ABSENT)
 		return false;
 	if (page->states[at] == LISTED) {
 		listed = start == UNKNOWN ? NULL
-					  : find_listed(calls, calls->last * PAGE + at, start);
+					  : find_listed(calls, number * PAGE + at, start);
 		if (listed)
 			*out = (struct call){listed->start, listed->end, listed->name};
 		return listed != NULL;

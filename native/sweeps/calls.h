@@ -19,7 +19,6 @@ struct calls {
 	struct ids names, ids; /* of the calls' names; of pages, by process and upper bits */
 	struct page **pages;
 	size_t n_pages, capacity, n_calls;
-	int64_t last_key[2], last; /* the page that was asked for last */
 	struct listed *listed; /* calls of ids that began anew, or overlap and contain no other */
 	size_t n_listed, listed_capacity;
 	bool is_sorted;

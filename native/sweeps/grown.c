@@ -1,8 +1,15 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "sweeps/sweep.h"
+
+#define FIRST_BYTES ((size_t)64 << 10)
+#define READY_BYTES ((size_t)4 << 20)
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 int grow(void **items, size_t n, size_t *capacity, size_t size)
 {
@@ -95,12 +102,43 @@ int series_quantiles(const struct series *series, const double *at, unsigned n, 
 	return 0;
 }
 
-int64_t *table_add(struct table *table)
+/* The memory that is there at once, a few MiB at a time: asking for each page by touching it takes
+ * longer than filling it.  Older systems do not know the request, and it does not matter. */
+static size_t populate(struct table *table)
 {
-	if (grow((void **)&table->rows, table->n, &table->capacity,
-		 table->width * sizeof *table->rows))
-		return NULL;
-	return table->rows + table->width * table->n++;
+	size_t more = table->bytes - table->ready;
+
+	if (more > READY_BYTES)
+		more = READY_BYTES;
+	(void)madvise((uint8_t *)table->rows + table->ready, more, MADV_POPULATE_WRITE);
+	return more;
+}
+
+/* A mapping of its own, which can grow without being copied. */
+int table_grow(struct table *table)
+{
+	if (table->ready == table->bytes) {
+		size_t wanted = table->bytes ? table->bytes * 2 : FIRST_BYTES;
+		void *larger = table->bytes
+				       ? mremap(table->rows, table->bytes, wanted, MREMAP_MAYMOVE)
+				       : mmap(NULL, wanted, PROT_READ | PROT_WRITE,
+					      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (larger == MAP_FAILED)
+			return -ENOMEM;
+		table->rows = larger;
+		table->bytes = wanted;
+	}
+	table->ready += populate(table);
+	table->capacity = table->ready / (table->width * sizeof *table->rows);
+	return 0;
+}
+
+void table_free(struct table *table)
+{
+	if (table->rows)
+		munmap(table->rows, table->bytes);
+	*table = (struct table){.width = table->width};
 }
 
 static void release_column(struct ArrowArray *array)

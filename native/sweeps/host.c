@@ -1,9 +1,9 @@
-/* What gap_attribution asks of host_activity: how long each state of the host lasted within given
- * spans of time.
+/* gap_cause: how long each state of the host lasted within gaps of the GPUs, up to when the call
+ * that asked for the work after the gap had returned.
  *
  * Rows: start, end (never before it), process, class (0 profiler, 1 waiting, 2 memory,
- * 3 launching, 4 other), 0 of a call.  A moment has a class of -1 (the span begins) or -2 (it
- * ends), and the number of its span, from 0, instead of the 0. */
+ * 3 launching, 4 other), correlation id of a call.  A gap has a class of -1 less its number, which
+ * counts from 0, and the correlation id of the call that it waits for.  UNKNOWN for NULL. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,28 +11,35 @@
 #include "sweeps/sweep.h"
 
 #define N_STATES 5
-#define N_FIELDS (N_STATES + 1) /* of a span: the time in each state, and when it ended */
+#define N_FIELDS (N_STATES + 1) /* of a gap: the time in each state, and up to when */
+/* What is running: its class, and above these bits the correlation id. */
+#define CLASS_BITS 3
+#define NO_CORRELATION (-1)
+
+struct gap {
+	int64_t end, number, correlation;
+};
 
 struct process {
 	struct heap calls;
 	int64_t n[N_STATES]; /* calls that run */
 	int64_t spent_ns[N_STATES];
 	int64_t seen_ns;
+	struct gap *gaps; /* those of this time; few, as there are few GPUs */
+	size_t n_gaps, capacity;
 };
 
 struct host {
 	struct ids ids;
 	struct process *processes;
 	size_t n_processes, capacity;
-	int64_t last_key, last;
+	struct bits returned; /* calls */
 };
 
 static struct process *process_of(struct host *host, int64_t key)
 {
 	int64_t number;
 
-	if (host->n_processes && key == host->last_key)
-		return &host->processes[host->last];
 	host->ids.width = 1;
 	number = ids_of(&host->ids, &key);
 	if (number < 0)
@@ -42,8 +49,6 @@ static struct process *process_of(struct host *host, int64_t key)
 			return NULL;
 		host->processes[host->n_processes++] = (struct process){0};
 	}
-	host->last_key = key;
-	host->last = number;
 	return &host->processes[number];
 }
 
@@ -59,55 +64,136 @@ static void pass(struct process *process, int64_t now)
 	process->seen_ns = now;
 }
 
-static int host_row(void *state, unsigned input, const int64_t *row, struct table *out)
+/* From now on the host is not to blame for the gap. */
+static void settle(struct process *process, size_t at, struct table *out)
 {
-	struct process *process = process_of(state, row[2]);
-	int64_t *span;
+	int64_t *row = out->rows + (size_t)process->gaps[at].number * N_FIELDS;
 
-	(void)input;
-	if (!process || row[3] < -2 || row[3] >= N_STATES)
-		return process ? -EINVAL : -ENOMEM;
-	while (process->calls.n && process->calls.items[0].end <= row[0]) {
-		pass(process, process->calls.items[0].end);
-		process->n[heap_pop(&process->calls).what]--;
+	for (unsigned i = 0; i < N_STATES; i++)
+		row[i] += process->spent_ns[i];
+	row[N_STATES] = process->seen_ns;
+	process->gaps[at] = process->gaps[--process->n_gaps];
+}
+
+static int end_call(struct host *host, struct process *process, int64_t key, struct table *out)
+{
+	struct running call = heap_pop(&process->calls);
+	int64_t correlation = call.what >> CLASS_BITS;
+	int result;
+
+	pass(process, call.end);
+	process->n[call.what & ((1 << CLASS_BITS) - 1)]--;
+	if (correlation == NO_CORRELATION)
+		return 0;
+	for (size_t i = process->n_gaps; i-- > 0;) {
+		if (process->gaps[i].correlation == correlation)
+			settle(process, i, out);
 	}
-	pass(process, row[0]);
-	if (row[3] >= 0) {
-		process->n[row[3]]++;
-		return heap_push(&process->calls, row[1], row[3]);
+	result = bits_set(&host->returned, key, correlation);
+	return result < 0 ? result : 0;
+}
+
+/* Calls and gaps end that do so up to `now`, in order. */
+static int end_until(struct host *host, struct process *process, int64_t key, int64_t now,
+		     struct table *out)
+{
+	while (true) {
+		int64_t next = process->calls.n ? process->calls.items[0].end : INT64_MAX;
+		size_t first = process->n_gaps;
+
+		for (size_t i = 0; i < process->n_gaps; i++) {
+			if (process->gaps[i].end < next) {
+				next = process->gaps[i].end;
+				first = i;
+			}
+		}
+		if (next > now || (first == process->n_gaps && !process->calls.n))
+			return 0;
+		if (first < process->n_gaps) {
+			pass(process, next);
+			settle(process, first, out);
+		} else {
+			int result = end_call(host, process, key, out);
+
+			if (result)
+				return result;
+		}
 	}
-	if (row[4] < 0)
-		return -EINVAL;
-	while (out->n <= (size_t)row[4]) {
+}
+
+static int begin_gap(struct host *host, struct process *process, const int64_t *row,
+		     struct table *out)
+{
+	size_t number = (size_t)(-1 - row[3]);
+	int64_t *spent;
+
+	while (out->n <= number) {
 		int64_t *fresh = table_add(out);
 
 		if (!fresh)
 			return -ENOMEM;
 		memset(fresh, 0, N_FIELDS * sizeof *fresh);
 	}
-	span = out->rows + (size_t)row[4] * N_FIELDS;
+	spent = out->rows + number * N_FIELDS;
+	spent[N_STATES] = row[0];
+	if (row[4] != UNKNOWN && bits_get(&host->returned, row[2], row[4]))
+		return 0;
+	if (GROW(process->gaps, process->n_gaps, process->capacity))
+		return -ENOMEM;
+	process->gaps[process->n_gaps++] = (struct gap){row[1], (int64_t)number, row[4]};
 	for (unsigned i = 0; i < N_STATES; i++)
-		span[i] += row[3] == -1 ? -process->spent_ns[i] : process->spent_ns[i];
-	if (row[3] == -2)
-		span[N_STATES] = row[0];
+		spent[i] = -process->spent_ns[i];
 	return 0;
+}
+
+static int host_row(void *state, unsigned input, const int64_t *row, struct table *out)
+{
+	struct host *host = state;
+	struct process *process = process_of(host, row[2]);
+	int64_t correlation = row[4] == UNKNOWN ? NO_CORRELATION : row[4];
+	int result;
+
+	(void)input;
+	if (!process || row[3] >= N_STATES)
+		return process ? -EINVAL : -ENOMEM;
+	result = end_until(host, process, row[2], row[0], out);
+	if (result)
+		return result;
+	pass(process, row[0]);
+	if (row[3] < 0)
+		return begin_gap(host, process, row, out);
+	/* None that CUPTI counts is so large; with others the SQL deals. */
+	if (correlation < NO_CORRELATION || correlation > INT64_MAX >> CLASS_BITS)
+		return -E2BIG;
+	process->n[row[3]]++;
+	return heap_push(&process->calls, row[1],
+			 correlation * (1 << CLASS_BITS) + row[3]);
 }
 
 static int host_finish(void *state, struct table *out)
 {
-	(void)state;
-	(void)out;
-	return 0;
+	struct host *host = state;
+	int result = 0;
+
+	for (size_t i = 0; !result && i < host->n_processes; i++) {
+		int64_t key = *ids_key(&host->ids, i);
+
+		result = end_until(host, &host->processes[i], key, INT64_MAX, out);
+	}
+	return result;
 }
 
 static void host_free(void *state)
 {
 	struct host *host = state;
 
-	for (size_t i = 0; i < host->n_processes; i++)
+	for (size_t i = 0; i < host->n_processes; i++) {
 		free(host->processes[i].calls.items);
+		free(host->processes[i].gaps);
+	}
 	free(host->processes);
 	ids_free(&host->ids);
+	bits_free(&host->returned);
 }
 
 const struct sweep_kind host_sweep = {

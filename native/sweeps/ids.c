@@ -5,7 +5,26 @@
 #include "etl/hash.h"
 #include "sweeps/sweep.h"
 
-#define FEW 4 /* keys that are compared before one is hashed */
+static bool is_key(const struct ids *ids, size_t number, const int64_t *key)
+{
+	const int64_t *other = ids_key(ids, number);
+
+	for (unsigned i = 0; i < ids->width; i++) {
+		if (other[i] != key[i])
+			return false;
+	}
+	return true;
+}
+
+/* Where the key is among the recent ones, if it is. */
+static uint32_t *recent_of(struct ids *ids, const int64_t *key)
+{
+	uint64_t mixed = 0;
+
+	for (unsigned i = 0; i < ids->width; i++)
+		mixed = (mixed ^ (uint64_t)key[i]) * UINT64_C(0x9E3779B97F4A7C15);
+	return &ids->recent[mixed >> 60];
+}
 
 static size_t first_slot(const struct ids *ids, const int64_t *key)
 {
@@ -17,8 +36,7 @@ static size_t slot_of(const struct ids *ids, const int64_t *key)
 {
 	size_t at = first_slot(ids, key);
 
-	while (ids->slots[at] &&
-	       memcmp(ids_key(ids, ids->slots[at] - 1), key, ids->width * sizeof *key) != 0)
+	while (ids->slots[at] && !is_key(ids, ids->slots[at] - 1, key))
 		at = (at + 1) & (ids->n_slots - 1);
 	return at;
 }
@@ -40,12 +58,11 @@ static int rehash(struct ids *ids)
 
 int64_t ids_of(struct ids *ids, const int64_t *key)
 {
+	uint32_t *recent = recent_of(ids, key);
 	size_t at;
 
-	for (size_t i = 0; ids->width == 1 && i < ids->n && i < FEW; i++) {
-		if (ids->keys[i] == *key)
-			return (int64_t)i;
-	}
+	if (*recent && is_key(ids, *recent - 1, key))
+		return (int64_t)*recent - 1;
 	if (2 * (ids->n + 1) > ids->n_slots && (ids->n == UINT32_MAX - 1 || rehash(ids)))
 		return -ENOMEM;
 	at = slot_of(ids, key);
@@ -56,12 +73,19 @@ int64_t ids_of(struct ids *ids, const int64_t *key)
 		memcpy(ids->keys + ids->n * ids->width, key, ids->width * sizeof *key);
 		ids->slots[at] = (uint32_t)++ids->n;
 	}
-	return (int64_t)ids->slots[at] - 1;
+	*recent = ids->slots[at];
+	return (int64_t)*recent - 1;
 }
 
-int64_t ids_find(const struct ids *ids, const int64_t *key)
+int64_t ids_find(struct ids *ids, const int64_t *key)
 {
-	return ids->n ? (int64_t)ids->slots[slot_of(ids, key)] - 1 : -1;
+	uint32_t *recent = recent_of(ids, key);
+
+	if (!ids->n)
+		return -1;
+	if (!*recent || !is_key(ids, *recent - 1, key))
+		*recent = ids->slots[slot_of(ids, key)];
+	return (int64_t)*recent - 1;
 }
 
 void ids_free(struct ids *ids)

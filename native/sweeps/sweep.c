@@ -15,13 +15,24 @@ struct etl_sweep {
 
 static const struct sweep_kind *const kinds[] = {
 	&busy_sweep, &edge_sweep,  &host_sweep,	   &run_sweep,
-	&trend_sweep, &depth_sweep, &latency_sweep,
+	&trend_sweep, &depth_sweep, &latency_sweep, &shared_sweep,
+	&sample_sweep, &range_sweep,
 };
+
+/* Once a block of this size was freed, glibc keeps what it is given back in smaller pieces: a batch
+ * then has the memory of the one before, instead of new pages that the system must clear. */
+static void keep_freed_memory(void)
+{
+	void *volatile block = malloc((size_t)30 << 20);
+
+	free(block);
+}
 
 struct etl_sweep *etl_sweep_new(const char *name)
 {
 	struct etl_sweep *sweep = calloc(1, sizeof *sweep);
 
+	keep_freed_memory();
 	for (size_t i = 0; sweep && i < sizeof kinds / sizeof *kinds; i++) {
 		if (strcmp(kinds[i]->name, name) == 0)
 			sweep->kind = kinds[i];
@@ -46,9 +57,9 @@ void etl_sweep_free(struct etl_sweep *sweep)
 	sweep->kind->free(sweep->state);
 	free(sweep->state);
 	for (unsigned i = 0; i < MAX_INPUTS; i++)
-		free(sweep->inputs[i].rows);
+		table_free(&sweep->inputs[i]);
 	for (unsigned i = 0; i < 3; i++)
-		free(sweep->outputs[i].rows);
+		table_free(&sweep->outputs[i]);
 	free(sweep);
 }
 
@@ -124,11 +135,8 @@ int etl_sweep_slice(struct etl_sweep *sweep)
 
 int etl_sweep_finish(struct etl_sweep *sweep)
 {
-	for (unsigned input = 0; input < MAX_INPUTS; input++) {
-		free(sweep->inputs[input].rows);
-		sweep->inputs[input].rows = NULL;
-		sweep->inputs[input].n = sweep->inputs[input].capacity = 0;
-	}
+	for (unsigned input = 0; input < MAX_INPUTS; input++)
+		table_free(&sweep->inputs[input]);
 	return sweep->kind->finish(sweep->state, sweep->outputs);
 }
 

@@ -1,7 +1,7 @@
 /* Steps of the query library that SQL does badly: sweeps over intervals in the order of time,
  * and what follows from them.
  *
- * A sweep takes rows of 64-bit integers, from one or two inputs, and makes rows of 64-bit
+ * A sweep takes rows of 64-bit integers, from one to three inputs, and makes rows of 64-bit
  * numbers.  What it answers is what the query of the same purpose in cupti_etl/queries/library
  * says in SQL, which stays the definition. */
 #ifndef ETL_SWEEP_H
@@ -11,11 +11,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "etl/abi.h"
+#include "etl/queries.h"
 #include "etl/error.h"
 
 #define MAX_WIDTH 14
-#define MAX_INPUTS 2
+#define MAX_INPUTS 3
 #define UNKNOWN INT64_MIN /* a value that is NULL in SQL */
 
 /* ---- arrays that grow (grown.c) */
@@ -41,15 +41,24 @@ static inline size_t series_count(const struct series *series)
 ETL_MUST_CHECK int series_quantiles(const struct series *series, const double *at, unsigned n,
 				    double *out);
 
-/* The rows that a sweep makes. */
+/* Rows that a sweep takes or makes. */
 struct table {
 	unsigned width;
 	size_t n, capacity;
+	size_t bytes, ready; /* of the mapping; of it that is there */
 	int64_t *rows;
 };
 
+/* Room for one more row; -ENOMEM. */
+ETL_MUST_CHECK int table_grow(struct table *table);
 /* A row to fill, or NULL. */
-int64_t *table_add(struct table *table);
+static inline int64_t *table_add(struct table *table)
+{
+	if (table->n == table->capacity && table_grow(table))
+		return NULL;
+	return table->rows + table->width * table->n++;
+}
+void table_free(struct table *table);
 /* Moves at most `most` rows from `from` on into Arrow; -ENOMEM. */
 ETL_MUST_CHECK int table_export(const struct table *table, size_t from, size_t most,
 				struct ArrowArray *out);
@@ -70,18 +79,35 @@ struct ids {
 	unsigned width; /* integers in a key; set before the first use */
 	size_t n, capacity, n_slots;
 	int64_t *keys;
-	uint32_t *slots; /* number + 1; 0: free */
+	uint32_t *slots;      /* number + 1; 0: free */
+	uint32_t recent[16]; /* the same, of keys that came lately, at a place that is cheap to find */
 };
 
 /* The number of the key, counted from 0 in the order of their coming; -ENOMEM. */
 ETL_MUST_CHECK int64_t ids_of(struct ids *ids, const int64_t *key);
 /* The number, or -1 if the key never came. */
-int64_t ids_find(const struct ids *ids, const int64_t *key);
+int64_t ids_find(struct ids *ids, const int64_t *key);
 static inline const int64_t *ids_key(const struct ids *ids, size_t number)
 {
 	return ids->keys + number * ids->width;
 }
 void ids_free(struct ids *ids);
+
+/* ---- a set of correlation ids (bits.c) */
+
+struct bits_page;
+
+struct bits {
+	struct ids ids; /* of pages, by process and upper bits */
+	struct bits_page *pages;
+	size_t n_pages, capacity, n_set;
+};
+
+/* 1 if the id of the process was there, 0 if it is new; -ENOMEM; -E2BIG where the ids are so far
+ * apart that they need another method. */
+ETL_MUST_CHECK int bits_set(struct bits *bits, int64_t process, int64_t id);
+bool bits_get(struct bits *bits, int64_t process, int64_t id);
+void bits_free(struct bits *bits);
 
 /* ---- rows in order (ordered.c) */
 
@@ -127,6 +153,6 @@ struct sweep_kind {
 };
 
 extern const struct sweep_kind busy_sweep, edge_sweep, host_sweep, run_sweep, trend_sweep;
-extern const struct sweep_kind depth_sweep, latency_sweep;
+extern const struct sweep_kind depth_sweep, latency_sweep, shared_sweep, sample_sweep, range_sweep;
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "etl/abi.h"
+#include "etl/queries.h"
 
 #define DEVICES 2
 #define METRICS 2

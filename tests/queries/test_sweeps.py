@@ -55,9 +55,12 @@ def made_up(folder: Path, seed: int) -> Path:
             luck.choice([None, *range(1, n + 2)]),
         )
 
-    kernels = [(*where(), *lasting(), luck.choice(NAMES), None) for _ in range(n)]
+    def shape() -> tuple[object, ...]:
+        return (luck.choice([1, 2, None]), 1, 1, 64, luck.choice([1, 2]), 1)
+
+    kernels = [(*where(), *lasting(), luck.choice(NAMES), None, *shape()) for _ in range(n)]
     # Two graphs, whose nodes are in order: of two that begin at once either is the first.
-    kernels += [(1, 0, 1, 9, 10**6 + at // 5, at, at + 3, "a", 4) for at in range(10)]
+    kernels += [(1, 0, 1, 9, 10**6 + at // 5, at, at + 3, "a", 4, *shape()) for at in range(10)]
     copies = [(*where(), *lasting(), "HtoD") for _ in range(n // 3)]
     sets = [(*where(), *lasting()) for _ in range(n // 8)]
     calls = [
@@ -73,15 +76,24 @@ def made_up(folder: Path, seed: int) -> Path:
     ]
     calls += [(1, 10**6 + at, 0, 2, "runtime", "cudaGraphLaunch", 100) for at in range(2)]
     overheads = [(luck.choice([1, 2]), *lasting()) for _ in range(n // 9)]
+    ranges = []
+    for number in range(n // 8):
+        who, begin = (luck.choice([1, 2]), luck.choice([100, 101, None])), luck.randrange(span)
+        ranges.append((*who, number, "start", begin, luck.choice(NAMES)))
+        if luck.random() < 0.9:
+            ranges.append((*who, number, "end", begin + luck.randrange(span // 3), None))
     if luck.random() < 0.5:
         kernels.sort(key=lambda row: row[5] or 0)
     common = "process_id device_id context_id stream_id correlation_id start_ns end_ns"
     return write_trace(
         folder,
-        kernel=_rows(f"{common} name graph_node_id", kernels),
+        kernel=_rows(
+            f"{common} name graph_node_id grid_x grid_y grid_z block_x block_y block_z", kernels
+        ),
         memcpy=_rows(f"{common} copy_kind", copies),
         memset=_rows(common, sets),
         api_call=_rows("process_id correlation_id start_ns end_ns domain name thread_id", calls),
+        marker=_rows("process_id thread_id marker_id event timestamp_ns name", ranges),
         overhead=_rows("process_id start_ns end_ns", overheads),
         kernel_name="mangled demangled short\na      a(int)    A\nb      b(int)    B",
         device="process_id device_id device_uuid\n1 0 GPU-x\n2 0 GPU-x\n1 1 GPU-y",

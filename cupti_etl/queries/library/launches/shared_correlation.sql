@@ -9,6 +9,6 @@
 --   correlation_id BIGINT: The id.
 SELECT process_id, correlation_id
 FROM api_call
-WHERE correlation_id IS NOT NULL
+WHERE process_id IS NOT NULL AND correlation_id IS NOT NULL
 GROUP BY process_id, correlation_id
 HAVING count(*) > 1

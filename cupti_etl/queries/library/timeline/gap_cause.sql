@@ -25,11 +25,12 @@ WITH gaps AS (
     SELECT * FROM gap_edge
 ),
 returned AS (
-    SELECT process_id, correlation_id, min(end_ns) AS end_ns
+    SELECT process_id, correlation_id, min(greatest(start_ns, end_ns)) AS end_ns
     FROM api_call
     SEMI JOIN gaps
         ON gaps.process_id = api_call.process_id
         AND gaps.next_correlation_id = api_call.correlation_id
+    WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
     GROUP BY process_id, correlation_id
 ),
 -- Up to split_ns the host is to blame.

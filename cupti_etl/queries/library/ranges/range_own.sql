@@ -1,0 +1,27 @@
+-- What each NVTX range asked of each GPU by itself, without the ranges inside it.
+--
+-- computed: Activities whose launching call began while the range was the innermost of the call's
+--   thread. Times are sums of durations; activities that overlap each count in full.
+-- needs: range_turn, launch_to_gpu, gpu
+-- stored: Made once for an opened trace, in one sweep over calls and activities.
+-- limits: As of range_gpu.
+-- columns:
+--   range_id BIGINT: The range, as in nvtx_range.
+--   gpu BIGINT: Number of the GPU, as in gpu; below zero where no device record is known.
+--   activities BIGINT [activities]: Finished activities.
+--   gpu_ns BIGINT [ns]: Sum of their durations.
+--   start_ns BIGINT [ns]: First start of an activity.
+--   end_ns BIGINT [ns]: Last end.
+SELECT innermost.range_id,
+       coalesce(gpu.gpu, -1 - (hash(work.process_id, work.device_id) >> 33)::BIGINT) AS gpu,
+       count(*) AS activities,
+       sum(greatest(work.start_ns, work.end_ns) - work.start_ns)::BIGINT AS gpu_ns,
+       min(work.start_ns) AS start_ns, max(greatest(work.start_ns, work.end_ns)) AS end_ns
+FROM (SELECT * FROM launch_to_gpu WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL) AS work
+ASOF JOIN range_turn AS innermost
+    ON innermost.process_id = work.process_id
+    AND innermost.thread_id = work.thread_id
+    AND innermost.at_ns <= work.api_start_ns
+LEFT JOIN gpu ON gpu.process_id = work.process_id AND gpu.device_id = work.device_id
+WHERE innermost.range_id IS NOT NULL
+GROUP BY 1, 2
