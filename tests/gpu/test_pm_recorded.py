@@ -1,7 +1,7 @@
-"""Samples of an H200 beside the records of what ran: what kernels read and wrote is what they count.
+"""Samples of an H200 beside the records of what ran: kernels moved the bytes that they count.
 
-tests/data/pm_h200: three quarters of a second of scripts/gpu/truth.cu with the preset overview at 50 us, 30 runs of
-each kernel of up to a millisecond, as scripts/gpu/pm_truth.py left it.
+tests/data/pm_h200: three quarters of a second of scripts/gpu/truth.cu with the preset overview at
+50 us, 30 runs of each kernel of up to a millisecond, as scripts/gpu/pm_truth.py left it.
 """
 
 from __future__ import annotations
