@@ -151,7 +151,8 @@ def test_names_in_memory_that_is_reused(capturer: Capturer) -> None:
 def test_correlation_ids_that_wrap(capturer: Capturer) -> None:
     # One buffer for all, as before 13.0: which id is seen first decides what the rest is
     # near to, and a process that has just begun to count is never near the wrap.
-    capture = capturer.run(CUPTI_12, fake={"correlation": 2**32 - 500}, launches=1000)
+    one = ["--flush-ms", "60000"]
+    capture = capturer.run(CUPTI_12, one, fake={"correlation": 2**32 - 500}, launches=1000)
     kernels = sorted(
         row["correlation_id"] for row in capture.rows("kernel") if row["correlation_id"]
     )

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from support.captures import PACKAGES
+from support.fake_build import metric_facts
 from support.fakes import Fakes
 from support.inside import Inside
 
-from cupti_etl.capture.pm.catalogue import loads, noted
+from cupti_etl.capture.pm.catalogue import loads
 from cupti_etl.capture.pm.families import FAMILIES
 from cupti_etl.capture.pm.presets import PRESETS
 
@@ -50,7 +51,9 @@ def test_all_families_and_presets_are_checked(fakes: Fakes, tmp_path: Path) -> N
     rows = report["aliases"]["sm_active_pct"]
     assert [row["metric"].split(".")[0] for row in rows] == ["TPC", "sm__cycles_active"]
     assert rows[0]["sample_bytes"] < rows[1]["sample_bytes"]
-    assert loads((tmp_path / "GH100.json.gz").read_bytes()).types == noted("GH100").types
+    told = {name for names in metric_facts()["base_metrics"].values() for name in names}
+    assert loads((tmp_path / "GH100.json.gz").read_bytes()).types.keys() == told
+    assert loads((tmp_path / "GB202.json.gz").read_bytes()).chip == "GB202"
 
 
 def test_other_names_are_compared_while_a_workload_runs(fakes: Fakes, tmp_path: Path) -> None:
@@ -79,5 +82,6 @@ def test_a_wrong_name_is_found(fakes: Fakes) -> None:
     assert list(said["refused"]) == ["l1_pct"]
     assert "INVALID_METRIC_NAME" in said["passes"]["memory"]
     assert pm_presets.is_bad(wrong, said)
-    assert not pm_presets.is_bad(replace(wrong, is_verified=False), said)
+    optional = replace(wrong, optional=wrong.optional | {"l1_pct"})
+    assert not pm_presets.is_bad(optional, {"refused": said["refused"], "passes": {}})
     assert pm_presets.is_bad(GH100, {"refused": {}, "passes": {"overview": 2}})

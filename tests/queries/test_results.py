@@ -53,7 +53,7 @@ def test_parameters_are_values(trace: MakeTrace) -> None:
     [
         ("WITH a AS (SELECT 1 AS n) FROM a", ("n",), 1),
         ("VALUES (1), (2);", ("col0",), 2),
-        ("DESCRIBE kernel_summary", None, 11),
+        ("DESCRIBE kernel_summary", None, 13),
         ("SUMMARIZE SELECT name FROM kernel", None, 1),
         ("PIVOT (SELECT name FROM kernel WHERE start_ns < 3) ON name USING count(*)", None, 1),
         ("EXPLAIN FROM kernel", ("explain_key", "explain_value"), 1),

@@ -108,10 +108,12 @@ judged AS (
 ),
 valued AS (
     SELECT *,
-           CASE chosen WHEN 'alone' THEN shared_level * factor WHEN 'shared' THEN shared_level * factor
+           CASE chosen WHEN 'alone' THEN shared_level * factor
+                       WHEN 'shared' THEN shared_level * factor
                        WHEN 'together' THEN additive_level * factor WHEN 'own' THEN known_mean
                        WHEN 'mean' THEN mean WHEN 'held' THEN held_mean END AS chosen_value,
-           CASE chosen WHEN 'alone' THEN shared_stderr * factor WHEN 'shared' THEN shared_stderr * factor
+           CASE chosen WHEN 'alone' THEN shared_stderr * factor
+                       WHEN 'shared' THEN shared_stderr * factor
                        WHEN 'together' THEN additive_stderr * factor
                        WHEN 'own' THEN known_stddev / sqrt(known_runs)
                        -- Samples that follow one another tell the same.
