@@ -90,6 +90,12 @@ def test_waves(trace: MakeTrace) -> None:
     )
 
 
+def test_a_grid_that_no_gpu_has(trace: MakeTrace) -> None:
+    grid = "2147483647 2147483647 2147483647"
+    opened = trace(kernel=kernels(f"1 0 1 7 0 100 a {grid} 256 1 1 0 0 0 32 0 0 1"), device=DEVICE)
+    assert_rows(opened.query("kernel_waves"), "name waves verdict wasted_ns blocks\n a - - - -")
+
+
 def test_communication_takes_few_multiprocessors_on_purpose(trace: MakeTrace) -> None:
     rows = [
         f"1 0 1 7 {at} {at + 100} {name} 4 1 1 256 1 1 0 0 0 32 0 0 1"

@@ -32,10 +32,12 @@
 --   demangled VARCHAR: Name with template and call arguments.
 WITH sizes AS (
     SELECT config.*, about,
-           list_product(list_transform(string_split(config.grid, 'x'), lambda n: n::BIGINT))::BIGINT
-               AS blocks,
-           ceil(list_product(list_transform(string_split(config.block, 'x'), lambda n: n::BIGINT))
-                / about.warp)::BIGINT AS warps_per_block
+           -- A damaged record can have sizes whose product no number holds.
+           TRY_CAST(list_product(list_transform(string_split(config.grid, 'x'),
+                                                lambda n: n::BIGINT)) AS BIGINT) AS blocks,
+           TRY_CAST(ceil(list_product(list_transform(string_split(config.block, 'x'),
+                                                     lambda n: n::BIGINT))
+                         / about.warp) AS BIGINT) AS warps_per_block
     FROM kernel_config_summary AS config
     JOIN device_limits AS about
         ON about.process_id = config.process_id AND about.device_id = config.device_id
