@@ -5,7 +5,7 @@
 --   pageable memory do (PyTorch's item(), for one). A thread's calls do not overlap, so their sum
 --   is a union. busy_ns is the part in which the GPU had any activity; in idle_ns host and device
 --   both waited. The range is the innermost NVTX range at the time of the longest call.
--- needs: api_call, memcpy, gpu_interval, busy_interval, nvtx_range
+-- needs: api_call, blocking_copy, gpu_interval, busy_interval, nvtx_range
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default).
 --   busy_interval: no finished GPU activity was recorded.
@@ -31,12 +31,7 @@ WITH waits AS (
                        'cuMemcpyDtoH_v2', 'cudaMemcpyToSymbol', 'cudaMemcpyFromSymbol'))
         AND start_ns IS NOT NULL AND end_ns IS NOT NULL
     UNION ALL
-    SELECT calls.process_id, thread_id, name, calls.start_ns, calls.end_ns
-    FROM memcpy
-    JOIN api_call AS calls
-        ON calls.process_id = memcpy.process_id
-        AND calls.correlation_id = memcpy.correlation_id
-    WHERE memcpy.start_ns >= calls.start_ns AND memcpy.end_ns <= calls.end_ns
+    SELECT process_id, thread_id, name, start_ns, end_ns FROM blocking_copy
 ),
 -- Of a runtime call and the driver call inside it, the outer one; what was found twice, once.
 outermost AS (

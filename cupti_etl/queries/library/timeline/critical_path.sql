@@ -6,7 +6,7 @@
 --   synchronizing call before it, whence it goes on on the GPU: what ran there meanwhile had slack.
 --   A copy that ended before its call returned is such a call, too. The classes of a GPU add to
 --   its span.
--- needs: gpu_gaps, api_call, memcpy, busy_interval
+-- needs: gpu_gaps, api_call, blocking_copy, busy_interval
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so the host is not seen.
 --   busy_interval: no finished GPU activity was recorded.
@@ -29,14 +29,6 @@ calls AS (
         AND gaps.next_correlation_id = api_call.correlation_id
     GROUP BY process_id, correlation_id
 ),
-blocking AS (
-    SELECT api_call.process_id, api_call.correlation_id, api_call.start_ns, api_call.end_ns
-    FROM memcpy
-    JOIN api_call
-        ON api_call.process_id = memcpy.process_id
-        AND api_call.correlation_id = memcpy.correlation_id
-    WHERE memcpy.start_ns >= api_call.start_ns AND memcpy.end_ns <= api_call.end_ns
-),
 late AS (
     SELECT gaps.gpu, gaps.process_id, calls.start_ns AS call_ns,
            least(calls.end_ns, gaps.end_ns) AS end_ns
@@ -45,18 +37,18 @@ late AS (
         ON calls.process_id = gaps.process_id
         AND calls.correlation_id = gaps.next_correlation_id
     -- A call that was waiting already when the GPU became idle was not late.
-    LEFT JOIN blocking
-        ON blocking.process_id = gaps.process_id
-        AND blocking.correlation_id = gaps.next_correlation_id
-        AND blocking.start_ns <= gaps.start_ns
-    WHERE calls.end_ns > gaps.start_ns AND blocking.end_ns IS NULL
+    LEFT JOIN blocking_copy
+        ON blocking_copy.process_id = gaps.process_id
+        AND blocking_copy.correlation_id = gaps.next_correlation_id
+        AND blocking_copy.start_ns <= gaps.start_ns
+    WHERE calls.end_ns > gaps.start_ns AND blocking_copy.end_ns IS NULL
 ),
 waits AS (
     SELECT process_id, end_ns
     FROM api_call
     WHERE end_ns IS NOT NULL AND contains(name, 'Synchronize')
     UNION ALL
-    SELECT process_id, end_ns FROM blocking
+    SELECT process_id, end_ns FROM blocking_copy
 ),
 spans AS (
     SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM busy_interval GROUP BY gpu
