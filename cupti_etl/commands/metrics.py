@@ -328,13 +328,13 @@ def _asked(catalogue: Catalogue, base: str, cupti: str | None) -> Any:
 
 def _aliases(catalogue: Catalogue) -> dict[str, list[str]]:
     """The aliases of each base metric."""
-    from cupti_etl.capture.pm.families import Ratio
+    from cupti_etl.capture.pm.families import told
     from cupti_etl.capture.pm.presets import family_of
 
     family = family_of(catalogue.chip)
     found: dict[str, list[str]] = {}
     for alias, name in family.names.items() if family else ():
-        split = catalogue.split(name.numerator if isinstance(name, Ratio) else name)
+        split = catalogue.split(told(name)[0])
         if split:
             found.setdefault(split[0], []).append(alias)
     return found

@@ -31,11 +31,11 @@ from pathlib import Path
 from typing import Any
 
 from cupti_etl.capture.pm.catalogue import Catalogue, write
-from cupti_etl.capture.pm.checking import check_live, counters
+from cupti_etl.capture.pm.checking import check_live
 from cupti_etl.capture.pm.cupti import open_cupti
 from cupti_etl.capture.pm.dump import make, make_unseen
-from cupti_etl.capture.pm.families import DURATION, FAMILIES, Family, Ratio
-from cupti_etl.capture.pm.presets import PRESETS, family_of, resolve
+from cupti_etl.capture.pm.families import FAMILIES, Family, told
+from cupti_etl.capture.pm.presets import PRESETS, counters, family_of, resolve
 from cupti_etl.capture.pm.profiler_host import (
     ProfilerHost,
     ProfilerType,
@@ -60,13 +60,6 @@ def check_family(family: Family, chip: str, cupti: str | None) -> dict[str, Any]
                 refused[alias] = error.words
         presets = {preset: _passes(host, family, names) for preset, names in PRESETS.items()}
     return {"refused": refused, "passes": presets}
-
-
-def told(name: str | Ratio) -> list[str]:
-    """What CUPTI is told for an entry of a family."""
-    if isinstance(name, str):
-        return [name]
-    return [part for part in (name.numerator, name.denominator) if part != DURATION]
 
 
 def _passes(host: ProfilerHost, family: Family, names: Sequence[str]) -> int | str:

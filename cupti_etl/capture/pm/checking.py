@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cupti_etl.capture.pm.catalogue import Catalogue
-from cupti_etl.capture.pm.presets import Metric, Selection
+from cupti_etl.capture.pm.presets import Metric, Selection, counters
 from cupti_etl.capture.pm.profiler_host import (
     ProfilerHost,
     ProfilerType,
@@ -117,11 +116,6 @@ def check_noted(selection: Selection, catalogue: Catalogue) -> Check:
             for m, verdict, why in verdicts
         ]
     return Check(tuple(verdicts), 1 if seen else None, _noted_cost(selection, catalogue))
-
-
-def counters(metrics: Iterable[Metric]) -> list[str]:
-    """What CUPTI is told to count for metrics, each name once."""
-    return list(dict.fromkeys(name for metric in metrics for name in metric.counters))
 
 
 def _noted(metric: Metric, catalogue: Catalogue) -> tuple[str, str]:

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from cupti_etl.capture.cupti_search import driver_branch
 from cupti_etl.capture.pm.catalogue import Catalogue, ask, describe_all
-from cupti_etl.capture.pm.checking import check_live, counters
+from cupti_etl.capture.pm.checking import check_live
 from cupti_etl.capture.pm.cupti import open_cupti
-from cupti_etl.capture.pm.presets import PRESETS, resolve
+from cupti_etl.capture.pm.presets import PRESETS, counters, resolve
 from cupti_etl.capture.pm.profiler_host import (
     MetricType,
     ProfilerHost,

@@ -39,6 +39,13 @@ class Ratio:
         return f"{self.factor:g} * {self.numerator} / {self.denominator}"
 
 
+def told(name: str | Ratio) -> tuple[str, ...]:
+    """What CUPTI is told to count for an entry of ``Family.names``."""
+    if isinstance(name, str):
+        return (name,)
+    return tuple(part for part in (name.numerator, name.denominator) if part != DURATION)
+
+
 @dataclass(frozen=True)
 class Family:
     """Chips that name their metrics alike.

@@ -7,10 +7,11 @@ without it.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cupti_etl.capture.pm.aliases import ALIASES
-from cupti_etl.capture.pm.families import DURATION, FAMILIES, Family, Ratio
+from cupti_etl.capture.pm.families import FAMILIES, Family, Ratio, told
 from cupti_etl.errors import UsageError
 
 PRESETS: dict[str, tuple[str, ...]] = {
@@ -127,10 +128,12 @@ class Metric:
     @property
     def counters(self) -> tuple[str, ...]:
         """The names that CUPTI is told."""
-        if self.ratio is None:
-            return (self.hardware_name,)
-        named = (self.ratio.numerator, self.ratio.denominator)
-        return tuple(name for name in named if name != DURATION)
+        return told(self.ratio or self.hardware_name)
+
+
+def counters(metrics: Iterable[Metric]) -> list[str]:
+    """What CUPTI is told to count for metrics, each name once."""
+    return list(dict.fromkeys(name for metric in metrics for name in metric.counters))
 
 
 @dataclass(frozen=True)

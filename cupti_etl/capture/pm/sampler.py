@@ -19,7 +19,7 @@ from cupti_etl.capture.native import load, message_buffer, text
 from cupti_etl.capture.pm.advice import advice
 from cupti_etl.capture.pm.families import DURATION
 from cupti_etl.capture.pm.frames import HEAD, HUNG, MAGIC, TEXT
-from cupti_etl.capture.pm.presets import Metric, resolve
+from cupti_etl.capture.pm.presets import Metric, counters, resolve
 from cupti_etl.errors import EtlError
 
 
@@ -83,12 +83,12 @@ class _Sampler:
         selection = resolve(self._request["metrics"], gpu.chip, self.version)
         metrics = selection.metrics
         new = self.ffi.new
-        counters = list(dict.fromkeys(name for metric in metrics for name in metric.counters))
-        needed = {name for metric in metrics if not metric.is_optional for name in metric.counters}
-        names = [new("char[]", name.encode()) for name in counters]
-        optional = new("uint8_t[]", [name not in needed for name in counters])
-        kept = new("uint8_t[]", len(counters))
-        columns = new("struct etl_sampled_column[]", [self._column(m, counters) for m in metrics])
+        told = counters(metrics)
+        needed = counters(metric for metric in metrics if not metric.is_optional)
+        names = [new("char[]", name.encode()) for name in told]
+        optional = new("uint8_t[]", [name not in needed for name in told])
+        kept = new("uint8_t[]", len(told))
+        columns = new("struct etl_sampled_column[]", [self._column(m, told) for m in metrics])
         single = selection.single_pass_set
         pointers = new("char *[]", names)
         ask = {
@@ -97,7 +97,7 @@ class _Sampler:
             "metrics": self.ffi.cast("const char **", pointers),
             "is_optional": optional,
             "is_kept": kept,
-            "metric_count": len(counters),
+            "metric_count": len(told),
             "columns": columns,
             "column_count": len(metrics),
             "interval_ns": self._request["interval_ns"],
@@ -106,16 +106,16 @@ class _Sampler:
         }
         request = new("struct etl_sampling_request *", ask)
         self._check(self.lib.etl_sampler_add(self._handle, request, self._message))
-        is_kept = dict(zip(counters, kept, strict=True))
+        is_kept = dict(zip(told, kept, strict=True))
         return [metric for metric in metrics if all(is_kept[name] for name in metric.counters)]
 
-    def _column(self, metric: Metric, counters: list[str]) -> tuple[int, int, float]:
+    def _column(self, metric: Metric, told: list[str]) -> tuple[int, int, float]:
         """A ``struct etl_sampled_column``."""
         if metric.ratio is None:
-            return counters.index(metric.hardware_name), self.lib.ETL_BY_NOTHING, 1.0
+            return told.index(metric.hardware_name), self.lib.ETL_BY_NOTHING, 1.0
         by = metric.ratio.denominator
-        denominator = self.lib.ETL_BY_TIME if by == DURATION else counters.index(by)
-        return counters.index(metric.ratio.numerator), denominator, metric.ratio.factor
+        denominator = self.lib.ETL_BY_TIME if by == DURATION else told.index(by)
+        return told.index(metric.ratio.numerator), denominator, metric.ratio.factor
 
     def start(self, number: int) -> None:
         """Let a device begin."""
