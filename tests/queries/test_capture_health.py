@@ -29,11 +29,11 @@ def test_a_complete_capture(trace: MakeTrace) -> None:
             "FROM capture_health WHERE section != 'table' OR subject IN ('kernel', 'memcpy')"
         ),
         """
-        section subject            records stored lost start_ns span_ns detail
-        verdict complete           3       3      0    0        1000    -
-        table   kernel             3       3      0    100      300     -
-        table   memcpy             0       0      0    -        -       -
-        process "pid 77 on node7"  3       3      0    -        -       finished
+        section subject            records stored lost start_ns span_ns records_per_s detail
+        verdict complete           3       3      0    0        1000    3e+06         -
+        table   kernel             3       3      0    100      300     1e+07         -
+        table   memcpy             0       0      0    -        -       -             -
+        process "pid 77 on node7"  3       3      0    -        -       -             finished
         """,
     )
 
@@ -94,6 +94,30 @@ def test_losses_by_cause(trace: MakeTrace) -> None:
     details = {row["subject"]: row["detail"] for row in opened.query("capture_health")}
     assert details["ring_full"] == "kernel, memcpy; the ring was full"
     assert details["pid 78 rank 1 on node7"] == "killed: signal 9"
+
+
+def test_overheads_by_kind(trace: MakeTrace) -> None:
+    # The trace is from 100 to 600.  One overhead has no end, one is of no kind.
+    opened = trace(
+        kernel="process_id start_ns end_ns\n 1 100 600",
+        overhead="""
+            process_id thread_id start_ns end_ns overhead_kind
+            1          5         200      250    cupti_buffer_flush
+            2          6         210      260    cupti_buffer_flush
+            1          5         300      -      cupti_buffer_flush
+            1          5         400      405    -
+            1          5         500      -      module_loading
+        """,
+    )
+    assert_rows(
+        opened.sql("FROM capture_health WHERE section = 'overhead'"),
+        """
+        subject            records lost start_ns span_ns records_per_s overhead_ns overhead_pct
+        cupti_buffer_flush 3       -    200      60      5e+07         100         20
+        module_loading     1       -    500      -       -             -           -
+        unknown            1       -    400      5       2e+08         5           1
+        """,
+    )
 
 
 @pytest.mark.parametrize(

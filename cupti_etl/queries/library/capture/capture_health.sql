@@ -1,22 +1,29 @@
 -- Whether the trace can be believed: what is in it, what was lost, and a verdict.
 --
--- computed: One row for the verdict, then one for each table, each process and each cause of
---   loss. The verdict is "complete", or "nothing captured" (no row of GPU work, API calls or
---   markers), or "losses: " and how many records each cause concerns ("?" if that is not known),
---   or the latter two together; "so far" is added while a capture runs. Of an imported process
---   nobody counted what it emitted: "no losses known, imported" then takes the place of
---   "complete", and numbers of lost records are NULL.
---   A killed or failed process counts as a loss even where no number is known, and so do
---   records that a process was handed and of which neither a row nor a loss is known.
--- needs: _table_extent, capture, process, loss
+-- computed: One row for the verdict, then one for each table, each process, each cause of loss and
+--   each kind of overhead. The verdict is "complete", or "nothing captured" (no row of GPU work,
+--   API calls or markers), or "losses: " and how many records each cause concerns ("?" if that is
+--   not known), or the latter two together; "so far" is added while a capture runs. Of an imported
+--   process nobody counted what it emitted: "no losses known, imported" then takes the place of
+--   "complete", and numbers of lost records are NULL. A killed or failed process counts as a loss
+--   even where no number is known, and so do records that a process was handed and of which neither
+--   a row nor a loss is known. Overheads are sums of durations: those of several threads each count
+--   in full.
+-- needs: _table_extent, capture, process, loss, overhead
+-- limits: Overhead is not among the kinds that a capture records by default.
 -- columns:
---   section VARCHAR: verdict, table, process or loss.
---   subject VARCHAR: The verdict, or the name of the table, the process or the cause.
---   records BIGINT [records]: Rows of the table; records handed to the process; records lost.
+--   section VARCHAR: verdict, table, process, loss or overhead.
+--   subject VARCHAR: The verdict, or the name of the table, the process, the cause or the kind.
+--   records BIGINT [records]: Rows of the table, or of the kind of overhead; records handed to the
+--     process; records lost.
 --   stored BIGINT [records]: Of these, those that are in a table; not for a loss.
 --   lost BIGINT [records]: Records that are not; NULL if the number is not known.
---   start_ns BIGINT [ns]: Earliest time in the table, of the process or of the loss.
+--   start_ns BIGINT [ns]: Earliest time in the table, of the process, the loss or the overhead.
 --   span_ns BIGINT [ns]: From there to the latest.
+--   records_per_s DOUBLE [records/s]: records divided by span_ns.
+--   overhead_ns BIGINT [ns]: Time that the kind of overhead took, summed.
+--   overhead_pct DOUBLE [%]: overhead_ns as a share of the time from the first record to the last
+--     of all tables.
 --   detail VARCHAR: State of the process, or the cause of the loss, in words.
 WITH extent AS (
     SELECT * FROM _table_extent
@@ -88,7 +95,12 @@ verdict AS (
                 FROM causes) AS lost
     )
 )
-SELECT section, subject, records, stored, lost, start_ns, end_ns - start_ns AS span_ns, detail
+SELECT section, subject, records, stored, lost, start_ns, end_ns - start_ns AS span_ns,
+       1e9 * records / nullif(end_ns - start_ns, 0) AS records_per_s, overhead_ns,
+       100.0 * overhead_ns
+           / nullif((SELECT max(end_ns) - min(start_ns) FROM extent WHERE is_activity), 0)
+           AS overhead_pct,
+       detail
 FROM (
     SELECT 1 AS place, 'verdict' AS section, subject,
            (SELECT sum(emitted) FROM process)::BIGINT AS records,
@@ -98,7 +110,7 @@ FROM (
             FROM causes)::BIGINT AS lost,
            (SELECT min(start_ns) FROM capture) AS start_ns,
            (SELECT max(end_ns) FROM capture) AS end_ns,
-           NULL::VARCHAR AS detail
+           NULL::BIGINT AS overhead_ns, NULL::VARCHAR AS detail
     FROM verdict
     UNION ALL
     SELECT 2, 'table', table_name, rows, rows,
@@ -106,15 +118,20 @@ FROM (
                         THEN coalesce(sum(records), 0) END
             FROM losses
             WHERE losses.table_name = extent.table_name AND NOT losses.is_stored)::BIGINT,
-           start_ns, end_ns, NULL
+           start_ns, end_ns, NULL, NULL
     FROM extent
     UNION ALL
     SELECT 3, 'process',
            concat('pid ', pid, coalesce(' rank ' || rank, ''), coalesce(' on ' || host, '')),
-           emitted, stored, lost, start_ns, end_ns, concat_ws(': ', state, detail)
+           emitted, stored, lost, start_ns, end_ns, NULL, concat_ws(': ', state, detail)
     FROM processes
     UNION ALL
-    SELECT 4, 'loss', cause, records, NULL, lost, start_ns, end_ns, detail
+    SELECT 4, 'loss', cause, records, NULL, lost, start_ns, end_ns, NULL, detail
     FROM causes
+    UNION ALL
+    SELECT 5, 'overhead', coalesce(overhead_kind, 'unknown'), count(*), count(*), NULL,
+           min(start_ns), max(end_ns), sum(end_ns - start_ns)::BIGINT, NULL
+    FROM overhead
+    GROUP BY 3
 )
 ORDER BY place, subject
