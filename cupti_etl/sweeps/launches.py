@@ -61,13 +61,14 @@ LATENCY = Step(
     sweep="latency",
     along="correlation_id",
     counted="api_call",
-    reads=("api_call", "kernel", "kernel_name"),
+    reads=("api_call", "kernel", "kernel_name", "gpu"),
     named=("api_call", "kernel"),
     inputs=(
         _calls(numbered()),
         f"SELECT process_id, correlation_id, {known('start_ns')}, {known('end_ns')},"
         " CASE WHEN graph_node_id IS NULL THEN 0::BIGINT ELSE 1::BIGINT END,"
-        f" {numbered()} FROM kernel WHERE process_id IS NOT NULL AND correlation_id IS NOT NULL",
+        f" {numbered()}, {known('device_id')} FROM kernel"
+        " WHERE process_id IS NOT NULL AND correlation_id IS NOT NULL",
     ),
     outputs={
         "_kept_latency": (
@@ -80,7 +81,11 @@ LATENCY = Step(
                 "shorter_than_call",
             ),
             "SELECT *",
-        )
+        ),
+        "_kept_short": (
+            ("process_id", "device_id", "launches", "shorter", "api_ns", "kernel_ns"),
+            f"SELECT * REPLACE (nullif(device_id, {UNKNOWN})::INTEGER AS device_id)",
+        ),
     },
     makes={
         "launch_latency": """
@@ -96,7 +101,17 @@ LATENCY = Step(
             LEFT JOIN _kept_api_call_name AS api ON api.id = api_id
             LEFT JOIN _kept_kernel_name AS kernel ON kernel.id = kernel_id
             LEFT JOIN names ON names.mangled = kernel.name
-            ORDER BY launches DESC, api_name, kernel.name"""
+            ORDER BY launches DESC, api_name, kernel.name""",
+        "short_kernels": """
+            SELECT coalesce(gpu.gpu, -1 - (hash(work.process_id, work.device_id) >> 33)::BIGINT)
+                       AS gpu,
+                   sum(launches)::BIGINT AS launches, sum(shorter)::BIGINT AS shorter_than_call,
+                   100.0 * sum(shorter) / sum(launches) AS percent, sum(api_ns)::BIGINT AS api_ns,
+                   sum(kernel_ns)::BIGINT AS kernel_ns
+            FROM _kept_short AS work
+            LEFT JOIN gpu ON gpu.process_id = work.process_id AND gpu.device_id = work.device_id
+            GROUP BY 1
+            ORDER BY gpu""",
     },
 )
 

@@ -1,37 +1,68 @@
 /* launch_latency: the call, the time on the queue and the run of kernels, by both their names.
+ * short_kernels: those that ran shorter than their call, by device.
  *
  * Rows of input 0: calls (calls.h); of input 1: process, correlation id, start, end, 1 of a node
- * of a graph, a number that stands for the name; UNKNOWN for NULL. */
+ * of a graph, a number that stands for the name, device; UNKNOWN for NULL. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "sweeps/calls.h"
 
-enum { PROCESS, CORRELATION, START, END, IS_NODE, NAME, N_FIELDS };
+enum { PROCESS, CORRELATION, START, END, IS_NODE, NAME, DEVICE, N_FIELDS };
+enum { PAIRS, DEVICES };
 
 struct pair {
 	struct series call, queue, kernel;
 	int64_t n, early, shorter;
 };
 
-/* Of the kernels that a call launched as a graph, the first; of its end and name, the first known. */
+struct device {
+	int64_t n, shorter, call_ns, kernel_ns; /* times of the shorter */
+};
+
+/* A value of the earliest row that has one. */
+struct first {
+	int64_t value, start;
+};
+
+/* Of the kernels that a call launched as a graph, the first; of what is not known of it, the first
+ * known. */
 struct graph {
 	struct call call;
-	int64_t start, end, end_start, name, name_start;
+	int64_t process, start;
+	struct first end, name, device;
 };
 
 struct latency {
 	struct calls calls;
-	struct ids ids, graph_ids;
+	struct ids ids, graph_ids, device_ids;
 	struct pair *pairs;
 	struct graph *graphs;
-	size_t n_pairs, pairs_capacity, n_graphs, graphs_capacity;
+	struct device *devices;
+	size_t n_pairs, pairs_capacity, n_graphs, graphs_capacity, n_devices, devices_capacity;
 };
 
-static int count(struct latency *latency, const struct call *call, int64_t start, int64_t end,
-		 int64_t name)
+static struct device *device_of(struct latency *latency, int64_t process, int64_t device)
 {
+	int64_t number;
+
+	latency->device_ids.width = 2;
+	number = ids_of(&latency->device_ids, (const int64_t[]){process, device});
+	if (number < 0)
+		return NULL;
+	if ((size_t)number == latency->n_devices) {
+		if (GROW(latency->devices, latency->n_devices, latency->devices_capacity))
+			return NULL;
+		latency->devices[latency->n_devices++] = (struct device){0};
+	}
+	return &latency->devices[number];
+}
+
+static int count(struct latency *latency, const struct call *call, int64_t start, int64_t end,
+		 int64_t name, int64_t process, int64_t device_id)
+{
+	struct device *device;
 	struct pair *pair;
 	int64_t number, queue_ns = start - call->end;
 
@@ -39,7 +70,8 @@ static int count(struct latency *latency, const struct call *call, int64_t start
 		return 0;
 	latency->ids.width = 2;
 	number = ids_of(&latency->ids, (const int64_t[]){call->name, name});
-	if (number < 0)
+	device = device_of(latency, process, device_id);
+	if (number < 0 || !device)
 		return -ENOMEM;
 	if ((size_t)number == latency->n_pairs) {
 		if (GROW(latency->pairs, latency->n_pairs, latency->pairs_capacity))
@@ -49,14 +81,26 @@ static int count(struct latency *latency, const struct call *call, int64_t start
 	pair = &latency->pairs[number];
 	pair->n++;
 	pair->early += start < call->end;
+	device->n++;
 	if (call->start != UNKNOWN) {
-		pair->shorter += end - start < call->end - call->start;
+		if (end - start < call->end - call->start) {
+			pair->shorter++;
+			device->shorter++;
+			device->call_ns += call->end - call->start;
+			device->kernel_ns += end - start;
+		}
 		if (series_push(&pair->call, call->end - call->start))
 			return -ENOMEM;
 	}
 	if (series_push(&pair->queue, queue_ns > 0 ? queue_ns : 0))
 		return -ENOMEM;
 	return series_push(&pair->kernel, end - start);
+}
+
+static void take_first(struct first *first, int64_t value, int64_t start)
+{
+	if (value != UNKNOWN && (first->value == UNKNOWN || start < first->start))
+		*first = (struct first){value, start};
 }
 
 static int add_node(struct latency *latency, const struct call *call, const int64_t *row)
@@ -72,21 +116,17 @@ static int add_node(struct latency *latency, const struct call *call, const int6
 		if (GROW(latency->graphs, latency->n_graphs, latency->graphs_capacity))
 			return -ENOMEM;
 		latency->graphs[latency->n_graphs++] =
-			(struct graph){*call, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN};
+			(struct graph){*call, row[PROCESS], UNKNOWN, {UNKNOWN, 0}, {UNKNOWN, 0},
+				       {UNKNOWN, 0}};
 	}
 	graph = &latency->graphs[number];
 	if (row[START] == UNKNOWN)
 		return 0;
 	if (graph->start == UNKNOWN || row[START] < graph->start)
 		graph->start = row[START];
-	if (row[END] != UNKNOWN && (graph->end == UNKNOWN || row[START] < graph->end_start)) {
-		graph->end = row[END];
-		graph->end_start = row[START];
-	}
-	if (row[NAME] != UNKNOWN && (graph->name == UNKNOWN || row[START] < graph->name_start)) {
-		graph->name = row[NAME];
-		graph->name_start = row[START];
-	}
+	take_first(&graph->end, row[END], row[START]);
+	take_first(&graph->name, row[NAME], row[START]);
+	take_first(&graph->device, row[DEVICE], row[START]);
 	return 0;
 }
 
@@ -102,7 +142,7 @@ static int latency_row(void *state, unsigned input, const int64_t *row, struct t
 		return 0;
 	if (row[IS_NODE])
 		return add_node(latency, &call, row);
-	return count(latency, &call, row[START], row[END], row[NAME]);
+	return count(latency, &call, row[START], row[END], row[NAME], row[PROCESS], row[DEVICE]);
 }
 
 static int latency_slice(void *state, struct table *out)
@@ -113,7 +153,8 @@ static int latency_slice(void *state, struct table *out)
 	for (size_t i = 0; i < latency->n_graphs; i++) {
 		struct graph *graph = &latency->graphs[i];
 
-		if (count(latency, &graph->call, graph->start, graph->end, graph->name))
+		if (count(latency, &graph->call, graph->start, graph->end.value, graph->name.value,
+			  graph->process, graph->device.value))
 			return -ENOMEM;
 	}
 	ids_free(&latency->graph_ids);
@@ -143,7 +184,7 @@ static int latency_finish(void *state, struct table *out)
 	for (size_t i = 0; i < latency->n_pairs; i++) {
 		const struct pair *pair = &latency->pairs[i];
 		const int64_t *key = ids_key(&latency->ids, i);
-		int64_t *row = table_add(out);
+		int64_t *row = table_add(&out[PAIRS]);
 
 		if (!row || put(&pair->call, row + 3) || put(&pair->queue, row + 5) ||
 		    put(&pair->kernel, row + 7))
@@ -153,6 +194,20 @@ static int latency_finish(void *state, struct table *out)
 		row[2] = pair->n;
 		row[9] = pair->early;
 		row[10] = pair->shorter;
+	}
+	for (size_t i = 0; i < latency->n_devices; i++) {
+		const struct device *device = &latency->devices[i];
+		const int64_t *key = ids_key(&latency->device_ids, i);
+		int64_t *row = table_add(&out[DEVICES]);
+
+		if (!row)
+			return -ENOMEM;
+		row[0] = key[0];
+		row[1] = key[1];
+		row[2] = device->n;
+		row[3] = device->shorter;
+		row[4] = device->call_ns;
+		row[5] = device->kernel_ns;
 	}
 	return 0;
 }
@@ -168,6 +223,8 @@ static void latency_free(void *state)
 	}
 	free(latency->pairs);
 	free(latency->graphs);
+	free(latency->devices);
+	ids_free(&latency->device_ids);
 	ids_free(&latency->ids);
 	ids_free(&latency->graph_ids);
 	calls_free(&latency->calls);
@@ -177,8 +234,8 @@ const struct sweep_kind latency_sweep = {
 	.name = "latency",
 	.n_inputs = 2,
 	.widths = {CALL_FIELDS, N_FIELDS},
-	.n_outputs = 1,
-	.out_widths = {11},
+	.n_outputs = 2,
+	.out_widths = {11, 6},
 	.state_bytes = sizeof(struct latency),
 	.row = latency_row,
 	.finish = latency_finish,

@@ -34,6 +34,45 @@ def test_latency_is_of_finished_kernels_with_a_call(trace: MakeTrace) -> None:
     assert_rows(opened.query("launch_latency"), "started_early shorter_than_call\n 1 1")
 
 
+def test_kernels_that_ran_shorter_than_their_call(trace: MakeTrace) -> None:
+    # On GPU 0: 20 of a call of 10; 4 and 8 of calls of 10; of the graph 3 of a call of 5, and not
+    # its second kernel.  As long as the call is not shorter.  On GPU 1, of another process with the
+    # same ids: 30 of 50.  What did not end, and what has no call, is left out.
+    opened = trace(
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns graph_node_id name
+            1          0         1              130      150    -             a
+            1          0         2              205      209    -             a
+            1          0         3              230      238    -             b
+            1          0         4              300      -      -             a
+            1          0         99             400      401    -             a
+            1          0         5              510      513    1             a
+            1          0         5              520      521    2             b
+            1          0         6              610      620    -             b
+            2          0         1              140      170    -             a
+        """,
+        api_call="""
+            process_id correlation_id domain  name             start_ns end_ns
+            1          1              runtime cudaLaunchKernel 100      110
+            1          2              runtime cudaLaunchKernel 200      210
+            1          3              runtime cudaLaunchKernel 210      220
+            1          4              runtime cudaLaunchKernel 290      295
+            1          5              runtime cudaGraphLaunch  500      505
+            1          6              runtime cudaLaunchKernel 600      610
+            2          1              runtime cudaLaunchKernel 90       140
+        """,
+        device="process_id device_id device_uuid\n 1 0 GPU-a\n 2 0 GPU-b",
+    )
+    assert_rows(
+        opened.query("short_kernels"),
+        """
+        gpu launches shorter_than_call percent api_ns kernel_ns
+        0   5        3                 60      25     15
+        1   1        1                 100     50     30
+        """,
+    )
+
+
 def test_the_queue_holds_what_was_launched_and_did_not_end(trace: MakeTrace) -> None:
     # Launched at 110 and 205, ended at 150 and 209: two of 99 ns are full, 55 empty.
     assert_rows(

@@ -7,7 +7,8 @@
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default).
 --   busy_interval: no finished GPU activity was recorded.
--- limits: A graph or fewer, larger kernels would save at most saved_ns.
+-- limits: A graph or fewer, larger kernels would save at most saved_ns. How many kernels ran
+--   shorter than their call, short_kernels says.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   verdict VARCHAR: launch bound, partly launch bound, or not launch bound.

@@ -1,0 +1,36 @@
+-- Launches of kernels: how long the call took, the wait on the device's queue, and the kernel.
+--
+-- computed: Kernels with a known call, of which the return, the start and the end are known. Of a
+--   graph launch, the first kernel counts.
+-- needs: launch_to_gpu
+-- limits: A long time on the queue is no fault: work that is launched ahead waits there.
+-- columns:
+--   process_id BIGINT: The process.
+--   device_id INTEGER: CUDA ordinal of the device in its process.
+--   api_name VARCHAR: Function called.
+--   name VARCHAR: Mangled name of the kernel.
+--   api_ns BIGINT [ns]: Duration of the call; NULL if its start is not known.
+--   queue_ns BIGINT [ns]: From its return to the kernel's start; 0 if the kernel began before.
+--   kernel_ns BIGINT [ns]: Duration of the kernel.
+--   is_early BOOLEAN: Whether the kernel began before the call returned.
+WITH first_of_graph AS (
+    SELECT process_id, correlation_id, arg_min(device_id, start_ns) AS device_id,
+           any_value(api_name) AS api_name, any_value(api_start_ns) AS api_start_ns,
+           any_value(api_end_ns) AS api_end_ns, min(start_ns) AS start_ns,
+           arg_min(end_ns, start_ns) AS end_ns, arg_min(name, start_ns) AS name
+    FROM launch_to_gpu
+    WHERE kind = 'kernel' AND graph_node_id IS NOT NULL
+    GROUP BY process_id, correlation_id
+)
+SELECT process_id, device_id, api_name, name, api_end_ns - api_start_ns AS api_ns,
+       greatest(start_ns - api_end_ns, 0) AS queue_ns, end_ns - start_ns AS kernel_ns,
+       start_ns < api_end_ns AS is_early
+FROM (
+    SELECT process_id, device_id, api_name, name, api_start_ns, api_end_ns, start_ns, end_ns
+    FROM launch_to_gpu
+    WHERE kind = 'kernel' AND graph_node_id IS NULL
+    UNION ALL
+    SELECT process_id, device_id, api_name, name, api_start_ns, api_end_ns, start_ns, end_ns
+    FROM first_of_graph
+)
+WHERE api_end_ns IS NOT NULL AND start_ns IS NOT NULL AND end_ns IS NOT NULL

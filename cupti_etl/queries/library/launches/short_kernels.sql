@@ -1,0 +1,27 @@
+-- Kernels that ran for less time than the call that launched them: with too many, launching holds
+-- the GPU up however many run.
+--
+-- computed: Over the launches with known times of each GPU. Times are sums of durations.
+-- needs: launch_time, gpu
+-- requires:
+--   api_call: no API calls were recorded (capture with --api default).
+--   launch_to_gpu: no activity has a recorded call.
+-- stored: Made with launch_latency, in one sweep.
+-- limits: Of a graph launch, only the first kernel counts. Calls of several threads go on at once.
+-- columns:
+--   gpu BIGINT: Number of the GPU, as in gpu.
+--   launches BIGINT [launches]: Launches with known times.
+--   shorter_than_call BIGINT [launches]: Of these, kernels that ran for less time than their call.
+--   percent DOUBLE [%]: shorter_than_call as a share of launches.
+--   api_ns BIGINT [ns]: What the calls of the shorter ones took, summed.
+--   kernel_ns BIGINT [ns]: What the shorter ones took themselves, summed.
+SELECT coalesce(gpu.gpu, -1 - (hash(work.process_id, work.device_id) >> 33)::BIGINT) AS gpu,
+       count(*) AS launches,
+       count(*) FILTER (WHERE kernel_ns < api_ns) AS shorter_than_call,
+       100.0 * count(*) FILTER (WHERE kernel_ns < api_ns) / count(*) AS percent,
+       coalesce(sum(api_ns) FILTER (WHERE kernel_ns < api_ns), 0)::BIGINT AS api_ns,
+       coalesce(sum(kernel_ns) FILTER (WHERE kernel_ns < api_ns), 0)::BIGINT AS kernel_ns
+FROM launch_time AS work
+LEFT JOIN gpu ON gpu.process_id = work.process_id AND gpu.device_id = work.device_id
+GROUP BY 1
+ORDER BY gpu
