@@ -93,6 +93,7 @@ LIBRARIES = {
             "sweeps/runs.c",
             "sweeps/sample.c",
             "sweeps/shared.c",
+            "sweeps/streams.c",
             "sweeps/sweep.c",
             "sweeps/trend.c",
             *SHARED,

@@ -13,8 +13,7 @@ BUSY = Step(
     reads=("gpu_interval",),
     inputs=(
         "SELECT start_ns, end_ns, gpu, CASE category WHEN 'compute' THEN 0::BIGINT"
-        " WHEN 'communication' THEN 1::BIGINT ELSE 2::BIGINT END,"
-        " CASE WHEN kind = 'kernel' THEN 1::BIGINT ELSE 0::BIGINT END FROM gpu_interval",
+        " WHEN 'communication' THEN 1::BIGINT ELSE 2::BIGINT END FROM gpu_interval",
     ),
     outputs={
         "_kept_interval": (
@@ -22,7 +21,6 @@ BUSY = Step(
             "SELECT gpu::INTEGER AS gpu, set::TINYINT AS set, start_ns, end_ns, busy_before_ns",
         ),
         "_kept_length": (("gpu", "set", "length_ns"), "SELECT *"),
-        "_kept_at_once": (("gpu", "kernels", "total_ns"), "SELECT *"),
     },
     makes={
         "busy_interval": "SELECT gpu::BIGINT AS gpu, CASE set WHEN 1 THEN 'compute'"
@@ -31,9 +29,49 @@ BUSY = Step(
         "work_length": "SELECT gpu, concat_ws('+', CASE WHEN set & 1 > 0 THEN 'compute' END,"
         " CASE WHEN set & 2 > 0 THEN 'communication' END, CASE WHEN set & 4 > 0 THEN 'copy' END)"
         " AS work, length_ns FROM _kept_length",
-        "concurrency": "SELECT gpu, kernels, total_ns, 100.0 * total_ns"
-        " / nullif(sum(total_ns) OVER (PARTITION BY gpu), 0) AS percent FROM _kept_at_once"
-        " ORDER BY gpu, kernels",
+    },
+)
+
+_STREAM = ("gpu", "process_id", "context_id", "stream_id")
+
+STREAMS = Step(
+    sweep="streams",
+    along="start_ns",
+    counted="gpu_activity",
+    reads=("gpu_interval",),
+    inputs=(
+        f"SELECT start_ns, end_ns, gpu, {', '.join(known(name) for name in _STREAM[1:])},"
+        " CASE WHEN kind = 'kernel' THEN 1::BIGINT ELSE 0::BIGINT END FROM gpu_interval",
+    ),
+    outputs={
+        "_kept_at_once": (("gpu", "kernels", "streams", "total_ns"), "SELECT *"),
+        "_kept_stream": (
+            ("number", *_STREAM, "busy_ns"),
+            f"SELECT number, gpu, nullif(process_id, {UNKNOWN}) AS process_id,"
+            f" nullif(context_id, {UNKNOWN})::INTEGER AS context_id,"
+            f" nullif(stream_id, {UNKNOWN})::INTEGER AS stream_id, busy_ns",
+        ),
+        "_kept_pair": (("one", "other", "overlap_ns"), "SELECT *"),
+    },
+    makes={
+        "running_kernels": "FROM _kept_at_once",
+        "stream_pair": """
+            WITH busiest AS (
+                SELECT *, row_number() OVER (
+                           PARTITION BY gpu ORDER BY busy_ns DESC, process_id, context_id, stream_id
+                       ) - 1 AS place
+                FROM _kept_stream
+                QUALIFY place < 60
+            )
+            SELECT one.gpu, one.place, one.process_id, one.context_id, one.stream_id, one.busy_ns,
+                   other.place AS other_place, other.process_id AS other_process_id,
+                   other.context_id AS other_context_id, other.stream_id AS other_stream_id,
+                   coalesce(pair.overlap_ns, 0) AS overlap_ns
+            FROM busiest AS one
+            JOIN busiest AS other ON other.gpu = one.gpu AND other.place != one.place
+            LEFT JOIN _kept_pair AS pair
+                ON pair.one = least(one.number, other.number)
+                AND pair.other = greatest(one.number, other.number)""",
     },
 )
 
@@ -179,4 +217,4 @@ CAUSE = Step(
     },
 )
 
-STEPS = (BUSY, EDGE, CAUSE)
+STEPS = (BUSY, STREAMS, EDGE, CAUSE)

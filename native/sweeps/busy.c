@@ -1,7 +1,6 @@
-/* busy_interval, work_length and concurrency: unions of sets of work, and kernels at once.
+/* busy_interval and work_length: unions of sets of work.
  *
- * Rows: start, end (never before it), GPU, category (0 compute, 1 communication, 2 copy), 1 of a
- * kernel. */
+ * Rows: start, end (never before it), GPU, category (0 compute, 1 communication, 2 copy). */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -13,7 +12,7 @@
 #define N_SETS 8
 #define EVERYTHING (N_SETS - 1)
 
-enum { INTERVALS, LENGTHS, AT_ONCE };
+enum { INTERVALS, LENGTHS };
 
 struct set {
 	int64_t start, until, before;
@@ -22,11 +21,6 @@ struct set {
 
 struct gpu {
 	struct set sets[N_SETS];
-	struct heap kernels;
-	int64_t seen_ns; /* up to here at_once is counted */
-	bool has_kernels;
-	int64_t *at_once; /* ns, by how many ran */
-	size_t n_at_once, capacity;
 };
 
 struct busy {
@@ -55,30 +49,6 @@ static int end_interval(struct set *set, unsigned number, int64_t gpu, struct ta
 		row[4] = set->before;
 	}
 	set->before += set->until - set->start;
-	return 0;
-}
-
-/* Time goes on to `now` with as many kernels as run. */
-static int pass(struct gpu *gpu, int64_t now)
-{
-	while (gpu->n_at_once <= gpu->kernels.n) {
-		if (GROW(gpu->at_once, gpu->n_at_once, gpu->capacity))
-			return -ENOMEM;
-		gpu->at_once[gpu->n_at_once++] = 0;
-	}
-	gpu->at_once[gpu->kernels.n] += now - gpu->seen_ns;
-	gpu->seen_ns = now;
-	return 0;
-}
-
-/* The kernels end that do so up to `now`. */
-static int end_kernels(struct gpu *gpu, int64_t now)
-{
-	while (gpu->kernels.n && gpu->kernels.items[0].end <= now) {
-		if (pass(gpu, gpu->kernels.items[0].end))
-			return -ENOMEM;
-		heap_pop(&gpu->kernels);
-	}
 	return 0;
 }
 
@@ -121,14 +91,7 @@ static int busy_row(void *state, unsigned input, const int64_t *row, struct tabl
 		set->until = end;
 		set->is_open = true;
 	}
-	if (!row[4])
-		return 0;
-	if (!gpu->has_kernels)
-		gpu->seen_ns = start;
-	gpu->has_kernels = true;
-	if (end_kernels(gpu, start) || pass(gpu, start))
-		return -ENOMEM;
-	return heap_push(&gpu->kernels, end, 0);
+	return 0;
 }
 
 static int busy_finish(void *state, struct table *out)
@@ -151,18 +114,6 @@ static int busy_finish(void *state, struct table *out)
 			row[1] = number;
 			row[2] = set->before;
 		}
-		if (end_kernels(gpu, INT64_MAX))
-			return -ENOMEM;
-		for (size_t n = 0; n < gpu->n_at_once; n++) {
-			if (!gpu->at_once[n])
-				continue;
-			row = table_add(&out[AT_ONCE]);
-			if (!row)
-				return -ENOMEM;
-			row[0] = key;
-			row[1] = (int64_t)n;
-			row[2] = gpu->at_once[n];
-		}
 	}
 	return 0;
 }
@@ -171,10 +122,6 @@ static void busy_free(void *state)
 {
 	struct busy *busy = state;
 
-	for (size_t i = 0; i < busy->n_gpus; i++) {
-		free(busy->gpus[i].kernels.items);
-		free(busy->gpus[i].at_once);
-	}
 	free(busy->gpus);
 	ids_free(&busy->ids);
 }
@@ -182,10 +129,10 @@ static void busy_free(void *state)
 const struct sweep_kind busy_sweep = {
 	.name = "busy",
 	.n_inputs = 1,
-	.widths = {5},
+	.widths = {4},
 	.ordered = 1,
-	.n_outputs = 3,
-	.out_widths = {5, 3, 3},
+	.n_outputs = 2,
+	.out_widths = {5, 3},
 	.state_bytes = sizeof(struct busy),
 	.row = busy_row,
 	.finish = busy_finish,

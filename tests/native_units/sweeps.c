@@ -9,7 +9,11 @@
 #define MOST 300
 
 struct act {
-	int64_t start, end, gpu, category, is_kernel;
+	int64_t start, end, gpu, category;
+};
+
+struct work {
+	int64_t start, end, gpu, process, context, stream, is_kernel;
 };
 
 static uint64_t luck = 7;
@@ -125,8 +129,7 @@ static void check_busy(void)
 	for (int64_t i = 0; i < n; i++) {
 		int64_t start = below(SPAN), length = below(8);
 
-		acts[i] = (struct act){start, start + length, below(2), below(3), 0};
-		acts[i].is_kernel = acts[i].category < 2;
+		acts[i] = (struct act){start, start + length, below(2), below(3)};
 	}
 	/* Two slices: the early ones first. */
 	half = SPAN / 2;
@@ -138,7 +141,7 @@ static void check_busy(void)
 #endif
 		for (int64_t i = 0; i < n; i++) {
 			if ((acts[i].start >= half) == is_late)
-				give(sweep, 0, &acts[i].start, 1, 5);
+				give(sweep, 0, &acts[i].start, 1, 4);
 		}
 		CHECK(etl_sweep_slice(sweep) == 0);
 	}
@@ -152,25 +155,102 @@ static void check_busy(void)
 		CHECK(rows[r * 3 + 2] == length);
 	}
 	free(rows);
-	rows = take(sweep, 2, 3, &n_rows);
-	for (int64_t r = 0; r < n_rows; r++) {
-		int64_t first = INT64_MAX, last = INT64_MIN, length = 0;
+	etl_sweep_free(sweep);
+}
+
+/* ---- streams */
+
+static bool is_of(const struct work *work, const int64_t *stream)
+{
+	return memcmp(&work->gpu, stream, 4 * sizeof *stream) == 0;
+}
+
+static bool is_at_work(const struct work *works, int64_t n, const int64_t *stream, bool of_kernels,
+		       int64_t moment)
+{
+	for (int64_t i = 0; i < n; i++) {
+		if (is_of(&works[i], stream) && (works[i].is_kernel || !of_kernels) &&
+		    works[i].start <= moment && moment < works[i].end)
+			return true;
+	}
+	return false;
+}
+
+/* Kernels that run on the GPU then, and streams that run one. */
+static void at_once(const struct work *works, int64_t n, const int64_t *streams, int64_t n_streams,
+		    int64_t gpu, int64_t moment, int64_t *found)
+{
+	found[0] = found[1] = 0;
+	for (int64_t i = 0; i < n; i++)
+		found[0] += works[i].is_kernel && works[i].gpu == gpu &&
+			    works[i].start <= moment && moment < works[i].end;
+	for (int64_t i = 0; i < n_streams; i++)
+		found[1] += streams[i * 6 + 1] == gpu &&
+			    is_at_work(works, n, streams + i * 6 + 1, true, moment);
+}
+
+static void check_streams(void)
+{
+	struct etl_sweep *sweep = etl_sweep_new("streams");
+	int64_t n = below(40), n_streams, n_rows, total = 0, *streams, *rows;
+	struct work works[MOST];
+
+	for (int64_t i = 0; i < n; i++) {
+		int64_t start = below(SPAN);
+
+		works[i] = (struct work){start,	   start + below(8),		below(2), below(2),
+					 below(2) ? 1 : UNKNOWN, below(2), below(3) > 0};
+	}
+	give(sweep, 0, &works[0].start, n, 7);
+	CHECK(etl_sweep_slice(sweep) == 0);
+	CHECK(etl_sweep_finish(sweep) == 0);
+	streams = take(sweep, 1, 6, &n_streams);
+	for (int64_t s = 0; s < n_streams; s++) {
+		const int64_t *one = streams + s * 6;
+		int64_t busy = 0;
 
 		for (int64_t moment = 0; moment < 2 * SPAN; moment++) {
-			int64_t running = 0;
-
-			for (int64_t i = 0; i < n; i++) {
-				if (acts[i].gpu != rows[r * 3] || !acts[i].is_kernel)
-					continue;
-				first = acts[i].start < first ? acts[i].start : first;
-				last = acts[i].end > last ? acts[i].end : last;
-				running += acts[i].start <= moment && moment < acts[i].end;
-			}
-			length += running == rows[r * 3 + 1] && moment >= first && moment < last;
+			busy += is_at_work(works, n, one + 1, false, moment);
+			for (int64_t other = s + 1; other < n_streams; other++)
+				total += one[1] == streams[other * 6 + 1] &&
+					 is_at_work(works, n, one + 1, false, moment) &&
+					 is_at_work(works, n, streams + other * 6 + 1, false, moment);
 		}
-		CHECK(rows[r * 3 + 2] == length);
+		CHECK(one[0] == s && one[5] == busy);
+	}
+	rows = take(sweep, 2, 3, &n_rows);
+	for (int64_t r = 0; r < n_rows; r++) {
+		const int64_t *pair = rows + r * 3;
+		int64_t together = 0;
+
+		CHECK(pair[0] < pair[1] && streams[pair[0] * 6 + 1] == streams[pair[1] * 6 + 1]);
+		for (int64_t moment = 0; moment < 2 * SPAN; moment++)
+			together += is_at_work(works, n, streams + pair[0] * 6 + 1, false, moment) &&
+				    is_at_work(works, n, streams + pair[1] * 6 + 1, false, moment);
+		CHECK(pair[2] == together);
+		total -= together;
+	}
+	CHECK(total == 0); /* no pair is left out */
+	free(rows);
+	rows = take(sweep, 0, 4, &n_rows);
+	for (int64_t r = 0; r < n_rows; r++) {
+		int64_t first = INT64_MAX, last = INT64_MIN, length = 0, found[2];
+		const int64_t *row = rows + r * 4;
+
+		for (int64_t i = 0; i < n; i++) {
+			if (works[i].gpu != row[0] || !works[i].is_kernel)
+				continue;
+			first = works[i].start < first ? works[i].start : first;
+			last = works[i].end > last ? works[i].end : last;
+		}
+		for (int64_t moment = first; moment < last; moment++) {
+			at_once(works, n, streams, n_streams, row[0], moment, found);
+			length += found[0] == row[1] && found[1] == row[2];
+		}
+		CHECK(row[3] == length);
 	}
 	free(rows);
+	free(streams);
 	etl_sweep_free(sweep);
 }
 
@@ -271,12 +351,12 @@ static void check_quantiles(void)
 static void check_refusals(void)
 {
 	struct etl_sweep *sweep = etl_sweep_new("busy");
-	struct ArrowArray batch = {.length = 1, .n_children = 4};
+	struct ArrowArray batch = {.length = 1, .n_children = 3};
 
 	CHECK(sweep && !etl_sweep_new("no such sweep"));
 	CHECK(etl_sweep_add(sweep, 0, &batch) == -EINVAL);
 	CHECK(etl_sweep_add(sweep, 1, &batch) == -EINVAL);
-	give(sweep, 0, (int64_t[]){1, 2, 0, 9, 0}, 1, 5);
+	give(sweep, 0, (int64_t[]){1, 2, 0, 9}, 1, 4);
 	CHECK(etl_sweep_slice(sweep) == -EINVAL);
 	CHECK(etl_sweep_take(sweep, 9, 1, &batch) == -EINVAL);
 	etl_sweep_free(sweep);
@@ -288,6 +368,7 @@ int main(void)
 	for (int64_t times = 0; times < 300; times++) {
 		check_order(times % 10);
 		check_busy();
+		check_streams();
 		check_calls();
 		check_quantiles();
 	}
