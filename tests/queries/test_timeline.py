@@ -171,6 +171,34 @@ def test_pairs_of_streams_are_compared_by_all_their_work(trace: MakeTrace) -> No
     ] == [(None, 0, None)] * 3
 
 
+def test_a_stream_is_idle_while_others_work(trace: MakeTrace) -> None:
+    # That of the other process begins anew; its gap is one of 35, though stream 8 goes on.
+    opened = trace(
+        **STREAMS
+        | {
+            "memset": """
+                process_id device_id context_id stream_id correlation_id start_ns end_ns
+                2          0         1          7         5              1080     1090
+            """
+        }
+    )
+    assert_rows(
+        opened.query("stream_gaps", min_ns=5),
+        """
+        gpu process_id stream_id start_ns end_ns gap_ns previous_kind previous_name next_kind \
+next_name next_correlation_id
+        0   2          7         1045     1080   35     kernel        a             memset    \
+-         5
+        0   1          8         1050     1080   30     kernel        a             kernel    \
+a         -
+        0   1          7         1030     1035   5      kernel        b             memcpy    \
+HtoD      -
+        """,
+    )
+    assert opened.query("stream_gaps", min_ns=6).count() == 2
+    assert opened.query("stream_gaps", min_ns=0).count() == 3  # work without a gap makes none
+
+
 def test_buckets_hold_what_lies_in_them(trace: MakeTrace) -> None:
     assert_rows(
         trace(**MIXED).query("utilization_timeline", bucket_ns=30),
