@@ -154,6 +154,34 @@ def test_calls_by_domain_and_name(trace) -> None:
     )
 
 
+def test_calls_by_thread(trace) -> None:
+    # Two processes have a thread of the same number.
+    opened = trace(
+        api_call="""
+            process_id thread_id start_ns end_ns domain  name       return_value
+            1          5         0        10     runtime cudaMalloc 0
+            1          5         20       50     runtime cudaMalloc 2
+            1          6         0        5      runtime cudaMalloc 0
+            1          5         60       120    runtime cudaFree   0
+            1          6         70       -      runtime cudaFree   0
+            2          5         0        15     driver  cuMemAlloc 0
+            2          -         0        1      driver  cuMemAlloc 0
+        """
+    )
+    assert_rows(
+        opened.query("api_thread_summary"),
+        """
+        process_id thread_id name       percent calls errors total_ns median_ns p99_ns max_ns unfinished
+        1          5         cudaFree   60      1     0      60       60        60     60     0
+        1          5         cudaMalloc 40      2     1      40       20        29.8   30     0
+        2          5         cuMemAlloc 100     1     0      15       15        15     15     0
+        1          6         cudaMalloc 100     1     0      5        5         5      5      0
+        2          -         cuMemAlloc 100     1     0      1        1         1      1      0
+        1          6         cudaFree   0       0     0      0        -         -      -      1
+        """,  # noqa: E501
+    )
+
+
 def test_an_empty_trace_has_empty_summaries(trace) -> None:
     opened = trace()
     for name in ("kernel_summary", "memcpy_summary", "api_summary", "gpu_busy", "nvtx_range"):
