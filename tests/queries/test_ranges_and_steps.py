@@ -122,6 +122,46 @@ def test_steps_of_nvtx_run_until_the_next(trace: MakeTrace) -> None:
     )
 
 
+def test_kinds_of_kernels_by_step(trace: MakeTrace) -> None:
+    # Steps from 1000, 1100 and 1200 on, to the end of what they asked for.  A kernel counts where
+    # it began, whatever launched it; one before the first step, one after the last, one of another
+    # process, one that did not end, and copies, do not.
+    opened = trace(
+        marker="process_id marker_id event timestamp_ns name thread_id\n"
+        + "\n".join(
+            f"1 {s} start {s * 100} 'step {s}' 5\n1 {s} end {s * 100 + 90} - 5" for s in range(3)
+        ),
+        api_call="process_id correlation_id domain name start_ns end_ns thread_id\n"
+        + "\n".join(
+            f"1 {s} runtime cudaLaunchKernel {s * 100 + 1} {s * 100 + 2} 5" for s in range(3)
+        ),
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name
+            1          0         -              900      950    my_gemm
+            1          0         0              1000     1040   my_gemm
+            1          0         -              1040     1050   your_gemm
+            1          0         -              1095     1145   softmax
+            1          0         1              1100     1120   my_gemm
+            2          0         -              1110     1190   my_gemm
+            1          0         -              1130     -      my_gemm
+            1          0         2              1200     1260   my_gemm
+            1          0         -              1260     1270   my_gemm
+        """,
+        memcpy="process_id device_id start_ns end_ns copy_kind bytes\n 1 0 1030 1050 HtoD 8",
+        device="process_id device_id device_uuid\n 1 0 GPU-a\n 2 0 GPU-a",
+    )
+    assert_rows(
+        opened.query("step_category"),
+        """
+        gpu step category percent calls total_ns median_ns ratio
+        0   0    gemm     50      2     50       50        1
+        0   0    softmax  50      1     50       50        1
+        0   1    gemm     100     1     20       50        0.4
+        0   2    gemm     100     1     60       50        1.2
+        """,
+    )
+
+
 def periodic(lengths: list[int]) -> str:
     """Steps of a first kernel and ten others, each of the given length."""
     rows, at = [], 1000

@@ -11,7 +11,7 @@
 --   thread_id INTEGER: The thread.
 --   name VARCHAR: The function's name; NULL if it is not known.
 --   domain VARCHAR: runtime or driver.
---   percent DOUBLE [%]: total_ns as a share of the sum of total_ns over the functions of the thread.
+--   percent DOUBLE [%]: total_ns as a share of the sum of total_ns over the thread.
 --   calls BIGINT [calls]: Calls that returned.
 --   errors BIGINT [calls]: Of these, calls that returned neither success nor "not ready" (600).
 --   total_ns BIGINT [ns]: Sum of their durations.

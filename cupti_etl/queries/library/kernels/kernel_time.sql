@@ -1,0 +1,17 @@
+-- Time of each kernel on each GPU.
+--
+-- computed: Finished executions by GPU and mangled name. Times are sums of durations: kernels that
+--   overlap each count in full.
+-- needs: gpu_interval
+-- stored: Made once for an opened trace, as categories of kernels read it.
+-- columns:
+--   gpu BIGINT: Number of the GPU, as in gpu.
+--   name VARCHAR: Mangled name; NULL if it is not known.
+--   category VARCHAR: compute or communication.
+--   calls BIGINT [executions]: Finished executions.
+--   total_ns BIGINT [ns]: Sum of their durations.
+SELECT gpu, name, any_value(category) AS category, count(*) AS calls,
+       sum(end_ns - start_ns)::BIGINT AS total_ns
+FROM gpu_interval
+WHERE kind = 'kernel'
+GROUP BY gpu, name
