@@ -134,6 +134,105 @@ def test_the_tail_names_the_slowest_run_and_what_ran_before(trace: MakeTrace) ->
     )
 
 
+# Runs of a of 10 each, but for the three here; one of b and a copy before the slowest.
+SLOW = {
+    "kernel": kernels(
+        *(
+            f"1 0 1 7 {at * 1000} {at * 1000 + 10} a 1 1 1 32 1 1 0 0 0 8 0 0 {at}"
+            for at in range(20)
+        ),
+        "1 0 1 7 50000 50001 b 1 1 1 32 1 1 0 0 0 8 0 0 50",
+        "1 0 1 7 51000 51110 a 1 1 1 32 1 1 0 0 0 8 0 0 51",
+        "1 0 1 8 52000 52090 a 1 1 1 32 1 1 0 0 0 8 0 0 52",
+        "2 0 1 7 53000 53090 a 1 1 1 32 1 1 0 0 0 8 0 0 51",
+        "1 0 1 7 54000 -     a 1 1 1 32 1 1 0 0 0 8 0 0 54",
+    ),
+    "memcpy": "process_id device_id context_id stream_id start_ns end_ns copy_kind\n"
+    " 1 0 1 7 50900 51020 HtoD\n 1 0 1 9 50950 50960 DtoH",
+    "kernel_name": "mangled short\n a alpha\n b beta",
+    "device": "process_id device_id device_uuid\n 1 0 GPU-a\n 2 0 GPU-a",
+    # The launch of 51 lies in train / step; that of the other process has the same id.
+    "api_call": """
+        process_id thread_id correlation_id domain  name             start_ns end_ns
+        1          5         51             runtime cudaLaunchKernel 40000    40010
+        1          5         51             driver  cuLaunchKernel   40002    40008
+        1          5         52             runtime cudaLaunchKernel 45000    45010
+        2          5         51             runtime cudaLaunchKernel 40000    40010
+    """,
+    "marker": """
+        process_id thread_id marker_id event timestamp_ns name
+        1          5         1         start 30000        train
+        1          5         2         start 39000        step
+        1          5         2         end   41000        -
+        1          5         1         end   60000        -
+    """,
+    "environment": """
+        process_id device_id timestamp_ns environment_kind sm_clock_mhz
+        2          0         100          speed            1980
+        1          0         51900        speed            1200
+        1          0         51950        temperature      -
+        1          0         52500        speed            1500
+    """,
+}
+
+
+def test_what_was_around_the_slowest_runs(trace: MakeTrace) -> None:
+    opened = trace(**SLOW)
+    assert_rows(
+        opened.query("kernel_worst", runs=3),
+        """
+        name  place duration_ns median_ns ratio gpu process_id stream_id correlation_id start_ns
+        alpha 1     110         10        11    0   1          7         51             51000
+        alpha 2     90          10        9     0   1          8         52             52000
+        alpha 3     90          10        9     0   2          7         51             53000
+        """,
+    )
+    assert_rows(
+        opened.query("kernel_worst", runs=3),
+        """
+        previous_kind previous_name since_previous_ns range          sm_clock_mhz
+        memcpy        HtoD          -20               "train / step" 1980
+        -             -             -                 train          1200
+        -             -             -                 -              1500
+        """,
+    )
+
+
+def test_the_slowest_runs_of_one_kernel(trace: MakeTrace) -> None:
+    opened = trace(**SLOW)
+    assert opened.query("kernel_worst").count() == 5
+    assert opened.query("kernel_worst", named="alpha", runs=1).count() == 1
+    assert opened.query("kernel_worst", named="a", runs=1).count() == 1
+    assert opened.query("kernel_worst", named="beta").count() == 0
+    assert_rows(
+        opened.query("kernel_worst", named="beta", min_calls=1),
+        """
+        name place duration_ns previous_kind previous_name since_previous_ns
+        beta 1     1           kernel        alpha         30990
+        """,
+    )
+
+
+def test_the_clock_of_samples_comes_before_that_of_readings(trace: MakeTrace) -> None:
+    # A sample ends before the second run begins, and that of another GPU is none.
+    opened = trace(
+        **SLOW,
+        pm_sample="""
+            device_uuid start_ns end_ns gpc_clock_hz
+            GPU-a       50900    51900  1.0e9
+            GPU-a       51900    52900  1.1e9
+            GPU-a       52900    52990  1.2e9
+            GPU-b       52000    54000  1.3e9
+        """,
+        pm_metric="device_uuid metric unit aggregation\n GPU-a gpc_clock_hz Hz mean",
+    )
+    assert [row["sm_clock_mhz"] for row in opened.query("kernel_worst", runs=3)] == [
+        1000,
+        1100,
+        1500,
+    ]
+
+
 def test_a_kernel_that_slows_down(trace: MakeTrace) -> None:
     rows = [
         f"1 0 1 7 {at * 100} {at * 100 + (10 if at < 20 else 20)} a 1 1 1 32 1 1 0 0 0 8 0 0 {at}"
