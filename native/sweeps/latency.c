@@ -59,18 +59,17 @@ static struct device *device_of(struct latency *latency, int64_t process, int64_
 	return &latency->devices[number];
 }
 
-static int count(struct latency *latency, const struct call *call, int64_t start, int64_t end,
-		 int64_t name, int64_t process, int64_t device_id)
+static int count(struct latency *latency, const struct call *call, const int64_t *row)
 {
+	int64_t number, queue_ns, start = row[START], end = row[END];
 	struct device *device;
 	struct pair *pair;
-	int64_t number, queue_ns = start - call->end;
 
 	if (call->end == UNKNOWN || start == UNKNOWN || end == UNKNOWN)
 		return 0;
 	latency->ids.width = 2;
-	number = ids_of(&latency->ids, (const int64_t[]){call->name, name});
-	device = device_of(latency, process, device_id);
+	number = ids_of(&latency->ids, (const int64_t[]){call->name, row[NAME]});
+	device = device_of(latency, row[PROCESS], row[DEVICE]);
 	if (number < 0 || !device)
 		return -ENOMEM;
 	if ((size_t)number == latency->n_pairs) {
@@ -92,6 +91,7 @@ static int count(struct latency *latency, const struct call *call, int64_t start
 		if (series_push(&pair->call, call->end - call->start))
 			return -ENOMEM;
 	}
+	queue_ns = start - call->end;
 	if (series_push(&pair->queue, queue_ns > 0 ? queue_ns : 0))
 		return -ENOMEM;
 	return series_push(&pair->kernel, end - start);
@@ -142,7 +142,7 @@ static int latency_row(void *state, unsigned input, const int64_t *row, struct t
 		return 0;
 	if (row[IS_NODE])
 		return add_node(latency, &call, row);
-	return count(latency, &call, row[START], row[END], row[NAME], row[PROCESS], row[DEVICE]);
+	return count(latency, &call, row);
 }
 
 static int latency_slice(void *state, struct table *out)
@@ -151,10 +151,14 @@ static int latency_slice(void *state, struct table *out)
 
 	(void)out;
 	for (size_t i = 0; i < latency->n_graphs; i++) {
-		struct graph *graph = &latency->graphs[i];
+		const struct graph *graph = &latency->graphs[i];
+		const int64_t row[N_FIELDS] = {
+			[PROCESS] = graph->process,   [START] = graph->start,
+			[END] = graph->end.value,     [NAME] = graph->name.value,
+			[DEVICE] = graph->device.value,
+		};
 
-		if (count(latency, &graph->call, graph->start, graph->end.value, graph->name.value,
-			  graph->process, graph->device.value))
+		if (count(latency, &graph->call, row))
 			return -ENOMEM;
 	}
 	ids_free(&latency->graph_ids);

@@ -52,9 +52,9 @@ sets AS (
     SELECT gpu, members, sum(until_ns - at_ns) AS total_ns
     FROM (
         SELECT turns.gpu, at_ns,
-               (sum(turn * (1::BIGINT << place)) OVER (
+               sum(turn * (1::BIGINT << place)) OVER (
                    PARTITION BY turns.gpu ORDER BY at_ns ROWS UNBOUNDED PRECEDING
-               ))::BIGINT AS members,
+               ) AS members,
                lead(at_ns) OVER (PARTITION BY turns.gpu ORDER BY at_ns) AS until_ns
         FROM turns
         JOIN busiest
