@@ -198,6 +198,25 @@ def test_what_was_around_the_slowest_runs(trace: MakeTrace) -> None:
     )
 
 
+def test_what_ran_before_may_have_begun_long_before(trace: MakeTrace) -> None:
+    # The first run is after one of 9 ms, the second 5 ms after that ended.
+    opened = trace(
+        kernel=kernels(
+            "1 0 1 7 1000000  10000000 long 1 1 1 32 1 1 0 0 0 8 0 0 1",
+            "1 0 1 7 10000100 10000300 a    1 1 1 32 1 1 0 0 0 8 0 0 2",
+            "1 0 1 7 15000000 15000100 a    1 1 1 32 1 1 0 0 0 8 0 0 3",
+        )
+    )
+    assert_rows(
+        opened.query("kernel_worst", named="a", min_calls=2),
+        """
+        place previous_name since_previous_ns
+        1     long          100
+        2     -             -
+        """,
+    )
+
+
 def test_the_slowest_runs_of_one_kernel(trace: MakeTrace) -> None:
     opened = trace(**SLOW)
     assert opened.query("kernel_worst").count() == 5

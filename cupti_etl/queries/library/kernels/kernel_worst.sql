@@ -28,7 +28,7 @@
 --   stream_id INTEGER: Its stream.
 --   correlation_id BIGINT: The call that launched it.
 --   start_ns BIGINT [ns]: When it began.
---   previous_kind VARCHAR: Kind of the activity before it in its stream; NULL if none began in the
+--   previous_kind VARCHAR: Kind of the activity before it in its stream; NULL if none ended in the
 --     millisecond before.
 --   previous_name VARCHAR: Its function name, or the direction of a copy.
 --   since_previous_ns BIGINT [ns]: From its end to the start of the run; below 0 if they overlap.
@@ -63,7 +63,8 @@ worst AS MATERIALIZED (
 ),
 -- Equal buckets of about a millisecond can be joined fast, which a range of times cannot.
 buckets AS (
-    SELECT *, unnest([start_ns >> 20, (start_ns >> 20) - 1]) AS bucket FROM worst
+    SELECT *, unnest([start_ns >> 20, (start_ns >> 20) - 1, (start_ns >> 20) + 1]) AS bucket
+    FROM worst
 ),
 before AS (
     SELECT run, arg_max({'kind': act.kind, 'name': act.name, 'end_ns': act.end_ns}, act.start_ns)
@@ -73,7 +74,7 @@ before AS (
         ON act.process_id = buckets.process_id
         AND act.context_id IS NOT DISTINCT FROM buckets.context_id
         AND act.stream_id IS NOT DISTINCT FROM buckets.stream_id
-        AND act.start_ns >> 20 = buckets.bucket
+        AND act.end_ns >> 20 = buckets.bucket
         AND act.start_ns < buckets.start_ns
     GROUP BY run
 ),
