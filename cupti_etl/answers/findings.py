@@ -101,7 +101,7 @@ _FINDINGS = (
     ),
     (
         "kernel_tail",
-        "see what ran beside the slowest: contention, clocks, different data",
+        "see what was around the slowest (kernel_worst): contention, clocks, different data",
         "SELECT sum(lost_ns)::BIGINT AS saved_ns,"
         " concat(count(*), ' kernels and shapes have runs of more than twice their median') AS text"
         " FROM kernel_tail() WHERE lost_ns > 0 HAVING count(*) > 0",
