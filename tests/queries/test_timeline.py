@@ -265,6 +265,52 @@ def test_the_critical_path_goes_over_the_host_where_it_launched_too_late(trace: 
     )
 
 
+def test_kernels_beside_the_host_have_slack(trace: MakeTrace) -> None:
+    # From 110 to 400 the host of GPU 0 prepares the launch of last. Of the 250 after early 20 are
+    # busy; after cut, which counts as one with what runs beside it, 90 are idle. The kernel that
+    # the wait waited for is on the path. Process 2, with the same ids, has a GPU of its own.
+    opened = trace(
+        kernel="""
+            process_id device_id stream_id correlation_id start_ns end_ns name
+            1          0         7         1              0        100    first
+            1          0         7         2              120      150    early
+            1          0         7         3              300      310    split
+            1          0         8         4              290      308    split
+            1          0         7         5              410      500    last
+            1          0         7         5              500      510    split
+            1          0         7         5              510      -      split
+            2          0         7         1              0        100    first
+            2          0         7         3              100      130    early
+        """,
+        api_call="""
+            process_id domain  name                  correlation_id start_ns end_ns
+            1          runtime cudaLaunchKernel      1              -50      -40
+            1          runtime cudaStreamSynchronize 9              -30      110
+            1          runtime cudaLaunchKernel      2              111      115
+            1          runtime cudaLaunchKernel      3              116      119
+            1          runtime cudaLaunchKernel      4              119      120
+            1          runtime cudaLaunchKernel      5              390      400
+            2          runtime cudaLaunchKernel      1              -50      -40
+            2          runtime cudaLaunchKernel      3              -30      -20
+        """,
+        device="process_id device_id device_uuid\n 1 0 A\n 2 0 B",
+        kernel_name="mangled short\n split cut",
+    )
+    assert_rows(
+        opened.sql("FROM kernel_slack ORDER BY gpu, mangled"),
+        """
+        gpu name  runs on_path total_ns path_ns slack_total_ns slack_min_ns slack_median_ns \
+slack_max_ns
+        0   early 1    0       30       0       230            230          230             230
+        0   first 1    1       100      100     0              -            -               0
+        0   last  1    1       90       90      0              -            -               0
+        0   cut   3    1       38       10      180            90           90              90
+        1   early 1    1       30       30      0              -            -               0
+        1   first 1    1       100      100     0              -            -               0
+        """,
+    )
+
+
 def test_a_copy_for_which_the_call_waits_is_a_wait(trace: MakeTrace) -> None:
     # Two processes, each with its GPU; the second only launches, and its host is never waited for.
     opened = trace(
