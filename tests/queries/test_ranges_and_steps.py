@@ -238,7 +238,8 @@ def test_a_graph_beside_its_kernels_launched_one_by_one(trace: MakeTrace) -> Non
     assert_rows(
         opened.sql("FROM graph_kernel ORDER BY process_id, graph_id, name"),
         """
-        process_id graph_id name runs mean_ns eager_runs eager_mean_ns eager_launch_ns difference_pct
+        process_id graph_id name runs mean_ns eager_runs eager_mean_ns eager_launch_ns \
+difference_pct
         1          3        a    2    12      2          20            6               -40
         1          3        bee  1    30      1          40            9               -25
         1          4        a    1    12      2          20            6               -40
