@@ -159,7 +159,7 @@ class Trace:
             if any(globs(self._folders, table) for table in self._empty):
                 self._install()
             with self._con.cursor() as con:
-                self._stored.prepare(con, sql, self._folders)
+                self._stored.prepare(con, sql, self._sources)
             return self._session or self._con.cursor()
 
     def _attempt(self, action: Callable[[], _T]) -> _T:

@@ -103,18 +103,21 @@ class Window:
     Attributes:
         start_ns: when all records were switched on.
         end_ns: when they began to be switched off; None if they never were.
-        opened_by: why; one of ``SWITCHES``.
+        opened_by: why; one of ``SWITCHES``, None of several.
         closed_by: likewise; None if it is open.
-        switch_on_ns: how long switching on took, in ns.
+        switch_on_ns: how long switching on took, in ns; None of several.
         switch_off_ns: likewise; None if it is open.
+        windows: how many there were between start and end, if they came faster than they were
+            read; else 1.
     """
 
     start_ns: int
     end_ns: int | None
-    opened_by: str
+    opened_by: str | None
     closed_by: str | None
-    switch_on_ns: int
+    switch_on_ns: int | None
     switch_off_ns: int | None
+    windows: int = 1
 
 
 # By enum etl_switch of native/include/etl/segment.h.
@@ -139,9 +142,13 @@ def _described_windows(description: dict[str, Any]) -> list[Window]:
     except TypeError as error:
         raise NativeError(f"the description of a process is damaged: {error!r}") from None
     for window in windows:
+        # It was open, or it is several.
+        may_lack = {"end_ns", "closed_by", "switch_off_ns"}
+        if isinstance(window.windows, int) and window.windows > 1:
+            may_lack = {"opened_by", "closed_by", "switch_on_ns", "switch_off_ns"}
         for name, value in vars(window).items():
-            if value is None and name in ("end_ns", "closed_by", "switch_off_ns"):
-                continue  # it was open
+            if value is None and name in may_lack:
+                continue
             is_time = isinstance(value, int) and -(2**63) <= value < 2**63
             if value not in SWITCHES if name in ("opened_by", "closed_by") else not is_time:
                 raise NativeError(f"the description of a process is damaged: {name}={value!r}")
@@ -333,6 +340,11 @@ class Process:
             if not self._lib.etl_process_window(self._handle, number, raw):
                 return self._windows
             window = _window(raw)
+            if missed := number[0] - self._next_window:
+                since = self._windows[-1].end_ns if self._windows else None
+                since = self.info().start_ns if since is None else since
+                several = Window(since, window.start_ns, None, None, None, None, missed)
+                self._windows.append(several)
             self._windows.append(window)
             if window.end_ns is None:
                 return self._windows

@@ -29,7 +29,7 @@ nor pyarrow.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -124,24 +124,17 @@ class Catalog:
         hint = f"did you mean {' or '.join(similar)}?" if similar else "cupti-etl query --list"
         raise UsageError(f"there is no query {name!r}", hint)
 
-    def stored_for(
-        self, words: Iterable[str], reads: Mapping[str, Sequence[str]] | None = None
-    ) -> list[Query]:
-        """The stored queries that a text with these words can read, in the order to make them.
-
-        Args:
-            words: of the text.
-            reads: what is read to make a query, where that is not what its SELECT reads.
-        """
-        reads = reads or {}
-        wanted, left = set(), [word for word in words if word in self._queries]
+    def stored_for(self, words: Iterable[str]) -> list[Query]:
+        """The stored queries that a text with these words reads, by itself or in queries that
+        are not stored, in the order to make them."""
+        seen, left = set(), [word for word in words if word in self._queries]
         while left:
             name = left.pop()
-            if name not in wanted:
-                wanted.add(name)
-                needs = reads.get(name, self._queries[name].needs)
-                left += [each for each in needs if each in self._queries]
-        return [query for query in self if query.stored and query.name in wanted]
+            if name not in seen:
+                seen.add(name)
+                if not self._queries[name].stored:
+                    left += [each for each in self._queries[name].needs if each in self._queries]
+        return [query for query in self if query.stored and query.name in seen]
 
     def topics(self) -> dict[str, list[Query]]:
         """The queries by topic, both in alphabetical order."""

@@ -8,22 +8,17 @@ damaged one, the library is made in place.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
-import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cupti_etl.queries import cache
 from cupti_etl.queries.sources import quoted
 from cupti_etl.schema.revisions import STORAGE_VERSION
 
 if TYPE_CHECKING:
     import duckdb
-
-_UNUSED_S = 30 * 86400
 
 
 def load(con: duckdb.DuckDBPyConnection, statements: Sequence[str]) -> bool:
@@ -50,42 +45,23 @@ def load(con: duckdb.DuckDBPyConnection, statements: Sequence[str]) -> bool:
 
 
 def _path(statements: Sequence[str], version: str) -> Path | None:
-    cache = os.environ.get("XDG_CACHE_HOME", "")
-    try:
-        base = Path(cache) if Path(cache).is_absolute() else Path.home() / ".cache"
-    except RuntimeError:  # this user has no home
-        return None
+    folder = cache.folder()
     key = hashlib.sha256("\0".join((version, *statements)).encode()).hexdigest()[:16]
-    return base / "cupti-etl" / f"library-{key}.duckdb"
+    return folder / f"library-{key}.duckdb" if folder else None
 
 
 def _make(path: Path, statements: Sequence[str]) -> bool:
-    """Make the file, in one step: others may be doing the same."""
     import duckdb
 
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".making-", dir=path.parent) as folder:
-            partial = Path(folder) / path.name
-            with duckdb.connect(":memory:") as con:
-                con.execute(
-                    f"ATTACH {quoted(partial)} AS made (STORAGE_VERSION '{STORAGE_VERSION}')"
-                )
-                con.execute("USE made")
-                for statement in statements:
-                    con.execute(statement)
-                con.execute("USE memory")
-                con.execute("DETACH made")
-            partial.rename(path)
-        _forget_old(path.parent)
+        with cache.whole(path) as partial, duckdb.connect(":memory:") as con:
+            con.execute(f"ATTACH {quoted(partial)} AS made (STORAGE_VERSION '{STORAGE_VERSION}')")
+            con.execute("USE made")
+            for statement in statements:
+                con.execute(statement)
+            con.execute("USE memory")
+            con.execute("DETACH made")
+        cache.forget(path.parent.glob("library-*.duckdb"))
     except (OSError, duckdb.IOException):
         return False
     return True
-
-
-def _forget_old(folder: Path) -> None:
-    """Remove the files of versions that nobody has used for long."""
-    for file in folder.glob("library-*.duckdb"):
-        with contextlib.suppress(OSError):
-            if time.time() - max(file.stat().st_atime, file.stat().st_mtime) > _UNUSED_S:
-                file.unlink()

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from cupti_etl.queries.stored import Maker
 from cupti_etl.samples import alignment, overlap
 
+_ALL = (
+    ("pm_alignment", alignment.READS, alignment.make),
+    ("activity_sampled", overlap.READS, overlap.make_sampled),
+    ("activity_metric", overlap.READS, overlap.make_metric),
+)
+
 # By the name of the query that says `native`.
 MAKERS = {
-    "pm_alignment": Maker(alignment.READS, alignment.make),
-    "activity_sampled": Maker(overlap.READS, overlap.make_sampled),
-    "activity_metric": Maker(overlap.READS, overlap.make_metric),
+    name: Maker(name, reads, (f"_stored_{name}",), partial(make, into=f"_stored_{name}"))
+    for name, reads, make in _ALL
 }

@@ -100,7 +100,7 @@ CLOCK = Table(
 )
 CAPTURE_WINDOW = Table(
     "capture_window",
-    "One row per stretch of time in which a process was recorded.",
+    "One row per stretch of time in which a process was recorded, or for several of which no more is known.",
     (
         PROCESS_ID,
         C("start_ns", timestamp, "", "When all records were switched on.", unit="ns"),
@@ -109,6 +109,7 @@ CAPTURE_WINDOW = Table(
         C("closed_by", string, "", "process (its end), collector (--duration, --max-rows, --max-size), range, other_client (it came); NULL if open."),
         C("switch_on_ns", i64, "", "How long switching on took.", unit="ns"),
         C("switch_off_ns", i64, "", "How long switching off took.", unit="ns"),
+        C("windows", i64, "", "How many stretches: 1, or more where over a thousand came between two looks; then they lie between start and end, and the rest is NULL."),
     ),
     sort=("start_ns",),
 )

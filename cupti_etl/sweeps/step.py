@@ -7,11 +7,13 @@ for every few kernels; the query is a view over it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from cupti_etl.errors import NativeError
+from cupti_etl.queries.stored import Maker
 
 if TYPE_CHECKING:
     import duckdb
@@ -64,15 +66,21 @@ class Step:
     kept: Mapping[str, str] = field(default_factory=dict)
 
 
-def run(step: Step, con: duckdb.DuckDBPyConnection, table: str) -> Iterable[str]:
-    """Make ``_stored_NAME`` for each query of a step, ``table`` being one of them.
+def maker(step: Step) -> Maker:
+    """What makes the queries of a step."""
+    names = tuple(map(_names, step.named))
+    return Maker(
+        step.sweep, step.reads, (*names, *step.kept, *step.outputs), partial(_run, step), step.makes
+    )
+
+
+def _run(step: Step, con: duckdb.DuckDBPyConnection) -> None:
+    """Make what is kept.
 
     Raises:
         NativeError: it cannot be done this way.
         duckdb.Error: a part cannot be read.
     """
-    import duckdb
-
     from cupti_etl.sweeps.native import Sweep, feed
 
     try:
@@ -89,16 +97,13 @@ def run(step: Step, con: duckdb.DuckDBPyConnection, table: str) -> Iterable[str]
             con.register("_swept", sweep.take(place, columns))
             con.execute(f"CREATE OR REPLACE TABLE {name} AS {select} FROM _swept")
             con.unregister("_swept")
-        for name, select in step.makes.items():
-            con.execute(f"CREATE OR REPLACE VIEW _stored_{name} AS\n{select}")
-    except (NativeError, duckdb.CatalogException) as error:
-        # A view in its place would be in the way of the table.
-        con.execute(f"DROP VIEW IF EXISTS {table}")
-        raise NativeError(str(error)) from error
     finally:
         for name in step.before:
             con.execute(f"DROP TABLE IF EXISTS temp.{name}")
-    return tuple(step.makes)
+
+
+def _names(table: str) -> str:
+    return f"_kept_{table}_name"
 
 
 def _keep_names(con: duckdb.DuckDBPyConnection, table: str) -> None:
@@ -107,7 +112,7 @@ def _keep_names(con: duckdb.DuckDBPyConnection, table: str) -> None:
     Raises:
         NativeError: two names have the same number, as in one of 10^8 tables.
     """
-    kept = f"_kept_{table}_name"
+    kept = _names(table)
     con.execute(
         f"CREATE OR REPLACE TABLE {kept} AS SELECT {ID} AS id, name"
         f" FROM (SELECT DISTINCT name FROM {table} WHERE name IS NOT NULL)"

@@ -40,7 +40,7 @@ BUSY = Step(
 _GAP = f"""
     WITH first AS (
         SELECT gpu, end_ns, min(name) AS name
-        FROM (SELECT rowid AS gap, gpu, end_ns FROM _kept_gap)
+        FROM (SELECT row_number() OVER () - 1 AS gap, gpu, end_ns FROM _kept_gap)
         JOIN _kept_gap_tie USING (gap)
         JOIN _kept_gpu_activity_name USING (id)
         GROUP BY gpu, end_ns
@@ -108,9 +108,9 @@ CAUSE = Step(
     before={
         "_blocking": "SELECT start_ns, end_ns, process_id FROM blocking_copy ORDER BY start_ns",
         "_gap": f"""
-            SELECT start_ns, end_ns, process_id, -1 - rowid AS class,
+            SELECT start_ns, end_ns, process_id, -number AS class,
                    {known("next_correlation_id")} AS correlation_id
-            FROM _kept_gap
+            FROM (SELECT *, row_number() OVER () AS number FROM _kept_gap)
             WHERE process_id IS NOT NULL AND EXISTS (SELECT 1 FROM api_call)
             ORDER BY start_ns""",
     },

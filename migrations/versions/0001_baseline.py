@@ -67,7 +67,8 @@ def upgrade() -> None:
         sa.Column('closed_by', sa.String(), nullable=True, comment='process (its end), collector (--duration, --max-rows, --max-size), range, other_client (it came); NULL if open.'),
         sa.Column('switch_on_ns', sa.BigInteger(), nullable=True, comment='How long switching on took. Unit: ns.'),
         sa.Column('switch_off_ns', sa.BigInteger(), nullable=True, comment='How long switching off took. Unit: ns.'),
-        comment='One row per stretch of time in which a process was recorded.'
+        sa.Column('windows', sa.BigInteger(), nullable=True, comment='How many stretches: 1, or more where over a thousand came between two looks; then they lie between start and end, and the rest is NULL.'),
+        comment='One row per stretch of time in which a process was recorded, or for several of which no more is known.'
     )
     op.create_table('clock',
         sa.Column('realtime_ns', sa.BigInteger(), nullable=True, comment='CLOCK_REALTIME, the clock of every timestamp in the trace. Unit: ns.'),

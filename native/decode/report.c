@@ -3,6 +3,8 @@
 
 #include "decode/decode.h"
 
+#define WINDOW_ATTEMPTS 100
+
 static void copy_text(char *out, const char *from, size_t size)
 {
 	memcpy(out, from, size);
@@ -134,14 +136,29 @@ void etl_process_set_place(struct etl_process *process, int table, int column,
 
 int etl_process_window(const struct etl_process *process, uint32_t *number, struct etl_window *out)
 {
-	/* Acquire: the window is written before it is counted. */
-	uint32_t opened = etl_load(&process->header->windows_opened);
+	const struct etl_segment *header = process->header;
 
-	if (*number >= opened)
-		return 0;
-	if (opened - *number > ETL_WINDOWS)
-		*number = opened - ETL_WINDOWS;
-	*out = process->header->windows[*number % ETL_WINDOWS];
+	/* Whoever writes nonsense there without end is not waited for. */
+	for (int attempt = 0; attempt < WINDOW_ATTEMPTS; attempt++) {
+		/* Acquire: the window is written before it is counted. */
+		uint32_t opened = etl_load(&header->windows_opened);
+		const struct etl_window *window;
+
+		if (*number >= opened)
+			return 0;
+		/* The place of the oldest may be being filled for the next one. */
+		if (opened - *number >= ETL_WINDOWS)
+			*number = opened - ETL_WINDOWS + 1;
+		window = &header->windows[*number % ETL_WINDOWS];
+		/* Acquire: what else is known of its end is written before that. */
+		int64_t end_ns = __atomic_load_n(&window->end_ns, __ATOMIC_ACQUIRE);
+		*out = *window;
+		out->end_ns = end_ns;
+		/* The count is read after the window: was its place taken meanwhile? */
+		atomic_thread_fence(memory_order_acquire);
+		if (etl_peek(&header->windows_opened) - *number < ETL_WINDOWS)
+			break;
+	}
 	return 1;
 }
 

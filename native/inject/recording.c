@@ -108,7 +108,8 @@ static void close_window(int64_t end_ns, int64_t took_ns, enum etl_switch by)
 		return;
 	window->off_ns = took_ns;
 	window->closed_by = by;
-	window->end_ns = end_ns;
+	/* Release: the collector takes a window that has an end for complete. */
+	__atomic_store_n(&window->end_ns, end_ns, __ATOMIC_RELEASE);
 }
 
 static int switch_to(bool on, enum etl_switch by)

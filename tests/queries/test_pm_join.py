@@ -273,12 +273,13 @@ def test_the_oracle_sees_a_slip() -> None:
 
 
 def test_without_the_native_part_the_select_is_asked(con: duckdb.DuckDBPyConnection) -> None:
-    def refuse(_: duckdb.DuckDBPyConnection, into: str) -> None:
-        raise NativeError(f"{into} cannot be made")
+    def refuse(_: duckdb.DuckDBPyConnection) -> None:
+        raise NativeError("it cannot be made")
 
     put(con, "kernel", "process_id device_id correlation_id start_ns end_ns name\n 1 0 1 0 9 a")
     put(con, "pm_sample", "device_uuid start_ns end_ns busy bytes\n GPU-a 0 9 1 2")
-    stored = Stored(library(), {"activity_sampled": Maker(overlap.READS, refuse)})
+    maker = Maker("sampled", overlap.READS, ("_stored_activity_sampled",), refuse)
+    stored = Stored(library(), {"activity_sampled": maker})
     stored.prepare(con, "FROM activity_sampled", [])
     assert ask(con, "FROM activity_sampled") == [(1, 1, 9, 9, 1.0, 2.0)]
     con.execute(library()["activity_sampled"].create)

@@ -143,6 +143,15 @@ def test_a_description_that_is_whole_is_replayed(tmp_path: Path) -> None:
     assert row["start_ns"] == 5
 
 
+def test_windows_of_which_no_more_is_known(tmp_path: Path) -> None:
+    unknown = dict.fromkeys(("opened_by", "closed_by", "switch_on_ns", "switch_off_ns"))
+    (tmp_path / "file").write_bytes(head_of({"windows": [{**WINDOW, **unknown, "windows": 5000}]}))
+    replay(tmp_path / "file", tmp_path / "trace")
+    with cupti_etl.open(tmp_path / "trace") as trace:
+        (row,) = trace.sql("SELECT opened_by, windows FROM capture_window").arrow().to_pylist()
+    assert row == {"opened_by": None, "windows": 5000}
+
+
 def test_a_description_may_be_larger_than_a_slot(tmp_path: Path) -> None:
     windows = [{**WINDOW, "start_ns": start} for start in range(20_000)]
     (tmp_path / "file").write_bytes(head_of({"windows": windows}))
@@ -164,6 +173,8 @@ def test_a_description_may_be_larger_than_a_slot(tmp_path: Path) -> None:
         {"windows": [{**WINDOW, "start_ns": "soon"}]},
         {"windows": [{**WINDOW, "start_ns": 2**70}]},
         {"windows": [{**WINDOW, "opened_by": 5}]},
+        {"windows": [{**WINDOW, "windows": 2.5}]},
+        {"windows": [{**WINDOW, "windows": 1, "opened_by": None}]},
         {"windows": [{**WINDOW, "opened_by": "\ud800"}]},
         {"windows": [{"start_ns": 5}]},
         {"places": [1]},

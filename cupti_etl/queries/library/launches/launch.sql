@@ -3,7 +3,7 @@
 -- computed: Calls of which gpu_activity has the process_id and correlation_id. Of calls with the
 --   same id that contain one another the outermost is taken, so a runtime call and not the driver
 --   call inside it.
--- needs: api_call, gpu_activity, shared_correlation
+-- needs: api_call, gpu_activity, shared_correlation, shared_launch
 -- limits: Calls that failed, or whose work was not recorded, are not here; see api_call. Work
 --   launched before the capture began, or from a call that was not recorded, has no row. An id has
 --   several rows if it began anew after 2^32 calls; launch_to_gpu tells them apart.
@@ -14,16 +14,4 @@ FROM api_call
 ANTI JOIN shared_correlation USING (process_id, correlation_id)
 SEMI JOIN gpu_activity USING (process_id, correlation_id)
 UNION ALL
-SELECT * EXCLUDE (until_ns)
-FROM (
-    SELECT api_call.*,
-           max(coalesce(end_ns, start_ns)) OVER (
-               PARTITION BY process_id, correlation_id
-               ORDER BY start_ns, end_ns DESC, domain = 'runtime' DESC
-               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-           ) AS until_ns
-    FROM api_call
-    SEMI JOIN shared_correlation USING (process_id, correlation_id)
-    SEMI JOIN gpu_activity USING (process_id, correlation_id)
-)
-WHERE until_ns IS NULL OR start_ns > until_ns
+FROM shared_launch

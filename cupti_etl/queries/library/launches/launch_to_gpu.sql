@@ -3,7 +3,7 @@
 -- computed: gpu_activity joined to launch by process_id and correlation_id, so that an activity
 --   has one row, or none if its call is not known. Where an id began anew after 2^32 calls, the
 --   last call that began before the activity is meant.
--- needs: api_call, launch, gpu_activity, shared_correlation
+-- needs: api_call, gpu_activity, shared_correlation, shared_launch
 -- limits: One call has many rows where it launched a graph.
 -- columns:
 --   process_id BIGINT: The process.
@@ -40,8 +40,7 @@ SELECT act.process_id, act.correlation_id, calls.thread_id, calls.name, calls.st
        act.kind, act.category, act.name, act.bytes, act.graph_id, act.graph_node_id
 FROM (SELECT * FROM gpu_activity SEMI JOIN shared_correlation USING (process_id, correlation_id))
     AS act
-ASOF JOIN (SELECT * FROM launch SEMI JOIN shared_correlation USING (process_id, correlation_id))
-    AS calls
+ASOF JOIN shared_launch AS calls
     ON calls.process_id = act.process_id
     AND calls.correlation_id = act.correlation_id
     AND calls.start_ns <= act.start_ns
