@@ -87,7 +87,7 @@ FULL = {
     "capture": "capture_id start_ns end_ns\n 5 0 900000",
 }
 # What FULL has no reason to hold: more than one call of an id, a copy that ends within its call.
-_EMPTY = {"shared_correlation", "blocking_copy"}
+_EMPTY = {"shared_correlation", "shared_launch", "blocking_copy"}
 
 
 def asked(opened: cupti_etl.trace.Trace, query: Query) -> list[dict[str, object]]:

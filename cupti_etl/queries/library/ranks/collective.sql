@@ -134,15 +134,11 @@ sorted AS (
     FROM found
     JOIN hidden ON hidden.id = found.id
     LEFT JOIN ranks ON ranks.process_id = found.process_id
-),
-sized AS (
-    SELECT *,
-           coalesce(elements * element_bytes,
-                    CASE WHEN collective NOT IN ('AllGather', 'ReduceScatter') THEN rank_bytes
-                         ELSE rank_bytes * coalesce(group_size, world_size) END) AS bytes
-    FROM sorted
 )
-SELECT process_id, rank, gpu, collective, name, number, start_ns, end_ns, exposed_ns, bytes,
+SELECT process_id, rank, gpu, collective, name, number, start_ns, end_ns, exposed_ns,
+       coalesce(elements * element_bytes,
+                CASE WHEN collective NOT IN ('AllGather', 'ReduceScatter') THEN rank_bytes
+                     ELSE rank_bytes * coalesce(group_size, world_size) END) AS bytes,
        elements, element_type, group_size, process_group, sequence,
        hash(name, process_group) AS kind
-FROM sized
+FROM sorted

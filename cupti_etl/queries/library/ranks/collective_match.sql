@@ -27,7 +27,7 @@
 WITH timed AS MATERIALIZED (
     SELECT collective.*, clocks.reason AS clock_reason,
            row_number() OVER (ORDER BY end_ns - coalesce(ahead_ns, 0), collective.rank,
-                                       collective.process_id, gpu, name) AS id,
+                                       collective.process_id, gpu, name, number) AS id,
            start_ns - coalesce(ahead_ns, 0) AS begin_ns, end_ns - coalesce(ahead_ns, 0) AS until_ns,
            rank() OVER (
                PARTITION BY kind ORDER BY clocks.reason NULLS FIRST, collective.rank,
@@ -55,7 +55,8 @@ nearest AS (
     ASOF JOIN firsts ON firsts.kind = timed.kind AND firsts.from_ns <= timed.until_ns
     WHERE timed.clock_reason IS NULL
     QUALIFY row_number() OVER (
-        PARTITION BY process_id, gpu, firsts.id ORDER BY abs(timed.until_ns - firsts.until_ns)
+        PARTITION BY process_id, gpu, firsts.id
+        ORDER BY abs(timed.until_ns - firsts.until_ns), timed.id
     ) = 1
 ),
 numbered AS (
