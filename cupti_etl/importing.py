@@ -40,11 +40,13 @@ class Summary:
     Attributes:
         rows: by table, those of records.
         left_out: what the files have and our tables lack, with how many.
+        untimed: by table, rows that are stored without the time at which they began.
         kinds: what each file is.
     """
 
     rows: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
+    untimed: Counter[str] = field(default_factory=Counter)
     kinds: list[tuple[Path, str]] = field(default_factory=list)
     processes: int = 0
 
@@ -167,14 +169,17 @@ class _Import:
 
     def _put_own_tables(self) -> None:
         processes = [row for source in self._sources for row in source.process_rows()]
-        losses = [loss.row() for source in self._sources for loss in source.losses()]
+        losses = [loss for source in self._sources for loss in source.losses()]
+        for loss in losses:
+            if loss.cause == "zero_timestamp" and loss.table_name is not None:
+                self._summary.untimed[loss.table_name] += loss.records or 0
         for source in self._sources:
             self._summary.left_out.update(+source.left_out)
         self._summary.processes = len(processes)
         rows = {
             "capture": [self._capture_row(processes)],
             "process": processes,
-            "loss": losses,
+            "loss": [loss.row() for loss in losses],
         }
         for table, content in rows.items():
             self._put(lambda sink, t=table, c=content: sink.replace(t, c))

@@ -20,7 +20,7 @@ from cupti_etl import samples, sweeps
 from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.failure import may_pass, translate
-from cupti_etl.queries.runner import call, connect, install
+from cupti_etl.queries.runner import call, check_values, connect, install
 from cupti_etl.queries.sources import Folder, Given, Source, expand, globs, open_sources, quoted
 from cupti_etl.queries.stored import Stored
 from cupti_etl.queries.views import empty_table, found_tables, table_view
@@ -111,10 +111,15 @@ class Trace:
         """Run a query of the library, with values for its parameters.
 
         Raises:
-            UsageError: there is no such query or parameter, or a parameter is missing.
+            UsageError: there is no such query or parameter, or a parameter is missing or of another
+                type.
             TraceError: a part is damaged, or has vanished.
         """
-        return self.sql(call(library()[name], params), **params)
+        query = library()[name]
+        text = call(query, params)
+        if params:
+            check_values(self._connection(), query, params)
+        return self.sql(text, **params)
 
     def session(self) -> Trace:
         """The same trace on one connection of its own, as a shell needs it.

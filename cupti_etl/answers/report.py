@@ -149,8 +149,8 @@ _SECTIONS = (
     _Asked(
         "Copies",
         "memcpy_summary",
-        "SELECT copy_kind, src_kind, dst_kind, size, percent, copies, bytes, total_ns, rate_gbps"
-        " FROM memcpy_summary LIMIT 15",
+        "SELECT copy_kind, src_kind, dst_kind, size, percent, copies, bytes, total_ns,"
+        " beside_kernels_pct, rate_gbps FROM memcpy_summary LIMIT 15",
         none="no copies were recorded.",
     ),
     _Asked(

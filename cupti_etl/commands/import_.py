@@ -36,11 +36,14 @@ def command(files: tuple[Path, ...], out: Path, jobs: int) -> None:
     summary = import_traces(files, out, jobs)
     for path, kind in summary.kinds:
         click.echo(f"cupti-etl: {path}: {kind}", err=True)
-    tables = ", ".join(f"{table} {rows:,}" for table, rows in summary.rows.most_common() if rows)
-    click.echo(f"cupti-etl: {tables}", err=True)
-    if summary.left_out:
-        names = ", ".join(f"{name} {number:,}" for name, number in summary.left_out.most_common())
-        click.echo(f"cupti-etl: not kept, for want of a table: {names}", err=True)
+    for what, counted in (
+        ("", summary.rows),
+        ("without a start, and so in no query about time: ", summary.untimed),
+        ("not kept, for want of a table: ", summary.left_out),
+    ):
+        names = ", ".join(f"{name} {number:,}" for name, number in (+counted).most_common())
+        if names:
+            click.echo(f"cupti-etl: {what}{names}", err=True)
     rows = sum(summary.rows.values())
     noun = "process" if summary.processes == 1 else "processes"
     click.echo(f"cupti-etl: {rows:,} rows of {summary.processes} {noun}; trace in {out}", err=True)

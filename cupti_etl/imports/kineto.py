@@ -80,9 +80,9 @@ class Kineto:
                 if not batch.num_rows:
                     continue
                 if is_gpu:
-                    self._gpu.note(batch)
+                    self._gpu.note(table, batch)
                 else:
-                    note({p.process_id: p for p in self._processes.values()}, batch)
+                    note({p.process_id: p for p in self._processes.values()}, table, batch)
                 yield table, batch
         if not self._known:
             raise ForeignError(

@@ -121,13 +121,13 @@ class Nsys:
             known += raw.num_rows
             for table, batch in HANDLERS[name].read(raw, frame):
                 if batch.num_rows:
-                    note(frame.processes.by_id, batch)
+                    note(frame.processes.by_id, table, batch)
                     if table in _ON_GPU:
                         frame.note_devices(batch)
                     yield table, batch
         for table, batch in nsys_own.lasting(self._tables, frame):
             if batch.num_rows:
-                note(frame.processes.by_id, batch)
+                note(frame.processes.by_id, table, batch)
                 yield table, batch
         self.left_out.update(frame.left_out)
         # Their form is documented for no version that we have seen.
@@ -157,4 +157,5 @@ class Nsys:
     def losses(self) -> list[Loss]:
         """Rows without a time; what nsys itself says of losses."""
         assert self._frame is not None
-        return self._frame.losses + nsys_own.diagnosed(self._tables)
+        untimed = [loss for p in self._frame.processes.by_id.values() for loss in p.losses()]
+        return untimed + nsys_own.diagnosed(self._tables)

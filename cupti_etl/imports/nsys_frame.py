@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cupti_etl.imports.columns import numbered
 from cupti_etl.imports.source import Process, new_process_id
-
-if TYPE_CHECKING:
-    from cupti_etl.capture.loss import Loss
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 # A serialised id: host and machine, then 24 bits of process and 24 of thread.
@@ -86,7 +83,6 @@ class Frame:
         self.processes = Processes()
         self.domains: dict[tuple[int | None, int], str] = {}
         self.left_out: Counter[str] = Counter()
-        self.losses: list[Loss] = []
         self.devices: set[tuple[int, int]] = set()
         self._markers = 0
 

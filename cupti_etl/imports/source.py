@@ -26,7 +26,11 @@ def new_process_id() -> int:
 
 @dataclass
 class Process:
-    """What is known of a process of a foreign trace: columns of ``process``."""
+    """What is known of a process of a foreign trace: columns of ``process``.
+
+    Attributes:
+        untimed: by table, rows that are stored without the time at which they began.
+    """
 
     process_id: int
     pid: int | None = None
@@ -34,6 +38,7 @@ class Process:
     stored: int = 0
     start_ns: int | None = None
     end_ns: int | None = None
+    untimed: Counter[str] = field(default_factory=Counter)
 
     def row(self) -> dict[str, Any]:
         """Its row."""
@@ -57,24 +62,36 @@ class Process:
     def absorb(self, other: Process) -> None:
         """Take over what was noted of rows that are its own after all."""
         self.stored += other.stored
+        self.untimed += other.untimed
         self.extend(other.start_ns, other.end_ns)
 
-    def note(self, batch: pa.RecordBatch) -> None:
+    def losses(self) -> list[Loss]:
+        """Rows that are stored without a time."""
+        detail = "the file gives no time at which these rows began"
+        return [
+            Loss(self.process_id, "zero_timestamp", table, rows, is_stored=True, detail=detail)
+            for table, rows in (+self.untimed).items()
+        ]
+
+    def note(self, table: str, batch: pa.RecordBatch) -> None:
         """Count rows of it that are stored, and take note of their times."""
         self.stored += batch.num_rows
         for first, last in _TIMES:
             if first in batch.schema.names:
                 self.extend(pc.min(batch[first]).as_py(), pc.max(batch[last]).as_py())
+                # An event's time on the device is often not known, and its call's is.
+                if first != "device_timestamp_ns":
+                    self.untimed[table] += batch[first].null_count
                 return
 
 
-def note(processes: Mapping[int, Process], batch: pa.RecordBatch) -> None:
+def note(processes: Mapping[int, Process], table: str, batch: pa.RecordBatch) -> None:
     """Count the rows of a batch, process by process."""
     owners = batch["process_id"]
     found = pc.unique(owners).to_pylist()
     for process_id in found:
         mine = batch if len(found) == 1 else batch.filter(pc.equal(owners, process_id))
-        processes[process_id].note(mine)
+        processes[process_id].note(table, mine)
 
 
 class Source(Protocol):

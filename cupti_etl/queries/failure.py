@@ -56,7 +56,8 @@ def translate(error: BaseException, folders: Sequence[Path]) -> EtlError:
         # A damaged footer is reported without the file's name.
         for part in _unreadable(folders):
             return _damaged(str(part), text)
-    return UsageError(text, _advice(error))
+    # What error() says in a query of the library is a sentence of its own.
+    return UsageError(text.removeprefix("Invalid Input Error: "), _advice(error))
 
 
 def _damaged(part: str, text: str) -> TraceError:

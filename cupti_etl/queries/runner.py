@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import UsageError
@@ -126,6 +126,25 @@ def call(query: Query, given: Collection[str]) -> str:
     # The cast makes a number out of text that came from a command line.
     arguments = ", ".join(f"{name} := CAST(${name} AS {known[name].type})" for name in given)
     return f"FROM {query.name}({arguments})"
+
+
+def check_values(con: duckdb.DuckDBPyConnection, query: Query, given: Mapping[str, Any]) -> None:
+    """See that values are of their parameters' types; DuckDB would not say which of them is not.
+
+    Raises:
+        UsageError: one is not; the message names the parameter.
+    """
+    import duckdb
+
+    for field in query.parameters:
+        try:
+            if field.name in given:
+                con.execute(f"SELECT CAST($1 AS {field.type})", [given[field.name]])
+        except duckdb.Error as error:
+            raise UsageError(
+                f"query {query.name}: {field.name} takes {field.type}, not {given[field.name]!r}",
+                f"{field.name}: {field.doc}",
+            ) from error
 
 
 def _doc(table: str) -> str:

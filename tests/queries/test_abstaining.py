@@ -58,8 +58,11 @@ FULL = {
         for p in (1, 2)
     ),
     "memory": "process_id device_id memory_kind operation timestamp_ns address bytes"
-    " correlation_id\n"
-    + "\n".join(f"1 0 device allocation {s * 5000 + 72} {s} 100 {s * 10 + 7}" for s in _STEPS),
+    " correlation_id pool_type pool_address pool_bytes pool_utilized_bytes\n"
+    + "\n".join(
+        f"1 0 device allocation {s * 5000 + 72} {s} 100 {s * 10 + 7} local 8 4096 {s * 100}"
+        for s in _STEPS
+    ),
     "unified_memory": "process_id counter start_ns end_ns address bytes\n"
     " 1 bytes_transfer_HtoD 1 2 65536 4096",
     "jit": "process_id start_ns end_ns operation\n 1 1 2 compile",
@@ -84,7 +87,7 @@ FULL = {
     "capture": "capture_id start_ns end_ns\n 5 0 900000",
 }
 # What FULL has no reason to hold: more than one call of an id, a copy that ends within its call.
-_EMPTY = {"shared_correlation", "blocking_copy"}
+_EMPTY = {"shared_correlation", "shared_launch", "blocking_copy"}
 
 
 def asked(opened: cupti_etl.trace.Trace, query: Query) -> list[dict[str, object]]:

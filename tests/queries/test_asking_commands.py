@@ -146,6 +146,12 @@ def test_help_of_a_query_and_of_the_command(option: str) -> None:
         (["query", "gpu_busy"], 2, "on which trace shall gpu_busy run?", "cupti-etl query gpu"),
         (["query", "gpu_busy", "/none"], 1, "there is no trace /none", "give the folder that"),
         (["query", "gpu_busy", "{run}", "--param", "x=1"], 2, "query gpu_busy has no par", "its"),
+        (
+            ["query", "gpu_gaps", "{run}", "--param", "min_ns=soon"],
+            2,
+            "query gpu_gaps: min_ns takes BIGINT, not 'soon'",
+            "min_ns: Shortest gap",
+        ),
         (["query", "gpu_busy", "{run}", "--param", "x"], 2, "--param 'x' is not NAME=VAL", "for"),
         (["sql", "/none", "SELECT 1"], 1, "there is no trace /none", "give the folder that"),
         (["sql", "{run}", "FROM nowhere"], 2, "Catalog Error: Table with name nowhere", ""),

@@ -92,6 +92,84 @@ def test_memory_in_use_over_time(trace: MakeTrace) -> None:
     )
 
 
+def test_who_held_memory_at_the_peak(trace: MakeTrace) -> None:
+    # At 300 one is released, then another made; at 400 the device's peak is past; process 2 has the
+    # same addresses and ids.
+    opened = trace(
+        memory="""
+            process_id device_id memory_kind operation  timestamp_ns address bytes correlation_id \
+source pool_type pool_address
+            1          0         device      allocation 100          1000    64    1 a.so local 8
+            1          0         device      allocation 200          2000    32    2 a.so local 8
+            1          0         device      allocation 210          3000    8     3 b.so none  -
+            1          0         device      release    300          2000    32    4 a.so local 8
+            1          0         device      allocation 301          2000    40    5 a.so local 8
+            1          0         device      release    400          1000    64    6 a.so local 8
+            1          0         pinned      allocation 500          9000    7     9 a.so none  -
+            2          0         device      allocation 100          1000    10    1 c.so none  -
+            2          0         device      release    200          1000    10    2 c.so none  -
+        """,
+        api_call="""
+            process_id thread_id correlation_id domain  name            start_ns end_ns
+            1          5         1              runtime cudaMallocAsync 90       105
+            1          5         1              driver  cuMemAllocAsync 92       104
+            1          5         3              runtime cudaMalloc      205      215
+            1          6         5              runtime cudaMallocAsync 290      305
+            2          5         1              runtime cudaMalloc      90       105
+        """,
+        marker="""
+            process_id thread_id marker_id event timestamp_ns name
+            1          5         1         start 10           train
+            1          5         2         start 50           layer
+            1          5         2         end   150          -
+            1          5         1         end   600          -
+        """,
+    )
+    assert_rows(
+        opened.query("memory_peak_holders"),
+        """
+        process_id memory_kind peak_ns range         api_name        source pool_type pool_address \
+allocations bytes percent
+        1          device      301     "train / layer" cudaMallocAsync a.so local     8 1 64 57.1429
+        1          device      301     -             cudaMallocAsync a.so   local     8 1 40 35.7143
+        1          device      301     train         cudaMalloc      b.so   none      - 1 8  7.14286
+        1          pinned      500     -             -               a.so   none      - 1 7  100
+        2          device      100     -             cudaMalloc      c.so   none      - 1 10 100
+        """,
+    )
+
+
+def test_what_pools_reserve_and_use(trace: MakeTrace) -> None:
+    opened = trace(
+        memory_pool="""
+            process_id device_id operation timestamp_ns address bytes utilized_bytes \
+release_threshold_bytes
+            1          0         created   0            8       0     0   512
+            1          0         trimmed   400          8       512   0   512
+            1          0         created   10           9       -     -   -
+        """,
+        memory="""
+            process_id device_id operation  timestamp_ns bytes address pool_type pool_address \
+pool_bytes pool_utilized_bytes pool_release_threshold_bytes
+            1          0         allocation 100          600   1       local     8 1024 600 256
+            1          0         allocation 200          300   2       local     8 1024 900 256
+            1          0         release    300          600   1       local     8 1024 300 256
+            1          0         allocation 100          600   3       none      - -    -   -
+            2          0         allocation 100          4     1       local     8 64   4   0
+        """,
+    )
+    assert_rows(
+        opened.query("memory_pool_usage"),
+        """
+        process_id pool_address allocations allocated_bytes trims peak_reserved_bytes \
+peak_used_bytes peak_used_ns mean_reserved_bytes mean_used_bytes used_pct last_reserved_bytes \
+last_used_bytes release_threshold_bytes
+        1 8 2 900 1 1024 900 200 768 450 58.5938 512 0 512
+        2 8 1 4   0 64   4   100 -   -   -       64  4 0
+        """,
+    )
+
+
 def test_what_was_not_released(trace: MakeTrace) -> None:
     assert_rows(
         trace(memory=MEMORY).query("memory_leaks"),

@@ -201,6 +201,57 @@ def test_a_roofline_of_known_peaks(trace: MakeTrace) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("l2_sector_pct", "sent", "bound", "roof", "l2_peak"),
+    [
+        pytest.param(40, 20000, "tensor", 409600, 8000, id="below-the-peak-of-the-pipe"),
+        # 3200 bytes a nanosecond of 4000, at 64 operations a byte.
+        pytest.param(80, 20000, "l2", 256000, 4000, id="l2"),
+        # 45 bytes a nanosecond of 50.
+        pytest.param(80, 45000, "nvlink", 204800 / 45 * 50, 4000, id="nvlink"),
+    ],
+)
+def test_roofs_of_l2_and_nvlink(
+    trace: MakeTrace, l2_sector_pct: int, sent: int, bound: str, roof: float, l2_peak: float
+) -> None:
+    sampled = {
+        **ROOFLINE,
+        "l2_sector_pct": [l2_sector_pct] * 20,
+        "nvlink_rx_bytes": [10000] * 20,
+        "nvlink_tx_bytes": [sent] * 20,
+        "l2_sectors": [100000] * 20,
+    }
+    about = "metric device_uuid unit aggregation peak\n" + "\n".join(
+        f"{name} GPU-a bytes sum 50000000000"
+        if name.endswith("bytes")
+        else f"{name} GPU-a 1 sum -"
+        if name == "l2_sectors"
+        else f"{name} GPU-a % mean -"
+        for name in sampled
+    )
+    run = trace_of(trace, sampled, kernel=LONG, memcpy="", pm_metric=about)
+    (row,) = run.query("kernel_roofline")
+    assert row["bound"] == bound
+    assert row["roof_gflops"] == pytest.approx(roof)
+    assert row["roof_pct"] == pytest.approx(100 * 204800 / roof)
+    assert row["l2_bytes"] == pytest.approx(3200 * 20000)
+    assert (row["l2_gbps"], row["l2_intensity"]) == (pytest.approx(3200), pytest.approx(64))
+    assert row["l2_peak_gbps"] == pytest.approx(l2_peak)
+    assert row["l2_roof_gflops"] == pytest.approx(min(409600, 64 * l2_peak))
+    assert row["nvlink_bytes"] == pytest.approx(sent * 20)
+    assert row["nvlink_gbps"] == pytest.approx(sent / 1000)
+    assert row["nvlink_peak_gbps"] == pytest.approx(50)
+
+
+def test_a_roof_that_was_not_sampled_is_null(trace: MakeTrace) -> None:
+    sampled = {**ROOFLINE, "nvlink_rx_bytes": [10000] * 20, "l2_sector_pct": [40] * 20}
+    (row,) = trace_of(trace, sampled, kernel=LONG, memcpy="").query("kernel_roofline")
+    assert {
+        row[f"{part}_{of}"] for part in ("l2", "nvlink") for of in ("bytes", "roof_gflops")
+    } == {None}
+    assert (row["bound"], row["roof_gflops"]) == ("tensor", 409600)
+
+
 def test_without_a_peak_there_is_no_roofline(trace: MakeTrace) -> None:
     no_peak = DEVICE.replace(" 2000000000 ", " - ")
     run = trace_of(trace, ROOFLINE, kernel=LONG, memcpy="", device=no_peak)

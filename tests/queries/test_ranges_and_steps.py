@@ -240,3 +240,65 @@ def test_replays_of_a_graph(trace: MakeTrace) -> None:
         1             a    2    22       27.5    11
         """,
     )
+
+
+def test_a_graph_beside_its_kernels_launched_one_by_one(trace: MakeTrace) -> None:
+    # Graph 3 is a, a and b, of which all ran eagerly; c of graph 4 never did; graph 5 is known as
+    # a whole only. Process 2 has the same ids, and b alone.
+    opened = trace(
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name graph_id graph_node_id
+            1          0         1              100      110    a    3        1
+            1          0         1              120      150    b    3        2
+            1          0         1              150      164    a    3        3
+            1          0         2              200      212    a    4        1
+            1          0         2              212      240    c    4        2
+            1          0         3              300      320    a    -        -
+            1          0         4              320      340    a    -        -
+            1          0         5              340      380    b    -        -
+            1          0         9              900      -      a    -        -
+            2          0         1              100      101    b    3        1
+        """,
+        graph_trace="""
+            process_id device_id correlation_id start_ns end_ns graph_id
+            1          0         6              500      600    5
+        """,
+        api_call="""
+            process_id correlation_id domain  name             start_ns end_ns
+            1          1              runtime cudaGraphLaunch  80       92
+            1          2              runtime cudaGraphLaunch  180      190
+            1          3              runtime cudaLaunchKernel 280      285
+            1          4              runtime cudaLaunchKernel 290      297
+            1          5              runtime cudaLaunchKernel 300      309
+            1          5              driver  cuLaunchKernel   301      308
+            1          6              runtime cudaGraphLaunch  480      484
+        """,
+        kernel_name="mangled short\n b bee",
+    )
+    assert_rows(
+        opened.sql("FROM graph_kernel ORDER BY process_id, graph_id, name"),
+        """
+        process_id graph_id name runs mean_ns eager_runs eager_mean_ns eager_launch_ns \
+difference_pct
+        1          3        a    2    12      2          20            6               -40
+        1          3        bee  1    30      1          40            9               -25
+        1          4        a    1    12      2          20            6               -40
+        1          4        c    1    28      0          -             -               -
+        2          3        bee  1    1       0          -             -               -
+        """,
+    )
+    assert_rows(
+        opened.sql("FROM graph_against_eager ORDER BY process_id, graph_id"),
+        """
+        process_id graph_id replays wall_median_ns launch_median_ns kernels eager_pct busy_ns \
+eager_busy_ns eager_launch_ns launch_saved_ns
+        1          3        1       64             12               3       100       54      \
+80            21              9
+        1          4        1       40             10               2       50        12      \
+20            6               -
+        1          5        1       100            4                -       -         -       \
+-             -               -
+        2          3        1       1              -                1       0         -       \
+-             -               -
+        """,
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from support.trace import MakeTrace, assert_rows
 
@@ -26,7 +28,7 @@ def test_bandwidth_is_of_the_rank_that_waited_least(trace: MakeTrace) -> None:
             1          5         1         end   70           -
         """,
         marker_data="process_id marker_id payload_kind payload\n 1 1 uint64 1000",
-        process="process_id rank world_size\n 1 0 2\n 2 1 2",
+        process="process_id rank world_size host\n 1 0 2 n\n 2 1 2 n",
     )
     assert_rows(
         opened.query("collective_bandwidth"),
@@ -44,8 +46,8 @@ def test_the_rank_that_is_always_late(trace: MakeTrace) -> None:
     rows = []
     for at in range(20):
         for rank, late, clock in ((0, 0, 0), (1, at % 3, 1000000), (2, 50, 0)):
-            start = 10000 + at * 1000 + late + clock
-            rows.append(f"{rank} 0 {start} {10000 + at * 1000 + 100 + clock} {NAME}")
+            begin = 10000 + at * 1000 + at * at * 37 % 400 + clock
+            rows.append(f"{rank} 0 {begin + late} {begin + 100} {NAME}")
     opened = trace(
         kernel="process_id device_id start_ns end_ns name\n" + "\n".join(rows),
         process="process_id rank\n 0 0\n 1 1\n 2 2",
@@ -60,12 +62,96 @@ def test_the_rank_that_is_always_late(trace: MakeTrace) -> None:
     assert found[2]["own_ns"] > found[0]["own_ns"]
 
 
-def test_one_rank_alone_is_late_for_nobody(trace: MakeTrace) -> None:
+def test_one_rank_alone_is_late_for_nobody_and_has_a_bandwidth(trace: MakeTrace) -> None:
     opened = trace(
         kernel=f"process_id device_id start_ns end_ns name\n 1 0 10 20 {NAME}",
         process="process_id rank\n 1 0",
     )
     assert opened.query("rank_stragglers").count() == 0
+    assert_rows(
+        opened.query("collective_bandwidth"), "operations unmatched reason median_ns\n 1 0 - 10"
+    )
+
+
+def recorded(rank: int, numbers: Iterable[int], clock: int, pace: int = 37) -> str:
+    """Operations of a rank: number n takes 100 + n at the fastest rank, and 30 more at the others.
+
+    Ends lie up to 3 apart, steps are as uneven as ``pace`` makes them.
+    """
+    ends = {n: n * 1000 + n * n * pace % 400 + n * (rank + 1) % 4 + clock for n in numbers}
+    return "\n".join(
+        f"{rank} 0 {end - 100 - n - 30 * (n % 2 != rank)} {end} {NAME}" for n, end in ends.items()
+    )
+
+
+COLUMNS = "process_id device_id start_ns end_ns name\n"
+
+
+@pytest.mark.parametrize("apart", [0, 1, 7])
+@pytest.mark.parametrize("late", [0, 1], ids=["first rank", "second rank"])
+def test_ranks_that_begin_apart(trace: MakeTrace, apart: int, late: int) -> None:
+    # Each rank ends as much before the other as it has begun, so that both have as many.
+    numbers = [range(24), range(24)]
+    numbers[late] = range(apart, 24 + apart)
+    opened = trace(
+        kernel=COLUMNS + recorded(0, numbers[0], 10**9) + "\n" + recorded(1, numbers[1], 10**12),
+        process="process_id rank host\n 0 0 n\n 1 1 m",
+    )
+    (clock,) = opened.sql("FROM rank_clock WHERE rank = 1")
+    assert clock["ahead_ns"] == pytest.approx(10**12 - 10**9, abs=3)
+    both = range(apart, 24)
+    (row,) = opened.query("collective_bandwidth")
+    assert (row["operations"], row["unmatched"]) == (len(both), 2 * apart)
+    assert row["median_ns"] == 100 + (both[0] + both[-1]) / 2
+    assert row["waiting_ns"] == 30 * len(both)
+    assert row["reason"] == ("no other rank has it" if apart else None)
+    assert {row["operations"] for row in opened.query("rank_stragglers")} == {len(both)}
+
+
+def test_operations_that_one_rank_lost(trace: MakeTrace) -> None:
+    kept = [n for n in range(24) if n not in (5, 11, 12)]
+    opened = trace(
+        kernel=COLUMNS + recorded(0, kept, 10**9) + "\n" + recorded(1, range(1, 24), 0),
+        process="process_id rank\n 0 0\n 1 1",
+    )
+    (row,) = opened.query("collective_bandwidth")
+    assert (row["operations"], row["unmatched"], row["waiting_ns"]) == (20, 4, 20 * 30)
+
+
+def test_at_an_even_pace_nobody_can_tell_which_is_which(trace: MakeTrace) -> None:
+    rows = COLUMNS + recorded(0, range(24), 10**9, 0) + "\n" + recorded(1, range(7, 24), 0, 0)
+    opened = trace(kernel=rows, process="process_id rank host\n 0 0 n\n 1 1 m")
+    assert_rows(
+        opened.sql("SELECT rank, ahead_ns, reason FROM rank_clock"),
+        """
+        rank ahead_ns reason
+        0    0        -
+        1    -        "several differences of the clocks agree about as well"
+        """,
+    )
+    (row,) = opened.query("collective_bandwidth")
+    assert (row["operations"], row["unmatched"], row["median_ns"]) == (0, 41, None)
+    assert row["reason"] == "several differences of the clocks agree about as well"
+    assert row["total_ns"] > 0
+    assert opened.query("rank_stragglers").count() == 0
+
+
+@pytest.mark.parametrize("host", ["n", "-"])
+def test_clocks_that_agree_need_no_uneven_pace(trace: MakeTrace, host: str) -> None:
+    rows = COLUMNS + recorded(0, range(24), 0, 0) + "\n" + recorded(1, range(2, 24), 0, 0)
+    opened = trace(kernel=rows, process=f"process_id rank host\n 0 0 {host}\n 1 1 {host}")
+    (row,) = opened.query("collective_bandwidth")
+    assert (row["operations"], row["unmatched"], row["waiting_ns"]) == (22, 2, 22 * 30)
+
+
+def test_three_operations_tell_nothing(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel=COLUMNS + recorded(0, range(3), 10**9) + "\n" + recorded(1, range(3), 0),
+        process="process_id rank\n 0 0\n 1 1",
+    )
+    (row,) = opened.query("collective_bandwidth")
+    assert (row["operations"], row["unmatched"]) == (0, 6)
+    assert row["reason"] == "too few operations agree on one difference of the clocks"
 
 
 SAID = """\
@@ -173,4 +259,46 @@ def test_nccl_gives_the_part_of_one_rank(trace: MakeTrace) -> None:
     )
     assert_rows(
         opened.sql("FROM collective ORDER BY start_ns"), "bytes number\n 800 0\n 100 0\n - 1"
+    )
+
+
+def test_what_pytorch_numbers_needs_no_clock(trace: MakeTrace) -> None:
+    # Rank 1 misses number 6, and its clock tells nothing; number 8 is two kernels.
+    said = """'{"Collective name": "allreduce", "Process Group Name": "%s", "Seq": %d}'"""
+    opened = trace(
+        kernel=COLUMNS.replace("device_id", "device_id correlation_id")
+        + f"""
+            0 0 5 100  150  {NAME}
+            0 0 6 200  250  {NAME}
+            0 0 7 300  350  {NAME}
+            0 0 8 400  450  {NAME}
+            0 0 9 500  580  {NAME}
+            1 0 5 9100 9120 {NAME}
+            1 0 7 9300 9370 {NAME}
+            1 0 8 9400 9430 {NAME}
+            1 0 9 9500 9560 {NAME}
+        """,
+        argument="process_id correlation_id arguments\n"
+        + "\n".join(
+            f"{process} {n} {said % ('tp', min(n, 8))}" for process in (0, 1) for n in range(5, 10)
+        ),
+        process="process_id rank\n 0 0\n 1 1",
+    )
+    assert_rows(
+        opened.sql(
+            "SELECT operation, rank, end_ns - start_ns AS ns, reason FROM collective_match"
+            " ORDER BY operation, rank"
+        ),
+        """
+        operation rank ns reason
+        1         0    50 -
+        1         1    20 -
+        2         0    50 "no other rank has it"
+        3         0    50 -
+        3         1    70 -
+        4         0    50 -
+        4         1    30 -
+        5         0    80 -
+        5         1    60 -
+        """,
     )

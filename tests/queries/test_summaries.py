@@ -131,6 +131,50 @@ def test_copies_by_direction(trace) -> None:
     )
 
 
+def test_copies_beside_kernels_of_the_same_gpu(trace) -> None:
+    opened = trace(
+        kernel="""
+            process_id device_id start_ns end_ns name
+            1          0         100      200    a
+            1          0         150      300    ncclDevKernel_AllReduce
+            1          1         0        900    a
+            2          0         400      500    a
+            2          0         500      -      a
+        """,
+        memcpy="""
+            process_id device_id start_ns end_ns copy_kind bytes
+            1          0         0        50     HtoD      10
+            1          0         90       110    HtoD      10
+            1          0         180      220    HtoD      10
+            1          0         290      450    HtoD      10
+            1          0         300      -      HtoD      10
+            1          1         100      130    DtoH      10
+            2          0         100      300    DtoD      10
+        """,
+        memcpy_p2p="process_id device_id start_ns end_ns copy_kind bytes\n 1 0 250 350 PtoP 10",
+        device="""
+            process_id device_id device_uuid
+            1          0         A
+            1          1         B
+        """,
+    )
+    assert_rows(
+        opened.sql("FROM memcpy_summary ORDER BY copy_kind"),
+        """
+        copy_kind total_ns beside_kernels_ns beside_kernels_pct
+        DtoD      200      0                 0
+        DtoH      30       30                100
+        HtoD      270      60                22.2222
+        PtoP      100      50                50
+        """,
+    )
+
+
+def test_without_kernels_nothing_is_said_of_what_runs_beside_copies(trace) -> None:
+    opened = trace(memcpy="process_id device_id start_ns end_ns copy_kind\n 1 0 0 50 HtoD")
+    assert_rows(opened.query("memcpy_summary"), "total_ns beside_kernels_ns\n 50 -")
+
+
 def test_calls_by_domain_and_name(trace) -> None:
     opened = trace(
         api_call="""

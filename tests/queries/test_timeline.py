@@ -5,11 +5,13 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.trace import MakeTrace, assert_rows, write_trace
 
 import cupti_etl
+from cupti_etl.errors import UsageError
 
 # Compute 0-10 and 8-20, communication 15-40, a copy 35-60, nothing until 80, compute to 100.
 MIXED = {
@@ -231,82 +233,27 @@ def test_launch_bound_is_idle_time_of_launching_and_of_short_pauses(trace: MakeT
     )
 
 
-def test_the_critical_path_goes_over_the_host_where_it_launched_too_late(trace: MakeTrace) -> None:
-    # The wait returns at 1110; until 1210 the host prepares and launches b, then all is launched.
+@pytest.mark.parametrize("query", ["utilization_timeline", "pm_timeline"])
+@pytest.mark.parametrize(
+    ("bucket_ns", "message"),
+    [
+        (0, "bucket_ns must be 1 or more"),
+        (-5, "bucket_ns must be 1 or more"),
+        (1, "bucket_ns = 1 makes more than ten million buckets: give 301 or more"),
+        (300, "bucket_ns = 300 makes more than ten million buckets: give 301 or more"),
+    ],
+)
+def test_buckets_that_are_too_small_are_refused(
+    trace: MakeTrace, query: str, bucket_ns: int, message: str
+) -> None:
     opened = trace(
-        kernel="""
-            process_id device_id correlation_id start_ns end_ns name
-            1          0         1              1000     1100   a
-            1          0         2              1210     1300   b
-            1          0         3              1300     1400   ncclAllReduce
-            1          0         4              1405     1410   b
-            1          0         5              1150     1160   beside
-        """,
-        api_call="""
-            process_id domain  name                  correlation_id start_ns end_ns
-            1          runtime cudaLaunchKernel      1              900      950
-            1          runtime cudaStreamSynchronize 9              960      1110
-            1          runtime cudaLaunchKernel      5              1140     1150
-            1          runtime cudaLaunchKernel      2              1200     1210
-            1          runtime cudaLaunchKernel      3              1212     1215
-            1          runtime cudaLaunchKernel      4              1216     1218
-        """,
+        kernel="device_id start_ns end_ns name\n 0 0 9 a\n 0 3000000000 3000000007 a",
+        pm_sample="device_uuid start_ns end_ns dram_pct\n A 0 10 1\n A 3000000000 3000000007 1",
+        pm_metric="device_uuid metric unit aggregation interval_ns\n A dram_pct % mean 10",
+        device="process_id device_id device_uuid\n 1 0 A",
     )
-    assert_rows(
-        opened.query("critical_path"),
-        """
-        class         total_ns slack_ns
-        host          100      0
-        compute       195      10
-        communication 100      0
-        copy          0        0
-        idle          15       0
-        """,
-    )
-
-
-def test_a_copy_for_which_the_call_waits_is_a_wait(trace: MakeTrace) -> None:
-    # Two processes, each with its GPU; the second only launches, and its host is never waited for.
-    opened = trace(
-        kernel="""
-            process_id device_id correlation_id start_ns end_ns name
-            1          0         1              100      200    a
-            1          0         3              260      300    a
-            2          0         1              100      150    a
-            2          0         2              150      400    a
-        """,
-        memcpy="""
-            process_id device_id correlation_id start_ns end_ns copy_kind bytes
-            1          0         2              205      210    DtoH      4
-        """,
-        api_call="""
-            process_id domain  name             correlation_id start_ns end_ns
-            1          runtime cudaLaunchKernel 1              50       60
-            1          runtime cudaMemcpyAsync  2              70       220
-            1          runtime cudaLaunchKernel 3              250      258
-            2          runtime cudaLaunchKernel 1              50       60
-            2          runtime cudaLaunchKernel 2              70       80
-        """,
-        device="process_id device_id device_uuid\n 1 0 GPU-a\n 2 0 GPU-b",
-    )
-    # From the return of the copy at 220 to that of the launch at 258 the host had it; before the
-    # copy it had been waiting for long.
-    assert_rows(
-        opened.query("critical_path"),
-        """
-        gpu class         total_ns percent slack_ns
-        0   host          38       19      0
-        0   compute       140      70      0
-        0   communication 0        0       0
-        0   copy          5        2.5     0
-        0   idle          17       8.5     0
-        1   host          0        0       0
-        1   compute       300      100     0
-        1   communication 0        0       0
-        1   copy          0        0       0
-        1   idle          0        0       0
-        """,
-    )
+    with pytest.raises(UsageError, match=f"^{message}"):
+        list(opened.query(query, bucket_ns=bucket_ns))
 
 
 def test_what_the_host_did_never_overlaps(trace: MakeTrace) -> None:

@@ -19,6 +19,7 @@
 --   source VARCHAR: Shared object that asked for it; NULL if not known.
 --   name VARCHAR: Variable, for static memory.
 --   pool_type VARCHAR: Whose memory pool it came from; none without one.
+--   pool_address BIGINT: Address of that pool, as the bits of an unsigned number.
 WITH allocations AS (
     SELECT *, lead(timestamp_ns) OVER (PARTITION BY process_id, address ORDER BY timestamp_ns)
                AS next_ns
@@ -32,7 +33,8 @@ SELECT allocations.process_id, allocations.device_id, allocations.memory_kind, a
        allocations.bytes, allocations.timestamp_ns AS start_ns,
        CASE WHEN next_ns IS NULL OR releases.timestamp_ns <= next_ns THEN releases.timestamp_ns END
            AS end_ns,
-       allocations.correlation_id, allocations.source, allocations.name, allocations.pool_type
+       allocations.correlation_id, allocations.source, allocations.name, allocations.pool_type,
+       allocations.pool_address
 FROM allocations
 ASOF LEFT JOIN releases
     ON releases.process_id = allocations.process_id

@@ -2,8 +2,9 @@
 --
 -- computed: Finished copies of memcpy and memcpy_p2p by copy_kind, src_kind, dst_kind and size
 --   class. Times are sums of durations: copies that overlap each count in full. Rates are bytes
---   over time while copying.
--- needs: memcpy, memcpy_p2p, device
+--   over time while copying. Beside kernels is the part of the copies' time within busy_interval of
+--   compute and communication on the same GPU.
+-- needs: memcpy, memcpy_p2p, device, gpu_interval, busy_interval
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
 -- limits: One record may stand for several copies that CUPTI merged (memcpy.copy_count). The peak
@@ -17,6 +18,9 @@
 --   copies BIGINT [copies]: Finished copies.
 --   bytes BIGINT [bytes]: Bytes they copied.
 --   total_ns BIGINT [ns]: Sum of their durations.
+--   beside_kernels_ns BIGINT [ns]: Of total_ns, time with a kernel on the same GPU; NULL if no
+--     kernels were recorded.
+--   beside_kernels_pct DOUBLE [%]: beside_kernels_ns as a share of total_ns.
 --   rate_gbps DOUBLE [gigabytes/s]: Bytes over total_ns, in 10^9 bytes a second.
 --   rate_median_gbps DOUBLE [gigabytes/s]: Median of the rates of single copies.
 --   rate_p99_gbps DOUBLE [gigabytes/s]: 99th percentile of them.
@@ -33,19 +37,46 @@ WITH peaks AS (
     GROUP BY process_id, device_id
 ),
 copies AS (
-    SELECT process_id, device_id, copy_kind, src_kind, dst_kind, bytes, end_ns - start_ns AS ns
+    SELECT process_id, device_id, copy_kind, src_kind, dst_kind, bytes, start_ns, end_ns
     FROM memcpy
     UNION ALL
-    SELECT process_id, device_id, copy_kind, src_kind, dst_kind, bytes, end_ns - start_ns
+    SELECT process_id, device_id, copy_kind, src_kind, dst_kind, bytes, start_ns, end_ns
     FROM memcpy_p2p
 ),
+gpus AS (
+    SELECT DISTINCT process_id, device_id, gpu
+    FROM gpu_interval
+    WHERE kind IN ('memcpy', 'memcpy_p2p')
+),
+kernels AS (
+    SELECT gpu, start_ns, end_ns, busy_before_ns
+    FROM busy_interval
+    WHERE work = 'compute_or_communication'
+),
 sized AS (
-    SELECT copies.*, CASE WHEN ns IS NOT NULL THEN bytes END AS copied,
+    SELECT copies.*, gpu, copies.end_ns - copies.start_ns AS ns,
+           CASE WHEN ns IS NOT NULL THEN bytes END AS copied,
            CASE WHEN copy_kind = 'DtoD' THEN peak_kbps END AS peak_kbps,
            CASE WHEN bytes <= 4096 THEN 0 WHEN bytes <= 65536 THEN 1 WHEN bytes <= 1048576 THEN 2
                 WHEN bytes <= 16777216 THEN 3 ELSE 4 END AS class
     FROM copies
     LEFT JOIN peaks ON peaks.process_id = copies.process_id AND peaks.device_id = copies.device_id
+    LEFT JOIN gpus ON gpus.process_id = copies.process_id AND gpus.device_id = copies.device_id
+),
+-- Time with kernels up to the end of a copy, less that up to its start.
+beside AS (
+    SELECT sized.*,
+           coalesce(till.busy_before_ns + least(sized.end_ns, till.end_ns) - till.start_ns, 0)
+           - coalesce(since.busy_before_ns + least(sized.start_ns, since.end_ns) - since.start_ns,
+                      0) AS beside_ns
+    FROM sized
+    ASOF LEFT JOIN kernels AS since
+        ON since.gpu = sized.gpu
+        AND since.start_ns <= sized.start_ns
+    ASOF LEFT JOIN kernels AS till ON till.gpu = sized.gpu AND till.start_ns <= sized.end_ns
+),
+seen AS (
+    SELECT count(*) > 0 AS has_kernels FROM kernels
 )
 SELECT copy_kind, src_kind, dst_kind,
        CASE class WHEN 0 THEN '<= 4 KiB' WHEN 1 THEN '<= 64 KiB' WHEN 2 THEN '<= 1 MiB'
@@ -54,6 +85,9 @@ SELECT copy_kind, src_kind, dst_kind,
        count(ns) AS copies,
        coalesce(sum(copied), 0)::BIGINT AS bytes,
        coalesce(sum(ns), 0)::BIGINT AS total_ns,
+       CASE WHEN any_value(has_kernels)
+            THEN coalesce(sum(beside_ns) FILTER (WHERE ns > 0), 0) END::BIGINT AS beside_kernels_ns,
+       100.0 * beside_kernels_ns / nullif(total_ns, 0) AS beside_kernels_pct,
        -- Bytes a nanosecond are gigabytes a second.
        (sum(copied) / nullif(sum(ns), 0))::DOUBLE AS rate_gbps,
        median(copied / nullif(ns, 0)) AS rate_median_gbps,
@@ -66,6 +100,6 @@ SELECT copy_kind, src_kind, dst_kind,
        min(ns) AS min_ns,
        max(ns) AS max_ns,
        count(*) - count(ns) AS unfinished
-FROM sized
+FROM beside, seen
 GROUP BY copy_kind, src_kind, dst_kind, class
 ORDER BY total_ns DESC, copy_kind, src_kind, dst_kind, class

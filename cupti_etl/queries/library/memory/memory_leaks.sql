@@ -3,7 +3,7 @@
 -- computed: Allocations without a release by shared object, kind, calling function and the NVTX
 --   range around the call. Growth is the slope of their sum over the steps of the process (step,
 --   on its first GPU), with the half width of its 95 % confidence interval under normal errors.
--- needs: allocation, api_call, nvtx_range, step
+-- needs: allocation_site, step
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).
 --   allocation: no memory was allocated.
@@ -22,36 +22,8 @@
 --   growth_bytes_per_step DOUBLE [bytes]: By how much they grow in a step.
 --   growth_error DOUBLE [bytes]: Half width of its confidence interval.
 --   verdict VARCHAR: grows, does not grow, or cannot tell.
-WITH kept AS (
-    SELECT * FROM allocation WHERE end_ns IS NULL
-),
-calls AS (
-    SELECT process_id, correlation_id, arg_min(thread_id, start_ns) AS thread_id,
-           arg_min(name, start_ns) AS name, min(start_ns) AS start_ns
-    FROM api_call
-    SEMI JOIN kept USING (process_id, correlation_id)
-    GROUP BY process_id, correlation_id
-),
-around AS (
-    SELECT calls.process_id, calls.correlation_id, arg_max(ranges.path, ranges.depth) AS path
-    FROM calls
-    JOIN nvtx_range AS ranges
-        ON ranges.process_id = calls.process_id
-        AND ranges.thread_id = calls.thread_id
-        AND ranges.start_ns <= calls.start_ns
-        AND coalesce(ranges.end_ns, 9223372036854775807) > calls.start_ns
-    GROUP BY calls.process_id, calls.correlation_id
-),
-sites AS (
-    SELECT kept.process_id, kept.memory_kind, kept.source, calls.name AS api_name,
-           around.path AS range, kept.bytes, kept.start_ns
-    FROM kept
-    LEFT JOIN calls
-        ON calls.process_id = kept.process_id
-        AND calls.correlation_id = kept.correlation_id
-    LEFT JOIN around
-        ON around.process_id = kept.process_id
-        AND around.correlation_id = kept.correlation_id
+WITH sites AS (
+    SELECT * FROM allocation_site WHERE end_ns IS NULL
 ),
 sums AS (
     SELECT process_id, memory_kind, source, api_name, range, count(*) AS allocations,

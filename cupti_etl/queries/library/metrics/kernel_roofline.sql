@@ -1,10 +1,14 @@
--- Roofline of each kernel and launch shape: traffic of device memory, operations, and their roofs.
+-- Roofline of each kernel and launch shape: traffic of device memory, of L2 and of NVLink,
+-- operations, and their roofs.
 --
 -- computed: Bytes of a run are the level of dram_pct (or reads plus writes) times the device's
 --   peak bandwidth and the mean duration. Operations are the level of the pipe that does most of
 --   them times its peak: multiplying processors, clock and operations a clock of the compute
---   capability. The roof is the less of the peak of that pipe and intensity times bandwidth.
--- needs: kernel_metrics, device
+--   capability. The roof is the least of the peak of that pipe and, for each memory, operations a
+--   byte times its bandwidth. L2 moves 32 bytes a sector (l2_sectors); its bandwidth is these over
+--   l2_sector_pct in all samples, so at the clocks of the run. Of NVLink the busier direction
+--   counts; its bandwidth is the peak in pm_metric.
+-- needs: kernel_metrics, device, pm_metric, pm_value
 -- requires:
 --   pm_sample: no PM samples were recorded (capture --pm).
 --   kernel: no kernels were recorded.
@@ -28,9 +32,23 @@
 --   achieved_gbps DOUBLE [gigabytes/s]: Bytes a nanosecond of mean duration.
 --   peak_gflops DOUBLE [gigaflops]: Peak of the pipe.
 --   peak_gbps DOUBLE [gigabytes/s]: Peak of device memory.
---   roof_gflops DOUBLE [gigaflops]: Most operations a nanosecond at this intensity.
+--   l2_bytes DOUBLE [bytes]: Bytes that L2 looked up in a run; NULL if they were not sampled.
+--   l2_bytes_stderr DOUBLE [bytes]: Its standard error.
+--   l2_intensity DOUBLE [operations/byte]: Operations a byte of L2.
+--   l2_gbps DOUBLE [gigabytes/s]: Bytes of L2 a nanosecond of mean duration.
+--   l2_peak_gbps DOUBLE [gigabytes/s]: Peak of L2; NULL if it is not known.
+--   l2_roof_gflops DOUBLE [gigaflops]: Most operations a nanosecond at this intensity of L2.
+--   nvlink_bytes DOUBLE [bytes]: Received or sent in a run, the more; NULL unless both were
+--     sampled.
+--   nvlink_bytes_stderr DOUBLE [bytes]: Its standard error.
+--   nvlink_intensity DOUBLE [operations/byte]: Operations a byte of NVLink.
+--   nvlink_gbps DOUBLE [gigabytes/s]: Bytes of NVLink a nanosecond of mean duration.
+--   nvlink_peak_gbps DOUBLE [gigabytes/s]: Peak of one direction; NULL if it is not known.
+--   nvlink_roof_gflops DOUBLE [gigaflops]: Most operations a nanosecond at this intensity of
+--     NVLink.
+--   roof_gflops DOUBLE [gigaflops]: Most operations a nanosecond at these intensities.
 --   roof_pct DOUBLE [%]: achieved_gflops as a share of roof_gflops.
---   bound VARCHAR: dram or the pipe, by which of the two the roof is; NULL if not known.
+--   bound VARCHAR: dram, l2, nvlink or the pipe, by which of them the roof is; NULL if not known.
 --   reason VARCHAR: What is missing; NULL if nothing is.
 --   runs BIGINT [executions]: Finished executions.
 --   mean_ns DOUBLE [ns]: Mean duration of a run.
@@ -44,6 +62,21 @@ WITH peaks AS (
            any_value(multiprocessors) * any_value(core_clock_khz) / 1e6 AS sm_clocks,
            any_value(compute_capability_major * 10 + compute_capability_minor) AS capability
     FROM device
+    GROUP BY device_uuid
+),
+l2_peaks AS (
+    SELECT device_uuid,
+           sum(value) FILTER (WHERE metric = 'l2_sectors') * 32
+           / nullif(sum(value / 100 * (end_ns - start_ns))
+                    FILTER (WHERE metric = 'l2_sector_pct'), 0) AS l2_peak_gbps
+    FROM pm_value
+    WHERE metric IN ('l2_sectors', 'l2_sector_pct') AND isfinite(value)
+    GROUP BY device_uuid
+),
+link_peaks AS (
+    SELECT device_uuid, min(peak) / 1e9 AS nvlink_peak_gbps
+    FROM pm_metric
+    WHERE metric IN ('nvlink_rx_bytes', 'nvlink_tx_bytes')
     GROUP BY device_uuid
 ),
 -- Operations a clock of a multiprocessor; two for a multiplication with addition.
@@ -72,7 +105,13 @@ kernels AS (
            coalesce(max(stderr) FILTER (WHERE metric = 'dram_pct'),
                     sqrt(max(stderr) FILTER (WHERE metric = 'dram_read_pct') ** 2
                          + max(stderr) FILTER (WHERE metric = 'dram_write_pct') ** 2))
-               AS dram_stderr
+               AS dram_stderr,
+           32 * max(value) FILTER (WHERE metric = 'l2_sectors') AS l2_bytes,
+           32 * max(stderr) FILTER (WHERE metric = 'l2_sectors') AS l2_bytes_stderr,
+           count(value) FILTER (WHERE metric IN ('nvlink_rx_bytes', 'nvlink_tx_bytes')) AS links,
+           arg_max({'bytes': value, 'stderr': stderr}, value) FILTER (
+               WHERE metric IN ('nvlink_rx_bytes', 'nvlink_tx_bytes')
+           ) AS nvlink
     FROM kernel_metrics()
     GROUP BY device_uuid, activity_group
 ),
@@ -98,22 +137,41 @@ pipes AS (
 sized AS (
     SELECT kernels.*, peak_gbps, pipe, peak AS peak_gflops, achieved_gflops, achieved_stderr,
            dram_pct / 100 * peak_gbps AS achieved_gbps,
-           dram_stderr / 100 * peak_gbps AS gbps_stderr
+           dram_stderr / 100 * peak_gbps AS gbps_stderr,
+           l2_bytes / mean_ns AS l2_gbps, l2_peak_gbps,
+           CASE WHEN links = 2 THEN nvlink.bytes END AS nvlink_bytes,
+           CASE WHEN links = 2 THEN nvlink.stderr END AS nvlink_bytes_stderr,
+           nvlink_bytes / mean_ns AS nvlink_gbps, nvlink_peak_gbps
     FROM kernels
     JOIN peaks ON peaks.device_uuid = kernels.device_uuid
+    LEFT JOIN l2_peaks ON l2_peaks.device_uuid = kernels.device_uuid
+    LEFT JOIN link_peaks ON link_peaks.device_uuid = kernels.device_uuid
     LEFT JOIN pipes
         ON pipes.device_uuid = kernels.device_uuid
         AND pipes.activity_group = kernels.activity_group
 ),
 placed AS (
-    SELECT *, CASE WHEN achieved_gbps > 0 THEN achieved_gflops / achieved_gbps END AS intensity
+    SELECT *, CASE WHEN achieved_gbps > 0 THEN achieved_gflops / achieved_gbps END AS intensity,
+           CASE WHEN l2_gbps > 0 THEN achieved_gflops / l2_gbps END AS l2_intensity,
+           CASE WHEN nvlink_gbps > 0 THEN achieved_gflops / nvlink_gbps END AS nvlink_intensity
     FROM sized
 ),
+-- Beside NULL any number is the least.
+roofs AS (
+    SELECT *, CASE WHEN intensity * peak_gbps IS NOT NULL
+                   THEN least(peak_gflops, intensity * peak_gbps) END AS dram_roof_gflops,
+           CASE WHEN l2_intensity * l2_peak_gbps IS NOT NULL
+                THEN least(peak_gflops, l2_intensity * l2_peak_gbps) END AS l2_roof_gflops,
+           CASE WHEN nvlink_intensity * nvlink_peak_gbps IS NOT NULL
+                THEN least(peak_gflops, nvlink_intensity * nvlink_peak_gbps) END
+               AS nvlink_roof_gflops
+    FROM placed
+),
 roofed AS (
-    SELECT *, least(peak_gflops, intensity * peak_gbps) AS roof_gflops FROM placed
-    WHERE intensity IS NOT NULL
-    UNION ALL
-    SELECT *, NULL FROM placed WHERE intensity IS NULL
+    SELECT *, CASE WHEN dram_roof_gflops IS NOT NULL
+                   THEN least(dram_roof_gflops, l2_roof_gflops, nvlink_roof_gflops) END
+                  AS roof_gflops
+    FROM roofs
 )
 SELECT gpu, name, grid, block,
        achieved_gbps * mean_ns AS bytes, gbps_stderr * mean_ns AS bytes_stderr,
@@ -121,9 +179,15 @@ SELECT gpu, name, grid, block,
        intensity,
        intensity * sqrt((achieved_stderr / nullif(achieved_gflops, 0)) ** 2
                         + (gbps_stderr / nullif(achieved_gbps, 0)) ** 2) AS intensity_stderr,
-       achieved_gflops, achieved_gbps, peak_gflops, peak_gbps, roof_gflops,
+       achieved_gflops, achieved_gbps, peak_gflops, peak_gbps,
+       l2_bytes, l2_bytes_stderr, l2_intensity, l2_gbps, l2_peak_gbps, l2_roof_gflops,
+       nvlink_bytes, nvlink_bytes_stderr, nvlink_intensity, nvlink_gbps, nvlink_peak_gbps,
+       nvlink_roof_gflops, roof_gflops,
        100.0 * achieved_gflops / nullif(roof_gflops, 0) AS roof_pct,
-       CASE WHEN roof_gflops < peak_gflops THEN 'dram' WHEN roof_gflops > 0 THEN pipe END AS bound,
+       CASE WHEN NOT roof_gflops < peak_gflops THEN pipe
+            WHEN roof_gflops = dram_roof_gflops THEN 'dram'
+            WHEN roof_gflops = l2_roof_gflops THEN 'l2'
+            WHEN roof_gflops = nvlink_roof_gflops THEN 'nvlink' END AS bound,
        CASE WHEN peak_gbps IS NULL THEN 'the peak bandwidth of the device is not known'
             WHEN dram_pct IS NULL THEN 'traffic of device memory is not known'
             WHEN pipe IS NULL THEN 'no pipe, or not its peak on this device, is known' END

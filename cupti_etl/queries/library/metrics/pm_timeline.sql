@@ -29,8 +29,13 @@ WITH spans AS (
     GROUP BY pm_sample.device_uuid
 ),
 width AS (
-    SELECT greatest(coalesce(bucket_ns, hundredth_ns), 1) AS width
-    FROM (SELECT ceil(max(last_ns - first_ns) / 100.0)::BIGINT AS hundredth_ns FROM spans)
+    SELECT CASE WHEN bucket_ns < 1 THEN error('bucket_ns must be 1 or more')
+                WHEN span_ns // 10000000 >= bucket_ns
+                THEN error(concat('bucket_ns = ', bucket_ns,
+                                  ' makes more than ten million buckets: give ',
+                                  span_ns // 10000000 + 1, ' or more'))
+                ELSE coalesce(bucket_ns, greatest(ceil(span_ns / 100.0)::BIGINT, 1)) END AS width
+    FROM (SELECT max(last_ns - first_ns) AS span_ns FROM spans)
 ),
 buckets AS (
     SELECT device_uuid, metric, unit, first_ns + n * width AS start_ns,

@@ -7,6 +7,7 @@
 --   an NVTX range with nccl in its name. Of what is sent and received, bytes is the larger; NCCL
 --   gives that of one rank for AllGather and ReduceScatter, which is multiplied by group_size.
 -- needs: gpu_interval, busy_interval, process, nvtx_range, launch_to_gpu, argument
+-- stored: Made once for an opened trace, as every query about ranks reads it.
 -- limits: The kind is taken from the kernel's name; that of SendRecv from its arguments. Without
 --   arguments or payloads sizes are not known. One kernel may stand for several fused operations.
 -- columns:
@@ -25,6 +26,9 @@
 --   element_type VARCHAR: Type of an element, such as BFloat16; NULL if not known.
 --   group_size BIGINT [ranks]: Ranks that take part; NULL if not known.
 --   process_group VARCHAR: Name of their group; NULL if not known.
+--   sequence BIGINT: Number that PyTorch gave it in its group, the same on every rank; NULL if not
+--     known.
+--   kind UBIGINT: The same for operations of one kernel and group.
 WITH ranks AS (
     SELECT process_id, any_value(rank) AS rank, any_value(world_size) AS world_size
     FROM process
@@ -79,7 +83,8 @@ sizes AS (
            said->>'dtype' AS element_type,
            coalesce(try_cast(said->>'Message size [bytes]' AS BIGINT), payload) AS rank_bytes,
            try_cast(said->>'Group size' AS BIGINT) AS group_size,
-           coalesce(said->>'Process Group Name', said->>'Process Group ID') AS process_group
+           coalesce(said->>'Process Group Name', said->>'Process Group ID') AS process_group,
+           try_cast(said->>'Seq' AS BIGINT) AS sequence
     FROM known
 ),
 found AS (
@@ -134,5 +139,6 @@ SELECT process_id, rank, gpu, collective, name, number, start_ns, end_ns, expose
        coalesce(elements * element_bytes,
                 CASE WHEN collective NOT IN ('AllGather', 'ReduceScatter') THEN rank_bytes
                      ELSE rank_bytes * coalesce(group_size, world_size) END) AS bytes,
-       elements, element_type, group_size, process_group
+       elements, element_type, group_size, process_group, sequence,
+       hash(name, process_group) AS kind
 FROM sorted

@@ -1,21 +1,24 @@
 -- Collective operations by kind and size: how long, how fast, how much was exposed.
 --
--- computed: Of one operation the ranks' shortest duration counts, as the others also waited:
---   operations are matched over ranks by kernel name, group and number. Algorithm bandwidth is
---   bytes over it; bus bandwidth that times 2(n-1)/n for AllReduce, (n-1)/n for AllGather,
---   ReduceScatter and AllToAll, 1 for others, with n ranks: those of the group, where it is known,
---   else the world size, or the ranks in the trace.
--- needs: collective, process
+-- computed: Of one operation the ranks' shortest duration counts, as the others also waited; which
+--   is which on the ranks is told by collective_match. Algorithm bandwidth is bytes over it; bus
+--   bandwidth that times 2(n-1)/n for AllReduce, (n-1)/n for AllGather, ReduceScatter and AllToAll,
+--   1 for others, with n ranks: those of the group, where it is known, else the world size, or the
+--   ranks in the trace.
+-- needs: collective_match, process
 -- requires:
 --   collective: no communication kernels were recorded.
--- limits: Bandwidths are NULL where sizes are not known. Of groups of the same name, which do not
---   share a rank, operations are taken for one.
+-- limits: Bandwidths are NULL where sizes are not known. An operation counts as matched if two
+--   ranks have it, or one if no other of the trace has any like it.
 -- columns:
 --   collective VARCHAR: AllReduce, AllGather, ReduceScatter and so on.
 --   bytes BIGINT [bytes]: Size of the message; NULL if not known.
 --   element_type VARCHAR: Type of an element; NULL if not known.
 --   ranks BIGINT [ranks]: Ranks that took part, or that are assumed.
 --   operations BIGINT [operations]: Operations, each counted once for all ranks.
+--   unmatched BIGINT [operations]: Those of single ranks besides, which are part of total_ns and
+--     exposed_ns alone.
+--   reason VARCHAR: Why these were not matched, or one of the reasons; NULL if all were.
 --   median_ns DOUBLE [ns]: Median of the shortest durations.
 --   total_ns BIGINT [ns]: Sum of the durations over operations and ranks.
 --   exposed_ns BIGINT [ns]: Of this, without compute beside it.
@@ -25,17 +28,20 @@
 --   bus_gbps DOUBLE [gigabytes/s]: Median bus bandwidth, in 10^9 bytes a second.
 WITH world AS (
     SELECT greatest(coalesce(max(world_size), 0),
-                    (SELECT count(DISTINCT (process_id, gpu)) FROM collective)) AS n
+                    (SELECT count(DISTINCT (process_id, gpu)) FROM collective_match)) AS n
     FROM process
 ),
 operations AS (
-    SELECT collective, name, number, max(bytes) AS bytes, max(element_type) AS element_type,
-           coalesce(max(group_size), any_value(n)) AS n, min(end_ns - start_ns) AS shortest_ns,
+    SELECT collective, max(bytes) AS bytes, max(element_type) AS element_type,
+           coalesce(max(group_size), any_value(n)) AS n, any_value(reason) AS reason,
+           CASE WHEN any_value(reason) IS NULL THEN min(end_ns - start_ns) END AS shortest_ns,
            sum(end_ns - start_ns) AS total_ns, sum(exposed_ns) AS exposed_ns, count(*) AS members
-    FROM collective, world
-    GROUP BY collective, name, number, process_group
+    FROM collective_match, world
+    GROUP BY collective, operation
 )
-SELECT collective, bytes, element_type, n::BIGINT AS ranks, count(*) AS operations,
+SELECT collective, bytes, element_type, n::BIGINT AS ranks,
+       count(*) FILTER (WHERE reason IS NULL) AS operations, count(reason) AS unmatched,
+       max(reason) AS reason,
        median(shortest_ns) AS median_ns, sum(total_ns)::BIGINT AS total_ns,
        sum(exposed_ns)::BIGINT AS exposed_ns,
        100.0 * sum(exposed_ns) / nullif(sum(total_ns), 0) AS exposed_pct,

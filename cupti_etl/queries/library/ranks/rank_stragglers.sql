@@ -1,15 +1,16 @@
 -- Which ranks come late to collective operations, and whether that is chance.
 --
--- computed: Operations are matched over ranks by kernel name, group and number. They end together,
---   so the clocks of ranks are aligned by the median of the differences of their ends from the
---   operation's mean. Lateness is the aligned start less the first of the operation's. Who is last
---   by chance is last in one of n operations: above 3 standard deviations of that binomial, with
---   10 operations or more, it is persistent. The score is the least mean time of its own work (from
---   the end of one operation to the start of the next) of any rank over that of the rank.
+-- computed: Operations are matched over ranks by collective_match. They end together, so the clocks
+--   of ranks are aligned by the median of the differences of their ends from the operation's mean.
+--   Lateness is the aligned start less the first of the operation's. Who is last by chance is last
+--   in one of n operations: above 3 standard deviations of that binomial, with 10 operations or
+--   more, it is persistent. The score is the least mean time of its own work (from the end of one
+--   operation to the start of the next) of any rank over that of the rank.
 -- needs: shared_collective
 -- requires:
 --   collective: no communication kernels were recorded.
---   shared_collective: no operation that ends together is in the trace of two ranks or more.
+--   shared_collective: no operation that ends together is known to be in the trace of two ranks or
+--     more; rank_clock says why.
 -- limits: Only processes with a rank, and operations that all of them have. Broadcasts and sends
 --   do not end together; they are left out.
 -- columns:
@@ -26,14 +27,14 @@
 --   waiting_caused_ns BIGINT [ns]: Time that the other ranks waited for it, summed over them.
 --   clock_offset_ns DOUBLE [ns]: How far its clock was ahead of the mean.
 WITH complete AS (
-    SELECT *, avg(end_ns - base_ns) OVER (PARTITION BY name, number) AS mean_end_ns
+    SELECT *, avg(end_ns - base_ns) OVER (PARTITION BY operation) AS mean_end_ns
     FROM shared_collective, (SELECT min(start_ns) AS base_ns FROM shared_collective)
 ),
 offsets AS (
     SELECT rank, median(end_ns - base_ns - mean_end_ns) AS offset_ns FROM complete GROUP BY rank
 ),
 aligned AS (
-    SELECT complete.rank, name, number, n, start_ns - base_ns - offset_ns AS start_ns,
+    SELECT complete.rank, operation, n, start_ns - base_ns - offset_ns AS start_ns,
            end_ns - base_ns - offset_ns AS end_ns, offset_ns
     FROM complete
     JOIN offsets ON offsets.rank = complete.rank
@@ -41,13 +42,13 @@ aligned AS (
 late AS (
     SELECT *, start_ns - min(start_ns) OVER operation AS late_ns,
            row_number() OVER (
-               PARTITION BY name, number ORDER BY start_ns DESC, rank
+               PARTITION BY operation ORDER BY start_ns DESC, rank
            ) = 1 AS is_last,
            sum(max_start_ns - start_ns) OVER operation AS waited_ns,
            start_ns - lag(end_ns) OVER (PARTITION BY rank ORDER BY start_ns) AS own_ns
     FROM (SELECT *, max(start_ns) OVER operation AS max_start_ns
-          FROM aligned WINDOW operation AS (PARTITION BY name, number))
-    WINDOW operation AS (PARTITION BY name, number)
+          FROM aligned WINDOW operation AS (PARTITION BY operation))
+    WINDOW operation AS (PARTITION BY operation)
 ),
 sums AS (
     SELECT rank, count(*) AS operations, avg(late_ns) AS mean_late_ns, max(late_ns) AS max_late_ns,

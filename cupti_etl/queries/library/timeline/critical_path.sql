@@ -6,7 +6,7 @@
 --   synchronizing call before it, whence it goes on on the GPU: what ran there meanwhile had slack.
 --   A copy that ended before its call returned is such a call, too. The classes of a GPU add to
 --   its span.
--- needs: gpu_gaps, api_call, blocking_copy, busy_interval
+-- needs: host_path, api_call, busy_interval
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so the host is not seen.
 --   busy_interval: no finished GPU activity was recorded.
@@ -18,66 +18,11 @@
 --   total_ns BIGINT [ns]: Time of the chain in the class.
 --   percent DOUBLE [%]: total_ns as a share of the span of the GPU.
 --   slack_ns BIGINT [ns]: Time of the GPU in the class beside the chain; 0 for host and idle.
-WITH gaps AS (
-    SELECT * FROM gpu_gaps(0)
-),
-calls AS (
-    SELECT process_id, correlation_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns
-    FROM api_call
-    SEMI JOIN gaps
-        ON gaps.process_id = api_call.process_id
-        AND gaps.next_correlation_id = api_call.correlation_id
-    GROUP BY process_id, correlation_id
-),
-late AS (
-    SELECT gaps.gpu, gaps.process_id, calls.start_ns AS call_ns,
-           least(calls.end_ns, gaps.end_ns) AS end_ns
-    FROM gaps
-    JOIN calls
-        ON calls.process_id = gaps.process_id
-        AND calls.correlation_id = gaps.next_correlation_id
-    -- A call that was waiting already when the GPU became idle was not late.
-    LEFT JOIN blocking_copy
-        ON blocking_copy.process_id = gaps.process_id
-        AND blocking_copy.correlation_id = gaps.next_correlation_id
-        AND blocking_copy.start_ns <= gaps.start_ns
-    WHERE calls.end_ns > gaps.start_ns AND blocking_copy.end_ns IS NULL
-),
-waits AS (
-    SELECT process_id, end_ns
-    FROM api_call
-    WHERE end_ns IS NOT NULL AND contains(name, 'Synchronize')
-    UNION ALL
-    SELECT process_id, end_ns FROM blocking_copy
+WITH host AS MATERIALIZED (
+    SELECT * FROM host_path
 ),
 spans AS (
     SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM busy_interval GROUP BY gpu
-),
-chains AS (
-    SELECT late.gpu, greatest(coalesce(waits.end_ns, spans.start_ns), spans.start_ns) AS start_ns,
-           late.end_ns
-    FROM late
-    JOIN spans ON spans.gpu = late.gpu
-    ASOF LEFT JOIN waits ON waits.process_id = late.process_id AND waits.end_ns <= late.call_ns
-),
--- The union of the chains.
-marked AS (
-    SELECT *, max(end_ns) OVER (
-                  PARTITION BY gpu ORDER BY start_ns, end_ns
-                  ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-              ) AS until_ns
-    FROM chains
-),
-numbered AS (
-    SELECT *, count(*) FILTER (WHERE until_ns IS NULL OR start_ns > until_ns) OVER (
-                  PARTITION BY gpu ORDER BY start_ns, end_ns ROWS UNBOUNDED PRECEDING
-              ) AS number
-    FROM marked
-),
-host AS (
-    SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns
-    FROM numbered
-    GROUP BY gpu, number
 ),
 edges AS (
     SELECT gpu, work, start_ns AS at_ns, -1 AS sign FROM host, (VALUES ('compute'),

@@ -1,0 +1,42 @@
+-- Allocations with the place that asked for them.
+--
+-- computed: allocation with the outermost recorded call of its correlation_id, and the NVTX range
+--   that was the innermost of the calling thread when that call began.
+-- needs: allocation, api_call, range_turn, nvtx_range
+-- requires:
+--   memory: no allocations were recorded (capture with the kind memory).
+-- columns:
+--   process_id BIGINT: The process.
+--   device_id INTEGER: CUDA ordinal of the device in its process.
+--   memory_kind VARCHAR: Kind of memory, such as device or pinned.
+--   bytes BIGINT [bytes]: Size.
+--   start_ns BIGINT [ns]: When it was allocated.
+--   end_ns BIGINT [ns]: When it was released; NULL if it was not.
+--   source VARCHAR: Shared object that asked for it; NULL if not known.
+--   api_name VARCHAR: Function that allocated it; NULL if the call was not recorded.
+--   range VARCHAR: Path of the NVTX range around the call; NULL outside ranges.
+--   pool_type VARCHAR: Whose memory pool it came from; none without one.
+--   pool_address BIGINT: Address of that pool, as the bits of an unsigned number.
+WITH calls AS (
+    SELECT process_id, correlation_id, arg_min(thread_id, start_ns) AS thread_id,
+           arg_min(name, start_ns) AS name, min(start_ns) AS start_ns
+    FROM api_call
+    SEMI JOIN allocation USING (process_id, correlation_id)
+    GROUP BY process_id, correlation_id
+),
+placed AS (
+    SELECT calls.process_id, calls.correlation_id, calls.name, innermost.range_id
+    FROM calls
+    ASOF LEFT JOIN range_turn AS innermost
+        ON innermost.process_id = calls.process_id
+        AND innermost.thread_id = calls.thread_id
+        AND innermost.at_ns <= calls.start_ns
+)
+SELECT made.process_id, made.device_id, made.memory_kind, made.bytes, made.start_ns, made.end_ns,
+       made.source, placed.name AS api_name, nvtx_range.path AS range, made.pool_type,
+       made.pool_address
+FROM allocation AS made
+LEFT JOIN placed
+    ON placed.process_id = made.process_id
+    AND placed.correlation_id = made.correlation_id
+LEFT JOIN nvtx_range ON nvtx_range.range_id = placed.range_id

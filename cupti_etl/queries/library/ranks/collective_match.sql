@@ -1,0 +1,83 @@
+-- Collective operations, each with a number that it has on every rank.
+--
+-- computed: Where PyTorch numbered them in their group, by that. Else clocks are put together by
+--   rank_clock, and an operation is the one of the first rank, of its kernel and group, whose end
+--   is nearest, if the two overlap, have one size and neither has a nearer one: recordings may
+--   begin and end apart and miss operations.
+-- needs: collective, rank_clock
+-- stored: Made once for an opened trace, as bandwidths and stragglers read it.
+-- limits: Operations that the first rank of a group does not have are not matched. Broadcasts and
+--   sends may end apart.
+-- columns:
+--   process_id BIGINT: The process.
+--   rank INTEGER: Its rank; NULL if it has none.
+--   gpu BIGINT: Number of the GPU, as in gpu.
+--   collective VARCHAR: AllReduce, AllGather, ReduceScatter and so on.
+--   name VARCHAR: Mangled name.
+--   process_group VARCHAR: Name of the group; NULL if not known.
+--   operation BIGINT: Number of the operation in this trace, from 1; unmatched ones have their own.
+--   start_ns BIGINT [ns]: When it began, by the clock of its process.
+--   end_ns BIGINT [ns]: When it ended.
+--   exposed_ns BIGINT [ns]: Time without compute beside it.
+--   bytes BIGINT [bytes]: Size of the message; NULL if not known.
+--   element_type VARCHAR: Type of an element; NULL if not known.
+--   group_size BIGINT [ranks]: Ranks that take part; NULL if not known.
+--   reason VARCHAR: Why it was not matched; NULL if it was, or if only one GPU of the trace has
+--     operations of its kernel, group and size.
+WITH timed AS MATERIALIZED (
+    SELECT collective.*, clocks.reason AS clock_reason,
+           row_number() OVER (ORDER BY end_ns - coalesce(ahead_ns, 0), collective.rank,
+                                       collective.process_id, gpu, name, number) AS id,
+           start_ns - coalesce(ahead_ns, 0) AS begin_ns, end_ns - coalesce(ahead_ns, 0) AS until_ns,
+           rank() OVER (
+               PARTITION BY kind ORDER BY clocks.reason NULLS FIRST, collective.rank,
+                                          collective.process_id, gpu
+           ) = 1 AS is_first
+    FROM collective
+    JOIN rank_clock AS clocks ON clocks.process_id = collective.process_id
+),
+-- Ends up to the middle between two ends are nearer to the first.
+firsts AS (
+    SELECT id, kind, bytes, begin_ns, until_ns,
+           until_ns - coalesce((until_ns - lag(until_ns) OVER (
+               PARTITION BY kind ORDER BY until_ns
+           )) // 2, 4611686018427387904) AS from_ns
+    FROM timed
+    WHERE is_first
+),
+nearest AS (
+    SELECT timed.id, CASE WHEN timed.begin_ns < firsts.until_ns
+                              AND firsts.begin_ns < timed.until_ns
+                              AND (timed.bytes = firsts.bytes
+                                   OR collective IN ('AllToAll', 'SendRecv', 'other')) IS NOT FALSE
+                         THEN firsts.id END AS first_id
+    FROM timed
+    ASOF JOIN firsts ON firsts.kind = timed.kind AND firsts.from_ns <= timed.until_ns
+    WHERE timed.clock_reason IS NULL
+    QUALIFY row_number() OVER (
+        PARTITION BY process_id, gpu, firsts.id
+        ORDER BY abs(timed.until_ns - firsts.until_ns), timed.id
+    ) = 1
+),
+numbered AS (
+    SELECT timed.*, first_id, row_number() OVER (
+               PARTITION BY process_id, gpu, kind, sequence ORDER BY timed.id
+           ) AS turn
+    FROM timed
+    LEFT JOIN nearest ON nearest.id = timed.id
+),
+matched AS (
+    SELECT *, CASE WHEN sequence IS NULL THEN coalesce(first_id, id)
+                   ELSE min(id) OVER (PARTITION BY kind, sequence, turn) END AS operation_id,
+           count(DISTINCT (process_id, gpu)) OVER like_it AS members,
+           max(clock_reason) OVER like_it AS reason
+    FROM numbered
+    WINDOW like_it AS (PARTITION BY kind)
+)
+SELECT process_id, rank, gpu, collective, name, process_group,
+       dense_rank() OVER (ORDER BY operation_id) AS operation, start_ns, end_ns, exposed_ns, bytes,
+       element_type, group_size,
+       CASE WHEN members > 1 AND count(*) OVER (PARTITION BY operation_id) = 1
+            THEN coalesce(CASE WHEN sequence IS NULL THEN reason END, 'no other rank has it') END
+           AS reason
+FROM matched

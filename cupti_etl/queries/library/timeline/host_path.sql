@@ -1,0 +1,70 @@
+-- When the run time hung on the host: stretches between two of the GPU's on the critical path.
+--
+-- computed: A gap that ended only when the host launched (gap_attribution: more than queued) leads
+--   to that call and along the host back to the end of its process's last synchronizing call before
+--   it; a copy that ended before its call returned is such a call, too. The union of these.
+-- needs: gpu_gaps, api_call, blocking_copy, busy_interval
+-- limits: As of critical_path.
+-- columns:
+--   gpu BIGINT: Number of the GPU, as in gpu.
+--   start_ns BIGINT [ns]: End of the last call that waited, or begin of the GPU's span.
+--   end_ns BIGINT [ns]: End of the call that launched.
+WITH gaps AS (
+    SELECT * FROM gpu_gaps(0)
+),
+calls AS (
+    SELECT process_id, correlation_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns
+    FROM api_call
+    SEMI JOIN gaps
+        ON gaps.process_id = api_call.process_id
+        AND gaps.next_correlation_id = api_call.correlation_id
+    GROUP BY process_id, correlation_id
+),
+late AS (
+    SELECT gaps.gpu, gaps.process_id, calls.start_ns AS call_ns,
+           least(calls.end_ns, gaps.end_ns) AS end_ns
+    FROM gaps
+    JOIN calls
+        ON calls.process_id = gaps.process_id
+        AND calls.correlation_id = gaps.next_correlation_id
+    -- A call that was waiting already when the GPU became idle was not late.
+    LEFT JOIN blocking_copy
+        ON blocking_copy.process_id = gaps.process_id
+        AND blocking_copy.correlation_id = gaps.next_correlation_id
+        AND blocking_copy.start_ns <= gaps.start_ns
+    WHERE calls.end_ns > gaps.start_ns AND blocking_copy.end_ns IS NULL
+),
+waits AS (
+    SELECT process_id, end_ns
+    FROM api_call
+    WHERE end_ns IS NOT NULL AND contains(name, 'Synchronize')
+    UNION ALL
+    SELECT process_id, end_ns FROM blocking_copy
+),
+spans AS (
+    SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM busy_interval GROUP BY gpu
+),
+chains AS (
+    SELECT late.gpu, greatest(coalesce(waits.end_ns, spans.start_ns), spans.start_ns) AS start_ns,
+           late.end_ns
+    FROM late
+    JOIN spans ON spans.gpu = late.gpu
+    ASOF LEFT JOIN waits ON waits.process_id = late.process_id AND waits.end_ns <= late.call_ns
+),
+-- The union of the chains.
+marked AS (
+    SELECT *, max(end_ns) OVER (
+                  PARTITION BY gpu ORDER BY start_ns, end_ns
+                  ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+              ) AS until_ns
+    FROM chains
+),
+numbered AS (
+    SELECT *, count(*) FILTER (WHERE until_ns IS NULL OR start_ns > until_ns) OVER (
+                  PARTITION BY gpu ORDER BY start_ns, end_ns ROWS UNBOUNDED PRECEDING
+              ) AS number
+    FROM marked
+)
+SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns
+FROM numbered
+GROUP BY gpu, number

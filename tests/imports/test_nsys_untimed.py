@@ -1,0 +1,48 @@
+"""Rows of an nsys export that have no start: stored, and told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from click.testing import CliRunner
+from imports.conftest import nsys
+from support.trace import assert_rows
+
+import cupti_etl
+from cupti_etl.cli import cli
+
+
+def test_rows_without_a_start_are_stored_counted_and_named(tmp_path: Path) -> None:
+    file = nsys(
+        tmp_path / "t.sqlite",
+        CUPTI_ACTIVITY_KIND_KERNEL="""
+            start end deviceId correlationId globalPid
+            100   200 0        5             11:0
+            -     600 0        6             11:0
+            -     700 0        7             12:0
+            -     -   0        8             12:0
+        """,
+        CUPTI_ACTIVITY_KIND_CUDA_EVENT="globalPid timestamp eventId\n 11:0 0 1",
+    )
+    done = CliRunner().invoke(cli, ["import", str(file), "-o", str(tmp_path / "out")])
+    assert done.exit_code == 0
+    assert "cupti-etl: without a start, and so in no query about time: kernel 3\n" in done.stderr
+    with cupti_etl.open(tmp_path / "out") as trace:
+        assert_rows(
+            trace.sql("SELECT pid, loss.* FROM loss JOIN process USING (process_id) ORDER BY pid"),
+            """
+            pid cause          table_name records is_stored
+            11  zero_timestamp kernel     1       true
+            12  zero_timestamp kernel     2       true
+            """,
+        )
+        assert trace.sql("FROM kernel").count() == 4
+
+
+def test_nothing_is_said_of_starts_that_are_there(tmp_path: Path) -> None:
+    file = nsys(
+        tmp_path / "t.sqlite",
+        CUPTI_ACTIVITY_KIND_KERNEL="start end deviceId globalPid\n 100 - 0 11:0",
+    )
+    done = CliRunner().invoke(cli, ["import", str(file), "-o", str(tmp_path / "out")])
+    assert "without a start" not in done.stderr

@@ -1,0 +1,129 @@
+"""What the run time hung on, and what beside it had slack."""
+
+from __future__ import annotations
+
+from support.trace import MakeTrace, assert_rows
+
+
+def test_the_critical_path_goes_over_the_host_where_it_launched_too_late(trace: MakeTrace) -> None:
+    # The wait returns at 1110; until 1210 the host prepares and launches b, then all is launched.
+    opened = trace(
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name
+            1          0         1              1000     1100   a
+            1          0         2              1210     1300   b
+            1          0         3              1300     1400   ncclAllReduce
+            1          0         4              1405     1410   b
+            1          0         5              1150     1160   beside
+        """,
+        api_call="""
+            process_id domain  name                  correlation_id start_ns end_ns
+            1          runtime cudaLaunchKernel      1              900      950
+            1          runtime cudaStreamSynchronize 9              960      1110
+            1          runtime cudaLaunchKernel      5              1140     1150
+            1          runtime cudaLaunchKernel      2              1200     1210
+            1          runtime cudaLaunchKernel      3              1212     1215
+            1          runtime cudaLaunchKernel      4              1216     1218
+        """,
+    )
+    assert_rows(
+        opened.query("critical_path"),
+        """
+        class         total_ns slack_ns
+        host          100      0
+        compute       195      10
+        communication 100      0
+        copy          0        0
+        idle          15       0
+        """,
+    )
+
+
+def test_kernels_beside_the_host_have_slack(trace: MakeTrace) -> None:
+    # From 110 to 400 the host of GPU 0 prepares the launch of last. Of the 250 after early 20 are
+    # busy; after cut, which counts as one with what runs beside it, 90 are idle. The kernel that
+    # the wait waited for is on the path. Process 2, with the same ids, has a GPU of its own.
+    opened = trace(
+        kernel="""
+            process_id device_id stream_id correlation_id start_ns end_ns name
+            1          0         7         1              0        100    first
+            1          0         7         2              120      150    early
+            1          0         7         3              300      310    split
+            1          0         8         4              290      308    split
+            1          0         7         5              410      500    last
+            1          0         7         5              500      510    split
+            1          0         7         5              510      -      split
+            2          0         7         1              0        100    first
+            2          0         7         3              100      130    early
+        """,
+        api_call="""
+            process_id domain  name                  correlation_id start_ns end_ns
+            1          runtime cudaLaunchKernel      1              -50      -40
+            1          runtime cudaStreamSynchronize 9              -30      110
+            1          runtime cudaLaunchKernel      2              111      115
+            1          runtime cudaLaunchKernel      3              116      119
+            1          runtime cudaLaunchKernel      4              119      120
+            1          runtime cudaLaunchKernel      5              390      400
+            2          runtime cudaLaunchKernel      1              -50      -40
+            2          runtime cudaLaunchKernel      3              -30      -20
+        """,
+        device="process_id device_id device_uuid\n 1 0 A\n 2 0 B",
+        kernel_name="mangled short\n split cut",
+    )
+    assert_rows(
+        opened.sql("FROM kernel_slack ORDER BY gpu, mangled"),
+        """
+        gpu name  runs on_path total_ns path_ns slack_total_ns slack_min_ns slack_median_ns \
+slack_max_ns
+        0   early 1    0       30       0       230            230          230             230
+        0   first 1    1       100      100     0              -            -               0
+        0   last  1    1       90       90      0              -            -               0
+        0   cut   3    1       38       10      180            90           90              90
+        1   early 1    1       30       30      0              -            -               0
+        1   first 1    1       100      100     0              -            -               0
+        """,
+    )
+
+
+def test_a_copy_for_which_the_call_waits_is_a_wait(trace: MakeTrace) -> None:
+    # Two processes, each with its GPU; the second only launches, and its host is never waited for.
+    opened = trace(
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name
+            1          0         1              100      200    a
+            1          0         3              260      300    a
+            2          0         1              100      150    a
+            2          0         2              150      400    a
+        """,
+        memcpy="""
+            process_id device_id correlation_id start_ns end_ns copy_kind bytes
+            1          0         2              205      210    DtoH      4
+        """,
+        api_call="""
+            process_id domain  name             correlation_id start_ns end_ns
+            1          runtime cudaLaunchKernel 1              50       60
+            1          runtime cudaMemcpyAsync  2              70       220
+            1          runtime cudaLaunchKernel 3              250      258
+            2          runtime cudaLaunchKernel 1              50       60
+            2          runtime cudaLaunchKernel 2              70       80
+        """,
+        device="process_id device_id device_uuid\n 1 0 GPU-a\n 2 0 GPU-b",
+    )
+    # From the return of the copy at 220 to that of the launch at 258 the host had it; before the
+    # copy it had been waiting for long.
+    assert_rows(
+        opened.query("critical_path"),
+        """
+        gpu class         total_ns percent slack_ns
+        0   host          38       19      0
+        0   compute       140      70      0
+        0   communication 0        0       0
+        0   copy          5        2.5     0
+        0   idle          17       8.5     0
+        1   host          0        0       0
+        1   compute       300      100     0
+        1   communication 0        0       0
+        1   copy          0        0       0
+        1   idle          0        0       0
+        """,
+    )
