@@ -110,7 +110,9 @@ means AS (
            coalesce(base_ns / nullif(base_calls, 0), other_ns / nullif(other_calls, 0))
                AS reference_ns
     FROM totals
-    JOIN names ON names.subject = totals.subject AND names.name = totals.name
+    JOIN names
+        ON names.subject = totals.subject
+        AND names.name IS NOT DISTINCT FROM totals.name
 )
 SELECT means.subject, coalesce(means.short, means.name) AS name, means.grid, means.block,
        base_calls, other_calls, base_ns, other_ns, other_ns - base_ns AS change_ns,
@@ -129,7 +131,7 @@ SELECT means.subject, coalesce(means.short, means.name) AS name, means.grid, mea
 FROM means
 JOIN tests
     ON tests.subject = means.subject
-    AND tests.name = means.name
+    AND tests.name IS NOT DISTINCT FROM means.name
     AND tests.grid = means.grid
     AND tests.block = means.block
 ORDER BY means.subject DESC, abs(other_ns - base_ns) DESC, demangled, means.grid, means.block
@@ -186,7 +188,12 @@ def diff(base: Trace, other: Trace, min_effect: float = 0.03) -> Diff:
         con.register("other_sample", other.query("run_sample").arrow())
         rows = con.sql(_COMPARED).to_arrow_table().to_pylist()
         parts = [_parts(con, side) for side in ("base_sample", "other_sample")]
-    tested = [row for row in rows if min(row["base_calls"], row["other_calls"]) >= _FEWEST]
+    # Kernels whose names are not known may be any.
+    tested = [
+        row
+        for row in rows
+        if row["demangled"] is not None and min(row["base_calls"], row["other_calls"]) >= _FEWEST
+    ]
     for row in rows:
         row.update(low=None, high=None, q=None, verdict="cannot tell")
     # All executions of both runs took the same time: z is undefined, and nothing changed.

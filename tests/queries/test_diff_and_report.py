@@ -83,6 +83,18 @@ def test_more_calls_and_other_shapes_are_no_change_of_duration(tmp_path: Path) -
     assert rows["new_1"]["count_effect_ns"] == rows["new_1"]["change_ns"]
 
 
+def test_kernels_without_a_name_count_and_are_not_compared(tmp_path: Path) -> None:
+    def nameless(folder: Path, length: int) -> Path:
+        rows = "\n".join(f"{1000 * n} {1000 * n + length} -" for n in range(6))
+        return write_trace(folder, kernel="start_ns end_ns name\n" + rows)
+
+    base, other = nameless(tmp_path / "a", 10), nameless(tmp_path / "b", 20)
+    with cupti_etl.open(base) as before, cupti_etl.open(other) as after:
+        (row,) = diff(before, after).table.to_pylist()
+    assert (row["name"], row["base_ns"], row["other_ns"]) == (None, 60, 120)
+    assert (row["verdict"], row["q"]) == ("cannot tell", None)
+
+
 def test_runs_of_one_distribution_are_not_told_apart(tmp_path: Path) -> None:
     names = {f"k{n}": (40, 1000) for n in range(40)}
     verdict, rows = compare(run(tmp_path / "a", 1, **names), run(tmp_path / "b", 2, **names))
