@@ -2,7 +2,8 @@
 --
 -- computed: Allocations without a release by shared object, kind, calling function and the NVTX
 --   range around the call. Growth is the slope of their sum over the steps of the process (step,
---   on its first GPU), with the half width of its 95 % confidence interval under normal errors.
+--   on its first GPU), with the half width of its 95 % confidence interval under normal errors
+--   (Student's t).
 -- needs: allocation_site, step
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).
@@ -46,13 +47,20 @@ held AS (
 fits AS (
     SELECT process_id, memory_kind, source, api_name, range, count(*) AS n,
            regr_slope(coalesce(held_bytes, 0), step) AS slope,
-           1.96 * sqrt(greatest(regr_syy(coalesce(held_bytes, 0), step)
-                                - regr_slope(coalesce(held_bytes, 0), step)
-                                  * regr_sxy(coalesce(held_bytes, 0), step), 0)
-                       / nullif(count(*) - 2, 0)
-                       / nullif(regr_sxx(coalesce(held_bytes, 0), step), 0)) AS error
+           sqrt(greatest(regr_syy(coalesce(held_bytes, 0), step)
+                         - regr_slope(coalesce(held_bytes, 0), step)
+                           * regr_sxy(coalesce(held_bytes, 0), step), 0)
+                / nullif(count(*) - 2, 0)
+                / nullif(regr_sxx(coalesce(held_bytes, 0), step), 0)) AS stderr,
+           count(*) - 2 AS freedom
     FROM held
     GROUP BY process_id, memory_kind, source, api_name, range
+),
+intervals AS (
+    -- Student's t at 97.5 %, as its series in 1 / freedom says it: within 4 % from 2 on.
+    SELECT *, stderr * (1.96 + 2.3724 / freedom + 2.8224 / pow(freedom, 2)
+                        + 2.5556 / pow(freedom, 3)) AS error
+    FROM fits
 )
 SELECT sums.process_id, sums.memory_kind, sums.source, sums.api_name, sums.range, allocations,
        bytes, first_ns, last_ns,
@@ -61,7 +69,7 @@ SELECT sums.process_id, sums.memory_kind, sums.source, sums.api_name, sums.range
        CASE WHEN n IS NULL OR n < 4 THEN 'cannot tell'
             WHEN slope > 0 AND slope > error THEN 'grows' ELSE 'does not grow' END AS verdict
 FROM sums
-LEFT JOIN fits
+LEFT JOIN intervals AS fits
     ON fits.process_id = sums.process_id
     AND fits.memory_kind IS NOT DISTINCT FROM sums.memory_kind
     AND fits.source IS NOT DISTINCT FROM sums.source
