@@ -213,8 +213,8 @@ def test_what_was_not_released(trace: MakeTrace) -> None:
     )
 
 
-# In use after the steps are 100, 400, 500 and 800: the slope has a standard error of 28.28, and with
-# two degrees of freedom Student's t is 4.303.
+# In use after the uneven steps are 100, 400, 500 and 800: the slope has a standard error of 28.28,
+# and with two degrees of freedom Student's t is 4.303.
 @pytest.mark.parametrize(
     ("sizes", "slope", "error"),
     [([100] * 6, 100, 0), ([100, 300, 100, 300], 220, 28.28 * 4.303)],
