@@ -2,7 +2,7 @@
 --
 -- computed: From kernel_shape. The score of the slowest is (duration - median) / (1.4826 * median
 --   absolute deviation). lost_ns is what runs above twice the median took beyond it.
--- needs: kernel, kernel_shape
+-- needs: kernel_shape
 -- requires:
 --   kernel: no kernels were recorded.
 -- limits: Names and shapes with fewer than min_calls executions are left out.
