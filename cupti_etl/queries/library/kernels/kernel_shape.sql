@@ -18,7 +18,7 @@
 --   worst_start_ns BIGINT [ns]: When the longest began.
 --   worst_stream_id INTEGER: Its stream.
 --   worst_correlation_id BIGINT: The call that launched it.
---   previous_name VARCHAR: Function name of the kernel before it in its stream; NULL if none began
+--   previous_name VARCHAR: Function name of the kernel before it in its stream; NULL if none ended
 --     in the millisecond before.
 --   process_id BIGINT: Process of the longest.
 WITH shapes AS (
@@ -53,7 +53,8 @@ beyond AS (
 worsts AS (
     SELECT worst.process_id AS process_id, worst.context_id AS context_id,
            worst.stream_id AS stream_id, worst.start_ns AS worst_start_ns,
-           unnest([worst.start_ns >> 20, (worst.start_ns >> 20) - 1]) AS bucket
+           unnest([worst.start_ns >> 20, (worst.start_ns >> 20) - 1,
+                   (worst.start_ns >> 20) + 1]) AS bucket
     FROM shapes
 ),
 before AS (
@@ -64,7 +65,7 @@ before AS (
         ON kernel.process_id = worsts.process_id
         AND kernel.context_id = worsts.context_id
         AND kernel.stream_id = worsts.stream_id
-        AND kernel.start_ns >> 20 = bucket
+        AND kernel.end_ns >> 20 = bucket
         AND kernel.start_ns < worst_start_ns
     GROUP BY ALL
 ),

@@ -23,7 +23,7 @@
 --   worst_start_ns BIGINT [ns]: When the longest began.
 --   worst_stream_id INTEGER: Its stream.
 --   worst_correlation_id BIGINT: The call that launched it.
---   previous_name VARCHAR: Function name of the kernel before it in its stream; NULL if none began
+--   previous_name VARCHAR: Function name of the kernel before it in its stream; NULL if none ended
 --     in the millisecond before.
 --   process_id BIGINT: Process of the longest.
 SELECT name, grid, calls, p50_ns, p90_ns, p99_ns, p999_ns, p99_ns / nullif(p50_ns, 0) AS tail_ratio,
