@@ -19,7 +19,7 @@ from cupti_etl.capture.loss import Loss
 from cupti_etl.errors import ForeignError
 from cupti_etl.imports import nsys_own
 from cupti_etl.imports.ahead import ahead
-from cupti_etl.imports.nsys_frame import Frame
+from cupti_etl.imports.nsys_frame import Frame, as_text
 from cupti_etl.imports.nsys_rows import HANDLERS
 from cupti_etl.imports.source import Process, note
 
@@ -83,7 +83,7 @@ class Nsys:
             )
         # Called EXPORT_META_DATA by early versions.
         meta = self._tables.rows("META_DATA_EXPORT") or self._tables.rows("EXPORT_META_DATA")
-        facts = {row.get("name"): row.get("value") for row in meta}
+        facts = {as_text(row.get("name")): row.get("value") for row in meta}
         version = str(facts.get("EXPORT_SCHEMA_VERSION") or "of unknown schema")
         numbers = re.match(r"(\d+)\.(\d+)", version)
         if numbers and int(numbers[1]) > NEWEST[0]:

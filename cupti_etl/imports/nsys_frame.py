@@ -16,6 +16,7 @@ _TEXT = pa.dictionary(pa.int32(), pa.string())
 # A serialised id: host and machine, then 24 bits of process and 24 of thread.
 _BITS = 24
 _MASK = (1 << _BITS) - 1
+_MAX = (1 << 63) - 1
 
 
 class Processes:
@@ -94,8 +95,15 @@ class Frame:
             self.devices |= {(row["process_id"], row["device_id"]) for row in used}
 
     def time(self, times: pa.Array) -> pa.Array:
-        """Times since the epoch."""
-        return pc.add(times, self._epoch_ns) if self._epoch_ns else times
+        """Times since the epoch; NULL where they do not fit, or would lie before it."""
+        if not self._epoch_ns:
+            return times
+        try:
+            since = pc.add_checked(times, self._epoch_ns)
+        except pa.ArrowInvalid:
+            fits = pc.less_equal(times, _MAX - self._epoch_ns)
+            since = pc.add(pc.if_else(fits, times, None), self._epoch_ns)
+        return pc.if_else(pc.less(since, 0), None, since)
 
     def strings(self, ids: pa.Array) -> pa.Array:
         """The texts of a column of ids; NULL where there is none."""
@@ -126,9 +134,15 @@ class Frame:
         return numbered(rows, first)
 
 
-def as_int(value: Any) -> int | None:
-    """A number of a small table, which may be text there."""
+def as_int(value: Any, bits: int = 64) -> int | None:
+    """A number of a small table, which may be text there; None if it has more bits."""
     try:
-        return int(value)
-    except (TypeError, ValueError):
+        number = int(value)
+    except (TypeError, ValueError, OverflowError):
         return None
+    return number if -(1 << (bits - 1)) <= number < 1 << (bits - 1) else None
+
+
+def as_text(value: Any) -> str | None:
+    """A text of a small table; None for what is none."""
+    return value if isinstance(value, str) else None

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from cupti_etl.capture.decode import batch_schema
 from cupti_etl.capture.loss import Loss
-from cupti_etl.imports.nsys_frame import Frame, Processes, as_int
+from cupti_etl.imports.nsys_frame import Frame, Processes, as_int, as_text
 from cupti_etl.imports.nsys_labels import STREAM
 
 if TYPE_CHECKING:
@@ -28,14 +28,16 @@ def read_frame(tables: Tables) -> Frame:
     frame = Frame(_texts(tables), _epoch(tables))
     frame.processes.lone = _lone_process(tables)
     _read_domains(tables, frame)
-    names = {row.get("globalPid"): row.get("name") for row in tables.rows("PROCESSES")}
+    names = {
+        as_int(row.get("globalPid")): as_text(row.get("name")) for row in tables.rows("PROCESSES")
+    }
     environment = {
-        row.get("name"): row.get("value") for row in tables.rows("TARGET_INFO_SYSTEM_ENV")
+        as_text(row.get("name")): row.get("value") for row in tables.rows("TARGET_INFO_SYSTEM_ENV")
     }
     frame.processes.facts_of = lambda key: {
         "argv": names.get(key),
-        "host": environment.get("Hostname") or None,
-        "driver_version": as_int(environment.get("CudaDriverVersion")),
+        "host": as_text(environment.get("Hostname")) or None,
+        "driver_version": as_int(environment.get("CudaDriverVersion"), 32),
     }
     return frame
 
@@ -54,7 +56,9 @@ def _epoch(tables: Tables) -> int:
     for table in ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"):
         first = next(iter(tables.batches(table, {"start": "i"})), None)
         if first is not None and first.num_rows:
-            if (pc.max(first["start"]).as_py() or 0) >= _ABSOLUTE_NS:
+            # Not the latest, which one broken row would make.
+            (middle,) = pc.quantile(first["start"], interpolation="lower").to_pylist()
+            if (middle or 0) >= _ABSOLUTE_NS:
                 return 0
             break
     started = tables.rows("TARGET_INFO_SESSION_START_TIME")
@@ -96,7 +100,19 @@ def lasting(tables: Tables, frame: Frame) -> Iterator[tuple[str, pa.RecordBatch]
         "name": list(_thread_names(tables, frame)),
     }
     for table, content in rows.items():
-        yield table, pa.RecordBatch.from_pylist(content, batch_schema(table))
+        schema = batch_schema(table)
+        columns = [
+            pa.array([_fitted(row.get(field.name), field.type) for row in content], field.type)
+            for field in schema
+        ]
+        yield table, pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _fitted(value: Any, kind: pa.DataType) -> Any:
+    """A value for a column; None if it is of another type or does not fit."""
+    if pa.types.is_boolean(kind):
+        return value
+    return as_int(value, kind.bit_width) if pa.types.is_integer(kind) else as_text(value)
 
 
 def _of_pid(
@@ -110,7 +126,7 @@ def _of_pid(
 
 
 def _devices(tables: Tables, frame: Frame) -> Iterator[dict[str, Any]]:
-    gpus = {row.get("id"): row for row in tables.rows("TARGET_INFO_GPU")}
+    gpus = {as_int(row.get("id")): row for row in tables.rows("TARGET_INFO_GPU")}
     seen = tables.rows("TARGET_INFO_CUDA_DEVICE")
     if not seen:
         # Without it, the numbers of the GPUs are those that CUDA gives them, where nsys says so.
@@ -126,8 +142,8 @@ def _devices(tables: Tables, frame: Frame) -> Iterator[dict[str, Any]]:
         if device is None or (process_id, device) in done:
             continue
         done.add((process_id, device))
-        gpu = gpus.get(row.get("gpuId"), {})
-        uuid = row.get("uuid") or gpu.get("uuid")
+        gpu = gpus.get(as_int(row.get("gpuId")), {})
+        uuid = as_text(row.get("uuid")) or as_text(gpu.get("uuid"))
         yield {
             "process_id": process_id,
             "device_id": device,
@@ -193,15 +209,17 @@ def _streams(tables: Tables, frame: Frame) -> Iterator[dict[str, Any]]:
             "stream_id": row.get("streamId"),
             # A negative number, which nsys stores as an unsigned one.
             "priority": priority - (1 << 32) if priority and priority >> 31 else priority,
-            "flag": STREAM.get(row.get("flag") or 0),
+            "flag": STREAM.get(as_int(row.get("flag")) or 0),
         }
 
 
 def _thread_names(tables: Tables, frame: Frame) -> Iterator[dict[str, Any]]:
     of_key = {key: process for key, process in frame.processes.items() if process.stored}
-    rows = [row for row in tables.rows("ThreadNames") if as_int(row.get("globalTid")) is not None]
-    threads = pa.array([row["globalTid"] for row in rows], pa.int64())
-    names = frame.strings(pa.array([row.get("nameId") for row in rows], pa.int64())).to_pylist()
+    rows = tables.rows("ThreadNames")
+    rows = [row for row in rows if as_int(row.get("globalTid")) is not None]
+    threads = pa.array([as_int(row["globalTid"]) for row in rows], pa.int64())
+    ids = pa.array([as_int(row.get("nameId")) for row in rows], pa.int64())
+    names = frame.strings(ids).to_pylist()
     keys = frame.processes.keys(threads).to_pylist()
     tids = frame.thread(threads).to_pylist()
     for key, tid, name in zip(keys, tids, names, strict=True):

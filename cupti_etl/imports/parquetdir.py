@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,14 @@ class ParquetTables:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._files = {file.stem: file for file in sorted(path.glob("*.parquet"))}
-        self._columns: dict[str, list[str]] = {
-            table: self._open(table).schema_arrow.names for table in self._files
-        }
+        self._columns: dict[str, list[str]] = {}
+        for table in self._files:
+            with self._open(table) as file:
+                names = self._columns[table] = file.schema_arrow.names
+            # SQLite, whose tables these are, does not tell cases apart.
+            twice = [n for n, times in Counter(map(str.lower, names)).items() if times > 1]
+            if twice:
+                raise self._damaged(table, f"it has two columns {twice[0]}")
 
     def _open(self, table: str) -> pq.ParquetFile:
         try:
@@ -53,7 +59,8 @@ class ParquetTables:
 
     def count(self, table: str) -> int:
         """Rows of a table."""
-        return int(self._open(table).metadata.num_rows)
+        with self._open(table) as file:
+            return int(file.metadata.num_rows)
 
     def filled(self, table: str, column: str) -> int:
         """Rows of a table in which a column is not NULL. As ``SqliteTables``."""
@@ -71,8 +78,10 @@ class ParquetTables:
         if table not in self._files:
             return []
         try:
-            found: list[dict[str, Any]] = self._open(table).read().to_pylist()
-        except (pa.ArrowException, OSError) as error:
+            with self._open(table) as file:
+                found: list[dict[str, Any]] = file.read().to_pylist()
+        # What Python has no value for: texts that are none, times out of its range.
+        except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
             raise self._damaged(table, error) from None
         return found
 
@@ -88,18 +97,23 @@ class ParquetTables:
                 for batch in file.iter_batches(
                     _ROWS, columns=list(present.values()), use_threads=False
                 ):
-                    yield pa.RecordBatch.from_arrays(
-                        [_column(batch, field, present.get(field.name)) for field in schema],
-                        schema=schema,
-                    )
+                    arrays = [self._column(table, batch, present, field) for field in schema]
+                    yield pa.RecordBatch.from_arrays(arrays, schema=schema)
             except (pa.ArrowException, OSError) as error:
                 raise self._damaged(table, error) from None
 
+    def _column(
+        self, table: str, batch: pa.RecordBatch, present: dict[str, str], field: pa.Field
+    ) -> pa.Array:
+        if field.name not in present:
+            return pa.nulls(batch.num_rows, field.type)
+        try:
+            return _as(batch[present[field.name]], field)
+        except pa.ArrowException as error:
+            raise self._damaged(table, f"column {field.name}: {error}") from None
 
-def _column(batch: pa.RecordBatch, field: pa.Field, name: str | None) -> pa.Array:
-    if name is None:
-        return pa.nulls(batch.num_rows, field.type)
-    column = batch[name]
+
+def _as(column: pa.Array, field: pa.Field) -> pa.Array:
     if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(field.type):
         column = column.dictionary_decode()
     if pa.types.is_dictionary(field.type):

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sweeps/calls.h"
 
@@ -21,17 +22,10 @@ struct device {
 	int64_t n, shorter, call_ns, kernel_ns; /* times of the shorter */
 };
 
-/* A value of the earliest row that has one. */
-struct first {
-	int64_t value, start;
-};
-
-/* Of the kernels that a call launched as a graph, the first; of what is not known of it, the first
- * known. */
+/* Of the kernels that a call launched as a graph, the first: its row. */
 struct graph {
 	struct call call;
-	int64_t process, start;
-	struct first end, name, device;
+	int64_t row[N_FIELDS];
 };
 
 struct latency {
@@ -87,12 +81,6 @@ static int count(struct latency *latency, const struct call *call, const int64_t
 	return series_push(&pair->kernel, end - start);
 }
 
-static void take_first(struct first *first, int64_t value, int64_t start)
-{
-	if (value != UNKNOWN && (first->value == UNKNOWN || start < first->start))
-		*first = (struct first){value, start};
-}
-
 static int add_node(struct latency *latency, const struct call *call, const int64_t *row)
 {
 	struct graph *graph;
@@ -105,18 +93,14 @@ static int add_node(struct latency *latency, const struct call *call, const int6
 	if ((size_t)number == latency->n_graphs) {
 		if (GROW(latency->graphs, latency->n_graphs, latency->graphs_capacity))
 			return -ENOMEM;
-		latency->graphs[latency->n_graphs++] =
-			(struct graph){*call, row[PROCESS], UNKNOWN, {UNKNOWN, 0}, {UNKNOWN, 0},
-				       {UNKNOWN, 0}};
+		graph = &latency->graphs[latency->n_graphs++];
+		graph->call = *call;
+		graph->row[START] = UNKNOWN;
 	}
 	graph = &latency->graphs[number];
-	if (row[START] == UNKNOWN)
-		return 0;
-	if (graph->start == UNKNOWN || row[START] < graph->start)
-		graph->start = row[START];
-	take_first(&graph->end, row[END], row[START]);
-	take_first(&graph->name, row[NAME], row[START]);
-	take_first(&graph->device, row[DEVICE], row[START]);
+	if (row[START] != UNKNOWN
+	    && (graph->row[START] == UNKNOWN || row[START] < graph->row[START]))
+		memcpy(graph->row, row, sizeof graph->row);
 	return 0;
 }
 
@@ -141,14 +125,7 @@ static int latency_slice(void *state, struct table *out)
 
 	(void)out;
 	for (size_t i = 0; i < latency->n_graphs; i++) {
-		const struct graph *graph = &latency->graphs[i];
-		const int64_t row[N_FIELDS] = {
-			[PROCESS] = graph->process,   [START] = graph->start,
-			[END] = graph->end.value,     [NAME] = graph->name.value,
-			[DEVICE] = graph->device.value,
-		};
-
-		if (count(latency, &graph->call, row))
+		if (count(latency, &latency->graphs[i].call, latency->graphs[i].row))
 			return -ENOMEM;
 	}
 	ids_free(&latency->graph_ids);

@@ -127,3 +127,47 @@ def test_a_copy_for_which_the_call_waits_is_a_wait(trace: MakeTrace) -> None:
         1   idle          0        0       0
         """,
     )
+
+
+def test_a_kernel_whose_name_is_not_known_has_slack(trace: MakeTrace) -> None:
+    # From 110 to 200 the host prepares the launch of last; the other ends at 130 and could at 200.
+    opened = trace(
+        kernel="""
+            process_id correlation_id start_ns end_ns name
+            1          1              0        100    first
+            1          2              120      130    -
+            1          3              210      300    last
+        """,
+        api_call="""
+            process_id domain  name                  correlation_id start_ns end_ns
+            1          runtime cudaStreamSynchronize 9              -30      110
+            1          runtime cudaLaunchKernel      2              111      115
+            1          runtime cudaLaunchKernel      3              190      200
+        """,
+    )
+    assert_rows(
+        opened.sql("SELECT mangled, on_path, path_ns, slack_total_ns FROM kernel_slack"),
+        """
+        mangled on_path path_ns slack_total_ns
+        first   1       100     0
+        last    1       90      0
+        -       0       0       70
+        """,
+    )
+
+
+def test_a_launch_whose_start_is_not_known_leads_nowhere(trace: MakeTrace) -> None:
+    # Since when the host prepared it is not known: not since the beginning of the GPU's span.
+    opened = trace(
+        kernel="""
+            process_id correlation_id start_ns end_ns name
+            1          1              0        100    a
+            1          2              210      300    a
+        """,
+        api_call="""
+            process_id domain  name                  correlation_id start_ns end_ns
+            1          runtime cudaStreamSynchronize 9              -30      110
+            1          runtime cudaLaunchKernel      2              -        200
+        """,
+    )
+    assert list(opened.query("host_path")) == []

@@ -219,6 +219,22 @@ def test_what_ran_before_may_have_begun_long_before(trace: MakeTrace) -> None:
     assert (row["max_ns"], row["previous_name"]) == (200, "long")
 
 
+def test_what_ran_before_is_of_the_same_device(trace: MakeTrace) -> None:
+    # Where contexts are not known, the streams of two devices have the same numbers.
+    opened = trace(
+        kernel="""
+            process_id device_id stream_id start_ns end_ns name
+            1          0         7         100      200    a
+            1          0         7         900      990    b
+            1          1         7         500      600    c
+        """
+    )
+    assert_rows(
+        opened.query("kernel_worst", named="b", min_calls=1),
+        "previous_name since_previous_ns\n a 700",
+    )
+
+
 def test_the_slowest_runs_of_one_kernel(trace: MakeTrace) -> None:
     opened = trace(**SLOW)
     assert opened.query("kernel_worst").count() == 5

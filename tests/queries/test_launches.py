@@ -73,6 +73,27 @@ def test_kernels_that_ran_shorter_than_their_call(trace: MakeTrace) -> None:
     )
 
 
+def test_of_a_graph_the_first_kernel_alone_counts(trace: MakeTrace) -> None:
+    # The first kernel of call 1 did not end: the end of the second is not its own.
+    opened = trace(
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns graph_node_id name
+            1          0         1              10       -      1             a
+            1          0         1              20       24     2             b
+            1          0         2              120      122    2             b
+            1          0         2              110      113    1             -
+        """,
+        api_call="""
+            process_id correlation_id domain  name            start_ns end_ns
+            1          1              runtime cudaGraphLaunch 0        5
+            1          2              runtime cudaGraphLaunch 100      105
+        """,
+        device="process_id device_id device_uuid\n 1 0 GPU-a",
+    )
+    assert_rows(opened.query("launch_time"), "name api_ns queue_ns kernel_ns\n - 5 5 3")
+    assert_rows(opened.query("short_kernels"), "launches api_ns kernel_ns\n 1 5 3")
+
+
 def test_the_queue_holds_what_was_launched_and_did_not_end(trace: MakeTrace) -> None:
     # Launched at 110 and 205, ended at 150 and 209: two of 99 ns are full, 55 empty.
     assert_rows(
@@ -178,6 +199,7 @@ def test_loading_after_the_start_is_late(trace: MakeTrace) -> None:
             1          900      950    lazy_function_loading
             1          1500     1510   lazy_function_loading
             1          1600     1700   cupti_buffer_flush
+            1          1700     -      lazy_function_loading
         """,
         jit="process_id start_ns end_ns operation\n 1 800 890 compile",
     )

@@ -92,6 +92,18 @@ def test_memory_in_use_over_time(trace: MakeTrace) -> None:
     )
 
 
+def test_what_was_allocated_at_no_known_time_is_at_no_peak(trace: MakeTrace) -> None:
+    opened = trace(
+        memory="""
+            process_id device_id timestamp_ns operation  memory_kind address bytes
+            1          0         100          allocation device      1       64
+            1          0         -            allocation device      2       32
+        """
+    )
+    assert_rows(opened.query("memory_timeline"), "timestamp_ns in_use_bytes is_peak\n 100 64 true")
+    assert_rows(opened.query("memory_peak_holders"), "peak_ns allocations bytes\n 100 1 64")
+
+
 def test_who_held_memory_at_the_peak(trace: MakeTrace) -> None:
     # At 300 one is released, then another made; at 400 the device's peak is past; process 2 has the
     # same addresses and ids.
@@ -170,6 +182,27 @@ last_used_bytes release_threshold_bytes
     )
 
 
+def test_a_pool_of_which_some_records_do_not_say_what_is_in_use(trace: MakeTrace) -> None:
+    # In use are 40 for 100 ns and 20 for 300, and for 100 it is not known.
+    opened = trace(
+        memory="""
+            process_id operation  timestamp_ns bytes pool_type pool_address pool_bytes \
+pool_utilized_bytes
+            1          allocation 100          40    local     8            100 40
+            1          allocation 200          -     local     8            100 -
+            1          release    300          -     local     8            100 20
+            1          release    600          -     local     8            100 -
+        """
+    )
+    assert_rows(
+        opened.query("memory_pool_usage"),
+        """
+        allocations allocated_bytes peak_used_bytes peak_used_ns mean_used_bytes mean_reserved_bytes
+        2           40              40              100          25              100
+        """,
+    )
+
+
 def test_what_was_not_released(trace: MakeTrace) -> None:
     assert_rows(
         trace(memory=MEMORY).query("memory_leaks"),
@@ -220,5 +253,38 @@ def test_managed_memory_that_comes_back(trace: MakeTrace) -> None:
         bytes_transfer_HtoD user      2      8192  200      40.96     1      1
         bytes_transfer_DtoH coherence 1      4096  50       81.92     1      1
         gpu_page_fault      -         1      0     0        -         1      0
+        """,
+    )
+
+
+def test_only_the_way_back_is_a_round_trip(trace: MakeTrace) -> None:
+    # Block 1 goes to device 0, on to 1, back to 0, and to the host. Of block 2 the devices are not
+    # known, and so not where a move between devices came from.
+    opened = trace(
+        unified_memory="""
+            process_id counter             start_ns end_ns address src_device_id dst_device_id
+            1          bytes_transfer_HtoD 100      110    65536   -             0
+            1          bytes_transfer_DtoD 200      210    65536   0             1
+            1          bytes_transfer_DtoD 300      310    65536   1             0
+            1          bytes_transfer_DtoH 400      410    65536   0             -
+            1          bytes_transfer_HtoD 500      510    65536   -             0
+            1          bytes_transfer_HtoD 100      110    131072  -             -
+            1          bytes_transfer_DtoD 200      210    131072  -             -
+            1          bytes_transfer_DtoD 300      310    131072  -             -
+        """
+    )
+    assert_rows(
+        opened.sql(
+            "SELECT counter, src_device_id AS src, dst_device_id AS dst, events, round_trips"
+            " FROM unified_memory_migration ORDER BY ALL"
+        ),
+        """
+        counter             src dst events round_trips
+        bytes_transfer_DtoD 0   1   1      0
+        bytes_transfer_DtoD 1   0   1      1
+        bytes_transfer_DtoD -   -   2      0
+        bytes_transfer_DtoH 0   -   1      0
+        bytes_transfer_HtoD -   0   2      1
+        bytes_transfer_HtoD -   -   1      0
         """,
     )

@@ -62,6 +62,25 @@ def test_the_rank_that_is_always_late(trace: MakeTrace) -> None:
     assert found[2]["own_ns"] > found[0]["own_ns"]
 
 
+def test_own_time_is_between_operations(trace: MakeTrace) -> None:
+    # Of three operations that end at the same times there are two times between: 90 and 190.
+    rows = "\n".join(
+        f"{rank} 0 {at + 10 * rank} {at + 30} {NAME}" for rank in (0, 1) for at in (0, 120, 340)
+    )
+    opened = trace(
+        kernel="process_id device_id start_ns end_ns name\n" + rows,
+        process="process_id rank host\n 0 0 n\n 1 1 n",
+    )
+    assert_rows(
+        opened.sql("SELECT rank, own_ns, score FROM rank_stragglers ORDER BY rank"),
+        """
+        rank own_ns score
+        0    140    1
+        1    150    0.933333
+        """,
+    )
+
+
 def test_one_rank_alone_is_late_for_nobody_and_has_a_bandwidth(trace: MakeTrace) -> None:
     opened = trace(
         kernel=f"process_id device_id start_ns end_ns name\n 1 0 10 20 {NAME}",

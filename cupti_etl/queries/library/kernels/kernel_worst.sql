@@ -72,6 +72,7 @@ before AS (
     FROM buckets
     JOIN gpu_interval AS act
         ON act.process_id = buckets.process_id
+        AND act.device_id IS NOT DISTINCT FROM buckets.device_id
         AND act.context_id IS NOT DISTINCT FROM buckets.context_id
         AND act.stream_id IS NOT DISTINCT FROM buckets.stream_id
         AND act.end_ns >> 20 = buckets.bucket

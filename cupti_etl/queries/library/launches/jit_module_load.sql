@@ -9,7 +9,7 @@
 -- columns:
 --   source VARCHAR: jit, overhead or api_call.
 --   name VARCHAR: Step, kind of overhead or function.
---   count BIGINT [events]: How many ended.
+--   count BIGINT [events]: How many began and ended at known times.
 --   total_ns BIGINT [ns]: Sum of their durations.
 --   max_ns BIGINT [ns]: Longest.
 --   late BIGINT [events]: Of these, how many began late.
@@ -30,7 +30,7 @@ events AS (
 )
 SELECT source, name, count(end_ns - start_ns) AS count,
        coalesce(sum(end_ns - start_ns), 0)::BIGINT AS total_ns, max(end_ns - start_ns) AS max_ns,
-       count(*) FILTER (WHERE start_ns >= from_ns) AS late,
+       count(end_ns) FILTER (WHERE start_ns >= from_ns) AS late,
        coalesce(sum(end_ns - start_ns) FILTER (WHERE start_ns >= from_ns), 0)::BIGINT AS late_ns
 FROM events, steady
 GROUP BY source, name

@@ -14,10 +14,11 @@
 --   kernel_ns BIGINT [ns]: Duration of the kernel.
 --   is_early BOOLEAN: Whether the kernel began before the call returned.
 WITH first_of_graph AS (
-    SELECT process_id, correlation_id, arg_min(device_id, start_ns) AS device_id,
-           any_value(api_name) AS api_name, any_value(api_start_ns) AS api_start_ns,
-           any_value(api_end_ns) AS api_end_ns, min(start_ns) AS start_ns,
-           arg_min(end_ns, start_ns) AS end_ns, arg_min(name, start_ns) AS name
+    SELECT process_id, correlation_id, any_value(api_name) AS api_name,
+           any_value(api_start_ns) AS api_start_ns, any_value(api_end_ns) AS api_end_ns,
+           -- As one: what is not known of the first kernel is not that of another.
+           arg_min({'device_id': device_id, 'start_ns': start_ns, 'end_ns': end_ns, 'name': name},
+                   start_ns) AS kernel
     FROM launch_to_gpu
     WHERE kind = 'kernel' AND graph_node_id IS NOT NULL
     GROUP BY process_id, correlation_id
@@ -30,7 +31,8 @@ FROM (
     FROM launch_to_gpu
     WHERE kind = 'kernel' AND graph_node_id IS NULL
     UNION ALL
-    SELECT process_id, device_id, api_name, name, api_start_ns, api_end_ns, start_ns, end_ns
+    SELECT process_id, kernel.device_id, api_name, kernel.name, api_start_ns, api_end_ns,
+           kernel.start_ns, kernel.end_ns
     FROM first_of_graph
 )
 WHERE api_end_ns IS NOT NULL AND start_ns IS NOT NULL AND end_ns IS NOT NULL

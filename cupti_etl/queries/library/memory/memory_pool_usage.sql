@@ -1,7 +1,7 @@
 -- Memory pools: how much they reserved, and how much of it was in use.
 --
 -- computed: Size and use of a pool of this process as its records and those of its allocations and
---   releases say; means are weighted by the time until the next record.
+--   releases say; means are weighted by the time until the next record, where they are known.
 -- needs: memory, memory_pool
 -- requires:
 --   memory: no allocations were recorded (capture with the kinds memory and memory_pool).
@@ -25,12 +25,13 @@
 WITH records AS (
     SELECT process_id, device_id, pool_address, timestamp_ns, pool_bytes AS reserved_bytes,
            pool_utilized_bytes AS used_bytes, pool_release_threshold_bytes AS threshold_bytes,
-           CASE WHEN operation = 'allocation' THEN bytes END AS allocated_bytes, false AS is_trim
+           CASE WHEN operation = 'allocation' THEN bytes END AS allocated_bytes,
+           operation = 'allocation' AS is_allocation, false AS is_trim
     FROM memory
     WHERE pool_bytes IS NOT NULL
     UNION ALL
     SELECT process_id, device_id, address, timestamp_ns, bytes, utilized_bytes,
-           release_threshold_bytes, NULL, operation = 'trimmed'
+           release_threshold_bytes, NULL, false, operation = 'trimmed'
     FROM memory_pool
     WHERE bytes IS NOT NULL
 ),
@@ -41,13 +42,16 @@ lasting AS (
     FROM records
     WHERE timestamp_ns IS NOT NULL
 )
-SELECT process_id, device_id, pool_address, count(allocated_bytes) AS allocations,
+SELECT process_id, device_id, pool_address,
+       count(*) FILTER (WHERE is_allocation) AS allocations,
        coalesce(sum(allocated_bytes), 0)::BIGINT AS allocated_bytes,
        count(*) FILTER (WHERE is_trim) AS trims, max(reserved_bytes) AS peak_reserved_bytes,
        max(used_bytes) AS peak_used_bytes,
-       arg_max(timestamp_ns, (used_bytes, -timestamp_ns)) AS peak_used_ns,
+       arg_max(timestamp_ns, (used_bytes, -timestamp_ns))
+           FILTER (WHERE used_bytes IS NOT NULL) AS peak_used_ns,
        sum(reserved_bytes::DOUBLE * length_ns) / nullif(sum(length_ns), 0) AS mean_reserved_bytes,
-       sum(used_bytes::DOUBLE * length_ns) / nullif(sum(length_ns), 0) AS mean_used_bytes,
+       sum(used_bytes::DOUBLE * length_ns)
+           / nullif(sum(length_ns) FILTER (WHERE used_bytes IS NOT NULL), 0) AS mean_used_bytes,
        100.0 * mean_used_bytes / nullif(mean_reserved_bytes, 0) AS used_pct,
        arg_max(reserved_bytes, timestamp_ns) AS last_reserved_bytes,
        arg_max(used_bytes, timestamp_ns) AS last_used_bytes,

@@ -4,7 +4,8 @@
 -- needs: allocation
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).
--- limits: Starts from nothing: what was allocated before the capture began is not counted.
+-- limits: Starts from nothing: what was allocated before the capture began is not counted, nor are
+--   allocations at times that are not known.
 -- columns:
 --   process_id BIGINT: The process.
 --   device_id INTEGER: CUDA ordinal of the device in its process.
@@ -18,6 +19,7 @@ WITH changes AS (
     SELECT process_id, device_id, memory_kind, start_ns AS timestamp_ns, bytes AS change_bytes,
            1 AS step
     FROM allocation
+    WHERE start_ns IS NOT NULL
     UNION ALL
     SELECT process_id, device_id, memory_kind, end_ns, -bytes, -1
     FROM allocation

@@ -2,7 +2,7 @@
 --
 -- computed: Rows of unified_memory by counter, cause and devices. Times are sums of durations of
 --   moves. round_trips is, over the blocks of 64 KiB in which moves begin, how often a block that
---   had moved one way moved back.
+--   had moved from one device or the host to another was moved back by the next move.
 -- needs: unified_memory
 -- requires:
 --   unified_memory: no managed memory was recorded (capture with the kind unified_memory).
@@ -19,17 +19,25 @@
 --   total_ns BIGINT [ns]: Sum of the durations.
 --   rate_gbps DOUBLE [gigabytes/s]: Bytes over total_ns, in 10^9 bytes a second.
 --   blocks BIGINT [blocks]: Different blocks of 64 KiB.
---   round_trips BIGINT [moves]: Moves back of a block that had moved the other way.
+--   round_trips BIGINT [moves]: Moves back of a block that the last move had brought.
 WITH moves AS (
     SELECT process_id, counter, coalesce(migration_cause, remote_map_cause, access_type) AS cause,
            src_device_id, dst_device_id, bytes, page_faults, end_ns - start_ns AS ns,
            address >> 16 AS block,
-           CASE WHEN starts_with(counter, 'bytes_transfer') THEN
-               lag(counter) OVER (
-                   PARTITION BY process_id, address >> 16, starts_with(counter, 'bytes_transfer')
-                   ORDER BY start_ns
-               ) != counter END AS is_back
+           CASE counter
+               WHEN 'bytes_transfer_HtoD' THEN lag(counter) OVER block = 'bytes_transfer_DtoH'
+                   AND lag(src_device_id) OVER block IS NOT DISTINCT FROM dst_device_id
+               WHEN 'bytes_transfer_DtoH' THEN lag(counter) OVER block = 'bytes_transfer_HtoD'
+                   AND lag(dst_device_id) OVER block IS NOT DISTINCT FROM src_device_id
+               WHEN 'bytes_transfer_DtoD' THEN lag(counter) OVER block = counter
+                   AND lag(src_device_id) OVER block = dst_device_id
+                   AND lag(dst_device_id) OVER block = src_device_id
+           END AS is_back
     FROM unified_memory
+    WINDOW block AS (
+        PARTITION BY process_id, address >> 16, starts_with(counter, 'bytes_transfer')
+        ORDER BY start_ns
+    )
 )
 SELECT process_id, counter, cause, src_device_id, dst_device_id, count(*) AS events,
        coalesce(sum(bytes), 0)::BIGINT AS bytes,

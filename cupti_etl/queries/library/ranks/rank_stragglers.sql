@@ -53,7 +53,8 @@ late AS (
 sums AS (
     SELECT rank, count(*) AS operations, avg(late_ns) AS mean_late_ns, max(late_ns) AS max_late_ns,
            count(*) FILTER (WHERE is_last) AS last, any_value(n) AS n,
-           avg(greatest(own_ns, 0)) AS own_ns,
+           -- Nothing comes before the first, and greatest(NULL, 0) is 0.
+           avg(greatest(own_ns, 0)) FILTER (WHERE own_ns IS NOT NULL) AS own_ns,
            coalesce(sum(waited_ns) FILTER (WHERE is_last), 0)::BIGINT AS waiting_caused_ns,
            any_value(offset_ns) AS clock_offset_ns
     FROM late

@@ -19,6 +19,7 @@ calls AS (
     SEMI JOIN gaps
         ON gaps.process_id = api_call.process_id
         AND gaps.next_correlation_id = api_call.correlation_id
+    WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
     GROUP BY process_id, correlation_id
 ),
 late AS (

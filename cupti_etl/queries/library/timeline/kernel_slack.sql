@@ -63,11 +63,13 @@ sums AS (
 names AS (
     SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled
 )
-SELECT gpu, coalesce(short, sums.name) AS name, runs, runs - coalesce(kernels, 0) AS on_path,
+SELECT sums.gpu, coalesce(short, sums.name) AS name, runs, runs - coalesce(kernels, 0) AS on_path,
        total_ns, (total_ns - coalesce(ns, 0))::BIGINT AS path_ns,
        coalesce(slack_total_ns, 0) AS slack_total_ns, slack_min_ns, slack_median_ns,
        coalesce(slack_max_ns, 0) AS slack_max_ns, sums.name AS mangled
 FROM sums
-LEFT JOIN off_path USING (gpu, name)
+LEFT JOIN off_path
+    ON off_path.gpu = sums.gpu
+    AND off_path.name IS NOT DISTINCT FROM sums.name
 LEFT JOIN names ON names.mangled = sums.name
-ORDER BY path_ns DESC, gpu, sums.name
+ORDER BY path_ns DESC, sums.gpu, sums.name
