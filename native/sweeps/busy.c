@@ -57,15 +57,8 @@ static struct gpu *gpu_of(struct busy *busy, int64_t key)
 	int64_t number;
 
 	busy->ids.width = 1;
-	number = ids_of(&busy->ids, &key);
-	if (number < 0)
-		return NULL;
-	if ((size_t)number == busy->n_gpus) {
-		if (GROW(busy->gpus, busy->n_gpus, busy->capacity))
-			return NULL;
-		busy->gpus[busy->n_gpus++] = (struct gpu){0};
-	}
-	return &busy->gpus[number];
+	number = ITEM_OF(busy->ids, &key, busy->gpus, busy->n_gpus, busy->capacity);
+	return number < 0 ? NULL : &busy->gpus[number];
 }
 
 static int busy_row(void *state, unsigned input, const int64_t *row, struct table *out)

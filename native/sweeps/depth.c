@@ -35,14 +35,10 @@ static int depth_row(void *state, unsigned input, const int64_t *row, struct tab
 	if (!calls_find(&depth->calls, row[0], row[1], row[2], &call) || call.end == UNKNOWN)
 		return 0;
 	depth->ids.width = 4;
-	number = ids_of(&depth->ids, (const int64_t[]){row[0], row[4], row[5], row[6]});
+	number = ITEM_OF(depth->ids, ((const int64_t[]){row[0], row[4], row[5], row[6]}),
+			 depth->streams, depth->n_streams, depth->capacity);
 	if (number < 0)
 		return -ENOMEM;
-	if ((size_t)number == depth->n_streams) {
-		if (GROW(depth->streams, depth->n_streams, depth->capacity))
-			return -ENOMEM;
-		depth->streams[depth->n_streams++] = (struct stream){0};
-	}
 	stream = &depth->streams[number];
 	if (GROW(stream->joins, stream->n, stream->joins_capacity) ||
 	    GROW(stream->leaves, stream->n, stream->leaves_capacity))

@@ -41,15 +41,8 @@ static struct process *process_of(struct host *host, int64_t key)
 	int64_t number;
 
 	host->ids.width = 1;
-	number = ids_of(&host->ids, &key);
-	if (number < 0)
-		return NULL;
-	if ((size_t)number == host->n_processes) {
-		if (GROW(host->processes, host->n_processes, host->capacity))
-			return NULL;
-		host->processes[host->n_processes++] = (struct process){0};
-	}
-	return &host->processes[number];
+	number = ITEM_OF(host->ids, &key, host->processes, host->n_processes, host->capacity);
+	return number < 0 ? NULL : &host->processes[number];
 }
 
 /* Time goes on to `now` in the first state that holds. */

@@ -88,6 +88,20 @@ int64_t ids_find(struct ids *ids, const int64_t *key)
 	return (int64_t)*recent - 1;
 }
 
+int64_t item_of(struct ids *ids, const int64_t *key, void **items, size_t *n, size_t *capacity,
+		size_t size)
+{
+	int64_t number = ids_of(ids, key);
+
+	if (number == (int64_t)*n) {
+		if (grow(items, *n, capacity, size))
+			return -ENOMEM;
+		memset((char *)*items + *n * size, 0, size);
+		++*n;
+	}
+	return number;
+}
+
 void ids_free(struct ids *ids)
 {
 	free(ids->keys);

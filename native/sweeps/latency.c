@@ -42,15 +42,9 @@ static struct device *device_of(struct latency *latency, int64_t process, int64_
 	int64_t number;
 
 	latency->device_ids.width = 2;
-	number = ids_of(&latency->device_ids, (const int64_t[]){process, device});
-	if (number < 0)
-		return NULL;
-	if ((size_t)number == latency->n_devices) {
-		if (GROW(latency->devices, latency->n_devices, latency->devices_capacity))
-			return NULL;
-		latency->devices[latency->n_devices++] = (struct device){0};
-	}
-	return &latency->devices[number];
+	number = ITEM_OF(latency->device_ids, ((const int64_t[]){process, device}),
+			 latency->devices, latency->n_devices, latency->devices_capacity);
+	return number < 0 ? NULL : &latency->devices[number];
 }
 
 static int count(struct latency *latency, const struct call *call, const int64_t *row)
@@ -62,15 +56,11 @@ static int count(struct latency *latency, const struct call *call, const int64_t
 	if (call->end == UNKNOWN || start == UNKNOWN || end == UNKNOWN)
 		return 0;
 	latency->ids.width = 2;
-	number = ids_of(&latency->ids, (const int64_t[]){call->name, row[NAME]});
+	number = ITEM_OF(latency->ids, ((const int64_t[]){call->name, row[NAME]}), latency->pairs,
+			 latency->n_pairs, latency->pairs_capacity);
 	device = device_of(latency, row[PROCESS], row[DEVICE]);
 	if (number < 0 || !device)
 		return -ENOMEM;
-	if ((size_t)number == latency->n_pairs) {
-		if (GROW(latency->pairs, latency->n_pairs, latency->pairs_capacity))
-			return -ENOMEM;
-		latency->pairs[latency->n_pairs++] = (struct pair){0};
-	}
 	pair = &latency->pairs[number];
 	pair->n++;
 	pair->early += start < call->end;

@@ -29,14 +29,9 @@ static int sample_row(void *state, unsigned input, const int64_t *row, struct ta
 	(void)input;
 	(void)out;
 	sample->ids.width = 1;
-	number = ids_of(&sample->ids, row + 2);
+	number = ITEM_OF(sample->ids, row + 2, sample->kernels, sample->n_kernels, sample->capacity);
 	if (number < 0)
 		return -ENOMEM;
-	if ((size_t)number == sample->n_kernels) {
-		if (GROW(sample->kernels, sample->n_kernels, sample->capacity))
-			return -ENOMEM;
-		sample->kernels[sample->n_kernels++] = (struct kernel){0};
-	}
 	kernel = &sample->kernels[number];
 	if (GROW(kernel->durations, kernel->n, kernel->capacity))
 		return -ENOMEM;

@@ -50,14 +50,9 @@ static int add_to(struct sums *sums, const int64_t *key, int64_t ns)
 
 	if (ns <= 0)
 		return 0;
-	number = ids_of(&sums->ids, key);
+	number = ITEM_OF(sums->ids, key, sums->ns, sums->n, sums->capacity);
 	if (number < 0)
 		return -ENOMEM;
-	if ((size_t)number == sums->n) {
-		if (GROW(sums->ns, sums->n, sums->capacity))
-			return -ENOMEM;
-		sums->ns[sums->n++] = 0;
-	}
 	sums->ns[number] += ns;
 	return 0;
 }
@@ -124,30 +119,6 @@ static int end_until(struct streams *all, int64_t gpu_number, int64_t now)
 	return 0;
 }
 
-static int64_t gpu_of(struct streams *all, const int64_t *key)
-{
-	int64_t number = ids_of(&all->gpu_ids, key);
-
-	if (number == (int64_t)all->n_gpus) {
-		if (GROW(all->gpus, all->n_gpus, all->gpus_capacity))
-			return -ENOMEM;
-		all->gpus[all->n_gpus++] = (struct gpu){0};
-	}
-	return number;
-}
-
-static int64_t stream_of(struct streams *all, const int64_t *key)
-{
-	int64_t number = ids_of(&all->stream_ids, key);
-
-	if (number == (int64_t)all->n_streams) {
-		if (GROW(all->streams, all->n_streams, all->streams_capacity))
-			return -ENOMEM;
-		all->streams[all->n_streams++] = (struct stream){0};
-	}
-	return number;
-}
-
 static int streams_row(void *state, unsigned input, const int64_t *row, struct table *out)
 {
 	struct streams *all = state;
@@ -160,8 +131,9 @@ static int streams_row(void *state, unsigned input, const int64_t *row, struct t
 	all->stream_ids.width = KEY_FIELDS;
 	all->at_once.ids.width = 3;
 	all->pairs.ids.width = 2;
-	gpu_number = gpu_of(all, row + GPU);
-	number = stream_of(all, row + GPU);
+	gpu_number = ITEM_OF(all->gpu_ids, row + GPU, all->gpus, all->n_gpus, all->gpus_capacity);
+	number = ITEM_OF(all->stream_ids, row + GPU, all->streams, all->n_streams,
+			 all->streams_capacity);
 	if (gpu_number < 0 || number < 0 || end_until(all, gpu_number, row[START]))
 		return -ENOMEM;
 	gpu = &all->gpus[gpu_number];

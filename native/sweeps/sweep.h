@@ -93,6 +93,12 @@ static inline const int64_t *ids_key(const struct ids *ids, size_t number)
 }
 void ids_free(struct ids *ids);
 
+/* The number of the key's item of n; that of a new key is zeros.  -ENOMEM. */
+ETL_MUST_CHECK int64_t item_of(struct ids *ids, const int64_t *key, void **items, size_t *n,
+			       size_t *capacity, size_t size);
+#define ITEM_OF(ids, key, items, n, capacity) \
+	item_of(&(ids), key, (void **)&(items), &(n), &(capacity), sizeof *(items))
+
 /* ---- a set of correlation ids (bits.c) */
 
 struct bits_page;

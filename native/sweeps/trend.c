@@ -27,14 +27,9 @@ static int trend_row(void *state, unsigned input, const int64_t *row, struct tab
 	(void)input;
 	(void)out;
 	trend->ids.width = 2;
-	number = ids_of(&trend->ids, row + 2);
+	number = ITEM_OF(trend->ids, row + 2, trend->kernels, trend->n_kernels, trend->capacity);
 	if (number < 0)
 		return -ENOMEM;
-	if ((size_t)number == trend->n_kernels) {
-		if (GROW(trend->kernels, trend->n_kernels, trend->capacity))
-			return -ENOMEM;
-		trend->kernels[trend->n_kernels++] = (struct kernel){0};
-	}
 	kernel = &trend->kernels[number];
 	if (GROW(kernel->starts, kernel->n, kernel->starts_capacity) ||
 	    GROW(kernel->durations, kernel->n, kernel->durations_capacity))

@@ -215,6 +215,8 @@ def test_what_ran_before_may_have_begun_long_before(trace: MakeTrace) -> None:
         2     -             -
         """,
     )
+    (row,) = (row for row in opened.query("kernel_tail", min_calls=2) if row["name"] == "a")
+    assert (row["max_ns"], row["previous_name"]) == (200, "long")
 
 
 def test_what_ran_before_is_of_the_same_device(trace: MakeTrace) -> None:

@@ -1,9 +1,8 @@
 -- Kernels whose slowest runs are far from the usual ones, and the slowest run of each.
 --
--- computed: Percentiles of the duration of finished executions by name and launch shape, so that
---   different sizes are not mixed. The score of the slowest is (duration - median) / (1.4826 *
---   median absolute deviation). lost_ns is what runs above twice the median took beyond it.
--- needs: kernel, kernel_name
+-- computed: From kernel_shape. The score of the slowest is (duration - median) / (1.4826 * median
+--   absolute deviation). lost_ns is what runs above twice the median took beyond it.
+-- needs: kernel_shape
 -- requires:
 --   kernel: no kernels were recorded.
 -- limits: Names and shapes with fewer than min_calls executions are left out.
@@ -24,84 +23,12 @@
 --   worst_start_ns BIGINT [ns]: When the longest began.
 --   worst_stream_id INTEGER: Its stream.
 --   worst_correlation_id BIGINT: The call that launched it.
---   previous_name VARCHAR: Function name of the kernel before it in its stream; NULL if none began
+--   previous_name VARCHAR: Function name of the kernel before it in its stream; NULL if none ended
 --     in the millisecond before.
 --   process_id BIGINT: Process of the longest.
-WITH all_shapes AS (
-    SELECT name, grid_x, grid_y, grid_z, block_x, block_y, block_z, count(*) AS calls,
-           median(end_ns - start_ns) AS p50_ns,
-           quantile_cont(end_ns - start_ns, [0.9, 0.99, 0.999]) AS tail,
-           mad(end_ns - start_ns) AS mad_ns, max(end_ns - start_ns) AS max_ns,
-           arg_max({'start_ns': start_ns, 'stream_id': stream_id, 'context_id': context_id,
-                    'process_id': process_id, 'correlation_id': correlation_id},
-                   (end_ns - start_ns, -start_ns)) AS worst
-    FROM kernel
-    WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
-    GROUP BY name, grid_x, grid_y, grid_z, block_x, block_y, block_z
-),
-shapes AS (
-    SELECT * FROM all_shapes WHERE calls >= min_calls
-),
-beyond AS (
-    SELECT shapes.name, shapes.grid_x, shapes.grid_y, shapes.grid_z,
-           shapes.block_x, shapes.block_y, shapes.block_z,
-           sum(end_ns - start_ns - p50_ns)::BIGINT AS lost_ns
-    FROM kernel
-    JOIN shapes
-        ON shapes.name = kernel.name
-        AND shapes.grid_x IS NOT DISTINCT FROM kernel.grid_x
-        AND shapes.grid_y IS NOT DISTINCT FROM kernel.grid_y
-        AND shapes.grid_z IS NOT DISTINCT FROM kernel.grid_z
-        AND shapes.block_x IS NOT DISTINCT FROM kernel.block_x
-        AND shapes.block_y IS NOT DISTINCT FROM kernel.block_y
-        AND shapes.block_z IS NOT DISTINCT FROM kernel.block_z
-    WHERE end_ns - start_ns > 2 * p50_ns
-    GROUP BY ALL
-),
--- Equal buckets of about a millisecond can be joined fast, which a range of times cannot.
-worsts AS (
-    SELECT worst.process_id AS process_id, worst.context_id AS context_id,
-           worst.stream_id AS stream_id, worst.start_ns AS worst_start_ns,
-           unnest([worst.start_ns >> 20, (worst.start_ns >> 20) - 1]) AS bucket
-    FROM shapes
-),
-before AS (
-    SELECT worsts.process_id, worsts.context_id, worsts.stream_id, worst_start_ns,
-           arg_max(kernel.name, kernel.start_ns) AS previous
-    FROM worsts
-    JOIN kernel
-        ON kernel.process_id = worsts.process_id
-        AND kernel.context_id = worsts.context_id
-        AND kernel.stream_id = worsts.stream_id
-        AND kernel.start_ns >> 20 = bucket
-        AND kernel.start_ns < worst_start_ns
-    GROUP BY ALL
-),
-names AS (
-    SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled
-)
-SELECT coalesce(names.short, shapes.name) AS name,
-       shapes.grid_x || 'x' || shapes.grid_y || 'x' || shapes.grid_z AS grid, calls, p50_ns,
-       tail[1] AS p90_ns, tail[2] AS p99_ns, tail[3] AS p999_ns,
-       tail[2] / nullif(p50_ns, 0) AS tail_ratio, coalesce(lost_ns, 0) AS lost_ns, max_ns,
-       (max_ns - p50_ns) / nullif(1.4826 * mad_ns, 0) AS score,
-       worst.start_ns AS worst_start_ns, worst.stream_id AS worst_stream_id,
-       worst.correlation_id AS worst_correlation_id,
-       coalesce(others.short, before.previous) AS previous_name, worst.process_id AS process_id
-FROM shapes
-LEFT JOIN beyond
-    ON beyond.name = shapes.name
-    AND beyond.grid_x IS NOT DISTINCT FROM shapes.grid_x
-    AND beyond.grid_y IS NOT DISTINCT FROM shapes.grid_y
-    AND beyond.grid_z IS NOT DISTINCT FROM shapes.grid_z
-    AND beyond.block_x IS NOT DISTINCT FROM shapes.block_x
-    AND beyond.block_y IS NOT DISTINCT FROM shapes.block_y
-    AND beyond.block_z IS NOT DISTINCT FROM shapes.block_z
-LEFT JOIN before
-    ON before.process_id = worst.process_id
-    AND before.context_id = worst.context_id
-    AND before.stream_id = worst.stream_id
-    AND before.worst_start_ns = worst.start_ns
-LEFT JOIN names ON names.mangled = shapes.name
-LEFT JOIN names AS others ON others.mangled = before.previous
+SELECT name, grid, calls, p50_ns, p90_ns, p99_ns, p999_ns, p99_ns / nullif(p50_ns, 0) AS tail_ratio,
+       lost_ns, max_ns, (max_ns - p50_ns) / nullif(1.4826 * mad_ns, 0) AS score, worst_start_ns,
+       worst_stream_id, worst_correlation_id, previous_name, process_id
+FROM kernel_shape
+WHERE calls >= min_calls
 ORDER BY lost_ns DESC, tail_ratio DESC, name, grid

@@ -10,7 +10,7 @@
 -- requires:
 --   collective: no communication kernels were recorded.
 -- limits: The first 5000 operations of each process, and of those the first 2500 of the first
---   rank. Operations at a perfectly even pace tell nothing.
+--   rank. Operations at a perfectly even pace tell nothing. Hosts of one name are taken for one.
 -- columns:
 --   process_id BIGINT: The process.
 --   rank INTEGER: Its rank; NULL if it has none.

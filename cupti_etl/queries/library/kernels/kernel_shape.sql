@@ -1,0 +1,96 @@
+-- How long the executions of each kernel took, by launch shape, and the longest of each.
+--
+-- computed: Percentiles of the duration of finished executions by name and launch shape, so that
+--   different sizes are not mixed.
+-- needs: kernel, kernel_name
+-- stored: Made once for an opened trace, as percentiles want all durations in order.
+-- columns:
+--   name VARCHAR: Function name alone.
+--   grid VARCHAR [blocks]: Blocks in the grid, x, y and z.
+--   calls BIGINT [executions]: Finished executions.
+--   p50_ns DOUBLE [ns]: Median duration.
+--   p90_ns DOUBLE [ns]: 90th percentile.
+--   p99_ns DOUBLE [ns]: 99th percentile.
+--   p999_ns DOUBLE [ns]: 99.9th percentile.
+--   mad_ns DOUBLE [ns]: Median absolute deviation.
+--   max_ns BIGINT [ns]: Longest duration.
+--   lost_ns BIGINT [ns]: Time beyond the median in runs of more than twice the median.
+--   worst_start_ns BIGINT [ns]: When the longest began.
+--   worst_stream_id INTEGER: Its stream.
+--   worst_correlation_id BIGINT: The call that launched it.
+--   previous_name VARCHAR: Function name of the kernel before it in its stream; NULL if none ended
+--     in the millisecond before.
+--   process_id BIGINT: Process of the longest.
+WITH shapes AS (
+    SELECT name, grid_x, grid_y, grid_z, block_x, block_y, block_z, count(*) AS calls,
+           median(end_ns - start_ns) AS p50_ns,
+           quantile_cont(end_ns - start_ns, [0.9, 0.99, 0.999]) AS tail,
+           mad(end_ns - start_ns) AS mad_ns, max(end_ns - start_ns) AS max_ns,
+           arg_max({'start_ns': start_ns, 'stream_id': stream_id, 'context_id': context_id,
+                    'process_id': process_id, 'correlation_id': correlation_id},
+                   (end_ns - start_ns, -start_ns)) AS worst
+    FROM kernel
+    WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
+    GROUP BY name, grid_x, grid_y, grid_z, block_x, block_y, block_z
+),
+beyond AS (
+    SELECT shapes.name, shapes.grid_x, shapes.grid_y, shapes.grid_z,
+           shapes.block_x, shapes.block_y, shapes.block_z,
+           sum(end_ns - start_ns - p50_ns)::BIGINT AS lost_ns
+    FROM kernel
+    JOIN shapes
+        ON shapes.name = kernel.name
+        AND shapes.grid_x IS NOT DISTINCT FROM kernel.grid_x
+        AND shapes.grid_y IS NOT DISTINCT FROM kernel.grid_y
+        AND shapes.grid_z IS NOT DISTINCT FROM kernel.grid_z
+        AND shapes.block_x IS NOT DISTINCT FROM kernel.block_x
+        AND shapes.block_y IS NOT DISTINCT FROM kernel.block_y
+        AND shapes.block_z IS NOT DISTINCT FROM kernel.block_z
+    WHERE end_ns - start_ns > 2 * p50_ns
+    GROUP BY ALL
+),
+-- Equal buckets of about a millisecond can be joined fast, which a range of times cannot.
+worsts AS (
+    SELECT worst.process_id AS process_id, worst.context_id AS context_id,
+           worst.stream_id AS stream_id, worst.start_ns AS worst_start_ns,
+           unnest([worst.start_ns >> 20, (worst.start_ns >> 20) - 1,
+                   (worst.start_ns >> 20) + 1]) AS bucket
+    FROM shapes
+),
+before AS (
+    SELECT worsts.process_id, worsts.context_id, worsts.stream_id, worst_start_ns,
+           arg_max(kernel.name, kernel.start_ns) AS previous
+    FROM worsts
+    JOIN kernel
+        ON kernel.process_id = worsts.process_id
+        AND kernel.context_id = worsts.context_id
+        AND kernel.stream_id = worsts.stream_id
+        AND kernel.end_ns >> 20 = bucket
+        AND kernel.start_ns < worst_start_ns
+    GROUP BY ALL
+),
+names AS (
+    SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled
+)
+SELECT coalesce(names.short, shapes.name) AS name,
+       shapes.grid_x || 'x' || shapes.grid_y || 'x' || shapes.grid_z AS grid, calls, p50_ns,
+       tail[1] AS p90_ns, tail[2] AS p99_ns, tail[3] AS p999_ns, mad_ns, max_ns,
+       coalesce(lost_ns, 0) AS lost_ns, worst.start_ns AS worst_start_ns,
+       worst.stream_id AS worst_stream_id, worst.correlation_id AS worst_correlation_id,
+       coalesce(others.short, before.previous) AS previous_name, worst.process_id AS process_id
+FROM shapes
+LEFT JOIN beyond
+    ON beyond.name = shapes.name
+    AND beyond.grid_x IS NOT DISTINCT FROM shapes.grid_x
+    AND beyond.grid_y IS NOT DISTINCT FROM shapes.grid_y
+    AND beyond.grid_z IS NOT DISTINCT FROM shapes.grid_z
+    AND beyond.block_x IS NOT DISTINCT FROM shapes.block_x
+    AND beyond.block_y IS NOT DISTINCT FROM shapes.block_y
+    AND beyond.block_z IS NOT DISTINCT FROM shapes.block_z
+LEFT JOIN before
+    ON before.process_id = worst.process_id
+    AND before.context_id = worst.context_id
+    AND before.stream_id = worst.stream_id
+    AND before.worst_start_ns = worst.start_ns
+LEFT JOIN names ON names.mangled = shapes.name
+LEFT JOIN names AS others ON others.mangled = before.previous
