@@ -142,7 +142,9 @@ class Nsys:
         """All tables that we know, as they are; the others are counted."""
         for name in self._tables.names():
             handler = HANDLERS.get(name)
-            if handler is not None:
+            there = {column.lower() for column in self._tables.columns(name)}
+            # Rows of which nothing is known are no rows of ours.
+            if handler is not None and any(c.lower() in there for c in handler.columns):
                 for batch in self._tables.batches(name, handler.columns):
                     yield name, batch
             elif not _ABOUT.match(name):

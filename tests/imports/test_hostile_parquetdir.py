@@ -107,3 +107,18 @@ def test_a_stream_of_a_process_that_is_no_number(tmp_path: Path) -> None:
     with cupti_etl.open(tmp_path / "out") as trace:
         assert trace.sql("FROM stream").count() == 0
         assert [dict(row) for row in trace.sql("SELECT name FROM device")] == [{"name": "H100"}]
+
+
+def test_rows_of_which_no_column_is_known_are_counted(tmp_path: Path) -> None:
+    folder = _folder(tmp_path / "t")
+    pq.write_table(pa.table({"a": [1, 2, 3]}), folder / "CUPTI_ACTIVITY_KIND_RUNTIME.parquet")
+    summary = import_traces([folder], tmp_path / "out", 1)
+    assert summary.rows["kernel"] == 2
+    assert summary.left_out["CUPTI_ACTIVITY_KIND_RUNTIME"] == 3
+
+
+def test_a_folder_is_wanted_and_not_one_of_its_files(tmp_path: Path) -> None:
+    file = _folder(tmp_path / "t") / "StringIds.parquet"
+    with pytest.raises(ForeignError, match="is one file of Parquet"):
+        import_traces([file], tmp_path / "out", 1)
+    assert not (tmp_path / "out").exists()
