@@ -16,7 +16,8 @@ _TEXT = pa.dictionary(pa.int32(), pa.string())
 # A serialised id: host and machine, then 24 bits of process and 24 of thread.
 _BITS = 24
 _MASK = (1 << _BITS) - 1
-_MAX = (1 << 63) - 1
+# No time is later, whether since the epoch or not: this is in the year 2116.
+_LIMIT = 1 << 62
 
 
 class Processes:
@@ -95,15 +96,14 @@ class Frame:
             self.devices |= {(row["process_id"], row["device_id"]) for row in used}
 
     def time(self, times: pa.Array) -> pa.Array:
-        """Times since the epoch; NULL where they do not fit, or would lie before it."""
-        if not self._epoch_ns:
-            return times
-        try:
-            since = pc.add_checked(times, self._epoch_ns)
-        except pa.ArrowInvalid:
-            fits = pc.less_equal(times, _MAX - self._epoch_ns)
-            since = pc.add(pc.if_else(fits, times, None), self._epoch_ns)
-        return pc.if_else(pc.less(since, 0), None, since)
+        """Times since the epoch; NULL where they cannot be any, so that differences do not wrap."""
+        # Without the epoch, a time may lie a little before the session.
+        lowest, limit = -(self._epoch_ns or _LIMIT), _LIMIT - self._epoch_ns
+        found = pc.min_max(times).as_py()
+        if found["min"] is not None and not lowest <= found["min"] <= found["max"] < limit:
+            fits = pc.and_(pc.greater_equal(times, lowest), pc.less(times, limit))
+            times = pc.if_else(fits, times, None)
+        return pc.add(times, self._epoch_ns) if self._epoch_ns else times
 
     def strings(self, ids: pa.Array) -> pa.Array:
         """The texts of a column of ids; NULL where there is none."""

@@ -62,7 +62,8 @@ def _epoch(tables: Tables) -> int:
                 return 0
             break
     started = tables.rows("TARGET_INFO_SESSION_START_TIME")
-    return as_int(started[0].get("utcEpochNs")) or 0 if started else 0
+    # One that is no time is not known.
+    return max(as_int(started[0].get("utcEpochNs"), 63) or 0, 0) if started else 0
 
 
 def _lone_process(tables: Tables) -> int | None:

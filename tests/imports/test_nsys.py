@@ -316,6 +316,20 @@ def test_a_time_that_is_out_of_range_is_not_known(tmp_path: Path, imported: Impo
     assert_rows(trace.sql("SELECT cause, records FROM loss"), "cause records\nzero_timestamp 2")
 
 
+def test_times_out_of_range_do_not_wrap_in_queries(tmp_path: Path, imported: Import) -> None:
+    # The session's start is not known, so that times are as they are.
+    file = nsys(
+        tmp_path / "t.sqlite",
+        CUPTI_ACTIVITY_KIND_KERNEL="""
+            start                end                 deviceId globalPid
+            -50                  300                 0        11:0
+            -9223372036854775807 9223372036854775807 0        11:0
+            100                  9223372036854775807 0        11:0
+        """,
+    )
+    assert_rows(imported(file).query("kernel_summary"), "calls total_ns unfinished\n 1 350 2")
+
+
 def test_what_nsys_says_of_losses(tmp_path: Path, imported: Import) -> None:
     file = nsys(
         tmp_path / "t.sqlite",
