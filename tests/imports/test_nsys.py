@@ -289,47 +289,6 @@ def test_times_since_the_epoch_stay(tmp_path: Path, imported: Import) -> None:
     assert_rows(imported(file).sql("SELECT start_ns AS t FROM api_call"), "t\n1700000000000000050")
 
 
-def test_a_time_that_is_out_of_range_is_not_known(tmp_path: Path, imported: Import) -> None:
-    # Of four starts one lies beyond what 64 bits hold, and one before the epoch.
-    file = nsys(
-        tmp_path / "t.sqlite",
-        TARGET_INFO_SESSION_START_TIME=START,
-        CUPTI_ACTIVITY_KIND_KERNEL="""
-            start                end                 deviceId correlationId globalPid
-            100                  300                 0        1             11:0
-            9223372036854775807  9223372036854775807 0        2             11:0
-            -9000000000000000000 200                 0        3             11:0
-            150                  9223372036854775807 0        4             11:0
-        """,
-    )
-    trace = imported(file)
-    assert_rows(
-        trace.sql("SELECT correlation_id AS id, start_ns, end_ns FROM kernel ORDER BY id"),
-        """
-        id start_ns            end_ns
-        1  1700000000000000100 1700000000000000300
-        2  -                   -
-        3  -                   1700000000000000200
-        4  1700000000000000150 -
-        """,
-    )
-    assert_rows(trace.sql("SELECT cause, records FROM loss"), "cause records\nzero_timestamp 2")
-
-
-def test_times_out_of_range_do_not_wrap_in_queries(tmp_path: Path, imported: Import) -> None:
-    # The session's start is not known, so that times are as they are.
-    file = nsys(
-        tmp_path / "t.sqlite",
-        CUPTI_ACTIVITY_KIND_KERNEL="""
-            start                end                 deviceId globalPid
-            -50                  300                 0        11:0
-            -9223372036854775807 9223372036854775807 0        11:0
-            100                  9223372036854775807 0        11:0
-        """,
-    )
-    assert_rows(imported(file).query("kernel_summary"), "calls total_ns unfinished\n 1 350 2")
-
-
 def test_what_nsys_says_of_losses(tmp_path: Path, imported: Import) -> None:
     file = nsys(
         tmp_path / "t.sqlite",
