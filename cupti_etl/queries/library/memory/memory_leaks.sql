@@ -1,9 +1,9 @@
 -- Memory that was allocated and never released, by where it was asked for, and whether it grows.
 --
 -- computed: Allocations without a release by shared object, kind, calling function and the NVTX
---   range around the call. Growth is the slope of their sum over the steps of the process (step,
---   on its first GPU), with the half width of its 95 % confidence interval under normal errors
---   (Student's t).
+--   range around the call. Growth is the mean of what each step of the process (step, on its first
+--   GPU) but the first added to them, with the half width of its 95 % confidence interval under
+--   normal errors (Student's t): what was allocated once does not grow.
 -- needs: allocation_site, step
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).
@@ -33,46 +33,45 @@ sums AS (
     GROUP BY process_id, memory_kind, source, api_name, range
 ),
 steps AS (
-    SELECT process_id, step, end_ns
+    SELECT process_id, end_ns, row_number() OVER (PARTITION BY process_id ORDER BY end_ns) AS place
     FROM step
     QUALIFY gpu = min(gpu) OVER (PARTITION BY process_id)
 ),
-held AS (
+-- What each step but the first added; the first also has what was there before.
+added AS (
     SELECT sites.process_id, sites.memory_kind, sites.source, sites.api_name, sites.range,
-           steps.step, sum(sites.bytes) FILTER (WHERE sites.start_ns <= steps.end_ns) AS held_bytes
+           sum(sites.bytes)::DOUBLE AS bytes
     FROM sites
-    JOIN steps ON steps.process_id = sites.process_id
+    ASOF JOIN steps ON steps.process_id = sites.process_id AND sites.start_ns <= steps.end_ns
+    WHERE steps.place > 1
+    GROUP BY sites.process_id, sites.memory_kind, sites.source, sites.api_name, sites.range,
+             steps.place
+),
+moments AS (
+    SELECT process_id, memory_kind, source, api_name, range, sum(bytes) AS total,
+           sum(bytes * bytes) AS squares
+    FROM added
     GROUP BY ALL
 ),
-fits AS (
-    SELECT process_id, memory_kind, source, api_name, range, count(*) AS n,
-           regr_slope(coalesce(held_bytes, 0), step) AS slope,
-           sqrt(greatest(regr_syy(coalesce(held_bytes, 0), step)
-                         - regr_slope(coalesce(held_bytes, 0), step)
-                           * regr_sxy(coalesce(held_bytes, 0), step), 0)
-                / nullif(count(*) - 2, 0)
-                / nullif(regr_sxx(coalesce(held_bytes, 0), step), 0)) AS stderr,
-           count(*) - 2 AS freedom
-    FROM held
-    GROUP BY process_id, memory_kind, source, api_name, range
-),
-intervals AS (
-    -- Student's t at 97.5 %, as its series in 1 / freedom says it: within 4 % from 2 on.
-    SELECT *, stderr * (1.96 + 2.3724 / freedom + 2.8224 / pow(freedom, 2)
-                        + 2.5556 / pow(freedom, 3)) AS error
-    FROM fits
+counts AS (
+    SELECT process_id, count(*) - 1 AS n FROM steps GROUP BY process_id HAVING count(*) >= 4
 )
-SELECT sums.process_id, sums.memory_kind, sums.source, sums.api_name, sums.range, allocations,
-       bytes, first_ns, last_ns,
-       CASE WHEN n >= 4 THEN slope END AS growth_bytes_per_step,
-       CASE WHEN n >= 4 THEN error END AS growth_error,
-       CASE WHEN n IS NULL OR n < 4 THEN 'cannot tell'
-            WHEN slope > 0 AND slope > error THEN 'grows' ELSE 'does not grow' END AS verdict
-FROM sums
-LEFT JOIN intervals AS fits
-    ON fits.process_id = sums.process_id
-    AND fits.memory_kind IS NOT DISTINCT FROM sums.memory_kind
-    AND fits.source IS NOT DISTINCT FROM sums.source
-    AND fits.api_name IS NOT DISTINCT FROM sums.api_name
-    AND fits.range IS NOT DISTINCT FROM sums.range
-ORDER BY bytes DESC, sums.process_id, sums.memory_kind, sums.source, sums.api_name, sums.range
+SELECT *, CASE WHEN growth_bytes_per_step IS NULL THEN 'cannot tell'
+               WHEN growth_bytes_per_step > growth_error THEN 'grows'
+               ELSE 'does not grow' END AS verdict
+FROM (
+    SELECT sums.*, coalesce(total, 0) / n AS growth_bytes_per_step,
+           -- Student's t at 97.5 %, as its series in 1 / freedom says it: within 4 % from 2 on.
+           sqrt(greatest(coalesce(squares - total * total / n, 0), 0) / (n - 1) / n)
+               * (1.96 + 2.3724 / (n - 1) + 2.8224 / pow(n - 1, 2) + 2.5556 / pow(n - 1, 3))
+               AS growth_error
+    FROM sums
+    LEFT JOIN counts ON counts.process_id = sums.process_id
+    LEFT JOIN moments
+        ON moments.process_id = sums.process_id
+        AND moments.memory_kind IS NOT DISTINCT FROM sums.memory_kind
+        AND moments.source IS NOT DISTINCT FROM sums.source
+        AND moments.api_name IS NOT DISTINCT FROM sums.api_name
+        AND moments.range IS NOT DISTINCT FROM sums.range
+)
+ORDER BY bytes DESC, process_id, memory_kind, source, api_name, range
