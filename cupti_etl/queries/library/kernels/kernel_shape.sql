@@ -21,8 +21,9 @@
 --   previous_name VARCHAR: Function name of the kernel before it in its stream; NULL if none ended
 --     in the millisecond before.
 --   process_id BIGINT: Process of the longest.
-WITH shapes AS (
-    SELECT name, grid_x, grid_y, grid_z, block_x, block_y, block_z, count(*) AS calls,
+WITH shapes AS MATERIALIZED (
+    SELECT row_number() OVER () AS shape,
+           name, grid_x, grid_y, grid_z, block_x, block_y, block_z, count(*) AS calls,
            median(end_ns - start_ns) AS p50_ns,
            quantile_cont(end_ns - start_ns, [0.9, 0.99, 0.999]) AS tail,
            mad(end_ns - start_ns) AS mad_ns, max(end_ns - start_ns) AS max_ns,
@@ -34,9 +35,7 @@ WITH shapes AS (
     GROUP BY name, grid_x, grid_y, grid_z, block_x, block_y, block_z
 ),
 beyond AS (
-    SELECT shapes.name, shapes.grid_x, shapes.grid_y, shapes.grid_z,
-           shapes.block_x, shapes.block_y, shapes.block_z,
-           sum(end_ns - start_ns - p50_ns)::BIGINT AS lost_ns
+    SELECT shape, sum(end_ns - start_ns - p50_ns)::BIGINT AS lost_ns
     FROM kernel
     JOIN shapes
         ON shapes.name = kernel.name
@@ -47,27 +46,24 @@ beyond AS (
         AND shapes.block_y IS NOT DISTINCT FROM kernel.block_y
         AND shapes.block_z IS NOT DISTINCT FROM kernel.block_z
     WHERE end_ns - start_ns > 2 * p50_ns
-    GROUP BY ALL
+    GROUP BY shape
 ),
 -- Equal buckets of about a millisecond can be joined fast, which a range of times cannot.
 worsts AS (
-    SELECT worst.process_id AS process_id, worst.context_id AS context_id,
-           worst.stream_id AS stream_id, worst.start_ns AS worst_start_ns,
-           unnest([worst.start_ns >> 20, (worst.start_ns >> 20) - 1,
-                   (worst.start_ns >> 20) + 1]) AS bucket
+    SELECT shape, worst, unnest([worst.start_ns >> 20, (worst.start_ns >> 20) - 1,
+                                (worst.start_ns >> 20) + 1]) AS bucket
     FROM shapes
 ),
 before AS (
-    SELECT worsts.process_id, worsts.context_id, worsts.stream_id, worst_start_ns,
-           arg_max(kernel.name, kernel.start_ns) AS previous
+    SELECT shape, arg_max(kernel.name, kernel.start_ns) AS previous
     FROM worsts
     JOIN kernel
-        ON kernel.process_id = worsts.process_id
-        AND kernel.context_id = worsts.context_id
-        AND kernel.stream_id = worsts.stream_id
+        ON kernel.process_id = worst.process_id
+        AND kernel.context_id = worst.context_id
+        AND kernel.stream_id = worst.stream_id
         AND kernel.end_ns >> 20 = bucket
-        AND kernel.start_ns < worst_start_ns
-    GROUP BY ALL
+        AND kernel.start_ns < worst.start_ns
+    GROUP BY shape
 ),
 names AS (
     SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled
@@ -79,18 +75,7 @@ SELECT coalesce(names.short, shapes.name) AS name,
        worst.stream_id AS worst_stream_id, worst.correlation_id AS worst_correlation_id,
        coalesce(others.short, before.previous) AS previous_name, worst.process_id AS process_id
 FROM shapes
-LEFT JOIN beyond
-    ON beyond.name = shapes.name
-    AND beyond.grid_x IS NOT DISTINCT FROM shapes.grid_x
-    AND beyond.grid_y IS NOT DISTINCT FROM shapes.grid_y
-    AND beyond.grid_z IS NOT DISTINCT FROM shapes.grid_z
-    AND beyond.block_x IS NOT DISTINCT FROM shapes.block_x
-    AND beyond.block_y IS NOT DISTINCT FROM shapes.block_y
-    AND beyond.block_z IS NOT DISTINCT FROM shapes.block_z
-LEFT JOIN before
-    ON before.process_id = worst.process_id
-    AND before.context_id = worst.context_id
-    AND before.stream_id = worst.stream_id
-    AND before.worst_start_ns = worst.start_ns
+LEFT JOIN beyond ON beyond.shape = shapes.shape
+LEFT JOIN before ON before.shape = shapes.shape
 LEFT JOIN names ON names.mangled = shapes.name
 LEFT JOIN names AS others ON others.mangled = before.previous
