@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import tempfile
 import time
@@ -20,6 +21,11 @@ def folder() -> Path | None:
     except RuntimeError:
         return None
     return base / "cupti-etl"
+
+
+def key(what: Iterable[object]) -> str:
+    """A word for the name of a file, which is another for other things."""
+    return hashlib.sha256("\0".join(map(str, what)).encode()).hexdigest()[:16]
 
 
 @contextlib.contextmanager

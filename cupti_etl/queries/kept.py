@@ -8,7 +8,6 @@ what is out of date is never taken.  Nothing depends on the files.
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -56,7 +55,7 @@ class Kept:
         folder = cache.folder()
         paths = [str(source.path) for source in sources]
         is_worth_it = sum(size for _, size, _ in parts) >= WORTH_BYTES
-        self._folder = folder / "traces" / _hash(paths) if folder and is_worth_it else None
+        self._folder = folder / "traces" / cache.key(paths) if folder and is_worth_it else None
         self._parts = parts
 
     def load(self, con: duckdb.DuckDBPyConnection, unit: str, tables: Sequence[str]) -> bool:
@@ -99,12 +98,14 @@ class Kept:
         except (OSError, duckdb.Error):
             return
 
-    def _path(self, unit: str) -> Path | None:
+    @functools.cached_property
+    def _key(self) -> str:
         import duckdb
 
-        if self._folder is None:
-            return None
-        return self._folder / f"{unit}-{_hash((duckdb.__version__, *_code(), *self._parts))}.duckdb"
+        return cache.key((duckdb.__version__, *_code(), *self._parts))
+
+    def _path(self, unit: str) -> Path | None:
+        return self._folder and self._folder / f"{unit}-{self._key}.duckdb"
 
 
 @functools.cache
@@ -117,7 +118,3 @@ def _code() -> State:
         for file in sorted(files)
         for about in (file.stat(),)
     )
-
-
-def _hash(what: Iterable[object]) -> str:
-    return hashlib.sha256("\0".join(map(str, what)).encode()).hexdigest()[:16]

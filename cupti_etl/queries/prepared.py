@@ -8,7 +8,6 @@ damaged one, the library is made in place.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,8 +45,7 @@ def load(con: duckdb.DuckDBPyConnection, statements: Sequence[str]) -> bool:
 
 def _path(statements: Sequence[str], version: str) -> Path | None:
     folder = cache.folder()
-    key = hashlib.sha256("\0".join((version, *statements)).encode()).hexdigest()[:16]
-    return folder / f"library-{key}.duckdb" if folder else None
+    return folder / f"library-{cache.key((version, *statements))}.duckdb" if folder else None
 
 
 def _make(path: Path, statements: Sequence[str]) -> bool:
