@@ -94,7 +94,8 @@ class Kept:
             for other in path.parent.glob(f"{unit}-*"):
                 if other != path:
                     other.unlink(missing_ok=True)
-            cache.forget(path.parent.parent.glob("*/*.duckdb"), MOST_BYTES)
+            # Those too that somebody was making who was killed.
+            cache.forget(path.parent.parent.rglob("*.duckdb"), MOST_BYTES)
         except (OSError, duckdb.Error):
             return
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -143,6 +144,18 @@ def test_a_damaged_file_is_passed_over(cache: Path, run: Path, content: bytes | 
     for file in cache.glob("*/*"):
         file.write_bytes(file.read_bytes()[:9000] if content is None else content)
     assert gaps(run) == first
+
+
+def test_what_somebody_left_who_was_killed_is_removed(cache: Path, run: Path) -> None:
+    left = cache / "0123" / ".making-x" / "edge-4567.duckdb"
+    left.parent.mkdir(parents=True)
+    left.touch()
+    gaps(run)
+    assert left.exists()  # it may be in the making
+    os.utime(left, (0, 0))
+    add_part(run, "kernel", KERNEL)
+    gaps(run)
+    assert not left.exists()
 
 
 def _nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
