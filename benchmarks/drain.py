@@ -23,6 +23,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, default=60, help="of the run that counts")
     parser.add_argument("--probe-seconds", type=float, default=10, help="of the one before")
     parser.add_argument("--rate", type=float, help="records a second, instead of searching")
+    parser.add_argument("--fsync-ms", type=int, default=0, help="that each fsync takes longer")
+    parser.add_argument("--no-fsync", action="store_true", help="capture without waiting for it")
     parser.add_argument("--tries", type=int, default=4, help="rates, each a tenth below the last")
 
 
@@ -39,10 +41,15 @@ def _cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / _TICK
 
 
-def one(generator: Generator, folder: Path, rate: float, seconds: float) -> dict[str, Any]:
+def one(
+    generator: Generator, folder: Path, rate: float, seconds: float, disk: argparse.Namespace
+) -> dict[str, Any]:
     """One capture; what was emitted, stored and lost comes from the trace itself."""
     trace = folder / "trace"
-    process = generator.capture(trace, generator.command(rate, seconds))
+    options = ["--no-fsync"] if disk.no_fsync else []
+    process = generator.capture(
+        trace, generator.command(rate, seconds), options, fsync_ms=disk.fsync_ms
+    )
     memory: list[tuple[float, float]] = []
     began = time.monotonic()
     cpu = 0.0
@@ -94,11 +101,11 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         figures: dict[str, Any] = {}
         if rate is None:
             figures["as_fast_as_slots_are_free"] = one(
-                generator, folder, 0, arguments.probe_seconds
+                generator, folder, 0, arguments.probe_seconds, arguments
             )
             rate = figures["as_fast_as_slots_are_free"]["records_per_s"] * 0.95
         for _ in range(arguments.tries):
-            result = one(generator, folder, rate, arguments.seconds)
+            result = one(generator, folder, rate, arguments.seconds, arguments)
             tried.append({key: result[key] for key in ("records_per_s", "lost")})
             if result["lost"] == 0:
                 break

@@ -177,6 +177,7 @@ int main(int argc, char **argv)
 	find_moving(map->segment);
 	if (batch == 0 || batch > image.count)
 		batch = image.count;
+	etl_injector.pid = getpid();
 	etl_injector.bell = etl_bell_map();
 	etl_store(&map->segment->state, ETL_TRACING);
 	etl_lock_image(fd);

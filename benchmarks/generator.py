@@ -8,6 +8,7 @@ import shlex
 import struct
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -41,6 +42,8 @@ class Generator:
             "segment/locks.c",
             "segment/segment.c",
             "inject/environment.c",
+            "inject/bell.c",
+            "inject/descriptors.c",
             "inject/handshake.c",
         ]
         command = [*build.compiler(), *shlex.split(build.FLAGS), f"-I{native}"]
@@ -63,15 +66,34 @@ class Generator:
         (self.folder / "records").write_bytes(head + b"".join(body))
         (self.folder / "strings").write_bytes(b"".join(strings))
 
+    def _slow_fsync(self) -> Path:
+        shim = self.folder / "slow_fsync.so"
+        if not shim.exists():
+            source = Path(__file__).with_name("slow_fsync.c")
+            compiler = _build_script().compiler()
+            subprocess.run(
+                [*compiler, "-shared", "-fPIC", "-O2", "-o", str(shim), str(source), "-ldl"],
+                check=True,
+            )
+        return shim
+
     def command(self, rate: float, seconds: float, batch: int = 0) -> list[str]:
         """Command line of the program: records a second (0: as fast as can be), how long."""
         files = [str(self.folder / name) for name in ("generator", "strings", "records")]
         return [*files, str(rate), str(seconds), str(batch)]
 
-    def capture(self, trace: Path, command: list[str]) -> subprocess.Popen[str]:
-        """Start ``cupti-etl capture`` of the program."""
-        words = [sys.executable, "-m", "cupti_etl", "capture", "-o", str(trace), "--", *command]
+    def capture(
+        self, trace: Path, command: list[str], options: Sequence[str] = (), fsync_ms: int = 0
+    ) -> subprocess.Popen[str]:
+        """Start ``cupti-etl capture`` of the program, on a disk whose fsync takes so long."""
+        words = [sys.executable, "-m", "cupti_etl", "capture", "-o", str(trace), *options]
+        words += ["--", *command]
         env: dict[str, Any] = {**os.environ, "PYTHONPATH": str(ROOT)}
+        if fsync_ms:
+            env |= {
+                "LD_PRELOAD": str(self._slow_fsync()),
+                "SLOW_FSYNC_MS": f"{fsync_ms}",
+            }
         return subprocess.Popen(
             words, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )

@@ -19,7 +19,7 @@ import cupti_etl
 from benchmarks.common import median, percentile, rounded, timed
 from cupti_etl.export.duckdb import export_duckdb
 from cupti_etl.schema.arrow import TABLES, arrow_schema
-from cupti_etl.sinks.parquet import write_part
+from cupti_etl.sinks.part import write_part
 
 QUERIES = ("kernel_summary", "gpu_busy", "capture_health")
 PART_ROWS = 2_000_000

@@ -99,6 +99,7 @@ def thin(folder: Path, seconds: int) -> None:
                     if decoder.rows(index):
                         sink.write(table, decoder.take(index))
                 sink.roll()
+        sink.finish()
         sink.close()
     finally:
         parquet.time = real

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import pkgutil
 import sys
@@ -73,7 +74,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         say(f"  install cupti-etl with its dependencies, or {package} alone")
         sys.exit(1)
     except click.ClickException as error:
-        error.show()
+        told = io.StringIO()
+        error.show(file=told)
+        say(told.getvalue().rstrip("\n"))
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)

@@ -12,6 +12,11 @@ ENVIRONMENT = {
         "CUPTI_ETL_SOCKET",
         "path of the collector's socket; without it the injector does nothing",
     ),
+    "BELL": (
+        "CUPTI_ETL_BELL",
+        "path of the page by which the collector and traced processes wake each other",
+    ),
+    "UID": ("CUPTI_ETL_UID", "user of the collector, to whom alone memory is handed"),
     "KINDS": ("CUPTI_ETL_KINDS", "tables to record, comma-separated"),
     "API": ("CUPTI_ETL_API", "which API calls to record: all, default, launch or none"),
     "GRAPH": ("CUPTI_ETL_GRAPH", "how to record CUDA graphs: node or graph"),
@@ -87,7 +92,9 @@ class CaptureOptions:
         capture_range: record only inside ranges: ``cudaProfilerApi`` or ``nvtx:NAME[@DOMAIN]``.
         max_rows: stop recording at about so many rows; 0 means never.
         max_bytes: stop recording when the trace has about so many bytes; 0 means never.
+        fsync: whether parts are brought to the disk before they are named.
         pm: which hardware counters to sample; None for none.
+        allow_uids: other users whose processes are traced too, by number.
     """
 
     out: Path
@@ -109,4 +116,6 @@ class CaptureOptions:
     max_rows: int = 0
     max_bytes: int = 0
     table: str = ""
+    fsync: bool = True
     pm: PmOptions | None = None
+    allow_uids: tuple[int, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,8 +12,14 @@ _INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def interrupted() -> Iterator[list[int]]:
-    """The signals that came to end it, which end nothing else meanwhile."""
+    """The signals that came to end it, which end nothing else meanwhile.
+
+    They come to the main thread; in another, none does.
+    """
     came: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield came
+        return
     before = {
         number: signal.signal(number, lambda got, _: came.append(got)) for number in _INTERRUPTS
     }

@@ -9,15 +9,20 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cupti_etl.printable import printable
+
 if TYPE_CHECKING:
     from cupti_etl.capture.collector import Collector
     from cupti_etl.capture.pm.sampling import Sampling
 
 
 def say(text: str) -> None:
-    """A line on stderr.  A terminal or a reader that has gone away is no reason to fail."""
+    """A line on stderr.  A terminal or a reader that has gone away is no reason to fail.
+
+    What is said may be of a trace: nothing in it steers the terminal.
+    """
     with suppress(OSError):
-        click.echo(text, err=True)
+        click.echo(printable(text, keep="\n"), err=True)
 
 
 class LiveLine:

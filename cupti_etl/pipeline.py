@@ -13,7 +13,7 @@ import random
 import socket
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,7 +70,9 @@ class Writer(threading.Thread):
             self.failure = error
         # Whatever it is, the thread must live: who fills its queue would wait for ever.
         except Exception as error:
-            self.failure = EtlError(f"the trace cannot be written: {error}")
+            # Behind its first line Arrow tells where in Python an error came from.
+            why = (str(error).splitlines() or [type(error).__name__])[0]
+            self.failure = EtlError(f"the trace cannot be written: {why}")
 
     def put(self, work: _Work, meanwhile: Callable[[], object]) -> None:
         """Queue work; while the queue is full, ``meanwhile`` is called now and then."""
@@ -94,12 +96,33 @@ class Writer(threading.Thread):
         self._queue.put(None)
         self.join()
 
-    def salvage(self, table: str, rows: list[dict[str, Any]]) -> None:
-        """After a failure: write a small table all the same, if it fits."""
-        if self._sink is not None:
-            sink = self._sink
+    def salvage(self, tables: Mapping[str, list[dict[str, Any]]]) -> None:
+        """After a failure: write small tables all the same, if they fit, and let go."""
+        if self._sink is None:
+            return
+        for table, rows in tables.items():
             with contextlib.suppress(OSError):
-                sink.replace(table, rows)
+                self._sink.replace(table, rows)
+        with contextlib.suppress(OSError, EtlError):
+            self._sink.close()
+
+
+def end_trace(sink: Sink, capture: dict[str, Any], counted: Collection[dict[str, Any]]) -> None:
+    """Bring a trace to its end; the last that is written is that it ended.
+
+    Args:
+        sink: its sink, which has finished what it took; in the thread that owns it.
+        capture: the row of ``capture``.
+        counted: rows of ``row_count`` by who made the records; how many the other tables
+            have, the sink knows.
+    """
+    known = {row["table_name"] for row in counted}
+    others = {table: rows for table, rows in sink.rows().items() if rows and table not in known}
+    counts = [*counted, *({"table_name": name, "stored": rows} for name, rows in others.items())]
+    sink.replace("row_count", counts)
+    sink.roll()
+    sink.replace("capture", [{**capture, "row_counts": len(counts)}])
+    sink.close()
 
 
 class Pipeline:
@@ -141,6 +164,7 @@ class Pipeline:
         self.writer = Writer(partial(open_sink or self._folder_sink, tables))
         self.writer.start()
         self._put_own_tables()
+        self.writer.put(lambda sink: sink.roll(), self._meanwhile)
 
     def _folder_sink(self, tables: Collection[str]) -> Sink:
         from cupti_etl.sinks.parquet import ParquetSink
@@ -165,9 +189,8 @@ class Pipeline:
         self._pass_on(everything=due)
         if due:
             self.writer.rolled()
-            # The rows first, so that no table speaks of rows that are not there yet.
-            self.writer.put(lambda sink: sink.roll(), self._meanwhile)
             self._put_own_tables()
+            self.writer.put(lambda sink: sink.roll(), self._meanwhile)
         return more
 
     def _begin_trace_duckdb(self) -> None:
@@ -181,17 +204,20 @@ class Pipeline:
             self._trace_duckdb.start()
             # The sink is open, and with it every table has a part, when this is its turn.
             ready = self._trace_duckdb.folder_is_there
-            self.writer.put(lambda sink: ready(), self._meanwhile)
+            self.writer.put(lambda sink: sink.when_readable(ready), self._meanwhile)
 
-    def _pass_on(self, everything: bool) -> None:
-        for table, batch in self.collector.batches(everything):
+    def _pass_on(self, everything: bool, is_last: bool = False) -> None:
+        for table, batch in self.collector.batches(everything, is_last):
             self.writer.put(lambda sink, t=table, b=batch: sink.write(t, b), self._meanwhile)  # type: ignore[misc]
+
+    def _capture_row(self) -> dict[str, Any]:
+        return {**self._capture, **self.collector.facts()}
 
     def _put_own_tables(self) -> None:
         rows = {
-            "capture": [{**self._capture, **self.collector.facts()}],
             "process": self.collector.process_rows(),
             "loss": [loss.row() for loss in self.collector.losses()],
+            "capture": [self._capture_row()],
         }
         for table, content in rows.items():
             self.writer.put(lambda sink, t=table, c=content: sink.replace(t, c), self._meanwhile)  # type: ignore[misc]
@@ -206,15 +232,15 @@ class Pipeline:
         Raises:
             EtlError: the trace could not be written; what was written stays.
         """
-        self._pass_on(everything=True)
-        self.writer.put(lambda sink: sink.roll(), self._meanwhile)
-        self._capture |= {
-            "end_ns": time.time_ns(),
-            "exit_status": exit_status,
-            "stopped_by": stopped_by,
-        }
+        self._pass_on(everything=True, is_last=True)
+        self._capture |= {"exit_status": exit_status, "stopped_by": stopped_by}
         self._put_own_tables()
-        self.writer.put(lambda sink: sink.close(), self._meanwhile)
+        # With the last rows, so that who finds the status knows that nothing else is to come.
+        self.writer.put(lambda sink: sink.roll(), self._meanwhile)
+        self.writer.put(lambda sink: sink.finish(), self._meanwhile)
+        capture = {**self._capture_row(), "end_ns": time.time_ns()}
+        counted = self.collector.stored_rows()
+        self.writer.put(lambda sink: end_trace(sink, capture, counted), self._meanwhile)
         self.writer.finish()
         if self._trace_duckdb is not None:
             self._trace_duckdb.end()
@@ -222,7 +248,7 @@ class Pipeline:
             failure = self.writer.failure
             loss = Loss(None, "not_written", detail=failure.message)
             losses = [*self.collector.losses(), loss]
-            self.writer.salvage("loss", [loss.row() for loss in losses])
+            self.writer.salvage({"loss": [loss.row() for loss in losses]})
             where = f"what was written before is in {self.out}; make room and capture again"
             raise EtlError(failure.message, failure.hint or where)
         if self._trace_duckdb is not None:

@@ -74,7 +74,9 @@ class _Run:
             self._recorder = RecordingWriter(options.record)
             undo.callback(options.record.unlink)
         self.sampling = begin_sampling(options)
-        self.collector = Collector(self._recorder, sampling=self.sampling)
+        self.collector = Collector(
+            self._recorder, sampling=self.sampling, allow_uids=options.allow_uids
+        )
         stack.callback(self.collector.close)
         self._limits = Limits(
             options,
@@ -82,7 +84,7 @@ class _Run:
             lambda: self.collector.rows_and_records()[0],
             self.destination.size,
         )
-        environment = target_environment(options, self.collector.socket_path, os.environ)
+        environment = target_environment(options, self.collector.settings, os.environ)
         if self.sampling is not None:
             # So that the program's first kernel is sampled.
             self.sampling.wait_until_ready()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cupti_etl.errors import EtlError, UsageError
+from cupti_etl.live_line import say
+from cupti_etl.printable import printable
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.reference import describe, overview
+from cupti_etl.queries.sources import identifier
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.trace import Result, Trace
 
@@ -48,10 +50,7 @@ class Shell:
 
     def run_interactive(self, history: Path | None = None) -> None:
         """Read from the terminal until end of file; errors are shown, not raised."""
-        print(
-            f"{', '.join(map(str, self._trace.paths))}: SQL ending with ';', or .help",
-            file=sys.stderr,
-        )
+        say(f"{', '.join(map(str, self._trace.paths))}: SQL ending with ';', or .help")
         with _line_editing(history, self._words()):
             lines = _TerminalLines()
             statements = self._statements(lines, lines)
@@ -61,11 +60,11 @@ class Shell:
                     if statement is None or not self._run(statement):
                         return
                 except EtlError as error:
-                    print(error.message, file=sys.stderr)
+                    say(error.message)
                     if error.hint:
-                        print(error.hint, file=sys.stderr)
+                        say(error.hint)
                 except KeyboardInterrupt:
-                    print("interrupted", file=sys.stderr)
+                    say("interrupted")
 
     def _statements(
         self, lines: Iterable[str], state: _TerminalLines | None = None
@@ -101,7 +100,7 @@ class Shell:
         }.get(command)
         if answer is None:
             raise UsageError(f"there is no command {command}", ".help lists them")
-        print(answer())
+        print(printable(answer(), keep="\n"))
         return True
 
     def _schema(self, names: list[str]) -> str:
@@ -123,7 +122,7 @@ class Shell:
         return "\n".join(lines)
 
     def _columns(self, name: str) -> tuple[str, ...]:
-        return self._trace.sql(f'FROM "{name}"').columns
+        return self._trace.sql(f"FROM {identifier(name)}").columns
 
     def _words(self) -> list[str]:
         words = {*self._trace.tables, *(query.name for query in library())}

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cupti_etl import samples, sweeps
 from cupti_etl.errors import TraceError, UsageError
+from cupti_etl.queries import cache
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.failure import may_pass, translate
 from cupti_etl.queries.runner import call, check_values, connect, install
@@ -39,18 +40,20 @@ _PAUSE_S = 0.05
 _BATCH_ROWS = 65536
 
 
-def open(*paths: Given | Iterable[Given]) -> Trace:
+def open(*paths: Given | Iterable[Given], confined: bool = False) -> Trace:
     """Open a trace, or several as one: ``open("run42")``, ``open("node1", "node2.duckdb")``.
 
     Args:
         paths: folders and self-contained files, patterns such as ``"run-*"``, lists of them.
+        confined: statements reach no file but the trace's, and no setting, for those that
+            nobody has typed; else ``sql`` reads and writes whatever it names.
 
     Raises:
         TraceError: a path does not exist, is not a trace, is of a newer version of
             cupti-etl, or holds a part that cannot be read.
         UsageError: two of them hold the same capture.
     """
-    return Trace(tuple(expand(paths)))
+    return Trace(tuple(expand(paths)), confined)
 
 
 class Trace:
@@ -60,9 +63,10 @@ class Trace:
     (``CREATE TABLE``, ``SET``) last as long as the trace is open and never change its files.
     """
 
-    def __init__(self, paths: tuple[Path, ...]) -> None:
+    def __init__(self, paths: tuple[Path, ...], confined: bool = False) -> None:
         self._lock = threading.Lock()
-        self._con = connect()
+        # What is made of a trace may be kept.
+        self._con = connect(filter(None, (*paths, cache.folder())) if confined else None)
         self._session: duckdb.DuckDBPyConnection | None = None
         self._empty: tuple[str, ...] = ()
         self._stored = Stored(library(), {**samples.MAKERS, **sweeps.MAKERS})

@@ -19,11 +19,14 @@ SHARED = ["segment/locks.c", "segment/segment.c"]
 LIBRARIES = {
     "libcupti_etl_inject.so": (
         [
+            "inject/bell.c",
             "inject/inject.c",
             "inject/buffers.c",
             "inject/canary.c",
+            "inject/clock.c",
             "inject/conflict.c",
             "inject/cupti_api.c",
+            "inject/descriptors.c",
             "inject/environment.c",
             "inject/fixed.c",
             "inject/handshake.c",
@@ -34,6 +37,7 @@ LIBRARIES = {
             "inject/range.c",
             "inject/recording.c",
             "inject/selected.c",
+            "inject/space.c",
             "inject/timer.c",
             *SHARED,
         ],
@@ -46,6 +50,7 @@ LIBRARIES = {
             "decode/claim.c",
             "decode/collector.c",
             "decode/decode.c",
+            "decode/dictionary.c",
             "decode/gather.c",
             "decode/pool.c",
             "decode/report.c",
@@ -88,6 +93,7 @@ LIBRARIES = {
             "sweeps/host.c",
             "sweeps/ids.c",
             "sweeps/latency.c",
+            "sweeps/nesting.c",
             "sweeps/ordered.c",
             "sweeps/ranges.c",
             "sweeps/runs.c",

@@ -3,6 +3,7 @@
 #
 #   OUT=results scripts/gpu_acceptance.sh [option of scripts/gpu/acceptance.py ...]
 #   OUT=results scripts/gpu_acceptance.sh features [option of scripts/gpu/features.py ...]
+#   OUT=results scripts/gpu_acceptance.sh profilers
 #   OUT=results scripts/gpu_acceptance.sh pm [option of scripts/gpu/pm.py ...]
 #   OUT=results scripts/gpu_acceptance.sh truth [option of scripts/gpu/pm_truth.py ...]
 #
@@ -12,9 +13,11 @@
 # Writes OUT/acceptance.json, OUT/acceptance.log and OUT/h200.etlrec; takes under 6 minutes.
 # With `features`, OUT/features.json and OUT/features.log, in 2 minutes: each feature on its own,
 # and the options of a capture combined pairwise; that needs the wheel of nvidia-cuda-cupti, and
-# two GPUs for all of it.  With `pm`, OUT/pm.json, in 3 minutes: what sampling of counters costs and
-# misses, which needs the right to read them.  With `truth`, OUT/pm_truth.json, in 4 minutes: the
-# hardware metrics of kernels beside what the kernels count themselves; that right is needed, too.
+# two GPUs for all of it.  With `profilers`, OUT/profilers.json, in 2 minutes: torch.profiler
+# comes and goes in a program that is captured.  With `pm`, OUT/pm.json, in 3 minutes: what
+# sampling of counters costs and misses, which needs the right to read them.  With `truth`,
+# OUT/pm_truth.json, in 4 minutes: the hardware metrics of kernels beside what the kernels count
+# themselves; that right is needed, too.
 set -eu
 
 repository=$(cd "$(dirname "$0")/.." && pwd)
@@ -33,6 +36,9 @@ if [ "${1:-}" = features ]; then
     program=features
     shift
     set -- "$@" --features "$work/features"
+elif [ "${1:-}" = profilers ]; then
+    program=profilers
+    shift
 elif [ "${1:-}" = pm ]; then
     program=pm
     shift

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from cupti_etl.answers.matching import match
 from cupti_etl.answers.names import told_apart
 from cupti_etl.errors import UsageError
 
@@ -58,9 +59,9 @@ _COLUMNS = (
 # One row a kernel name and launch shape: sums of both sides and Mann and Whitney's z.
 _COMPARED = """
 WITH both_sides AS (
-    SELECT 0 AS side, * FROM base_sample
+    SELECT 0 AS side, * FROM base_run
     UNION ALL
-    SELECT 1, * FROM other_sample
+    SELECT 1, * FROM other_run
 ),
 keyed AS (
     SELECT subject, name, any_value(short) AS short, coalesce(grid, '') AS grid,
@@ -70,10 +71,10 @@ keyed AS (
 ),
 totals AS (
     SELECT subject, name, any_value(short) AS short, grid, block,
-           coalesce(sum(n) FILTER (WHERE side = 0), 0)::BIGINT AS base_calls,
-           coalesce(sum(n) FILTER (WHERE side = 1), 0)::BIGINT AS other_calls,
-           coalesce(sum(n * duration_ns) FILTER (WHERE side = 0), 0)::BIGINT AS base_ns,
-           coalesce(sum(n * duration_ns) FILTER (WHERE side = 1), 0)::BIGINT AS other_ns
+           TRY_CAST(coalesce(sum(n) FILTER (WHERE side = 0), 0) AS BIGINT) AS base_calls,
+           TRY_CAST(coalesce(sum(n) FILTER (WHERE side = 1), 0) AS BIGINT) AS other_calls,
+           TRY_CAST(coalesce(sum(n * duration_ns) FILTER (WHERE side = 0), 0) AS BIGINT) AS base_ns,
+           TRY_CAST(coalesce(sum(n * duration_ns) FILTER (WHERE side = 1), 0) AS BIGINT) AS other_ns
     FROM keyed
     GROUP BY subject, name, grid, block
 ),
@@ -94,7 +95,7 @@ tests AS (
     SELECT subject, name, grid, block, sum(a) AS na, sum(b) AS nb,
            -- How often an execution of the other run took longer than one of the base.
            sum(b * (below + a / 2)) AS u,
-           sum(pow(a + b, 3) - (a + b)) AS ties
+           sum(pow(a + b, 3) - (a + b)) AS ties, bool_and(a = b) AS is_same
     FROM ranked
     GROUP BY subject, name, grid, block
 ),
@@ -127,7 +128,7 @@ SELECT means.subject, coalesce(means.short, means.name) AS name, means.grid, mea
        (u - na * nb / 2)
            / nullif(sqrt(na * nb / 12
                          * (na + nb + 1 - ties / nullif((na + nb) * (na + nb - 1), 0))), 0) AS z,
-       means.name AS demangled
+       is_same, means.name AS demangled
 FROM means
 JOIN tests
     ON tests.subject = means.subject
@@ -136,12 +137,20 @@ JOIN tests
     AND tests.block = means.block
 ORDER BY means.subject DESC, abs(other_ns - base_ns) DESC, demangled, means.grid, means.block
 """
+# Steps have the name of their GPU, which is another in each run.
+_SIDE = """
+CREATE TABLE {side}_run AS
+SELECT sample.* REPLACE (coalesce(gpus.name, sample.name) AS name)
+FROM {side}_sample AS sample
+LEFT JOIN (SELECT unnest($numbers::BIGINT[]) AS number, unnest($names::VARCHAR[]) AS name) AS gpus
+    ON sample.subject = 'step' AND sample.name = concat('gpu ', gpus.number)
+"""
 _PARTS = """
 SELECT subject, name AS demangled, coalesce(grid, '') AS grid, coalesce(block, '') AS block,
        list([total::DOUBLE, n::DOUBLE] ORDER BY part) AS parts
 FROM (
     SELECT subject, name, grid, block, part, sum(count * duration_ns) AS total, sum(count) AS n
-    FROM {side}
+    FROM {side}_run
     GROUP BY ALL
 )
 GROUP BY ALL
@@ -153,7 +162,8 @@ class Diff:
     """What changed from one run to another.
 
     Attributes:
-        table: a row for each step loop and each kernel name and launch shape; times in ns.
+        table: a row for each step loop and each kernel name and launch shape; times in ns. Its
+            verdict is one of ``VERDICTS``, or added or removed for what is in one run only.
             ``change_ns`` is ``count_effect_ns`` (calls of the name), ``mix_effect_ns`` (its
             shapes) and ``duration_effect_ns`` together; ``ratio`` is of the means, with ``low``
             and ``high`` its 95 % interval; ``q`` is the corrected p-value.
@@ -184,10 +194,13 @@ def diff(base: Trace, other: Trace, min_effect: float = 0.03) -> Diff:
     import pyarrow as pa
 
     with duckdb.connect() as con:
-        con.register("base_sample", base.query("run_sample").arrow())
-        con.register("other_sample", other.query("run_sample").arrow())
+        sides = zip(("base", "other"), (base, other), match(base, other), strict=True)
+        for side, trace, names in sides:
+            con.register(f"{side}_sample", trace.query("run_sample").arrow())
+            given = {"numbers": list(names), "names": list(names.values())}
+            con.execute(_SIDE.format(side=side), given)
         rows = con.sql(_COMPARED).to_arrow_table().to_pylist()
-        parts = [_parts(con, side) for side in ("base_sample", "other_sample")]
+        parts = [_parts(con, side) for side in ("base", "other")]
     # Kernels whose names are not known may be any.
     tested = [
         row
@@ -195,13 +208,15 @@ def diff(base: Trace, other: Trace, min_effect: float = 0.03) -> Diff:
         if row["demangled"] is not None and min(row["base_calls"], row["other_calls"]) >= _FEWEST
     ]
     for row in rows:
-        row.update(low=None, high=None, q=None, verdict="cannot tell")
+        same = row["ratio"] if row["is_same"] else None
+        row.update(low=same, high=same, q=None, verdict=_without_a_test(row))
     # All executions of both runs took the same time: z is undefined, and nothing changed.
     p = [math.erfc(abs(row["z"] or 0.0) / math.sqrt(2)) for row in tested]
     for row, q in zip(tested, _benjamini_hochberg(p), strict=True):
         row["q"] = q
     draw = random.Random(_SEED)
-    for row in sorted(tested, key=lambda row: -abs(row["change_ns"]))[:_JUDGED]:
+    changed = [row for row in tested if not row["is_same"]]
+    for row in sorted(changed, key=lambda row: -abs(row["change_ns"]))[:_JUDGED]:
         key = (row["subject"], row["demangled"], row["grid"], row["block"])
         row["low"], row["high"] = _interval(parts[0][key], parts[1][key], draw)
         row["verdict"] = _verdict(row, min_effect)
@@ -214,6 +229,15 @@ def diff(base: Trace, other: Trace, min_effect: float = 0.03) -> Diff:
 def _parts(con: Any, side: str) -> dict[tuple[str, ...], list[list[float]]]:
     rows = con.execute(_PARTS.format(side=side)).fetchall()
     return {tuple(row[:4]): row[4] for row in rows}
+
+
+def _without_a_test(row: dict[str, Any]) -> str:
+    """The verdict on what is not tested, or for as long as it was not."""
+    if row["is_same"]:
+        return "none"
+    if not row["base_calls"] or not row["other_calls"]:
+        return "removed" if row["base_calls"] else "added"
+    return "cannot tell"
 
 
 def _benjamini_hochberg(p: Sequence[float]) -> list[float]:
@@ -262,6 +286,8 @@ def _overall(rows: list[dict[str, Any]], min_effect: float) -> tuple[str, str]:
         return "cannot tell", "the base run has no finished kernels"
     if not any(row["other_calls"] for row in rows):
         return "cannot tell", "the other run has no finished kernels"
+    if all(row["is_same"] for row in rows):
+        return "none", "all kernels and steps took the same times in both runs"
     steps = [row for row in rows if row["subject"] == "step" and row["q"] is not None]
     for wanted in VERDICTS[:2]:
         for row in steps:
@@ -276,15 +302,28 @@ def _overall(rows: list[dict[str, Any]], min_effect: float) -> tuple[str, str]:
     known = [row for row in kernels if row["verdict"] in ("regress", "improve")]
     share = sum(row["duration_effect_ns"] for row in known) / whole
     told = f"kernels with a clear change cost {100 * share:+.1f} % of kernel time"
-    few = any(row["subject"] == "step" for row in rows)
-    told = f"{f'fewer than {_FEWEST} steps in a run' if few else 'no steps were found'}; {told}"
+    told = f"{_why_no_steps(rows)}; {told}"
     alone = sum(row["base_ns"] for row in kernels if not row["other_calls"]) / whole
     if alone > 0.5:
         told += f", and {100 * alone:.0f} % of it is of kernels that the other run does not have"
     if abs(share) >= min_effect:
         return ("regress" if share > 0 else "improve"), told
-    unsure = sum(row["base_ns"] for row in kernels if row["verdict"] == "cannot tell") / whole
+    untold = [row for row in kernels if row["verdict"] in ("cannot tell", "removed")]
+    unsure = sum(row["base_ns"] for row in untold) / whole
     return ("none" if unsure <= 0.5 else "cannot tell"), told
+
+
+def _why_no_steps(rows: list[dict[str, Any]]) -> str:
+    """Why the steps do not say what changed."""
+    steps = [row for row in rows if row["subject"] == "step"]
+    if any(row["base_calls"] and row["other_calls"] for row in steps):
+        return f"fewer than {_FEWEST} steps in a run"
+    ours, theirs = (any(row[calls] for row in steps) for calls in ("base_calls", "other_calls"))
+    if ours and theirs:
+        return "steps were found in another way in each run, so they are not compared"
+    if ours or theirs:
+        return f"steps were found in the {'base' if ours else 'other'} run only"
+    return "no steps were found"
 
 
 def _change(row: dict[str, Any]) -> str:

@@ -1,7 +1,8 @@
 """What could be saved, by how much, and which query shows it: the head of a report.
 
 Every finding is a SELECT over queries of the library that gives ``saved_ns`` and ``text``.  What
-is below a thousandth of the run is not worth a line.
+could save less than a hundredth of the run is none: every run has gaps between its kernels, and
+what profiling costs is of that size.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cupti_etl.answers.notes import why_empty
+from cupti_etl.errors import EtlError
 from cupti_etl.queries.catalog import library
 
 if TYPE_CHECKING:
     from cupti_etl.trace import Trace
 
-_SMALLEST = 0.001
+_SMALLEST = 0.01
+NONE = f"None: nothing was found that could save {_SMALLEST:.0%} of the run."
 
 
 @dataclass(frozen=True)
@@ -39,14 +42,14 @@ _FINDINGS = (
     (
         "gap_attribution",
         "look at what the host does there: input, Python, other processes",
-        "SELECT sum(outside_ns)::BIGINT AS saved_ns,"
+        "SELECT TRY_CAST(sum(outside_ns) AS BIGINT) AS saved_ns,"
         " concat('GPU ', gpu, ' is idle while its host is outside CUDA') AS text"
         " FROM gap_attribution(min_ns := 100000) GROUP BY gpu",
     ),
     (
         "gap_attribution",
         "look at what its streams wait for: events of other streams, other ranks, graph launches",
-        "SELECT sum(queued_ns)::BIGINT AS saved_ns,"
+        "SELECT TRY_CAST(sum(queued_ns) AS BIGINT) AS saved_ns,"
         " concat('GPU ', gpu, ' is idle while it has work on its queues') AS text"
         # Shorter ones are what beginning a kernel takes.
         " FROM gap_attribution(min_ns := 20000) GROUP BY gpu",
@@ -54,14 +57,14 @@ _FINDINGS = (
     (
         "gap_attribution",
         "allocate once and reuse, or use a pool",
-        "SELECT sum(memory_ns)::BIGINT AS saved_ns,"
+        "SELECT TRY_CAST(sum(memory_ns) AS BIGINT) AS saved_ns,"
         " concat('GPU ', gpu, ' is idle while its host allocates, frees or copies') AS text"
         " FROM gap_attribution(min_ns := 0) GROUP BY gpu",
     ),
     (
         "gap_attribution",
         "synchronize less often (item(), print and copies to the host do), or launch ahead of it",
-        "SELECT sum(waiting_ns)::BIGINT AS saved_ns,"
+        "SELECT TRY_CAST(sum(waiting_ns) AS BIGINT) AS saved_ns,"
         " concat('GPU ', gpu, ' is idle while its host waits for it') AS text"
         " FROM gap_attribution(min_ns := 0) GROUP BY gpu",
     ),
@@ -81,8 +84,8 @@ _FINDINGS = (
         "memcpy_blocking",
         "pin the host memory, and use asynchronous calls",
         # The run gains no more than the GPUs were idle meanwhile.
-        "SELECT least(sum(saved_ns), (SELECT sum(waiting_ns + memory_ns)"
-        " FROM gap_attribution(min_ns := 0)))::BIGINT AS saved_ns,"
+        "SELECT TRY_CAST(least(sum(saved_ns), (SELECT sum(waiting_ns + memory_ns)"
+        " FROM gap_attribution(min_ns := 0))) AS BIGINT) AS saved_ns,"
         " concat(sum(calls), ' copies or sets keep the host from going on') AS text"
         " FROM memcpy_blocking HAVING count(*) > 0",
     ),
@@ -95,31 +98,33 @@ _FINDINGS = (
     (
         "kernel_waves",
         "give them more blocks, or run several at once",
-        "SELECT sum(wasted_ns)::BIGINT AS saved_ns,"
+        "SELECT TRY_CAST(sum(wasted_ns) AS BIGINT) AS saved_ns,"
         " concat(count(*), ' kernels and shapes do not fill the device') AS text"
         " FROM kernel_waves WHERE verdict = 'less than one wave' HAVING count(*) > 0",
     ),
     (
         "kernel_tail",
         "see what was around the slowest (kernel_worst): contention, clocks, different data",
-        "SELECT sum(lost_ns)::BIGINT AS saved_ns,"
+        "SELECT TRY_CAST(sum(lost_ns) AS BIGINT) AS saved_ns,"
         " concat(count(*), ' kernels and shapes have runs of more than twice their median') AS text"
         " FROM kernel_tail() WHERE lost_ns > 0 HAVING count(*) > 0",
     ),
     (
         "step_breakdown",
         "compare these steps with the others: warm-up, evaluation, checkpoints",
-        "SELECT (sum(duration_ns) - count(*) * any_value(median_ns))::BIGINT AS saved_ns,"
+        "SELECT TRY_CAST(sum(duration_ns) - count(*) * any_value(median_ns) AS BIGINT) AS saved_ns,"
         " concat('GPU ', gpu, ': ', count(*), ' of the steps took far longer than most') AS text"
         " FROM (SELECT *, median(duration_ns) OVER (PARTITION BY process_id, gpu) AS median_ns"
-        " FROM step_breakdown) WHERE is_outlier GROUP BY process_id, gpu",
+        # A period of kernels is a guess, and may be of layers.
+        " FROM step_breakdown WHERE source = 'nvtx') WHERE is_outlier GROUP BY process_id, gpu",
     ),
     (
         "jit_module_load",
         "load and compile before the loop (CUDA_MODULE_LOADING=EAGER, a warm-up step)",
         # A call that loads contains the compilation that it causes: they are not added.
         "SELECT max(late_ns) AS saved_ns, concat(arg_max(late, late_ns),"
-        " ' compilations or loads after the start') AS text FROM (SELECT sum(late_ns)::BIGINT AS"
+        " ' compilations or loads after the start') AS text"
+        " FROM (SELECT TRY_CAST(sum(late_ns) AS BIGINT) AS"
         " late_ns, sum(late) AS late FROM jit_module_load GROUP BY source) HAVING max(late_ns) > 0",
     ),
     (
@@ -131,21 +136,33 @@ _FINDINGS = (
 )
 
 
-def find(trace: Trace) -> list[Finding]:
-    """All findings, the largest first.
+def find(trace: Trace, failed: dict[str, str] | None = None) -> list[Finding]:
+    """All findings, the largest first: what could save a hundredth of the run or more.
+
+    Args:
+        trace: where to look.
+        failed: gets, by the name of a query that could not be answered, why.
 
     Raises:
-        TraceError: a part of the trace cannot be read.
+        EtlError: a query could not be answered, and there is no ``failed``.
     """
-    whole = trace.sql("SELECT coalesce(max(span_ns), 0) AS ns FROM busy_breakdown").arrow()
-    least = _SMALLEST * whole["ns"][0].as_py()
-    found = []
-    for query, advice, sql in _FINDINGS:
-        if why_empty(trace, library()[query]):
+    found: list[Finding] = []
+    whole = "SELECT coalesce(max(span_ns), 0) AS ns FROM busy_breakdown"
+    least = 0.0
+    for query, advice, sql in (("busy_breakdown", "", whole), *_FINDINGS):
+        try:
+            rows = [] if why_empty(trace, library()[query]) else list(trace.sql(sql))
+        except EtlError as error:
+            if failed is None:
+                raise
+            failed[query] = error.message
+            continue
+        if sql is whole:
+            least = _SMALLEST * max((row["ns"] for row in rows), default=0)
             continue
         found += [
             Finding(row["saved_ns"], row["text"], advice, query)
-            for row in trace.sql(sql)
-            if (row["saved_ns"] or 0) > least
+            for row in rows
+            if row["saved_ns"] and row["saved_ns"] >= least
         ]
     return sorted(found, key=lambda finding: -finding.saved_ns)

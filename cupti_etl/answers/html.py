@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from html import escape
 from itertools import groupby
 
-from cupti_etl.answers.report import Report, Row, Section, cells, duration, quantity
+from cupti_etl.answers.findings import NONE
+from cupti_etl.answers.report import Report, Row, Section, cells, duration, failures, quantity
+from cupti_etl.printable import html_text
 
 _PARTS = (
     ("compute", "compute", "#2a7f62"),
@@ -34,48 +35,50 @@ ol b { display: inline-block; min-width: 5.5rem; }
 
 def html(report: Report) -> str:
     """The report as a page of its own."""
-    name = escape(report.name)
+    name = html_text(report.name)
     lines = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{name}</title><style>{_STYLE}</style></head><body>",
-        f"<h1>{name}</h1><p>Capture: {escape(report.verdict)}.</p>",
+        f"<h1>{name}</h1><p>Capture: {html_text(report.verdict)}.</p>",
     ]
     if report.losses:
         lines.append(
-            f'<p class="warning">The capture has losses ({escape(report.losses)}):'
+            f'<p class="warning">The capture has losses ({html_text(report.losses)}):'
             " numbers may be too small.</p>"
         )
     lines.append("<h2>Findings</h2>")
     if report.findings:
         lines += ["<p>What each could save at most; they can be of the same time.</p><ol>"]
         lines += [
-            f"<li><b>{duration(each.saved_ns)}</b> {escape(each.text)}; {escape(each.advice)}"
-            f" <code>{each.query}</code></li>"
+            f"<li><b>{html_text(duration(each.saved_ns))}</b>"
+            f" {html_text(f'{each.text}; {each.advice}')} <code>{html_text(each.query)}</code></li>"
             for each in report.findings
         ]
         lines.append("</ol>")
     else:
-        lines.append("<p>None above a thousandth of the run.</p>")
+        lines.append(f"<p>{NONE}</p>")
+    if report.failed:
+        lines.append(f'<p class="warning">{html_text(failures(report))}</p>')
     for section in report.sections:
         lines += _section(section)
     return "\n".join([*lines, "</body></html>"]) + "\n"
 
 
 def _section(section: Section) -> Iterator[str]:
-    yield f"<h2>{escape(section.title)}</h2>"
-    yield f"<p><code>cupti-etl query {section.query} TRACE</code></p>"
+    yield f"<h2>{html_text(section.title)}</h2>"
+    yield f"<p><code>cupti-etl query {html_text(section.query)} TRACE</code></p>"
     if not section.rows:
-        yield f"<p>No rows: {escape(section.reason)}</p>"
+        yield f"<p>No rows: {html_text(section.reason)}</p>"
         return
     if section.plot:
         yield _PLOTS[section.plot](section.drawn)
-    yield f"<table><tr>{''.join(f'<th>{escape(name)}</th>' for name in section.rows[0])}</tr>"
+    yield f"<table><tr>{''.join(f'<th>{html_text(name)}</th>' for name in section.rows[0])}</tr>"
     for row in section.rows:
         filled = zip(cells(row), row.values(), strict=True)
         yield (
             "<tr>"
-            + "".join(f"<td{_align(value)}>{escape(text)}</td>" for text, value in filled)
+            + "".join(f"<td{_align(value)}>{html_text(text)}</td>" for text, value in filled)
             + "</tr>"
         )
     yield "</table>"
@@ -88,7 +91,7 @@ def _align(value: object) -> str:
 
 def _svg(height: float, shapes: Sequence[str], label: str) -> str:
     return (
-        f'<svg viewBox="0 0 {_WIDE} {height:.0f}" role="img" aria-label="{escape(label)}">'
+        f'<svg viewBox="0 0 {_WIDE} {height:.0f}" role="img" aria-label="{html_text(label)}">'
         f"{''.join(shapes)}</svg>"
     )
 
@@ -96,12 +99,12 @@ def _svg(height: float, shapes: Sequence[str], label: str) -> str:
 def _rect(x: float, y: float, width: float, height: float, color: str, title: str) -> str:
     return (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0):.1f}" height="{height:.1f}"'
-        f' fill="{color}"><title>{escape(title)}</title></rect>'
+        f' fill="{color}"><title>{html_text(title)}</title></rect>'
     )
 
 
 def _text(x: float, y: float, text: str) -> str:
-    return f'<text x="{x:.0f}" y="{y:.0f}">{escape(text)}</text>'
+    return f'<text x="{x:.0f}" y="{y:.0f}">{html_text(text)}</text>'
 
 
 def _within(text: str, most: int) -> str:
@@ -131,6 +134,9 @@ def _parts(rows: Sequence[Row]) -> str:
 
 def _bars(rows: Sequence[Row]) -> str:
     key = "total_ns"
+    rows = [row for row in rows if row[key] is not None]
+    if not rows:
+        return ""
     label = next(name for name in ("name", "category", "cause") if name in rows[0])
     longest = max(row[key] for row in rows) or 1
     shapes = []
@@ -150,10 +156,10 @@ def _timeline(rows: Sequence[Row]) -> str:
         shapes.append(_text(0, y + 40, f"GPU {gpu}"))
         width = (_WIDE - 70) / len(buckets)
         for at, row in enumerate(buckets):
-            whole = sum(row[f"{key}_ns"] for key, _, _ in _PARTS) or 1
+            whole = sum(row[f"{key}_ns"] or 0 for key, _, _ in _PARTS) or 1
             base = float(y + 72)
             for key, label, color in _PARTS[:3]:
-                height = row[f"{key}_ns"] / whole * 70
+                height = (row[f"{key}_ns"] or 0) / whole * 70
                 if height > 0:
                     base -= height
                     title = f"{label}: {100 * row[f'{key}_ns'] / whole:.1f} %"
@@ -164,6 +170,9 @@ def _timeline(rows: Sequence[Row]) -> str:
 
 
 def _memory(rows: Sequence[Row]) -> str:
+    rows = [row for row in rows if None not in (row["timestamp_ns"], row["in_use_bytes"])]
+    if not rows:
+        return ""
     first, last = rows[0]["timestamp_ns"], rows[-1]["timestamp_ns"]
     most = max(row["in_use_bytes"] for row in rows) or 1
     series: dict[tuple[object, object, object], list[str]] = {}
@@ -177,8 +186,8 @@ def _memory(rows: Sequence[Row]) -> str:
     for at, ((process, device, kind), points) in enumerate(series.items()):
         shapes.append(
             f'<polyline fill="none" stroke="{colors[at % len(colors)]}" stroke-width="1.5"'
-            f' points="{" ".join(points)}"><title>process {process}, device {device},'
-            f" {kind}</title></polyline>"
+            f' points="{" ".join(points)}"><title>'
+            f"{html_text(f'process {process}, device {device}, {kind}')}</title></polyline>"
         )
     return _svg(160, shapes, "memory in use over time")
 

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cupti_etl.answers.findings import Finding, find
+from cupti_etl.answers.findings import NONE, Finding, find
 from cupti_etl.answers.names import told_apart
 from cupti_etl.answers.notes import losses, why_empty
+from cupti_etl.errors import EtlError
+from cupti_etl.printable import markdown_text
 from cupti_etl.queries.catalog import library
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ class Report:
         losses: what was lost, by cause; "" if nothing.
         findings: the largest first.
         sections: in the order of the page.
+        failed: by the name of a query that could not be answered, why.
     """
 
     name: str
@@ -55,6 +58,7 @@ class Report:
     losses: str
     findings: Sequence[Finding]
     sections: Sequence[Section]
+    failed: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -125,7 +129,8 @@ _SECTIONS = (
         "SELECT gpu, cause, total_ns,"
         " 100.0 * total_ns / nullif(sum(total_ns) OVER (PARTITION BY gpu), 0) AS percent,"
         f" longest_ns FROM (SELECT gpu, unnest({list(_CAUSES)}) AS cause,"
-        f" unnest([{', '.join(f'sum({ns})::BIGINT' for ns in _CAUSES.values())}]) AS total_ns,"
+        f" unnest([{', '.join(f'TRY_CAST(sum({ns}) AS BIGINT)' for ns in _CAUSES.values())}])"
+        " AS total_ns,"
         f" unnest([{', '.join(f'max({ns})' for ns in _CAUSES.values())}]) AS longest_ns"
         " FROM gap_attribution(min_ns := 0) GROUP BY gpu) WHERE total_ns > 0"
         " ORDER BY gpu, total_ns DESC, cause",
@@ -156,7 +161,8 @@ _SECTIONS = (
     _Asked(
         "Steps",
         "step_breakdown",
-        "SELECT gpu, count(*) AS steps, source, median(duration_ns) AS median_ns,"
+        "SELECT gpu, count(*) AS steps, source, any_value(confidence) AS confidence,"
+        " median(duration_ns) AS median_ns,"
         f" min(duration_ns) AS min_ns, max(duration_ns) AS max_ns, {_STEP_PARTS},"
         " count(*) FILTER (WHERE is_outlier) AS outliers, arg_min(name, step) AS first_name"
         " FROM step_breakdown GROUP BY process_id, gpu, source ORDER BY gpu, process_id",
@@ -172,7 +178,7 @@ _SECTIONS = (
     _Asked(
         "Time by NVTX range",
         "nvtx_projection",
-        "SELECT path, gpu, ranges, gpu_ns, exclusive_gpu_ns, idle_ns, host_ns"
+        "SELECT path, gpu, ranges, other_threads, gpu_ns, exclusive_gpu_ns, idle_ns, host_ns"
         " FROM nvtx_projection LIMIT 15",
     ),
     _Asked(
@@ -226,26 +232,39 @@ _SECTIONS = (
 
 
 def build(trace: Trace) -> Report:
-    """Ask everything that the report shows.
-
-    Raises:
-        TraceError: a part of the trace cannot be read.
-    """
+    """Ask everything that the report shows; what fails leaves the rest as it is."""
     sections = []
+    failed: dict[str, str] = {}
     for asked in _SECTIONS:
-        query = library()[asked.query]
-        reason = why_empty(trace, query)
-        # Samples are recorded on demand: of what was not asked for nothing is said.
-        if reason and query.topic == "metrics":
-            continue
-        rows = [] if reason else told_apart(list(trace.sql(asked.shown)))
-        for row in rows:
-            row.pop("demangled", None)
-        points = list(trace.sql(asked.drawn)) if asked.drawn and rows else rows
-        empty = "" if rows else reason or asked.none
-        sections.append(Section(asked.title, query.name, rows, asked.plot, empty, points))
-    verdict = next(iter(trace.sql("SELECT subject FROM capture_health WHERE section = 'verdict'")))
-    return Report(trace.path.name, verdict["subject"], losses(trace), find(trace), sections)
+        try:
+            section = _section(trace, asked)
+        except EtlError as error:
+            failed[asked.query] = error.message
+            section = Section(asked.title, asked.query, [], reason=f"it failed: {error.message}")
+        if section:
+            sections.append(section)
+    verdict, lost = "what it holds is not known", ""
+    try:
+        (row,) = trace.sql("SELECT subject FROM capture_health WHERE section = 'verdict'")
+        verdict, lost = row["subject"], losses(trace)
+    except EtlError as error:
+        failed["capture_health"] = error.message
+    findings = find(trace, failed)
+    return Report(trace.path.name, verdict, lost, findings, sections, failed)
+
+
+def _section(trace: Trace, asked: _Asked) -> Section | None:
+    query = library()[asked.query]
+    reason = why_empty(trace, query)
+    # Samples are recorded on demand: of what was not asked for nothing is said.
+    if reason and query.topic == "metrics":
+        return None
+    rows = [] if reason else told_apart(list(trace.sql(asked.shown)))
+    for row in rows:
+        row.pop("demangled", None)
+    points = list(trace.sql(asked.drawn)) if asked.drawn and rows else rows
+    empty = "" if rows else reason or asked.none
+    return Section(asked.title, query.name, rows, asked.plot, empty, points)
 
 
 def quantity(name: str, value: object) -> str:
@@ -291,28 +310,32 @@ def cells(row: Row) -> list[str]:
     return list(shown.values())
 
 
+def failures(report: Report) -> str:
+    """What could not be answered, in a sentence."""
+    return f"Not answered, see each of them: {', '.join(report.failed)}."
+
+
 def markdown(report: Report) -> str:
     """The report as Markdown."""
-    lines = [f"# {report.name}", "", f"Capture: {report.verdict}.", "", "## Findings", ""]
+    text = markdown_text
+    lines = [f"# {text(report.name)}", "", f"Capture: {text(report.verdict)}.", ""]
     if report.losses:
-        lines[4:4] = [
-            f"**The capture has losses ({report.losses}): numbers may be too small.**",
-            "",
-        ]
+        lost = f"The capture has losses ({report.losses}): numbers may be too small."
+        lines += [f"**{text(lost)}**", ""]
+    if report.failed:
+        lines += [f"**{text(failures(report))}**", ""]
+    lines += ["## Findings", ""]
     lines += [
-        f"{at}. **{duration(each.saved_ns)}**: {each.text}; {each.advice} (`{each.query}`)"
+        f"{at}. **{duration(each.saved_ns)}**: {text(each.text)}; {each.advice} (`{each.query}`)"
         for at, each in enumerate(report.findings, start=1)
-    ] or ["None above a thousandth of the run."]
+    ] or [NONE]
     lines += ["", "What each could save at most; they can be of the same time."]
     for section in report.sections:
         lines += ["", f"## {section.title}", "", f"`cupti-etl query {section.query} TRACE`", ""]
         if not section.rows:
-            lines.append(f"No rows: {section.reason}")
+            lines.append(f"No rows: {text(section.reason)}")
             continue
         names = list(section.rows[0])
         lines += [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
-        lines += [
-            f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells(row))} |"
-            for row in section.rows
-        ]
+        lines += [f"| {' | '.join(map(text, cells(row)))} |" for row in section.rows]
     return "\n".join(lines) + "\n"

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 
 from cupti_etl.capture.native import load, message_buffer, text
 from cupti_etl.errors import NativeError
 
 
 class Bell:
-    """A page of shared memory, found by traced processes through a link.
-
-    Args:
-        link: where the link is made.
+    """A page of shared memory.
 
     Raises:
-        NativeError: there is no memory for it, or the link cannot be made.
+        NativeError: there is no memory for it.
+
+    Attributes:
+        descriptor: of its file.
+        path: where other processes of the same user can open it.
     """
 
-    def __init__(self, link: Path) -> None:
+    def __init__(self) -> None:
         ffi, self._lib = load()
         message = message_buffer(ffi)
-        self._bell = self._lib.etl_bell_create(str(link).encode(), message)
+        self._bell = self._lib.etl_bell_create(message)
         if self._bell == ffi.NULL:
             raise NativeError(text(ffi, message))
+        self.descriptor = int(self._lib.etl_bell_fd(self._bell))
+        self.path = f"/proc/{os.getpid()}/fd/{self.descriptor}"
         self._seen = 0
 
     def look(self) -> None:
@@ -38,6 +41,10 @@ class Bell:
         """Tell all traced processes, those to come too, whether to record."""
         self._lib.etl_bell_pause(self._bell, is_paused)
 
+    def unmet(self) -> int:
+        """Processes that came and have not been able to say hello, as they say themselves."""
+        return int(self._lib.etl_bell_unmet(self._bell))
+
     def close(self) -> None:
-        """Give the memory back; the link is the caller's to remove."""
+        """Give the memory back."""
         self._lib.etl_bell_free(self._bell)

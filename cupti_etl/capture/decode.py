@@ -39,6 +39,10 @@ class Decoder:
         """Rows gathered for a table since they were last taken."""
         return int(self._lib.etl_decoder_rows(self.handle, table))
 
+    def text_bytes(self, table: int) -> int:
+        """Bytes of the texts that these rows use."""
+        return int(self._lib.etl_decoder_text_bytes(self.handle, table))
+
     def take(self, table: int) -> pa.RecordBatch:
         """Moves the gathered rows of a table out; no copy is made.
 

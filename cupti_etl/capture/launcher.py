@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from cupti_etl.capture.cupti_search import find_cupti
 from cupti_etl.capture.native import inject_library_path
@@ -30,9 +29,14 @@ _SI_KERNEL = 0x80
 
 
 def target_environment(
-    options: CaptureOptions, socket: Path, base: Mapping[str, str]
+    options: CaptureOptions, door: Mapping[str, str], base: Mapping[str, str]
 ) -> dict[str, str]:
     """The environment of the traced program: ``base`` and what the injector reads.
+
+    Args:
+        options: of the capture.
+        door: how the collector is found, by the keys of ``config.ENVIRONMENT``.
+        base: the environment that is extended.
 
     Raises:
         UsageError: another tool is injected already.
@@ -50,7 +54,7 @@ def target_environment(
                 "run without the other profiler, or unset the variable",
             )
     settings = {
-        "SOCKET": str(socket),
+        **door,
         "KINDS": ",".join(options.kinds),
         "API": options.api,
         "GRAPH": options.graph,

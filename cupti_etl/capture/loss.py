@@ -43,9 +43,18 @@ def _table_of(kind: int) -> str | None:
 
 
 def _null_times(process: Process, info: ProcessInfo) -> list[Loss]:
-    """Rows that are stored without a time, because CUPTI gave none."""
+    """Rows that are stored without a time, because CUPTI gave none, or none of our clock."""
     found = []
     for table, kind in enumerate(KINDS):
+        if other := process.other_clock(table):
+            detail = (
+                "another CUPTI client (such as torch.profiler) had given CUPTI a clock of its own; "
+                "its times, which are years before the process began, are NULL"
+            )
+            loss = Loss(
+                info.process_id, "other_clock", kind.table, other, None, True, detail=detail
+            )
+            found.append(loss)
         names = [column.name for column in kind.as_table().columns]
         if "start_ns" not in names or "end_ns" not in names:
             continue
@@ -78,6 +87,19 @@ def _null_times(process: Process, info: ProcessInfo) -> list[Loss]:
                 )
             )
     return found
+
+
+def _cut_texts(process: Process, process_id: int) -> list[Loss]:
+    """Rows that are stored without a text, because the process had too many of them."""
+    detail = (
+        "texts of these rows found no room: a process may use 64 MiB or a million of them at a "
+        f"time, and {process.decoded().cut_strings} were more"
+    )
+    return [
+        Loss(process_id, "text_limit", kind.table, rows, is_stored=True, detail=detail)
+        for table, kind in enumerate(KINDS)
+        if (rows := process.cut(table))
+    ]
 
 
 def emitted(process: Process) -> int:
@@ -139,6 +161,7 @@ def losses(process: Process, end_ns: int | None, is_abandoned: bool = False) -> 
             f"{decoded.unresolved_strings} rows without a name they should have"
         )
         found.append(Loss(me, "unreadable", None, 0, None, True, detail=detail))
+    found += _cut_texts(process, me)
     if info.taken_ns or (end_ns is not None and in_order and info.held):
         detail = (
             "another CUPTI client (such as torch.profiler) took over in this process; "

@@ -5,19 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-
-def demangle(mangled: str) -> str:
-    """The C++ name behind a mangled one; anything else is returned as it is."""
-    if not mangled.startswith("_Z"):
-        return mangled
-    import cxxfilt
-
-    try:
-        demangled: str = cxxfilt.demangle(mangled)
-    except cxxfilt.Error:
-        return mangled
-    return demangled
-
+from cupti_etl.capture.demangle import LONGEST_TEXT, Demangler
 
 _OPERATOR = re.compile(r"\boperator\b(?:\(\)|\[\]|[<>=!+\-*/%&|^~,]+)?")
 _CLOSES = {")": "(", "]": "[", "}": "{", ">": "<"}
@@ -53,6 +41,8 @@ def short_name(demangled: str) -> str:
 
     ``void at::native::f<int>(int*)`` becomes ``f``.
     """
+    # What follows such a length are arguments.
+    demangled = demangled[:LONGEST_TEXT]
     # An anonymous namespace would otherwise look like call arguments.
     plain = demangled.replace("(anonymous namespace)", "{anonymous}")
     bare = _without_brackets(plain).strip()
@@ -64,7 +54,7 @@ def short_name(demangled: str) -> str:
     return last or demangled
 
 
-_NESTED = re.compile(r"_ZN?(?:[VKr]*)")
+_NESTED = re.compile(r"_Z(N?)[VKr]*")
 # A name comes from another program: no length is so long that Python refuses to read it.
 _LENGTH = re.compile(r"\d{1,9}")
 
@@ -84,25 +74,40 @@ def _identifier(mangled: str) -> str:
         if end > len(mangled):
             break
         last, at = mangled[found.end() : end], end
+        if not match[1]:
+            break  # what follows are the types of its arguments
     return last or mangled
+
+
+def name_row(mangled: str, demangled: str) -> dict[str, str]:
+    """The row of ``kernel_name``; ``demangled`` is the same where that could not be done."""
+    short = _identifier(mangled) if demangled == mangled else short_name(demangled)
+    return {"mangled": mangled, "demangled": demangled, "short": short}
 
 
 class KernelNames:
     """Collects the rows of the table ``kernel_name``."""
 
     def __init__(self) -> None:
+        self._demangler = Demangler()
         self._seen: set[str] = set()
         self._new: list[dict[str, str]] = []
+
+    @property
+    def refused(self) -> int:
+        """Names that stay mangled, because demangling them takes too much time or memory."""
+        return self._demangler.refused
+
+    def close(self) -> None:
+        """No more names are added."""
+        self._demangler.close()
 
     def add(self, names: Iterable[str]) -> None:
         """Take note of mangled names."""
         for mangled in names:
             if mangled not in self._seen:
                 self._seen.add(mangled)
-                demangled = demangle(mangled)
-                short = _identifier(mangled) if demangled == mangled else short_name(demangled)
-                row = {"mangled": mangled, "demangled": demangled, "short": short}
-                self._new.append(row)
+                self._new.append(name_row(mangled, self._demangler.demangle(mangled)))
 
     def take(self) -> list[dict[str, str]]:
         """The rows added since the last call."""

@@ -14,6 +14,7 @@ from cupti_etl.errors import NativeError
 
 FOLDER = Path(__file__).parents[1] / "_native"
 MESSAGE_BYTES = 512
+_REBUILD = "run `make generate` and `make native` in a checkout, else reinstall cupti-etl"
 
 
 def _library(name: str) -> Path:
@@ -46,25 +47,30 @@ def load() -> tuple[Any, Any]:
     """``(ffi, lib)`` of the collector library.
 
     Raises:
-        NativeError: it is missing, does not load, or describes other tables than this
-            Python package does (a mixed installation).
+        NativeError: it is missing, does not load, or is not of the build of this Python
+            package: it would be read by descriptions that are not its own.
     """
     path = _library("libcupti_etl.so")
-    from cupti_etl.capture._abi import ffi
+    from cupti_etl.capture._abi import DECLARATIONS, ffi
 
     try:
         # Batches and processes that live until the interpreter ends, in any order with the
         # library, are still freed by its functions: it must never be unloaded.
         lib = ffi.dlopen(str(path), ffi.RTLD_NOW | ffi.RTLD_NODELETE)
     except OSError as error:
-        raise NativeError(f"{path} does not load: {error}", "reinstall cupti-etl") from None
+        raise NativeError(f"{path} does not load: {error}", _REBUILD) from None
+    from cupti_etl.schema.fingerprint import fingerprint
+    from cupti_etl.schema.headers import load_facts
     from cupti_etl.schema.kinds import KINDS
 
-    names = [ffi.string(lib.etl_table_name(i)).decode() for i in range(lib.etl_table_count())]
-    if names != [kind.table for kind in KINDS]:
-        raise NativeError(
-            f"{path} is of another build (tables {', '.join(names)})", "reinstall cupti-etl"
-        )
+    # Made anew of what Python goes by, so that nothing that was generated is believed.
+    ours = fingerprint(KINDS, load_facts(), DECLARATIONS)
+    try:
+        theirs = lib.etl_fingerprint()
+    except (AttributeError, ffi.error):  # older than the function
+        theirs = 0
+    if theirs != ours:
+        raise NativeError(f"{path} is of another build ({theirs:016x}, not {ours:016x})", _REBUILD)
     return ffi, lib
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from cupti_etl.capture.decode import Decoder
 from cupti_etl.capture.native import load, message_buffer, text
+from cupti_etl.capture.windows import Window, Windows
 from cupti_etl.errors import NativeError
 from cupti_etl.schema.kinds import KINDS
 
@@ -94,65 +95,7 @@ class Decoded:
     unreadable_bytes: int
     unresolved_strings: int
     damaged_strings: int
-
-
-@dataclass(frozen=True)
-class Window:
-    """A stretch of time in which a process recorded; times are ns of CLOCK_REALTIME.
-
-    Attributes:
-        start_ns: when all records were switched on.
-        end_ns: when they began to be switched off; None if they never were.
-        opened_by: why; one of ``SWITCHES``, None of several.
-        closed_by: likewise; None if it is open.
-        switch_on_ns: how long switching on took, in ns; None of several.
-        switch_off_ns: likewise; None if it is open.
-        windows: how many there were between start and end, if they came faster than they were
-            read; else 1.
-    """
-
-    start_ns: int
-    end_ns: int | None
-    opened_by: str | None
-    closed_by: str | None
-    switch_on_ns: int | None
-    switch_off_ns: int | None
-    windows: int = 1
-
-
-# By enum etl_switch of native/include/etl/segment.h.
-SWITCHES = ("process", "collector", "range", "other_client")
-
-
-def _window(raw: Any) -> Window:
-    is_closed = raw.end_ns != 0
-    return Window(
-        raw.start_ns,
-        raw.end_ns if is_closed else None,
-        SWITCHES[raw.opened_by % len(SWITCHES)],
-        SWITCHES[raw.closed_by % len(SWITCHES)] if is_closed else None,
-        raw.on_ns,
-        raw.off_ns if is_closed else None,
-    )
-
-
-def _described_windows(description: dict[str, Any]) -> list[Window]:
-    try:
-        windows = [Window(**window) for window in description.get("windows", ())]
-    except TypeError as error:
-        raise NativeError(f"the description of a process is damaged: {error!r}") from None
-    for window in windows:
-        # It was open, or it is several.
-        may_lack = {"end_ns", "closed_by", "switch_off_ns"}
-        if isinstance(window.windows, int) and window.windows > 1:
-            may_lack = {"opened_by", "closed_by", "switch_on_ns", "switch_off_ns"}
-        for name, value in vars(window).items():
-            if value is None and name in may_lack:
-                continue
-            is_time = isinstance(value, int) and -(2**63) <= value < 2**63
-            if value not in SWITCHES if name in ("opened_by", "closed_by") else not is_time:
-                raise NativeError(f"the description of a process is damaged: {name}={value!r}")
-    return windows
+    cut_strings: int
 
 
 class Process:
@@ -166,8 +109,7 @@ class Process:
         self._decoder = decoder  # must outlive the handle
         self._handle = self._ffi.gc(handle, self._lib.etl_process_free)
         self._message = message_buffer(self._ffi)
-        self._windows: list[Window] = []
-        self._next_window = 0
+        self._windows = Windows(self._handle)
         self.process_id = self.info().process_id
 
     @classmethod
@@ -225,13 +167,13 @@ class Process:
         if handle == ffi.NULL:
             raise NativeError(text(ffi, message))
         process = cls(decoder, handle)
-        process._windows = _described_windows(description)
+        process._windows.described(description)
         process._set_places(description)
         return process
 
     def update(self, description: dict[str, Any]) -> None:
         """Bring a recorded process up to a later ``description()``."""
-        self._windows = _described_windows(description)
+        self._windows.described(description)
         self._lib.etl_process_update(self._handle, *_native_description(self._ffi, description))
         self._set_places(description)
 
@@ -285,16 +227,19 @@ class Process:
             values[field.name] = value
         return ProcessInfo(**values)
 
-    def slots(self, most: int) -> Iterator[tuple[Any, int, int]]:
-        """Up to ``most`` full slots in order of publication: ``(data, bytes, content)``.
+    def slots(self, most: int, most_bytes: int) -> Iterator[tuple[Any, int, int]]:
+        """Full slots in order of publication: ``(data, bytes, content)``.
+
+        They are ``most`` at most, and none any more once they have ``most_bytes`` together.
 
         The data pointer is valid until the next step of the iterator, which gives the
         slot back to the process.
         """
         view = self._ffi.new("struct etl_slot_view *")
         for _ in range(most):
-            if not self._lib.etl_process_next(self._handle, view):
+            if most_bytes <= 0 or not self._lib.etl_process_next(self._handle, view):
                 return
+            most_bytes -= view.bytes
             yield view.data, view.bytes, view.content
             self._lib.etl_process_release(self._handle, view.slot)
 
@@ -326,29 +271,42 @@ class Process:
         """Rows that this process gave a table."""
         return int(self._lib.etl_process_stored(self._handle, table))
 
+    def cut(self, table: int) -> int:
+        """Rows that lack a text, because the process used too many at a time."""
+        return int(self._lib.etl_process_cut(self._handle, table))
+
+    def take_kernel_names(self) -> list[str]:
+        """Names of its kernels since the last call, as CUPTI gives them; one can come again.
+
+        Raises:
+            NativeError: there is no memory.
+        """
+        if not self._lib.etl_process_names(self._handle):
+            return []
+        import pyarrow as pa
+
+        array = self._ffi.new("struct ArrowArray *")
+        if self._lib.etl_process_take_names(self._handle, array) < 0:
+            raise NativeError("no memory for the names of kernels", "give the machine more memory")
+        address = int(self._ffi.cast("uintptr_t", array))
+        names: list[str] = pa.Array._import_from_c(address, pa.string()).to_pylist()
+        return names
+
     def nulls(self, table: int, column: int) -> int:
         """Rows whose member for a column held the value that means "not known"."""
         return int(self._lib.etl_process_nulls(self._handle, table, column))
 
+    def other_clock(self, table: int) -> int:
+        """Rows of a table with a time of another clock than ours, which is NULL."""
+        return int(self._lib.etl_process_other_clock(self._handle, table))
+
     def windows(self) -> list[Window]:
         """The stretches of time in which it recorded; the last one may still be open."""
-        number, raw = self._ffi.new("uint32_t *"), self._ffi.new("struct etl_window *")
-        if self._windows and self._windows[-1].end_ns is None:
-            self._windows.pop()
-        while True:
-            number[0] = self._next_window
-            if not self._lib.etl_process_window(self._handle, number, raw):
-                return self._windows
-            window = _window(raw)
-            if missed := number[0] - self._next_window:
-                since = self._windows[-1].end_ns if self._windows else None
-                since = self.info().start_ns if since is None else since
-                several = Window(since, window.start_ns, None, None, None, None, missed)
-                self._windows.append(several)
-            self._windows.append(window)
-            if window.end_ns is None:
-                return self._windows
-            self._next_window = number[0] + 1
+        return self._windows.so_far(self.info().start_ns)
+
+    def new_windows(self, is_over: bool) -> Iterator[Window]:
+        """Those that are closed and were not given yet; of one that is over, all others too."""
+        return self._windows.new(self.info().start_ns, is_over)
 
     def ring_full(self) -> dict[int, int]:
         """Records lost for want of a slot, by activity kind."""

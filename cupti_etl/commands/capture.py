@@ -16,6 +16,7 @@ from cupti_etl.config import (
     RECORD_FORMS,
     CaptureOptions,
 )
+from cupti_etl.durability import fsync_option
 from cupti_etl.errors import UsageError
 from cupti_etl.pm_options import chosen, pm_options
 from cupti_etl.quantity import duration_ns, size_bytes
@@ -108,6 +109,13 @@ from cupti_etl.quantity import duration_ns, size_bytes
     metavar="TIME",
     help="How long to follow processes that outlive CMD; default: until they end.",
 )
+@click.option(
+    "--allow-uid",
+    default="",
+    metavar="USER,...",
+    help="Trace processes of these users too, by number or name, and not only your own.",
+)
+@fsync_option
 @click.option("--no-argv", is_flag=True, help="Do not store command lines.")
 @click.option("--quiet", is_flag=True, help="No live line and no summary.")
 @click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD [ARG]...")
@@ -133,6 +141,8 @@ def command(
     pm_devices: str,
     pm_required: bool,
     linger: str | None,
+    allow_uid: str,
+    fsync: bool,
     no_argv: bool,
     quiet: bool,
     cmd: tuple[str, ...],
@@ -172,6 +182,8 @@ def command(
         max_bytes=size_bytes(max_size) if max_size else 0,
         pm=chosen(pm, pm_interval, pm_devices, is_required=pm_required),
         linger_ns=None if linger is None else duration_ns(linger),
+        allow_uids=choose_users(allow_uid),
+        fsync=fsync,
         argv=not no_argv,
         quiet=quiet,
     )
@@ -192,6 +204,25 @@ def check_range(text: str) -> str:
     raise UsageError(
         f"--capture-range {text!r} is not a range", "give cudaProfilerApi or nvtx:NAME[@DOMAIN]"
     )
+
+
+def choose_users(text: str) -> tuple[int, ...]:
+    """The value of ``--allow-uid``.
+
+    Raises:
+        UsageError: a name is nobody's.
+    """
+    import pwd
+
+    users = set()
+    for word in filter(None, (part.strip() for part in text.split(","))):
+        try:
+            users.add(int(word) if word.isdecimal() else pwd.getpwnam(word).pw_uid)
+        except KeyError:
+            raise UsageError(
+                f"there is no user {word!r}", "--allow-uid takes numbers and names of users"
+            ) from None
+    return tuple(sorted(users))
 
 
 # Activity kinds that CUPTI has and no table can honestly hold.

@@ -10,6 +10,7 @@ import click
 
 from cupti_etl.doctor.ask import gpus
 from cupti_etl.errors import CaptureError, RecordingError
+from cupti_etl.live_line import say
 
 if TYPE_CHECKING:
     from cupti_etl.trace import Trace
@@ -65,7 +66,7 @@ def _live(out: Path) -> None:
         _show(trace, out, "Captured on")
         if differences:
             for difference in differences[:10]:
-                click.echo(difference, err=True)
+                say(difference)
             raise CaptureError(
                 f"the trace differs from what the program launched in {len(differences)} points",
                 "this is a fault of cupti-etl or of CUPTI: please report it with the trace",

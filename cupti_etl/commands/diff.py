@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from cupti_etl.export.table import InMemory, Output, output_options, write
+from cupti_etl.live_line import say
 
 # A status of its own, so that a job can tell a slower program from a trace that cannot be read.
 FAILED = 5
@@ -39,6 +40,7 @@ def command(
     format: str | None,
     path: Path | None,
     all_rows: bool,
+    spreadsheet: bool,
 ) -> None:
     """Compare run OTHER with run BASE: steps, and kernels by name and launch shape.
 
@@ -47,15 +49,20 @@ def command(
       cupti-etl diff before after --fail-on regress
 
     The change of a kernel's time is split into that of its calls, of its launch shapes and of its
-    duration. A verdict is regress, improve, none (less than --min-effect) or cannot tell. That of
-    the run, on standard error, is that of its steps, or of all kernels where there are none.
+    duration. A verdict is regress, improve, none (less than --min-effect) or cannot tell; kernels
+    of one run only are added or removed. The verdict on the run, on standard error, is that of its
+    steps, or of all kernels where there are none. GPUs of one rank are compared, else those whose
+    kernels are most alike.
     """
     from cupti_etl.answers.diff import diff
     from cupti_etl.trace import open as open_trace
 
-    with open_trace(base) as before, open_trace(other) as after:
+    with (
+        open_trace(base, confined=True) as before,
+        open_trace(other, confined=True) as after,
+    ):
         found = diff(before, after, min_effect)
-    write(InMemory(found.table), Output(format or "", path, all_rows))
-    click.echo(f"verdict: {found.verdict}: {found.why}", err=True)
+    write(InMemory(found.table), Output(format or "", path, all_rows, spreadsheet))
+    say(f"verdict: {found.verdict}: {found.why}")
     if found.verdict.replace(" ", "-") in fail_on:
         context.exit(FAILED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ from typing import Any
 import click
 
 from cupti_etl.errors import NativeError
+from cupti_etl.printable import printable
 
+_PID = re.compile(r"[0-9]{1,18}")  # other digits, and more of them, are no number of a process
 _STATES = ("starting", "tracing", "finished", "not traced", "not flushed")
 
 
@@ -28,10 +31,12 @@ def command(source: str, headers: bool, tables: tuple[str, ...]) -> None:
     nothing is taken from it.
     """
     lines = (
-        _live(int(source)) if source.isdigit() else _recording(Path(source), headers, set(tables))
+        _live(int(source))
+        if _PID.fullmatch(source)
+        else _recording(Path(source), headers, set(tables))
     )
     for line in lines:
-        click.echo(line)
+        click.echo(printable(line))
 
 
 def _process_lines(process: Any) -> Iterator[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from cupti_etl.errors import UsageError
+from cupti_etl.live_line import say
 
 
 @click.command()
@@ -15,7 +16,7 @@ from cupti_etl.errors import UsageError
 @click.option(
     "--to",
     "form",
-    type=click.Choice(["duckdb", "parquet", "arrow", "csv"]),
+    type=click.Choice(["duckdb", "parquet", "arrow", "csv", "spreadsheet"]),
     required=True,
     help="What to write.",
 )
@@ -31,7 +32,7 @@ def command(traces: tuple[str, ...], out: Path, form: str, tables: str) -> None:
     duckdb is one self-contained file with all tables and queries, for any DuckDB and for
     cupti-etl. The other forms are a folder with a file per table, or with one --table that file
     alone; OUT may then be - for standard output, except for Parquet, which is sorted by time.
-    Arrow is the IPC stream format.
+    Arrow is the IPC stream format; spreadsheet is CSV in which a text is never a formula.
     """
     from cupti_etl.trace import open as open_trace
 
@@ -40,14 +41,14 @@ def command(traces: tuple[str, ...], out: Path, form: str, tables: str) -> None:
             "--table does not go with --to duckdb, which holds all tables",
             "--to parquet --table writes some of them",
         )
-    with open_trace(*traces) as trace:
+    with open_trace(*traces, confined=True) as trace:
         if form == "duckdb":
             from cupti_etl.export.duckdb import export_duckdb
 
             left_out = export_duckdb(trace, out)
             if left_out:
                 names = ", ".join(left_out)
-                click.echo(f"cupti-etl: not known to this version, left out: {names}", err=True)
+                say(f"cupti-etl: not known to this version, left out: {names}")
             return
         from cupti_etl.export.files import choose_tables, export_file, export_folder
 

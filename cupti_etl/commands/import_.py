@@ -7,6 +7,9 @@ from pathlib import Path
 
 import click
 
+from cupti_etl.durability import fsync_option
+from cupti_etl.live_line import say
+
 
 @click.command()
 @click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True)
@@ -25,7 +28,8 @@ import click
     show_default="processors",
     help="Files that are read at the same time, at most.",
 )
-def command(files: tuple[Path, ...], out: Path, jobs: int) -> None:
+@fsync_option
+def command(files: tuple[Path, ...], out: Path, jobs: int, fsync: bool) -> None:
     """Make one trace of FILES: exports of Nsight Systems (SQLite, parquetdir), JSON traces of
     PyTorch (also gzipped; one a rank), recordings of `capture --record`.
 
@@ -33,17 +37,18 @@ def command(files: tuple[Path, ...], out: Path, jobs: int) -> None:
     """
     from cupti_etl.importing import import_traces
 
-    summary = import_traces(files, out, jobs)
+    summary = import_traces(files, out, jobs, fsync)
     for path, kind in summary.kinds:
-        click.echo(f"cupti-etl: {path}: {kind}", err=True)
+        say(f"cupti-etl: {path}: {kind}")
     for what, counted in (
         ("", summary.rows),
         ("without a start, and so in no query about time: ", summary.untimed),
-        ("not kept, for want of a table: ", summary.left_out),
     ):
         names = ", ".join(f"{name} {number:,}" for name, number in (+counted).most_common())
         if names:
-            click.echo(f"cupti-etl: {what}{names}", err=True)
+            say(f"cupti-etl: {what}{names}")
+    for line in summary.not_kept():
+        say(f"cupti-etl: {line}")
     rows = sum(summary.rows.values())
     noun = "process" if summary.processes == 1 else "processes"
-    click.echo(f"cupti-etl: {rows:,} rows of {summary.processes} {noun}; trace in {out}", err=True)
+    say(f"cupti-etl: {rows:,} rows of {summary.processes} {noun}; trace in {out}")

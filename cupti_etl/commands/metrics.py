@@ -10,6 +10,7 @@ import click
 
 from cupti_etl.errors import CuptiError, UsageError
 from cupti_etl.export.table import InMemory, Output, output_options, write
+from cupti_etl.live_line import say
 
 if TYPE_CHECKING:
     from cupti_etl.capture.pm.catalogue import Catalogue
@@ -50,6 +51,7 @@ def list_metrics(
     format: str | None,
     path: Path | None,
     all_rows: bool,
+    spreadsheet: bool,
 ) -> None:
     """List the metrics of a chip, or those whose name has PATTERN in it.
 
@@ -81,7 +83,7 @@ def list_metrics(
             "alias": [", ".join(aliases.get(name, ())) for name in names],
             "description": [_description(catalogue, name) for name in names],
         },
-        Output(format or "", path, all_rows),
+        Output(format or "", path, all_rows, spreadsheet),
     )
 
 
@@ -97,6 +99,7 @@ def describe(
     format: str | None,
     path: Path | None,
     all_rows: bool,
+    spreadsheet: bool,
 ) -> None:
     """Say what the metric or alias NAME is on a chip.
 
@@ -133,7 +136,7 @@ def describe(
     row["scope"] = said.collection_scope.name.lower() if said else None
     row["sets"] = ", ".join(catalogue.sets_of(base))
     row["rollups"] = " ".join(catalogue.rollups.get(catalogue.types[base], ()))
-    output = Output(format or "", path, all_rows)
+    output = Output(format or "", path, all_rows, spreadsheet)
     if output.chosen == "table":
         shown = {key: value for key, value in row.items() if value}
         _write({"": list(shown), "value": list(shown.values())}, output)
@@ -146,7 +149,12 @@ def describe(
 @_cupti
 @output_options
 def sets(
-    chip: str | None, cupti: str | None, format: str | None, path: Path | None, all_rows: bool
+    chip: str | None,
+    cupti: str | None,
+    format: str | None,
+    path: Path | None,
+    all_rows: bool,
+    spreadsheet: bool,
 ) -> None:
     """List the chip's sets of metrics that fit one pass, and our presets."""
     from cupti_etl.capture.pm.presets import PRESETS, WHAT_FOR, family_of
@@ -179,7 +187,7 @@ def sets(
                 *(bool(family and family.is_verified and names) for _, names in known),
             ],
         },
-        Output(format or "", path, all_rows),
+        Output(format or "", path, all_rows, spreadsheet),
     )
 
 
@@ -195,6 +203,7 @@ def check(
     format: str | None,
     path: Path | None,
     all_rows: bool,
+    spreadsheet: bool,
 ) -> None:
     """Say whether presets, aliases and metrics fit one pass, and what a sample of them costs.
 
@@ -227,7 +236,7 @@ def check(
             "verdict": [verdict for _, verdict, _ in done.verdicts],
             "why": [why for _, _, why in done.verdicts],
         },
-        Output(format or "", path, all_rows),
+        Output(format or "", path, all_rows, spreadsheet),
     )
     if selection.family and not selection.is_verified:
         _say(
@@ -376,4 +385,4 @@ def _write(columns: dict[str, list[Any]], output: Output) -> None:
 
 
 def _say(sentence: str) -> None:
-    click.echo(f"cupti-etl: {sentence}", err=True)
+    say(f"cupti-etl: {sentence}")

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from cupti_etl.live_line import say
+
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
@@ -22,10 +24,10 @@ def command(file: Path, dry_run: bool) -> None:
     for step in steps:
         click.echo(step)
     if dry_run:
-        click.echo(f"cupti-etl: {file} has revision {before}; nothing was changed", err=True)
+        say(f"cupti-etl: {file} has revision {before}; nothing was changed")
         return
     from cupti_etl.schema.revisions import newest
 
     migrate_file(file)
     what = f"was migrated from {before} to {newest()}" if steps else f"has the newest, {before}"
-    click.echo(f"cupti-etl: {file} {what}; its queries are those of this version", err=True)
+    say(f"cupti-etl: {file} {what}; its queries are those of this version")

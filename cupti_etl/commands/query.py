@@ -8,6 +8,7 @@ import click
 
 from cupti_etl.errors import UsageError
 from cupti_etl.export.table import Output, output_options, write
+from cupti_etl.live_line import say
 
 
 # --help belongs to the query where one is named, so click must not answer it first.
@@ -37,6 +38,7 @@ def command(
     format: str | None,
     path: Path | None,
     all_rows: bool,
+    spreadsheet: bool,
 ) -> None:
     """Run the query NAME on TRACE, or on several as one.
 
@@ -67,11 +69,11 @@ def command(
         from cupti_etl.answers.notes import Watched, notes
         from cupti_etl.trace import open as open_trace
 
-        with open_trace(*traces) as opened:
+        with open_trace(*traces, confined=True) as opened:
             result = Watched(opened.query(query.name, **given))
-            write(result, Output(format or "", path, all_rows))
+            write(result, Output(format or "", path, all_rows, spreadsheet))
             for line in notes(opened, query, is_empty=result.is_empty):
-                click.echo(f"cupti-etl: {line}", err=True)
+                say(f"cupti-etl: {line}")
 
 
 def _assignment(text: str) -> tuple[str, str]:

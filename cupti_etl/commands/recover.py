@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from cupti_etl.live_line import say
+
 
 @click.command()
 @click.argument("trace", type=click.Path(path_type=Path))
@@ -13,15 +15,18 @@ def command(trace: Path) -> None:
     """Finish TRACE, whose collector was killed before the end.
 
     What had been written is made into a whole trace; what had not is a row in its table of
-    losses, from the time of the last row on.
+    losses, from the time of the last row on. Parts that are damaged or gone, also of a trace that
+    was finished, are named there, too.
     """
     from cupti_etl.sinks.duckdb import write_trace_duckdb
     from cupti_etl.sinks.recover import recover
 
-    traced = recover(trace)
+    done = recover(trace)
     write_trace_duckdb(trace)
-    if traced < 0:
-        click.echo(f"cupti-etl: {trace} was finished already", err=True)
+    for part in done.lost:
+        say(f"cupti-etl: {part} is damaged or gone: see the table loss")
+    if done.was_finished:
+        say(f"cupti-etl: {trace} was finished already")
     else:
-        noun = "process was" if traced == 1 else "processes were"
-        click.echo(f"cupti-etl: {trace} is whole again; {traced} {noun} being traced", err=True)
+        noun = "process was" if done.processes == 1 else "processes were"
+        say(f"cupti-etl: {trace} is whole again; {done.processes} {noun} being traced")

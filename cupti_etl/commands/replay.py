@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 
+from cupti_etl.durability import fsync_option
 from cupti_etl.errors import NativeError, RecordingError
 from cupti_etl.export.destination import destination_of
+from cupti_etl.live_line import say
 
 
 @click.command()
@@ -20,33 +22,37 @@ from cupti_etl.export.destination import destination_of
     help="Folder for the trace, FILE.duckdb, or FILE.arrows or - for one table; must not exist.",
 )
 @click.option("--table", default="", help="The table of a stream.")
-def command(recording: Path, out: Path, table: str) -> None:
+@fsync_option
+def command(recording: Path, out: Path, table: str, fsync: bool) -> None:
     """Make a trace of RECORDING, a file that `capture --record` wrote."""
-    rows = replay(recording, out, table)
-    click.echo(f"cupti-etl: {rows:,} rows; {destination_of(out, table)}", err=True)
+    rows = replay(recording, out, table, is_synced=fsync)
+    say(f"cupti-etl: {rows:,} rows; {destination_of(out, table)}")
 
 
-def replay(recording: Path, out: Path, table: str = "") -> int:
+def replay(recording: Path, out: Path, table: str = "", *, is_synced: bool = True) -> int:
     """Replay a recording into a trace; returns the number of rows.
 
     Args:
         recording: the file.
         out: a folder, ``FILE.duckdb``, or a stream of one table, as ``capture`` takes them.
         table: that of the stream.
+        is_synced: whether to see that the trace is on the disk.
 
     Raises:
         RecordingError: it is damaged; what came before the damage is in the trace.
         UsageError: ``out`` exists, or does not go with ``table``.
     """
-    from cupti_etl.capture.collector import Collector, Traced
+    from cupti_etl.capture.collector import Collector
     from cupti_etl.capture.recording import RecordedProcesses, read_recording
+    from cupti_etl.capture.traced import Traced
     from cupti_etl.pipeline import Pipeline
 
-    destination = destination_of(out, table)
+    destination = destination_of(out, table, is_synced=is_synced)
     frames = read_recording(recording)
-    frame = next(frames, None)  # so that a wrong file leaves nothing behind
-    destination.create()
+    # Before there is a folder, so that a wrong file or library leaves nothing behind.
+    frame = next(frames, None)
     collector = Collector(live=False)
+    destination.create()
     pipeline = Pipeline(
         destination.folder, collector, {"source": "replay"}, (), open_sink=destination.open
     )
@@ -56,7 +62,7 @@ def replay(recording: Path, out: Path, table: str = "") -> int:
         while frame is not None:
             process = processes.take(frame)
             if len(processes.known) > len(collector.traced):
-                collector.traced.append(Traced(process, None))
+                collector.add(Traced(process, None))
             pipeline.step()
             frame = next(frames, None)
     except RecordingError as error:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from cupti_etl.errors import UsageError
+from cupti_etl.live_line import say
 
 
 @click.command("report")
@@ -19,7 +20,8 @@ from cupti_etl.errors import UsageError
     metavar="FILE",
     help="Write to FILE: .html for a page with plots, .md for Markdown.",
 )
-def command(traces: tuple[str, ...], path: Path | None) -> None:
+@click.pass_context
+def command(context: click.Context, traces: tuple[str, ...], path: Path | None) -> None:
     """Say what ran in TRACE, where the time went, and what could be saved.
 
     \b
@@ -28,23 +30,32 @@ def command(traces: tuple[str, ...], path: Path | None) -> None:
 
     Findings are ranked by the time that they could save at most; each names the query that shows
     it. Without -o, Markdown goes to standard output. The HTML is one file that fetches nothing.
+    What could not be answered is said in its place, and the exit status is 1 then.
     """
     if path is not None and path.suffix not in (".html", ".md"):
         raise UsageError(f"{path} is neither .html nor .md", "choose one of these suffixes")
     from cupti_etl.answers.report import build, markdown
     from cupti_etl.trace import open as open_trace
 
-    with open_trace(*traces) as trace:
+    with open_trace(*traces, confined=True) as trace:
         report = build(trace)
-    if path is None:
-        click.echo(markdown(report), nl=False)
-        return
-    if path.suffix == ".html":
+    if path is not None and path.suffix == ".html":
         from cupti_etl.answers.html import html
 
         text = html(report)
     else:
         text = markdown(report)
+    if path is None:
+        click.echo(text, nl=False)
+    else:
+        _write(path, text)
+    for query, why in report.failed.items():
+        say(f"cupti-etl: {query} could not be answered: {why}")
+    if report.failed:
+        context.exit(1)
+
+
+def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:

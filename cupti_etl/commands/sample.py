@@ -9,7 +9,9 @@ from pathlib import Path
 import click
 
 from cupti_etl.config import CaptureOptions
+from cupti_etl.durability import fsync_option
 from cupti_etl.interrupted import interrupted
+from cupti_etl.live_line import say
 from cupti_etl.pm_options import chosen, pm_options
 from cupti_etl.quantity import duration_ns
 
@@ -26,6 +28,7 @@ from cupti_etl.quantity import duration_ns
 @click.option("--duration", metavar="TIME", help="End after so long; default: at Ctrl-C.")
 @pm_options(default="overview")
 @click.option("--cupti", type=click.Path(path_type=Path), help="libcupti to use.")
+@fsync_option
 @click.option("--quiet", is_flag=True, help="No live line and no summary.")
 def command(
     out: str | None,
@@ -35,6 +38,7 @@ def command(
     pm_interval: str,
     pm_devices: str,
     cupti: Path | None,
+    fsync: bool,
     quiet: bool,
 ) -> None:
     """Sample hardware counters of GPUs, whoever uses them, until Ctrl-C.
@@ -54,6 +58,7 @@ def command(
         out=Path(name),
         table=table,
         cupti=cupti,
+        fsync=fsync,
         quiet=quiet,
         duration_ns=duration_ns(duration) if duration else 0,
         pm=chosen(pm, pm_interval, pm_devices, is_required=False),
@@ -111,6 +116,6 @@ def sample(options: CaptureOptions) -> None:
     collector.close()
     if not options.quiet:
         tell_samples(sampling)
-        click.echo(f"cupti-etl: {destination}", err=True)
+        say(f"cupti-etl: {destination}")
     if sampling.failure is not None:
         raise sampling.error()

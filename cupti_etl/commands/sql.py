@@ -14,7 +14,13 @@ from cupti_etl.export.table import Output, output_options, write
 @click.command("sql")
 @click.argument("words", nargs=-1, required=True, metavar="TRACE... [QUERY]")
 @output_options
-def command(words: tuple[str, ...], format: str | None, path: Path | None, all_rows: bool) -> None:
+def command(
+    words: tuple[str, ...],
+    format: str | None,
+    path: Path | None,
+    all_rows: bool,
+    spreadsheet: bool,
+) -> None:
     """Ask TRACE, or several as one, in SQL.
 
     Every table of the trace is a view, and so is every query of `cupti-etl query --list`:
@@ -25,6 +31,9 @@ def command(words: tuple[str, ...], format: str | None, path: Path | None, all_r
       cupti-etl sql node1 node2.duckdb "FROM gpu_busy"
       echo "SELECT count(*) FROM kernel" | cupti-etl sql run42
 
+    A statement that you write may read and write any file that you may, as in DuckDB itself; all
+    other commands reach no file but the trace's and what they are told to write.
+
     QUERY is the last word, if it has a space in it and is not the name of a trace. Without it,
     SQL is read from standard input; on a terminal that is a small shell.
     """
@@ -32,7 +41,7 @@ def command(words: tuple[str, ...], format: str | None, path: Path | None, all_r
     from cupti_etl.trace import open as open_trace
 
     traces, query = _split(words)
-    output = Output(format or "", path, all_rows)
+    output = Output(format or "", path, all_rows, spreadsheet)
     with open_trace(*traces) as opened, opened.session() as session:
         shell = Shell(session, lambda result: write(result, output))
         if query is not None:
@@ -53,6 +62,8 @@ def _split(words: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
     return tuple(traces), last
 
 
-def _history() -> Path:
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "cupti-etl" / "sql_history"
+def _history() -> Path | None:
+    from cupti_etl.queries.cache import home
+
+    state = home("XDG_STATE_HOME", ".local/state")
+    return state / "cupti-etl" / "sql_history" if state else None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from cupti_etl.capture.limits import folder_bytes
 from cupti_etl.errors import EtlError, UsageError
 from cupti_etl.export.place import refuse_existing
+from cupti_etl.sinks.disk import sync
 from cupti_etl.sinks.folder import create
 
 if TYPE_CHECKING:
@@ -30,8 +31,9 @@ class Destination:
         program_stdout: the descriptor that the program gets as standard output; None for ours.
     """
 
-    def __init__(self, out: Path) -> None:
+    def __init__(self, out: Path, *, is_synced: bool = True) -> None:
         self.out = out
+        self._is_synced = is_synced
         self.folder: Path | None = out
         self.program_stdout: int | None = None
 
@@ -54,7 +56,7 @@ class Destination:
         from cupti_etl.sinks.parquet import ParquetSink
 
         assert self.folder is not None
-        return ParquetSink(self.folder, tables, is_made=True)
+        return ParquetSink(self.folder, tables, is_made=True, is_synced=self._is_synced)
 
     def size(self) -> int:
         """Bytes that have been written."""
@@ -75,8 +77,8 @@ class Destination:
 class DuckDBFile(Destination):
     """One self-contained file, made in the end from a folder beside it."""
 
-    def __init__(self, out: Path) -> None:
-        super().__init__(out)
+    def __init__(self, out: Path, *, is_synced: bool = True) -> None:
+        super().__init__(out, is_synced=is_synced)
         self.folder = out.with_name(f"{out.name}.parts")
 
     def create(self) -> None:
@@ -98,6 +100,8 @@ class DuckDBFile(Destination):
                 f"the trace is whole in {self.folder}; later:"
                 f" cupti-etl export {self.folder} --to duckdb {out}",
             ) from error
+        if self._is_synced:
+            sync([self.out, self.out.absolute().parent])
         shutil.rmtree(self.folder)
 
 
@@ -190,13 +194,13 @@ def choose(options: CaptureOptions) -> Destination:
     Raises:
         UsageError: one of them needs the other, or there is no such table.
     """
-    destination = destination_of(options.out, options.table)
+    destination = destination_of(options.out, options.table, is_synced=options.fsync)
     if isinstance(destination, Stream) and options.max_bytes and not _is_file(options.out):
         raise UsageError("a pipe has no size", "use --max-rows instead of --max-size")
     return destination
 
 
-def destination_of(out: Path, table: str = "") -> Destination:
+def destination_of(out: Path, table: str = "", *, is_synced: bool = True) -> Destination:
     """A folder, a self-contained file or a stream of one table, by the name of ``out``.
 
     Raises:
@@ -217,4 +221,5 @@ def destination_of(out: Path, table: str = "") -> Destination:
         raise UsageError(f"there is no table {table!r}", "`cupti-etl schema` lists them")
     if is_stream:
         return Stream(out, table)
-    return DuckDBFile(out) if out.suffix == ".duckdb" else Destination(out)
+    kind = DuckDBFile if out.suffix == ".duckdb" else Destination
+    return kind(out, is_synced=is_synced)

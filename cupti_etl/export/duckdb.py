@@ -7,10 +7,12 @@ library stands beside them as views and macros, for any DuckDB.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cupti_etl.errors import EtlError, TraceError
+from cupti_etl.export.beside import ROWS, beside, feed
 from cupti_etl.export.place import refuse_existing
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.runner import library_views
@@ -58,27 +60,39 @@ def export_duckdb(trace: Trace, out: Path) -> list[str]:
 
 def _fill(trace: Trace, file: Path) -> list[str]:
     left_out = []
-    trace.sql(f"ATTACH {quoted(file)} AS {_DATABASE}")
-    try:
+    with beside(trace, (file.parent,)) as con:
+        con.execute(f"ATTACH {quoted(file)} AS {_DATABASE}")
         for table in trace.tables:
             if table not in TABLES:
                 left_out.append(table)
                 continue
+            there = trace.sql(f"FROM {identifier(table)}").columns
             known = [column.name for column in TABLES[table].columns]
-            more = [name for name in trace.sql(f"FROM {table}").columns if name not in known]
-            if (added := TABLES[table].more) is not None:
-                for name in more:
-                    trace.sql(
-                        f"ALTER TABLE {_DATABASE}.{table} ADD COLUMN {identifier(name)} {added.sql}"
-                    )
-                known += more
-            else:
+            more = [name for name in there if name not in known]
+            if TABLES[table].more is None:
                 left_out += sorted(f"{table}.{column}" for column in more)
-            columns = ", ".join(map(identifier, known))
-            trace.sql(f"INSERT INTO {_DATABASE}.{table} ({columns}) SELECT {columns} FROM {table}")
-    finally:
-        trace.sql(f"DETACH {_DATABASE}")
+                more = []
+            _copy(trace, con, table, known, more)
+        con.execute(f"DETACH {_DATABASE}")  # which writes what its log still holds
     return left_out
+
+
+def _copy(
+    trace: Trace,
+    con: duckdb.DuckDBPyConnection,
+    table: str,
+    known: Sequence[str],
+    more: Sequence[str],
+) -> None:
+    """Copy the rows of a table, with columns that this trace has more."""
+    into = f"{_DATABASE}.main.{identifier(table)}"
+    for name in more:
+        added = TABLES[table].more
+        assert added is not None
+        con.execute(f"ALTER TABLE {into} ADD COLUMN {identifier(name)} {added.sql}")
+    columns = ", ".join(map(identifier, (*known, *more)))
+    with feed(con, trace.sql(f"SELECT {columns} FROM {identifier(table)}").reader()):
+        con.execute(f"INSERT INTO {into} ({columns}) SELECT {columns} FROM {ROWS}")
 
 
 def convert(folder: Path, out: Path) -> None:
@@ -89,9 +103,9 @@ def convert(folder: Path, out: Path) -> None:
     """
     from cupti_etl.trace import open as open_trace
 
-    with open_trace(folder) as trace:
+    with open_trace(folder, confined=True) as trace:
         left_out = export_duckdb(trace, out)
-        with open_trace(out) as file:
+        with open_trace(out, confined=True) as file:
             missing = [each for each in TABLES if _count(trace, each) != _count(file, each)]
     if left_out or missing:
         out.unlink()
@@ -99,7 +113,7 @@ def convert(folder: Path, out: Path) -> None:
 
 
 def _count(trace: Trace, table: str) -> int:
-    return trace.sql(f"FROM {table}").count()
+    return trace.sql(f"FROM {identifier(table)}").count()
 
 
 def migrate_file(path: Path) -> str:

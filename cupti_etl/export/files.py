@@ -8,20 +8,22 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cupti_etl.errors import TraceError, UsageError
+from cupti_etl.export.beside import ROWS, beside, feed
 from cupti_etl.export.place import refuse_existing
 from cupti_etl.export.table import Output, write
-from cupti_etl.queries.sources import quoted
+from cupti_etl.queries.sources import identifier
 from cupti_etl.schema.arrow import TABLES, arrow_schema
 from cupti_etl.trace import Result, Trace
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SUFFIXES = {"parquet": ".parquet", "arrow": ".arrows", "csv": ".csv"}
+SUFFIXES = {"parquet": ".parquet", "arrow": ".arrows", "csv": ".csv", "spreadsheet": ".csv"}
 # Rows that are sorted and compressed together; what bounds the memory of a Parquet export.
 _GROUP_ROWS = 1 << 17
 
@@ -80,7 +82,9 @@ def export_file(trace: Trace, table: str, out: Path | None, form: str) -> None:
     if out is not None and not out.is_fifo():
         refuse_existing(out)
     if form != "parquet":
-        write(_Rows(trace.sql(f'FROM "{table}"'), table), Output(form, out))
+        is_spreadsheet = form == "spreadsheet"
+        output = Output("csv" if is_spreadsheet else form, out, spreadsheet=is_spreadsheet)
+        write(_Rows(trace.sql(f"FROM {identifier(table)}"), table), output)
         return
     if out is None:
         raise UsageError(
@@ -105,11 +109,14 @@ class _Rows:
         return self._result.count()
 
     def reader(self) -> pa.RecordBatchReader:
-        import pyarrow as pa
+        return _explained(self._result.reader(), self._table)
 
-        rows = self._result.reader()
-        schema = documented(self._table, rows.schema)
-        return pa.RecordBatchReader.from_batches(schema, (each.cast(schema) for each in rows))
+
+def _explained(rows: pa.RecordBatchReader, table: str) -> pa.RecordBatchReader:
+    import pyarrow as pa
+
+    schema = documented(table, rows.schema)
+    return pa.RecordBatchReader.from_batches(schema, (each.cast(schema) for each in rows))
 
 
 def documented(table: str, schema: pa.Schema) -> pa.Schema:
@@ -124,23 +131,33 @@ def documented(table: str, schema: pa.Schema) -> pa.Schema:
 
 
 def _write_parquet(trace: Trace, table: str, out: Path) -> None:
-    from cupti_etl.sinks.parquet import part_writer
+    from cupti_etl.sinks.part import part_writer
 
     partial = out.with_name(f".{out.name}.{os.getpid()}")
     spill = out.with_name(f".{out.name}.{os.getpid()}.spill")
-    sort = ", ".join(TABLES[table].sort) if table in TABLES else ""
-    with trace.session() as session:
-        session.sql(f"SET temp_directory = {quoted(spill)}")
-        result = session.sql(f'FROM "{table}"' + (f" ORDER BY {sort}" if sort else ""))
-        try:
-            rows = _Rows(result, table).reader()
+    try:
+        with _in_order(trace, table, spill) as found:
+            rows = _explained(found, table)
             with part_writer(partial, table, rows.schema, rows.schema) as writer:
                 for group in _groups(rows):
                     writer.write_table(group)
-            partial.rename(out)
-        finally:
-            partial.unlink(missing_ok=True)
-            shutil.rmtree(spill, ignore_errors=True)
+        partial.rename(out)
+    finally:
+        partial.unlink(missing_ok=True)
+        shutil.rmtree(spill, ignore_errors=True)
+
+
+@contextmanager
+def _in_order(trace: Trace, table: str, spill: Path) -> Iterator[pa.RecordBatchReader]:
+    """The rows of a table as it is sorted; what does not fit into memory goes to the disk."""
+    rows = trace.sql(f"FROM {identifier(table)}").reader()
+    sort = TABLES[table].sort if table in TABLES else ()
+    if not sort:
+        yield rows
+        return
+    with beside(trace, (), {"temp_directory": str(spill)}) as con, feed(con, rows):
+        order = ", ".join(map(identifier, sort))
+        yield con.sql(f"FROM {ROWS} ORDER BY {order}").to_arrow_reader()
 
 
 def _groups(rows: pa.RecordBatchReader) -> Iterator[pa.Table]:

@@ -5,15 +5,10 @@ Every format but ``table`` is streamed: memory does not grow with the number of 
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar
@@ -21,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar
 import click
 
 from cupti_etl.errors import UsageError
+from cupti_etl.printable import printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,6 +78,7 @@ class Output:
         format: one of ``FORMATS``, or empty: what the file's name says, else a table.
         path: the file; None is standard output.
         all_rows: a table shows every row, however many there are.
+        spreadsheet: CSV for a program that takes some texts for formulas.
 
     Raises:
         UsageError: the file's name says a format that there is not, and ``format`` says none.
@@ -90,8 +87,11 @@ class Output:
     format: str = ""
     path: Path | None = None
     all_rows: bool = False
+    spreadsheet: bool = False
 
     def __post_init__(self) -> None:
+        if self.spreadsheet and self.chosen != "csv":
+            raise UsageError(f"--spreadsheet is about CSV, not {self.chosen}", "--format csv")
         suffix = self.path.suffix.lower() if self.path else ""
         if suffix and not self.format and suffix not in _SUFFIXES:
             raise UsageError(
@@ -104,12 +104,17 @@ class Output:
         """The format that is written."""
         if self.format:
             return self.format
+        if self.spreadsheet:
+            return "csv"
         return _SUFFIXES.get(self.path.suffix.lower(), "table") if self.path else "table"
 
 
 def output_options(command: _F) -> _F:
     """The options ``--format``, ``-o`` and ``--all``, shared by commands that give rows."""
     for option in (
+        click.option(
+            "--spreadsheet", is_flag=True, help="As CSV in which a text is never a formula."
+        ),
         click.option("--all", "all_rows", is_flag=True, help="Show every row of a table."),
         click.option(
             "-o",
@@ -137,6 +142,7 @@ def write(rows: Rows, output: Output) -> None:
         UsageError: a binary format would go to a terminal, or the file cannot be written.
         OSError: standard output, or the disk, is full.
     """
+    from cupti_etl.export.csv import write_csv
     from cupti_etl.export.text import write_table
 
     if not rows.columns:
@@ -151,9 +157,20 @@ def write(rows: Rows, output: Output) -> None:
     with _sink(output.path) as sink:
         if kind == "table":
             write_table(rows, sink, all_rows=output.all_rows, terminal=output.path is None)
+        elif kind == "csv":
+            write_csv(rows.reader(), sink, _change(output))
         else:
             _WRITERS[kind](rows.reader(), sink)
         sink.flush()
+
+
+def _change(output: Output) -> Callable[[str], str] | None:
+    """What becomes of texts in CSV: they are exact where a program reads them."""
+    from cupti_etl.export.csv import for_spreadsheet
+
+    if output.spreadsheet:
+        return for_spreadsheet
+    return printable if output.path is None and sys.stdout.isatty() else None
 
 
 @contextmanager
@@ -199,72 +216,10 @@ def _write_parquet(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
             writer.write_table(pa.Table.from_batches(group))
 
 
-def _write_csv(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
-    """NULL is an empty field, an empty string a quoted one."""
-    import pyarrow as pa
-    import pyarrow.csv as pacsv
-
-    header = io.StringIO()
-    csv.writer(header, lineterminator="\n").writerow(reader.schema.names)
-    sink.write(header.getvalue().encode())
-    schema = pa.schema(
-        field if _fits_csv(field.type) else pa.field(field.name, pa.string())
-        for field in reader.schema
-    )
-    options = pacsv.WriteOptions(include_header=False)
-    with pacsv.CSVWriter(sink, schema, write_options=options) as writer:
-        for batch in reader:
-            arrays = [
-                column if _fits_csv(column.type) else pa.array(map(_cell_text, column.to_pylist()))
-                for column in batch.columns
-            ]
-            writer.write_batch(pa.RecordBatch.from_arrays(_typed(arrays, schema), schema=schema))
-
-
-def _typed(arrays: list[pa.Array], schema: pa.Schema) -> list[pa.Array]:
-    # A batch whose texts are all NULL would otherwise be of type null.
-    return [array.cast(field.type) for array, field in zip(arrays, schema, strict=True)]
-
-
-def _fits_csv(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    return not (pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_interval(kind))
-
-
-def _cell_text(value: Any) -> str | None:
-    return None if value is None else json.dumps(_plain(value), ensure_ascii=False)
-
-
 def _write_json(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
-    """An array of objects; integers in full, what JSON has no form for as text."""
-    names = reader.schema.names
-    separator = "["
-    for batch in reader:
-        lines = []
-        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            item = {name: _plain(value) for name, value in zip(names, row, strict=True)}
-            lines.append(f"{separator}\n{json.dumps(item, ensure_ascii=False)}")
-            separator = ","
-        sink.write("".join(lines).encode())
-    sink.write(b"[]\n" if separator == "[" else b"\n]\n")
+    from cupti_etl.export.json import write_json
 
-
-def _plain(value: Any) -> Any:
-    """The value as json takes it."""
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() else float(value)
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, dict):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+    write_json(reader, sink)
 
 
 def _write_markdown(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
@@ -275,7 +230,6 @@ def _write_markdown(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
 
 _WRITERS: dict[str, Callable[[pa.RecordBatchReader, BinaryIO], None]] = {
     "arrow": _write_arrow,
-    "csv": _write_csv,
     "json": _write_json,
     "markdown": _write_markdown,
     "parquet": _write_parquet,

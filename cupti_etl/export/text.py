@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from cupti_etl.live_line import say
+from cupti_etl.printable import markdown_text, printable
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -38,29 +41,26 @@ def write_table(rows: Rows, sink: BinaryIO, *, all_rows: bool, terminal: bool) -
 
     schema, shown, more = _head(rows, None if all_rows else ROW_LIMIT)
     numeric = [_is_number(field.type) for field in schema]
-    cells = [
-        [_cell(value, name) for value, name in zip(row, rows.columns, strict=True)] for row in shown
-    ]
-    widths = [
-        max([len(name), *(len(row[at]) for row in cells)]) for at, name in enumerate(rows.columns)
-    ]
+    names = [printable(name) for name in rows.columns]
+    cells = [[_cell(value, name) for value, name in zip(row, names, strict=True)] for row in shown]
+    widths = [max([len(name), *(len(row[at]) for row in cells)]) for at, name in enumerate(names)]
     on_terminal = terminal and sys.stdout.isatty()
     hidden: list[str] = []
     if on_terminal:
         console = Console(file=sys.stdout)
         widths = fit(widths, numeric, console.width)
-        hidden = list(rows.columns[len(widths) :])
-        console.print(_rich_table(rows.columns, numeric, cells, widths))
+        hidden = names[len(widths) :]
+        console.print(_rich_table(names, numeric, cells, widths))
     else:
         text = io.StringIO()
         plain = Console(file=text, width=sum(widths) + _GAP * len(widths) + 1, color_system=None)
-        plain.print(_rich_table(rows.columns, numeric, cells, widths))
+        plain.print(_rich_table(names, numeric, cells, widths))
         lines = (line.rstrip() for line in text.getvalue().splitlines())
         sink.write("".join(f"{line}\n" for line in lines).encode())
     if more:
-        print(f"{more:,} more rows: use --format csv or --all", file=sys.stderr)
+        say(f"{more:,} more rows: use --format csv or --all")
     if hidden:
-        print(f"columns not shown: {', '.join(hidden)}", file=sys.stderr)
+        say(f"columns not shown: {', '.join(hidden)}")
 
 
 def fit(widths: Sequence[int], numeric: Sequence[bool], room: int) -> list[int]:
@@ -176,5 +176,4 @@ def _markdown_cell(value: Any) -> str:
 
 
 def _row(cells: Sequence[str]) -> str:
-    escaped = (" ".join(cell.replace("|", "\\|").split("\n")) for cell in cells)
-    return f"| {' | '.join(escaped)} |"
+    return f"| {' | '.join(map(markdown_text, cells))} |"

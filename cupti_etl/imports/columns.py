@@ -9,17 +9,38 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cupti_etl.capture.decode import batch_schema
+from cupti_etl.imports.skipped import Skipped
 
 # A column: an array, or one value for all rows (None: not known).
 Value: TypeAlias = "pa.Array | int | bool | str | None"
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 
 
-def make_batch(table: str, rows: int, values: Mapping[str, Value]) -> pa.RecordBatch:
-    """Rows of a table; columns that are not named are NULL.
+class Batches:
+    """Makes batches of our tables.
 
-    A number that does not fit into its column becomes NULL.
+    Args:
+        skipped: takes note of what is not kept.
     """
+
+    def __init__(self, skipped: Skipped) -> None:
+        self.skipped = skipped
+
+    def batch(self, table: str, rows: int, values: Mapping[str, Value]) -> pa.RecordBatch:
+        """Rows of a table; columns that are not named are NULL.
+
+        A number that does not fit into its column becomes NULL, and is counted.
+        """
+        made = make_batch(table, rows, values)
+        for name, value in values.items():
+            if isinstance(value, pa.Array) and pa.types.is_integer(value.type):
+                unfit = made[name].null_count - value.null_count
+                self.skipped.invalid(f"{table}.{name}", unfit, "values that are too large")
+        return made
+
+
+def make_batch(table: str, rows: int, values: Mapping[str, Value]) -> pa.RecordBatch:
+    """Rows of a table; columns that are not named are NULL, and so is what does not fit."""
     schema = batch_schema(table)
     unknown = set(values) - set(schema.names)
     assert not unknown, f"{table} has no column {', '.join(unknown)}"

@@ -33,6 +33,22 @@ def open_json(path: Path) -> IO[bytes]:
     return file
 
 
+def _loaded(value: bytes) -> Any:
+    """A value of JSON, whose texts are valid.
+
+    Raises:
+        RecursionError: it is nested too deep.
+        ValueError: it is no JSON.
+    """
+    text = value.decode("utf-8", "replace")
+    found = json.loads(text, strict=False)
+    if "\\u" in text:
+        # Half of a pair of code units is no character.
+        plain = json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")
+        found = json.loads(plain, strict=False)
+    return found
+
+
 class EventReader:
     """Reads a file once.
 
@@ -46,6 +62,8 @@ class EventReader:
     Attributes:
         members: what stands beside the events; complete when all batches have been read.
         others: elements among the events that are no objects.
+        unread: members beside the events that are no JSON, or nested too deep.
+        unfit: by where they stand, values that are no numbers where such should be.
     """
 
     def __init__(
@@ -62,8 +80,11 @@ class EventReader:
         self._schema = pa.schema(
             [(name, _TYPES.get(where[0], pa.int64())) for name, where in stored.items()]
         )
+        self._stored = [where[2:] for where in stored.values()]
         self.members: dict[str, Any] = {}
         self.others = 0
+        self.unread: list[str] = []
+        self.unfit: dict[str, int] = {}
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The events, in the order of the file.
@@ -107,6 +128,9 @@ class EventReader:
         self.others = int(self._lib.etl_events_others(self._handle))
         if self._lib.etl_events_rows(self._handle):
             yield self._take()
+        for column, where in enumerate(self._stored):
+            if unfit := int(self._lib.etl_events_unfit(self._handle, column)):
+                self.unfit[where] = self.unfit.get(where, 0) + unfit
 
     def _read(self, file: IO[bytes], size: int) -> bytes:
         try:
@@ -140,9 +164,9 @@ class EventReader:
 
     def _member(self, name: bytes, value: bytes) -> None:
         try:
-            self.members[json.loads(name)] = json.loads(value, strict=False)
-        except ValueError:
-            return  # what is not JSON there is nothing that we use
+            self.members[_loaded(name)] = _loaded(value)
+        except (ValueError, RecursionError):
+            self.unread.append(name.decode("utf-8", "replace").strip().strip('"'))
 
     def _followed(self, at: int) -> ForeignError:
         return ForeignError(

@@ -9,7 +9,6 @@ from the API calls that the operator made.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,8 @@ from cupti_etl.imports import kineto_rows
 from cupti_etl.imports.ahead import ahead
 from cupti_etl.imports.events import EventReader
 from cupti_etl.imports.kineto_rows import HANDLERS, Frame
+from cupti_etl.imports.launch_sizes import LaunchSizes
+from cupti_etl.imports.skipped import Skipped
 from cupti_etl.imports.source import Process, new_process_id, note
 
 _EVENT = {"ph": "s ph", "cat": "s cat", "name": "s name", "pid": "s pid", "tid": "s tid"}
@@ -47,8 +48,16 @@ COLUMNS = {
 }
 # Times below this (1973) are not since the epoch, but since `baseTimeNanoseconds`.
 _ABSOLUTE_NS = 10**17
-_BACKWARD = "fwdbwd"
-_FLOWS = "events that draw arrows (correlation ids say the same)"
+# Kinds of events that say what others do.
+_REDUNDANT = {
+    **dict.fromkeys(
+        ("arrows ac2g", "arrows async_gpu", "arrows async_cpu_to_gpu"),
+        "from calls to their work on GPUs: correlation ids say the same",
+    ),
+    "arrows fwdbwd": "from operators to their backward pass: sequence numbers say the same",
+    "M": "names and order of lanes on a screen: the numbers of processes and threads are kept",
+    "gpu_user_annotation": "ranges of the host as a screen shows them above the work of the GPU",
+}
 
 
 class Kineto:
@@ -58,19 +67,21 @@ class Kineto:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.left_out: Counter[str] = Counter()
+        self.skipped = Skipped()
         self._reader = EventReader(path, COLUMNS)
         self.moved: dict[int, int] = {}
+        self.sizes: dict[int, LaunchSizes] = {}
         # The first process of the file is taken for that of the work on GPUs.
         self._gpu = Process(new_process_id())
         self._processes: dict[str, Process] = {}
         self._base_ns: int | None = None
         self._is_relative = False
-        self._untimed = 0
         self._devices: set[int] = set()
         self._callers: set[str] = set()
         self._names: dict[str, str] = {}
-        self._frame = Frame(self._gpu.process_id, lambda pid: self._of_pid(pid).process_id)
+        self._frame = Frame(
+            self._gpu.process_id, lambda pid: self._of_pid(pid).process_id, self.skipped
+        )
         self._known = 0
 
     def batches(self) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -89,17 +100,33 @@ class Kineto:
                 f"{self.path} holds no event of PyTorch's profiler",
                 "JSON of other tracers is not read; torch.profiler's export_chrome_trace is",
             )
-        self.left_out["elements among the events that are no events"] += self._reader.others
+        others = self._reader.others
+        self.skipped.invalid("elements of traceEvents", others, "they are no JSON objects")
+        for where, number in self._reader.unfit.items():
+            # Times have been counted by category.
+            if where not in (time[2:] for time in _TIME.values()):
+                self.skipped.invalid(where, number, "values that are no numbers, or too large")
+        for name in self._reader.unread:
+            self.skipped.invalid(f"member {name}", 1, "it is no JSON, or nested too deep")
         owner = self._settle()
+        if len(self._callers) < 2 and self._frame.sizes:
+            self.sizes[owner.process_id] = self._frame.sizes
         devices = self._device_rows(owner.process_id)
         owner.stored += devices.num_rows
         yield "device", devices
 
     def _of_pid(self, pid: str) -> Process:
+        # What PyTorch does not know the process of has pid 0, which is no process.
+        if pid == "0" and self._processes:
+            return next(iter(self._processes.values()))
         if pid not in self._processes:
-            number = int(pid) if pid.isdecimal() and int(pid) < 1 << 31 else None
+            # Python refuses to read a number that is too long.
+            is_number = pid.isdecimal() and len(pid) <= 10
+            number = int(pid) if is_number and int(pid) < 1 << 31 else None
+            unknown = self._processes.pop("0", None)
             first = not self._processes
-            made = Process(self._gpu.process_id if first else new_process_id(), number)
+            made = unknown or Process(self._gpu.process_id if first else new_process_id())
+            made.pid = number
             self._processes[pid] = made
         return self._processes[pid]
 
@@ -131,15 +158,15 @@ class Kineto:
             kind, number = kinds[found["values"]], found["counts"]
             handler = HANDLERS.get(kind)
             if handler is None:
-                self._leave_out(kind, number)
+                self._skip(kind, number)
                 continue
             some = events.filter(pc.equal(keys.indices, found["values"]))
             if kind == "M":
-                self._note_names(some)
+                self._skip(kind, number - self._note_names(some))
                 continue
             # Other tracers have such as these, too.
             self._known += number if kind not in kineto_rows.OF_FILE else 0
-            some = self._timed(some)
+            some = self._timed(kind, some)
             if some.num_rows:
                 self._note_place(kind, some)
                 is_gpu = kind in kineto_rows.ON_GPU or kind in kineto_rows.OF_FILE
@@ -155,35 +182,44 @@ class Kineto:
         # Instants of the memory profiler have a category of their own.
         instant = pc.fill_null(pc.equal(category, "cpu_instant_event"), False)
         plain = pc.if_else(instant, "cpu_instant_event", plain)
-        is_backward = pc.fill_null(pc.equal(category, _BACKWARD), False)
-        plain = pc.if_else(is_backward, _BACKWARD, plain)
+        is_arrow = pc.is_in(phase.cast(pa.string()), pa.array(["s", "t", "f"]))
+        is_arrow = pc.or_(is_arrow, pc.fill_null(pc.equal(category, "fwdbwd"), False))
+        whose = pc.fill_null(category.cast(pa.string()), "")
+        plain = pc.if_else(is_arrow, pc.binary_join_element_wise("arrows", whose, " "), plain)
         return pc.fill_null(plain, "").dictionary_encode()
 
-    def _leave_out(self, kind: str, number: int) -> None:
-        if kind in ("s", "t", "f"):
-            self.left_out[_FLOWS] += number
-        elif kind == _BACKWARD:
-            self.left_out["events that draw arrows from forward to backward operators"] += number
+    def _skip(self, kind: str, number: int) -> None:
+        # Events without a length have their phase for a category.
+        what = kind if len(kind) > 1 else f"events of phase {kind}" if kind else "events of no kind"
+        if kind in _REDUNDANT:
+            self.skipped.redundant(what, number, _REDUNDANT[kind])
         else:
-            self.left_out[f"events {kind or 'without a category'}"] += number
+            self.skipped.unsupported(what, number, "no table has a place for such events")
 
-    def _timed(self, events: pa.RecordBatch) -> pa.RecordBatch:
-        """The events with times since the epoch; those without a time are counted as lost."""
-        if events["start_ns"].null_count:
-            self._untimed += events["start_ns"].null_count
-            events = events.filter(pc.is_valid(events["start_ns"]))
-        if not events.num_rows:
-            return events
+    def _timed(self, kind: str, events: pa.RecordBatch) -> pa.RecordBatch:
+        """The events with times since the epoch; those without a time are not kept."""
         if self._base_ns is None:
-            self._base_ns = self._find_base(pc.max(events["start_ns"]).as_py())
-        if not self._base_ns:
-            return events
-        at = events.schema.get_field_index("start_ns")
-        return events.set_column(at, "start_ns", pc.add(events["start_ns"], self._base_ns))
+            # Not the latest, which one broken event would make.
+            (middle,) = pc.quantile(events["start_ns"], interpolation="lower").to_pylist()
+            self._base_ns = None if middle is None else self._find_base(middle)
+        if self._base_ns:
+            at = events.schema.get_field_index("start_ns")
+            # Too large a sum is below zero.
+            times = pc.add(events["start_ns"], self._base_ns)
+            times = pc.if_else(pc.less(times, events["start_ns"]), None, times)
+            events = events.set_column(at, "start_ns", times)
+        untimed = events["start_ns"].null_count
+        if untimed:
+            self.skipped.invalid(f"{kind}.ts", untimed, "it is no time")
+            events = events.filter(pc.is_valid(events["start_ns"]))
+        if kind not in kineto_rows.INSTANTS:
+            endless = kineto_rows.ends(events).null_count
+            self.skipped.invalid(f"{kind}.dur", endless, "it is no length: these have no end")
+        return events
 
-    def _find_base(self, latest: int) -> int:
+    def _find_base(self, middle: int) -> int:
         """What to add to times.  It may stand behind the events: then they are read twice."""
-        if latest >= _ABSOLUTE_NS:
+        if middle >= _ABSOLUTE_NS:
             return 0
         members = self._reader.members
         if "baseTimeNanoseconds" not in members:
@@ -200,11 +236,13 @@ class Kineto:
         self._is_relative = not base
         return base
 
-    def _note_names(self, events: pa.RecordBatch) -> None:
-        """Metadata events: the process's name."""
-        for event in events.select(["name", "pid", "label"]).to_pylist():
-            if event["name"] == "process_name" and event["label"]:
-                self._names[event["pid"]] = event["label"]
+    def _note_names(self, events: pa.RecordBatch) -> int:
+        """Metadata events: the process's name; returns how many gave one."""
+        rows = events.select(["name", "pid", "label"]).to_pylist()
+        named = [row for row in rows if row["name"] == "process_name" and row["label"]]
+        for event in named:
+            self._names[event["pid"]] = event["label"]
+        return len(named)
 
     def _note_place(self, kind: str, events: pa.RecordBatch) -> None:
         if kind in kineto_rows.ON_GPU:
@@ -233,10 +271,11 @@ class Kineto:
         world = members.get("distributedInfo")
         world = world if isinstance(world, dict) else {}
         host = members.get("host_name")
+        rank, ranks = self._at_least(0, world, "rank"), self._at_least(1, world, "world_size")
         for pid, process in self._processes.items():
             process.facts |= {
-                "rank": _number(world.get("rank")),
-                "world_size": _number(world.get("world_size")),
+                "rank": rank,
+                "world_size": ranks,
                 "host": host if isinstance(host, str) else None,
                 "argv": self._names.get(pid),
             }
@@ -244,12 +283,17 @@ class Kineto:
                 process.facts["detail"] = "its times are not since the epoch"
         return [process.row() for process in self._processes.values()]
 
+    def _at_least(self, least: int, world: dict[str, Any], name: str) -> int | None:
+        """A number of ``distributedInfo``; None, and counted, if it is too small."""
+        number = _number(world.get(name))
+        if number is None or number >= least:
+            return number
+        self.skipped.invalid(f"distributedInfo.{name}", 1, f"it is below {least}: NULL is stored")
+        return None
+
     def losses(self) -> list[Loss]:
-        """Events without a time."""
-        if not self._untimed:
-            return []
-        me = next(iter(self._processes.values())).process_id
-        return [Loss(me, "unreadable", None, self._untimed, detail="events without a time")]
+        """None: a file says nothing of what its profiler lost."""
+        return []
 
 
 _PROPERTIES = {

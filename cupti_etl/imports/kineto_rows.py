@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cupti_etl.imports.columns import (
+    Batches,
     Value,
     make_batch,
     mapped,
@@ -17,6 +18,9 @@ from cupti_etl.imports.columns import (
     null_if,
     numbered,
 )
+from cupti_etl.imports.kineto_memory import allocations, with_all_arguments
+from cupti_etl.imports.launch_sizes import LaunchSizes
+from cupti_etl.imports.skipped import Skipped
 
 Rows: TypeAlias = Iterator[tuple[str, pa.RecordBatch]]
 
@@ -49,21 +53,26 @@ ARGUMENTS = {
     "address": "i args.Addr",
     "device_kind": "i args.Device Type",
     "device_number": "i args.Device Id",
+    "total_allocated": "i args.Total Allocated",
+    "total_reserved": "i args.Total Reserved",
 }
 
 
-class Frame:
+class Frame(Batches):
     """What the rows of one file share.
 
     Args:
         gpu_id: the process of work on GPUs, of which the file does not say whose it is.
         of_pid: the process with a pid.
+        skipped: takes note of what is not kept.
     """
 
-    def __init__(self, gpu_id: int, of_pid: Callable[[str], int]) -> None:
+    def __init__(self, gpu_id: int, of_pid: Callable[[str], int], skipped: Skipped) -> None:
         self.gpu_id = gpu_id
+        super().__init__(skipped)
         self._of_pid = of_pid
         self.markers = 0
+        self.sizes = LaunchSizes()
 
     def owner(self, events: pa.RecordBatch) -> pa.Array:
         """The processes of what happened on the host."""
@@ -79,7 +88,8 @@ class Frame:
 Handler: TypeAlias = Callable[[pa.RecordBatch, Frame], Rows]
 
 
-def _end(events: pa.RecordBatch) -> pa.Array:
+def ends(events: pa.RecordBatch) -> pa.Array:
+    """When they ended; NULL where that cannot be."""
     # Too large a sum is below zero.
     start = events["start_ns"]
     return not_before(pc.add(start, events["duration_ns"]), start)
@@ -102,7 +112,7 @@ def _place(events: pa.RecordBatch, frame: Frame) -> dict[str, Value]:
     return {
         "process_id": frame.gpu_id,
         "start_ns": events["start_ns"],
-        "end_ns": _end(events),
+        "end_ns": ends(events),
         "correlation_id": null_if(events["correlation_id"], 0),
         "device_id": events["device"],
         "context_id": events["context"],
@@ -137,7 +147,7 @@ def kernels(events: pa.RecordBatch, frame: Frame) -> Rows:
         "graph_id": null_if(events["graph_id"], 0),
         "graph_node_id": null_if(events["graph_node_id"], 0),
     }
-    yield "kernel", make_batch("kernel", events.num_rows, values)
+    yield "kernel", frame.batch("kernel", events.num_rows, values)
     joins = {name: values[name] for name in ("process_id", "correlation_id")}
     yield from _arguments(events, **joins)
 
@@ -176,7 +186,7 @@ def copies(events: pa.RecordBatch, frame: Frame) -> Rows:
         }
         if table == "memcpy_p2p":
             values |= {"src_device_id": some["from_device"], "dst_device_id": some["to_device"]}
-        yield table, make_batch(table, some.num_rows, values)
+        yield table, frame.batch(table, some.num_rows, values)
 
 
 _SET = re.compile(r"Memset \((.+)\)")
@@ -195,7 +205,7 @@ def sets(events: pa.RecordBatch, frame: Frame) -> Rows:
         "graph_id": null_if(events["graph_id"], 0),
         "graph_node_id": null_if(events["graph_node_id"], 0),
     }
-    yield "memset", make_batch("memset", events.num_rows, values)
+    yield "memset", frame.batch("memset", events.num_rows, values)
 
 
 def _calls(domain: str) -> Handler:
@@ -204,14 +214,15 @@ def _calls(domain: str) -> Handler:
         values: dict[str, Value] = {
             "process_id": owner,
             "start_ns": events["start_ns"],
-            "end_ns": _end(events),
+            "end_ns": ends(events),
             "domain": domain,
             "name": events["name"],
             "cbid": events["cbid"],
             "correlation_id": correlation,
             "thread_id": _thread(events),
         }
-        yield "api_call", make_batch("api_call", events.num_rows, values)
+        yield "api_call", frame.batch("api_call", events.num_rows, values)
+        frame.sizes.note(events)
         # Without an operator around it, a call's external id is its own id.
         external = _external(events)
         is_other = pc.fill_null(pc.not_equal(external, correlation), False)
@@ -223,7 +234,7 @@ def _calls(domain: str) -> Handler:
             "external_kind": "unknown",
             "external_id": external.filter(is_other),
         }
-        yield "external_correlation", make_batch("external_correlation", len(some), values)
+        yield "external_correlation", frame.batch("external_correlation", len(some), values)
 
     return calls
 
@@ -251,7 +262,7 @@ def marks(events: pa.RecordBatch, frame: Frame, owner: Value, domain: Value) -> 
     """Instants: marks of a process."""
     number = frame.number(events.num_rows)
     values = _marker(events, owner, number, domain) | {"event": "instant"}
-    yield "marker", make_batch("marker", events.num_rows, values)
+    yield "marker", frame.batch("marker", events.num_rows, values)
     yield from _arguments(events, process_id=owner, marker_id=number)
 
 
@@ -266,9 +277,9 @@ def _ranges(domain: str) -> Handler:
         owner: Value = frame.gpu_id if is_own else frame.owner(events)
         number = frame.number(events.num_rows)
         values = _marker(events, owner, number, domain) | {"event": "start"}
-        yield "marker", make_batch("marker", events.num_rows, values)
-        values |= {"timestamp_ns": _end(events), "event": "end", "name": None}
-        yield "marker", make_batch("marker", events.num_rows, values)
+        yield "marker", frame.batch("marker", events.num_rows, values)
+        values |= {"timestamp_ns": ends(events), "event": "end", "name": None}
+        yield "marker", frame.batch("marker", events.num_rows, values)
         external = _external(events)
         has = pc.is_valid(external)
         payload = external.filter(has)
@@ -279,7 +290,7 @@ def _ranges(domain: str) -> Handler:
             "payload": payload,
             "has_color": False,
         }
-        yield "marker_data", make_batch("marker_data", len(payload), values)
+        yield "marker_data", frame.batch("marker_data", len(payload), values)
         yield from _arguments(events, process_id=owner, marker_id=number)
 
     return ranges
@@ -301,7 +312,7 @@ def waits(events: pa.RecordBatch, frame: Frame) -> Rows:
     values: dict[str, Value] = {
         "process_id": frame.gpu_id,
         "start_ns": events["start_ns"],
-        "end_ns": _end(events),
+        "end_ns": ends(events),
         "type": mapped(
             events["name"], lambda name: _WAITS.get(name.lower(), "unknown"), pa.string()
         ),
@@ -310,7 +321,7 @@ def waits(events: pa.RecordBatch, frame: Frame) -> Rows:
         "stream_id": null_if(null_if(events["stream"], -1), 0xFFFFFFFF),
         "event_id": null_if(null_if(events["event_id"], -1), 0xFFFFFFFF),
     }
-    yield "synchronization", make_batch("synchronization", events.num_rows, values)
+    yield "synchronization", frame.batch("synchronization", events.num_rows, values)
 
 
 _OVERHEADS = {
@@ -333,33 +344,23 @@ def overheads(events: pa.RecordBatch, frame: Frame) -> Rows:
         return _OVERHEADS.get(name.lower().removeprefix("cupti "), "unknown")
 
     values: dict[str, Value] = {
-        "process_id": frame.owner(events),
+        # Its pid is -1: it is of whichever process was recorded.
+        "process_id": frame.gpu_id,
         "start_ns": events["start_ns"],
-        "end_ns": _end(events),
+        "end_ns": ends(events),
         "overhead_kind": mapped(events["name"], kind, pa.string()),
     }
-    yield "overhead", make_batch("overhead", events.num_rows, values)
+    yield "overhead", frame.batch("overhead", events.num_rows, values)
 
 
-def allocations(events: pa.RecordBatch, frame: Frame) -> Rows:
-    """What PyTorch's allocators gave and took back, and marks such as [OutOfMemory]."""
+def _instants(events: pa.RecordBatch, frame: Frame) -> Rows:
+    """Allocations, and marks such as [OutOfMemory]."""
     is_memory = pc.fill_null(pc.equal(events["name"], "[memory]"), False)
-    others, events = events.filter(pc.invert(is_memory)), events.filter(is_memory)
+    others, memory = events.filter(pc.invert(is_memory)), events.filter(is_memory)
     if others.num_rows:
-        yield from marks(others, frame, frame.owner(others), others["cat"])
-    # c10::DeviceType: 0 is the host, 1 CUDA.
-    is_gpu = pc.fill_null(pc.equal(events["device_kind"], 1), False)
-    values: dict[str, Value] = {
-        "process_id": frame.owner(events),
-        "timestamp_ns": events["start_ns"],
-        "operation": pc.if_else(pc.less(events["allocated"], 0), "release", "allocation"),
-        "memory_kind": pc.if_else(is_gpu, "device", "pageable"),
-        "address": events["address"],
-        "bytes": pc.abs(events["allocated"]),
-        "device_id": pc.if_else(is_gpu, events["device_number"], None),
-        "source": "PyTorch allocator",
-    }
-    yield "memory", make_batch("memory", events.num_rows, values)
+        yield from marks(with_all_arguments(others), frame, frame.owner(others), others["cat"])
+    if memory.num_rows:
+        yield "memory", allocations(memory, frame.owner(memory))
 
 
 _RANGES = ("cpu_op", "user_annotation", "python_function", "Operator", "operator", "Trace")
@@ -377,12 +378,13 @@ HANDLERS: dict[str, Handler] = {
     **{category: _ranges(category) for category in _RANGES},
     "cuda_sync": waits,
     "overhead": overheads,
-    "cpu_instant_event": allocations,
+    "cpu_instant_event": _instants,
     "i": _marks_of_file,
     "I": _marks_of_file,
     "M": lambda events, frame: iter(()),
 }
 ON_GPU = ("kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset", "cuda_sync")
-# What the profiler says of itself: when it began and ended to record.
-OF_FILE = ("Trace", "i", "I")
+# What the profiler says of itself: when it began and ended to record, and what that took.
+OF_FILE = ("Trace", "i", "I", "overhead")
+INSTANTS = ("cpu_instant_event", "i", "I")
 CALLS = ("cuda_runtime", "Runtime", "cuda_driver")

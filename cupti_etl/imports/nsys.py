@@ -8,7 +8,6 @@ epoch stands in ``TARGET_INFO_SESSION_START_TIME``.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,18 +18,29 @@ from cupti_etl.capture.loss import Loss
 from cupti_etl.errors import ForeignError
 from cupti_etl.imports import nsys_own
 from cupti_etl.imports.ahead import ahead
+from cupti_etl.imports.launch_sizes import LaunchSizes
 from cupti_etl.imports.nsys_frame import Frame, as_text
 from cupti_etl.imports.nsys_rows import HANDLERS
+from cupti_etl.imports.skipped import Skipped
 from cupti_etl.imports.source import Process, note
 
-# The newest schema whose description has been read; a minor step may rename columns.
-NEWEST = (3, 25)
+# The schemas whose descriptions have been read; a minor step may rename columns.
+OLDEST, NEWEST = (3, 0), (3, 25)
+# Without these, rows of a table say little.
+_NEEDED = {
+    "CUPTI_ACTIVITY_KIND_KERNEL": ("start", "end", "deviceId", "streamId", "gridX"),
+    "CUPTI_ACTIVITY_KIND_RUNTIME": ("start", "end", "globalTid", "nameId"),
+    "CUPTI_ACTIVITY_KIND_MEMCPY": ("start", "end", "bytes", "copyKind"),
+    "CUPTI_ACTIVITY_KIND_MEMSET": ("start", "end", "bytes"),
+    "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": ("start", "end", "syncType"),
+    "NVTX_EVENTS": ("start", "end", "eventType", "globalTid"),
+}
 # They say what a session was, hold texts for others, or are read by nsys_own.
 _ABOUT = re.compile(
     r"ENUM_|META_DATA_|TARGET_INFO_|ANALYSIS_|StringIds$|PROCESSES$|ThreadNames$|EXPORT_|sqlite_"
+    r"|DIAGNOSTIC_EVENT$"
 )
 _ON_GPU = ("kernel", "memcpy", "memcpy_p2p", "memset", "graph_trace")
-_PAYLOADS = "NVTX payloads that are binary (NCCL's sizes, for one)"
 
 
 class Tables(Protocol):
@@ -38,6 +48,8 @@ class Tables(Protocol):
 
     path: Path
     kind: str
+    # Values that are no numbers where such should be, by TABLE.COLUMN, once a table has been read.
+    unfit: dict[str, int]
 
     def names(self) -> list[str]:
         """All tables."""
@@ -67,8 +79,9 @@ class Nsys:
 
     def __init__(self, tables: Tables) -> None:
         self.path = tables.path
-        self.left_out: Counter[str] = Counter()
+        self.skipped = Skipped()
         self.moved: dict[int, int] = {}
+        self.sizes: dict[int, LaunchSizes] = {}
         self._tables = tables
         version = self._version()
         self.kind = f"nsys {version} {tables.kind}"
@@ -85,37 +98,40 @@ class Nsys:
         meta = self._tables.rows("META_DATA_EXPORT") or self._tables.rows("EXPORT_META_DATA")
         facts = {as_text(row.get("name")): row.get("value") for row in meta}
         version = str(facts.get("EXPORT_SCHEMA_VERSION") or "of unknown schema")
-        numbers = re.match(r"(\d+)\.(\d+)", version)
+        numbers = re.match(r"(\d{1,9})\.(\d{1,9})", version)
         if numbers and int(numbers[1]) > NEWEST[0]:
             raise ForeignError(
                 f"{self.path} has schema {version} of nsys; {NEWEST[0]}.{NEWEST[1]} is the newest"
                 " that this version knows",
                 "update cupti-etl, or export the report with an older nsys",
             )
-        if numbers and int(numbers[2]) > NEWEST[1] and int(numbers[1]) == NEWEST[0]:
-            self._check_newer(version)
+        found = (int(numbers[1]), int(numbers[2])) if numbers else None
+        if found is None or not OLDEST <= found <= NEWEST:
+            known = "{}.{} to {}.{}".format(*OLDEST, *NEWEST)
+            detail = f"schemas {known} of nsys are known: what others call otherwise is not read"
+            what = f"schema {version if found else 'of unknown number'}"
+            self.skipped.unsupported(what, None, detail)
+        self._check_columns(version, is_newer=found is not None and found > NEWEST)
         return version
 
-    def _check_newer(self, version: str) -> None:
-        """A newer minor version is read as long as it has the columns that matter."""
-        for table, needed in (
-            ("CUPTI_ACTIVITY_KIND_KERNEL", ("start", "end", "deviceId", "streamId", "gridX")),
-            ("CUPTI_ACTIVITY_KIND_RUNTIME", ("start", "end", "globalTid", "nameId")),
-            ("CUPTI_ACTIVITY_KIND_MEMCPY", ("start", "end", "bytes", "copyKind")),
-            ("NVTX_EVENTS", ("start", "end", "eventType", "globalTid")),
-        ):
-            columns = self._tables.columns(table)
-            missing = [name for name in needed if columns and name not in columns]
-            if missing:
+    def _check_columns(self, version: str, is_newer: bool) -> None:
+        """Columns that matter: a newer schema without one has another name for it."""
+        for table, needed in _NEEDED.items():
+            columns = {name.lower() for name in self._tables.columns(table)}
+            missing = [name for name in needed if columns and name.lower() not in columns]
+            if missing and is_newer:
                 raise ForeignError(
                     f"{self.path} has schema {version} of nsys, in which {table} has no"
                     f" {', '.join(missing)}",
                     "update cupti-etl, or export the report with an older nsys",
                 )
+            for name in missing:
+                rows = self._tables.count(table)
+                self.skipped.invalid(f"{table}.{name}", rows, "the file has no such column")
 
     def batches(self) -> Iterator[tuple[str, pa.RecordBatch]]:
         """The rows, table by table."""
-        frame = self._frame = nsys_own.read_frame(self._tables)
+        frame = self._frame = nsys_own.read_frame(self._tables, self.skipped)
         known = 0
         for name, raw in ahead(self._raw()):
             known += raw.num_rows
@@ -129,9 +145,13 @@ class Nsys:
             if batch.num_rows:
                 note(frame.processes.by_id, table, batch)
                 yield table, batch
-        self.left_out.update(frame.left_out)
-        # Their form is documented for no version that we have seen.
-        self.left_out[_PAYLOADS] += self._tables.filled("NVTX_EVENTS", "binaryData")
+        for column, number in self._tables.unfit.items():
+            self.skipped.invalid(column, number, "values that are no numbers, or too large")
+        self.skipped.unsupported(
+            "NVTX_EVENTS.binaryData",
+            self._tables.filled("NVTX_EVENTS", "binaryData"),
+            "payloads whose form is not documented (NCCL's sizes, for one)",
+        )
         if not known:
             raise ForeignError(
                 f"{self.path} holds no CUDA activity and no NVTX ranges",
@@ -148,7 +168,10 @@ class Nsys:
                 for batch in self._tables.batches(name, handler.columns):
                     yield name, batch
             elif not _ABOUT.match(name):
-                self.left_out[name] = self._tables.count(name)
+                detail = (
+                    "none of its columns is known" if handler else "no table has a place for it"
+                )
+                self.skipped.unsupported(name, self._tables.count(name), detail)
 
     def process_rows(self) -> list[dict[str, Any]]:
         """The processes that have rows."""

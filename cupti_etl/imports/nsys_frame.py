@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cupti_etl.imports.columns import numbered
+from cupti_etl.imports.columns import Batches, numbered
+from cupti_etl.imports.skipped import Skipped
 from cupti_etl.imports.source import Process, new_process_id
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -68,23 +68,24 @@ class Processes:
         return list(self._by_key.items())
 
 
-class Frame:
+class Frame(Batches):
     """What the rows of one export share.
 
     Args:
         texts: rows of ``StringIds``, as two arrays.
         epoch_ns: what to add to times.
+        skipped: takes note of what is not kept.
 
     Attributes:
         devices: the processes with the devices that they used.
     """
 
-    def __init__(self, texts: tuple[pa.Array, pa.Array], epoch_ns: int) -> None:
+    def __init__(self, texts: tuple[pa.Array, pa.Array], epoch_ns: int, skipped: Skipped) -> None:
+        super().__init__(skipped)
         self._ids, self._values = texts
         self._epoch_ns = epoch_ns
         self.processes = Processes()
         self.domains: dict[tuple[int | None, int], str] = {}
-        self.left_out: Counter[str] = Counter()
         self.devices: set[tuple[int, int]] = set()
         self._markers = 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cupti_etl.imports.columns import Value, make_batch
+from cupti_etl.imports.columns import Value
 from cupti_etl.imports.nsys_frame import Frame
 from cupti_etl.imports.nsys_handler import Rows, columns
 
@@ -32,10 +32,11 @@ def nvtx(rows: pa.RecordBatch, frame: Frame) -> Rows:
     others = rows.filter(pc.invert(pc.or_(is_mark, is_range)))
     for found in pc.value_counts(others["eventType"]).to_pylist():
         if found["values"] not in _NAMES:
-            frame.left_out[f"NVTX events of type {found['values']}"] += found["counts"]
-    frame.left_out["names of NVTX categories"] += (
-        pc.sum(pc.is_in(others["eventType"], pa.array((33, 64), pa.int64()))).as_py() or 0
-    )
+            what = f"NVTX_EVENTS of type {found['values']}"
+            frame.skipped.unsupported(what, found["counts"], "events of an unknown type")
+    named = pc.sum(pc.is_in(others["eventType"], pa.array((33, 64), pa.int64()))).as_py()
+    what = "names of categories in NVTX_EVENTS"
+    frame.skipped.unsupported(what, named or 0, "no table has a place for them")
     owner = frame.processes.keys(rows["globalTid"])
     for key in pc.unique(owner).to_pylist():
         mine = pc.fill_null(pc.equal(owner, key), False) if key is not None else pc.is_null(owner)
@@ -63,7 +64,7 @@ def _markers(rows: pa.RecordBatch, frame: Frame, event: str, key: int | None) ->
         "object_kind": "thread",
         "thread_id": frame.thread(rows["globalTid"]),
     }
-    yield "marker", make_batch("marker", rows.num_rows, values)
+    yield "marker", frame.batch("marker", rows.num_rows, values)
     if event == "start":
         ends = values | {
             "timestamp_ns": frame.time(rows["end"]),
@@ -71,7 +72,7 @@ def _markers(rows: pa.RecordBatch, frame: Frame, event: str, key: int | None) ->
             "name": None,
             "thread_id": frame.thread(pc.coalesce(rows["endGlobalTid"], rows["globalTid"])),
         }
-        batch = make_batch("marker", rows.num_rows, ends)
+        batch = frame.batch("marker", rows.num_rows, ends)
         yield "marker", batch.filter(pc.is_valid(rows["end"]))
     yield from _attributes(rows, frame, values["process_id"], number)
 
@@ -103,10 +104,10 @@ def _attributes(rows: pa.RecordBatch, frame: Frame, process: Value, number: pa.A
         "domain_id": rows["domainId"],
     }
     if pc.any(has).as_py():
-        yield "marker_data", make_batch("marker_data", rows.num_rows, values).filter(has)
+        yield "marker_data", frame.batch("marker_data", rows.num_rows, values).filter(has)
     said = rows["jsonText"]
     if said.null_count == rows.num_rows:
         said = frame.strings(rows["jsonTextId"])
     if said.null_count < rows.num_rows:
         values = {"process_id": process, "marker_id": number, "arguments": said}
-        yield "argument", make_batch("argument", rows.num_rows, values).filter(pc.is_valid(said))
+        yield "argument", frame.batch("argument", rows.num_rows, values).filter(pc.is_valid(said))

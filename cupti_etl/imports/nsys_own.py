@@ -13,6 +13,7 @@ from cupti_etl.capture.decode import batch_schema
 from cupti_etl.capture.loss import Loss
 from cupti_etl.imports.nsys_frame import Frame, Processes, as_int, as_text
 from cupti_etl.imports.nsys_labels import STREAM
+from cupti_etl.imports.skipped import Skipped
 
 if TYPE_CHECKING:
     from cupti_etl.imports.nsys import Tables
@@ -21,11 +22,12 @@ if TYPE_CHECKING:
 _ABSOLUTE_NS = 10**18
 _LOSS = re.compile(r"\bdropped\b|\blost\b|overflow|\bnot all\b.*\b(collected|recorded)\b", re.I)
 _DOMAIN_CREATE = 75
+_DEVICES = "TARGET_INFO_CUDA_DEVICE"
 
 
-def read_frame(tables: Tables) -> Frame:
+def read_frame(tables: Tables, skipped: Skipped) -> Frame:
     """What is needed before the first row."""
-    frame = Frame(_texts(tables), _epoch(tables))
+    frame = Frame(_texts(tables), _epoch(tables), skipped)
     frame.processes.lone = _lone_process(tables)
     _read_domains(tables, frame)
     names = {
@@ -128,7 +130,7 @@ def _of_pid(
 
 def _devices(tables: Tables, frame: Frame) -> Iterator[dict[str, Any]]:
     gpus = {as_int(row.get("id")): row for row in tables.rows("TARGET_INFO_GPU")}
-    seen = tables.rows("TARGET_INFO_CUDA_DEVICE")
+    seen = tables.rows(_DEVICES)
     if not seen:
         # Without it, the numbers of the GPUs are those that CUDA gives them, where nsys says so.
         numbered = [row for row in gpus.values() if row.get("cuDevice") is not None]
@@ -140,7 +142,11 @@ def _devices(tables: Tables, frame: Frame) -> Iterator[dict[str, Any]]:
     done = set()
     for process_id, row in _of_pid(seen, "pid", frame):
         device = as_int(row.get("cudaId"))
-        if device is None or (process_id, device) in done:
+        if device is None:
+            frame.skipped.invalid(f"{_DEVICES}.cudaId", 1, "it is no number")
+            continue
+        if (process_id, device) in done:
+            frame.skipped.redundant(_DEVICES, 1, "the device of the process is there already")
             continue
         done.add((process_id, device))
         gpu = gpus.get(as_int(row.get("gpuId")), {})

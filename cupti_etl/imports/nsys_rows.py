@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 from cupti_etl.imports.columns import (
     Value,
     labelled,
-    make_batch,
     mapped,
     not_before,
     null_if,
@@ -71,7 +70,7 @@ def _kernels(rows: pa.RecordBatch, frame: Frame) -> Rows:
         "max_potential_cluster_size": null_if(rows["maxPotentialClusterSize"], 0),
         "max_active_clusters": null_if(rows["maxActiveClusters"], 0),
     }
-    yield "kernel", make_batch("kernel", rows.num_rows, values)
+    yield "kernel", frame.batch("kernel", rows.num_rows, values)
 
 
 _KERNEL = {
@@ -100,7 +99,7 @@ def _copies(rows: pa.RecordBatch, frame: Frame) -> Rows:
     is_unified = pc.fill_null(pc.greater(kind, _PEER), False)
     plain = rows.filter(pc.invert(pc.or_(is_peer, is_unified)))
     if plain.num_rows:
-        yield "memcpy", make_batch("memcpy", plain.num_rows, _copy(plain, frame))
+        yield "memcpy", frame.batch("memcpy", plain.num_rows, _copy(plain, frame))
     peers = rows.filter(is_peer)
     if peers.num_rows:
         values = _copy(peers, frame)
@@ -111,7 +110,7 @@ def _copies(rows: pa.RecordBatch, frame: Frame) -> Rows:
             "dst_device_id": peers["dstDeviceId"],
             "dst_context_id": peers["dstContextId"],
         }
-        yield "memcpy_p2p", make_batch("memcpy_p2p", peers.num_rows, values)
+        yield "memcpy_p2p", frame.batch("memcpy_p2p", peers.num_rows, values)
     unified = rows.filter(is_unified)
     if unified.num_rows:
         values = _span(unified, frame)
@@ -122,7 +121,7 @@ def _copies(rows: pa.RecordBatch, frame: Frame) -> Rows:
             "bytes": unified["bytes"],
             "migration_cause": labelled(unified["migrationCause"], MIGRATION),
         }
-        yield "unified_memory", make_batch("unified_memory", unified.num_rows, values)
+        yield "unified_memory", frame.batch("unified_memory", unified.num_rows, values)
 
 
 def _copy(rows: pa.RecordBatch, frame: Frame) -> dict[str, Value]:
@@ -141,7 +140,7 @@ def _sets(rows: pa.RecordBatch, frame: Frame) -> Rows:
         "value": rows["value"],
         "memory_kind": labelled(rows["memKind"], MEMORY),
     }
-    yield "memset", make_batch("memset", rows.num_rows, values)
+    yield "memset", frame.batch("memset", rows.num_rows, values)
 
 
 # "cudaMemcpy_v3020": the CUDA version of the signature is no part of the name, as in captures;
@@ -165,7 +164,7 @@ def _calls(rows: pa.RecordBatch, frame: Frame) -> Rows:
         "thread_id": frame.thread(rows["globalTid"]),
         "return_value": rows["returnValue"],
     }
-    yield "api_call", make_batch("api_call", rows.num_rows, values)
+    yield "api_call", frame.batch("api_call", rows.num_rows, values)
 
 
 def _waits(rows: pa.RecordBatch, frame: Frame) -> Rows:
@@ -176,7 +175,7 @@ def _waits(rows: pa.RecordBatch, frame: Frame) -> Rows:
         "event_id": _unless_none(rows["eventId"]),
         "event_sync_id": _unless_none(rows["eventSyncId"]),
     }
-    yield "synchronization", make_batch("synchronization", rows.num_rows, values)
+    yield "synchronization", frame.batch("synchronization", rows.num_rows, values)
 
 
 def _unless_none(ids: pa.Array) -> pa.Array:
@@ -194,7 +193,7 @@ def _events(rows: pa.RecordBatch, frame: Frame) -> Rows:
         "device_timestamp_ns": frame.time(null_if(rows["timestamp"], 0)),
         "event_sync_id": null_if(rows["eventSyncId"], 0),
     }
-    yield "cuda_event", make_batch("cuda_event", rows.num_rows, values)
+    yield "cuda_event", frame.batch("cuda_event", rows.num_rows, values)
 
 
 def _overheads(rows: pa.RecordBatch, frame: Frame) -> Rows:
@@ -203,13 +202,13 @@ def _overheads(rows: pa.RecordBatch, frame: Frame) -> Rows:
         "object_kind": "thread",
         "thread_id": frame.thread(rows["globalTid"]),
     }
-    yield "overhead", make_batch("overhead", rows.num_rows, values)
+    yield "overhead", frame.batch("overhead", rows.num_rows, values)
 
 
 def _graphs(rows: pa.RecordBatch, frame: Frame) -> Rows:
     values = _place(rows, frame)
     del values["graph_node_id"]
-    yield "graph_trace", make_batch("graph_trace", rows.num_rows, values)
+    yield "graph_trace", frame.batch("graph_trace", rows.num_rows, values)
 
 
 def _allocations(rows: pa.RecordBatch, frame: Frame) -> Rows:
@@ -226,7 +225,7 @@ def _allocations(rows: pa.RecordBatch, frame: Frame) -> Rows:
         "name": frame.strings(rows["name"]),
         "pc": rows["pc"],
     }
-    yield "memory", make_batch("memory", rows.num_rows, values)
+    yield "memory", frame.batch("memory", rows.num_rows, values)
 
 
 def _pools(rows: pa.RecordBatch, frame: Frame) -> Rows:
@@ -243,7 +242,7 @@ def _pools(rows: pa.RecordBatch, frame: Frame) -> Rows:
         "release_threshold_bytes": rows["releaseThreshold"],
         "min_bytes_to_keep": rows["minBytesToKeep"],
     }
-    yield "memory_pool", make_batch("memory_pool", rows.num_rows, values)
+    yield "memory_pool", frame.batch("memory_pool", rows.num_rows, values)
 
 
 def _faults(counter: str) -> Callable[[pa.RecordBatch, Frame], Rows]:
@@ -263,7 +262,7 @@ def _faults(counter: str) -> Callable[[pa.RecordBatch, Frame], Rows]:
             }
         else:
             values["pc"] = rows["originalFaultPc"]
-        yield "unified_memory", make_batch("unified_memory", rows.num_rows, values)
+        yield "unified_memory", frame.batch("unified_memory", rows.num_rows, values)
 
     return faults
 

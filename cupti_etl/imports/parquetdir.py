@@ -27,6 +27,8 @@ class ParquetTables:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        # The columns have types, and one of another type is an error.
+        self.unfit: dict[str, int] = {}
         self._files = {file.stem: file for file in sorted(path.glob("*.parquet"))}
         self._columns: dict[str, list[str]] = {}
         for table in self._files:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cupti_etl.capture.collector import Collector, Traced
+from cupti_etl.capture.collector import Collector
 from cupti_etl.capture.loss import Loss
 from cupti_etl.capture.recording import RecordedProcesses, read_recording
+from cupti_etl.capture.traced import Traced
 from cupti_etl.errors import NativeError, RecordingError
+from cupti_etl.imports.skipped import Skipped
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from cupti_etl.imports.launch_sizes import LaunchSizes
 
 
 class Recording:
@@ -23,8 +26,9 @@ class Recording:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.left_out: Counter[str] = Counter()
+        self.skipped = Skipped()
         self.moved: dict[int, int] = {}
+        self.sizes: dict[int, LaunchSizes] = {}
         self._collector = Collector(live=False)
 
     def batches(self) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -41,7 +45,7 @@ class Recording:
             except NativeError as error:
                 raise RecordingError(f"{self.path} cannot be replayed: {error.message}") from None
             if len(processes.known) > len(collector.traced):
-                collector.traced.append(Traced(process, None))
+                collector.add(Traced(process, None))
             yield from self._batches(everything=False)
         for traced in collector.traced:
             info = traced.process.info()

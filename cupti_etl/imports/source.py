@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow.compute as pc
 
 from cupti_etl.capture.loss import Loss
+from cupti_etl.imports.skipped import Skipped
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from cupti_etl.imports.launch_sizes import LaunchSizes
 
 _TIMES = (("start_ns", "end_ns"), ("timestamp_ns", "timestamp_ns"), ("device_timestamp_ns",) * 2)
 
@@ -100,15 +103,17 @@ class Source(Protocol):
     Attributes:
         path: where it is.
         kind: what it is, in a few words, for ``capture.source``.
-        left_out: what it has and our tables lack, by name, with how many.
+        skipped: what is not kept of it; complete when all batches have been read.
         moved: of work on GPUs, the processes that turned out to be others, when all batches
             have been read.
+        sizes: by process, what calls say of the sizes of their kernels, likewise.
     """
 
     path: Path
     kind: str
-    left_out: Counter[str]
+    skipped: Skipped
     moved: dict[int, int]
+    sizes: dict[int, LaunchSizes]
 
     def batches(self) -> Iterator[tuple[str, pa.RecordBatch]]:
         """The rows, table by table or mixed.

@@ -63,7 +63,7 @@ def translate(error: BaseException, folders: Sequence[Path]) -> EtlError:
 def _damaged(part: str, text: str) -> TraceError:
     return TraceError(
         f"{part} is damaged: {text.splitlines()[0]}",
-        "move the file away to read the rest of the trace",
+        "move the file away to read the rest of the trace; `cupti-etl recover` does, and says so",
     )
 
 

@@ -7,6 +7,7 @@ what is out of date is never taken.  Nothing depends on the files.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 from collections.abc import Iterable, Sequence
@@ -63,15 +64,16 @@ class Kept:
         import duckdb
 
         path = self._path(unit)
-        if path is None or not path.exists():
+        if path is None or not cache.is_there(path):
             return False
         try:
             con.execute(f"ATTACH OR REPLACE {quoted(path)} AS _saved_{unit} (READ_ONLY)")
             for table in tables:
                 con.execute(f"CREATE VIEW {table} AS FROM _saved_{unit}.{table}")
-            os.utime(path)
-        except (duckdb.Error, OSError):  # damaged, or on a file system without locks
+        except duckdb.Error:  # damaged, or on a file system without locks
             return False
+        with contextlib.suppress(OSError):  # nothing can be written there
+            os.utime(path)
         return True
 
     def save(self, con: duckdb.DuckDBPyConnection, unit: str, tables: Sequence[str]) -> None:

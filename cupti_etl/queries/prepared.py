@@ -29,15 +29,20 @@ def load(con: duckdb.DuckDBPyConnection, statements: Sequence[str]) -> bool:
     import duckdb
 
     path = _path(statements, duckdb.__version__)
-    if path is None or not (path.exists() or _make(path, statements)):
+    if path is None or not (cache.is_there(path) or _make(path, statements)):
         return False
     try:
         con.execute(f"ATTACH {quoted(path)} AS _prepared (READ_ONLY)")
     except duckdb.Error:  # damaged, or on a file system without locks
         return False
     try:
+        con.begin()
         (into,) = con.execute("SELECT current_database()").fetchall()[0]
         con.execute(f'COPY FROM DATABASE _prepared TO "{into}" (SCHEMA)')
+        con.commit()
+    except duckdb.Error:  # damaged further on
+        con.rollback()
+        return False
     finally:
         con.execute("DETACH _prepared")
     return True
@@ -60,6 +65,6 @@ def _make(path: Path, statements: Sequence[str]) -> bool:
             con.execute("USE memory")
             con.execute("DETACH made")
         cache.forget(path.parent.glob("library-*.duckdb"))
-    except (OSError, duckdb.IOException):
+    except (OSError, duckdb.Error):  # a full disk fails wherever DuckDB writes
         return False
     return True

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import functools
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cupti_etl.errors import UsageError
+from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.queries import prepared
 from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog, Query, library
-from cupti_etl.queries.sources import Source, quoted
+from cupti_etl.queries.plausible import doubtful, plausible
+from cupti_etl.queries.sources import Source, as_glob, identifier, quoted
 from cupti_etl.queries.views import empty_table, found_tables, table_extent, table_view
 from cupti_etl.schema.arrow import TABLES
 
@@ -16,17 +20,44 @@ if TYPE_CHECKING:
     import duckdb
 
 
-def connect() -> duckdb.DuckDBPyConnection:
-    """A DuckDB in memory, to which the names of Python variables mean nothing."""
+def connect(
+    reach: Iterable[Path] | None = None, settings: Mapping[str, str] | None = None
+) -> duckdb.DuckDBPyConnection:
+    """A DuckDB in memory, to which the names of Python variables mean nothing.
+
+    Args:
+        reach: folders and ``.duckdb`` files that its statements may read and write, and no
+            others; its settings stay as they are then.  None: any.
+        settings: of DuckDB, to begin with.
+    """
     import duckdb
 
-    # Parts may be replaced under their names; DuckDB's cache of files knows them by name, size
-    # and time, and the operating system caches them anyway.
     config: dict[str, Any] = {
         "python_enable_replacements": "false",
+        # Parts may be replaced under their names; DuckDB's cache of files knows them by name,
+        # size and time, and the operating system caches them anyway.
         "enable_external_file_cache": "false",
+        # What it needs is in it; nothing is loaded from a home, let alone from a network.
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        **(settings or {}),
     }
-    return duckdb.connect(":memory:", config=config)
+    con = duckdb.connect(":memory:", config=config)
+    if reach is not None:
+        # As it is given and without links, which resolve() cannot do for those in a circle.
+        ways = [(str(each.absolute()), os.path.realpath(each)) for each in reach]
+        _confine(con, {Path(way) for pair in ways for way in pair})
+    return con
+
+
+def _confine(con: duckdb.DuckDBPyConnection, reach: Collection[Path]) -> None:
+    """What a link leads to has to be among them.  A glob is looked up as it is spelt."""
+    folders = [spelt for each in reach for spelt in (str(each), as_glob(each))]
+    files = [spelt for each in reach for spelt in (str(each), f"{each}.wal")]
+    con.execute(f"SET allowed_directories = [{', '.join(map(quoted, folders))}]")
+    con.execute(f"SET allowed_paths = [{', '.join(map(quoted, files))}]")
+    con.execute("SET enable_external_access = false")
+    con.execute("SET lock_configuration = true")
 
 
 def install(
@@ -51,20 +82,45 @@ def install(
     try:
         before_tables()
         empty = []
+        suspects = doubtful(con, sources)
         for table in found_tables(sources):
             if table in known:
                 continue
-            rows = table_view(sources, table)
+            rows = plausible(table_view(sources, table), suspects.get(table, ()))
             if not rows:
                 empty.append(table)
             else:
-                con.execute(f'CREATE OR REPLACE VIEW "{table}" AS\n{rows}')
-            con.execute(f'COMMENT ON VIEW "{table}" IS {quoted(_doc(table))}')
+                con.execute(f"CREATE OR REPLACE VIEW {identifier(table)} AS\n{rows}")
+            con.execute(f"COMMENT ON VIEW {identifier(table)} IS {quoted(_doc(table))}")
+        _check_types(con)
     except BaseException:
         con.rollback()
         raise
     con.commit()
     return tuple(empty)
+
+
+def _check_types(con: duckdb.DuckDBPyConnection) -> None:
+    """See that what stands under a name of the schema is of its type.
+
+    Raises:
+        TraceError: it is not, so that no query could use it.
+    """
+    rows = con.execute(
+        "SELECT table_name, column_name, data_type FROM duckdb_columns()"
+        " WHERE database_name = current_database() AND schema_name = 'main'"
+    ).fetchall()
+    for table, column, found in rows:
+        if (wanted := _types(table).get(column, found)) != found:
+            raise TraceError(
+                f"{table}.{column} holds values of type {found}, not {wanted}",
+                f"parts of {table} that cupti-etl did not write: move them away",
+            )
+
+
+@functools.cache
+def _types(table: str) -> dict[str, str]:
+    return {c.name: c.type.sql for c in TABLES[table].columns} if table in TABLES else {}
 
 
 def _has_library(con: duckdb.DuckDBPyConnection) -> bool:
@@ -90,7 +146,7 @@ def empty_views() -> Iterator[str]:
     created over empty tables reads no file, however many parts the trace has.
     """
     for table in TABLES:
-        yield f"CREATE OR REPLACE VIEW {table} AS {empty_table(table)}"
+        yield f"CREATE OR REPLACE VIEW {identifier(table)} AS {empty_table(table)}"
 
 
 def library_views(catalog: Catalog) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.schema import revisions
 from cupti_etl.schema.arrow import TABLES
+from cupti_etl.schema.spec import NAME
 
 if TYPE_CHECKING:
     import duckdb
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 # Names that a writer uses for what is not finished do not match.
 PARTS = "part-*.parquet"
 _GIVE = "give the folder that capture -o wrote, or a .duckdb file that export did"
+_MOVE = "move it away to read the rest of the trace"
 _MAGIC = b"DUCK"
 
 
@@ -33,7 +36,7 @@ class Folder:
         return {
             path.name
             for path in self.path.iterdir()
-            if path.is_dir() and path.name.isidentifier() and next(path.glob(PARTS), None)
+            if path.is_dir() and NAME.match(path.name) and next(path.glob(PARTS), None)
         }
 
 
@@ -46,7 +49,7 @@ class File:
     names: frozenset[str]
 
     def tables(self) -> set[str]:
-        """Its tables, without alembic's."""
+        """Those of its tables that the schema has."""
         return set(self.names)
 
 
@@ -141,6 +144,30 @@ def check_folder(path: Path, folder: Path) -> None:
         raise TraceError(f"{path} is a file, not a trace", _GIVE)
     if not any(globs((folder,), table) for table in TABLES):
         raise TraceError(f"{path} is not a trace: it holds no {PARTS} of any table", _GIVE)
+    for part in folder.glob(f"*/{PARTS}"):
+        _check_part(folder, part)
+
+
+def _check_part(folder: Path, part: Path) -> None:
+    """See that a part is a file of the trace: a folder that was sent can hold anything."""
+    try:
+        # Of each part this is asked, and nearly none is a link.
+        if part.is_symlink() or part.parent.is_symlink():
+            is_inside = part.resolve().is_relative_to(folder.resolve())
+        else:
+            is_inside = True
+        is_file = stat.S_ISREG(part.stat().st_mode)
+    except FileNotFoundError:  # exchanged meanwhile; a link that leads nowhere is found by DuckDB
+        return
+    except (OSError, RuntimeError) as error:  # no permission, a link to itself
+        raise TraceError(f"{part} cannot be read: {error}", _MOVE) from None
+    if not is_file:
+        raise TraceError(f"{part} is not a file", _MOVE)
+    if not is_inside:
+        raise TraceError(
+            f"{part} is a link to what is not in the trace: {part.resolve()}",
+            "put a copy of the file in its place, or move it away",
+        )
 
 
 def _is_duckdb(path: Path) -> bool:
@@ -157,7 +184,9 @@ def _attach(con: duckdb.DuckDBPyConnection, path: Path, place: Path, database: s
     try:
         con.execute(f"ATTACH {quoted(place)} AS {database} (READ_ONLY)")
         found = con.execute(
-            "SELECT table_name FROM duckdb_tables() WHERE database_name = ?", [database]
+            "SELECT table_name FROM duckdb_tables()"
+            " WHERE database_name = ? AND schema_name = 'main'",
+            [database],
         ).fetchall()
         names = frozenset(name for (name,) in found)
         if revisions.TABLE not in names:
@@ -171,11 +200,12 @@ def _attach(con: duckdb.DuckDBPyConnection, path: Path, place: Path, database: s
             f"{path} cannot be opened: {str(error).splitlines()[0]}",
             "make sure that it is whole and that no program has it open for writing",
         ) from error
-    for (revision,) in rows:
+    for revision in (str(revision or "") for (revision,) in rows):
         if revision > revisions.newest():
             raise TraceError(
                 f"{path} has schema revision {revision}; this cupti-etl knows"
                 f" {revisions.newest()} as the newest",
                 "open it with the version of cupti-etl that wrote it, or a newer one",
             )
-    return File(place, database, names - {revisions.TABLE})
+    # Views and macros of a stranger's are not taken, nor tables that could be called anything.
+    return File(place, database, names & set(TABLES))

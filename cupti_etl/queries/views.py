@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cupti_etl.queries.sources import File, Folder, Source, globs, quoted
+from cupti_etl.queries.catalog import library
+from cupti_etl.queries.sources import File, Folder, Source, globs, identifier, quoted
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.kinds import KINDS
 
@@ -19,9 +20,9 @@ _ADDED = {"process": ("stored",)}
 
 
 def found_tables(sources: Sequence[Source]) -> list[str]:
-    """Every table of the schema, and any other that a source holds."""
+    """Every table of the schema, and others that a source holds; queries keep their names."""
     others = {name for source in sources for name in source.tables()}
-    return [*TABLES, *sorted(others - set(TABLES))]
+    return [*TABLES, *sorted(name for name in others - set(TABLES) if name not in library())]
 
 
 def table_view(sources: Sequence[Source], table: str) -> str:
@@ -49,9 +50,11 @@ def _rows(sources: Sequence[Source], table: str) -> str:
     patterns = globs([each.path for each in sources if isinstance(each, Folder)], table)
     if patterns:
         files = ", ".join(map(quoted, patterns))
-        selects.append(f"SELECT * FROM read_parquet([{files}], union_by_name = true)")
+        # Words with "=" in the path of a trace are no columns.
+        options = "union_by_name = true, hive_partitioning = false"
+        selects.append(f"SELECT * FROM read_parquet([{files}], {options})")
     selects += [
-        f'SELECT * FROM {each.database}.main."{table}"'
+        f"SELECT * FROM {each.database}.main.{identifier(table)}"
         for each in sources
         if isinstance(each, File) and table in each.names
     ]
@@ -65,9 +68,10 @@ def _with_all_columns(table: str, rows: str) -> str:
 
 
 def _one_row_a_key(table: str, key: Sequence[str], rows: str) -> str:
-    columns = ", ".join(key)
+    columns = ", ".join(map(identifier, key))
     sums = ", ".join(
-        f"sum({name}) OVER (PARTITION BY {columns})::BIGINT AS {name}"
+        f"TRY_CAST(sum({identifier(name)}) OVER (PARTITION BY {columns}) AS BIGINT)"
+        f" AS {identifier(name)}"
         for name in _ADDED.get(table, ())
     )
     return (
@@ -79,24 +83,34 @@ def _one_row_a_key(table: str, key: Sequence[str], rows: str) -> str:
 def empty_table(table: str) -> str:
     """A SELECT that gives the columns of a table and no row."""
     columns = ", ".join(
-        f"NULL::{column.type.sql} AS {column.name}" for column in TABLES[table].columns
+        f"NULL::{column.type.sql} AS {identifier(column.name)}" for column in TABLES[table].columns
     )
     return f"SELECT {columns} WHERE false"
 
 
 def table_extent() -> str:
-    """A SELECT with one row a table of CUPTI's: how many rows, from when to when."""
+    """A SELECT with one row a table: how many rows, from when to when, and of what.
+
+    ``is_recorded`` says whether they are of a program or a GPU, and not ours about them;
+    ``is_activity``, whether a trace with these alone has captured something; ``has_key``,
+    whether what several traces hold is shown once.
+    """
     extents = [_extent(kind.table, str(kind.table not in _STATIC).lower()) for kind in KINDS]
-    return "\nUNION ALL\n".join((*extents, _extent("pm_sample", _ONLY_SAMPLED)))
+    extents.append(_extent("pm_sample", _ONLY_SAMPLED))
+    others = TABLES.keys() - {kind.table for kind in KINDS} - {"pm_sample"}
+    extents += [_extent(table, "false", is_recorded=False) for table in sorted(others)]
+    return "\nUNION ALL\n".join(extents)
 
 
-def _extent(table: str, is_activity: str) -> str:
+def _extent(table: str, is_activity: str, *, is_recorded: bool = True) -> str:
     names = [column.name for column in TABLES[table].columns]
     first, last = _time(names, "start_ns"), _time(names, "end_ns")
     return (
         f"SELECT {quoted(table)} AS table_name, {is_activity} AS is_activity,"
+        f" {str(is_recorded).lower()} AS is_recorded,"
+        f" {str(bool(TABLES[table].key)).lower()} AS has_key,"
         f" count(*) AS rows, min({first}) AS start_ns,"
-        f" greatest(max({first}), max({last})) AS end_ns FROM {table}"
+        f" greatest(max({first}), max({last})) AS end_ns FROM {identifier(table)}"
     )
 
 

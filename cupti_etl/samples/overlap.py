@@ -225,7 +225,8 @@ def _joined(con: duckdb.DuckDBPyConnection, begin: Callable[[], _Take | None]) -
             return None
         if join.run():
             return join
-    raise AssertionError("sorted samples are in order")
+    # Sorted samples are in order, but for times with which no lag can be reckoned.
+    return None
 
 
 def make_sampled(con: duckdb.DuckDBPyConnection, into: str) -> None:

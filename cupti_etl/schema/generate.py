@@ -11,17 +11,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cupti_etl.schema.cdecl import env_h, kinds_inc
+from cupti_etl.schema.fingerprint import declarations, fingerprint_h
 from cupti_etl.schema.headers import load_facts
 from cupti_etl.schema.kinds import KINDS
 
 ROOT = Path(__file__).parents[2]
+_SHARED_HEADERS = ROOT / "native" / "include" / "etl"
 
 
 def _abi() -> str:
     from cupti_etl.schema.abi import abi_module
 
-    folder = ROOT / "native" / "include" / "etl"
-    return abi_module(folder / "abi.h", folder / "queries.h")
+    module = abi_module(_SHARED_HEADERS / "abi.h", _SHARED_HEADERS / "queries.h")
+    return f'{module}DECLARATIONS = "{declarations(_SHARED_HEADERS)}"\n'
+
+
+def _fingerprint() -> str:
+    return fingerprint_h(KINDS, load_facts(), declarations(_SHARED_HEADERS))
 
 
 def _tables() -> str:
@@ -59,6 +65,7 @@ def outputs() -> dict[str, Callable[[], str]]:
     return {
         "native/generated/kinds.inc": lambda: kinds_inc(KINDS, load_facts()),
         "native/generated/env.h": env_h,
+        "native/generated/fingerprint.h": _fingerprint,
         "cupti_etl/capture/_abi.py": _abi,
         "docs/reference/tables.md": _tables,
         "docs/reference/queries.md": _queries,

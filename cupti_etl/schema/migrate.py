@@ -26,11 +26,29 @@ from alembic.util import template_to_file
 import cupti_etl
 from cupti_etl.errors import TraceError
 from cupti_etl.schema.dialect import DuckDBDialect
-from cupti_etl.schema.revisions import STORAGE_VERSION, migrations_path
+from cupti_etl.schema.revisions import STORAGE_VERSION, TABLE, migrations_path
 from cupti_etl.schema.tables import metadata
 
 DRIVER = f"{DuckDBDialect.name}+{DuckDBDialect.driver}"
 
+# A file can be anybody's: whatever its views and macros are, they reach no other file.
+_CONFINED = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "lock_configuration": "true",
+}
+# What would be run in the place of what is meant, asked from outside of the file, where it is not.
+_STRANGE = """\
+SELECT view_name FROM duckdb_views()
+WHERE database_name = 'file' AND view_name IN (SELECT unnest(?))
+UNION ALL
+SELECT function_name FROM duckdb_functions()
+WHERE database_name = 'file' AND lower(function_name) IN
+    (SELECT lower(function_name) FROM duckdb_functions() WHERE internal)
+ORDER BY 1"""
+
+_IS_OURS = "SELECT 1 FROM duckdb_tables() WHERE database_name = 'file' AND table_name = ?"
 _ARGUMENT = re.compile(r"^    (sa\.|comment=)")
 
 
@@ -48,7 +66,8 @@ def head() -> str:
 
 def current(connection: sa.Connection) -> str:
     """The revision of an open database; "" if it has none."""
-    return MigrationContext.configure(connection).get_current_revision() or ""
+    heads = MigrationContext.configure(connection).get_current_heads()
+    return " and ".join(sorted(str(head) for head in heads if head is not None))
 
 
 def upgrade_connection(connection: sa.Connection, revision: str = "head") -> None:
@@ -114,11 +133,15 @@ def _revision(path: Path, connection: sa.Connection) -> str:
     if before:
         _refuse_newer(path, before)
     elif sa.inspect(connection).get_table_names() or sa.inspect(connection).get_view_names():
-        raise TraceError(
-            f"{path} has tables, but no revision of cupti-etl's schema",
-            "only files written by `cupti-etl export run --to duckdb` can be migrated",
-        )
+        raise _no_revision(path)
     return before
+
+
+def _no_revision(path: Path) -> TraceError:
+    return TraceError(
+        f"{path} has tables, but no revision of cupti-etl's schema",
+        "only files written by `cupti-etl export run --to duckdb` can be migrated",
+    )
 
 
 def _refuse_newer(path: Path, revision: str) -> None:
@@ -131,6 +154,21 @@ def _refuse_newer(path: Path, revision: str) -> None:
         )
 
 
+def _refuse_strange(path: Path) -> None:
+    """See that what the migrations name is a table, and a function DuckDB's own."""
+    with duckdb.connect() as con:
+        con.execute("ATTACH '{}' AS file (READ_ONLY)".format(str(path).replace("'", "''")))
+        found = con.execute(_STRANGE, [[*metadata().tables, TABLE]]).fetchall()
+        is_ours = con.execute(_IS_OURS, [TABLE]).fetchall()
+    if found and not is_ours:
+        raise _no_revision(path)
+    if found:
+        raise TraceError(
+            f"{path} has a view or a macro in the place of {found[0][0]}",
+            "only files written by `cupti-etl export run --to duckdb` can be migrated",
+        )
+
+
 @contextmanager
 def _transaction(path: Path, settings: dict[str, str]) -> Iterator[sa.Connection]:
     if path.is_dir():
@@ -138,9 +176,11 @@ def _transaction(path: Path, settings: dict[str, str]) -> Iterator[sa.Connection
             f"{path} is a folder",
             "a trace folder needs no migration: columns it lacks are read as NULL",
         )
-    url = sa.URL.create(DRIVER, database=str(path), query=settings)
+    url = sa.URL.create(DRIVER, database=str(path), query={**_CONFINED, **settings})
     engine = sa.create_engine(url)
     try:
+        if path.exists():
+            _refuse_strange(path)
         with engine.begin() as connection:
             yield connection
     except (sa.exc.DBAPIError, duckdb.Error) as error:

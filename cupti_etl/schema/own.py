@@ -35,13 +35,23 @@ CAPTURE = Table(
         C("pm_detail", string, "", "Why PM sampling failed, or failed on some GPU; NULL if it did not."),
         C("pm_clocks_locked", boolean, "", "Whether the GPUs' clocks were held fixed while they were sampled; NULL if it is not known."),
         C("start_ns", timestamp, "", "When the capture began.", unit="ns"),
-        C("end_ns", timestamp, "", "When it ended; NULL while it runs.", unit="ns"),
+        C("end_ns", timestamp, "", "When it ended; NULL while it runs. Written last: a trace that has it is whole.", unit="ns"),
         C(
             "exit_status",
             i32,
             "",
             "Exit status of the command; 128+n if signal n ended it; NULL while it runs.",
         ),
+        C("row_counts", i32, "", "How many rows row_count has; NULL while the capture runs, and in older traces."),
+    ),
+)
+ROW_COUNT = Table(
+    "row_count",
+    "One row per table, and process where its records are counted: how many rows the trace had when it was finished.",
+    (
+        PROCESS_ID,
+        C("table_name", string, "", "The table."),
+        C("stored", i64, "", "Rows that it had.", unit="rows"),
     ),
 )
 PROCESS = Table(
@@ -122,7 +132,7 @@ LOSS = Table(
             "cause",
             string,
             "",
-            "ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_client, killed, not_flushed, not_traced, not_written, abandoned or collector_killed; of PM samples: pm_overflow, pm_counter_data_full, pm_gap or pm_failed.",
+            "ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_clock, other_client, killed, not_flushed, not_traced, not_written, abandoned, collector_killed or part_lost; of texts: text_limit or not_demangled; of PM samples: pm_overflow, pm_counter_data_full, pm_gap or pm_failed.",
         ),
         C("device_uuid", string, "", "The GPU, where PM samples are missing; NULL for records.", joins="device.device_uuid"),
         C("table_name", string, "", "Table the records belong to; NULL if it is not known."),
@@ -148,6 +158,18 @@ ARGUMENT = Table(
         C("correlation_id", i64, "", "The API call that started the work; NULL for a range.", joins="api_call.correlation_id"),
         C("arguments", string, "", "The arguments, as a JSON object: shapes, types, what a collective sends."),
     ),
+)
+IMPORT_SKIPPED = Table(
+    "import_skipped",
+    "One row per file and kind of thing in it that an import did not keep. Nothing of it counts as emitted, stored or lost.",
+    (
+        C("file", string, "", "The file, as it was named."),
+        C("category", string, "", "redundant (the rest of the trace says the same), unsupported (no table has a place for it, or its version is not known) or invalid (it cannot be what it says, or is missing)."),
+        C("what", string, "", "A category of events, a table, or TABLE.COLUMN."),
+        C("events", i64, "", "How many events, rows or values; NULL if it is not known.", unit="events"),
+        C("detail", string, "", "Why, in a sentence."),
+    ),
+    key=("file", "category", "what"),
 )
 
 PM_SAMPLE = Table(
@@ -180,4 +202,16 @@ PM_METRIC = Table(
     key=("device_uuid", "metric"),
 )
 
-OWN = (CAPTURE, PROCESS, CAPTURE_WINDOW, KERNEL_NAME, CLOCK, LOSS, ARGUMENT, PM_SAMPLE, PM_METRIC)
+OWN = (
+    CAPTURE,
+    PROCESS,
+    ROW_COUNT,
+    CAPTURE_WINDOW,
+    KERNEL_NAME,
+    CLOCK,
+    LOSS,
+    ARGUMENT,
+    IMPORT_SKIPPED,
+    PM_SAMPLE,
+    PM_METRIC,
+)

@@ -16,7 +16,7 @@ from cupti_etl.schema.types import Type, correlation, enum, process, string
 # A member that user-defined records cannot have.
 NO_FIELD = "-"
 
-_NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 # Where words of a member's name meet, and the number of its version.
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _VERSION = re.compile(r"_v\d+\Z")
@@ -76,7 +76,7 @@ class Column:
     field: str = ""
 
     def __post_init__(self) -> None:
-        if not _NAME.match(self.name):
+        if not NAME.match(self.name):
             raise SchemaError(f"column name {self.name!r} is not snake_case")
         if not self.doc.endswith("."):
             raise SchemaError(f"column {self.name}: the doc line must be a sentence")

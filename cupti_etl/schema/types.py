@@ -32,7 +32,7 @@ f64 = Type("f64", "float64", "DOUBLE", "ETL_DOUBLE", (8,))
 boolean = Type("boolean", "bool_", "BOOLEAN", "ETL_BOOL", (1, 2, 4))
 # Nanoseconds of CLOCK_REALTIME since the epoch; DuckDB's TIMESTAMP_NS loses
 # nanoseconds when subtracted, so time stays an integer.
-timestamp = Type("timestamp", "int64", "BIGINT", "ETL_INT64", (8,))
+timestamp = Type("timestamp", "int64", "BIGINT", "ETL_TIMESTAMP", (8,))
 # The record holds a string id that the injector wrote over CUPTI's pointer.
 string = Type("string", "string", "VARCHAR", "ETL_STRING", (8,))
 # A number that CUPTI names in an enumeration; stored as a short string.

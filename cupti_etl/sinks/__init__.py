@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ class Sink(Protocol):
         """Take a batch."""
 
     def replace(self, table: str, rows: list[dict[str, Any]]) -> None:
-        """Take a small table as it is now; it replaces what it was before."""
+        """Take a small table as it is now; with the next roll it replaces what it was before."""
 
     def roll_is_due(self) -> bool:
         """Whether what was gathered should be made readable."""
@@ -23,5 +24,14 @@ class Sink(Protocol):
     def roll(self) -> None:
         """Make everything that was written readable."""
 
+    def when_readable(self, then: Callable[[], object]) -> None:
+        """Call something, in whatever thread, when what was rolled is readable."""
+
+    def finish(self) -> None:
+        """Bring what was written into its final form; what follows are replacements alone."""
+
+    def rows(self) -> Mapping[str, int]:
+        """How many rows each table has, as far as the sink knows."""
+
     def close(self) -> None:
-        """Finish the output."""
+        """End the output."""

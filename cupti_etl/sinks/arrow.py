@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -73,6 +74,17 @@ class ArrowSink:
         """Hand on everything that was written."""
         self._attempt(self._file.flush)
         self._last_roll = time.monotonic()
+
+    def when_readable(self, then: Callable[[], object]) -> None:
+        """Call something: what was rolled has been handed on."""
+        then()
+
+    def finish(self) -> None:
+        """Nothing: a stream is in its final form at once."""
+
+    def rows(self) -> dict[str, int]:
+        """Nothing: what a stream does not hold is not missing."""
+        return {}
 
     def close(self) -> None:
         """Write the end of the stream."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cupti_etl.sweeps import kernels, launches, timeline
+from cupti_etl.sweeps import kernels, launches, ranges, timeline
 from cupti_etl.sweeps.step import maker
 
-STEPS = (*timeline.STEPS, *kernels.STEPS, *launches.STEPS)
+STEPS = (*timeline.STEPS, *kernels.STEPS, *launches.STEPS, *ranges.STEPS)
 MAKERS = {name: maker(step) for step in STEPS for name in step.makes}

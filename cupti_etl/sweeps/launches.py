@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from cupti_etl.sweeps.step import UNKNOWN, Step, known, numbered
+from cupti_etl.sweeps.step import UNKNOWN, Step, calls, known, numbered
 
-
-def _calls(what: str) -> str:
-    """As native/sweeps/calls.h has them, with a number that is wanted of each."""
-    return (
-        f"SELECT process_id, correlation_id, {known('start_ns')}, {known('end_ns')}, {what},"
-        " CASE WHEN domain = 'runtime' THEN 1::BIGINT ELSE 0::BIGINT END FROM api_call"
-        " WHERE process_id IS NOT NULL AND correlation_id IS NOT NULL"
-    )
-
+_IS_GRAPH = "CASE WHEN graph_id IS NULL AND graph_node_id IS NULL THEN 0::BIGINT ELSE 1::BIGINT END"
 
 DEPTH = Step(
     sweep="depth",
@@ -20,9 +12,10 @@ DEPTH = Step(
     counted="api_call",
     reads=("api_call", "gpu_activity"),
     inputs=(
-        _calls(numbered()),
+        calls(numbered()),
         "SELECT process_id, correlation_id, start_ns, greatest(start_ns, end_ns),"
-        f" {known('device_id')}, {known('context_id')}, {known('stream_id')} FROM gpu_activity"
+        f" {known('device_id')}, {known('context_id')}, {known('stream_id')}, {_IS_GRAPH}"
+        " FROM gpu_activity"
         " WHERE process_id IS NOT NULL AND correlation_id IS NOT NULL"
         " AND start_ns IS NOT NULL AND end_ns IS NOT NULL",
     ),
@@ -64,10 +57,9 @@ LATENCY = Step(
     reads=("api_call", "kernel", "kernel_name", "gpu"),
     named=("api_call", "kernel"),
     inputs=(
-        _calls(numbered()),
+        calls(numbered()),
         f"SELECT process_id, correlation_id, {known('start_ns')}, {known('end_ns')},"
-        " CASE WHEN graph_node_id IS NULL THEN 0::BIGINT ELSE 1::BIGINT END,"
-        f" {numbered()}, {known('device_id')} FROM kernel"
+        f" {_IS_GRAPH}, {numbered()}, {known('device_id')} FROM kernel"
         " WHERE process_id IS NOT NULL AND correlation_id IS NOT NULL",
     ),
     outputs={
@@ -126,33 +118,4 @@ SHARED = Step(
     makes={"shared_correlation": "FROM _kept_shared"},
 )
 
-_IS_IN_RANGES = "EXISTS (SELECT 1 FROM _turn)"
-
-RANGE = Step(
-    sweep="range",
-    along="correlation_id",
-    counted="api_call",
-    reads=("api_call", "gpu_interval", "range_turn"),
-    before={
-        "_turn": f"""
-            SELECT process_id, thread_id::BIGINT AS thread_id, at_ns, {known("range_id")} AS range
-            FROM range_turn
-            WHERE process_id IS NOT NULL AND thread_id IS NOT NULL AND at_ns IS NOT NULL
-            ORDER BY process_id, thread_id, at_ns"""
-    },
-    first="FROM _turn",
-    inputs=(
-        f"{_calls(known('thread_id'))} AND {_IS_IN_RANGES}",
-        "SELECT process_id, correlation_id, start_ns, end_ns, gpu FROM gpu_interval"
-        f" WHERE process_id IS NOT NULL AND correlation_id IS NOT NULL AND {_IS_IN_RANGES}",
-    ),
-    outputs={
-        "_kept_own": (
-            ("range_id", "gpu", "activities", "gpu_ns", "start_ns", "end_ns"),
-            "SELECT *",
-        )
-    },
-    makes={"range_own": "FROM _kept_own"},
-)
-
-STEPS = (DEPTH, LATENCY, SHARED, RANGE)
+STEPS = (DEPTH, LATENCY, SHARED)

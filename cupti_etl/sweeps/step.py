@@ -35,6 +35,16 @@ def numbered(column: str = "name") -> str:
     return f"CASE WHEN {column} IS NULL THEN {UNKNOWN} ELSE {number} END"
 
 
+def calls(what: str) -> str:
+    """As native/sweeps/calls.h has them, with a number that is wanted of each."""
+    return (
+        f"SELECT process_id, correlation_id, {known('start_ns')}, {known('end_ns')}, {what},"
+        " CASE WHEN domain = 'runtime' THEN 1::BIGINT ELSE 0::BIGINT END,"
+        " CASE WHEN contains(name, 'GraphLaunch') THEN 1::BIGINT ELSE 0::BIGINT END FROM api_call"
+        " WHERE process_id IS NOT NULL AND correlation_id IS NOT NULL"
+    )
+
+
 @dataclass(frozen=True)
 class Step:
     """A sweep, and the stored queries that it makes.
@@ -51,6 +61,7 @@ class Step:
         first: a SELECT for an input before these, which is given whole.
         before: tables to make first, which are there for the inputs and while the rest is made.
         kept: tables to make next, which stay for the queries.
+        then: tables to make of the outputs, which stay, too.
     """
 
     sweep: str
@@ -64,14 +75,14 @@ class Step:
     first: str = ""
     before: Mapping[str, str] = field(default_factory=dict)
     kept: Mapping[str, str] = field(default_factory=dict)
+    then: Mapping[str, str] = field(default_factory=dict)
 
 
 def maker(step: Step) -> Maker:
     """What makes the queries of a step."""
     names = tuple(map(_names, step.named))
-    return Maker(
-        step.sweep, step.reads, (*names, *step.kept, *step.outputs), partial(_run, step), step.makes
-    )
+    keeps = (*names, *step.kept, *step.outputs, *step.then)
+    return Maker(step.sweep, step.reads, keeps, partial(_run, step), step.makes)
 
 
 def _run(step: Step, con: duckdb.DuckDBPyConnection) -> None:
@@ -97,6 +108,8 @@ def _run(step: Step, con: duckdb.DuckDBPyConnection) -> None:
             con.register("_swept", sweep.take(place, columns))
             con.execute(f"CREATE OR REPLACE TABLE {name} AS {select} FROM _swept")
             con.unregister("_swept")
+        for name, select in step.then.items():
+            con.execute(f"CREATE OR REPLACE TABLE {name} AS\n{select}")
     finally:
         for name in step.before:
             con.execute(f"DROP TABLE IF EXISTS temp.{name}")

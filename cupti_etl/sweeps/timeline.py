@@ -174,43 +174,46 @@ CAUSE = Step(
     ),
     outputs={
         "_kept_spent": (
-            ("profiler_ns", "waiting_ns", "memory_ns", "launching_ns", "other_ns", "split_ns"),
-            "SELECT *",
+            (
+                "profiler_ns",
+                "waiting_ns",
+                "memory_ns",
+                "launching_ns",
+                "other_ns",
+                "split_ns",
+                "is_known",
+            ),
+            "SELECT * REPLACE (is_known > 0 AS is_known)",
         )
     },
     makes={
         "gap_cause": f"""
-            WITH processes AS (
-                SELECT DISTINCT process_id AS recorded FROM api_call
-            ),
-            parts AS (
+            WITH parts AS (
                 SELECT gpu, process_id, start_ns, end_ns - start_ns AS gap_ns, end_ns,
                        coalesce(profiler_ns, 0) AS profiler_ns,
                        coalesce(waiting_ns, 0) AS waiting_ns, coalesce(memory_ns, 0) AS memory_ns,
                        coalesce(launching_ns, 0) AS launching_ns, coalesce(other_ns, 0) AS other_ns,
-                       CASE WHEN process_id IS NULL THEN end_ns ELSE split_ns END AS split_ns,
-                       next_kind, next_id, recorded IS NOT NULL AS is_recorded
+                       CASE WHEN process_id IS NULL THEN start_ns ELSE split_ns END AS split_ns,
+                       coalesce(is_known, false) AS is_known, next_kind, next_id
                 FROM (SELECT * FROM _kept_gap POSITIONAL JOIN _kept_spent)
-                LEFT JOIN processes ON recorded = process_id
                 WHERE EXISTS (SELECT 1 FROM api_call)
             ),
             rests AS (
-                SELECT *, end_ns - split_ns AS queued_ns,
+                SELECT *, CASE WHEN is_known THEN end_ns - split_ns ELSE 0 END AS queued_ns,
                        split_ns - start_ns - profiler_ns - waiting_ns - memory_ns - launching_ns
-                           - other_ns AS rest_ns
+                           - other_ns AS outside_ns,
+                       CASE WHEN is_known THEN 0 ELSE gap_ns END AS unknown_ns
                 FROM parts
             )
             SELECT gpu::BIGINT AS gpu, process_id, start_ns, gap_ns, queued_ns, profiler_ns,
                    waiting_ns, memory_ns, launching_ns, other_ns AS other_cuda_ns,
-                   CASE WHEN is_recorded THEN rest_ns ELSE 0 END AS outside_ns,
-                   CASE WHEN is_recorded THEN 0 ELSE rest_ns END AS unknown_ns,
+                   outside_ns, unknown_ns,
                    CASE greatest(queued_ns, profiler_ns, waiting_ns, memory_ns, launching_ns,
-                                 other_ns, rest_ns)
+                                 other_ns, outside_ns, unknown_ns)
                        WHEN queued_ns THEN 'queued' WHEN profiler_ns THEN 'profiler'
                        WHEN waiting_ns THEN 'waiting' WHEN memory_ns THEN 'memory'
                        WHEN launching_ns THEN 'launching' WHEN other_ns THEN 'other CUDA'
-                       ELSE CASE WHEN is_recorded THEN 'outside CUDA' ELSE 'unknown' END
-                       END AS cause,
+                       WHEN outside_ns THEN 'outside CUDA' ELSE 'unknown' END AS cause,
                    ([{_KINDS}])[next_kind] AS next_kind, after.name AS next_name
             FROM rests
             LEFT JOIN _kept_gpu_activity_name AS after ON after.id = next_id"""

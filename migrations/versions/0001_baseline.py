@@ -55,8 +55,9 @@ def upgrade() -> None:
         sa.Column('pm_detail', sa.String(), nullable=True, comment='Why PM sampling failed, or failed on some GPU; NULL if it did not.'),
         sa.Column('pm_clocks_locked', sa.Boolean(), nullable=True, comment="Whether the GPUs' clocks were held fixed while they were sampled; NULL if it is not known."),
         sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When the capture began. Unit: ns.'),
-        sa.Column('end_ns', sa.BigInteger(), nullable=True, comment='When it ended; NULL while it runs. Unit: ns.'),
+        sa.Column('end_ns', sa.BigInteger(), nullable=True, comment='When it ended; NULL while it runs. Written last: a trace that has it is whole. Unit: ns.'),
         sa.Column('exit_status', sa.Integer(), nullable=True, comment='Exit status of the command; 128+n if signal n ended it; NULL while it runs.'),
+        sa.Column('row_counts', sa.Integer(), nullable=True, comment='How many rows row_count has; NULL while the capture runs, and in older traces.'),
         comment='One row per capture: how it was made and how it ended.'
     )
     op.create_table('capture_window',
@@ -248,6 +249,14 @@ def upgrade() -> None:
         sa.Column('thread_id', sa.Integer(), nullable=True, comment='The calling thread, as the operating system numbers it.'),
         comment='One row per host function that a stream ran.'
     )
+    op.create_table('import_skipped',
+        sa.Column('file', sa.String(), nullable=True, comment='The file, as it was named.'),
+        sa.Column('category', sa.String(), nullable=True, comment='redundant (the rest of the trace says the same), unsupported (no table has a place for it, or its version is not known) or invalid (it cannot be what it says, or is missing).'),
+        sa.Column('what', sa.String(), nullable=True, comment='A category of events, a table, or TABLE.COLUMN.'),
+        sa.Column('events', sa.BigInteger(), nullable=True, comment='How many events, rows or values; NULL if it is not known. Unit: events.'),
+        sa.Column('detail', sa.String(), nullable=True, comment='Why, in a sentence.'),
+        comment='One row per file and kind of thing in it that an import did not keep. Nothing of it counts as emitted, stored or lost.'
+    )
     op.create_table('jit',
         sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
         sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When it began. Unit: ns.'),
@@ -310,7 +319,7 @@ def upgrade() -> None:
     )
     op.create_table('loss',
         sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
-        sa.Column('cause', sa.String(), nullable=True, comment='ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_client, killed, not_flushed, not_traced, not_written, abandoned or collector_killed; of PM samples: pm_overflow, pm_counter_data_full, pm_gap or pm_failed.'),
+        sa.Column('cause', sa.String(), nullable=True, comment='ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_clock, other_client, killed, not_flushed, not_traced, not_written, abandoned, collector_killed or part_lost; of texts: text_limit or not_demangled; of PM samples: pm_overflow, pm_counter_data_full, pm_gap or pm_failed.'),
         sa.Column('device_uuid', sa.String(), nullable=True, comment='The GPU, where PM samples are missing; NULL for records.'),
         sa.Column('table_name', sa.String(), nullable=True, comment='Table the records belong to; NULL if it is not known.'),
         sa.Column('records', sa.BigInteger(), nullable=True, comment='How many; NULL if it cannot be known. Unit: records.'),
@@ -627,6 +636,12 @@ def upgrade() -> None:
         sa.Column('stored', sa.BigInteger(), nullable=True, comment='Records that became rows. Unit: records.'),
         comment='One row per traced process image.'
     )
+    op.create_table('row_count',
+        sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
+        sa.Column('table_name', sa.String(), nullable=True, comment='The table.'),
+        sa.Column('stored', sa.BigInteger(), nullable=True, comment='Rows that it had. Unit: rows.'),
+        comment='One row per table, and process where its records are counted: how many rows the trace had when it was finished.'
+    )
     op.create_table('stream',
         sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
         sa.Column('context_id', sa.Integer(), nullable=True, comment='Context it belongs to.'),
@@ -673,6 +688,7 @@ def downgrade() -> None:
     op.drop_table('unified_memory')
     op.drop_table('synchronization')
     op.drop_table('stream')
+    op.drop_table('row_count')
     op.drop_table('process')
     op.drop_table('pm_sample')
     op.drop_table('pm_metric')
@@ -695,6 +711,7 @@ def downgrade() -> None:
     op.drop_table('kernel_name')
     op.drop_table('kernel')
     op.drop_table('jit')
+    op.drop_table('import_skipped')
     op.drop_table('host_launch')
     op.drop_table('green_context')
     op.drop_table('graph_trace')

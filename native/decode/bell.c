@@ -17,14 +17,13 @@ struct etl_bell {
 	int fd;
 };
 
-struct etl_bell *etl_bell_create(const char *path, char *message)
+struct etl_bell *etl_bell_create(char *message)
 {
 	/* Not a plain file: a traced program that shortened it would kill all others with
-	 * SIGBUS.  This one is sealed, and the link to it is only a way to find it. */
+	 * SIGBUS.  This one is sealed. */
 	int fd = memfd_create("cupti-etl-bell", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct etl_bell *bell = malloc(sizeof *bell);
 	void *page = MAP_FAILED;
-	char target[64];
 
 	if (bell && fd >= 0 && ftruncate(fd, ETL_BELL_BYTES) == 0 &&
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
@@ -38,16 +37,17 @@ struct etl_bell *etl_bell_create(const char *path, char *message)
 	}
 	bell->page = page;
 	bell->fd = fd;
-	/* The link goes through the descriptor, which therefore stays open.  A program that
-	 * cannot follow it (in another PID namespace) does not ring, and the collector looks
-	 * around every few milliseconds anyway. */
-	snprintf(target, sizeof target, "/proc/%d/fd/%d", (int)getpid(), fd);
-	if (symlink(target, path) < 0) {
-		snprintf(message, ETL_MESSAGE_BYTES, "%s: %s", path, strerror(errno));
-		etl_bell_free(bell);
-		return NULL;
-	}
 	return bell;
+}
+
+int etl_bell_fd(const struct etl_bell *bell)
+{
+	return bell->fd;
+}
+
+uint32_t etl_bell_unmet(const struct etl_bell *bell)
+{
+	return etl_peek(&bell->page->unmet);
 }
 
 uint32_t etl_bell_value(struct etl_bell *bell)

@@ -40,6 +40,7 @@ size_t column_value_bytes(const struct etl_column *column)
 	case ETL_DOUBLE:
 	case ETL_CORRELATION:
 	case ETL_PROCESS:
+	case ETL_TIMESTAMP:
 		return 8;
 	}
 	return 8;
@@ -102,59 +103,9 @@ void builder_free(struct builder *builder)
 
 		pool_put(column->values);
 		pool_put(column->valid);
-		free(column->dictionary.recent);
-		free(column->dictionary.used);
-		free(column->dictionary.entry_of);
+		dictionary_free(&column->dictionary);
 		memset(column, 0, sizeof *column);
 	}
-}
-
-int32_t dictionary_entry(struct dictionary *dictionary, uint32_t text)
-{
-	uint64_t entry;
-
-	if (text >= dictionary->texts_size) {
-		uint32_t size = text < 512 ? 1024 : text * 2;
-		uint64_t *entry_of = realloc(dictionary->entry_of, size * sizeof *entry_of);
-
-		if (!entry_of)
-			return -1;
-		memset(entry_of + dictionary->texts_size, 0,
-		       (size - dictionary->texts_size) * sizeof *entry_of);
-		dictionary->entry_of = entry_of;
-		dictionary->texts_size = size;
-	}
-	entry = dictionary->entry_of[text];
-	/* Generations start at 1, so that a zeroed entry belongs to none. */
-	if (entry >> 32 == (uint64_t)dictionary->generation + 1)
-		return (int32_t)(uint32_t)entry;
-	if (dictionary->n_used == dictionary->used_size) {
-		uint32_t size = dictionary->used_size ? dictionary->used_size * 2 : 64;
-		uint32_t *used = realloc(dictionary->used, size * sizeof *used);
-
-		if (!used)
-			return -1;
-		dictionary->used = used;
-		dictionary->used_size = size;
-	}
-	dictionary->used[dictionary->n_used] = text;
-	dictionary->entry_of[text] = ((uint64_t)dictionary->generation + 1) << 32 |
-				     dictionary->n_used;
-	return (int32_t)dictionary->n_used++;
-}
-
-int dictionary_begin(struct dictionary *dictionary, uint64_t process)
-{
-	if (dictionary->process == process)
-		return 0;
-	if (!dictionary->recent)
-		dictionary->recent = calloc(RECENT, sizeof *dictionary->recent);
-	if (!dictionary->recent)
-		return -ENOMEM;
-	/* The same value may stand for another text in another process. */
-	dictionary->process = process;
-	dictionary->epoch++;
-	return 0;
 }
 
 /* ---- values */
@@ -250,7 +201,7 @@ static void release_array(struct ArrowArray *array)
 	array->release = NULL;
 }
 
-static struct ArrowArray *new_array(int64_t length, int64_t n_buffers)
+struct ArrowArray *new_array(int64_t length, int64_t n_buffers)
 {
 	struct ArrowArray *array = calloc(1, sizeof *array);
 
@@ -266,62 +217,24 @@ static struct ArrowArray *new_array(int64_t length, int64_t n_buffers)
 	return NULL;
 }
 
-static struct ArrowArray *dictionary_array(const struct dictionary *dictionary,
-					   const struct text_table *texts)
+void free_array(struct ArrowArray *array)
 {
-	struct ArrowArray *array = new_array(dictionary->n_used, 3);
-	int32_t *offsets = pool_get(round_up(((size_t)dictionary->n_used + 1) * sizeof *offsets));
-	size_t total = 0;
-	char *bytes;
-
-	if (!array || !offsets)
-		goto fail;
-	array->buffers[1] = offsets;
-	for (uint32_t i = 0; i < dictionary->n_used; i++) {
-		uint32_t text = dictionary->used[i];
-
-		offsets[i] = (int32_t)total;
-		total += texts->starts[text + 1] - texts->starts[text];
-	}
-	offsets[dictionary->n_used] = (int32_t)total;
-	bytes = pool_get(round_up(total + 1));
-	if (!bytes || total > INT32_MAX) {
-		pool_put(bytes);
-		release_array(array);
-		free(array);
-		return NULL;
-	}
-	array->buffers[2] = bytes;
-	for (uint32_t i = 0; i < dictionary->n_used; i++) {
-		uint32_t text = dictionary->used[i];
-
-		memcpy(bytes + offsets[i], texts->bytes + texts->starts[text],
-		       texts->starts[text + 1] - texts->starts[text]);
-	}
-	return array;
-fail:
-	pool_put(offsets);
-	if (array) {
-		release_array(array);
-		free(array);
-	}
-	return NULL;
+	release_array(array);
+	free(array);
 }
 
 /* Moves a column's buffers into an array; what is moved is gone from the builder. */
 static struct ArrowArray *column_array(struct column_builder *column, int64_t rows,
-				       const struct etl_column *spec,
-				       const struct text_table *texts)
+				       const struct etl_column *spec)
 {
 	struct ArrowArray *array = new_array(rows, 2);
 
 	if (!array)
 		return NULL;
 	if (column_is_text(spec)) {
-		array->dictionary = dictionary_array(&column->dictionary, texts);
+		array->dictionary = dictionary_take(&column->dictionary);
 		if (!array->dictionary) {
-			release_array(array);
-			free(array);
+			free_array(array);
 			return NULL;
 		}
 	}
@@ -335,13 +248,10 @@ static struct ArrowArray *column_array(struct column_builder *column, int64_t ro
 	column->valid = NULL;
 	column->values = NULL;
 	column->nulls = 0;
-	column->dictionary.n_used = 0;
-	column->dictionary.generation++;
-	column->dictionary.epoch++;
 	return array;
 }
 
-int builder_take(struct builder *builder, const struct text_table *texts, struct ArrowArray *out)
+int builder_take(struct builder *builder, struct ArrowArray *out)
 {
 	uint32_t n = builder->kind->n_columns;
 	struct ArrowArray *array;
@@ -356,7 +266,7 @@ int builder_take(struct builder *builder, const struct text_table *texts, struct
 		goto fail;
 	for (uint32_t i = 0; i < n; i++) {
 		array->children[i] = column_array(&builder->columns[i], builder->rows,
-						  &builder->kind->columns[i], texts);
+						  &builder->kind->columns[i]);
 		if (!array->children[i])
 			goto fail;
 		array->n_children++;
@@ -368,8 +278,7 @@ int builder_take(struct builder *builder, const struct text_table *texts, struct
 	return 0;
 fail:
 	/* Columns that were moved are lost, so the rest goes too: no half rows. */
-	release_array(array);
-	free(array);
+	free_array(array);
 	builder_free(builder);
 	builder->rows = builder->capacity = 0;
 	return -ENOMEM;

@@ -24,7 +24,6 @@ void etl_decoder_free(struct etl_decoder *decoder)
 		return;
 	for (int table = 0; table < ETL_N_KINDS; table++)
 		builder_free(&decoder->builders[table]);
-	text_free(&decoder->texts);
 	free(decoder);
 }
 
@@ -64,7 +63,17 @@ int64_t etl_decoder_rows(const struct etl_decoder *decoder, int table)
 
 int etl_decoder_take(struct etl_decoder *decoder, int table, struct ArrowArray *out)
 {
-	return builder_take(&decoder->builders[table], &decoder->texts, out);
+	return builder_take(&decoder->builders[table], out);
+}
+
+uint64_t etl_decoder_text_bytes(const struct etl_decoder *decoder, int table)
+{
+	const struct builder *builder = &decoder->builders[table];
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < builder->kind->n_columns; i++)
+		bytes += builder->columns[i].dictionary.bytes_used;
+	return bytes;
 }
 
 /* ---- processes */
@@ -176,10 +185,19 @@ void etl_process_update(struct etl_process *process, const struct etl_process_in
 	etl_store(&header->state, info->state);
 }
 
+static void free_texts(struct etl_process *process)
+{
+	text_free(&process->texts);
+	text_free(&process->api_texts);
+	memset(process->api_text, 0, sizeof process->api_text);
+}
+
 void etl_process_free(struct etl_process *process)
 {
 	if (!process)
 		return;
+	free_texts(process);
+	dictionary_free(&process->names);
 	process_unlock(process);
 	if (process->is_loaded)
 		free(process->header);
@@ -219,6 +237,8 @@ static void refresh_steps(struct etl_process *process, int table, const uint32_t
 			.each = (uint8_t)column_value_bytes(column),
 			.is_absent = width == 0 && column->type != ETL_PROCESS,
 			.is_text = column_is_text(column),
+			.is_kernel_name = strcmp(kind->table, "kernel") == 0 &&
+					  strcmp(column->name, "name") == 0,
 		};
 	}
 }
@@ -260,6 +280,7 @@ int etl_process_detach(struct etl_process *process, char *message)
 	etl_put(&copy->counters.held_at_end, held);
 	etl_segment_unmap(&process->map);
 	process_unlock(process);
+	free_texts(process); /* no more records come */
 	process->header = copy;
 	process->is_loaded = true;
 	return 0;

@@ -41,6 +41,7 @@ static int decode_block(struct etl_process *process, int table, const uint8_t *n
 	unsigned n = process->n_waiting[table];
 	const uint64_t all = n < BLOCK ? (UINT64_C(1) << n) - 1 : ~UINT64_C(0);
 	_Alignas(64) int64_t values[BLOCK];
+	uint64_t other_clock = 0;
 
 	process->n_waiting[table] = 0;
 	if (n == 0)
@@ -52,8 +53,9 @@ static int decode_block(struct etl_process *process, int table, const uint8_t *n
 	for (uint32_t c = 0; c < kind->n_columns; c++, step++) {
 		const struct etl_column *column = &kind->columns[c];
 		struct column_builder *out = &builder->columns[c];
-		struct gather g = { process, &out->dictionary, column, process->slot, at, n,
-				    step->offset, step->only_at };
+		struct gather g = { process,	   table, &out->dictionary, column,
+				    process->slot, at,	  n,		    step->offset,
+				    step->only_at, step->is_kernel_name };
 		/* Where a column has no meaning, no value is missing. */
 		uint64_t here = step->is_absent ? 0 : all, valid;
 
@@ -62,12 +64,15 @@ static int decode_block(struct etl_process *process, int table, const uint8_t *n
 			return -ENOMEM;
 		if (step->only_at != ETL_ANYWHERE)
 			here &= applicable(&g);
+		process->other_clock = 0;
 		valid = step->gather(&g, values) & here;
-		process->nulls[table][c] += count_bits(here & ~valid);
+		other_clock |= process->other_clock & here;
+		process->nulls[table][c] += count_bits(here & ~valid & ~process->other_clock);
 		column_append(out, step->each, builder->rows, values, valid, n);
 	}
 	builder->rows += n;
 	process->stored[table] += n;
+	process->other_clock_rows[table] += count_bits(other_clock);
 	return process->lacks_memory ? -ENOMEM : 0;
 }
 
@@ -135,35 +140,56 @@ static int decode_records(struct etl_process *process, const uint8_t *data, uint
 	return 0;
 }
 
+static int add_string(struct etl_process *process, const struct etl_string_entry *entry,
+		      const uint8_t *bytes)
+{
+	uint32_t activity = entry->tag >> 16, cbid = entry->tag & 0xffff;
+	bool is_api = (activity == 4 || activity == 5) && cbid < ETL_MAX_CBID;
+	struct text_table *texts = is_api ? &process->api_texts : &process->texts;
+	uint32_t text = text_add(texts, (const char *)bytes, entry->length);
+
+	if (text == NO_TEXT && !texts->is_full)
+		return -ENOMEM;
+	if (text == NO_TEXT) {
+		process->decoded.cut_strings++;
+	} else if (is_api) {
+		process->api_text[api_domain(activity)][cbid] = text + 1;
+		process->api_drop[api_domain(activity)][cbid] = (entry->flags & ETL_API_DROP) != 0;
+	}
+	return 0;
+}
+
 static int decode_strings(struct etl_process *process, const uint8_t *data, uint32_t bytes)
 {
 	uint32_t at = 0;
 
 	while (bytes - at >= sizeof(struct etl_string_entry)) {
 		struct etl_string_entry entry;
-		uint32_t activity, cbid, text, left;
+		uint32_t left;
 
 		memcpy(&entry, data + at, sizeof entry);
-		left = bytes - at - (uint32_t)sizeof entry;
-		if (entry.length > left || entry.id != etl_hash(data + at + sizeof entry, entry.length)) {
+		at += (uint32_t)sizeof entry;
+		left = bytes - at;
+		if (entry.length > left || entry.id != etl_hash(data + at, entry.length)) {
 			process->decoded.damaged_strings++;
 			break;
 		}
-		text = text_add(&process->decoder->texts, (const char *)data + at + sizeof entry,
-				entry.length);
-		if (text == NO_TEXT)
+		if (entry.flags & ETL_STRINGS_FORGET)
+			text_free(&process->texts);
+		else if (add_string(process, &entry, data + at) < 0)
 			return -ENOMEM;
-		activity = entry.tag >> 16;
-		cbid = entry.tag & 0xffff;
-		if ((activity == 4 || activity == 5) && cbid < ETL_MAX_CBID) {
-			process->api_text[api_domain(activity)][cbid] = text + 1;
-			process->api_drop[api_domain(activity)][cbid] =
-				(entry.flags & ETL_API_DROP) != 0;
-		}
-		at += (uint32_t)sizeof entry;
 		at += entry.length + 7 > left ? left : (uint32_t)(entry.length + 7) & ~7u;
 	}
 	return 0;
+}
+
+/* What comes before this is no time of CLOCK_REALTIME.  Other clocks count from when the machine
+ * was started, which is decades later than the epoch; ten years are for one that is set back. */
+static int64_t earliest(int64_t start_ns)
+{
+	const int64_t ten_years = INT64_C(10) * 365 * 86400 * 1000000000;
+
+	return start_ns > ten_years ? start_ns - ten_years : INT64_MIN;
 }
 
 int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_t bytes,
@@ -173,6 +199,7 @@ int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_
 	int result = 0;
 
 	process_refresh(process);
+	process->earliest_ns = earliest(process->header->start_ns);
 	process->decoded.slots++;
 	process->lacks_memory = false;
 	if (content == ETL_RECORDS)

@@ -9,7 +9,7 @@
 #include "etl/segment.h"
 #include "etl/strings.h"
 
-/* ---- text.c: every string of the capture, once, as valid UTF-8 */
+/* ---- text.c: the strings of a process that its records may use, once, as they came */
 
 struct text_table {
 	char *bytes;
@@ -17,15 +17,23 @@ struct text_table {
 	size_t *starts; /* starts[i]..starts[i + 1] is text i */
 	uint32_t count, capacity;
 	uint64_t *ids; /* open addressing, by content key */
-	uint32_t *indexes;
+	uint32_t *indexes; /* with the bit of text_mark() */
 	size_t mask;
+	bool is_full; /* a text was not taken for that reason */
 };
 
 #define NO_TEXT UINT32_MAX
+/* Of a process that never says that strings are done with (see ETL_STRINGS_FORGET), as the
+ * injected library does long before that. */
+#define MOST_TEXTS (UINT32_C(1) << 20)
+#define MOST_TEXT_BYTES ((size_t)64 << 20)
 
-/* The text's number, adding it if it is new; NO_TEXT if there is no memory. */
+/* The text's number, adding it if it is new; NO_TEXT if there is no memory, or if the table
+ * is full. */
 uint32_t text_add(struct text_table *texts, const char *bytes, size_t length);
 uint32_t text_find(const struct text_table *texts, uint64_t id);
+/* Whether a text, which is there, is marked for the first time. */
+bool text_mark(struct text_table *texts, uint64_t id);
 void text_free(struct text_table *texts);
 
 /* ---- pool.c: buffers of rows, kept for the next batch; `size` a multiple of 64 */
@@ -44,17 +52,23 @@ struct recent {
 
 #define RECENT 256
 
-/* A column's dictionary in this batch: only the texts that its rows use. */
+/* A column's dictionary in this batch: the texts that its rows use, as Arrow wants them,
+ * which is as valid UTF-8.  It has bytes of its own, as the process may be done with them before the batch is. */
 struct dictionary {
 	struct recent *recent; /* RECENT values met lately, by key */
 	uint64_t process; /* serial number of the one that they are values of */
 	uint32_t epoch; /* counted up when they are of no use any more; from 1 */
-	uint32_t *used; /* text of each entry */
-	uint32_t n_used, used_size;
-	uint64_t *entry_of; /* by text: generation << 32 | entry */
-	uint32_t texts_size;
-	uint32_t generation;
+	char *bytes;
+	size_t bytes_used, bytes_size;
+	int32_t *offsets; /* of count + 1 */
+	uint32_t count, capacity;
+	uint64_t *ids; /* open addressing, by content key */
+	int32_t *entries;
+	size_t mask;
 };
+
+/* Why a text has no entry. */
+enum { DICTIONARY_NO_MEMORY = -1, DICTIONARY_FULL = -2 };
 
 /* While no row is null, `valid` is not written; while all are, neither is `values`. */
 struct column_builder {
@@ -74,11 +88,10 @@ struct builder {
 /* Makes room for `more` rows; -ENOMEM. */
 ETL_MUST_CHECK int builder_reserve(struct builder *builder, int64_t more);
 void builder_free(struct builder *builder);
-int builder_take(struct builder *builder, const struct text_table *texts, struct ArrowArray *out);
-/* The entry of a text in the column's dictionary; -1 if there is no memory. */
-int32_t dictionary_entry(struct dictionary *dictionary, uint32_t text);
-/* Before values of a process are looked up in `recent`; -ENOMEM. */
-ETL_MUST_CHECK int dictionary_begin(struct dictionary *dictionary, uint64_t process);
+int builder_take(struct builder *builder, struct ArrowArray *out);
+/* An array that owns buffers out of the pool, and what its pointers lead to. */
+struct ArrowArray *new_array(int64_t length, int64_t n_buffers);
+void free_array(struct ArrowArray *array);
 size_t column_value_bytes(const struct etl_column *column); /* 0: bits */
 bool column_is_text(const struct etl_column *column);
 
@@ -94,12 +107,22 @@ static inline unsigned count_bits(uint64_t bits)
 	return bits == 0 ? 0 : bits == ~UINT64_C(0) ? 64 : (unsigned)__builtin_popcountll(bits);
 }
 
+/* ---- dictionary.c */
+
+/* Before values of a process are looked up in `recent`; -ENOMEM. */
+ETL_MUST_CHECK int dictionary_begin(struct dictionary *dictionary, uint64_t process);
+/* The entry of a text with that key, which is added if it is new; see above. */
+int32_t dictionary_add(struct dictionary *dictionary, uint64_t id, const char *bytes,
+		       size_t length);
+/* Moves the texts into an array of strings, and begins anew; NULL without memory. */
+struct ArrowArray *dictionary_take(struct dictionary *dictionary);
+void dictionary_free(struct dictionary *dictionary);
+
 /* ---- decode.c and collector.c */
 
 #define BLOCK 64 /* records gathered at a time: their bytes stay in the first cache */
 
 struct etl_decoder {
-	struct text_table texts;
 	uint64_t processes; /* that it has ever had */
 	struct builder builders[ETL_N_KINDS];
 };
@@ -115,6 +138,7 @@ struct step {
 	uint8_t each; /* column_value_bytes() */
 	bool is_absent; /* these records do not have it */
 	bool is_text;
+	bool is_kernel_name;
 };
 
 /* What is done with a record of an activity kind. */
@@ -142,6 +166,10 @@ struct etl_process {
 	struct route routes[ETL_MAX_KIND];
 	struct step steps[ETL_N_KINDS][ETL_MAX_COLUMNS];
 	uint32_t cbid_at; /* in the record of an API call */
+	struct text_table texts;
+	struct text_table api_texts; /* names of functions, which last */
+	struct dictionary names; /* of kernels that are new, until they are taken */
+	uint64_t cut[ETL_N_KINDS]; /* rows that lack a text because `texts` was full */
 	uint32_t api_text[2][ETL_MAX_CBID]; /* driver, runtime; text number + 1 */
 	uint8_t api_drop[2][ETL_MAX_CBID];
 	uint64_t last_correlation;
@@ -149,6 +177,11 @@ struct etl_process {
 	uint64_t unknown[ETL_MAX_KIND];
 	uint64_t stored[ETL_N_KINDS];
 	uint64_t nulls[ETL_N_KINDS][ETL_MAX_COLUMNS];
+	/* Times before this were taken from another clock than ours; rows with such a time,
+	 * and those of the block in hand. */
+	int64_t earliest_ns;
+	uint64_t other_clock_rows[ETL_N_KINDS];
+	uint64_t other_clock;
 	/* The slot in hand: how far it was fetched, how far it may be. */
 	const uint8_t *slot, *fetched, *fetch_end;
 	/* Its records, by table, waiting for a full block. */
@@ -161,6 +194,7 @@ struct etl_process {
 
 struct gather {
 	struct etl_process *process;
+	int table;
 	struct dictionary *dictionary; /* of the column */
 	const struct etl_column *column;
 	/* Record i begins at base + at[i], and all of it is there.  BLOCK of them; the last of
@@ -170,6 +204,7 @@ struct gather {
 	unsigned n;
 	uint16_t offset;
 	uint16_t only_at;
+	bool is_kernel_name;
 };
 
 /* The function for a column that is `width` bytes wide in the records, 0 if it is not in

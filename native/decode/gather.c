@@ -180,6 +180,23 @@ static uint64_t gather_uint64_int32(const struct gather *g, void *values)
 	return valid;
 }
 
+/* A time that is far too early is none of this clock: another CUPTI client may have given CUPTI
+ * its own.  Zero is "not known". */
+static uint64_t gather_timestamp(const struct gather *g, void *values)
+{
+	const int64_t earliest = g->process->earliest_ns;
+	int64_t *out = values;
+	uint64_t known = 0, early = 0;
+
+	for (unsigned i = 0; i < BLOCK; i++) {
+		out[i] = (int64_t)member(g, i, 8);
+		known |= (uint64_t)(out[i] != 0) << i;
+		early |= (uint64_t)(out[i] < earliest) << i;
+	}
+	g->process->other_clock |= known & early;
+	return known & ~early;
+}
+
 uint64_t gather_nothing(const struct gather *g, void *values)
 {
 	(void)g;
@@ -241,6 +258,9 @@ gather_fn *narrow_for(const struct etl_column *column, uint8_t width)
 	case ETL_API_NAME:
 	case ETL_UUID:
 		return text_for(column, width);
+	case ETL_TIMESTAMP:
+		found = width == 8 ? gather_timestamp : NULL;
+		break;
 	case ETL_CORRELATION:
 		found = width == 4 ? gather_correlation_4 :
 			width == 8 ? gather_correlation_8 : NULL;

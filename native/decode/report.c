@@ -1,4 +1,6 @@
 /* What a process says of itself, and what was found in it, for Python to read. */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "decode/decode.h"
@@ -93,11 +95,37 @@ uint64_t etl_process_stored(const struct etl_process *process, int table)
 	return table >= 0 && table < ETL_N_KINDS ? process->stored[table] : 0;
 }
 
+uint64_t etl_process_cut(const struct etl_process *process, int table)
+{
+	return table >= 0 && table < ETL_N_KINDS ? process->cut[table] : 0;
+}
+
+int64_t etl_process_names(const struct etl_process *process)
+{
+	return process->names.count;
+}
+
+int etl_process_take_names(struct etl_process *process, struct ArrowArray *out)
+{
+	struct ArrowArray *array = dictionary_take(&process->names);
+
+	if (!array)
+		return -ENOMEM;
+	*out = *array;
+	free(array);
+	return 0;
+}
+
 uint64_t etl_process_nulls(const struct etl_process *process, int table, int column)
 {
 	if (table < 0 || table >= ETL_N_KINDS || column < 0 || column >= ETL_MAX_COLUMNS)
 		return 0;
 	return process->nulls[table][column];
+}
+
+uint64_t etl_process_other_clock(const struct etl_process *process, int table)
+{
+	return table >= 0 && table < ETL_N_KINDS ? process->other_clock_rows[table] : 0;
 }
 
 uint64_t etl_process_ring_full(const struct etl_process *process, int kind)

@@ -4,52 +4,8 @@
 #include "decode/decode.h"
 #include "etl/hash.h"
 
-/* Length of the valid UTF-8 sequence at p, or 0 (RFC 3629, table 3-7 of Unicode). */
-static size_t sequence_length(const uint8_t *p, size_t left)
-{
-	uint8_t a = p[0];
-
-	if (a < 0x80)
-		return 1;
-	if (a >= 0xC2 && a <= 0xDF)
-		return left >= 2 && (p[1] & 0xC0) == 0x80 ? 2 : 0;
-	if (a >= 0xE0 && a <= 0xEF) {
-		uint8_t least = a == 0xE0 ? 0xA0 : 0x80, most = a == 0xED ? 0x9F : 0xBF;
-
-		return left >= 3 && p[1] >= least && p[1] <= most && (p[2] & 0xC0) == 0x80 ? 3 : 0;
-	}
-	if (a >= 0xF0 && a <= 0xF4) {
-		uint8_t least = a == 0xF0 ? 0x90 : 0x80, most = a == 0xF4 ? 0x8F : 0xBF;
-
-		return left >= 4 && p[1] >= least && p[1] <= most && (p[2] & 0xC0) == 0x80 &&
-				       (p[3] & 0xC0) == 0x80 ?
-			       4 :
-			       0;
-	}
-	return 0;
-}
-
-/* Copies, with U+FFFD for each byte that is not UTF-8; `out` has three times the room. */
-static size_t to_utf8(char *out, const char *bytes, size_t length)
-{
-	const uint8_t *p = (const uint8_t *)bytes;
-	size_t n = 0;
-
-	for (size_t i = 0; i < length;) {
-		size_t step = sequence_length(p + i, length - i);
-
-		if (step) {
-			memcpy(out + n, p + i, step);
-			n += step;
-			i += step;
-		} else {
-			memcpy(out + n, "\xEF\xBF\xBD", 3);
-			n += 3;
-			i += 1;
-		}
-	}
-	return n;
-}
+/* In `indexes`: see text_mark(). */
+#define MARKED (UINT32_C(1) << 31)
 
 static size_t find(const struct text_table *texts, uint64_t id)
 {
@@ -99,7 +55,7 @@ static bool grow_texts(struct text_table *texts, size_t more)
 		texts->capacity = capacity;
 	}
 	if (texts->bytes_used + more > texts->bytes_size) {
-		size_t size = (texts->bytes_used + more) * 2;
+		size_t size = texts->bytes_used + texts->bytes_used / 2 + more + 4096;
 		char *bytes = realloc(texts->bytes, size);
 
 		if (!bytes)
@@ -117,7 +73,16 @@ uint32_t text_find(const struct text_table *texts, uint64_t id)
 	if (!id || !texts->ids)
 		return NO_TEXT;
 	i = find(texts, id);
-	return texts->ids[i] ? texts->indexes[i] : NO_TEXT;
+	return texts->ids[i] ? texts->indexes[i] & ~MARKED : NO_TEXT;
+}
+
+bool text_mark(struct text_table *texts, uint64_t id)
+{
+	size_t i = find(texts, id);
+	bool was_marked = texts->indexes[i] & MARKED;
+
+	texts->indexes[i] |= MARKED;
+	return !was_marked;
 }
 
 uint32_t text_add(struct text_table *texts, const char *bytes, size_t length)
@@ -128,15 +93,21 @@ uint32_t text_add(struct text_table *texts, const char *bytes, size_t length)
 
 	if (index != NO_TEXT)
 		return index;
+	if (texts->count >= MOST_TEXTS || texts->bytes_used + length > MOST_TEXT_BYTES) {
+		texts->is_full = true;
+		return NO_TEXT;
+	}
 	/* Never none: NULL + 0 is undefined. */
-	if (!grow_index(texts) || !grow_texts(texts, length * 3 + 1))
+	if (!grow_index(texts) || !grow_texts(texts, length + 1))
 		return NO_TEXT;
 	at = find(texts, id);
 	index = texts->count++;
 	texts->ids[at] = id;
 	texts->indexes[at] = index;
 	texts->starts[index] = texts->bytes_used;
-	texts->bytes_used += to_utf8(texts->bytes + texts->bytes_used, bytes, length);
+	if (length)
+		memcpy(texts->bytes + texts->bytes_used, bytes, length);
+	texts->bytes_used += length;
 	texts->starts[index + 1] = texts->bytes_used;
 	return index;
 }

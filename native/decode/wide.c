@@ -77,6 +77,27 @@ AVX2 static uint64_t wide_64(const struct gather *g, void *values)
 				     gather_fours(g, values, false);
 }
 
+/* See gather_timestamp(). */
+AVX2 static uint64_t wide_timestamp(const struct gather *g, void *values)
+{
+	const __m256i earliest = _mm256_set1_epi64x(g->process->earliest_ns);
+	const __m256i unknown = _mm256_setzero_si256();
+	uint64_t nulls = 0, early = 0;
+	__m256i *out = values;
+
+	for (unsigned i = 0; i < BLOCK; i += 4) {
+		__m256i found = four(g, i);
+		__m256i is_null = _mm256_cmpeq_epi64(found, unknown);
+		__m256i is_early = _mm256_cmpgt_epi64(earliest, found);
+
+		_mm256_store_si256(out + i / 4, found);
+		nulls |= (uint64_t)(unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(is_null)) << i;
+		early |= (uint64_t)(unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(is_early)) << i;
+	}
+	g->process->other_clock |= early & ~nulls;
+	return ~(nulls | early);
+}
+
 AVX2 static uint64_t wide_correlation(const struct gather *g, void *values)
 {
 	const uint64_t last = g->process->last_correlation;
@@ -120,6 +141,8 @@ gather_fn *wide_for(const struct etl_column *column, uint8_t width)
 	case ETL_INT64:
 	case ETL_DOUBLE:
 		return each != width ? NULL : width == 4 ? wide_32 : wide_64;
+	case ETL_TIMESTAMP:
+		return width == 8 ? wide_timestamp : NULL;
 	case ETL_CORRELATION:
 		return width == 4 ? wide_correlation : NULL;
 	default:

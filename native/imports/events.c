@@ -93,20 +93,29 @@ static void put_text(struct etl_events *events, struct cell *cell, const char *p
 	}
 }
 
+static void put_number(struct cell *cell, const char *p, const char *end, int scale)
+{
+	json_number(cell, p, end, scale);
+	if (cell->kind == CELL_NULL && !(end - p == 4 && memcmp(p, "null", 4) == 0))
+		cell->kind = CELL_OTHER;
+}
+
 static void put_array(struct etl_events *events, int column, const char *p, const char *end)
 {
 	int last = column + 3 < (int)events->rows.kind.n_columns ?
 			   column + 3 :
 			   (int)events->rows.kind.n_columns;
 
-	if (*p != '[')
+	if (*p != '[') {
+		put_number(&events->rows.cells[column], p, end, 0);
 		return;
+	}
 	for (p++; column < last; column++) {
 		const char *value = json_space(p, end), *behind = value ? json_skip(value, end) : NULL;
 
 		if (!behind || *value == ']')
 			return;
-		json_number(&events->rows.cells[column], value, behind, 0);
+		put_number(&events->rows.cells[column], value, behind, 0);
 		p = json_space(behind, end);
 		if (!p || *p != ',')
 			return;
@@ -122,10 +131,10 @@ static void put_value(struct etl_events *events, const struct key *key, const ch
 	switch ((enum form)key->form) {
 	case FORM_INT:
 	case FORM_DOUBLE:
-		json_number(cell, p, end, 0);
+		put_number(cell, p, end, 0);
 		break;
 	case FORM_MICROSECONDS:
-		json_number(cell, p, end, 3);
+		put_number(cell, p, end, 3);
 		break;
 	case FORM_TEXT:
 		put_text(events, cell, p, end);
@@ -350,6 +359,11 @@ int etl_events_read(struct etl_events *events, const char *data, uint64_t bytes,
 int64_t etl_events_rows(const struct etl_events *events)
 {
 	return rows_count(&events->rows);
+}
+
+uint64_t etl_events_unfit(const struct etl_events *events, uint32_t column)
+{
+	return column < events->rows.kind.n_columns ? events->rows.unfit[column] : 0;
 }
 
 uint64_t etl_events_others(const struct etl_events *events)

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "etl/hash.h"
+
 int rows_init(struct rows *rows, const char *types)
 {
 	size_t n = strlen(types);
@@ -35,7 +37,6 @@ int rows_init(struct rows *rows, const char *types)
 void rows_free(struct rows *rows)
 {
 	builder_free(&rows->builder);
-	text_free(&rows->texts);
 }
 
 /* A number as an int64, if it is one. */
@@ -63,13 +64,11 @@ static bool to_double(const struct cell *cell, double *out)
 }
 
 /* 1 with the entry of the cell's text, 0 for none, -ENOMEM. */
-static int to_entry(struct rows *rows, struct dictionary *dictionary, const struct cell *cell,
-		    int32_t *out)
+static int to_entry(struct dictionary *dictionary, const struct cell *cell, int32_t *out)
 {
 	char digits[32];
 	const char *p = digits;
 	size_t n = 0;
-	uint32_t text;
 
 	if (cell->kind == CELL_NULL)
 		return 0;
@@ -81,8 +80,7 @@ static int to_entry(struct rows *rows, struct dictionary *dictionary, const stru
 	} else {
 		n = (size_t)snprintf(digits, sizeof digits, "%.17g", cell->number);
 	}
-	text = text_add(&rows->texts, p, n);
-	*out = text == NO_TEXT ? -1 : dictionary_entry(dictionary, text);
+	*out = dictionary_add(dictionary, etl_hash(p, n), p, n);
 	return *out < 0 ? -ENOMEM : 1;
 }
 
@@ -122,12 +120,13 @@ int rows_append(struct rows *rows)
 			known = to_double(cell, (double *)values + row);
 		} else {
 			((int32_t *)values)[row] = 0;
-			known = to_entry(rows, &rows->builder.columns[i].dictionary, cell,
+			known = to_entry(&rows->builder.columns[i].dictionary, cell,
 					 (int32_t *)values + row);
 			if (known < 0)
 				return -ENOMEM;
 		}
 		rows->known[i] |= (uint64_t)(known != 0) << row;
+		rows->unfit[i] += !known && cell->kind != CELL_NULL;
 		cell->kind = CELL_NULL;
 	}
 	return ++rows->n_waiting == BLOCK ? pass_on(rows) : 0;
@@ -140,14 +139,7 @@ int64_t rows_count(const struct rows *rows)
 
 int rows_take(struct rows *rows, struct ArrowArray *out)
 {
-	struct text_table *texts = &rows->texts;
 	int rc = pass_on(rows);
 
-	if (rc == 0)
-		rc = builder_take(&rows->builder, texts, out);
-	if (texts->ids)
-		memset(texts->ids, 0, (texts->mask + 1) * sizeof *texts->ids);
-	texts->count = 0;
-	texts->bytes_used = 0;
-	return rc;
+	return rc < 0 ? rc : builder_take(&rows->builder, out);
 }

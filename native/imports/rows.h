@@ -11,6 +11,7 @@ enum cell_kind {
 	CELL_INT,
 	CELL_DOUBLE,
 	CELL_TEXT,
+	CELL_OTHER, /* a value that is neither */
 };
 
 struct cell {
@@ -29,12 +30,12 @@ struct rows {
 	struct etl_kind kind;
 	struct etl_column columns[ETL_MAX_COLUMNS];
 	struct builder builder;
-	struct text_table texts; /* of the batch in hand only, so that memory stays flat */
 	struct cell cells[ETL_MAX_COLUMNS]; /* the row in hand */
 	/* Rows that the builder does not have yet, which takes BLOCK at a time: values, of texts
 	 * their 32-bit entries, and a bit for each that is known. */
 	_Alignas(16) uint64_t values[ETL_MAX_COLUMNS][BLOCK]; /* aligned for column_append */
 	uint64_t known[ETL_MAX_COLUMNS];
+	uint64_t unfit[ETL_MAX_COLUMNS]; /* values that their column cannot hold */
 	unsigned n_waiting;
 };
 

@@ -355,6 +355,11 @@ int64_t etl_sqlite_read(struct etl_sqlite *table, int64_t most, char *message)
 	return rc < 0 ? rc : rows_count(&table->rows);
 }
 
+uint64_t etl_sqlite_unfit(const struct etl_sqlite *table, uint32_t column)
+{
+	return column < table->rows.kind.n_columns ? table->rows.unfit[column] : 0;
+}
+
 int etl_sqlite_take(struct etl_sqlite *table, struct ArrowArray *out)
 {
 	return rows_take(&table->rows, out);

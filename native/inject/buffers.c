@@ -224,6 +224,7 @@ static void publish(uint64_t slot, size_t bytes)
 	uint8_t *data = etl_slot_data(map, slot);
 
 	pthread_mutex_lock(&etl_injector.publish);
+	etl_intern_begin();
 	intern_strings(data, bytes);
 	if (etl_intern_flush()) {
 		etl_slot_publish(map, slot, ETL_RECORDS, (uint32_t)bytes);

@@ -2,9 +2,9 @@
  *
  * Before its version 13.3 CUPTI serves one client, and the one that registers last gets
  * all records.  --on-conflict says what then: `yield` leaves them to the other until it
- * gives its subscription back, `keep` takes them back at once, `fail` makes the collector
- * end the program.  While another has the records, nothing is switched: its kinds are
- * switched with the same calls. */
+ * has left, `keep` takes them back at once, `fail` makes the collector end the program.
+ * While another has the records, nothing is switched: its kinds are switched with the same
+ * calls. */
 #include <string.h>
 
 #include "inject/plan.h"
@@ -15,6 +15,7 @@
 static _Atomic bool is_lost;
 /* Only the timer thread's. */
 static int64_t looked_ns;
+static bool was_recording; /* the other, when it was looked at */
 
 bool etl_conflict_is_lost(void)
 {
@@ -23,10 +24,14 @@ bool etl_conflict_is_lost(void)
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool keeps, fails; /* neither: yield */
+static bool finalizes; /* PyTorch's profiler will end CUPTI for all, a little after its own end */
 
 static void read_policy(void)
 {
 	const char *policy = etl_env(ETL_ENV_ON_CONFLICT);
+	const char *teardown = etl_env("TEARDOWN_CUPTI");
+
+	finalizes = teardown && strcmp(teardown, "0") != 0;
 
 	keeps = policy && strcmp(policy, "keep") == 0;
 	fails = policy && strcmp(policy, "fail") == 0;
@@ -82,19 +87,57 @@ void etl_conflict_lost(int64_t since_ns)
 	if (!etl_peek(&segment->taken_ns))
 		etl_put(&segment->taken_ns, (uint64_t)since_ns);
 	etl_put(&segment->regained_ns, 0);
-	/* Who keeps them does not wait. */
-	looked_ns = is_kept() ? 0 : etl_now_ns();
+	looked_ns = etl_now_ns();
+	was_recording = false;
+}
+
+int etl_conflict_ask_about_kernels(void)
+{
+	const struct cupti_api *cupti = &etl_injector.cupti;
+	int result = cupti->enable(KIND_SERIAL_KERNEL);
+
+	if (result == CUPTI_OK)
+		cupti->disable(KIND_SERIAL_KERNEL);
+	return result;
+}
+
+/* Mostly a client that leaves gives its subscription back.  PyTorch's profiler keeps it, and
+ * only switches off what it had recorded.  One that has just come may not have switched on yet:
+ * it was seen to record, or had a second for it. */
+static bool has_left(void)
+{
+	int64_t now = etl_now_ns();
+	bool is_due = now - looked_ns >= PERIOD_NS;
+	int kernels;
+
+	if (is_kept())
+		return true;
+	if (is_due)
+		looked_ns = now;
+	if (!finalizes) {
+		kernels = etl_conflict_ask_about_kernels();
+		was_recording |= kernels == CUPTI_NOT_COMPATIBLE;
+		if (kernels == CUPTI_OK && (was_recording || is_due))
+			return true;
+	}
+	return is_due && !is_subscribed();
+}
+
+/* Whoever brings a clock takes the records too.  One that came and went unseen, or whose records
+ * were taken back, has switched kinds off when it ended, and thereby ours. */
+static bool is_disturbed(void)
+{
+	return !etl_is_selected() && (!etl_clock_is_ours() || etl_recording_is_cut());
 }
 
 void etl_conflict_look(void)
 {
 	struct etl_error error = { "" };
-	int64_t now = etl_now_ns();
 
-	if (!etl_conflict_is_lost() || now - looked_ns < PERIOD_NS)
-		return;
-	looked_ns = now;
-	if (etl_conflict_stands() || etl_conflict_fails() || etl_recording_regain(&error) < 0)
+	if (!etl_conflict_is_lost() && is_disturbed())
+		etl_recording_lose();
+	if (!etl_conflict_is_lost() || etl_conflict_fails() || !has_left() ||
+	    etl_recording_regain(&error) < 0)
 		return;
 	etl_put(&etl_injector.map.segment->regained_ns, (uint64_t)etl_now_ns());
 	etl_store(&is_lost, false);

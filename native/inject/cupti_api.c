@@ -35,6 +35,8 @@ static const struct {
 	OPTIONAL(unsubscribe, "cuptiUnsubscribe"),
 	OPTIONAL(enable_callback, "cuptiEnableCallback"),
 	OPTIONAL(nvtx_initialize2, "cuptiNvtxInitialize2"),
+	OPTIONAL(register_timestamp, "cuptiActivityRegisterTimestampCallback"),
+	OPTIONAL(get_timestamp, "cuptiGetTimestamp"),
 	OPTIONAL(enable_event_timestamps, "cuptiActivityEnableCudaEventDeviceTimestamps"),
 	OPTIONAL(enable_all_sync_records, "cuptiActivityEnableAllSyncRecords"),
 	OPTIONAL(enable_allocation_source, "cuptiActivityEnableAllocationSource"),

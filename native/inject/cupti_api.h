@@ -21,6 +21,7 @@ enum {
 	CUPTI_OK = 0,
 	CUPTI_INVALID_PARAMETER = 1,
 	CUPTI_NOT_READY = 13,
+	CUPTI_NOT_COMPATIBLE = 14,
 	CUPTI_NOT_SUPPORTED = 27,
 	CUPTI_MULTIPLE_SUBSCRIBERS = 39,
 	CUPTI_FLUSH_FORCED = 1,
@@ -66,6 +67,8 @@ struct cupti_api {
 	int (*unsubscribe)(void *subscriber);
 	int (*enable_callback)(uint32_t enable, void *subscriber, uint32_t domain, uint32_t cbid);
 	int (*nvtx_initialize2)(void *get_export_table);
+	int (*register_timestamp)(uint64_t (*clock)(void));
+	int (*get_timestamp)(uint64_t *now);
 	int (*enable_event_timestamps)(uint8_t enable);
 	int (*enable_all_sync_records)(uint8_t enable);
 	int (*enable_allocation_source)(uint8_t enable);

@@ -137,6 +137,7 @@ static int start(struct etl_error *error)
 		cupti->set_attribute(CUPTI_ATTR_ZEROED_OUT_BUFFER, &size, &one);
 	if (cupti->set_thread_id_type)
 		cupti->set_thread_id_type(CUPTI_THREAD_ID_SYSTEM);
+	etl_clock_set();
 	result = cupti->register_callbacks(etl_buffer_requested, completed);
 	if (result != CUPTI_OK)
 		return etl_fail(error, EIO, "cuptiActivityRegisterCallbacks: %s (%d)",

@@ -1,14 +1,8 @@
+/* How the collector hears of us: one message, by one of two addresses, now or later. */
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -16,126 +10,177 @@
 #include "inject/inject.h"
 #include "../generated/env.h"
 
-/* What a descriptor that we kept refers to, so that it can be told from another file
- * that has got its number since. */
-static struct {
+/* Out of the environment, which is the program's to change while our thread looks. */
+static char path[sizeof((struct sockaddr_un *)0)->sun_path];
+static long collector_uid;
+static bool is_unmet; /* it has been counted by the page, see etl/bell.h */
+static bool is_waiting; /* to say it again */
+
+struct attempt {
+	struct etl_hello hello;
 	int fd;
-	dev_t device;
-	ino_t inode;
-} kept[2];
+};
 
-/* fstat(), which older glibc has under another name. */
-static long identify(int fd, struct stat *file)
+/* Who listens is to get the program's memory, so it must be who was meant. */
+static bool is_trusted(int sock)
 {
-	return syscall(SYS_fstat, fd, file);
+	struct ucred peer;
+	socklen_t size = sizeof peer;
+
+	return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	       (peer.uid == geteuid() || peer.uid == 0 || (long)peer.uid == collector_uid);
 }
 
-int etl_keep_descriptor(int fd)
+static int send_hello(int sock, struct attempt *attempt)
 {
-	struct rlimit limit;
-	struct stat file;
-	int high = -1, code;
-
-	/* Near the end of what select() can do: programs expect the low numbers for their
-	 * own files (what is printed to a closed stdout must not come to us), and some close
-	 * or reuse all of them. */
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
-		high = fcntl(fd, F_DUPFD_CLOEXEC, limit.rlim_cur > 1000 ? 960 : limit.rlim_cur / 2);
-	if (high < 0)
-		high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	code = -errno;
-	close(fd);
-	if (high < 0)
-		return code;
-	for (size_t i = 0; i < sizeof kept / sizeof *kept && identify(high, &file) == 0; i++)
-		if (kept[i].inode == 0) {
-			kept[i].fd = high;
-			kept[i].device = file.st_dev;
-			kept[i].inode = file.st_ino;
-			break;
-		}
-	return high;
-}
-
-void etl_close_kept(int fd)
-{
-	struct stat file;
-
-	for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-		if (fd >= 0 && kept[i].inode && kept[i].fd == fd && identify(fd, &file) == 0 &&
-		    file.st_dev == kept[i].device && file.st_ino == kept[i].inode)
-			close(fd);
-}
-
-int etl_hello(int fd, const char *reason)
-{
-	const char *path = etl_env(ETL_ENV_SOCKET);
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	struct etl_hello hello = { .magic = ETL_HELLO_MAGIC,
-				   .version = ETL_HELLO_VERSION,
-				   .pid = getpid() };
 	union {
 		struct cmsghdr header;
 		char space[CMSG_SPACE(sizeof(int))];
 	} control;
-	struct iovec data = { &hello, sizeof hello };
+	struct iovec data = { &attempt->hello, sizeof attempt->hello };
 	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1 };
-	int sock, code;
 
-	if (!path || strlen(path) >= sizeof address.sun_path)
-		return -ENOENT;
-	memcpy(address.sun_path, path, strlen(path) + 1);
-	if (reason)
-		snprintf(hello.reason, sizeof hello.reason, "%s", reason);
-	if (fd >= 0) {
+	if (attempt->fd >= 0) {
 		memset(&control, 0, sizeof control);
 		message.msg_control = &control;
 		message.msg_controllen = sizeof control.space;
 		control.header.cmsg_level = SOL_SOCKET;
 		control.header.cmsg_type = SCM_RIGHTS;
-		control.header.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
+		control.header.cmsg_len = CMSG_LEN(sizeof attempt->fd);
+		memcpy(CMSG_DATA(&control.header), &attempt->fd, sizeof attempt->fd);
 	}
+	if (sendmsg(sock, &message, MSG_NOSIGNAL) == (ssize_t)sizeof attempt->hello)
+		return 0;
+	return errno ? -errno : -EPIPE;
+}
+
+/* By the path, or by the same words as a name that needs no file; the socket or -errno. */
+static int say_by(bool is_name, struct attempt *attempt)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t length = strlen(path);
 	/* Not blocking: a collector that does not accept must not hold up cuInit.  The
 	 * connection waits in its backlog, message and all. */
-	sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), code;
+
 	if (sock < 0)
 		return -errno;
-	sock = etl_keep_descriptor(sock);
+	sock = etl_move_descriptor(sock);
+	memcpy(address.sun_path + is_name, path, length);
+	length += offsetof(struct sockaddr_un, sun_path) + 1;
+	if (connect(sock, (struct sockaddr *)&address, (socklen_t)length) < 0)
+		code = -errno;
+	else
+		code = is_trusted(sock) ? send_hello(sock, attempt) : -EPERM;
+	if (code == 0)
+		return sock;
+	close(sock);
+	return code;
+}
+
+/* Whether it may go better later: too many have come at once, or we were dropped for them,
+ * or what we need is used up. */
+static bool is_passing(int code)
+{
+	return code == -EAGAIN || code == -EPIPE || code == -ECONNRESET || code == -EMFILE ||
+	       code == -ENFILE || code == -ENOBUFS || code == -ENOMEM;
+}
+
+static int say(struct attempt *attempt)
+{
+	/* The path works from other network namespaces; the name where the file is gone or
+	 * is another user's to reach. */
+	int by_path = say_by(false, attempt), by_name;
+
+	if (by_path >= 0)
+		return by_path;
+	by_name = say_by(true, attempt);
+	if (by_name >= 0)
+		return by_name;
+	return is_passing(by_path) || is_passing(by_name) ? -EAGAIN : by_path;
+}
+
+/* Tells it by the page too, from which a process that is killed meanwhile is not taken. */
+static void met(int code)
+{
+	struct etl_bell_page *bell = etl_injector.bell;
+
+	is_waiting = code == -EAGAIN;
+	if (!bell || is_unmet == (code < 0))
+		return;
+	is_unmet = code < 0;
+	if (is_unmet)
+		etl_add(&bell->unmet, 1);
+	else
+		atomic_fetch_sub_explicit(&bell->unmet, 1, memory_order_relaxed);
+}
+
+static int say_and_close(void *attempt)
+{
+	int sock = say(attempt);
+
 	if (sock < 0)
 		return sock;
-	if (connect(sock, (struct sockaddr *)&address, sizeof address) < 0 ||
-	    sendmsg(sock, &message, MSG_NOSIGNAL) != (ssize_t)sizeof hello) {
-		code = errno ? errno : EPIPE;
-		close(sock);
-		return -code;
+	close(sock);
+	return 0;
+}
+
+static int say_and_keep(struct attempt *attempt)
+{
+	int sock = say(attempt);
+
+	if (sock < 0)
+		return sock;
+	etl_keep_descriptor(sock);
+	etl_injector.socket = sock;
+	return 0;
+}
+
+static struct attempt prepare(int fd, const char *reason)
+{
+	struct attempt attempt = { { .magic = ETL_HELLO_MAGIC,
+				     .version = ETL_HELLO_VERSION,
+				     .pid = etl_injector.pid },
+				   fd };
+
+	if (reason)
+		snprintf(attempt.hello.reason, sizeof attempt.hello.reason, "%s", reason);
+	return attempt;
+}
+
+int etl_hello(int fd, const char *reason)
+{
+	struct attempt attempt = prepare(fd, reason);
+	const char *given = etl_env(ETL_ENV_SOCKET);
+	int code;
+
+	if (!given || strlen(given) >= sizeof path)
+		return -ENOENT;
+	memcpy(path, given, strlen(given) + 1);
+	collector_uid = etl_env_number(ETL_ENV_UID, -1, 0, UINT32_MAX);
+	if (fd < 0) {
+		code = say_and_close(&attempt);
+		/* Nobody tries again; what is missing may be a descriptor. */
+		if (code == -EAGAIN)
+			code = etl_call_with_room(say_and_close, &attempt);
+	} else {
+		code = say_and_keep(&attempt);
 	}
-	return sock;
+	met(code);
+	return code;
 }
 
-/* The bell is found beside the socket: PATH.bell, one page for all targets. */
-struct etl_bell_page *etl_bell_map(void)
+void etl_hello_again(void)
 {
-	const char *path = etl_env(ETL_ENV_SOCKET);
-	char name[sizeof((struct sockaddr_un *)0)->sun_path + 8];
-	void *page;
-	int fd;
+	struct attempt attempt = prepare(etl_injector.memfd, NULL);
+	int code;
 
-	if (!path || snprintf(name, sizeof name, "%s.bell", path) >= (int)sizeof name)
-		return NULL;
-	fd = open(name, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		return NULL;
-	page = mmap(NULL, ETL_BELL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	return page == MAP_FAILED ? NULL : page;
-}
-
-void etl_bell_ring(void)
-{
-	if (!etl_injector.bell)
-		return; /* the collector looks around every few milliseconds anyway */
-	/* Release: what was published must be visible to whoever wakes up for it. */
-	atomic_fetch_add_explicit(&etl_injector.bell->rung, 1, memory_order_release);
-	syscall(SYS_futex, &etl_injector.bell->rung, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	/* The program may have closed it, and have a file of its own there now. */
+	if (is_waiting && etl_is_kept(attempt.fd)) {
+		code = say_and_keep(&attempt);
+		met(code);
+		if (code == 0)
+			etl_bell_ring();
+	}
+	etl_bell_receive(etl_injector.socket);
 }

@@ -1,5 +1,6 @@
 /* The two entry points that the CUDA driver and NVTX call, and the start and end of
  * tracing in a process. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -64,19 +65,45 @@ static uint32_t steps_wanted(void)
 	return steps < 1 ? 1 : (uint32_t)steps;
 }
 
+/* The largest segment that can be had; -errno. */
+static int create_segment(int *fd, struct etl_error *error)
+{
+	uint32_t steps = etl_steps_that_fit(steps_wanted(), error);
+	int code = -ENOMEM;
+
+	for (; steps; steps /= 2) {
+		code = etl_segment_create(steps, &etl_injector.map, fd, error);
+		if (code != -ENOMEM && code != -EFBIG)
+			break;
+	}
+	return code;
+}
+
+static void note_size(struct etl_segment *segment)
+{
+	size_t used = strlen(segment->detail);
+
+	if (segment->steps < steps_wanted())
+		snprintf(segment->detail + used, sizeof segment->detail - used,
+			 "%sits limits leave room for %llu MiB of shared memory, not %llu",
+			 used ? "; " : "",
+			 (unsigned long long)(segment->steps * ETL_STEP_BYTES >> 20),
+			 (unsigned long long)(steps_wanted() * ETL_STEP_BYTES >> 20));
+}
+
 static void start(void)
 {
 	struct etl_map *map = &etl_injector.map;
 	struct etl_error error = { "" };
 	struct etl_segment *segment;
-	int fd = -1;
+	int fd = -1, code;
 
 	if (!etl_env(ETL_ENV_SOCKET))
 		return; /* injected, but not by a capture of ours */
 	etl_injector.pid = getpid();
 	etl_injector.bell = etl_bell_map();
-	if (etl_segment_create(steps_wanted(), map, &fd, &error) < 0) {
-		etl_injector.socket = etl_hello(-1, error.message);
+	if (create_segment(&fd, &error) < 0) {
+		(void)etl_hello(-1, error.message);
 		return;
 	}
 	segment = map->segment;
@@ -89,12 +116,16 @@ static void start(void)
 	}
 	/* Without it the collector takes the end of the socket for our end. */
 	etl_lock_image(fd);
-	etl_injector.socket = etl_hello(fd, NULL);
-	if (etl_injector.socket < 0) {
-		close(fd);
-		return; /* the collector is gone: there is nobody to record for */
+	etl_injector.memfd = etl_move_descriptor(fd);
+	etl_keep_descriptor(etl_injector.memfd);
+	code = etl_hello(etl_injector.memfd, NULL);
+	if (code < 0 && code != -EAGAIN) {
+		/* The collector is gone: there is nobody to record for. */
+		etl_close_kept(etl_injector.memfd);
+		etl_injector.memfd = -1;
+		etl_segment_unmap(map);
+		return;
 	}
-	etl_injector.memfd = etl_keep_descriptor(fd);
 	etl_bell_ring();
 	pthread_atfork(NULL, NULL, in_child);
 	if (!cupti_loaded) {
@@ -108,6 +139,7 @@ static void start(void)
 		give_up(segment, error.message);
 		return;
 	}
+	note_size(segment);
 	if (etl_timer_start() < 0) {
 		etl_recording_undo();
 		give_up(segment, "no thread could be started for flushing CUPTI");

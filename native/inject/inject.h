@@ -14,7 +14,7 @@ struct etl_injector {
 	struct etl_map map;
 	int socket; /* its closing tells the collector that we ended */
 	int memfd; /* of the segment: the way in for a collector that comes later */
-	struct etl_bell_page *bell; /* NULL: nobody is rung, nobody orders */
+	struct etl_bell_page *bell; /* NULL: there is no memory for it */
 	pid_t pid; /* of the process that was set up; a forked child differs */
 	/* Held while strings are looked up and slots are published, so that a string is
 	 * published before any slot that uses it.  Never held while calling CUPTI. */
@@ -35,15 +35,32 @@ bool etl_list_has(const char *list, const char *word); /* comma-separated */
 int64_t etl_now_ns(void); /* CLOCK_REALTIME */
 void etl_describe_process(struct etl_segment *segment);
 
-/* handshake.c: sends the segment (or, with fd < 0, only the reason why there is
- * none) to the collector.  Returns the socket or -errno; never waits. */
+/* handshake.c: sends the segment (or, with fd < 0, only the reason why there is none) to
+ * the collector; never waits.  0, -EAGAIN if it may go better later, or another -errno. */
 int etl_hello(int fd, const char *reason);
-/* Moves a descriptor of ours out of the program's way, closed on exec; -errno. */
-int etl_keep_descriptor(int fd);
-/* Closes what etl_keep_descriptor() gave, unless the program did and uses the number. */
-void etl_close_kept(int fd);
+/* Now and then: says it again if that may help, and takes what is answered. */
+void etl_hello_again(void);
+
+/* descriptors.c: out of the program's way; the new number, or the old one if there is no
+ * room. */
+int etl_move_descriptor(int fd);
+/* Remembers a descriptor as ours. */
+void etl_keep_descriptor(int fd);
+/* Whether it is one of them, and the program has neither closed nor reused it. */
+bool etl_is_kept(int fd);
+void etl_close_kept(int fd); /* if it is */
+/* Calls a function where some descriptors are free, whose numbers mean nothing outside;
+ * what it returns, or -errno. */
+int etl_call_with_room(int (*function)(void *), void *argument);
+
+/* bell.c: the collector's page, or one of our own until the collector's comes. */
 struct etl_bell_page *etl_bell_map(void);
+void etl_bell_receive(int sock);
 void etl_bell_ring(void);
+
+/* space.c: the most steps that a segment may have, of so many that are wanted; 0 and the
+ * reason if there can be none. */
+uint32_t etl_steps_that_fit(uint32_t wanted, struct etl_error *error);
 
 /* recording.c: asks CUPTI for the records that the environment names. */
 int etl_recording_start(struct etl_error *error);
@@ -52,6 +69,8 @@ void etl_recording_update(enum etl_switch by);
 bool etl_recording_is_on(void);
 void etl_recording_retry(void);
 void etl_recording_finish(void); /* the process ends */
+/* Whether somebody else switched off what we had switched on. */
+bool etl_recording_is_cut(void);
 /* Another client has the records; and: ask CUPTI for them again. */
 void etl_recording_lose(void);
 int etl_recording_regain(struct etl_error *error);
@@ -66,7 +85,8 @@ uint64_t etl_count_held(void);
 void etl_set_stride(uint32_t activity, uint32_t stride);
 void etl_set_fields(uint32_t activity, uint32_t stride, const struct etl_field *fields, size_t n);
 
-/* intern.c: called with `publish` held. */
+/* intern.c: called with `publish` held; the first before the strings of each slot. */
+void etl_intern_begin(void);
 uint64_t etl_intern(const char *text, size_t length, uint32_t tag, uint32_t flags);
 bool etl_intern_flush(void); /* publishes new strings; false if there is no slot */
 /* Publishes all strings anew for a collector that asks; takes `publish` itself. */

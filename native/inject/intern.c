@@ -5,18 +5,23 @@
 #include "etl/strings.h"
 #include "inject/inject.h"
 
-/* The keys of all strings that were published: open addressing, at most half full.
+/* The keys of the strings that were published: open addressing, at most half full.
  * Its memory comes from mmap, because malloc may be the traced program's own. */
 static uint64_t *known;
-static size_t known_mask, known_count;
+static size_t known_mask, known_count, known_bytes;
+
+/* A program that makes a new string for each of its ranges makes them without end.  Beyond
+ * these, both sides forget all that there were; what is used again is published again. */
+#define MOST_KNOWN ((size_t)1 << 17)
+#define MOST_KNOWN_BYTES ((size_t)16 << 20)
 
 /* The slot that new strings are being written to, or -1. */
 static int64_t staged = -1;
 static size_t staged_bytes;
 static bool no_room;
 
-/* All entries that were published, as they were, for a collector that comes later; what
- * goes beyond the limit is only missing then. */
+/* The entries of those strings as they were published, for a collector that comes later;
+ * what goes beyond the limit is only missing then. */
 #define CHUNK_BYTES ETL_LARGE_BYTES
 #define MAX_CHUNKS 64
 static struct {
@@ -91,6 +96,42 @@ static void remember(const struct etl_string_entry *entry, const char *text)
 	chunks[n_chunks - 1].used += bytes;
 }
 
+/* Names of functions are published once, and last. */
+static void forget_remembered(void)
+{
+	unsigned to = 0, n = n_chunks;
+	size_t used = 0;
+
+	for (unsigned from = 0; from < n; from++) {
+		struct etl_string_entry entry;
+		size_t end = chunks[from].used, bytes;
+
+		/* What is kept never overtakes what is read. */
+		for (size_t at = 0; at < end; at += bytes) {
+			memcpy(&entry, chunks[from].bytes + at, sizeof entry);
+			bytes = sizeof entry + padded(entry.length);
+			if (!entry.tag)
+				continue;
+			if (used + bytes > CHUNK_BYTES) {
+				chunks[to++].used = used;
+				used = 0;
+			}
+			memmove(chunks[to].bytes + used, chunks[from].bytes + at, bytes);
+			used += bytes;
+		}
+	}
+	if (n == 0)
+		return;
+	chunks[to].used = used;
+	n_chunks = to + 1;
+	for (unsigned unused = n_chunks; unused < n; unused++) {
+		munmap(chunks[unused].bytes, CHUNK_BYTES);
+		chunks[unused].used = 0;
+	}
+	answered_chunks = 0;
+	answered_bytes = 0;
+}
+
 static void publish_staged(void)
 {
 	if (staged < 0)
@@ -120,6 +161,22 @@ static uint8_t *reserve(size_t bytes)
 	place = etl_slot_data(&etl_injector.map, (uint64_t)staged) + staged_bytes;
 	staged_bytes += bytes;
 	return place;
+}
+
+void etl_intern_begin(void)
+{
+	struct etl_string_entry entry = { .id = etl_hash("", 0), .flags = ETL_STRINGS_FORGET };
+	uint8_t *place;
+
+	if (known_count < MOST_KNOWN && known_bytes < MOST_KNOWN_BYTES)
+		return;
+	place = reserve(sizeof entry);
+	if (!place)
+		return; /* the next slot tries again */
+	memcpy(place, &entry, sizeof entry);
+	memset(known, 0, (known_mask + 1) * sizeof *known);
+	known_count = known_bytes = 0;
+	forget_remembered();
 }
 
 uint64_t etl_intern(const char *text, size_t length, uint32_t tag, uint32_t flags)
@@ -153,6 +210,7 @@ uint64_t etl_intern(const char *text, size_t length, uint32_t tag, uint32_t flag
 	if (!known[i]) {
 		known[i] = entry.id;
 		known_count++;
+		known_bytes += length;
 		if (entry.flags & ETL_STRING_TRUNCATED)
 			etl_add(&etl_injector.map.segment->counters.truncated_strings, 1);
 	}

@@ -6,6 +6,7 @@
 #include "inject/inject.h"
 
 enum {
+	KIND_SERIAL_KERNEL = 3,
 	KIND_DRIVER = 4,
 	KIND_RUNTIME = 5,
 	KIND_KERNEL = 10,
@@ -67,12 +68,21 @@ const char *etl_selected_obstacle(void);
 /* fixed.c: the counters of unified memory are set up by one interface for both. */
 int etl_configure_unified_memory(void);
 
+/* clock.c: the clock of the process's records is ours from now on; and whether it still is.
+ * Where CUPTI cannot tell, it is. */
+void etl_clock_set(void);
+bool etl_clock_is_ours(void);
+
 /* conflict.c */
 bool etl_conflict_is_lost(void); /* another client has the records */
 bool etl_conflict_stands(void); /* one is there, and it is to win */
 bool etl_conflict_fails(void); /* --on-conflict fail */
 void etl_conflict_lost(int64_t since_ns);
-/* Comes back if the other has left.  Called by the timer thread alone. */
+/* Kernels are recorded for as long as somebody profiles: CUPTI then refuses to record them in
+ * its other way, one after the other.  Where it does not, that is switched off at once, and
+ * the answer is CUPTI_OK.  Nobody may switch kinds of ours meanwhile. */
+int etl_conflict_ask_about_kernels(void);
+/* Notices that another came, and comes back if it has left.  Called by the timer thread alone. */
 void etl_conflict_look(void);
 
 /* canary.c: adds the canary's call to the plan. */

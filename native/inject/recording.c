@@ -14,6 +14,7 @@
 static struct etl_plan plan;
 const struct etl_records *etl_records = &etl_fixed_records;
 static _Atomic uint32_t is_on;
+static bool were_recorded; /* kernels, in this window: only whoever switches looks */
 /* 1 while somebody switches, who alone looks at the plan; see etl_recording_update(). */
 static _Atomic uint64_t is_switching;
 
@@ -117,6 +118,7 @@ static int switch_to(bool on, enum etl_switch by)
 	int64_t start_ns = etl_now_ns(), end_ns;
 	int result = switch_kinds(on, false);
 
+	were_recorded = false;
 	end_ns = etl_now_ns();
 	/* Inside the window every record is made: it opens when all are switched on, and
 	 * closes when the first is to be switched off. */
@@ -196,17 +198,46 @@ int etl_recording_start(struct etl_error *error)
 	return 0;
 }
 
+static int64_t window_start_ns(const struct etl_segment *segment)
+{
+	uint32_t opened = etl_peek(&segment->windows_opened);
+
+	return opened ? segment->windows[(opened - 1) % ETL_WINDOWS].start_ns : segment->start_ns;
+}
+
 /* Nothing is switched off, for by now that would be the other's.  What is sure is that the
- * last buffer came to us; what the other got can be as old as that. */
+ * last buffer of the window came to us; what the other got can be as old as that. */
 void etl_recording_lose(void)
 {
-	int64_t since_ns = (int64_t)etl_peek(&etl_injector.map.segment->last_return_ns);
+	const struct etl_segment *segment = etl_injector.map.segment;
+	int64_t since_ns, returned_ns = (int64_t)etl_peek(&segment->last_return_ns);
 
 	begin_switching();
+	since_ns = window_start_ns(segment);
+	since_ns = returned_ns > since_ns ? returned_ns : since_ns;
 	etl_conflict_lost(since_ns);
 	close_window(since_ns, 0, ETL_BY_OTHER_CLIENT);
 	etl_store(&is_on, 0);
 	end_switching();
+}
+
+/* What is switched on before there is work, CUPTI may do only then: kernels that were never seen
+ * to be recorded are not cut. */
+bool etl_recording_is_cut(void)
+{
+	bool is_cut = false;
+
+	if (!etl_claim(&is_switching, 0, 1))
+		return false; /* the next flush will do */
+	if (etl_recording_is_on() && etl_plan_has(KIND_KERNEL)) {
+		int kernels = etl_conflict_ask_about_kernels();
+
+		were_recorded |= kernels == CUPTI_NOT_COMPATIBLE;
+		is_cut = were_recorded && kernels == CUPTI_OK;
+	}
+	end_switching();
+	etl_recording_update(ETL_BY_RANGE); /* what was left to us meanwhile */
+	return is_cut;
 }
 
 int etl_recording_regain(struct etl_error *error)

@@ -44,6 +44,8 @@ static void flush(uint32_t flag)
 {
 	struct etl_segment *segment = etl_injector.map.segment;
 
+	if (etl_conflict_is_lost())
+		return; /* what CUPTI holds is the other's */
 	etl_injector.cupti.flush_all(flag);
 	etl_add(&segment->counters.flushes, 1);
 	etl_store(&segment->last_flush_ns, (uint64_t)etl_now_ns());
@@ -95,6 +97,7 @@ static void *loop(void *unused)
 	prefault();
 	clock_gettime(CLOCK_MONOTONIC, &next);
 	for (;;) {
+		etl_hello_again();
 		next.tv_nsec += etl_injector.flush_ms * 1000000L;
 		next.tv_sec += next.tv_nsec / 1000000000L;
 		next.tv_nsec %= 1000000000L;
@@ -111,6 +114,7 @@ static void *loop(void *unused)
 		etl_canary_sing();
 		clock_gettime(CLOCK_MONOTONIC, &next);
 	}
+	etl_hello_again();
 	/* First what is complete, then the rest, with unfinished kernels. */
 	flush(0);
 	flush(CUPTI_FLUSH_FORCED);

@@ -133,8 +133,9 @@ int etl_segment_attach(int fd, struct etl_map *map, struct etl_error *error)
 				ETL_SEGMENT_VERSION);
 	if (head.fingerprint != ETL_FINGERPRINT)
 		return etl_fail(error, EPROTO,
-				"the injected library was built from another schema "
-				"(%016llx, not %016llx): mixed installation",
+				"the injected library is of another build (%016llx, not "
+				"%016llx): run `make generate` and `make native` in a "
+				"checkout, else reinstall cupti-etl",
 				(unsigned long long)head.fingerprint,
 				(unsigned long long)ETL_FINGERPRINT);
 	if (etl_geometry(head.steps, &map->geometry) < 0 ||

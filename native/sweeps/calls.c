@@ -17,14 +17,15 @@ struct page {
 	int64_t starts[PAGE], ends[PAGE];
 	uint32_t names[PAGE];
 	uint8_t states[PAGE];
-	bool is_runtime[PAGE];
+	bool is_runtime[PAGE], is_graph[PAGE];
 };
 
 struct listed {
 	int64_t place; /* of the id: page and entry */
 	int64_t start, end;
 	uint32_t name;
-	bool is_runtime, is_inside; /* another call of the id contains its begin */
+	bool is_runtime, is_graph;
+	bool is_inside; /* another call of the id contains its begin */
 };
 
 /* The number of the id's page; -ENOMEM. */
@@ -85,14 +86,16 @@ static void put(struct page *page, unsigned at, const struct listed *call, uint8
 	page->ends[at] = call->end;
 	page->names[at] = call->name;
 	page->is_runtime[at] = call->is_runtime;
+	page->is_graph[at] = call->is_graph;
 	page->states[at] = state;
 }
 
 /* One more call of an id that has some. */
 static int add_another(struct calls *calls, struct page *page, unsigned at, struct listed *call)
 {
-	struct listed other = {call->place, page->starts[at], page->ends[at], page->names[at],
-			       page->is_runtime[at], false};
+	struct listed other = {call->place,	     page->starts[at],	   page->ends[at],
+			       page->names[at],	     page->is_runtime[at], page->is_graph[at],
+			       false};
 	const struct listed *outer, *inner;
 
 	if (page->states[at] == LISTED)
@@ -114,7 +117,8 @@ int calls_add(struct calls *calls, const int64_t *row)
 	int64_t number = make_page(calls, row[CALL_PROCESS], row[CALL_CORRELATION]), name;
 	unsigned at = (unsigned)(row[CALL_CORRELATION] & (PAGE - 1));
 	struct listed call = {.start = row[CALL_START], .end = row[CALL_END],
-			      .is_runtime = row[CALL_IS_RUNTIME] != 0};
+			      .is_runtime = row[CALL_IS_RUNTIME] != 0,
+			      .is_graph = row[CALL_IS_GRAPH] != 0};
 	struct page *page;
 
 	calls->names.width = 1;
@@ -193,12 +197,14 @@ bool calls_find(struct calls *calls, int64_t process, int64_t correlation, int64
 		listed = start == UNKNOWN ? NULL
 					  : find_listed(calls, number * PAGE + at, start);
 		if (listed)
-			*out = (struct call){listed->start, listed->end, listed->name};
+			*out = (struct call){listed->start, listed->end, listed->name,
+					     listed->is_graph};
 		return listed != NULL;
 	}
 	if (page->states[at] == SHARED && (start == UNKNOWN || page->starts[at] > start))
 		return false;
-	*out = (struct call){page->starts[at], page->ends[at], page->names[at]};
+	*out = (struct call){page->starts[at], page->ends[at], page->names[at],
+			     page->is_graph[at]};
 	return true;
 }
 

@@ -6,11 +6,13 @@
 
 /* Fields of a row of calls; UNKNOWN for NULL. */
 enum { CALL_PROCESS, CALL_CORRELATION, CALL_START, CALL_END, CALL_NAME, CALL_IS_RUNTIME,
+       CALL_IS_GRAPH, /* it launches a graph, says its name */
        CALL_FIELDS };
 
 struct call {
 	int64_t start, end;
 	uint32_t name; /* see calls_name */
+	bool is_graph;
 };
 
 struct page;

@@ -1,7 +1,8 @@
 /* queue_depth: how much work was launched ahead of each stream.
  *
  * Rows of input 0: calls (calls.h); of input 1: process, correlation id, start, end (never before
- * it), device, context, stream. */
+ * it), device, context, stream, 1 if it is of a graph (as are all of a call that launches one).
+ * What a graph launch asked for in a stream is on its queue as one. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,41 +11,83 @@
 
 #define FULL 1024
 
+enum { PROCESS, CORRELATION, START, END, DEVICE, CONTEXT, STREAM, IS_GRAPH, N_FIELDS };
+
 struct stream {
 	int64_t *joins, *leaves; /* when an activity is launched, and when it ends */
 	size_t n, joins_capacity, leaves_capacity;
+};
+
+/* A graph launch in a stream, of which more can come: its stream, and its place in there. */
+struct launch {
+	size_t stream, place;
+	bool is_known;
 };
 
 struct depth {
 	struct calls calls;
 	struct ids ids;
 	struct stream *streams;
-	size_t n_streams, capacity;
+	struct ids launch_ids; /* of the graph launches of a slice */
+	struct launch *launches;
+	size_t n_streams, capacity, n_launches, launches_capacity;
 };
+
+/* The launch that the activity belongs to; NULL where memory is out. */
+static struct launch *launch_of(struct depth *depth, const struct call *call, const int64_t *row)
+{
+	const int64_t key[] = {row[PROCESS], row[CORRELATION], call->start,
+			       row[DEVICE],  row[CONTEXT],     row[STREAM]};
+	int64_t number;
+
+	depth->launch_ids.width = sizeof key / sizeof *key;
+	number = ITEM_OF(depth->launch_ids, key, depth->launches, depth->n_launches,
+			 depth->launches_capacity);
+	return number < 0 ? NULL : &depth->launches[number];
+}
 
 static int depth_row(void *state, unsigned input, const int64_t *row, struct table *out)
 {
 	struct depth *depth = state;
+	struct launch *launch = NULL;
 	struct stream *stream;
 	struct call call;
-	int64_t number;
+	int64_t number, joins;
 
 	(void)out;
 	if (input == 0)
 		return calls_add(&depth->calls, row);
-	if (!calls_find(&depth->calls, row[0], row[1], row[2], &call) || call.end == UNKNOWN)
+	if (!calls_find(&depth->calls, row[PROCESS], row[CORRELATION], row[START], &call) ||
+	    call.end == UNKNOWN)
 		return 0;
+	joins = call.end < row[START] ? call.end : row[START];
+	if (row[IS_GRAPH] || call.is_graph) {
+		launch = launch_of(depth, &call, row);
+		if (!launch)
+			return -ENOMEM;
+		if (launch->is_known) {
+			stream = &depth->streams[launch->stream];
+			if (joins < stream->joins[launch->place])
+				stream->joins[launch->place] = joins;
+			if (row[END] > stream->leaves[launch->place])
+				stream->leaves[launch->place] = row[END];
+			return 0;
+		}
+	}
 	depth->ids.width = 4;
-	number = ITEM_OF(depth->ids, ((const int64_t[]){row[0], row[4], row[5], row[6]}),
+	number = ITEM_OF(depth->ids,
+			 ((const int64_t[]){row[PROCESS], row[DEVICE], row[CONTEXT], row[STREAM]}),
 			 depth->streams, depth->n_streams, depth->capacity);
 	if (number < 0)
 		return -ENOMEM;
 	stream = &depth->streams[number];
+	if (launch)
+		*launch = (struct launch){(size_t)number, stream->n, true};
 	if (GROW(stream->joins, stream->n, stream->joins_capacity) ||
 	    GROW(stream->leaves, stream->n, stream->leaves_capacity))
 		return -ENOMEM;
-	stream->joins[stream->n] = call.end < row[2] ? call.end : row[2];
-	stream->leaves[stream->n++] = row[3];
+	stream->joins[stream->n] = joins;
+	stream->leaves[stream->n++] = row[END];
 	return 0;
 }
 
@@ -53,6 +96,9 @@ static int depth_slice(void *state, struct table *out)
 	struct depth *depth = state;
 
 	(void)out;
+	ids_free(&depth->launch_ids);
+	depth->launch_ids = (struct ids){0};
+	depth->n_launches = 0;
 	calls_clear(&depth->calls);
 	return 0;
 }
@@ -117,6 +163,8 @@ static void depth_free(void *state)
 		free(depth->streams[i].leaves);
 	}
 	free(depth->streams);
+	free(depth->launches);
+	ids_free(&depth->launch_ids);
 	ids_free(&depth->ids);
 	calls_free(&depth->calls);
 }
@@ -124,7 +172,7 @@ static void depth_free(void *state)
 const struct sweep_kind depth_sweep = {
 	.name = "depth",
 	.n_inputs = 2,
-	.widths = {CALL_FIELDS, 7},
+	.widths = {CALL_FIELDS, N_FIELDS},
 	.n_outputs = 1,
 	.out_widths = {10},
 	.state_bytes = sizeof(struct depth),

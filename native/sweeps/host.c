@@ -1,5 +1,5 @@
 /* gap_cause: how long each state of the host lasted within gaps of the GPUs, up to when the call
- * that asked for the work after the gap had returned.
+ * that asked for the work after the gap had returned.  Of a gap without such a call nothing is said.
  *
  * Rows: start, end (never before it), process, class (0 profiler, 1 waiting, 2 memory,
  * 3 launching, 4 other), correlation id of a call.  A gap has a class of -1 less its number, which
@@ -11,13 +11,19 @@
 #include "sweeps/sweep.h"
 
 #define N_STATES 5
-#define N_FIELDS (N_STATES + 1) /* of a gap: the time in each state, and up to when */
+/* Of a gap: the time in each state, up to when, and whether its call returned at all. */
+enum { UP_TO = N_STATES, IS_KNOWN, N_FIELDS };
 /* What is running: its class, and above these bits the correlation id. */
 #define CLASS_BITS 3
 #define NO_CORRELATION (-1)
 
 struct gap {
-	int64_t end, number, correlation;
+	int64_t start, end, number, correlation;
+};
+
+/* A gap that was over before its call returned, if it does: the call can come, and not. */
+struct late {
+	int64_t number, process, correlation, start;
 };
 
 struct process {
@@ -34,6 +40,8 @@ struct host {
 	struct process *processes;
 	size_t n_processes, capacity;
 	struct bits returned; /* calls */
+	struct late *late;
+	size_t n_late, late_capacity;
 };
 
 static struct process *process_of(struct host *host, int64_t key)
@@ -64,7 +72,7 @@ static void settle(struct process *process, size_t at, struct table *out)
 
 	for (unsigned i = 0; i < N_STATES; i++)
 		row[i] += process->spent_ns[i];
-	row[N_STATES] = process->seen_ns;
+	row[UP_TO] = process->seen_ns;
 	process->gaps[at] = process->gaps[--process->n_gaps];
 }
 
@@ -79,8 +87,10 @@ static int end_call(struct host *host, struct process *process, int64_t key, str
 	if (correlation == NO_CORRELATION)
 		return 0;
 	for (size_t i = process->n_gaps; i-- > 0;) {
-		if (process->gaps[i].correlation == correlation)
-			settle(process, i, out);
+		if (process->gaps[i].correlation != correlation)
+			continue;
+		out->rows[(size_t)process->gaps[i].number * N_FIELDS + IS_KNOWN] = 1;
+		settle(process, i, out);
 	}
 	result = bits_set(&host->returned, key, correlation);
 	return result < 0 ? result : 0;
@@ -103,6 +113,12 @@ static int end_until(struct host *host, struct process *process, int64_t key, in
 		if (next > now || (first == process->n_gaps && !process->calls.n))
 			return 0;
 		if (first < process->n_gaps) {
+			const struct gap *gap = &process->gaps[first];
+
+			if (GROW(host->late, host->n_late, host->late_capacity))
+				return -ENOMEM;
+			host->late[host->n_late++] =
+				(struct late){gap->number, key, gap->correlation, gap->start};
 			pass(process, next);
 			settle(process, first, out);
 		} else {
@@ -128,12 +144,16 @@ static int begin_gap(struct host *host, struct process *process, const int64_t *
 		memset(fresh, 0, N_FIELDS * sizeof *fresh);
 	}
 	spent = out->rows + number * N_FIELDS;
-	spent[N_STATES] = row[0];
-	if (row[4] != UNKNOWN && bits_get(&host->returned, row[2], row[4]))
+	spent[UP_TO] = row[0];
+	if (row[4] == UNKNOWN)
 		return 0;
+	if (bits_get(&host->returned, row[2], row[4])) {
+		spent[IS_KNOWN] = 1;
+		return 0;
+	}
 	if (GROW(process->gaps, process->n_gaps, process->capacity))
 		return -ENOMEM;
-	process->gaps[process->n_gaps++] = (struct gap){row[1], (int64_t)number, row[4]};
+	process->gaps[process->n_gaps++] = (struct gap){row[0], row[1], (int64_t)number, row[4]};
 	for (unsigned i = 0; i < N_STATES; i++)
 		spent[i] = -process->spent_ns[i];
 	return 0;
@@ -173,6 +193,16 @@ static int host_finish(void *state, struct table *out)
 
 		result = end_until(host, &host->processes[i], key, INT64_MAX, out);
 	}
+	for (size_t i = 0; !result && i < host->n_late; i++) {
+		const struct late *late = &host->late[i];
+		int64_t *spent = out->rows + (size_t)late->number * N_FIELDS;
+
+		spent[IS_KNOWN] = bits_get(&host->returned, late->process, late->correlation);
+		if (!spent[IS_KNOWN]) {
+			memset(spent, 0, N_STATES * sizeof *spent);
+			spent[UP_TO] = late->start;
+		}
+	}
 	return result;
 }
 
@@ -185,6 +215,7 @@ static void host_free(void *state)
 		free(host->processes[i].gaps);
 	}
 	free(host->processes);
+	free(host->late);
 	ids_free(&host->ids);
 	bits_free(&host->returned);
 }

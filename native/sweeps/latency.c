@@ -1,8 +1,10 @@
 /* launch_latency: the call, the time on the queue and the run of kernels, by both their names.
  * short_kernels: those that ran shorter than their call, by device.
  *
- * Rows of input 0: calls (calls.h); of input 1: process, correlation id, start, end, 1 of a node
- * of a graph, a number that stands for the name, device; UNKNOWN for NULL. */
+ * Of what a graph launch asked for, which is one launch, the first kernel counts.
+ *
+ * Rows of input 0: calls (calls.h); of input 1: process, correlation id, start, end, 1 if it is of
+ * a graph (as are all of a call that launches one), a number that stands for the name, device; UNKNOWN for NULL. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +12,7 @@
 
 #include "sweeps/calls.h"
 
-enum { PROCESS, CORRELATION, START, END, IS_NODE, NAME, DEVICE, N_FIELDS };
+enum { PROCESS, CORRELATION, START, END, IS_GRAPH, NAME, DEVICE, N_FIELDS };
 enum { PAIRS, DEVICES };
 
 struct pair {
@@ -81,13 +83,15 @@ static int count(struct latency *latency, const struct call *call, const int64_t
 	return series_push(&pair->kernel, end - start);
 }
 
-static int add_node(struct latency *latency, const struct call *call, const int64_t *row)
+static int add_to_graph(struct latency *latency, const struct call *call, const int64_t *row)
 {
 	struct graph *graph;
 	int64_t number;
 
-	latency->graph_ids.width = 2;
-	number = ids_of(&latency->graph_ids, row);
+	/* The call's begin, too, as ids can begin anew. */
+	latency->graph_ids.width = 3;
+	number = ids_of(&latency->graph_ids,
+			(const int64_t[]){row[PROCESS], row[CORRELATION], call->start});
 	if (number < 0)
 		return -ENOMEM;
 	if ((size_t)number == latency->n_graphs) {
@@ -114,8 +118,8 @@ static int latency_row(void *state, unsigned input, const int64_t *row, struct t
 		return calls_add(&latency->calls, row);
 	if (!calls_find(&latency->calls, row[PROCESS], row[CORRELATION], row[START], &call))
 		return 0;
-	if (row[IS_NODE])
-		return add_node(latency, &call, row);
+	if (row[IS_GRAPH] || call.is_graph)
+		return add_to_graph(latency, &call, row);
 	return count(latency, &call, row);
 }
 

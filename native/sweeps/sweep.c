@@ -16,7 +16,7 @@ struct etl_sweep {
 static const struct sweep_kind *const kinds[] = {
 	&busy_sweep, &edge_sweep,  &host_sweep,	   &run_sweep,
 	&trend_sweep, &depth_sweep, &latency_sweep, &shared_sweep,
-	&sample_sweep, &range_sweep, &streams_sweep,
+	&sample_sweep, &range_sweep, &streams_sweep, &nesting_sweep,
 };
 
 /* Once a block of this size was freed, glibc keeps what it is given back in smaller pieces: a batch

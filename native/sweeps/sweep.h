@@ -160,6 +160,6 @@ struct sweep_kind {
 
 extern const struct sweep_kind busy_sweep, edge_sweep, host_sweep, run_sweep, trend_sweep;
 extern const struct sweep_kind depth_sweep, latency_sweep, shared_sweep, sample_sweep, range_sweep,
-	streams_sweep;
+	streams_sweep, nesting_sweep;
 
 #endif

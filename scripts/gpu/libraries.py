@@ -5,10 +5,13 @@ python libraries.py PROGRAM, one of those at the end of this file.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 
 def ranges(how: str) -> None:
@@ -72,6 +75,71 @@ def conflict() -> None:
     time.sleep(1)
     print(f"torch.profiler saw {seen} kernels")
     sys.exit(seen != 1000)
+
+
+def under_torch(work: Callable[[], object]) -> int:
+    """Additions that torch.profiler counts while they are made."""
+    import torch
+
+    activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    with torch.profiler.profile(activities=activities) as profile:
+        work()
+    return sum(
+        event.device_type == torch.autograd.DeviceType.CUDA and "elementwise" in event.name
+        for event in profile.events()
+    )
+
+
+def under_proton(work: Callable[[], object]) -> int:
+    """Additions that Triton's profiler counts while they are made."""
+    import tempfile
+
+    import triton.profiler as proton
+
+    path = Path(tempfile.mkdtemp(), "profile")
+    proton.start(str(path))
+    work()
+    proton.finalize()
+    tree = json.loads(path.with_suffix(".hatchet").read_text())
+    waiting = [node for node in tree if "children" in node]
+    seen = 0
+    while waiting:
+        node = waiting.pop()
+        waiting += node["children"]
+        if "elementwise" in node["frame"]["name"]:
+            seen += node["metrics"].get("count", 0)
+    return seen
+
+
+def profiled(under: Callable[[Callable[[], object]], int]) -> None:
+    """1,000 additions before a profiler, in it, after it, in it again, and after it again.
+
+    Prints the brackets as one line of JSON: phase, start and end by CLOCK_REALTIME, and how many
+    the profiler saw.
+    """
+    import torch
+
+    x = torch.empty(1024, device="cuda")  # no kernel that is an addition
+    brackets: list[dict[str, object]] = []
+
+    def phase(name: str) -> dict[str, object]:
+        time.sleep(0.5)
+        start_ns = time.time_ns()
+        for _ in range(1000):
+            x.add_(1)
+        torch.cuda.synchronize()
+        brackets.append({"phase": name, "start_ns": start_ns, "end_ns": time.time_ns()})
+        time.sleep(0.5)  # what CUPTI holds when another client comes is that one's
+        return brackets[-1]
+
+    phase("before")
+    for stay in (1, 2):
+        inside = f"inside {stay}"
+        seen = under(lambda inside=inside: phase(inside))  # type: ignore[misc]
+        brackets[-1]["seen"] = seen
+        time.sleep(1.5)  # that it has left is looked at once a second
+        phase(f"after {stay}")
+    print(json.dumps(brackets), flush=True)
 
 
 def use_cupy() -> None:
@@ -157,6 +225,8 @@ PROGRAMS = {
     "ranges-nvtx": lambda: ranges("nvtx"),
     "ranges-profiler": lambda: ranges("profiler"),
     "conflict": conflict,
+    "profiled-torch": lambda: profiled(under_torch),
+    "profiled-proton": lambda: profiled(under_proton),
     "cupy": use_cupy,
     "jax": use_jax,
     "nccl": nccl,

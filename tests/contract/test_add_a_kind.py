@@ -48,7 +48,7 @@ import pyarrow.parquet as pq
 from cupti_etl.capture.decode import Decoder
 from cupti_etl.capture.native import load
 from cupti_etl.capture.segment import Process
-from cupti_etl.sinks.parquet import write_part
+from cupti_etl.sinks.part import write_part
 import pyarrow as pa
 ffi, lib = load()
 rows = []

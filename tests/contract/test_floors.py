@@ -123,7 +123,7 @@ def test_imports_go_down(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "source"),
     [
-        ("cupti_etl.capture.decode", "from cupti_etl.sinks.parquet import write_part"),
+        ("cupti_etl.capture.decode", "from cupti_etl.sinks.part import write_part"),
         ("cupti_etl.queries.runner", "def f():\n    import cupti_etl.capture.collector"),
         ("cupti_etl.errors", "from cupti_etl.schema import arrow"),
         ("cupti_etl.commands.sql", "from cupti_etl.commands.query import command"),

@@ -11,8 +11,10 @@ import pytest
 from cupti_etl.errors import SchemaError
 from cupti_etl.schema import generate
 from cupti_etl.schema.cdecl import kinds_inc
+from cupti_etl.schema.fingerprint import declarations, fingerprint
 from cupti_etl.schema.headers import dump, load_facts
 from cupti_etl.schema.kinds import KINDS
+from cupti_etl.schema.spec import Column
 
 
 def test_nothing_is_stale() -> None:
@@ -40,13 +42,45 @@ def test_facts_are_kept_as_they_are_written() -> None:
 
 def test_fingerprint_follows_the_layout_and_not_the_words() -> None:
     facts = load_facts()
-    text = kinds_inc(KINDS, facts)
     first = KINDS[0]
-    reworded = replace(first.columns[0], doc="Other words.")
-    other = replace(first, columns=(reworded, *first.columns[1:]))
-    assert kinds_inc((other, *KINDS[1:]), facts) == text
+    ours = fingerprint(KINDS, facts, "headers")
+
+    def with_first(column: Column) -> int:
+        other = replace(first, columns=(column, *first.columns[1:]), sort=())
+        return fingerprint((other, *KINDS[1:]), facts, "headers")
+
+    assert with_first(replace(first.columns[0], doc="Other words.")) == ours
+    assert fingerprint(KINDS, facts, "other headers") != ours
     shorter = replace(first, columns=first.columns[1:], sort=())
-    assert kinds_inc((shorter, *KINDS[1:]), facts).splitlines()[1] != text.splitlines()[1]
+    assert fingerprint((shorter, *KINDS[1:]), facts, "headers") != ours
+    swapped = replace(first, columns=(*first.columns[1::-1], *first.columns[2:]), sort=())
+    assert fingerprint((swapped, *KINDS[1:]), facts, "headers") != ours
+    assert fingerprint((KINDS[1], first, *KINDS[2:]), facts, "headers") != ours
+    # What only Python goes by when it reads a batch.
+    read_as = replace(first.columns[0].type, arrow="int32")
+    assert with_first(replace(first.columns[0], type=read_as)) != ours
+
+
+@pytest.mark.parametrize(
+    ("header", "before", "after", "is_same"),
+    [
+        ("segment.h", "uint64_t magic;", "uint64_t magic; /* other words */", True),
+        ("segment.h", "int32_t parent_pid;", "int64_t parent_pid;", False),
+        ("segment.h", "ETL_BY_PROCESS,", "ETL_BY_NOBODY, ETL_BY_PROCESS,", False),
+        ("abi.h", "int64_t slot;", "int32_t slot;", False),
+        ("strings.h", "ETL_API_DROP = 2", "ETL_API_DROP = 4", False),
+    ],
+)
+def test_fingerprint_follows_what_the_libraries_share(
+    tmp_path: Path, header: str, before: str, after: str, is_same: bool
+) -> None:
+    shared = generate.ROOT / "native" / "include" / "etl"
+    ours = declarations(shared)
+    shutil.copytree(shared, tmp_path / "etl")
+    path = tmp_path / "etl" / header
+    assert before in path.read_text()
+    path.write_text(path.read_text().replace(before, after, 1))
+    assert (declarations(tmp_path / "etl") == ours) is is_same
 
 
 def test_two_tables_cannot_claim_the_same_records() -> None:

@@ -113,7 +113,7 @@ def test_a_stopped_program_has_not_ended(capturer: Capturer, tmp_path: Path) -> 
 Path({str(ready)!r}).write_text(str(os.getpid())); time.sleep(0.5); launch(20)"
     words, env, trace, log = capturer.prepare(CUPTI, command=script(text))
     with running(words, env, stderr=subprocess.PIPE) as process:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while not (ready.exists() and ready.read_text()):
             assert time.monotonic() < deadline
             time.sleep(0.01)
@@ -121,7 +121,7 @@ Path({str(ready)!r}).write_text(str(os.getpid())); time.sleep(0.5); launch(20)"
         os.kill(pid, signal.SIGSTOP)
         time.sleep(2.5)
         os.kill(pid, signal.SIGCONT)
-        _, stderr = process.communicate(timeout=30)
+        _, stderr = process.communicate(timeout=120)
     done = subprocess.CompletedProcess(words, process.returncode, "", stderr)
     check(Capture(trace, done, capturer.fakes.log(log)), 30)
 
@@ -221,7 +221,7 @@ def test_the_program_keeps_its_own_limit(capturer: Capturer) -> None:
     )
     limit = ["sh", "-c", 'ulimit -S -n 40 && exec "$@"', "sh"]
     done = subprocess.run(
-        [*limit, *words], env=env, capture_output=True, text=True, timeout=60, check=False
+        [*limit, *words], env=env, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.stdout == "40\n"
 
@@ -266,7 +266,7 @@ def test_what_a_killed_capture_left_is_removed_by_the_next(capturer: Capturer, b
     words, env, _, _ = capturer.prepare(CUPTI, command=["sleep", "30"])
     env["TMPDIR"] = str(base)
     with running(words, env, stderr=subprocess.DEVNULL) as process:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while not list(base.glob("cupti-etl-*/lock")):
             assert time.monotonic() < deadline
             time.sleep(0.01)
@@ -274,14 +274,14 @@ def test_what_a_killed_capture_left_is_removed_by_the_next(capturer: Capturer, b
         # While it lives, another capture leaves it alone.
         others, other_env, _, _ = capturer.prepare(CUPTI, launches=1)
         other_env["TMPDIR"] = str(base)
-        subprocess.run(others, env=other_env, check=True, capture_output=True, timeout=60)
+        subprocess.run(others, env=other_env, check=True, capture_output=True, timeout=120)
         assert folders(base) == sorted([foreign, live])
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     assert live.exists()
     others, other_env, _, _ = capturer.prepare(CUPTI, launches=1)
     other_env["TMPDIR"] = str(base)
-    subprocess.run(others, env=other_env, check=True, capture_output=True, timeout=60)
+    subprocess.run(others, env=other_env, check=True, capture_output=True, timeout=120)
     assert folders(base) == [foreign]
 
 

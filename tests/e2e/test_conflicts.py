@@ -7,6 +7,7 @@ noticed with the call that is made each second, and whether it left is looked at
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -57,17 +58,74 @@ def test_yield_comes_back_when_the_other_has_left(
     assert during == []
 
 
-def test_yield_stays_away_while_the_other_keeps_its_subscription(capturer: Capturer) -> None:
-    capture = run(capturer, "yield")
+def test_yield_stays_away_while_the_other_records(capturer: Capturer) -> None:
+    capture = run(capturer, "yield", takeover_for=0)
     assert capture.status == 4
     assert windows(capture) == [("process", "other_client")]
     assert 900 < capture.count("kernel") <= 1000
 
 
+def test_yield_comes_back_although_the_other_keeps_its_subscription(capturer: Capturer) -> None:
+    capture = run(capturer, "yield")
+    assert capture.status == 4
+    assert windows(capture) == [("process", "other_client"), ("other_client", "process")]
+    assert 2000 < capture.count("kernel") <= 6000
+
+
+# PyTorch's profiler: it never gives its subscription back, nor the clock that it brings each time.
+TORCH = {"takeover_clock": 1, "takeover_times": 2, "takeover_every": 3500}
+
+
+def check_times(capture: Capture) -> None:
+    """Times are of our clock, or they are NULL and counted: what the other's buffers held."""
+    (about,) = capture.rows("process")
+    counted = {
+        loss["table_name"]: loss["records"] for loss in capture.losses().get("other_clock", [])
+    }
+    for table in ("kernel", "api_call"):
+        times = [(row["start_ns"], row["end_ns"]) for row in capture.rows(table)]
+        known = [pair for pair in times if None not in pair]
+        assert all(about["start_ns"] <= start <= end <= about["end_ns"] for start, end in known)
+        assert len(times) - len(known) == counted.get(table, 0)
+
+
+@pytest.mark.parametrize("release", [CUPTI_12, CUPTI_13])
+def test_yield_comes_back_after_each_profile_of_pytorch(capturer: Capturer, release: str) -> None:
+    capture = run(capturer, "yield", release, **TORCH)
+    assert capture.status == 4
+    assert windows(capture) == [
+        ("process", "other_client"),
+        ("other_client", "other_client"),
+        ("other_client", "process"),
+    ]
+    _, second, third = sorted(row["start_ns"] for row in capture.rows("capture_window"))
+    starts = [row["start_ns"] for row in capture.rows("kernel") if row["start_ns"] is not None]
+    # 1,000 before it came, 1,500 between, 1,500 at the end: of each, all but those that CUPTI
+    # still held when it came, and of the later ones those until it was seen to have left.
+    assert 0 < sum(start < second for start in starts) <= 1000
+    assert 0 < sum(second <= start < third for start in starts) <= 1500
+    assert 0 < sum(third <= start for start in starts) <= 1500
+    check_times(capture)
+    assert capture.losses().keys() <= {"other_client", "other_clock"}
+
+
+def test_keep_has_its_own_clock(capturer: Capturer) -> None:
+    capture = run(capturer, "keep", **TORCH)
+    assert capture.status == 4
+    assert capture.count("kernel") > 4000
+    check_times(capture)
+    assert capture.losses().keys() <= {"other_client", "other_clock"}
+
+
 def test_keep_takes_the_records_back(capturer: Capturer) -> None:
     capture = run(capturer, "keep", takeover_for=6000)
     assert capture.status == 4
-    assert windows(capture) == [("process", "other_client"), ("other_client", "process")]
+    # When the other ends, it switches off what is ours, too.
+    assert windows(capture) == [
+        ("process", "other_client"),
+        ("other_client", "other_client"),
+        ("other_client", "process"),
+    ]
     # All but those of the second in which it was not noticed; what the other's buffer held
     # when we came back is ours.
     assert capture.count("kernel") > 5500
@@ -113,3 +171,22 @@ def test_several_clients_of_the_second_interface(capturer: Capturer, tmp_path: P
     assert capture.status == 0, capture.stderr
     assert capture.count("kernel") == 100
     assert json.loads((tmp_path / "other.json").read_text())["records"] == 20
+
+
+def test_nobody_came_while_a_program_prepared_its_work(capturer: Capturer, tmp_path: Path) -> None:
+    start = tmp_path / "start"
+    waits = ["sh", "-c", f'(sleep 1; touch {start}) & exec "$@"', "sh"]
+    words, env, trace, log = capturer.prepare(
+        CUPTI_13,
+        ["--flush-ms", "5", "--records", "fixed"],
+        {"driver_version_recorded": 1},
+        launches=100, start=str(start),
+    )  # fmt: skip
+    at = words.index("--") + 1
+    done = subprocess.run(
+        [*words[:at], *waits, *words[at:]], env=env, capture_output=True, text=True, check=False
+    )
+    capture = Capture(trace, done, capturer.fakes.log(log))
+    assert capture.status == 0, capture.stderr
+    assert capture.count("kernel") == 100
+    assert windows(capture) == [("process", "process")]

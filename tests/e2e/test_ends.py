@@ -99,7 +99,7 @@ wait_for({files["end"]!r})
         """Make the program end, whatever the test saw."""
         for name in self.files:
             self.tell(name)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         while Path(f"/proc/{self.pid}").exists() and not self.log[0].ended:
             assert time.monotonic() < deadline
             time.sleep(0.01)
@@ -112,7 +112,7 @@ wait_for({files["end"]!r})
         wait_for_rows(self.second, rows)
         self.tell("more")
         self.end()
-        _, stderr = attached.communicate(timeout=60)
+        _, stderr = attached.communicate(timeout=120)
         assert attached.returncode == 0, stderr
         return self.capture(0)
 
@@ -180,7 +180,7 @@ def test_linger(capturer: Capturer, tmp_path: Path) -> None:
     words, env, trace, log = capturer.prepare(
         CUPTI, ["--flush-ms", "20", "--linger", "700ms"], command=outliving(tmp_path)
     )
-    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=120, check=False)
     try:
         capture = Capture(trace, done, capturer.fakes.log(log))
         assert capture.status == 0, capture.stderr
@@ -210,7 +210,7 @@ def test_without_linger_workers_are_followed_to_their_end(
         wait_for(tmp_path / "works")
         time.sleep(0.5)
         (tmp_path / "stop").touch()
-        _, stderr = process.communicate(timeout=30)
+        _, stderr = process.communicate(timeout=120)
     done = subprocess.CompletedProcess(words, process.returncode, "", stderr)
     capture = Capture(trace, done, capturer.fakes.log(log))
     assert capture.count("kernel") == 100
@@ -232,11 +232,11 @@ def test_a_ring_that_is_full_before_anybody_attaches(capturer: Capturer, tmp_pat
 
 
 def test_attach_that_ends_first(capturer: Capturer, tmp_path: Path) -> None:
-    """Time or Ctrl-C ends it, and another can go on, exactly where it stopped."""
+    """Ctrl-C or time ends it, and another can go on, exactly where it stopped."""
     orphan = Orphan(capturer, tmp_path, before=10, between=20, after=30)
     orphan.tell("go")
     wait_for(orphan.files["gone"])
-    attached = orphan.attach("--duration", "6s")
+    attached = orphan.attach()
     wait_for_rows(orphan.second, 20)
     again = subprocess.run(
         orphan.command("attach", "-o", tmp_path / "no", orphan.pid),
@@ -244,21 +244,21 @@ def test_attach_that_ends_first(capturer: Capturer, tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=120,
     )
     assert again.returncode == 2
     assert "another collector has it" in again.stderr
-    _, stderr = attached.communicate(timeout=30)
+    attached.send_signal(signal.SIGINT)
+    _, stderr = attached.communicate(timeout=120)
     assert attached.returncode == 0, stderr
     capture = orphan.capture(0)
     assert capture.count("kernel") == 20
     assert "abandoned" in capture.losses()
     orphan.second = tmp_path / "third"
-    attached = orphan.attach()
     orphan.tell("more")
-    wait_for_rows(orphan.second, 30)
-    attached.send_signal(signal.SIGINT)
-    _, stderr = attached.communicate(timeout=30)
+    wait_until(lambda: orphan.log.delivered(KERNEL) == 60)
+    attached = orphan.attach("--duration", "1s")
+    _, stderr = attached.communicate(timeout=120)
     assert attached.returncode == 0, stderr
     assert orphan.capture(0).count("kernel") == 30
     orphan.end()
@@ -271,7 +271,7 @@ def test_an_orphan_that_is_killed(capturer: Capturer, tmp_path: Path) -> None:
     attached = orphan.attach()
     wait_for_rows(orphan.second, 20)
     os.kill(orphan.pid, signal.SIGKILL)
-    _, stderr = attached.communicate(timeout=30)
+    _, stderr = attached.communicate(timeout=120)
     assert attached.returncode == 0, stderr
     capture = orphan.capture(0)
     assert capture.rows("process")[0]["state"] == "killed"
@@ -316,7 +316,7 @@ os.wait()
         }[who]
         attach = [sys.executable, "-m", "cupti_etl", "attach", "-o", str(tmp_path / "no"), pid]
         done = subprocess.run(
-            attach, env=env, capture_output=True, text=True, timeout=60, check=False
+            attach, env=env, capture_output=True, text=True, timeout=120, check=False
         )
         stop.touch()
     assert done.returncode == 2, done.stderr
@@ -362,12 +362,12 @@ def test_an_orphan_without_descriptors(capturer: Capturer, tmp_path: Path) -> No
     orphan.tell("go")
     wait_for(orphan.files["gone"])
     attached = orphan.attach()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while attached.poll() is None and not (orphan.second / "process").exists():
         assert time.monotonic() < deadline
         time.sleep(0.01)
     orphan.end()
-    _, stderr = attached.communicate(timeout=30)
+    _, stderr = attached.communicate(timeout=120)
     if attached.returncode == 2:
         assert "has closed all its descriptors" in stderr
     else:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.captures import Capture, Capturer, running, table, wait_until_collected
-from support.fakes import KERNEL
+from support.fakes import DRIVER, KERNEL, RUNTIME
 from support.waiting import wait_for, wait_until
 
 
@@ -90,7 +90,11 @@ def test_what_was_flushed_outlives_a_kill(capturer: Capturer, tmp_path: Path) ->
 
 
 def test_program_is_never_held_up(capturer: Capturer, tmp_path: Path) -> None:
-    """A collector that stands still costs records, which are counted, not time."""
+    """A collector that stands still costs records, which are counted, not time.
+
+    When CUPTI's thread gets no processor either, the spare buffers are all full, and CUPTI
+    is refused another: what it drops then is counted by it, and not by table.
+    """
     start, ready = tmp_path / "start", tmp_path / "ready"
     words, env, trace, log = capturer.prepare(
         "13.5.25",
@@ -104,19 +108,25 @@ def test_program_is_never_held_up(capturer: Capturer, tmp_path: Path) -> None:
         wait_until_collected(log)
         process.send_signal(signal.SIGSTOP)
         start.touch()
-        wait_for(ready)
+        wait_for(ready)  # while the collector stands still
         process.send_signal(signal.SIGCONT)
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=120)
     done = subprocess.CompletedProcess(words, process.returncode, "", stderr)
     capture = Capture(trace, done, capturer.fakes.log(log))
     assert capture.status == 0, stderr
-    losses = capture.losses()["ring_full"]
+    losses = capture.losses()
+    assert set(losses) <= {"ring_full", "cupti_dropped"}
     lost = Counter[str]()
-    for row in losses:
+    for row in losses["ring_full"]:
         lost[row["table_name"]] += row["records"]
+    made, dropped = Counter(capture.log[0].made), Counter(capture.log[0].dropped)
+    assert sum(row["records"] for row in losses.get("cupti_dropped", ())) == dropped.total()
     assert lost["kernel"] > 0
-    assert capture.count("kernel") + lost["kernel"] == 400_000
-    assert capture.count("api_call") + lost["api_call"] == 800_000
+    assert capture.count("kernel") + lost["kernel"] + dropped[KERNEL] == 400_000
+    # Our own calls are of no table; CUPTI can have dropped some of their records.
+    own = made[RUNTIME] + made[DRIVER] - 800_000
+    calls = capture.count("api_call") + lost["api_call"] + dropped[RUNTIME] + dropped[DRIVER]
+    assert 800_000 <= calls <= 800_000 + min(own, dropped[DRIVER])
     capture.check_sums()
     assert "--ring-mb" in stderr
 

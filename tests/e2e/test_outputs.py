@@ -72,7 +72,7 @@ def test_a_conversion_that_fails_loses_nothing(capturer: Capturer, tmp_path: Pat
         wait_until(ready.exists)
         out.write_text("somebody was quicker")
         until.touch()
-        _, words_said = process.communicate(timeout=60)
+        _, words_said = process.communicate(timeout=120)
     assert process.returncode == 1
     assert f"{out} could not be written: {out} exists already" in words_said
     assert f"cupti-etl export {parts} --to duckdb {out}" in words_said
@@ -249,7 +249,7 @@ def test_names_with_percent_signs(
 def test_the_pid_in_a_name_is_that_of_the_capture(capturer: Capturer, tmp_path: Path) -> None:
     words, env, _ = words_to(capturer, tmp_path / "run-%p", launches=1)
     with running(words, env, stderr=subprocess.PIPE) as process:
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
     assert (tmp_path / f"run-{process.pid}" / "kernel").is_dir()
 
 

@@ -364,7 +364,7 @@ def test_sample_until_ctrl_c(capturer: Capturer, tmp_path: Path) -> None:
     with running(words, env, stderr=subprocess.PIPE) as process:
         wait_until(lambda: table(tmp_path / "out", "pm_sample").num_rows > 0)
         os.killpg(process.pid, signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors
     rows = table(tmp_path / "out", "pm_sample")
     assert rows["start_ns"].to_pylist() == sampled(log)[0].starts

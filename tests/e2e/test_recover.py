@@ -13,7 +13,7 @@ from support.captures import Capturer, table
 
 import cupti_etl
 from cupti_etl.schema.arrow import arrow_schema
-from cupti_etl.sinks.parquet import write_part
+from cupti_etl.sinks.part import write_part
 
 
 def recover(trace: Path) -> subprocess.CompletedProcess[str]:
@@ -29,7 +29,7 @@ def test_a_killed_collector(capturer: Capturer, tmp_path: Path) -> None:
     ready, until = tmp_path / "ready", tmp_path / "until"
     words, env, trace, _ = capturer.prepare("13.5.25", launches=500, ready=ready, until=until)
     with subprocess.Popen(words, env=env, stderr=subprocess.PIPE, text=True) as process:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while not ready.exists() or table(trace, "kernel").num_rows < 500:
             assert time.monotonic() < deadline
             time.sleep(0.05)

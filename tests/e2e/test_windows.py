@@ -7,19 +7,50 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.captures import Capture, Capturer
+from support.captures import Capture, Capturer, running, table
+from support.fake_cuda import script
+from support.fakes import kernel_name
+from support.waiting import wait_until
 
-RATE = {"rate": 2000, "launches": 3000}  # a second and a half
+from cupti_etl.schema.kinds import KINDS
 
 
 def windows(capture: Capture) -> list[dict[str, object]]:
     return sorted(capture.rows("capture_window"), key=lambda row: str(row["start_ns"]))
 
 
-def kernels_are_inside(capture: Capture, slack_ns: int = 0) -> None:
-    spans = [(w["start_ns"], w["end_ns"]) for w in capture.rows("capture_window")]
+def kernels_are_inside(capture: Capture) -> None:
+    """Between the begin of switching on and the end of switching off, however long they took."""
+    spans = [
+        (w["start_ns"] - w["switch_on_ns"], w["end_ns"] + w["switch_off_ns"])
+        for w in capture.rows("capture_window")
+    ]
     for row in capture.rows("kernel"):
-        assert any(a - slack_ns <= row["start_ns"] <= b + slack_ns for a, b in spans), (row, spans)
+        assert any(a <= row["start_ns"] <= b for a, b in spans), (row, spans)
+
+
+def run_past_the_window(capturer: Capturer, *options: str) -> Capture:
+    """A program that launches until its window is closed, which the trace says, and goes on."""
+    stop = capturer.folder / "stop"
+    text = f"""
+cuda()
+while not os.path.exists({str(stop)!r}):
+    launch(5, 1); time.sleep(0.002)
+launch(500, 2)
+"""
+    words, env, trace, log = capturer.prepare("13.5.25", options, command=script(text))
+    with running(words, env, stderr=subprocess.PIPE) as process:
+        wait_until(lambda: table(trace, "capture_window").num_rows)
+        stop.touch()
+        _, stderr = process.communicate(timeout=120)
+    done = subprocess.CompletedProcess(words, process.returncode, "", stderr)
+    capture = Capture(trace, done, capturer.fakes.log(log))
+    assert capture.status == 0, stderr
+    # What was launched when the window was closed is not there.
+    assert {row["name"] for row in capture.rows("kernel")} == {kernel_name(1)}
+    kernels_are_inside(capture)
+    capture.check_sums()
+    return capture
 
 
 def test_whole_run_is_one_window(capturer: Capturer) -> None:
@@ -31,19 +62,17 @@ def test_whole_run_is_one_window(capturer: Capturer) -> None:
 
 
 def test_delay_and_duration(capturer: Capturer) -> None:
-    capture = capturer.run(options=["--delay", "500ms", "--duration", "400ms"], **RATE)
-    assert capture.status == 0, capture.stderr
+    capture = run_past_the_window(capturer, "--delay", "500ms", "--duration", "5s")
     (window,) = windows(capture)
     assert (window["opened_by"], window["closed_by"]) == ("collector", "collector")
-    assert 300e6 < window["end_ns"] - window["start_ns"] < 600e6
-    assert 400 < capture.count("kernel") < 1400
-    kernels_are_inside(capture, slack_ns=20_000_000)
+    (row,) = capture.rows("capture")
+    # When exactly they are switched: tests/unit/test_limits.py.  Here the machine may be late with
+    # all but the end, which is 5.5 s after the program's start or later; the trace's is noted then.
+    assert window["end_ns"] - row["start_ns"] > 5000e6
     # Rows without which the window's work would belong to nothing.
     assert capture.count("device") == 1
-    (row,) = capture.rows("capture")
-    assert (row["delay_ns"], row["duration_ns"]) == (500_000_000, 400_000_000)
+    assert (row["delay_ns"], row["duration_ns"]) == (500_000_000, 5_000_000_000)
     assert row["stopped_by"] == "duration"
-    capture.check_sums()
 
 
 def test_a_delay_counts_from_the_start_of_the_program(capturer: Capturer, tmp_path: Path) -> None:
@@ -54,11 +83,13 @@ def test_a_delay_counts_from_the_start_of_the_program(capturer: Capturer, tmp_pa
     options = ["--delay", "2500ms", "--pm"]
     words, env, trace, log = capturer.prepare("13.5.25", options, rate=1000, launches=4000)
     env["PYTHONPATH"] = os.pathsep.join([str(tmp_path), env["PYTHONPATH"]])
-    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=120, check=False)
     capture = Capture(trace, done, capturer.fakes.log(log))
     assert capture.status == 0, capture.stderr
     (window,), (process,) = windows(capture), capture.rows("process")
-    assert window["start_ns"] - process["start_ns"] > 1000e6
+    # Else it would have recorded from its start on.
+    assert window["opened_by"] == "collector"
+    assert window["start_ns"] > process["start_ns"]
 
 
 def test_a_delay_longer_than_the_program_records_nothing(capturer: Capturer) -> None:
@@ -68,17 +99,14 @@ def test_a_delay_longer_than_the_program_records_nothing(capturer: Capturer) -> 
 
 
 def test_max_rows(capturer: Capturer) -> None:
-    capture = capturer.run(options=["--max-rows", "1000"], **RATE)
+    capture = run_past_the_window(capturer, "--max-rows", "1000")
     assert capture.rows("capture")[0]["stopped_by"] == "max_rows"
-    # Two rows a launch; the limit is looked at after a flush (100 ms, 400 rows).
-    assert 1000 <= sum(capture.count(t) for t in ("kernel", "api_call")) < 3000
-    capture.check_sums()
+    assert sum(capture.count(kind.table) for kind in KINDS) >= 1000
 
 
 def test_max_size(capturer: Capturer) -> None:
-    capture = capturer.run(options=["--max-size", "1kB"], rate=2000, launches=6000)
+    capture = run_past_the_window(capturer, "--max-size", "1kB")
     assert capture.rows("capture")[0]["stopped_by"] == "max_size"
-    assert 0 < capture.count("kernel") < 6000
 
 
 @pytest.mark.parametrize(

@@ -236,4 +236,5 @@ def test_an_older_file_is_read_without_what_it_lacks(file: Path) -> None:
     with cupti_etl.open(file) as trace:
         assert trace.sql("SELECT DISTINCT grid_id FROM kernel").arrow()["grid_id"].null_count == 1
         assert trace.query("nvtx_range").count() == 0
-        assert_rows(trace.sql("FROM mine"), "five\n 5")
+        # What is not of the schema could be called anything: it stays for DuckDB's own shell.
+        assert "mine" not in trace.tables

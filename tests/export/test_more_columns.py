@@ -48,6 +48,7 @@ def test_parts_of_a_folder_carry_and_explain_them(tmp_path: Path) -> None:
     for first in (5000, 0):
         sink.write("pm_sample", samples(first, 100))
         sink.roll()
+    sink.finish()
     sink.close()
     (part,) = (tmp_path / "run/pm_sample").iterdir()
     rows = pq.read_table(part)
@@ -64,6 +65,7 @@ def test_a_stream_has_the_columns_of_the_first_rows(tmp_path: Path, rows: int) -
     sink = ArrowSink(os.open(out, os.O_CREAT | os.O_WRONLY), "pm_sample", "out")
     if rows:
         sink.write("pm_sample", samples(0, rows))
+    sink.finish()
     sink.close()
     table = pa.ipc.open_stream(out).read_all()
     assert table.column_names == FIXED + (["sm_active_pct", BY_NAME] if rows else [])

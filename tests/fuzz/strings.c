@@ -41,6 +41,17 @@ static void decode_users(struct etl_process *process, const uint8_t *slot, uint3
 	}
 }
 
+/* Names of kernels are valid whatever they were made of, and come once. */
+static void check_names(struct etl_process *process)
+{
+	int64_t names = etl_process_names(process);
+	struct ArrowArray array;
+
+	CHECK(etl_process_take_names(process, &array) == 0);
+	CHECK(array.length == names && etl_process_names(process) == 0);
+	array.release(&array);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const uint64_t no_loss[ETL_MAX_KIND];
@@ -65,6 +76,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	etl_process_get_decoded(process, &decoded);
 	CHECK(decoded.damaged_strings <= 1);
 	decode_users(process, slot, bytes);
+	CHECK(process->texts.count <= MOST_TEXTS);
+	check_names(process);
 	take_batches(decoder);
 	free(slot);
 	etl_process_free(process);

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.trace import assert_rows
 
 import cupti_etl
 from cupti_etl.errors import ForeignError
@@ -112,9 +113,16 @@ def test_a_stream_of_a_process_that_is_no_number(tmp_path: Path) -> None:
 def test_rows_of_which_no_column_is_known_are_counted(tmp_path: Path) -> None:
     folder = _folder(tmp_path / "t")
     pq.write_table(pa.table({"a": [1, 2, 3]}), folder / "CUPTI_ACTIVITY_KIND_RUNTIME.parquet")
-    summary = import_traces([folder], tmp_path / "out", 1)
-    assert summary.rows["kernel"] == 2
-    assert summary.left_out["CUPTI_ACTIVITY_KIND_RUNTIME"] == 3
+    import_traces([folder], tmp_path / "out", 1)
+    with cupti_etl.open(tmp_path / "out") as trace:
+        assert trace.sql("FROM kernel").count() == 2
+        assert_rows(
+            trace.sql("FROM import_skipped WHERE category = 'unsupported'"),
+            """
+            what                        events detail
+            CUPTI_ACTIVITY_KIND_RUNTIME 3      "none of its columns is known"
+            """,
+        )
 
 
 def test_a_folder_is_wanted_and_not_one_of_its_files(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from imports.conftest import Import, event, kineto
 from support.trace import assert_rows
 
 from cupti_etl.errors import ForeignError
-from cupti_etl.importing import import_traces
 
 LAUNCH = {"External id": 3, "cbid": 211, "correlation": 9}
 PLACE = {"device": 0, "context": 1, "stream": 7}
@@ -85,8 +84,19 @@ def test_copies_sets_waits_and_allocations(tmp_path: Path, imported: Import) -> 
         {
             **event("cpu_instant_event", "[memory]", 1e15, 0, Bytes=-512, Addr=2**64 - 1),
             "ph": "i",
-            "args": {"Bytes": -512, "Addr": 2**64 - 1, "Device Type": 1, "Device Id": 0},
+            "args": {"Bytes": -512, "Addr": 2**64 - 1, "Device Type": 1, "Device Id": 0}
+            | {"Total Allocated": 1024, "Total Reserved": 2048},
         },
+        # A GPU of AMD, and the host, which reserves nothing.
+        *(
+            event("cpu_instant_event", "[memory]", 1e15 + at, 0)
+            | {
+                "ph": "i",
+                "args": {"Bytes": 64, "Addr": 8, "Device Type": kind, "Device Id": number}
+                | {"Total Allocated": 64, "Total Reserved": 0},
+            }
+            for at, (kind, number) in enumerate(((6, 1), (0, -1)), 1)
+        ),
     )
     trace = imported(file)
     assert_rows(
@@ -100,8 +110,13 @@ def test_copies_sets_waits_and_allocations(tmp_path: Path, imported: Import) -> 
     assert_rows(trace.sql("FROM synchronization"), "type stream_id event_id\nstream_wait_event 7 5")
     assert_rows(trace.sql("FROM overhead"), "overhead_kind\ncupti_instrumentation")
     assert_rows(
-        trace.sql("FROM memory"),
-        "operation bytes address memory_kind device_id\nrelease 512 -1 device 0",
+        trace.sql("FROM memory ORDER BY timestamp_ns"),
+        """
+        operation  bytes address memory_kind device_id pool_bytes pool_utilized_bytes
+        release    512   -1      device      0         2048       1024
+        allocation 64    8       device      1         0          64
+        allocation 64    8       pageable    -         -          64
+        """,
     )
 
 
@@ -117,12 +132,16 @@ def test_marks_and_what_the_profiler_says_of_itself(tmp_path: Path, imported: Im
         event("gpu_user_annotation", "step", 1e15, 1, pid=0),
         *({"ph": ph, "cat": cat, "id": 1, "ts": 1e15} for ph in "sf" for cat in ("ac2g", "fwdbwd")),
     )
-    assert import_traces([file], tmp_path / "again", 1).left_out == {
-        "events gpu_user_annotation": 1,
-        "events that draw arrows (correlation ids say the same)": 2,
-        "events that draw arrows from forward to backward operators": 2,
-    }
     trace = imported(file)
+    assert_rows(
+        trace.sql("FROM import_skipped"),
+        """
+        category  what                events
+        redundant "arrows ac2g"       2
+        redundant "arrows fwdbwd"     2
+        redundant gpu_user_annotation 1
+        """,
+    )
     assert_rows(
         trace.sql("FROM marker ORDER BY timestamp_ns, event, name"),
         """
@@ -253,7 +272,12 @@ def test_a_time_that_is_missing_is_counted(tmp_path: Path, imported: Import) -> 
     del untimed["ts"]
     trace = imported(kineto(tmp_path / "t.json", untimed, event("kernel", "k", 1e15, 5, **PLACE)))
     assert_rows(trace.sql("SELECT count(*) AS n FROM kernel"), "n\n1")
-    assert_rows(trace.sql("FROM loss"), "cause records is_stored\nunreadable 1 false")
+    assert_rows(trace.sql("FROM loss"), "cause")
+    assert_rows(trace.sql("FROM import_skipped"), "category what events\ninvalid kernel.ts 1")
+    assert_rows(
+        trace.sql("SELECT subject FROM capture_health WHERE section = 'verdict'"),
+        "subject\n'no losses known, imported; not kept: invalid 1'",
+    )
 
 
 def test_numbers_that_cannot_be_are_null(tmp_path: Path, imported: Import) -> None:
@@ -293,7 +317,18 @@ def test_numbers_that_cannot_be_are_null(tmp_path: Path, imported: Import) -> No
         -         5000 -         -      -      -
         """,
     )
-    assert_rows(trace.sql("FROM loss"), "cause records\nunreadable 1")
+    assert_rows(
+        trace.sql("FROM import_skipped"),
+        """
+        category what        events
+        invalid  args.device 1
+        invalid  args.grid   3
+        invalid  kernel.device_id 1
+        invalid  kernel.dur  3
+        invalid  kernel.grid_x 1
+        invalid  kernel.ts   1
+        """,
+    )
     assert_rows(trace.sql("FROM device"), "device_id name multiprocessors\n0 - -")
     assert_rows(trace.sql("FROM process"), "rank world_size\n- -")
 

@@ -94,3 +94,36 @@ def test_pages_in_a_circle(tmp_path: Path) -> None:
     path.write_bytes(bits)
     with pytest.raises(ForeignError, match="in a circle"):
         read(path)
+
+
+def test_columns_that_are_younger_than_rows(tmp_path: Path) -> None:
+    """Such rows have the column's default, and no value of it."""
+    path = write(tmp_path / "t.sqlite", [(1, 0.5, "x", "y")])
+    with closing(sqlite3.connect(path)) as con, con:
+        con.execute("ALTER TABLE things ADD COLUMN missing INTEGER DEFAULT 7")
+        con.execute("INSERT INTO things VALUES (2, 2, 1.5, 'z', 3, 8)")
+        con.execute("INSERT INTO things VALUES ('a', 3, 'b', x'c3a9ff', 0.5, 1e300)")
+    assert read(path) == [
+        {"n": 1, "id": 1, "d": 0.5, "t": "x", "missing": 7, "T2": "y"},
+        {"n": 2, "id": 2, "d": 1.5, "t": "z", "missing": 8, "T2": "3"},
+        {"n": None, "id": 3, "d": None, "t": "\u00e9\ufffd", "missing": None, "T2": "0.5"},
+    ]
+
+
+@pytest.mark.parametrize("kind", ["VIRTUAL", "STORED"])
+def test_generated_columns(tmp_path: Path, kind: str) -> None:
+    """One that is not stored is not there, and moves no other."""
+    path = tmp_path / "t.sqlite"
+    with closing(sqlite3.connect(path)) as con, con:
+        con.execute(f"CREATE TABLE things (n, d AS (n * 2) {kind}, t)")
+        con.execute("INSERT INTO things VALUES (1, 'x')")
+    (row,) = read(path)
+    assert (row["n"], row["t"], row["d"]) == (1, "x", None if kind == "VIRTUAL" else 2)
+
+
+def test_a_schema_that_is_no_text(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.sqlite", [])
+    bits = path.read_bytes()
+    path.write_bytes(bits.replace(b"CREATE TABLE other (a)", b"CREATE \xffABLE other (a)"))
+    with pytest.raises(ForeignError, match="schema is not in UTF-8|malformed database schema"):
+        SqliteTables(path)

@@ -122,7 +122,7 @@ def test_the_command_says_what_it_kept_and_what_not(tmp_path: Path) -> None:
     assert f"{KINETO}: kineto" in said
     assert "nsys.sqlite: nsys 3.25.0 SQLite" in said
     assert "kernel 491" in said
-    assert "events that draw arrows (correlation ids say the same) 680" in said
+    assert "not kept, redundant: arrows ac2g 680" in said
     assert said.endswith(f"rows of 3 processes; trace in {out}\n")
     assert (out / "trace.duckdb").is_file()
     again = CliRunner().invoke(cli, ["import", str(KINETO), "-o", str(out)])

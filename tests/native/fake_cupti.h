@@ -131,6 +131,8 @@ int enter(const char *function, long argument); /* an error that was asked for, 
 void attach_driver(void);                       /* start to receive events */
 int driver_version(void);                       /* what cuDriverGetVersion answers; 0 without */
 uint64_t now_ns(void);                          /* CLOCK_REALTIME */
+uint64_t timestamp(void); /* for a record: of the clock that a client gave, or now_ns() */
+void set_clock(uint64_t (*clock)(void)); /* NULL: the default */
 
 /* What every function that clients look up begins with. */
 #define API FAKE_EXPORT
@@ -302,6 +304,7 @@ struct call { /* of the runtime, and the call of the driver inside it */
 void call_back(const struct call *call, bool at_exit);
 
 /* fake_cupti_events.c */
+bool has_work(void); /* whether anything was ever launched */
 enum { MARKER_INSTANT = 1, MARKER_START = 2, MARKER_END = 4 };
 struct marker {
     uint32_t flags, id;

@@ -66,13 +66,28 @@ API int cuptiGetErrorMessage(int result, const char **text) {
     return cuptiGetResultString(result, text);
 }
 
-API int cuptiGetTimestamp(uint64_t *timestamp);
-API int cuptiGetTimestamp(uint64_t *timestamp) {
+API int cuptiGetTimestamp(uint64_t *result);
+API int cuptiGetTimestamp(uint64_t *result) {
     ENTER();
     REFUSE_WITH_V2();
-    if (timestamp == NULL)
+    if (result == NULL)
         return INVALID_PARAMETER;
-    *timestamp = now_ns();
+    *result = timestamp();
+    return OK;
+}
+
+/* Seen with CUPTI 13.0: the default does not come back; with 13.5: while a kind is enabled, the
+ * clock stays as it is. */
+API int cuptiActivityRegisterTimestampCallback(uint64_t (*clock)(void));
+API int cuptiActivityRegisterTimestampCallback(uint64_t (*clock)(void)) {
+    ENTER();
+    if (clock == NULL)
+        return INVALID_PARAMETER;
+    bool is_fixed = false;
+    for (int kind = 1; kind < KINDS && fake_release.api >= 130500; kind++)
+        is_fixed |= V1->kind_on[kind];
+    if (!is_fixed)
+        set_clock(clock);
     return OK;
 }
 
@@ -106,6 +121,11 @@ API int cuptiActivityEnable(int kind) {
     count(C_ENABLES, 1);
     if (!has_kind(kind))
         return INVALID_KIND;
+    int other = kind == KIND_KERNEL ? KIND_CONCURRENT_KERNEL : KIND_KERNEL;
+    /* Seen with CUPTI 13.0; with 13.5, not before there is work. */
+    if ((kind == KIND_KERNEL || kind == KIND_CONCURRENT_KERNEL) && V1->kind_on[other] &&
+        (fake_release.api < 130500 || has_work()))
+        return NOT_COMPATIBLE;
     switch_kind(V1, kind, true);
     return OK;
 }

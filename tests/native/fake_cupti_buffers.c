@@ -181,8 +181,9 @@ static void complete_due(struct queue *queue) {
         if (!buffer->delivered) {
             uint8_t *at = buffer->data + late->offset;
             struct record record = {at, buffer->set->writers[kind_of(at)]};
-            put(record, F_END, late->due);
-            put(record, F_COMPLETED, late->due);
+            uint64_t end = timestamp();
+            put(record, F_END, end);
+            put(record, F_COMPLETED, end);
             buffer->incomplete--;
         } else if (buffer->pending == 0 && buffer->handed_over) {
             free(buffer);

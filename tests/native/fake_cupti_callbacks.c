@@ -244,6 +244,7 @@ API int cuptiFinalize(void) {
     for (int kind = 1; kind <= (int)last_kind(); kind++)
         switch_kind(&subscribers[0], kind, false);
     atomic_store(&subscribers[0].client, NULL);
+    set_clock(NULL);
     return OK;
 }
 

@@ -311,9 +311,17 @@ static struct work prepare(const struct fake_event *event) {
     return work;
 }
 
+static atomic_bool began;
+
+bool has_work(void) {
+    return atomic_load(&began);
+}
+
 void on_event(const struct fake_event *event) {
     if (atomic_load_explicit(&closing, memory_order_relaxed))
         return;
+    if (event->type == FAKE_LAUNCH && !atomic_load_explicit(&began, memory_order_relaxed))
+        atomic_store(&began, true);
     struct work work = prepare(event);
     call_back(&work.call, false);
     for (unsigned i = 0; i < atomic_load_explicit(&subscriber_count, memory_order_relaxed); i++) {
@@ -324,7 +332,7 @@ void on_event(const struct fake_event *event) {
             continue;
         }
         struct queue *queue = queue_lock(&subscribers[i]);
-        work.now = now_ns();
+        work.now = timestamp();
         introduce(queue, event->stream);
         handle(queue, &work);
         owed_overhead(queue, work.now);
@@ -368,7 +376,7 @@ void on_marker(const struct marker *marker) {
         if (atomic_load(&subscribers[i].client) == NULL || !subscribers[i].kind_on[KIND_MARKER])
             continue;
         struct queue *queue = queue_lock(&subscribers[i]);
-        uint64_t now = now_ns();
+        uint64_t now = timestamp();
         marker_records(queue, marker, now);
         owed_overhead(queue, now);
         queue_unlock(queue);

@@ -124,6 +124,17 @@ int driver_version(void) {
     return get_version != NULL && get_version(&version) == 0 ? version : 0;
 }
 
+static _Atomic(uint64_t (*)(void)) given_clock;
+
+void set_clock(uint64_t (*clock)(void)) {
+    atomic_store(&given_clock, clock);
+}
+
+uint64_t timestamp(void) {
+    uint64_t (*clock)(void) = atomic_load(&given_clock);
+    return clock != NULL ? clock() : now_ns();
+}
+
 uint64_t now_ns(void) {
     struct timespec time;
     clock_gettime(CLOCK_REALTIME, &time);

@@ -56,6 +56,9 @@ static const struct option_spec {
     NUMBER("takeover-multiple", takeover_multiple),   /* 1: and allows other subscribers */
     NUMBER("takeover-unsubscribe", takeover_unsubscribe), /* 1: at the end, and ... */
     NUMBER("takeover-finalize", takeover_finalize),       /* 1: cuptiFinalize too */
+    NUMBER("takeover-clock", takeover_clock), /* 1: with a clock of its own, as PyTorch's */
+    NUMBER("takeover-times", takeover_times), /* how often it comes; once */
+    NUMBER("takeover-every", takeover_every), /* launches from one time to the next */
     TEXT("takeover-report", takeover_report), /* what the calls answered, and records; JSON */
     NUMBER("no-cuda", no_cuda),             /* 1: do not touch CUDA */
     NUMBER("init-only", init_only),         /* 1: cuInit and nothing else */

@@ -10,7 +10,7 @@ struct settings {
     long nvtx_every, range_every, range_gap, profiler_every;
     long noise, driver_api, rate, long_kernel, play;
     long takeover_at, takeover_for, takeover_v2, takeover_subscribe, takeover_multiple;
-    long takeover_unsubscribe, takeover_finalize;
+    long takeover_unsubscribe, takeover_finalize, takeover_clock, takeover_times, takeover_every;
     long no_cuda, init_only, fork_children, fork_after, spawn_children, wait_children, children;
     long linger_ms, count_sigint, echo, status, late_launches;
     const char *range_name, *range_form, *range_domain, *range_before;

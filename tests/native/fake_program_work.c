@@ -65,11 +65,14 @@ static int64_t now_ns(void) {
     return time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-/* Sleep when more than a millisecond ahead of the rate that was asked for. */
-static void pace(int64_t began, long done) {
-    int64_t ahead = began + (int64_t)done * 1000000000 / given->rate - now_ns();
+/* Sleep when more than a millisecond ahead of the rate that was asked for.  Time in which the
+ * program got no processor is not made up for: it is never faster than that for long. */
+static void pace(int64_t *began, long done) {
+    int64_t ahead = *began + (int64_t)done * 1000000000 / given->rate - now_ns();
     if (ahead > 1000000)
         nanosleep(&(struct timespec){ahead / 1000000000, ahead % 1000000000}, NULL);
+    else if (ahead < -20000000)
+        *began -= ahead;
 }
 
 static bool every(long interval, long i) {
@@ -103,7 +106,7 @@ static void *work(void *argument) {
     for (long i = 0; i < given->launches; i++) {
         step(thread, i);
         if (given->rate != 0)
-            pace(began, i + 1);
+            pace(&began, i + 1);
     }
     return NULL;
 }

@@ -41,6 +41,15 @@ static size_t put_string(uint8_t *at, const char *text, size_t length, uint32_t 
 	return sizeof entry + ((length + 7) & ~(size_t)7);
 }
 
+static size_t put_forget(uint8_t *at)
+{
+	size_t bytes = put_string(at, "", 0, 0);
+	uint32_t flags = ETL_STRINGS_FORGET;
+
+	memcpy(at + offsetof(struct etl_string_entry, flags), &flags, sizeof flags);
+	return bytes;
+}
+
 static void names_are_valid_utf8(void)
 {
 	static const struct {
@@ -56,19 +65,84 @@ static void names_are_valid_utf8(void)
 		{ "\xF4\x90\x80\x80", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD" },
 		{ "", "" },
 	};
-	struct text_table texts = { 0 };
+	struct dictionary texts = { 0 };
+	struct text_table table = { 0 };
 
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-		uint32_t text = text_add(&texts, cases[i].bytes, strlen(cases[i].bytes));
-		size_t length = texts.starts[text + 1] - texts.starts[text];
+		const char *bytes = cases[i].bytes;
+		uint64_t id = etl_hash(bytes, strlen(bytes));
+		int32_t entry = dictionary_add(&texts, id, bytes, strlen(bytes));
+		int32_t start = texts.offsets[entry], length = texts.offsets[entry + 1] - start;
 
-		CHECK(length == strlen(cases[i].expected));
-		CHECK(memcmp(texts.bytes + texts.starts[text], cases[i].expected, length) == 0);
-		CHECK(text_add(&texts, cases[i].bytes, strlen(cases[i].bytes)) == text);
-		CHECK(text_find(&texts, etl_hash(cases[i].bytes, strlen(cases[i].bytes))) == text);
+		CHECK((size_t)length == strlen(cases[i].expected));
+		CHECK(memcmp(texts.bytes + start, cases[i].expected, (size_t)length) == 0);
+		CHECK(dictionary_add(&texts, id, bytes, strlen(bytes)) == entry);
+		CHECK(text_add(&table, bytes, strlen(bytes)) == text_find(&table, id));
+		CHECK(text_mark(&table, id) && !text_mark(&table, id));
+		CHECK(text_find(&table, id) == i);
 	}
-	CHECK(text_find(&texts, 12345) == NO_TEXT);
-	text_free(&texts);
+	CHECK(text_find(&table, 12345) == NO_TEXT);
+	text_free(&table);
+	dictionary_free(&texts);
+}
+
+/* What a process publishes without end is taken up to a limit; rows that lack it are counted,
+ * and those of another process lack nothing. */
+static void texts_without_end(bool are_long)
+{
+	struct etl_decoder *decoder = etl_decoder_new();
+	uint32_t strides[ETL_MAX_KIND] = { [10] = 216 }, kind = 10;
+	struct etl_process *process = new_process(decoder, strides);
+	struct etl_process *neighbour = new_process(decoder, strides);
+	const uint32_t n = are_long ? 100 : MOST_TEXTS + 1000, kernels = 64;
+	const size_t length = are_long ? ETL_LARGE_BYTES - 64 : 16;
+	uint8_t *slot = malloc(2 * ETL_LARGE_BYTES), record[216] = { 0 };
+	int table = etl_table_of_kind(10);
+	char message[ETL_MESSAGE_BYTES], *name = malloc(length + 1);
+	size_t bytes = 0;
+	uint64_t id;
+
+	memset(name, 'n', length + 1);
+	memcpy(record, &kind, 4);
+	for (uint32_t i = 0; i < n; i++) {
+		snprintf(name, 16, "%015u", i);
+		bytes += put_string(slot + bytes, name, length, 0);
+		if (bytes + sizeof(struct etl_string_entry) + length > ETL_LARGE_BYTES || i + 1 == n) {
+			CHECK(etl_process_decode(process, slot, (uint32_t)bytes, ETL_STRINGS,
+						 message) == 0);
+			bytes = 0;
+		}
+	}
+	CHECK(process->texts.count <= MOST_TEXTS && process->texts.bytes_used <= MOST_TEXT_BYTES);
+	CHECK(process->decoded.cut_strings == n - process->texts.count);
+	CHECK(process->decoded.cut_strings > 0);
+	/* The last one is missing. */
+	id = etl_hash(name, length);
+	memcpy(record + 104, &id, 8);
+	for (uint32_t i = 0; i < kernels; i++)
+		CHECK(etl_process_decode(process, record, 216, ETL_RECORDS, message) == 0);
+	CHECK(etl_process_cut(process, table) == kernels);
+	CHECK(process->decoded.unresolved_strings == 0);
+	/* Of a neighbour there is room for it, and so there is once the process forgets. */
+	bytes = put_string(slot, name, length, 0);
+	CHECK(etl_process_decode(neighbour, slot, (uint32_t)bytes, ETL_STRINGS, message) == 0);
+	CHECK(etl_process_decode(neighbour, record, 216, ETL_RECORDS, message) == 0);
+	CHECK(etl_process_cut(neighbour, table) == 0);
+	CHECK(etl_process_names(neighbour) == 1 && etl_process_names(process) == 0);
+	CHECK(etl_decoder_text_bytes(decoder, table) >= length);
+	bytes = put_forget(slot);
+	bytes += put_string(slot + bytes, name, length, 0);
+	CHECK(etl_process_decode(process, slot, (uint32_t)bytes, ETL_STRINGS, message) == 0);
+	CHECK(process->texts.count == 1);
+	CHECK(etl_process_decode(process, record, 216, ETL_RECORDS, message) == 0);
+	CHECK(etl_process_cut(process, table) == kernels && etl_process_names(process) == 1);
+	take_all(decoder);
+	CHECK(etl_decoder_text_bytes(decoder, table) == 0);
+	free(name);
+	free(slot);
+	etl_process_free(process);
+	etl_process_free(neighbour);
+	etl_decoder_free(decoder);
 }
 
 /* The last string of a slot, whose padding was cut off. */
@@ -87,7 +161,7 @@ static void strings_may_end_without_padding(void)
 		memcpy(exact, padded, bytes);
 		CHECK(etl_process_decode(process, exact, (uint32_t)bytes, ETL_STRINGS, message) == 0);
 		CHECK(process->decoded.damaged_strings == 0);
-		CHECK(text_find(&decoder->texts, etl_hash("abcdefghijklmnopqrst", length)) != NO_TEXT);
+		CHECK(text_find(&process->texts, etl_hash("abcdefghijklmnopqrst", length)) != NO_TEXT);
 		free(exact);
 		etl_process_free(process);
 		etl_decoder_free(decoder);
@@ -149,8 +223,8 @@ static void a_million_names(void)
 		take_all(decoder);
 	}
 	CHECK(process->decoded.unresolved_strings == 0);
-	CHECK(decoder->texts.count >= N && decoder->texts.bytes_size < (size_t)N * 128);
-	CHECK(decoder->texts.mask < (size_t)N * 4);
+	CHECK(process->texts.count >= N && process->texts.bytes_size < (size_t)N * 128);
+	CHECK(process->texts.mask < (size_t)N * 4);
 	CHECK((clock() - begin) / CLOCKS_PER_SEC < 60);
 	free(names);
 	free(kernels);
@@ -204,6 +278,8 @@ int main(void)
 {
 	names_are_valid_utf8();
 	strings_may_end_without_padding();
+	texts_without_end(false);
+	texts_without_end(true);
 	many_names();
 	a_million_names();
 	for (uint64_t seed = 1; seed <= 8; seed++)

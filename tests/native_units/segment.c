@@ -155,7 +155,7 @@ static void attach_trusts_nothing(void)
 	close(bad);
 	map.segment->steps = 1;
 	map.segment->fingerprint++;
-	refuse(fd, "another schema");
+	refuse(fd, "another build");
 	map.segment->fingerprint--;
 	map.segment->version++;
 	refuse(fd, "not a segment");

@@ -54,11 +54,11 @@ static uint64_t drain(void)
 
 static bool is_text(uint64_t id, const char *bytes, size_t length)
 {
-	uint32_t text = text_find(&decoder->texts, id);
+	const struct text_table *texts = &process->texts;
+	uint32_t text = text_find(texts, id);
 
-	return text != NO_TEXT &&
-	       decoder->texts.starts[text + 1] - decoder->texts.starts[text] == length &&
-	       memcmp(decoder->texts.bytes + decoder->texts.starts[text], bytes, length) == 0;
+	return text != NO_TEXT && texts->starts[text + 1] - texts->starts[text] == length &&
+	       memcmp(texts->bytes + texts->starts[text], bytes, length) == 0;
 }
 
 /* Recordings hold keys, so the function must stay what it is.  The values are of the
@@ -151,7 +151,7 @@ static void names_of_functions(void)
 	CHECK(etl_intern_flush() && drain() == 1);
 	for (uint32_t cbid = 1; cbid < 4; cbid++) {
 		CHECK(process->api_text[1][cbid] - 1 ==
-		      text_find(&decoder->texts, etl_hash("cudaLaunchKernel", 16)));
+		      text_find(&process->api_texts, etl_hash("cudaLaunchKernel", 16)));
 		CHECK(process->api_drop[1][cbid] == (cbid == 2));
 		CHECK(process->api_text[0][cbid] == 0);
 	}
@@ -171,7 +171,6 @@ static void all_come_again_when_asked(void)
 {
 	enum { N = 40000 };
 	struct etl_map *map = &etl_injector.map;
-	struct etl_decoder *first;
 	char text[64];
 	int64_t slot, kept[ETL_SLOTS_PER_STEP];
 	int n_kept = 0;
@@ -188,9 +187,8 @@ static void all_come_again_when_asked(void)
 	CHECK(drain() == 0 && !etl_process_awaits_strings(process));
 
 	/* As if the first collector had died and another had mapped the segment. */
-	first = decoder;
-	decoder = etl_decoder_new();
-	process->decoder = decoder;
+	text_free(&process->texts);
+	text_free(&process->api_texts);
 	memset(process->api_text, 0, sizeof process->api_text);
 	memset(process->api_drop, 0, sizeof process->api_drop);
 	etl_process_adopt(process);
@@ -216,13 +214,79 @@ static void all_come_again_when_asked(void)
 	CHECK(process->api_text[1][211] && process->api_drop[1][211]);
 	while (n_kept)
 		etl_slot_free(map, (uint64_t)kept[--n_kept], ETL_HELD);
-	etl_decoder_free(first);
+	stop();
+}
+
+/* A program with a new string for each record: both sides let go of those before, and each
+ * slot finds its own, and the names of functions. */
+static void they_are_forgotten_in_time(void)
+{
+	enum { SLOTS = 100, A_SLOT = 5000 };
+	size_t most_texts = 0, most_bytes = 0;
+	char text[64];
+
+	start();
+	etl_intern("cudaLaunchKernel", 16, etl_api_tag(5, 211), ETL_API_DROP);
+	CHECK(etl_intern_flush());
+	for (int slot = 0; slot < SLOTS; slot++) {
+		etl_intern_begin();
+		for (int i = 0; i < A_SLOT; i++) {
+			snprintf(text, sizeof text, "range %d of a long run", slot * A_SLOT + i);
+			etl_intern(text, strlen(text), 0, 0);
+		}
+		etl_intern("in each", 7, 0, 0);
+		CHECK(etl_intern_flush() && drain() > 0);
+		CHECK(is_text(etl_hash("in each", 7), "in each", 7));
+		for (int i = 0; i < A_SLOT; i++) {
+			snprintf(text, sizeof text, "range %d of a long run", slot * A_SLOT + i);
+			CHECK(is_text(etl_hash(text, strlen(text)), text, strlen(text)));
+		}
+		if (process->texts.count > most_texts)
+			most_texts = process->texts.count;
+		if (process->texts.bytes_used > most_bytes)
+			most_bytes = process->texts.bytes_used;
+	}
+	CHECK(most_texts > 100000 && most_texts < 200000 && most_bytes < 16 << 20);
+	CHECK(process->decoded.cut_strings == 0);
+	CHECK(process->api_text[1][211] && process->api_drop[1][211]);
+
+	/* A collector that comes later gets those that still count. */
+	text_free(&process->texts);
+	text_free(&process->api_texts);
+	memset(process->api_text, 0, sizeof process->api_text);
+	etl_process_adopt(process);
+	etl_intern_answer();
+	drain();
+	CHECK(!etl_process_awaits_strings(process) && process->api_text[1][211]);
+	CHECK(is_text(etl_hash(text, strlen(text)), text, strlen(text)));
+	CHECK(text_find(&process->texts, etl_hash("range 0 of a long run", 21)) == NO_TEXT);
+	stop();
+}
+
+/* So do long ones, of which few are many bytes. */
+static void long_ones_are_forgotten_in_time(void)
+{
+	char *text = malloc(ETL_LARGE_BYTES);
+	size_t length = ETL_LARGE_BYTES - 64;
+
+	start();
+	memset(text, 'y', ETL_LARGE_BYTES);
+	for (int i = 0; i < 200; i++) {
+		memcpy(text, &i, sizeof i);
+		etl_intern_begin();
+		uint64_t id = etl_intern(text, length, 0, 0);
+		CHECK(etl_intern_flush() && drain() > 0 && is_text(id, text, length));
+		CHECK(process->texts.bytes_used <= 17 << 20);
+	}
+	free(text);
 	stop();
 }
 
 int main(void)
 {
 	all_come_again_when_asked();
+	they_are_forgotten_in_time();
+	long_ones_are_forgotten_in_time();
 	keys_never_change();
 	each_is_published_once(11);
 	long_ones_are_cut_and_counted();

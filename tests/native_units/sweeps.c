@@ -307,11 +307,13 @@ static void check_calls(void)
 		/* Names tell calls apart that are alike in all that matters. */
 		memcpy(rows[i],
 		       (int64_t[]){1, below(20) * 200, start,
-				   below(9) ? start + below(20) : UNKNOWN, 1000 + i, below(2)},
+				   below(9) ? start + below(20) : UNKNOWN, 1000 + i, below(2),
+				   below(2)},
 		       sizeof rows[i]);
 		for (int64_t k = 0; k < i; k++)
 			if (!comes_first(rows[k], rows[i]) && !comes_first(rows[i], rows[k]))
-				rows[i][CALL_NAME] = rows[k][CALL_NAME];
+				memcpy(&rows[i][CALL_NAME], &rows[k][CALL_NAME],
+				       (CALL_FIELDS - CALL_NAME) * sizeof **rows);
 		CHECK(calls_add(&calls, rows[i]) == 0);
 	}
 	for (int64_t id = 0; id < 20 * 200; id += 200) {
@@ -323,6 +325,7 @@ static void check_calls(void)
 				CHECK(calls_find(&calls, 1, id, start, &call));
 				CHECK(call.start == wanted[CALL_START]);
 				CHECK(call.end == wanted[CALL_END]);
+				CHECK(call.is_graph == wanted[CALL_IS_GRAPH]);
 			}
 			CHECK(!calls_find(&calls, 2, id, start, &call));
 		}

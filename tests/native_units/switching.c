@@ -39,6 +39,21 @@ static int switch_kind(const struct etl_planned *planned, bool on)
 									    CUPTI_OK;
 }
 
+/* The kind of kernels that are recorded one after the other: none are, or CUPTI refuses. */
+static int enable(uint32_t kind)
+{
+	CHECK(kind == KIND_SERIAL_KERNEL);
+	calls++;
+	return is_kernel_on ? CUPTI_NOT_COMPATIBLE : CUPTI_OK;
+}
+
+static int disable(uint32_t kind)
+{
+	CHECK(kind == KIND_SERIAL_KERNEL);
+	calls++;
+	return CUPTI_OK;
+}
+
 static int switch_api(const struct etl_api_plan *plan, bool on)
 {
 	is_api_on += plan->kind == KIND_RUNTIME ? (on ? 1 : -1) : 0;
@@ -114,6 +129,8 @@ static void timer(int turn)
 		etl_conflict_look(); /* at once, for the setting is "keep" */
 		CHECK(!etl_conflict_is_lost());
 	}
+	/* Ranges come and go meanwhile: what is off because nobody wants it is not cut. */
+	CHECK(!etl_recording_is_cut());
 	etl_store(&bell.is_paused, 0);
 	etl_recording_update(ETL_BY_COLLECTOR);
 	for (int i = 0; i < 50; i++)
@@ -159,6 +176,8 @@ int main(void)
 	CHECK(setenv(ETL_ENV_ON_CONFLICT, "keep", 1) == 0);
 	CHECK(etl_segment_create(1, &etl_injector.map, &fd, NULL) == 0);
 	etl_injector.bell = &bell;
+	etl_injector.cupti.enable = enable;
+	etl_injector.cupti.disable = disable;
 	CHECK(pthread_barrier_init(&barrier, NULL, PROGRAM_THREADS + 1) == 0);
 	CHECK(etl_recording_start(&error) == 0);
 	CHECK(!is_kernel_on);

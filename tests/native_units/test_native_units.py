@@ -20,10 +20,14 @@ def inject(*names: str) -> list[Path]:
 
 # Program, and the sources of the libraries that it needs.
 PROGRAMS: dict[str, Sequence[Path | str]] = {
-    "bell": [*native_sources("collector"), *inject("handshake", "environment")],
+    "bell": [*native_sources("collector"), *inject("bell", "descriptors", "environment")],
     "decode": native_sources("collector"),
     "environment": inject("environment"),
     "gather": native_sources("collector"),
+    "hello": [
+        *native_sources("collector"),
+        *inject("bell", "descriptors", "environment", "handshake"),
+    ],
     "hostile": native_sources("collector"),
     "killed": native_sources("collector"),
     "locks": native_sources("collector"),
@@ -31,6 +35,7 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
         *native_sources("collector"),
         "-Wl,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=pool_get",
     ],
+    "nesting": native_sources("collector"),
     "nvtx": inject("environment", "nvtx", "range"),
     # So few that the program can have more.
     "overlap": [*native_sources("collector"), "-DFIT_GROUPS=16"],
@@ -44,11 +49,11 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
     "sweeps": native_sources("collector"),
     "switching": [
         *native_sources("segment"),
-        *inject("conflict", "environment", "range", "recording"),
+        *inject("clock", "conflict", "environment", "range", "recording"),
     ],
     "threads": native_sources("segment"),
 }
-THREADED = ("bell", "queue", "release", "sampling", "switching", "threads")
+THREADED = ("bell", "hello", "queue", "release", "sampling", "switching", "threads")
 NOT_ALLOWED_HERE = 77
 SANITIZERS = {
     "plain": [],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import struct
 from collections import Counter, defaultdict
 from typing import Any
 
@@ -28,6 +29,7 @@ from support.records import (
 )
 
 from cupti_etl.capture.segment import STRINGS
+from cupti_etl.schema.kinds import KINDS
 
 RELEASES = ("11.8.87", "12.0.146", "12.9.79", "13.0.85", "13.5.25")
 NAMES = (b"_Z3addPf", b"triton_poi_0", b"", b"caf\xc3\xa9", b"bad \xff\xc3 name", b"x" * 3000)
@@ -204,3 +206,38 @@ def test_a_column_that_is_read_from_elsewhere_is_seen() -> None:
     made.layouts = {**made.layouts, KERNEL: moved}
     with pytest.raises(AssertionError, match="stream_id"):
         compare(made, [pack(KERNEL, layout, streamId=3, gridX=4)])
+
+
+NOW = 1_795_000_000_000_000_000
+# Nothing; a counter of a processor that was on for hours, for ten years; and what may be a time.
+TIMES = st.sampled_from([0, 5_803_638_458_735, 10**18, NOW - 10**9, NOW, NOW + 10**12])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    release=st.sampled_from(RELEASES),
+    times=st.lists(st.tuples(TIMES, TIMES), min_size=1, max_size=150),
+)
+def test_times_of_another_clock_are_null_and_counted(
+    release: str, times: list[tuple[int, int]]
+) -> None:
+    made = Bench(release, start_ns=NOW)
+    made.name(*NAMES)
+    rng = random.Random(len(times))
+    records = []
+    for pair in times:
+        record = bytearray(random_record(rng, KERNEL, made.layouts[KERNEL], list(KNOWN)))
+        for member, ns in zip(("start", "end", "queued", "submitted"), (*pair, 0, 0), strict=True):
+            struct.pack_into("<Q", record, made.layouts[KERNEL]["members"][member][0], ns)
+        records.append(bytes(record))
+    made.decode(b"".join(records))
+    rows = made.take("kernel")
+    known = [tuple(ns if ns >= NOW - 10**9 else None for ns in pair) for pair in times]
+    assert [(row["start_ns"], row["end_ns"]) for row in rows] == known
+    table = made.decoder.tables.index("kernel")
+    columns = [column.name for column in KINDS[table].as_table().columns]
+    others = sum(any(0 < ns < NOW - 10**9 for ns in pair) for pair in times)
+    assert made.process.other_clock(table) == others
+    for place, name in enumerate(("start_ns", "end_ns")):
+        zeros = sum(pair[place] == 0 for pair in times)
+        assert made.process.nulls(table, columns.index(name)) == zeros

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,11 @@ from cupti_etl.trace import Trace
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Iterator[Callable[..., Trace]]:
-    """Opens a trace made of the given tables, and closes it after the test."""
+    """Opens traces made of the given tables, and closes them after the test."""
+    folders = (tmp_path / ("run" if n == 0 else f"run-{n}") for n in count())
     with ExitStack() as stack:
 
         def make(**tables: str) -> Trace:
-            return stack.enter_context(cupti_etl.open(write_trace(tmp_path / "run", **tables)))
+            return stack.enter_context(cupti_etl.open(write_trace(next(folders), **tables)))
 
         yield make

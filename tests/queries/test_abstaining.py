@@ -63,6 +63,7 @@ FULL = {
         f"1 0 device allocation {s * 5000 + 72} {s} 100 {s * 10 + 7} local 8 4096 {s * 100}"
         for s in _STEPS
     ),
+    "argument": 'process_id correlation_id arguments\n 1 2 \'{"Collective name": "allreduce"}\'',
     "unified_memory": "process_id counter start_ns end_ns address bytes\n"
     " 1 bytes_transfer_HtoD 1 2 65536 4096",
     "jit": "process_id start_ns end_ns operation\n 1 1 2 compile",
@@ -86,8 +87,9 @@ FULL = {
     " 1 11 n 0 2 finished\n 2 12 n 1 2 finished",
     "capture": "capture_id start_ns end_ns\n 5 0 900000",
 }
-# What FULL has no reason to hold: more than one call of an id, a copy that ends within its call.
-_EMPTY = {"shared_correlation", "shared_launch", "blocking_copy"}
+# What FULL has no reason to hold: more than one call of an id, a copy that ends within its call, a
+# thread that waits for another.
+_EMPTY = {"shared_correlation", "shared_launch", "blocking_copy", "range_wait"}
 
 
 def asked(opened: cupti_etl.trace.Trace, query: Query) -> list[dict[str, object]]:

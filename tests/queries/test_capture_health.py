@@ -71,6 +71,7 @@ def test_losses_by_cause(trace: MakeTrace) -> None:
             2          78  killed   "signal 9"  1    node7 5       5
         """,
         kernel=KERNELS,
+        memset="process_id\n 2\n 2\n 2\n 2\n 2",
         loss="""
             process_id cause     table_name records is_stored start_ns end_ns detail
             1          ring_full kernel     4       false     100      200    "the ring was full"
@@ -126,7 +127,7 @@ def test_overheads_by_kind(trace: MakeTrace) -> None:
         ("process_id pid state\n 1 77 killed", "losses: killed ?"),
         ("process_id pid state\n 1 77 failed", "losses: failed ?"),
         ("process_id pid state emitted stored\n 1 77 finished 5 3", "losses: unaccounted 2"),
-        ("process_id pid state emitted stored\n 1 77 tracing 5 3", "complete"),
+        ("process_id pid state emitted stored\n 1 77 tracing 5 3", "losses: tracing ?"),
     ],
 )
 def test_what_the_loss_table_does_not_say_is_a_loss_all_the_same(
@@ -146,6 +147,63 @@ def test_what_the_loss_table_does_not_say_is_a_loss_all_the_same(
 )
 def test_nothing_captured(trace: MakeTrace, tables: dict[str, str], expected: str) -> None:
     assert verdict(trace(capture=ENDED, **tables)) == expected
+
+
+COUNTED = """
+    process_id table_name stored
+    1          kernel     2
+    2          kernel     1
+    -          capture    1
+    -          process    1
+    -          clock      2
+    -          pm_sample  1
+"""
+WHOLE = {
+    "capture": "capture_id start_ns end_ns row_counts\n 1 0 1000 6",
+    "process": FINISHED,
+    "kernel": KERNELS,
+    "clock": "realtime_ns\n 100\n 200",
+    "pm_sample": "start_ns\n 100",
+    "row_count": COUNTED,
+}
+
+
+def test_as_many_rows_as_were_counted(trace: MakeTrace) -> None:
+    assert verdict(trace(**WHOLE)) == "complete"
+
+
+@pytest.mark.parametrize(
+    ("table", "rest", "expected"),
+    [
+        ("kernel", "process_id\n 1", "losses: missing from kernel 2"),
+        ("kernel", "", "nothing captured; losses: missing from kernel 3"),
+        ("clock", "realtime_ns\n 100", "losses: missing from clock 1"),
+        ("pm_sample", "", "losses: missing from pm_sample 1"),
+        ("process", "", "losses: missing from process 1"),
+        ("capture", "", "losses: missing from capture 1"),
+        ("row_count", "", "losses: missing from row_count 6"),
+    ],
+)
+def test_rows_that_were_counted_and_are_not_there(
+    trace: MakeTrace, table: str, rest: str, expected: str
+) -> None:
+    assert verdict(trace(**{**WHOLE, table: rest})) == expected
+
+
+def test_a_lost_part_is_not_missing_as_well(trace: MakeTrace) -> None:
+    lost = "cause table_name records\n part_lost kernel 2"
+    opened = trace(**{**WHOLE, "kernel": "process_id\n 1", "loss": lost})
+    assert verdict(opened) == "losses: part_lost 2"
+
+
+def test_an_older_trace_has_totals_alone(trace: MakeTrace) -> None:
+    opened = trace(capture=ENDED, process=FINISHED, kernel="process_id\n 1")
+    assert verdict(opened) == "losses: missing from all tables 2"
+
+
+def test_while_rows_are_still_counted_none_is_missing(trace: MakeTrace) -> None:
+    running = {**WHOLE, "capture": "capture_id start_ns\n 1 0", "kernel": "process_id\n 1"}
+    assert verdict(trace(**running)) == "complete so far"
 
 
 def test_while_a_capture_runs_the_verdict_is_not_final(trace: MakeTrace) -> None:

@@ -149,8 +149,12 @@ def test_runs_of_other_kernels_and_of_few_steps_say_so(tmp_path: Path) -> None:
         f"1 0 {s} {s * 1000 + 2} {s * 1000 + 9} k" for s in range(3)
     )
     path = write_trace(tmp_path / "c", kernel=kernels, api_call=calls, marker=few)
-    with cupti_etl.open(path) as trace:
-        assert diff(trace, trace).why.startswith("fewer than 5 steps in a run;")
+    slower = kernels.replace("9 k", "8 k")
+    path_2 = write_trace(tmp_path / "d", kernel=slower, api_call=calls, marker=few)
+    with cupti_etl.open(path) as before, cupti_etl.open(path_2) as after:
+        assert diff(before, after).why.startswith("fewer than 5 steps in a run;")
+    with cupti_etl.open(path) as before, cupti_etl.open(base) as after:
+        assert diff(before, after).why.startswith("steps were found in the base run only;")
 
 
 def test_nothing_can_be_told_of_an_empty_run(tmp_path: Path) -> None:
@@ -246,11 +250,11 @@ def test_causes_of_idle_time_are_parts_of_it(tmp_path: Path) -> None:
 
 
 def test_a_saving_is_no_longer_than_the_gpu_was_idle(tmp_path: Path) -> None:
-    # item(): the host waits 1000 ns for the kernel before it, of which the GPU is idle for 10;
+    # item(): the host waits 1000 ns for the kernel before it, of which the GPU is idle for 20;
     # and a load contains the compilation that it causes.
     path = write_trace(
         tmp_path / "run",
-        kernel="process_id device_id start_ns end_ns name correlation_id\n1 0 0 990 a 1",
+        kernel="process_id device_id start_ns end_ns name correlation_id\n1 0 0 980 a 1",
         memcpy="""
             process_id device_id start_ns end_ns correlation_id bytes copy_kind src_kind dst_kind
             1          0         1000     1005   2              4     DtoH      device   pageable
@@ -265,7 +269,7 @@ def test_a_saving_is_no_longer_than_the_gpu_was_idle(tmp_path: Path) -> None:
     )
     with cupti_etl.open(path) as opened:
         found = {each.query: each.saved_ns for each in find(opened)}
-    assert found["memcpy_blocking"] == 10
+    assert found["memcpy_blocking"] == 20
     assert found["jit_module_load"] == 400
 
 
@@ -276,6 +280,33 @@ def test_findings_are_ranked_by_what_they_could_save(tmp_path: Path) -> None:
         (each.saved_ns for each in found), reverse=True
     )
     assert {"launch_bound", "busy_breakdown", "kernel_waves"} <= {each.query for each in found}
+
+
+@pytest.mark.parametrize(("gap", "expected"), [(940, []), (1010, ["gap_attribution"])])
+def test_less_than_a_hundredth_of_the_run_is_no_finding(
+    tmp_path: Path, gap: int, expected: list[str]
+) -> None:
+    # Of 100 ms, 0.94 or 1.01 ms in which the host was outside CUDA: such a trace is healthy.
+    begin = 50_000_000
+    path = write_trace(
+        tmp_path / "run",
+        kernel=f"""
+            process_id device_id start_ns      end_ns   name correlation_id
+            1          0         0             {begin - gap * 1000} a 1
+            1          0         {begin}       100000000 a   2
+        """,
+        api_call=f"""
+            process_id domain  name             correlation_id start_ns      end_ns
+            1          runtime cudaLaunchKernel 1              0             1
+            1          runtime cudaLaunchKernel 2              {begin - 100} {begin}
+        """,
+        device="process_id device_id\n1 0",
+    )
+    with cupti_etl.open(path) as opened:
+        assert [each.query for each in find(opened)] == expected
+    text = CliRunner().invoke(cli, ["report", str(path)]).output
+    said = "None: nothing was found that could save 1% of the run." in text
+    assert said == (not expected)
 
 
 def test_a_report_of_kernels_alone_gives_reasons(tmp_path: Path) -> None:

@@ -94,6 +94,60 @@ def test_of_a_graph_the_first_kernel_alone_counts(trace: MakeTrace) -> None:
     assert_rows(opened.query("short_kernels"), "launches api_ns kernel_ns\n 1 5 3")
 
 
+GRAPHS = {
+    # As traces of other tools have them: no number of a graph or node.  Three nodes of the first
+    # launch, of which the second begins first, and one of the next, and a launch without a graph.
+    "kernel": """
+        process_id device_id context_id stream_id correlation_id start_ns end_ns name
+        1          0         1          7         1              130      150    a
+        1          0         1          7         1              120      124    b
+        1          0         1          8         1              140      145    b
+        1          0         1          7         2              320      330    a
+        1          0         1          7         3              400      408    a
+    """,
+    "api_call": """
+        process_id correlation_id domain  name            start_ns end_ns thread_id
+        1          1              runtime hipGraphLaunch  100      110    5
+        1          2              runtime hipGraphLaunch  300      305    5
+        1          3              runtime hipLaunchKernel 390      395    5
+    """,
+    "device": "process_id device_id device_uuid\n 1 0 GPU-a",
+}
+
+
+def test_the_name_of_a_call_says_that_it_launched_a_graph(trace: MakeTrace) -> None:
+    opened = trace(**GRAPHS)
+    assert_rows(
+        opened.query("launch_latency"),
+        """
+        api_name        name launches api_median_ns queue_median_ns kernel_median_ns
+        hipGraphLaunch  a    1        5             15              10
+        hipGraphLaunch  b    1        10            10              4
+        hipLaunchKernel a    1        5             5               8
+        """,
+    )
+    assert_rows(
+        opened.query("short_kernels"),
+        "launches shorter_than_call api_ns kernel_ns\n 3 1 10 4",
+    )
+    assert_rows(
+        opened.sql("SELECT sum(is_graph::INT) AS graph, count(*) AS n FROM launch_to_gpu"),
+        "graph n\n 4 5",
+    )
+
+
+def test_a_graph_launch_is_on_the_queue_of_a_stream_as_one(trace: MakeTrace) -> None:
+    # In stream 7 from 110 to 150, 305 to 330 and 395 to 408; in stream 8 from 110 to 145.
+    assert_rows(
+        trace(**GRAPHS).query("queue_depth"),
+        """
+        stream_id activities max_depth empty_ns span_ns
+        7         3          1         220      298
+        8         1          1         0        35
+        """,
+    )
+
+
 def test_the_queue_holds_what_was_launched_and_did_not_end(trace: MakeTrace) -> None:
     # Launched at 110 and 205, ended at 150 and 209: two of 99 ns are full, 55 empty.
     assert_rows(

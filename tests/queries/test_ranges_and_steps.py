@@ -47,8 +47,50 @@ def test_ranges_lie_in_each_other_on_a_thread(trace: MakeTrace) -> None:
         forward     1     "step / forward"
         other       0     other
         gemm        2     "step / forward / gemm"
-        overlapping 0     overlapping
+        overlapping 1     "step / overlapping"
         """,
+    )
+
+
+def test_a_range_that_crosses_what_opened_it_has_what_is_around_both(trace: MakeTrace) -> None:
+    # As torch.profiler.record_function under with_stack: it begins in a frame that then returns.
+    opened = trace(
+        marker="""
+            process_id thread_id marker_id event timestamp_ns name
+            1          5         1         start 0            outer
+            1          5         2         start 1            enter_new
+            1          5         3         start 3            step
+            1          5         2         end   5            -
+            1          5         4         start 8            forward
+            1          5         4         end   20           -
+            1          5         3         end   63           -
+            1          5         1         end   100          -
+        """,
+        api_call="""
+            process_id thread_id correlation_id domain  name             start_ns end_ns
+            1          5         1              runtime cudaLaunchKernel 10       11
+            1          5         2              runtime cudaLaunchKernel 30       31
+            1          5         3              runtime cudaLaunchKernel 70       71
+        """,
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name
+            1          0         1              1000     1001   a
+            1          0         2              1000     1010   a
+            1          0         3              1000     1100   a
+        """,
+    )
+    assert_rows(
+        opened.query("nvtx_projection"),
+        """
+        path                     gpu_ns exclusive_gpu_ns
+        outer                    111    100
+        "outer / step"           11     10
+        "outer / step / forward" 1      1
+        """,
+    )
+    assert_rows(
+        opened.sql("SELECT path FROM nvtx_range WHERE name = 'enter_new'"),
+        'path\n"outer / enter_new"',
     )
 
 
@@ -238,6 +280,60 @@ def test_replays_of_a_graph(trace: MakeTrace) -> None:
         graph_node_id name runs total_ns percent mean_ns
         2             b    2    58       72.5    29
         1             a    2    22       27.5    11
+        """,
+    )
+
+
+def test_a_graph_whose_number_is_not_known(trace: MakeTrace) -> None:
+    # The kernel of 400 is launched by itself, that of 500 has no call: they are in no graph.
+    opened = trace(
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name
+            1          0         1              110      120    a
+            1          0         1              120      124    b
+            1          0         2              210      216    a
+            1          0         2              226      230    b
+            1          0         3              400      405    a
+            1          0         4              500      501    a
+        """,
+        memcpy="process_id device_id correlation_id start_ns end_ns copy_kind\n1 0 2 216 226 DtoD",
+        api_call="""
+            process_id correlation_id domain  name             start_ns end_ns
+            1          1              runtime cudaGraphLaunch  100      108
+            1          1              driver  cuGraphLaunch    101      107
+            1          2              runtime cudaGraphLaunch  200      204
+            1          3              runtime cudaLaunchKernel 300      303
+        """,
+    )
+    assert_rows(
+        opened.query("graph_replay"),
+        """
+        graph_id replays nodes wall_median_ns wall_total_ns busy_ns launch_median_ns
+        -        2       2.5   17             34            34      6
+        """,
+    )
+    assert_rows(
+        opened.query("graph_node_summary"),
+        """
+        graph_id graph_node_id kind   name runs total_ns
+        -        -             kernel a    2    16
+        -        -             memcpy DtoD 1    10
+        -        -             kernel b    2    8
+        """,
+    )
+    assert_rows(
+        opened.query("graph_kernel"),
+        """
+        graph_id name runs mean_ns eager_runs eager_mean_ns eager_launch_ns
+        -        a    2    8       2          3             3
+        -        b    2    4       0          -             -
+        """,
+    )
+    assert_rows(
+        opened.query("graph_against_eager"),
+        """
+        graph_id replays kernels eager_pct busy_ns eager_busy_ns eager_launch_ns launch_saved_ns
+        -        2       2       50        8       3             3               -
         """,
     )
 

@@ -58,6 +58,24 @@ def made_up(folder: Path, seed: int) -> Path:
     def shape() -> tuple[object, ...]:
         return (luck.choice([1, 2, None]), 1, 1, 64, luck.choice([1, 2]), 1)
 
+    def graphs() -> None:
+        """Graph launches without numbers of graphs or nodes, over streams; an id begins anew."""
+        for number in range(n // 8):
+            who, id_ = luck.choice([1, 2]), 2 * 10**6 + luck.randrange(n // 12 + 1)
+            begin = number * span
+            end = luck.choice([begin, begin + 3, begin + span // 2, None])
+            name = luck.choice(["hipGraphLaunch", "cudaGraphLaunch_v10000"])
+            calls.append((who, id_, begin, end, "runtime", name, 100))
+            if luck.random() < 0.5:
+                calls.append((who, id_, begin, end, "driver", "cuGraphLaunch", 100))
+            # No two begin at once: of these either is the first.
+            for start in luck.sample(range(span), luck.choice([1, 7, 20])):
+                stop = luck.choice([start, start + 2, start + span // 3, start - 1])
+                kernels.append(
+                    (who, 0, 1, luck.choice([7, 8]), id_, begin + start, begin + stop)
+                    + (luck.choice(NAMES), None, *shape())
+                )
+
     kernels = [(*where(), *lasting(), luck.choice(NAMES), None, *shape()) for _ in range(n)]
     # Two graphs, whose nodes are in order: of two that begin at once either is the first.
     kernels += [(1, 0, 1, 9, 10**6 + at // 5, at, at + 3, "a", 4, *shape()) for at in range(10)]
@@ -75,6 +93,7 @@ def made_up(folder: Path, seed: int) -> Path:
         for _ in range(n + n // 2)
     ]
     calls += [(1, 10**6 + at, 0, 2, "runtime", "cudaGraphLaunch", 100) for at in range(2)]
+    graphs()
     overheads = [(luck.choice([1, 2]), *lasting()) for _ in range(n // 9)]
     ranges = []
     for number in range(n // 8):

@@ -208,6 +208,42 @@ def test_the_gap_before_a_copy_that_is_waited_for_is_waiting(trace: MakeTrace) -
     )
 
 
+def test_a_gap_before_work_without_a_recorded_call_is_not_blamed(trace: MakeTrace) -> None:
+    # The kernels of 100 and 200 were launched before the recording began, though the process has
+    # calls in their gaps; that of 300 has no id; the call of that of 400 goes on beyond the gap.
+    opened = trace(
+        kernel="""
+            process_id device_id start_ns end_ns name correlation_id
+            1          0         0        50     a    1
+            1          0         100      150    a    2
+            1          0         200      250    a    3
+            1          0         300      350    a    -
+            1          0         400      450    a    4
+            1          0         500      550    a    5
+        """,
+        api_call="""
+            process_id domain  name                   correlation_id start_ns end_ns
+            1          runtime cudaDeviceSynchronize  8              40       120
+            1          runtime cudaLaunchKernel       4              360      430
+            1          runtime cudaLaunchKernel       5              460      470
+            1          runtime cudaLaunchKernel       6              480      -
+        """,
+        overhead="process_id start_ns end_ns\n 1 160 190",
+    )
+    assert_rows(
+        opened.query("gap_attribution", min_ns=0),
+        """
+        gap_ns queued_ns profiler_ns waiting_ns launching_ns outside_ns unknown_ns cause
+        50     0         0           0          0            0          50         unknown
+        50     0         0           0          0            0          50         unknown
+        50     0         0           0          0            0          50         unknown
+        50     0         0           0          40           10         0          launching
+        50     30        0           0          10           10         0          queued
+        """,
+    )
+    assert_rows(opened.query("launch_bound"), "launching_ns between_calls_ns idle_ns\n 50 20 250")
+
+
 def test_gaps_have_no_cause_without_calls(trace: MakeTrace) -> None:
     assert trace(kernel=HOST["kernel"]).query("gap_attribution").count() == 0
 

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-def wait_until(condition: Callable[[], object], seconds: float = 30) -> None:
+def wait_until(condition: Callable[[], object], seconds: float = 120) -> None:
     """Wait until something holds.
+
+    Whoever waits for long is on a busy machine; only a fault makes it wait in vain.
 
     Raises:
         AssertionError: it did not become so.

@@ -6,31 +6,37 @@ import array
 import os
 import socket
 import struct
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cffi import FFI
+from support.mangled import bomb
 from support.records import FOREIGN, KERNEL, Bench, key, pack, string_entry
 from support.shim import compile_c, native_sources
 
+from cupti_etl.capture import naming
 from cupti_etl.capture.collector import Collector
 from cupti_etl.capture.loss import emitted
-from cupti_etl.capture.segment import FINISHED, RECORDS, STRINGS
+from cupti_etl.capture.segment import FINISHED, RECORDS, STRINGS, Process
 
 HERE = Path(__file__).parent
 HELLO = struct.Struct("<QIi512s")
 MAGIC = 0x314F4C4C45484C45
 LAYOUTS = Bench("13.0.85").layouts
 SLOTS = 92
+FORGET = 4
 
 
 @pytest.fixture(scope="module")
 def shim(tmp_path_factory: pytest.TempPathFactory) -> Any:
     ffi = FFI()
     ffi.cdef(
-        "int target_create(uint64_t, uint32_t); void target_stride(uint32_t, uint32_t);"
+        "void target_select(uint32_t); int target_create(uint64_t, uint32_t);"
+        "int target_publish_small(const uint8_t *, uint32_t, uint64_t);"
+        "void target_stride(uint32_t, uint32_t);"
         "int target_publish(const uint8_t *, uint32_t, uint32_t, uint64_t);"
         "int target_hold(void); int target_free_slots(void); void target_state(uint32_t);"
     )
@@ -89,6 +95,52 @@ def rows(collector: Collector, table: str) -> list[dict[str, Any]]:
     return [row for batch in batches for row in batch.to_pylist()]
 
 
+def test_no_name_holds_up_a_record(
+    shim: Any, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its kernels, and those of its neighbour, are passed on while it is being demangled."""
+    go_on = threading.Event()
+    demangle = naming.Demangler.demangle
+
+    def slowly(self: naming.Demangler, name: str) -> str:
+        assert go_on.wait(60)
+        return demangle(self, name)
+
+    monkeypatch.setattr(naming.Demangler, "demangle", slowly)
+    for process_id, name in ((21, bomb(30)), (22, "_Z3fooi")):
+        client = target(shim, collector, process_id)
+        publish_kernels(shim, name.encode(), 2)
+        client.close()
+        collector.drain()
+    found = list(collector.batches(everything=True))
+    assert sum(batch.num_rows for table, batch in found if table == "kernel") == 4
+    assert "kernel_name" not in dict(found)
+    go_on.set()
+    last = dict(collector.batches(everything=True, is_last=True))
+    names = {row["mangled"]: row for row in last["kernel_name"].to_pylist()}
+    assert names["_Z3fooi"]["demangled"] == "foo(int)"
+    assert names[bomb(30)]["short"] == "f"
+    lost = [loss for loss in collector.losses() if loss.cause == "not_demangled"]
+    assert [(loss.process_id, loss.records) for loss in lost] == [(21, 1)]
+
+
+def test_texts_are_forgotten_when_the_target_says_so(shim: Any, collector: Collector) -> None:
+    client = target(shim, collector)
+    publish_kernels(shim, b"first", 1)
+    forget = string_entry(b"", flags=FORGET)
+    assert shim.target_publish(forget, len(forget), STRINGS, 0) >= 0
+    publish_kernels(shim, b"second", 1)
+    collector.drain()
+    # The batch has its own texts; what comes after it was to use the first no more.
+    assert [row["name"] for row in rows(collector, "kernel")] == ["first", "second"]
+    stale = pack(KERNEL, LAYOUTS[KERNEL], start=5, end=6, name=key(b"first"))
+    assert shim.target_publish(stale, len(stale), RECORDS, 1) >= 0
+    client.close()
+    collector.drain()
+    assert [row["name"] for row in rows(collector, "kernel")] == [None]
+    assert collector.traced[0].process.decoded().unresolved_strings == 1
+
+
 def test_a_target_from_hello_to_its_orderly_end(shim: Any, collector: Collector) -> None:
     client = target(shim, collector)
     assert collector.live == 1
@@ -121,6 +173,31 @@ def test_what_was_published_before_a_kill_is_kept(shim: Any, collector: Collecto
     assert loss.start_ns == 1000
 
 
+def test_processes_that_have_ended_cost_no_more_time(
+    shim: Any, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long capture can have thousands of them."""
+    for process_id in range(40, 45):
+        client = target(shim, collector, process_id)
+        publish_kernels(shim, b"of %d" % process_id, 2)
+        client.close()
+        collector.drain()
+    assert len(rows(collector, "kernel")) == 10
+    assert collector.rows_and_records() == (10, 10)
+    losses, processes = collector.losses(), collector.process_rows()
+
+    def fail(*_: Any) -> None:
+        raise AssertionError("it has ended")
+
+    for name in ("info", "windows", "new_windows", "stored", "take_kernel_names"):
+        monkeypatch.setattr(Process, name, fail)
+    collector.drain()
+    assert rows(collector, "kernel") == []
+    assert collector.rows_and_records() == (10, 10)
+    assert not collector.has_conflict()
+    assert (collector.losses(), collector.process_rows()) == (losses, processes)
+
+
 def test_a_new_kind_comes_with_its_size_while_it_runs(shim: Any, collector: Collector) -> None:
     client = target(shim, collector)
     publish_kernels(shim, b"k", 1)
@@ -144,6 +221,45 @@ def test_two_targets_keep_their_rows_apart(shim: Any, collector: Collector) -> N
         collector.drain()
     found = {(row["process_id"], row["name"]) for row in rows(collector, "kernel")}
     assert found == {(21, "of 21"), (22, "of 22")}
+
+
+def flood(publish: Callable[[], int]) -> None:
+    """Publish until no slot is free."""
+    assert publish() >= 0
+    while publish() >= 0:
+        pass
+
+
+@pytest.mark.parametrize("first", ["flooding", "quiet"])
+@pytest.mark.parametrize("small", [False, True], ids=["large", "small"])
+def test_one_process_does_not_cost_another_its_turn(
+    shim: Any, collector: Collector, first: str, small: bool
+) -> None:
+    """Of each an equal share is taken in turn, by bytes, however fast one fills its slots."""
+    order = (0, 1) if first == "flooding" else (1, 0)
+    clients = []
+    for which in order:
+        shim.target_select(which)
+        clients.append(target(shim, collector, 30 + which))
+    flooding, quiet = (collector.traced[order.index(which)].process for which in (0, 1))
+    record = pack(KERNEL, LAYOUTS[KERNEL], start=5, end=6)
+    content = record * ((1 << (16 if small else 20)) // len(record))
+    for turn in range(1, 6):
+        shim.target_select(0)
+        if small:
+            flood(lambda: int(shim.target_publish_small(content, len(content), 1)))
+        else:
+            flood(lambda: int(shim.target_publish(content, len(content), RECORDS, 1)))
+        shim.target_select(1)
+        assert shim.target_publish(record, len(record), RECORDS, 1) >= 0
+        assert collector.drain()
+        assert quiet.decoded().slots == turn
+        assert flooding.decoded().slots == turn * (64 if small else 9)
+    for client in clients:
+        client.close()
+    while collector.drain():
+        pass
+    assert collector.live == 0
 
 
 @pytest.mark.parametrize(

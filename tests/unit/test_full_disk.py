@@ -89,4 +89,5 @@ def test_trace_duckdb_that_cannot_be_written(tmp_path: Path) -> None:
     assert len(errors) > 3
     wanted = f"TraceError 1 cannot write {out / 'trace.duckdb'}"
     assert [error for error in errors if not error.startswith(wanted)] == []
-    assert [path.name for path in out.iterdir() if path.is_file()] == ["trace.duckdb"]
+    files = sorted(path.name for path in out.iterdir() if path.is_file())
+    assert files == ["manifest.json", "trace.duckdb"]

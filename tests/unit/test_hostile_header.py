@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 from support.records import FOREIGN, KERNEL, Bench
 
-from cupti_etl.capture.collector import Collector, Traced
+from cupti_etl.capture.collector import Collector
 from cupti_etl.capture.segment import ProcessInfo
+from cupti_etl.capture.traced import Traced
 from cupti_etl.schema.arrow import arrow_schema
 
 # By the C type in etl/abi.h.
@@ -38,7 +39,7 @@ def write(info: dict[str, Any], **others: Any) -> dict[str, list[dict[str, Any]]
     """Rows of the tables about a process, as they come back out of Arrow."""
     bench = Bench("13.0.85", **others, **info)
     collector = Collector(live=False)
-    collector.traced.append(Traced(bench.process, None, 10**18))
+    collector.add(Traced(bench.process, None, 10**18))
     rows = {
         "process": collector.process_rows(),
         "loss": [loss.row() for loss in collector.losses()],

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cupti_etl.capture.names import KernelNames, demangle, short_name
+from cupti_etl.capture.demangle import Demangler
+from cupti_etl.capture.names import KernelNames, short_name
 
 CASES = {
     "kernel": "kernel",
@@ -55,7 +56,7 @@ def test_short_name(demangled: str, short: str) -> None:
     ],
 )
 def test_demangle(mangled: str, demangled: str) -> None:
-    assert demangle(mangled) == demangled
+    assert Demangler().demangle(mangled) == demangled
 
 
 @pytest.mark.parametrize(

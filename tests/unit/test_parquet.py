@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import random
+import threading
 from pathlib import Path
 
 import duckdb
@@ -14,10 +15,12 @@ import pytest
 import cupti_etl
 from cupti_etl.errors import UsageError
 from cupti_etl.schema.arrow import TABLES, arrow_schema
-from cupti_etl.sinks import parquet
+from cupti_etl.sinks import compaction, manifest, parquet
+from cupti_etl.sinks.compaction import compact
 from cupti_etl.sinks.duckdb import write_trace_duckdb
 from cupti_etl.sinks.exchange import exchange
-from cupti_etl.sinks.parquet import ParquetSink, compact
+from cupti_etl.sinks.parquet import ParquetSink
+from cupti_etl.sinks.parts import Parts
 
 
 def kernels(starts: list[int], name: str = "k") -> pa.RecordBatch:
@@ -30,12 +33,20 @@ def kernels(starts: list[int], name: str = "k") -> pa.RecordBatch:
     return batch.set_column(text, "name", batch.column("name").dictionary_encode())
 
 
+def readable(sink: ParquetSink) -> ParquetSink:
+    """Wait until what was rolled is readable."""
+    done = threading.Event()
+    sink.when_readable(done.set)
+    assert done.wait(60)
+    return sink
+
+
 def parts(out: Path, table: str = "kernel") -> list[Path]:
     return sorted((out / table).iterdir())
 
 
 def test_every_table_is_there_from_the_start(tmp_path: Path) -> None:
-    ParquetSink(tmp_path / "out")
+    readable(ParquetSink(tmp_path / "out"))
     for table in TABLES:
         (part,) = parts(tmp_path / "out", table)
         assert pq.read_metadata(part).num_rows == 0
@@ -47,7 +58,7 @@ def test_every_table_is_there_from_the_start(tmp_path: Path) -> None:
 
 
 def test_types_are_those_that_every_engine_reads(tmp_path: Path) -> None:
-    ParquetSink(tmp_path / "out")
+    readable(ParquetSink(tmp_path / "out"))
     allowed = {"INT32", "INT64", "DOUBLE", "BOOLEAN", "BYTE_ARRAY"}
     for table in TABLES:
         (part,) = parts(tmp_path / "out", table)
@@ -63,7 +74,9 @@ def test_a_roll_makes_rows_readable_and_compaction_sorts_them(tmp_path: Path) ->
     for i in range(0, 1000, 100):
         sink.write("kernel", kernels(starts[i : i + 100], f"k{i}"))
         sink.roll()
+    readable(sink)
     assert len(parts(tmp_path / "out")) == 11
+    sink.finish()
     sink.close()
     (part,) = parts(tmp_path / "out")
     table = pq.read_table(part)
@@ -73,12 +86,14 @@ def test_a_roll_makes_rows_readable_and_compaction_sorts_them(tmp_path: Path) ->
 
 
 def test_parts_that_are_large_already_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "_PART_ROWS", 100)
+    monkeypatch.setattr(compaction, "PART_ROWS", 100)
     sink = ParquetSink(tmp_path / "out")
     for i in range(4):
         sink.write("kernel", kernels(list(range(i * 150, i * 150 + 150))))
         sink.roll()
+    readable(sink)
     before = {path.stat().st_ino for path in parts(tmp_path / "out")}
+    sink.finish()
     sink.close()
     after = parts(tmp_path / "out")
     assert len({path.stat().st_ino for path in after} & before) >= 3
@@ -89,12 +104,13 @@ def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.Mo
     def refuse(*_: object) -> None:
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
-    monkeypatch.setattr(parquet, "_PART_ROWS", 100)
+    monkeypatch.setattr(compaction, "PART_ROWS", 100)
     monkeypatch.setattr("os.link", refuse)
     sink = ParquetSink(tmp_path / "out")
     for i in range(4):
         sink.write("kernel", kernels(list(range(i * 150, i * 150 + 150))))
         sink.roll()
+    sink.finish()
     sink.close()
     rows = pq.read_table(tmp_path / "out" / "kernel")
     assert rows.column("start_ns").to_pylist() == list(range(600))
@@ -103,17 +119,38 @@ def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.Mo
 def test_compacting_again_changes_nothing(tmp_path: Path) -> None:
     sink = ParquetSink(tmp_path / "out")
     sink.write("kernel", kernels([3, 1, 2]))
+    sink.finish()
     sink.close()
     (before,) = parts(tmp_path / "out")
     content = before.read_bytes()
-    compact(tmp_path / "out", "kernel")
+    named = manifest.read(tmp_path / "out")
+    assert named is not None
+    compact(Parts(tmp_path / "out", named), ["kernel"])
     assert before.read_bytes() == content
+
+
+@pytest.mark.parametrize("limit", ["_GROUP_ROWS", "_GROUP_BYTES"])
+def test_rows_that_were_compressed_already_stay_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    """Also where no part was finished before: many rows, or few of long texts."""
+    monkeypatch.setattr(parquet, limit, 1000)
+    sink = ParquetSink(tmp_path / "run", ["kernel"])
+    rows = kernels(list(range(1200)) if limit == "_GROUP_ROWS" else [1, 2], "n" * 600)
+    sink.write("kernel", rows)
+    sink.write("kernel", kernels([5000]))
+    sink.finish()
+    sink.close()
+    stored = sum(pq.ParquetFile(part).metadata.num_rows for part in parts(tmp_path / "run"))
+    assert stored == len(rows) + 1
 
 
 def test_a_small_table_is_replaced_whole(tmp_path: Path) -> None:
     sink = ParquetSink(tmp_path / "out")
     sink.replace("loss", [{"cause": "killed"}])
     sink.replace("loss", [{"cause": "ring_full", "records": 5}, {"cause": "killed"}])
+    sink.roll()
+    readable(sink)
     (part,) = parts(tmp_path / "out", "loss")
     rows = pq.read_table(part).to_pylist()
     assert [row["cause"] for row in rows] == ["ring_full", "killed"]
@@ -137,6 +174,7 @@ def test_an_output_that_cannot_be(tmp_path: Path) -> None:
 def test_odd_names(tmp_path: Path, name: str) -> None:
     sink = ParquetSink(tmp_path / name)
     sink.write("kernel", kernels([1, 2, 3]))
+    sink.finish()
     sink.close()
     with cupti_etl.open(tmp_path / name) as trace:
         assert trace.sql("FROM kernel").count() == 3

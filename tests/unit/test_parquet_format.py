@@ -35,6 +35,7 @@ def part(tmp_path: Path) -> Path:
         assert pa.types.is_dictionary(batch.schema.field("name").type)
         sink.write("kernel", batch)
         sink.roll()
+    sink.finish()
     sink.close()
     (found,) = (tmp_path / "out" / "kernel").iterdir()
     return found

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cupti_etl.capture.names import demangle, short_name
+from cupti_etl.capture.demangle import Demangler
+from cupti_etl.capture.names import short_name
 
 # Of PyTorch, cuBLAS, cuDNN, NCCL, CUTLASS, CUB, Triton, and of test programs.
 MANGLED = {
@@ -47,7 +48,7 @@ MANGLED = {
 
 @pytest.mark.parametrize(("name", "short"), MANGLED.items())
 def test_short_name_of_a_mangled_one(name: str, short: str) -> None:
-    assert short_name(demangle(name)) == short
+    assert short_name(Demangler().demangle(name)) == short
 
 
 @pytest.mark.parametrize(
@@ -72,4 +73,4 @@ def test_operator_as_part_of_a_word(name: str, short: str) -> None:
     ],
 )
 def test_greater_than_inside_arguments(name: str, short: str) -> None:
-    assert short_name(demangle(name)) == short
+    assert short_name(Demangler().demangle(name)) == short

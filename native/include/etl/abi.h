@@ -85,6 +85,7 @@ struct etl_decoded {
 	uint64_t unreadable_bytes;
 	uint64_t unresolved_strings;
 	uint64_t damaged_strings;
+	uint64_t cut_strings; /* not taken, as the process had too many */
 };
 
 /* A decoder gathers the rows of all processes, table by table.  Free it last. */
@@ -93,10 +94,13 @@ void etl_decoder_free(struct etl_decoder *decoder);
 
 int etl_table_count(void);
 const char *etl_table_name(int table);
-/* Of the tables that this library was built for; see kinds.inc. */
+/* Of all that this library shares with the injected one and with Python; see
+ * cupti_etl/schema/fingerprint.py. */
 uint64_t etl_fingerprint(void);
 
 int64_t etl_decoder_rows(const struct etl_decoder *decoder, int table);
+/* Of the texts that they use. */
+uint64_t etl_decoder_text_bytes(const struct etl_decoder *decoder, int table);
 /* Moves the gathered rows out; the caller owns the array (release). */
 int etl_decoder_take(struct etl_decoder *decoder, int table, struct ArrowArray *out);
 
@@ -131,8 +135,16 @@ int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_
 
 void etl_process_get_decoded(const struct etl_process *process, struct etl_decoded *out);
 uint64_t etl_process_stored(const struct etl_process *process, int table);
+/* Rows that lack a text because the process had too many. */
+uint64_t etl_process_cut(const struct etl_process *process, int table);
+/* Names of kernels that were not taken yet: how many, and all of them as strings.  A name can
+ * come again. */
+int64_t etl_process_names(const struct etl_process *process);
+int etl_process_take_names(struct etl_process *process, struct ArrowArray *out);
 /* Rows whose member for the column held the value that means "not known". */
 uint64_t etl_process_nulls(const struct etl_process *process, int table, int column);
+/* Rows with a time that was not taken from CLOCK_REALTIME, and is NULL. */
+uint64_t etl_process_other_clock(const struct etl_process *process, int table);
 /* Records, by activity kind: lost for want of a slot, and of kinds without a table. */
 uint64_t etl_process_ring_full(const struct etl_process *process, int kind);
 uint64_t etl_process_unknown(const struct etl_process *process, int kind);
@@ -146,9 +158,11 @@ int etl_process_window(const struct etl_process *process, uint32_t *number, stru
 uint32_t etl_process_stride(const struct etl_process *process, int kind);
 int etl_table_of_kind(int kind);
 
-/* The page for waking up that all traced processes share (see etl/bell.h): `path` becomes a
- * link to it. */
-struct etl_bell *etl_bell_create(const char *path, char *message);
+/* The page for waking up that all traced processes share (see etl/bell.h). */
+struct etl_bell *etl_bell_create(char *message);
+int etl_bell_fd(const struct etl_bell *bell);
+/* Processes that have come and not been able to say hello, as they say themselves. */
+uint32_t etl_bell_unmet(const struct etl_bell *bell);
 uint32_t etl_bell_value(struct etl_bell *bell);
 /* Returns when the value is no longer `seen`, or after the time. */
 void etl_bell_wait(struct etl_bell *bell, uint32_t seen, int timeout_ms);
@@ -222,6 +236,8 @@ int etl_events_read(struct etl_events *events, const char *data, uint64_t bytes,
 int64_t etl_events_rows(const struct etl_events *events);
 /* Elements of the array that were no objects. */
 uint64_t etl_events_others(const struct etl_events *events);
+/* Values that have become NULL, as they were no numbers of a column of numbers. */
+uint64_t etl_events_unfit(const struct etl_events *events, uint32_t column);
 int etl_events_take(struct etl_events *events, struct ArrowArray *out);
 
 /* Reads a table of the SQLite file `fd`, whose tree begins at page `root`.  `types` has a
@@ -230,6 +246,8 @@ struct etl_sqlite *etl_sqlite_new(int fd, uint32_t root, const char *types, cons
 void etl_sqlite_free(struct etl_sqlite *table);
 /* Reads at most so many rows; returns how many there are then, or a negative errno. */
 int64_t etl_sqlite_read(struct etl_sqlite *table, int64_t most, char *message);
+/* As etl_events_unfit. */
+uint64_t etl_sqlite_unfit(const struct etl_sqlite *table, uint32_t column);
 int etl_sqlite_take(struct etl_sqlite *table, struct ArrowArray *out);
 /* ---- sampling of hardware counters; see pm/frames.h */
 

@@ -11,6 +11,7 @@ struct etl_bell_page {
 	_Alignas(64) _Atomic uint32_t rung; /* there is something to take */
 	_Alignas(64) _Atomic uint32_t orders; /* `is_paused` has changed */
 	_Atomic uint32_t is_paused; /* nothing is to be recorded for now */
+	_Atomic uint32_t unmet; /* processes that have not been able to say hello */
 };
 
 #endif

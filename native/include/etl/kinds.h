@@ -19,6 +19,7 @@ enum etl_type {
 	ETL_CORRELATION,
 	ETL_API_NAME,
 	ETL_PROCESS,
+	ETL_TIMESTAMP,
 };
 
 struct etl_label {
@@ -73,6 +74,7 @@ enum etl_preset {
 	ETL_PRESET_GRAPH,
 };
 
+#include "../../generated/fingerprint.h"
 #include "../../generated/kinds.inc"
 
 /* Whether a value of so many bytes can become the column's.  The record's own width is
@@ -87,6 +89,7 @@ static inline int etl_width_fits(const struct etl_column *column, uint32_t width
 	case ETL_CORRELATION:
 		return width == 4 || width == 8;
 	case ETL_DOUBLE:
+	case ETL_TIMESTAMP:
 		return width == 8;
 	case ETL_INT16:
 		return width == 1 || width == 2;

@@ -103,7 +103,7 @@ struct etl_segment {
 	uint64_t magic;
 	uint32_t version;
 	uint32_t steps; /* at most; fixed */
-	uint64_t fingerprint; /* of the schema both sides were built from */
+	uint64_t fingerprint; /* of what both sides were built from */
 	uint64_t process_id;
 	int64_t start_ns;
 	int32_t pid;

@@ -13,6 +13,9 @@
 enum etl_string_flags {
 	ETL_STRING_TRUNCATED = 1,
 	ETL_API_DROP = 2, /* calls of this function were not asked for */
+	/* No record that follows uses a string that came before, names of functions apart: an
+	 * entry without bytes. */
+	ETL_STRINGS_FORGET = 4,
 };
 
 struct etl_string_entry {

@@ -1,21 +1,25 @@
 -- Whether the trace can be believed: what is in it, what was lost, and a verdict.
 --
--- computed: One row for the verdict, then one for each table, each process, each cause of loss and
---   each kind of overhead. The verdict is "complete", or "nothing captured" (no row of GPU work,
---   API calls or markers), or "losses: " and how many records each cause concerns ("?" if that is
---   not known), or the latter two together; "so far" is added while a capture runs. Of an imported
---   process nobody counted what it emitted: "no losses known, imported" then takes the place of
---   "complete", and numbers of lost records are NULL. A killed or failed process counts as a loss
---   even where no number is known, and so do records that a process was handed and of which neither
---   a row nor a loss is known. Overheads are sums of durations: those of several threads each count
---   in full.
--- needs: _table_extent, capture, process, loss, overhead
+-- computed: One row for the verdict, then one for each table, each process, each cause of loss,
+--   each kind of overhead and each kind of thing that an import did not keep. The verdict is
+--   "complete", or "nothing captured" (no row of GPU work, API calls or markers), or "losses: " and
+--   how many records each cause concerns ("?" if that is not known), or the latter two together;
+--   "so far" is added while a capture runs. Of an imported process nobody counted what it emitted:
+--   "no losses known, imported" then takes the place of "complete", and numbers of lost records are
+--   NULL. What an import did not keep because it is unsupported or invalid is added as "not kept: "
+--   with how many events of each; nothing of it counts as stored or lost. A killed or failed
+--   process counts as a loss even where no number is known, and so do records that a process was
+--   handed and of which neither a row nor a loss is known. When a capture has ended, rows that it
+--   counted and that are no longer there are "missing from" their table (of an older trace without
+--   row_count, from all tables of records together), and a process that still says "tracing" is a
+--   loss. Overheads are sums of durations: those of several threads each count in full.
+-- needs: _table_extent, capture, process, row_count, loss, overhead, import_skipped
 -- limits: Overhead is not among the kinds that a capture records by default.
 -- columns:
---   section VARCHAR: verdict, table, process, loss or overhead.
+--   section VARCHAR: verdict, table, process, loss, overhead or skipped.
 --   subject VARCHAR: The verdict, or the name of the table, the process, the cause or the kind.
 --   records BIGINT [records]: Rows of the table, or of the kind of overhead; records handed to the
---     process; records lost.
+--     process; records lost; events that an import did not keep.
 --   stored BIGINT [records]: Of these, those that are in a table; not for a loss.
 --   lost BIGINT [records]: Records that are not; NULL if the number is not known.
 --   start_ns BIGINT [ns]: Earliest time in the table, of the process, the loss or the overhead.
@@ -24,7 +28,8 @@
 --   overhead_ns BIGINT [ns]: Time that the kind of overhead took, summed.
 --   overhead_pct DOUBLE [%]: overhead_ns as a share of the time from the first record to the last
 --     of all tables.
---   detail VARCHAR: State of the process, or the cause of the loss, in words.
+--   detail VARCHAR: State of the process, the cause of the loss, or the category of what was not
+--     kept and why, in words.
 WITH extent AS (
     SELECT * FROM _table_extent
 ),
@@ -44,28 +49,76 @@ lost_of AS (
 ),
 processes AS (
     SELECT process.*, coalesce(lost_of.causes, 0) AS causes,
-           CASE WHEN process.state = 'imported' THEN NULL
-                WHEN lost_of.process_id IS NULL THEN 0 ELSE lost_of.lost END::BIGINT AS lost
+           TRY_CAST(CASE WHEN process.state = 'imported' THEN NULL
+                WHEN lost_of.process_id IS NULL THEN 0 ELSE lost_of.lost END AS BIGINT) AS lost
     FROM process
     LEFT JOIN lost_of ON lost_of.process_id = process.process_id
 ),
--- What the loss table does not say, but the processes do.
+ended AS (
+    -- Its counts are written when a capture has ended, its row of "capture" after them.
+    SELECT count(*) = count(end_ns)
+           AND (count(*) > 0 OR (SELECT count(*) FROM row_count) > 0) AS is_over
+    FROM capture
+),
+counted AS (
+    SELECT table_name, TRY_CAST(sum(stored) AS BIGINT) AS counted FROM row_count GROUP BY table_name
+    UNION ALL
+    SELECT 'row_count', TRY_CAST(sum(row_counts) AS BIGINT) FROM capture
+),
+-- Rows of a lost part are a loss already.
+gone AS (
+    SELECT table_name, CASE WHEN count(*) = count(records) THEN sum(records) END AS records
+    FROM losses
+    WHERE cause = 'part_lost'
+    GROUP BY table_name
+),
+missing AS (
+    SELECT extent.table_name, counted, rows
+    FROM counted
+    JOIN extent ON extent.table_name = counted.table_name
+    LEFT JOIN gone ON gone.table_name = counted.table_name
+    WHERE (SELECT is_over FROM ended)
+      -- Of several traces, rows with the same key are shown once.
+      AND ((SELECT count(*) FROM capture) <= 1 OR NOT has_key)
+      AND rows < counted::HUGEINT - CASE WHEN gone.table_name IS NULL THEN 0 ELSE gone.records END
+    UNION ALL
+    SELECT 'all tables', stored, rows
+    FROM (SELECT TRY_CAST(sum(stored) AS BIGINT) AS stored FROM process),
+         (SELECT TRY_CAST(sum(rows) AS BIGINT) AS rows FROM extent
+          WHERE is_recorded AND table_name <> 'pm_sample' OR table_name = 'argument')
+    WHERE (SELECT is_over FROM ended) AND rows < stored
+      AND (SELECT count(*) = 1 AND count(row_counts) = 0 FROM capture)
+      AND (SELECT count(*) FROM gone) = 0
+),
+-- What the loss table does not say, but the processes and the tables do.
 implied AS (
     SELECT state AS cause, NULL::BIGINT AS records,
            concat('process ', pid, ': ', coalesce(detail, state)) AS detail, start_ns, end_ns
     FROM processes
     WHERE state IN ('killed', 'failed') AND causes = 0
     UNION ALL
-    SELECT 'unaccounted', emitted - stored - lost,
+    SELECT 'unaccounted', TRY_CAST(emitted::HUGEINT - stored - lost AS BIGINT),
            concat('process ', pid, ': neither a row nor a loss is known'), start_ns, end_ns
     FROM processes
-    WHERE state = 'finished' AND emitted > stored + lost
+    WHERE state = 'finished' AND emitted > stored::HUGEINT + lost
+    UNION ALL
+    SELECT state, NULL,
+           concat('process ', pid, ': the capture has ended, and it is not said how this did'),
+           start_ns, end_ns
+    FROM processes
+    WHERE state = 'tracing' AND (SELECT is_over FROM ended)
+    UNION ALL
+    SELECT 'missing from ' || table_name, TRY_CAST(counted::HUGEINT - rows AS BIGINT),
+           concat('of ', counted, ' rows that were counted at the end, ', rows, ' are there'),
+           NULL, NULL
+    FROM missing
 ),
 causes AS (
     SELECT cause,
-           CASE WHEN count(*) = count(records) THEN sum(records)::BIGINT END AS records,
+           CASE WHEN count(*) = count(records) THEN TRY_CAST(sum(records) AS BIGINT) END AS records,
            CASE WHEN count(*) FILTER (WHERE NOT is_stored AND records IS NULL) = 0
-                THEN coalesce(sum(records) FILTER (WHERE NOT is_stored), 0)::BIGINT END AS lost,
+                THEN TRY_CAST(coalesce(sum(records) FILTER (WHERE NOT is_stored), 0) AS BIGINT) END
+                    AS lost,
            min(start_ns) AS start_ns, max(end_ns) AS end_ns,
            concat_ws('; ', string_agg(DISTINCT table_name, ', ' ORDER BY table_name),
                      any_value(detail)) AS detail
@@ -77,6 +130,22 @@ causes AS (
 imported AS (
     SELECT count(*) > 0 AS is_any FROM process WHERE state = 'imported'
 ),
+skipped AS (
+    SELECT category, what, any_value(detail) AS detail,
+           CASE WHEN count(*) = count(events) THEN TRY_CAST(sum(events) AS BIGINT) END AS events
+    FROM import_skipped
+    GROUP BY category, what
+),
+not_kept AS (
+    SELECT string_agg(concat(category, ' ', coalesce(events::VARCHAR, '?')), ', '
+                      ORDER BY category) AS what
+    FROM (SELECT category,
+                 CASE WHEN count(*) = count(events) THEN TRY_CAST(sum(events) AS BIGINT) END
+                     AS events
+          FROM skipped
+          WHERE category != 'redundant'
+          GROUP BY category)
+),
 verdict AS (
     SELECT CASE
                WHEN nothing AND lost IS NULL THEN 'nothing captured'
@@ -86,8 +155,8 @@ verdict AS (
                WHEN lost IS NULL THEN 'complete'
                ELSE 'losses: ' || lost
            END
-           || CASE WHEN (SELECT count(*) FROM capture WHERE end_ns IS NULL) > 0
-                   THEN ' so far' ELSE '' END AS subject
+           || coalesce('; not kept: ' || (SELECT what FROM not_kept), '')
+           || CASE WHEN (SELECT is_over FROM ended) THEN '' ELSE ' so far' END AS subject
     FROM (
         SELECT (SELECT coalesce(sum(rows), 0) = 0 FROM extent WHERE is_activity) AS nothing,
                (SELECT string_agg(concat(cause, ' ', coalesce(records::VARCHAR, '?')), ', '
@@ -103,23 +172,25 @@ SELECT section, subject, records, stored, lost, start_ns, end_ns - start_ns AS s
        detail
 FROM (
     SELECT 1 AS place, 'verdict' AS section, subject,
-           (SELECT sum(emitted) FROM process)::BIGINT AS records,
-           (SELECT sum(stored) FROM process)::BIGINT AS stored,
-           (SELECT CASE WHEN count(*) = count(lost) AND NOT (SELECT is_any FROM imported)
+           TRY_CAST((SELECT sum(emitted) FROM process) AS BIGINT) AS records,
+           TRY_CAST((SELECT sum(stored) FROM process) AS BIGINT) AS stored,
+           TRY_CAST((SELECT CASE WHEN count(*) = count(lost) AND NOT (SELECT is_any FROM imported)
                         THEN coalesce(sum(lost), 0) END
-            FROM causes)::BIGINT AS lost,
+            FROM causes) AS BIGINT) AS lost,
            (SELECT min(start_ns) FROM capture) AS start_ns,
            (SELECT max(end_ns) FROM capture) AS end_ns,
            NULL::BIGINT AS overhead_ns, NULL::VARCHAR AS detail
     FROM verdict
     UNION ALL
     SELECT 2, 'table', table_name, rows, rows,
-           (SELECT CASE WHEN count(*) = count(records) AND NOT (SELECT is_any FROM imported)
+           TRY_CAST((SELECT CASE WHEN count(*) = count(records)
+                                  AND NOT (SELECT is_any FROM imported)
                         THEN coalesce(sum(records), 0) END
             FROM losses
-            WHERE losses.table_name = extent.table_name AND NOT losses.is_stored)::BIGINT,
+            WHERE losses.table_name = extent.table_name AND NOT losses.is_stored) AS BIGINT),
            start_ns, end_ns, NULL, NULL
     FROM extent
+    WHERE is_recorded
     UNION ALL
     SELECT 3, 'process',
            concat('pid ', pid, coalesce(' rank ' || rank, ''), coalesce(' on ' || host, '')),
@@ -130,8 +201,12 @@ FROM (
     FROM causes
     UNION ALL
     SELECT 5, 'overhead', coalesce(overhead_kind, 'unknown'), count(*), count(*), NULL,
-           min(start_ns), max(end_ns), sum(end_ns - start_ns)::BIGINT, NULL
+           min(start_ns), max(end_ns), TRY_CAST(sum(end_ns - start_ns) AS BIGINT), NULL
     FROM overhead
     GROUP BY 3
+    UNION ALL
+    SELECT 6, 'skipped', what, events, NULL, NULL, NULL, NULL, NULL,
+           concat_ws(': ', category, detail)
+    FROM skipped
 )
 ORDER BY place, subject

@@ -47,8 +47,11 @@ FROM (
     FROM (FROM kernel_summary ORDER BY total_ns DESC, demangled LIMIT 5)
     UNION ALL
     SELECT 7, -sum(bytes)::DOUBLE, 'copies', copy_kind, sum(bytes)::DOUBLE, 'bytes',
-           printf('%d copies, %.4g GB/s', sum(copies)::BIGINT,
-                  coalesce(sum(bytes) / nullif(sum(total_ns), 0), 0)::DOUBLE)
+           concat_ws(', ', printf('%d copies', TRY_CAST(sum(copies) AS BIGINT)),
+                     printf('%.4g GB/s', (sum(bytes) / nullif(sum(total_ns)
+                         FILTER (WHERE bytes IS NOT NULL), 0))::DOUBLE),
+                     printf('%d of unknown size',
+                            TRY_CAST((sum(copies) FILTER (WHERE size IS NULL)) AS BIGINT)))
     FROM memcpy_summary
     GROUP BY copy_kind
 )

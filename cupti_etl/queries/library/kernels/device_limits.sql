@@ -6,21 +6,22 @@
 -- columns:
 --   process_id BIGINT: The process.
 --   device_id INTEGER: CUDA ordinal of the device in its process.
---   multiprocessors INTEGER [multiprocessors]: Of the device.
---   warp INTEGER [threads]: Threads of a warp.
---   warps INTEGER [warps]: Warps of a multiprocessor.
---   blocks INTEGER [blocks]: Blocks of a multiprocessor.
---   registers INTEGER [registers]: Registers of a multiprocessor.
---   shared_bytes INTEGER [bytes]: Shared memory of a multiprocessor.
---   compute_capability_major INTEGER: Major number of the compute capability.
-SELECT process_id, device_id, any_value(multiprocessors) AS multiprocessors,
-       any_value(threads_per_warp) AS warp, any_value(max_warps_per_multiprocessor) AS warps,
-       any_value(max_blocks_per_multiprocessor) AS blocks,
-       any_value(max_registers_per_multiprocessor) AS registers,
-       any_value(max_shared_per_multiprocessor_bytes) AS shared_bytes,
-       any_value(compute_capability_major) AS compute_capability_major
+--   multiprocessors BIGINT [multiprocessors]: Of the device.
+--   warp BIGINT [threads]: Threads of a warp.
+--   warps BIGINT [warps]: Warps of a multiprocessor.
+--   blocks BIGINT [blocks]: Blocks of a multiprocessor.
+--   registers BIGINT [registers]: Registers of a multiprocessor.
+--   shared_bytes BIGINT [bytes]: Shared memory of a multiprocessor.
+--   compute_capability_major BIGINT: Major number of the compute capability.
+SELECT process_id, device_id, any_value(multiprocessors::BIGINT) AS multiprocessors,
+       any_value(threads_per_warp::BIGINT) AS warp,
+       any_value(max_warps_per_multiprocessor::BIGINT) AS warps,
+       any_value(max_blocks_per_multiprocessor::BIGINT) AS blocks,
+       any_value(max_registers_per_multiprocessor::BIGINT) AS registers,
+       any_value(max_shared_per_multiprocessor_bytes::BIGINT) AS shared_bytes,
+       any_value(compute_capability_major::BIGINT) AS compute_capability_major
 FROM device
 GROUP BY process_id, device_id
-HAVING multiprocessors IS NOT NULL AND warp IS NOT NULL AND warps IS NOT NULL
-    AND blocks IS NOT NULL AND registers IS NOT NULL AND shared_bytes IS NOT NULL
-    AND compute_capability_major IS NOT NULL
+-- A device that can do less than nothing is none.
+HAVING multiprocessors > 0 AND warp > 0 AND warps > 0 AND blocks > 0 AND registers > 0
+    AND shared_bytes >= 0 AND compute_capability_major > 0

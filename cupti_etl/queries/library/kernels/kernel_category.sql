@@ -5,7 +5,7 @@
 -- needs: kernel_time, kernel_rule
 -- requires:
 --   kernel: no kernels were recorded.
--- limits: As of kernel_rule; "other" is what no rule knows.
+-- limits: As of kernel_rule; "other" is what no rule knows, a row like the others.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   category VARCHAR: As in kernel_rule.
@@ -17,7 +17,8 @@
 --   longest_name VARCHAR: Name of the kernel with the largest sum, as kernel_rule shows it.
 SELECT gpu, rule.category,
        100.0 * sum(total_ns) / nullif(sum(sum(total_ns)) OVER (PARTITION BY gpu), 0) AS percent,
-       count(*) AS names, sum(calls)::BIGINT AS calls, sum(total_ns)::BIGINT AS total_ns,
+       count(*) AS names, TRY_CAST(sum(calls) AS BIGINT) AS calls,
+       TRY_CAST(sum(total_ns) AS BIGINT) AS total_ns,
        (sum(total_ns) / sum(calls))::DOUBLE AS mean_ns,
        arg_max(shown, (total_ns, shown)) AS longest_name
 FROM kernel_time

@@ -26,8 +26,9 @@ WITH shapes AS (
     SELECT process_id, device_id, demangled, any_value(short) AS name,
            grid_x, grid_y, grid_z, block_x, block_y, block_z, cluster_x, cluster_y, cluster_z,
            registers_per_thread,
-           coalesce(static_shared_bytes, 0) + coalesce(dynamic_shared_bytes, 0) AS shared_bytes,
-           count(*) AS calls, sum(end_ns - start_ns)::BIGINT AS total_ns,
+           TRY_CAST(coalesce(static_shared_bytes, 0)::BIGINT + coalesce(dynamic_shared_bytes, 0)
+                    AS INTEGER) AS shared_bytes,
+           count(*) AS calls, TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS total_ns,
            avg(end_ns - start_ns) AS mean_ns, median(end_ns - start_ns) AS median_ns,
            stddev_samp(end_ns - start_ns) AS stddev_ns
     FROM kernel_named

@@ -21,23 +21,25 @@
 --   by_warps BIGINT [blocks]: Blocks that its warps allow.
 --   by_registers BIGINT [blocks]: Blocks that its registers allow.
 --   by_shared BIGINT [blocks]: Blocks that its shared memory allows.
---   registers_per_thread INTEGER [registers]: Registers that each thread uses.
---   shared_bytes INTEGER [bytes]: Static and dynamic shared memory of a block.
+--   registers_per_thread BIGINT [registers]: Registers that each thread uses.
+--   shared_bytes BIGINT [bytes]: Static and dynamic shared memory of a block.
 --   calls BIGINT [executions]: Finished executions.
 --   total_ns BIGINT [ns]: Sum of their durations.
 --   percent DOUBLE [%]: total_ns as a share of the sum over all kernels.
 --   blocks BIGINT [blocks]: Blocks in the grid.
---   multiprocessors INTEGER [multiprocessors]: Of the device.
+--   multiprocessors BIGINT [multiprocessors]: Of the device.
 --   process_id BIGINT: The process.
 --   device_id INTEGER: CUDA ordinal of the device in its process.
 --   demangled VARCHAR: Name with template and call arguments.
 WITH sizes AS (
-    SELECT config.*, about,
+    SELECT config.* REPLACE (config.registers_per_thread::BIGINT AS registers_per_thread,
+                             config.shared_bytes::BIGINT AS shared_bytes), about,
            -- A damaged record can have sizes whose product no number holds.
            TRY_CAST(list_product(list_transform(string_split(config.grid, 'x'),
-                                                lambda n: n::BIGINT)) AS BIGINT) AS blocks,
+                                                lambda n: TRY_CAST(n AS BIGINT))) AS BIGINT)
+                                                    AS blocks,
            TRY_CAST(ceil(list_product(list_transform(string_split(config.block, 'x'),
-                                                     lambda n: n::BIGINT))
+                                                     lambda n: TRY_CAST(n AS BIGINT)))
                          / about.warp) AS BIGINT) AS warps_per_block
     FROM kernel_config_summary AS config
     JOIN device_limits AS about
@@ -50,7 +52,7 @@ limits AS (
                 THEN about.registers
                      // (ceil(registers_per_thread * about.warp / 256.0)::BIGINT * 256) // 4 * 4
                      // nullif(warps_per_block, 0) END AS by_registers,
-           CASE WHEN about.compute_capability_major >= 8
+           CASE WHEN about.compute_capability_major >= 8 AND shared_bytes >= 0
                 THEN about.shared_bytes // (ceil((shared_bytes + 1024) / 128.0)::BIGINT * 128)
                 WHEN shared_bytes > 0
                 THEN about.shared_bytes // (ceil(shared_bytes / 256.0)::BIGINT * 256) END
@@ -58,7 +60,7 @@ limits AS (
     FROM sizes
 ),
 fitting AS (
-    SELECT *, least(by_warps, about.blocks::BIGINT, by_registers, by_shared) AS fit
+    SELECT *, least(by_warps, TRY_CAST(about.blocks AS BIGINT), by_registers, by_shared) AS fit
     FROM limits
     -- Of what is NULL, least() would give the rest.
     WHERE by_warps IS NOT NULL AND registers_per_thread IS NOT NULL

@@ -1,57 +1,204 @@
--- What kind of work each kernel does, by its name.
+-- What kind of work each kernel does, by its name, and the rule that says so.
 --
--- computed: The first rule that the name meets: the function name, or for some words and for
---   CUTLASS the demangled one.
--- needs: kernel_time, kernel_name
--- limits: The rules know names of common libraries and compilers; "other" is what none knows.
+-- computed: A kernel is communication if the trace gives most of its executions the arguments of a
+--   collective (collective_argument). Else the first of the rules below that the name meets
+--   decides: it holds one of the rule's words, and the word within, if there is one. Names are
+--   compared in lower case, each run of other characters than letters and digits as one _, with
+--   one before and one behind, and ^ and $ at the ends. Rules look at the function's own name, for
+--   functions that libraries call by one name for all (Kernel) at the whole one; those on "whole"
+--   always at the whole one, which has namespaces, template and call arguments.
+-- needs: kernel, kernel_name, collective_argument
+-- stored: Made once for an opened trace, as every activity is told apart by it.
+-- limits: The rules know names of common libraries and compilers; "other" is what none knows. Of a
+--   name, the first 4096 characters count. Kernels that a compiler made of pointwise operators are
+--   "fused", whatever they were fused with.
 -- columns:
 --   mangled VARCHAR: Mangled name; one row each.
---   shown VARCHAR: Function name; of CUTLASS, where all functions are called Kernel, that of the
+--   shown VARCHAR: Function name; of functions that are all called Kernel or alike, that of the
 --     operator.
---   category VARCHAR: communication, attention, gemm, convolution, recurrent, normalization,
---     softmax, embedding, optimizer, sort, reduction, copy, random, elementwise, fused (by a
---     compiler), or other.
-WITH names AS (
+--   category VARCHAR: communication, attention, gemm, convolution, recurrent (and state space
+--     models), routing (of mixtures of experts), normalization, softmax, sampling, embedding (and
+--     indices and positions), optimizer, quantization, sort, reduction, fft, copy (and changes of
+--     layout), random, elementwise, fused (by a compiler), or other.
+--   rule VARCHAR: The word that decided, "arguments" where it was those; NULL for other.
+WITH rules AS (
+    SELECT row_number() OVER () AS place, category, part, within, unnest(words) AS word
+    FROM (VALUES
+    -- Compilers name a kernel after all operators that it came from.
+    ('normalization', 'own', '^_triton_per_', ['norm']),
+    ('normalization', 'own', '^_triton_red_', ['norm']),
+    ('softmax', 'own', '^_triton_per_', ['softmax', 'cross_entropy', 'nll_loss']),
+    ('softmax', 'own', '^_triton_red_', ['softmax', 'cross_entropy', 'nll_loss']),
+    ('fused', 'own', '^_triton_', ['_triton_poi_', '_triton_red_', '_triton_per_', '_triton_for_',
+        '_triton_spl_', '_triton_unk_', '_triton_0d', '_triton_fused_']),
+    ('normalization', 'own', '^_kernel_cutlass_', ['norm']),
+    ('softmax', 'own', '^_kernel_cutlass_', ['softmax', 'cross_entropy', 'crossentropy']),
+    ('quantization', 'own', '^_kernel_cutlass_', ['quant']),
+    -- Matrix products that send what they made, or multiply what they receive.
+    ('gemm', 'whole', 'gemm', ['gemm_all_reduce', 'gemm_allreduce', 'gemmallreduce', 'gemm_ar_',
+        'gemm_rs_', 'gemm_reduce_scatter', 'gemmreducescatter', '_ag_gemm', 'all_gather_gemm',
+        'allgather_gemm', 'allgathergemm']),
+    ('communication', 'whole', '', ['nccl', 'rccl', 'nvshmem', 'rocshmem', 'msccl', 'oneccl',
+        'deep_ep', 'deepep_', 'pplx', '_mori_', 'epdispatch', 'epcombine', 'allreduce',
+        'all_reduce', 'cross_device_reduce', 'quickreduce', 'quick_reduce', 'allgather',
+        'all_gather', 'reducescatter', 'reduce_scatter', 'alltoall', 'all_to_all', 'all2all',
+        '_a2a_', 'moea2a', 'sendrecv', 'send_recv', 'multimem', 'symmetric_memory', 'symm_mem',
+        'userbuffers', 'lamport', 'mnnvl', 'moe_comm', 'moecomm', 'put_signal', 'wait_signal']),
+    -- The cache of keys and values, which is filled beside attention.
+    ('copy', 'own', '', ['reshape_and_cache', 'concat_and_cache', 'append_paged', 'appendpaged',
+        'cache_kernel', 'copy_blocks', 'swap_blocks', 'gather_cache', 'set_kv_buffer',
+        'set_mla_kv', 'store_kv', 'storekv', 'kv_indices', 'kv_buffer', 'req_to_token',
+        'update_kv_cache', 'fill_kv_cache', 'cp_gather_']),
+    ('attention', 'own', '', ['attention', 'attn', 'fmha', 'mmha', 'mha_', '_mha', 'xqa', 'sdpa',
+        'flash_', 'flashatt', 'flashmla', 'flashdecod', 'withkvcache', 'withpagedkv',
+        'withraggedkv', 'mergestate', '_mla_', 'mla_', 'mqa_logits', '_pa_', 'pa_decode',
+        'pa_fwd', '_fwd_kernel_stage', '_fwd_grouped_kernel', '^_fwd_kernel_$', '^_bwd_kernel_$',
+        'bwd_kernel_dk_dv', 'bwd_kernel_dq', 'bwd_preprocess', '_decode_att', 'reduce_segments',
+        'flex_decoding', 'paged_decode', 'paged_prefill']),
+    ('attention', 'whole', '', ['_flash_', 'flash_fwd', 'flash_bwd', 'pytorchmemeff']),
+    ('embedding', 'own', '', ['rotary', '_rope', 'rope_', 'applyrope', 'biasrope', 'normrope',
+        'qkrope', 'ropekernel', 'ropequant', 'kn_entry_']),
+    ('gemm', 'own', '', ['wgrad_gemm', 'dgrad_gemm', 'gemm_conv1d']),
+    ('convolution', 'own', '', ['conv1d', 'conv2d', 'conv3d', 'convolution', 'convolve', '_conv_',
+        'conv_', 'asmconv', 'openconv', 'winograd', 'wgrad', 'dgrad', 'fprop', 'im2col', 'col2im',
+        'im2d2col', 'col2im2d', 'scudnn_', 'hcudnn_', 'igemm_fwd', 'igemm_bwd', 'igemm_wrw',
+        'implicit_gemm', 'conv_depthwise', 'cudnn_infer_', 'cudnn_train_']),
+    ('convolution', 'whole', '', ['cask_cudnn', 'cudnn_cnn', 'cudnn_winograd']),
+    ('recurrent', 'own', '', ['rnn', '_gru_', 'gru_', 'lstm', 'selective_scan', 'selective_state',
+        'mamba', '_ssd_', '_ssm', 'chunk_scan', 'chunk_state', 'chunk_cumsum', 'bmm_chunk',
+        'state_passing', 'gated_delta', 'delta_rule', 'fused_recurrent', 'chunk_fwd', 'chunk_bwd',
+        'recompute_w_u', 'solve_tril', 'chunk_local', 'wkv']),
+    ('gemm', 'own', 'moe', ['fused_moe_kernel', 'gemm', 'moe_wna16', 'ck_moe', 'fmoe_', '_fmoe',
+        'marlin', 'moe_stage', 'moe_mm', 'moe_mxfp', 'moe_fp']),
+    ('gemm', 'own', 'expert', ['gemm']),
+    ('routing', 'own', '', ['routing', 'topkgating', 'topk_gating', 'moealign', 'moe_align',
+        'moe_sum', 'moesum', 'moesort', 'moe_sort', 'moe_permut', 'moe_unpermut', 'moe_fused_gate',
+        'grouped_topk', 'groupedtopk', 'topk_softmax', 'topksoftmax', 'topk_sigmoid',
+        'topk_forward', 'topk_backward', 'expandinputrows', 'expand_input_rows', 'finalizemoe',
+        'finalize_moe', 'finalize_matmul_scatter', 'expert', 'bitmatrix', 'ep_scatter',
+        'ep_gather', 'row_id_map', 'unpermute', '^_permute_kernel_$', '_permute_with_mask',
+        'sort_chunks', 'pre_reorder', 'post_reorder', 'moe']),
+    ('routing', 'whole', '', ['moe_dev_', 'moe_finalize']),
+    ('gemm', 'own', '', ['gemm', 'gemv', 'gemmk', 'matmul', 'nvjet', 'cublas', 'xmma', 'splitk',
+        'split_k', 'dot_kernel', 'cijk_', '_bmm_', '^_bmm', '_mm_', 'addmm', '_mm_kernel',
+        '_scaled_mm', 'int8_mm', 'fp8_mm', 'grouped_mm', '_gmm_', 'cutlass', 'wmma', 'mfma',
+        'wvsplit', 'llmm1', 'skinny', 'marlin', 'machete', '_awq_', 'gptq', 'exllama', 'w4a16',
+        'w8a8', 'w8a16', 'a8w8', 'a4w4', 'a16w', 'tinygemm', 'contraction', 'cutensor', 'trsm',
+        'syrk', 'spmm', 'spmv', 'cusparse', 'rocblas', 'hipblas', 'matvec', '_ger_']),
+    ('normalization', 'whole', '', ['layer_norm', 'layernorm', 'batch_norm', 'batchnorm',
+        'rms_norm', 'rmsnorm', 'group_norm', 'groupnorm', 'instance_norm', 'instancenorm',
+        'l2norm', 'qk_norm', 'qknorm', 'welford', '_bn_fw', '_bn_bw', '_bn_', 'gammabeta',
+        '_ln_fwd', '_ln_bwd', 'cucomputegradinput',
+        'rowwisemoments', 'computefusedparams', 'computeinternalgradients',
+        'computebackwardfusedparams']),
+    ('softmax', 'whole', '', ['softmax', 'cross_entropy', 'crossentropy', 'nll_loss', 'logsumexp']),
+    ('embedding', 'own', '', ['embedding', 'embed_', '_embs_', 'krn_partial', '_tbe_',
+        'compute_grad_weight']),
+    ('optimizer', 'own', '', ['multi_tensor', 'multitensor', 'adam', '_sgd', 'sgd_', 'sgdkernel',
+        'optimizer', 'adagrad', '_lamb_', '_muon_', 'newton_schulz']),
+    ('elementwise', 'own', '', ['kernel_with_index', 'upsampl', 'downsampl', 'interpolat',
+        'grid_sampl', 'gridsampl', 'scalepackedtensor']),
+    ('sampling', 'own', '', ['sampling', 'multinomial', 'gumbel', 'penalt', 'rejection_', 'top_p',
+        'topp', 'min_p_', 'renormprob', 'renorm_prob', 'eagle', 'bad_words', 'stop_words',
+        'bitmask']),
+    ('quantization', 'own', '', ['quantiz', 'quant_', '_quant', 'dequant', 'quantkernel',
+        'fp8rowwise', 'fp8_qparam', 'cast_fp8', 'castfp8', 'fp8_cast', 'to_fp8', 'to_fp4',
+        'scaled_fp8', 'cast_transpose', 'mxfp8', 'mxfp4', 'nvfp4', 'cvt_fp', '_cvt_']),
+    ('quantization', 'whole', '', ['float_to_hfp8', 'hfp8_to_float']),
+    ('sort', 'own', '', ['sort', 'topk', 'top_k', 'radix', 'bitonic', 'merge_kernel']),
+    ('embedding', 'own', '', ['gather', 'scatter', 'index', 'indices', 'pooled_embs', 'bucketize',
+        'sparse_features', 'permute_2d', 'jagged', 'lookup', 'compute_position', 'alloc_extend',
+        'alloc_decode']),
+    ('fft', 'own', '', ['fft']),
+    ('random', 'whole', '', ['dropout', 'philox', 'curand', 'rocrand', 'distribution_',
+        'bernoulli', 'random']),
+    ('fused', 'own', '', ['_triton_', 'inductor', 'nvfuser', 'fusion', '_myl_', 'myelin', '_xla_',
+        '_wrapped_', 'tvmgen', 'cudacodegen', 'fused']),
+    ('reduction', 'own', '', ['pool', 'reduc', 'scan', 'argmax', 'argmin', 'histogram', 'norm',
+        'cumsum', 'cumprod', '_sum_', 'mean_', 'moments', 'bincount', 'runlength', 'run_length',
+        'nonzero', 'flag_kernel', 'deviceselect', 'partition', 'compact', 'segment',
+        'asum', 'nrm2', '^_cleanup_$']),
+    ('copy', 'own', '', ['copy', 'transpos', 'permut', 'catarray', 'memcpy', 'memset', 'fill',
+        'chunk_cat', 'concat', 'cat_', 'split_with_sizes', 'slice', 'stack', 'flip', '_roll_',
+        'repeat', 'expand', 'compute_cuda_kernel', 'pad_', 'padding', 'nchwtonhwc', 'nhwctonchw',
+        'nchw2nhwc', 'nhwc2nchw', 'tensor_transform', 'tensortransform', 'reformat', 'layout',
+        'convert', 'cast', 'unpack', 'pack_', 'arange', 'linspace', 'zero', 'strided', 'tril',
+        'triu', 'unfold', 'swizzle', 'shuffle', 'swapdimension']),
+    ('copy', 'whole', '', ['direct_copy', 'fillfunctor', 'copy_kernel', 'arange']),
+    ('elementwise', 'own', '', ['elementwise', 'pointwise', 'vectorized', 'axpy', 'activation',
+        'unrolled', 'act_and_mul', 'silu', 'gelu', 'relu', 'swiglu', 'sigmoid', 'tanh', 'clamp',
+        'bias', '_add_', 'add_', '_mul_', 'mul_', 'scal', 'where', 'compare', 'unary', 'binary',
+        'ternary', 'masked', 'modulat', 'residual', 'optensor', 'op_tensor', 'lerp', 'foreach',
+        'for_each', 'parallelfor', 'parallel_for', 'transform', 'map_', 'apply', 'activ', '_pow',
+        '_exp', 'subtensorop', 'op1dtensor', 'op2dtensor', 'op3dtensor', 'op4dtensor', 'cupy_',
+        'eigenmetakernel'])
+    ) AS listed(category, part, within, words)
+),
+called AS (
     SELECT mangled, any_value(demangled) AS demangled, any_value(short) AS short
     FROM kernel_name
     GROUP BY mangled
 ),
-ruled AS (
-    SELECT *, lower(shown) AS own, lower(whole) AS full_name,
-           -- The function of CUTLASS is called Kernel; what it does stands in its arguments.
-           lower(CASE WHEN contains(whole, 'cutlass::') THEN whole ELSE shown END) AS what
-    FROM (
-        SELECT work.name AS mangled, work.category AS kind, coalesce(short, work.name) AS shown,
-               coalesce(demangled, work.name) AS whole,
-               nullif(regexp_extract(demangled, 'cutlass::\w+<(?:\w+::)*(\w+)', 1), '')
-                   AS operator
-        FROM (SELECT name, any_value(category) AS category FROM kernel_time GROUP BY name) AS work
-        LEFT JOIN names ON names.mangled = work.name
-    )
+-- Executions that the trace says were a collective: of the kernels of a graph, which have one call,
+-- only if it says so of all.
+told AS (
+    SELECT process_id, correlation_id, name, count(*) OVER call <= pieces AS is_all
+    FROM kernel
+    JOIN collective_argument USING (process_id, correlation_id)
+    WINDOW call AS (PARTITION BY process_id, correlation_id)
+),
+told_names AS (
+    SELECT name, count(*) AS executions FROM told WHERE is_all GROUP BY name
+),
+mostly_told AS (
+    SELECT name
+    FROM kernel
+    JOIN told_names USING (name)
+    GROUP BY name
+    HAVING 2 * any_value(executions) > count(*)
+),
+names AS (
+    SELECT name AS mangled, name IN (FROM mostly_told) AS is_told
+    FROM (SELECT DISTINCT name FROM kernel)
+),
+shown AS (
+    SELECT names.mangled, is_told, left(coalesce(demangled, names.mangled), 4096) AS whole,
+           left(coalesce(short, names.mangled), 4096) AS short,
+           -- What CUTLASS, Composable Kernel and CUB have around every operator.
+           regexp_full_match(lower(short), '(device|global|static|main|trampoline)_?kernel|'
+                                           'kernel\d?|kentry|_kernel_agent|operator\(\)')
+               AS is_frame,
+           regexp_extract(whole, '(?i:::(?:\w*kernel\d?|kentry|_kernel_agent)<)'
+                                 '(?:\d+, )*(?:\w+::)*(?:enable_\w+<(?:\w+::)*)?(\w+)', 1)
+               AS operator,
+           regexp_extract(whole, '(?i:(\w+)::(?:\w*kernel\d?|kentry|_kernel_agent)<)', 1)
+               AS namespace
+    FROM names
+    LEFT JOIN called ON called.mangled = names.mangled
+),
+texts AS (
+    SELECT mangled, is_told,
+           CASE WHEN NOT is_frame OR whole = short THEN short
+                WHEN regexp_full_match(operator, '(unsigned_)?(bool|char|short|int|long|half|float|'
+                                                 'double|void|true|false|\d*)')
+                THEN concat_ws('::', nullif(namespace, ''), short)
+                ELSE operator END AS shown,
+           '^_' || trim(regexp_replace(lower(CASE WHEN is_frame THEN whole ELSE short END),
+                                       '[^a-z0-9]+', '_', 'g'), '_') || '_$' AS own,
+           '^_' || trim(regexp_replace(lower(whole), '[^a-z0-9]+', '_', 'g'), '_') || '_$'
+               AS full_name
+    FROM shown
+),
+met AS (
+    SELECT mangled, arg_min(rules.category, place) AS category, arg_min(word, place) AS word
+    FROM texts
+    JOIN rules
+        ON contains(CASE part WHEN 'own' THEN own ELSE full_name END, word)
+        AND contains(own, within)
+    GROUP BY mangled
 )
-SELECT mangled, coalesce(operator, shown) AS shown, CASE
-    WHEN kind = 'communication' THEN 'communication'
-    WHEN regexp_matches(what, 'flash|fmha|attention|attn|mha_|paged_') THEN 'attention'
-    WHEN regexp_matches(what,
-                        'conv[0-9]*d|convol|winograd|cudnn.*conv|wgrad|dgrad|fprop|im2col')
-        OR regexp_matches(own, '[sh]cudnn_[0-9]') THEN 'convolution'
-    WHEN regexp_matches(own, 'rnn|gru_|lstm') THEN 'recurrent'
-    WHEN regexp_matches(what, 'gemm|gemv|cutlass|nvjet|cublas|matmul|xmma|splitk|dot_kernel')
-        THEN 'gemm'
-    -- A few words say it wherever they stand, even as a functor of an elementwise kernel.
-    WHEN regexp_matches(full_name,
-                        'layer_?norm|batch_?norm|rms_?norm|group_?norm|welford|::bn_[fb]w')
-        THEN 'normalization'
-    WHEN regexp_matches(full_name, 'softmax|cross_entropy|nll_loss') THEN 'softmax'
-    WHEN regexp_matches(own, 'multi_tensor|adam|sgd|optimizer') THEN 'optimizer'
-    WHEN regexp_matches(own, 'embedding|gather|scatter|index') THEN 'embedding'
-    WHEN regexp_matches(own, 'sort|topk|top_k|radix|bitonic') THEN 'sort'
-    WHEN regexp_matches(own, 'triton|inductor|fused|xla') THEN 'fused'
-    WHEN regexp_matches(full_name, 'dropout|philox|curand|distribution_') THEN 'random'
-    WHEN regexp_matches(own, 'pool|reduce|scan|argmax|argmin|histogram|norm') THEN 'reduction'
-    WHEN regexp_matches(own, 'copy|transpose|permute|catarray|memcpy|fill|memset')
-        OR regexp_matches(full_name, 'direct_copy|fillfunctor') THEN 'copy'
-    WHEN regexp_matches(own, 'elementwise|pointwise|vectorized|axpy|activation|unrolled')
-        THEN 'elementwise'
-    ELSE 'other' END AS category
-FROM ruled
+SELECT texts.mangled, shown,
+       CASE WHEN is_told THEN 'communication' ELSE coalesce(met.category, 'other') END AS category,
+       CASE WHEN is_told THEN 'arguments' ELSE word END AS rule
+FROM texts
+LEFT JOIN met ON met.mangled = texts.mangled

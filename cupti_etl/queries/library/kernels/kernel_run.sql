@@ -50,25 +50,29 @@ WITH runs AS (
 )
 SELECT 2::BIGINT AS kernels, first, second, NULL::VARCHAR AS third, NULL::VARCHAR AS fourth,
        NULL::VARCHAR AS fifth, count(*) AS count,
-       sum(kernels_2_ns)::BIGINT AS total_ns, sum(gaps_2_ns)::BIGINT AS gap_ns
+       TRY_CAST(sum(kernels_2_ns) AS BIGINT) AS total_ns,
+       TRY_CAST(sum(gaps_2_ns) AS BIGINT) AS gap_ns
 FROM runs
 WHERE second IS NOT NULL
 GROUP BY first, second
 UNION ALL
 SELECT 3 AS kernels, first, second, third, NULL, NULL, count(*) AS count,
-       sum(kernels_3_ns)::BIGINT AS total_ns, sum(gaps_3_ns)::BIGINT AS gap_ns
+       TRY_CAST(sum(kernels_3_ns) AS BIGINT) AS total_ns,
+       TRY_CAST(sum(gaps_3_ns) AS BIGINT) AS gap_ns
 FROM runs
 WHERE third IS NOT NULL
 GROUP BY first, second, third
 UNION ALL
 SELECT 4 AS kernels, first, second, third, fourth, NULL, count(*) AS count,
-       sum(kernels_4_ns)::BIGINT AS total_ns, sum(gaps_4_ns)::BIGINT AS gap_ns
+       TRY_CAST(sum(kernels_4_ns) AS BIGINT) AS total_ns,
+       TRY_CAST(sum(gaps_4_ns) AS BIGINT) AS gap_ns
 FROM runs
 WHERE fourth IS NOT NULL
 GROUP BY first, second, third, fourth
 UNION ALL
 SELECT 5 AS kernels, first, second, third, fourth, fifth, count(*) AS count,
-       sum(kernels_5_ns)::BIGINT AS total_ns, sum(gaps_5_ns)::BIGINT AS gap_ns
+       TRY_CAST(sum(kernels_5_ns) AS BIGINT) AS total_ns,
+       TRY_CAST(sum(gaps_5_ns) AS BIGINT) AS gap_ns
 FROM runs
 WHERE fifth IS NOT NULL
 GROUP BY first, second, third, fourth, fifth

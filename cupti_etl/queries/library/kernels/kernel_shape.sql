@@ -35,7 +35,7 @@ WITH shapes AS MATERIALIZED (
     GROUP BY name, grid_x, grid_y, grid_z, block_x, block_y, block_z
 ),
 beyond AS (
-    SELECT shape, sum(end_ns - start_ns - p50_ns)::BIGINT AS lost_ns
+    SELECT shape, TRY_CAST(sum(end_ns - start_ns - p50_ns) AS BIGINT) AS lost_ns
     FROM kernel
     JOIN shapes
         ON shapes.name = kernel.name

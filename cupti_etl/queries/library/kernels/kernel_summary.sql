@@ -36,7 +36,7 @@ sums AS (
     GROUP BY demangled
 )
 SELECT name, 100.0 * total_ns / nullif(sum(total_ns) OVER (), 0) AS percent,
-       calls, total_ns::BIGINT AS total_ns, mean_ns, quantiles[1] AS median_ns,
+       calls, TRY_CAST(total_ns AS BIGINT) AS total_ns, mean_ns, quantiles[1] AS median_ns,
        quantiles[2] AS p95_ns, min_ns, max_ns, stddev_ns,
        100.0 * total_ns / nullif(max(last_ns) OVER () - min(first_ns) OVER (), 0) AS span_pct,
        unfinished, demangled

@@ -11,7 +11,7 @@
 --   calls BIGINT [executions]: Finished executions.
 --   total_ns BIGINT [ns]: Sum of their durations.
 SELECT gpu, name, any_value(category) AS category, count(*) AS calls,
-       sum(end_ns - start_ns)::BIGINT AS total_ns
+       TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS total_ns
 FROM gpu_interval
 WHERE kind = 'kernel'
 GROUP BY gpu, name

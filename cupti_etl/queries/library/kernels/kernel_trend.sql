@@ -57,5 +57,5 @@ fitted AS (
 SELECT gpu, name AS mangled, calls, period_ns, jitter_ns, median_ns, drift_pct, warm_up_ratio,
        change.start_ns AS change_start_ns, (change.sum_ns / change.i)::DOUBLE AS before_ns,
        ((total_ns - change.sum_ns) / nullif(calls - change.i, 0))::DOUBLE AS after_ns,
-       change_strength, total_ns::BIGINT AS total_ns
+       change_strength, TRY_CAST(total_ns AS BIGINT) AS total_ns
 FROM fitted

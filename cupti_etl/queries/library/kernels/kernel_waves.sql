@@ -39,7 +39,7 @@ counted AS (
 SELECT name, grid, block, waves, 100.0 * waves / nullif(ceil(waves), 0) AS efficiency_pct,
        CASE WHEN waves IS NULL THEN NULL WHEN waves < 1 THEN 'less than one wave'
             WHEN waves / ceil(waves) < 0.9 THEN 'last wave not full' ELSE 'full' END AS verdict,
-       (total_ns * (1 - waves / nullif(ceil(waves), 0)))::BIGINT AS wasted_ns,
+       TRY_CAST((total_ns * (1 - waves / nullif(ceil(waves), 0))) AS BIGINT) AS wasted_ns,
        blocks, blocks_at_once, calls, total_ns, process_id, device_id, demangled
 FROM counted
 ORDER BY wasted_ns DESC, demangled, grid, block, process_id, device_id

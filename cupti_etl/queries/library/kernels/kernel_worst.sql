@@ -4,7 +4,7 @@
 --   the last that began earlier in the stream; the range is the innermost around the launching
 --   call, on its thread. The clock is that of the PM sample in which the run began (its lag taken
 --   off), or else of the last reading in environment before it.
--- needs: kernel, kernel_name, gpu, gpu_interval, api_call, range_turn, nvtx_range, pm_sample,
+-- needs: kernel, kernel_name, gpu, gpu_interval, api_call, range_served, nvtx_range, pm_sample,
 --   pm_alignment, environment
 -- requires:
 --   kernel: no kernels were recorded.
@@ -92,7 +92,7 @@ calls AS (
 ranges AS (
     SELECT run, path
     FROM calls
-    ASOF JOIN range_turn AS innermost
+    ASOF JOIN range_served AS innermost
         ON innermost.process_id = calls.process_id
         AND innermost.thread_id = calls.thread_id
         AND innermost.at_ns <= calls.at_ns

@@ -28,7 +28,7 @@ SELECT name,
        100.0 * coalesce(sum(duration_ns), 0) / nullif(sum(sum(duration_ns)) OVER (), 0) AS percent,
        count(duration_ns) AS calls,
        count(duration_ns) FILTER (WHERE return_value NOT IN (0, 600)) AS errors,
-       coalesce(sum(duration_ns), 0)::BIGINT AS total_ns,
+       TRY_CAST(coalesce(sum(duration_ns), 0) AS BIGINT) AS total_ns,
        avg(duration_ns) AS mean_ns,
        -- Together, for they sort the same durations.
        quantile_cont(duration_ns, [0.5, 0.99])[1] AS median_ns,

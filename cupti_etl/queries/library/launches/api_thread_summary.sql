@@ -26,7 +26,7 @@ WITH durations AS (
 sums AS (
     SELECT process_id, thread_id, name, domain, count(duration_ns) AS calls,
            count(duration_ns) FILTER (WHERE return_value NOT IN (0, 600)) AS errors,
-           coalesce(sum(duration_ns), 0)::BIGINT AS total_ns,
+           TRY_CAST(coalesce(sum(duration_ns), 0) AS BIGINT) AS total_ns,
            quantile_cont(duration_ns, [0.5, 0.99]) AS quantiles, max(duration_ns) AS max_ns,
            count(*) - count(duration_ns) AS unfinished
     FROM durations

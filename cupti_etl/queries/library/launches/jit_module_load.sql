@@ -29,9 +29,11 @@ events AS (
     WHERE contains(name, 'ModuleLoad') OR contains(name, 'LibraryLoad') OR contains(name, 'cuLink')
 )
 SELECT source, name, count(end_ns - start_ns) AS count,
-       coalesce(sum(end_ns - start_ns), 0)::BIGINT AS total_ns, max(end_ns - start_ns) AS max_ns,
+       TRY_CAST(coalesce(sum(end_ns - start_ns), 0) AS BIGINT) AS total_ns,
+       max(end_ns - start_ns) AS max_ns,
        count(end_ns) FILTER (WHERE start_ns >= from_ns) AS late,
-       coalesce(sum(end_ns - start_ns) FILTER (WHERE start_ns >= from_ns), 0)::BIGINT AS late_ns
+       TRY_CAST(coalesce(sum(end_ns - start_ns) FILTER (WHERE start_ns >= from_ns), 0) AS BIGINT)
+           AS late_ns
 FROM events, steady
 GROUP BY source, name
 ORDER BY total_ns DESC, source, name

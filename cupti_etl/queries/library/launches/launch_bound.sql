@@ -19,8 +19,9 @@
 --   idle_ns BIGINT [ns]: All idle time of the GPU.
 --   span_ns BIGINT [ns]: From its first start to its last end.
 WITH causes AS (
-    SELECT gpu, sum(launching_ns)::BIGINT AS launching_ns,
-           coalesce(sum(outside_ns) FILTER (WHERE gap_ns < 100000), 0)::BIGINT AS between_calls_ns
+    SELECT gpu, TRY_CAST(sum(launching_ns) AS BIGINT) AS launching_ns,
+           TRY_CAST(coalesce(sum(outside_ns) FILTER (WHERE gap_ns < 100000), 0) AS BIGINT)
+               AS between_calls_ns
     FROM gap_cause
     GROUP BY gpu
 ),

@@ -15,13 +15,14 @@
 --   is_early BOOLEAN: Whether the kernel began before the call returned.
 WITH first_of_graph AS (
     SELECT process_id, correlation_id, any_value(api_name) AS api_name,
-           any_value(api_start_ns) AS api_start_ns, any_value(api_end_ns) AS api_end_ns,
+           api_start_ns, any_value(api_end_ns) AS api_end_ns,
            -- As one: what is not known of the first kernel is not that of another.
            arg_min({'device_id': device_id, 'start_ns': start_ns, 'end_ns': end_ns, 'name': name},
                    start_ns) AS kernel
     FROM launch_to_gpu
-    WHERE kind = 'kernel' AND graph_node_id IS NOT NULL
-    GROUP BY process_id, correlation_id
+    WHERE kind = 'kernel' AND is_graph
+    -- The call's begin, too, as ids can begin anew.
+    GROUP BY process_id, correlation_id, api_start_ns
 )
 SELECT process_id, device_id, api_name, name, api_end_ns - api_start_ns AS api_ns,
        greatest(start_ns - api_end_ns, 0) AS queue_ns, end_ns - start_ns AS kernel_ns,
@@ -29,7 +30,7 @@ SELECT process_id, device_id, api_name, name, api_end_ns - api_start_ns AS api_n
 FROM (
     SELECT process_id, device_id, api_name, name, api_start_ns, api_end_ns, start_ns, end_ns
     FROM launch_to_gpu
-    WHERE kind = 'kernel' AND graph_node_id IS NULL
+    WHERE kind = 'kernel' AND NOT is_graph
     UNION ALL
     SELECT process_id, kernel.device_id, api_name, kernel.name, api_start_ns, api_end_ns,
            kernel.start_ns, kernel.end_ns

@@ -4,7 +4,7 @@
 --   has one row, or none if its call is not known. Where an id began anew after 2^32 calls, the
 --   last call that began before the activity is meant.
 -- needs: api_call, gpu_activity, shared_correlation, shared_launch
--- limits: One call has many rows where it launched a graph.
+-- limits: One call has many rows where it launched a graph: is_graph tells.
 -- columns:
 --   process_id BIGINT: The process.
 --   correlation_id BIGINT: What joins the two.
@@ -23,10 +23,15 @@
 --   bytes BIGINT [bytes]: Bytes copied or set.
 --   graph_id INTEGER: CUDA graph that launched it; NULL outside graphs.
 --   graph_node_id BIGINT: Node of that graph; NULL outside graphs.
+--   is_graph BOOLEAN: Whether a graph launch asked for it: its graph is known, or its call's name
+--     says so (cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch), as graphs often have no number in
+--     traces of other tools.
 SELECT act.process_id, act.correlation_id, calls.thread_id, calls.name AS api_name,
        calls.start_ns AS api_start_ns, calls.end_ns AS api_end_ns,
        act.device_id, act.context_id, act.stream_id, act.start_ns, act.end_ns,
-       act.kind, act.category, act.name, act.bytes, act.graph_id, act.graph_node_id
+       act.kind, act.category, act.name, act.bytes, act.graph_id, act.graph_node_id,
+       act.graph_id IS NOT NULL OR act.graph_node_id IS NOT NULL
+           OR coalesce(contains(calls.name, 'GraphLaunch'), false) AS is_graph
 FROM gpu_activity AS act
 JOIN api_call AS calls
     ON calls.process_id = act.process_id
@@ -37,7 +42,9 @@ ANTI JOIN shared_correlation AS shared
 UNION ALL
 SELECT act.process_id, act.correlation_id, calls.thread_id, calls.name, calls.start_ns,
        calls.end_ns, act.device_id, act.context_id, act.stream_id, act.start_ns, act.end_ns,
-       act.kind, act.category, act.name, act.bytes, act.graph_id, act.graph_node_id
+       act.kind, act.category, act.name, act.bytes, act.graph_id, act.graph_node_id,
+       act.graph_id IS NOT NULL OR act.graph_node_id IS NOT NULL
+           OR coalesce(contains(calls.name, 'GraphLaunch'), false)
 FROM (SELECT * FROM gpu_activity SEMI JOIN shared_correlation USING (process_id, correlation_id))
     AS act
 ASOF JOIN shared_launch AS calls

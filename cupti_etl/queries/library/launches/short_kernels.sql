@@ -15,12 +15,14 @@
 --   percent DOUBLE [%]: shorter_than_call as a share of launches.
 --   api_ns BIGINT [ns]: What the calls of the shorter ones took, summed.
 --   kernel_ns BIGINT [ns]: What the shorter ones took themselves, summed.
-SELECT coalesce(gpu.gpu, -1 - (hash(work.process_id, work.device_id) >> 33)::BIGINT) AS gpu,
+SELECT coalesce(gpu.gpu, -1 - TRY_CAST((hash(work.process_id, work.device_id) >> 33) AS BIGINT))
+           AS gpu,
        count(*) AS launches,
        count(*) FILTER (WHERE kernel_ns < api_ns) AS shorter_than_call,
        100.0 * count(*) FILTER (WHERE kernel_ns < api_ns) / count(*) AS percent,
-       coalesce(sum(api_ns) FILTER (WHERE kernel_ns < api_ns), 0)::BIGINT AS api_ns,
-       coalesce(sum(kernel_ns) FILTER (WHERE kernel_ns < api_ns), 0)::BIGINT AS kernel_ns
+       TRY_CAST(coalesce(sum(api_ns) FILTER (WHERE kernel_ns < api_ns), 0) AS BIGINT) AS api_ns,
+       TRY_CAST(coalesce(sum(kernel_ns) FILTER (WHERE kernel_ns < api_ns), 0) AS BIGINT)
+           AS kernel_ns
 FROM launch_time AS work
 LEFT JOIN gpu ON gpu.process_id = work.process_id AND gpu.device_id = work.device_id
 GROUP BY 1

@@ -64,15 +64,17 @@ edges AS (
 covered AS (
     SELECT process_id, thread_id, name, edges.gpu, edges.start_ns,
            max(at_ns) - min(at_ns) AS wait_ns,
-           sum(sign * coalesce(busy_before_ns + least(at_ns, busy.end_ns) - busy.start_ns, 0))
-               ::BIGINT AS busy_ns
+           TRY_CAST(sum(sign * coalesce(busy_before_ns + least(at_ns, busy.end_ns)
+               - busy.start_ns, 0)) AS BIGINT) AS busy_ns
     FROM edges
     ASOF LEFT JOIN busy ON busy.gpu = edges.gpu AND busy.start_ns <= edges.at_ns
     GROUP BY process_id, thread_id, name, edges.gpu, edges.start_ns
 ),
 sums AS (
-    SELECT process_id, thread_id, name, gpu, count(*) AS calls, sum(wait_ns)::BIGINT AS total_ns,
-           sum(busy_ns)::BIGINT AS busy_ns, sum(wait_ns - busy_ns)::BIGINT AS idle_ns,
+    SELECT process_id, thread_id, name, gpu, count(*) AS calls,
+           TRY_CAST(sum(wait_ns) AS BIGINT) AS total_ns,
+           TRY_CAST(sum(busy_ns) AS BIGINT) AS busy_ns,
+           TRY_CAST(sum(wait_ns - busy_ns) AS BIGINT) AS idle_ns,
            median(wait_ns) AS median_ns, max(wait_ns) AS max_ns,
            arg_max(start_ns, (wait_ns, -start_ns)) AS longest_start_ns
     FROM covered

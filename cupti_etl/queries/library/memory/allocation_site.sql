@@ -2,7 +2,7 @@
 --
 -- computed: allocation with the outermost recorded call of its correlation_id, and the NVTX range
 --   that was the innermost of the calling thread when that call began.
--- needs: allocation, api_call, range_turn, nvtx_range
+-- needs: allocation, api_call, range_served, nvtx_range
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).
 -- columns:
@@ -27,7 +27,7 @@ WITH calls AS (
 placed AS (
     SELECT calls.process_id, calls.correlation_id, calls.name, innermost.range_id
     FROM calls
-    ASOF LEFT JOIN range_turn AS innermost
+    ASOF LEFT JOIN range_served AS innermost
         ON innermost.process_id = calls.process_id
         AND innermost.thread_id = calls.thread_id
         AND innermost.at_ns <= calls.start_ns

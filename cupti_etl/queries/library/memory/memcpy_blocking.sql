@@ -18,7 +18,7 @@
 --   src_kind VARCHAR: Kind of memory read; NULL for a set.
 --   dst_kind VARCHAR: Kind of memory written.
 --   calls BIGINT [calls]: How many.
---   bytes BIGINT [bytes]: Bytes copied or set.
+--   bytes BIGINT [bytes]: Bytes copied or set, of those whose size is known; NULL if none is.
 --   host_ns BIGINT [ns]: Time in the calls.
 --   device_ns BIGINT [ns]: Time on the device.
 --   saved_ns BIGINT [ns]: Time above that of calls that do not block.
@@ -35,7 +35,7 @@ calls AS (
            api_name, kind, bytes, api_end_ns - api_start_ns AS host_ns,
            end_ns - launches.start_ns AS device_ns
     FROM (
-        SELECT * FROM launch_to_gpu WHERE kind IN ('memcpy', 'memset') AND graph_node_id IS NULL
+        SELECT * FROM launch_to_gpu WHERE kind IN ('memcpy', 'memset') AND NOT is_graph
     ) AS launches
     JOIN work
         ON work.process_id = launches.process_id
@@ -54,9 +54,9 @@ blocking AS (
     WHERE NOT is_async OR 'pageable' IN (coalesce(src_kind, ''), coalesce(dst_kind, ''))
 )
 SELECT reason, api_name, kind, copy_kind, src_kind, dst_kind, count(*) AS calls,
-       sum(bytes)::BIGINT AS bytes, sum(host_ns)::BIGINT AS host_ns,
-       coalesce(sum(device_ns), 0)::BIGINT AS device_ns,
-       sum(greatest(host_ns - normal_ns, 0))::BIGINT AS saved_ns
+       TRY_CAST(sum(bytes) AS BIGINT) AS bytes, TRY_CAST(sum(host_ns) AS BIGINT) AS host_ns,
+       TRY_CAST(coalesce(sum(device_ns), 0) AS BIGINT) AS device_ns,
+       TRY_CAST(sum(greatest(host_ns - normal_ns, 0)) AS BIGINT) AS saved_ns
 FROM blocking, normal
 GROUP BY reason, api_name, kind, copy_kind, src_kind, dst_kind
 ORDER BY saved_ns DESC, reason, api_name, copy_kind, src_kind, dst_kind

@@ -49,13 +49,13 @@ runs AS (
     HAVING count(*) >= 2
 ),
 run_sums AS (
-    SELECT copy_kind, count(*) AS runs, sum(n)::BIGINT AS in_runs, max(n) AS longest_run
+    SELECT copy_kind, count(*) AS runs, TRY_CAST(sum(n) AS BIGINT) AS in_runs, max(n) AS longest_run
     FROM runs
     GROUP BY copy_kind
 ),
 sums AS (
-    SELECT copy_kind, count(*) AS copies, sum(bytes)::BIGINT AS bytes,
-           sum(end_ns - start_ns)::BIGINT AS total_ns,
+    SELECT copy_kind, count(*) AS copies, TRY_CAST(sum(bytes) AS BIGINT) AS bytes,
+           TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS total_ns,
            quantile_cont(end_ns - start_ns, 0.1) AS fixed_ns
     FROM small
     GROUP BY copy_kind
@@ -67,7 +67,7 @@ SELECT sums.copy_kind, sums.copies, 100.0 * sums.copies / everything.copies AS s
        bytes, total_ns, coalesce(runs, 0) AS runs, coalesce(in_runs, 0) AS in_runs,
        coalesce(longest_run, 0) AS longest_run, fixed_ns,
        100.0 * fixed_ns * sums.copies / nullif(total_ns, 0) AS fixed_pct,
-       coalesce((in_runs - runs) * fixed_ns, 0)::BIGINT AS saved_ns
+       TRY_CAST(coalesce((in_runs - runs) * fixed_ns, 0) AS BIGINT) AS saved_ns
 FROM sums
 JOIN everything ON everything.copy_kind = sums.copy_kind
 LEFT JOIN run_sums ON run_sums.copy_kind = sums.copy_kind

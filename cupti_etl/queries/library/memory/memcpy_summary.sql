@@ -2,8 +2,8 @@
 --
 -- computed: Finished copies of memcpy and memcpy_p2p by copy_kind, src_kind, dst_kind and size
 --   class. Times are sums of durations: copies that overlap each count in full. Rates are bytes
---   over time while copying. Beside kernels is the part of the copies' time within busy_interval of
---   compute and communication on the same GPU.
+--   over time while copying, of copies whose size is known. Beside kernels is the part of the
+--   copies' time within busy_interval of compute and communication on the same GPU.
 -- needs: memcpy, memcpy_p2p, device, gpu_interval, busy_interval
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
@@ -14,10 +14,10 @@
 --   copy_kind VARCHAR: Direction, such as HtoD.
 --   src_kind VARCHAR: Kind of memory read, such as pinned.
 --   dst_kind VARCHAR: Kind of memory written.
---   size VARCHAR: Up to 4 KiB, 64 KiB, 1 MiB, 16 MiB, or above.
+--   size VARCHAR: Up to 4 KiB, 64 KiB, 1 MiB, 16 MiB, or above; NULL if not known.
 --   percent DOUBLE [%]: total_ns as a share of the sum of total_ns over all copies.
 --   copies BIGINT [copies]: Finished copies.
---   bytes BIGINT [bytes]: Bytes they copied.
+--   bytes BIGINT [bytes]: Bytes they copied; NULL if not known.
 --   total_ns BIGINT [ns]: Sum of their durations.
 --   beside_kernels_ns BIGINT [ns]: Of total_ns, time with a kernel on the same GPU; NULL if no
 --     kernels were recorded.
@@ -59,7 +59,7 @@ sized AS (
            CASE WHEN ns IS NOT NULL THEN bytes END AS copied,
            CASE WHEN copy_kind = 'DtoD' THEN peak_kbps END AS peak_kbps,
            CASE WHEN bytes <= 4096 THEN 0 WHEN bytes <= 65536 THEN 1 WHEN bytes <= 1048576 THEN 2
-                WHEN bytes <= 16777216 THEN 3 ELSE 4 END AS class
+                WHEN bytes <= 16777216 THEN 3 WHEN bytes > 16777216 THEN 4 END AS class
     FROM copies
     LEFT JOIN peaks ON peaks.process_id = copies.process_id AND peaks.device_id = copies.device_id
     LEFT JOIN gpus ON gpus.process_id = copies.process_id AND gpus.device_id = copies.device_id
@@ -81,13 +81,14 @@ seen AS (
 )
 SELECT copy_kind, src_kind, dst_kind,
        CASE class WHEN 0 THEN '<= 4 KiB' WHEN 1 THEN '<= 64 KiB' WHEN 2 THEN '<= 1 MiB'
-            WHEN 3 THEN '<= 16 MiB' ELSE '> 16 MiB' END AS size,
+            WHEN 3 THEN '<= 16 MiB' WHEN 4 THEN '> 16 MiB' END AS size,
        100.0 * coalesce(sum(ns), 0) / nullif(sum(sum(ns)) OVER (), 0) AS percent,
        count(ns) AS copies,
-       coalesce(sum(copied), 0)::BIGINT AS bytes,
-       coalesce(sum(ns), 0)::BIGINT AS total_ns,
-       CASE WHEN any_value(has_kernels)
-            THEN coalesce(sum(beside_ns) FILTER (WHERE ns > 0), 0) END::BIGINT AS beside_kernels_ns,
+       TRY_CAST(CASE WHEN class IS NOT NULL THEN coalesce(sum(copied), 0) END AS BIGINT) AS bytes,
+       TRY_CAST(coalesce(sum(ns), 0) AS BIGINT) AS total_ns,
+       TRY_CAST(CASE WHEN any_value(has_kernels)
+            THEN coalesce(sum(beside_ns) FILTER (WHERE ns > 0), 0) END AS BIGINT)
+                AS beside_kernels_ns,
        100.0 * beside_kernels_ns / nullif(total_ns, 0) AS beside_kernels_pct,
        -- Bytes a nanosecond are gigabytes a second.
        (sum(copied) / nullif(sum(ns), 0))::DOUBLE AS rate_gbps,

@@ -28,7 +28,8 @@ WITH sites AS (
 ),
 sums AS (
     SELECT process_id, memory_kind, source, api_name, range, count(*) AS allocations,
-           sum(bytes)::BIGINT AS bytes, min(start_ns) AS first_ns, max(start_ns) AS last_ns
+           TRY_CAST(sum(bytes) AS BIGINT) AS bytes, min(start_ns) AS first_ns,
+           max(start_ns) AS last_ns
     FROM sites
     GROUP BY process_id, memory_kind, source, api_name, range
 ),

@@ -1,7 +1,8 @@
 -- Who held memory when most was in use: by NVTX range, function, shared object and pool.
 --
 -- computed: Of each process, device and kind of memory, the allocations of allocation_site that
---   were made by the peak of memory_timeline and not yet released.
+--   were made by the peak of memory_timeline and not yet released. Where an allocator says that it
+--   had given out more than they add to, a row without allocations has the rest.
 -- needs: allocation_site, memory_timeline
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).
@@ -15,26 +16,51 @@
 --   peak_ns BIGINT [ns]: When most was in use.
 --   range VARCHAR: Path of the NVTX range around the calls; NULL outside ranges.
 --   api_name VARCHAR: Function that allocated; NULL if the calls were not recorded.
---   source VARCHAR: Shared object that asked for it; NULL if not known.
+--   source VARCHAR: Shared object or allocator that asked for it; NULL if not known; "allocated
+--     before the recording" for the rest.
 --   pool_type VARCHAR: Whose memory pool it came from; none without one.
 --   pool_address BIGINT: Address of that pool, as the bits of an unsigned number.
---   allocations BIGINT [allocations]: How many were held.
+--   allocations BIGINT [allocations]: How many were held; NULL for the rest.
 --   bytes BIGINT [bytes]: Their sizes together.
 --   percent DOUBLE [%]: bytes as a share of what was in use at the peak.
 WITH peaks AS (
     SELECT process_id, device_id, memory_kind, timestamp_ns AS peak_ns, in_use_bytes
     FROM memory_timeline
     WHERE is_peak
+),
+held AS (
+    SELECT peaks.*, site.* EXCLUDE (process_id, device_id, memory_kind, end_ns)
+    FROM peaks
+    JOIN allocation_site AS site
+        ON site.process_id = peaks.process_id
+        AND site.device_id IS NOT DISTINCT FROM peaks.device_id
+        AND site.memory_kind IS NOT DISTINCT FROM peaks.memory_kind
+    WHERE site.start_ns <= peak_ns AND (site.end_ns IS NULL OR site.end_ns > peak_ns)
+),
+rests AS (
+    SELECT peaks.*, in_use_bytes - coalesce(known_bytes, 0) AS rest_bytes
+    FROM peaks
+    LEFT JOIN (SELECT process_id, device_id, memory_kind, sum(bytes) AS known_bytes
+               FROM held
+               GROUP BY process_id, device_id, memory_kind) AS known
+        ON known.process_id = peaks.process_id
+        AND known.device_id IS NOT DISTINCT FROM peaks.device_id
+        AND known.memory_kind IS NOT DISTINCT FROM peaks.memory_kind
+),
+holders AS (
+    SELECT process_id, device_id, memory_kind, peak_ns, range, api_name, source, pool_type,
+           pool_address, count(*) AS allocations, TRY_CAST(sum(bytes) AS BIGINT) AS bytes,
+           in_use_bytes
+    FROM held
+    GROUP BY ALL
+    UNION ALL
+    SELECT process_id, device_id, memory_kind, peak_ns, NULL, NULL,
+           'allocated before the recording', NULL, NULL, NULL, TRY_CAST(rest_bytes AS BIGINT),
+           in_use_bytes
+    FROM rests
+    WHERE rest_bytes > 0
 )
-SELECT peaks.process_id, peaks.device_id, peaks.memory_kind, peak_ns, range, api_name, source,
-       pool_type, pool_address, count(*) AS allocations, sum(bytes)::BIGINT AS bytes,
-       100.0 * sum(bytes) / nullif(any_value(in_use_bytes), 0) AS percent
-FROM peaks
-JOIN allocation_site AS held
-    ON held.process_id = peaks.process_id
-    AND held.device_id IS NOT DISTINCT FROM peaks.device_id
-    AND held.memory_kind IS NOT DISTINCT FROM peaks.memory_kind
-WHERE held.start_ns <= peak_ns AND (held.end_ns IS NULL OR held.end_ns > peak_ns)
-GROUP BY ALL
-ORDER BY peaks.process_id, peaks.device_id, peaks.memory_kind, sum(bytes) DESC, range, api_name,
-         source, pool_type, pool_address
+SELECT * EXCLUDE (in_use_bytes), 100.0 * bytes / nullif(in_use_bytes, 0) AS percent
+FROM holders
+ORDER BY process_id, device_id, memory_kind, bytes DESC, range, api_name, source, pool_type,
+         pool_address

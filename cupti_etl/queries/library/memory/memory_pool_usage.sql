@@ -9,7 +9,8 @@
 -- columns:
 --   process_id BIGINT: The process.
 --   device_id INTEGER: CUDA ordinal of the device in its process.
---   pool_address BIGINT: Address of the pool, as the bits of an unsigned number.
+--   pool_address BIGINT: Address of the pool, as the bits of an unsigned number; NULL for the
+--     allocator of a framework.
 --   allocations BIGINT [allocations]: Allocations from it.
 --   allocated_bytes BIGINT [bytes]: Their sizes together.
 --   trims BIGINT [operations]: How often it was trimmed.
@@ -44,7 +45,7 @@ lasting AS (
 )
 SELECT process_id, device_id, pool_address,
        count(*) FILTER (WHERE is_allocation) AS allocations,
-       coalesce(sum(allocated_bytes), 0)::BIGINT AS allocated_bytes,
+       TRY_CAST(coalesce(sum(allocated_bytes), 0) AS BIGINT) AS allocated_bytes,
        count(*) FILTER (WHERE is_trim) AS trims, max(reserved_bytes) AS peak_reserved_bytes,
        max(used_bytes) AS peak_used_bytes,
        arg_max(timestamp_ns, (used_bytes, -timestamp_ns))

@@ -1,11 +1,13 @@
 -- Memory in use over time, by device and kind, with its peak.
 --
--- computed: Bytes allocated and not yet released, after each change.
--- needs: allocation
+-- computed: What an allocator says that it has given out on the device (memory.pool_utilized_bytes
+--   of a pool without an address, as PyTorch's), where it does; else bytes allocated and not yet
+--   released, after each change.
+-- needs: memory, allocation
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).
--- limits: Starts from nothing: what was allocated before the capture began is not counted, nor are
---   allocations at times that are not known.
+-- limits: Where nobody says the sum, it starts from nothing: what was allocated before the capture
+--   began is not counted, nor are allocations at times or of sizes that are not known.
 -- columns:
 --   process_id BIGINT: The process.
 --   device_id INTEGER: CUDA ordinal of the device in its process.
@@ -13,21 +15,39 @@
 --   timestamp_ns BIGINT [ns]: When it changed.
 --   change_bytes BIGINT [bytes]: By how much; below zero for a release.
 --   in_use_bytes BIGINT [bytes]: Bytes in use from then on.
---   allocations BIGINT [allocations]: Allocations in use from then on.
+--   allocations BIGINT [allocations]: Of the recorded allocations, those in use from then on.
 --   is_peak BOOLEAN: Whether no more was in use at any other time; of several, the first.
-WITH changes AS (
-    SELECT process_id, device_id, memory_kind, start_ns AS timestamp_ns, bytes AS change_bytes,
-           1 AS step
+WITH told AS (
+    SELECT process_id, device_id, memory_kind, timestamp_ns, pool_utilized_bytes AS told_bytes,
+           CASE operation WHEN 'allocation' THEN bytes ELSE -bytes END AS change_bytes,
+           CASE WHEN operation = 'allocation' THEN 1
+                WHEN lag(operation) OVER (PARTITION BY process_id, address ORDER BY timestamp_ns)
+                     = 'allocation' THEN -1 ELSE 0 END AS step
+    FROM memory
+    WHERE pool_utilized_bytes IS NOT NULL AND pool_address IS NULL AND timestamp_ns IS NOT NULL
+),
+untold AS (
+    SELECT allocation.*
     FROM allocation
-    WHERE start_ns IS NOT NULL
+    ANTI JOIN told
+        ON told.process_id IS NOT DISTINCT FROM allocation.process_id
+        AND told.device_id IS NOT DISTINCT FROM allocation.device_id
+        AND told.memory_kind IS NOT DISTINCT FROM allocation.memory_kind
+),
+changes AS (
+    FROM told
     UNION ALL
-    SELECT process_id, device_id, memory_kind, end_ns, -bytes, -1
-    FROM allocation
-    WHERE end_ns IS NOT NULL
+    SELECT process_id, device_id, memory_kind, start_ns, NULL, bytes, 1
+    FROM untold
+    WHERE start_ns IS NOT NULL AND bytes IS NOT NULL
+    UNION ALL
+    SELECT process_id, device_id, memory_kind, end_ns, NULL, -bytes, -1
+    FROM untold
+    WHERE end_ns IS NOT NULL AND bytes IS NOT NULL
 ),
 running AS (
-    SELECT *,
-           sum(change_bytes) OVER kind AS in_use_bytes, sum(step) OVER kind AS allocations
+    SELECT *, coalesce(told_bytes, sum(change_bytes) OVER kind) AS in_use_bytes,
+           sum(step) OVER kind AS allocations
     FROM changes
     WINDOW kind AS (
         PARTITION BY process_id, device_id, memory_kind ORDER BY timestamp_ns, step
@@ -35,7 +55,8 @@ running AS (
     )
 )
 SELECT process_id, device_id, memory_kind, timestamp_ns, change_bytes,
-       in_use_bytes::BIGINT AS in_use_bytes, allocations::BIGINT AS allocations,
+       TRY_CAST(in_use_bytes AS BIGINT) AS in_use_bytes,
+       TRY_CAST(allocations AS BIGINT) AS allocations,
        row_number() OVER (
            PARTITION BY process_id, device_id, memory_kind ORDER BY in_use_bytes DESC, timestamp_ns
        ) = 1 AS is_peak

@@ -17,7 +17,8 @@
 --   bytes BIGINT [bytes]: Bytes moved or mapped.
 --   page_faults BIGINT [faults]: Groups of page faults.
 --   total_ns BIGINT [ns]: Sum of the durations.
---   rate_gbps DOUBLE [gigabytes/s]: Bytes over total_ns, in 10^9 bytes a second.
+--   rate_gbps DOUBLE [gigabytes/s]: Bytes over the time of moves whose size is known, in 10^9 bytes
+--     a second.
 --   blocks BIGINT [blocks]: Different blocks of 64 KiB.
 --   round_trips BIGINT [moves]: Moves back of a block that the last move had brought.
 WITH moves AS (
@@ -40,10 +41,11 @@ WITH moves AS (
     )
 )
 SELECT process_id, counter, cause, src_device_id, dst_device_id, count(*) AS events,
-       coalesce(sum(bytes), 0)::BIGINT AS bytes,
-       coalesce(sum(page_faults), 0)::BIGINT AS page_faults,
-       coalesce(sum(ns), 0)::BIGINT AS total_ns,
-       (sum(bytes) FILTER (WHERE ns IS NOT NULL) / nullif(sum(ns), 0))::DOUBLE AS rate_gbps,
+       TRY_CAST(coalesce(sum(bytes), 0) AS BIGINT) AS bytes,
+       TRY_CAST(coalesce(sum(page_faults), 0) AS BIGINT) AS page_faults,
+       TRY_CAST(coalesce(sum(ns), 0) AS BIGINT) AS total_ns,
+       (sum(bytes) FILTER (WHERE ns IS NOT NULL)
+           / nullif(sum(ns) FILTER (WHERE bytes IS NOT NULL), 0))::DOUBLE AS rate_gbps,
        count(DISTINCT block) AS blocks, count(*) FILTER (WHERE is_back) AS round_trips
 FROM moves
 GROUP BY process_id, counter, cause, src_device_id, dst_device_id

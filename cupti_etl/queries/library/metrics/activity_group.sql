@@ -21,7 +21,7 @@
 --   total_ns BIGINT [ns]: Sum of their durations.
 WITH sums AS (
     SELECT device_uuid, gpu, kind, name, grid_x, grid_y, grid_z, block_x, block_y, block_z,
-           count(*) AS runs, sum(end_ns - start_ns)::BIGINT AS total_ns
+           count(*) AS runs, TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS total_ns
     FROM activity_run
     GROUP BY device_uuid, gpu, kind, name, grid_x, grid_y, grid_z, block_x, block_y, block_z
 ),

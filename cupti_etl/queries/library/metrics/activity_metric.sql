@@ -44,9 +44,10 @@
 --     beside others than alone but for what is seen beyond their sum.
 --   unknown_pct DOUBLE [%]: Share of its time for which there is no level.
 SELECT groups.device_uuid, groups.activity_group, pm_column.metric,
-       count(*) AS runs, sum(samples)::BIGINT AS samples,
-       sum(end_ns - start_ns)::BIGINT AS duration_ns, sum(covered_ns)::BIGINT AS covered_ns,
-       sum(alone_ns)::BIGINT AS alone_ns,
+       count(*) AS runs, TRY_CAST(sum(samples) AS BIGINT) AS samples,
+       TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS duration_ns,
+       TRY_CAST(sum(covered_ns) AS BIGINT) AS covered_ns,
+       TRY_CAST(sum(alone_ns) AS BIGINT) AS alone_ns,
        count(sampled[place]) AS known_runs, avg(sampled[place]) AS known_mean,
        stddev_samp(sampled[place]) AS known_stddev,
        CASE any_value(aggregation)

@@ -52,10 +52,10 @@ steps AS (
 ),
 clock AS (
     SELECT device_uuid, at_ns,
-           coalesce(sum(CASE WHEN running = 1 THEN length_ns ELSE 0 END) OVER (
+           TRY_CAST(coalesce(sum(CASE WHEN running = 1 THEN length_ns ELSE 0 END) OVER (
                PARTITION BY device_uuid ORDER BY at_ns
                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-           ), 0)::BIGINT AS alone_ns
+           ), 0) AS BIGINT) AS alone_ns
     FROM steps
 ),
 samples AS (
@@ -66,8 +66,8 @@ samples AS (
 ),
 covers AS (
     SELECT run, count(*) AS samples,
-           sum(least(runs.end_ns, samples.end_ns) - greatest(runs.start_ns, samples.start_ns))
-               ::BIGINT AS covered_ns
+           TRY_CAST(sum(least(runs.end_ns, samples.end_ns)
+               - greatest(runs.start_ns, samples.start_ns)) AS BIGINT) AS covered_ns
     FROM sampled_runs AS runs
     JOIN samples
         ON samples.device_uuid = runs.device_uuid

@@ -59,8 +59,8 @@
 WITH peaks AS (
     -- 10^3 bytes a second are a millionth of a byte a nanosecond, kHz likewise.
     SELECT device_uuid, any_value(global_memory_bandwidth_kbps) / 1e6 AS peak_gbps,
-           any_value(multiprocessors) * any_value(core_clock_khz) / 1e6 AS sm_clocks,
-           any_value(compute_capability_major * 10 + compute_capability_minor) AS capability
+           any_value(multiprocessors)::BIGINT * any_value(core_clock_khz) / 1e6 AS sm_clocks,
+           any_value(compute_capability_major::BIGINT * 10 + compute_capability_minor) AS capability
     FROM device
     GROUP BY device_uuid
 ),

@@ -11,7 +11,8 @@
 -- requires:
 --   pm_sample: no PM samples were recorded (capture --pm).
 -- limits: What is not explained can be zero-copy access, RDMA, other processes, unified memory,
---   or, of device memory, all that kernels do; a link counts its protocol too.
+--   or, of device memory, all that kernels do; a link counts its protocol too. Copies of unknown
+--   size are not among the counted ones.
 -- columns:
 --   device_uuid VARCHAR: The GPU.
 --   gpu BIGINT: Number of the GPU, as in gpu; NULL if no traced process used it.
@@ -54,7 +55,7 @@ totals AS (
     SELECT pm_value.device_uuid, pm_value.metric,
            sum(value * CASE aggregation WHEN 'sum' THEN 1 ELSE end_ns - start_ns END * scale)
                AS bytes,
-           sum(end_ns - start_ns)::BIGINT AS sampled_ns,
+           TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS sampled_ns,
            max(CASE WHEN unit = '%' THEN value
                     ELSE 100 * value * scale / CASE aggregation WHEN 'sum'
                          THEN end_ns - start_ns ELSE 1 END / peak END) AS busiest_pct,
@@ -102,7 +103,7 @@ spans AS (
     GROUP BY device_uuid
 ),
 counted AS (
-    SELECT gpu.device_uuid, copies.link, sum(copies.bytes)::BIGINT AS counted_bytes
+    SELECT gpu.device_uuid, copies.link, TRY_CAST(sum(copies.bytes) AS BIGINT) AS counted_bytes
     FROM copies
     JOIN gpu ON gpu.process_id = copies.process_id AND gpu.device_id = copies.device_id
     JOIN spans

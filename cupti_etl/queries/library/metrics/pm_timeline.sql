@@ -34,7 +34,8 @@ width AS (
                 THEN error(concat('bucket_ns = ', bucket_ns,
                                   ' makes more than ten million buckets: give ',
                                   span_ns // 10000000 + 1, ' or more'))
-                ELSE coalesce(bucket_ns, greatest(ceil(span_ns / 100.0)::BIGINT, 1)) END AS width
+                ELSE coalesce(bucket_ns, greatest(TRY_CAST(ceil(span_ns / 100.0) AS BIGINT), 1)) END
+                    AS width
     FROM (SELECT max(last_ns - first_ns) AS span_ns FROM spans)
 ),
 buckets AS (
@@ -72,7 +73,8 @@ sums AS (
     SELECT device_uuid, metric, bucket_start_ns,
            CASE WHEN any_value(aggregation) = 'sum' THEN sum(value * overlap_ns / length_ns)
                 ELSE sum(value * overlap_ns) / sum(overlap_ns) END AS value,
-           min(value) AS min_value, max(value) AS max_value, sum(overlap_ns)::BIGINT AS sampled_ns
+           min(value) AS min_value, max(value) AS max_value,
+           TRY_CAST(sum(overlap_ns) AS BIGINT) AS sampled_ns
     FROM pieces
     GROUP BY device_uuid, metric, bucket_start_ns
 )

@@ -10,7 +10,8 @@
 -- limits: As of graph_kernel. Copies and sets of a graph are not compared.
 -- columns:
 --   process_id BIGINT: The process.
---   graph_id INTEGER: CUPTI's number of the executable graph.
+--   graph_id INTEGER: CUPTI's number of the executable graph; NULL for all of the
+--     process together whose number the trace does not say.
 --   replays BIGINT [replays]: Launches of which the work finished.
 --   wall_median_ns DOUBLE [ns]: Median time from the first start to the last end of a replay.
 --   launch_median_ns DOUBLE [ns]: Median duration of the launching call.
@@ -33,11 +34,14 @@ WITH sums AS (
     FROM graph_kernel
     GROUP BY process_id, graph_id
 )
-SELECT process_id, graph_id, replays, wall_median_ns, launch_median_ns, runs / replays AS kernels,
-       100.0 * shared_runs / runs AS eager_pct, sums.busy_ns / replays AS busy_ns,
-       eager_busy_ns / replays AS eager_busy_ns, eager_launch_ns / replays AS eager_launch_ns,
+SELECT replay.process_id, replay.graph_id, replays, wall_median_ns, launch_median_ns,
+       runs / replays AS kernels, 100.0 * shared_runs / runs AS eager_pct,
+       sums.busy_ns / replays AS busy_ns, eager_busy_ns / replays AS eager_busy_ns,
+       eager_launch_ns / replays AS eager_launch_ns,
        CASE WHEN shared_runs = runs THEN eager_launch_ns / replays - launch_median_ns END
            AS launch_saved_ns
-FROM graph_replay
-LEFT JOIN sums USING (process_id, graph_id)
-ORDER BY wall_total_ns DESC, process_id, graph_id
+FROM graph_replay AS replay
+LEFT JOIN sums
+    ON sums.process_id = replay.process_id
+    AND sums.graph_id IS NOT DISTINCT FROM replay.graph_id
+ORDER BY wall_total_ns DESC, replay.process_id, replay.graph_id

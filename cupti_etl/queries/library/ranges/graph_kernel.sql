@@ -1,8 +1,8 @@
 -- Kernels of each CUDA graph beside the same kernels launched one by one.
 --
--- computed: Finished kernels of a process by mangled name: those of the graph, and those of no
+-- computed: Finished kernels of a process by mangled name: those of graph_work, and those of no
 --   graph, with the durations of the calls that launched these.
--- needs: gpu_activity, launch_to_gpu, kernel_name
+-- needs: graph_work, graph_launch, gpu_activity, launch_to_gpu, kernel_name
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
 -- stored: Made once for an opened trace, as launches and kernels are joined.
@@ -10,7 +10,8 @@
 --   were recorded one by one, and not as whole graphs.
 -- columns:
 --   process_id BIGINT: The process.
---   graph_id INTEGER: CUPTI's number of the executable graph.
+--   graph_id INTEGER: CUPTI's number of the executable graph; NULL for all of the
+--     process together whose number the trace does not say.
 --   name VARCHAR: Function name.
 --   runs BIGINT [executions]: Finished executions in the graph.
 --   mean_ns DOUBLE [ns]: Their mean duration.
@@ -21,22 +22,24 @@
 --   mangled VARCHAR: Mangled name.
 WITH inside AS (
     SELECT process_id, graph_id, name, count(*) AS runs, avg(end_ns - start_ns) AS mean_ns
-    FROM gpu_activity
-    WHERE kind = 'kernel' AND graph_id IS NOT NULL AND start_ns IS NOT NULL AND end_ns IS NOT NULL
+    FROM graph_work
+    WHERE kind = 'kernel' AND start_ns IS NOT NULL AND end_ns IS NOT NULL
     GROUP BY process_id, graph_id, name
 ),
 eager AS (
     SELECT process_id, name, count(*) AS eager_runs, avg(end_ns - start_ns) AS eager_mean_ns
     FROM gpu_activity
     SEMI JOIN inside USING (process_id, name)
-    WHERE kind = 'kernel' AND graph_id IS NULL AND start_ns IS NOT NULL AND end_ns IS NOT NULL
+    ANTI JOIN graph_launch USING (process_id, correlation_id)
+    WHERE kind = 'kernel' AND graph_id IS NULL AND graph_node_id IS NULL
+        AND start_ns IS NOT NULL AND end_ns IS NOT NULL
     GROUP BY process_id, name
 ),
 launches AS (
     SELECT process_id, name, avg(api_end_ns - api_start_ns) AS eager_launch_ns
     FROM launch_to_gpu
     SEMI JOIN inside USING (process_id, name)
-    WHERE kind = 'kernel' AND graph_id IS NULL
+    WHERE kind = 'kernel' AND NOT is_graph
     GROUP BY process_id, name
 ),
 names AS (

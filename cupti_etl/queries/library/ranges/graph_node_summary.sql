@@ -1,14 +1,16 @@
 -- Time per node of each CUDA graph, over its replays.
 --
--- computed: Finished activities by process, graph and node. Times are sums of durations.
--- needs: gpu_activity, kernel_name
+-- computed: Finished activities of graph_work by process, graph and node, and where the trace does
+--   not number the nodes by name. Times are sums of durations.
+-- needs: graph_work, kernel_name
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
 -- limits: Nodes are seen only where they were recorded one by one, and not as whole graphs.
 -- columns:
 --   process_id BIGINT: The process.
---   graph_id INTEGER: CUPTI's number of the executable graph.
---   graph_node_id BIGINT: The node.
+--   graph_id INTEGER: CUPTI's number of the executable graph; NULL for all of the
+--     process together whose number the trace does not say.
+--   graph_node_id BIGINT: The node; NULL for all nodes of one name that have no number.
 --   kind VARCHAR: kernel, memcpy, memcpy_p2p or memset.
 --   name VARCHAR: Function name of a kernel, direction of a copy.
 --   percent DOUBLE [%]: total_ns as a share of the sum over the nodes of the graph.
@@ -18,11 +20,13 @@
 --   stddev_ns DOUBLE [ns]: Standard deviation of the durations, as a sample; NULL for one.
 WITH nodes AS (
     SELECT process_id, graph_id, graph_node_id, kind, any_value(name) AS name, count(*) AS runs,
-           sum(end_ns - start_ns)::BIGINT AS total_ns, avg(end_ns - start_ns) AS mean_ns,
+           TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS total_ns,
+           avg(end_ns - start_ns) AS mean_ns,
            stddev_samp(end_ns - start_ns) AS stddev_ns
-    FROM gpu_activity
-    WHERE graph_node_id IS NOT NULL AND start_ns IS NOT NULL AND end_ns IS NOT NULL
-    GROUP BY process_id, graph_id, graph_node_id, kind
+    FROM graph_work
+    WHERE kind != 'graph' AND start_ns IS NOT NULL AND end_ns IS NOT NULL
+    GROUP BY process_id, graph_id, graph_node_id, kind,
+             CASE WHEN graph_node_id IS NULL THEN name END
 ),
 names AS (
     SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled
@@ -33,4 +37,4 @@ SELECT process_id, graph_id, graph_node_id, kind, coalesce(short, name) AS name,
        runs, total_ns, mean_ns, stddev_ns
 FROM nodes
 LEFT JOIN names ON names.mangled = nodes.name
-ORDER BY total_ns DESC, process_id, graph_id, graph_node_id
+ORDER BY total_ns DESC, process_id, graph_id, graph_node_id, nodes.name

@@ -1,15 +1,16 @@
 -- Launches of each CUDA graph: how long they take, what launching costs, what is idle inside.
 --
--- computed: Activities of a process by graph_id and correlation_id are one replay; its wall time
---   is from the first start to the last end. busy_ns is a sum of durations: branches that run side
---   by side each count. Where only whole graphs were recorded (graph_trace), nodes are 0.
--- needs: gpu_activity, api_call
+-- computed: Activities of graph_work by process, graph_id and correlation_id are one replay; its
+--   wall time is from the first start to the last end. busy_ns is a sum of durations: branches that
+--   run side by side each count. Where only whole graphs were recorded (graph_trace), nodes are 0.
+-- needs: graph_work, api_call
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
 -- limits: Host nodes are not counted. The launching call is NULL if it was not recorded.
 -- columns:
 --   process_id BIGINT: The process.
---   graph_id INTEGER: CUPTI's number of the executable graph.
+--   graph_id INTEGER: CUPTI's number of the executable graph; NULL for all of the
+--     process together whose number the trace does not say.
 --   replays BIGINT [replays]: Launches of which the work finished.
 --   nodes DOUBLE [nodes]: Mean number of kernels, copies and sets in a replay.
 --   wall_median_ns DOUBLE [ns]: Median wall time of a replay.
@@ -22,8 +23,8 @@
 WITH replays AS (
     SELECT process_id, graph_id, correlation_id, count(*) FILTER (WHERE kind != 'graph') AS nodes,
            max(end_ns) - min(start_ns) AS wall_ns, sum(end_ns - start_ns) AS busy_ns
-    FROM gpu_activity
-    WHERE graph_id IS NOT NULL AND start_ns IS NOT NULL AND end_ns IS NOT NULL
+    FROM graph_work
+    WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
     GROUP BY process_id, graph_id, correlation_id
 ),
 -- Of a runtime call and the driver call inside it, the longer.
@@ -35,7 +36,8 @@ calls AS (
 )
 SELECT replays.process_id, graph_id, count(*) AS replays, avg(nodes) AS nodes,
        median(wall_ns) AS wall_median_ns, quantile_cont(wall_ns, 0.99) AS wall_p99_ns,
-       sum(wall_ns)::BIGINT AS wall_total_ns, sum(busy_ns)::BIGINT AS busy_ns,
+       TRY_CAST(sum(wall_ns) AS BIGINT) AS wall_total_ns,
+       TRY_CAST(sum(busy_ns) AS BIGINT) AS busy_ns,
        (sum(busy_ns) / nullif(sum(nodes), 0))::DOUBLE AS node_mean_ns,
        median(launch_ns) AS launch_median_ns,
        median(launch_ns) / nullif(avg(nodes), 0) AS launch_ns_per_node

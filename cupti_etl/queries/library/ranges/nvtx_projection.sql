@@ -3,19 +3,23 @@
 -- computed: range_gpu summed over the ranges of a process that have the same path, without the
 --   numbers that PyTorch writes behind each operator's name (seq, op_id, input_op_ids). idle_ns is,
 --   within each range's first start to last end on the GPU, the time in which nothing at all ran
---   there (span less the union of all work).
--- needs: nvtx_range, range_gpu, busy_interval
+--   there (span less the union of all work). What another thread asked for while a range waited
+--   for it counts, as PyTorch's backward pass does; where it is not clear who waits, the times of
+--   ranges that may do so are not known.
+-- needs: nvtx_range, range_path, range_gpu, range_wait, busy_interval
 -- requires:
 --   marker: no NVTX ranges were recorded.
 --   api_call: no API calls were recorded (capture with --api default), so work has no range.
 --   range_gpu: no recorded call lies in an NVTX range.
--- limits: Work belongs to the range in which its call began, on the thread that called, wherever it
---   ran: PyTorch's backward pass is launched by another thread than marks it.
+-- limits: Work belongs to the range in which its call began, wherever it ran. Who waits for whom is
+--   found from time: as of range_wait.
 -- columns:
 --   path VARCHAR: Names of the range and of those around it.
 --   process_id BIGINT: The process.
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   ranges BIGINT [ranges]: Ranges that asked for work.
+--   other_threads VARCHAR: 'none' if their own threads asked for all; 'waited for' if other threads
+--     did so, too; 'not clear' if these may have: then what they asked for is NULL.
 --   activities BIGINT [activities]: Finished activities that they asked for.
 --   gpu_ns BIGINT [ns]: Sum of their durations, with those of inner ranges.
 --   exclusive_gpu_ns BIGINT [ns]: The same without those of inner ranges.
@@ -23,7 +27,7 @@
 --   idle_ns BIGINT [ns]: Of this, time with nothing on the GPU.
 --   host_ns BIGINT [ns]: Duration of the ranges on the host, summed; without unfinished ones.
 --   mean_gpu_ns DOUBLE [ns]: gpu_ns divided by ranges.
-WITH edges AS (
+WITH RECURSIVE edges AS (
     SELECT range_id, gpu, start_ns AS at_ns, -1 AS sign FROM range_gpu
     UNION ALL
     SELECT range_id, gpu, end_ns, 1 FROM range_gpu
@@ -39,21 +43,49 @@ named AS (
 ),
 lengths AS (
     SELECT edges.range_id, edges.gpu,
-           sum(sign * (busy_before_ns + least(at_ns, busy.end_ns) - busy.start_ns))::BIGINT
+           TRY_CAST(sum(sign * (busy_before_ns + least(at_ns, busy.end_ns) - busy.start_ns))
+               AS BIGINT)
                AS busy_ns
     FROM edges
     ASOF JOIN busy ON busy.gpu = edges.gpu AND busy.start_ns <= edges.at_ns
     GROUP BY edges.range_id, edges.gpu
+),
+-- Ranges that wait, and those around them.
+parents AS MATERIALIZED (
+    SELECT range_id, parent_range_id FROM range_path WHERE parent_range_id IS NOT NULL
+),
+waits AS (
+    SELECT range_id, is_clear FROM range_wait
+    UNION
+    SELECT parents.parent_range_id, waits.is_clear
+    FROM waits
+    JOIN parents ON parents.range_id = waits.range_id
+),
+helped AS (
+    SELECT range_id, bool_and(is_clear) AS is_clear FROM waits GROUP BY range_id
+),
+sums AS (
+    SELECT plain_path AS path, ranges.process_id, work.gpu, count(*) AS ranges,
+           CASE WHEN NOT bool_and(helped.is_clear) THEN 'not clear'
+                WHEN bool_or(helped.is_clear) THEN 'waited for' ELSE 'none' END AS other_threads,
+           TRY_CAST(sum(work.activities) AS BIGINT) AS activities,
+           TRY_CAST(sum(work.gpu_ns) AS BIGINT) AS gpu_ns,
+           TRY_CAST(sum(work.exclusive_gpu_ns) AS BIGINT) AS exclusive_gpu_ns,
+           TRY_CAST(sum(work.end_ns - work.start_ns) AS BIGINT) AS span_ns,
+           TRY_CAST(sum(work.end_ns - work.start_ns - lengths.busy_ns) AS BIGINT) AS idle_ns,
+           TRY_CAST(coalesce(sum(ranges.end_ns - ranges.start_ns), 0) AS BIGINT) AS host_ns
+    FROM range_gpu AS work
+    JOIN named AS ranges ON ranges.range_id = work.range_id
+    JOIN lengths ON lengths.range_id = work.range_id AND lengths.gpu = work.gpu
+    LEFT JOIN helped ON helped.range_id = work.range_id
+    GROUP BY plain_path, ranges.process_id, work.gpu
 )
-SELECT plain_path AS path, ranges.process_id, work.gpu, count(*) AS ranges,
-       sum(work.activities)::BIGINT AS activities, sum(work.gpu_ns)::BIGINT AS gpu_ns,
-       sum(work.exclusive_gpu_ns)::BIGINT AS exclusive_gpu_ns,
-       sum(work.end_ns - work.start_ns)::BIGINT AS span_ns,
-       sum(work.end_ns - work.start_ns - lengths.busy_ns)::BIGINT AS idle_ns,
-       coalesce(sum(ranges.end_ns - ranges.start_ns), 0)::BIGINT AS host_ns,
-       sum(work.gpu_ns) / count(*) AS mean_gpu_ns
-FROM range_gpu AS work
-JOIN named AS ranges ON ranges.range_id = work.range_id
-JOIN lengths ON lengths.range_id = work.range_id AND lengths.gpu = work.gpu
-GROUP BY plain_path, ranges.process_id, work.gpu
-ORDER BY sum(work.gpu_ns) DESC, plain_path, ranges.process_id, work.gpu
+SELECT path, process_id, gpu, ranges, other_threads,
+       CASE WHEN other_threads != 'not clear' THEN activities END AS activities,
+       CASE WHEN other_threads != 'not clear' THEN gpu_ns END AS gpu_ns,
+       CASE WHEN other_threads != 'not clear' THEN exclusive_gpu_ns END AS exclusive_gpu_ns,
+       CASE WHEN other_threads != 'not clear' THEN span_ns END AS span_ns,
+       CASE WHEN other_threads != 'not clear' THEN idle_ns END AS idle_ns, host_ns,
+       CASE WHEN other_threads != 'not clear' THEN gpu_ns / ranges END AS mean_gpu_ns
+FROM sums
+ORDER BY sums.gpu_ns DESC, path, process_id, gpu

@@ -1,12 +1,12 @@
 -- What each NVTX range asked of each GPU, by itself and with the ranges inside it.
 --
--- computed: Activities whose launching call began in the range, on the range's thread. Exclusive
---   is what no inner range asked for. Times are sums of durations; activities that overlap each
---   count in full.
--- needs: nvtx_range, range_own
+-- computed: Activities whose launching call began in the range, on the range's thread or on one
+--   for which the range clearly waits (range_wait). Exclusive is what no inner range, nor one of
+--   autograd, asked for. Times are sums of durations; activities that overlap each count in full.
+-- needs: range_span, range_path, range_own, range_wait
 -- stored: Made once for an opened trace, as steps and projections read it.
 -- limits: A range that asked for nothing has no row; nor have activities whose call is not known.
---   What another thread asks for meanwhile is not the range's: PyTorch's backward pass, for one.
+--   Where it is not clear who waits for a thread, what that asks for is no range's but its own.
 -- columns:
 --   range_id BIGINT: The range, as in nvtx_range.
 --   gpu BIGINT: Number of the GPU, as in gpu; below zero where no device record is known.
@@ -17,22 +17,63 @@
 --   start_ns BIGINT [ns]: First start of an activity.
 --   end_ns BIGINT [ns]: Last end.
 WITH RECURSIVE ranges AS MATERIALIZED (
-    SELECT range_id, parent_range_id FROM nvtx_range
+    SELECT range_id, parent_range_id, depth FROM range_path
 ),
-around AS (
-    SELECT range_id AS inner_id, range_id AS outer_id FROM ranges
+-- What a range of autograd asked for, the range has that waits for it.
+waits AS (
+    SELECT wait.process_id, wait.thread_id, span.start_ns, span.end_ns, wait.range_id
+    FROM range_wait AS wait
+    JOIN range_span AS span ON span.range_id = wait.asking_range_id
+    WHERE is_clear
+),
+asked AS (
+    SELECT range_id, gpu, activities, gpu_ns, activities AS exclusive_activities,
+           gpu_ns AS exclusive_gpu_ns, start_ns, end_ns
+    FROM range_own
     UNION ALL
-    SELECT around.inner_id, ranges.parent_range_id
-    FROM around
-    JOIN ranges ON ranges.range_id = around.outer_id
-    WHERE ranges.parent_range_id IS NOT NULL
+    SELECT waits.range_id, own.gpu, own.activities, own.gpu_ns, 0, 0, own.start_ns, own.end_ns
+    FROM range_own AS own
+    JOIN range_span AS span ON span.range_id = own.range_id
+    ASOF JOIN waits
+        ON waits.process_id = span.process_id
+        AND waits.thread_id = span.thread_id
+        AND waits.start_ns <= span.start_ns
+    WHERE span.start_ns < coalesce(waits.end_ns, 9223372036854775807)
+),
+own AS MATERIALIZED (
+    SELECT asked.*, ranges.depth, ranges.parent_range_id
+    FROM asked
+    JOIN ranges ON ranges.range_id = asked.range_id
+),
+-- From the deepest ranges outwards, a depth at a time.
+sums AS (
+    SELECT depth, range_id, gpu, TRY_CAST(sum(activities) AS BIGINT) AS activities,
+           TRY_CAST(sum(gpu_ns) AS BIGINT) AS gpu_ns,
+           TRY_CAST(sum(exclusive_activities) AS BIGINT) AS exclusive_activities,
+           TRY_CAST(sum(exclusive_gpu_ns) AS BIGINT) AS exclusive_gpu_ns, min(start_ns) AS start_ns,
+           max(end_ns) AS end_ns, any_value(parent_range_id) AS parent_range_id
+    FROM own
+    WHERE depth = (SELECT max(depth) FROM own)
+    GROUP BY depth, range_id, gpu
+    UNION ALL
+    SELECT depth, range_id, gpu, TRY_CAST(sum(activities) AS BIGINT),
+           TRY_CAST(sum(gpu_ns) AS BIGINT),
+           TRY_CAST(sum(exclusive_activities) AS BIGINT), TRY_CAST(sum(exclusive_gpu_ns) AS BIGINT),
+           min(start_ns),
+           max(end_ns), any_value(parent_range_id)
+    FROM (
+        SELECT ranges.depth, ranges.range_id, gpu, activities, gpu_ns,
+               0::BIGINT AS exclusive_activities, 0::BIGINT AS exclusive_gpu_ns, start_ns, end_ns,
+               ranges.parent_range_id
+        FROM sums
+        JOIN ranges ON ranges.range_id = sums.parent_range_id AND ranges.depth = sums.depth - 1
+        UNION ALL
+        SELECT depth, range_id, gpu, activities, gpu_ns, exclusive_activities, exclusive_gpu_ns,
+               start_ns, end_ns, parent_range_id
+        FROM own
+        WHERE depth = (SELECT any_value(depth) - 1 FROM sums)
+    )
+    GROUP BY depth, range_id, gpu
 )
-SELECT around.outer_id AS range_id, own.gpu, sum(own.activities)::BIGINT AS activities,
-       sum(own.gpu_ns)::BIGINT AS gpu_ns,
-       coalesce(sum(own.activities) FILTER (WHERE inner_id = outer_id), 0)::BIGINT
-           AS exclusive_activities,
-       coalesce(sum(own.gpu_ns) FILTER (WHERE inner_id = outer_id), 0)::BIGINT AS exclusive_gpu_ns,
-       min(own.start_ns) AS start_ns, max(own.end_ns) AS end_ns
-FROM range_own AS own
-JOIN around ON around.inner_id = own.range_id
-GROUP BY around.outer_id, own.gpu
+SELECT range_id, gpu, activities, gpu_ns, exclusive_activities, exclusive_gpu_ns, start_ns, end_ns
+FROM sums

@@ -1,8 +1,9 @@
 -- What each NVTX range asked of each GPU by itself, without the ranges inside it.
 --
 -- computed: Activities whose launching call began while the range was the innermost of the call's
---   thread. Times are sums of durations; activities that overlap each count in full.
--- needs: range_turn, launch_to_gpu, gpu
+--   thread, or waited for that thread (range_wait). Times are sums of durations; activities that
+--   overlap each count in full.
+-- needs: range_served, launch_to_gpu, gpu
 -- stored: Made once for an opened trace, in one sweep over calls and activities.
 -- limits: As of range_gpu.
 -- columns:
@@ -13,12 +14,13 @@
 --   start_ns BIGINT [ns]: First start of an activity.
 --   end_ns BIGINT [ns]: Last end.
 SELECT innermost.range_id,
-       coalesce(gpu.gpu, -1 - (hash(work.process_id, work.device_id) >> 33)::BIGINT) AS gpu,
+       coalesce(gpu.gpu, -1 - TRY_CAST((hash(work.process_id, work.device_id) >> 33) AS BIGINT))
+           AS gpu,
        count(*) AS activities,
-       sum(greatest(work.start_ns, work.end_ns) - work.start_ns)::BIGINT AS gpu_ns,
+       TRY_CAST(sum(greatest(work.start_ns, work.end_ns) - work.start_ns) AS BIGINT) AS gpu_ns,
        min(work.start_ns) AS start_ns, max(greatest(work.start_ns, work.end_ns)) AS end_ns
 FROM (SELECT * FROM launch_to_gpu WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL) AS work
-ASOF JOIN range_turn AS innermost
+ASOF JOIN range_served AS innermost
     ON innermost.process_id = work.process_id
     AND innermost.thread_id = work.thread_id
     AND innermost.at_ns <= work.api_start_ns

@@ -1,23 +1,25 @@
 -- Collective operations: communication kernels, with rank, size and how much of each was exposed.
 --
--- computed: Finished kernels whose category is communication, numbered by kernel name and group in
---   the order of their starts on each GPU. Exposed is what compute on the same GPU did not cover
---   (union). What was sent is taken from the arguments of the kernel or of the innermost range
---   around its call that has some (PyTorch's, or NCCL's payload), else from the integer payload of
---   an NVTX range with nccl in its name. Of what is sent and received, bytes is the larger; NCCL
---   gives that of one rank for AllGather and ReduceScatter, which is multiplied by group_size.
--- needs: gpu_interval, busy_interval, process, nvtx_range, launch_to_gpu, argument
+-- computed: Finished kernels whose category is communication, numbered by kind, kernel name and
+--   group in the order of their starts on each GPU. Exposed is what compute on the same GPU did not
+--   cover (union). What was sent is taken from the arguments of the kernel or of its operator
+--   (collective_argument), else from those of the innermost range around its call that has some,
+--   else from the integer payload of an NVTX range with nccl in its name. So is the kind, or else
+--   from the kernel's name. Of what is sent and received, bytes is the larger; NCCL gives that of
+--   one rank for AllGather and ReduceScatter, which is multiplied by group_size.
+-- needs: gpu_interval, busy_interval, process, nvtx_range, launch_to_gpu, argument,
+--   collective_argument
 -- stored: Made once for an opened trace, as every query about ranks reads it.
--- limits: The kind is taken from the kernel's name; that of SendRecv from its arguments. Without
---   arguments or payloads sizes are not known. One kernel may stand for several fused operations.
+-- limits: Without arguments or payloads sizes are not known, nor is the kind where kernels of all
+--   kinds have one name (RCCL's Generic). One kernel may stand for several fused operations.
 -- columns:
 --   process_id BIGINT: The process.
 --   rank INTEGER: Its rank; NULL if it has none.
 --   gpu BIGINT: Number of the GPU, as in gpu.
---   collective VARCHAR: AllReduce, AllGather, ReduceScatter, Broadcast, Reduce, AllToAll, SendRecv
---     or other.
+--   collective VARCHAR: AllReduce, AllGather, ReduceScatter, Broadcast, Reduce, Gather, Scatter,
+--     AllToAll, SendRecv, Barrier or other.
 --   name VARCHAR: Mangled name.
---   number BIGINT: Number among those of its name, group, rank and GPU, from 0.
+--   number BIGINT: Number among those of its kind, name, group, rank and GPU, from 0.
 --   start_ns BIGINT [ns]: When it began.
 --   end_ns BIGINT [ns]: When it ended.
 --   exposed_ns BIGINT [ns]: Time without compute beside it.
@@ -28,7 +30,7 @@
 --   process_group VARCHAR: Name of their group; NULL if not known.
 --   sequence BIGINT: Number that PyTorch gave it in its group, the same on every rank; NULL if not
 --     known.
---   kind UBIGINT: The same for operations of one kernel and group.
+--   kind UBIGINT: The same for operations of one collective, kernel and group.
 WITH ranks AS (
     SELECT process_id, any_value(rank) AS rank, any_value(world_size) AS world_size
     FROM process
@@ -42,10 +44,10 @@ calls AS (
     GROUP BY process_id, correlation_id
 ),
 said AS (
-    SELECT process_id, correlation_id, marker_id,
-           CASE WHEN json_valid(arguments) THEN arguments::JSON END AS said
+    SELECT process_id, marker_id, CASE WHEN json_valid(arguments) THEN arguments::JSON END AS said
     FROM argument
-    WHERE contains(arguments, 'Collective name') OR contains(arguments, 'Message size [bytes]')
+    WHERE marker_id IS NOT NULL
+        AND (contains(arguments, 'Collective name') OR contains(arguments, 'Message size [bytes]'))
 ),
 -- An integer payload of PyTorch's is the number of an operator.
 ranges AS (
@@ -59,17 +61,13 @@ ranges AS (
                                              'Operator', 'operator'))
 ),
 known AS (
-    SELECT process_id, correlation_id, any_value(said) AS said, NULL::BIGINT AS payload
-    FROM said
-    WHERE correlation_id IS NOT NULL
-    GROUP BY process_id, correlation_id
-    -- The kernels of a graph have one id, and each its own arguments.
-    HAVING count(DISTINCT said::VARCHAR) = 1
+    SELECT process_id, correlation_id,
+           CASE WHEN json_valid(arguments) THEN arguments::JSON END AS said,
+           NULL::BIGINT AS payload
+    FROM collective_argument
     UNION ALL
     SELECT calls.process_id, calls.correlation_id, ranges.said, ranges.payload
-    FROM (SELECT * FROM calls
-          ANTI JOIN (SELECT * FROM said WHERE correlation_id IS NOT NULL) AS own
-              USING (process_id, correlation_id)) AS calls
+    FROM (FROM calls ANTI JOIN collective_argument USING (process_id, correlation_id)) AS calls
     ASOF JOIN ranges
         ON ranges.process_id = calls.process_id
         AND ranges.thread_id = calls.thread_id
@@ -77,28 +75,55 @@ known AS (
     WHERE ranges.end_ns > calls.at_ns
 ),
 sizes AS (
-    SELECT process_id, correlation_id, lower(said->>'Collective name') AS operation,
-           greatest(try_cast(said->>'In msg nelems' AS BIGINT),
-                    try_cast(said->>'Out msg nelems' AS BIGINT)) AS elements,
-           said->>'dtype' AS element_type,
+    SELECT process_id, correlation_id,
+           replace(lower(said->>'Collective name'), '_', '') AS operation,
+           CASE WHEN elements >= 0 THEN elements END AS elements, said->>'dtype' AS element_type,
            coalesce(try_cast(said->>'Message size [bytes]' AS BIGINT), payload) AS rank_bytes,
-           try_cast(said->>'Group size' AS BIGINT) AS group_size,
+           CASE WHEN ranks > 0 THEN ranks END AS group_size,
            coalesce(said->>'Process Group Name', said->>'Process Group ID') AS process_group,
            try_cast(said->>'Seq' AS BIGINT) AS sequence
-    FROM known
+    FROM (SELECT *, greatest(try_cast(said->>'In msg nelems' AS BIGINT),
+                             try_cast(said->>'Out msg nelems' AS BIGINT)) AS elements,
+                 try_cast(said->>'Group size' AS BIGINT) AS ranks
+          FROM known)
 ),
-found AS (
-    SELECT act.process_id, act.gpu, act.name, act.start_ns, act.end_ns,
-           sizes.* EXCLUDE (process_id, correlation_id),
-           row_number() OVER (
-               PARTITION BY act.process_id, act.gpu, act.name, process_group ORDER BY act.start_ns
-           ) - 1 AS number,
-           row_number() OVER () AS id, lower(act.name) AS text
+work AS (
+    SELECT act.process_id, act.gpu, act.name, act.start_ns, act.end_ns, lower(act.name) AS text,
+           sizes.* EXCLUDE (process_id, correlation_id)
     FROM gpu_interval AS act
     LEFT JOIN sizes
         ON sizes.process_id = act.process_id
         AND sizes.correlation_id = act.correlation_id
     WHERE act.category = 'communication'
+),
+sorts AS (
+    SELECT *, CASE WHEN contains(operation, 'allreduce') THEN 'AllReduce'
+                   WHEN contains(operation, 'allgather') THEN 'AllGather'
+                   WHEN contains(operation, 'reducescatter') THEN 'ReduceScatter'
+                   WHEN contains(operation, 'alltoall') THEN 'AllToAll'
+                   WHEN contains(operation, 'broadcast') THEN 'Broadcast'
+                   WHEN contains(operation, 'barrier') THEN 'Barrier'
+                   WHEN contains(operation, 'send') OR contains(operation, 'recv') THEN 'SendRecv'
+                   WHEN contains(operation, 'gather') THEN 'Gather'
+                   WHEN contains(operation, 'scatter') THEN 'Scatter'
+                   WHEN contains(operation, 'reduce') THEN 'Reduce'
+                   -- What no argument says, the name may.
+                   WHEN regexp_matches(text, 'all_?reduce|cross_device_reduce') THEN 'AllReduce'
+                   WHEN regexp_matches(text, 'all_?gather') THEN 'AllGather'
+                   WHEN regexp_matches(text, 'reduce_?scatter') THEN 'ReduceScatter'
+                   WHEN regexp_matches(text, 'broadcast') THEN 'Broadcast'
+                   WHEN regexp_matches(text, 'all_?to_?all|all2all|a2a|deep_ep') THEN 'AllToAll'
+                   WHEN regexp_matches(text, 'send_?recv|_send|_recv') THEN 'SendRecv'
+                   WHEN contains(text, 'barrier') THEN 'Barrier'
+                   WHEN contains(text, 'reduce') THEN 'Reduce' ELSE 'other' END AS collective
+    FROM work
+),
+found AS (
+    SELECT *, row_number() OVER (
+                  PARTITION BY process_id, gpu, collective, name, process_group ORDER BY start_ns
+              ) - 1 AS number,
+           row_number() OVER () AS id
+    FROM sorts
 ),
 compute AS (
     SELECT gpu, start_ns, end_ns, busy_before_ns FROM busy_interval WHERE work = 'compute'
@@ -110,26 +135,20 @@ edges AS (
 ),
 hidden AS (
     SELECT edges.id,
-           coalesce(sum(sign * (busy_before_ns + least(at_ns, compute.end_ns) - compute.start_ns)),
-                    0)::BIGINT AS hidden_ns
+           TRY_CAST(coalesce(sum(sign * (busy_before_ns + least(at_ns, compute.end_ns)
+               - compute.start_ns)),
+                    0) AS BIGINT) AS hidden_ns
     FROM edges
     ASOF LEFT JOIN compute ON compute.gpu = edges.gpu AND compute.start_ns <= edges.at_ns
     GROUP BY edges.id
 ),
 sorted AS (
     SELECT found.*, ranks.rank, ranks.world_size, end_ns - start_ns - hidden_ns AS exposed_ns,
-           CASE WHEN regexp_matches(text, 'all_?reduce|cross_device_reduce') THEN 'AllReduce'
-                WHEN regexp_matches(text, 'all_?gather') THEN 'AllGather'
-                WHEN regexp_matches(text, 'reduce_?scatter') THEN 'ReduceScatter'
-                WHEN regexp_matches(text, 'broadcast') THEN 'Broadcast'
-                WHEN regexp_matches(text, 'all_?to_?all')
-                    OR contains(operation, 'all_to_all') THEN 'AllToAll'
-                WHEN regexp_matches(text, 'send_?recv|_send|_recv') THEN 'SendRecv'
-                WHEN regexp_matches(text, 'reduce') THEN 'Reduce' ELSE 'other' END AS collective,
-           CASE WHEN element_type IN ('Double', 'Long', 'ComplexFloat') THEN 8
-                WHEN element_type IN ('Float', 'Int') THEN 4
-                WHEN element_type IN ('Half', 'BFloat16', 'Short') THEN 2
-                WHEN element_type IN ('Byte', 'Char', 'Bool') OR element_type LIKE 'Float8%' THEN 1
+           CASE WHEN element_type IN ('Double', 'Long', 'UInt64', 'ComplexFloat') THEN 8
+                WHEN element_type IN ('Float', 'Int', 'UInt32', 'QInt32', 'ComplexHalf') THEN 4
+                WHEN element_type IN ('Half', 'BFloat16', 'Short', 'UInt16') THEN 2
+                WHEN element_type IN ('Byte', 'Char', 'Bool', 'QInt8', 'QUInt8')
+                     OR element_type LIKE 'Float8%' THEN 1
                 WHEN element_type = 'ComplexDouble' THEN 16 END AS element_bytes
     FROM found
     JOIN hidden ON hidden.id = found.id
@@ -140,5 +159,5 @@ SELECT process_id, rank, gpu, collective, name, number, start_ns, end_ns, expose
                 CASE WHEN collective NOT IN ('AllGather', 'ReduceScatter') THEN rank_bytes
                      ELSE rank_bytes * coalesce(group_size, world_size) END) AS bytes,
        elements, element_type, group_size, process_group, sequence,
-       hash(name, process_group) AS kind
+       hash(collective, name, process_group) AS kind
 FROM sorted

@@ -39,13 +39,13 @@ operations AS (
     FROM collective_match, world
     GROUP BY collective, operation
 )
-SELECT collective, bytes, element_type, n::BIGINT AS ranks,
+SELECT collective, bytes, element_type, TRY_CAST(n AS BIGINT) AS ranks,
        count(*) FILTER (WHERE reason IS NULL) AS operations, count(reason) AS unmatched,
        max(reason) AS reason,
-       median(shortest_ns) AS median_ns, sum(total_ns)::BIGINT AS total_ns,
-       sum(exposed_ns)::BIGINT AS exposed_ns,
+       median(shortest_ns) AS median_ns, TRY_CAST(sum(total_ns) AS BIGINT) AS total_ns,
+       TRY_CAST(sum(exposed_ns) AS BIGINT) AS exposed_ns,
        100.0 * sum(exposed_ns) / nullif(sum(total_ns), 0) AS exposed_pct,
-       sum(total_ns - members * shortest_ns)::BIGINT AS waiting_ns,
+       TRY_CAST(sum(total_ns - members * shortest_ns) AS BIGINT) AS waiting_ns,
        median(bytes / nullif(shortest_ns, 0)) AS algorithm_gbps,
        median(bytes / nullif(shortest_ns, 0)
               * CASE WHEN collective = 'AllReduce' THEN 2.0 * (n - 1) / nullif(n, 0)

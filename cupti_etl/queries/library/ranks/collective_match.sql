@@ -49,7 +49,8 @@ nearest AS (
     SELECT timed.id, CASE WHEN timed.begin_ns < firsts.until_ns
                               AND firsts.begin_ns < timed.until_ns
                               AND (timed.bytes = firsts.bytes
-                                   OR collective IN ('AllToAll', 'SendRecv', 'other')) IS NOT FALSE
+                                   OR collective IN ('AllToAll', 'Gather', 'Scatter', 'SendRecv',
+                                                     'other')) IS NOT FALSE
                          THEN firsts.id END AS first_id
     FROM timed
     ASOF JOIN firsts ON firsts.kind = timed.kind AND firsts.from_ns <= timed.until_ns

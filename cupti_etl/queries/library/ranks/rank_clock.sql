@@ -24,7 +24,8 @@
 WITH ends AS MATERIALIZED (
     SELECT process_id, rank, end_ns, kind,
            -- What each rank sends may be its own.
-           CASE WHEN collective NOT IN ('AllToAll', 'SendRecv', 'other') THEN bytes END AS bytes,
+           CASE WHEN collective NOT IN ('AllToAll', 'Gather', 'Scatter', 'SendRecv', 'other')
+                THEN bytes END AS bytes,
            row_number() OVER (PARTITION BY process_id ORDER BY end_ns) AS place
     FROM collective
     QUALIFY gpu = min(gpu) OVER (PARTITION BY process_id)
@@ -49,7 +50,7 @@ firsts AS (
     WHERE place <= 2500
 ),
 widths AS (
-    SELECT (median(after_ns) / share)::BIGINT AS width_ns
+    SELECT TRY_CAST((median(after_ns) / share) AS BIGINT) AS width_ns
     FROM firsts, (VALUES (64), (16), (4)) AS shares(share)
     GROUP BY share
     HAVING width_ns > 0
@@ -102,7 +103,7 @@ told AS (
     ) = 1
 ),
 middles AS (
-    SELECT process_id, median(ahead_ns)::BIGINT AS ahead_ns
+    SELECT process_id, TRY_CAST(median(ahead_ns) AS BIGINT) AS ahead_ns
     FROM told
     JOIN pairs USING (process_id)
     WHERE is_known AND ahead_ns BETWEEN least_ns AND least_ns + width_ns

@@ -55,7 +55,8 @@ sums AS (
            count(*) FILTER (WHERE is_last) AS last, any_value(n) AS n,
            -- Nothing comes before the first, and greatest(NULL, 0) is 0.
            avg(greatest(own_ns, 0)) FILTER (WHERE own_ns IS NOT NULL) AS own_ns,
-           coalesce(sum(waited_ns) FILTER (WHERE is_last), 0)::BIGINT AS waiting_caused_ns,
+           TRY_CAST(coalesce(sum(waited_ns) FILTER (WHERE is_last), 0) AS BIGINT)
+               AS waiting_caused_ns,
            any_value(offset_ns) AS clock_offset_ns
     FROM late
     GROUP BY rank

@@ -1,15 +1,19 @@
--- Steps of a training or inference loop on each GPU: from NVTX, or found from the kernels.
+-- Steps of a training or inference loop on each GPU: from NVTX, or guessed from the kernels.
 --
--- computed: Of a process with NVTX ranges called step, iteration, batch or alike, those whose name
---   without digits took most time on the host; a step is on the GPU from the first activity that
---   it asked for to that of the next step. Of others, the rarest kernel that came at least 5 times
---   at regular distances (3 of 4 within a quarter of their median, covering half of the trace),
---   with about as many kernels each time (3 of 4 within a tenth of the median, 3 or more): a step
---   is from one to the next.
--- needs: nvtx_range, range_gpu, gpu_interval
+-- computed: Ranges of people and frameworks that asked for work come first: ProfilerStep#N and
+--   vLLM's execute_..., then those called step, iteration or batch, then outermost ones with rising
+--   numbers in one name, then steps of optimizers and epochs; of equals those with most time on
+--   the host. Frames of Python, operators and layers are none. A step is on the GPU from the first
+--   activity that it asked for to that of the next step. In processes without them, the rarest
+--   kernel that came at least 5 times at regular distances (3 of 4 within a quarter of their
+--   median, covering half of the trace), with about as many kernels each time (3 of 4 within a
+--   tenth of the median, 3 or more): a step is from one to the next. If two of them were launched
+--   by one call or by one forward pass, these are layers, and no steps.
+-- needs: range_span, range_gpu, gpu_interval, api_call
 -- stored: Made once for an opened trace, as it is searched in all kernels.
--- limits: With kernels, what came before the first and after the last of them is in no step. Where
---   no period is found there is no row.
+-- limits: With kernels, what came before the first and after the last of them is in no step, and
+--   layers of a model are as regular as steps: see confidence. Where no period is found there is
+--   no row.
 -- columns:
 --   process_id BIGINT: The process.
 --   gpu BIGINT: Number of the GPU, as in gpu.
@@ -18,29 +22,84 @@
 --   name VARCHAR: Name of the range, or mangled name of the kernel that a step begins with.
 --   start_ns BIGINT [ns]: When it began on the GPU.
 --   end_ns BIGINT [ns]: When it ended there.
-WITH named AS (
-    SELECT process_id, range_id, name, end_ns - start_ns AS host_ns,
-           regexp_replace(name, '[0-9]+', '', 'g') AS stem
-    FROM nvtx_range
-    WHERE regexp_matches(
-        name, '(?i)(^|[^a-z]|profiler)(step|iter|iteration|batch|epoch)s?([^a-z]|$)'
-    )
+--   confidence DOUBLE: 1 for ranges. A guess from kernels has the least of the shares of regular
+--     distances, of like counts and of the trace that is covered, times 0.8 if each step copies
+--     something back to the host, as a loop over steps does, down to 0.4 if none does.
+WITH passes AS (
+    -- Outermost ranges of forward passes, of whomever.
+    SELECT process_id, thread_id, range_id, start_ns, end_ns
+    FROM range_span
+    WHERE regexp_matches(name, '(?i)(^|[^a-z])forward([^a-z]|$)')
+    QUALIFY coalesce(start_ns >= max(end_ns) OVER (
+        PARTITION BY process_id, thread_id ORDER BY start_ns, end_ns DESC, range_id
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ), true)
+),
+people AS (
+    SELECT process_id, thread_id, range_id, name, start_ns, end_ns,
+           regexp_replace(name, '[0-9]+', '', 'g') AS stem,
+           try_cast(regexp_extract(name, '[0-9]+') AS BIGINT) AS number,
+           coalesce(start_ns >= max(coalesce(end_ns, 9223372036854775807)) OVER (
+               PARTITION BY process_id, thread_id ORDER BY start_ns, end_ns DESC, range_id
+               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+           ), true) AS is_outermost
+    FROM range_span
+    WHERE coalesce(domain, '') NOT IN ('python_function', 'cpu_op', 'Operator', 'operator', 'Trace')
+        AND NOT contains(name, '::')
+        AND NOT regexp_matches(name, '\.py\([0-9]+\)|^<built-in |^nn\.Module')
+),
+-- What a name says: 1 the most, NULL nothing.
+named AS (
+    SELECT people.*,
+           CASE WHEN regexp_matches(name, '^ProfilerStep#[0-9]+$|^execute_.*(context|generation)_')
+                THEN 1
+                WHEN regexp_matches(name, '(?i)optimi[sz]er|scheduler') THEN 6
+                WHEN regexp_matches(name, '(?i)(^|[^a-z])steps?([^a-z]|$)') THEN 2
+                WHEN regexp_matches(name, '(?i)(^|[^a-z])(iter|iteration)s?([^a-z]|$)') THEN 3
+                WHEN regexp_matches(name, '(?i)(^|[^a-z])batch(es)?([^a-z]|$)')
+                     AND NOT regexp_matches(name, '(?i)batch.?norm|micro') THEN 4
+                WHEN regexp_matches(name, '(?i)(^|[^a-z])epochs?([^a-z]|$)') THEN 7
+                WHEN number IS NOT NULL AND is_outermost
+                     AND coalesce(passes.end_ns <= people.start_ns, true)
+                     AND NOT regexp_matches(name, '^[A-Z][A-Za-z0-9]*?_?[0-9]+$')
+                     AND NOT regexp_matches(
+                         name, '(?i)layer|block|stage|module|head|expert|chunk|micro|bucket'
+                     ) THEN 5 END AS rank,
+           coalesce(number > lag(number) OVER (
+               PARTITION BY people.process_id, people.thread_id, stem
+               ORDER BY people.start_ns, people.range_id
+           ), true) AS is_rising
+    FROM people
+    ASOF LEFT JOIN passes
+        ON passes.process_id = people.process_id
+        AND passes.thread_id = people.thread_id
+        AND passes.start_ns <= people.start_ns
 ),
 stems AS (
-    SELECT process_id, stem
+    SELECT process_id, stem, rank
     FROM named
-    GROUP BY process_id, stem
-    HAVING count(*) >= 2
-    QUALIFY row_number() OVER (PARTITION BY process_id ORDER BY sum(host_ns) DESC, stem) = 1
+    SEMI JOIN range_gpu USING (range_id)
+    WHERE rank IS NOT NULL
+    GROUP BY process_id, stem, rank
+    HAVING CASE WHEN rank <= 2 THEN true
+                WHEN rank = 5 THEN count(*) >= 3 AND bool_and(is_rising)
+                ELSE count(*) >= 2 END
+    QUALIFY row_number() OVER (
+        PARTITION BY process_id
+        ORDER BY rank = 1 DESC, count(*) >= 2 DESC, rank, sum(end_ns - start_ns) DESC, stem
+    ) = 1
 ),
 marked AS (
     SELECT named.process_id, work.gpu, named.name, work.start_ns, work.end_ns
     FROM named
-    JOIN stems ON stems.process_id = named.process_id AND stems.stem = named.stem
+    JOIN stems
+        ON stems.process_id = named.process_id
+        AND stems.stem = named.stem
+        AND stems.rank = named.rank
     JOIN range_gpu AS work ON work.range_id = named.range_id
 ),
 kernels AS (
-    SELECT process_id, gpu, name, start_ns
+    SELECT process_id, gpu, name, start_ns, correlation_id
     FROM gpu_interval
     WHERE kind = 'kernel' AND process_id NOT IN (SELECT process_id FROM marked)
 ),
@@ -60,7 +119,7 @@ rare AS (
     ) <= 8
 ),
 distances AS (
-    SELECT process_id, gpu, name, start_ns,
+    SELECT process_id, gpu, name, start_ns, correlation_id,
            lead(start_ns) OVER (PARTITION BY process_id, gpu, name ORDER BY start_ns) - start_ns
                AS distance_ns
     FROM kernels
@@ -72,23 +131,54 @@ medians AS (
     GROUP BY process_id, gpu, name
 ),
 anchors AS (
-    SELECT distances.process_id, distances.gpu, distances.name
+    SELECT distances.process_id, distances.gpu, distances.name,
+           avg(CASE WHEN abs(distance_ns - median_ns) <= median_ns / 4 THEN 1.0
+                    WHEN distance_ns IS NOT NULL THEN 0.0 END) AS regular,
+           sum(distance_ns) / any_value(span_ns) AS covered
     FROM distances
     JOIN medians USING (process_id, gpu, name)
     JOIN spans ON spans.process_id = distances.process_id AND spans.gpu = distances.gpu
     GROUP BY distances.process_id, distances.gpu, distances.name
-    HAVING avg(CASE WHEN abs(distance_ns - median_ns) <= median_ns / 4 THEN 1.0
-                    WHEN distance_ns IS NOT NULL THEN 0.0 END) >= 0.75
-        AND sum(distance_ns) >= any_value(span_ns) / 2
+    HAVING regular >= 0.75 AND covered >= 0.5
     QUALIFY row_number() OVER (
         PARTITION BY distances.process_id, distances.gpu
         ORDER BY count(*), min(start_ns), distances.name
     ) = 1
 ),
 begun AS (
-    SELECT process_id, gpu, name, start_ns, start_ns + distance_ns AS end_ns
+    SELECT process_id, gpu, name, start_ns, start_ns + distance_ns AS end_ns, correlation_id,
+           regular, covered
     FROM distances
-    SEMI JOIN anchors USING (process_id, gpu, name)
+    JOIN anchors USING (process_id, gpu, name)
+),
+-- The calls that launched what a step may begin with.
+calls AS (
+    SELECT process_id, correlation_id, any_value(thread_id) AS thread_id, min(start_ns) AS at_ns
+    FROM api_call
+    SEMI JOIN begun USING (process_id, correlation_id)
+    GROUP BY process_id, correlation_id
+),
+-- What launched several of them, call or pass, has layers and no steps inside.
+launched AS (
+    SELECT process_id, gpu, correlation_id AS id, count(*) AS n
+    FROM begun
+    WHERE correlation_id IS NOT NULL
+    GROUP BY process_id, gpu, correlation_id
+    UNION ALL
+    SELECT begun.process_id, begun.gpu, passes.range_id, count(*)
+    FROM begun
+    JOIN calls
+        ON calls.process_id = begun.process_id
+        AND calls.correlation_id = begun.correlation_id
+    ASOF JOIN passes
+        ON passes.process_id = calls.process_id
+        AND passes.thread_id = calls.thread_id
+        AND passes.start_ns <= calls.at_ns
+    WHERE calls.at_ns < passes.end_ns
+    GROUP BY begun.process_id, begun.gpu, passes.range_id
+),
+layers AS (
+    SELECT process_id, gpu FROM launched WHERE n > 1
 ),
 counted AS (
     SELECT begun.process_id, begun.gpu, begun.start_ns, count(*) AS kernels
@@ -100,30 +190,45 @@ counted AS (
     WHERE begun.end_ns IS NOT NULL
     GROUP BY begun.process_id, begun.gpu, begun.start_ns
 ),
-regular AS (
-    SELECT process_id, gpu
+returned AS (
+    SELECT begun.process_id, begun.gpu, count(DISTINCT begun.start_ns) AS steps
+    FROM gpu_interval AS act
+    ASOF JOIN begun
+        ON begun.process_id = act.process_id
+        AND begun.gpu = act.gpu
+        AND begun.start_ns <= act.start_ns
+    WHERE act.kind = 'memcpy' AND act.name = 'DtoH' AND act.start_ns < begun.end_ns
+    GROUP BY begun.process_id, begun.gpu
+),
+-- Of each process and GPU, the share of steps that have about as many kernels as most.
+even AS (
+    SELECT process_id, gpu, count(*) AS steps,
+           avg(CASE WHEN abs(kernels - median_kernels) <= median_kernels / 10 THEN 1.0
+                    ELSE 0.0 END) AS even
     FROM (
         SELECT process_id, gpu, kernels,
                median(kernels) OVER (PARTITION BY process_id, gpu) AS median_kernels
         FROM counted
     )
     GROUP BY process_id, gpu
-    HAVING avg(CASE WHEN abs(kernels - median_kernels) <= median_kernels / 10 THEN 1.0
-                    ELSE 0.0 END) >= 0.75
-        AND any_value(median_kernels) >= 3
+    HAVING even >= 0.75 AND any_value(median_kernels) >= 3
 ),
 found AS (
     SELECT process_id, gpu, 'nvtx' AS source, name, start_ns,
            coalesce(lead(start_ns) OVER (PARTITION BY process_id, gpu ORDER BY start_ns), end_ns)
-               AS end_ns
+               AS end_ns, 1.0::DOUBLE AS confidence
     FROM marked
     UNION ALL
-    SELECT process_id, gpu, 'kernels', name, start_ns, end_ns
+    SELECT process_id, gpu, 'kernels', name, start_ns, end_ns,
+           least(regular, even, covered)
+               * (0.4 + 0.4 * coalesce(returned.steps, 0) / even.steps) AS confidence
     FROM begun
-    SEMI JOIN regular USING (process_id, gpu)
+    ANTI JOIN layers USING (process_id, gpu)
+    JOIN even USING (process_id, gpu)
+    LEFT JOIN returned USING (process_id, gpu)
     WHERE end_ns IS NOT NULL
 )
 SELECT process_id, gpu,
        row_number() OVER (PARTITION BY process_id, gpu ORDER BY start_ns) - 1 AS step,
-       source, name, start_ns, end_ns
+       source, name, start_ns, end_ns, confidence
 FROM found

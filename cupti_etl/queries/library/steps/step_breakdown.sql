@@ -16,6 +16,7 @@
 --   step BIGINT: Number of the step, from 0.
 --   name VARCHAR: Name of the NVTX range, or of the kernel that it begins with.
 --   source VARCHAR: nvtx or kernels.
+--   confidence DOUBLE: As in step: 1 for ranges, less for a guess from kernels.
 --   start_ns BIGINT [ns]: When it began on the GPU.
 --   duration_ns BIGINT [ns]: How long it took there.
 --   compute_ns BIGINT [ns]: Time with a kernel that is not communication.
@@ -43,12 +44,12 @@ compute AS (
 ),
 parts AS (
     SELECT edges.process_id, edges.gpu, edges.step,
-           coalesce(sum(sign * (everything.busy_before_ns + least(at_ns, everything.end_ns)
-                                - everything.start_ns)), 0)::BIGINT AS any_ns,
-           coalesce(sum(sign * (gpu_work.busy_before_ns + least(at_ns, gpu_work.end_ns)
-                                - gpu_work.start_ns)), 0)::BIGINT AS gpu_work_ns,
-           coalesce(sum(sign * (compute.busy_before_ns + least(at_ns, compute.end_ns)
-                                - compute.start_ns)), 0)::BIGINT AS compute_ns
+           TRY_CAST(coalesce(sum(sign * (everything.busy_before_ns + least(at_ns, everything.end_ns)
+                                - everything.start_ns)), 0) AS BIGINT) AS any_ns,
+           TRY_CAST(coalesce(sum(sign * (gpu_work.busy_before_ns + least(at_ns, gpu_work.end_ns)
+                                - gpu_work.start_ns)), 0) AS BIGINT) AS gpu_work_ns,
+           TRY_CAST(coalesce(sum(sign * (compute.busy_before_ns + least(at_ns, compute.end_ns)
+                                - compute.start_ns)), 0) AS BIGINT) AS compute_ns
     FROM edges
     ASOF LEFT JOIN everything
         ON everything.gpu = edges.gpu AND everything.start_ns <= edges.at_ns
@@ -64,8 +65,8 @@ scored AS (
     FROM step
     WINDOW loop AS (PARTITION BY process_id, gpu)
 )
-SELECT scored.process_id, scored.gpu, scored.step, name, source, start_ns, duration_ns,
-       compute_ns, gpu_work_ns - compute_ns AS exposed_communication_ns,
+SELECT scored.process_id, scored.gpu, scored.step, name, source, confidence,
+       start_ns, duration_ns, compute_ns, gpu_work_ns - compute_ns AS exposed_communication_ns,
        any_ns - gpu_work_ns AS exposed_copy_ns, duration_ns - any_ns AS idle_ns,
        100.0 * any_ns / nullif(duration_ns, 0) AS busy_pct,
        (duration_ns - median_ns) / nullif(1.4826 * mad_ns, 0) AS score,

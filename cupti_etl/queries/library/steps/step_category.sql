@@ -27,7 +27,7 @@ WITH work AS (
 ),
 steps AS (
     SELECT work.process_id, work.gpu, step.step, work.category, count(*) AS calls,
-           sum(work.end_ns - work.start_ns)::BIGINT AS total_ns
+           TRY_CAST(sum(work.end_ns - work.start_ns) AS BIGINT) AS total_ns
     FROM work
     ASOF JOIN step
         ON step.process_id = work.process_id

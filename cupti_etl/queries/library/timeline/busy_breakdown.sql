@@ -26,10 +26,12 @@
 WITH sums AS (
     SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns,
            max(end_ns) - min(start_ns) AS span_ns,
-           coalesce(sum(end_ns - start_ns) FILTER (WHERE work = 'any'), 0)::BIGINT AS any_ns,
-           coalesce(sum(end_ns - start_ns)
-                    FILTER (WHERE work = 'compute_or_communication'), 0)::BIGINT AS gpu_work_ns,
-           coalesce(sum(end_ns - start_ns) FILTER (WHERE work = 'compute'), 0)::BIGINT AS compute_ns
+           TRY_CAST(coalesce(sum(end_ns - start_ns) FILTER (WHERE work = 'any'), 0) AS BIGINT)
+               AS any_ns,
+           TRY_CAST(coalesce(sum(end_ns - start_ns)
+                    FILTER (WHERE work = 'compute_or_communication'), 0) AS BIGINT) AS gpu_work_ns,
+           TRY_CAST(coalesce(sum(end_ns - start_ns) FILTER (WHERE work = 'compute'), 0) AS BIGINT)
+               AS compute_ns
     FROM busy_interval
     GROUP BY gpu
 ),

@@ -52,8 +52,8 @@ intervals AS (
     JOIN last ON last.gpu = begins.gpu
 )
 SELECT gpu, work, start_ns, end_ns,
-       coalesce(sum(end_ns - start_ns) OVER (
+       TRY_CAST(coalesce(sum(end_ns - start_ns) OVER (
            PARTITION BY gpu, work ORDER BY start_ns
            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-       ), 0)::BIGINT AS busy_before_ns
+       ), 0) AS BIGINT) AS busy_before_ns
 FROM intervals

@@ -12,7 +12,7 @@
 --   kernels BIGINT [kernels]: How many ran at once; 0 for none.
 --   total_ns BIGINT [ns]: How long.
 --   percent DOUBLE [%]: total_ns as a share of the span of the GPU.
-SELECT gpu, kernels, sum(total_ns)::BIGINT AS total_ns,
+SELECT gpu, kernels, TRY_CAST(sum(total_ns) AS BIGINT) AS total_ns,
        100.0 * sum(total_ns) / sum(sum(total_ns)) OVER (PARTITION BY gpu) AS percent
 FROM running_kernels
 GROUP BY gpu, kernels

@@ -71,7 +71,7 @@ classes AS (
     UNION ALL
     SELECT gpu, span_ns, 5, 'idle', span_ns - host_ns - (a - ha), 0 FROM totals
 )
-SELECT gpu, class, total_ns::BIGINT AS total_ns,
-       100.0 * total_ns / nullif(span_ns, 0) AS percent, slack_ns::BIGINT AS slack_ns
+SELECT gpu, class, TRY_CAST(total_ns AS BIGINT) AS total_ns,
+       100.0 * total_ns / nullif(span_ns, 0) AS percent, TRY_CAST(slack_ns AS BIGINT) AS slack_ns
 FROM classes
 ORDER BY gpu, place

@@ -3,6 +3,8 @@
 -- computed: The end of a gap, from when the call that asked for the next activity had returned,
 --   is queued: the device had the work and did not begin it. The rest is split by host_activity of
 --   the process of the next activity; time in none of its states is outside CUDA.
+--   Where that call was not recorded, as it was made before the recording began, it is not known
+--   why the next activity came when it did, and all of the gap is unknown.
 -- needs: gap_cause
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
@@ -23,7 +25,7 @@
 --   launching_ns BIGINT [ns]: The host was in a launching call.
 --   other_cuda_ns BIGINT [ns]: The host was in another CUDA call.
 --   outside_ns BIGINT [ns]: The host was not in CUDA: Python, input, other work.
---   unknown_ns BIGINT [ns]: No call of the process was recorded around it.
+--   unknown_ns BIGINT [ns]: The call that asked for the next activity was not recorded.
 --   cause VARCHAR: The largest of these.
 --   next_kind VARCHAR: Kind of the activity that ended the gap.
 --   next_name VARCHAR: Its name, as in gpu_activity.

@@ -3,6 +3,8 @@
 -- computed: The end of a gap, from when the call that asked for the next activity had returned,
 --   is queued: the device had the work and did not begin it. The rest is split by host_activity of
 --   the process of the next activity; time in none of its states is outside CUDA.
+--   Where that call was not recorded, as it was made before the recording began, it is not known
+--   why the next activity came when it did, and all of the gap is unknown.
 -- needs: gap_edge, api_call, host_activity
 -- stored: Made once for an opened trace, as several queries read it.
 -- columns:
@@ -17,7 +19,7 @@
 --   launching_ns BIGINT [ns]: The host was in a launching call.
 --   other_cuda_ns BIGINT [ns]: The host was in another CUDA call.
 --   outside_ns BIGINT [ns]: The host was not in CUDA: Python, input, other work.
---   unknown_ns BIGINT [ns]: No call of the process was recorded around it.
+--   unknown_ns BIGINT [ns]: The call that asked for the next activity was not recorded.
 --   cause VARCHAR: The largest of these.
 --   next_kind VARCHAR: Kind of the activity that ended the gap.
 --   next_name VARCHAR: Its name, as in gpu_activity.
@@ -35,8 +37,9 @@ returned AS (
 ),
 -- Up to split_ns the host is to blame.
 split AS (
-    SELECT gaps.*, least(greatest(coalesce(returned.end_ns, gaps.end_ns), gaps.start_ns),
-                         gaps.end_ns) AS split_ns
+    SELECT gaps.*, returned.end_ns IS NOT NULL AS is_known,
+           CASE WHEN returned.end_ns IS NULL THEN gaps.start_ns
+                ELSE least(greatest(returned.end_ns, gaps.start_ns), gaps.end_ns) END AS split_ns
     FROM gaps
     LEFT JOIN returned
         ON returned.process_id = gaps.process_id
@@ -76,41 +79,42 @@ reached AS (
 ),
 spent AS (
     SELECT gpu, gap_start_ns,
-           sum(sign * (profiler_ns + CASE state WHEN 'profiler' THEN into_ns ELSE 0 END))::BIGINT
+           TRY_CAST(sum(sign * (profiler_ns + CASE state WHEN 'profiler' THEN into_ns ELSE 0 END))
+               AS BIGINT)
                AS profiler_ns,
-           sum(sign * (waiting_ns + CASE state WHEN 'waiting' THEN into_ns ELSE 0 END))::BIGINT
+           TRY_CAST(sum(sign * (waiting_ns + CASE state WHEN 'waiting' THEN into_ns ELSE 0 END))
+               AS BIGINT)
                AS waiting_ns,
-           sum(sign * (memory_ns + CASE state WHEN 'memory' THEN into_ns ELSE 0 END))::BIGINT
+           TRY_CAST(sum(sign * (memory_ns + CASE state WHEN 'memory' THEN into_ns ELSE 0 END))
+               AS BIGINT)
                AS memory_ns,
-           sum(sign * (launching_ns + CASE state WHEN 'launching' THEN into_ns ELSE 0 END))::BIGINT
+           TRY_CAST(sum(sign * (launching_ns + CASE state WHEN 'launching' THEN into_ns ELSE 0 END))
+               AS BIGINT)
                AS launching_ns,
-           sum(sign * (other_ns + CASE state WHEN 'other' THEN into_ns ELSE 0 END))::BIGINT
+           TRY_CAST(sum(sign * (other_ns + CASE state WHEN 'other' THEN into_ns ELSE 0 END))
+               AS BIGINT)
                AS other_ns
     FROM reached
     GROUP BY gpu, gap_start_ns
 ),
-processes AS (
-    SELECT DISTINCT process_id AS recorded FROM api_call
-),
 parts AS (
     SELECT split.*, spent.profiler_ns, waiting_ns, memory_ns, launching_ns, other_ns,
-           split.end_ns - split_ns AS queued_ns,
+           CASE WHEN is_known THEN split.end_ns - split_ns ELSE 0 END AS queued_ns,
            split_ns - split.start_ns - profiler_ns - waiting_ns - memory_ns - launching_ns
-               - other_ns AS rest_ns,
-           recorded IS NOT NULL AS is_recorded
+               - other_ns AS outside_ns,
+           CASE WHEN is_known THEN 0 ELSE gap_ns END AS unknown_ns
     FROM split
     JOIN spent ON spent.gpu = split.gpu AND spent.gap_start_ns = split.start_ns
-    LEFT JOIN processes ON processes.recorded = split.process_id
     WHERE EXISTS (SELECT 1 FROM api_call)
 )
 SELECT gpu, process_id, start_ns, gap_ns, queued_ns, profiler_ns, waiting_ns, memory_ns,
        launching_ns, other_ns AS other_cuda_ns,
-       CASE WHEN is_recorded THEN rest_ns ELSE 0 END AS outside_ns,
-       CASE WHEN is_recorded THEN 0 ELSE rest_ns END AS unknown_ns,
-       CASE greatest(queued_ns, profiler_ns, waiting_ns, memory_ns, launching_ns, other_ns, rest_ns)
+       outside_ns, unknown_ns,
+       CASE greatest(queued_ns, profiler_ns, waiting_ns, memory_ns, launching_ns, other_ns,
+                     outside_ns, unknown_ns)
            WHEN queued_ns THEN 'queued' WHEN profiler_ns THEN 'profiler'
            WHEN waiting_ns THEN 'waiting' WHEN memory_ns THEN 'memory'
            WHEN launching_ns THEN 'launching' WHEN other_ns THEN 'other CUDA'
-           ELSE CASE WHEN is_recorded THEN 'outside CUDA' ELSE 'unknown' END END AS cause,
+           WHEN outside_ns THEN 'outside CUDA' ELSE 'unknown' END AS cause,
        next_kind, next_name
 FROM parts

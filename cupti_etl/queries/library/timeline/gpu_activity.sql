@@ -1,9 +1,8 @@
 -- What the devices did: kernels, copies, sets and graphs in one shape.
 --
 -- computed: The rows of the tables one after another; nothing is joined or left out.
--- needs: kernel, memcpy, memcpy_p2p, memset, graph_trace
--- limits: A kernel is taken for communication by its name: that of NCCL, NVSHMEM, MSCCL or of
---   vLLM's and TensorRT-LLM's own all-reduce.
+-- needs: kernel, memcpy, memcpy_p2p, memset, graph_trace, kernel_rule
+-- limits: A kernel is taken for communication as kernel_rule says, by its name.
 -- columns:
 --   process_id BIGINT: The traced process that made the record.
 --   device_id INTEGER: CUDA ordinal of the device in its process; join device on both.
@@ -20,10 +19,7 @@
 --   graph_node_id BIGINT: Node of that graph; NULL outside graphs.
 SELECT process_id, device_id, context_id, stream_id, correlation_id, start_ns, end_ns,
        'kernel' AS kind,
-       -- Plain contains: DuckDB asks it once for each name of a dictionary.
-       CASE WHEN contains(name, 'nccl') OR contains(name, 'nvshmem') OR contains(name, 'msccl')
-                 OR contains(name, 'cross_device_reduce') OR contains(name, 'AllReduce')
-                 OR contains(name, 'allreduce')
+       CASE WHEN name IN (SELECT mangled FROM kernel_rule WHERE category = 'communication')
             THEN 'communication' ELSE 'compute' END AS category,
        name, NULL::BIGINT AS bytes, graph_id, graph_node_id
 FROM kernel

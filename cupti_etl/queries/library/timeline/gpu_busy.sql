@@ -25,7 +25,7 @@ WITH hosts AS (
 spans AS (
     SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns,
            max(end_ns) - min(start_ns) AS span_ns,
-           coalesce(sum(end_ns - start_ns), 0)::BIGINT AS busy_ns
+           TRY_CAST(coalesce(sum(end_ns - start_ns), 0) AS BIGINT) AS busy_ns
     FROM busy_interval
     WHERE work = 'any'
     GROUP BY gpu
@@ -44,12 +44,13 @@ seen AS (
     GROUP BY process_id, device_id
 ),
 labels AS (
-    SELECT coalesce(gpu.gpu, -1 - (hash(seen.process_id, seen.device_id) >> 33)::BIGINT) AS gpu,
+    SELECT coalesce(gpu.gpu, -1 - TRY_CAST((hash(seen.process_id, seen.device_id) >> 33) AS BIGINT))
+               AS gpu,
            any_value(gpu.device_uuid) AS device_uuid, any_value(gpu.device_name) AS device_name,
            string_agg(DISTINCT hosts.host, ', ' ORDER BY hosts.host) AS host,
            count(DISTINCT seen.process_id) AS processes,
-           sum(seen.activities)::BIGINT AS activities,
-           sum(seen.rows - seen.activities)::BIGINT AS unfinished
+           TRY_CAST(sum(seen.activities) AS BIGINT) AS activities,
+           TRY_CAST(sum(seen.rows - seen.activities) AS BIGINT) AS unfinished
     FROM seen
     LEFT JOIN gpu ON gpu.process_id = seen.process_id AND gpu.device_id = seen.device_id
     LEFT JOIN hosts ON hosts.process_id = seen.process_id

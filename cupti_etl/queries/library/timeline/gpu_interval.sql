@@ -16,7 +16,8 @@
 --   name VARCHAR: Mangled name of a kernel, direction of a copy, NULL for others.
 --   bytes BIGINT [bytes]: Bytes copied or set; NULL for others.
 --   graph_id INTEGER: CUDA graph that launched it; NULL outside graphs.
-SELECT coalesce(gpu.gpu, -1 - (hash(act.process_id, act.device_id) >> 33)::BIGINT) AS gpu,
+SELECT coalesce(gpu.gpu, -1 - TRY_CAST((hash(act.process_id, act.device_id) >> 33) AS BIGINT))
+           AS gpu,
        act.process_id, act.device_id, act.context_id, act.stream_id, act.correlation_id,
        act.start_ns, greatest(act.start_ns, act.end_ns) AS end_ns,
        act.kind, act.category, act.name, act.bytes, act.graph_id

@@ -37,9 +37,9 @@ events AS (
 -- Twelve bits a class, so that one sum counts all five, of up to 4095 threads.
 sweep AS (
     SELECT process_id, at_ns,
-           sum(step * (1::BIGINT << (12 * (class - 1)))) OVER (
+           TRY_CAST(sum(step * (1::BIGINT << (12 * (class - 1)))) OVER (
                PARTITION BY process_id ORDER BY at_ns ROWS UNBOUNDED PRECEDING
-           )::BIGINT AS running,
+           ) AS BIGINT) AS running,
            lead(at_ns) OVER (PARTITION BY process_id ORDER BY at_ns) AS until_ns
     FROM events
 )

@@ -19,9 +19,11 @@
 --   max_kernels BIGINT [kernels]: Most at once.
 --   max_streams BIGINT [streams]: Most streams that ran a kernel at once.
 WITH sums AS (
-    SELECT gpu, sum(kernels * total_ns)::BIGINT AS kernel_ns, sum(total_ns)::BIGINT AS busy_ns,
-           coalesce(sum(total_ns) FILTER (WHERE kernels > 1), 0)::BIGINT AS overlap_ns,
-           coalesce(sum(total_ns) FILTER (WHERE kernels > streams), 0)::BIGINT AS same_stream_ns,
+    SELECT gpu, TRY_CAST(sum(kernels * total_ns) AS BIGINT) AS kernel_ns,
+           TRY_CAST(sum(total_ns) AS BIGINT) AS busy_ns,
+           TRY_CAST(coalesce(sum(total_ns) FILTER (WHERE kernels > 1), 0) AS BIGINT) AS overlap_ns,
+           TRY_CAST(coalesce(sum(total_ns) FILTER (WHERE kernels > streams), 0) AS BIGINT)
+               AS same_stream_ns,
            max(kernels) AS max_kernels, max(streams) AS max_streams
     FROM running_kernels
     WHERE kernels > 0

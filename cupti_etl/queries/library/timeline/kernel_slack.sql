@@ -47,7 +47,8 @@ slack AS (
     ASOF JOIN busy AS till ON till.gpu = beside.gpu AND till.start_ns <= until_ns
 ),
 off_path AS (
-    SELECT gpu, name, count(*) AS kernels, sum(ns) AS ns, sum(slack_ns)::BIGINT AS slack_total_ns,
+    SELECT gpu, name, count(*) AS kernels, sum(ns) AS ns,
+           TRY_CAST(sum(slack_ns) AS BIGINT) AS slack_total_ns,
            min(slack_ns) AS slack_min_ns, median(slack_ns) AS slack_median_ns,
            max(slack_ns) AS slack_max_ns
     FROM slack
@@ -55,7 +56,7 @@ off_path AS (
     GROUP BY gpu, name
 ),
 sums AS (
-    SELECT gpu, name, count(*) AS runs, sum(end_ns - start_ns)::BIGINT AS total_ns
+    SELECT gpu, name, count(*) AS runs, TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS total_ns
     FROM kernels
     WHERE EXISTS (SELECT 1 FROM api_call)
     GROUP BY gpu, name
@@ -64,7 +65,7 @@ names AS (
     SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled
 )
 SELECT sums.gpu, coalesce(short, sums.name) AS name, runs, runs - coalesce(kernels, 0) AS on_path,
-       total_ns, (total_ns - coalesce(ns, 0))::BIGINT AS path_ns,
+       total_ns, TRY_CAST((total_ns - coalesce(ns, 0)) AS BIGINT) AS path_ns,
        coalesce(slack_total_ns, 0) AS slack_total_ns, slack_min_ns, slack_median_ns,
        coalesce(slack_max_ns, 0) AS slack_max_ns, sums.name AS mangled
 FROM sums

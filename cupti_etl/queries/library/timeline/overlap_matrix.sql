@@ -24,8 +24,8 @@ WITH pairs AS (
     ) AS pairs(category, other, members)
 )
 SELECT one.gpu, pairs.category, pairs.other, one.length_ns AS category_ns,
-       one.length_ns + coalesce(two.length_ns, 0) - together.length_ns AS overlap_ns,
-       100.0 * (one.length_ns + coalesce(two.length_ns, 0) - together.length_ns)
+       one.length_ns - together.length_ns + coalesce(two.length_ns, 0) AS overlap_ns,
+       100.0 * (one.length_ns - together.length_ns + coalesce(two.length_ns, 0))
            / nullif(one.length_ns, 0) AS overlap_pct
 FROM pairs
 JOIN work_length AS one ON one.work = pairs.category

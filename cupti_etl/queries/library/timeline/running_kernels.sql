@@ -33,8 +33,8 @@ sweep AS (
     FROM of_streams
     WINDOW on_gpu AS (PARTITION BY gpu ORDER BY at_ns ROWS UNBOUNDED PRECEDING)
 )
-SELECT gpu, kernels::BIGINT AS kernels, streams::BIGINT AS streams,
-       sum(until_ns - at_ns)::BIGINT AS total_ns
+SELECT gpu, TRY_CAST(kernels AS BIGINT) AS kernels, TRY_CAST(streams AS BIGINT) AS streams,
+       TRY_CAST(sum(until_ns - at_ns) AS BIGINT) AS total_ns
 FROM sweep
 WHERE until_ns > at_ns
 GROUP BY gpu, kernels, streams

@@ -12,9 +12,9 @@
 --   total_ns BIGINT [ns]: How long.
 --   percent DOUBLE [%]: total_ns as a share of the span of the GPU.
 --   kernel_ns BIGINT [ns]: Durations of the kernels meanwhile, summed.
-SELECT gpu, streams, sum(total_ns)::BIGINT AS total_ns,
+SELECT gpu, streams, TRY_CAST(sum(total_ns) AS BIGINT) AS total_ns,
        100.0 * sum(total_ns) / sum(sum(total_ns)) OVER (PARTITION BY gpu) AS percent,
-       sum(kernels * total_ns)::BIGINT AS kernel_ns
+       TRY_CAST(sum(kernels * total_ns) AS BIGINT) AS kernel_ns
 FROM running_kernels
 GROUP BY gpu, streams
 ORDER BY gpu, streams

@@ -42,7 +42,8 @@ busiest AS (
                PARTITION BY gpu ORDER BY busy_ns DESC, process_id, context_id, stream_id
            ) - 1 AS place
     FROM (
-        SELECT gpu, process_id, context_id, stream_id, (-sum(turn * at_ns))::BIGINT AS busy_ns
+        SELECT gpu, process_id, context_id, stream_id,
+               TRY_CAST((-sum(turn * at_ns)) AS BIGINT) AS busy_ns
         FROM turns
         GROUP BY gpu, process_id, context_id, stream_id
     )
@@ -69,9 +70,9 @@ sets AS (
 SELECT one.gpu, one.place, one.process_id, one.context_id, one.stream_id, one.busy_ns,
        other.place AS other_place, other.process_id AS other_process_id,
        other.context_id AS other_context_id, other.stream_id AS other_stream_id,
-       coalesce(sum(total_ns) FILTER (
+       TRY_CAST(coalesce(sum(total_ns) FILTER (
            WHERE members >> one.place & 1 = 1 AND members >> other.place & 1 = 1
-       ), 0)::BIGINT AS overlap_ns
+       ), 0) AS BIGINT) AS overlap_ns
 FROM busiest AS one
 JOIN busiest AS other ON other.gpu = one.gpu AND other.place != one.place
 LEFT JOIN sets ON sets.gpu = one.gpu

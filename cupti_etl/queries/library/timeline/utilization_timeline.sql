@@ -28,7 +28,8 @@ width AS (
                 THEN error(concat('bucket_ns = ', bucket_ns,
                                   ' makes more than ten million buckets: give ',
                                   span_ns // 10000000 + 1, ' or more'))
-                ELSE coalesce(bucket_ns, greatest(ceil(span_ns / 100.0)::BIGINT, 1)) END AS width
+                ELSE coalesce(bucket_ns, greatest(TRY_CAST(ceil(span_ns / 100.0) AS BIGINT), 1)) END
+                    AS width
     FROM (SELECT max(last_ns - first_ns) AS span_ns FROM spans)
 ),
 buckets AS (
@@ -54,10 +55,11 @@ pieces AS (
 ),
 sums AS (
     SELECT gpu, bucket_start_ns,
-           coalesce(sum(length_ns) FILTER (WHERE work = 'any'), 0)::BIGINT AS any_ns,
-           coalesce(sum(length_ns)
-                    FILTER (WHERE work = 'compute_or_communication'), 0)::BIGINT AS gpu_work_ns,
-           coalesce(sum(length_ns) FILTER (WHERE work = 'compute'), 0)::BIGINT AS compute_ns
+           TRY_CAST(coalesce(sum(length_ns) FILTER (WHERE work = 'any'), 0) AS BIGINT) AS any_ns,
+           TRY_CAST(coalesce(sum(length_ns)
+                    FILTER (WHERE work = 'compute_or_communication'), 0) AS BIGINT) AS gpu_work_ns,
+           TRY_CAST(coalesce(sum(length_ns) FILTER (WHERE work = 'compute'), 0) AS BIGINT)
+               AS compute_ns
     FROM pieces
     GROUP BY gpu, bucket_start_ns
 )

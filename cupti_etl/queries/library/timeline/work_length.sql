@@ -21,12 +21,12 @@ WITH until AS (
     )
 )
 SELECT gpu, sets.work,
-       max(end_ns) - min(start_ns) - coalesce(sum(greatest(start_ns - CASE sets.work
+       max(end_ns) - min(start_ns) - TRY_CAST(coalesce(sum(greatest(start_ns - CASE sets.work
            WHEN 'compute' THEN m WHEN 'communication' THEN n WHEN 'copy' THEN y
            WHEN 'compute+communication' THEN greatest(m, n)
            WHEN 'compute+copy' THEN greatest(m, y)
            WHEN 'communication+copy' THEN greatest(n, y)
-           ELSE greatest(m, n, y) END, 0)), 0)::BIGINT AS length_ns
+           ELSE greatest(m, n, y) END, 0)), 0) AS BIGINT) AS length_ns
 FROM until
 JOIN (VALUES ('compute', 'compute'), ('communication', 'communication'), ('copy', 'copy'),
              ('compute+communication', 'compute'), ('compute+communication', 'communication'),

@@ -1,0 +1,28 @@
+-- What is around each NVTX range: the range, how many there are, and their names.
+--
+-- computed: From range_nesting, from the outermost on.
+-- needs: range_span, range_nesting
+-- stored: Made once for an opened trace: ranges have far fewer paths than there are ranges.
+-- limits: As of range_nesting.
+-- columns:
+--   range_id BIGINT: The range, as in nvtx_range.
+--   parent_range_id BIGINT: The range around it; NULL if there is none.
+--   depth INTEGER [ranges]: Ranges around it.
+--   path VARCHAR: Their names from the outermost on, and its own, with " / " between.
+WITH RECURSIVE parents AS MATERIALIZED (
+    SELECT range_span.range_id, name, around_id AS parent_range_id
+    FROM range_span
+    JOIN range_nesting ON range_nesting.range_id = range_span.range_id
+),
+paths AS (
+    SELECT range_id, parent_range_id, 0 AS depth, name AS path
+    FROM parents
+    WHERE parent_range_id IS NULL
+    UNION ALL
+    SELECT parents.range_id, parents.parent_range_id, paths.depth + 1,
+           concat(paths.path, ' / ', parents.name)
+    FROM parents
+    JOIN paths ON paths.range_id = parents.parent_range_id
+)
+SELECT range_id, parent_range_id, depth, path
+FROM paths

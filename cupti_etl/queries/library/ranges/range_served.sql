@@ -1,0 +1,47 @@
+-- For which NVTX range a thread calls, from some time on: its own, or one that waits for it.
+--
+-- computed: As range_turn; outside ranges of its own the range of another thread that waits, if it
+--   is clear which.
+-- needs: range_turn, range_wait
+-- limits: As of range_wait.
+-- columns:
+--   process_id BIGINT: The process.
+--   thread_id INTEGER: The thread that calls.
+--   at_ns BIGINT [ns]: From when on.
+--   range_id BIGINT: The range, as in nvtx_range; NULL outside of all.
+WITH waits AS MATERIALIZED (
+    SELECT process_id, thread_id, start_ns, end_ns, range_id
+    FROM range_wait
+    WHERE is_clear AND asking_range_id IS NULL
+),
+turns AS (
+    SELECT turn.process_id, turn.thread_id, turn.at_ns,
+           coalesce(turn.range_id, CASE WHEN turn.at_ns <= waits.end_ns THEN waits.range_id END)
+               AS range_id
+    FROM range_turn AS turn
+    ASOF LEFT JOIN waits
+        ON waits.process_id = turn.process_id
+        AND waits.thread_id = turn.thread_id
+        AND waits.start_ns <= turn.at_ns
+),
+begins AS (
+    SELECT process_id, thread_id, start_ns AS at_ns, range_id
+    FROM waits
+    ANTI JOIN range_turn AS turn
+        ON turn.process_id = waits.process_id
+        AND turn.thread_id = waits.thread_id
+        AND turn.at_ns = waits.start_ns
+),
+known AS (
+    FROM turns
+    UNION ALL
+    FROM begins
+)
+FROM known
+UNION ALL
+SELECT process_id, thread_id, end_ns + 1, NULL
+FROM waits
+ANTI JOIN known
+    ON known.process_id = waits.process_id
+    AND known.thread_id = waits.thread_id
+    AND known.at_ns = waits.end_ns + 1

@@ -1,0 +1,34 @@
+-- NVTX ranges, of push and pop as well as of start and end, one by one.
+--
+-- computed: Each start in marker with the first end after it that has its marker_id, in the same
+--   process.
+-- needs: marker
+-- limits: As of nvtx_range.
+-- columns:
+--   process_id BIGINT: The traced process that made the record.
+--   start_ns BIGINT [ns]: When the range began.
+--   end_ns BIGINT [ns]: When it ended; NULL if it did not while tracing.
+--   name VARCHAR: Text of the range.
+--   domain VARCHAR: NVTX domain; NULL for the default domain.
+--   thread_id INTEGER: The thread that began it.
+--   end_thread_id INTEGER: The thread that ended it.
+--   marker_id INTEGER: CUPTI's number of the range in its process.
+--   range_id BIGINT: Number of the range in this trace.
+WITH starts AS (
+    SELECT * FROM marker WHERE event = 'start'
+),
+ends AS (
+    SELECT process_id, marker_id, timestamp_ns, thread_id FROM marker WHERE event = 'end'
+)
+SELECT starts.process_id, starts.timestamp_ns AS start_ns, ends.timestamp_ns AS end_ns,
+       starts.name, starts.domain, starts.thread_id, ends.thread_id AS end_thread_id,
+       starts.marker_id,
+       row_number() OVER (
+           ORDER BY starts.process_id, starts.timestamp_ns, starts.marker_id, starts.thread_id,
+                    starts.domain, starts.name
+       ) AS range_id
+FROM starts
+ASOF LEFT JOIN ends
+    ON ends.process_id = starts.process_id
+    AND ends.marker_id = starts.marker_id
+    AND ends.timestamp_ns >= starts.timestamp_ns

@@ -1,0 +1,96 @@
+"""Times and sizes that nothing can have: they are not known, so that no difference overflows.
+
+A file may say anything.  What it says is looked up in its statistics, and only a column that is
+found to hold such a number is read with a condition, which costs the skipping of row groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cupti_etl.queries.sources import File, Folder, Source, globs, identifier, quoted
+from cupti_etl.schema.arrow import TABLES
+from cupti_etl.schema.types import i64, timestamp
+
+if TYPE_CHECKING:
+    import duckdb
+
+# From 1933 to 2079.  The difference of any two is a 64-bit number, and as much again.
+MOST = 3 << 60
+LEAST = -1 << 60
+_UNITS = ("ns", "bytes")
+
+# Columns by the names of their tables.
+Doubtful = Mapping[str, Collection[str]]
+
+
+@cache
+def _measured(table: str) -> tuple[str, ...]:
+    """The columns with which queries calculate."""
+    return tuple(
+        column.name
+        for column in TABLES[table].columns
+        if column.type in (i64, timestamp) and column.unit in _UNITS
+    )
+
+
+def doubtful(con: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> Doubtful:
+    """The columns of which the statistics do not say that all is plausible.
+
+    Raises:
+        duckdb.Error: a part cannot be read.
+    """
+    found: dict[str, set[str]] = {}
+    folders = [source.path for source in sources if isinstance(source, Folder)]
+    if patterns := [each for table in TABLES for each in globs(folders, table)]:
+        names = sorted({name for table in TABLES for name in _measured(table)})
+        rows = con.execute(
+            "SELECT DISTINCT file_name, lower(path_in_schema)"
+            f" FROM parquet_metadata([{', '.join(map(quoted, patterns))}])"
+            f" WHERE lower(path_in_schema) IN ({', '.join(map(quoted, names))})"
+            f" AND NOT coalesce(TRY_CAST(stats_min_value AS BIGINT) >= {LEAST}"
+            f" AND TRY_CAST(stats_max_value AS BIGINT) <= {MOST},"
+            " stats_null_count = num_values, false)"
+        ).fetchall()
+        for part, column in rows:
+            found.setdefault(Path(part).parent.name, set()).add(column)
+    for source in sources:
+        if isinstance(source, File):
+            for table in source.names:
+                for column in _beyond(con, source, table):
+                    found.setdefault(table, set()).add(column)
+    return {table: found[table] & set(_measured(table)) for table in found if table in TABLES}
+
+
+def _beyond(con: duckdb.DuckDBPyConnection, file: File, table: str) -> list[str]:
+    """Columns of a table that are not plausible; DuckDB knows their extremes without reading."""
+    where = f"{file.database}.main.{identifier(table)}"
+    there = {name for (name,) in con.execute(
+        "SELECT lower(column_name) FROM duckdb_columns() WHERE database_name = ?"
+        " AND schema_name = 'main' AND table_name = ? AND data_type = 'BIGINT'",
+        [file.database, table],
+    ).fetchall()}  # fmt: skip
+    names = [name for name in _measured(table) if name in there]
+    if not names:
+        return []
+    tests = ", ".join(
+        f"coalesce(min({identifier(name)}) < {LEAST} OR max({identifier(name)}) > {MOST}, false)"
+        for name in names
+    )
+    (row,) = con.execute(f"SELECT {tests} FROM {where}").fetchall()
+    return [name for name, is_beyond in zip(names, row, strict=True) if is_beyond]
+
+
+def plausible(rows: str, columns: Collection[str]) -> str:
+    """The SELECT with NULL for what is not plausible in some columns."""
+    if not columns:
+        return rows
+    changed = ", ".join(
+        f"CASE WHEN {identifier(name)} BETWEEN {LEAST} AND {MOST} THEN {identifier(name)} END"
+        f" AS {identifier(name)}"
+        for name in sorted(columns)
+    )
+    return f"SELECT * REPLACE ({changed}) FROM (\n{rows}\n)"

@@ -1,0 +1,139 @@
+"""Two runs compared: which GPU of one is which of the other, and what is in one of them only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.trace import write_trace
+
+import cupti_etl
+from cupti_etl.answers.diff import Diff, diff
+
+STEPS = 12
+Loop = tuple[int, int | None, int, str]
+
+
+def run(folder: Path, *loops: Loop) -> Path:
+    """A process for each loop: its device, its rank, the length of its steps, its kernel."""
+    kernels, calls, ranges, processes, devices = [], [], [], [], []
+    for process, (device, rank, length, kernel) in enumerate(loops, start=1):
+        processes.append(f"{process} {'-' if rank is None else rank} h")
+        devices.append(f"{process} {device} GPU-{device}")
+        for step in range(STEPS):
+            begin = 1000 + step * length
+            ranges.append(f"{process} 5 {step} start {begin} step")
+            ranges.append(f"{process} 5 {step} end {begin + length - 5} -")
+            calls.append(f"{process} 5 runtime {step} cudaLaunchKernel {begin + 1} {begin + 2}")
+            end = begin + 3 + length // 2 + step
+            kernels.append(f"{process} {device} {step} {begin + 3} {end} {kernel}")
+    rows = "\n".join
+    return write_trace(
+        folder,
+        kernel=rows(["process_id device_id correlation_id start_ns end_ns name", *kernels]),
+        api_call=rows(["process_id thread_id domain correlation_id name start_ns end_ns", *calls]),
+        marker=rows(["process_id thread_id marker_id event timestamp_ns name", *ranges]),
+        process=rows(["process_id rank host", *processes]),
+        device=rows(["process_id device_id device_uuid", *devices]),
+    )
+
+
+def compare(base: Path, other: Path) -> tuple[Diff, dict[str, str]]:
+    with cupti_etl.open(base) as before, cupti_etl.open(other) as after:
+        found = diff(before, after)
+    rows = found.table.to_pylist()
+    return found, {row["name"]: row["verdict"] for row in rows if row["subject"] == "step"}
+
+
+@pytest.mark.parametrize(("rank", "other_rank"), [(None, None), (3, 3), (0, 5)])
+def test_the_one_gpu_of_each_run_is_the_same_whatever_its_number(
+    tmp_path: Path, rank: int | None, other_rank: int | None
+) -> None:
+    # The device is the second of the other run's machine; steps take 66 % longer.
+    base = run(tmp_path / "a", (0, rank, 1000, "k"))
+    other = write_more_devices(run(tmp_path / "b", (1, other_rank, 1660, "k")))
+    found, steps = compare(base, other)
+    assert found.verdict == "regress"
+    (ratio,) = (r["ratio"] for r in found.table.to_pylist() if r["subject"] == "step")
+    assert ratio == pytest.approx(1.66, rel=0.01)
+    assert list(steps.values()) == ["regress"]
+    name = "rank 3" if rank == other_rank == 3 else "gpu 0, gpu 1 in the other run"
+    assert list(steps) == [name]
+
+
+def write_more_devices(path: Path) -> Path:
+    """The machine has a GPU before that which was used."""
+    from support.trace import add_part
+
+    add_part(path, "device", "process_id device_id device_uuid\n1 0 GPU-0")
+    return path
+
+
+def test_gpus_of_one_rank_are_the_same(tmp_path: Path) -> None:
+    # The ranks have changed places; that of rank 1 is slower.
+    base = run(tmp_path / "a", (0, 0, 1000, "k"), (1, 1, 1000, "k"))
+    other = run(tmp_path / "b", (0, 1, 1500, "k"), (1, 0, 1000, "k"))
+    assert compare(base, other)[1] == {"rank 0": "none", "rank 1": "regress"}
+
+
+def test_without_ranks_gpus_that_do_the_same_are_the_same(tmp_path: Path) -> None:
+    # One encodes and one decodes, and a third came with the other run.
+    base = run(tmp_path / "a", (0, None, 1000, "encode"), (1, None, 3000, "decode"))
+    other = run(
+        tmp_path / "b",
+        (0, None, 3000, "decode"),
+        (1, None, 5000, "rerank"),
+        (2, None, 1500, "encode"),
+    )
+    assert compare(base, other)[1] == {
+        "gpu 0, gpu 2 in the other run": "regress",
+        "gpu 1, gpu 0 in the other run": "none",
+        "gpu 1 of the other run": "added",
+    }
+
+
+def test_kernels_of_one_run_only_are_added_or_removed(tmp_path: Path) -> None:
+    base = run(tmp_path / "a", (0, None, 1000, "old"))
+    other = run(tmp_path / "b", (0, None, 1000, "new"))
+    rows = compare(base, other)[0].table.to_pylist()
+    assert {row["name"]: row["verdict"] for row in rows} == {
+        "old": "removed",
+        "new": "added",
+        "gpu 0": "none",
+    }
+
+
+def test_steps_that_were_guessed_are_said_to_be(tmp_path: Path) -> None:
+    def loop(folder: Path, length: int) -> Path:
+        kernels = [
+            f"1 0 {step * length + at} {step * length + at + 50 + step} {name}"
+            for step in range(STEPS)
+            for at, name in ((0, "a"), (100, "b"), (200, "c"))
+        ]
+        rows = "\n".join(["process_id device_id start_ns end_ns name", *kernels])
+        return write_trace(folder, kernel=rows, device="process_id device_id\n1 0")
+
+    base, other = loop(tmp_path / "a", 1000), loop(tmp_path / "b", 1500)
+    found, steps = compare(base, other)
+    assert steps == {"gpu 0 (guessed)": "regress"}
+    assert found.why.startswith("steps on gpu 0 (guessed): +50.0 %")
+    # They are not compared with steps that a range says.
+    ranges = run(tmp_path / "c", (0, None, 1000, "a"))
+    found, steps = compare(base, ranges)
+    assert steps == {"gpu 0 of the base run": "removed", "gpu 0 of the other run": "added"}
+    assert found.why.startswith("steps were found in another way in each run")
+
+
+def test_a_run_has_not_changed_from_itself(tmp_path: Path) -> None:
+    # Two executions are too few to test, and their lengths far apart.
+    base = run(tmp_path / "a", (0, None, 1000, "k"), (1, None, 700, "l"), (0, None, 300, "m"))
+    rows = compare(base, base)[0].table.to_pylist()
+    found, _ = compare(base, base)
+    assert (found.verdict, found.why) == (
+        "none",
+        "all kernels and steps took the same times in both runs",
+    )
+    assert {row["verdict"] for row in rows} == {"none"}
+    effects = ("change_ns", "duration_effect_ns", "count_effect_ns", "mix_effect_ns")
+    assert {row[name] for row in rows for name in effects} == {0}
+    assert {row[name] for row in rows for name in ("ratio", "low", "high")} == {1}

@@ -1,0 +1,66 @@
+"""Memory of an allocator that says how much it has given out."""
+
+from __future__ import annotations
+
+from support.trace import MakeTrace, assert_rows
+
+# 1000 bytes were given out before the recording, 600 of which are given back under way.
+TOLD = """
+    process_id device_id memory_kind operation  timestamp_ns address bytes source pool_type \
+pool_bytes pool_utilized_bytes
+    1          0         device      allocation 100          1       64    PyTorch local 2048 1064
+    1          0         device      allocation 200          2       32    PyTorch local 2048 1096
+    1          0         device      release    300          9       600   PyTorch local 2048 496
+    1          0         device      release    400          1       64    PyTorch local 1024 432
+    1          1         device      allocation 100          1       8     PyTorch local 512  8
+    1          -         pageable    allocation 150          5       7     PyTorch local -    7
+    1          0         pinned      allocation 160          6       5     a.so    none  -    -
+"""
+
+
+def test_what_the_allocator_says_is_in_use(trace: MakeTrace) -> None:
+    opened = trace(memory=TOLD)
+    assert_rows(
+        opened.sql("FROM memory_timeline ORDER BY memory_kind, device_id, timestamp_ns"),
+        """
+        memory_kind device_id timestamp_ns change_bytes in_use_bytes allocations is_peak
+        device      0         100          64           1064         1           false
+        device      0         200          32           1096         2           true
+        device      0         300          -600         496          2           false
+        device      0         400          -64          432          1           false
+        device      1         100          8            8            1           true
+        pageable    -         150          7            7            1           true
+        pinned      0         160          5            5            1           true
+        """,
+    )
+    assert_rows(
+        opened.sql("FROM memory_peak_holders WHERE memory_kind = 'device' AND device_id = 0"),
+        """
+        source                           allocations bytes percent
+        "allocated before the recording" -           1000  91.2409
+        PyTorch                          2           96    8.75912
+        """,
+    )
+
+
+def test_what_the_allocator_reserved(trace: MakeTrace) -> None:
+    assert_rows(
+        trace(memory=TOLD).sql("FROM memory_pool_usage ORDER BY device_id"),
+        """
+        device_id pool_address allocations peak_reserved_bytes peak_used_bytes last_reserved_bytes
+        0         -            2           2048                1096            1024
+        1         -            1           512                 8               512
+        """,
+    )
+
+
+def test_an_allocation_of_unknown_size_is_in_no_sum(trace: MakeTrace) -> None:
+    opened = trace(
+        memory="""
+            process_id device_id memory_kind operation  timestamp_ns address bytes
+            1          0         device      allocation 100          1       -
+            1          0         device      allocation 200          2       8
+            1          0         device      release    300          1       -
+        """
+    )
+    assert_rows(opened.query("memory_timeline"), "timestamp_ns in_use_bytes is_peak\n 200 8 true")

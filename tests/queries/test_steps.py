@@ -1,0 +1,164 @@
+"""What a step is: what people and frameworks call one, else a guess that says so."""
+
+from __future__ import annotations
+
+import pytest
+from support.trace import MakeTrace, assert_rows
+
+from cupti_etl.answers.findings import find
+from cupti_etl.trace import Trace
+
+CALL = "process_id thread_id correlation_id domain name start_ns end_ns"
+KERNEL = "process_id device_id correlation_id start_ns end_ns name"
+
+
+def ranges(*spans: tuple[str, str, int, int]) -> str:
+    """(domain, name, start, end) on one thread."""
+    rows = [
+        f'1 5 {number} start {start} "{domain}" "{name}"\n1 5 {number} end {end} - -'
+        for number, (domain, name, start, end) in enumerate(spans)
+    ]
+    return "process_id thread_id marker_id event timestamp_ns domain name\n" + "\n".join(rows)
+
+
+def launched(starts: list[int]) -> dict[str, str]:
+    """A call at each time, and a kernel a moment later, with names that have no period."""
+    calls = [f"1 5 {at} runtime cudaLaunchKernel {at} {at + 1}" for at in starts]
+    kernels = [f"1 0 {at} {at + 2} {at + 5} k{at % 7}" for at in starts]
+    return {"api_call": "\n".join([CALL, *calls]), "kernel": "\n".join([KERNEL, *kernels])}
+
+
+def names(opened: Trace) -> list[str]:
+    return [row["name"] for row in opened.sql("SELECT name FROM step ORDER BY step")]
+
+
+def test_the_step_of_a_profiler_comes_before_frames_operators_and_layers(trace: MakeTrace) -> None:
+    opened = trace(
+        marker=ranges(
+            ("python_function", "train.py(3): train_step", 0, 900),
+            ("user_annotation", "ProfilerStep#6", 10, 400),
+            *(
+                (domain, name, 100 * n + 20, 100 * n + 60)
+                for n in range(4)
+                for domain, name in (
+                    ("python_function", "prefill.py(12): step"),
+                    ("cpu_op", "aten::cudnn_batch_norm"),
+                    ("user_annotation", f"layer {n}"),
+                    ("user_annotation", "Optimizer.step#SGD.step"),
+                )
+            ),
+        ),
+        **launched([100 * n + 30 for n in range(8)]),
+    )
+    assert_rows(
+        opened.sql("FROM step"),
+        """
+        step source name           start_ns end_ns confidence
+        0    nvtx   ProfilerStep#6 32       335    1
+        """,
+    )
+
+
+@pytest.mark.parametrize(
+    ("domain", "name", "is_step"),
+    [
+        ("user_annotation", "train_step", True),
+        ("-", "it {n}: train", True),
+        ("-", "frame {n}", True),
+        ("-", "Batch {n}", True),
+        ("user_annotation", "execute_{n}_context_0(sq1)_generation_{n}(sq1)", True),
+        ("user_annotation", "Optimizer.step#SGD.step", True),
+        ("python_function", "prefill.py({n}): step", False),
+        ("python_function", "step", False),
+        ("cpu_op", "aten::batch_norm", False),
+        ("-", "aten::batch_norm, op_id = {n}", False),
+        ("-", "layer.{n}", False),
+        ("-", "Linear_{n}", False),
+        ("-", "encoder block {n}", False),
+        ("-", "BatchNorm{n}", False),
+        ("-", "forward", False),
+    ],
+)
+def test_what_is_called_a_step(trace: MakeTrace, domain: str, name: str, is_step: bool) -> None:
+    opened = trace(
+        marker=ranges(
+            *((domain, name.format(n=n), 100 * n**2, 100 * n**2 + 90) for n in range(4))
+        ).replace('"-"', "-"),
+        **launched([100 * n**2 + 30 for n in range(4)]),
+    )
+    assert names(opened) == ([name.format(n=n) for n in range(4)] if is_step else [])
+
+
+def test_numbers_that_begin_anew_or_lie_in_a_pass_are_of_parts(trace: MakeTrace) -> None:
+    parts = [("-", f"part {n % 3}", 100 * n, 100 * n + 90) for n in range(9)]
+    inside = [("-", f"part {n}", 100 * n, 100 * n + 90) for n in range(9)]
+    work = launched([100 * n + 30 for n in range(9)])
+    assert names(trace(marker=ranges(*inside).replace('"-"', "-"), **work)) != []
+    assert names(trace(marker=ranges(*parts).replace('"-"', "-"), **work)) == []
+    frame = ("python_function", "model.py(7): forward", 0, 1000)
+    assert names(trace(marker=ranges(frame, *inside).replace('"-"', "-"), **work)) == []
+    whole = ("user_annotation", "warm-up and more", 0, 1000)
+    assert names(trace(marker=ranges(whole, *inside).replace('"-"', "-"), **work)) == []
+
+
+def periodic(call: str) -> dict[str, str]:
+    """Eight periods of four kernels; {n} in ``call`` is the number of the period."""
+    rows = [
+        f"1 0 {call.format(n=n)} {n * 100 + at} {n * 100 + at + 5} {name}"
+        for n in range(8)
+        for at, name in ((10, "begin"), (20, "k"), (30, "k"), (40, "k"))
+    ]
+    calls = {call.format(n=n): f"1 5 {call.format(n=n)} runtime f {n} {n + 1}" for n in range(8)}
+    return {
+        "kernel": "\n".join([KERNEL, *rows]),
+        "api_call": "\n".join([CALL, *(row for id_, row in calls.items() if id_ != "-")]),
+    }
+
+
+def test_a_period_of_kernels_is_a_guess_with_a_confidence(trace: MakeTrace) -> None:
+    # All is regular, and from the first to the last of what steps begin with lies 700 of 730.
+    rows = list(trace(**periodic("{n}")).sql("FROM step ORDER BY step"))
+    assert {row["source"] for row in rows} == {"kernels"}
+    assert [row["confidence"] for row in rows] == pytest.approx([0.4 * 700 / 730] * 7)
+    copies = "process_id device_id start_ns end_ns copy_kind\n" + "\n".join(
+        f"1 0 {n * 100 + 50} {n * 100 + 51} DtoH\n1 0 {n * 100 + 52} {n * 100 + 53} DtoH"
+        for n in range(8)
+    )
+    rows = list(trace(memcpy=copies, **periodic("{n}")).sql("FROM step ORDER BY step"))
+    assert [row["confidence"] for row in rows] == pytest.approx([0.8 * 700 / 730] * 7)
+
+
+def test_layers_of_one_pass_or_of_one_graph_are_no_steps(trace: MakeTrace) -> None:
+    assert trace(**periodic("7")).sql("FROM step").count() == 0
+    frame = ranges(("python_function", "nn.Module: Model_0", 0, 9), ("-", "model.forward", 0, 9))
+    one = trace(marker=frame, **periodic("{n}"))
+    assert one.sql("FROM step").count() == 0
+    frames = ranges(*(("-", f"model.forward({n})", 10 * n, 10 * n + 9) for n in range(8)))
+    calls = periodic("{n}")
+    calls["api_call"] = "\n".join(
+        [CALL, *(f"1 5 {n} runtime f {10 * n + 1} {10 * n + 2}" for n in range(8))]
+    )
+    assert trace(marker=frames, **calls).sql("FROM step").count() == 7
+
+
+def test_a_guess_is_no_finding(trace: MakeTrace) -> None:
+    def finds(opened: Trace) -> bool:
+        return any(finding.query == "step_breakdown" for finding in find(opened))
+
+    lengths = [100, 101, 99, 100, 900, 100, 102, 98, 100, 100, 101, 99]
+    starts = [sum(lengths[:n]) for n in range(len(lengths))]
+    kernels = [
+        f"1 0 {at} {at} {at + 5} begin\n"
+        + "\n".join(f"1 0 - {at + n} {at + n + 5} k" for n in (10, 20, 30))
+        for at in starts
+    ]
+    calls = "\n".join([CALL, *(f"1 5 {at} runtime f {at} {at + 1}" for at in starts)])
+    guessed = trace(kernel="\n".join([KERNEL, *kernels]), api_call=calls)
+    assert guessed.sql("FROM step_breakdown WHERE is_outlier").count() == 1
+    assert not finds(guessed)
+    marked = trace(
+        kernel="\n".join([KERNEL, *kernels]),
+        api_call=calls,
+        marker=ranges(*(("-", "step", at, at + 50) for at in starts)),
+    )
+    assert finds(marked)
