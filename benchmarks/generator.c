@@ -178,7 +178,7 @@ int main(int argc, char **argv)
 	if (batch == 0 || batch > image.count)
 		batch = image.count;
 	etl_injector.pid = getpid();
-	etl_injector.bell = etl_bell_map();
+	etl_injector.wakeup = etl_wakeup_map();
 	etl_store(&map->segment->state, ETL_TRACING);
 	etl_lock_image(fd);
 	if (etl_hello(fd, NULL) < 0)
@@ -215,7 +215,7 @@ int main(int argc, char **argv)
 			etl_slot_publish(map, (uint64_t)slot, ETL_RECORDS, bytes);
 			etl_put(&map->segment->last_flush_ns, (uint64_t)now);
 			etl_put(&map->segment->last_return_ns, (uint64_t)now);
-			etl_bell_ring();
+			etl_wakeup_send();
 		}
 		first = end == image.count ? 0 : end;
 		ids += first ? 0 : image.count;
@@ -224,6 +224,6 @@ int main(int argc, char **argv)
 	       (double)(monotonic() - begin) / 1e9);
 	etl_put(&map->segment->finished_ns, (uint64_t)etl_now_ns());
 	etl_store(&map->segment->state, ETL_FINISHED);
-	etl_bell_ring();
+	etl_wakeup_send();
 	return 0;
 }

@@ -42,7 +42,7 @@ class Generator:
             "segment/locks.c",
             "segment/segment.c",
             "inject/environment.c",
-            "inject/bell.c",
+            "inject/wakeup.c",
             "inject/descriptors.c",
             "inject/handshake.c",
         ]

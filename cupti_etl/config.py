@@ -12,8 +12,8 @@ ENVIRONMENT = {
         "CUPTI_ETL_SOCKET",
         "path of the collector's socket; without it the injector does nothing",
     ),
-    "BELL": (
-        "CUPTI_ETL_BELL",
+    "WAKEUP": (
+        "CUPTI_ETL_WAKEUP",
         "path of the page by which the collector and traced processes wake each other",
     ),
     "UID": ("CUPTI_ETL_UID", "user of the collector, to whom alone memory is handed"),

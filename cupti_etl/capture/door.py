@@ -125,7 +125,7 @@ class Door:
     @property
     def settings(self) -> dict[str, str]:
         """How traced processes find us, by the keys of ``config.ENVIRONMENT``."""
-        return {"SOCKET": str(self.path), "BELL": self.bell.path, "UID": str(os.geteuid())}
+        return {"SOCKET": str(self.path), "WAKEUP": self.bell.path, "UID": str(os.geteuid())}
 
     @property
     def refused(self) -> list[Refusal]:

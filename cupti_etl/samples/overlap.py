@@ -1,6 +1,6 @@
 """The join of samples to the work that ran under them, in one pass over both.
 
-The native part is ``native/queries``; ``docs/design/pm-join.md`` says what is computed.
+The native part is ``native/attribution``; ``docs/design/pm-join.md`` says what is computed.
 """
 
 from __future__ import annotations

@@ -22,7 +22,9 @@ _SHARED_HEADERS = ROOT / "native" / "include" / "etl"
 def _abi() -> str:
     from cupti_etl.schema.abi import abi_module
 
-    module = abi_module(_SHARED_HEADERS / "abi.h", _SHARED_HEADERS / "queries.h")
+    module = abi_module(
+        *(_SHARED_HEADERS / f"{name}.h" for name in ("abi", "attribution", "operators"))
+    )
     return f'{module}DECLARATIONS = "{declarations(_SHARED_HEADERS)}"\n'
 
 

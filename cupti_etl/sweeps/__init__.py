@@ -1,4 +1,4 @@
-"""Stored queries that native sweeps make (native/sweeps), for traces that are opened."""
+"""Stored queries that native sweeps make (native/operators), for traces that are opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a native sweep (native/sweeps) over rows that DuckDB streams.
+"""Runs a native sweep (native/operators) over rows that DuckDB streams.
 
 Rows come in slices that follow one another along a column, so that memory stays bounded however
 many there are: parts of a trace are nearly in the order of time, and DuckDB reads of each only
@@ -38,24 +38,24 @@ class Sweep:
 
     def __init__(self, name: str) -> None:
         self._ffi, self._lib = load()
-        handle = self._lib.etl_sweep_new(name.encode())
+        handle = self._lib.etl_operator_new(name.encode())
         if handle == self._ffi.NULL:
             raise NativeError(f"no sweep {name}")
-        self._handle = self._ffi.gc(handle, self._lib.etl_sweep_free)
+        self._handle = self._ffi.gc(handle, self._lib.etl_operator_free)
 
     def add(self, place: int, batch: pa.RecordBatch) -> None:
         """Rows of an input, as 64-bit integers without NULL."""
         array = self._ffi.new("struct ArrowArray *")
         batch._export_to_c(int(self._ffi.cast("uintptr_t", array)))
-        self._check(self._lib.etl_sweep_add(self._handle, place, array))
+        self._check(self._lib.etl_operator_add(self._handle, place, array))
 
     def slice(self) -> None:
         """What follows belongs after all that was given."""
-        self._check(self._lib.etl_sweep_slice(self._handle))
+        self._check(self._lib.etl_operator_slice(self._handle))
 
     def finish(self) -> None:
         """There are no more rows."""
-        self._check(self._lib.etl_sweep_finish(self._handle))
+        self._check(self._lib.etl_operator_finish(self._handle))
 
     def take(self, place: int, columns: Sequence[str]) -> pa.RecordBatchReader:
         """What it made, once.  A name that ends in ``:d`` is that of a double."""
@@ -74,7 +74,7 @@ class Sweep:
 
         while True:
             array = self._ffi.new("struct ArrowArray *")
-            self._check(self._lib.etl_sweep_take(self._handle, place, _BATCH_ROWS, array))
+            self._check(self._lib.etl_operator_take(self._handle, place, _BATCH_ROWS, array))
             address = int(self._ffi.cast("uintptr_t", array))
             batch = pa.RecordBatch._import_from_c(address, schema)
             if not batch.num_rows:

@@ -18,7 +18,7 @@ from cupti_etl.queries.stored import Maker
 if TYPE_CHECKING:
     import duckdb
 
-# Stands for NULL in what a sweep reads and gives back: see native/sweeps/sweep.h.
+# Stands for NULL in what a sweep reads and gives back: see native/operators/operator.h.
 UNKNOWN = "(-9223372036854775807 - 1)"
 # A number that stands for a name; sweeps compare them and do no more.
 ID = "(hash(name) >> 1)::BIGINT"
@@ -36,7 +36,7 @@ def numbered(column: str = "name") -> str:
 
 
 def calls(what: str) -> str:
-    """As native/sweeps/calls.h has them, with a number that is wanted of each."""
+    """As native/operators/calls.h has them, with a number that is wanted of each."""
     return (
         f"SELECT process_id, correlation_id, {known('start_ns')}, {known('end_ns')}, {what},"
         " CASE WHEN domain = 'runtime' THEN 1::BIGINT ELSE 0::BIGINT END,"
@@ -50,7 +50,7 @@ class Step:
     """A sweep, and the stored queries that it makes.
 
     Attributes:
-        sweep: its name, of native/sweeps.
+        sweep: its name, of native/operators.
         reads: tables and queries that it reads.
         inputs: SELECTs of 64-bit integers without NULL, for the sweep's inputs.
         outputs: by the name of what is kept, what to keep of the columns that the sweep gives.

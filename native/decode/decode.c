@@ -82,7 +82,7 @@ static bool is_dropped(struct etl_process *process, uint32_t activity, const uin
 	uint32_t cbid;
 
 	memcpy(&cbid, record + process->cbid_at, sizeof cbid);
-	if (cbid == ETL_CANARY_CBID)
+	if (cbid == ETL_PROBE_CBID)
 		return true;
 	if (cbid >= ETL_MAX_CBID || !process->api_drop[api_domain(activity)][cbid])
 		return false;

@@ -1,9 +1,9 @@
 /* Rows of foreign files on their way into Arrow: a table whose columns are chosen at run
- * time.  What it gathers goes the same way as decoded records (decode/builder.c). */
+ * time.  What it gathers goes the same way as decoded records (arrow/builder.c). */
 #ifndef ETL_ROWS_H
 #define ETL_ROWS_H
 
-#include "decode/decode.h"
+#include "arrow/arrow.h"
 
 /* A value as a file has it; the column decides what becomes of it. */
 enum cell_kind {

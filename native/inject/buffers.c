@@ -150,7 +150,7 @@ void etl_set_fields(uint32_t activity, uint32_t stride, const struct etl_field *
 	find_pointers(activity);
 }
 
-/* How many of the bytes can be told apart, and the records in them, canaries not
+/* How many of the bytes can be told apart, and the records in them, probes not
  * counted.  Asks CUPTI about kinds whose size is not known; called without a lock for
  * that reason. */
 static size_t find_boundaries(uint8_t *buffer, size_t valid, uint64_t *records)
@@ -178,7 +178,7 @@ static size_t find_boundaries(uint8_t *buffer, size_t valid, uint64_t *records)
 		}
 		if (at + stride > valid)
 			break;
-		*records += !etl_canary_mark(buffer + at);
+		*records += !etl_takeover_probe_mark(buffer + at);
 		at += stride;
 	}
 	return at;
@@ -191,7 +191,7 @@ static void count_as_lost(uint8_t *buffer, size_t valid)
 
 	for (size_t at = 0; at < valid; at += segment->stride[kind]) {
 		memcpy(&kind, buffer + at, sizeof kind);
-		if (!etl_canary_mark(buffer + at))
+		if (!etl_takeover_probe_mark(buffer + at))
 			etl_add(&segment->counters.ring_full[kind], 1);
 	}
 }
@@ -235,7 +235,7 @@ static void publish(uint64_t slot, size_t bytes)
 		etl_slot_free(map, slot, ETL_HELD);
 	}
 	pthread_mutex_unlock(&etl_injector.publish);
-	etl_bell_ring();
+	etl_wakeup_send();
 }
 
 /* The records of a buffer that another client gave to CUPTI; the buffer stays its own. */

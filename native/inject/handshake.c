@@ -13,7 +13,7 @@
 /* Out of the environment, which is the program's to change while our thread looks. */
 static char path[sizeof((struct sockaddr_un *)0)->sun_path];
 static long collector_uid;
-static bool is_unmet; /* it has been counted by the page, see etl/bell.h */
+static bool is_unmet; /* it has been counted by the page, see etl/wakeup.h */
 static bool is_waiting; /* to say it again */
 
 struct attempt {
@@ -103,16 +103,16 @@ static int say(struct attempt *attempt)
 /* Tells it by the page too, from which a process that is killed meanwhile is not taken. */
 static void met(int code)
 {
-	struct etl_bell_page *bell = etl_injector.bell;
+	struct etl_wakeup_page *wakeup = etl_injector.wakeup;
 
 	is_waiting = code == -EAGAIN;
-	if (!bell || is_unmet == (code < 0))
+	if (!wakeup || is_unmet == (code < 0))
 		return;
 	is_unmet = code < 0;
 	if (is_unmet)
-		etl_add(&bell->unmet, 1);
+		etl_add(&wakeup->unmet, 1);
 	else
-		atomic_fetch_sub_explicit(&bell->unmet, 1, memory_order_relaxed);
+		atomic_fetch_sub_explicit(&wakeup->unmet, 1, memory_order_relaxed);
 }
 
 static int say_and_close(void *attempt)
@@ -180,7 +180,7 @@ void etl_hello_again(void)
 		code = say_and_keep(&attempt);
 		met(code);
 		if (code == 0)
-			etl_bell_ring();
+			etl_wakeup_send();
 	}
-	etl_bell_receive(etl_injector.socket);
+	etl_wakeup_receive(etl_injector.socket);
 }

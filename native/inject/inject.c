@@ -54,7 +54,7 @@ static void give_up(struct etl_segment *segment, const char *reason)
 {
 	snprintf(segment->detail, sizeof segment->detail, "%s", reason);
 	etl_store(&segment->state, ETL_NOT_TRACED);
-	etl_bell_ring();
+	etl_wakeup_send();
 }
 
 static uint32_t steps_wanted(void)
@@ -101,7 +101,7 @@ static void start(void)
 	if (!etl_env(ETL_ENV_SOCKET))
 		return; /* injected, but not by a capture of ours */
 	etl_injector.pid = getpid();
-	etl_injector.bell = etl_bell_map();
+	etl_injector.wakeup = etl_wakeup_map();
 	if (create_segment(&fd, &error) < 0) {
 		(void)etl_hello(-1, error.message);
 		return;
@@ -126,7 +126,7 @@ static void start(void)
 		etl_segment_unmap(map);
 		return;
 	}
-	etl_bell_ring();
+	etl_wakeup_send();
 	pthread_atfork(NULL, NULL, in_child);
 	if (!cupti_loaded) {
 		give_up(segment, cupti_error.message);
@@ -146,7 +146,7 @@ static void start(void)
 		return;
 	}
 	etl_store(&segment->state, ETL_TRACING);
-	etl_bell_ring();
+	etl_wakeup_send();
 	/* Registered after libcupti was loaded, so that it runs before CUPTI's own. */
 	atexit(at_exit);
 }

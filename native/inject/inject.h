@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "etl/bell.h"
+#include "etl/wakeup.h"
 #include "etl/segment.h"
 #include "inject/cupti_api.h"
 
@@ -14,7 +14,7 @@ struct etl_injector {
 	struct etl_map map;
 	int socket; /* its closing tells the collector that we ended */
 	int memfd; /* of the segment: the way in for a collector that comes later */
-	struct etl_bell_page *bell; /* NULL: there is no memory for it */
+	struct etl_wakeup_page *wakeup; /* NULL: there is no memory for it */
 	pid_t pid; /* of the process that was set up; a forked child differs */
 	/* Held while strings are looked up and slots are published, so that a string is
 	 * published before any slot that uses it.  Never held while calling CUPTI. */
@@ -53,10 +53,10 @@ void etl_close_kept(int fd); /* if it is */
  * what it returns, or -errno. */
 int etl_call_with_room(int (*function)(void *), void *argument);
 
-/* bell.c: the collector's page, or one of our own until the collector's comes. */
-struct etl_bell_page *etl_bell_map(void);
-void etl_bell_receive(int sock);
-void etl_bell_ring(void);
+/* wakeup.c: the collector's page, or one of our own until the collector's comes. */
+struct etl_wakeup_page *etl_wakeup_map(void);
+void etl_wakeup_receive(int sock);
+void etl_wakeup_send(void);
 
 /* space.c: the most steps that a segment may have, of so many that are wanted; 0 and the
  * reason if there can be none. */
@@ -92,12 +92,12 @@ bool etl_intern_flush(void); /* publishes new strings; false if there is no slot
 /* Publishes all strings anew for a collector that asks; takes `publish` itself. */
 void etl_intern_answer(void);
 
-/* canary.c: a call of our own, now and then, whose record must come back to us; if it
+/* takeover_probe.c: a call of our own, now and then, whose record must come back to us; if it
  * does not, another CUPTI client has taken over. */
-void etl_canary_sing(void);
-void etl_canary_listen(void); /* after a flush */
-/* Marks the record if it is a canary's. */
-bool etl_canary_mark(uint8_t *record);
+void etl_takeover_probe_call(void);
+void etl_takeover_probe_check(void); /* after a flush */
+/* Marks the record if it is a probe's. */
+bool etl_takeover_probe_mark(uint8_t *record);
 
 /* timer.c */
 int etl_timer_start(void);

@@ -277,5 +277,5 @@ void etl_intern_answer(void)
 			etl_store(&segment->strings_sent, wanted);
 		pthread_mutex_unlock(&etl_injector.publish);
 	}
-	etl_bell_ring();
+	etl_wakeup_send();
 }

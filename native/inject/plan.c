@@ -125,5 +125,5 @@ void etl_plan_make(struct etl_plan *plan)
 			}
 		}
 	}
-	etl_canary_plan(plan);
+	etl_takeover_probe_plan(plan);
 }

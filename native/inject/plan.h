@@ -85,7 +85,7 @@ int etl_conflict_ask_about_kernels(void);
 /* Notices that another came, and comes back if it has left.  Called by the timer thread alone. */
 void etl_conflict_look(void);
 
-/* canary.c: adds the canary's call to the plan. */
-void etl_canary_plan(struct etl_plan *plan);
+/* takeover_probe.c: adds the probe's call to the plan. */
+void etl_takeover_probe_plan(struct etl_plan *plan);
 
 #endif

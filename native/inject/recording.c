@@ -20,9 +20,9 @@ static _Atomic uint64_t is_switching;
 
 static bool is_wanted(void)
 {
-	const struct etl_bell_page *bell = etl_injector.bell;
+	const struct etl_wakeup_page *wakeup = etl_injector.wakeup;
 
-	return !(bell && etl_load(&bell->is_paused)) && etl_range_is_open() &&
+	return !(wakeup && etl_load(&wakeup->is_paused)) && etl_range_is_open() &&
 	       !etl_conflict_is_lost();
 }
 

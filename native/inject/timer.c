@@ -12,14 +12,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t done;
 static bool running, stopped;
 static _Atomic bool stopping;
-/* What the thread sleeps on where there is no bell page. */
+/* What the thread sleeps on where there is no wakeup page. */
 static _Atomic uint32_t no_orders;
 
 /* The collector's orders and the process's end wake the thread; the word is shared, so
  * others' ends wake it too, which does no harm. */
 static _Atomic uint32_t *alarm_clock(void)
 {
-	return etl_injector.bell ? &etl_injector.bell->orders : &no_orders;
+	return etl_injector.wakeup ? &etl_injector.wakeup->orders : &no_orders;
 }
 
 /* Returns at the time, or at the process's end; does what is ordered meanwhile. */
@@ -93,7 +93,7 @@ static void *loop(void *unused)
 
 	(void)unused;
 	pthread_setname_np(pthread_self(), "cupti-etl");
-	etl_canary_sing();
+	etl_takeover_probe_call();
 	prefault();
 	clock_gettime(CLOCK_MONOTONIC, &next);
 	for (;;) {
@@ -105,25 +105,25 @@ static void *loop(void *unused)
 		if (etl_load(&stopping))
 			break;
 		flush(0);
-		etl_canary_listen();
+		etl_takeover_probe_check();
 		etl_intern_answer();
 		etl_conflict_look();
 		etl_recording_retry();
 		keep_ahead();
 		prefault();
-		etl_canary_sing();
+		etl_takeover_probe_call();
 		clock_gettime(CLOCK_MONOTONIC, &next);
 	}
 	etl_hello_again();
 	/* First what is complete, then the rest, with unfinished kernels. */
 	flush(0);
 	flush(CUPTI_FLUSH_FORCED);
-	etl_canary_listen();
+	etl_takeover_probe_check();
 	etl_recording_finish();
 	etl_put(&segment->counters.held_at_end, etl_count_held());
 	etl_put(&segment->finished_ns, (uint64_t)etl_now_ns());
 	etl_store(&segment->state, ETL_FINISHED);
-	etl_bell_ring();
+	etl_wakeup_send();
 	pthread_mutex_lock(&lock);
 	stopped = true;
 	pthread_cond_signal(&done);

@@ -75,7 +75,7 @@ static void by_path_and_by_name(int by_path, int by_name)
 	sock = next(by_name, &hello, &file);
 	CHECK(file < 0 && strcmp(hello.reason, "why") == 0);
 	close(sock);
-	CHECK(etl_peek(&etl_injector.bell->unmet) == 0);
+	CHECK(etl_peek(&etl_injector.wakeup->unmet) == 0);
 }
 
 static void a_queue_that_is_full(int by_name)
@@ -85,14 +85,14 @@ static void a_queue_that_is_full(int by_name)
 
 	while (etl_hello(-1, "one more") == 0)
 		calls++;
-	CHECK(calls > 0 && etl_peek(&etl_injector.bell->unmet) == 1);
+	CHECK(calls > 0 && etl_peek(&etl_injector.wakeup->unmet) == 1);
 	CHECK(etl_hello(etl_injector.memfd, NULL) == -EAGAIN);
 	etl_hello_again();
-	CHECK(etl_injector.socket == -1 && etl_peek(&etl_injector.bell->unmet) == 1);
+	CHECK(etl_injector.socket == -1 && etl_peek(&etl_injector.wakeup->unmet) == 1);
 	while (calls--)
 		close(next(by_name, &hello, &file));
 	etl_hello_again();
-	CHECK(etl_is_kept(etl_injector.socket) && etl_peek(&etl_injector.bell->unmet) == 0);
+	CHECK(etl_is_kept(etl_injector.socket) && etl_peek(&etl_injector.wakeup->unmet) == 0);
 	sock = next(by_name, &hello, &file);
 	CHECK(file >= 0);
 	close(file);
@@ -113,7 +113,7 @@ static void no_descriptor(int by_name)
 	CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
 	CHECK(open("/dev/null", O_RDONLY) < 0 && errno == EMFILE);
 	CHECK(etl_hello(etl_injector.memfd, NULL) == -EAGAIN);
-	CHECK(etl_peek(&etl_injector.bell->unmet) == 1);
+	CHECK(etl_peek(&etl_injector.wakeup->unmet) == 1);
 	CHECK(etl_hello(-1, "no descriptor") == 0);
 	CHECK(fcntl(0, F_GETFD) >= 0 && fcntl(1, F_GETFD) >= 0 && fcntl(2, F_GETFD) >= 0);
 	CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
@@ -123,21 +123,21 @@ static void no_descriptor(int by_name)
 
 static _Atomic bool is_over;
 
-static void *ring(void *unused)
+static void *send_wakeups(void *unused)
 {
 	(void)unused;
 	while (!etl_load(&is_over))
-		etl_bell_ring();
+		etl_wakeup_send();
 	return NULL;
 }
 
-/* Answered with the page, which is put in the place of our own while others ring. */
-static void a_page_that_comes_later(int by_name, struct etl_bell *bell)
+/* Answered with the page, which is put in the place of our own while others send wakeups. */
+static void a_page_that_comes_later(int by_name, struct etl_wakeup *wakeup)
 {
-	struct etl_bell_page *page = etl_injector.bell;
-	int file, sock, fd = etl_bell_fd(bell);
+	struct etl_wakeup_page *page = etl_injector.wakeup;
+	int file, sock, fd = etl_wakeup_fd(wakeup);
 	struct etl_hello hello;
-	pthread_t ringer;
+	pthread_t sender;
 	union {
 		struct cmsghdr header;
 		char space[CMSG_SPACE(sizeof(int))];
@@ -148,21 +148,21 @@ static void a_page_that_comes_later(int by_name, struct etl_bell *bell)
 				  .msg_control = &control,
 				  .msg_controllen = sizeof control };
 
-	CHECK(pthread_create(&ringer, NULL, ring, NULL) == 0);
+	CHECK(pthread_create(&sender, NULL, send_wakeups, NULL) == 0);
 	CHECK(etl_hello(etl_injector.memfd, NULL) == 0);
 	sock = next(by_name, &hello, &file);
 	close(file);
 	etl_hello_again();
-	etl_bell_pause(bell, 1);
+	etl_wakeup_pause(wakeup, 1);
 	CHECK(!etl_peek(&page->is_paused)); /* it is not there yet */
 	memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
 	CHECK(sendmsg(sock, &message, 0) == 1);
 	etl_hello_again();
-	CHECK(etl_injector.bell == page && etl_peek(&page->is_paused) == 1);
-	while (etl_bell_value(bell) < 1000)
+	CHECK(etl_injector.wakeup == page && etl_peek(&page->is_paused) == 1);
+	while (etl_wakeup_value(wakeup) < 1000)
 		usleep(100);
 	etl_store(&is_over, true);
-	pthread_join(ringer, NULL);
+	pthread_join(sender, NULL);
 	close(sock);
 	forget();
 }
@@ -171,7 +171,7 @@ static void nobody_is_there(int by_name)
 {
 	close(by_name);
 	CHECK(etl_hello(etl_injector.memfd, NULL) == -ENOENT);
-	CHECK(etl_peek(&etl_injector.bell->unmet) == 1);
+	CHECK(etl_peek(&etl_injector.wakeup->unmet) == 1);
 	etl_hello_again();
 	CHECK(etl_injector.socket == -1);
 }
@@ -201,17 +201,17 @@ static void a_listener_of_another_user(void)
 int main(void)
 {
 	char message[ETL_MESSAGE_BYTES];
-	struct etl_bell *bell = etl_bell_create(message);
+	struct etl_wakeup *wakeup = etl_wakeup_create(message);
 	int by_path, by_name;
 
-	CHECK(bell && mkdtemp(folder));
+	CHECK(wakeup && mkdtemp(folder));
 	CHECK(snprintf(path, sizeof path, "%s/s", folder) > 0);
 	CHECK(setenv(ETL_ENV_SOCKET, path, 1) == 0);
-	CHECK(setenv(ETL_ENV_BELL, "/dev/null", 1) == 0); /* which is no page */
+	CHECK(setenv(ETL_ENV_WAKEUP, "/dev/null", 1) == 0); /* which is no page */
 	etl_injector.pid = getpid();
 	etl_injector.socket = -1;
-	etl_injector.bell = etl_bell_map();
-	CHECK(etl_injector.bell);
+	etl_injector.wakeup = etl_wakeup_map();
+	CHECK(etl_injector.wakeup);
 	etl_injector.memfd = etl_move_descriptor(open("/dev/zero", O_RDWR | O_CLOEXEC));
 	etl_keep_descriptor(etl_injector.memfd);
 	CHECK(etl_is_kept(etl_injector.memfd));
@@ -220,10 +220,10 @@ int main(void)
 	by_path_and_by_name(by_path, by_name);
 	a_queue_that_is_full(by_name);
 	no_descriptor(by_name);
-	a_page_that_comes_later(by_name, bell);
+	a_page_that_comes_later(by_name, wakeup);
 	nobody_is_there(by_name);
 	a_listener_of_another_user();
-	etl_bell_free(bell);
+	etl_wakeup_free(wakeup);
 	close(by_path);
 	CHECK(rmdir(folder) == 0);
 	return 0;

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "sweeps/sweep.h"
+#include "operators/operator.h"
 
 #define MOST 60
 
@@ -60,9 +60,9 @@ static void check_rows(const struct table *rows, const struct range *ranges, int
 
 static void check_nesting(void)
 {
-	struct table out[2] = {{.width = nesting_sweep.out_widths[0]},
-			       {.width = nesting_sweep.out_widths[1]}};
-	void *state = calloc(1, nesting_sweep.state_bytes);
+	struct table out[2] = {{.width = nesting_operator.out_widths[0]},
+			       {.width = nesting_operator.out_widths[1]}};
+	void *state = calloc(1, nesting_operator.state_bytes);
 	int64_t n = below(MOST), span = 1 + below(40);
 	struct range ranges[MOST];
 
@@ -76,13 +76,13 @@ static void check_nesting(void)
 	for (int64_t i = 0; i < n; i++) {
 		int64_t end = ranges[i].until == INT64_MAX ? UNKNOWN : ranges[i].until;
 
-		CHECK(nesting_sweep.row(state, 0, (int64_t[]){7, ranges[i].thread, ranges[i].start,
+		CHECK(nesting_operator.row(state, 0, (int64_t[]){7, ranges[i].thread, ranges[i].start,
 							      end, i, below(3)}, out) == 0);
 	}
-	CHECK(nesting_sweep.finish(state, out) == 0);
+	CHECK(nesting_operator.finish(state, out) == 0);
 	check_rows(&out[0], ranges, n);
 	CHECK(out[1].n <= (size_t)n);
-	nesting_sweep.free(state);
+	nesting_operator.free(state);
 	free(state);
 	table_free(&out[0]);
 	table_free(&out[1]);

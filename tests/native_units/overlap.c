@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "etl/queries.h"
+#include "etl/attribution.h"
 
 #define DEVICES 2
 #define METRICS 2

@@ -10,7 +10,7 @@
 
 struct etl_injector etl_injector; /* intern.c is all that we take of the injector */
 
-void etl_bell_ring(void)
+void etl_wakeup_send(void)
 {
 }
 

@@ -13,7 +13,7 @@
 #define TURNS 15000
 
 struct etl_injector etl_injector;
-static struct etl_bell_page bell;
+static struct etl_wakeup_page wakeup;
 static pthread_barrier_t barrier;
 
 /* ---- a CUPTI that serves one caller at a time */
@@ -120,8 +120,8 @@ static void *program_thread(void *argument)
 /* Of timer.c and the collector: orders, and other clients. */
 static void timer(int turn)
 {
-	etl_bell_ring();
-	etl_store(&bell.is_paused, turn % 3 == 0);
+	etl_wakeup_send();
+	etl_store(&wakeup.is_paused, turn % 3 == 0);
 	etl_recording_update(ETL_BY_COLLECTOR);
 	if (turn % 5 == 0) {
 		etl_put(&etl_injector.map.segment->last_return_ns, (uint64_t)etl_now_ns());
@@ -131,15 +131,15 @@ static void timer(int turn)
 	}
 	/* Ranges come and go meanwhile: what is off because nobody wants it is not cut. */
 	CHECK(!etl_recording_is_cut());
-	etl_store(&bell.is_paused, 0);
+	etl_store(&wakeup.is_paused, 0);
 	etl_recording_update(ETL_BY_COLLECTOR);
 	for (int i = 0; i < 50; i++)
 		etl_recording_retry();
 }
 
-void etl_bell_ring(void)
+void etl_wakeup_send(void)
 {
-	etl_add(&bell.rung, 1);
+	etl_add(&wakeup.sent, 1);
 }
 
 /* The windows lie one after another, the last one open if it is on. */
@@ -175,7 +175,7 @@ int main(void)
 	CHECK(setenv(ETL_ENV_RANGE, "nvtx:step", 1) == 0);
 	CHECK(setenv(ETL_ENV_ON_CONFLICT, "keep", 1) == 0);
 	CHECK(etl_segment_create(1, &etl_injector.map, &fd, NULL) == 0);
-	etl_injector.bell = &bell;
+	etl_injector.wakeup = &wakeup;
 	etl_injector.cupti.enable = enable;
 	etl_injector.cupti.disable = disable;
 	CHECK(pthread_barrier_init(&barrier, NULL, PROGRAM_THREADS + 1) == 0);

@@ -20,13 +20,13 @@ def inject(*names: str) -> list[Path]:
 
 # Program, and the sources of the libraries that it needs.
 PROGRAMS: dict[str, Sequence[Path | str]] = {
-    "bell": [*native_sources("collector"), *inject("bell", "descriptors", "environment")],
+    "wakeup": [*native_sources("collector"), *inject("wakeup", "descriptors", "environment")],
     "decode": native_sources("collector"),
     "environment": inject("environment"),
     "gather": native_sources("collector"),
     "hello": [
         *native_sources("collector"),
-        *inject("bell", "descriptors", "environment", "handshake"),
+        *inject("wakeup", "descriptors", "environment", "handshake"),
     ],
     "hostile": native_sources("collector"),
     "killed": native_sources("collector"),
@@ -46,14 +46,14 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
     "sampling": native_sources("collector"),
     "segment": native_sources("segment"),
     "strings": [*native_sources("collector"), *inject("intern")],
-    "sweeps": native_sources("collector"),
+    "operators": native_sources("collector"),
     "switching": [
         *native_sources("segment"),
         *inject("clock", "conflict", "environment", "range", "recording"),
     ],
     "threads": native_sources("segment"),
 }
-THREADED = ("bell", "hello", "queue", "release", "sampling", "switching", "threads")
+THREADED = ("wakeup", "hello", "queue", "release", "sampling", "switching", "threads")
 NOT_ALLOWED_HERE = 77
 SANITIZERS = {
     "plain": [],
@@ -109,13 +109,13 @@ def test_a_planted_overflow_is_seen(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("program", "sanitizer", "plant", "words"),
     [
-        ("bell", "plain", "SILENCE", "end.tv_sec - begin.tv_sec"),
+        ("wakeup", "plain", "SILENCE", "end.tv_sec - begin.tv_sec"),
         ("killed", "plain", "EARLY", "records == slots"),
         ("memory", "address", "LEAK", "LeakSanitizer"),
         ("overlap", "plain", "WRONG", "runs == RUNS"),
         ("profiler_host", "address", "LEAK", "LeakSanitizer"),
         ("sampling", "plain", "LOSS", "stats->samples == got.samples"),
-        ("sweeps", "plain", "UNORDERED", "== length"),
+        ("operators", "plain", "UNORDERED", "== length"),
     ],
 )
 def test_a_planted_fault_is_seen(

@@ -11,7 +11,7 @@
 struct ArrowArray { int64_t length, null_count, offset, n_buffers, n_children; const void **buffers; struct ArrowArray **children; struct ArrowArray *dictionary; void (*release)(struct ArrowArray *); void *private_data; };
 struct etl_decoder;
 struct etl_process;
-struct etl_bell;
+struct etl_wakeup;
 
 /* A full slot that the caller is draining. */
 struct etl_slot_view {
@@ -158,17 +158,17 @@ int etl_process_window(const struct etl_process *process, uint32_t *number, stru
 uint32_t etl_process_stride(const struct etl_process *process, int kind);
 int etl_table_of_kind(int kind);
 
-/* The page for waking up that all traced processes share (see etl/bell.h). */
-struct etl_bell *etl_bell_create(char *message);
-int etl_bell_fd(const struct etl_bell *bell);
+/* The page for waking up that all traced processes share (see etl/wakeup.h). */
+struct etl_wakeup *etl_wakeup_create(char *message);
+int etl_wakeup_fd(const struct etl_wakeup *wakeup);
 /* Processes that have come and not been able to say hello, as they say themselves. */
-uint32_t etl_bell_unmet(const struct etl_bell *bell);
-uint32_t etl_bell_value(struct etl_bell *bell);
+uint32_t etl_wakeup_unmet(const struct etl_wakeup *wakeup);
+uint32_t etl_wakeup_value(struct etl_wakeup *wakeup);
 /* Returns when the value is no longer `seen`, or after the time. */
-void etl_bell_wait(struct etl_bell *bell, uint32_t seen, int timeout_ms);
+void etl_wakeup_wait(struct etl_wakeup *wakeup, uint32_t seen, int timeout_ms);
 /* Tells all traced processes, those to come too, whether to record. */
-void etl_bell_pause(struct etl_bell *bell, int is_paused);
-void etl_bell_free(struct etl_bell *bell);
+void etl_wakeup_pause(struct etl_wakeup *wakeup, int is_paused);
+void etl_wakeup_free(struct etl_wakeup *wakeup);
 
 /* ---- CUPTI's profiler host; see pm/host.h.  What can fail returns 0, -errno, or CUPTI's
  * result, which is positive. */

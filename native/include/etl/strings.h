@@ -27,9 +27,9 @@ struct etl_string_entry {
 
 /* Callback ids have about 1,000 values today. */
 #define ETL_MAX_CBID 8192
-/* Stands in the record of the injector's own canary call (see inject/canary.c), which
+/* Stands in the record of the injector's own probing call (see inject/takeover_probe.c), which
  * the decoder passes over. */
-#define ETL_CANARY_CBID (ETL_MAX_CBID - 1)
+#define ETL_PROBE_CBID (ETL_MAX_CBID - 1)
 
 static inline uint32_t etl_api_tag(uint32_t activity, uint32_t cbid)
 {

@@ -1,0 +1,220 @@
+/* The texts of a column, or of a process, in the form of an Arrow array of strings. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arrow/arrow.h"
+
+/* An index that many texts have made larger is not kept: to clear it costs its size. */
+#define KEPT_MASK 0xffff
+
+/* Length of the valid UTF-8 sequence at p, or 0 (RFC 3629, table 3-7 of Unicode). */
+static size_t sequence_length(const uint8_t *p, size_t left)
+{
+	uint8_t a = p[0];
+
+	if (a < 0x80)
+		return 1;
+	if (a >= 0xC2 && a <= 0xDF)
+		return left >= 2 && (p[1] & 0xC0) == 0x80 ? 2 : 0;
+	if (a >= 0xE0 && a <= 0xEF) {
+		uint8_t least = a == 0xE0 ? 0xA0 : 0x80, most = a == 0xED ? 0x9F : 0xBF;
+
+		return left >= 3 && p[1] >= least && p[1] <= most && (p[2] & 0xC0) == 0x80 ? 3 : 0;
+	}
+	if (a >= 0xF0 && a <= 0xF4) {
+		uint8_t least = a == 0xF0 ? 0x90 : 0x80, most = a == 0xF4 ? 0x8F : 0xBF;
+
+		return left >= 4 && p[1] >= least && p[1] <= most && (p[2] & 0xC0) == 0x80 &&
+				       (p[3] & 0xC0) == 0x80 ?
+			       4 :
+			       0;
+	}
+	return 0;
+}
+
+/* Copies, with U+FFFD for each byte that is not UTF-8; `out` has three times the room. */
+static size_t to_utf8(char *out, const char *bytes, size_t length)
+{
+	const uint8_t *p = (const uint8_t *)bytes;
+	size_t n = 0;
+
+	for (size_t i = 0; i < length;) {
+		size_t step = sequence_length(p + i, length - i);
+
+		if (step) {
+			memcpy(out + n, p + i, step);
+			n += step;
+			i += step;
+		} else {
+			memcpy(out + n, "\xEF\xBF\xBD", 3);
+			n += 3;
+			i += 1;
+		}
+	}
+	return n;
+}
+
+int dictionary_begin(struct dictionary *dictionary, uint64_t process)
+{
+	if (dictionary->process == process)
+		return 0;
+	if (!dictionary->recent)
+		dictionary->recent = calloc(RECENT, sizeof *dictionary->recent);
+	if (!dictionary->recent)
+		return -ENOMEM;
+	/* The same value may stand for another text in another process. */
+	dictionary->process = process;
+	dictionary->epoch++;
+	return 0;
+}
+
+static size_t find(const uint64_t *ids, size_t mask, uint64_t id)
+{
+	size_t i = id & mask;
+
+	while (ids[i] && ids[i] != id)
+		i = (i + 1) & mask;
+	return i;
+}
+
+static bool grow_index(struct dictionary *dictionary)
+{
+	size_t mask = dictionary->ids ? dictionary->mask * 2 + 1 : 63;
+	uint64_t *ids;
+	int32_t *entries;
+
+	if (dictionary->ids && (size_t)dictionary->count * 2 < dictionary->mask)
+		return true;
+	ids = calloc(mask + 1, sizeof *ids);
+	entries = calloc(mask + 1, sizeof *entries);
+	if (!ids || !entries) {
+		free(ids);
+		free(entries);
+		return false;
+	}
+	for (size_t i = 0; dictionary->ids && i <= dictionary->mask; i++)
+		if (dictionary->ids[i]) {
+			size_t at = find(ids, mask, dictionary->ids[i]);
+
+			ids[at] = dictionary->ids[i];
+			entries[at] = dictionary->entries[i];
+		}
+	free(dictionary->ids);
+	free(dictionary->entries);
+	dictionary->ids = ids;
+	dictionary->entries = entries;
+	dictionary->mask = mask;
+	return true;
+}
+
+/* A buffer of at least `size` bytes, which are a power of two so that the pool has some. */
+static void *larger(void *old, size_t used, size_t least, size_t *size)
+{
+	size_t next = 256;
+	void *fresh;
+
+	while (next < least)
+		next *= 2;
+	fresh = pool_get(next);
+	if (!fresh)
+		return NULL;
+	if (used)
+		memcpy(fresh, old, used);
+	pool_put(old);
+	*size = next;
+	return fresh;
+}
+
+static bool grow_texts(struct dictionary *dictionary, size_t more)
+{
+	size_t size;
+
+	/* Both are there from the first on, as Arrow wants them of an empty array, too. */
+	if (!dictionary->offsets || dictionary->count + 1 >= dictionary->capacity) {
+		int32_t *offsets = larger(dictionary->offsets,
+					  dictionary->offsets ?
+						  (dictionary->count + 1) * sizeof *offsets :
+						  0,
+					  ((size_t)dictionary->count + 2) * sizeof *offsets, &size);
+
+		if (!offsets)
+			return false;
+		if (!dictionary->offsets)
+			offsets[0] = 0;
+		dictionary->offsets = offsets;
+		dictionary->capacity = (uint32_t)(size / sizeof *offsets);
+	}
+	if (!dictionary->bytes || dictionary->bytes_used + more > dictionary->bytes_size) {
+		char *bytes = larger(dictionary->bytes, dictionary->bytes_used,
+				     dictionary->bytes_used + more, &size);
+
+		if (!bytes)
+			return false;
+		dictionary->bytes = bytes;
+		dictionary->bytes_size = size;
+	}
+	return true;
+}
+
+int32_t dictionary_add(struct dictionary *dictionary, uint64_t id, const char *bytes,
+		       size_t length)
+{
+	size_t at;
+
+	if (dictionary->ids) {
+		at = find(dictionary->ids, dictionary->mask, id);
+		if (dictionary->ids[at])
+			return dictionary->entries[at];
+	}
+	/* Offsets have 32 bits; a byte that is not UTF-8 becomes three. */
+	if (length > (INT32_MAX - dictionary->bytes_used) / 3)
+		return DICTIONARY_FULL;
+	if (!grow_index(dictionary) || !grow_texts(dictionary, length * 3))
+		return DICTIONARY_NO_MEMORY;
+	at = find(dictionary->ids, dictionary->mask, id);
+	dictionary->ids[at] = id;
+	dictionary->entries[at] = (int32_t)dictionary->count;
+	dictionary->bytes_used += to_utf8(dictionary->bytes + dictionary->bytes_used, bytes, length);
+	dictionary->offsets[++dictionary->count] = (int32_t)dictionary->bytes_used;
+	return dictionary->entries[at];
+}
+
+struct ArrowArray *dictionary_take(struct dictionary *dictionary)
+{
+	struct ArrowArray *array;
+
+	if (!grow_texts(dictionary, 0))
+		return NULL;
+	array = new_array(dictionary->count, 3);
+	if (!array)
+		return NULL;
+	array->buffers[1] = dictionary->offsets;
+	array->buffers[2] = dictionary->bytes;
+	dictionary->offsets = NULL;
+	dictionary->bytes = NULL;
+	dictionary->bytes_used = dictionary->bytes_size = 0;
+	dictionary->capacity = 0;
+	if (dictionary->mask > KEPT_MASK) {
+		free(dictionary->ids);
+		free(dictionary->entries);
+		dictionary->ids = NULL;
+		dictionary->entries = NULL;
+		dictionary->mask = 0;
+	} else if (dictionary->count) {
+		memset(dictionary->ids, 0, (dictionary->mask + 1) * sizeof *dictionary->ids);
+	}
+	dictionary->count = 0;
+	dictionary->epoch++;
+	return array;
+}
+
+void dictionary_free(struct dictionary *dictionary)
+{
+	pool_put(dictionary->bytes);
+	pool_put(dictionary->offsets);
+	free(dictionary->recent);
+	free(dictionary->ids);
+	free(dictionary->entries);
+	memset(dictionary, 0, sizeof *dictionary);
+}

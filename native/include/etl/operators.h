@@ -1,0 +1,28 @@
+/* What libcupti_etl.so offers to queries, where SQL is too slow; the rest is in abi.h. */
+#ifndef ETL_OPERATORS_H
+#define ETL_OPERATORS_H
+
+#include "etl/abi.h"
+
+#pragma GCC visibility push(default)
+/* cffi: begin */
+struct etl_operator;
+
+/* An operator over rows of 64-bit integers, by its name (native/operators).  NULL: there is none, or
+ * no memory. */
+struct etl_operator *etl_operator_new(const char *name);
+void etl_operator_free(struct etl_operator *operator);
+/* Takes the batch over.  Its columns are 64-bit integers without NULL.  -EINVAL: others; -E2BIG:
+ * rows that need more room than they are worth; -ENOMEM. */
+int etl_operator_add(struct etl_operator *operator, uint32_t input, struct ArrowArray *batch);
+/* The rows to come belong after all that are there. */
+int etl_operator_slice(struct etl_operator *operator);
+/* There are no more rows: what was made can be taken. */
+int etl_operator_finish(struct etl_operator *operator);
+/* Moves at most so many rows of an output into a record batch of 64-bit numbers; how many they
+ * are, or a negative errno. */
+int64_t etl_operator_take(struct etl_operator *operator, uint32_t output, int64_t most, struct ArrowArray *out);
+/* cffi: end */
+#pragma GCC visibility pop
+
+#endif

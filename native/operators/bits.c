@@ -1,0 +1,61 @@
+#include <errno.h>
+#include <stdlib.h>
+
+#include "operators/operator.h"
+
+#define WORDS 32 /* of a page */
+#define SHIFT 11 /* of an id, to its page: ids are dense, as a process counts its calls */
+/* So many ids a page on the average, or there are too many pages; up to FEW it does not matter. */
+#define LEAST_IDS 8
+#define FEW 4096
+
+struct bits_page {
+	uint64_t words[WORDS];
+};
+
+static uint64_t bit_of(int64_t id)
+{
+	return UINT64_C(1) << (id & 63);
+}
+
+static unsigned word_of(int64_t id)
+{
+	return (unsigned)(id >> 6) % WORDS;
+}
+
+int bits_set(struct bits *bits, int64_t process, int64_t id)
+{
+	int64_t number;
+	uint64_t *word;
+
+	bits->ids.width = 2;
+	number = ids_of(&bits->ids, (const int64_t[]){process, id >> SHIFT});
+	if (number < 0)
+		return -ENOMEM;
+	if ((size_t)number == bits->n_pages) {
+		if (GROW(bits->pages, bits->n_pages, bits->capacity))
+			return -ENOMEM;
+		if (bits->n_pages > FEW && bits->n_pages * LEAST_IDS > bits->n_set)
+			return -E2BIG;
+		bits->pages[bits->n_pages++] = (struct bits_page){{0}};
+	}
+	word = &bits->pages[number].words[word_of(id)];
+	if (*word & bit_of(id))
+		return 1;
+	*word |= bit_of(id);
+	bits->n_set++;
+	return 0;
+}
+
+bool bits_get(struct bits *bits, int64_t process, int64_t id)
+{
+	int64_t number = ids_find(&bits->ids, (const int64_t[]){process, id >> SHIFT});
+
+	return number >= 0 && bits->pages[number].words[word_of(id)] & bit_of(id);
+}
+
+void bits_free(struct bits *bits)
+{
+	free(bits->pages);
+	ids_free(&bits->ids);
+}

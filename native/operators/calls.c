@@ -1,0 +1,225 @@
+#include "operators/calls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHIFT 8
+#define PAGE (1 << SHIFT) /* ids; they are dense, as a process counts its calls */
+/* Room for so many times the ids that are there; up to FEW pages it does not matter. */
+#define SPARSE 32
+#define FEW 1024
+
+/* Of an id: none, one call, several of which the first contains the others, or a list. */
+enum { ABSENT, SINGLE, SHARED, LISTED };
+
+struct page {
+	int64_t starts[PAGE], ends[PAGE];
+	uint32_t names[PAGE];
+	uint8_t states[PAGE];
+	bool is_runtime[PAGE], is_graph[PAGE];
+};
+
+struct listed {
+	int64_t place; /* of the id: page and entry */
+	int64_t start, end;
+	uint32_t name;
+	bool is_runtime, is_graph;
+	bool is_inside; /* another call of the id contains its begin */
+};
+
+/* The number of the id's page; -ENOMEM. */
+static int64_t make_page(struct calls *calls, int64_t process, int64_t correlation)
+{
+	int64_t number;
+
+	calls->ids.width = 2;
+	number = ids_of(&calls->ids, (const int64_t[]){process, correlation >> SHIFT});
+	if ((size_t)number == calls->n_pages) {
+		struct page *page = calloc(1, sizeof *page);
+
+		if (!page || GROW(calls->pages, calls->n_pages, calls->capacity)) {
+			free(page);
+			return -ENOMEM;
+		}
+		calls->pages[calls->n_pages++] = page;
+	}
+	return number;
+}
+
+static int64_t until_of(int64_t start, int64_t end)
+{
+	return end == UNKNOWN ? start : end;
+}
+
+/* The order in which calls of an id are looked at: outer ones first. */
+static int compare(const struct listed *a, const struct listed *b)
+{
+	if (a->place != b->place)
+		return a->place < b->place ? -1 : 1;
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	if (a->end != b->end)
+		return a->end == UNKNOWN ? 1 : b->end == UNKNOWN ? -1 : a->end > b->end ? -1 : 1;
+	return (int)b->is_runtime - (int)a->is_runtime;
+}
+
+static int compare_listed(const void *a, const void *b)
+{
+	return compare(a, b);
+}
+
+static int list(struct calls *calls, const struct listed *call)
+{
+	if (call->start == UNKNOWN)
+		return 0; /* it cannot have begun before anything */
+	if (GROW(calls->listed, calls->n_listed, calls->listed_capacity))
+		return -ENOMEM;
+	calls->listed[calls->n_listed++] = *call;
+	calls->is_sorted = false;
+	return 0;
+}
+
+static void put(struct page *page, unsigned at, const struct listed *call, uint8_t state)
+{
+	page->starts[at] = call->start;
+	page->ends[at] = call->end;
+	page->names[at] = call->name;
+	page->is_runtime[at] = call->is_runtime;
+	page->is_graph[at] = call->is_graph;
+	page->states[at] = state;
+}
+
+/* One more call of an id that has some. */
+static int add_another(struct calls *calls, struct page *page, unsigned at, struct listed *call)
+{
+	struct listed other = {call->place,	     page->starts[at],	   page->ends[at],
+			       page->names[at],	     page->is_runtime[at], page->is_graph[at],
+			       false};
+	const struct listed *outer, *inner;
+
+	if (page->states[at] == LISTED)
+		return list(calls, call);
+	if (call->start != UNKNOWN && other.start != UNKNOWN) {
+		outer = compare(call, &other) < 0 ? call : &other;
+		inner = outer == call ? &other : call;
+		if (until_of(inner->start, inner->end) <= until_of(outer->start, outer->end)) {
+			put(page, at, outer, SHARED);
+			return 0;
+		}
+	}
+	page->states[at] = LISTED;
+	return list(calls, &other) || list(calls, call) ? -ENOMEM : 0;
+}
+
+int calls_add(struct calls *calls, const int64_t *row)
+{
+	int64_t number = make_page(calls, row[CALL_PROCESS], row[CALL_CORRELATION]), name;
+	unsigned at = (unsigned)(row[CALL_CORRELATION] & (PAGE - 1));
+	struct listed call = {.start = row[CALL_START], .end = row[CALL_END],
+			      .is_runtime = row[CALL_IS_RUNTIME] != 0,
+			      .is_graph = row[CALL_IS_GRAPH] != 0};
+	struct page *page;
+
+	calls->names.width = 1;
+	name = ids_of(&calls->names, row + CALL_NAME);
+	if (number < 0 || name < 0)
+		return -ENOMEM;
+	page = calls->pages[number];
+	if (calls->n_pages > FEW && calls->n_pages * (PAGE / SPARSE) > calls->n_calls)
+		return -E2BIG;
+	calls->n_calls++;
+	call.name = (uint32_t)name;
+	call.place = number * PAGE + at;
+	if (page->states[at] != ABSENT)
+		return add_another(calls, page, at, &call);
+	put(page, at, &call, SINGLE);
+	return 0;
+}
+
+/* Which of the listed calls are inside others. */
+static void sort_listed(struct calls *calls)
+{
+	int64_t until = 0;
+
+	if (calls->n_listed)
+		qsort(calls->listed, calls->n_listed, sizeof *calls->listed, compare_listed);
+	for (size_t i = 0; i < calls->n_listed; i++) {
+		struct listed *call = &calls->listed[i];
+		bool is_first = i == 0 || call->place != call[-1].place;
+		int64_t own = until_of(call->start, call->end);
+
+		call->is_inside = !is_first && call->start <= until;
+		until = is_first || own > until ? own : until;
+	}
+	calls->is_sorted = true;
+}
+
+/* The last listed call of the id that began by then and is in no other. */
+static const struct listed *find_listed(struct calls *calls, int64_t place, int64_t start)
+{
+	size_t low = 0, high = calls->n_listed;
+
+	if (!calls->is_sorted) {
+		sort_listed(calls);
+		high = calls->n_listed;
+	}
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct listed *call = &calls->listed[middle];
+
+		if (call->place < place || (call->place == place && call->start <= start))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	while (low > 0 && calls->listed[low - 1].place == place) {
+		if (!calls->listed[--low].is_inside)
+			return &calls->listed[low];
+	}
+	return NULL;
+}
+
+bool calls_find(struct calls *calls, int64_t process, int64_t correlation, int64_t start,
+		struct call *out)
+{
+	int64_t number = ids_find(&calls->ids, (const int64_t[]){process, correlation >> SHIFT});
+	unsigned at = (unsigned)(correlation & (PAGE - 1));
+	const struct listed *listed;
+	const struct page *page;
+
+	if (number < 0)
+		return false;
+	page = calls->pages[number];
+	if (page->states[at] == ABSENT)
+		return false;
+	if (page->states[at] == LISTED) {
+		listed = start == UNKNOWN ? NULL
+					  : find_listed(calls, number * PAGE + at, start);
+		if (listed)
+			*out = (struct call){listed->start, listed->end, listed->name,
+					     listed->is_graph};
+		return listed != NULL;
+	}
+	if (page->states[at] == SHARED && (start == UNKNOWN || page->starts[at] > start))
+		return false;
+	*out = (struct call){page->starts[at], page->ends[at], page->names[at],
+			     page->is_graph[at]};
+	return true;
+}
+
+void calls_clear(struct calls *calls)
+{
+	for (size_t i = 0; i < calls->n_pages; i++)
+		free(calls->pages[i]);
+	free(calls->pages);
+	free(calls->listed);
+	ids_free(&calls->ids);
+	*calls = (struct calls){.names = calls->names};
+}
+
+void calls_free(struct calls *calls)
+{
+	calls_clear(calls);
+	ids_free(&calls->names);
+}

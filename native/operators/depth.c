@@ -1,0 +1,183 @@
+/* queue_depth: how much work was launched ahead of each stream.
+ *
+ * Rows of input 0: calls (calls.h); of input 1: process, correlation id, start, end (never before
+ * it), device, context, stream, 1 if it is of a graph (as are all of a call that launches one).
+ * What a graph launch asked for in a stream is on its queue as one. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "operators/calls.h"
+
+#define FULL 1024
+
+enum { PROCESS, CORRELATION, START, END, DEVICE, CONTEXT, STREAM, IS_GRAPH, N_FIELDS };
+
+struct stream {
+	int64_t *joins, *leaves; /* when an activity is launched, and when it ends */
+	size_t n, joins_capacity, leaves_capacity;
+};
+
+/* A graph launch in a stream, of which more can come: its stream, and its place in there. */
+struct launch {
+	size_t stream, place;
+	bool is_known;
+};
+
+struct depth {
+	struct calls calls;
+	struct ids ids;
+	struct stream *streams;
+	struct ids launch_ids; /* of the graph launches of a slice */
+	struct launch *launches;
+	size_t n_streams, capacity, n_launches, launches_capacity;
+};
+
+/* The launch that the activity belongs to; NULL where memory is out. */
+static struct launch *launch_of(struct depth *depth, const struct call *call, const int64_t *row)
+{
+	const int64_t key[] = {row[PROCESS], row[CORRELATION], call->start,
+			       row[DEVICE],  row[CONTEXT],     row[STREAM]};
+	int64_t number;
+
+	depth->launch_ids.width = sizeof key / sizeof *key;
+	number = ITEM_OF(depth->launch_ids, key, depth->launches, depth->n_launches,
+			 depth->launches_capacity);
+	return number < 0 ? NULL : &depth->launches[number];
+}
+
+static int depth_row(void *state, unsigned input, const int64_t *row, struct table *out)
+{
+	struct depth *depth = state;
+	struct launch *launch = NULL;
+	struct stream *stream;
+	struct call call;
+	int64_t number, joins;
+
+	(void)out;
+	if (input == 0)
+		return calls_add(&depth->calls, row);
+	if (!calls_find(&depth->calls, row[PROCESS], row[CORRELATION], row[START], &call) ||
+	    call.end == UNKNOWN)
+		return 0;
+	joins = call.end < row[START] ? call.end : row[START];
+	if (row[IS_GRAPH] || call.is_graph) {
+		launch = launch_of(depth, &call, row);
+		if (!launch)
+			return -ENOMEM;
+		if (launch->is_known) {
+			stream = &depth->streams[launch->stream];
+			if (joins < stream->joins[launch->place])
+				stream->joins[launch->place] = joins;
+			if (row[END] > stream->leaves[launch->place])
+				stream->leaves[launch->place] = row[END];
+			return 0;
+		}
+	}
+	depth->ids.width = 4;
+	number = ITEM_OF(depth->ids,
+			 ((const int64_t[]){row[PROCESS], row[DEVICE], row[CONTEXT], row[STREAM]}),
+			 depth->streams, depth->n_streams, depth->capacity);
+	if (number < 0)
+		return -ENOMEM;
+	stream = &depth->streams[number];
+	if (launch)
+		*launch = (struct launch){(size_t)number, stream->n, true};
+	if (GROW(stream->joins, stream->n, stream->joins_capacity) ||
+	    GROW(stream->leaves, stream->n, stream->leaves_capacity))
+		return -ENOMEM;
+	stream->joins[stream->n] = joins;
+	stream->leaves[stream->n++] = row[END];
+	return 0;
+}
+
+static int depth_slice(void *state, struct table *out)
+{
+	struct depth *depth = state;
+
+	(void)out;
+	ids_free(&depth->launch_ids);
+	depth->launch_ids = (struct ids){0};
+	depth->n_launches = 0;
+	calls_clear(&depth->calls);
+	return 0;
+}
+
+/* The operator over both, which are in order; what joins at the moment that something leaves comes
+ * first. */
+static void describe(const struct stream *stream, int64_t *row)
+{
+	__extension__ typedef __int128 wide;
+	wide depth_ns = 0;
+	int64_t depth = 0, most = 0, empty_ns = 0, full_ns = 0, before = stream->joins[0];
+	int64_t span_ns = stream->leaves[stream->n - 1] - before;
+	size_t joined = 0;
+
+	for (size_t left = 0; left < stream->n;) {
+		bool joins = joined < stream->n && stream->joins[joined] <= stream->leaves[left];
+		int64_t now = joins ? stream->joins[joined++] : stream->leaves[left++];
+
+		depth_ns += (wide)depth * (now - before);
+		empty_ns += depth == 0 ? now - before : 0;
+		full_ns += depth >= FULL ? now - before : 0;
+		before = now;
+		depth += joins ? 1 : -1;
+		most = depth > most ? depth : most;
+	}
+	row[4] = (int64_t)stream->n;
+	/* 0 / 0 is NaN, which is NULL. */
+	row[5] = bits_of((double)depth_ns / (double)span_ns);
+	row[6] = most;
+	row[7] = empty_ns;
+	row[8] = full_ns;
+	row[9] = span_ns;
+}
+
+static int depth_finish(void *state, struct table *out)
+{
+	struct depth *depth = state;
+
+	calls_clear(&depth->calls);
+	for (size_t i = 0; i < depth->n_streams; i++) {
+		struct stream *stream = &depth->streams[i];
+		int64_t *row = table_add(out);
+
+		if (!row || sort_rows(stream->joins, stream->n, 1) ||
+		    sort_rows(stream->leaves, stream->n, 1))
+			return -ENOMEM;
+		memcpy(row, ids_key(&depth->ids, i), 4 * sizeof *row);
+		describe(stream, row);
+		free(stream->joins);
+		free(stream->leaves);
+		*stream = (struct stream){0};
+	}
+	return 0;
+}
+
+static void depth_free(void *state)
+{
+	struct depth *depth = state;
+
+	for (size_t i = 0; i < depth->n_streams; i++) {
+		free(depth->streams[i].joins);
+		free(depth->streams[i].leaves);
+	}
+	free(depth->streams);
+	free(depth->launches);
+	ids_free(&depth->launch_ids);
+	ids_free(&depth->ids);
+	calls_free(&depth->calls);
+}
+
+const struct operator_kind depth_operator = {
+	.name = "depth",
+	.n_inputs = 2,
+	.widths = {CALL_FIELDS, N_FIELDS},
+	.n_outputs = 1,
+	.out_widths = {10},
+	.state_bytes = sizeof(struct depth),
+	.row = depth_row,
+	.finish = depth_finish,
+	.free = depth_free,
+	.slice = depth_slice,
+};

@@ -1,0 +1,175 @@
+/* gap_edge: the times in which a GPU had nothing to do, with what ended and what began there.
+ *
+ * Rows: start, end (never before it), GPU, kind (a number in the order of the kinds' names),
+ * process, stream, correlation id, a number that stands for the name; UNKNOWN for NULL. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "operators/operator.h"
+
+enum { START, END, GPU, KIND, PROCESS, STREAM, CORRELATION, NAME, N_FIELDS };
+/* A gap, and of gaps after which of several names the first is wanted, those names. */
+enum { GAPS, TIES };
+enum { GAP_GPU, GAP_START, GAP_END, BEFORE_KIND, BEFORE_NAME, NEXT_KIND, NEXT_NAME, NEXT_PROCESS,
+       NEXT_STREAM, NEXT_CORRELATION, GAP_FIELDS };
+
+struct ender {
+	int64_t kind, name;
+};
+
+struct gpu {
+	int64_t until;
+	struct ender *enders; /* activities that ended then */
+	size_t n_enders, capacity;
+	int64_t gap; /* number of the gap that ended last; -1: none */
+	bool is_open;
+};
+
+struct edges {
+	struct ids ids;
+	struct gpu *gpus;
+	size_t n_gpus, capacity;
+};
+
+static int begin_gap(struct gpu *gpu, const int64_t *row, struct table *out)
+{
+	int64_t *gap = table_add(&out[GAPS]);
+	const struct ender *best = NULL;
+	bool is_tied = false;
+
+	if (!gap)
+		return -ENOMEM;
+	gpu->gap = (int64_t)out[GAPS].n - 1;
+	gap[GAP_GPU] = row[GPU];
+	gap[GAP_START] = gpu->until;
+	gap[GAP_END] = row[START];
+	gap[BEFORE_KIND] = gpu->enders[0].kind;
+	for (size_t i = 0; i < gpu->n_enders; i++) {
+		const struct ender *ender = &gpu->enders[i];
+
+		if (ender->kind < gap[BEFORE_KIND])
+			gap[BEFORE_KIND] = ender->kind;
+		if (ender->name == UNKNOWN)
+			continue;
+		if (!best || ender->kind < best->kind) {
+			best = ender;
+			is_tied = false;
+		} else if (ender->kind == best->kind && ender->name != best->name) {
+			is_tied = true;
+		}
+	}
+	gap[BEFORE_NAME] = best ? best->name : UNKNOWN;
+	for (size_t i = 0; is_tied && i < gpu->n_enders; i++) {
+		int64_t *tie;
+
+		if (gpu->enders[i].kind != best->kind || gpu->enders[i].name == UNKNOWN)
+			continue;
+		tie = table_add(&out[TIES]);
+		if (!tie)
+			return -ENOMEM;
+		tie[0] = gpu->gap;
+		tie[1] = gpu->enders[i].name;
+	}
+	gap[NEXT_KIND] = UNKNOWN;
+	return 0;
+}
+
+/* NULL comes last. */
+static int compare(int64_t a, int64_t b)
+{
+	if (a == b)
+		return 0;
+	return a == UNKNOWN ? 1 : b == UNKNOWN ? -1 : a < b ? -1 : 1;
+}
+
+/* The activity began at the end of the gap: the first by process, stream and call is named. */
+static void name_next(int64_t *gap, const int64_t *row)
+{
+	int order = gap[NEXT_KIND] == UNKNOWN ? -1 : compare(row[PROCESS], gap[NEXT_PROCESS]);
+
+	if (order == 0)
+		order = compare(row[STREAM], gap[NEXT_STREAM]);
+	if (order == 0)
+		order = compare(row[CORRELATION], gap[NEXT_CORRELATION]);
+	if (order >= 0)
+		return;
+	gap[NEXT_KIND] = row[KIND];
+	gap[NEXT_NAME] = row[NAME];
+	gap[NEXT_PROCESS] = row[PROCESS];
+	gap[NEXT_STREAM] = row[STREAM];
+	gap[NEXT_CORRELATION] = row[CORRELATION];
+}
+
+static struct gpu *gpu_of(struct edges *edges, int64_t key)
+{
+	int64_t number;
+
+	edges->ids.width = 1;
+	number = ids_of(&edges->ids, &key);
+	if (number < 0)
+		return NULL;
+	if ((size_t)number == edges->n_gpus) {
+		if (GROW(edges->gpus, edges->n_gpus, edges->capacity))
+			return NULL;
+		edges->gpus[edges->n_gpus++] = (struct gpu){.gap = -1};
+	}
+	return &edges->gpus[number];
+}
+
+static int edges_row(void *state, unsigned input, const int64_t *row, struct table *out)
+{
+	struct gpu *gpu = gpu_of(state, row[GPU]);
+
+	(void)input;
+	if (!gpu)
+		return -ENOMEM;
+	if (gpu->is_open && row[START] > gpu->until && begin_gap(gpu, row, out))
+		return -ENOMEM;
+	if (gpu->gap >= 0) {
+		int64_t *gap = out[GAPS].rows + gpu->gap * GAP_FIELDS;
+
+		if (gap[GAP_END] == row[START])
+			name_next(gap, row);
+	}
+	if (!gpu->is_open || row[END] > gpu->until) {
+		gpu->until = row[END];
+		gpu->n_enders = 0;
+	}
+	gpu->is_open = true;
+	if (row[END] < gpu->until)
+		return 0;
+	if (GROW(gpu->enders, gpu->n_enders, gpu->capacity))
+		return -ENOMEM;
+	gpu->enders[gpu->n_enders++] = (struct ender){row[KIND], row[NAME]};
+	return 0;
+}
+
+static int edges_finish(void *state, struct table *out)
+{
+	(void)state;
+	(void)out;
+	return 0;
+}
+
+static void edges_free(void *state)
+{
+	struct edges *edges = state;
+
+	for (size_t i = 0; i < edges->n_gpus; i++)
+		free(edges->gpus[i].enders);
+	free(edges->gpus);
+	ids_free(&edges->ids);
+}
+
+const struct operator_kind edge_operator = {
+	.name = "edge",
+	.n_inputs = 1,
+	.widths = {N_FIELDS},
+	.ordered = 1,
+	.n_outputs = 2,
+	.out_widths = {GAP_FIELDS, 2},
+	.state_bytes = sizeof(struct edges),
+	.row = edges_row,
+	.finish = edges_finish,
+	.free = edges_free,
+};

@@ -1,0 +1,109 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "etl/hash.h"
+#include "operators/operator.h"
+
+static bool is_key(const struct ids *ids, size_t number, const int64_t *key)
+{
+	const int64_t *other = ids_key(ids, number);
+
+	for (unsigned i = 0; i < ids->width; i++) {
+		if (other[i] != key[i])
+			return false;
+	}
+	return true;
+}
+
+/* Where the key is among the recent ones, if it is. */
+static uint32_t *recent_of(struct ids *ids, const int64_t *key)
+{
+	uint64_t mixed = 0;
+
+	for (unsigned i = 0; i < ids->width; i++)
+		mixed = (mixed ^ (uint64_t)key[i]) * UINT64_C(0x9E3779B97F4A7C15);
+	return &ids->recent[mixed >> 60];
+}
+
+static size_t first_slot(const struct ids *ids, const int64_t *key)
+{
+	return etl_hash(key, ids->width * sizeof *key) & (ids->n_slots - 1);
+}
+
+/* The slot of the key, or the free one where it would be. */
+static size_t slot_of(const struct ids *ids, const int64_t *key)
+{
+	size_t at = first_slot(ids, key);
+
+	while (ids->slots[at] && !is_key(ids, ids->slots[at] - 1, key))
+		at = (at + 1) & (ids->n_slots - 1);
+	return at;
+}
+
+static int rehash(struct ids *ids)
+{
+	size_t n_slots = ids->n_slots ? ids->n_slots * 2 : 64;
+	uint32_t *slots = calloc(n_slots, sizeof *slots);
+
+	if (!slots)
+		return -ENOMEM;
+	free(ids->slots);
+	ids->slots = slots;
+	ids->n_slots = n_slots;
+	for (size_t i = 0; i < ids->n; i++)
+		slots[slot_of(ids, ids_key(ids, i))] = (uint32_t)i + 1;
+	return 0;
+}
+
+int64_t ids_of(struct ids *ids, const int64_t *key)
+{
+	uint32_t *recent = recent_of(ids, key);
+	size_t at;
+
+	if (*recent && is_key(ids, *recent - 1, key))
+		return (int64_t)*recent - 1;
+	if (2 * (ids->n + 1) > ids->n_slots && (ids->n == UINT32_MAX - 1 || rehash(ids)))
+		return -ENOMEM;
+	at = slot_of(ids, key);
+	if (!ids->slots[at]) {
+		if (grow((void **)&ids->keys, ids->n, &ids->capacity,
+			 ids->width * sizeof *ids->keys))
+			return -ENOMEM;
+		memcpy(ids->keys + ids->n * ids->width, key, ids->width * sizeof *key);
+		ids->slots[at] = (uint32_t)++ids->n;
+	}
+	*recent = ids->slots[at];
+	return (int64_t)*recent - 1;
+}
+
+int64_t ids_find(struct ids *ids, const int64_t *key)
+{
+	uint32_t *recent = recent_of(ids, key);
+
+	if (!ids->n)
+		return -1;
+	if (!*recent || !is_key(ids, *recent - 1, key))
+		*recent = ids->slots[slot_of(ids, key)];
+	return (int64_t)*recent - 1;
+}
+
+int64_t item_of(struct ids *ids, const int64_t *key, void **items, size_t *n, size_t *capacity,
+		size_t size)
+{
+	int64_t number = ids_of(ids, key);
+
+	if (number == (int64_t)*n) {
+		if (grow(items, *n, capacity, size))
+			return -ENOMEM;
+		memset((char *)*items + *n * size, 0, size);
+		++*n;
+	}
+	return number;
+}
+
+void ids_free(struct ids *ids)
+{
+	free(ids->keys);
+	free(ids->slots);
+}

@@ -1,0 +1,178 @@
+/* range_own: what was asked for within each NVTX range, and in no range inside it.
+ *
+ * Rows of input 0, by process and thread in the order of time: process, thread, from when on,
+ * the innermost range; UNKNOWN outside of all.  Of input 1: calls (calls.h), the thread instead of
+ * the name.  Of input 2: process, correlation id, start, end (never before it), GPU. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "operators/calls.h"
+
+enum { PROCESS, CORRELATION, START, END, GPU, N_FIELDS };
+
+struct turn {
+	int64_t at, range;
+};
+
+struct thread {
+	size_t first, n, last; /* its turns; the one that was asked for last */
+};
+
+struct own {
+	int64_t activities, gpu_ns, start, end;
+};
+
+struct ranges {
+	struct calls calls; /* with the range instead of the name */
+	struct ids thread_ids, own_ids;
+	struct thread *threads;
+	struct turn *turns;
+	struct own *owns;
+	size_t n_threads, threads_capacity, n_turns, turns_capacity, n_owns, owns_capacity;
+};
+
+static int add_turn(struct ranges *ranges, const int64_t *row)
+{
+	int64_t number;
+
+	ranges->thread_ids.width = 2;
+	number = ids_of(&ranges->thread_ids, row);
+	if (number < 0 || GROW(ranges->turns, ranges->n_turns, ranges->turns_capacity))
+		return -ENOMEM;
+	if ((size_t)number == ranges->n_threads) {
+		if (GROW(ranges->threads, ranges->n_threads, ranges->threads_capacity))
+			return -ENOMEM;
+		ranges->threads[ranges->n_threads++] =
+			(struct thread){ranges->n_turns, 0, ranges->n_turns};
+	}
+	if ((size_t)number != ranges->n_threads - 1)
+		return -EINVAL; /* another thread's came in between */
+	ranges->turns[ranges->n_turns++] = (struct turn){row[2], row[3]};
+	ranges->threads[number].n++;
+	return 0;
+}
+
+/* The innermost range of a thread at a time, or UNKNOWN. */
+static int64_t range_of(struct ranges *ranges, const int64_t *key, int64_t at)
+{
+	int64_t number = ids_find(&ranges->thread_ids, key);
+	struct thread *thread = number < 0 ? NULL : &ranges->threads[number];
+	const struct turn *turns = ranges->turns;
+	size_t low, high;
+
+	if (!thread || at == UNKNOWN || at < turns[thread->first].at)
+		return UNKNOWN;
+	low = thread->first; /* at or before the turn that is wanted */
+	high = thread->first + thread->n;
+	if (turns[thread->last].at <= at) {
+		low = thread->last;
+		if (low + 1 == high || turns[low + 1].at > at)
+			return turns[low].range;
+		low++;
+	}
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (turns[middle].at <= at)
+			low = middle;
+		else
+			high = middle;
+	}
+	thread->last = low;
+	return turns[low].range;
+}
+
+static int count(struct ranges *ranges, int64_t range, const int64_t *row)
+{
+	struct own *own;
+	int64_t number;
+
+	ranges->own_ids.width = 2;
+	number = ids_of(&ranges->own_ids, (const int64_t[]){range, row[GPU]});
+	if (number < 0)
+		return -ENOMEM;
+	if ((size_t)number == ranges->n_owns) {
+		if (GROW(ranges->owns, ranges->n_owns, ranges->owns_capacity))
+			return -ENOMEM;
+		ranges->owns[ranges->n_owns++] = (struct own){0, 0, row[START], row[END]};
+	}
+	own = &ranges->owns[number];
+	own->activities++;
+	own->gpu_ns += row[END] - row[START];
+	own->start = row[START] < own->start ? row[START] : own->start;
+	own->end = row[END] > own->end ? row[END] : own->end;
+	return 0;
+}
+
+static int ranges_row(void *state, unsigned input, const int64_t *row, struct table *out)
+{
+	struct ranges *ranges = state;
+	struct call call;
+	int64_t range;
+
+	(void)out;
+	if (input == 0)
+		return add_turn(ranges, row);
+	if (input == 1) {
+		int64_t key[] = {row[CALL_PROCESS], row[CALL_NAME]}, in_range[CALL_FIELDS];
+
+		memcpy(in_range, row, sizeof in_range);
+		in_range[CALL_NAME] = range_of(ranges, key, row[CALL_START]);
+		return calls_add(&ranges->calls, in_range);
+	}
+	if (!calls_find(&ranges->calls, row[PROCESS], row[CORRELATION], row[START], &call))
+		return 0;
+	range = calls_name(&ranges->calls, &call);
+	return range == UNKNOWN ? 0 : count(ranges, range, row);
+}
+
+static int ranges_slice(void *state, struct table *out)
+{
+	struct ranges *ranges = state;
+
+	(void)out;
+	calls_clear(&ranges->calls);
+	return 0;
+}
+
+static int ranges_finish(void *state, struct table *out)
+{
+	const struct ranges *ranges = state;
+
+	for (size_t i = 0; i < ranges->n_owns; i++) {
+		const struct own *own = &ranges->owns[i];
+		int64_t *row = table_add(out);
+
+		if (!row)
+			return -ENOMEM;
+		memcpy(row, ids_key(&ranges->own_ids, i), 2 * sizeof *row);
+		memcpy(row + 2, own, sizeof *own);
+	}
+	return 0;
+}
+
+static void ranges_free(void *state)
+{
+	struct ranges *ranges = state;
+
+	free(ranges->threads);
+	free(ranges->turns);
+	free(ranges->owns);
+	ids_free(&ranges->thread_ids);
+	ids_free(&ranges->own_ids);
+	calls_free(&ranges->calls);
+}
+
+const struct operator_kind range_operator = {
+	.name = "range",
+	.n_inputs = 3,
+	.widths = {4, CALL_FIELDS, N_FIELDS},
+	.n_outputs = 1,
+	.out_widths = {6},
+	.state_bytes = sizeof(struct ranges),
+	.row = ranges_row,
+	.finish = ranges_finish,
+	.free = ranges_free,
+	.slice = ranges_slice,
+};
