@@ -43,7 +43,7 @@ check: install ## everything CI does: format, lint, types, generated files, test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m cupti_etl.schema.generate --check
+	$(BIN)/python -m tools.codegen --check
 	$(BIN)/python -m pytest $(PARALLEL)
 
 bench: install ## measure all that needs no GPU (20 minutes), into docs/measurements and its page
@@ -52,7 +52,7 @@ bench: install ## measure all that needs no GPU (20 minutes), into docs/measurem
 	$(BIN)/python -m benchmarks.page
 
 generate: install ## write every derived file
-	$(BIN)/python -m cupti_etl.schema.generate
+	$(BIN)/python -m tools.codegen
 
 headers: install ## take the facts of NVIDIA's newest public header (needs a package index)
 	$(BIN)/python scripts/update_headers.py

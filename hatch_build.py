@@ -25,7 +25,7 @@ class NativeBuildHook(BuildHookInterface):
             return
         here = platform.system() == "Linux" and platform.machine() == "x86_64"
         if os.environ.get("CUPTI_ETL_NO_NATIVE") == "1" or not here:
-            for library in Path(self.root, "cupti_etl", "_native").glob("*.so"):
+            for library in Path(self.root, "cupti_etl", "native").glob("*.so"):
                 library.unlink()  # of an earlier build in the same tree
             return
         spec = importlib.util.spec_from_file_location(
@@ -35,7 +35,7 @@ class NativeBuildHook(BuildHookInterface):
         assert spec.loader is not None
         build = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(build)
-        build.build(Path(self.root, "cupti_etl", "_native"))
+        build.build(Path(self.root, "cupti_etl", "native"))
         build_data["pure_python"] = False
         # The libraries know nothing of Python, so one wheel serves every version of it.
         tag = sysconfig.get_platform().replace("-", "_").replace(".", "_")

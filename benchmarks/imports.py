@@ -29,7 +29,7 @@ _NAMES = [
 _OURS = """
 import resource, sys, time, tempfile
 from pathlib import Path
-import pyarrow, pyarrow.parquet, duckdb, cupti_etl.importing as importing
+import pyarrow, pyarrow.parquet, duckdb, cupti_etl.imports.run as importing
 with tempfile.TemporaryDirectory() as scratch:
     started = time.perf_counter()
     importing.import_traces([Path(sys.argv[1])], Path(scratch) / "run", 1)
@@ -184,7 +184,7 @@ def _rate(work: Callable[[], tuple[float, float]], number: int, rounds: int) -> 
 
 
 def _events(path: Path) -> int:
-    from cupti_etl.imports.events import EventReader
+    from cupti_etl.imports.kineto.events import EventReader
 
     return sum(batch.num_rows for batch in EventReader(path, {"ph": "s ph"}).batches())
 

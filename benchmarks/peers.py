@@ -23,7 +23,7 @@ from typing import Any
 import cupti_etl
 from benchmarks.common import median, rounded, timed
 from benchmarks.imports import write_kineto, write_nsys
-from cupti_etl.importing import import_traces
+from cupti_etl.imports.run import import_traces
 
 _SUMMARY = """
 SELECT value, count(*), sum("end" - start) AS ns FROM CUPTI_ACTIVITY_KIND_KERNEL

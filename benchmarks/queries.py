@@ -27,7 +27,7 @@ import cupti_etl
 from benchmarks.common import median, rounded, timed
 from cupti_etl.queries.catalog import Query, library
 from cupti_etl.schema.arrow import TABLES, arrow_schema
-from cupti_etl.sinks.part import write_part
+from cupti_etl.storage.part import write_part
 
 PART_ROWS = 5_000_000
 NAMES = 200

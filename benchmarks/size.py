@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from benchmarks.common import KERNEL, RECORDING, RUNTIME, kind_of, recorded, rounded
-from cupti_etl.capture.decode import Decoder
-from cupti_etl.capture.native import load
+from cupti_etl.capture.decoder import Decoder
 from cupti_etl.capture.segment import RECORDS, STRINGS, Process
 from cupti_etl.commands.replay import replay
-from cupti_etl.sinks import parquet
+from cupti_etl.native.library import load
+from cupti_etl.storage import parquet
 
 PER_SECOND = 100  # launches of the thin capture
 # Where times and ids lie in the recording's records (CUPTI 13.0).

@@ -19,7 +19,7 @@ from cupti_etl.errors import (
 )
 
 if TYPE_CHECKING:
-    from cupti_etl.trace import Trace, open
+    from cupti_etl.api import Trace, open
 
 __version__ = "0.1.0"
 
@@ -40,7 +40,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in ("Trace", "open"):
-        from cupti_etl import trace
+        from cupti_etl import api as trace
 
         return getattr(trace, name)
     raise AttributeError(f"module 'cupti_etl' has no attribute {name!r}")

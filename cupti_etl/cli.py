@@ -13,7 +13,7 @@ import click
 
 from cupti_etl import __version__, commands
 from cupti_etl.errors import EtlError
-from cupti_etl.live_line import say
+from cupti_etl.progress import say
 
 
 class Commands(click.Group):
@@ -30,6 +30,7 @@ class Commands(click.Group):
     def _modules() -> dict[str, str]:
         """Modules by the names of their commands; ``import_`` cannot be called import."""
         names = [module.name for module in pkgutil.iter_modules(commands.__path__)]
+        names = [name for name in names if not name.startswith("_")]
         return {name.rstrip("_").replace("_", "-"): name for name in names}
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

@@ -1,6 +1,6 @@
 """Run by alembic for every migration command.
 
-The connection is handed over by ``cupti_etl.schema.migrate``, which has opened a
+The connection is handed over by ``cupti_etl.storage.migrations``, which has opened a
 transaction on it: all migrations of one command succeed together or not at all.
 """
 

@@ -151,7 +151,7 @@ def build(out: Path, extra: list[str] | None = None) -> list[Path]:
 def main() -> int:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("-o", "--out", type=Path, default=HERE.parent / "cupti_etl" / "_native")
+    parser.add_argument("-o", "--out", type=Path, default=HERE.parent / "cupti_etl" / "native")
     parser.add_argument("--sanitize", help="for example address,undefined")
     arguments = parser.parse_args()
     extra = (

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import cupti_etl
-from cupti_etl.importing import import_traces
-from cupti_etl.trace import Trace
+from cupti_etl.api import Trace
+from cupti_etl.imports.run import import_traces
 
 _HTA = """
 import json, logging, sys, warnings

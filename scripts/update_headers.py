@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from cupti_etl.errors import EtlError
-from cupti_etl.schema.header_wheels import fetch_headers
-from cupti_etl.schema.headers import RECORDS, dump, extract, load_facts
+from tools.codegen.header_wheels import fetch_headers
+from tools.codegen.headers import RECORDS, dump, extract, load_facts
 
 ROOT = Path(__file__).resolve().parents[1]
 MAJOR = 13

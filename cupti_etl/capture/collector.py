@@ -14,22 +14,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.capture.clock import Clock
-from cupti_etl.capture.decode import Decoder
-from cupti_etl.capture.door import Door, Greeting, Refusal
-from cupti_etl.capture.loss import Loss
+from cupti_etl.capture.decoder import Decoder
+from cupti_etl.capture.listener import Door, Greeting, Refusal
 from cupti_etl.capture.naming import Naming
-from cupti_etl.capture.native import load
 from cupti_etl.capture.recording import RecordingWriter
 from cupti_etl.capture.segment import RECORDS, Process
 from cupti_etl.capture.traced import Traced
 from cupti_etl.errors import NativeError
+from cupti_etl.native.library import load
 from cupti_etl.schema.arrow import arrow_schema
 from cupti_etl.schema.kinds import KINDS
+from cupti_etl.schema.loss import Loss
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cupti_etl.capture.pm.sampling import Sampling
+    from cupti_etl.pm.sampling import Sampling
 
 # Rows of a table that are gathered before they are handed on.
 _BATCH_ROWS = 32768

@@ -9,11 +9,11 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 
-from cupti_etl.capture.cupti_search import find_cupti
-from cupti_etl.capture.native import inject_library_path
-from cupti_etl.capture.witness import Witness
+from cupti_etl.capture.signal_witness import Witness
 from cupti_etl.config import CUDA_INJECTION, ENVIRONMENT, NVTX_INJECTION, CaptureOptions
 from cupti_etl.errors import UsageError
+from cupti_etl.native.cupti_search import find_cupti
+from cupti_etl.native.library import inject_library_path
 
 # Signals that are the program's business, not ours.
 _FORWARDED = (

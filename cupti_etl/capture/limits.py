@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from cupti_etl.config import CaptureOptions
 
 # Counting rows and files is cheap, but not for each of a thousand looks a second.
 _PERIOD_NS = 50_000_000
-
-
-def folder_bytes(folder: Path) -> int:
-    """Bytes of all files of a trace; what vanishes meanwhile is not counted."""
-    total = 0
-    for path in folder.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):
-            total += path.stat().st_size
-    return total
 
 
 class Limits:

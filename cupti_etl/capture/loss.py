@@ -5,35 +5,10 @@ Where a process ended in order, ``emitted = stored + sum(records not stored)`` e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
-from cupti_etl.capture.native import load
 from cupti_etl.capture.segment import FINISHED, NOT_FLUSHED, NOT_TRACED, Process, ProcessInfo
+from cupti_etl.native.library import load
 from cupti_etl.schema.kinds import KINDS
-
-
-@dataclass(frozen=True)
-class Loss:
-    """One row of the table ``loss``; the columns are described there."""
-
-    process_id: int | None
-    cause: str
-    table_name: str | None = None
-    records: int | None = None
-    bytes: int | None = None
-    is_stored: bool = False
-    start_ns: int | None = None
-    end_ns: int | None = None
-    detail: str = ""
-    device_uuid: str | None = None
-
-    def row(self) -> dict[str, Any]:
-        """The row as a dictionary; numbers no column can hold are left out."""
-        return {
-            name: None if isinstance(value, int) and abs(value) >= 1 << 63 else value
-            for name, value in vars(self).items()
-        }
+from cupti_etl.schema.loss import Loss
 
 
 def _table_of(kind: int) -> str | None:

@@ -15,8 +15,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from cupti_etl.capture.demangle import Demangler
-from cupti_etl.capture.loss import Loss
 from cupti_etl.capture.names import name_row
+from cupti_etl.schema.loss import Loss
 
 # Of a process.  Programs with very many templates have some ten thousand, of some hundred
 # bytes each.

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from cupti_etl.capture.decode import Decoder
-from cupti_etl.capture.native import load
+from cupti_etl.capture.decoder import Decoder
 from cupti_etl.capture.segment import Process
 from cupti_etl.errors import RecordingError, UsageError
+from cupti_etl.native.library import load
 
 MAGIC = b"cupti-etl recording 1\n"
 _FRAME = struct.Struct("<4sIQQ")

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from cupti_etl.capture.decode import Decoder
-from cupti_etl.capture.native import load, message_buffer, text
+from cupti_etl.capture.decoder import Decoder
 from cupti_etl.capture.windows import Window, Windows
 from cupti_etl.errors import NativeError
+from cupti_etl.native.library import load, message_buffer, text
 from cupti_etl.schema.kinds import KINDS
 
 STARTING, TRACING, FINISHED, NOT_TRACED, NOT_FLUSHED = range(5)

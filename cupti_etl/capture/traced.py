@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from cupti_etl.capture.loss import Loss, emitted, losses, stored
+from cupti_etl.capture.loss import emitted, losses, stored
 from cupti_etl.capture.segment import FINISHED, NOT_FLUSHED, NOT_TRACED, Process
+from cupti_etl.schema.loss import Loss
 
 _STATES = {FINISHED: "finished", NOT_TRACED: "failed", NOT_FLUSHED: "not flushed"}
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from cupti_etl.capture.native import load
 from cupti_etl.errors import NativeError
+from cupti_etl.native.library import load
 
 # Of a process, that have rows of their own; one stands for all that follow.
 _MOST = 10_000

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from cupti_etl.interrupted import interrupted
-from cupti_etl.quantity import duration_ns
+from cupti_etl.signals import interrupted
+from cupti_etl.units import duration_ns
 
 
 class _Pid(click.IntRange):
@@ -52,10 +52,10 @@ def attach(out: Path, pids: tuple[int, ...], duration: int | None, quiet: bool) 
         EtlError: the trace cannot be written.
     """
     from cupti_etl.capture.collector import Collector
-    from cupti_etl.capture.orphan import take_up
-    from cupti_etl.live_line import LiveLine, summary
-    from cupti_etl.pipeline import Pipeline
-    from cupti_etl.sinks.folder import create
+    from cupti_etl.capture.resume import take_up
+    from cupti_etl.capture.summary import LiveLine, summary
+    from cupti_etl.storage.driver import Pipeline
+    from cupti_etl.storage.folder import create
 
     start = time.monotonic()
     until = start + duration / 1e9 if duration is not None else float("inf")

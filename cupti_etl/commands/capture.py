@@ -9,6 +9,8 @@ from pathlib import Path
 
 import click
 
+from cupti_etl.commands._fsync import fsync_option
+from cupti_etl.commands._pm import chosen, pm_options
 from cupti_etl.config import (
     API_LEVELS,
     CONFLICT_POLICIES,
@@ -16,10 +18,8 @@ from cupti_etl.config import (
     RECORD_FORMS,
     CaptureOptions,
 )
-from cupti_etl.durability import fsync_option
 from cupti_etl.errors import UsageError
-from cupti_etl.pm_options import chosen, pm_options
-from cupti_etl.quantity import duration_ns, size_bytes
+from cupti_etl.units import duration_ns, size_bytes
 
 
 @click.command(context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
@@ -159,9 +159,9 @@ def command(
     initialised CUDA, 4 if it did but could not be captured, 1 if the trace could not be
     written, 2 for a usage error.
     """
-    from cupti_etl.export.destination import kinds_of
-    from cupti_etl.run import run
-    from cupti_etl.sinks.name import expand
+    from cupti_etl.capture.session import run
+    from cupti_etl.storage.destination import kinds_of
+    from cupti_etl.storage.name import expand
 
     options = CaptureOptions(
         out=Path(expand(out, os.environ) if out else time.strftime("trace-%Y%m%d-%H%M%S")),

@@ -10,10 +10,10 @@ import click
 
 from cupti_etl.doctor.ask import gpus
 from cupti_etl.errors import CaptureError, RecordingError
-from cupti_etl.live_line import say
+from cupti_etl.progress import say
 
 if TYPE_CHECKING:
-    from cupti_etl.trace import Trace
+    from cupti_etl.api import Trace
 
 RECORDING = Path(__file__).parents[1] / "demo" / "h200.etlrec"
 
@@ -119,7 +119,7 @@ def _show(trace: Trace, out: Path, verb: str) -> None:
 
 
 def _table(trace: Trace, title: str, query: str) -> None:
-    from cupti_etl.export.table import Output, write
+    from cupti_etl.render.output import Output, write
 
     click.echo(f"\n{title}")
     write(trace.sql(query), Output())

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from cupti_etl.export.table import InMemory, Output, output_options, write
-from cupti_etl.live_line import say
+from cupti_etl.progress import say
+from cupti_etl.render.output import InMemory, Output, output_options, write
 
 # A status of its own, so that a job can tell a slower program from a trace that cannot be read.
 FAILED = 5
@@ -54,8 +54,8 @@ def command(
     steps, or of all kernels where there are none. GPUs of one rank are compared, else those whose
     kernels are most alike.
     """
-    from cupti_etl.answers.diff import diff
-    from cupti_etl.trace import open as open_trace
+    from cupti_etl.analysis.diff import diff
+    from cupti_etl.api import open as open_trace
 
     with (
         open_trace(base, confined=True) as before,

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from cupti_etl.errors import NativeError
-from cupti_etl.printable import printable
+from cupti_etl.progress import printable
 
 _PID = re.compile(r"[0-9]{1,18}")  # other digits, and more of them, are no number of a process
 _STATES = ("starting", "tracing", "finished", "not traced", "not flushed")
@@ -55,7 +55,7 @@ def _process_lines(process: Any) -> Iterator[str]:
 
 
 def _recording(path: Path, headers: bool, tables: set[str]) -> Iterator[str]:
-    from cupti_etl.capture.decode import Decoder
+    from cupti_etl.capture.decoder import Decoder
     from cupti_etl.capture.recording import RecordedProcesses, read_recording
     from cupti_etl.capture.segment import STRINGS
 
@@ -83,8 +83,8 @@ def _columns(row: dict[str, Any]) -> str:
 
 
 def _live(pid: int) -> Iterator[str]:
-    from cupti_etl.capture.decode import Decoder
-    from cupti_etl.capture.orphan import open_segment
+    from cupti_etl.capture.decoder import Decoder
+    from cupti_etl.capture.resume import open_segment
     from cupti_etl.capture.segment import Process
 
     fd = open_segment(pid)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from cupti_etl.errors import UsageError
-from cupti_etl.live_line import say
+from cupti_etl.progress import say
 
 
 @click.command()
@@ -34,7 +34,7 @@ def command(traces: tuple[str, ...], out: Path, form: str, tables: str) -> None:
     alone; OUT may then be - for standard output, except for Parquet, which is sorted by time.
     Arrow is the IPC stream format; spreadsheet is CSV in which a text is never a formula.
     """
-    from cupti_etl.trace import open as open_trace
+    from cupti_etl.api import open as open_trace
 
     if form == "duckdb" and tables:
         raise UsageError(
@@ -43,14 +43,14 @@ def command(traces: tuple[str, ...], out: Path, form: str, tables: str) -> None:
         )
     with open_trace(*traces, confined=True) as trace:
         if form == "duckdb":
-            from cupti_etl.export.duckdb import export_duckdb
+            from cupti_etl.storage.duckdb_file import export_duckdb
 
             left_out = export_duckdb(trace, out)
             if left_out:
                 names = ", ".join(left_out)
                 say(f"cupti-etl: not known to this version, left out: {names}")
             return
-        from cupti_etl.export.files import choose_tables, export_file, export_folder
+        from cupti_etl.render.files import choose_tables, export_file, export_folder
 
         chosen = choose_tables(trace, tables)
         if len(chosen) == 1 and tables:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from cupti_etl.durability import fsync_option
-from cupti_etl.live_line import say
+from cupti_etl.commands._fsync import fsync_option
+from cupti_etl.progress import say
 
 
 @click.command()
@@ -35,7 +35,7 @@ def command(files: tuple[Path, ...], out: Path, jobs: int, fsync: bool) -> None:
 
     What a file is follows from what is in it. If one of them cannot be read, no trace is made.
     """
-    from cupti_etl.importing import import_traces
+    from cupti_etl.imports.run import import_traces
 
     summary = import_traces(files, out, jobs, fsync)
     for path, kind in summary.kinds:

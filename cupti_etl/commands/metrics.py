@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cupti_etl.errors import CuptiError, UsageError
-from cupti_etl.export.table import InMemory, Output, output_options, write
-from cupti_etl.live_line import say
+from cupti_etl.progress import say
+from cupti_etl.render.output import InMemory, Output, output_options, write
 
 if TYPE_CHECKING:
-    from cupti_etl.capture.pm.catalogue import Catalogue
+    from cupti_etl.pm.catalogue import Catalogue
 
 _chip = click.option(
     "--chip",
@@ -107,8 +107,8 @@ def describe(
       cupti-etl metrics describe sm__cycles_active --chip GH100
       cupti-etl metrics describe tensor_active_pct
     """
-    from cupti_etl.capture.pm.aliases import ALIASES
-    from cupti_etl.capture.pm.presets import PRESETS, named, resolve
+    from cupti_etl.pm.aliases import ALIASES
+    from cupti_etl.pm.presets import PRESETS, named, resolve
 
     catalogue = _catalogue(chip, cupti)
     alias = ALIASES.get(name)
@@ -157,7 +157,7 @@ def sets(
     spreadsheet: bool,
 ) -> None:
     """List the chip's sets of metrics that fit one pass, and our presets."""
-    from cupti_etl.capture.pm.presets import PRESETS, WHAT_FOR, family_of
+    from cupti_etl.pm.presets import PRESETS, WHAT_FOR, family_of
 
     catalogue = _catalogue(chip, cupti)
     family = family_of(catalogue.chip)
@@ -216,11 +216,11 @@ def check(
     The cost is the size of a sample's counter data: it decides how short the interval can be. It
     takes a GPU of that chip to know it.
     """
-    from cupti_etl.capture.pm.checking import check_live, check_noted
-    from cupti_etl.capture.pm.presets import resolve
+    from cupti_etl.pm.checking import check_live, check_noted
+    from cupti_etl.pm.presets import resolve
 
     if _is_live(cupti):
-        from cupti_etl.capture.pm.cupti import open_cupti
+        from cupti_etl.pm.cupti import open_cupti
 
         version = open_cupti(cupti).version
         selection = resolve(names, chip or _chip_here(cupti), version)
@@ -263,8 +263,8 @@ def dump(path: Path | None, device: int, chip: str | None, probe: bool, cupti: s
 
     It goes to the package's folder catalogues/ if that chip is to be known everywhere.
     """
-    from cupti_etl.capture.pm.catalogue import write as write_catalogue
-    from cupti_etl.capture.pm.dump import make, make_unseen
+    from cupti_etl.pm.catalogue import write as write_catalogue
+    from cupti_etl.pm.dump import make, make_unseen
 
     if chip:
         catalogue = make_unseen(chip, cupti=cupti)
@@ -286,7 +286,7 @@ def _why_noted(cupti: str | None) -> str:
     Raises:
         CuptiError: a libcupti was named, and cannot be used.
     """
-    from cupti_etl.capture.pm.cupti import has_driver, open_cupti
+    from cupti_etl.pm.cupti import has_driver, open_cupti
 
     if cupti is None and not has_driver():
         return "no driver here"
@@ -300,7 +300,7 @@ def _why_noted(cupti: str | None) -> str:
 
 
 def _chip_here(cupti: str | None) -> str:
-    from cupti_etl.capture.pm.profiler_host import get_chip_name
+    from cupti_etl.pm.profiler_host import get_chip_name
 
     try:
         return get_chip_name(0, cupti=cupti)
@@ -312,7 +312,7 @@ def _chip_here(cupti: str | None) -> str:
 
 def _catalogue(chip: str | None, cupti: str | None) -> Catalogue:
     """The catalogue that was asked for, from CUPTI if it can be asked."""
-    from cupti_etl.capture.pm.catalogue import ask, noted, noted_chips
+    from cupti_etl.pm.catalogue import ask, noted, noted_chips
 
     why = _why_noted(cupti)
     if not why:
@@ -327,7 +327,7 @@ def _catalogue(chip: str | None, cupti: str | None) -> Catalogue:
 
 def _asked(catalogue: Catalogue, base: str, cupti: str | None) -> Any:
     """What CUPTI says of a metric; None where it cannot be asked."""
-    from cupti_etl.capture.pm.profiler_host import ProfilerHost, ProfilerType
+    from cupti_etl.pm.profiler_host import ProfilerHost, ProfilerType
 
     if not _is_live(cupti):
         return None
@@ -337,8 +337,8 @@ def _asked(catalogue: Catalogue, base: str, cupti: str | None) -> Any:
 
 def _aliases(catalogue: Catalogue) -> dict[str, list[str]]:
     """The aliases of each base metric."""
-    from cupti_etl.capture.pm.families import told
-    from cupti_etl.capture.pm.presets import family_of
+    from cupti_etl.pm.families import told
+    from cupti_etl.pm.presets import family_of
 
     family = family_of(catalogue.chip)
     found: dict[str, list[str]] = {}

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from cupti_etl.errors import UsageError
-from cupti_etl.export.table import Output, output_options, write
-from cupti_etl.live_line import say
+from cupti_etl.progress import say
+from cupti_etl.render.output import Output, output_options, write
 
 
 # --help belongs to the query where one is named, so click must not answer it first.
@@ -66,8 +66,8 @@ def command(
         if not traces:
             raise UsageError(f"on which trace shall {name} run?", f"cupti-etl query {name} TRACE")
         given = dict(map(_assignment, params))
-        from cupti_etl.answers.notes import Watched, notes
-        from cupti_etl.trace import open as open_trace
+        from cupti_etl.analysis.notes import Watched, notes
+        from cupti_etl.api import open as open_trace
 
         with open_trace(*traces, confined=True) as opened:
             result = Watched(opened.query(query.name, **given))

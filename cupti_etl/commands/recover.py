@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cupti_etl.live_line import say
+from cupti_etl.progress import say
 
 
 @click.command()
@@ -18,8 +18,8 @@ def command(trace: Path) -> None:
     losses, from the time of the last row on. Parts that are damaged or gone, also of a trace that
     was finished, are named there, too.
     """
-    from cupti_etl.sinks.duckdb import write_trace_duckdb
-    from cupti_etl.sinks.recover import recover
+    from cupti_etl.storage.recovery import recover
+    from cupti_etl.storage.trace_duckdb import write_trace_duckdb
 
     done = recover(trace)
     write_trace_duckdb(trace)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from cupti_etl.durability import fsync_option
+from cupti_etl.commands._fsync import fsync_option
 from cupti_etl.errors import NativeError, RecordingError
-from cupti_etl.export.destination import destination_of
-from cupti_etl.live_line import say
+from cupti_etl.progress import say
+from cupti_etl.storage.destination import destination_of
 
 
 @click.command()
@@ -45,7 +45,7 @@ def replay(recording: Path, out: Path, table: str = "", *, is_synced: bool = Tru
     from cupti_etl.capture.collector import Collector
     from cupti_etl.capture.recording import RecordedProcesses, read_recording
     from cupti_etl.capture.traced import Traced
-    from cupti_etl.pipeline import Pipeline
+    from cupti_etl.storage.driver import Pipeline
 
     destination = destination_of(out, table, is_synced=is_synced)
     frames = read_recording(recording)

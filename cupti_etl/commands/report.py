@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from cupti_etl.errors import UsageError
-from cupti_etl.live_line import say
+from cupti_etl.progress import say
 
 
 @click.command("report")
@@ -34,13 +34,13 @@ def command(context: click.Context, traces: tuple[str, ...], path: Path | None) 
     """
     if path is not None and path.suffix not in (".html", ".md"):
         raise UsageError(f"{path} is neither .html nor .md", "choose one of these suffixes")
-    from cupti_etl.answers.report import build, markdown
-    from cupti_etl.trace import open as open_trace
+    from cupti_etl.analysis.report import build, markdown
+    from cupti_etl.api import open as open_trace
 
     with open_trace(*traces, confined=True) as trace:
         report = build(trace)
     if path is not None and path.suffix == ".html":
-        from cupti_etl.answers.html import html
+        from cupti_etl.analysis.html import html
 
         text = html(report)
     else:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
+from cupti_etl.commands._fsync import fsync_option
+from cupti_etl.commands._pm import chosen, pm_options
 from cupti_etl.config import CaptureOptions
-from cupti_etl.durability import fsync_option
-from cupti_etl.interrupted import interrupted
-from cupti_etl.live_line import say
-from cupti_etl.pm_options import chosen, pm_options
-from cupti_etl.quantity import duration_ns
+from cupti_etl.progress import say
+from cupti_etl.signals import interrupted
+from cupti_etl.units import duration_ns
 
 
 @click.command()
@@ -51,7 +51,7 @@ def command(
     Exit status: 0 if there are samples of all GPUs that were asked for, 4 if not, 1 if they
     could not be written, 2 for a usage error.
     """
-    from cupti_etl.sinks.name import expand
+    from cupti_etl.storage.name import expand
 
     name = expand(out, os.environ) if out else time.strftime("samples-%Y%m%d-%H%M%S")
     options = CaptureOptions(
@@ -74,10 +74,10 @@ def sample(options: CaptureOptions) -> None:
         EtlError: the trace cannot be written.
     """
     from cupti_etl.capture.collector import Collector
-    from cupti_etl.export.destination import choose
-    from cupti_etl.live_line import LiveLine, tell_samples
-    from cupti_etl.pipeline import Pipeline
-    from cupti_etl.run import begin_sampling, tell_failure
+    from cupti_etl.capture.session import begin_sampling, tell_failure
+    from cupti_etl.capture.summary import LiveLine, tell_samples
+    from cupti_etl.storage.destination import choose
+    from cupti_etl.storage.driver import Pipeline
 
     destination = choose(options)
     destination.create()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from cupti_etl.export.table import Output, output_options, write
+from cupti_etl.render.output import Output, output_options, write
 
 
 @click.command("sql")
@@ -37,8 +37,8 @@ def command(
     QUERY is the last word, if it has a space in it and is not the name of a trace. Without it,
     SQL is read from standard input; on a terminal that is a small shell.
     """
-    from cupti_etl.shell import Shell
-    from cupti_etl.trace import open as open_trace
+    from cupti_etl.api import open as open_trace
+    from cupti_etl.render.shell import Shell
 
     traces, query = _split(words)
     output = Output(format or "", path, all_rows, spreadsheet)

@@ -10,7 +10,7 @@ from typing import Any
 
 from cupti_etl.errors import UsageError
 from cupti_etl.schema.arrow import TABLES
-from cupti_etl.sinks import manifest
+from cupti_etl.storage import manifest
 
 # Beside the tables of a trace that the demo made; holds what the workload launched.
 MARK = "demo.json"

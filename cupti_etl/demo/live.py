@@ -22,7 +22,7 @@ from cupti_etl.demo.folder import mark
 from cupti_etl.errors import CaptureError
 
 if TYPE_CHECKING:
-    from cupti_etl.trace import Trace
+    from cupti_etl.api import Trace
 
 TIMEOUT_S = 300
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from cupti_etl.capture.cupti_search import CuptiCopy, driver_cuda_major, find_cupti
 from cupti_etl.doctor.ask import ask
 from cupti_etl.doctor.findings import FAIL, OK, WARN, Finding, System
+from cupti_etl.native.cupti_search import CuptiCopy, driver_cuda_major, find_cupti
 
 OLDEST_MAJOR = 12
 _ERROR_UNKNOWN = 999

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from cupti_etl.capture.cupti_search import driver_branch
 from cupti_etl.doctor.findings import FAIL, OK, WARN, Finding, System
+from cupti_etl.native.cupti_search import driver_branch
 
 _CAP_SYS_ADMIN = 21
 

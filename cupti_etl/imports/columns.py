@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cupti_etl.capture.decode import batch_schema
 from cupti_etl.imports.skipped import Skipped
+from cupti_etl.schema.arrow import batch_schema
 
 # A column: an array, or one value for all rows (None: not known).
 Value: TypeAlias = "pa.Array | int | bool | str | None"

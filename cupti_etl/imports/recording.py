@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.capture.collector import Collector
-from cupti_etl.capture.loss import Loss
 from cupti_etl.capture.recording import RecordedProcesses, read_recording
 from cupti_etl.capture.traced import Traced
 from cupti_etl.errors import NativeError, RecordingError
 from cupti_etl.imports.skipped import Skipped
+from cupti_etl.schema.loss import Loss
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cupti_etl.imports.launch_sizes import LaunchSizes
+    from cupti_etl.imports.kineto.launch_sizes import LaunchSizes
 
 
 class Recording:

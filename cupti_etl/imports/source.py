@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow.compute as pc
 
-from cupti_etl.capture.loss import Loss
 from cupti_etl.imports.skipped import Skipped
+from cupti_etl.schema.loss import Loss
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cupti_etl.imports.launch_sizes import LaunchSizes
+    from cupti_etl.imports.kineto.launch_sizes import LaunchSizes
 
 _TIMES = (("start_ns", "end_ns"), ("timestamp_ns", "timestamp_ns"), ("device_timestamp_ns",) * 2)
 

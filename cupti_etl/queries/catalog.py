@@ -22,8 +22,8 @@ A query is ``library/<topic>/<name>.sql``: a header, then one SELECT::
 far down, without a row of which the answer is empty, and the reason to give; ``device.*`` stands
 for all columns of a table.  Text goes on in lines that are indented further.  A query without
 parameters becomes a view, one with parameters a table macro.  What is ``native`` is made by a
-function of ``cupti_etl.samples`` in an opened trace.  Reading the library needs neither duckdb
-nor pyarrow.
+function of ``cupti_etl.pm.attribution`` in an opened trace.  Reading the library needs neither
+duckdb nor pyarrow.
 """
 
 from __future__ import annotations

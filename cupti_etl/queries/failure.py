@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cupti_etl.errors import EtlError, TraceError, UsageError
-from cupti_etl.queries.sources import PARTS, as_glob
+from cupti_etl.storage.sources import PARTS, as_glob
 
 _QUOTED_PART = re.compile(r"""['"]([^'"]*part-[^'"/]*\.parquet)['"]""")
 

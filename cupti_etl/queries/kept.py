@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cupti_etl.queries import cache
-from cupti_etl.queries.sources import PARTS, File, Source, quoted
 from cupti_etl.schema.revisions import STORAGE_VERSION
+from cupti_etl.storage.sources import PARTS, File, Source, quoted
 
 if TYPE_CHECKING:
     import duckdb

@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cupti_etl.queries.sources import File, Folder, Source, globs, identifier, quoted
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.types import i64, timestamp
+from cupti_etl.storage.sources import File, Folder, Source, globs, identifier, quoted
 
 if TYPE_CHECKING:
     import duckdb

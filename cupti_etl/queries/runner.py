@@ -12,9 +12,9 @@ from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.queries import prepared
 from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog, Query, library
 from cupti_etl.queries.plausible import doubtful, plausible
-from cupti_etl.queries.sources import Source, as_glob, identifier, quoted
 from cupti_etl.queries.views import empty_table, found_tables, table_extent, table_view
 from cupti_etl.schema.arrow import TABLES
+from cupti_etl.storage.sources import Source, as_glob, identifier, quoted
 
 if TYPE_CHECKING:
     import duckdb

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from cupti_etl.errors import NativeError
 from cupti_etl.queries.catalog import Catalog, Query
 from cupti_etl.queries.kept import Kept, State, state
-from cupti_etl.queries.sources import Source
+from cupti_etl.storage.sources import Source
 
 if TYPE_CHECKING:
     import duckdb

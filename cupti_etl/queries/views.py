@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cupti_etl.queries.catalog import library
-from cupti_etl.queries.sources import File, Folder, Source, globs, identifier, quoted
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.kinds import KINDS
+from cupti_etl.storage.sources import File, Folder, Source, globs, identifier, quoted
 
 # Tables that hold no activity: a trace with rows in these alone has captured nothing.
 _STATIC = ("context", "device", "marker_data")

@@ -74,3 +74,16 @@ def stored_schema(table: str, columns: pa.Schema) -> pa.Schema:
     if not more or TABLES[table].more is None:
         return schema
     return pa.schema([*schema, *more], metadata=schema.metadata)
+
+
+@cache
+def batch_schema(table: str) -> pa.Schema:
+    """Schema of the decoder's batches: text columns are dictionaries of int32."""
+    import pyarrow as pa
+
+    text = pa.dictionary(pa.int32(), pa.string())
+    fields = [
+        field.with_type(text) if field.type == pa.string() else field
+        for field in arrow_schema(table)
+    ]
+    return pa.schema(fields, metadata=arrow_schema(table).metadata)

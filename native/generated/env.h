@@ -1,4 +1,4 @@
-/* Made by `python -m cupti_etl.schema.generate`.  Do not edit. */
+/* Made by `python -m tools.codegen`.  Do not edit. */
 #ifndef ETL_ENV_H
 #define ETL_ENV_H
 

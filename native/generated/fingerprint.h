@@ -1,4 +1,4 @@
-/* Made by `python -m cupti_etl.schema.generate`.  Do not edit. */
+/* Made by `python -m tools.codegen`.  Do not edit. */
 #ifndef ETL_FINGERPRINT
-#define ETL_FINGERPRINT UINT64_C(0xf0af2e188095a90b)
+#define ETL_FINGERPRINT UINT64_C(0x945a57e1d6d97be4)
 #endif

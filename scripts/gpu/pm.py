@@ -26,10 +26,10 @@ from typing import Any
 
 from machine import machine
 
-from cupti_etl.capture.pm.presets import PRESETS
-from cupti_etl.capture.pm.sampling import Sampling, check
 from cupti_etl.config import CaptureOptions, PmOptions
-from cupti_etl.quantity import duration_ns
+from cupti_etl.pm.presets import PRESETS
+from cupti_etl.pm.sampling import Sampling, check
+from cupti_etl.units import duration_ns
 
 
 def sample_while(goes_on: Callable[[], bool], pm: PmOptions, cupti: Path | None) -> dict[str, Any]:

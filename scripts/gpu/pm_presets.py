@@ -10,7 +10,7 @@ Writes to DIR:
                       per preset: bytes of counter data a sample on this GPU; per alias: other
                       names for the same count, what they cost, and whether they agree
     CHIP.json.gz      the catalogue of this GPU's chip, and of the first of each family that no
-                      GPU was sampled of, for cupti_etl/capture/pm/catalogues/
+                      GPU was sampled of, for cupti_etl/pm/catalogues/
 
 Exits with 1 if a name that is not optional is refused, or a preset does not fit one pass.
 Whether other names agree is measured by sampling both at once while COMMAND runs (it should use
@@ -30,13 +30,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from cupti_etl.capture.pm.catalogue import Catalogue, write
-from cupti_etl.capture.pm.checking import check_live
-from cupti_etl.capture.pm.cupti import open_cupti
-from cupti_etl.capture.pm.dump import make, make_unseen
-from cupti_etl.capture.pm.families import FAMILIES, Family, told
-from cupti_etl.capture.pm.presets import PRESETS, counters, family_of, resolve
-from cupti_etl.capture.pm.profiler_host import (
+from cupti_etl.errors import CuptiError, EtlError
+from cupti_etl.pm.catalogue import Catalogue, write
+from cupti_etl.pm.checking import check_live
+from cupti_etl.pm.cupti import open_cupti
+from cupti_etl.pm.dump import make, make_unseen
+from cupti_etl.pm.families import FAMILIES, Family, told
+from cupti_etl.pm.presets import PRESETS, counters, family_of, resolve
+from cupti_etl.pm.profiler_host import (
     ProfilerHost,
     ProfilerType,
     get_chip_name,
@@ -44,7 +45,6 @@ from cupti_etl.capture.pm.profiler_host import (
     get_sample_bytes,
     get_supported_chips,
 )
-from cupti_etl.errors import CuptiError, EtlError
 
 INTERVAL = "200us"
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from cupti_etl.schema.cdecl import kinds_inc
-from cupti_etl.schema.headers import load_facts
 from cupti_etl.schema.kinds import KINDS
+from tools.codegen.cdecl import kinds_inc
+from tools.codegen.headers import load_facts
 
 ROOT = Path(__file__).parents[2]
 
@@ -45,10 +45,10 @@ PROGRAM = """
 import json, struct, sys
 from pathlib import Path
 import pyarrow.parquet as pq
-from cupti_etl.capture.decode import Decoder
-from cupti_etl.capture.native import load
+from cupti_etl.capture.decoder import Decoder
+from cupti_etl.native.library import load
 from cupti_etl.capture.segment import Process
-from cupti_etl.sinks.part import write_part
+from cupti_etl.storage.part import write_part
 import pyarrow as pa
 ffi, lib = load()
 rows = []
@@ -71,8 +71,8 @@ print(json.dumps(rows))
 def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the repository's own files, with the toy kind in it."""
     copy = tmp_path_factory.mktemp("house")
-    for name in ("cupti_etl", "native", "migrations", "docs/reference"):
-        ignore = shutil.ignore_patterns("__pycache__", "_native")
+    for name in ("cupti_etl", "native", "tools", "migrations", "docs/reference"):
+        ignore = shutil.ignore_patterns("__pycache__", "*.so")
         shutil.copytree(ROOT / name, copy / name, ignore=ignore)
     (copy / "cupti_etl/schema/kinds/toy.py").write_text(TOY)
     return copy
@@ -92,12 +92,12 @@ def run(house: Path, *words: str) -> str:
 
 
 def test_one_file_and_make_generate(house: Path, tmp_path: Path) -> None:
-    written = run(house, "-m", "cupti_etl.schema.generate").split()
+    written = run(house, "-m", "tools.codegen").split()
     assert "native/generated/kinds.inc" in written
     assert "docs/reference/tables.md" in written
     (migration,) = (name for name in written if name.startswith("migrations/"))
     assert "toy" in (house / migration).read_text()
-    assert run(house, "-m", "cupti_etl.schema.generate", "--check") == ""
+    assert run(house, "-m", "tools.codegen", "--check") == ""
     run(house, "native/build.py")
     first, second = json.loads(run(house, "-c", PROGRAM, str(tmp_path)))
     expected = {

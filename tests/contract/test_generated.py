@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from cupti_etl.errors import SchemaError
-from cupti_etl.schema import generate
-from cupti_etl.schema.cdecl import kinds_inc
-from cupti_etl.schema.fingerprint import declarations, fingerprint
-from cupti_etl.schema.headers import dump, load_facts
+from cupti_etl.schema.fingerprint import fingerprint
 from cupti_etl.schema.kinds import KINDS
 from cupti_etl.schema.spec import Column
+from tools.codegen import __main__ as generate
+from tools.codegen.cdecl import kinds_inc
+from tools.codegen.compiled import compiled
+from tools.codegen.headers import dump, load_facts
 
 
 def test_nothing_is_stale() -> None:
@@ -41,21 +42,20 @@ def test_facts_are_kept_as_they_are_written() -> None:
 
 
 def test_fingerprint_follows_the_layout_and_not_the_words() -> None:
-    facts = load_facts()
     first = KINDS[0]
-    ours = fingerprint(KINDS, facts, "headers")
+    ours = fingerprint(KINDS, "digest")
 
     def with_first(column: Column) -> int:
         other = replace(first, columns=(column, *first.columns[1:]), sort=())
-        return fingerprint((other, *KINDS[1:]), facts, "headers")
+        return fingerprint((other, *KINDS[1:]), "digest")
 
     assert with_first(replace(first.columns[0], doc="Other words.")) == ours
-    assert fingerprint(KINDS, facts, "other headers") != ours
+    assert fingerprint(KINDS, "other digest") != ours
     shorter = replace(first, columns=first.columns[1:], sort=())
-    assert fingerprint((shorter, *KINDS[1:]), facts, "headers") != ours
+    assert fingerprint((shorter, *KINDS[1:]), "digest") != ours
     swapped = replace(first, columns=(*first.columns[1::-1], *first.columns[2:]), sort=())
-    assert fingerprint((swapped, *KINDS[1:]), facts, "headers") != ours
-    assert fingerprint((KINDS[1], first, *KINDS[2:]), facts, "headers") != ours
+    assert fingerprint((swapped, *KINDS[1:]), "digest") != ours
+    assert fingerprint((KINDS[1], first, *KINDS[2:]), "digest") != ours
     # What only Python goes by when it reads a batch.
     read_as = replace(first.columns[0].type, arrow="int32")
     assert with_first(replace(first.columns[0], type=read_as)) != ours
@@ -75,12 +75,13 @@ def test_fingerprint_follows_what_the_libraries_share(
     tmp_path: Path, header: str, before: str, after: str, is_same: bool
 ) -> None:
     shared = generate.ROOT / "native" / "include" / "etl"
-    ours = declarations(shared)
+    facts = load_facts()
+    ours = compiled(shared, KINDS, facts)
     shutil.copytree(shared, tmp_path / "etl")
     path = tmp_path / "etl" / header
     assert before in path.read_text()
     path.write_text(path.read_text().replace(before, after, 1))
-    assert (declarations(tmp_path / "etl") == ours) is is_same
+    assert (compiled(tmp_path / "etl", KINDS, facts) == ours) is is_same
 
 
 def test_two_tables_cannot_claim_the_same_records() -> None:

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from cupti_etl.errors import SchemaError
-from cupti_etl.schema.header_wheels import PACKAGES, fetch_headers
-from cupti_etl.schema.headers import extract, load_facts
 from cupti_etl.schema.kinds import KINDS
 from cupti_etl.schema.spec import Kind
+from tools.codegen.header_wheels import PACKAGES, fetch_headers
+from tools.codegen.headers import extract, load_facts
 
 ROOT = Path(__file__).parents[2]
 FACTS = json.loads((ROOT / "tests" / "native" / "facts" / "record_layouts.json").read_text())

@@ -72,12 +72,13 @@ def test_importing_the_package_is_light() -> None:
 
 def test_the_way_of_a_capture_is_light() -> None:
     code = (
-        "import cupti_etl.cli, cupti_etl.commands.capture, cupti_etl.pipeline\n"
-        "import cupti_etl.capture.collector, cupti_etl.capture.launcher, cupti_etl.sinks.parquet\n"
-        "import cupti_etl.export.destination, cupti_etl.sinks.arrow, cupti_etl.sinks.name"
+        "import cupti_etl.cli, cupti_etl.commands.capture, cupti_etl.storage.driver\n"
+        "import cupti_etl.capture.collector, cupti_etl.capture.launcher\n"
+        "import cupti_etl.storage.parquet\n"
+        "import cupti_etl.storage.destination, cupti_etl.storage.stream, cupti_etl.storage.name"
     )
     assert loaded_after(code) & {"duckdb", "sqlalchemy", "alembic"} == set()
-    assert "duckdb" in loaded_after("import cupti_etl.sinks.duckdb, duckdb")
+    assert "duckdb" in loaded_after("import cupti_etl.storage.trace_duckdb, duckdb")
 
 
 def committed() -> dict[str, str]:

@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 from support.shim import compile_c
 
-from cupti_etl.capture.decode import Decoder, batch_schema
-from cupti_etl.capture.native import FOLDER, load
-from cupti_etl.schema.arrow import arrow_schema
-from cupti_etl.schema.fingerprint import declarations, fingerprint
-from cupti_etl.schema.generate import ROOT
-from cupti_etl.schema.headers import load_facts
+from cupti_etl.capture.decoder import Decoder
+from cupti_etl.native.library import FOLDER, load
+from cupti_etl.schema.arrow import arrow_schema, batch_schema
+from cupti_etl.schema.fingerprint import fingerprint
 from cupti_etl.schema.kinds import KINDS
 from cupti_etl.schema.spec import Kind
+from tools.codegen.__main__ import ROOT
+from tools.codegen.compiled import compiled
+from tools.codegen.headers import load_facts
 
 INJECTOR = FOLDER / "libcupti_etl_inject.so"
 COLLECTOR = FOLDER / "libcupti_etl.so"
@@ -79,8 +80,8 @@ def test_a_newer_symbol_is_seen() -> None:
 def test_libraries_were_built_from_this_specification() -> None:
     """Of both: whatever else loads would still refuse a process of another injector."""
     _, lib = load()
-    headers = declarations(ROOT / "native" / "include" / "etl")
-    ours = fingerprint(KINDS, load_facts(), headers)
+    digest = compiled(ROOT / "native" / "include" / "etl", KINDS, load_facts())
+    ours = fingerprint(KINDS, digest)
     assert lib.etl_fingerprint() == ours
     assert ours.to_bytes(8, "little") in INJECTOR.read_bytes()
 

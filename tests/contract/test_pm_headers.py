@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cupti_etl.schema.header_wheels import PACKAGES, fetch_headers
+from tools.codegen.header_wheels import PACKAGES, fetch_headers
 
 ROOT = Path(__file__).parents[2]
 # Our struct, CUPTI's (without _Params), and the members of each in the same order.

@@ -39,8 +39,8 @@ def test_native_wheel(tmp_path: Path) -> None:
     assert wheel.name.endswith("-py3-none-linux_x86_64.whl")
     names = zipfile.ZipFile(wheel).namelist()
     for needed in (
-        "cupti_etl/_native/libcupti_etl.so",
-        "cupti_etl/_native/libcupti_etl_inject.so",
+        "cupti_etl/native/libcupti_etl.so",
+        "cupti_etl/native/libcupti_etl_inject.so",
         "cupti_etl/_migrations/env.py",
         "cupti_etl/_migrations/versions/0001_baseline.py",
         "cupti_etl/queries/library/kernels/kernel_summary.sql",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cupti_etl.capture.cupti_search import (
+from cupti_etl.native.cupti_search import (
     CuptiCopy,
     driver_branch,
     driver_cuda_major,
@@ -166,7 +166,7 @@ def test_no_driver(tmp_path: Path) -> None:
 
 def test_needs_the_standard_library_only() -> None:
     code = (
-        "import sys; before = set(sys.modules); import cupti_etl.capture.cupti_search;"
+        "import sys; before = set(sys.modules); import cupti_etl.native.cupti_search;"
         "names = {name.split('.')[0] for name in set(sys.modules) - before};"
         "print(*(names - set(sys.stdlib_module_names)))"
     )

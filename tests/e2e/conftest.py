@@ -8,8 +8,8 @@ import pytest
 from support.captures import Capturer
 from support.fakes import Fakes
 
-from cupti_etl.capture.native import inject_library_path
 from cupti_etl.errors import NativeError
+from cupti_etl.native.library import inject_library_path
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ import pytest
 from support.endings import verdict_and_kernels
 
 import cupti_etl
-from cupti_etl.sinks.recover import recover
+from cupti_etl.storage.recovery import recover
 
 RECORDING = Path(cupti_etl.__file__).parent / "demo" / "h200.etlrec"
 # Kills itself before the disk does something for the n-th time; prints how often it did.
 KILLED = """
 import os, runpy, signal, sys
-from cupti_etl.sinks import disk, parts
+from cupti_etl.storage import disk, parts
 left, done = int(sys.argv.pop(1)), 0
 def counted(real):
     def do(*args):

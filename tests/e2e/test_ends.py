@@ -334,7 +334,7 @@ def as_nobody(*words: str) -> list[str]:
 def test_attach_as_another_user(capturer: Capturer, tmp_path: Path) -> None:
     orphan = Orphan(capturer, tmp_path, before=1, between=1, after=1)
     code = (
-        "import sys; from cupti_etl.capture.orphan import open_segment\n"
+        "import sys; from cupti_etl.capture.resume import open_segment\n"
         "from cupti_etl.errors import UsageError\n"
         f"try: open_segment({orphan.pid})\n"
         "except UsageError as error: print(error.message)"

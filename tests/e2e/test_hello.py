@@ -17,7 +17,7 @@ from support.fake_cuda import script
 from support.fakes import Fakes
 from support.waiting import wait_for, wait_until
 
-from cupti_etl.capture import door
+from cupti_etl.capture import listener as door
 from cupti_etl.capture.collector import Collector
 from cupti_etl.capture.launcher import target_environment
 from cupti_etl.config import CaptureOptions

@@ -296,7 +296,7 @@ def samplers() -> set[int]:
     found = set()
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            if b"cupti_etl.capture.pm.sampler" in path.read_bytes():
+            if b"cupti_etl.pm.sampler" in path.read_bytes():
                 found.add(int(path.parent.name))
         except OSError:
             continue
@@ -371,8 +371,8 @@ def test_sample_until_ctrl_c(capturer: Capturer, tmp_path: Path) -> None:
 
 
 def test_a_sampler_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from cupti_etl.capture.pm.sampling import Sampling
     from cupti_etl.config import CaptureOptions, PmOptions
+    from cupti_etl.pm.sampling import Sampling
 
     def refuse(*_: Any, **__: Any) -> None:
         raise OSError(24, "Too many open files")

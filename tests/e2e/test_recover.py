@@ -13,7 +13,7 @@ from support.captures import Capturer, table
 
 import cupti_etl
 from cupti_etl.schema.arrow import arrow_schema
-from cupti_etl.sinks.part import write_part
+from cupti_etl.storage.part import write_part
 
 
 def recover(trace: Path) -> subprocess.CompletedProcess[str]:

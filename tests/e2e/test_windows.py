@@ -78,7 +78,7 @@ def test_delay_and_duration(capturer: Capturer) -> None:
 def test_a_delay_counts_from_the_start_of_the_program(capturer: Capturer, tmp_path: Path) -> None:
     """And not from before, when the process that samples hardware counters begins."""
     (tmp_path / "sitecustomize.py").write_text(
-        "import sys, time\nif 'cupti_etl.capture.pm.sampler' in sys.orig_argv:\n    time.sleep(3)\n"
+        "import sys, time\nif 'cupti_etl.pm.sampler' in sys.orig_argv:\n    time.sleep(3)\n"
     )
     options = ["--delay", "2500ms", "--pm"]
     words, env, trace, log = capturer.prepare("13.5.25", options, rate=1000, launches=4000)

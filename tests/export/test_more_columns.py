@@ -13,10 +13,10 @@ import pytest
 from support.trace import add_part, assert_rows, write_trace
 
 import cupti_etl
-from cupti_etl.export.duckdb import convert, export_duckdb
 from cupti_etl.schema.arrow import arrow_schema
-from cupti_etl.sinks.arrow import ArrowSink
-from cupti_etl.sinks.parquet import ParquetSink
+from cupti_etl.storage.duckdb_file import convert, export_duckdb
+from cupti_etl.storage.parquet import ParquetSink
+from cupti_etl.storage.stream import ArrowSink
 
 FIXED = ["device_uuid", "start_ns", "end_ns"]
 # A metric can be asked for by its own name.

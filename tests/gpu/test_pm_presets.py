@@ -15,9 +15,9 @@ from support.fake_build import metric_facts
 from support.fakes import Fakes
 from support.inside import Inside
 
-from cupti_etl.capture.pm.catalogue import loads
-from cupti_etl.capture.pm.families import FAMILIES
-from cupti_etl.capture.pm.presets import PRESETS
+from cupti_etl.pm.catalogue import loads
+from cupti_etl.pm.families import FAMILIES
+from cupti_etl.pm.presets import PRESETS
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "gpu" / "pm_presets.py"
 GH100 = next(family for family in FAMILIES if family.name == "GH100")

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import cupti_etl
-from cupti_etl.importing import import_traces
-from cupti_etl.trace import Trace
+from cupti_etl.api import Trace
+from cupti_etl.imports.run import import_traces
 
 Import = Callable[..., Trace]
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import cupti_etl
-from cupti_etl.importing import import_traces
-from cupti_etl.trace import Trace
+from cupti_etl.api import Trace
+from cupti_etl.imports.run import import_traces
 
 DATA = Path(__file__).parents[1] / "data"
 # By rank, in microseconds: get_temporal_breakdown's kernel_time, compute_time, idle_time and

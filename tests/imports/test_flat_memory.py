@@ -17,7 +17,7 @@ from imports.conftest import event
 READ = """
 import resource, sys
 from pathlib import Path
-from cupti_etl.imports.formats import recognise
+from cupti_etl.imports.detect import recognise
 rows = sum(batch.num_rows for _, batch in recognise(Path(sys.argv[1])).batches())
 print(rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """

@@ -13,7 +13,7 @@ from support.trace import assert_rows
 
 import cupti_etl
 from cupti_etl.errors import ForeignError
-from cupti_etl.importing import import_traces
+from cupti_etl.imports.run import import_traces
 
 _TID = (1 << 48) | 11 << 24
 _PID = 11

@@ -27,7 +27,7 @@ from imports.hostile_nsys import ODD_COLUMNS, TABLES
 
 from cupti_etl.capture.names import KernelNames
 from cupti_etl.errors import ForeignError
-from cupti_etl.imports.formats import recognise
+from cupti_etl.imports.detect import recognise
 from cupti_etl.schema.arrow import arrow_schema
 
 PLACE = {"device": 0, "context": 1, "stream": 7, "correlation": 9}

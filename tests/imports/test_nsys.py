@@ -13,7 +13,7 @@ from imports.conftest import Import, nsys
 from support.trace import assert_rows
 
 from cupti_etl.errors import ForeignError
-from cupti_etl.importing import import_traces
+from cupti_etl.imports.run import import_traces
 
 START = "utcEpochNs\n1700000000000000000"
 KERNEL = """

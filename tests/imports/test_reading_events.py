@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cupti_etl.errors import ForeignError
-from cupti_etl.imports.events import EventReader
+from cupti_etl.imports.kineto.events import EventReader
 
 COLUMNS = {
     "name": "s name",

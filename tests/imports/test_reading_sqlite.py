@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cupti_etl.errors import ForeignError
-from cupti_etl.imports.sqlite import SqliteTables
+from cupti_etl.imports.nsys.sqlite import SqliteTables
 
 WANTED = {"n": "i", "id": "i", "d": "d", "t": "s", "missing": "i", "T2": "s"}
 ROW = st.tuples(

@@ -15,9 +15,9 @@ from imports.conftest import Import
 from support.trace import assert_rows
 
 import cupti_etl
+from cupti_etl.api import Trace
 from cupti_etl.cli import cli
-from cupti_etl.importing import import_traces
-from cupti_etl.trace import Trace
+from cupti_etl.imports.run import import_traces
 
 DATA = Path(__file__).parents[1] / "data"
 RECORDING = Path(cupti_etl.__file__).parent / "demo" / "h200.etlrec"

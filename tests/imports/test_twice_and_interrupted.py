@@ -12,10 +12,10 @@ import pytest
 from imports.conftest import event, kineto, nsys
 from imports.test_nsys import KERNEL, STRINGS, as_parquetdir
 
-from cupti_etl import importing
 from cupti_etl.errors import UsageError
-from cupti_etl.importing import import_traces
-from cupti_etl.imports.kineto import Kineto
+from cupti_etl.imports import run as importing
+from cupti_etl.imports.kineto.reader import Kineto
+from cupti_etl.imports.run import import_traces
 
 PLACE = {"device": 0, "context": 1, "stream": 7}
 
@@ -92,9 +92,9 @@ def _around(where: str, name: str, *, after: bool) -> Callable[..., None]:
 STAGES = {
     "reading": _while_reading,
     "finishing": _around("importing", "_finish", after=False),
-    "its name": _around("cupti_etl.sinks.duckdb", "write_trace_duckdb", after=False),
-    "the last file": _around("cupti_etl.sinks.duckdb", "write_trace_duckdb", after=True),
-    "converting": _around("cupti_etl.export.duckdb", "convert", after=True),
+    "its name": _around("cupti_etl.storage.trace_duckdb", "write_trace_duckdb", after=False),
+    "the last file": _around("cupti_etl.storage.trace_duckdb", "write_trace_duckdb", after=True),
+    "converting": _around("cupti_etl.storage.duckdb_file", "convert", after=True),
 }
 
 

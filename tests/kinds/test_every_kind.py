@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from cupti_etl.capture.decode import Decoder
-from cupti_etl.capture.native import load
+from cupti_etl.capture.decoder import Decoder
 from cupti_etl.capture.segment import STRINGS, Process
-from cupti_etl.schema.headers import load_facts
+from cupti_etl.native.library import load
 from cupti_etl.schema.kinds import KINDS
 from cupti_etl.schema.spec import Column, Kind
+from tools.codegen.headers import load_facts
 
 LAYOUTS: dict[str, dict[str, Any]] = json.loads(
     Path(__file__).with_name("layouts.json").read_text()

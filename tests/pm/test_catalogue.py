@@ -11,13 +11,13 @@ import pytest
 from support.fake_build import metric_facts
 from support.inside import Inside
 
-from cupti_etl.capture.pm.catalogue import Catalogue, ask, dumps, loads, noted, noted_chips, write
-from cupti_etl.capture.pm.checking import check_live, check_noted
-from cupti_etl.capture.pm.dump import make, make_unseen
-from cupti_etl.capture.pm.families import FAMILIES, Family
-from cupti_etl.capture.pm.presets import PRESETS, aliased, resolve
-from cupti_etl.capture.pm.profiler_host import MetricCollectionScope, MetricType
 from cupti_etl.errors import UsageError
+from cupti_etl.pm.catalogue import Catalogue, ask, dumps, loads, noted, noted_chips, write
+from cupti_etl.pm.checking import check_live, check_noted
+from cupti_etl.pm.dump import make, make_unseen
+from cupti_etl.pm.families import FAMILIES, Family
+from cupti_etl.pm.presets import PRESETS, aliased, resolve
+from cupti_etl.pm.profiler_host import MetricCollectionScope, MetricType
 
 FACTS = metric_facts()
 
@@ -120,7 +120,7 @@ def test_what_was_not_seen_is_not_claimed() -> None:
 
 
 def check(path: str, spec: str, chip: str = "GH100") -> Any:
-    from cupti_etl.capture.pm.cupti import open_cupti
+    from cupti_etl.pm.cupti import open_cupti
 
     done = check_live(resolve(spec, chip, open_cupti(path).version), chip, cupti=path)
     return [(m.column, verdict) for m, verdict, _ in done.verdicts], done
@@ -180,7 +180,7 @@ def test_what_dump_notes(inside: Inside) -> None:
 def test_the_package_file_is_small_and_readable_without_us() -> None:
     import gzip
 
-    from cupti_etl.capture.pm import catalogue
+    from cupti_etl.pm import catalogue
 
     path = Path(catalogue.__file__).parent / "catalogues" / "GH100.json.gz"
     assert path.stat().st_size < 50_000

@@ -14,10 +14,10 @@ from click.testing import CliRunner, Result
 from support.captures import PACKAGES
 from support.fakes import Fakes
 
-from cupti_etl.capture import cupti_search
-from cupti_etl.capture.pm import cupti
 from cupti_etl.cli import cli
 from cupti_etl.errors import UsageError
+from cupti_etl.native import cupti_search
+from cupti_etl.pm import cupti
 
 NOTED = "no driver here; this was noted of GH100 (driver 580.159.04, cupti 130500)"
 CHIP = ("--chip", "GH100")

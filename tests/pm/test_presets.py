@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from support.fake_build import metric_facts
 
-from cupti_etl.capture.pm.aliases import ALIASES
-from cupti_etl.capture.pm.catalogue import noted
-from cupti_etl.capture.pm.families import DURATION, FAMILIES, Family, Ratio
-from cupti_etl.capture.pm.presets import PRESETS, WHAT_FOR, aliased, family_of, named, resolve
 from cupti_etl.errors import UsageError
+from cupti_etl.pm.aliases import ALIASES
+from cupti_etl.pm.catalogue import noted
+from cupti_etl.pm.families import DURATION, FAMILIES, Family, Ratio
+from cupti_etl.pm.presets import PRESETS, WHAT_FOR, aliased, family_of, named, resolve
 
 FACTS = metric_facts()
 ONE_PASS = {"GH100": "TriageCompute", "GH100-plain": "mixed"}

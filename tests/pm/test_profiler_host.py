@@ -9,9 +9,16 @@ import pytest
 from support.fake_build import metric_facts
 from support.inside import Inside
 
-from cupti_etl.capture.pm import cupti as cupti_module
-from cupti_etl.capture.pm.cupti import open_cupti
-from cupti_etl.capture.pm.profiler_host import (
+from cupti_etl.errors import (
+    CuptiError,
+    CuptiMemoryError,
+    CuptiPermissionError,
+    CuptiRuntimeError,
+    CuptiValueError,
+)
+from cupti_etl.pm import cupti as cupti_module
+from cupti_etl.pm.cupti import open_cupti
+from cupti_etl.pm.profiler_host import (
     MetricCollectionScope,
     MetricProperties,
     MetricType,
@@ -25,13 +32,6 @@ from cupti_etl.capture.pm.profiler_host import (
     get_sample_bytes,
     get_single_pass_sets,
     get_supported_chips,
-)
-from cupti_etl.errors import (
-    CuptiError,
-    CuptiMemoryError,
-    CuptiPermissionError,
-    CuptiRuntimeError,
-    CuptiValueError,
 )
 
 FACTS = metric_facts()

@@ -12,9 +12,9 @@ import pytest
 from support.trace import write_trace
 
 import cupti_etl
+from cupti_etl.api import Trace
 from cupti_etl.queries import stored
 from cupti_etl.queries.catalog import library
-from cupti_etl.trace import Trace
 
 PROCESS = 1
 _NEVER = 1 << 62

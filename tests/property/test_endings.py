@@ -15,7 +15,7 @@ import pytest
 from support.endings import ROUNDS, ROWS, Steps, capture, make, verdict_and_kernels
 
 from cupti_etl.errors import TraceError
-from cupti_etl.sinks.recover import recover
+from cupti_etl.storage.recovery import recover
 
 ALL = ROUNDS * ROWS
 LOST = "losses: collector_killed ?"

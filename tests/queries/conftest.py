@@ -11,7 +11,7 @@ import pytest
 from support.trace import write_trace
 
 import cupti_etl
-from cupti_etl.trace import Trace
+from cupti_etl.api import Trace
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from click.testing import CliRunner
 from support.trace import MakeTrace, write_trace
 
 import cupti_etl
-from cupti_etl.answers.notes import losses, why_empty
+from cupti_etl.analysis.notes import losses, why_empty
 from cupti_etl.cli import cli
-from cupti_etl.export.duckdb import export_duckdb
 from cupti_etl.queries.catalog import Query, library
 from cupti_etl.schema.arrow import TABLES
+from cupti_etl.storage.duckdb_file import export_duckdb
 
 _STEPS = range(24)
 # Something of every kind, in steps: every query has an answer.
@@ -92,7 +92,7 @@ FULL = {
 _EMPTY = {"shared_correlation", "shared_launch", "blocking_copy", "range_wait"}
 
 
-def asked(opened: cupti_etl.trace.Trace, query: Query) -> list[dict[str, object]]:
+def asked(opened: cupti_etl.api.Trace, query: Query) -> list[dict[str, object]]:
     return sorted(
         (
             {k: round(v, 6) if isinstance(v, float) else v for k, v in row.items()}

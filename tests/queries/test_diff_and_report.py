@@ -12,8 +12,8 @@ from support.trace import write_trace
 from test_abstaining import FULL
 
 import cupti_etl
-from cupti_etl.answers.diff import _benjamini_hochberg, diff
-from cupti_etl.answers.findings import find
+from cupti_etl.analysis.diff import _benjamini_hochberg, diff
+from cupti_etl.analysis.findings import find
 from cupti_etl.cli import cli
 from cupti_etl.errors import UsageError
 

@@ -8,7 +8,7 @@ import pytest
 from support.trace import write_trace
 
 import cupti_etl
-from cupti_etl.answers.diff import Diff, diff
+from cupti_etl.analysis.diff import Diff, diff
 
 STEPS = 12
 Loop = tuple[int, int | None, int, str]

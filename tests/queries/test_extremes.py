@@ -13,15 +13,15 @@ import pytest
 from support.trace import MakeTrace, assert_rows, write_part, write_trace
 
 import cupti_etl
-from cupti_etl.answers.diff import diff
-from cupti_etl.answers.html import html
-from cupti_etl.answers.report import build, markdown
+from cupti_etl.analysis.diff import diff
+from cupti_etl.analysis.html import html
+from cupti_etl.analysis.report import build, markdown
+from cupti_etl.api import Trace
 from cupti_etl.errors import UsageError
-from cupti_etl.export.duckdb import export_duckdb
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.plausible import LEAST, MOST
 from cupti_etl.schema.arrow import TABLES, arrow_schema
-from cupti_etl.trace import Trace
+from cupti_etl.storage.duckdb_file import export_duckdb
 
 EXTREMES: dict[str, list[object]] = {
     "int16": [-(1 << 15), (1 << 15) - 1, 0, -1],
@@ -171,7 +171,8 @@ def test_the_status_of_a_report_that_is_not_whole(tmp_path: Path) -> None:
         tmp_path / "run", kernel="process_id device_id start_ns end_ns name\n 1 0 0 9 a"
     )
     code = (
-        "import sys; from cupti_etl.answers import report; from cupti_etl.errors import UsageError;"
+        "import sys; from cupti_etl.analysis import report\n"
+        "from cupti_etl.errors import UsageError;"
         "was = report._section\n"
         "def section(trace, asked):\n"
         "    if asked.query == 'kernel_summary': raise UsageError('no \\x1b[2J')\n"

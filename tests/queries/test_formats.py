@@ -18,8 +18,8 @@ import pytest
 from support.trace import MakeTrace
 
 from cupti_etl.errors import UsageError
-from cupti_etl.export.table import FORMATS, Output, write
-from cupti_etl.export.text import fit
+from cupti_etl.render.output import FORMATS, Output, write
+from cupti_etl.render.text import fit
 
 # 2^53 + 1 is the first integer that a double cannot hold.
 ROWS = """
@@ -223,7 +223,7 @@ def test_memory_does_not_grow_with_the_rows(trace: MakeTrace, kind: str) -> None
     path = trace().path
     code = (
         "import resource, sys, cupti_etl\n"
-        "from cupti_etl.export.table import Output, write\n"
+        "from cupti_etl.render.output import Output, write\n"
         f"trace = cupti_etl.open({str(path)!r})\n"
         "def rows(n):\n"
         "    sql = f\"SELECT range AS n, 'text ' || range AS t FROM range({n})\"\n"

@@ -15,12 +15,12 @@ import pytest
 from support.trace import MakeTrace, as_table, write_part, write_trace
 
 import cupti_etl
-from cupti_etl.answers.diff import diff
-from cupti_etl.answers.html import html
-from cupti_etl.answers.report import build, markdown
-from cupti_etl.export.csv import for_spreadsheet
-from cupti_etl.export.table import FORMATS, InMemory, Output, write
-from cupti_etl.printable import html_text, markdown_text, printable
+from cupti_etl.analysis.diff import diff
+from cupti_etl.analysis.html import html
+from cupti_etl.analysis.report import build, markdown
+from cupti_etl.render.csv import for_spreadsheet
+from cupti_etl.render.escape import html_text, markdown_text, printable
+from cupti_etl.render.output import FORMATS, InMemory, Output, write
 from cupti_etl.schema.arrow import TABLES, arrow_schema
 
 EVIL = (

@@ -16,7 +16,7 @@ from support.trace import add_part, write_trace
 import cupti_etl
 from cupti_etl.queries import kept
 from cupti_etl.queries.catalog import library
-from cupti_etl.sweeps import native
+from cupti_etl.queries.operators import native
 
 KERNEL = """
     process_id device_id context_id stream_id start_ns end_ns name correlation_id

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from support.trace import MakeTrace
 
+from cupti_etl.api import Trace
 from cupti_etl.capture.names import short_name
-from cupti_etl.trace import Trace
 
 NAMES = {
     "communication": """

@@ -10,7 +10,7 @@ import pytest
 from support.trace import MakeTrace, assert_rows
 
 import cupti_etl
-from cupti_etl.answers.report import build, markdown
+from cupti_etl.analysis.report import build, markdown
 
 # Four samples of 1000 ns; a kernel fills two, a copy one, and one is idle.
 KERNEL = """
@@ -306,7 +306,7 @@ def test_the_report_is_silent_about_metrics_without_samples(trace: MakeTrace) ->
 
 
 def test_both_forms_of_a_trace_and_any_metric(tmp_path: Path, trace: MakeTrace) -> None:
-    from cupti_etl.export.duckdb import export_duckdb
+    from cupti_etl.storage.duckdb_file import export_duckdb
 
     run = trace_of(trace, {"my metric.sum": [1, 2, 3, 4], 'od"d': [1, 1, 1, 1]}, pm_metric=(
         "metric device_uuid unit aggregation\n"

@@ -15,7 +15,7 @@ from support.trace import MakeTrace, add_part, as_table, assert_rows, write_part
 import cupti_etl
 from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES, arrow_schema
-from cupti_etl.sinks.exchange import exchange
+from cupti_etl.storage.exchange import exchange
 
 ONE = "start_ns end_ns name\n 0 10 a"
 TWO = "start_ns end_ns name\n 0 10 a\n 20 30 b"

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from support.trace import MakeTrace, as_table, assert_rows
 
 from cupti_etl.errors import NativeError
+from cupti_etl.pm.attribution import overlap
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.runner import connect, empty_views, library_views
 from cupti_etl.queries.stored import Maker, Stored
-from cupti_etl.samples import overlap
 
 DEVICE = "process_id device_id device_uuid\n 1 0 GPU-a\n 1 1 GPU-b"
 PROCESS = "process_id host\n 1 n"

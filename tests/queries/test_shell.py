@@ -17,7 +17,7 @@ import pytest
 from support.trace import write_trace
 from support.waiting import wait_until_worked
 
-from cupti_etl.shell import split
+from cupti_etl.render.shell import split
 
 PROMPT = "cupti-etl> "
 

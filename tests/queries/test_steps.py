@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from support.trace import MakeTrace, assert_rows
 
-from cupti_etl.answers.findings import find
-from cupti_etl.trace import Trace
+from cupti_etl.analysis.findings import find
+from cupti_etl.api import Trace
 
 CALL = "process_id thread_id correlation_id domain name start_ns end_ns"
 KERNEL = "process_id device_id correlation_id start_ns end_ns name"

@@ -13,7 +13,7 @@ from support.trace import write_trace
 import cupti_etl
 from cupti_etl.queries import stored
 from cupti_etl.queries.catalog import library
-from cupti_etl.sweeps import MAKERS, native
+from cupti_etl.queries.operators import MAKERS, native
 
 NAMES = ("a", "b", "c", "ncclDevKernel_AllReduce", "d_longer_than_twelve_letters")
 CALLS = ("cudaLaunchKernel", "cuLaunchKernel", "cudaMemcpyAsync", "cudaStreamSynchronize", "cudaX")

@@ -7,8 +7,8 @@ from pathlib import Path
 from support.trace import MakeTrace, assert_rows
 
 import cupti_etl
-from cupti_etl.importing import import_traces
-from cupti_etl.trace import Trace
+from cupti_etl.api import Trace
+from cupti_etl.imports.run import import_traces
 
 RECORDING = Path(cupti_etl.__file__).parent / "demo" / "h200.etlrec"
 

@@ -15,11 +15,11 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from cupti_etl.errors import TraceError
-from cupti_etl.schema import migrate
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.spec import Column, Table
 from cupti_etl.schema.tables import metadata
 from cupti_etl.schema.types import i16, i32, i64
+from cupti_etl.storage import migrations as migrate
 
 DESCRIBE = """
     SELECT table_name, column_name, data_type, is_nullable, column_default, comment

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import cupti_etl
-from cupti_etl.capture.orphan import open_segment
+from cupti_etl.capture.resume import open_segment
 from cupti_etl.errors import UsageError
 from cupti_etl.schema.arrow import TABLES, arrow_schema
 from cupti_etl.schema.kinds import KINDS

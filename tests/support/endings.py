@@ -17,9 +17,9 @@ import pyarrow as pa
 import pytest
 
 import cupti_etl
-from cupti_etl.pipeline import Pipeline
 from cupti_etl.schema.arrow import arrow_schema
-from cupti_etl.sinks import disk, exchange, part, parts
+from cupti_etl.storage import disk, exchange, part, parts
+from cupti_etl.storage.driver import Pipeline
 
 ROUNDS, ROWS = 3, 50
 

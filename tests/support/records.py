@@ -13,13 +13,13 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
-from cupti_etl.capture.decode import Decoder
-from cupti_etl.capture.native import load
+from cupti_etl.capture.decoder import Decoder
 from cupti_etl.capture.segment import RECORDS, STRINGS, Process
-from cupti_etl.schema.headers import load_facts
+from cupti_etl.native.library import load
 from cupti_etl.schema.kinds import KINDS
 from cupti_etl.schema.spec import Column, Kind
 from support.fake_build import api_version, layouts
+from tools.codegen.headers import load_facts
 
 KERNEL, MEMCPY, MEMSET, DRIVER, RUNTIME = 10, 1, 2, 4, 5
 MARKER = 12

@@ -26,8 +26,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cupti_etl.api import Trace
 from cupti_etl.schema.arrow import TABLES, arrow_schema
-from cupti_etl.trace import Trace
 
 # The fixture ``trace``: tables in, an opened trace out.
 MakeTrace = Callable[..., Trace]

@@ -12,8 +12,8 @@ from support.endings import ROUNDS, ROWS, capture, verdict_and_kernels
 
 import cupti_etl
 from cupti_etl.errors import TraceError
-from cupti_etl.sinks import manifest
-from cupti_etl.sinks.recover import recover
+from cupti_etl.storage import manifest
+from cupti_etl.storage.recovery import recover
 
 ALL = ROUNDS * ROWS
 KERNELS = "kernel/part-000000.parquet"

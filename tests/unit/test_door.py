@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from cupti_etl.capture import door as module
-from cupti_etl.capture.door import Door, Greeting
+from cupti_etl.capture import listener as module
+from cupti_etl.capture.listener import Door, Greeting
 
 HELLO = struct.pack("<QIi512s", 0x314F4C4C45484C45, 1, 1, b"")
 
@@ -175,7 +175,7 @@ def test_no_folder_can_be_made(monkeypatch: pytest.MonkeyPatch, step: str) -> No
     def fail(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(f"cupti_etl.capture.door.{step}", fail)
+    monkeypatch.setattr(f"cupti_etl.capture.listener.{step}", fail)
     door = Door()
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(f"\0{door.settings['SOCKET']}")

@@ -8,8 +8,8 @@ import pytest
 from support.mangled import bomb
 
 from cupti_etl.capture import naming
-from cupti_etl.capture.loss import Loss
 from cupti_etl.capture.naming import Naming
+from cupti_etl.schema.loss import Loss
 
 ME, OTHER = 1, 2
 

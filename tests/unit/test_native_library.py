@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 import cupti_etl
-from cupti_etl.capture import native
 from cupti_etl.errors import NativeError
+from cupti_etl.native import library as native
 
 PACKAGE = Path(cupti_etl.__file__).parent
 
 CLOSED_FIRST = """
-from cupti_etl.capture.native import load
+from cupti_etl.native.library import load
 ffi, lib = load()
 decoder = ffi.gc(lib.etl_decoder_new(), lib.etl_decoder_free)
 ffi.dlclose(lib)
@@ -47,7 +47,7 @@ def replay(package: Path, folder: Path) -> subprocess.CompletedProcess[str]:
         ("schema/kinds/kernel.py", 'C("device_id", i32,', 'C("device_id", i64,'),
         ("schema/kinds/kernel.py", 'C("stream_id", i32,', 'C("queue_id", i32,'),
         ("schema/types.py", 'Type("i32", "int32", "INTEGER"', 'Type("i32", "int64", "BIGINT"'),
-        ("capture/_abi.py", 'DECLARATIONS = "', 'DECLARATIONS = "0'),
+        ("native/_abi.py", 'COMPILED = "', 'COMPILED = "0'),
     ],
     ids=["a column's type", "a column's name", "a type's width", "a struct"],
 )

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from cupti_etl.capture.orphan import open_segment
+from cupti_etl.capture.resume import open_segment
 from cupti_etl.errors import UsageError
 
 BUSY = """

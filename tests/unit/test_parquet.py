@@ -15,12 +15,12 @@ import pytest
 import cupti_etl
 from cupti_etl.errors import UsageError
 from cupti_etl.schema.arrow import TABLES, arrow_schema
-from cupti_etl.sinks import compaction, manifest, parquet
-from cupti_etl.sinks.compaction import compact
-from cupti_etl.sinks.duckdb import write_trace_duckdb
-from cupti_etl.sinks.exchange import exchange
-from cupti_etl.sinks.parquet import ParquetSink
-from cupti_etl.sinks.parts import Parts
+from cupti_etl.storage import compaction, manifest, parquet
+from cupti_etl.storage.compaction import compact
+from cupti_etl.storage.exchange import exchange
+from cupti_etl.storage.parquet import ParquetSink
+from cupti_etl.storage.parts import Parts
+from cupti_etl.storage.trace_duckdb import write_trace_duckdb
 
 
 def kernels(starts: list[int], name: str = "k") -> pa.RecordBatch:

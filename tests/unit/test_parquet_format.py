@@ -14,7 +14,7 @@ import pytest
 from support.records import KERNEL, Bench, key, random_record
 
 from cupti_etl.schema.arrow import TABLES, arrow_schema
-from cupti_etl.sinks.parquet import ParquetSink
+from cupti_etl.storage.parquet import ParquetSink
 
 NAMES = [b"_Z3fooi", b"caf\xc3\xa9", b"bar"]
 

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from cupti_etl.schema.arrow import arrow_schema
-from cupti_etl.sinks import disk
-from cupti_etl.sinks.parquet import ParquetSink
+from cupti_etl.storage import disk
+from cupti_etl.storage.parquet import ParquetSink
 
 
 def kernels(first: int) -> pa.RecordBatch:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cupti_etl.capture.witness import Witness
+from cupti_etl.capture.signal_witness import Witness
 
 SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from cupti_etl.pipeline import Writer
 from cupti_etl.schema.arrow import TABLES
-from cupti_etl.sinks.parquet import ParquetSink
+from cupti_etl.storage.driver import Writer
+from cupti_etl.storage.parquet import ParquetSink
 
 
 def writer(out: Path) -> Writer:

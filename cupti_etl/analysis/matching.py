@@ -1,0 +1,129 @@
+"""Which GPU of one run is which of another: their numbers say nothing.
+
+A job may have another GPU of its machine each time, and an importer numbers those that it finds.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cupti_etl.api import Trace
+
+# Steps that were found in different ways are not compared, so neither are their GPUs.
+_GPUS = """
+SELECT gpu, string_agg(DISTINCT source, ', ' ORDER BY source) AS source,
+       CASE WHEN count(DISTINCT rank) = 1 THEN any_value(rank) END AS rank
+FROM step
+LEFT JOIN (SELECT process_id, any_value(rank) AS rank FROM process GROUP BY process_id)
+    USING (process_id)
+GROUP BY gpu
+ORDER BY gpu
+"""
+_MIX = """
+SELECT gpu, name, sum(end_ns - start_ns)::DOUBLE AS ns
+FROM gpu_interval
+WHERE kind = 'kernel'
+GROUP BY gpu, name
+"""
+
+
+@dataclass(frozen=True)
+class _Gpu:
+    """A GPU on which steps were found."""
+
+    number: int
+    source: str
+    rank: int | None
+
+
+def match(base: Trace, other: Trace) -> tuple[dict[int, str], dict[int, str]]:
+    """Names for the GPUs with steps of both runs; those that belong together have the same.
+
+    GPUs of one rank belong together; of the others those whose kernels are most alike, by the
+    time that they share.  Where several are as alike, their numbers decide.  Where steps are not
+    those of ranges, the name says so.
+
+    Raises:
+        TraceError: a trace cannot be read.
+    """
+    before, after = _gpus(base), _gpus(other)
+    pairs = _by_rank(before, after)
+    before = [gpu for gpu in before if gpu not in {pair[0] for pair in pairs}]
+    after = [gpu for gpu in after if gpu not in {pair[1] for pair in pairs}]
+    pairs += _by_likeness(base, other, before, after)
+    names: tuple[dict[int, str], dict[int, str]] = ({}, {})
+    for one, two in pairs:
+        same = f"gpu {one.number}" if one.number == two.number else ""
+        ranks = f"rank {one.rank}" if one.rank is not None and one.rank == two.rank else ""
+        name = same or ranks or f"gpu {one.number}, gpu {two.number} in the other run"
+        name += "" if one.source == "nvtx" else " (guessed)"
+        names[0][one.number] = names[1][two.number] = name
+    for side, run, gpus in ((0, "base", before), (1, "other", after)):
+        for gpu in gpus:
+            names[side].setdefault(gpu.number, f"gpu {gpu.number} of the {run} run")
+    return names
+
+
+def _gpus(trace: Trace) -> list[_Gpu]:
+    return [_Gpu(row["gpu"], row["source"], row["rank"]) for row in trace.sql(_GPUS)]
+
+
+def _by_rank(before: list[_Gpu], after: list[_Gpu]) -> list[tuple[_Gpu, _Gpu]]:
+    """The pairs of one rank, as far as a rank has one GPU in each run."""
+    ranks: defaultdict[tuple[int, str], tuple[list[_Gpu], list[_Gpu]]]
+    ranks = defaultdict(lambda: ([], []))
+    for side, gpus in enumerate((before, after)):
+        for gpu in gpus:
+            if gpu.rank is not None:
+                ranks[gpu.rank, gpu.source][side].append(gpu)
+    return [
+        (ours[0], theirs[0]) for ours, theirs in ranks.values() if len(ours) == len(theirs) == 1
+    ]
+
+
+def _by_likeness(
+    base: Trace, other: Trace, before: list[_Gpu], after: list[_Gpu]
+) -> list[tuple[_Gpu, _Gpu]]:
+    """The pairs that are most alike, the best first."""
+    is_clear = len(before) <= 1 and len(after) <= 1
+    ours, theirs = ({}, {}) if is_clear else (_mixes(base), _mixes(other))
+    nothing: Mapping[str, float] = {}
+    choices = sorted(
+        (
+            (-_alike(ours.get(one.number, nothing), theirs.get(two.number, nothing)), one, two)
+            for one in before
+            for two in after
+            if one.source == two.source
+        ),
+        key=lambda choice: (
+            choice[0],
+            choice[1].number != choice[2].number,
+            choice[1].number,
+            choice[2].number,
+        ),
+    )
+    pairs: list[tuple[_Gpu, _Gpu]] = []
+    for _, one, two in choices:
+        if all(one is not pair[0] and two is not pair[1] for pair in pairs):
+            pairs.append((one, two))
+    return pairs
+
+
+def _mixes(trace: Trace) -> Mapping[int, Mapping[str, float]]:
+    """Of each GPU, the share of each kernel of the time of all."""
+    times: defaultdict[int, dict[str, float]] = defaultdict(dict)
+    for row in trace.sql(_MIX):
+        times[row["gpu"]][row["name"]] = row["ns"]
+    return {
+        gpu: {name: ns / (sum(mix.values()) or 1) for name, ns in mix.items()}
+        for gpu, mix in times.items()
+    }
+
+
+def _alike(one: Mapping[str, float], two: Mapping[str, float]) -> float:
+    """The time that both spend on the same kernels, as a share in tenths: the rest is chance."""
+    return round(sum(min(share, two.get(name, 0.0)) for name, share in one.items()), 1)

@@ -1,0 +1,86 @@
+"""Why an answer is empty, and what is missing from one that is not.
+
+A query rather gives no row than a number that its inputs do not support; its ``requires`` say
+which inputs, and what to tell who asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from cupti_etl.queries.catalog import Query
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from cupti_etl.api import Result, Trace
+
+# Queries about losses say so themselves.
+_TELLS_LOSSES = "capture_health"
+
+
+class Watched:
+    """A result that knows, once it was read, whether it had a row."""
+
+    def __init__(self, result: Result) -> None:
+        self._result = result
+        self.is_empty = True
+        self.columns = result.columns
+
+    def count(self) -> int:
+        """How many rows there are."""
+        return self._result.count()
+
+    def reader(self) -> pa.RecordBatchReader:
+        """The rows in batches."""
+        import pyarrow as pa
+
+        rows = self._result.reader()
+        return pa.RecordBatchReader.from_batches(rows.schema, self._watch(rows))
+
+    def _watch(self, rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        for batch in rows:
+            self.is_empty = self.is_empty and not batch.num_rows
+            yield batch
+
+
+def why_empty(trace: Trace, query: Query) -> str:
+    """The reason why the query has no row in this trace; "" if its inputs are there."""
+    for name, reason in query.requires:
+        if not _has_rows(trace, name):
+            return reason
+    return ""
+
+
+def losses(trace: Trace) -> str:
+    """What the capture lost, by cause: ``ring_full 12, killed ?``; "" if nothing is known."""
+    rows = trace.sql(
+        f"SELECT subject, records FROM {_TELLS_LOSSES} WHERE section = 'loss' ORDER BY subject"
+    )
+    return ", ".join(
+        f"{row['subject']} {'?' if row['records'] is None else row['records']}" for row in rows
+    )
+
+
+def notes(trace: Trace, query: Query, *, is_empty: bool) -> Iterator[str]:
+    """What belongs beside the rows: why there are none, and what was lost."""
+    if is_empty:
+        yield f"{query.name}: {why_empty(trace, query) or 'nothing of the kind was found.'}"
+    if not is_empty and query.topic == "metrics":
+        yield from _alignment(trace)
+    lost = "" if query.name == _TELLS_LOSSES else losses(trace)
+    if lost:
+        yield f"warning: the capture has losses ({lost}), so numbers may be too small."
+
+
+def _alignment(trace: Trace) -> Iterator[str]:
+    for row in trace.sql("FROM pm_alignment WHERE detail IS NOT NULL ORDER BY device_uuid"):
+        yield (
+            f"warning: how late the samples of {row['device_uuid']} are is not known:"
+            f" {row['detail']}."
+        )
+
+
+def _has_rows(trace: Trace, name: str) -> bool:
+    return trace.sql(f"SELECT 1 FROM {name} LIMIT 1").count() > 0

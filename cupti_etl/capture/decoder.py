@@ -1,0 +1,44 @@
+"""Raw CUPTI records to Arrow record batches, in C, many records a call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cupti_etl.errors import NativeError
+from cupti_etl.native.library import load
+from cupti_etl.schema.arrow import batch_schema
+from cupti_etl.schema.kinds import KINDS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Decoder:
+    """Gathers the rows of all traced processes, table by table."""
+
+    def __init__(self) -> None:
+        self._ffi, self._lib = load()
+        self.handle: Any = self._ffi.gc(self._lib.etl_decoder_new(), self._lib.etl_decoder_free)
+        self.tables = [kind.table for kind in KINDS]
+
+    def rows(self, table: int) -> int:
+        """Rows gathered for a table since they were last taken."""
+        return int(self._lib.etl_decoder_rows(self.handle, table))
+
+    def text_bytes(self, table: int) -> int:
+        """Bytes of the texts that these rows use."""
+        return int(self._lib.etl_decoder_text_bytes(self.handle, table))
+
+    def take(self, table: int) -> pa.RecordBatch:
+        """Moves the gathered rows of a table out; no copy is made.
+
+        Raises:
+            NativeError: there is no memory.
+        """
+        import pyarrow as pa
+
+        array = self._ffi.new("struct ArrowArray *")
+        if self._lib.etl_decoder_take(self.handle, table, array) < 0:
+            raise NativeError("no memory for a record batch", "give the machine more memory")
+        address = int(self._ffi.cast("uintptr_t", array))
+        return pa.RecordBatch._import_from_c(address, batch_schema(self.tables[table]))

@@ -1,0 +1,92 @@
+"""What a capture says on stderr: one line while the program runs, and a summary."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from cupti_etl.capture.segment import NOT_TRACED
+from cupti_etl.progress import say
+from cupti_etl.schema.kinds import KINDS
+
+if TYPE_CHECKING:
+    from cupti_etl.capture.collector import Collector
+    from cupti_etl.pm.sampling import Sampling
+
+
+class LiveLine:
+    """One line on a terminal: records a second, rows, lost."""
+
+    def __init__(self, quiet: bool) -> None:
+        # A program may run without a standard error at all.
+        self._on = not quiet and sys.stderr is not None and sys.stderr.isatty()
+        self._last = (time.monotonic(), 0)
+        self._shown = False
+
+    def show(self, collector: Collector) -> None:
+        """Show how it goes, twice a second."""
+        now = time.monotonic()
+        then, before = self._last
+        if not self._on or now - then < 0.5:
+            return
+        rows, emitted = collector.rows_and_records()
+        rate = (emitted - before) / (now - then)
+        lost = sum(
+            loss.records or 0
+            for loss in collector.losses()
+            if not loss.is_stored and loss.table_name != "pm_sample"
+        )
+        self._last = (now, emitted)
+        self._shown = True
+        text = f"cupti-etl: {rate:,.0f} records/s, {rows:,} rows, {lost:,} lost"
+        if collector.sampling is not None:
+            text = f"{text}, {collector.sampling.rows:,} samples"
+        self._write(f"\r\x1b[K{text}")
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._shown:
+            self._write("\r\x1b[K")
+
+    def _write(self, text: str) -> None:
+        try:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        except OSError:  # the terminal has gone away; the program may well go on
+            self._on = self._shown = False
+
+
+def summary(collector: Collector, where: object, seconds: float) -> None:
+    """Print rows by table, losses, and where the trace is (a sentence)."""
+    traced = [one.process for one in collector.traced if one.process.info().state != NOT_TRACED]
+    counts = {kind.table: sum(p.stored(i) for p in traced) for i, kind in enumerate(KINDS)}
+    rows = ", ".join(f"{count:,} {table}" for table, count in counts.items() if count) or "no rows"
+    noun = "process" if len(traced) == 1 else "processes"
+    say(f"cupti-etl: {rows} from {len(traced)} {noun} in {seconds:.1f} s")
+    sampling = collector.sampling
+    if sampling is not None:
+        tell_samples(sampling)
+    for loss in collector.losses():
+        if loss.table_name == "pm_sample":
+            continue
+        count = "an unknown number of" if loss.records is None else f"{loss.records:,}"
+        what = "rows incomplete" if loss.is_stored else "records lost"
+        say(f"cupti-etl: {count} {what} ({loss.cause}): {loss.detail}")
+    say(f"cupti-etl: {where}")
+
+
+def tell_samples(sampling: Sampling) -> None:
+    """Print samples by GPU, what is missing of them by cause, and why sampling ended early."""
+    for device in filter(lambda each: each.about, sampling.devices):
+        say(
+            f"cupti-etl: {device.rows:,} samples of GPU {device.about['index']}"
+            f" ({device.about['name']}), {len(device.about['columns'])} metrics"
+        )
+        for cause in dict.fromkeys(loss.cause for loss in device.losses):
+            mine = [loss for loss in device.losses if loss.cause == cause]
+            missing = sum(loss.records or 0 for loss in mine)
+            times = "once" if len(mine) == 1 else f"{len(mine):,} times"
+            say(f"cupti-etl: {missing:,} samples missing ({cause}, {times}): {mine[0].detail}")
+    if sampling.failure is not None:
+        say(f"cupti-etl: sampling failed: {sampling.failure[0]}")

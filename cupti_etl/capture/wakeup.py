@@ -1,0 +1,50 @@
+"""The page that a collector and all traced processes share: they wake each other by it."""
+
+from __future__ import annotations
+
+import os
+
+from cupti_etl.errors import NativeError
+from cupti_etl.native.library import load, message_buffer, text
+
+
+class Bell:
+    """A page of shared memory.
+
+    Raises:
+        NativeError: there is no memory for it.
+
+    Attributes:
+        descriptor: of its file.
+        path: where other processes of the same user can open it.
+    """
+
+    def __init__(self) -> None:
+        ffi, self._lib = load()
+        message = message_buffer(ffi)
+        self._bell = self._lib.etl_wakeup_create(message)
+        if self._bell == ffi.NULL:
+            raise NativeError(text(ffi, message))
+        self.descriptor = int(self._lib.etl_wakeup_fd(self._bell))
+        self.path = f"/proc/{os.getpid()}/fd/{self.descriptor}"
+        self._seen = 0
+
+    def look(self) -> None:
+        """Remember how often it was rung; a ring from now on ends the next ``wait``."""
+        self._seen = int(self._lib.etl_wakeup_value(self._bell))
+
+    def wait(self, timeout_ms: int) -> None:
+        """Sleep until it is rung, at most so long."""
+        self._lib.etl_wakeup_wait(self._bell, self._seen, timeout_ms)
+
+    def pause(self, is_paused: bool) -> None:
+        """Tell all traced processes, those to come too, whether to record."""
+        self._lib.etl_wakeup_pause(self._bell, is_paused)
+
+    def unmet(self) -> int:
+        """Processes that came and have not been able to say hello, as they say themselves."""
+        return int(self._lib.etl_wakeup_unmet(self._bell))
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self._lib.etl_wakeup_free(self._bell)

@@ -1,0 +1,68 @@
+"""Which tool wrote a file: told by what is in it, not by its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cupti_etl.capture.recording import MAGIC
+from cupti_etl.errors import ForeignError
+
+if TYPE_CHECKING:
+    from cupti_etl.imports.source import Source
+
+_SQLITE = b"SQLite format 3\0"
+_HINT = "SQLite and parquetdir exports of nsys, JSON of PyTorch and recordings are read"
+
+
+def recognise(path: Path) -> Source:
+    """The reader for a file or folder.
+
+    Raises:
+        ForeignError: it cannot be read, is empty, or of none of the formats.
+    """
+    try:
+        if path.is_dir():
+            return _folder(path)
+        with path.open("rb") as file:
+            head = file.read(4096)
+    except OSError as error:
+        raise ForeignError(f"{path} cannot be read: {error.strerror}") from None
+    if not head:
+        raise ForeignError(f"{path} is empty", "export it again, or copy it again completely")
+    if head.startswith(_SQLITE):
+        from cupti_etl.imports.nsys.reader import Nsys
+        from cupti_etl.imports.nsys.sqlite import SqliteTables
+
+        return Nsys(SqliteTables(path))
+    if head.startswith(MAGIC):
+        from cupti_etl.imports.recording import Recording
+
+        return Recording(path)
+    if head.startswith(b"\x1f\x8b") or head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (
+        b"{",
+        b"[",
+    ):
+        from cupti_etl.imports.kineto.reader import Kineto
+
+        return Kineto(path)
+    raise ForeignError(_what_else(path, head), _HINT)
+
+
+def _folder(path: Path) -> Source:
+    if any(path.glob("*.parquet")):
+        from cupti_etl.imports.nsys.parquetdir import ParquetTables
+        from cupti_etl.imports.nsys.reader import Nsys
+
+        return Nsys(ParquetTables(path))
+    if (path / "capture").is_dir():
+        raise ForeignError(f"{path} is a trace of cupti-etl already", "ask it with `cupti-etl sql`")
+    raise ForeignError(f"{path} is a folder without Parquet files", _HINT)
+
+
+def _what_else(path: Path, head: bytes) -> str:
+    if head.startswith(b"Quadd") or path.suffix in (".nsys-rep", ".qdrep"):
+        return f"{path} is a report of nsys, which only nsys can open: nsys export --type sqlite"
+    if head.startswith(b"PAR1"):
+        return f"{path} is one file of Parquet, and an export of nsys is a folder of them"
+    return f"{path} is of a format that is not known"

@@ -1,0 +1,344 @@
+"""Traces of PyTorch's profiler (Kineto): Chrome JSON, one file a process.
+
+Work on a GPU carries the device where other events carry their process, so a file is taken
+for one process.  What PyTorch did on the host (operators, annotations, Python functions)
+becomes ranges in ``marker``, with the event's category as their domain; the id by which
+PyTorch names an operator is the range's payload, and ``external_correlation`` leads to it
+from the API calls that the operator made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cupti_etl.errors import ForeignError
+from cupti_etl.imports.kineto import rows as kineto_rows
+from cupti_etl.imports.kineto.events import EventReader
+from cupti_etl.imports.kineto.launch_sizes import LaunchSizes
+from cupti_etl.imports.kineto.rows import HANDLERS, Frame
+from cupti_etl.imports.prefetch import ahead
+from cupti_etl.imports.skipped import Skipped
+from cupti_etl.imports.source import Process, new_process_id, note
+from cupti_etl.schema.loss import Loss
+
+_EVENT = {"ph": "s ph", "cat": "s cat", "name": "s name", "pid": "s pid", "tid": "s tid"}
+_TIME = {"start_ns": "t ts", "duration_ns": "t dur"}
+# Derived from what we keep, or of no use without the profiler that wrote it.
+_DROPPED = (
+    "Ev Idx",
+    "blocks per SM",
+    "warps per SM",
+    "est. achieved occupancy %",
+    "memory bandwidth (GB/s)",
+    "queued",
+    "sort_index",
+    "labels",
+)
+COLUMNS = {
+    **_EVENT,
+    **_TIME,
+    **kineto_rows.ARGUMENTS,
+    **{name: f"- args.{name}" for name in _DROPPED},
+    "arguments": "* args",
+}
+# Times below this (1973) are not since the epoch, but since `baseTimeNanoseconds`.
+_ABSOLUTE_NS = 10**17
+# Kinds of events that say what others do.
+_REDUNDANT = {
+    **dict.fromkeys(
+        ("arrows ac2g", "arrows async_gpu", "arrows async_cpu_to_gpu"),
+        "from calls to their work on GPUs: correlation ids say the same",
+    ),
+    "arrows fwdbwd": "from operators to their backward pass: sequence numbers say the same",
+    "M": "names and order of lanes on a screen: the numbers of processes and threads are kept",
+    "gpu_user_annotation": "ranges of the host as a screen shows them above the work of the GPU",
+}
+
+
+class Kineto:
+    """One file; see ``Source``."""
+
+    kind = "kineto"
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.skipped = Skipped()
+        self._reader = EventReader(path, COLUMNS)
+        self.moved: dict[int, int] = {}
+        self.sizes: dict[int, LaunchSizes] = {}
+        # The first process of the file is taken for that of the work on GPUs.
+        self._gpu = Process(new_process_id())
+        self._processes: dict[str, Process] = {}
+        self._base_ns: int | None = None
+        self._is_relative = False
+        self._devices: set[int] = set()
+        self._callers: set[str] = set()
+        self._names: dict[str, str] = {}
+        self._frame = Frame(
+            self._gpu.process_id, lambda pid: self._of_pid(pid).process_id, self.skipped
+        )
+        self._known = 0
+
+    def batches(self) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """The rows, in the order of the file."""
+        for events in ahead(self._reader.batches()):
+            for is_gpu, table, batch in self._rows(events):
+                if not batch.num_rows:
+                    continue
+                if is_gpu:
+                    self._gpu.note(table, batch)
+                else:
+                    note({p.process_id: p for p in self._processes.values()}, table, batch)
+                yield table, batch
+        if not self._known:
+            raise ForeignError(
+                f"{self.path} holds no event of PyTorch's profiler",
+                "JSON of other tracers is not read; torch.profiler's export_chrome_trace is",
+            )
+        others = self._reader.others
+        self.skipped.invalid("elements of traceEvents", others, "they are no JSON objects")
+        for where, number in self._reader.unfit.items():
+            # Times have been counted by category.
+            if where not in (time[2:] for time in _TIME.values()):
+                self.skipped.invalid(where, number, "values that are no numbers, or too large")
+        for name in self._reader.unread:
+            self.skipped.invalid(f"member {name}", 1, "it is no JSON, or nested too deep")
+        owner = self._settle()
+        if len(self._callers) < 2 and self._frame.sizes:
+            self.sizes[owner.process_id] = self._frame.sizes
+        devices = self._device_rows(owner.process_id)
+        owner.stored += devices.num_rows
+        yield "device", devices
+
+    def _of_pid(self, pid: str) -> Process:
+        # What PyTorch does not know the process of has pid 0, which is no process.
+        if pid == "0" and self._processes:
+            return next(iter(self._processes.values()))
+        if pid not in self._processes:
+            # Python refuses to read a number that is too long.
+            is_number = pid.isdecimal() and len(pid) <= 10
+            number = int(pid) if is_number and int(pid) < 1 << 31 else None
+            unknown = self._processes.pop("0", None)
+            first = not self._processes
+            made = unknown or Process(self._gpu.process_id if first else new_process_id())
+            made.pid = number
+            self._processes[pid] = made
+        return self._processes[pid]
+
+    def _settle(self) -> Process:
+        """Whose work the GPUs did: of the one process that called CUDA, if it is one."""
+        callers = sorted(self._callers)
+        if not self._processes:
+            owner = self._processes[""] = Process(self._gpu.process_id)
+        elif len(callers) < 2:
+            owner = self._of_pid(callers[0] if callers else next(iter(self._processes)))
+        else:
+            owner = self._processes[""] = Process(new_process_id())
+            owner.facts["detail"] = (
+                f"work on GPUs for the processes {', '.join(callers)}; the file does not say"
+                " which did what, so it joins with no call"
+            )
+        if owner.process_id != self._gpu.process_id:
+            self.moved[self._gpu.process_id] = owner.process_id
+        owner.absorb(self._gpu)
+        return owner
+
+    def _rows(self, events: pa.RecordBatch) -> Iterator[tuple[bool, str, pa.RecordBatch]]:
+        """The rows that a batch of events becomes, category by category."""
+        keys = self._kinds(events)
+        counts = pc.value_counts(keys.indices).to_pylist()
+        kinds = keys.dictionary.to_pylist()
+        # In the file's order of first appearance, so that the result does not vary.
+        for found in sorted(counts, key=lambda count: count["values"]):
+            kind, number = kinds[found["values"]], found["counts"]
+            handler = HANDLERS.get(kind)
+            if handler is None:
+                self._skip(kind, number)
+                continue
+            some = events.filter(pc.equal(keys.indices, found["values"]))
+            if kind == "M":
+                self._skip(kind, number - self._note_names(some))
+                continue
+            # Other tracers have such as these, too.
+            self._known += number if kind not in kineto_rows.OF_FILE else 0
+            some = self._timed(kind, some)
+            if some.num_rows:
+                self._note_place(kind, some)
+                is_gpu = kind in kineto_rows.ON_GPU or kind in kineto_rows.OF_FILE
+                for table, batch in handler(some, self._frame):
+                    yield is_gpu, table, batch
+
+    @staticmethod
+    def _kinds(events: pa.RecordBatch) -> pa.DictionaryArray:
+        """What each event is: its category if it has a length, else its phase."""
+        phase, category = events["ph"], events["cat"]
+        is_range = pc.equal(phase, "X")
+        plain = pc.if_else(is_range, category.cast(pa.string()), phase.cast(pa.string()))
+        # Instants of the memory profiler have a category of their own.
+        instant = pc.fill_null(pc.equal(category, "cpu_instant_event"), False)
+        plain = pc.if_else(instant, "cpu_instant_event", plain)
+        is_arrow = pc.is_in(phase.cast(pa.string()), pa.array(["s", "t", "f"]))
+        is_arrow = pc.or_(is_arrow, pc.fill_null(pc.equal(category, "fwdbwd"), False))
+        whose = pc.fill_null(category.cast(pa.string()), "")
+        plain = pc.if_else(is_arrow, pc.binary_join_element_wise("arrows", whose, " "), plain)
+        return pc.fill_null(plain, "").dictionary_encode()
+
+    def _skip(self, kind: str, number: int) -> None:
+        # Events without a length have their phase for a category.
+        what = kind if len(kind) > 1 else f"events of phase {kind}" if kind else "events of no kind"
+        if kind in _REDUNDANT:
+            self.skipped.redundant(what, number, _REDUNDANT[kind])
+        else:
+            self.skipped.unsupported(what, number, "no table has a place for such events")
+
+    def _timed(self, kind: str, events: pa.RecordBatch) -> pa.RecordBatch:
+        """The events with times since the epoch; those without a time are not kept."""
+        if self._base_ns is None:
+            # Not the latest, which one broken event would make.
+            (middle,) = pc.quantile(events["start_ns"], interpolation="lower").to_pylist()
+            self._base_ns = None if middle is None else self._find_base(middle)
+        if self._base_ns:
+            at = events.schema.get_field_index("start_ns")
+            # Too large a sum is below zero.
+            times = pc.add(events["start_ns"], self._base_ns)
+            times = pc.if_else(pc.less(times, events["start_ns"]), None, times)
+            events = events.set_column(at, "start_ns", times)
+        untimed = events["start_ns"].null_count
+        if untimed:
+            self.skipped.invalid(f"{kind}.ts", untimed, "it is no time")
+            events = events.filter(pc.is_valid(events["start_ns"]))
+        if kind not in kineto_rows.INSTANTS:
+            endless = kineto_rows.ends(events).null_count
+            self.skipped.invalid(f"{kind}.dur", endless, "it is no length: these have no end")
+        return events
+
+    def _find_base(self, middle: int) -> int:
+        """What to add to times.  It may stand behind the events: then they are read twice."""
+        if middle >= _ABSOLUTE_NS:
+            return 0
+        members = self._reader.members
+        if "baseTimeNanoseconds" not in members:
+            ahead = EventReader(self.path, {"ph": "s ph"})
+            for _ in ahead.batches():
+                pass
+            members = ahead.members
+        base = members.get("baseTimeNanoseconds", 0)
+        if type(base) is not int or not 0 <= base < 1 << 62:
+            raise ForeignError(
+                f"{self.path}: baseTimeNanoseconds is {base!r}, which is no time",
+                "export it again: without it, its times mean nothing",
+            )
+        self._is_relative = not base
+        return base
+
+    def _note_names(self, events: pa.RecordBatch) -> int:
+        """Metadata events: the process's name; returns how many gave one."""
+        rows = events.select(["name", "pid", "label"]).to_pylist()
+        named = [row for row in rows if row["name"] == "process_name" and row["label"]]
+        for event in named:
+            self._names[event["pid"]] = event["label"]
+        return len(named)
+
+    def _note_place(self, kind: str, events: pa.RecordBatch) -> None:
+        if kind in kineto_rows.ON_GPU:
+            self._devices.update(
+                d for d in pc.unique(events["device"]).to_pylist() if _number(d) is not None
+            )
+        elif kind in kineto_rows.CALLS:
+            self._callers.update(pid or "" for pid in pc.unique(events["pid"]).to_pylist())
+
+    def _device_rows(self, process_id: int) -> pa.RecordBatch:
+        from cupti_etl.schema.arrow import batch_schema
+
+        rows: dict[int, dict[str, Any]] = {d: {"device_id": d} for d in sorted(self._devices)}
+        properties = self._reader.members.get("deviceProperties")
+        for device in properties if isinstance(properties, list) else []:
+            number = _number(device.get("id")) if isinstance(device, dict) else None
+            if number is not None:
+                rows[number] = {"device_id": number, **_known(device), **_resident(device)}
+        schema = batch_schema("device")
+        facts = [{"process_id": process_id, **row} for row in rows.values()]
+        return pa.RecordBatch.from_pylist(facts, schema)
+
+    def process_rows(self) -> list[dict[str, Any]]:
+        """The process of the file."""
+        members = self._reader.members
+        world = members.get("distributedInfo")
+        world = world if isinstance(world, dict) else {}
+        host = members.get("host_name")
+        rank, ranks = self._at_least(0, world, "rank"), self._at_least(1, world, "world_size")
+        for pid, process in self._processes.items():
+            process.facts |= {
+                "rank": rank,
+                "world_size": ranks,
+                "host": host if isinstance(host, str) else None,
+                "argv": self._names.get(pid),
+            }
+            if self._is_relative:
+                process.facts["detail"] = "its times are not since the epoch"
+        return [process.row() for process in self._processes.values()]
+
+    def _at_least(self, least: int, world: dict[str, Any], name: str) -> int | None:
+        """A number of ``distributedInfo``; None, and counted, if it is too small."""
+        number = _number(world.get(name))
+        if number is None or number >= least:
+            return number
+        self.skipped.invalid(f"distributedInfo.{name}", 1, f"it is below {least}: NULL is stored")
+        return None
+
+    def losses(self) -> list[Loss]:
+        """None: a file says nothing of what its profiler lost."""
+        return []
+
+
+_PROPERTIES = {
+    "compute_capability_major": "computeMajor",
+    "compute_capability_minor": "computeMinor",
+    "max_threads_per_block": "maxThreadsPerBlock",
+    "max_registers_per_block": "regsPerBlock",
+    "max_registers_per_multiprocessor": "regsPerMultiprocessor",
+    "threads_per_warp": "warpSize",
+    "max_shared_per_block_bytes": "sharedMemPerBlock",
+    "max_shared_per_multiprocessor_bytes": "sharedMemPerMultiprocessor",
+    "multiprocessors": "numSms",
+}
+
+
+def _known(device: dict[str, Any]) -> dict[str, Any]:
+    """What Kineto says of a device, as far as it is what it should be."""
+    name, memory = device.get("name"), device.get("totalGlobalMem")
+    return {
+        "name": name if isinstance(name, str) else None,
+        "global_memory_bytes": memory if type(memory) is int and 0 <= memory < 1 << 63 else None,
+        **{ours: _number(device.get(theirs)) for ours, theirs in _PROPERTIES.items()},
+    }
+
+
+# Blocks of a multiprocessor, which Kineto does not say, where they are not 32; from the table of
+# technical specifications in the CUDA C++ programming guide.
+_BLOCKS = {(7, 5): 16, (8, 6): 16, (8, 7): 16, (8, 9): 24, (12, 0): 24, (12, 1): 24}
+
+
+def _resident(device: dict[str, Any]) -> dict[str, int | None]:
+    """How many warps and blocks a multiprocessor holds."""
+    threads, warp = (
+        _number(device.get("maxThreadsPerMultiprocessor")),
+        _number(device.get("warpSize")),
+    )
+    major, minor = _number(device.get("computeMajor")), _number(device.get("computeMinor"))
+    known = major is not None and minor is not None and 7 <= major <= 12
+    return {
+        "max_warps_per_multiprocessor": threads // warp if threads and warp else None,
+        "max_blocks_per_multiprocessor": _BLOCKS.get((major or 0, minor or 0), 32)
+        if known
+        else None,
+    }
+
+
+def _number(value: Any) -> int | None:
+    return value if type(value) is int and abs(value) < 1 << 31 else None

@@ -1,0 +1,390 @@
+"""What each category of Kineto's events becomes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cupti_etl.imports.columns import (
+    Batches,
+    Value,
+    make_batch,
+    mapped,
+    not_before,
+    null_if,
+    numbered,
+)
+from cupti_etl.imports.kineto.launch_sizes import LaunchSizes
+from cupti_etl.imports.kineto.memory import allocations, with_all_arguments
+from cupti_etl.imports.skipped import Skipped
+
+Rows: TypeAlias = Iterator[tuple[str, pa.RecordBatch]]
+
+# Arguments of events that have columns; where they stand, as EventReader takes it.
+ARGUMENTS = {
+    "label": "s args.name",
+    "external_id": "i args.External id",
+    "external_id_2021": "i args.external id",
+    "correlation_id": "i args.correlation",
+    "device": "i args.device",
+    "context": "i args.context",
+    "stream": "i args.stream",
+    "cbid": "i args.cbid",
+    "bytes": "i args.bytes",
+    "registers": "i args.registers per thread",
+    "shared": "i args.shared memory",
+    "grid_x": "a args.grid",
+    "grid_y": "+ args.grid",
+    "grid_z": "+ args.grid",
+    "block_x": "a args.block",
+    "block_y": "+ args.block",
+    "block_z": "+ args.block",
+    "priority": "i args.priority",
+    "graph_id": "i args.graph id",
+    "graph_node_id": "i args.graph node id",
+    "from_device": "i args.fromDevice",
+    "to_device": "i args.toDevice",
+    "event_id": "i args.wait_on_cuda_event_id",
+    "allocated": "i args.Bytes",
+    "address": "i args.Addr",
+    "device_kind": "i args.Device Type",
+    "device_number": "i args.Device Id",
+    "total_allocated": "i args.Total Allocated",
+    "total_reserved": "i args.Total Reserved",
+}
+
+
+class Frame(Batches):
+    """What the rows of one file share.
+
+    Args:
+        gpu_id: the process of work on GPUs, of which the file does not say whose it is.
+        of_pid: the process with a pid.
+        skipped: takes note of what is not kept.
+    """
+
+    def __init__(self, gpu_id: int, of_pid: Callable[[str], int], skipped: Skipped) -> None:
+        self.gpu_id = gpu_id
+        super().__init__(skipped)
+        self._of_pid = of_pid
+        self.markers = 0
+        self.sizes = LaunchSizes()
+
+    def owner(self, events: pa.RecordBatch) -> pa.Array:
+        """The processes of what happened on the host."""
+        return mapped(pc.fill_null(events["pid"], ""), self._of_pid, pa.int64())
+
+    def number(self, rows: int) -> pa.Array:
+        """Numbers for so many new markers."""
+        first = self.markers + 1
+        self.markers += rows
+        return numbered(rows, first)
+
+
+Handler: TypeAlias = Callable[[pa.RecordBatch, Frame], Rows]
+
+
+def ends(events: pa.RecordBatch) -> pa.Array:
+    """When they ended; NULL where that cannot be."""
+    # Too large a sum is below zero.
+    start = events["start_ns"]
+    return not_before(pc.add(start, events["duration_ns"]), start)
+
+
+def _thread(events: pa.RecordBatch) -> pa.Array:
+    """The thread, or its low 32 bits where PyTorch gives a handle of 64."""
+    return mapped(events["tid"], _low_bits, pa.int32())
+
+
+def _low_bits(tid: str) -> int | None:
+    if not re.fullmatch(r"-?\d{1,20}", tid):
+        return None
+    low = int(tid) & 0xFFFFFFFF
+    return low - (1 << 32) if low >> 31 else low
+
+
+def _place(events: pa.RecordBatch, frame: Frame) -> dict[str, Value]:
+    """What all work on a GPU has."""
+    return {
+        "process_id": frame.gpu_id,
+        "start_ns": events["start_ns"],
+        "end_ns": ends(events),
+        "correlation_id": null_if(events["correlation_id"], 0),
+        "device_id": events["device"],
+        "context_id": events["context"],
+        "stream_id": events["stream"],
+    }
+
+
+def _arguments(events: pa.RecordBatch, **joins: Value) -> Rows:
+    """Arguments that have no column, as they stand in the file."""
+    if events["arguments"].null_count == events.num_rows:
+        return
+    has = pc.is_valid(events["arguments"])
+    values: dict[str, Value] = {
+        name: value.filter(has) if isinstance(value, pa.Array) else value
+        for name, value in joins.items()
+    }
+    values["arguments"] = events["arguments"].filter(has)
+    rows = events.num_rows - events["arguments"].null_count
+    yield "argument", make_batch("argument", rows, values)
+
+
+def kernels(events: pa.RecordBatch, frame: Frame) -> Rows:
+    """Kernels; the shared memory is that of the launch and of the kernel together."""
+    values = _place(events, frame) | {
+        name: events[name]
+        for name in ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "priority")
+    }
+    values |= {
+        "name": events["name"],
+        "registers_per_thread": events["registers"],
+        "dynamic_shared_bytes": events["shared"],
+        "graph_id": null_if(events["graph_id"], 0),
+        "graph_node_id": null_if(events["graph_node_id"], 0),
+    }
+    yield "kernel", frame.batch("kernel", events.num_rows, values)
+    joins = {name: values[name] for name in ("process_id", "correlation_id")}
+    yield from _arguments(events, **joins)
+
+
+# "Memcpy HtoD (Pinned -> Device)"
+_COPY = re.compile(r"Memcpy(?: (\w+))?(?: \((.+?) -> (.+?)\))?")
+_DIRECTIONS = ("HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP")
+
+
+def _memory_kind(words: str | None) -> str | None:
+    return words.strip().lower().replace(" ", "_").replace("-", "_") if words else None
+
+
+def _copy(name: str) -> tuple[str, str | None, str | None]:
+    match = _COPY.match(name)
+    if match is None:
+        return "unknown", None, None
+    direction = next((d for d in _DIRECTIONS if d.lower() == (match[1] or "").lower()), "unknown")
+    return direction, _memory_kind(match[2]), _memory_kind(match[3])
+
+
+def copies(events: pa.RecordBatch, frame: Frame) -> Rows:
+    """Copies, and those between devices."""
+    kind = mapped(events["name"], lambda name: _copy(name)[0], pa.string())
+    is_peer = pc.equal(kind, "PtoP")
+    for table, wanted in (("memcpy", pc.invert(is_peer)), ("memcpy_p2p", is_peer)):
+        some = events.filter(wanted)
+        names = some["name"]
+        values = _place(some, frame) | {
+            "copy_kind": kind.filter(wanted),
+            "bytes": some["bytes"],
+            "src_kind": mapped(names, lambda name: _copy(name)[1], pa.string()),
+            "dst_kind": mapped(names, lambda name: _copy(name)[2], pa.string()),
+            "graph_id": null_if(some["graph_id"], 0),
+            "graph_node_id": null_if(some["graph_node_id"], 0),
+        }
+        if table == "memcpy_p2p":
+            values |= {"src_device_id": some["from_device"], "dst_device_id": some["to_device"]}
+        yield table, frame.batch(table, some.num_rows, values)
+
+
+_SET = re.compile(r"Memset \((.+)\)")
+
+
+def _set_kind(name: str) -> str | None:
+    match = _SET.match(name)
+    return _memory_kind(match[1]) if match else None
+
+
+def sets(events: pa.RecordBatch, frame: Frame) -> Rows:
+    """Sets."""
+    values = _place(events, frame) | {
+        "bytes": events["bytes"],
+        "memory_kind": mapped(events["name"], _set_kind, pa.string()),
+        "graph_id": null_if(events["graph_id"], 0),
+        "graph_node_id": null_if(events["graph_node_id"], 0),
+    }
+    yield "memset", frame.batch("memset", events.num_rows, values)
+
+
+def _calls(domain: str) -> Handler:
+    def calls(events: pa.RecordBatch, frame: Frame) -> Rows:
+        correlation, owner = null_if(events["correlation_id"], 0), frame.owner(events)
+        values: dict[str, Value] = {
+            "process_id": owner,
+            "start_ns": events["start_ns"],
+            "end_ns": ends(events),
+            "domain": domain,
+            "name": events["name"],
+            "cbid": events["cbid"],
+            "correlation_id": correlation,
+            "thread_id": _thread(events),
+        }
+        yield "api_call", frame.batch("api_call", events.num_rows, values)
+        frame.sizes.note(events)
+        # Without an operator around it, a call's external id is its own id.
+        external = _external(events)
+        is_other = pc.fill_null(pc.not_equal(external, correlation), False)
+        is_other = pc.and_(is_other, pc.not_equal(external, 0))
+        some = correlation.filter(is_other)
+        values = {
+            "process_id": owner.filter(is_other),
+            "correlation_id": some,
+            "external_kind": "unknown",
+            "external_id": external.filter(is_other),
+        }
+        yield "external_correlation", frame.batch("external_correlation", len(some), values)
+
+    return calls
+
+
+def _external(events: pa.RecordBatch) -> pa.Array:
+    return pc.coalesce(events["external_id"], events["external_id_2021"])
+
+
+def _marker(
+    events: pa.RecordBatch, owner: Value, number: pa.Array, domain: Value
+) -> dict[str, Value]:
+    """What starts of ranges and marks have."""
+    return {
+        "process_id": owner,
+        "timestamp_ns": events["start_ns"],
+        "marker_id": number,
+        "name": events["name"],
+        "domain": domain,
+        "object_kind": "thread",
+        "thread_id": _thread(events),
+    }
+
+
+def marks(events: pa.RecordBatch, frame: Frame, owner: Value, domain: Value) -> Rows:
+    """Instants: marks of a process."""
+    number = frame.number(events.num_rows)
+    values = _marker(events, owner, number, domain) | {"event": "instant"}
+    yield "marker", frame.batch("marker", events.num_rows, values)
+    yield from _arguments(events, process_id=owner, marker_id=number)
+
+
+def _marks_of_file(events: pa.RecordBatch, frame: Frame) -> Rows:
+    yield from marks(events, frame, frame.gpu_id, events["cat"])
+
+
+def _ranges(domain: str) -> Handler:
+    def ranges(events: pa.RecordBatch, frame: Frame) -> Rows:
+        # The profiler's own have words where others have their process.
+        is_own = domain in OF_FILE
+        owner: Value = frame.gpu_id if is_own else frame.owner(events)
+        number = frame.number(events.num_rows)
+        values = _marker(events, owner, number, domain) | {"event": "start"}
+        yield "marker", frame.batch("marker", events.num_rows, values)
+        values |= {"timestamp_ns": ends(events), "event": "end", "name": None}
+        yield "marker", frame.batch("marker", events.num_rows, values)
+        external = _external(events)
+        has = pc.is_valid(external)
+        payload = external.filter(has)
+        values = {
+            "process_id": owner.filter(has) if isinstance(owner, pa.Array) else owner,
+            "marker_id": number.filter(has),
+            "payload_kind": "int64",
+            "payload": payload,
+            "has_color": False,
+        }
+        yield "marker_data", frame.batch("marker_data", len(payload), values)
+        yield from _arguments(events, process_id=owner, marker_id=number)
+
+    return ranges
+
+
+_WAITS = {
+    "stream wait event": "stream_wait_event",
+    "stream synchronize": "stream_synchronize",
+    "stream sync": "stream_synchronize",
+    "event synchronize": "event_synchronize",
+    "event sync": "event_synchronize",
+    "context synchronize": "context_synchronize",
+    "context sync": "context_synchronize",
+}
+
+
+def waits(events: pa.RecordBatch, frame: Frame) -> Rows:
+    """Waits of the host and of streams."""
+    values: dict[str, Value] = {
+        "process_id": frame.gpu_id,
+        "start_ns": events["start_ns"],
+        "end_ns": ends(events),
+        "type": mapped(
+            events["name"], lambda name: _WAITS.get(name.lower(), "unknown"), pa.string()
+        ),
+        "correlation_id": null_if(events["correlation_id"], 0),
+        "context_id": events["context"],
+        "stream_id": null_if(null_if(events["stream"], -1), 0xFFFFFFFF),
+        "event_id": null_if(null_if(events["event_id"], -1), 0xFFFFFFFF),
+    }
+    yield "synchronization", frame.batch("synchronization", events.num_rows, values)
+
+
+_OVERHEADS = {
+    "driver compiler": "driver_compiler",
+    "buffer flush": "cupti_buffer_flush",
+    "instrumentation": "cupti_instrumentation",
+    "resource": "cupti_resource",
+    "runtime triggered module loading": "module_loading",
+    "lazy function loading": "lazy_function_loading",
+    "command buffer full": "command_buffer_full",
+    "activity buffer request": "activity_buffer_request",
+    "uvm activity init": "uvm_activity_init",
+}
+
+
+def overheads(events: pa.RecordBatch, frame: Frame) -> Rows:
+    """Time of the profiler and of the driver."""
+
+    def kind(name: str) -> str:
+        return _OVERHEADS.get(name.lower().removeprefix("cupti "), "unknown")
+
+    values: dict[str, Value] = {
+        # Its pid is -1: it is of whichever process was recorded.
+        "process_id": frame.gpu_id,
+        "start_ns": events["start_ns"],
+        "end_ns": ends(events),
+        "overhead_kind": mapped(events["name"], kind, pa.string()),
+    }
+    yield "overhead", frame.batch("overhead", events.num_rows, values)
+
+
+def _instants(events: pa.RecordBatch, frame: Frame) -> Rows:
+    """Allocations, and marks such as [OutOfMemory]."""
+    is_memory = pc.fill_null(pc.equal(events["name"], "[memory]"), False)
+    others, memory = events.filter(pc.invert(is_memory)), events.filter(is_memory)
+    if others.num_rows:
+        yield from marks(with_all_arguments(others), frame, frame.owner(others), others["cat"])
+    if memory.num_rows:
+        yield "memory", allocations(memory, frame.owner(memory))
+
+
+_RANGES = ("cpu_op", "user_annotation", "python_function", "Operator", "operator", "Trace")
+# Kineto's categories; the capitalised ones are those of 2021.
+HANDLERS: dict[str, Handler] = {
+    "kernel": kernels,
+    "Kernel": kernels,
+    "gpu_memcpy": copies,
+    "Memcpy": copies,
+    "gpu_memset": sets,
+    "Memset": sets,
+    "cuda_runtime": _calls("runtime"),
+    "Runtime": _calls("runtime"),
+    "cuda_driver": _calls("driver"),
+    **{category: _ranges(category) for category in _RANGES},
+    "cuda_sync": waits,
+    "overhead": overheads,
+    "cpu_instant_event": _instants,
+    "i": _marks_of_file,
+    "I": _marks_of_file,
+    "M": lambda events, frame: iter(()),
+}
+ON_GPU = ("kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset", "cuda_sync")
+# What the profiler says of itself: when it began and ended to record, and what that took.
+OF_FILE = ("Trace", "i", "I", "overhead")
+INSTANTS = ("cpu_instant_event", "i", "I")
+CALLS = ("cuda_runtime", "Runtime", "cuda_driver")

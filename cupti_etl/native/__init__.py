@@ -1,0 +1,1 @@
+"""The compiled library: found, checked and loaded."""

@@ -1,0 +1,20 @@
+"""What queries about PM samples ask that SQL is too slow for; the library's header says which."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from cupti_etl.pm.attribution import alignment, overlap
+from cupti_etl.queries.stored import Maker
+
+_ALL = (
+    ("pm_alignment", alignment.READS, alignment.make),
+    ("activity_sampled", overlap.READS, overlap.make_sampled),
+    ("activity_metric", overlap.READS, overlap.make_metric),
+)
+
+# By the name of the query that says `native`.
+MAKERS = {
+    name: Maker(name, reads, (f"_stored_{name}",), partial(make, into=f"_stored_{name}"))
+    for name, reads, make in _ALL
+}

@@ -1,0 +1,144 @@
+"""Whether metrics fit one pass, and what a sample of them costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cupti_etl.errors import CuptiError
+from cupti_etl.pm.catalogue import Catalogue
+from cupti_etl.pm.presets import Metric, Selection, counters
+from cupti_etl.pm.profiler_host import (
+    ProfilerHost,
+    ProfilerType,
+    get_chip_name,
+    get_counter_availability,
+    get_sample_bytes,
+)
+
+
+@dataclass(frozen=True)
+class Check:
+    """What became of a selection of metrics on a chip.
+
+    Attributes:
+        verdicts: of each metric: ``counted``, ``left out`` (an optional one), ``refused``, or
+            ``not known``; and why.
+        passes: needed for those that are counted; None if that is not known.
+        sample_bytes: counter data that each sample takes; None if that is not known.
+    """
+
+    verdicts: tuple[tuple[Metric, str, str], ...]
+    passes: int | None
+    sample_bytes: float | None
+
+    @property
+    def fits(self) -> bool:
+        """Whether they can be sampled as they are."""
+        bad = [verdict for _, verdict, _ in self.verdicts if verdict in ("refused", "not known")]
+        return not bad and self.passes == 1
+
+
+def check_live(selection: Selection, chip: str, *, cupti: str | None = None) -> Check:
+    """Ask a libcupti; the cost only where GPU 0 is such a chip.
+
+    Raises:
+        CuptiError: it cannot be asked at all.
+    """
+    device = _has_chip(chip, cupti)
+    availability = get_counter_availability(0, cupti=cupti) if device else None
+    with ProfilerHost(
+        chip,
+        ProfilerType.PM_SAMPLING,
+        selection.single_pass_set,
+        counter_availability_image=availability,
+        cupti=cupti,
+    ) as host:
+        verdicts = [_alone(host, metric) for metric in selection.metrics]
+        good = [metric for metric, verdict, _ in verdicts if verdict == "counted"]
+        if not good:
+            return Check(tuple(verdicts), None, None)
+        names = counters(good)
+        config, passes = host.configure(names)
+        if passes > 1 and any(metric.is_optional for metric in good):
+            needed = counters(metric for metric in good if not metric.is_optional)
+            try:
+                kept = host.select(names, [name not in needed for name in names])
+            except CuptiError:  # the others need several passes by themselves
+                kept = [True] * len(names)
+            gone = {name for name, keep in zip(names, kept, strict=True) if not keep}
+            out = {metric for metric in good if gone & set(metric.counters)}
+            verdicts = [
+                (m, "left out", "no room for it in one pass") if m in out else (m, verdict, why)
+                for m, verdict, why in verdicts
+            ]
+            names = counters(metric for metric in good if metric not in out)
+            config, passes = host.configure(names)
+    cost = None
+    if device and passes == 1:
+        cost = get_sample_bytes(
+            config, names, has_time_trigger=selection.has_time_trigger, cupti=cupti
+        )
+    return Check(tuple(verdicts), passes, cost)
+
+
+def _has_chip(chip: str, cupti: str | None) -> bool:
+    """Whether GPU 0 is such a chip; False if there is none."""
+    try:
+        return get_chip_name(0, cupti=cupti) == chip
+    except CuptiError:
+        return False
+
+
+def _alone(host: ProfilerHost, metric: Metric) -> tuple[Metric, str, str]:
+    try:
+        host.create_config_image(metric.counters)
+    except CuptiError as error:
+        return metric, "left out" if metric.is_optional else "refused", error.words
+    return metric, "counted", ""
+
+
+def check_noted(selection: Selection, catalogue: Catalogue) -> Check:
+    """Look into what was noted of a chip.
+
+    It says that metrics fit one pass if they were seen to fit one together, and otherwise that
+    it does not know.
+    """
+    verdicts = [(m, *_noted(m, catalogue)) for m in selection.metrics]
+    needed = set(
+        counters(m for m, verdict, _ in verdicts if verdict == "counted" and not m.is_optional)
+    )
+    seen = next((names for names in catalogue.one_pass if needed and needed <= names), None)
+    if seen is not None:
+        verdicts = [
+            (m, "left out", "not seen in one pass with the others")
+            if verdict == "counted" and not seen.issuperset(m.counters)
+            else (m, verdict, why)
+            for m, verdict, why in verdicts
+        ]
+    return Check(tuple(verdicts), 1 if seen else None, _noted_cost(selection, catalogue))
+
+
+def _noted(metric: Metric, catalogue: Catalogue) -> tuple[str, str]:
+    said = [_noted_name(name, metric.is_optional, catalogue) for name in metric.counters]
+    return next((one for one in said if one != ("counted", "")), said[0])
+
+
+def _noted_name(name: str, is_optional: bool, catalogue: Catalogue) -> tuple[str, str]:
+    split = catalogue.split(name)
+    bad = "left out" if is_optional else "refused"
+    if split is None:
+        return bad, f"{catalogue.chip} has no such metric"
+    base, rollup = split
+    if base in catalogue.refused:
+        return bad, f"not on the GPU that was noted ({catalogue.said_by()})"
+    if any(name in names for names in catalogue.one_pass):
+        return "counted", ""
+    if rollup in catalogue.rollups.get(catalogue.types[base], ()):
+        return "left out" if is_optional else "counted", "not tried where it was noted"
+    return "not known", f"{rollup or 'a name without rollup'} was not tried where it was noted"
+
+
+def _noted_cost(selection: Selection, catalogue: Catalogue) -> float | None:
+    presets = {metric.preset for metric in selection.metrics}
+    only = next(iter(presets)) if len(presets) == 1 else None
+    return catalogue.sample_bytes.get(only) if only else None

@@ -1,0 +1,125 @@
+"""Sweeps over kernels one after another."""
+
+from __future__ import annotations
+
+from cupti_etl.queries.operators.step import Step, known, numbered
+
+_PLACES = ("first", "second", "third", "fourth", "fifth")
+
+RUN = Step(
+    sweep="run",
+    along="start_ns",
+    counted="kernel",
+    reads=("kernel",),
+    named=("kernel",),
+    inputs=(
+        f"SELECT start_ns, end_ns, {known('process_id')}, {known('context_id')},"
+        f" {known('stream_id')}, {numbered()} FROM kernel"
+        " WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL AND name IS NOT NULL",
+    ),
+    outputs={
+        "_kept_run": (
+            ("kernels", *(f"{place}_id" for place in _PLACES), "count", "total_ns", "gap_ns"),
+            "SELECT *",
+        )
+    },
+    makes={
+        "kernel_run": "SELECT kernels, "
+        + ", ".join(f"{place}.name AS {place}" for place in _PLACES)
+        + ", count, total_ns, gap_ns FROM _kept_run "
+        + " ".join(
+            f"LEFT JOIN _kept_kernel_name AS {place}"
+            f" ON {place}.id = {place}_id AND kernels >= {number}"
+            for number, place in enumerate(_PLACES, 1)
+        )
+    },
+)
+
+TREND = Step(
+    sweep="trend",
+    along="start_ns",
+    counted="kernel",
+    reads=("gpu_interval", "kernel"),
+    named=("kernel",),
+    inputs=(f"SELECT start_ns, end_ns, gpu, {numbered()} FROM gpu_interval WHERE kind = 'kernel'",),
+    outputs={
+        "_kept_trend": (
+            (
+                "gpu",
+                "id",
+                "calls",
+                "period_ns:d",
+                "left:d",
+                "median_ns:d",
+                "slope:d",
+                "warm_ns:d",
+                "variance:d",
+                "total_ns",
+                "change_at",
+                "change_start_ns",
+                "change_sum_ns",
+                "change:d",
+            ),
+            "SELECT *",
+        )
+    },
+    makes={
+        "kernel_trend": """
+            SELECT gpu, name AS mangled, calls,
+                   period_ns, sqrt("left") AS jitter_ns, median_ns,
+                   100.0 * slope * (calls - 1) / nullif(total_ns / calls, 0) AS drift_pct,
+                   warm_ns / nullif(median_ns, 0) AS warm_up_ratio, change_start_ns,
+                   (change_sum_ns / change_at)::DOUBLE AS before_ns,
+                   ((total_ns - change_sum_ns) / nullif(calls - change_at, 0))::DOUBLE AS after_ns,
+                   change / nullif(sqrt(variance) * sqrt(calls), 0) AS change_strength, total_ns
+            FROM _kept_trend
+            LEFT JOIN _kept_kernel_name ON _kept_kernel_name.id = _kept_trend.id"""
+    },
+)
+
+_SIZES = tuple(f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz")
+_SHAPE = f"(hash(coalesce(number, hash(name)), {', '.join(_SIZES)}) >> 1)::BIGINT"
+
+SAMPLE = Step(
+    sweep="sample",
+    along="start_ns",
+    counted="kernel",
+    reads=("kernel", "kernel_name"),
+    before={
+        "_demangled": """
+            SELECT mangled, coalesce(any_value(demangled), mangled) AS demangled,
+                   coalesce(any_value(short), mangled) AS short,
+                   hash(coalesce(any_value(demangled), mangled)) AS number
+            FROM kernel_name
+            GROUP BY mangled""",
+    },
+    kept={
+        "_kept_shape": f"""
+            SELECT id, any_value(coalesce(demangled, name)) AS name,
+                   any_value(coalesce(short, name)) AS short,
+                   any_value(grid_x || 'x' || grid_y || 'x' || grid_z) AS grid,
+                   any_value(block_x || 'x' || block_y || 'x' || block_z) AS block
+            FROM (
+                SELECT {_SHAPE} AS id, demangled, short, name, {", ".join(_SIZES)}
+                FROM (SELECT DISTINCT name, {", ".join(_SIZES)} FROM kernel)
+                LEFT JOIN _demangled ON mangled = name
+            )
+            GROUP BY id"""
+    },
+    inputs=(
+        f"SELECT start_ns, end_ns, {_SHAPE} FROM kernel LEFT JOIN _demangled ON mangled = name"
+        " WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL",
+    ),
+    outputs={
+        "_kept_sample": (
+            ("id", "part", "duration_ns", "count"),
+            "SELECT id, part::TINYINT AS part, duration_ns, count",
+        )
+    },
+    makes={
+        "kernel_sample": "SELECT name, short, grid, block, part::BIGINT AS part, duration_ns, count"
+        " FROM _kept_sample JOIN _kept_shape USING (id)"
+    },
+)
+
+STEPS = (RUN, TREND, SAMPLE)

@@ -1,0 +1,93 @@
+"""Sweeps over NVTX ranges, and over the work that was asked for in them."""
+
+from __future__ import annotations
+
+from cupti_etl.queries.operators.step import UNKNOWN, Step, calls, known, numbered
+
+NESTING = Step(
+    sweep="nesting",
+    reads=("range_span",),
+    named=("marker",),
+    before={
+        "_span": f"""
+            SELECT {known("process_id")}, {known("thread_id")}, start_ns, {known("end_ns")},
+                   range_id, {numbered()}
+            FROM range_span
+            WHERE start_ns IS NOT NULL
+            ORDER BY process_id, thread_id, start_ns, end_ns DESC NULLS FIRST, range_id"""
+    },
+    inputs=("FROM _span",),
+    outputs={
+        "_kept_nesting": (
+            (
+                "process_id",
+                "thread_id",
+                "at_ns",
+                "end_ns",
+                "range_id",
+                "around_id",
+                "depth",
+                "path",
+            ),
+            "SELECT nullif(process_id, {u}) AS process_id,"
+            " nullif(thread_id, {u})::INTEGER AS thread_id, at_ns, nullif(end_ns, {u}) AS end_ns,"
+            " nullif(range_id, {u}) AS range_id, nullif(around_id, {u}) AS around_id,"
+            " depth::INTEGER AS depth, nullif(path, {u}) AS path".replace("{u}", UNKNOWN),
+        ),
+        "_kept_path": (("path", "parent", "name", "depth"), "SELECT *"),
+    },
+    then={
+        "_kept_path_text": """
+            WITH RECURSIVE named AS MATERIALIZED (
+                SELECT path, parent, depth, known.name
+                FROM _kept_path
+                LEFT JOIN _kept_marker_name AS known ON known.id = _kept_path.name
+            ),
+            texts AS (
+                SELECT path, depth, name AS text FROM named WHERE depth = 0
+                UNION ALL
+                SELECT named.path, named.depth, concat(texts.text, ' / ', named.name)
+                FROM texts
+                JOIN named ON named.parent = texts.path AND named.depth = texts.depth + 1
+            )
+            SELECT path, text FROM texts"""
+    },
+    makes={
+        "range_nesting": "SELECT * EXCLUDE (depth, path) FROM _kept_nesting",
+        "range_path": """
+            SELECT range_id, around_id AS parent_range_id, depth, text AS path
+            FROM _kept_nesting
+            JOIN _kept_path_text USING (path)""",
+    },
+)
+
+_IS_IN_RANGES = "EXISTS (SELECT 1 FROM _turn)"
+
+RANGE = Step(
+    sweep="range",
+    along="correlation_id",
+    counted="api_call",
+    reads=("api_call", "gpu_interval", "range_served"),
+    before={
+        "_turn": f"""
+            SELECT process_id, thread_id::BIGINT AS thread_id, at_ns, {known("range_id")} AS range
+            FROM range_served
+            WHERE process_id IS NOT NULL AND thread_id IS NOT NULL AND at_ns IS NOT NULL
+            ORDER BY process_id, thread_id, at_ns"""
+    },
+    first="FROM _turn",
+    inputs=(
+        f"{calls(known('thread_id'))} AND {_IS_IN_RANGES}",
+        "SELECT process_id, correlation_id, start_ns, end_ns, gpu FROM gpu_interval"
+        f" WHERE process_id IS NOT NULL AND correlation_id IS NOT NULL AND {_IS_IN_RANGES}",
+    ),
+    outputs={
+        "_kept_own": (
+            ("range_id", "gpu", "activities", "gpu_ns", "start_ns", "end_ns"),
+            "SELECT *",
+        )
+    },
+    makes={"range_own": "FROM _kept_own"},
+)
+
+STEPS = (NESTING, RANGE)

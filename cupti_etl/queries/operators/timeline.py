@@ -1,0 +1,223 @@
+"""Sweeps over the activities of the GPUs, and over the calls beside them."""
+
+from __future__ import annotations
+
+from cupti_etl.queries.operators.step import UNKNOWN, Step, known, numbered
+
+_KINDS = "'graph', 'kernel', 'memcpy', 'memcpy_p2p', 'memset'"
+
+BUSY = Step(
+    sweep="busy",
+    along="start_ns",
+    counted="gpu_activity",
+    reads=("gpu_interval",),
+    inputs=(
+        "SELECT start_ns, end_ns, gpu, CASE category WHEN 'compute' THEN 0::BIGINT"
+        " WHEN 'communication' THEN 1::BIGINT ELSE 2::BIGINT END FROM gpu_interval",
+    ),
+    outputs={
+        "_kept_interval": (
+            ("gpu", "set", "start_ns", "end_ns", "busy_before_ns"),
+            "SELECT gpu::INTEGER AS gpu, set::TINYINT AS set, start_ns, end_ns, busy_before_ns",
+        ),
+        "_kept_length": (("gpu", "set", "length_ns"), "SELECT *"),
+    },
+    makes={
+        "busy_interval": "SELECT gpu::BIGINT AS gpu, CASE set WHEN 1 THEN 'compute'"
+        " WHEN 3 THEN 'compute_or_communication' ELSE 'any' END AS work, start_ns, end_ns,"
+        " busy_before_ns FROM _kept_interval",
+        "work_length": "SELECT gpu, concat_ws('+', CASE WHEN set & 1 > 0 THEN 'compute' END,"
+        " CASE WHEN set & 2 > 0 THEN 'communication' END, CASE WHEN set & 4 > 0 THEN 'copy' END)"
+        " AS work, length_ns FROM _kept_length",
+    },
+)
+
+_STREAM = ("gpu", "process_id", "context_id", "stream_id")
+
+STREAMS = Step(
+    sweep="streams",
+    along="start_ns",
+    counted="gpu_activity",
+    reads=("gpu_interval",),
+    inputs=(
+        f"SELECT start_ns, end_ns, gpu, {', '.join(known(name) for name in _STREAM[1:])},"
+        " CASE WHEN kind = 'kernel' THEN 1::BIGINT ELSE 0::BIGINT END FROM gpu_interval",
+    ),
+    outputs={
+        "_kept_at_once": (("gpu", "kernels", "streams", "total_ns"), "SELECT *"),
+        "_kept_stream": (
+            ("number", *_STREAM, "busy_ns"),
+            f"SELECT number, gpu, nullif(process_id, {UNKNOWN}) AS process_id,"
+            f" nullif(context_id, {UNKNOWN})::INTEGER AS context_id,"
+            f" nullif(stream_id, {UNKNOWN})::INTEGER AS stream_id, busy_ns",
+        ),
+        "_kept_pair": (("one", "other", "overlap_ns"), "SELECT *"),
+    },
+    makes={
+        "running_kernels": "FROM _kept_at_once",
+        "stream_pair": """
+            WITH busiest AS (
+                SELECT *, row_number() OVER (
+                           PARTITION BY gpu ORDER BY busy_ns DESC, process_id, context_id, stream_id
+                       ) - 1 AS place
+                FROM _kept_stream
+                QUALIFY place < 60
+            )
+            SELECT one.gpu, one.place, one.process_id, one.context_id, one.stream_id, one.busy_ns,
+                   other.place AS other_place, other.process_id AS other_process_id,
+                   other.context_id AS other_context_id, other.stream_id AS other_stream_id,
+                   coalesce(pair.overlap_ns, 0) AS overlap_ns
+            FROM busiest AS one
+            JOIN busiest AS other ON other.gpu = one.gpu AND other.place != one.place
+            LEFT JOIN _kept_pair AS pair
+                ON pair.one = least(one.number, other.number)
+                AND pair.other = greatest(one.number, other.number)""",
+    },
+)
+
+_GAP = f"""
+    WITH first AS (
+        SELECT gpu, end_ns, min(name) AS name
+        FROM (SELECT row_number() OVER () - 1 AS gap, gpu, end_ns FROM _kept_gap)
+        JOIN _kept_gap_tie USING (gap)
+        JOIN _kept_gpu_activity_name USING (id)
+        GROUP BY gpu, end_ns
+    ),
+    idle AS (
+        SELECT gpu, sum(end_ns - start_ns) AS idle_ns FROM _kept_gap GROUP BY gpu
+    )
+    SELECT gap.gpu::BIGINT AS gpu, gap.start_ns, gap.end_ns, gap.end_ns - gap.start_ns AS gap_ns,
+           100.0 * (gap.end_ns - gap.start_ns) / nullif(idle.idle_ns, 0) AS percent, process_id,
+           ([{_KINDS}])[previous_kind] AS previous_kind,
+           coalesce(first.name, before.name) AS previous_name,
+           ([{_KINDS}])[next_kind] AS next_kind, after.name AS next_name,
+           next_stream_id, next_correlation_id
+    FROM _kept_gap AS gap
+    JOIN idle ON idle.gpu = gap.gpu
+    LEFT JOIN first ON first.gpu = gap.gpu AND first.end_ns = gap.end_ns
+    LEFT JOIN _kept_gpu_activity_name AS before ON before.id = previous_id
+    LEFT JOIN _kept_gpu_activity_name AS after ON after.id = next_id"""
+
+EDGE = Step(
+    sweep="edge",
+    along="start_ns",
+    counted="gpu_activity",
+    reads=("gpu_interval",),
+    named=("gpu_activity",),
+    inputs=(
+        "SELECT start_ns, end_ns, gpu, CASE kind WHEN 'graph' THEN 1::BIGINT"
+        " WHEN 'kernel' THEN 2::BIGINT WHEN 'memcpy' THEN 3::BIGINT"
+        " WHEN 'memcpy_p2p' THEN 4::BIGINT ELSE 5::BIGINT END,"
+        f" {known('process_id')}, {known('stream_id')}, {known('correlation_id')}, {numbered()}"
+        " FROM gpu_interval",
+    ),
+    outputs={
+        "_kept_gap": (
+            (
+                "gpu",
+                "start_ns",
+                "end_ns",
+                "previous_kind",
+                "previous_id",
+                "next_kind",
+                "next_id",
+                "process_id",
+                "next_stream_id",
+                "next_correlation_id",
+            ),
+            "SELECT gpu::INTEGER AS gpu, start_ns, end_ns, previous_kind::TINYINT AS previous_kind,"
+            " previous_id, next_kind::TINYINT AS next_kind, next_id,"
+            f" nullif(process_id, {UNKNOWN}) AS process_id,"
+            f" nullif(next_stream_id, {UNKNOWN})::INTEGER AS next_stream_id,"
+            f" nullif(next_correlation_id, {UNKNOWN}) AS next_correlation_id",
+        ),
+        "_kept_gap_tie": (("gap", "id"), "SELECT *"),
+    },
+    makes={"gap_edge": f"SELECT * FROM ({_GAP})"},
+)
+
+# How long the host was in each state, within gaps up to when the next work was launched.
+CAUSE = Step(
+    sweep="host",
+    along="start_ns",
+    counted="api_call",
+    reads=("gap_edge", "api_call", "overhead", "blocking_copy"),
+    # In order, as calls are: few runs are merged fast.
+    before={
+        "_blocking": "SELECT start_ns, end_ns, process_id FROM blocking_copy ORDER BY start_ns",
+        "_gap": f"""
+            SELECT start_ns, end_ns, process_id, -number AS class,
+                   {known("next_correlation_id")} AS correlation_id
+            FROM (SELECT *, row_number() OVER () AS number FROM _kept_gap)
+            WHERE process_id IS NOT NULL AND EXISTS (SELECT 1 FROM api_call)
+            ORDER BY start_ns""",
+    },
+    inputs=(
+        f"""
+        SELECT start_ns, greatest(start_ns, end_ns), process_id, 0::BIGINT, {UNKNOWN}
+        FROM overhead
+        WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL AND process_id IS NOT NULL
+        UNION ALL
+        SELECT start_ns, greatest(start_ns, end_ns), process_id,
+               CASE WHEN contains(name, 'Synchronize') OR name IN ('cudaMemcpy', 'cuMemcpy')
+                    THEN 1::BIGINT
+                    WHEN contains(name, 'Mem') OR contains(name, 'Malloc')
+                         OR contains(name, 'Free') OR contains(name, 'HostAlloc') THEN 2::BIGINT
+                    WHEN contains(name, 'Launch') THEN 3::BIGINT
+                    ELSE 4::BIGINT END, {known("correlation_id")}
+        FROM api_call
+        WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL AND process_id IS NOT NULL
+        UNION ALL
+        SELECT start_ns, end_ns, process_id, 1::BIGINT, {UNKNOWN} FROM _blocking
+        UNION ALL
+        FROM _gap""",
+    ),
+    outputs={
+        "_kept_spent": (
+            (
+                "profiler_ns",
+                "waiting_ns",
+                "memory_ns",
+                "launching_ns",
+                "other_ns",
+                "split_ns",
+                "is_known",
+            ),
+            "SELECT * REPLACE (is_known > 0 AS is_known)",
+        )
+    },
+    makes={
+        "gap_cause": f"""
+            WITH parts AS (
+                SELECT gpu, process_id, start_ns, end_ns - start_ns AS gap_ns, end_ns,
+                       coalesce(profiler_ns, 0) AS profiler_ns,
+                       coalesce(waiting_ns, 0) AS waiting_ns, coalesce(memory_ns, 0) AS memory_ns,
+                       coalesce(launching_ns, 0) AS launching_ns, coalesce(other_ns, 0) AS other_ns,
+                       CASE WHEN process_id IS NULL THEN start_ns ELSE split_ns END AS split_ns,
+                       coalesce(is_known, false) AS is_known, next_kind, next_id
+                FROM (SELECT * FROM _kept_gap POSITIONAL JOIN _kept_spent)
+                WHERE EXISTS (SELECT 1 FROM api_call)
+            ),
+            rests AS (
+                SELECT *, CASE WHEN is_known THEN end_ns - split_ns ELSE 0 END AS queued_ns,
+                       split_ns - start_ns - profiler_ns - waiting_ns - memory_ns - launching_ns
+                           - other_ns AS outside_ns,
+                       CASE WHEN is_known THEN 0 ELSE gap_ns END AS unknown_ns
+                FROM parts
+            )
+            SELECT gpu::BIGINT AS gpu, process_id, start_ns, gap_ns, queued_ns, profiler_ns,
+                   waiting_ns, memory_ns, launching_ns, other_ns AS other_cuda_ns,
+                   outside_ns, unknown_ns,
+                   CASE greatest(queued_ns, profiler_ns, waiting_ns, memory_ns, launching_ns,
+                                 other_ns, outside_ns, unknown_ns)
+                       WHEN queued_ns THEN 'queued' WHEN profiler_ns THEN 'profiler'
+                       WHEN waiting_ns THEN 'waiting' WHEN memory_ns THEN 'memory'
+                       WHEN launching_ns THEN 'launching' WHEN other_ns THEN 'other CUDA'
+                       WHEN outside_ns THEN 'outside CUDA' ELSE 'unknown' END AS cause,
+                   ([{_KINDS}])[next_kind] AS next_kind, after.name AS next_name
+            FROM rests
+            LEFT JOIN _kept_gpu_activity_name AS after ON after.id = next_id"""
+    },
+)
+
+STEPS = (BUSY, STREAMS, EDGE, CAUSE)

@@ -1,0 +1,180 @@
+"""The tables of a trace as files of their own: Parquet, Arrow or CSV.
+
+Rows are streamed; sorting, for Parquet, spills to the disk that is written to.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cupti_etl.api import Result, Trace
+from cupti_etl.errors import TraceError, UsageError
+from cupti_etl.render.beside import ROWS, beside, feed
+from cupti_etl.render.output import Output, write
+from cupti_etl.schema.arrow import TABLES, arrow_schema
+from cupti_etl.storage.place import refuse_existing
+from cupti_etl.storage.sources import identifier
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SUFFIXES = {"parquet": ".parquet", "arrow": ".arrows", "csv": ".csv", "spreadsheet": ".csv"}
+# Rows that are sorted and compressed together; what bounds the memory of a Parquet export.
+_GROUP_ROWS = 1 << 17
+
+
+def choose_tables(trace: Trace, text: str) -> list[str]:
+    """Tables of the trace by their names, comma-separated; all of them for "".
+
+    Raises:
+        UsageError: there is no such table.
+    """
+    chosen = [name.strip() for name in text.split(",")] if text else list(trace.tables)
+    for name in chosen:
+        if name not in trace.tables:
+            raise UsageError(
+                f"there is no table {name!r}",
+                "`cupti-etl schema` lists them; queries go to a file with `cupti-etl query -o`",
+            )
+    return list(dict.fromkeys(chosen))
+
+
+def export_folder(trace: Trace, tables: list[str], out: Path, form: str) -> None:
+    """Write a file per table into a new folder, which appears when it is complete.
+
+    Args:
+        trace: what to write.
+        tables: which of its tables.
+        out: the folder.
+        form: one of ``SUFFIXES``.
+
+    Raises:
+        UsageError: the folder exists already.
+        TraceError: a part of the trace cannot be read, or a file cannot be written.
+    """
+    refuse_existing(out)
+    partial = out.with_name(f".{out.name}.{os.getpid()}")
+    try:
+        partial.mkdir()
+        for table in tables:
+            export_file(trace, table, partial / f"{table}{SUFFIXES[form]}", form)
+        refuse_existing(out)
+        partial.rename(out)
+    except OSError as error:
+        raise _not_written(out, error) from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def export_file(trace: Trace, table: str, out: Path | None, form: str) -> None:
+    """Write one table to a new file, or to standard output.
+
+    Raises:
+        UsageError: the file exists already, or standard output is a terminal and the form is
+            binary.
+        TraceError: a part of the trace cannot be read, or the file cannot be written.
+    """
+    if out is not None and not out.is_fifo():
+        refuse_existing(out)
+    if form != "parquet":
+        is_spreadsheet = form == "spreadsheet"
+        output = Output("csv" if is_spreadsheet else form, out, spreadsheet=is_spreadsheet)
+        write(_Rows(trace.sql(f"FROM {identifier(table)}"), table), output)
+        return
+    if out is None:
+        raise UsageError(
+            "a Parquet export is sorted beside the file that it becomes, so it needs one",
+            "name a file, or use --to arrow",
+        )
+    try:
+        _write_parquet(trace, table, out)
+    except OSError as error:
+        raise _not_written(out, error) from error
+
+
+class _Rows:
+    """The rows of a table with its documentation in their schema."""
+
+    def __init__(self, result: Result, table: str) -> None:
+        self._result = result
+        self._table = table
+        self.columns = result.columns
+
+    def count(self) -> int:
+        return self._result.count()
+
+    def reader(self) -> pa.RecordBatchReader:
+        return _explained(self._result.reader(), self._table)
+
+
+def _explained(rows: pa.RecordBatchReader, table: str) -> pa.RecordBatchReader:
+    import pyarrow as pa
+
+    schema = documented(table, rows.schema)
+    return pa.RecordBatchReader.from_batches(schema, (each.cast(schema) for each in rows))
+
+
+def documented(table: str, schema: pa.Schema) -> pa.Schema:
+    """A schema with what is known about the table's columns in its metadata."""
+    import pyarrow as pa
+
+    if table not in TABLES:
+        return schema
+    known = arrow_schema(table)
+    fields = [known.field(each.name) if each.name in known.names else each for each in schema]
+    return pa.schema(fields, metadata=known.metadata)
+
+
+def _write_parquet(trace: Trace, table: str, out: Path) -> None:
+    from cupti_etl.storage.part import part_writer
+
+    partial = out.with_name(f".{out.name}.{os.getpid()}")
+    spill = out.with_name(f".{out.name}.{os.getpid()}.spill")
+    try:
+        with _in_order(trace, table, spill) as found:
+            rows = _explained(found, table)
+            with part_writer(partial, table, rows.schema, rows.schema) as writer:
+                for group in _groups(rows):
+                    writer.write_table(group)
+        partial.rename(out)
+    finally:
+        partial.unlink(missing_ok=True)
+        shutil.rmtree(spill, ignore_errors=True)
+
+
+@contextmanager
+def _in_order(trace: Trace, table: str, spill: Path) -> Iterator[pa.RecordBatchReader]:
+    """The rows of a table as it is sorted; what does not fit into memory goes to the disk."""
+    rows = trace.sql(f"FROM {identifier(table)}").reader()
+    sort = TABLES[table].sort if table in TABLES else ()
+    if not sort:
+        yield rows
+        return
+    with beside(trace, (), {"temp_directory": str(spill)}) as con, feed(con, rows):
+        order = ", ".join(map(identifier, sort))
+        yield con.sql(f"FROM {ROWS} ORDER BY {order}").to_arrow_reader()
+
+
+def _groups(rows: pa.RecordBatchReader) -> Iterator[pa.Table]:
+    import pyarrow as pa
+
+    group: list[pa.RecordBatch] = []
+    for batch in rows:
+        group.append(batch)
+        if sum(each.num_rows for each in group) >= _GROUP_ROWS:
+            yield pa.Table.from_batches(group)
+            group = []
+    if group:
+        yield pa.Table.from_batches(group)
+
+
+def _not_written(out: Path, error: OSError) -> TraceError:
+    return TraceError(
+        f"cannot write {out}: {error.strerror or error}",
+        "check the permissions and the free space of the folder",
+    )

@@ -1,0 +1,236 @@
+"""Rows to a terminal, a pipe or a file, in the format that was asked for.
+
+Every format but ``table`` is streamed: memory does not grow with the number of rows.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar
+
+import click
+
+from cupti_etl.errors import UsageError
+from cupti_etl.progress import printable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMATS = ("table", "csv", "json", "arrow", "parquet", "markdown")
+_BINARY = ("arrow", "parquet")
+_SUFFIXES = {
+    ".csv": "csv",
+    ".json": "json",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".parquet": "parquet",
+    ".md": "markdown",
+    ".txt": "table",
+}
+_GROUP_BATCHES = 4
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class Rows(Protocol):
+    """What is written: ``cupti_etl.api.Result``, or anything like it."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+
+    def reader(self) -> pa.RecordBatchReader:
+        """The rows in batches."""
+
+    def count(self) -> int:
+        """How many rows there are."""
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """Rows that are there already."""
+
+    table: pa.Table
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(self.table.column_names)
+
+    def reader(self) -> pa.RecordBatchReader:
+        """The rows in batches."""
+        return self.table.to_reader()
+
+    def count(self) -> int:
+        """How many rows there are."""
+        return int(self.table.num_rows)
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where and how to write.
+
+    Attributes:
+        format: one of ``FORMATS``, or empty: what the file's name says, else a table.
+        path: the file; None is standard output.
+        all_rows: a table shows every row, however many there are.
+        spreadsheet: CSV for a program that takes some texts for formulas.
+
+    Raises:
+        UsageError: the file's name says a format that there is not, and ``format`` says none.
+    """
+
+    format: str = ""
+    path: Path | None = None
+    all_rows: bool = False
+    spreadsheet: bool = False
+
+    def __post_init__(self) -> None:
+        if self.spreadsheet and self.chosen != "csv":
+            raise UsageError(f"--spreadsheet is about CSV, not {self.chosen}", "--format csv")
+        suffix = self.path.suffix.lower() if self.path else ""
+        if suffix and not self.format and suffix not in _SUFFIXES:
+            raise UsageError(
+                f"{self.path}: {suffix} is the suffix of no format",
+                f"add --format, or choose one of {', '.join(_SUFFIXES)}",
+            )
+
+    @property
+    def chosen(self) -> str:
+        """The format that is written."""
+        if self.format:
+            return self.format
+        if self.spreadsheet:
+            return "csv"
+        return _SUFFIXES.get(self.path.suffix.lower(), "table") if self.path else "table"
+
+
+def output_options(command: _F) -> _F:
+    """The options ``--format``, ``-o`` and ``--all``, shared by commands that give rows."""
+    for option in (
+        click.option(
+            "--spreadsheet", is_flag=True, help="As CSV in which a text is never a formula."
+        ),
+        click.option("--all", "all_rows", is_flag=True, help="Show every row of a table."),
+        click.option(
+            "-o",
+            "--output",
+            "path",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Write to FILE; its suffix chooses the format where --format does not.",
+        ),
+        click.option(
+            "--format",
+            "format",
+            type=click.Choice(FORMATS),
+            help="How to write the rows; a table if nothing is said.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def write(rows: Rows, output: Output) -> None:
+    """Write all rows; nothing where a statement such as CREATE gives none.
+
+    Raises:
+        UsageError: a binary format would go to a terminal, or the file cannot be written.
+        OSError: standard output, or the disk, is full.
+    """
+    from cupti_etl.render.csv import write_csv
+    from cupti_etl.render.text import write_table
+
+    if not rows.columns:
+        return
+    kind = output.chosen
+    if output.path is None and sys.stdout is None:
+        raise UsageError("there is no standard output", "add -o FILE")
+    if kind in _BINARY and output.path is None and sys.stdout.isatty():
+        raise UsageError(
+            f"{kind} is binary and would garble the terminal", "add -o FILE, or send it to a pipe"
+        )
+    with _sink(output.path) as sink:
+        if kind == "table":
+            write_table(rows, sink, all_rows=output.all_rows, terminal=output.path is None)
+        elif kind == "csv":
+            write_csv(rows.reader(), sink, _change(output))
+        else:
+            _WRITERS[kind](rows.reader(), sink)
+        sink.flush()
+
+
+def _change(output: Output) -> Callable[[str], str] | None:
+    """What becomes of texts in CSV: they are exact where a program reads them."""
+    from cupti_etl.render.csv import for_spreadsheet
+
+    if output.spreadsheet:
+        return for_spreadsheet
+    return printable if output.path is None and sys.stdout.isatty() else None
+
+
+@contextmanager
+def _sink(path: Path | None) -> Iterator[BinaryIO]:
+    """Standard output, or a file that appears only when it is complete."""
+    if path is None:
+        sys.stdout.flush()
+        yield sys.stdout.buffer
+        return
+    # A pipe or a device cannot be replaced by a finished file.
+    in_place = path.exists() and not path.is_file()
+    partial = path if in_place else path.with_name(f".{path.name}.part")
+    try:
+        with partial.open("wb") as file:
+            yield file
+        if not in_place:
+            partial.replace(path)
+    except OSError as error:
+        if error.filename is None or isinstance(error, BrokenPipeError):
+            raise
+        raise UsageError(f"cannot write {path}: {error.strerror}", "choose another file") from error
+    finally:
+        if not in_place:
+            partial.unlink(missing_ok=True)
+
+
+def _write_arrow(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
+    import pyarrow as pa
+
+    with pa.ipc.new_stream(sink, reader.schema) as writer:
+        for batch in reader:
+            writer.write_batch(batch)
+
+
+def _write_parquet(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    # Each write is a row group, and small ones compress badly.
+    with pq.ParquetWriter(sink, reader.schema, compression="zstd") as writer:
+        batches = iter(reader)
+        while group := list(islice(batches, _GROUP_BATCHES)):
+            writer.write_table(pa.Table.from_batches(group))
+
+
+def _write_json(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
+    from cupti_etl.render.json import write_json
+
+    write_json(reader, sink)
+
+
+def _write_markdown(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
+    from cupti_etl.render.text import write_markdown
+
+    write_markdown(reader, sink)
+
+
+_WRITERS: dict[str, Callable[[pa.RecordBatchReader, BinaryIO], None]] = {
+    "arrow": _write_arrow,
+    "json": _write_json,
+    "markdown": _write_markdown,
+    "parquet": _write_parquet,
+}

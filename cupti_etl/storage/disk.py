@@ -1,0 +1,94 @@
+"""What is done to the files of a trace besides writing rows, in one place.
+
+What is written is on the disk for certain only after ``sync``; the order in which the parts of
+a trace use these functions is what makes it whole after a kill or a power failure.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+# Where an fsync takes long, several at the same time take hardly longer than one.
+_AT_A_TIME = 8
+
+
+def sync(paths: Sequence[Path]) -> None:
+    """Bring files, and the names in folders, to the disk.
+
+    Raises:
+        OSError: one of them cannot be.
+    """
+    failures: list[OSError] = []
+
+    def some(first: int) -> None:
+        try:
+            for path in paths[first::_AT_A_TIME]:
+                _sync(path)
+        except OSError as error:
+            failures.append(error)
+
+    beside = [threading.Thread(target=some, args=(i,)) for i in range(1, _AT_A_TIME)]
+    beside = beside[: max(0, len(paths) - 1)]
+    for thread in beside:
+        thread.start()
+    some(0)
+    for thread in beside:
+        thread.join()
+    if failures:
+        raise failures[0]
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def rename(before: Path, after: Path) -> None:
+    """Give a file or a folder another name; a file that has it is replaced.
+
+    Raises:
+        OSError: that is not possible.
+    """
+    before.rename(after)
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a small file.
+
+    Raises:
+        OSError: it does not fit; then it is not there.
+    """
+    try:
+        path.write_bytes(content)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder with what is in it, if it is there.
+
+    Raises:
+        OSError: that is not possible.
+    """
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def folder_bytes(folder: Path) -> int:
+    """Bytes of all files of a trace; what vanishes meanwhile is not counted."""
+    total = 0
+    for path in folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            total += path.stat().st_size
+    return total

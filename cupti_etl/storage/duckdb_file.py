@@ -1,0 +1,163 @@
+"""A trace as one self-contained ``.duckdb`` file, and such a file brought up to date.
+
+The tables come from the migrations, so that later ones can go on from there; the query
+library stands beside them as views and macros, for any DuckDB.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cupti_etl.errors import EtlError, TraceError
+from cupti_etl.queries.catalog import library
+from cupti_etl.queries.runner import library_views
+from cupti_etl.render.beside import ROWS, beside, feed
+from cupti_etl.schema.arrow import TABLES
+from cupti_etl.storage.place import refuse_existing
+from cupti_etl.storage.sources import identifier, quoted
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from cupti_etl.api import Trace
+
+_DATABASE = "_export"
+
+
+def export_duckdb(trace: Trace, out: Path) -> list[str]:
+    """Write everything that a trace holds into one new file; rows are streamed.
+
+    Returns:
+        Tables and columns that were left out, because this version does not know them.
+
+    Raises:
+        UsageError: the file exists already.
+        TraceError: a part of the trace cannot be read, or the file cannot be written.
+    """
+    from cupti_etl.storage.migrations import upgrade
+
+    refuse_existing(out)
+    partial = out.with_name(f".{out.name}.{os.getpid()}")
+    try:
+        upgrade(partial, then=_install)
+        left_out = _fill(trace, partial)
+        refuse_existing(out)
+        partial.rename(out)
+    except OSError as error:
+        raise _not_written(out, error.strerror or str(error)) from error
+    except EtlError as error:
+        if str(partial) in error.message:
+            raise _not_written(out, error.message.replace(str(partial), str(out))) from error
+        raise
+    finally:
+        for leftover in (partial, partial.with_name(f"{partial.name}.wal")):
+            leftover.unlink(missing_ok=True)
+    return left_out
+
+
+def _fill(trace: Trace, file: Path) -> list[str]:
+    left_out = []
+    with beside(trace, (file.parent,)) as con:
+        con.execute(f"ATTACH {quoted(file)} AS {_DATABASE}")
+        for table in trace.tables:
+            if table not in TABLES:
+                left_out.append(table)
+                continue
+            there = trace.sql(f"FROM {identifier(table)}").columns
+            known = [column.name for column in TABLES[table].columns]
+            more = [name for name in there if name not in known]
+            if TABLES[table].more is None:
+                left_out += sorted(f"{table}.{column}" for column in more)
+                more = []
+            _copy(trace, con, table, known, more)
+        con.execute(f"DETACH {_DATABASE}")  # which writes what its log still holds
+    return left_out
+
+
+def _copy(
+    trace: Trace,
+    con: duckdb.DuckDBPyConnection,
+    table: str,
+    known: Sequence[str],
+    more: Sequence[str],
+) -> None:
+    """Copy the rows of a table, with columns that this trace has more."""
+    into = f"{_DATABASE}.main.{identifier(table)}"
+    for name in more:
+        added = TABLES[table].more
+        assert added is not None
+        con.execute(f"ALTER TABLE {into} ADD COLUMN {identifier(name)} {added.sql}")
+    columns = ", ".join(map(identifier, (*known, *more)))
+    with feed(con, trace.sql(f"SELECT {columns} FROM {identifier(table)}").reader()):
+        con.execute(f"INSERT INTO {into} ({columns}) SELECT {columns} FROM {ROWS}")
+
+
+def convert(folder: Path, out: Path) -> None:
+    """Write the trace of a finished capture into one file, and see that no row is missing.
+
+    Raises:
+        EtlError: that failed, and there is no file.
+    """
+    from cupti_etl.api import open as open_trace
+
+    with open_trace(folder, confined=True) as trace:
+        left_out = export_duckdb(trace, out)
+        with open_trace(out, confined=True) as file:
+            missing = [each for each in TABLES if _count(trace, each) != _count(file, each)]
+    if left_out or missing:
+        out.unlink()
+        raise EtlError(f"{out} would lack rows of {', '.join(left_out + missing)}")
+
+
+def _count(trace: Trace, table: str) -> int:
+    return trace.sql(f"FROM {identifier(table)}").count()
+
+
+def migrate_file(path: Path) -> str:
+    """Bring a file to the present schema and the present query library, or leave it as it is.
+
+    Returns:
+        The revision that it had.
+
+    Raises:
+        TraceError: see ``cupti_etl.storage.migrations.upgrade``; also if there is no file.
+    """
+    from cupti_etl.storage.migrations import upgrade
+
+    pending_migrations(path)
+    return upgrade(path, then=_install)
+
+
+def pending_migrations(path: Path) -> tuple[str, list[str]]:
+    """What ``migrate_file`` would do; the file is opened for reading only.
+
+    Returns:
+        The revision that it has, and a line for each migration that is missing.
+
+    Raises:
+        TraceError: it could not be migrated, as far as can be told before.
+    """
+    from cupti_etl.storage.migrations import pending
+
+    give = "give a file that `cupti-etl export --to duckdb` wrote"
+    if not path.exists():
+        raise TraceError(f"there is no file {path}", give)
+    before, steps = pending(path)
+    if not before:
+        raise TraceError(f"{path} is empty", give)
+    return before, steps
+
+
+def _install(con: duckdb.DuckDBPyConnection) -> None:
+    for statement in library_views(library()):
+        con.execute(statement)
+
+
+def _not_written(out: Path, why: str) -> TraceError:
+    return TraceError(
+        f"cannot write {out}: {why.splitlines()[0]}",
+        "check the permissions and the free space of the folder",
+    )

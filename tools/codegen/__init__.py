@@ -1,0 +1,1 @@
+"""What writes generated files and reference pages; it is not installed."""

@@ -1,0 +1,126 @@
+"""``make generate``: write every derived file, or with ``--check`` say which are stale.
+
+What is derived, and from what, is the list ``outputs()``; nothing else in the
+repository is made by a program, except ``generated/records.json`` (``make headers``).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from cupti_etl.schema.kinds import KINDS
+from tools.codegen.cdecl import env_h, kinds_inc
+from tools.codegen.compiled import compiled, fingerprint_h
+from tools.codegen.headers import load_facts
+
+ROOT = Path(__file__).parents[2]
+_SHARED_HEADERS = ROOT / "native" / "include" / "etl"
+
+
+def _compiled() -> str:
+    return compiled(_SHARED_HEADERS, KINDS, load_facts())
+
+
+def _abi() -> str:
+    from tools.codegen.abi import abi_module
+
+    module = abi_module(
+        *(_SHARED_HEADERS / f"{name}.h" for name in ("abi", "attribution", "operators"))
+    )
+    return f'{module}COMPILED = "{_compiled()}"\n'
+
+
+def _fingerprint() -> str:
+    return fingerprint_h(KINDS, _compiled())
+
+
+def _tables() -> str:
+    from cupti_etl.schema.reference import tables_markdown
+
+    return tables_markdown()
+
+
+def _queries() -> str:
+    from cupti_etl.queries.reference import queries_markdown
+
+    return queries_markdown()
+
+
+def _cli() -> str:
+    from tools.codegen.program_pages import cli_markdown
+
+    return cli_markdown()
+
+
+def _environment() -> str:
+    from tools.codegen.program_pages import environment_markdown
+
+    return environment_markdown()
+
+
+def _presets() -> str:
+    from tools.codegen.program_pages import presets_markdown
+
+    return presets_markdown()
+
+
+def outputs() -> dict[str, Callable[[], str]]:
+    """Path of each derived file, below the repository's root, and what makes it."""
+    return {
+        "native/generated/kinds.inc": lambda: kinds_inc(KINDS, load_facts()),
+        "native/generated/env.h": env_h,
+        "native/generated/fingerprint.h": _fingerprint,
+        "cupti_etl/native/_abi.py": _abi,
+        "docs/reference/tables.md": _tables,
+        "docs/reference/queries.md": _queries,
+        "docs/reference/cli.md": _cli,
+        "docs/reference/environment.md": _environment,
+        "docs/reference/presets.md": _presets,
+    }
+
+
+def draft_migration() -> tuple[str, str] | None:
+    """Path and text of the migration that the specification asks for, or None.
+
+    Migrations are history: a draft is written once, read by a person, and then frozen.
+    """
+    from cupti_etl.storage.migrations import migration_draft, next_revision
+
+    text = migration_draft()
+    return (f"migrations/versions/{next_revision()}_tables.py", text) if text else None
+
+
+def stale(root: Path = ROOT) -> list[str]:
+    """The derived files that are missing or differ from what would be written."""
+    paths = []
+    for name, make in outputs().items():
+        path = root / name
+        if not path.exists() or path.read_text() != make():
+            paths.append(name)
+    draft = draft_migration()
+    return [*paths, draft[0]] if draft else paths
+
+
+def main(arguments: list[str]) -> int:
+    """Entry point; 1 if ``--check`` found a stale file."""
+    names = stale()
+    if "--check" in arguments:
+        for name in names:
+            print(
+                f"{name} is not what the specification says: run `make generate`", file=sys.stderr
+            )
+        return 1 if names else 0
+    makers = outputs()
+    for name in names:
+        path = ROOT / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = None if name in makers else draft_migration()
+        path.write_text(draft[1] if draft else makers[name]())
+        print(name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,154 @@
+"""The description of the kinds as C: ``native/generated/kinds.inc`` and ``env.h``.
+
+Offsets and numbers come from the facts of the newest public header, so that building
+needs nothing of NVIDIA's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from cupti_etl.config import ENVIRONMENT
+from cupti_etl.errors import SchemaError
+from cupti_etl.schema.api_levels import LAUNCH, NOISE
+from cupti_etl.schema.spec import PROCESS_ID, Column, Enum, Kind
+from tools.codegen.headers import Facts
+
+BANNER = "/* Made by `python -m tools.codegen`.  Do not edit. */\n"
+
+
+def place(kind: Kind, column: Column, facts: Facts) -> tuple[int, int]:
+    """Byte offset and width of a column in the newest record struct.
+
+    Raises:
+        SchemaError: the header has no such struct or member, or the type cannot be
+            read from a member of that width.
+    """
+    if not column.source:
+        return 0, 0
+    where = f"{kind.table}.{column.name}"
+    struct = facts["structs"].get(kind.struct)
+    if struct is None:
+        raise SchemaError(f"{where}: the header has no struct {kind.struct}")
+    if column.source not in struct["members"]:
+        raise SchemaError(f"{where}: {kind.struct} has no member {column.source!r}")
+    offset, size = struct["members"][column.source]
+    width = column.width or size
+    if column.at + width > size:
+        raise SchemaError(
+            f"{where}: {column.at} + {width} bytes are more than {column.source} has ({size})"
+        )
+    if width not in column.type.widths:
+        raise SchemaError(f"{where}: type {column.type.name} cannot be read from {width} bytes")
+    return offset + column.at, width
+
+
+def enumerator(name: str, facts: Facts) -> int:
+    """The number of an enumerator.
+
+    Raises:
+        SchemaError: the header does not have it.
+    """
+    if name not in facts["enumerators"]:
+        raise SchemaError(f"the header has no enumerator {name}")
+    return facts["enumerators"][name]
+
+
+def _labels(enum: Enum, facts: Facts) -> str:
+    rows = ", ".join(f'{{ {enumerator(name, facts)}, "{label}" }}' for name, label in enum.labels)
+    return f"static const struct etl_label {enum.name}_labels[] = {{ {rows} }};\n"
+
+
+def _only(kind: Kind, column: Column, facts: Facts) -> str:
+    if not column.only:
+        return "0, 0, NULL"
+    member, *values = column.only
+    where = f"{kind.table}.{column.name}"
+    if member not in facts["structs"][kind.struct]["members"]:
+        raise SchemaError(f"{where}: {kind.struct} has no member {member!r}")
+    offset, size = facts["structs"][kind.struct]["members"][member]
+    if size < 4:
+        raise SchemaError(f"{where}: only= needs a member of 32 bits, {member} has {size * 8}")
+    numbers = ", ".join(
+        str(enumerator(value, facts) if isinstance(value, str) else value) for value in values
+    )
+    return f"{offset}, {len(values)}, (const uint32_t[]){{ {numbers} }}"
+
+
+def _kind_field(kind: Kind, facts: Facts) -> int:
+    """The field that must come first; -1 if CUPTI makes no user-defined records of the kind."""
+    name = kind.field(Column("kind", PROCESS_ID.type, "kind", "The activity kind."))
+    return -1 if name is None else enumerator(name, facts)
+
+
+def _field(kind: Kind, column: Column, facts: Facts) -> str:
+    """The column's field, the byte in it, and the field of ``only``; -1 for none."""
+    name = kind.field(column)
+    number = -1 if name is None else enumerator(name, facts)
+    # A field of another name is a part of the member already.
+    at = 0 if column.field else column.at
+    only = -1
+    if column.only:
+        whole = [c for c in kind.columns if c.source == column.only[0] and c.at == 0 and c.field]
+        member = whole[0] if whole else replace(column, source=str(column.only[0]), field="")
+        name = kind.field(member)
+        only = -1 if name is None else enumerator(name, facts)
+    return f"{number}, {at}, {only}"
+
+
+def _column(kind: Kind, column: Column, facts: Facts) -> str:
+    offset, width = place(kind, column, facts)
+    labels = (
+        f"{column.labels.name}_labels, {len(column.labels.labels)}" if column.labels else "NULL, 0"
+    )
+    return (
+        f'\t{{ "{column.name}", {column.type.native}, {width}, {offset}, {column.since}, '
+        f"{column.mask}, {int(column.null is not None)}, {column.null or 0}u, {labels}, "
+        f"{_only(kind, column, facts)}, {_field(kind, column, facts)} }},\n"
+    )
+
+
+def _strings(name: str, values: Iterable[str]) -> str:
+    items = "".join(f'\t"{value}",\n' for value in values)
+    return f"__attribute__((unused)) static const char *const {name}[] = {{\n{items}\tNULL,\n}};\n"
+
+
+def kinds_inc(kinds: tuple[Kind, ...], facts: Facts) -> str:
+    """Text of ``native/generated/kinds.inc``.
+
+    Raises:
+        SchemaError: a kind contradicts the header, or two kinds claim the same records.
+    """
+    fed: dict[str, str] = {}
+    for kind in kinds:
+        for activity in kind.activity:
+            if activity in fed:
+                raise SchemaError(f"{fed[activity]} and {kind.table} both claim {activity} records")
+            fed[activity] = kind.table
+    out = [f"enum {{ ETL_N_KINDS = {len(kinds)} }};\n\n"]
+    enums = {c.labels.name: c.labels for kind in kinds for c in kind.columns if c.labels}
+    out += [_labels(enums[name], facts) for name in sorted(enums)]
+    for kind in kinds:
+        out.append(f"\nstatic const struct etl_column {kind.table}_columns[] = {{\n")
+        out += [_column(kind, column, facts) for column in (PROCESS_ID, *kind.columns)]
+        out.append("};\n")
+    out.append("\nstatic const struct etl_kind etl_kinds[] = {\n")
+    for kind in kinds:
+        numbers = ", ".join(
+            str(enumerator(f"CUPTI_ACTIVITY_KIND_{name}", facts)) for name in kind.activity
+        )
+        columns = f"{kind.table}_columns, {len(kind.columns) + 1}"
+        preset = f"ETL_PRESET_{kind.preset.upper()}"
+        rest = f"{columns}, {preset}, {int(kind.is_lasting)}, {_kind_field(kind, facts)}"
+        out.append(f'\t{{ "{kind.table}", {{ {numbers} }}, {rest} }},\n')
+    out.append("};\n\n")
+    out.append(_strings("etl_api_noise", NOISE))
+    out.append(_strings("etl_api_launch", LAUNCH))
+    return f"{BANNER}{''.join(out)}"
+
+
+def env_h() -> str:
+    """Text of ``native/generated/env.h``: the names in ``config.ENVIRONMENT``."""
+    lines = [f'#define ETL_ENV_{key} "{name}"\n' for key, (name, _) in ENVIRONMENT.items()]
+    return f"{BANNER}#ifndef ETL_ENV_H\n#define ETL_ENV_H\n\n{''.join(lines)}\n#endif\n"
