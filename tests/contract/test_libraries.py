@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -99,3 +101,15 @@ def test_batches_have_the_columns_of_the_specification(kind: Kind) -> None:
     kinds = {number for number in range(-1, 130) if lib.etl_table_of_kind(number) == table}
     facts = load_facts()["enumerators"]
     assert kinds == {facts[f"CUPTI_ACTIVITY_KIND_{name}"] for name in kind.activity}
+
+
+def test_a_warning_is_an_error_in_development(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "native/build.py", "-o", tmp_path],
+        env={**os.environ, "CC": "cc -Wpadded"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "[-Werror=padded]" in done.stderr

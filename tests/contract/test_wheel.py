@@ -13,8 +13,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-WARNS = "cc -Wpadded"
-
 pytestmark = pytest.mark.network
 
 
@@ -38,7 +36,7 @@ def build(source: Path, folder: Path, **environment: str) -> Path:
 
 def test_native_wheel(tmp_path: Path) -> None:
     # Somebody's compiler may warn of what ours does not.
-    wheel = build(ROOT, tmp_path, CC=WARNS)
+    wheel = build(ROOT, tmp_path, CC="cc -Wpadded")
     assert wheel.name.endswith("-py3-none-linux_x86_64.whl")
     names = zipfile.ZipFile(wheel).namelist()
     for needed in (
@@ -52,18 +50,6 @@ def test_native_wheel(tmp_path: Path) -> None:
     ):
         assert needed in names
     assert not [name for name in names if name.startswith(("tests/", "native/", "docs/"))]
-
-
-def test_a_warning_is_an_error_in_development(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, ROOT / "native/build.py", "-o", tmp_path],
-        env={**os.environ, "CC": WARNS},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert "[-Werror=padded]" in done.stderr
 
 
 def test_wheel_without_the_native_part(tmp_path: Path) -> None:
