@@ -15,9 +15,10 @@
 #include "etl/locks.h"
 #include "etl/segment.h"
 #include "generated/env.h"
-#include "inject/inject.h"
-
-struct etl_injector etl_injector; /* the handshake's */
+#include "etl/clock.h"
+#include "inject/handshake.h"
+#include "inject/injector.h"
+#include "inject/wakeup.h"
 
 #define MAX_RECORDS (ETL_LARGE_BYTES / 8)
 

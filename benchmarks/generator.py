@@ -42,6 +42,7 @@ class Generator:
             "segment/locks.c",
             "segment/segment.c",
             "inject/environment.c",
+            "inject/injector.c",
             "inject/wakeup.c",
             "inject/descriptors.c",
             "inject/handshake.c",

@@ -2,7 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arrow/arrow.h"
+#include "arrow/array.h"
+#include "arrow/builder.h"
+#include "arrow/pool.h"
 
 static size_t round_up(size_t bytes)
 {
@@ -178,50 +180,7 @@ void column_append(struct column_builder *column, size_t each, int64_t row, cons
 	}
 }
 
-/* ---- the way out: Arrow arrays that own their buffers */
-
-static void release_array(struct ArrowArray *array)
-{
-	for (int64_t i = 0; i < array->n_buffers; i++)
-		pool_put(array->buffers[i]);
-	for (int64_t i = 0; i < array->n_children; i++) {
-		struct ArrowArray *child = array->children[i];
-
-		if (child && child->release)
-			child->release(child);
-		free(child);
-	}
-	if (array->dictionary) {
-		if (array->dictionary->release)
-			array->dictionary->release(array->dictionary);
-		free(array->dictionary);
-	}
-	free(array->children);
-	free(array->buffers);
-	array->release = NULL;
-}
-
-struct ArrowArray *new_array(int64_t length, int64_t n_buffers)
-{
-	struct ArrowArray *array = calloc(1, sizeof *array);
-
-	if (!array)
-		return NULL;
-	array->buffers = calloc((size_t)n_buffers, sizeof *array->buffers);
-	array->length = length;
-	array->n_buffers = n_buffers;
-	array->release = release_array;
-	if (array->buffers)
-		return array;
-	free(array);
-	return NULL;
-}
-
-void free_array(struct ArrowArray *array)
-{
-	release_array(array);
-	free(array);
-}
+/* ---- the way out */
 
 /* Moves a column's buffers into an array; what is moved is gone from the builder. */
 static struct ArrowArray *column_array(struct column_builder *column, int64_t rows,
@@ -258,12 +217,9 @@ int builder_take(struct builder *builder, struct ArrowArray *out)
 
 	if (builder_reserve(builder, 1) < 0) /* so that an empty batch has buffers too */
 		return -ENOMEM;
-	array = new_array(builder->rows, 1);
+	array = new_batch(builder->rows, n);
 	if (!array)
 		return -ENOMEM;
-	array->children = calloc(n, sizeof(struct ArrowArray *));
-	if (!array->children)
-		goto fail;
 	for (uint32_t i = 0; i < n; i++) {
 		array->children[i] = column_array(&builder->columns[i], builder->rows,
 						  &builder->kind->columns[i]);
@@ -271,8 +227,7 @@ int builder_take(struct builder *builder, struct ArrowArray *out)
 			goto fail;
 		array->n_children++;
 	}
-	*out = *array;
-	free(array);
+	give_array(array, out);
 	builder->last_rows = builder->rows;
 	builder->rows = builder->capacity = 0;
 	return 0;

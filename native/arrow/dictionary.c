@@ -1,9 +1,13 @@
 /* The texts of a column, or of a process, in the form of an Arrow array of strings. */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "arrow/arrow.h"
+#include "arrow/array.h"
+#include "arrow/dictionary.h"
+#include "arrow/ids.h"
+#include "arrow/pool.h"
 
 /* An index that many texts have made larger is not kept: to clear it costs its size. */
 #define KEPT_MASK 0xffff

@@ -1,8 +1,9 @@
 #include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "arrow/arrow.h"
+#include "arrow/pool.h"
 
 /* Batches come and go with buffers of the same few sizes.  Giving their pages back to
  * the system and faulting fresh ones in costs more than decoding, so freed buffers are

@@ -1,9 +1,9 @@
-#include "attribution/fit.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "attribution/fit.h"
 #include "attribution/solve.h"
 
 /* So little of each diagonal is added to it that only what cannot be told apart notices:

@@ -6,8 +6,8 @@
  * no independent witnesses of one kernel.  What is added up once can be solved for several
  * designs, in each of which a term stands for the sum of some columns.
  * docs/design/pm-join.md has the formulae. */
-#ifndef ETL_QUERIES_FIT_H
-#define ETL_QUERIES_FIT_H
+#ifndef ETL_ATTRIBUTION_FIT_H
+#define ETL_ATTRIBUTION_FIT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "attribution/overlap.h"
+#include "attribution/runs.h"
+#include "attribution/sample.h"
 
 /* Samples of one device, or of two, may be so much out of order. */
 #define SLACK_NS INT64_C(10000000)

@@ -1,6 +1,6 @@
 /* The join of samples to runs: what its parts share. */
-#ifndef ETL_QUERIES_OVERLAP_H
-#define ETL_QUERIES_OVERLAP_H
+#ifndef ETL_ATTRIBUTION_OVERLAP_H
+#define ETL_ATTRIBUTION_OVERLAP_H
 
 #include <stdbool.h>
 
@@ -84,32 +84,5 @@ struct etl_overlap {
 	double *row_values;
 	size_t n_rows, rows_room;
 };
-
-/* ---- runs.c: where runs wait, and how long each is alone */
-
-int run_begin(struct etl_overlap *join, struct device *device, const struct etl_runs *from,
-	      int64_t at) ETL_MUST_CHECK;
-/* Counts until `time`: what ends before is timed. */
-void clock_advance(struct device *device, int64_t time);
-/* Lets go of the runs that have ended by `time` and are timed. */
-int runs_retire(struct etl_overlap *join, struct device *device, int64_t time) ETL_MUST_CHECK;
-
-/* ---- sample.c: what ran in a sample */
-
-int overlap_take_sample(struct etl_overlap *join, struct device *device, int64_t at,
-			int64_t start, int64_t end) ETL_MUST_CHECK;
-
-/* ---- share.c: what of the value belongs to whom */
-
-/* By group of the fit, and by group and metric. */
-struct shared {
-	double *alone_weight, *alone_inflation, *alone_blocks;
-	double *weight, *inflation, *blocks, *unknown;
-	double *alone, *alone_variance, *additive, *additive_variance;
-	double *shared, *shared_variance, *spread;
-};
-
-int share_out(const struct device *device, int metrics, const uint8_t *is_union,
-	      const struct shared *out) ETL_MUST_CHECK;
 
 #endif

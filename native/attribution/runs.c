@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attribution/overlap.h"
+#include "attribution/runs.h"
 
 static struct run *run_new(struct etl_overlap *join)
 {

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attribution/overlap.h"
+#include "attribution/runs.h"
+#include "attribution/sample.h"
 
 /* The values of a sample as levels: of a count, what came in a nanosecond.  Whether there is
  * one of every metric that the device has. */

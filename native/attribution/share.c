@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attribution/share.h"
 #include "attribution/view.h"
 
 /* A set has a level of its own if it is so much of the time of one of its groups. */

@@ -1,5 +1,5 @@
-#ifndef ETL_QUERIES_SOLVE_H
-#define ETL_QUERIES_SOLVE_H
+#ifndef ETL_ATTRIBUTION_SOLVE_H
+#define ETL_ATTRIBUTION_SOLVE_H
 
 #include <stddef.h>
 

@@ -1,7 +1,8 @@
-#include "attribution/states.h"
 
 #include <stdbool.h>
 #include <string.h>
+
+#include "attribution/states.h"
 
 static bool is_same(const struct state *one, const struct state *other)
 {

@@ -1,6 +1,6 @@
 /* What ran together: sets of groups that have a term of their own. */
-#ifndef ETL_QUERIES_STATES_H
-#define ETL_QUERIES_STATES_H
+#ifndef ETL_ATTRIBUTION_STATES_H
+#define ETL_ATTRIBUTION_STATES_H
 
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attribution/overlap.h"
+#include "attribution/share.h"
 
 enum { ABOUT = 7, LEVELS = 7 };
 

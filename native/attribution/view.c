@@ -1,8 +1,9 @@
-#include "attribution/view.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "attribution/view.h"
 
 /* ---- designs */
 

@@ -1,6 +1,6 @@
 /* One design of the fit and its solution, by terms and groups. */
-#ifndef ETL_QUERIES_VIEW_H
-#define ETL_QUERIES_VIEW_H
+#ifndef ETL_ATTRIBUTION_VIEW_H
+#define ETL_ATTRIBUTION_VIEW_H
 
 #include "attribution/overlap.h"
 

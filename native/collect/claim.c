@@ -3,8 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "decode/decode.h"
+#include "etl/clock.h"
 #include "etl/locks.h"
+#include "collect/claim.h"
 
 void process_unlock(struct etl_process *process)
 {
@@ -49,7 +50,7 @@ void etl_process_adopt(struct etl_process *process)
 	process->orphaned_ns = (int64_t)etl_load(&header->drained_ns);
 	if (!process->orphaned_ns)
 		process->orphaned_ns = header->start_ns;
-	process->adopted_ns = now_ns();
+	process->adopted_ns = etl_now_ns();
 	/* Nobody else drains, so these are the dead collector's.  It may have zeroed a part
 	 * of one already, so they cannot be read again; their records are found missing. */
 	for (uint64_t slot = 0; slot < process->map.geometry.slots; slot++)

@@ -3,80 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "decode/decode.h"
-
-/* ---- the decoder and its tables */
-
-struct etl_decoder *etl_decoder_new(void)
-{
-	struct etl_decoder *decoder = calloc(1, sizeof *decoder);
-
-	if (!decoder)
-		return NULL;
-	for (int table = 0; table < ETL_N_KINDS; table++)
-		decoder->builders[table].kind = &etl_kinds[table];
-	return decoder;
-}
-
-void etl_decoder_free(struct etl_decoder *decoder)
-{
-	if (!decoder)
-		return;
-	for (int table = 0; table < ETL_N_KINDS; table++)
-		builder_free(&decoder->builders[table]);
-	free(decoder);
-}
-
-int etl_table_count(void)
-{
-	return ETL_N_KINDS;
-}
-
-const char *etl_table_name(int table)
-{
-	return table >= 0 && table < ETL_N_KINDS ? etl_kinds[table].table : NULL;
-}
-
-int etl_table_of_kind(int kind)
-{
-	/* Asked once a record, so answered from a table. */
-	static int8_t table_of[ETL_MAX_KIND];
-	static _Atomic bool made;
-
-	if (!etl_load(&made)) {
-		for (int i = 0; i < ETL_MAX_KIND; i++)
-			table_of[i] = (int8_t)etl_table_of((uint32_t)i);
-		etl_store(&made, true);
-	}
-	return kind >= 0 && kind < ETL_MAX_KIND ? table_of[kind] : -1;
-}
-
-uint64_t etl_fingerprint(void)
-{
-	return ETL_FINGERPRINT;
-}
-
-int64_t etl_decoder_rows(const struct etl_decoder *decoder, int table)
-{
-	return decoder->builders[table].rows;
-}
-
-int etl_decoder_take(struct etl_decoder *decoder, int table, struct ArrowArray *out)
-{
-	return builder_take(&decoder->builders[table], out);
-}
-
-uint64_t etl_decoder_text_bytes(const struct etl_decoder *decoder, int table)
-{
-	const struct builder *builder = &decoder->builders[table];
-	uint64_t bytes = 0;
-
-	for (uint32_t i = 0; i < builder->kind->n_columns; i++)
-		bytes += builder->columns[i].dictionary.bytes_used;
-	return bytes;
-}
-
-/* ---- processes */
+#include "collect/claim.h"
+#include "collect/report.h"
+#include "decode/layout.h"
 
 static struct etl_process *new_process(struct etl_decoder *decoder, struct etl_segment *header)
 {
@@ -206,62 +135,6 @@ void etl_process_free(struct etl_process *process)
 	free(process);
 }
 
-static void refresh_steps(struct etl_process *process, int table, const uint32_t *strides)
-{
-	const struct etl_kind *kind = &etl_kinds[table];
-	struct etl_layout layout;
-	uint32_t stride = UINT32_MAX;
-
-	memcpy(&layout, &process->header->layouts[table], sizeof layout);
-	/* One without a known size has no records that could be read. */
-	for (int i = 0; i < ETL_MAX_ACTIVITIES; i++) {
-		uint32_t size = strides[kind->activities[i]];
-
-		if (kind->activities[i] && size && size < stride)
-			stride = size;
-	}
-	for (uint32_t c = 0; c < kind->n_columns; c++) {
-		const struct etl_column *column = &kind->columns[c];
-		uint8_t width = layout.width[c];
-
-		/* A column that does not fit its record is one we do not have. */
-		if (!etl_width_fits(column, width) || layout.offset[c] + width > stride ||
-		    (layout.only_at[c] != ETL_ANYWHERE && layout.only_at[c] + 4u > stride))
-			width = 0;
-		if (column->type == ETL_API_NAME)
-			process->cbid_at = layout.offset[c];
-		process->steps[table][c] = (struct step){
-			.gather = gather_for(column, width),
-			.offset = layout.offset[c],
-			.only_at = width ? layout.only_at[c] : ETL_ANYWHERE,
-			.each = (uint8_t)column_value_bytes(column),
-			.is_absent = width == 0 && column->type != ETL_PROCESS,
-			.is_text = column_is_text(column),
-			.is_kernel_name = strcmp(kind->table, "kernel") == 0 &&
-					  strcmp(column->name, "name") == 0,
-		};
-	}
-}
-
-void process_refresh(struct etl_process *process)
-{
-	uint32_t generation = etl_load(&process->header->layout_generation);
-	uint32_t strides[ETL_MAX_KIND];
-
-	if (generation == process->generation)
-		return;
-	process->generation = generation;
-	memcpy(strides, process->header->stride, sizeof strides);
-	for (int table = 0; table < ETL_N_KINDS; table++)
-		refresh_steps(process, table, strides);
-	for (int kind = 0; kind < ETL_MAX_KIND; kind++)
-		process->routes[kind] = (struct route){
-			.stride = strides[kind] < 8 ? 0 : strides[kind],
-			.table = (int8_t)etl_table_of_kind(kind),
-			.is_api = (kind == 4 || kind == 5) && process->cbid_at + 4 <= strides[kind],
-		};
-}
-
 int etl_process_detach(struct etl_process *process, char *message)
 {
 	struct etl_segment *copy;
@@ -284,34 +157,4 @@ int etl_process_detach(struct etl_process *process, char *message)
 	process->header = copy;
 	process->is_loaded = true;
 	return 0;
-}
-
-int etl_process_next(struct etl_process *process, struct etl_slot_view *out)
-{
-	const struct etl_slot *line;
-	int64_t slot;
-
-	if (process->is_loaded)
-		return 0;
-	slot = etl_slot_next(&process->map);
-	if (slot < 0)
-		return 0;
-	line = &process->map.slots[slot];
-	out->slot = slot;
-	out->data = etl_slot_data(&process->map, (uint64_t)slot);
-	out->bytes = line->bytes;
-	out->content = line->content;
-	out->sequence = line->sequence;
-	if (out->bytes > etl_slot_bytes((uint64_t)slot))
-		out->bytes = (uint32_t)etl_slot_bytes((uint64_t)slot);
-	return 1;
-}
-
-void etl_process_release(struct etl_process *process, int64_t slot)
-{
-	if (process->is_loaded || slot < 0 || (uint64_t)slot >= process->map.geometry.slots)
-		return;
-	/* CUPTI was told that its buffers are zero. */
-	memset(etl_slot_data(&process->map, (uint64_t)slot), 0, etl_slot_bytes((uint64_t)slot));
-	etl_slot_free(&process->map, (uint64_t)slot, ETL_DRAINING);
 }

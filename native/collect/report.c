@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/decode.h"
+#include "arrow/array.h"
+#include "collect/report.h"
 
 #define WINDOW_ATTEMPTS 100
 
@@ -111,8 +112,7 @@ int etl_process_take_names(struct etl_process *process, struct ArrowArray *out)
 
 	if (!array)
 		return -ENOMEM;
-	*out = *array;
-	free(array);
+	give_array(array, out);
 	return 0;
 }
 

@@ -2,8 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/decode.h"
+#include "etl/clock.h"
 #include "etl/hash.h"
+#include "decode/gather.h"
+#include "decode/layout.h"
 
 /* Bytes that are fetched ahead of the record in hand, and lines at a time.  The slot was
  * written by another core and is cold here: its lines are asked for while columns are
@@ -216,6 +218,6 @@ int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_
 	/* A collector that comes after us leaves these out of its sums. */
 	etl_add(&process->header->drained,
 		process->decoded.records + process->decoded.filtered - before);
-	etl_put(&process->header->drained_ns, (uint64_t)now_ns());
+	etl_put(&process->header->drained_ns, (uint64_t)etl_now_ns());
 	return result;
 }

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/decode.h"
+#include "decode/gather.h"
 
 /* Loops over values run to BLOCK, which the compiler knows; behind the last record of a
  * smaller block its pointer is repeated.  Those that must see each record once run to `n`.
@@ -257,7 +257,7 @@ gather_fn *narrow_for(const struct etl_column *column, uint8_t width)
 	case ETL_STRING:
 	case ETL_API_NAME:
 	case ETL_UUID:
-		return text_for(column, width);
+		break;
 	case ETL_TIMESTAMP:
 		found = width == 8 ? gather_timestamp : NULL;
 		break;
@@ -267,11 +267,4 @@ gather_fn *narrow_for(const struct etl_column *column, uint8_t width)
 		break;
 	}
 	return found && width == 1u << log ? found : gather_nothing;
-}
-
-gather_fn *gather_for(const struct etl_column *column, uint8_t width)
-{
-	gather_fn *wide = wide_for(column, width);
-
-	return wide ? wide : narrow_for(column, width);
 }

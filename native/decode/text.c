@@ -1,8 +1,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/decode.h"
 #include "etl/hash.h"
+#include "arrow/ids.h"
+#include "decode/text.h"
 
 /* In `indexes`: see text_mark(). */
 #define MARKED (UINT32_C(1) << 31)

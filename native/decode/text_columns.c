@@ -2,8 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "decode/decode.h"
 #include "etl/hash.h"
+#include "decode/gather.h"
+#include "decode/text_columns.h"
 
 /* The entry of a text, or a negative number: then the row has none.  A want of memory is said
  * after the block, for a NULL would be a lie. */

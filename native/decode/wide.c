@@ -2,30 +2,31 @@
  *
  * They read the same bytes as those do and no others.  The address sanitizer does not see
  * these loads, so it gets those of gather.c alone. */
-#include "decode/decode.h"
+#include "decode/gather.h"
+#include "decode/wide.h"
 
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
 
 #include <immintrin.h>
 
 #define AVX2 __attribute__((target("avx2")))
-#define AVX2_INLINE static inline __attribute__((target("avx2"), always_inline))
+#define AVX2_INLINE __attribute__((target("avx2"), always_inline))
 
-AVX2_INLINE __m256i eight(const struct gather *g, unsigned i)
+AVX2_INLINE static inline __m256i eight(const struct gather *g, unsigned i)
 {
 	__m256i at = _mm256_load_si256((const __m256i *)(const void *)(g->at + i));
 
 	return _mm256_i32gather_epi32((const int *)(const void *)(g->base + g->offset), at, 1);
 }
 
-AVX2_INLINE __m256i four(const struct gather *g, unsigned i)
+AVX2_INLINE static inline __m256i four(const struct gather *g, unsigned i)
 {
 	__m128i at = _mm_load_si128((const __m128i *)(const void *)(g->at + i));
 
 	return _mm256_i32gather_epi64((const long long *)(const void *)(g->base + g->offset), at, 1);
 }
 
-AVX2_INLINE uint64_t gather_eights(const struct gather *g, __m256i *out, bool has_null)
+AVX2_INLINE static inline uint64_t gather_eights(const struct gather *g, __m256i *out, bool has_null)
 {
 	const __m256i mask = _mm256_set1_epi32((int)mask_of(g->column));
 	const __m256i null = _mm256_set1_epi32((int)g->column->null);
@@ -45,7 +46,7 @@ AVX2_INLINE uint64_t gather_eights(const struct gather *g, __m256i *out, bool ha
 	return ~nulls;
 }
 
-AVX2_INLINE uint64_t gather_fours(const struct gather *g, __m256i *out, bool has_null)
+AVX2_INLINE static inline uint64_t gather_fours(const struct gather *g, __m256i *out, bool has_null)
 {
 	const __m256i mask = _mm256_set1_epi64x((long long)mask_of(g->column));
 	const __m256i null = _mm256_set1_epi64x((long long)g->column->null);

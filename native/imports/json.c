@@ -1,7 +1,8 @@
-#include "imports/json.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "imports/json.h"
 
 const char *json_skip_string(const char *p, const char *end)
 {

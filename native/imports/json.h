@@ -1,8 +1,8 @@
 /* The tokens of JSON in a piece of a file.  A function that reaches the end of the piece
  * returns NULL: more is needed.  Leniency is on purpose: profilers write bare words such as
  * nan, and control characters in names. */
-#ifndef ETL_JSON_H
-#define ETL_JSON_H
+#ifndef ETL_IMPORTS_JSON_H
+#define ETL_IMPORTS_JSON_H
 
 #include "imports/rows.h"
 

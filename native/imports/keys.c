@@ -1,9 +1,10 @@
-#include "imports/keys.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "etl/hash.h"
+#include "etl/kinds.h"
+#include "imports/keys.h"
 
 uint64_t key_hash(const char *p, size_t n, int level)
 {

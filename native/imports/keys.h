@@ -1,8 +1,11 @@
 /* Which members of an event go to which column. */
-#ifndef ETL_KEYS_H
-#define ETL_KEYS_H
+#ifndef ETL_IMPORTS_KEYS_H
+#define ETL_IMPORTS_KEYS_H
 
-#include "imports/rows.h"
+#include <stddef.h>
+#include <stdint.h>
+
+#include "etl/error.h"
 
 #define N_KEYS 512 /* a power of two, far above twice ETL_MAX_COLUMNS */
 

@@ -1,10 +1,10 @@
-#include "imports/rows.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "etl/hash.h"
+#include "imports/rows.h"
 
 int rows_init(struct rows *rows, const char *types)
 {

@@ -1,9 +1,9 @@
 /* Rows of foreign files on their way into Arrow: a table whose columns are chosen at run
  * time.  What it gathers goes the same way as decoded records (arrow/builder.c). */
-#ifndef ETL_ROWS_H
-#define ETL_ROWS_H
+#ifndef ETL_IMPORTS_ROWS_H
+#define ETL_IMPORTS_ROWS_H
 
-#include "arrow/arrow.h"
+#include "arrow/builder.h"
 
 /* A value as a file has it; the column decides what becomes of it. */
 enum cell_kind {

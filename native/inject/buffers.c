@@ -2,7 +2,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "inject/plan.h"
+#include "etl/clock.h"
+#include "inject/buffers.h"
+#include "inject/injector.h"
+#include "inject/intern.h"
+#include "inject/recording.h"
+#include "inject/takeover_probe.h"
+#include "inject/wakeup.h"
 
 /* Which size of slot a thread is given: it starts with a small one and gets a large
  * one as soon as it fills it.  Without this, 512 CUDA threads with CUPTI's per-thread

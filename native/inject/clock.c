@@ -6,7 +6,9 @@
  * That it is asked no more tells that another client has come. */
 #include <time.h>
 
-#include "inject/plan.h"
+#include "etl/clock.h"
+#include "inject/clock.h"
+#include "inject/injector.h"
 
 static _Atomic bool is_looking, was_asked;
 /* Only the timer thread's, and before it starts the process's. */

@@ -7,20 +7,18 @@
  * calls. */
 #include <string.h>
 
+#include "etl/clock.h"
+#include "inject/conflict.h"
+#include "inject/environment.h"
+#include "inject/injector.h"
 #include "inject/plan.h"
 #include "../generated/env.h"
 
 #define PERIOD_NS INT64_C(1000000000)
 
-static _Atomic bool is_lost;
 /* Only the timer thread's. */
 static int64_t looked_ns;
 static bool was_recording; /* the other, when it was looked at */
-
-bool etl_conflict_is_lost(void)
-{
-	return etl_load(&is_lost);
-}
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool keeps, fails; /* neither: yield */
@@ -79,14 +77,8 @@ bool etl_conflict_stands(void)
 	return !is_kept() && is_subscribed();
 }
 
-void etl_conflict_lost(int64_t since_ns)
+void etl_conflict_begin(void)
 {
-	struct etl_segment *segment = etl_injector.map.segment;
-
-	etl_store(&is_lost, true);
-	if (!etl_peek(&segment->taken_ns))
-		etl_put(&segment->taken_ns, (uint64_t)since_ns);
-	etl_put(&segment->regained_ns, 0);
 	looked_ns = etl_now_ns();
 	was_recording = false;
 }
@@ -123,23 +115,7 @@ static bool has_left(void)
 	return is_due && !is_subscribed();
 }
 
-/* Whoever brings a clock takes the records too.  One that came and went unseen, or whose records
- * were taken back, has switched kinds off when it ended, and thereby ours. */
-static bool is_disturbed(void)
+bool etl_conflict_is_over(void)
 {
-	return !etl_is_selected() && (!etl_clock_is_ours() || etl_recording_is_cut());
-}
-
-void etl_conflict_look(void)
-{
-	struct etl_error error = { "" };
-
-	if (!etl_conflict_is_lost() && is_disturbed())
-		etl_recording_lose();
-	if (!etl_conflict_is_lost() || etl_conflict_fails() || !has_left() ||
-	    etl_recording_regain(&error) < 0)
-		return;
-	etl_put(&etl_injector.map.segment->regained_ns, (uint64_t)etl_now_ns());
-	etl_store(&is_lost, false);
-	etl_recording_update(ETL_BY_OTHER_CLIENT);
+	return !etl_conflict_fails() && has_left();
 }

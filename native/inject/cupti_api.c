@@ -1,4 +1,3 @@
-#include "inject/cupti_api.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -8,7 +7,8 @@
 
 #include "etl/libcupti.h"
 #include "etl/strings.h"
-#include "inject/inject.h"
+#include "inject/cupti_api.h"
+#include "inject/environment.h"
 #include "../generated/env.h"
 
 static const struct {

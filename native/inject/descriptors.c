@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "inject/inject.h"
+#include "inject/descriptors.h"
 
 /* What a descriptor that we kept refers to, so that it can be told from another file
  * that has got its number since. */

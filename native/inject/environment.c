@@ -1,12 +1,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 #include <fcntl.h>
 #include <dlfcn.h>
 
-#include "inject/inject.h"
+#include "etl/clock.h"
+#include "inject/environment.h"
 #include "../generated/env.h"
 
 const char *etl_env(const char *name)
@@ -48,14 +48,6 @@ bool etl_list_has(const char *list, const char *word)
 		list = *end ? end + 1 : end;
 	}
 	return false;
-}
-
-int64_t etl_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
 static void read_argv(char *out, size_t size)

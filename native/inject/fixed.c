@@ -3,8 +3,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "inject/plan.h"
-#include "inject/range.h"
+#include "inject/buffers.h"
+#include "inject/clock.h"
+#include "inject/fixed.h"
+#include "inject/injector.h"
+#include "inject/profiler.h"
 
 #define UNIFIED_MEMORY_COUNTERS 8
 
@@ -124,12 +127,14 @@ static int watch_profiler(struct etl_error *error)
 	return etl_profiler_enable(subscriber, error);
 }
 
-static int start(struct etl_error *error)
+static int start(const struct etl_plan *plan, struct etl_error *error)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
 	uint8_t one = 1;
 	size_t size = sizeof one;
 	int result;
+
+	(void)plan;
 
 	/* Slots are zero when CUPTI gets them, so it need not clear a megabyte on the
 	 * thread that launches. */
@@ -185,4 +190,5 @@ static int switch_api(const struct etl_api_plan *plan, bool on)
 	return CUPTI_OK;
 }
 
-const struct etl_records etl_fixed_records = { start, switch_kind, switch_api, next, dropped };
+const struct etl_records etl_fixed_records = { false,	 start, switch_kind,
+						switch_api, next,  dropped };

@@ -7,7 +7,11 @@
 #include <unistd.h>
 
 #include "etl/hello.h"
-#include "inject/inject.h"
+#include "inject/descriptors.h"
+#include "inject/environment.h"
+#include "inject/handshake.h"
+#include "inject/injector.h"
+#include "inject/wakeup.h"
 #include "../generated/env.h"
 
 /* Out of the environment, which is the program's to change while our thread looks. */

@@ -6,8 +6,16 @@
 #include <unistd.h>
 
 #include "etl/locks.h"
-#include "inject/inject.h"
-#include "inject/range.h"
+#include "inject/descriptors.h"
+#include "inject/environment.h"
+#include "inject/handshake.h"
+#include "inject/injector.h"
+#include "inject/nvtx.h"
+#include "inject/recording.h"
+#include "inject/records.h"
+#include "inject/space.h"
+#include "inject/timer.h"
+#include "inject/wakeup.h"
 #include "../generated/env.h"
 
 #define ETL_EXPORT __attribute__((visibility("default")))
@@ -15,18 +23,9 @@
 ETL_EXPORT int InitializeInjection(void);
 ETL_EXPORT int InitializeInjectionNvtx2(void *get_export_table);
 
-struct etl_injector etl_injector = { .socket = -1,
-				     .memfd = -1,
-				     .publish = PTHREAD_MUTEX_INITIALIZER };
-
 static pthread_once_t cupti_once = PTHREAD_ONCE_INIT, start_once = PTHREAD_ONCE_INIT;
 static struct etl_error cupti_error;
 static int cupti_loaded;
-
-bool etl_injector_is_ours(void)
-{
-	return etl_load(&etl_injector.active) && getpid() == etl_injector.pid;
-}
 
 static void load_cupti(void)
 {
@@ -91,6 +90,22 @@ static void note_size(struct etl_segment *segment)
 			 (unsigned long long)(steps_wanted() * ETL_STEP_BYTES >> 20));
 }
 
+static int start_recording(struct etl_error *error)
+{
+	static struct etl_plan plan;
+	const struct etl_records *records;
+	int code;
+
+	etl_plan_make(&plan);
+	records = etl_records_choose(&plan, error);
+	if (!records)
+		return -ENOTSUP;
+	code = etl_recording_start(&plan, records, error);
+	if (code < 0)
+		etl_recording_undo();
+	return code;
+}
+
 static void start(void)
 {
 	struct etl_map *map = &etl_injector.map;
@@ -134,8 +149,7 @@ static void start(void)
 	}
 	etl_injector.flush_ms = (int)etl_env_number(ETL_ENV_FLUSH_MS, 100, 1, 60000);
 	etl_store(&etl_injector.active, true);
-	if (etl_recording_start(&error) < 0) {
-		etl_recording_undo();
+	if (start_recording(&error) < 0) {
 		give_up(segment, error.message);
 		return;
 	}

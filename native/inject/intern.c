@@ -3,7 +3,9 @@
 
 #include "etl/hash.h"
 #include "etl/strings.h"
-#include "inject/inject.h"
+#include "inject/injector.h"
+#include "inject/intern.h"
+#include "inject/wakeup.h"
 
 /* The keys of the strings that were published: open addressing, at most half full.
  * Its memory comes from mmap, because malloc may be the traced program's own. */

@@ -1,6 +1,10 @@
 #include <string.h>
 
+#include "inject/environment.h"
+#include "inject/injector.h"
+#include "inject/intern.h"
 #include "inject/plan.h"
+#include "inject/takeover_probe.h"
 #include "../generated/env.h"
 
 static bool matches(const char *const *patterns, const char *name)

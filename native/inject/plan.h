@@ -1,9 +1,12 @@
 /* What is to be recorded, decided once, and the two ways to ask CUPTI for it. */
-#ifndef ETL_PLAN_H
-#define ETL_PLAN_H
+#ifndef ETL_INJECT_PLAN_H
+#define ETL_INJECT_PLAN_H
 
+#include <stdbool.h>
+
+#include "etl/kinds.h"
+#include "etl/segment.h"
 #include "etl/strings.h"
-#include "inject/inject.h"
 
 enum {
 	KIND_SERIAL_KERNEL = 3,
@@ -41,51 +44,27 @@ struct etl_plan {
 	struct etl_api_plan api[2]; /* driver, runtime */
 };
 
-/* Decides, and publishes the names of the APIs' functions. */
-void etl_plan_make(struct etl_plan *plan);
-
-/* recording.c: whether the plan has an activity kind. */
-bool etl_plan_has(uint32_t activity);
+static inline bool etl_plan_has(const struct etl_plan *plan, uint32_t activity)
+{
+	for (uint32_t i = 0; i < plan->n; i++)
+		if (plan->kinds[i].activity == activity)
+			return true;
+	return false;
+}
 
 /* Fixed records are whole structs of CUPTI's; selected ones hold only our columns.
  * Results are CUPTI's. */
 struct etl_records {
-	int (*start)(struct etl_error *error); /* registers the callbacks */
+	bool is_selected;
+	/* Registers the callbacks. */
+	int (*start)(const struct etl_plan *plan, struct etl_error *error);
 	int (*kind)(const struct etl_planned *planned, bool on);
 	int (*api)(const struct etl_api_plan *plan, bool on);
 	int (*next)(uint8_t *buffer, size_t valid, uint8_t **record);
 	size_t (*dropped)(void); /* since the last time */
 };
-extern const struct etl_records etl_fixed_records, etl_selected_records;
-extern const struct etl_records *etl_records; /* what this process uses */
-static inline bool etl_is_selected(void)
-{
-	return etl_records == &etl_selected_records;
-}
-/* selected.c: why selected records cannot be had here; NULL if they can. */
-const char *etl_selected_obstacle(void);
 
-/* fixed.c: the counters of unified memory are set up by one interface for both. */
-int etl_configure_unified_memory(void);
-
-/* clock.c: the clock of the process's records is ours from now on; and whether it still is.
- * Where CUPTI cannot tell, it is. */
-void etl_clock_set(void);
-bool etl_clock_is_ours(void);
-
-/* conflict.c */
-bool etl_conflict_is_lost(void); /* another client has the records */
-bool etl_conflict_stands(void); /* one is there, and it is to win */
-bool etl_conflict_fails(void); /* --on-conflict fail */
-void etl_conflict_lost(int64_t since_ns);
-/* Kernels are recorded for as long as somebody profiles: CUPTI then refuses to record them in
- * its other way, one after the other.  Where it does not, that is switched off at once, and
- * the answer is CUPTI_OK.  Nobody may switch kinds of ours meanwhile. */
-int etl_conflict_ask_about_kernels(void);
-/* Notices that another came, and comes back if it has left.  Called by the timer thread alone. */
-void etl_conflict_look(void);
-
-/* takeover_probe.c: adds the probe's call to the plan. */
-void etl_takeover_probe_plan(struct etl_plan *plan);
+/* Decides, and publishes the names of the APIs' functions. */
+void etl_plan_make(struct etl_plan *plan);
 
 #endif

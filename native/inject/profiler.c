@@ -3,8 +3,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "inject/inject.h"
+#include "inject/injector.h"
+#include "inject/profiler.h"
 #include "inject/range.h"
+#include "inject/recording.h"
 
 static uint32_t start_cbid, stop_cbid;
 /* Stop without start, and start twice, mean nothing. */
@@ -22,9 +24,9 @@ void etl_profiler_call(uint32_t domain, uint32_t cbid, const void *info)
 	if (domain != CUPTI_DOMAIN_DRIVER || !start_cbid)
 		return;
 	if (cbid == start_cbid && data->site == 1 && etl_claim(&is_started, 0, 1))
-		etl_range_count(1);
+		etl_recording_count_range(1);
 	else if (cbid == stop_cbid && data->site == 0 && etl_claim(&is_started, 1, 0))
-		etl_range_count(-1);
+		etl_recording_count_range(-1);
 }
 
 bool etl_profiler_is_watched(void)

@@ -1,8 +1,8 @@
-#include "inject/range.h"
-
+#include <pthread.h>
 #include <string.h>
 
-#include "inject/inject.h"
+#include "inject/environment.h"
+#include "inject/range.h"
 #include "../generated/env.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -30,7 +30,4 @@ bool etl_range_is_open(void)
 void etl_range_count(int by)
 {
 	atomic_fetch_add_explicit(&open_ranges, by, memory_order_acq_rel);
-	/* Before CUDA is initialised there is nothing to switch; the start looks here. */
-	if (etl_injector_is_ours())
-		etl_recording_update(ETL_BY_RANGE);
 }

@@ -7,13 +7,17 @@
 #include <sched.h>
 #include <string.h>
 
-#include "inject/plan.h"
+#include "etl/clock.h"
+#include "inject/conflict.h"
+#include "inject/injector.h"
 #include "inject/range.h"
-#include "../generated/env.h"
+#include "inject/recording.h"
 
-static struct etl_plan plan;
-const struct etl_records *etl_records = &etl_fixed_records;
+const struct etl_records *etl_records;
+static struct etl_plan *plan;
+static _Atomic bool is_started; /* there is a plan */
 static _Atomic uint32_t is_on;
+static _Atomic bool is_lost; /* another client has the records */
 static bool were_recorded; /* kernels, in this window: only whoever switches looks */
 /* 1 while somebody switches, who alone looks at the plan; see etl_recording_update(). */
 static _Atomic uint64_t is_switching;
@@ -22,21 +26,18 @@ static bool is_wanted(void)
 {
 	const struct etl_wakeup_page *wakeup = etl_injector.wakeup;
 
-	return !(wakeup && etl_load(&wakeup->is_paused)) && etl_range_is_open() &&
-	       !etl_conflict_is_lost();
-}
-
-bool etl_plan_has(uint32_t activity)
-{
-	for (uint32_t i = 0; i < plan.n; i++)
-		if (plan.kinds[i].activity == activity)
-			return true;
-	return false;
+	return etl_load(&is_started) && !(wakeup && etl_load(&wakeup->is_paused)) &&
+	       etl_range_is_open() && !etl_recording_is_lost();
 }
 
 bool etl_recording_is_on(void)
 {
 	return etl_load(&is_on);
+}
+
+bool etl_recording_is_lost(void)
+{
+	return etl_load(&is_lost);
 }
 
 /* Adds to what the collector reports of this process. */
@@ -55,8 +56,8 @@ static int switch_kinds(bool on, bool lasting)
 {
 	int kernels = CUPTI_OK;
 
-	for (uint32_t i = 0; i < plan.n; i++) {
-		struct etl_planned *planned = &plan.kinds[i];
+	for (uint32_t i = 0; i < plan->n; i++) {
+		struct etl_planned *planned = &plan->kinds[i];
 		int result;
 
 		if (planned->is_lasting != lasting || planned->is_refused)
@@ -72,11 +73,11 @@ static int switch_kinds(bool on, bool lasting)
 			kernels = result;
 	}
 	for (int i = 0; i < 2 && !lasting; i++)
-		if (plan.api[i].is_asked_for) {
-			int result = etl_records->api(&plan.api[i], on);
+		if (plan->api[i].is_asked_for) {
+			int result = etl_records->api(&plan->api[i], on);
 
 			if (result != CUPTI_OK && on) {
-				plan.api[i].is_asked_for = false;
+				plan->api[i].is_asked_for = false;
 				note("api_call", result);
 			}
 		}
@@ -144,57 +145,44 @@ static void end_switching(void)
 	atomic_exchange(&is_switching, 0);
 }
 
-static bool lacks_a_kind(void)
+/* Notes that another client has had the records since then. */
+static void lose(int64_t since_ns)
 {
-	for (uint32_t i = 0; i < plan.n; i++)
-		if (etl_kinds[plan.kinds[i].table].first_field < 0)
-			return true;
-	return false;
+	struct etl_segment *segment = etl_injector.map.segment;
+
+	etl_store(&is_lost, true);
+	if (!etl_peek(&segment->taken_ns))
+		etl_put(&segment->taken_ns, (uint64_t)since_ns);
+	etl_put(&segment->regained_ns, 0);
+	etl_conflict_begin();
 }
 
-/* Which form the records have.  `auto` is what costs least and disturbs nobody: selected
- * records are cheaper where CUPTI has them (see docs/measurements), but not all kinds can
- * be had so, switching them on costs six times as much, and they take the second
- * interface, while a program that brings its own libcupti may want to use the first. */
-static int choose_records(struct etl_error *error)
-{
-	const char *form = etl_env(ETL_ENV_RECORDS), *obstacle = etl_selected_obstacle();
-	bool is_free = !etl_injector.cupti.is_the_programs && !lacks_a_kind() &&
-		       !etl_range();
-
-	if (form && strcmp(form, "selected") == 0 && obstacle)
-		return etl_fail(error, ENOTSUP, "selected records cannot be had: %s", obstacle);
-	if (obstacle || (form && strcmp(form, "fixed") == 0))
-		return 0;
-	if (is_free || (form && strcmp(form, "selected") == 0))
-		etl_records = &etl_selected_records;
-	return 0;
-}
-
-int etl_recording_start(struct etl_error *error)
+int etl_recording_start(struct etl_plan *wanted, const struct etl_records *records,
+			struct etl_error *error)
 {
 	int result;
 
-	etl_plan_make(&plan);
-	if (choose_records(error) < 0)
-		return -ENOTSUP;
-	result = !etl_is_selected() && etl_conflict_stands() ?
+	plan = wanted;
+	etl_records = records;
+	result = !records->is_selected && etl_conflict_stands() ?
 			 etl_fail(error, EBUSY,
 				  "another CUPTI client (a profiler) is active in this process") :
-			 etl_records->start(error);
+			 records->start(plan, error);
 	if (result == -EBUSY)
-		etl_conflict_lost(etl_injector.map.segment->start_ns);
-	if (result == -EBUSY && !etl_conflict_fails())
-		return 0; /* it may leave */
-	if (result < 0)
+		lose(etl_injector.map.segment->start_ns);
+	if (result < 0 && (result != -EBUSY || etl_conflict_fails()))
 		return result;
-	switch_kinds(true, true);
-	if (!is_wanted())
-		return 0;
-	result = switch_to(true, ETL_BY_PROCESS);
+	if (result == 0)
+		switch_kinds(true, true);
+	/* Where another client has the records, it may leave. */
+	begin_switching();
+	etl_store(&is_started, true);
+	result = is_wanted() ? switch_to(true, ETL_BY_PROCESS) : CUPTI_OK;
+	end_switching();
 	if (result != CUPTI_OK)
 		return etl_fail(error, EIO, "kernel records cannot be enabled: %s (%d)",
 				cupti_result(&etl_injector.cupti, result), result);
+	etl_recording_update(ETL_BY_RANGE); /* what was left to us meanwhile */
 	return 0;
 }
 
@@ -215,7 +203,7 @@ void etl_recording_lose(void)
 	begin_switching();
 	since_ns = window_start_ns(segment);
 	since_ns = returned_ns > since_ns ? returned_ns : since_ns;
-	etl_conflict_lost(since_ns);
+	lose(since_ns);
 	close_window(since_ns, 0, ETL_BY_OTHER_CLIENT);
 	etl_store(&is_on, 0);
 	end_switching();
@@ -229,7 +217,7 @@ bool etl_recording_is_cut(void)
 
 	if (!etl_claim(&is_switching, 0, 1))
 		return false; /* the next flush will do */
-	if (etl_recording_is_on() && etl_plan_has(KIND_KERNEL)) {
+	if (etl_recording_is_on() && etl_plan_has(plan, KIND_KERNEL)) {
 		int kernels = etl_conflict_ask_about_kernels();
 
 		were_recorded |= kernels == CUPTI_NOT_COMPATIBLE;
@@ -238,14 +226,6 @@ bool etl_recording_is_cut(void)
 	end_switching();
 	etl_recording_update(ETL_BY_RANGE); /* what was left to us meanwhile */
 	return is_cut;
-}
-
-int etl_recording_regain(struct etl_error *error)
-{
-	if (etl_records->start(error) < 0)
-		return -EIO;
-	switch_kinds(true, true);
-	return 0;
 }
 
 /* Called by the timer thread and from the program's own calls.  Nobody waits: whoever
@@ -261,14 +241,34 @@ void etl_recording_update(enum etl_switch by)
 	}
 }
 
+void etl_recording_count_range(int by)
+{
+	etl_range_count(by);
+	/* Before CUDA is initialised there is nothing to switch; the start looks at the ranges. */
+	if (etl_injector_is_ours())
+		etl_recording_update(ETL_BY_RANGE);
+}
+
+void etl_recording_regain(void)
+{
+	struct etl_error error;
+
+	if (etl_records->start(plan, &error) < 0)
+		return; /* the next flush will do */
+	switch_kinds(true, true);
+	etl_put(&etl_injector.map.segment->regained_ns, (uint64_t)etl_now_ns());
+	etl_store(&is_lost, false);
+	etl_recording_update(ETL_BY_OTHER_CLIENT);
+}
+
 /* What was not ready (unified memory, before there is a context) is asked for again. */
 void etl_recording_retry(void)
 {
 	if (!etl_claim(&is_switching, 0, 1))
 		return; /* the next flush will do */
-	for (uint32_t i = 0; i < plan.n && etl_recording_is_on(); i++)
-		if (plan.kinds[i].waits)
-			plan.kinds[i].waits = etl_records->kind(&plan.kinds[i], true);
+	for (uint32_t i = 0; i < plan->n && etl_recording_is_on(); i++)
+		if (plan->kinds[i].waits)
+			plan->kinds[i].waits = etl_records->kind(&plan->kinds[i], true);
 	end_switching();
 	/* A range that came or went meanwhile was left to us; the orders of the collector
 	 * are carried out by this thread. */
@@ -286,9 +286,9 @@ void etl_recording_undo(void)
 void etl_recording_finish(void)
 {
 	begin_switching();
-	for (uint32_t i = 0; i < plan.n; i++)
-		if (plan.kinds[i].waits)
-			note(etl_kinds[plan.kinds[i].table].table, plan.kinds[i].waits);
+	for (uint32_t i = 0; i < plan->n; i++)
+		if (plan->kinds[i].waits)
+			note(etl_kinds[plan->kinds[i].table].table, plan->kinds[i].waits);
 	close_window(etl_now_ns(), 0, ETL_BY_PROCESS);
 	end_switching();
 }

@@ -4,8 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "inject/plan.h"
-#include "inject/range.h"
+#include "inject/buffers.h"
+#include "inject/fixed.h"
+#include "inject/injector.h"
+#include "inject/profiler.h"
+#include "inject/selected.h"
 
 /* First version in which the calls to record can still be chosen. */
 #define SINCE 130400
@@ -132,7 +135,7 @@ static int set(uint32_t attribute, uint8_t value)
 	return etl_injector.cupti.set_attribute_v2(subscriber, attribute, &size, &value);
 }
 
-static int start(struct etl_error *error)
+static int start(const struct etl_plan *plan, struct etl_error *error)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
 	char other[64] = "";
@@ -173,7 +176,7 @@ static int start(struct etl_error *error)
 	set(ATTR_ALLOCATION_SOURCE, 1);
 	set(ATTR_ALL_SYNC_RECORDS, 0);
 	set(ATTR_EVENT_TIMESTAMPS, 1);
-	set(ATTR_WHOLE_GRAPHS, etl_plan_has(KIND_GRAPH));
+	set(ATTR_WHOLE_GRAPHS, etl_plan_has(plan, KIND_GRAPH));
 	cupti->set_attribute_v2(subscriber, ATTR_THREAD_ID_TYPE, &size, &thread_id_type);
 	etl_injector.map.segment->is_selected = 1;
 	return etl_profiler_enable(subscriber, error);
@@ -264,4 +267,5 @@ static size_t dropped(void)
 		       0;
 }
 
-const struct etl_records etl_selected_records = { start, switch_kind, switch_api, next, dropped };
+const struct etl_records etl_selected_records = { true,	 start, switch_kind,
+						   switch_api, next,  dropped };

@@ -4,7 +4,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "inject/inject.h"
+#include "etl/segment.h"
+#include "inject/space.h"
 
 /* What else we take: the stack of the timer's thread, and the heap that the C library
  * reserves for it. */

@@ -7,7 +7,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "inject/plan.h"
+#include "etl/clock.h"
+#include "inject/injector.h"
+#include "inject/intern.h"
+#include "inject/recording.h"
+#include "inject/takeover_probe.h"
 
 #define PROBE "cuDriverGetVersion"
 /* Flushes to wait for a record: it can be late, but not by seconds. */
@@ -32,7 +36,7 @@ static uint32_t find(void)
 	const struct cupti_api *cupti = &etl_injector.cupti;
 	void *driver = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY), *symbol;
 
-	if (!driver || !(cupti->enable_driver_api || etl_is_selected()))
+	if (!driver || !cupti->enable_driver_api)
 		return 0;
 	symbol = dlsym(driver, PROBE);
 	memcpy(&call, &symbol, sizeof symbol);
@@ -107,23 +111,22 @@ bool etl_takeover_probe_mark(uint8_t *record)
 	return true;
 }
 
-void etl_takeover_probe_check(void)
+bool etl_takeover_probe_is_lost(void)
 {
 	uint64_t now_seen = etl_peek(&seen);
 
 	if (!etl_recording_is_on())
 		waited = 0; /* its record may not have been made */
 	if (!waited)
-		return;
+		return false;
 	if (now_seen != seen_before) {
 		seen_before = now_seen;
 		waited = 0;
-		return;
+		return false;
 	}
 	if (++waited <= PATIENCE)
-		return;
+		return false;
 	waited = 0;
 	/* Where the first never came back, this CUPTI does not record the call. */
-	if (now_seen)
-		etl_recording_lose();
+	return now_seen != 0;
 }

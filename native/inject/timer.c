@@ -6,7 +6,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "inject/plan.h"
+#include "etl/clock.h"
+#include "inject/buffers.h"
+#include "inject/clock.h"
+#include "inject/conflict.h"
+#include "inject/handshake.h"
+#include "inject/injector.h"
+#include "inject/intern.h"
+#include "inject/recording.h"
+#include "inject/takeover_probe.h"
+#include "inject/timer.h"
+#include "inject/wakeup.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t done;
@@ -44,7 +54,7 @@ static void flush(uint32_t flag)
 {
 	struct etl_segment *segment = etl_injector.map.segment;
 
-	if (etl_conflict_is_lost())
+	if (etl_recording_is_lost())
 		return; /* what CUPTI holds is the other's */
 	etl_injector.cupti.flush_all(flag);
 	etl_add(&segment->counters.flushes, 1);
@@ -86,6 +96,24 @@ static void keep_ahead(void)
 		etl_segment_grow(map);
 }
 
+/* Whoever brings a clock takes the records too.  One that came and went unseen, or whose records
+ * were taken back, has switched kinds off when it ended, and thereby ours. */
+static bool is_disturbed(void)
+{
+	return !etl_records->is_selected && (!etl_clock_is_ours() || etl_recording_is_cut());
+}
+
+/* Whether another CUPTI client has come, or has left; after a flush. */
+static void look_for_others(void)
+{
+	bool has_come = etl_takeover_probe_is_lost();
+
+	if (!etl_recording_is_lost() && (has_come || is_disturbed()))
+		etl_recording_lose();
+	if (etl_recording_is_lost() && etl_conflict_is_over())
+		etl_recording_regain();
+}
+
 static void *loop(void *unused)
 {
 	struct etl_segment *segment = etl_injector.map.segment;
@@ -105,9 +133,8 @@ static void *loop(void *unused)
 		if (etl_load(&stopping))
 			break;
 		flush(0);
-		etl_takeover_probe_check();
+		look_for_others();
 		etl_intern_answer();
-		etl_conflict_look();
 		etl_recording_retry();
 		keep_ahead();
 		prefault();
@@ -118,7 +145,8 @@ static void *loop(void *unused)
 	/* First what is complete, then the rest, with unfinished kernels. */
 	flush(0);
 	flush(CUPTI_FLUSH_FORCED);
-	etl_takeover_probe_check();
+	if (etl_takeover_probe_is_lost())
+		etl_recording_lose();
 	etl_recording_finish();
 	etl_put(&segment->counters.held_at_end, etl_count_held());
 	etl_put(&segment->finished_ns, (uint64_t)etl_now_ns());

@@ -8,7 +8,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "inject/inject.h"
+#include "inject/descriptors.h"
+#include "inject/environment.h"
+#include "inject/injector.h"
+#include "inject/wakeup.h"
 #include "../generated/env.h"
 
 static bool is_alone; /* the page is nobody's but ours */

@@ -1,7 +1,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "operators/operator.h"
+#include "operators/bits.h"
 
 #define WORDS 32 /* of a page */
 #define SHIFT 11 /* of an id, to its page: ids are dense, as a process counts its calls */

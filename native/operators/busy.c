@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "arrow/ids.h"
 #include "operators/operator.h"
 
 /* A set of work is the bits of its categories. */

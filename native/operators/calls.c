@@ -1,8 +1,10 @@
-#include "operators/calls.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "operators/calls.h"
+#include "operators/operator.h"
 
 #define SHIFT 8
 #define PAGE (1 << SHIFT) /* ids; they are dense, as a process counts its calls */

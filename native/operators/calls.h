@@ -1,8 +1,10 @@
 /* The call that asked for an activity, by process and correlation id: launch_to_gpu. */
-#ifndef ETL_CALLS_H
-#define ETL_CALLS_H
+#ifndef ETL_OPERATORS_CALLS_H
+#define ETL_OPERATORS_CALLS_H
 
-#include "operators/operator.h"
+#include <stdbool.h>
+
+#include "arrow/ids.h"
 
 /* Fields of a row of calls; UNKNOWN for NULL. */
 enum { CALL_PROCESS, CALL_CORRELATION, CALL_START, CALL_END, CALL_NAME, CALL_IS_RUNTIME,

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "operators/calls.h"
+#include "operators/operator.h"
+#include "operators/ordered.h"
 
 #define FULL 1024
 

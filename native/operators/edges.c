@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "arrow/ids.h"
 #include "operators/operator.h"
 
 enum { START, END, GPU, KIND, PROCESS, STREAM, CORRELATION, NAME, N_FIELDS };

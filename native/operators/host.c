@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "operators/bits.h"
+#include "operators/calls.h"
+#include "operators/heap.h"
 #include "operators/operator.h"
 
 #define N_STATES 5

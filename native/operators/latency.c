@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "operators/calls.h"
+#include "operators/operator.h"
+#include "operators/series.h"
 
 enum { PROCESS, CORRELATION, START, END, IS_GRAPH, NAME, DEVICE, N_FIELDS };
 enum { PAIRS, DEVICES };

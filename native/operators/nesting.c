@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arrow/ids.h"
+#include "operators/heap.h"
 #include "operators/operator.h"
 
 enum { PROCESS, THREAD, START, END, RANGE, NAME, N_FIELDS };

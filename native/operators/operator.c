@@ -1,9 +1,12 @@
 /* What Python sees of the operators. */
-#include "operators/operator.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "etl/operators.h"
+#include "operators/operator.h"
+#include "operators/ordered.h"
 
 struct etl_operator {
 	const struct operator_kind *kind;

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arrow/grow.h"
 #include "operators/operator.h"
+#include "operators/ordered.h"
 
 #define FEW_RUNS 64
 #define FEW_TIES 16

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "operators/calls.h"
+#include "operators/operator.h"
 
 enum { PROCESS, CORRELATION, START, END, GPU, N_FIELDS };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arrow/ids.h"
 #include "operators/operator.h"
 
 #define SHORTEST 2

@@ -3,6 +3,7 @@
  * Rows: process, correlation id. */
 #include <errno.h>
 
+#include "operators/bits.h"
 #include "operators/operator.h"
 
 struct shared {

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "arrow/ids.h"
+#include "operators/heap.h"
 #include "operators/operator.h"
 
 enum { START, END, GPU, PROCESS, CONTEXT, STREAM, IS_KERNEL, N_FIELDS };

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "arrow/ids.h"
 #include "operators/operator.h"
+#include "operators/series.h"
 
 struct kernel {
 	int64_t *starts;

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 
 #include "etl/abi.h"
-#include "pm/host.h"
+#include "pm/chips.h"
+#include "pm/cost.h"
+#include "pm/select.h"
 
 /* ETL_MESSAGE_BYTES of the caller are what etl_error is. */
 #define ERROR(message) ((struct etl_error *)(void *)(message))

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pm/host.h"
+#include "pm/chips.h"
 
 int pm_number_of_passes(const struct pm_api *api, const uint8_t *image, size_t bytes,
 			unsigned *passes, struct etl_error *error)

@@ -1,5 +1,5 @@
 /* What a sample costs: its counter data. */
-#include "pm/host.h"
+#include "pm/cost.h"
 
 enum { INTERVAL_NS = 1000000, BUFFER_BYTES = 16 << 20, FEW = 1000, MANY = 3000 };
 

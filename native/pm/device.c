@@ -1,21 +1,16 @@
-#include "pm/device.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "etl/clock.h"
+#include "pm/device.h"
+#include "pm/select.h"
+
 enum { HARDWARE_BYTES = 256 << 20 };
 /* Of a large image: what the hardware's buffer can hold, as far as memory allows. */
 enum { LARGE_ROOM = 8, MOST_LARGE_BYTES = 256 << 20 };
-
-int64_t pm_now(int clock)
-{
-	struct timespec time;
-
-	clock_gettime(clock, &time);
-	return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
-}
 
 uint32_t pm_samples_a_decode(const struct pm_device *device)
 {
@@ -163,10 +158,10 @@ int pm_device_start(struct pm_device *device, struct etl_error *error)
 	int result;
 
 	/* Samples gather from within this call on, which can take a while. */
-	device->decoded_ns = pm_now(CLOCK_MONOTONIC);
+	device->decoded_ns = etl_clock_ns(CLOCK_MONOTONIC);
 	result = device->api->start(&ask);
 	if (!device->started_ns)
-		device->started_ns = pm_now(CLOCK_REALTIME);
+		device->started_ns = etl_clock_ns(CLOCK_REALTIME);
 	return result ? pm_fail(device->api, result, "cuptiPmSamplingStart", error) : 0;
 }
 

@@ -101,10 +101,6 @@ ETL_MUST_CHECK int pm_device_start(struct pm_device *device, struct etl_error *e
 ETL_MUST_CHECK int pm_device_restart(struct pm_device *device, struct etl_error *error);
 void pm_device_stop(struct pm_device *device);
 
-/* The threads; each ends after `is_stopping`, or a failure. */
-void *pm_decode_thread(void *device);
-void *pm_evaluate_thread(void *device);
-
 void pm_device_ask_to_stop(struct pm_device *device);
 /* Notes why sampling this device ends early; the first reason stays. */
 void pm_device_failed(struct pm_device *device, int result, const struct etl_error *error);
@@ -115,7 +111,5 @@ struct image *image_pop(struct image_queue *queue);
 
 /* Samples that are expected between two decodes, if there is no upper limit to the period. */
 uint32_t pm_samples_a_decode(const struct pm_device *device);
-
-int64_t pm_now(int clock);
 
 #endif

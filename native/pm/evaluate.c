@@ -4,7 +4,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "etl/clock.h"
 #include "pm/device.h"
+#include "pm/evaluate.h"
 
 /* Columns of one frame. */
 struct columns {
@@ -165,7 +167,7 @@ void *pm_evaluate_thread(void *argument)
 		if (result)
 			pm_device_failed(device, result, &error);
 		restore(device, image);
-		device->stats.evaluate_ns = (uint64_t)pm_now(CLOCK_THREAD_CPUTIME_ID);
+		device->stats.evaluate_ns = (uint64_t)etl_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		pthread_mutex_lock(&device->lock);
 		image_push(&device->free, image);
 		pthread_cond_broadcast(&device->changed);

@@ -1,10 +1,11 @@
-#include "pm/frames.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+
+#include "pm/frames.h"
 
 /* A frame, or the end of one. */
 struct frame_block {

@@ -1,9 +1,11 @@
-#include "pm/host.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "pm/chips.h"
+#include "pm/host.h"
 
 struct pm_host {
 	const struct pm_api *api;

@@ -30,14 +30,6 @@ ETL_MUST_CHECK int pm_host_config(struct pm_host *host, const char *const *metri
 				  uint8_t **image, size_t *bytes, unsigned *passes,
 				  struct etl_error *error);
 
-/* Which of `metrics` can be counted together in one pass: all that are not optional, and of the
- * optional ones each that CUPTI accepts beside those kept before it.  Sets is_kept[i]; needs a
- * configuration for each optional metric if not all fit.  Where the others need more than one
- * pass the result is -E2BIG; where one is refused, as pm_host_config's. */
-ETL_MUST_CHECK int pm_host_select(struct pm_host *host, const char *const *metrics,
-				  const bool *is_optional, size_t n, bool *is_kept,
-				  struct etl_error *error);
-
 /* The values of `metrics` at one index of a counter data image. */
 ETL_MUST_CHECK int pm_host_evaluate(struct pm_host *host, const uint8_t *image, size_t bytes,
 				    size_t index, const char *const *metrics, size_t n,
@@ -67,35 +59,5 @@ struct pm_description { /* texts as above; "" for what CUPTI does not say */
 };
 ETL_MUST_CHECK int pm_host_properties(struct pm_host *host, const char *metric,
 				      struct pm_description *out, struct etl_error *error);
-
-/* In how many passes a configuration counts. */
-ETL_MUST_CHECK int pm_number_of_passes(const struct pm_api *api, const uint8_t *image,
-				       size_t bytes, unsigned *passes,
-				       struct etl_error *error);
-
-/* How many hardware metrics one pass can hold at most. */
-ETL_MUST_CHECK int pm_max_per_pass(const struct pm_api *api, int profiler_type,
-				   const char *chip, const uint8_t *availability, size_t *count,
-				   struct etl_error *error);
-
-/* The chips that this CUPTI knows; CUPTI's memory. */
-ETL_MUST_CHECK int pm_chips(const struct pm_api *api, const char *const **names, size_t *n,
-			    struct etl_error *error);
-
-/* The single-pass sets of a chip, and the base metrics in one; the caller frees `names`, which
- * holds the texts too.  -ENOTSUP where CUPTI is older than PM_API_SINGLE_PASS. */
-ETL_MUST_CHECK int pm_single_pass_sets(const struct pm_api *api, const char *chip,
-				       const char *const **names, size_t *n,
-				       struct etl_error *error);
-ETL_MUST_CHECK int pm_set_metrics(const struct pm_api *api, const char *chip, const char *set,
-				  const char *const **names, size_t *n,
-				  struct etl_error *error);
-
-/* Bytes of counter data that each sample of `metrics` takes on a device, as configured: the
- * device is opened for sampling and closed again. */
-ETL_MUST_CHECK int pm_sample_bytes(const struct pm_api *api, size_t device, int trigger,
-				   const uint8_t *config, size_t config_bytes,
-				   const char *const *metrics, size_t n, double *bytes,
-				   struct etl_error *error);
 
 #endif

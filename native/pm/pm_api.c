@@ -1,4 +1,3 @@
-#include "pm/pm_api.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -8,6 +7,7 @@
 #include <string.h>
 
 #include "etl/libcupti.h"
+#include "pm/pm_api.h"
 
 static const struct {
 	size_t offset;

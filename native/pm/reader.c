@@ -1,7 +1,9 @@
 /* The decoding thread: takes what the hardware has written, and tells what is missing. */
 #include <time.h>
 
+#include "etl/clock.h"
 #include "pm/device.h"
+#include "pm/reader.h"
 
 enum { LAST_ROUNDS = 8 };
 
@@ -88,7 +90,7 @@ static struct image *pick(struct image_queue *free, const struct pattern *wanted
  * ones take other memory each time, so they are for need alone. */
 static const struct pattern *fitting(const struct pm_device *device)
 {
-	uint64_t gathered = (uint64_t)(pm_now(CLOCK_MONOTONIC) - device->decoded_ns) /
+	uint64_t gathered = (uint64_t)(etl_clock_ns(CLOCK_MONOTONIC) - device->decoded_ns) /
 			    device->interval_ns;
 
 	return gathered > device->normal.slots / 2 ? &device->large : &device->normal;
@@ -147,7 +149,7 @@ static int64_t decode(struct pm_device *device)
 	ask.image = image->bytes;
 	ask.size = image->pattern->size;
 	image->used = image->pattern->slots;
-	device->decoded_ns = pm_now(CLOCK_MONOTONIC);
+	device->decoded_ns = etl_clock_ns(CLOCK_MONOTONIC);
 	result = device->api->decode(&ask);
 	is_over = ask.overflow || result == PM_OUT_OF_MEMORY;
 	device->stats.decodes++;
@@ -162,7 +164,7 @@ static int64_t decode(struct pm_device *device)
 		begins_anew = look_for_loss(device, image, completed, is_over,
 					    ask.stop_reason == PM_STOP_COUNTER_DATA_FULL);
 	}
-	device->stats.decode_ns = (uint64_t)pm_now(CLOCK_THREAD_CPUTIME_ID);
+	device->stats.decode_ns = (uint64_t)etl_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	pass_on(device, image);
 	if (result == 0 && begins_anew) {
 		device->stats.restarts++;
@@ -178,7 +180,7 @@ static int64_t decode(struct pm_device *device)
 static bool wait_for_turn(struct pm_device *device)
 {
 	int64_t period_ns = (int64_t)device->interval_ns * pm_samples_a_decode(device);
-	int64_t now = pm_now(CLOCK_MONOTONIC);
+	int64_t now = etl_clock_ns(CLOCK_MONOTONIC);
 	struct timespec due;
 	bool goes_on;
 
@@ -203,7 +205,7 @@ void *pm_decode_thread(void *argument)
 
 	while (count >= 0 && wait_for_turn(device))
 		count = decode(device);
-	stopped_ns = pm_now(CLOCK_REALTIME);
+	stopped_ns = etl_clock_ns(CLOCK_REALTIME);
 	pm_device_stop(device);
 	device->is_stopped = true;
 	/* What came between the last decode and the stop; more than once, should an image not
@@ -221,7 +223,7 @@ void *pm_decode_thread(void *argument)
 	if (is_failed)
 		tell_loss(device, ETL_GAP_FAILED,
 			  device->last_end_ns ? device->last_end_ns : device->started_ns,
-			  pm_now(CLOCK_REALTIME));
+			  etl_clock_ns(CLOCK_REALTIME));
 	else if (device->gap_cause && stopped_ns > device->last_end_ns)
 		/* No sample came any more that would have ended it. */
 		tell_loss(device, device->gap_cause, device->last_end_ns, stopped_ns);

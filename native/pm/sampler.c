@@ -7,7 +7,10 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "etl/clock.h"
 #include "pm/device.h"
+#include "pm/evaluate.h"
+#include "pm/reader.h"
 
 enum { MOST_DEVICES = 64, END_SECONDS = 5 };
 /* Of values: minutes of a GPU.  What waits is looked after so often. */
@@ -245,7 +248,7 @@ static void wait_for_end(struct etl_sampler *sampler, int fd)
 static int join_by(struct etl_sampler *sampler, pthread_t thread, int64_t until_ns)
 {
 	for (;;) {
-		int64_t now_ns = pm_now(CLOCK_REALTIME);
+		int64_t now_ns = etl_clock_ns(CLOCK_REALTIME);
 		int64_t next_ns = now_ns + PUSH_MS * INT64_C(1000000);
 		struct timespec next = { next_ns / 1000000000, next_ns % 1000000000 };
 
@@ -269,7 +272,7 @@ int etl_sampler_run(struct etl_sampler *sampler, int fd)
 	wait_for_end(sampler, fd);
 	for (uint32_t i = 0; i < sampler->count; i++)
 		pm_device_ask_to_stop(sampler->devices[i]);
-	until_ns = pm_now(CLOCK_REALTIME) + END_SECONDS * INT64_C(1000000000);
+	until_ns = etl_clock_ns(CLOCK_REALTIME) + END_SECONDS * INT64_C(1000000000);
 	for (uint32_t i = 0; i < sampler->count; i++) {
 		struct pm_device *device = sampler->devices[i];
 

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "pm/host.h"
+#include "pm/select.h"
 
 /* In how many passes the kept ones are counted. */
 static int count_passes(struct pm_host *host, const char *const *metrics, const bool *is_kept,

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "../native_units/check.h"
-#include "decode/decode.h"
+#include "decode/process.h"
 #include "etl/hash.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

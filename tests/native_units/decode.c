@@ -3,7 +3,7 @@
 #include <time.h>
 
 #include "check.h"
-#include "decode/decode.h"
+#include "decode/process.h"
 #include "etl/hash.h"
 
 static struct etl_process *new_process(struct etl_decoder *decoder, const uint32_t *strides)

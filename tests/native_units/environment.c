@@ -4,7 +4,7 @@
 
 #include "check.h"
 #include "generated/env.h"
-#include "inject/inject.h"
+#include "inject/environment.h"
 
 static void lists_hold_whole_words(void)
 {

@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "decode/decode.h"
+#include "decode/gather.h"
+#include "decode/wide.h"
 
 #define STRIDE 512
 

@@ -10,9 +10,12 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "decode/decode.h"
+#include "etl/abi.h"
 #include "etl/hello.h"
-#include "inject/inject.h"
+#include "inject/descriptors.h"
+#include "inject/handshake.h"
+#include "inject/injector.h"
+#include "inject/wakeup.h"
 #include "../generated/env.h"
 
 struct etl_injector etl_injector;

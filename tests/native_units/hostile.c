@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "decode/decode.h"
+#include "decode/process.h"
 
 #ifndef ROUNDS
 #define ROUNDS 400

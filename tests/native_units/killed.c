@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "decode/decode.h"
+#include "decode/process.h"
 
 #define SLOTS 2 /* that the program publishes */
 #define RECORDS (SLOTS * (SLOTS + 1) / 2) /* in them */

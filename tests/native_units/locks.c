@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "decode/decode.h"
+#include "decode/process.h"
 #include "etl/locks.h"
 
 static int fd;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "decode/decode.h"
+#include "decode/process.h"
 #include "etl/hash.h"
 
 #define KERNELS 200

@@ -3,7 +3,11 @@
 #include <string.h>
 
 #include "check.h"
+#include "etl/operators.h"
 #include "operators/calls.h"
+#include "operators/operator.h"
+#include "operators/ordered.h"
+#include "operators/series.h"
 
 #define SPAN 60 /* moments */
 #define MOST 300

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "pm/host.h"
+#include "pm/chips.h"
+#include "pm/select.h"
 
 struct object {
 	bool is_spoilt;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "decode/decode.h"
+#include "decode/process.h"
 #include "etl/hash.h"
 
 #define BATCHES 200

@@ -11,6 +11,8 @@
 
 #include "check.h"
 #include "pm/device.h"
+#include "pm/evaluate.h"
+#include "pm/reader.h"
 #include "sampled_gpu.h"
 
 /* The last two columns are made of the metrics. */

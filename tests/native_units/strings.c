@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "decode/decode.h"
+#include "decode/process.h"
 #include "etl/hash.h"
-#include "inject/inject.h"
+#include "inject/injector.h"
+#include "inject/intern.h"
+#include "inject/wakeup.h"
 
 struct etl_injector etl_injector; /* intern.c is all that we take of the injector */
 

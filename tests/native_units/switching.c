@@ -5,8 +5,12 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "inject/plan.h"
+#include "etl/clock.h"
+#include "inject/conflict.h"
+#include "inject/injector.h"
 #include "inject/range.h"
+#include "inject/recording.h"
+#include "inject/wakeup.h"
 #include "../generated/env.h"
 
 #define PROGRAM_THREADS 3
@@ -20,8 +24,9 @@ static pthread_barrier_t barrier;
 
 static int calls, is_kernel_on, is_api_on; /* not atomic: two callers would be a race */
 
-static int start_records(struct etl_error *error)
+static int start_records(const struct etl_plan *plan, struct etl_error *error)
 {
+	(void)plan;
 	(void)error;
 	is_kernel_on = is_api_on = 0; /* what another client left is not ours */
 	return 0;
@@ -60,23 +65,17 @@ static int switch_api(const struct etl_api_plan *plan, bool on)
 	return CUPTI_OK;
 }
 
-const struct etl_records etl_fixed_records = { .start = start_records,
-					       .kind = switch_kind,
-					       .api = switch_api };
-const struct etl_records etl_selected_records;
+static const struct etl_records records = { .start = start_records,
+					    .kind = switch_kind,
+					    .api = switch_api };
 
-void etl_plan_make(struct etl_plan *plan)
-{
-	plan->kinds[plan->n++] = (struct etl_planned){ .activity = KIND_KERNEL };
-	plan->kinds[plan->n++] = (struct etl_planned){ .activity = KIND_UNIFIED_MEMORY };
-	plan->kinds[plan->n++] = (struct etl_planned){ .activity = 8, .is_lasting = true };
-	plan->api[1] = (struct etl_api_plan){ .kind = KIND_RUNTIME, .is_asked_for = true };
-}
-
-const char *etl_selected_obstacle(void)
-{
-	return "there is no CUPTI here";
-}
+static struct etl_plan plan = {
+	.kinds = { { .activity = KIND_KERNEL },
+		   { .activity = KIND_UNIFIED_MEMORY },
+		   { .activity = 8, .is_lasting = true } },
+	.n = 3,
+	.api = { [1] = { .kind = KIND_RUNTIME, .is_asked_for = true } },
+};
 
 const char *cupti_result(const struct cupti_api *cupti, int result)
 {
@@ -105,13 +104,13 @@ static void *program_thread(void *argument)
 	for (int turn = 0; turn < TURNS; turn++) {
 		pthread_barrier_wait(&barrier);
 		for (uint64_t n = random_next(&seed) % 8; n; n--) {
-			etl_range_count(1);
+			etl_recording_count_range(1);
 #ifdef PLANT_RACE
 			calls++;
 #endif
-			etl_range_count(-1);
+			etl_recording_count_range(-1);
 		}
-		etl_range_count(turn % 2 ? -1 : 1); /* open after even turns */
+		etl_recording_count_range(turn % 2 ? -1 : 1); /* open after even turns */
 		pthread_barrier_wait(&barrier);
 	}
 	return NULL;
@@ -126,8 +125,9 @@ static void timer(int turn)
 	if (turn % 5 == 0) {
 		etl_put(&etl_injector.map.segment->last_return_ns, (uint64_t)etl_now_ns());
 		etl_recording_lose();
-		etl_conflict_look(); /* at once, for the setting is "keep" */
-		CHECK(!etl_conflict_is_lost());
+		CHECK(etl_recording_is_lost() && etl_conflict_is_over()); /* at once: "keep" */
+		etl_recording_regain();
+		CHECK(!etl_recording_is_lost());
 	}
 	/* Ranges come and go meanwhile: what is off because nobody wants it is not cut. */
 	CHECK(!etl_recording_is_cut());
@@ -179,7 +179,7 @@ int main(void)
 	etl_injector.cupti.enable = enable;
 	etl_injector.cupti.disable = disable;
 	CHECK(pthread_barrier_init(&barrier, NULL, PROGRAM_THREADS + 1) == 0);
-	CHECK(etl_recording_start(&error) == 0);
+	CHECK(etl_recording_start(&plan, &records, &error) == 0);
 	CHECK(!is_kernel_on);
 	for (uintptr_t i = 0; i < PROGRAM_THREADS; i++)
 		CHECK(pthread_create(&threads[i], NULL, program_thread, (void *)(i + 1)) == 0);

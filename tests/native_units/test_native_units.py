@@ -49,7 +49,7 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
     "operators": native_sources("collector"),
     "switching": [
         *native_sources("segment"),
-        *inject("clock", "conflict", "environment", "range", "recording"),
+        *inject("conflict", "environment", "range", "recording"),
     ],
     "threads": native_sources("segment"),
 }

@@ -6,8 +6,9 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "decode/decode.h"
-#include "inject/inject.h"
+#include "etl/abi.h"
+#include "inject/injector.h"
+#include "inject/wakeup.h"
 #include "../generated/env.h"
 
 #define SENDERS 3

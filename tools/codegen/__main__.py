@@ -17,6 +17,8 @@ from tools.codegen.headers import load_facts
 
 ROOT = Path(__file__).parents[2]
 _SHARED_HEADERS = ROOT / "native" / "include" / "etl"
+# Those of them that Python reads.
+ABI = ("abi", "attribution", "operators")
 
 
 def _compiled() -> str:
@@ -26,9 +28,7 @@ def _compiled() -> str:
 def _abi() -> str:
     from tools.codegen.abi import abi_module
 
-    module = abi_module(
-        *(_SHARED_HEADERS / f"{name}.h" for name in ("abi", "attribution", "operators"))
-    )
+    module = abi_module(*(_SHARED_HEADERS / f"{name}.h" for name in ABI))
     return f'{module}COMPILED = "{_compiled()}"\n'
 
 

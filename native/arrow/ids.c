@@ -1,9 +1,10 @@
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "etl/hash.h"
-#include "operators/operator.h"
+#include "arrow/ids.h"
 
 static bool is_key(const struct ids *ids, size_t number, const int64_t *key)
 {

@@ -1,0 +1,33 @@
+/* A number for each key. */
+#ifndef ETL_ARROW_IDS_H
+#define ETL_ARROW_IDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "arrow/grow.h"
+
+struct ids {
+	unsigned width; /* integers in a key; set before the first use */
+	size_t n, capacity, n_slots;
+	int64_t *keys;
+	uint32_t *slots;      /* number + 1; 0: free */
+	uint32_t recent[16]; /* the same, of keys that came lately, at a place that is cheap to find */
+};
+
+/* The number of the key, counted from 0 in the order of their coming; -ENOMEM. */
+ETL_MUST_CHECK int64_t ids_of(struct ids *ids, const int64_t *key);
+/* The number, or -1 if the key never came. */
+int64_t ids_find(struct ids *ids, const int64_t *key);
+static inline const int64_t *ids_key(const struct ids *ids, size_t number)
+{
+	return ids->keys + number * ids->width;
+}
+void ids_free(struct ids *ids);
+
+/* The number of the key's item of n; that of a new key is zeros.  -ENOMEM. */
+ETL_MUST_CHECK int64_t item_of(struct ids *ids, const int64_t *key, void **items, size_t *n,
+			       size_t *capacity, size_t size);
+#define ITEM_OF(ids, key, items, n, capacity) \
+	item_of(&(ids), key, (void **)&(items), &(n), &(capacity), sizeof *(items))
+
+#endif

@@ -1,0 +1,17 @@
+#ifndef ETL_INJECT_CONFLICT_H
+#define ETL_INJECT_CONFLICT_H
+
+#include <stdbool.h>
+
+bool etl_conflict_stands(void); /* another client is there, and it is to win */
+bool etl_conflict_fails(void); /* --on-conflict fail */
+/* Another client has the records from now on. */
+void etl_conflict_begin(void);
+/* Whether they are to be asked for again: it has left, or is not to have them. */
+bool etl_conflict_is_over(void);
+/* Kernels are recorded for as long as somebody profiles: CUPTI then refuses to record them in
+ * its other way, one after the other.  Where it does not, that is switched off at once, and
+ * the answer is CUPTI_OK.  Nobody may switch kinds of ours meanwhile. */
+int etl_conflict_ask_about_kernels(void);
+
+#endif

@@ -1,0 +1,14 @@
+#ifndef ETL_INJECT_PROFILER_H
+#define ETL_INJECT_PROFILER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "etl/error.h"
+
+/* --capture-range cudaProfilerApi: whether it was asked for, what asks CUPTI to tell a
+ * subscriber, and what that one does when CUPTI tells.  Without it, nothing. */
+bool etl_profiler_is_watched(void);
+int etl_profiler_enable(void *subscriber, struct etl_error *error);
+void etl_profiler_call(uint32_t domain, uint32_t cbid, const void *info);
+
+#endif

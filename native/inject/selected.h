@@ -1,0 +1,11 @@
+#ifndef ETL_INJECT_SELECTED_H
+#define ETL_INJECT_SELECTED_H
+
+#include "inject/plan.h"
+
+extern const struct etl_records etl_selected_records;
+
+/* Why selected records cannot be had here; NULL if they can. */
+const char *etl_selected_obstacle(void);
+
+#endif

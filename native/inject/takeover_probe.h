@@ -1,0 +1,15 @@
+#ifndef ETL_INJECT_TAKEOVER_PROBE_H
+#define ETL_INJECT_TAKEOVER_PROBE_H
+
+#include "inject/plan.h"
+
+/* Adds the probe's call to the plan. */
+void etl_takeover_probe_plan(struct etl_plan *plan);
+/* Makes the call, if it is time. */
+void etl_takeover_probe_call(void);
+/* After a flush: whether another CUPTI client has taken over. */
+bool etl_takeover_probe_is_lost(void);
+/* Marks the record if it is a probe's. */
+bool etl_takeover_probe_mark(uint8_t *record);
+
+#endif

@@ -1,0 +1,22 @@
+/* A set of correlation ids. */
+#ifndef ETL_OPERATORS_BITS_H
+#define ETL_OPERATORS_BITS_H
+
+#include <stdbool.h>
+#include "arrow/ids.h"
+
+struct bits_page;
+
+struct bits {
+	struct ids ids; /* of pages, by process and upper bits */
+	struct bits_page *pages;
+	size_t n_pages, capacity, n_set;
+};
+
+/* 1 if the id of the process was there, 0 if it is new; -ENOMEM; -E2BIG where the ids are so far
+ * apart that they need another method. */
+ETL_MUST_CHECK int bits_set(struct bits *bits, int64_t process, int64_t id);
+bool bits_get(struct bits *bits, int64_t process, int64_t id);
+void bits_free(struct bits *bits);
+
+#endif

@@ -1,0 +1,31 @@
+#ifndef ETL_OPERATORS_TABLE_H
+#define ETL_OPERATORS_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "etl/abi.h"
+#include "etl/error.h"
+
+/* Rows that an operator takes or makes. */
+struct table {
+	unsigned width;
+	size_t n, capacity;
+	size_t bytes, ready; /* of the mapping; of it that is there */
+	int64_t *rows;
+};
+
+/* Room for one more row; -ENOMEM. */
+ETL_MUST_CHECK int table_grow(struct table *table);
+/* A row to fill, or NULL. */
+static inline int64_t *table_add(struct table *table)
+{
+	if (table->n == table->capacity && table_grow(table))
+		return NULL;
+	return table->rows + table->width * table->n++;
+}
+void table_free(struct table *table);
+/* Moves at most `most` rows from `from` on into Arrow; -ENOMEM. */
+ETL_MUST_CHECK int table_export(const struct table *table, size_t from, size_t most,
+				struct ArrowArray *out);
+
+#endif

@@ -1,0 +1,7 @@
+#ifndef ETL_PM_EVALUATE_H
+#define ETL_PM_EVALUATE_H
+
+/* The thread that evaluates; it ends after `is_stopping`, or a failure. */
+void *pm_evaluate_thread(void *device);
+
+#endif

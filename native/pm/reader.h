@@ -1,0 +1,7 @@
+#ifndef ETL_PM_READER_H
+#define ETL_PM_READER_H
+
+/* The thread that decodes; it ends after `is_stopping`, or a failure. */
+void *pm_decode_thread(void *device);
+
+#endif
