@@ -9,9 +9,6 @@
 #include "arrow/ids.h"
 #include "arrow/pool.h"
 
-/* An index that many texts have made larger is not kept: to clear it costs its size. */
-#define KEPT_MASK 0xffff
-
 /* Length of the valid UTF-8 sequence at p, or 0 (RFC 3629, table 3-7 of Unicode). */
 static size_t sequence_length(const uint8_t *p, size_t left)
 {
@@ -73,45 +70,6 @@ int dictionary_begin(struct dictionary *dictionary, uint64_t process)
 	return 0;
 }
 
-static size_t find(const uint64_t *ids, size_t mask, uint64_t id)
-{
-	size_t i = id & mask;
-
-	while (ids[i] && ids[i] != id)
-		i = (i + 1) & mask;
-	return i;
-}
-
-static bool grow_index(struct dictionary *dictionary)
-{
-	size_t mask = dictionary->ids ? dictionary->mask * 2 + 1 : 63;
-	uint64_t *ids;
-	int32_t *entries;
-
-	if (dictionary->ids && (size_t)dictionary->count * 2 < dictionary->mask)
-		return true;
-	ids = calloc(mask + 1, sizeof *ids);
-	entries = calloc(mask + 1, sizeof *entries);
-	if (!ids || !entries) {
-		free(ids);
-		free(entries);
-		return false;
-	}
-	for (size_t i = 0; dictionary->ids && i <= dictionary->mask; i++)
-		if (dictionary->ids[i]) {
-			size_t at = find(ids, mask, dictionary->ids[i]);
-
-			ids[at] = dictionary->ids[i];
-			entries[at] = dictionary->entries[i];
-		}
-	free(dictionary->ids);
-	free(dictionary->entries);
-	dictionary->ids = ids;
-	dictionary->entries = entries;
-	dictionary->mask = mask;
-	return true;
-}
-
 /* A buffer of at least `size` bytes, which are a power of two so that the pool has some. */
 static void *larger(void *old, size_t used, size_t least, size_t *size)
 {
@@ -132,22 +90,22 @@ static void *larger(void *old, size_t used, size_t least, size_t *size)
 
 static bool grow_texts(struct dictionary *dictionary, size_t more)
 {
-	size_t size;
+	size_t size, count = dictionary->ids.n;
 
 	/* Both are there from the first on, as Arrow wants them of an empty array, too. */
-	if (!dictionary->offsets || dictionary->count + 1 >= dictionary->capacity) {
+	if (!dictionary->offsets || count + 1 >= dictionary->capacity) {
 		int32_t *offsets = larger(dictionary->offsets,
 					  dictionary->offsets ?
-						  (dictionary->count + 1) * sizeof *offsets :
+						  (count + 1) * sizeof *offsets :
 						  0,
-					  ((size_t)dictionary->count + 2) * sizeof *offsets, &size);
+					  (count + 2) * sizeof *offsets, &size);
 
 		if (!offsets)
 			return false;
 		if (!dictionary->offsets)
 			offsets[0] = 0;
 		dictionary->offsets = offsets;
-		dictionary->capacity = (uint32_t)(size / sizeof *offsets);
+		dictionary->capacity = size / sizeof *offsets;
 	}
 	if (!dictionary->bytes || dictionary->bytes_used + more > dictionary->bytes_size) {
 		char *bytes = larger(dictionary->bytes, dictionary->bytes_used,
@@ -164,24 +122,24 @@ static bool grow_texts(struct dictionary *dictionary, size_t more)
 int32_t dictionary_add(struct dictionary *dictionary, uint64_t id, const char *bytes,
 		       size_t length)
 {
-	size_t at;
+	const int64_t key = (int64_t)id;
+	int64_t entry;
 
-	if (dictionary->ids) {
-		at = find(dictionary->ids, dictionary->mask, id);
-		if (dictionary->ids[at])
-			return dictionary->entries[at];
-	}
+	dictionary->ids.width = 1;
+	entry = ids_find(&dictionary->ids, &key);
+	if (entry >= 0)
+		return (int32_t)entry;
 	/* Offsets have 32 bits; a byte that is not UTF-8 becomes three. */
 	if (length > (INT32_MAX - dictionary->bytes_used) / 3)
 		return DICTIONARY_FULL;
-	if (!grow_index(dictionary) || !grow_texts(dictionary, length * 3))
+	if (!grow_texts(dictionary, length * 3))
 		return DICTIONARY_NO_MEMORY;
-	at = find(dictionary->ids, dictionary->mask, id);
-	dictionary->ids[at] = id;
-	dictionary->entries[at] = (int32_t)dictionary->count;
+	entry = ids_of(&dictionary->ids, &key);
+	if (entry < 0)
+		return DICTIONARY_NO_MEMORY;
 	dictionary->bytes_used += to_utf8(dictionary->bytes + dictionary->bytes_used, bytes, length);
-	dictionary->offsets[++dictionary->count] = (int32_t)dictionary->bytes_used;
-	return dictionary->entries[at];
+	dictionary->offsets[entry + 1] = (int32_t)dictionary->bytes_used;
+	return (int32_t)entry;
 }
 
 struct ArrowArray *dictionary_take(struct dictionary *dictionary)
@@ -190,7 +148,7 @@ struct ArrowArray *dictionary_take(struct dictionary *dictionary)
 
 	if (!grow_texts(dictionary, 0))
 		return NULL;
-	array = new_array(dictionary->count, 3);
+	array = new_array((int64_t)dictionary->ids.n, 3);
 	if (!array)
 		return NULL;
 	array->buffers[1] = dictionary->offsets;
@@ -199,16 +157,7 @@ struct ArrowArray *dictionary_take(struct dictionary *dictionary)
 	dictionary->bytes = NULL;
 	dictionary->bytes_used = dictionary->bytes_size = 0;
 	dictionary->capacity = 0;
-	if (dictionary->mask > KEPT_MASK) {
-		free(dictionary->ids);
-		free(dictionary->entries);
-		dictionary->ids = NULL;
-		dictionary->entries = NULL;
-		dictionary->mask = 0;
-	} else if (dictionary->count) {
-		memset(dictionary->ids, 0, (dictionary->mask + 1) * sizeof *dictionary->ids);
-	}
-	dictionary->count = 0;
+	ids_clear(&dictionary->ids);
 	dictionary->epoch++;
 	return array;
 }
@@ -218,7 +167,6 @@ void dictionary_free(struct dictionary *dictionary)
 	pool_put(dictionary->bytes);
 	pool_put(dictionary->offsets);
 	free(dictionary->recent);
-	free(dictionary->ids);
-	free(dictionary->entries);
+	ids_free(&dictionary->ids);
 	memset(dictionary, 0, sizeof *dictionary);
 }

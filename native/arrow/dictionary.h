@@ -2,8 +2,8 @@
 #ifndef ETL_ARROW_DICTIONARY_H
 #define ETL_ARROW_DICTIONARY_H
 
+#include "arrow/ids.h"
 #include "etl/abi.h"
-#include "etl/error.h"
 
 /* The dictionary's entry of a value as it lies in the record. */
 struct recent {
@@ -22,11 +22,9 @@ struct dictionary {
 	uint32_t epoch; /* counted up when they are of no use any more; from 1 */
 	char *bytes;
 	size_t bytes_used, bytes_size;
-	int32_t *offsets; /* of count + 1 */
-	uint32_t count, capacity;
-	uint64_t *ids; /* open addressing, by content key */
-	int32_t *entries;
-	size_t mask;
+	int32_t *offsets; /* one more than entries */
+	size_t capacity; /* of these */
+	struct ids ids; /* entries, by content key */
 };
 
 /* Why a text has no entry. */

@@ -6,6 +6,8 @@
 #include "etl/hash.h"
 #include "arrow/ids.h"
 
+#define KEPT_SLOTS 0x10000
+
 static bool is_key(const struct ids *ids, size_t number, const int64_t *key)
 {
 	const int64_t *other = ids_key(ids, number);
@@ -101,6 +103,20 @@ int64_t item_of(struct ids *ids, const int64_t *key, void **items, size_t *n, si
 		++*n;
 	}
 	return number;
+}
+
+void ids_clear(struct ids *ids)
+{
+	/* To clear a large one costs its size. */
+	if (ids->n_slots > KEPT_SLOTS) {
+		free(ids->slots);
+		ids->slots = NULL;
+		ids->n_slots = 0;
+	} else if (ids->n) {
+		memset(ids->slots, 0, ids->n_slots * sizeof *ids->slots);
+	}
+	memset(ids->recent, 0, sizeof ids->recent);
+	ids->n = 0;
 }
 
 void ids_free(struct ids *ids)

@@ -22,6 +22,8 @@ static inline const int64_t *ids_key(const struct ids *ids, size_t number)
 {
 	return ids->keys + number * ids->width;
 }
+/* Forgets all keys; room for many is given back. */
+void ids_clear(struct ids *ids);
 void ids_free(struct ids *ids);
 
 /* The number of the key's item of n; that of a new key is zeros.  -ENOMEM. */

@@ -103,7 +103,7 @@ uint64_t etl_process_cut(const struct etl_process *process, int table)
 
 int64_t etl_process_names(const struct etl_process *process)
 {
-	return process->names.count;
+	return (int64_t)process->names.ids.n;
 }
 
 int etl_process_take_names(struct etl_process *process, struct ArrowArray *out)

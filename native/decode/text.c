@@ -2,57 +2,22 @@
 #include <string.h>
 
 #include "etl/hash.h"
-#include "arrow/ids.h"
 #include "decode/text.h"
-
-/* In `indexes`: see text_mark(). */
-#define MARKED (UINT32_C(1) << 31)
-
-static size_t find(const struct text_table *texts, uint64_t id)
-{
-	size_t i = id & texts->mask;
-
-	while (texts->ids[i] && texts->ids[i] != id)
-		i = (i + 1) & texts->mask;
-	return i;
-}
-
-static bool grow_index(struct text_table *texts)
-{
-	struct text_table next = *texts;
-
-	if (texts->ids && texts->count * 2 < texts->mask)
-		return true;
-	next.mask = texts->ids ? texts->mask * 2 + 1 : 1023;
-	next.ids = calloc(next.mask + 1, sizeof *next.ids);
-	next.indexes = calloc(next.mask + 1, sizeof *next.indexes);
-	if (!next.ids || !next.indexes) {
-		free(next.ids);
-		free(next.indexes);
-		return false;
-	}
-	for (size_t i = 0; texts->ids && i <= texts->mask; i++)
-		if (texts->ids[i]) {
-			size_t at = find(&next, texts->ids[i]);
-
-			next.ids[at] = texts->ids[i];
-			next.indexes[at] = texts->indexes[i];
-		}
-	free(texts->ids);
-	free(texts->indexes);
-	*texts = next;
-	return true;
-}
 
 static bool grow_texts(struct text_table *texts, size_t more)
 {
-	if (texts->count + 1 >= texts->capacity) {
+	if (texts->ids.n + 1 >= texts->capacity) {
 		uint32_t capacity = texts->capacity ? texts->capacity * 2 : 1024;
 		size_t *starts = realloc(texts->starts, (capacity + 1) * sizeof *starts);
+		bool *is_marked;
 
 		if (!starts)
 			return false;
 		texts->starts = starts;
+		is_marked = realloc(texts->is_marked, capacity * sizeof *is_marked);
+		if (!is_marked)
+			return false;
+		texts->is_marked = is_marked;
 		texts->capacity = capacity;
 	}
 	if (texts->bytes_used + more > texts->bytes_size) {
@@ -67,57 +32,55 @@ static bool grow_texts(struct text_table *texts, size_t more)
 	return true;
 }
 
-uint32_t text_find(const struct text_table *texts, uint64_t id)
+uint32_t text_find(struct text_table *texts, uint64_t id)
 {
-	size_t i;
+	int64_t text = id ? ids_find(&texts->ids, (const int64_t[]){ (int64_t)id }) : -1;
 
-	if (!id || !texts->ids)
-		return NO_TEXT;
-	i = find(texts, id);
-	return texts->ids[i] ? texts->indexes[i] & ~MARKED : NO_TEXT;
+	return text < 0 ? NO_TEXT : (uint32_t)text;
 }
 
-bool text_mark(struct text_table *texts, uint64_t id)
+bool text_mark(struct text_table *texts, uint32_t text)
 {
-	size_t i = find(texts, id);
-	bool was_marked = texts->indexes[i] & MARKED;
+	bool was_marked = texts->is_marked[text];
 
-	texts->indexes[i] |= MARKED;
+	texts->is_marked[text] = true;
 	return !was_marked;
 }
 
 uint32_t text_add(struct text_table *texts, const char *bytes, size_t length)
 {
 	uint64_t id = etl_hash(bytes, length);
-	uint32_t index = text_find(texts, id);
-	size_t at;
+	uint32_t found;
+	int64_t text;
 
-	if (index != NO_TEXT)
-		return index;
-	if (texts->count >= MOST_TEXTS || texts->bytes_used + length > MOST_TEXT_BYTES) {
+	texts->ids.width = 1;
+	found = text_find(texts, id);
+	if (found != NO_TEXT)
+		return found;
+	if (texts->ids.n >= MOST_TEXTS || texts->bytes_used + length > MOST_TEXT_BYTES) {
 		texts->is_full = true;
 		return NO_TEXT;
 	}
 	/* Never none: NULL + 0 is undefined. */
-	if (!grow_index(texts) || !grow_texts(texts, length + 1))
+	if (!grow_texts(texts, length + 1))
 		return NO_TEXT;
-	at = find(texts, id);
-	index = texts->count++;
-	texts->ids[at] = id;
-	texts->indexes[at] = index;
-	texts->starts[index] = texts->bytes_used;
+	text = ids_of(&texts->ids, (const int64_t[]){ (int64_t)id });
+	if (text < 0)
+		return NO_TEXT;
+	texts->is_marked[text] = false;
+	texts->starts[text] = texts->bytes_used;
 	if (length)
 		memcpy(texts->bytes + texts->bytes_used, bytes, length);
 	texts->bytes_used += length;
-	texts->starts[index + 1] = texts->bytes_used;
-	return index;
+	texts->starts[text + 1] = texts->bytes_used;
+	return (uint32_t)text;
 }
 
 void text_free(struct text_table *texts)
 {
 	free(texts->bytes);
 	free(texts->starts);
-	free(texts->ids);
-	free(texts->indexes);
+	free(texts->is_marked);
+	ids_free(&texts->ids);
 	memset(texts, 0, sizeof *texts);
 }

@@ -6,14 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arrow/ids.h"
+
 struct text_table {
 	char *bytes;
 	size_t bytes_used, bytes_size;
 	size_t *starts; /* starts[i]..starts[i + 1] is text i */
-	uint32_t count, capacity;
-	uint64_t *ids; /* open addressing, by content key */
-	uint32_t *indexes; /* with the bit of text_mark() */
-	size_t mask;
+	bool *is_marked;
+	uint32_t capacity;
+	struct ids ids; /* numbers of texts, by content key */
 	bool is_full; /* a text was not taken for that reason */
 };
 
@@ -26,9 +27,9 @@ struct text_table {
 /* The text's number, adding it if it is new; NO_TEXT if there is no memory, or if the table
  * is full. */
 uint32_t text_add(struct text_table *texts, const char *bytes, size_t length);
-uint32_t text_find(const struct text_table *texts, uint64_t id);
-/* Whether a text, which is there, is marked for the first time. */
-bool text_mark(struct text_table *texts, uint64_t id);
+uint32_t text_find(struct text_table *texts, uint64_t id);
+/* Whether a text is marked for the first time. */
+bool text_mark(struct text_table *texts, uint32_t text);
 void text_free(struct text_table *texts);
 
 #endif

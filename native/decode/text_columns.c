@@ -23,10 +23,10 @@ static int32_t entry_of_new(const struct gather *g, const char *text, size_t len
 }
 
 /* The names of kernels are told apart, as they are demangled elsewhere. */
-static void note_name(const struct gather *g, struct text_table *texts, uint64_t id,
-		      const char *text, size_t length)
+static void note_name(const struct gather *g, struct text_table *texts, uint32_t index,
+		      uint64_t id, const char *text, size_t length)
 {
-	if (text_mark(texts, id) &&
+	if (text_mark(texts, index) &&
 	    dictionary_add(&g->process->names, id, text, length) == DICTIONARY_NO_MEMORY)
 		g->process->lacks_memory = true;
 }
@@ -55,7 +55,7 @@ static int32_t entry_of_string(const struct gather *g, uint64_t id)
 	text = texts->bytes + texts->starts[index];
 	length = texts->starts[index + 1] - texts->starts[index];
 	if (g->is_kernel_name)
-		note_name(g, texts, id, text, length);
+		note_name(g, texts, index, id, text, length);
 	return entry_of(g, id, text, length);
 }
 

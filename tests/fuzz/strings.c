@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	etl_process_get_decoded(process, &decoded);
 	CHECK(decoded.damaged_strings <= 1);
 	decode_users(process, slot, bytes);
-	CHECK(process->texts.count <= MOST_TEXTS);
+	CHECK(process->texts.ids.n <= MOST_TEXTS);
 	check_names(process);
 	take_batches(decoder);
 	free(slot);

@@ -78,7 +78,7 @@ static void names_are_valid_utf8(void)
 		CHECK(memcmp(texts.bytes + start, cases[i].expected, (size_t)length) == 0);
 		CHECK(dictionary_add(&texts, id, bytes, strlen(bytes)) == entry);
 		CHECK(text_add(&table, bytes, strlen(bytes)) == text_find(&table, id));
-		CHECK(text_mark(&table, id) && !text_mark(&table, id));
+		CHECK(text_mark(&table, (uint32_t)i) && !text_mark(&table, (uint32_t)i));
 		CHECK(text_find(&table, id) == i);
 	}
 	CHECK(text_find(&table, 12345) == NO_TEXT);
@@ -113,8 +113,8 @@ static void texts_without_end(bool are_long)
 			bytes = 0;
 		}
 	}
-	CHECK(process->texts.count <= MOST_TEXTS && process->texts.bytes_used <= MOST_TEXT_BYTES);
-	CHECK(process->decoded.cut_strings == n - process->texts.count);
+	CHECK(process->texts.ids.n <= MOST_TEXTS && process->texts.bytes_used <= MOST_TEXT_BYTES);
+	CHECK(process->decoded.cut_strings == n - process->texts.ids.n);
 	CHECK(process->decoded.cut_strings > 0);
 	/* The last one is missing. */
 	id = etl_hash(name, length);
@@ -133,7 +133,7 @@ static void texts_without_end(bool are_long)
 	bytes = put_forget(slot);
 	bytes += put_string(slot + bytes, name, length, 0);
 	CHECK(etl_process_decode(process, slot, (uint32_t)bytes, ETL_STRINGS, message) == 0);
-	CHECK(process->texts.count == 1);
+	CHECK(process->texts.ids.n == 1);
 	CHECK(etl_process_decode(process, record, 216, ETL_RECORDS, message) == 0);
 	CHECK(etl_process_cut(process, table) == kernels && etl_process_names(process) == 1);
 	take_all(decoder);
@@ -223,8 +223,8 @@ static void a_million_names(void)
 		take_all(decoder);
 	}
 	CHECK(process->decoded.unresolved_strings == 0);
-	CHECK(process->texts.count >= N && process->texts.bytes_size < (size_t)N * 128);
-	CHECK(process->texts.mask < (size_t)N * 4);
+	CHECK(process->texts.ids.n >= N && process->texts.bytes_size < (size_t)N * 128);
+	CHECK(process->texts.ids.n_slots < (size_t)N * 4);
 	CHECK((clock() - begin) / CLOCKS_PER_SEC < 60);
 	free(names);
 	free(kernels);

@@ -56,7 +56,7 @@ static uint64_t drain(void)
 
 static bool is_text(uint64_t id, const char *bytes, size_t length)
 {
-	const struct text_table *texts = &process->texts;
+	struct text_table *texts = &process->texts;
 	uint32_t text = text_find(texts, id);
 
 	return text != NO_TEXT && texts->starts[text + 1] - texts->starts[text] == length &&
@@ -243,8 +243,8 @@ static void they_are_forgotten_in_time(void)
 			snprintf(text, sizeof text, "range %d of a long run", slot * A_SLOT + i);
 			CHECK(is_text(etl_hash(text, strlen(text)), text, strlen(text)));
 		}
-		if (process->texts.count > most_texts)
-			most_texts = process->texts.count;
+		if (process->texts.ids.n > most_texts)
+			most_texts = process->texts.ids.n;
 		if (process->texts.bytes_used > most_bytes)
 			most_bytes = process->texts.bytes_used;
 	}
