@@ -9,7 +9,7 @@ PARALLEL = --numprocesses auto --dist worksteal
 BENCHMARKS = decode drain lag query size stalled startup
 STAMP = $(VENV)/.installed-$(shell $(HOST_PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
-.PHONY: help demo test test-duckdb1 bench check generate headers native install fuzz wheelhouse clean
+.PHONY: help demo test test-duckdb1 lint check bench generate headers native install fuzz wheelhouse clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -30,8 +30,14 @@ native: $(STAMP) ## compile the native libraries in place
 demo: install ## capture a CUDA workload (or replay a recording, without a GPU) and ask
 	$(BIN)/cupti-etl demo
 
-test: install ## run the tests, on all processors
-	$(BIN)/python -m pytest $(PARALLEL)
+test: install ## run the tests, on all processors; ALL=1: the slow ones, too
+	$(BIN)/python -m pytest $(PARALLEL) $(if $(ALL),--slow)
+
+lint: install ## look at format, lint, types and generated files
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m tools.codegen --check
 
 test-duckdb1: install ## run the tests of queries on DuckDB 1.5, the oldest that is supported
 	test -x $(VENV)-duckdb1/bin/python || $(HOST_PYTHON) -m venv $(VENV)-duckdb1
@@ -39,12 +45,8 @@ test-duckdb1: install ## run the tests of queries on DuckDB 1.5, the oldest that
 	$(VENV)-duckdb1/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group test "duckdb>=1.5,<1.6"
 	$(VENV)-duckdb1/bin/python -m pytest $(PARALLEL) tests/queries tests/imports
 
-check: install ## everything CI does: format, lint, types, generated files, tests
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/python -m tools.codegen --check
-	$(BIN)/python -m pytest $(PARALLEL)
+check: lint ## do all that CI does: lint, and all tests
+	$(MAKE) test ALL=1
 
 bench: install ## measure all that needs no GPU (20 minutes), into docs/measurements and its page
 	for name in $(BENCHMARKS); do \

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from typing import Any
 
 import pytest
 from support.fake_build import CACHE
@@ -20,3 +21,45 @@ os.environ["XDG_CACHE_HOME"] = str(CACHE / "user")
 def fakes() -> Fakes:
     """The fake driver, CUPTIs and program; each is compiled when first asked for."""
     return Fakes()
+
+
+# --- slow tests: what CI runs, and who changes a line need not
+
+
+_LEFT_OUT = pytest.StashKey[int]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="run the tests that are slow, too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is marked slow, unless it is asked for: all of it, or by its name."""
+    if config.getoption("slow") or "slow" in config.option.markexpr:
+        return
+    named = [word for word in config.args if "::" in word]
+    slow = [item for item in items if item.get_closest_marker("slow") and not named]
+    items[:] = [item for item in items if item not in slow]
+    config.stash[_LEFT_OUT] = len(slow)
+    config.hook.pytest_deselected(items=slow)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    # In a worker of xdist: for the process that writes the summary.
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = session.config.stash.get(_LEFT_OUT, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    # Each worker has collected the same tests.
+    node.config.stash[_LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    if left_out := config.stash.get(_LEFT_OUT, 0):
+        terminalreporter.write_line(
+            f"{left_out} slow tests were left out: `make test ALL=1` runs them, as CI does"
+        )

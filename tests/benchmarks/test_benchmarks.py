@@ -31,6 +31,7 @@ def page(monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
     return benchmarks.page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TINY)
 def test_a_benchmark(name: str, page) -> None:  # type: ignore[no-untyped-def]
     words = [sys.executable, "-m", "benchmarks", name, "--json", *TINY[name]]

@@ -91,6 +91,7 @@ def run(house: Path, *words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_one_file_and_make_generate(house: Path, tmp_path: Path) -> None:
     written = run(house, "-m", "tools.codegen").split()
     assert "native/generated/kinds.inc" in written

@@ -113,6 +113,7 @@ def test_every_query_answers_the_same_from_a_folder_and_from_a_file(tmp_path: Pa
                 assert bool(rows) == (query.name not in _EMPTY), query.name
 
 
+@pytest.mark.slow
 def test_plain_duckdb_gives_the_same_without_what_is_stored(tmp_path: Path) -> None:
     import duckdb
 

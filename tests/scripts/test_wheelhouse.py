@@ -87,6 +87,7 @@ def test_a_folder_with_other_things_is_not_touched(wheelhouse: ModuleType, tmp_p
 
 
 @pytest.mark.network
+@pytest.mark.slow
 def test_a_machine_without_a_network_installs_from_the_folder(tmp_path: Path) -> None:
     index = [
         sys.executable,
