@@ -213,7 +213,7 @@ TITLES = {
     "queries": "The library on synthetic kernels with their calls, copies and waits, in seconds. "
     "First is in a trace of which nothing was asked before; what it had to make is kept, while the "
     "trace is open (again) and in the user's cache (opened again, by whatever process).",
-    "size": "On disk, with the documentation that each file carries (14 kB in a part of `kernel`).",
+    "size": "On disk, footers included; what columns mean stands once, in `schema.json`.",
     "stalled": "The collector is stopped by SIGSTOP and the ring of 32 MiB fills up; the program "
     "then copies nothing any more.",
     "startup": "Before anything is captured.",

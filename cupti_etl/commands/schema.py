@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -24,7 +24,7 @@ Row = tuple[str, ...]
     type=click.Choice(["text", "ddl", "arrow", "json", "markdown"]),
     default="text",
     show_default=True,
-    help="ddl is DuckDB's; arrow is the schema of the Parquet files, with metadata.",
+    help="ddl is DuckDB's; arrow is the schema of exported files; json is a trace's schema.json.",
 )
 def command(tables: tuple[str, ...], form: str) -> None:
     """Print the tables of a trace, or the columns of each TABLE.
@@ -114,34 +114,9 @@ def _markdown(tables: Sequence[Table]) -> str:
 def _json(tables: Sequence[Table]) -> str:
     import json
 
-    return json.dumps([_as_dict(table) for table in tables], indent=2)
+    from cupti_etl.schema.reference import described
 
-
-def _as_dict(table: Table) -> dict[str, Any]:
-    from cupti_etl.schema.reference import kind_of, member, null_meaning
-
-    kind = kind_of(table.name)
-    return {
-        "table": table.name,
-        "doc": table.doc,
-        "activity": list(kind.activity) if kind else [],
-        "struct": kind.struct if kind else None,
-        "sort": list(table.sort),
-        "columns": [
-            {
-                "name": column.name,
-                "type": column.type.sql,
-                "arrow": column.type.arrow,
-                "unit": column.unit,
-                "doc": column.doc,
-                "null_if": null_meaning(column) or None,
-                "member": member(column) or None,
-                "joins": column.joins or None,
-                "values": [label for _, label in column.labels.labels] if column.labels else None,
-            }
-            for column in table.columns
-        ],
-    }
+    return json.dumps([described(table) for table in tables], indent=2)
 
 
 _WRITERS: dict[str, Callable[[Sequence[Table]], str]] = {

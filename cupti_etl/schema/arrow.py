@@ -1,6 +1,6 @@
 """Arrow schemas of all tables, with doc, unit and joins in the field metadata.
 
-A Parquet file of a trace therefore explains itself.
+Exported files and streams therefore explain themselves.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""The tables as a page of Markdown: ``docs/reference/tables.md``."""
+"""The tables in words: a page of Markdown, ``docs/reference/tables.md``, and JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-from cupti_etl.schema.arrow import TABLES
+from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES
 from cupti_etl.schema.kinds import KINDS
 from cupti_etl.schema.spec import Column, Kind, Table
 
@@ -46,6 +47,33 @@ def member(column: Column) -> str:
 def kind_of(table: str) -> Kind | None:
     """The kind that a table is decoded from; None for a table of our own."""
     return next((kind for kind in KINDS if kind.table == table), None)
+
+
+def described(table: Table) -> dict[str, Any]:
+    """A table and its columns as JSON has them."""
+    kind = kind_of(table.name)
+    return {
+        "table": table.name,
+        "schema_version": SCHEMA_VERSION,
+        "doc": table.doc,
+        "activity": list(kind.activity) if kind else [],
+        "struct": kind.struct if kind else None,
+        "sort": list(table.sort),
+        "columns": [
+            {
+                "name": column.name,
+                "type": column.type.sql,
+                "arrow": column.type.arrow,
+                "unit": column.unit,
+                "doc": column.doc,
+                "null_if": null_meaning(column) or None,
+                "member": member(column) or None,
+                "joins": column.joins or None,
+                "values": [label for _, label in column.labels.labels] if column.labels else None,
+            }
+            for column in table.columns
+        ],
+    }
 
 
 def tables_markdown(tables: Iterable[Table] = TABLES.values()) -> str:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from cupti_etl.errors import TraceError
 from cupti_etl.schema.spec import NAME
-from cupti_etl.storage import disk, manifest
+from cupti_etl.storage import disk, manifest, schema_file
 from cupti_etl.storage.manifest import Entry, Named
 
 # Their only part is replaced by the next one, also where there is no room for a manifest.
@@ -77,8 +77,9 @@ def settle(out: Path, named: Named) -> None:
                 break
         else:
             disk.remove(temporary)
-    for temporary in out.glob(f".{manifest.NAME}.*"):
-        disk.remove(temporary)
+    for name in (manifest.NAME, schema_file.NAME):
+        for temporary in out.glob(f".{name}.*"):
+            disk.remove(temporary)
 
 
 def _settle_folder(out: Path, other: Path, table: str, named: Named) -> None:

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from cupti_etl.errors import UsageError
 from cupti_etl.schema.arrow import TABLES, arrow_schema
-from cupti_etl.storage import disk
+from cupti_etl.storage import disk, schema_file
 from cupti_etl.storage.compaction import PART_ROWS, compact, in_order
 from cupti_etl.storage.folder import create
 from cupti_etl.storage.part import PartFile, write_part
@@ -156,13 +156,23 @@ class ParquetSink:
         self._finished: list[Finished] = []
         self._replaced: dict[str, Finished] = {}
         self._start = self._last_roll = time.monotonic()
-        self._tables = {table: self._writer(table) for table in tables}
+        self._tables: dict[str, _TableWriter] = {}
+        # With the columns that are added to them, as ``schema.json`` describes them.
+        self._described: dict[str, schema_file.Added] = {}
+        self._is_described = True
+        for table in tables:
+            self._begin(table)
         self._publish()
 
-    def _writer(self, table: str) -> _TableWriter:
-        return _TableWriter(self.out, table, self._finished.append)
+    def _begin(self, table: str) -> None:
+        self._tables[table] = _TableWriter(self.out, table, self._finished.append)
+        self._described[table] = {}
+        self._is_described = False
 
     def _publish(self) -> None:
+        if not self._is_described:
+            self._parts.describe(schema_file.as_json(self._described))
+            self._is_described = True
         # Rows first, then what is said about them.
         batch = [*self._finished, *self._replaced.values()]
         self._finished.clear()
@@ -172,7 +182,11 @@ class ParquetSink:
     def write(self, table: str, batch: pa.RecordBatch) -> None:
         """Take a batch; it becomes readable with the table's next part."""
         if table not in self._tables:
-            self._tables[table] = self._writer(table)
+            self._begin(table)
+        more = schema_file.added(table, batch.schema)
+        if more.keys() - self._described[table].keys():
+            self._described[table] |= more
+            self._is_described = False
         self._tables[table].add(batch)
 
     def replace(self, table: str, rows: list[dict[str, Any]]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cupti_etl.schema.arrow import TABLES, stored_schema
+from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES
 from cupti_etl.schema.types import correlation, timestamp
 from cupti_etl.storage.manifest import Entry
 
@@ -109,24 +109,19 @@ def part_writer(
 ) -> Iterator[pq.ParquetWriter]:
     """Write a part in pieces.
 
-    The Arrow schema that the file carries is the plain one (text, not dictionaries), with
-    each column's documentation, because some engines refuse dictionary types.
+    Text is written as text, also where it comes as dictionaries, because some engines refuse
+    those.  Parquet's own types are enough to read a part back; what its columns mean stands in
+    the trace's ``schema.json``.
 
     Args:
         where: the file; one that is open stays so.
         table: whose rows they are.
         columns: the schema of the rows.
-        schema: the one that the file carries; that of the table, if it is not given.
+        schema: one with documentation for the file to carry, which is to stand alone.
     """
-    schema = schema or stored_schema(table, columns)
     known = TABLES[table].columns if table in TABLES else ()
     # Columns that mostly grow from row to row: times, ids of calls and of launches.
     delta = [c.name for c in known if c.type in (timestamp, correlation) or c.name == "grid_id"]
-    carried = base64.b64encode(schema.serialize().to_pybytes())
-    metadata = {**(schema.metadata or {}), b"ARROW:schema": carried}
-    metadata[b"cupti_etl.columns"] = json.dumps(
-        {field.name: _about(field) for field in schema if field.metadata}
-    ).encode()
     with pq.ParquetWriter(
         where,
         columns,
@@ -140,7 +135,21 @@ def part_writer(
         store_schema=False,
     ) as writer:
         yield writer
-        writer.add_key_value_metadata(metadata)
+        writer.add_key_value_metadata(_documentation(schema) if schema else footer(table))
+
+
+def footer(table: str) -> dict[str, str]:
+    """What a part says of itself: whose rows they are, and in which layout."""
+    return {"cupti_etl.table": table, "cupti_etl.schema_version": str(SCHEMA_VERSION)}
+
+
+def _documentation(schema: pa.Schema) -> dict[bytes, bytes]:
+    columns = {field.name: _about(field) for field in schema if field.metadata}
+    return {
+        **(schema.metadata or {}),
+        b"ARROW:schema": base64.b64encode(schema.serialize().to_pybytes()),
+        b"cupti_etl.columns": json.dumps(columns).encode(),
+    }
 
 
 def _about(field: pa.Field) -> dict[str, str]:

@@ -9,10 +9,11 @@ that are named together are there together or not at all.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from cupti_etl.storage import disk, manifest
+from cupti_etl.storage import disk, manifest, schema_file
 from cupti_etl.storage.exchange import exchange
 from cupti_etl.storage.manifest import Entry, Named
 
@@ -46,6 +47,11 @@ class Parts:
         self.out = out
         self.named = named or {}
         self._is_synced = is_synced
+        self._schema = self._saved_schema = b""
+
+    def describe(self, schema: bytes) -> None:
+        """Let ``schema.json`` say something else, from the next time that parts get names."""
+        self._schema = schema
 
     def publish(self, finished: Sequence[Finished]) -> None:
         """Give parts their names; those that have one of them are replaced.
@@ -84,10 +90,23 @@ class Parts:
             disk.remove(folder)
 
     def _save(self) -> None:
-        temporary = self.out / f".{manifest.NAME}.tmp"
-        disk.write(temporary, manifest.as_json(self.named))
-        self._sync([temporary])
-        disk.rename(temporary, self.out / manifest.NAME)
+        written = {
+            self.out / manifest.NAME: self._write(manifest.NAME, manifest.as_json(self.named))
+        }
+        schema = self._schema  # another thread may change it
+        if schema is not self._saved_schema:
+            # Where there is no room for it the rows come first; it is tried again with the next.
+            with suppress(OSError):
+                written[self.out / schema_file.NAME] = self._write(schema_file.NAME, schema)
+                self._saved_schema = schema
+        self._sync(written.values())
+        for path, temporary in written.items():
+            disk.rename(temporary, path)
+
+    def _write(self, name: str, content: bytes) -> Path:
+        temporary = self.out / f".{name}.tmp"
+        disk.write(temporary, content)
+        return temporary
 
     def _sync(self, paths: Iterable[Path]) -> None:
         if self._is_synced:

@@ -16,7 +16,7 @@ from cupti_etl.schema.arrow import TABLES, arrow_schema
 from cupti_etl.schema.kinds import KINDS
 from cupti_etl.schema.spec import PROCESS_ID
 from cupti_etl.schema.types import timestamp
-from cupti_etl.storage import inspect, manifest
+from cupti_etl.storage import inspect, manifest, schema_file
 from cupti_etl.storage.compaction import compact
 from cupti_etl.storage.inspect import Found
 from cupti_etl.storage.parquet import lock
@@ -92,6 +92,7 @@ class _Recovery:
                 f"{self._out} holds nothing: its collector was killed before it wrote anything",
                 "remove it, and capture again",
             )
+        self._describe()
         was_finished = bool(captures) and all(row["end_ns"] is not None for row in captures)
         new = self._lost_parts({row["detail"] for row in losses})
         live: _Rows = []
@@ -115,6 +116,21 @@ class _Recovery:
         elif new:
             self._replace({"loss": losses + new})
         return Recovered(was_finished, len(live), tuple(sorted(self._found.lost)))
+
+    def _describe(self) -> None:
+        """See that ``schema.json`` is about parts as they are written now."""
+        is_ours, before = schema_file.read(self._out)
+        if not is_ours:
+            tables = {*self._found.parts, *inspect.RESTATED} & TABLES.keys()
+            added = {table: {**self._added(table), **before.get(table, {})} for table in tables}
+            self._parts.describe(schema_file.as_json(added))
+
+    def _added(self, table: str) -> schema_file.Added:
+        """The columns that the capture has added to a table; older parts describe them."""
+        found: schema_file.Added = {}
+        for name in sorted(self._found.parts.get(table, ())):
+            found |= schema_file.added(table, pq.read_schema(self._out / table / name))
+        return found
 
     def _rows(self, table: str) -> _Rows:
         """Rows of a small table; what an older one lacks is NULL."""

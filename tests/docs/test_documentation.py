@@ -13,7 +13,9 @@ from support.trace import write_trace
 
 import cupti_etl
 from cupti_etl.cli import cli
+from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.own import LOSS
+from cupti_etl.storage import schema_file
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("migrations/*.md")])
@@ -154,7 +156,9 @@ def sql_examples(page: Path) -> list[str]:
 def test_examples_of_sql_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for folder in ("run42", "run42-node1", "demo-trace"):
-        write_trace(tmp_path / folder, kernel="start_ns end_ns name\n1 2 a")
+        trace_folder = write_trace(tmp_path / folder, kernel="start_ns end_ns name\n1 2 a")
+        described = schema_file.as_json({table: {} for table in TABLES})
+        (trace_folder / schema_file.NAME).write_bytes(described)
     with cupti_etl.open("run42") as trace:
         for text in sql_examples(page):
             assert trace.sql(text).columns

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.trace import add_part, assert_rows, write_trace
+from support.trace import add_part, assert_rows, described, write_trace
 
 import cupti_etl
 from cupti_etl.schema.arrow import arrow_schema
@@ -55,8 +55,10 @@ def test_parts_of_a_folder_carry_and_explain_them(tmp_path: Path) -> None:
     assert rows.column_names == [*FIXED, "sm_active_pct", BY_NAME]
     assert rows["start_ns"].to_pylist() == list(range(0, 10000, 50))
     assert rows["sm_active_pct"].to_pylist() == [start / 2 for start in range(0, 10000, 50)]
-    assert rows.schema.field("sm_active_pct").metadata == {b"doc": b"Busy SMs.", b"unit": b"%"}
-    assert b"Busy SMs." in pq.read_metadata(part).metadata[b"cupti_etl.columns"]
+    columns = described(tmp_path / "run", "pm_sample")
+    assert list(columns) == rows.column_names
+    assert (columns["sm_active_pct"]["doc"], columns["sm_active_pct"]["unit"]) == ("Busy SMs.", "%")
+    assert (columns[BY_NAME]["doc"], columns[BY_NAME]["unit"]) == ("Cycles.", "1")
 
 
 @pytest.mark.parametrize("rows", [0, 3])

@@ -18,6 +18,7 @@ Cells are words, ``-`` is NULL, and columns that are not named are NULL.
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -73,6 +74,12 @@ def as_table(table: str, text: str) -> pa.Table:
         for row in rows
     ]
     return pa.Table.from_pylist(items, schema=schema)
+
+
+def described(trace: Path, table: str) -> dict[str, dict[str, Any]]:
+    """What ``schema.json`` says of a table's columns, by their names."""
+    (found,) = (t for t in json.loads((trace / "schema.json").read_text()) if t["table"] == table)
+    return {column["name"]: column for column in found["columns"]}
 
 
 def assert_rows(result: Iterable[Mapping[str, Any]], text: str) -> None:

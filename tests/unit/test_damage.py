@@ -9,10 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.endings import ROUNDS, ROWS, capture, verdict_and_kernels
+from support.trace import described
 
 import cupti_etl
 from cupti_etl.errors import TraceError
+from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES, arrow_schema
 from cupti_etl.storage import manifest
+from cupti_etl.storage.part import part_writer
 from cupti_etl.storage.recovery import recover
 
 ALL = ROUNDS * ROWS
@@ -84,6 +87,44 @@ def test_an_older_trace_has_no_manifest(trace: Path) -> None:
     (running(trace) / manifest.NAME).unlink()
     assert recover(trace).lost == ()
     assert verdict_and_kernels(trace) == ("losses: collector_killed ?", ALL)
+
+
+def test_recovery_keeps_what_explains_the_columns(trace: Path) -> None:
+    before = (trace / "schema.json").read_bytes()
+    (running(trace) / ".schema.json.tmp").write_bytes(before[:100])
+    recover(trace)
+    assert (trace / "schema.json").read_bytes() == before
+    assert not (trace / ".schema.json.tmp").exists()
+
+
+@pytest.mark.parametrize("there_is", ["nothing", "a half", "one of another schema"])
+def test_what_explains_the_columns_is_made_again(trace: Path, there_is: str) -> None:
+    """Parts of an older trace explain themselves; merged, they do not any more."""
+    more = pa.field("sm_active_pct", pa.float64(), metadata={"unit": "%", "doc": "Busy SMs."})
+    schema = pa.schema([*arrow_schema("pm_sample"), more])
+    for number in (0, 1):
+        path = trace / "pm_sample" / f"part-{number:06d}.parquet"
+        with part_writer(path, "pm_sample", schema, schema) as writer:
+            writer.write_table(schema.empty_table())
+    (running(trace) / manifest.NAME).unlink()
+    content = (trace / "schema.json").read_text()
+    (trace / "schema.json").unlink()
+    if there_is == "a half":
+        (trace / "schema.json").write_text(content[:1000])
+    elif there_is == "one of another schema":
+        version = f'"schema_version": {SCHEMA_VERSION}'
+        older = content.replace(version, '"schema_version": 0').replace(
+            "When the kernel began", "At"
+        )
+        assert older.count("At.") == 1
+        (trace / "schema.json").write_text(older)
+    recover(trace)
+    kernel, samples = described(trace, "kernel"), described(trace, "pm_sample")
+    assert {name: (column["unit"], column["doc"]) for name, column in kernel.items()} == {
+        column.name: (column.unit, column.doc) for column in TABLES["kernel"].columns
+    }
+    assert samples["sm_active_pct"]["unit"] == "%"
+    assert samples["sm_active_pct"]["doc"] == "Busy SMs."
 
 
 def test_without_a_manifest_a_part_is_read_to_its_end(trace: Path) -> None:

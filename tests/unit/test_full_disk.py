@@ -13,7 +13,7 @@ import cupti_etl
 
 RECORDING = Path(cupti_etl.__file__).parent / "demo" / "h200.etlrec"
 # Room for no table; for the small ones, but not for the kernels.
-NOTHING_FITS, SMALL_FIT = 2_000, 50_000
+NOTHING_FITS, SMALL_FIT = 2_000, 40_000
 # Not a preexec_fn: forking while there are threads is a warning from Python 3.12 on.
 LIMITED = """
 import resource, runpy, sys
@@ -90,4 +90,4 @@ def test_trace_duckdb_that_cannot_be_written(tmp_path: Path) -> None:
     wanted = f"TraceError 1 cannot write {out / 'trace.duckdb'}"
     assert [error for error in errors if not error.startswith(wanted)] == []
     files = sorted(path.name for path in out.iterdir() if path.is_file())
-    assert files == ["manifest.json", "trace.duckdb"]
+    assert files == ["manifest.json", "schema.json", "trace.duckdb"]

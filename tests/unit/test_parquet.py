@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import random
 import threading
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 import cupti_etl
 from cupti_etl.errors import UsageError
-from cupti_etl.schema.arrow import TABLES, arrow_schema
+from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES, arrow_schema
 from cupti_etl.storage import compaction, manifest, parquet
 from cupti_etl.storage.compaction import compact
 from cupti_etl.storage.exchange import exchange
@@ -47,14 +48,46 @@ def parts(out: Path, table: str = "kernel") -> list[Path]:
 
 def test_every_table_is_there_from_the_start(tmp_path: Path) -> None:
     readable(ParquetSink(tmp_path / "out"))
+    described = {
+        each["table"]: each for each in json.loads((tmp_path / "out/schema.json").read_text())
+    }
+    assert described.keys() == TABLES.keys()
     for table in TABLES:
         (part,) = parts(tmp_path / "out", table)
         assert pq.read_metadata(part).num_rows == 0
         schema = pq.read_schema(part)
         assert schema.equals(arrow_schema(table))
-        for field, column in zip(schema, TABLES[table].columns, strict=True):
-            assert field.metadata[b"doc"].decode() == column.doc
-            assert field.metadata[b"unit"].decode() == column.unit
+        about = described[table]["columns"]
+        for field, said, column in zip(schema, about, TABLES[table].columns, strict=True):
+            assert field.name == said["name"]
+            assert said["doc"] == column.doc
+            assert said["unit"] == column.unit
+
+
+def test_a_part_says_whose_it_is_and_no_more(tmp_path: Path) -> None:
+    """What its columns mean would be most of a small part."""
+    readable(ParquetSink(tmp_path / "out", ["kernel"]))
+    (part,) = parts(tmp_path / "out")
+    assert pq.read_metadata(part).metadata == {
+        b"cupti_etl.table": b"kernel",
+        b"cupti_etl.schema_version": str(SCHEMA_VERSION).encode(),
+    }
+    assert part.stat().st_size < 5000
+
+
+def test_a_table_that_comes_later_is_described_with_its_first_part(tmp_path: Path) -> None:
+    sink = readable(ParquetSink(tmp_path / "out", ["capture"]))
+    described = tmp_path / "out/schema.json"
+    assert [each["table"] for each in json.loads(described.read_text())] == ["capture"]
+    sink.write("kernel", kernels([1]))
+    sink.roll()
+    readable(sink)
+    assert {each["table"] for each in json.loads(described.read_text())} == {"capture", "kernel"}
+    before = described.read_bytes(), described.stat().st_mtime_ns
+    sink.write("kernel", kernels([2]))
+    sink.finish()
+    sink.close()
+    assert (described.read_bytes(), described.stat().st_mtime_ns) == before
 
 
 def test_types_are_those_that_every_engine_reads(tmp_path: Path) -> None:

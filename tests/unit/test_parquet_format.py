@@ -1,9 +1,7 @@
-"""What other engines see of a part: plain types, chosen encodings, documentation."""
+"""What other engines see of a part: plain types, chosen encodings."""
 
 from __future__ import annotations
 
-import base64
-import json
 import random
 from pathlib import Path
 
@@ -12,7 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.records import KERNEL, Bench, key, random_record
+from support.trace import described
 
+from cupti_etl.schema import reference
 from cupti_etl.schema.arrow import TABLES, arrow_schema
 from cupti_etl.storage.parquet import ParquetSink
 
@@ -41,14 +41,28 @@ def part(tmp_path: Path) -> Path:
     return found
 
 
-def test_the_file_carries_the_plain_schema(part: Path) -> None:
-    raw = pq.read_metadata(part).metadata[b"ARROW:schema"]
-    schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(raw)))
-    assert schema.equals(arrow_schema("kernel"), check_metadata=True)
+def test_the_file_is_of_the_plain_schema_and_the_trace_explains_it(part: Path) -> None:
+    assert b"ARROW:schema" not in pq.read_metadata(part).metadata
     assert pq.read_schema(part).equals(arrow_schema("kernel"))
-    columns = json.loads(pq.read_metadata(part).metadata[b"cupti_etl.columns"])
-    assert columns["start_ns"] == {"doc": "When the kernel began.", "unit": "ns"}
+    columns = described(part.parents[1], "kernel")
+    assert list(columns.values()) == reference.described(TABLES["kernel"])["columns"]
+    assert columns["start_ns"]["doc"] == "When the kernel began."
+    assert columns["start_ns"]["unit"] == "ns"
     assert columns.keys() == {column.name for column in TABLES["kernel"].columns}
+
+
+def test_duckdb_reads_what_the_columns_mean(part: Path) -> None:
+    with duckdb.connect() as con:
+        rows = con.sql(
+            """SELECT "table", unnest(columns, recursive := true) FROM read_json(?)""",
+            params=[str(part.parents[1] / "schema.json")],
+        ).to_arrow_table()
+    found = {(row["table"], row["name"]): (row["type"], row["doc"]) for row in rows.to_pylist()}
+    assert found == {
+        (table.name, column.name): (column.type.sql, column.doc)
+        for table in TABLES.values()
+        for column in table.columns
+    }
 
 
 def test_encodings(part: Path) -> None:
