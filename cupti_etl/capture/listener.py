@@ -27,9 +27,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cupti_etl.capture.wakeup import Bell
+from cupti_etl.native.headers import Copy, constant, size, view
 
-_HELLO = struct.Struct("<QIi512s")
-_HELLO_MAGIC = 0x314F4C4C45484C45
+_HELLO_BYTES = size("etl_hello")
+_HELLO_MAGIC = constant("ETL_HELLO_MAGIC")
 _PREFIX = "cupti-etl-"
 # Connections that the kernel keeps for us at each address.
 _BACKLOG = 4096
@@ -194,7 +195,7 @@ class Door:
         self._pending.pop(connection, None)
         space = socket.CMSG_SPACE(array.array("i").itemsize)
         try:
-            data, ancillary, flags, _ = connection.recvmsg(_HELLO.size, space)
+            data, ancillary, flags, _ = connection.recvmsg(_HELLO_BYTES, space)
         except BlockingIOError:
             self._wait_for(connection, pid, until)
             return None
@@ -281,11 +282,10 @@ def _user(uid: int) -> str:
 
 
 def _reason(data: bytes) -> str:
-    if len(data) == _HELLO.size:
-        magic, _, _, words = _HELLO.unpack(data)
-        if magic == _HELLO_MAGIC:
-            said: str = words.split(b"\0")[0].decode("utf-8", "replace")
-            return said or "it sent no valid greeting"
+    if len(data) == _HELLO_BYTES:
+        hello = Copy(view("etl_hello", data))
+        if hello.magic == _HELLO_MAGIC and hello.reason:
+            return str(hello.reason)
     return "it sent no valid greeting"
 
 

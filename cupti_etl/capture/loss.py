@@ -80,7 +80,7 @@ def _cut_texts(process: Process, process_id: int) -> list[Loss]:
 def emitted(process: Process) -> int:
     """Records that CUPTI made, as far as it says: handed over or dropped."""
     info = process.info()
-    return info.handed_over + info.cupti_dropped - process.decoded().filtered
+    return int(info.handed_over + info.cupti_dropped - process.decoded().filtered)
 
 
 def stored(process: Process) -> int:

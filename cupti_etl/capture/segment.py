@@ -3,99 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from cupti_etl.capture.decoder import Decoder
 from cupti_etl.capture.windows import Window, Windows
 from cupti_etl.errors import NativeError
+from cupti_etl.native.headers import Copy, constant, enumeration, members
 from cupti_etl.native.library import load, message_buffer, text
 from cupti_etl.schema.kinds import KINDS
 
-STARTING, TRACING, FINISHED, NOT_TRACED, NOT_FLUSHED = range(5)
-RECORDS, STRINGS = 1, 2
-MAX_KIND = 128
+STATES = enumeration("etl_process_state", "ETL_")
+TRACING = constant("ETL_TRACING")
+FINISHED = constant("ETL_FINISHED")
+NOT_TRACED = constant("ETL_NOT_TRACED")
+NOT_FLUSHED = constant("ETL_NOT_FLUSHED")
+RECORDS = constant("ETL_RECORDS")
+STRINGS = constant("ETL_STRINGS")
+MAX_KIND = constant("ETL_MAX_KIND")
 _NO_NUMBER = -(2**63)
 
 
-@dataclass(frozen=True)
-class ProcessInfo:
-    """What a process says of itself; times are ns of CLOCK_REALTIME, 0 if never.
+class ProcessInfo(Copy):
+    """What a process says of itself: a ``struct etl_process_info``.
 
-    The meaning of each field is in ``native/include/etl/abi.h``.
+    Times are ns of CLOCK_REALTIME, 0 if never; a number that is not set is None.
     """
 
-    process_id: int
-    start_ns: int
-    last_flush_ns: int
-    last_return_ns: int
-    finished_ns: int
-    taken_ns: int
-    regained_ns: int
-    first_held_ns: int
-    rank: int | None
-    local_rank: int | None
-    world_size: int | None
-    slurm_job_id: int | None
-    slurm_proc_id: int | None
-    handed_over: int
-    cupti_dropped: int
-    unreadable_bytes: int
-    published: int
-    requests: int
-    spares: int
-    flushes: int
-    truncated_strings: int
-    held: int
-    orphaned_ns: int
-    adopted_ns: int
-    pid: int
-    parent_pid: int
-    cupti_version: int
-    driver_version: int
-    state: int
-    steps: int
-    steps_live: int
-    layout_generation: int
-    is_selected: int
-    host: str
-    cupti_path: str
-    argv: str
-    detail: str
+    def __init__(self, raw: Any) -> None:
+        super().__init__(raw)
+        for name in _MAY_BE_UNSET:
+            if vars(self)[name] == _NO_NUMBER:
+                vars(self)[name] = None
+
+
+_MAY_BE_UNSET = ("rank", "local_rank", "world_size", "slurm_job_id", "slurm_proc_id")
 
 
 def _native_description(ffi: Any, description: dict[str, Any]) -> tuple[Any, Any, Any]:
     info = ffi.new("struct etl_process_info *")
     strides, ring_full = ffi.new("uint32_t[]", MAX_KIND), ffi.new("uint64_t[]", MAX_KIND)
     try:
-        for field in fields(ProcessInfo):
-            value = description["info"].get(field.name)
+        for name in members("etl_process_info"):
+            value = description["info"].get(name)
             if isinstance(value, str):
-                room = ffi.sizeof(getattr(info, field.name))
-                value = value.encode()[: room - 1]
-            elif value is None and field.type == "int | None":
+                value = value.encode()[: ffi.sizeof(getattr(info, name)) - 1]
+            elif value is None and name in _MAY_BE_UNSET:
                 value = _NO_NUMBER
             if value is not None:  # what an older recording lacks stays zero
-                setattr(info, field.name, value)
+                setattr(info, name, value)
         for target, key in ((strides, "strides"), (ring_full, "ring_full")):
             for kind, number in description[key].items():
                 target[int(kind)] = number
     except (KeyError, AttributeError, IndexError, TypeError, ValueError, OverflowError) as error:
         raise NativeError(f"the description of a process is damaged: {error!r}") from None
     return info, strides, ring_full
-
-
-@dataclass(frozen=True)
-class Decoded:
-    """What decoding one process's slots found."""
-
-    slots: int
-    records: int
-    filtered: int
-    unreadable_bytes: int
-    unresolved_strings: int
-    damaged_strings: int
-    cut_strings: int
 
 
 class Process:
@@ -180,11 +141,11 @@ class Process:
     def description(self) -> dict[str, Any]:
         """What a recording keeps of the process: plain values, free of any layout."""
         return {
-            "info": asdict(self.info()),
+            "info": vars(self.info()),
             "strides": {str(kind): size for kind, size in self.strides().items()},
             "ring_full": {str(kind): count for kind, count in self.ring_full().items()},
             "places": self._places(),
-            "windows": [asdict(window) for window in self.windows()],
+            "windows": [vars(window) for window in self.windows()],
         }
 
     def _places(self) -> dict[str, dict[str, list[int]]]:
@@ -217,15 +178,7 @@ class Process:
         """The header's facts and counters as they are now."""
         raw = self._ffi.new("struct etl_process_info *")
         self._lib.etl_process_get_info(self._handle, raw)
-        values: dict[str, Any] = {}
-        for field in fields(ProcessInfo):
-            value = getattr(raw, field.name)
-            if not isinstance(value, int):
-                value = text(self._ffi, value)
-            elif value == _NO_NUMBER:
-                value = None
-            values[field.name] = value
-        return ProcessInfo(**values)
+        return ProcessInfo(raw)
 
     def slots(self, most: int, most_bytes: int) -> Iterator[tuple[Any, int, int]]:
         """Full slots in order of publication: ``(data, bytes, content)``.
@@ -261,11 +214,11 @@ class Process:
         if self._lib.etl_process_decode(self._handle, data, size, content, self._message) < 0:
             raise NativeError(text(self._ffi, self._message))
 
-    def decoded(self) -> Decoded:
+    def decoded(self) -> Copy:
         """What decoding has found so far."""
         raw = self._ffi.new("struct etl_decoded *")
         self._lib.etl_process_get_decoded(self._handle, raw)
-        return Decoded(*(getattr(raw, field.name) for field in fields(Decoded)))
+        return Copy(raw)
 
     def stored(self, table: int) -> int:
         """Rows that this process gave a table."""

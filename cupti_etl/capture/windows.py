@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cupti_etl.errors import NativeError
+from cupti_etl.native.headers import enumeration
 from cupti_etl.native.library import load
 
 # Of a process, that have rows of their own; one stands for all that follow.
@@ -39,8 +40,7 @@ class Window:
     windows: int = 1
 
 
-# By enum etl_switch of native/include/etl/segment.h.
-SWITCHES = ("process", "collector", "range", "other_client")
+SWITCHES = tuple(enumeration("etl_switch", "ETL_BY_").values())
 
 
 class Windows:

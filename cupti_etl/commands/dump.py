@@ -14,7 +14,6 @@ from cupti_etl.errors import NativeError
 from cupti_etl.progress import printable
 
 _PID = re.compile(r"[0-9]{1,18}")  # other digits, and more of them, are no number of a process
-_STATES = ("starting", "tracing", "finished", "not traced", "not flushed")
 
 
 @click.command()
@@ -40,8 +39,10 @@ def command(source: str, headers: bool, tables: tuple[str, ...]) -> None:
 
 
 def _process_lines(process: Any) -> Iterator[str]:
+    from cupti_etl.capture.segment import STATES
+
     info = process.info()
-    state = _STATES[info.state]
+    state = STATES[info.state].replace("_", " ")
     yield f"process {info.process_id} pid={info.pid} state={state} cupti={info.cupti_version}"
     for name, value in vars(info).items():
         if name not in ("process_id", "pid", "state", "cupti_version") and value not in (

@@ -27,6 +27,7 @@ from cupti_etl.imports.sizes import without_negative
 from cupti_etl.imports.skipped import INVALID, REDUNDANT, UNSUPPORTED
 from cupti_etl.imports.twice import refuse_twice
 from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES, arrow_schema
+from cupti_etl.schema.kinds import GPU_WORK
 from cupti_etl.signals import interrupted
 from cupti_etl.storage.disk import sync
 from cupti_etl.storage.driver import Writer, end_trace
@@ -275,7 +276,7 @@ class _Import:
 
 
 # Tables of work on GPUs and of the profiler itself, whose process a source may come to know last.
-_WORK = ("kernel", "memcpy", "memcpy_p2p", "memset", "synchronization", "argument", "overhead")
+_WORK = (*GPU_WORK, "synchronization", "argument", "overhead")
 
 
 _Change = Callable[["pa.Table"], "pa.Table"]

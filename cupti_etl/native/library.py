@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from cupti_etl.errors import NativeError
+from cupti_etl.native.headers import constant
 
 FOLDER = Path(__file__).parent
-MESSAGE_BYTES = 512
 _REBUILD = "run `make generate` and `make native` in a checkout, else reinstall cupti-etl"
 
 
@@ -75,7 +75,7 @@ def load() -> tuple[Any, Any]:
 
 def message_buffer(ffi: Any) -> Any:
     """Room for the sentence that a failing native function writes."""
-    return ffi.new("char[]", MESSAGE_BYTES)
+    return ffi.new("char[]", constant("ETL_MESSAGE_BYTES"))
 
 
 def text(ffi: Any, value: Any) -> str:

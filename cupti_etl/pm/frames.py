@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-# struct etl_frame, and struct etl_sample_loss; enum in etl/abi.h.
-HEAD = "=IIIIQQ"
-MAGIC = 0x6D705045
-TEXT, SAMPLES, LOSS = 1, 2, 3
+from cupti_etl.native.headers import constant, packed, size, view
+
+_FRAME = "etl_frame"
+_MAGIC = constant("ETL_FRAME_MAGIC")
+TEXT = constant("ETL_FRAME_TEXT")
+SAMPLES = constant("ETL_FRAME_SAMPLES")
+LOSS = constant("ETL_FRAME_LOSS")
 # Exit status of the sampler's process where a call of CUPTI did not return.
 HUNG = 75
-_LOSS = "=IIqqq"
 CAUSES = {
-    1: ("pm_gap", "the hardware gave no samples, and no reason"),
-    2: (
+    constant("ETL_GAP_UNKNOWN"): ("pm_gap", "the hardware gave no samples, and no reason"),
+    constant("ETL_GAP_OVERFLOW"): (
         "pm_overflow",
         "the hardware's buffer ran over: decoding could not keep up; a longer --pm-interval or"
         " fewer metrics help",
     ),
-    3: (
+    constant("ETL_GAP_FULL"): (
         "pm_counter_data_full",
         "decoding was held up for so long that its memory was full; a longer --pm-interval helps",
     ),
-    4: ("pm_failed", "sampling the GPU failed"),
+    constant("ETL_GAP_FAILED"): ("pm_failed", "sampling the GPU failed"),
 }
-_HEAD_BYTES = struct.calcsize(HEAD)
+_HEAD_BYTES = size(_FRAME)
 # More than any frame of ours: what claims more is not from our process.
 _MOST_BYTES = 1 << 28
 
@@ -67,18 +68,24 @@ class FrameReader:
         self._gathered += data
         at = 0
         while len(self._gathered) - at >= _HEAD_BYTES:
-            magic, kind, device, _, rows, size = struct.unpack_from(HEAD, self._gathered, at)
-            if magic != MAGIC or size > _MOST_BYTES:
+            head = view(_FRAME, bytes(self._gathered[at : at + _HEAD_BYTES]))
+            if head.magic != _MAGIC or head.bytes > _MOST_BYTES:
                 raise ValueError("the sampler's process sent something else than frames")
-            end = at + _HEAD_BYTES + size
+            end = at + _HEAD_BYTES + head.bytes
             if end > len(self._gathered):
                 break
-            yield Frame(kind, device, rows, bytes(self._gathered[at + _HEAD_BYTES : end]))
+            body = bytes(self._gathered[at + _HEAD_BYTES : end])
+            yield Frame(head.type, head.device, head.rows, body)
             at = end
         del self._gathered[:at]
 
 
 def gap(body: bytes) -> Gap:
     """The content of a LOSS frame."""
-    cause, _, start_ns, end_ns, samples = struct.unpack(_LOSS, body)
-    return Gap(*CAUSES[cause], start_ns, end_ns, samples)
+    loss = view("etl_sample_loss", body)
+    return Gap(*CAUSES[loss.cause], loss.start_ns, loss.end_ns, loss.samples)
+
+
+def text_frame(body: bytes) -> bytes:
+    """A frame of text, as the library sends it."""
+    return packed(_FRAME, magic=_MAGIC, type=TEXT, bytes=len(body)) + body

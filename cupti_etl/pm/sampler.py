@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import struct
 import sys
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -19,7 +18,7 @@ from cupti_etl.errors import EtlError
 from cupti_etl.native.library import load, message_buffer, text
 from cupti_etl.pm.advice import advice
 from cupti_etl.pm.families import DURATION
-from cupti_etl.pm.frames import HEAD, HUNG, MAGIC, TEXT
+from cupti_etl.pm.frames import HUNG, text_frame
 from cupti_etl.pm.presets import Metric, counters, resolve
 
 
@@ -201,7 +200,7 @@ def main(arguments: list[str]) -> int:
 def _say_alone(descriptor: int, failed: dict[str, str]) -> None:
     """A message without the native part, which may be what is missing."""
     body = json.dumps({"say": "ready", "devices": [], "failed": [failed]}).encode()
-    os.write(descriptor, struct.pack(HEAD, MAGIC, TEXT, 0, 0, 0, len(body)) + body)
+    os.write(descriptor, text_frame(body))
 
 
 if __name__ == "__main__":

@@ -9,8 +9,6 @@ from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.kinds import KINDS
 from cupti_etl.storage.sources import File, Folder, Source, globs, identifier, quoted
 
-# Tables that hold no activity: a trace with rows in these alone has captured nothing.
-_STATIC = ("context", "device", "marker_data")
 # Beside a program that did nothing there are samples all the same.
 _ONLY_SAMPLED = "EXISTS (FROM capture WHERE source = 'sample')"
 # Which source a row is from; later captures have larger numbers.
@@ -95,7 +93,7 @@ def table_extent() -> str:
     ``is_activity``, whether a trace with these alone has captured something; ``has_key``,
     whether what several traces hold is shown once.
     """
-    extents = [_extent(kind.table, str(kind.table not in _STATIC).lower()) for kind in KINDS]
+    extents = [_extent(kind.table, str(not kind.is_static).lower()) for kind in KINDS]
     extents.append(_extent("pm_sample", _ONLY_SAMPLED))
     others = TABLES.keys() - {kind.table for kind in KINDS} - {"pm_sample"}
     extents += [_extent(table, "false", is_recorded=False) for table in sorted(others)]

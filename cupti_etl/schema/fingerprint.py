@@ -28,6 +28,8 @@ def fingerprint(kinds: Iterable[Kind], compiled: str) -> int:
             doc="",
             sort=(),
             key=(),
+            is_gpu_work=False,
+            is_static=False,
             columns=tuple(replace(each, doc="x.") for each in kind.columns),
         )
         for kind in kinds

@@ -149,6 +149,9 @@ class Kind:
             of a graph's nodes.
         is_lasting: its rows describe what outlives a window of recording (a device, a
             context), so they are recorded while recording is off, too.
+        is_gpu_work: its rows are work that keeps a GPU busy, as ``gpu_interval`` has them.
+        is_static: its rows describe, and are no activity: a trace with these alone has
+            captured nothing.
         fields: what the names of its fields in user-defined records begin with, where that
             is not the table's name; ``NO_FIELD`` if the kind cannot be had as such records.
         key: as of ``Table``; ``process_id`` is part of it and not named.
@@ -162,6 +165,8 @@ class Kind:
     sort: tuple[str, ...] = ()
     preset: str = "default"
     is_lasting: bool = False
+    is_gpu_work: bool = False
+    is_static: bool = False
     fields: str = ""
     key: tuple[str, ...] = ()
 

@@ -146,7 +146,7 @@ static int add_string(struct etl_process *process, const struct etl_string_entry
 		      const uint8_t *bytes)
 {
 	uint32_t activity = entry->tag >> 16, cbid = entry->tag & 0xffff;
-	bool is_api = (activity == 4 || activity == 5) && cbid < ETL_MAX_CBID;
+	bool is_api = etl_is_api(activity) && cbid < ETL_MAX_CBID;
 	struct text_table *texts = is_api ? &process->api_texts : &process->texts;
 	uint32_t text = text_add(texts, (const char *)bytes, entry->length);
 

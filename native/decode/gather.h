@@ -55,7 +55,7 @@ static inline uint32_t activity_of(const uint8_t *record)
 /* 0 for the driver's functions, 1 for the runtime's, by activity kind. */
 static inline int api_domain(uint32_t activity)
 {
-	return activity == 5;
+	return activity == ETL_ACTIVITY_RUNTIME;
 }
 
 #endif

@@ -67,6 +67,6 @@ void process_refresh(struct etl_process *process)
 		process->routes[kind] = (struct route){
 			.stride = strides[kind] < 8 ? 0 : strides[kind],
 			.table = (int8_t)etl_table_of_kind(kind),
-			.is_api = (kind == 4 || kind == 5) && process->cbid_at + 4 <= strides[kind],
+			.is_api = etl_is_api((uint32_t)kind) && process->cbid_at + 4 <= strides[kind],
 		};
 }

@@ -26,7 +26,8 @@ AVX2_INLINE static inline __m256i four(const struct gather *g, unsigned i)
 	return _mm256_i32gather_epi64((const long long *)(const void *)(g->base + g->offset), at, 1);
 }
 
-AVX2_INLINE static inline uint64_t gather_eights(const struct gather *g, __m256i *out, bool has_null)
+AVX2_INLINE static inline uint64_t gather_eights(const struct gather *g, __m256i *out,
+						 bool has_null)
 {
 	const __m256i mask = _mm256_set1_epi32((int)mask_of(g->column));
 	const __m256i null = _mm256_set1_epi32((int)g->column->null);

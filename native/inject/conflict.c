@@ -86,10 +86,10 @@ void etl_conflict_begin(void)
 int etl_conflict_ask_about_kernels(void)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
-	int result = cupti->enable(KIND_SERIAL_KERNEL);
+	int result = cupti->enable(ETL_ACTIVITY_KERNEL);
 
 	if (result == CUPTI_OK)
-		cupti->disable(KIND_SERIAL_KERNEL);
+		cupti->disable(ETL_ACTIVITY_KERNEL);
 	return result;
 }
 

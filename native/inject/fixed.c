@@ -41,18 +41,18 @@ static int prepare(uint32_t kind)
 	uint8_t value = 1;
 
 	switch (kind) {
-	case KIND_UNIFIED_MEMORY:
+	case ETL_ACTIVITY_UNIFIED_MEMORY_COUNTER:
 		return etl_configure_unified_memory();
-	case KIND_CUDA_EVENT:
+	case ETL_ACTIVITY_CUDA_EVENT:
 		enable = cupti->enable_event_timestamps;
 		break;
-	case KIND_SYNCHRONIZATION:
+	case ETL_ACTIVITY_SYNCHRONIZATION:
 		/* A query that found the work unfinished waited for nothing, and programs
 		 * that poll make them by the million. */
 		enable = cupti->enable_all_sync_records;
 		value = 0;
 		break;
-	case KIND_MEMORY:
+	case ETL_ACTIVITY_MEMORY2:
 		enable = cupti->enable_allocation_source;
 		break;
 	default:
@@ -164,7 +164,7 @@ static int switch_kind(const struct etl_planned *planned, bool on)
 
 	/* CUPTI makes these with GRAPH_TRACE when they are switched on, and refuses to be
 	 * asked for them. */
-	if (planned->activity == KIND_DEVICE_GRAPH)
+	if (planned->activity == ETL_ACTIVITY_DEVICE_GRAPH_TRACE)
 		return cupti->enable_device_graph ? cupti->enable_device_graph(on) : CUPTI_OK;
 	if (!on)
 		return cupti->disable(planned->activity);
@@ -175,7 +175,7 @@ static int switch_kind(const struct etl_planned *planned, bool on)
 static int switch_api(const struct etl_api_plan *plan, bool on)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
-	int (*one)(uint32_t, uint8_t) = plan->kind == KIND_RUNTIME ? cupti->enable_runtime_api :
+	int (*one)(uint32_t, uint8_t) = plan->kind == ETL_ACTIVITY_RUNTIME ? cupti->enable_runtime_api :
 								     cupti->enable_driver_api;
 	int result;
 

@@ -24,7 +24,7 @@ static bool is_wanted(const char *level, uint32_t kind, const char *name)
 {
 	if (strcmp(level, "all") == 0)
 		return true;
-	if (strcmp(level, "launch") == 0 || kind == KIND_DRIVER)
+	if (strcmp(level, "launch") == 0 || kind == ETL_ACTIVITY_DRIVER)
 		return matches(etl_api_launch, name);
 	return !matches(etl_api_noise, name);
 }
@@ -54,7 +54,7 @@ static void plan_api(struct etl_api_plan *plan, const char *level)
 	/* Switching the kind on and single functions off, or the other way round:
 	 * whichever names fewer functions. */
 	plan->is_whole = strcmp(level, "all") == 0 ||
-			 (plan->kind == KIND_RUNTIME && strcmp(level, "default") == 0);
+			 (plan->kind == ETL_ACTIVITY_RUNTIME && strcmp(level, "default") == 0);
 	if (!cupti->callback_name) {
 		plan->is_whole = true;
 		return;
@@ -108,16 +108,18 @@ void etl_plan_make(struct etl_plan *plan)
 	if (!level)
 		level = "default";
 	plan->n = 0;
-	plan->api[0] = (struct etl_api_plan){ .kind = KIND_DRIVER, .domain = CUPTI_DOMAIN_DRIVER };
-	plan->api[1] = (struct etl_api_plan){ .kind = KIND_RUNTIME, .domain = CUPTI_DOMAIN_RUNTIME };
+	plan->api[0] = (struct etl_api_plan){ .kind = ETL_ACTIVITY_DRIVER,
+					      .domain = CUPTI_DOMAIN_DRIVER };
+	plan->api[1] = (struct etl_api_plan){ .kind = ETL_ACTIVITY_RUNTIME,
+					      .domain = CUPTI_DOMAIN_RUNTIME };
 	for (int table = 0; table < ETL_N_KINDS; table++) {
 		if (!is_asked_for(&etl_kinds[table], kinds, graphs))
 			continue;
 		for (int i = 0; i < ETL_MAX_ACTIVITIES; i++) {
 			uint32_t activity = etl_kinds[table].activities[i];
 
-			if (activity == KIND_DRIVER || activity == KIND_RUNTIME) {
-				struct etl_api_plan *api = &plan->api[activity == KIND_RUNTIME];
+			if (etl_is_api(activity)) {
+				struct etl_api_plan *api = &plan->api[activity == ETL_ACTIVITY_RUNTIME];
 
 				api->is_asked_for = strcmp(level, "none") != 0;
 				if (api->is_asked_for)

@@ -8,19 +8,6 @@
 #include "etl/segment.h"
 #include "etl/strings.h"
 
-enum {
-	KIND_SERIAL_KERNEL = 3,
-	KIND_DRIVER = 4,
-	KIND_RUNTIME = 5,
-	KIND_KERNEL = 10,
-	KIND_UNIFIED_MEMORY = 25,
-	KIND_CUDA_EVENT = 36,
-	KIND_SYNCHRONIZATION = 38,
-	KIND_MEMORY = 49,
-	KIND_GRAPH = 51,
-	KIND_DEVICE_GRAPH = 53,
-};
-
 /* The calls of one API. */
 struct etl_api_plan {
 	uint32_t kind, domain;

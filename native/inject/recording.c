@@ -69,7 +69,7 @@ static int switch_kinds(bool on, bool lasting)
 		/* A kind that this device or version does not have: the rest goes on. */
 		planned->is_refused = true;
 		note(etl_kinds[planned->table].table, result);
-		if (planned->activity == KIND_KERNEL)
+		if (planned->activity == ETL_ACTIVITY_CONCURRENT_KERNEL)
 			kernels = result;
 	}
 	for (int i = 0; i < 2 && !lasting; i++)
@@ -217,7 +217,7 @@ bool etl_recording_is_cut(void)
 
 	if (!etl_claim(&is_switching, 0, 1))
 		return false; /* the next flush will do */
-	if (etl_recording_is_on() && etl_plan_has(plan, KIND_KERNEL)) {
+	if (etl_recording_is_on() && etl_plan_has(plan, ETL_ACTIVITY_CONCURRENT_KERNEL)) {
 		int kernels = etl_conflict_ask_about_kernels();
 
 		were_recorded |= kernels == CUPTI_NOT_COMPATIBLE;

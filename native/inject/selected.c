@@ -176,7 +176,7 @@ static int start(const struct etl_plan *plan, struct etl_error *error)
 	set(ATTR_ALLOCATION_SOURCE, 1);
 	set(ATTR_ALL_SYNC_RECORDS, 0);
 	set(ATTR_EVENT_TIMESTAMPS, 1);
-	set(ATTR_WHOLE_GRAPHS, etl_plan_has(plan, KIND_GRAPH));
+	set(ATTR_WHOLE_GRAPHS, etl_plan_has(plan, ETL_ACTIVITY_GRAPH_TRACE));
 	cupti->set_attribute_v2(subscriber, ATTR_THREAD_ID_TYPE, &size, &thread_id_type);
 	etl_injector.map.segment->is_selected = 1;
 	return etl_profiler_enable(subscriber, error);
@@ -219,7 +219,7 @@ static int switch_kind(const struct etl_planned *planned, bool on)
 		return etl_injector.cupti.disable_v2(subscriber, planned->activity, NULL);
 	if (etl_kinds[planned->table].first_field < 0)
 		return CUPTI_NOT_SUPPORTED;
-	if (planned->activity == KIND_UNIFIED_MEMORY) {
+	if (planned->activity == ETL_ACTIVITY_UNIFIED_MEMORY_COUNTER) {
 		int result = etl_configure_unified_memory();
 
 		if (result != CUPTI_OK)

@@ -58,7 +58,7 @@ void etl_takeover_probe_plan(struct etl_plan *plan)
 	struct etl_api_plan *api = &plan->api[0];
 	bool is_wanted = api->is_asked_for && api->is_whole;
 
-	table = etl_table_of(KIND_DRIVER);
+	table = etl_table_of(ETL_ACTIVITY_DRIVER);
 	cbid_column = column("cbid");
 	thread_column = column("thread_id");
 	cbid = find();
@@ -69,7 +69,7 @@ void etl_takeover_probe_plan(struct etl_plan *plan)
 	memmove(api->cbids + 1, api->cbids, api->n++ * sizeof *api->cbids);
 	api->cbids[0] = cbid;
 	pthread_mutex_lock(&etl_injector.publish);
-	etl_intern(PROBE, strlen(PROBE), etl_api_tag(KIND_DRIVER, cbid), ETL_API_DROP);
+	etl_intern(PROBE, strlen(PROBE), etl_api_tag(ETL_ACTIVITY_DRIVER, cbid), ETL_API_DROP);
 	etl_intern_flush();
 	pthread_mutex_unlock(&etl_injector.publish);
 }
@@ -98,7 +98,7 @@ bool etl_takeover_probe_mark(uint8_t *record)
 	uint8_t *place = record + layout->offset[cbid_column];
 
 	memcpy(&kind, record, sizeof kind);
-	if (!cbid || kind != KIND_DRIVER)
+	if (!cbid || kind != ETL_ACTIVITY_DRIVER)
 		return false;
 	memcpy(&id, place, sizeof id);
 	if (id == ETL_PROBE_CBID)

@@ -66,7 +66,7 @@ def test_fingerprint_follows_the_layout_and_not_the_words() -> None:
     [
         ("segment.h", "uint64_t magic;", "uint64_t magic; /* other words */", True),
         ("segment.h", "int32_t parent_pid;", "int64_t parent_pid;", False),
-        ("segment.h", "ETL_BY_PROCESS,", "ETL_BY_NOBODY, ETL_BY_PROCESS,", False),
+        ("abi.h", "ETL_BY_PROCESS,", "ETL_BY_NOBODY, ETL_BY_PROCESS,", False),
         ("abi.h", "int64_t slot;", "int32_t slot;", False),
         ("strings.h", "ETL_API_DROP = 2", "ETL_API_DROP = 4", False),
     ],

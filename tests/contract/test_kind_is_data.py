@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from cupti_etl.queries.catalog import library
+from cupti_etl.schema.kinds import GPU_WORK, KINDS
+
 FOLDER = Path(__file__).parents[2] / "cupti_etl" / "schema" / "kinds"
 FILES = sorted(path for path in FOLDER.glob("*.py") if path.name != "__init__.py")
 
@@ -40,3 +43,9 @@ def test_module_is_data(path: Path) -> None:
 )
 def test_a_module_that_computes_is_seen(planted: str) -> None:
     assert not is_data(planted)
+
+
+def test_work_of_gpus_is_what_gpu_activity_is_made_of() -> None:
+    tables = {kind.table for kind in KINDS}
+    assert set(GPU_WORK) == tables.intersection(library()["gpu_activity"].needs)
+    assert not {kind.table for kind in KINDS if kind.is_static}.intersection(GPU_WORK)

@@ -35,33 +35,33 @@ static int start_records(const struct etl_plan *plan, struct etl_error *error)
 static int switch_kind(const struct etl_planned *planned, bool on)
 {
 	calls++;
-	if (planned->activity == KIND_KERNEL) {
+	if (planned->activity == ETL_ACTIVITY_CONCURRENT_KERNEL) {
 		CHECK(is_kernel_on != on);
 		is_kernel_on = on;
 	}
 	/* What is not ready is asked for again, by the timer thread. */
-	return planned->activity == KIND_UNIFIED_MEMORY && on && calls % 2 ? CUPTI_NOT_READY :
+	return planned->activity == ETL_ACTIVITY_UNIFIED_MEMORY_COUNTER && on && calls % 2 ? CUPTI_NOT_READY :
 									    CUPTI_OK;
 }
 
 /* The kind of kernels that are recorded one after the other: none are, or CUPTI refuses. */
 static int enable(uint32_t kind)
 {
-	CHECK(kind == KIND_SERIAL_KERNEL);
+	CHECK(kind == ETL_ACTIVITY_KERNEL);
 	calls++;
 	return is_kernel_on ? CUPTI_NOT_COMPATIBLE : CUPTI_OK;
 }
 
 static int disable(uint32_t kind)
 {
-	CHECK(kind == KIND_SERIAL_KERNEL);
+	CHECK(kind == ETL_ACTIVITY_KERNEL);
 	calls++;
 	return CUPTI_OK;
 }
 
 static int switch_api(const struct etl_api_plan *plan, bool on)
 {
-	is_api_on += plan->kind == KIND_RUNTIME ? (on ? 1 : -1) : 0;
+	is_api_on += plan->kind == ETL_ACTIVITY_RUNTIME ? (on ? 1 : -1) : 0;
 	return CUPTI_OK;
 }
 
@@ -70,11 +70,11 @@ static const struct etl_records records = { .start = start_records,
 					    .api = switch_api };
 
 static struct etl_plan plan = {
-	.kinds = { { .activity = KIND_KERNEL },
-		   { .activity = KIND_UNIFIED_MEMORY },
+	.kinds = { { .activity = ETL_ACTIVITY_CONCURRENT_KERNEL },
+		   { .activity = ETL_ACTIVITY_UNIFIED_MEMORY_COUNTER },
 		   { .activity = 8, .is_lasting = true } },
 	.n = 3,
-	.api = { [1] = { .kind = KIND_RUNTIME, .is_asked_for = true } },
+	.api = { [1] = { .kind = ETL_ACTIVITY_RUNTIME, .is_asked_for = true } },
 };
 
 const char *cupti_result(const struct cupti_api *cupti, int result)

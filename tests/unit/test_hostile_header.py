@@ -5,7 +5,6 @@ One damaged header must not keep the rows of all other processes out of the trac
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 import pyarrow as pa
@@ -13,8 +12,8 @@ import pytest
 from support.records import FOREIGN, KERNEL, Bench
 
 from cupti_etl.capture.collector import Collector
-from cupti_etl.capture.segment import ProcessInfo
 from cupti_etl.capture.traced import Traced
+from cupti_etl.native.headers import members
 from cupti_etl.schema.arrow import arrow_schema
 
 # By the C type in etl/abi.h.
@@ -28,10 +27,9 @@ LARGEST = {
     **dict.fromkeys(("orphaned_ns", "adopted_ns"), 2**63 - 1),
     **dict.fromkeys(("last_flush_ns", "last_return_ns", "finished_ns", "first_held_ns"), 2**63 - 1),
 }
+TEXTS = ("host", "cupti_path", "argv", "detail")
 COUNTERS = {
-    field.name: 2**64 - 1
-    for field in fields(ProcessInfo)
-    if field.type == "int" and field.name not in LARGEST
+    name: 2**64 - 1 for name in members("etl_process_info") if name not in (*LARGEST, *TEXTS)
 }
 
 

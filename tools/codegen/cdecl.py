@@ -15,6 +15,7 @@ from cupti_etl.schema.api_levels import LAUNCH, NOISE
 from cupti_etl.schema.spec import PROCESS_ID, Column, Enum, Kind
 from tools.codegen.headers import Facts
 
+_ACTIVITY = "CUPTI_ACTIVITY_KIND_"
 BANNER = "/* Made by `python -m tools.codegen`.  Do not edit. */\n"
 
 
@@ -53,6 +54,16 @@ def enumerator(name: str, facts: Facts) -> int:
     if name not in facts["enumerators"]:
         raise SchemaError(f"the header has no enumerator {name}")
     return facts["enumerators"][name]
+
+
+def _activities(facts: Facts) -> str:
+    """The numbers of all activity kinds, by CUPTI's names."""
+    rows = "".join(
+        f"\tETL_ACTIVITY_{name.removeprefix(_ACTIVITY)} = {number},\n"
+        for name, number in sorted(facts["enumerators"].items(), key=lambda item: item[1])
+        if name.startswith(_ACTIVITY)
+    )
+    return f"enum etl_activity {{\n{rows}}};\n\n"
 
 
 def _labels(enum: Enum, facts: Facts) -> str:
@@ -126,7 +137,7 @@ def kinds_inc(kinds: tuple[Kind, ...], facts: Facts) -> str:
             if activity in fed:
                 raise SchemaError(f"{fed[activity]} and {kind.table} both claim {activity} records")
             fed[activity] = kind.table
-    out = [f"enum {{ ETL_N_KINDS = {len(kinds)} }};\n\n"]
+    out = [_activities(facts), f"enum {{ ETL_N_KINDS = {len(kinds)} }};\n\n"]
     enums = {c.labels.name: c.labels for kind in kinds for c in kind.columns if c.labels}
     out += [_labels(enums[name], facts) for name in sorted(enums)]
     for kind in kinds:
@@ -135,9 +146,7 @@ def kinds_inc(kinds: tuple[Kind, ...], facts: Facts) -> str:
         out.append("};\n")
     out.append("\nstatic const struct etl_kind etl_kinds[] = {\n")
     for kind in kinds:
-        numbers = ", ".join(
-            str(enumerator(f"CUPTI_ACTIVITY_KIND_{name}", facts)) for name in kind.activity
-        )
+        numbers = ", ".join(str(enumerator(f"{_ACTIVITY}{name}", facts)) for name in kind.activity)
         columns = f"{kind.table}_columns, {len(kind.columns) + 1}"
         preset = f"ETL_PRESET_{kind.preset.upper()}"
         rest = f"{columns}, {preset}, {int(kind.is_lasting)}, {_kind_field(kind, facts)}"

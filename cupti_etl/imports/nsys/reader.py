@@ -22,6 +22,7 @@ from cupti_etl.imports.nsys.rows import HANDLERS
 from cupti_etl.imports.prefetch import ahead
 from cupti_etl.imports.skipped import Skipped
 from cupti_etl.imports.source import Process, note
+from cupti_etl.schema.kinds import GPU_WORK
 from cupti_etl.schema.loss import Loss
 
 # The schemas whose descriptions have been read; a minor step may rename columns.
@@ -40,7 +41,6 @@ _ABOUT = re.compile(
     r"ENUM_|META_DATA_|TARGET_INFO_|ANALYSIS_|StringIds$|PROCESSES$|ThreadNames$|EXPORT_|sqlite_"
     r"|DIAGNOSTIC_EVENT$"
 )
-_ON_GPU = ("kernel", "memcpy", "memcpy_p2p", "memset", "graph_trace")
 
 
 class Tables(Protocol):
@@ -138,7 +138,7 @@ class Nsys:
             for table, batch in HANDLERS[name].read(raw, frame):
                 if batch.num_rows:
                     note(frame.processes.by_id, table, batch)
-                    if table in _ON_GPU:
+                    if table in GPU_WORK:
                         frame.note_devices(batch)
                     yield table, batch
         for table, batch in nsys_own.lasting(self._tables, frame):

@@ -17,3 +17,5 @@ def load_kinds(package: str = __name__) -> tuple[Kind, ...]:
 
 
 KINDS = load_kinds()
+# Tables of work that keeps a GPU busy.
+GPU_WORK = tuple(kind.table for kind in KINDS if kind.is_gpu_work)

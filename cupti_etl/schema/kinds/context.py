@@ -13,6 +13,7 @@ KIND = Kind(
     preset="light",
     is_lasting=True,
     key=("context_id",),
+    is_static=True,
     columns=(
         C("context_id", i32, "contextId", "CUPTI's number of the context in its process."),
         C("device_id", i32, "deviceId", "CUDA ordinal of its device.", joins="device.device_id"),

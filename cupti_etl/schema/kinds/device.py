@@ -12,6 +12,7 @@ KIND = Kind(
     preset="light",
     is_lasting=True,
     key=("device_id",),
+    is_static=True,
     columns=(
         C("device_id", i32, "id", "CUDA ordinal of the device in its process."),
         C("device_uuid", uuid, "uuid", "The GPU across processes and hosts, as nvidia-smi prints it."),

@@ -10,6 +10,7 @@ KIND = Kind(
     activity=("MARKER_DATA",),
     struct="CUpti_ActivityMarkerData2",
     doc="One row per NVTX marker that carries attributes.",
+    is_static=True,
     columns=(
         C("marker_id", i32, "id", "The marker it belongs to.", joins="marker.marker_id"),
         C("payload_kind", enum, "payloadKind", "How to read the payload.", labels=PAYLOAD_KIND),

@@ -12,6 +12,7 @@ KIND = Kind(
     doc="One row per memory copy on a device.",
     sort=("start_ns",),
     preset="light",
+    is_gpu_work=True,
     columns=(
         C("start_ns", timestamp, "start", "When the copy began.", unit="ns", null=0),
         C("end_ns", timestamp, "end", "When the copy ended; NULL if it was still running.", unit="ns", null=0),

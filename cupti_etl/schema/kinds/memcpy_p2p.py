@@ -13,6 +13,7 @@ KIND = Kind(
     sort=("start_ns",),
     preset="light",
     fields="MEMCPY2",
+    is_gpu_work=True,
     columns=(
         C("start_ns", timestamp, "start", "When it began.", unit="ns", null=0),
         C("end_ns", timestamp, "end", "When it ended; NULL if that is not known.", unit="ns", null=0),

@@ -13,6 +13,27 @@ struct etl_decoder;
 struct etl_process;
 struct etl_wakeup;
 
+enum { ETL_MESSAGE_BYTES = 512 };
+/* Activity kinds have numbers below this; a larger one is taken for damage. */
+enum { ETL_MAX_KIND = 128 };
+enum etl_content { ETL_RECORDS = 1, ETL_STRINGS = 2 };
+
+enum etl_process_state {
+	ETL_STARTING,
+	ETL_TRACING,
+	ETL_FINISHED, /* flushed in order */
+	ETL_NOT_TRACED, /* `detail` says why */
+	ETL_NOT_FLUSHED, /* the last flush took too long to wait for */
+};
+
+/* Why recording was switched on or off. */
+enum etl_switch {
+	ETL_BY_PROCESS, /* its start or its end */
+	ETL_BY_COLLECTOR, /* --delay, --duration, --max-rows, --max-size */
+	ETL_BY_RANGE, /* --capture-range */
+	ETL_BY_OTHER_CLIENT, /* that another CUPTI client came, or left */
+};
+
 /* A full slot that the caller is draining. */
 struct etl_slot_view {
 	int64_t slot;
@@ -107,7 +128,7 @@ int etl_decoder_take(struct etl_decoder *decoder, int table, struct ArrowArray *
 /* Maps the segment behind `fd`; does not keep `fd`. */
 struct etl_process *etl_process_attach(struct etl_decoder *decoder, int fd, char *message);
 /* A process out of a recording: what it said of itself, and its record sizes and losses
- * by activity kind (128 each). */
+ * by activity kind (ETL_MAX_KIND each). */
 struct etl_process *etl_process_load(struct etl_decoder *decoder, const struct etl_process_info *info, const uint32_t *strides, const uint64_t *ring_full, char *message);
 /* The same, later in the recording. */
 void etl_process_update(struct etl_process *process, const struct etl_process_info *info, const uint32_t *strides, const uint64_t *ring_full);
@@ -340,7 +361,5 @@ int etl_sampler_run(struct etl_sampler *sampler, int fd);
 void etl_sampler_get(const struct etl_sampler *sampler, int number, struct etl_sampling *out);
 /* cffi: end */
 #pragma GCC visibility pop
-
-#define ETL_MESSAGE_BYTES 512
 
 #endif

@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-#define ETL_HELLO_MAGIC UINT64_C(0x314f4c4c45484c45)
+/* cffi: begin */
+#define ETL_HELLO_MAGIC 0x314f4c4c45484c45
 #define ETL_HELLO_VERSION 1
 
 struct etl_hello {
@@ -13,5 +14,6 @@ struct etl_hello {
 	int32_t pid;
 	char reason[512]; /* why no segment comes with it; empty if one does */
 };
+/* cffi: end */
 
 #endif

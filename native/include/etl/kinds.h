@@ -3,8 +3,11 @@
 #ifndef ETL_KINDS_H
 #define ETL_KINDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "etl/abi.h"
 
 /* How a column's bytes are read; one row a type in cupti_etl/schema/types.py. */
 enum etl_type {
@@ -53,8 +56,6 @@ struct etl_column {
 #define ETL_MAX_ACTIVITIES 4
 #define ETL_MAX_COLUMNS 64
 #define ETL_MAX_TABLES 64
-/* Activity kinds have numbers below this; a larger one is taken for damage. */
-#define ETL_MAX_KIND 128
 
 struct etl_kind {
 	const char *table;
@@ -96,6 +97,11 @@ static inline int etl_width_fits(const struct etl_column *column, uint32_t width
 	default:
 		return width == 1 || width == 2 || width == 4 || width == 8;
 	}
+}
+
+static inline bool etl_is_api(uint32_t activity)
+{
+	return activity == ETL_ACTIVITY_DRIVER || activity == ETL_ACTIVITY_RUNTIME;
 }
 
 /* The table that an activity kind feeds, or -1. */

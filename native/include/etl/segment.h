@@ -38,7 +38,6 @@
 #define ETL_MAX_STEPS 128
 
 enum etl_slot_state { ETL_UNUSED, ETL_FREE, ETL_HELD, ETL_FULL, ETL_DRAINING };
-enum etl_content { ETL_RECORDS = 1, ETL_STRINGS = 2 };
 
 /* One cache line, so that two threads at two slots do not share one. */
 struct etl_slot {
@@ -47,14 +46,6 @@ struct etl_slot {
 	uint64_t held_since_ns;
 	uint32_t bytes; /* valid bytes */
 	uint32_t content; /* enum etl_content */
-};
-
-enum etl_process_state {
-	ETL_STARTING,
-	ETL_TRACING,
-	ETL_FINISHED, /* flushed in order */
-	ETL_NOT_TRACED, /* `detail` says why */
-	ETL_NOT_FLUSHED, /* the last flush took too long to wait for */
 };
 
 /* How the records of one table lie in this process. */
@@ -87,14 +78,6 @@ struct etl_counters {
 };
 
 #define ETL_NO_NUMBER INT64_MIN
-
-/* Why recording was switched on or off. */
-enum etl_switch {
-	ETL_BY_PROCESS, /* its start or its end */
-	ETL_BY_COLLECTOR, /* --delay, --duration, --max-rows, --max-size */
-	ETL_BY_RANGE, /* --capture-range */
-	ETL_BY_OTHER_CLIENT, /* that another CUPTI client came, or left */
-};
 
 /* The last so many are kept; the collector looks around every few milliseconds. */
 #define ETL_WINDOWS 1024
