@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from cupti_etl.capture.clock import Clock
 from cupti_etl.capture.decoder import Decoder
-from cupti_etl.capture.listener import Door, Greeting, Refusal
+from cupti_etl.capture.listener import Greeting, Listener, Refusal
 from cupti_etl.capture.naming import Naming
 from cupti_etl.capture.recording import RecordingWriter
 from cupti_etl.capture.segment import RECORDS, Process
@@ -50,7 +50,7 @@ class Collector:
     Args:
         record: also write the raw slots there.
         live: whether to open a socket for traced processes (a replay does not, nor who
-            adopts orphans).
+            resumes what a dead collector left).
         sampling: of hardware counters, whose samples are drained too.
         allow_uids: other users whose processes are followed too.
 
@@ -79,33 +79,33 @@ class Collector:
         self._clock = Clock()
         self._naming = Naming()
         self._poll = select.poll()
-        self.door = Door(allow_uids) if live else None
+        self.listener = Listener(allow_uids) if live else None
 
     # ---- the way in
 
     @property
     def socket_path(self) -> Path:
         """Where traced processes connect."""
-        assert self.door is not None
-        return self.door.path
+        assert self.listener is not None
+        return self.listener.path
 
     @property
     def settings(self) -> dict[str, str]:
         """What traced processes are told to find us, by the keys of ``config.ENVIRONMENT``."""
-        assert self.door is not None
-        return self.door.settings
+        assert self.listener is not None
+        return self.listener.settings
 
     @property
     def refused(self) -> list[Refusal]:
         """Processes that are not traced at all."""
-        return self.door.refused if self.door is not None else []
+        return self.listener.refused if self.listener is not None else []
 
-    def _admit(self, door: Door, greeting: Greeting) -> None:
+    def _admit(self, listener: Listener, greeting: Greeting) -> None:
         try:
-            process = Process.attach(self.decoder, greeting.segment)
+            process = Process.map(self.decoder, greeting.segment)
             process.claim(greeting.segment)
         except NativeError as error:
-            door.refuse(greeting.pid, error.message)
+            listener.refuse(greeting.pid, error.message)
             greeting.connection.close()
         else:
             self._poll.register(greeting.connection, select.POLLIN | select.POLLHUP)
@@ -113,9 +113,9 @@ class Collector:
         finally:
             os.close(greeting.segment)
 
-    def adopt(self, process: Process) -> None:
+    def resume(self, process: Process) -> None:
         """Follow a process whose collector was killed; it has been claimed."""
-        process.adopt()
+        process.resume()
         self._follow(Traced(process, None, awaits_strings=True))
 
     def add(self, traced: Traced) -> None:
@@ -129,16 +129,16 @@ class Collector:
 
     def pause(self, is_paused: bool) -> None:
         """Tell all traced processes, those to come too, whether to record."""
-        assert self.door is not None
-        self.door.bell.pause(is_paused)
+        assert self.listener is not None
+        self.listener.wakeup.pause(is_paused)
 
     # ---- draining
 
     def wait(self, timeout_ms: int) -> None:
-        """Sleep until a process rings the bell, at most so long."""
-        if self.door is not None:
-            self.door.bell.wait(timeout_ms)
-        else:  # those that were adopted ring the bell of the dead
+        """Sleep until a process has something for us, at most so long."""
+        if self.listener is not None:
+            self.listener.wakeup.wait(timeout_ms)
+        else:  # those that we resumed wake the dead collector
             time.sleep(timeout_ms / 1000)
 
     def drain(self) -> bool:
@@ -147,15 +147,15 @@ class Collector:
         Returns:
             Whether there is more to take at once.
         """
-        if self.door is not None:
+        if self.listener is not None:
             # Looked at first, so that what comes while we are busy wakes us at once.
-            self.door.bell.look()
-            for greeting in self.door.greetings():
-                self._admit(self.door, greeting)
+            self.listener.wakeup.look()
+            for greeting in self.listener.greetings():
+                self._admit(self.listener, greeting)
         if self.sampling is not None:
             self.sampling.drain()
         ready = {fd for fd, _ in self._poll.poll(0)}
-        more = self.door is not None and self.door.has_more
+        more = self.listener is not None and self.listener.has_more
         for traced in self._followed:
             # Asked first: what a process published before its end is there by then.
             traced.is_ending = traced.is_ending or self._has_ended(traced, ready)
@@ -235,19 +235,19 @@ class Collector:
 
     def abandon(self) -> None:
         """Give up the processes that still run; what they hold is lost."""
-        if self.door is not None:
-            self.door.bell.pause(True)  # so that they go on as if they were not traced
+        if self.listener is not None:
+            self.listener.wakeup.pause(True)  # so that they go on as if they were not traced
         for traced in self._followed:
             traced.is_abandoned = True
             self._end(traced)
         self._followed.clear()
-        if self.door is not None:
-            self.door.last_call()
+        if self.listener is not None:
+            self.listener.last_call()
 
     @property
     def live(self) -> int:
         """Processes that have not ended, and those that are about to say who they are."""
-        pending = self.door.pending if self.door is not None else 0
+        pending = self.listener.pending if self.listener is not None else 0
         return pending + len(self._followed)
 
     # ---- the way out
@@ -330,8 +330,8 @@ class Collector:
         for traced in self.traced:
             self._forget(traced)
         self._naming.close()
-        if self.door is not None:
-            self.door.close()
+        if self.listener is not None:
+            self.listener.close()
         if self.sampling is not None:
             self.sampling.close()
 

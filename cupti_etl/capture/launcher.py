@@ -29,13 +29,13 @@ _SI_KERNEL = 0x80
 
 
 def target_environment(
-    options: CaptureOptions, door: Mapping[str, str], base: Mapping[str, str]
+    options: CaptureOptions, listener: Mapping[str, str], base: Mapping[str, str]
 ) -> dict[str, str]:
     """The environment of the traced program: ``base`` and what the injector reads.
 
     Args:
         options: of the capture.
-        door: how the collector is found, by the keys of ``config.ENVIRONMENT``.
+        listener: how the collector is found, by the keys of ``config.ENVIRONMENT``.
         base: the environment that is extended.
 
     Raises:
@@ -54,7 +54,7 @@ def target_environment(
                 "run without the other profiler, or unset the variable",
             )
     settings = {
-        **door,
+        **listener,
         "KINDS": ",".join(options.kinds),
         "API": options.api,
         "GRAPH": options.graph,

@@ -1,4 +1,4 @@
-"""Where traced processes come in: two addresses, a bell, and who has been refused.
+"""Where traced processes come in: two addresses, what wakes us, and who has been refused.
 
 The first address is a file in a folder that only the user can enter, ``cupti-etl-*`` in the
 folder for temporary files.  A lock says that its capture lives; folders of captures that were
@@ -26,7 +26,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cupti_etl.capture.wakeup import Bell
+from cupti_etl.capture.wakeup import Wakeup
 from cupti_etl.native.headers import Copy, constant, size, view
 
 _HELLO_BYTES = size("etl_hello")
@@ -71,7 +71,7 @@ class Greeting:
     segment: int
 
 
-class Door:
+class Listener:
     """Receives the greetings of traced processes; never waits for one.
 
     Args:
@@ -81,7 +81,7 @@ class Door:
         has_more: whether others wait that can be let in at once.
 
     Raises:
-        NativeError: there is no memory for the bell.
+        NativeError: there is no memory for the page of wakeups.
     """
 
     def __init__(self, allow_uids: Collection[int] = ()) -> None:
@@ -99,7 +99,7 @@ class Door:
         except OSError:  # no room for it anywhere: there is still the name
             self.path = Path("/", f"{_PREFIX}{secrets.token_hex(8)}", "s")
         self._listen(f"\0{self.path}")
-        self.bell = Bell()
+        self.wakeup = Wakeup()
 
     def _open_folder(self, *, is_for_others: bool) -> None:
         # A unix socket's path is limited to 107 bytes, so $TMPDIR is used only if short.
@@ -126,7 +126,7 @@ class Door:
     @property
     def settings(self) -> dict[str, str]:
         """How traced processes find us, by the keys of ``config.ENVIRONMENT``."""
-        return {"SOCKET": str(self.path), "WAKEUP": self.bell.path, "UID": str(os.geteuid())}
+        return {"SOCKET": str(self.path), "WAKEUP": self.wakeup.path, "UID": str(os.geteuid())}
 
     @property
     def refused(self) -> list[Refusal]:
@@ -225,9 +225,9 @@ class Door:
         self._pending[connection] = (pid, until)
 
     def _welcome(self, connection: socket.socket, pid: int) -> None:
-        """Who cannot open the bell by its path gets it so."""
+        """Who cannot open the page of wakeups by its path gets it so."""
         with contextlib.suppress(OSError):
-            socket.send_fds(connection, [b"!"], [self.bell.descriptor])
+            socket.send_fds(connection, [b"!"], [self.wakeup.descriptor])
         # It was dropped before it could speak, and has come again.
         self._refused = [one for one in self._refused if not (one.is_silent and one.pid == pid)]
 
@@ -249,7 +249,7 @@ class Door:
                     connection, _ = listener.accept()
                     with connection:
                         self.refuse(_peer(connection)[0], late)
-        unmet = self.bell.unmet()
+        unmet = self.wakeup.unmet()
         if unmet:
             noun = "process" if unmet == 1 else "processes"
             self.refuse(None, f"{unmet:,} {noun} could not reach the collector")
@@ -258,7 +258,7 @@ class Door:
         """Remove the folder; who comes now finds nobody."""
         for connection in [*self._pending, *self._listeners]:
             connection.close()
-        self.bell.close()
+        self.wakeup.close()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
         if self._lock is not None:

@@ -60,14 +60,14 @@ def open_segment(pid: int) -> int:
 
 
 def take_up(decoder: Decoder, pid: int) -> Process:
-    """The process as ours alone, to be given to ``Collector.adopt``.
+    """The process as ours alone, to be given to ``Collector.resume``.
 
     Raises:
         UsageError: it is not there, not traced, has ended, or has a collector.
     """
     fd = open_segment(pid)
     try:
-        process = Process.attach(decoder, fd)
+        process = Process.map(decoder, fd)
         info = process.info()
         if info.pid != _own_pid(pid):
             raise UsageError(

@@ -74,7 +74,7 @@ class Process:
         self.process_id = self.info().process_id
 
     @classmethod
-    def attach(cls, decoder: Decoder, fd: int) -> Process:
+    def map(cls, decoder: Decoder, fd: int) -> Process:
         """Map the segment behind a descriptor; the descriptor can be closed then.
 
         Raises:
@@ -82,7 +82,7 @@ class Process:
         """
         ffi, lib = load()
         message = message_buffer(ffi)
-        handle = lib.etl_process_attach(decoder.handle, fd, message)
+        handle = lib.etl_process_map(decoder.handle, fd, message)
         if handle == ffi.NULL:
             raise NativeError(text(ffi, message))
         return cls(decoder, handle)
@@ -101,13 +101,13 @@ class Process:
         alive = self._lib.etl_process_is_alive(self._handle)
         return None if alive < 0 else bool(alive)
 
-    def adopt(self) -> None:
+    def resume(self) -> None:
         """Go on where an earlier collector was killed; the process has been claimed.
 
         The slots that it was reading are given back, and the strings that only it knew are
         asked for anew.
         """
-        self._lib.etl_process_adopt(self._handle)
+        self._lib.etl_process_resume(self._handle)
 
     def awaits_strings(self) -> bool:
         """Whether records may name strings that are still to come."""

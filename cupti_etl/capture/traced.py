@@ -23,7 +23,7 @@ class Traced:
     end_ns: int | None = None
     is_ending: bool = False  # it has ended, its slots are not empty yet
     is_abandoned: bool = False  # it still ran when the capture was told to end
-    # Of one that was adopted: its records wait for strings that are still to come.
+    # Of one that was resumed: its records wait for strings that are still to come.
     awaits_strings: bool = False
     aside: list[bytes] = field(default_factory=list)
     _final: tuple[dict[str, Any], list[Loss]] | None = None

@@ -8,7 +8,7 @@ from cupti_etl.errors import NativeError
 from cupti_etl.native.library import load, message_buffer, text
 
 
-class Bell:
+class Wakeup:
     """A page of shared memory.
 
     Raises:
@@ -22,29 +22,29 @@ class Bell:
     def __init__(self) -> None:
         ffi, self._lib = load()
         message = message_buffer(ffi)
-        self._bell = self._lib.etl_wakeup_create(message)
-        if self._bell == ffi.NULL:
+        self._handle = self._lib.etl_wakeup_create(message)
+        if self._handle == ffi.NULL:
             raise NativeError(text(ffi, message))
-        self.descriptor = int(self._lib.etl_wakeup_fd(self._bell))
+        self.descriptor = int(self._lib.etl_wakeup_fd(self._handle))
         self.path = f"/proc/{os.getpid()}/fd/{self.descriptor}"
         self._seen = 0
 
     def look(self) -> None:
         """Remember how often it was rung; a ring from now on ends the next ``wait``."""
-        self._seen = int(self._lib.etl_wakeup_value(self._bell))
+        self._seen = int(self._lib.etl_wakeup_value(self._handle))
 
     def wait(self, timeout_ms: int) -> None:
         """Sleep until it is rung, at most so long."""
-        self._lib.etl_wakeup_wait(self._bell, self._seen, timeout_ms)
+        self._lib.etl_wakeup_wait(self._handle, self._seen, timeout_ms)
 
     def pause(self, is_paused: bool) -> None:
         """Tell all traced processes, those to come too, whether to record."""
-        self._lib.etl_wakeup_pause(self._bell, is_paused)
+        self._lib.etl_wakeup_pause(self._handle, is_paused)
 
     def unmet(self) -> int:
         """Processes that came and have not been able to say hello, as they say themselves."""
-        return int(self._lib.etl_wakeup_unmet(self._bell))
+        return int(self._lib.etl_wakeup_unmet(self._handle))
 
     def close(self) -> None:
         """Give the memory back."""
-        self._lib.etl_wakeup_free(self._bell)
+        self._lib.etl_wakeup_free(self._handle)

@@ -65,7 +65,7 @@ def attach(out: Path, pids: tuple[int, ...], duration: int | None, quiet: bool) 
     create(out)
     line = LiveLine(quiet=quiet)
     for process in processes:
-        collector.adopt(process)
+        collector.resume(process)
     pipeline = Pipeline(out, collector, {"source": "attach"}, ())
     with interrupted() as came:
         try:

@@ -90,7 +90,7 @@ def _live(pid: int) -> Iterator[str]:
 
     fd = open_segment(pid)
     try:
-        process = Process.attach(Decoder(), fd)
+        process = Process.map(Decoder(), fd)
     except NativeError as error:
         raise NativeError(f"the segment of process {pid} cannot be read: {error.message}") from None
     finally:

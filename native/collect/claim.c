@@ -42,7 +42,7 @@ int etl_process_is_alive(const struct etl_process *process)
 	return etl_is_locked(process->lock, ETL_IMAGE_LOCK);
 }
 
-void etl_process_adopt(struct etl_process *process)
+void etl_process_resume(struct etl_process *process)
 {
 	struct etl_segment *header = process->header;
 

@@ -23,13 +23,13 @@ static struct etl_process *new_process(struct etl_decoder *decoder, struct etl_s
 	return process;
 }
 
-struct etl_process *etl_process_attach(struct etl_decoder *decoder, int fd, char *message)
+struct etl_process *etl_process_map(struct etl_decoder *decoder, int fd, char *message)
 {
 	struct etl_process *process;
 	struct etl_error error = { "" };
 	struct etl_map map;
 
-	if (etl_segment_attach(fd, &map, &error) < 0) {
+	if (etl_segment_map(fd, &map, &error) < 0) {
 		snprintf(message, ETL_MESSAGE_BYTES, "%s", error.message);
 		return NULL;
 	}

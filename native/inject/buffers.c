@@ -245,7 +245,7 @@ static void publish(uint64_t slot, size_t bytes)
 }
 
 /* The records of a buffer that another client gave to CUPTI; the buffer stays its own. */
-static void adopt(uint8_t *buffer, size_t readable)
+static void take_over(uint8_t *buffer, size_t readable)
 {
 	const struct etl_segment *segment = etl_injector.map.segment;
 
@@ -297,7 +297,7 @@ void etl_buffer_completed(uint8_t *buffer, size_t size, size_t valid)
 		goto out;
 	}
 	if (slot < 0) {
-		adopt(buffer, readable);
+		take_over(buffer, readable);
 		goto out;
 	}
 	etl_put(&wants_large[slot_thread[slot]], (uint8_t)(valid > ETL_SMALL_BYTES * 3 / 4));

@@ -112,7 +112,7 @@ close_fd:
 	return -code;
 }
 
-int etl_segment_attach(int fd, struct etl_map *map, struct etl_error *error)
+int etl_segment_map(int fd, struct etl_map *map, struct etl_error *error)
 {
 	struct etl_segment head;
 	off_t size;

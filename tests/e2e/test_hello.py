@@ -17,7 +17,7 @@ from support.fake_cuda import script
 from support.fakes import Fakes
 from support.waiting import wait_for, wait_until
 
-from cupti_etl.capture import listener as door
+from cupti_etl.capture import listener
 from cupti_etl.capture.collector import Collector
 from cupti_etl.capture.launcher import target_environment
 from cupti_etl.config import CaptureOptions
@@ -211,7 +211,7 @@ class Crowd:
     """A collector whose queues of connections are full, and a program that comes then."""
 
     def __init__(self, fakes: Fakes, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(door, "_BACKLOG", 1)
+        monkeypatch.setattr(listener, "_BACKLOG", 1)
         self.collector = Collector()
         self.idle = [*self._fill(""), *self._fill("\0")]
         self.files = {name: folder / name for name in ("ready", "go")}
@@ -260,8 +260,8 @@ def test_a_full_queue(crowd: Crowd) -> None:
     """The program goes on and records; it is heard when there is room."""
     collector = crowd.collector
     wait_for(crowd.files["ready"])
-    assert collector.door is not None
-    assert collector.door.bell.unmet() == 1
+    assert collector.listener is not None
+    assert collector.listener.wakeup.unmet() == 1
     wait_until(lambda: collector.drain() or collector.traced)
     crowd.files["go"].touch()
     crowd.program.wait(120)

@@ -155,7 +155,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		CHECK(ftruncate(sent, (off_t)(map.geometry.bytes - 4096 * wrong)) == 0);
 		(void)fcntl(sent, F_ADD_SEALS, (int)seals & 0xf);
 	}
-	process = etl_process_attach(decoder, sent, message);
+	process = etl_process_map(decoder, sent, message);
 	if (process && sent != fd)
 		CHECK(seals & F_SEAL_SHRINK && wrong == 0);
 	if (process && sent == fd) {

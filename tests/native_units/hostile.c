@@ -134,7 +134,7 @@ int main(void)
 
 	CHECK(etl_segment_create(2, &map, &fd, NULL) == 0);
 	map.segment->process_id = UINT64_MAX;
-	process = etl_process_attach(decoder, fd, message);
+	process = etl_process_map(decoder, fd, message);
 	CHECK(process);
 	head = map.geometry.rings_at + 4096;
 	for (int round = 0; round < ROUNDS; round++) {

@@ -47,7 +47,7 @@ static void publish_all(void)
 static struct etl_process *attach(struct etl_decoder *decoder)
 {
 	char message[ETL_MESSAGE_BYTES];
-	struct etl_process *process = etl_process_attach(decoder, fd, message);
+	struct etl_process *process = etl_process_map(decoder, fd, message);
 
 	CHECK(process);
 	return process;
@@ -187,7 +187,7 @@ static void kill_the_collector(int after)
 	CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
 	by_first = etl_load(&map.segment->drained);
 	process = attach(decoder);
-	etl_process_adopt(process);
+	etl_process_resume(process);
 	by_second = drain(process, &slots);
 	/* A slot that it had taken is given back unread; nothing comes twice. */
 	CHECK(slots == SLOTS - (uint32_t)(after + 2) / 3);

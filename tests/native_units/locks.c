@@ -14,7 +14,7 @@ static int fd;
 static struct etl_process *attach(struct etl_decoder *decoder)
 {
 	char message[ETL_MESSAGE_BYTES];
-	struct etl_process *process = etl_process_attach(decoder, fd, message);
+	struct etl_process *process = etl_process_map(decoder, fd, message);
 
 	CHECK(process);
 	return process;

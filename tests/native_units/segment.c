@@ -108,7 +108,7 @@ static void refuse(int fd, const char *words)
 	struct etl_error error = { "" };
 	struct etl_map map;
 
-	CHECK(etl_segment_attach(fd, &map, &error) < 0);
+	CHECK(etl_segment_map(fd, &map, &error) < 0);
 	if (!strstr(error.message, words)) {
 		fprintf(stderr, "%s\n", error.message);
 		exit(1);
@@ -134,7 +134,7 @@ static void attach_trusts_nothing(void)
 
 	CHECK(etl_segment_create(1, &map, &fd, NULL) == 0);
 	size = (off_t)map.geometry.bytes;
-	CHECK(etl_segment_attach(fd, &other, NULL) == 0);
+	CHECK(etl_segment_map(fd, &other, NULL) == 0);
 	CHECK(other.geometry.bytes == map.geometry.bytes);
 	etl_segment_unmap(&other);
 	CHECK(ftruncate(fd, 4096) < 0); /* sealed */

@@ -27,7 +27,7 @@ static void start(void)
 	memset(&etl_injector, 0, sizeof etl_injector);
 	CHECK(etl_segment_create(1, &etl_injector.map, &fd, NULL) == 0);
 	decoder = etl_decoder_new();
-	process = etl_process_attach(decoder, fd, message);
+	process = etl_process_map(decoder, fd, message);
 	CHECK(process);
 	close(fd);
 }
@@ -193,7 +193,7 @@ static void all_come_again_when_asked(void)
 	text_free(&process->api_texts);
 	memset(process->api_text, 0, sizeof process->api_text);
 	memset(process->api_drop, 0, sizeof process->api_drop);
-	etl_process_adopt(process);
+	etl_process_resume(process);
 	CHECK(etl_process_awaits_strings(process));
 	while ((slot = etl_slot_take(map, false)) >= 0)
 		kept[n_kept++] = slot;
@@ -256,7 +256,7 @@ static void they_are_forgotten_in_time(void)
 	text_free(&process->texts);
 	text_free(&process->api_texts);
 	memset(process->api_text, 0, sizeof process->api_text);
-	etl_process_adopt(process);
+	etl_process_resume(process);
 	etl_intern_answer();
 	drain();
 	CHECK(!etl_process_awaits_strings(process) && process->api_text[1][211]);

@@ -126,7 +126,7 @@ uint64_t etl_decoder_text_bytes(const struct etl_decoder *decoder, int table);
 int etl_decoder_take(struct etl_decoder *decoder, int table, struct ArrowArray *out);
 
 /* Maps the segment behind `fd`; does not keep `fd`. */
-struct etl_process *etl_process_attach(struct etl_decoder *decoder, int fd, char *message);
+struct etl_process *etl_process_map(struct etl_decoder *decoder, int fd, char *message);
 /* A process out of a recording: what it said of itself, and its record sizes and losses
  * by activity kind (ETL_MAX_KIND each). */
 struct etl_process *etl_process_load(struct etl_decoder *decoder, const struct etl_process_info *info, const uint32_t *strides, const uint64_t *ring_full, char *message);
@@ -142,7 +142,7 @@ int etl_process_claim(struct etl_process *process, int fd, char *message);
 int etl_process_is_alive(const struct etl_process *process);
 /* Of a claimed process that an earlier collector left: gives back the slots that it was
  * reading, and asks for all strings anew. */
-void etl_process_adopt(struct etl_process *process);
+void etl_process_resume(struct etl_process *process);
 /* Whether strings that were asked for are still to come. */
 int etl_process_awaits_strings(const struct etl_process *process);
 

@@ -182,7 +182,7 @@ ETL_MUST_CHECK int etl_segment_create(uint32_t steps, struct etl_map *map, int *
 /* Collector: maps a segment that another process made, after checking that it cannot
  * shrink, that its size is the one its step count asks for, and that it was built
  * from the same schema.  Does not keep `fd`. */
-ETL_MUST_CHECK int etl_segment_attach(int fd, struct etl_map *map, struct etl_error *error);
+ETL_MUST_CHECK int etl_segment_map(int fd, struct etl_map *map, struct etl_error *error);
 
 void etl_segment_unmap(struct etl_map *map);
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from cupti_etl.capture import listener as module
-from cupti_etl.capture.listener import Door, Greeting
+from cupti_etl.capture.listener import Greeting, Listener
 
 HELLO = struct.pack("<QIi512s", 0x314F4C4C45484C45, 1, 1, b"")
 
@@ -26,19 +26,19 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def door() -> Iterator[Door]:
-    made = Door()
+def listener() -> Iterator[Listener]:
+    made = Listener()
     yield made
     made.close()
 
 
 @pytest.fixture
-def connect(door: Door) -> Iterator[Callable[..., socket.socket]]:
+def connect(listener: Listener) -> Iterator[Callable[..., socket.socket]]:
     made = []
 
     def one(prefix: str = "") -> socket.socket:
         made.append(socket.socket(socket.AF_UNIX))
-        made[-1].connect(f"{prefix}{door.path}")
+        made[-1].connect(f"{prefix}{listener.path}")
         return made[-1]
 
     yield one
@@ -53,9 +53,9 @@ def speak(client: socket.socket) -> None:
     os.close(file)
 
 
-def turn(door: Door) -> list[Greeting]:
+def turn(listener: Listener) -> list[Greeting]:
     """One look at who has come."""
-    greetings = list(door.greetings())
+    greetings = list(listener.greetings())
     for greeting in greetings:
         os.close(greeting.segment)
         greeting.connection.close()
@@ -63,87 +63,93 @@ def turn(door: Door) -> list[Greeting]:
 
 
 @pytest.mark.usefixtures("few")
-def test_a_silent_crowd_starves_nobody(door: Door, connect: Callable[..., socket.socket]) -> None:
+def test_a_silent_crowd_starves_nobody(
+    listener: Listener, connect: Callable[..., socket.socket]
+) -> None:
     for _ in range(60):
         connect()
     speak(connect())
     speak(connect("\0"))
     # The other address has a queue of its own.
-    assert len(turn(door)) == 1
+    assert len(turn(listener)) == 1
     for _ in range(60 // 4 - 1):
-        assert door.has_more
-        assert turn(door) == []
-        assert len(door._pending) <= 8
-    assert len(turn(door)) == 1
-    assert not door.has_more
+        assert listener.has_more
+        assert turn(listener) == []
+        assert len(listener._pending) <= 8
+    assert len(turn(listener)) == 1
+    assert not listener.has_more
 
 
 @pytest.mark.usefixtures("few")
 def test_each_silent_connection_is_counted(
-    door: Door, connect: Callable[..., socket.socket], monkeypatch: pytest.MonkeyPatch
+    listener: Listener, connect: Callable[..., socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(60):
         connect()
-    while door.pending and (turn(door) or door.has_more):
+    while listener.pending and (turn(listener) or listener.has_more):
         pass
-    assert len(door._pending) == 8
+    assert len(listener._pending) == 8
     monkeypatch.setattr(module, "_MOST_REFUSALS", 60)
-    door.last_call()
-    *told, rest = door.refused
+    listener.last_call()
+    *told, rest = listener.refused
     assert rest.reason == "22 more were not captured"
     assert len(told) == 38
     assert all(one.pid == os.getpid() for one in told)
 
 
 @pytest.mark.usefixtures("few")
-def test_who_was_dropped_can_come_again(door: Door, connect: Callable[..., socket.socket]) -> None:
+def test_who_was_dropped_can_come_again(
+    listener: Listener, connect: Callable[..., socket.socket]
+) -> None:
     for _ in range(9):
         connect()
     for _ in range(3):
-        turn(door)
-    (refusal,) = door.refused
+        turn(listener)
+    (refusal,) = listener.refused
     assert refusal.is_silent
     assert refusal.pid == os.getpid()
     speak(connect())
-    assert len(turn(door)) == 1
-    assert door.refused == []
+    assert len(turn(listener)) == 1
+    assert listener.refused == []
 
 
 def test_the_silent_give_their_descriptors(
-    door: Door, connect: Callable[..., socket.socket], monkeypatch: pytest.MonkeyPatch
+    listener: Listener, connect: Callable[..., socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(20):
         connect()
-    turn(door)
+    turn(listener)
     client = connect()
     left = iter([False, False, True])
     monkeypatch.setattr(module, "_has_descriptors", lambda: next(left, True))
     speak(client)
-    assert len(turn(door)) == 1
-    assert len(door._pending) == 18
+    assert len(turn(listener)) == 1
+    assert len(listener._pending) == 18
     monkeypatch.setattr(module, "_has_descriptors", lambda: False)
     connect()
-    turn(door)
+    turn(listener)
     # There is no room, whoever goes; it waits outside.
-    assert (len(door._pending), door.has_more, door.pending) == (0, False, 0)
+    assert (len(listener._pending), listener.has_more, listener.pending) == (0, False, 0)
 
 
 @pytest.mark.usefixtures("few")
-def test_users_who_are_not_let_in(door: Door, connect: Callable[..., socket.socket]) -> None:
+def test_users_who_are_not_let_in(
+    listener: Listener, connect: Callable[..., socket.socket]
+) -> None:
     """They get no more than their turn either."""
-    door._allowed.clear()
+    listener._allowed.clear()
     for _ in range(10):
         speak(connect("\0"))
-    turn(door)
-    assert len(door.refused) == 4
-    assert door.has_more
-    while door.has_more:
-        turn(door)
-    assert len(door.refused) == 10
-    assert all(f"--allow-uid {os.geteuid()} lets it in" in one.reason for one in door.refused)
+    turn(listener)
+    assert len(listener.refused) == 4
+    assert listener.has_more
+    while listener.has_more:
+        turn(listener)
+    assert len(listener.refused) == 10
+    assert all(f"--allow-uid {os.geteuid()} lets it in" in one.reason for one in listener.refused)
 
 
-def test_room_is_found_without_counting(door: Door) -> None:
+def test_room_is_found_without_counting(listener: Listener) -> None:
     """By the lowest number that is free: looking at each would be quadratic."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     lowest = os.dup(0)
@@ -161,11 +167,11 @@ def test_room_is_found_without_counting(door: Door) -> None:
 
 
 def test_others_can_knock_if_they_may_come_in() -> None:
-    door = Door(allow_uids=[12345])
-    assert door.path.parent.stat().st_mode & 0o777 == 0o711
-    assert door.path.stat().st_mode & 0o777 == 0o666
-    door.close()
-    assert not door.path.parent.exists()
+    listener = Listener(allow_uids=[12345])
+    assert listener.path.parent.stat().st_mode & 0o777 == 0o711
+    assert listener.path.stat().st_mode & 0o777 == 0o666
+    listener.close()
+    assert not listener.path.parent.exists()
 
 
 @pytest.mark.parametrize("step", ["tempfile.gettempdir", "tempfile.mkdtemp", "_hold"])
@@ -176,10 +182,10 @@ def test_no_folder_can_be_made(monkeypatch: pytest.MonkeyPatch, step: str) -> No
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(f"cupti_etl.capture.listener.{step}", fail)
-    door = Door()
+    listener = Listener()
     with socket.socket(socket.AF_UNIX) as client:
-        client.connect(f"\0{door.settings['SOCKET']}")
+        client.connect(f"\0{listener.settings['SOCKET']}")
         speak(client)
-        assert len(turn(door)) == 1
-    door.close()
-    assert not door.path.parent.exists()
+        assert len(turn(listener)) == 1
+    listener.close()
+    assert not listener.path.parent.exists()
