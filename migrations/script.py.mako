@@ -11,6 +11,8 @@ from alembic import op
 ${imports if imports else ""}
 revision: str = ${repr(up_revision)}
 down_revision: str | None = ${repr(down_revision)}
+# The version of the schema whose names the columns have then.
+schema_version: int = ${schema_version}
 
 
 def upgrade() -> None:

@@ -10,6 +10,7 @@ from cupti_etl.capture.windows import Window, Windows
 from cupti_etl.errors import NativeError
 from cupti_etl.native.headers import Copy, constant, enumeration, members
 from cupti_etl.native.library import load, message_buffer, text
+from cupti_etl.schema.arrow import SCHEMA_VERSION
 from cupti_etl.schema.kinds import KINDS
 
 STATES = enumeration("etl_process_state", "ETL_")
@@ -144,6 +145,7 @@ class Process:
             "info": vars(self.info()),
             "strides": {str(kind): size for kind, size in self.strides().items()},
             "ring_full": {str(kind): count for kind, count in self.ring_full().items()},
+            "schema_version": SCHEMA_VERSION,
             "places": self._places(),
             "windows": [vars(window) for window in self.windows()],
         }
@@ -164,11 +166,14 @@ class Process:
 
     def _set_places(self, description: dict[str, Any]) -> None:
         tables = description.get("places", {})
+        version = description.get("schema_version", 1)
         try:
             for table, kind in enumerate(KINDS):
+                now = kind.as_table().renamed(version)
+                places = tables.get(kind.table, {}).items()
+                by_name = {now.get(name, name): where for name, where in places}
                 for index, column in enumerate(kind.as_table().columns):
-                    where = tables.get(kind.table, {}).get(column.name)
-                    if where:
+                    if where := by_name.get(column.name):
                         place = self._ffi.new("struct etl_place *", where)
                         self._lib.etl_process_set_place(self._handle, table, index, place)
         except (AttributeError, TypeError, ValueError, OverflowError, IndexError) as error:

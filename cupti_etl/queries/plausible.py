@@ -28,13 +28,14 @@ Doubtful = Mapping[str, Collection[str]]
 
 
 @cache
-def _measured(table: str) -> tuple[str, ...]:
-    """The columns with which queries calculate."""
-    return tuple(
-        column.name
-        for column in TABLES[table].columns
-        if column.type in (i64, timestamp) and column.unit in _UNITS
-    )
+def _measured(table: str) -> Mapping[str, Collection[str]]:
+    """The columns with which queries calculate, by each name that they have or had."""
+    columns: dict[str, set[str]] = {}
+    for column in TABLES[table].columns:
+        if column.type in (i64, timestamp) and column.unit in _UNITS:
+            for name in (column.name, *(before for before, _ in column.was)):
+                columns.setdefault(name, set()).add(column.name)
+    return columns
 
 
 def doubtful(con: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> Doubtful:
@@ -50,19 +51,22 @@ def doubtful(con: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> Doubt
         rows = con.execute(
             "SELECT DISTINCT file_name, lower(path_in_schema)"
             f" FROM parquet_metadata([{', '.join(map(quoted, patterns))}])"
-            f" WHERE lower(path_in_schema) IN ({', '.join(map(quoted, names))})"
+            " WHERE num_values > 0"  # of a part without rows there are no statistics
+            f" AND lower(path_in_schema) IN ({', '.join(map(quoted, names))})"
             f" AND NOT coalesce(TRY_CAST(stats_min_value AS BIGINT) >= {LEAST}"
             f" AND TRY_CAST(stats_max_value AS BIGINT) <= {MOST},"
             " stats_null_count = num_values, false)"
         ).fetchall()
         for part, column in rows:
-            found.setdefault(Path(part).parent.name, set()).add(column)
+            table = Path(part).parent.name
+            if table in TABLES:
+                found.setdefault(table, set()).update(_measured(table).get(column, ()))
     for source in sources:
         if isinstance(source, File):
             for table in source.names:
                 for column in _beyond(con, source, table):
-                    found.setdefault(table, set()).add(column)
-    return {table: found[table] & set(_measured(table)) for table in found if table in TABLES}
+                    found.setdefault(table, set()).update(_measured(table)[column])
+    return found
 
 
 def _beyond(con: duckdb.DuckDBPyConnection, file: File, table: str) -> list[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from cupti_etl.queries.catalog import library
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.kinds import KINDS
-from cupti_etl.storage.sources import File, Folder, Source, globs, identifier, quoted
+from cupti_etl.storage import renames
+from cupti_etl.storage.sources import File, Folder, Source, identifier, quoted
 
 # Beside a program that did nothing there are samples all the same.
 _ONLY_SAMPLED = "EXISTS (FROM capture WHERE source = 'sample')"
@@ -44,19 +45,28 @@ def table_view(sources: Sequence[Source], table: str) -> str:
 
 def _rows(sources: Sequence[Source], table: str) -> str:
     """A SELECT over the rows as the sources have them; "" if there are none."""
-    selects = []
-    patterns = globs([each.path for each in sources if isinstance(each, Folder)], table)
-    if patterns:
-        files = ", ".join(map(quoted, patterns))
-        # Words with "=" in the path of a trace are no columns.
-        options = "union_by_name = true, hive_partitioning = false"
-        selects.append(f"SELECT * FROM read_parquet([{files}], {options})")
+    folders = [each.path for each in sources if isinstance(each, Folder)]
+    selects = [
+        _renamed(_parts(patterns), names) for names, patterns in renames.files(folders, table)
+    ]
     selects += [
-        f"SELECT * FROM {each.database}.main.{identifier(table)}"
+        _renamed(f"{each.database}.main.{identifier(table)}", each.renamed.get(table, {}))
         for each in sources
         if isinstance(each, File) and table in each.names
     ]
     return "\nUNION ALL BY NAME\n".join(selects)
+
+
+def _parts(patterns: Sequence[str]) -> str:
+    # Words with "=" in the path of a trace are no columns.
+    options = "union_by_name = true, hive_partitioning = false"
+    return f"read_parquet([{', '.join(map(quoted, patterns))}], {options})"
+
+
+def _renamed(rows: str, names: Mapping[str, str]) -> str:
+    """The rows under the present names of their columns, so that filters reach what holds them."""
+    pairs = ", ".join(f"{identifier(was)} AS {identifier(now)}" for was, now in names.items())
+    return f"SELECT * {f'RENAME ({pairs}) ' if pairs else ''}FROM {rows}"
 
 
 def _with_all_columns(table: str, rows: str) -> str:

@@ -16,7 +16,7 @@ from cupti_etl.schema.spec import Column, Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Raised when the meaning of a stored column changes; written into every file.
+# Raised when a stored column gets another meaning or another name; written into every file.
 SCHEMA_VERSION = 1
 
 TABLES: dict[str, Table] = {

@@ -7,6 +7,7 @@ collector.  Both are data; everything else about a table is derived from it.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from dataclasses import dataclass
 
@@ -58,6 +59,8 @@ class Column:
             them, as with the parts of a union; elsewhere it is NULL.
         field: field of a user-defined record, as in ``KERNEL_FIELD_<field>``, where its
             name is not that of the member; ``NO_FIELD`` if there is none.
+        was: names that it had before, the oldest first, each with the version of the schema that
+            no longer has it: ``(("grid", 2),)``. What is in files under such a name is read.
     """
 
     name: str
@@ -74,6 +77,8 @@ class Column:
     joins: str = ""
     only: tuple[str | int, ...] = ()
     field: str = ""
+    # Not part of the fingerprint, which is made of this text: records know nothing of it.
+    was: tuple[tuple[str, int], ...] = dataclasses.field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if not NAME.match(self.name):
@@ -89,6 +94,13 @@ class Column:
         if self.only and self.type in (string, correlation):
             # The injector follows every pointer, and call ids are widened one by one.
             raise SchemaError(f"column {self.name}: only= goes with numbers and enumerations")
+        versions = [until for _, until in self.was]
+        if versions != sorted({*versions}) or min(versions, default=2) < 2:
+            raise SchemaError(f"column {self.name}: was= goes up, from version 2 of the schema on")
+
+    def name_in(self, version: int) -> str:
+        """What it is called in files of a version of the schema."""
+        return next((name for name, until in self.was if version < until), self.name)
 
 
 @dataclass(frozen=True)
@@ -118,6 +130,14 @@ class Table:
                 raise SchemaError(f"table {self.name}: key {key!r} is not a column")
         if (self.more is None) != (not self.described_in):
             raise SchemaError(f"table {self.name}: more and described_in go together")
+        for version in {until - 1 for column in self.columns for _, until in column.was}:
+            if len(self.renamed(version)) < sum(c.name_in(version) != c.name for c in self.columns):
+                raise SchemaError(f"table {self.name}: two columns were called the same")
+
+    def renamed(self, version: int) -> dict[str, str]:
+        """Present names by those that columns had in a version of the schema, if these differ."""
+        names = {column.name_in(version): column.name for column in self.columns if column.was}
+        return {before: now for before, now in names.items() if before != now}
 
 
 PROCESS_ID = Column(

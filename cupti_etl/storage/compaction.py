@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.storage import disk
 from cupti_etl.storage.manifest import Entry
 from cupti_etl.storage.part import write_part
 from cupti_etl.storage.parts import Parts, compacting
+from cupti_etl.storage.renames import read_part
 
 # Rows of a part that stays as it is; smaller ones are merged in the end.
 PART_ROWS = 1 << 16
@@ -89,11 +89,10 @@ def _link(part: Path, target: Path) -> None:
 
 
 def _read(folder: Path, names: Iterable[str], table: str) -> pa.Table:
-    text = [c.name for c in TABLES[table].columns if c.type.arrow == "string"]
     # Plain readers, file by file: a dataset would split columns among threads and hold all
     # files at once.  The first part of a table has no rows, and none of the columns that a
     # capture adds.
     return pa.concat_tables(
-        (pq.ParquetFile(folder / name, read_dictionary=text).read() for name in names),
+        (read_part(folder / name, table, dictionaries=True) for name in names),
         promote_options="default" if TABLES[table].more else "none",
     ).unify_dictionaries()

@@ -20,13 +20,16 @@ from alembic import command
 from alembic.autogenerate import produce_migrations, render_python_code
 from alembic.config import Config
 from alembic.migration import MigrationContext
+from alembic.operations import Operations
+from alembic.operations.ops import AlterColumnOp
 from alembic.script import ScriptDirectory
 from alembic.util import template_to_file
 
 import cupti_etl
-from cupti_etl.errors import TraceError
+from cupti_etl.errors import SchemaError, TraceError
+from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES
 from cupti_etl.schema.dialect import DuckDBDialect
-from cupti_etl.schema.revisions import STORAGE_VERSION, TABLE, migrations_path
+from cupti_etl.schema.revisions import STORAGE_VERSION, TABLE, migrations_path, schema_version
 from cupti_etl.schema.tables import metadata
 
 DRIVER = f"{DuckDBDialect.name}+{DuckDBDialect.driver}"
@@ -174,7 +177,7 @@ def _transaction(path: Path, settings: dict[str, str]) -> Iterator[sa.Connection
     if path.is_dir():
         raise TraceError(
             f"{path} is a folder",
-            "a trace folder needs no migration: columns it lacks are read as NULL",
+            "a trace folder needs no migration: what it lacks is read as NULL, old names as new",
         )
     url = sa.URL.create(DRIVER, database=str(path), query={**_CONFINED, **settings})
     engine = sa.create_engine(url)
@@ -197,8 +200,8 @@ def _transaction(path: Path, settings: dict[str, str]) -> Iterator[sa.Connection
 def migration_draft() -> str:
     """Text of the next migration: from the migrated schema to the specification.
 
-    It is to be read before it is kept: a renamed column shows as one dropped and one
-    added, which loses its values.
+    It is to be read before it is kept: a column whose earlier name the specification does not
+    give (``was=``) shows as one dropped and one added, which loses its values.
 
     Returns:
         Python source for ``migrations/versions/<next_revision()>_<topic>.py``; "" if the
@@ -221,10 +224,16 @@ def next_revision() -> str:
 
 def _draft(connection: sa.Connection) -> str:
     context = MigrationContext.configure(connection)
+    renames = list(_rename(connection))
     script = produce_migrations(context, metadata())
     upgrades, downgrades = script.upgrade_ops, script.downgrade_ops
-    if upgrades is None or downgrades is None or upgrades.is_empty():
+    if upgrades is None or downgrades is None or not (renames or upgrades.ops):
         return ""
+    upgrades.ops[:0] = renames
+    downgrades.ops += [
+        AlterColumnOp(each.table_name, str(each.modify_name), modify_name=each.column_name)
+        for each in reversed(renames)
+    ]
     tables = {diff.table_name for diff in upgrades.ops if hasattr(diff, "table_name")}
     return _render(
         up_revision=next_revision(),
@@ -233,7 +242,26 @@ def _draft(connection: sa.Connection) -> str:
         upgrades=render_python_code(upgrades, migration_context=context),
         downgrades=render_python_code(downgrades, migration_context=context),
         imports="",
+        schema_version=SCHEMA_VERSION,
     )
+
+
+def _rename(connection: sa.Connection) -> Iterator[AlterColumnOp]:
+    """Rename columns as the specification says; what differs then is compared as it is."""
+    version = schema_version(head())
+    for table in sa.inspect(connection).get_table_names():
+        there = {column["name"] for column in sa.inspect(connection).get_columns(table)}
+        names = TABLES[table].renamed(version) if table in TABLES else {}
+        waiting = {before: now for before, now in names.items() if before in there}
+        while waiting:
+            before = next((each for each in waiting if waiting[each] not in waiting), None)
+            if before is None:
+                raise SchemaError(
+                    f"table {table}: columns exchange their names", "do that in two versions"
+                )
+            change = AlterColumnOp(table, before, modify_name=waiting.pop(before))
+            Operations(MigrationContext.configure(connection)).invoke(change)
+            yield change
 
 
 def _render(**values: Any) -> str:

@@ -22,6 +22,7 @@ from cupti_etl.storage.inspect import Found
 from cupti_etl.storage.parquet import lock
 from cupti_etl.storage.part import write_part
 from cupti_etl.storage.parts import Finished, Parts
+from cupti_etl.storage.renames import of_footer, read_part
 
 _DETAIL = "the collector was killed: what it had not written, and all that came later, is lost"
 _Rows = list[dict[str, Any]]
@@ -139,7 +140,7 @@ class _Recovery:
         return [
             {**empty, **row}
             for name in sorted(self._found.parts.get(table, ()))
-            for rows in [pq.ParquetFile(self._out / table / name).read()]
+            for rows in [read_part(self._out / table / name, table)]
             for row in _as_ours(rows, schema).to_pylist()
         ]
 
@@ -204,7 +205,7 @@ class _Recovery:
         found: dict[int | None, int] = {}
         for name in parts:
             column = PROCESS_ID.name
-            rows = pq.ParquetFile(self._out / table / name).read([column])
+            rows = read_part(self._out / table / name, table, [column])
             ids = _as_ours(rows, arrow_schema(table))[column]
             for counted in pc.value_counts(ids).to_pylist():
                 key = counted["values"]
@@ -215,7 +216,7 @@ class _Recovery:
         """The latest time in any table of records, from the parts' statistics; 0 without any."""
         return max(
             (
-                _latest_in(pq.read_metadata(self._out / kind.table / name), times)
+                _latest_in(kind.table, pq.read_metadata(self._out / kind.table / name), times)
                 for kind in KINDS
                 for times in [{c.name for c in kind.columns if c.type is timestamp}]
                 for name in self._found.parts.get(kind.table, ())
@@ -243,12 +244,13 @@ def _end(live: _Rows, counts: _Rows, last_ns: int) -> None:
         row["emitted"] = None if row["emitted"] is None else max(row["emitted"], stored)
 
 
-def _latest_in(metadata: pq.FileMetaData, times: set[str]) -> int:
-    latest = 0
+def _latest_in(table: str, metadata: pq.FileMetaData, times: set[str]) -> int:
+    latest, now = 0, of_footer(table, metadata)
     for group in range(metadata.num_row_groups):
         for index in range(metadata.num_columns):
             column = metadata.row_group(group).column(index)
-            statistics = column.statistics if column.path_in_schema in times else None
+            name = now.get(column.path_in_schema, column.path_in_schema)
+            statistics = column.statistics if name in times else None
             found = statistics.max if statistics is not None and statistics.has_min_max else None
             if isinstance(found, int):
                 latest = max(latest, found)

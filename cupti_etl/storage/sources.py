@@ -5,8 +5,8 @@ from __future__ import annotations
 import glob
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,11 +42,16 @@ class Folder:
 
 @dataclass(frozen=True)
 class File:
-    """A self-contained file, attached for reading under the name ``database``."""
+    """A self-contained file, attached for reading under the name ``database``.
+
+    ``renamed`` has the present names of columns by those in the file, for each of its tables in
+    which there are such: a file that was not migrated.
+    """
 
     path: Path
     database: str
     names: frozenset[str]
+    renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict, compare=False)
 
     def tables(self) -> set[str]:
         """Those of its tables that the schema has."""
@@ -195,12 +200,18 @@ def _attach(con: duckdb.DuckDBPyConnection, path: Path, place: Path, database: s
                 "trace.duckdb has views alone: give the folder it is in",
             )
         rows = con.execute(f"SELECT version_num FROM {database}.{revisions.TABLE}").fetchall()
+        columns = con.execute(
+            "SELECT table_name, column_name FROM duckdb_columns()"
+            " WHERE database_name = ? AND schema_name = 'main'",
+            [database],
+        ).fetchall()
     except duckdb.Error as error:
         raise TraceError(
             f"{path} cannot be opened: {str(error).splitlines()[0]}",
             "make sure that it is whole and that no program has it open for writing",
         ) from error
-    for revision in (str(revision or "") for (revision,) in rows):
+    found_revisions = [str(revision or "") for (revision,) in rows]
+    for revision in found_revisions:
         if revision > revisions.newest():
             raise TraceError(
                 f"{path} has schema revision {revision}; this cupti-etl knows"
@@ -208,4 +219,15 @@ def _attach(con: duckdb.DuckDBPyConnection, path: Path, place: Path, database: s
                 "open it with the version of cupti-etl that wrote it, or a newer one",
             )
     # Views and macros of a stranger's are not taken, nor tables that could be called anything.
-    return File(place, database, names & set(TABLES))
+    version = revisions.schema_version(min(found_revisions, default=revisions.newest()))
+    return File(place, database, names & set(TABLES), _renamed(columns, version))
+
+
+def _renamed(columns: Iterable[tuple[str, str]], version: int) -> dict[str, dict[str, str]]:
+    """Present names of a file's columns, by table, where they have others in that version."""
+    names = {name: table.renamed(version) for name, table in TABLES.items()}
+    found: dict[str, dict[str, str]] = {}
+    for table, column in columns:
+        if now := names.get(table, {}).get(column):
+            found.setdefault(table, {})[column] = now
+    return found

@@ -11,6 +11,8 @@ from alembic import op
 
 revision: str = '0001'
 down_revision: str | None = None
+# The version of the schema whose names the columns have then.
+schema_version: int = 1
 
 
 def upgrade() -> None:

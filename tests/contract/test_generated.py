@@ -50,6 +50,8 @@ def test_fingerprint_follows_the_layout_and_not_the_words() -> None:
         return fingerprint((other, *KINDS[1:]), "digest")
 
     assert with_first(replace(first.columns[0], doc="Other words.")) == ours
+    assert with_first(replace(first.columns[0], was=(("other_name", 2),))) == ours
+    assert with_first(replace(first.columns[0], name="other_name")) != ours
     assert fingerprint(KINDS, "other digest") != ours
     shorter = replace(first, columns=first.columns[1:], sort=())
     assert fingerprint((shorter, *KINDS[1:]), "digest") != ours

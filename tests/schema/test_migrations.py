@@ -14,7 +14,8 @@ import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-from cupti_etl.errors import TraceError
+from cupti_etl.errors import SchemaError, TraceError
+from cupti_etl.schema import revisions
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.spec import Column, Table
 from cupti_etl.schema.tables import metadata
@@ -168,7 +169,8 @@ def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the migrations, to which tests may add."""
     path = tmp_path / "migrations"
     shutil.copytree(migrate.migrations_path(), path)
-    monkeypatch.setattr(migrate, "migrations_path", lambda: path)
+    for module in (migrate, revisions):
+        monkeypatch.setattr(module, "migrations_path", lambda: path)
     return path / "versions"
 
 
@@ -211,6 +213,66 @@ def test_the_draft_leads_to_the_specification_and_back(
         migrate.downgrade_connection(connection, "-1")
         assert described(connection) == old
     engine.dispose()
+
+
+def test_the_draft_renames_what_was_called_otherwise(
+    history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the name goes on to another column, which is new, and words change as well."""
+    path = tmp_path / "run.duckdb"
+    migrate.upgrade(path)
+    old, revision = described_by_spec(list(TABLES.values())), migrate.next_revision()
+    with duckdb.connect(str(path)) as file:
+        file.execute("INSERT INTO clock VALUES (1, 2, 3)")
+    realtime, monotonic, boottime = CLOCK
+    columns = (
+        dataclasses.replace(realtime, name="wall_ns", was=(("realtime_ns", 2),)),
+        dataclasses.replace(monotonic, name="realtime_ns", was=(("monotonic_ns", 2),)),
+        dataclasses.replace(boottime, name="awake_ns", doc="Awake.", was=(("boottime_ns", 2),)),
+        Column("boottime_ns", i64, "", "Another.", unit="ns"),
+    )
+    monkeypatch.setitem(TABLES, "clock", Table("clock", TABLES["clock"].doc, columns))
+    monkeypatch.setattr(migrate, "SCHEMA_VERSION", 2)
+
+    draft = migrate.migration_draft()
+    assert "drop_column('clock'" not in draft.split("def downgrade")[0]
+    assert "schema_version: int = 2" in draft
+    (history / f"{revision}_draft.py").write_text(draft, encoding="utf-8")
+    assert migrate.migration_draft() == ""
+    assert migrate.upgrade(path) != migrate.head() == revision
+    with duckdb.connect(str(path)) as file:
+        found = file.sql("SELECT wall_ns, realtime_ns, awake_ns, boottime_ns FROM clock")
+        assert found.fetchall() == [(1, 2, 3, None)]
+    engine = sa.create_engine(f"duckdb+etl:///{path}")
+    with engine.begin() as connection:
+        assert described(connection) == described_by_spec(list(TABLES.values()))
+        migrate.downgrade_connection(connection, "-1")
+        assert described(connection) == old
+        assert connection.exec_driver_sql("FROM clock").all() == [(1, 2, 3)]
+    engine.dispose()
+
+
+def test_columns_do_not_exchange_their_names_in_one_version(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, second, third = CLOCK
+    columns = (
+        dataclasses.replace(first, was=((second.name, 2),)),
+        dataclasses.replace(second, was=((first.name, 2),)),
+        third,
+    )
+    monkeypatch.setitem(TABLES, "clock", Table("clock", TABLES["clock"].doc, columns))
+    with pytest.raises(SchemaError, match="clock: columns exchange their names"):
+        migrate.migration_draft()
+
+
+def test_which_names_the_columns_of_a_file_have(
+    history: Path,
+) -> None:
+    for number, text in (("0002", ""), ("0003", "schema_version: int = 4\n"), ("0004", "")):
+        (history / f"{number}_planted.py").write_text(text)
+    wanted = {"0001": 1, "0002": 1, "0003": 4, "0004": 4}
+    assert {number: revisions.schema_version(number) for number in wanted} == wanted
 
 
 def test_a_migration_that_fails_leaves_the_file_as_it_was(history: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,10 +13,14 @@ import pytest
 from click.testing import CliRunner
 
 import cupti_etl
+from cupti_etl.capture import segment
+from cupti_etl.capture.decoder import Decoder
 from cupti_etl.capture.recording import MAGIC, RecordingWriter, read_recording
+from cupti_etl.capture.segment import Process
 from cupti_etl.cli import cli
 from cupti_etl.commands.replay import replay
 from cupti_etl.errors import EtlError, RecordingError, UsageError
+from cupti_etl.schema.kinds import KINDS
 
 RECORDING = Path(cupti_etl.__file__).parent / "demo" / "h200.etlrec"
 
@@ -161,6 +166,29 @@ def test_a_description_may_be_larger_than_a_slot(tmp_path: Path) -> None:
     assert row["n"] == 20_000
 
 
+def test_a_column_that_was_called_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chosen fields are found under the names that they had in the recording."""
+    was = {"name": (("symbol", 2),), "stream_id": (("name", 2),)}
+    kinds = tuple(
+        replace(kind, columns=tuple(replace(c, was=was.get(c.name, ())) for c in kind.columns))
+        if kind.table == "kernel"
+        else kind
+        for kind in KINDS
+    )
+    monkeypatch.setattr(segment, "KINDS", kinds)
+    whole = next(f for f in read_recording(RECORDING) if f.tag == b"HEAD").description()
+    selected = {"info": {**whole["info"], "is_selected": 1}}
+    places = {"symbol": [8, 8, 0], "name": [16, 4, 0], "start_ns": [24, 8, 0]}
+    now = {"name": [8, 8, 0], "stream_id": [16, 4, 0], "start_ns": [24, 8, 0]}
+    for version, found, given in ((1, now, places), (2, now, now)):
+        description = {**whole, **selected, "places": {"kernel": given}, "schema_version": version}
+        process = Process.loaded(Decoder(), description)
+        assert process.description()["places"] == {"kernel": found}
+    # Recordings said so only later.
+    description = {**whole, **selected, "places": {"kernel": places}}
+    assert Process.loaded(Decoder(), description).description()["places"] == {"kernel": now}
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -181,6 +209,7 @@ def test_a_description_may_be_larger_than_a_slot(tmp_path: Path) -> None:
         {"places": {"kernel": {"name": [1, 2, 3, 4, 5]}}},
         {"places": {"kernel": {"name": ["a"]}}},
         {"places": {"kernel": {"name": [-1, 8, 0]}}},
+        {"places": {"kernel": 5}},
     ],
 )
 def test_a_damaged_description_is_an_error_of_ours(
