@@ -17,8 +17,8 @@ import pyarrow as pa
 
 import cupti_etl
 from benchmarks.common import median, percentile, rounded, timed
+from cupti_etl.render.duckdb_file import export_duckdb
 from cupti_etl.schema.arrow import TABLES, arrow_schema
-from cupti_etl.storage.duckdb_file import export_duckdb
 from cupti_etl.storage.part import write_part
 
 QUERIES = ("kernel_summary", "gpu_busy", "capture_health")

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from benchmarks.common import KERNEL, RECORDING, RUNTIME, kind_of, recorded, rounded
 from cupti_etl.capture.decoder import Decoder
 from cupti_etl.capture.segment import RECORDS, STRINGS, Process
-from cupti_etl.commands.replay import replay
+from cupti_etl.imports.run import import_traces
 from cupti_etl.native.library import load
 from cupti_etl.storage import parquet
 
@@ -107,7 +107,7 @@ def thin(folder: Path, seconds: int) -> None:
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as scratch:
-        replay(RECORDING, Path(scratch) / "demo")
+        import_traces([RECORDING], Path(scratch) / "demo", 1)
         thin(Path(scratch) / "thin", arguments.thin_seconds)
         return {
             **_figures(Path(scratch) / "demo", ""),

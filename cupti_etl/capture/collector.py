@@ -31,10 +31,6 @@ if TYPE_CHECKING:
 
     from cupti_etl.pm.sampling import Sampling
 
-# Rows of a table that are gathered before they are handed on.
-_BATCH_ROWS = 32768
-# Of the texts that these use: few rows can hold much.
-_BATCH_TEXT_BYTES = 16 << 20
 # What of one process is taken at a time, in slots and, as these are large or small, in bytes:
 # a process that fills them as fast as they are emptied must not keep us from the others, from
 # signals, and from writing.
@@ -49,8 +45,8 @@ class Collector:
 
     Args:
         record: also write the raw slots there.
-        live: whether to open a socket for traced processes (a replay does not, nor who
-            resumes what a dead collector left).
+        live: whether to open a socket for traced processes (who resumes what a dead collector
+            left, or only samples, does not).
         sampling: of hardware counters, whose samples are drained too.
         allow_uids: other users whose processes are followed too.
 
@@ -118,13 +114,9 @@ class Collector:
         process.resume()
         self._follow(Traced(process, None, awaits_strings=True))
 
-    def add(self, traced: Traced) -> None:
-        """A process whose rows are passed on, but that is not drained (see ``replay``)."""
+    def _follow(self, traced: Traced) -> None:
         self.traced.append(traced)
         self._told.append(traced)
-
-    def _follow(self, traced: Traced) -> None:
-        self.add(traced)
         self._followed.append(traced)
 
     def pause(self, is_paused: bool) -> None:
@@ -262,16 +254,12 @@ class Collector:
         """
         import pyarrow as pa
 
-        least = 1 if everything else _BATCH_ROWS
-        for index, table in enumerate(self.decoder.tables):
-            rows, text = self.decoder.rows(index), self.decoder.text_bytes(index)
-            if rows >= least or text > _BATCH_TEXT_BYTES:
-                batch = self.decoder.take(index)
-                if table == "kernel":
-                    for traced in self._told:
-                        names = traced.process.take_kernel_names()
-                        self._naming.add(traced.process.process_id, names)
-                yield table, batch
+        for table, batch in self.decoder.batches(everything):
+            if table == "kernel":
+                for traced in self._told:
+                    names = traced.process.take_kernel_names()
+                    self._naming.add(traced.process.process_id, names)
+            yield table, batch
         clock = self._clock.due()
         own = {
             "clock": [clock] if clock else [],
@@ -299,6 +287,17 @@ class Collector:
     def process_rows(self) -> list[dict[str, Any]]:
         """Rows of the table ``process`` as they are now."""
         return [traced.row() for traced in self.traced]
+
+    def restated(self) -> dict[str, list[dict[str, Any]]]:
+        """The tables ``process`` and ``loss`` as they are now."""
+        return {
+            "process": self.process_rows(),
+            "loss": [loss.row() for loss in self.losses()],
+        }
+
+    def changes(self) -> dict[str, Any]:
+        """None: what is drained is whole."""
+        return {}
 
     def stored_rows(self) -> list[dict[str, Any]]:
         """Rows of the table ``row_count`` about the tables of records."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import NativeError
@@ -11,6 +12,11 @@ from cupti_etl.schema.kinds import KINDS
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+# Rows of a table that are gathered before they are handed on.
+_BATCH_ROWS = 32768
+# Of the texts that these use: few rows can hold much.
+_BATCH_TEXT_BYTES = 16 << 20
 
 
 class Decoder:
@@ -28,6 +34,13 @@ class Decoder:
     def text_bytes(self, table: int) -> int:
         """Bytes of the texts that these rows use."""
         return int(self._lib.etl_decoder_text_bytes(self.handle, table))
+
+    def batches(self, everything: bool) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """The gathered rows by table; without ``everything``, where there are enough of them."""
+        least = 1 if everything else _BATCH_ROWS
+        for index, table in enumerate(self.tables):
+            if self.rows(index) >= least or self.text_bytes(index) > _BATCH_TEXT_BYTES:
+                yield table, self.take(index)
 
     def take(self, table: int) -> pa.RecordBatch:
         """Moves the gathered rows of a table out; no copy is made.

@@ -1,4 +1,5 @@
-"""One capture of a command, from its start to the finished trace."""
+"""A capture from its start to the finished trace: of a command, of programs whose collector was
+killed, of hardware counters alone."""
 
 from __future__ import annotations
 
@@ -8,32 +9,47 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from cupti_etl.capture.collector import Collector
+from cupti_etl.capture.launcher import Launcher, injector_loads, target_environment
+from cupti_etl.capture.limits import Limits
+from cupti_etl.capture.recording import RecordingWriter
+from cupti_etl.capture.segment import NOT_TRACED
+from cupti_etl.capture.summary import LiveLine, summary, tell_samples
 from cupti_etl.config import CaptureOptions
 from cupti_etl.errors import CaptureError, EtlError, NoCudaError, UsageError
+from cupti_etl.progress import say
+from cupti_etl.signals import interrupted
+from cupti_etl.storage.destination import Convert, Destination, choose
+from cupti_etl.storage.driver import Driver
+from cupti_etl.storage.relink import Relink
 
 if TYPE_CHECKING:
-    from cupti_etl.capture.collector import Collector
-    from cupti_etl.capture.recording import RecordingWriter
+    from pathlib import Path
+
     from cupti_etl.pm.sampling import Sampling
-    from cupti_etl.storage.driver import Pipeline
+
+# How long to wait for a process to ring, before something else is looked at.
+_PAUSE_MS = 20
 
 
-def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
+def run(options: CaptureOptions, cmd: tuple[str, ...], convert: Convert) -> int:
     """Capture a command; returns the exit status for ``cupti-etl``.
+
+    Args:
+        options: of the capture.
+        cmd: the command.
+        convert: makes a self-contained file of a folder.
 
     Raises:
         EtlError: see ``cupti_etl.errors``; the command has been waited for.
     """
-    from cupti_etl.capture.summary import summary
-    from cupti_etl.progress import say
-
     if options.cupti and not options.cupti.exists():
         raise UsageError(
             f"there is no file {options.cupti}", "--cupti takes the path of a libcupti.so"
         )
     start = time.monotonic()
     with ExitStack() as stack:
-        capture = _Run(options, cmd, stack)
+        capture = _Run(options, cmd, convert, stack)
         status, problem = capture.to_the_end()
     if not options.quiet:
         summary(capture.collector, capture.destination, time.monotonic() - start)
@@ -46,6 +62,102 @@ def run(options: CaptureOptions, cmd: tuple[str, ...]) -> int:
     return status
 
 
+def resume(out: Path, pids: tuple[int, ...], duration: int | None, quiet: bool) -> None:
+    """Follow processes whose collector was killed until they end, time is over, or Ctrl-C.
+
+    Args:
+        out: folder of the new trace.
+        pids: the processes.
+        duration: for how long, in ns.
+        quiet: whether nothing is said.
+
+    Raises:
+        UsageError: one of them cannot be attached, or the folder exists; then nothing is.
+        EtlError: the trace cannot be written.
+    """
+    from cupti_etl.capture.resume import take_up
+
+    start = time.monotonic()
+    until = start + duration / 1e9 if duration is not None else float("inf")
+    with ExitStack() as stack:
+        collector = Collector(live=False)
+        stack.callback(collector.close)
+        # All are ours before any of them, or the folder, is touched.
+        processes = [take_up(collector.decoder, pid) for pid in dict.fromkeys(pids)]
+        destination = Destination(out)
+        destination.create()
+        for process in processes:
+            collector.resume(process)
+        relink = Relink(destination)
+        stack.callback(relink.close)
+        line = LiveLine(quiet=quiet)
+        came = stack.enter_context(interrupted())
+        driver = Driver(collector, destination, {"source": "attach"})
+
+        def watch(more: bool) -> int | None:
+            relink.begin()
+            line.show(collector)
+            is_over = came or not collector.live or time.monotonic() >= until
+            return None if is_over else _PAUSE_MS
+
+        try:
+            driver.run(watch)
+        finally:
+            line.clear()
+            collector.abandon()
+            driver.finish()
+            relink.finish()
+    if not quiet:
+        summary(collector, destination, time.monotonic() - start)
+
+
+def sample(options: CaptureOptions, convert: Convert) -> None:
+    """Sample until ``duration_ns`` is over, a signal comes, or sampling fails.
+
+    Raises:
+        CaptureError: a GPU could not be sampled, or not to the end; what there is is kept.
+        EtlError: the trace cannot be written.
+    """
+    destination = choose(options, convert)
+    destination.create()
+    sampling = begin_sampling(options)
+    assert sampling is not None
+    with ExitStack() as stack:
+        collector = Collector(live=False, sampling=sampling)
+        stack.callback(collector.close)
+        came = stack.enter_context(interrupted())
+        sampling.wait_until_ready()
+        if not sampling.devices:
+            destination.discard()
+            raise sampling.error()
+        tell_failure(sampling, quiet=options.quiet)
+        until = time.monotonic() + options.duration_ns / 1e9 if options.duration_ns else None
+        relink = Relink(destination)
+        stack.callback(relink.close)
+        line = LiveLine(quiet=options.quiet)
+        facts = {"source": "sample", "duration_ns": options.duration_ns or None}
+        driver = Driver(collector, destination, facts, meanwhile=sampling.drain)
+
+        def watch(more: bool) -> int | None:
+            relink.begin()
+            line.show(collector)
+            is_over = came or sampling.is_over or (until and time.monotonic() >= until)
+            return None if is_over else _PAUSE_MS
+
+        try:
+            driver.run(watch)
+        finally:
+            line.clear()
+            sampling.stop()
+            driver.finish()
+            relink.finish()
+    if not options.quiet:
+        tell_samples(sampling)
+        say(f"cupti-etl: {destination}")
+    if sampling.failure is not None:
+        raise sampling.error()
+
+
 class _Run:
     """The parts of a capture, put together; the command runs from here on.
 
@@ -53,25 +165,25 @@ class _Run:
         stack: what has to be closed when the capture is over.
     """
 
-    def __init__(self, options: CaptureOptions, cmd: tuple[str, ...], stack: ExitStack) -> None:
-        from cupti_etl.capture.collector import Collector
-        from cupti_etl.capture.launcher import Launcher, target_environment
-        from cupti_etl.capture.limits import Limits
-        from cupti_etl.capture.summary import LiveLine
-        from cupti_etl.storage.destination import choose
-
+    def __init__(
+        self, options: CaptureOptions, cmd: tuple[str, ...], convert: Convert, stack: ExitStack
+    ) -> None:
         self._options = options
         self._cmd = cmd
         self._line = LiveLine(quiet=options.quiet)
         self._recorder: RecordingWriter | None = None
-        self.destination = choose(options)
+        # Steps that took nothing since the command ended.
+        self._idle: int | None = None
+        self._interrupts = 0  # that came before its end
+        self._until = float("inf")
+        self.destination = choose(options, convert)
+        self._relink = Relink(self.destination)
+        stack.callback(self._relink.close)
         self.destination.create()
         # What an early failure leaves behind would be in the way of the next attempt.
         undo = stack.enter_context(ExitStack())
         undo.callback(self.destination.discard)
         if options.record:
-            from cupti_etl.capture.recording import RecordingWriter
-
             self._recorder = RecordingWriter(options.record)
             undo.callback(options.record.unlink)
         self.sampling = begin_sampling(options)
@@ -97,8 +209,6 @@ class _Run:
 
     def to_the_end(self) -> tuple[int, EtlError | None]:
         """Follow the command to its end and finish the trace, whatever goes wrong."""
-        from cupti_etl.storage.driver import Pipeline
-
         options = self._options
         facts = {
             "source": "capture",
@@ -111,24 +221,18 @@ class _Run:
             "delay_ns": options.delay_ns,
             "duration_ns": options.duration_ns or None,
         }
-        pipeline = Pipeline(
-            self.destination.folder,
-            self.collector,
-            facts,
-            options.kinds,
-            self._meanwhile,
-            self.destination.open,
-        )
+        driver = Driver(self.collector, self.destination, facts, options.kinds, self._meanwhile)
         problems: list[EtlError] = []
         with _into(problems):
-            self._follow(pipeline)
+            driver.run(self._watch)
+            self._line.clear()
         status = self.launcher.wait()
         with _into(problems):
             self.collector.abandon()
             if self.sampling is not None:
                 self.sampling.stop()
-            pipeline.finish(status, self._limits.stopped_by)
-            self.destination.finish()
+            driver.finish(status, self._limits.stopped_by)
+            self._relink.finish()
         unrecorded = self._close_recording()
         return status, problems[0] if problems else unrecorded
 
@@ -138,36 +242,31 @@ class _Run:
         if self.sampling is not None:
             self.sampling.drain()
 
-    def _follow(self, pipeline: Pipeline) -> None:
-        """Drain until the command and all processes it left behind have ended.
+    def _watch(self, more: bool) -> int | None:
+        """Go on until the command and all processes it left behind have ended.
 
         The latter are given ``linger_ns``, or until they end; an interrupt ends the wait.
         """
         launcher, collector, linger_ns = self.launcher, self.collector, self._options.linger_ns
-        interrupts = None
-        until = float("inf")
-        while True:
-            ended = launcher.poll() is not None
-            if ended and interrupts is None:
-                interrupts = launcher.interrupts
-                until = time.monotonic() + linger_ns / 1e9 if linger_ns is not None else until
-            self._limits.look()
-            if self._options.on_conflict == "fail" and collector.has_conflict():
-                launcher.terminate()
-            more = pipeline.step()
-            if ended and not more:
-                # Once more, for what said hello just before the end.
-                more = pipeline.step()
-                if not more and collector.live == 0:
-                    break
-            if interrupts is not None and launcher.interrupts > interrupts:
-                break
-            if ended and time.monotonic() >= until:
-                break
-            self._line.show(collector)
-            if not more:
-                collector.wait(20)
-        self._line.clear()
+        has_ended = launcher.poll() is not None
+        if self._idle is not None:
+            # Twice, for what said hello just before the end.
+            self._idle = 0 if more else self._idle + 1
+            is_told_to = launcher.interrupts > self._interrupts or time.monotonic() >= self._until
+            if (is_told_to and more) or (self._idle > 1 and (is_told_to or collector.live == 0)):
+                return None
+        elif has_ended:
+            self._idle = 0
+            self._interrupts = launcher.interrupts
+            if linger_ns is not None:
+                self._until = time.monotonic() + linger_ns / 1e9
+        self._limits.look()
+        if self._options.on_conflict == "fail" and collector.has_conflict():
+            launcher.terminate()
+        if collector.traced or self.sampling is not None:
+            self._relink.begin()
+        self._line.show(collector)
+        return 0 if self._idle is not None and self._idle < 2 else _PAUSE_MS
 
     def _close_recording(self) -> EtlError | None:
         if self._recorder is None:
@@ -189,6 +288,7 @@ def begin_sampling(options: CaptureOptions) -> Sampling | None:
     """Start the process that samples hardware counters, if they were asked for."""
     if options.pm is None:
         return None
+    # Most captures do without.
     from cupti_etl.pm.sampling import Sampling
 
     return Sampling(options.pm, options, os.environ)
@@ -196,8 +296,6 @@ def begin_sampling(options: CaptureOptions) -> Sampling | None:
 
 def tell_failure(sampling: Sampling, *, quiet: bool) -> None:
     """Say at once that counters are not sampled, or not of all GPUs; not only in the end."""
-    from cupti_etl.progress import say
-
     if sampling.failure is not None and not quiet:
         what, hint = sampling.failure
         say(f"cupti-etl: hardware counters are not sampled: {what}")
@@ -222,9 +320,6 @@ def _into(problems: list[EtlError]) -> Iterator[None]:
 
 def diagnose(collector: Collector) -> EtlError | None:
     """Why the capture is not what was asked for, or None if it is."""
-    from cupti_etl.capture.launcher import injector_loads
-    from cupti_etl.capture.segment import NOT_TRACED
-
     if not collector.traced and not collector.refused:
         why = injector_loads()
         if why is not None:

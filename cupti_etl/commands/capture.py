@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from cupti_etl.commands._convert import convert
 from cupti_etl.commands._fsync import fsync_option
 from cupti_etl.commands._pm import chosen, pm_options
 from cupti_etl.config import (
@@ -187,7 +188,7 @@ def command(
         argv=not no_argv,
         quiet=quiet,
     )
-    sys.exit(run(options, cmd))
+    sys.exit(run(options, cmd, convert))
 
 
 def check_range(text: str) -> str:

@@ -43,7 +43,7 @@ def command(traces: tuple[str, ...], out: Path, form: str, tables: str) -> None:
         )
     with open_trace(*traces, confined=True) as trace:
         if form == "duckdb":
-            from cupti_etl.storage.duckdb_file import export_duckdb
+            from cupti_etl.render.duckdb_file import export_duckdb
 
             left_out = export_duckdb(trace, out)
             if left_out:

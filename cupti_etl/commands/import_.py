@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from cupti_etl.commands._convert import convert
 from cupti_etl.commands._fsync import fsync_option
 from cupti_etl.progress import say
 
@@ -37,7 +38,7 @@ def command(files: tuple[Path, ...], out: Path, jobs: int, fsync: bool) -> None:
     """
     from cupti_etl.imports.run import import_traces
 
-    summary = import_traces(files, out, jobs, fsync)
+    summary = import_traces(files, out, jobs, fsync, convert)
     for path, kind in summary.kinds:
         say(f"cupti-etl: {path}: {kind}")
     for what, counted in (

@@ -18,7 +18,7 @@ def command(file: Path, dry_run: bool) -> None:
     FILE is one that `cupti-etl export --to duckdb` wrote. It is changed in one transaction: if a
     step fails, it stays exactly as it was. Trace folders need no migration.
     """
-    from cupti_etl.storage.duckdb_file import migrate_file, pending_migrations
+    from cupti_etl.render.duckdb_file import migrate_file, pending_migrations
 
     before, steps = pending_migrations(file)
     for step in steps:

@@ -18,8 +18,8 @@ def command(trace: Path) -> None:
     losses, from the time of the last row on. Parts that are damaged or gone, also of a trace that
     was finished, are named there, too.
     """
+    from cupti_etl.queries.trace_duckdb import write_trace_duckdb
     from cupti_etl.storage.recovery import recover
-    from cupti_etl.storage.trace_duckdb import write_trace_duckdb
 
     done = recover(trace)
     write_trace_duckdb(trace)

@@ -15,6 +15,6 @@ def command(trace: Path) -> None:
     It holds views with absolute paths, for people with a DuckDB shell; make it again after
     moving the folder, or to get the query library of this version.
     """
-    from cupti_etl.storage.trace_duckdb import write_trace_duckdb
+    from cupti_etl.queries.trace_duckdb import write_trace_duckdb
 
     click.echo(write_trace_duckdb(trace))

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import click
 
+from cupti_etl.commands._convert import convert
 from cupti_etl.commands._fsync import fsync_option
 from cupti_etl.commands._pm import chosen, pm_options
 from cupti_etl.config import CaptureOptions
-from cupti_etl.progress import say
-from cupti_etl.signals import interrupted
 from cupti_etl.units import duration_ns
 
 
@@ -51,6 +50,7 @@ def command(
     Exit status: 0 if there are samples of all GPUs that were asked for, 4 if not, 1 if they
     could not be written, 2 for a usage error.
     """
+    from cupti_etl.capture.session import sample
     from cupti_etl.storage.name import expand
 
     name = expand(out, os.environ) if out else time.strftime("samples-%Y%m%d-%H%M%S")
@@ -63,59 +63,4 @@ def command(
         duration_ns=duration_ns(duration) if duration else 0,
         pm=chosen(pm, pm_interval, pm_devices, is_required=False),
     )
-    sample(options)
-
-
-def sample(options: CaptureOptions) -> None:
-    """Sample until ``duration_ns`` is over, a signal comes, or sampling fails.
-
-    Raises:
-        CaptureError: a GPU could not be sampled, or not to the end; what there is is kept.
-        EtlError: the trace cannot be written.
-    """
-    from cupti_etl.capture.collector import Collector
-    from cupti_etl.capture.session import begin_sampling, tell_failure
-    from cupti_etl.capture.summary import LiveLine, tell_samples
-    from cupti_etl.storage.destination import choose
-    from cupti_etl.storage.driver import Pipeline
-
-    destination = choose(options)
-    destination.create()
-    sampling = begin_sampling(options)
-    assert sampling is not None
-    collector = Collector(live=False, sampling=sampling)
-    with interrupted() as came:
-        sampling.wait_until_ready()
-        if not sampling.devices:
-            destination.discard()
-            collector.close()
-            raise sampling.error()
-        tell_failure(sampling, quiet=options.quiet)
-        until = time.monotonic() + options.duration_ns / 1e9 if options.duration_ns else None
-        line = LiveLine(quiet=options.quiet)
-        pipeline = Pipeline(
-            destination.folder,
-            collector,
-            {"source": "sample", "duration_ns": options.duration_ns or None},
-            (),
-            sampling.drain,
-            destination.open,
-        )
-        try:
-            while not came and not sampling.is_over:
-                if until is not None and time.monotonic() >= until:
-                    break
-                pipeline.step()
-                line.show(collector)
-                collector.wait(20)
-        finally:
-            line.clear()
-            sampling.stop()
-            pipeline.finish(None)
-            destination.finish()
-    collector.close()
-    if not options.quiet:
-        tell_samples(sampling)
-        say(f"cupti-etl: {destination}")
-    if sampling.failure is not None:
-        raise sampling.error()
+    sample(options, convert)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,11 +64,9 @@ def install(
     con: duckdb.DuckDBPyConnection,
     sources: Sequence[Source],
     catalog: Catalog | None = None,
-    before_tables: Callable[[], object] = lambda: None,
 ) -> tuple[str, ...]:
     """Make the tables of the sources and every query known in the current database.
 
-    ``before_tables`` is called when the queries are known and the sources will be looked at.
     Returns the tables that no source has yet, and that therefore have no rows.
 
     Raises:
@@ -80,7 +78,6 @@ def install(
     # In one step: somebody who is asking meanwhile never meets the empty views.
     con.begin()
     try:
-        before_tables()
         empty = []
         suspects = doubtful(con, sources)
         for table in found_tables(sources):

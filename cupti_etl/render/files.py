@@ -5,8 +5,6 @@ Rows are streamed; sorting, for Parquet, spills to the disk that is written to.
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +15,7 @@ from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.render.beside import ROWS, beside, feed
 from cupti_etl.render.output import Output, write
 from cupti_etl.schema.arrow import TABLES, arrow_schema
-from cupti_etl.storage.place import refuse_existing
+from cupti_etl.storage.place import SPILL, refuse_existing, unfinished
 from cupti_etl.storage.sources import identifier
 
 if TYPE_CHECKING:
@@ -58,17 +56,15 @@ def export_folder(trace: Trace, tables: list[str], out: Path, form: str) -> None
         TraceError: a part of the trace cannot be read, or a file cannot be written.
     """
     refuse_existing(out)
-    partial = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
-        partial.mkdir()
-        for table in tables:
-            export_file(trace, table, partial / f"{table}{SUFFIXES[form]}", form)
-        refuse_existing(out)
-        partial.rename(out)
-    except OSError as error:
-        raise _not_written(out, error) from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    with unfinished(out) as partial:
+        try:
+            partial.mkdir()
+            for table in tables:
+                export_file(trace, table, partial / f"{table}{SUFFIXES[form]}", form)
+            refuse_existing(out)
+            partial.rename(out)
+        except OSError as error:
+            raise _not_written(out, error) from error
 
 
 def export_file(trace: Trace, table: str, out: Path | None, form: str) -> None:
@@ -133,18 +129,13 @@ def documented(table: str, schema: pa.Schema) -> pa.Schema:
 def _write_parquet(trace: Trace, table: str, out: Path) -> None:
     from cupti_etl.storage.part import part_writer
 
-    partial = out.with_name(f".{out.name}.{os.getpid()}")
-    spill = out.with_name(f".{out.name}.{os.getpid()}.spill")
-    try:
-        with _in_order(trace, table, spill) as found:
+    with unfinished(out) as partial:
+        with _in_order(trace, table, partial.with_name(partial.name + SPILL)) as found:
             rows = _explained(found, table)
             with part_writer(partial, table, rows.schema, rows.schema) as writer:
                 for group in _groups(rows):
                     writer.write_table(group)
         partial.rename(out)
-    finally:
-        partial.unlink(missing_ok=True)
-        shutil.rmtree(spill, ignore_errors=True)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Where rows go."""
+"""The trace as files."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# What the rows of a table become; None if they stay as they are.
+Change = Callable[["pa.Table"], "pa.Table | None"]
+
 
 class Sink(Protocol):
-    """Takes the batches of a capture, in one thread."""
+    """Takes the batches of a trace, in one thread."""
 
     def write(self, table: str, batch: pa.RecordBatch) -> None:
         """Take a batch."""
@@ -18,17 +21,17 @@ class Sink(Protocol):
     def replace(self, table: str, rows: list[dict[str, Any]]) -> None:
         """Take a small table as it is now; with the next roll it replaces what it was before."""
 
-    def roll_is_due(self) -> bool:
-        """Whether what was gathered should be made readable."""
+    def is_behind(self) -> bool:
+        """Whether the last roll has not reached the disk yet."""
 
     def roll(self) -> None:
         """Make everything that was written readable."""
 
-    def when_readable(self, then: Callable[[], object]) -> None:
-        """Call something, in whatever thread, when what was rolled is readable."""
-
     def finish(self) -> None:
         """Bring what was written into its final form; what follows are replacements alone."""
+
+    def rewrite(self, table: str, change: Change) -> None:
+        """Change rows of a finished table."""
 
     def rows(self) -> Mapping[str, int]:
         """How many rows each table has, as far as the sink knows."""

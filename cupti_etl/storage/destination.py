@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,15 +20,23 @@ if TYPE_CHECKING:
     from cupti_etl.storage import Sink
 
 STREAM_SUFFIXES = (".arrow", ".arrows")
+# Makes a self-contained file of the folder of a finished trace, or fails.
+Convert = Callable[[Path, Path], None]
+_FIRST_ROLL_S = 1.0
+_LAST_ROLL_S = 60.0
+_STREAM_S = 0.25
 
 
 class Destination:
-    """A folder for the trace; also the base of the other two.
+    """A folder for the trace; also the base of the others.
 
     Attributes:
         folder: of Parquet parts, while the program runs; None for a stream.
+        is_watched: whether somebody may look at it before it is finished.
         program_stdout: the descriptor that the program gets as standard output; None for ours.
     """
+
+    is_watched = True
 
     def __init__(self, out: Path, *, is_synced: bool = True) -> None:
         self.out = out
@@ -62,6 +70,14 @@ class Destination:
         assert self.folder is not None
         return folder_bytes(self.folder)
 
+    def interval_s(self, age_s: float) -> float:
+        """How long rows wait, at most, before they are made readable: a tenth of the age."""
+        return min(max(age_s / 10, _FIRST_ROLL_S), _LAST_ROLL_S)
+
+    def what_is_left(self) -> str:
+        """A sentence for when it could not be written to its end."""
+        return f"what was written before is in {self.folder}; make room and capture again"
+
     def finish(self) -> None:
         """Make of the written trace what was asked for.
 
@@ -76,9 +92,10 @@ class Destination:
 class DuckDBFile(Destination):
     """One self-contained file, made in the end from a folder beside it."""
 
-    def __init__(self, out: Path, *, is_synced: bool = True) -> None:
+    def __init__(self, out: Path, convert: Convert, *, is_synced: bool = True) -> None:
         super().__init__(out, is_synced=is_synced)
         self.folder = out.with_name(f"{out.name}.parts")
+        self._convert = convert
 
     def create(self) -> None:
         """See that the file can be made, and make the folder."""
@@ -87,11 +104,9 @@ class DuckDBFile(Destination):
 
     def finish(self) -> None:
         """Convert, and remove the folder only when the file has all of its rows."""
-        from cupti_etl.storage.duckdb_file import convert
-
         assert self.folder is not None
         try:
-            convert(self.folder, self.out)
+            self._convert(self.folder, self.out)
         except EtlError as error:
             self.out, out = self.folder, self.out
             raise EtlError(
@@ -158,6 +173,14 @@ class Stream(Destination):
 
         return ArrowSink(self._descriptor, self._table, self._name)
 
+    def interval_s(self, age_s: float) -> float:
+        """Short: what reads a stream waits for it."""
+        return _STREAM_S
+
+    def what_is_left(self) -> str:
+        """A sentence for when it could not be written to its end."""
+        return f"what was written before is in {self._name}"
+
     def size(self) -> int:
         """Bytes that have been written to the file."""
         return self.out.stat().st_size
@@ -187,19 +210,21 @@ def kinds_of(table: str) -> str:
     return table if any(kind.table == table for kind in KINDS) else ""
 
 
-def choose(options: CaptureOptions) -> Destination:
+def choose(options: CaptureOptions, convert: Convert) -> Destination:
     """What ``-o`` and ``--table`` of a capture ask for.
 
     Raises:
         UsageError: one of them needs the other, or there is no such table.
     """
-    destination = destination_of(options.out, options.table, is_synced=options.fsync)
+    destination = destination_of(options.out, convert, options.table, is_synced=options.fsync)
     if isinstance(destination, Stream) and options.max_bytes and not _is_file(options.out):
         raise UsageError("a pipe has no size", "use --max-rows instead of --max-size")
     return destination
 
 
-def destination_of(out: Path, table: str = "", *, is_synced: bool = True) -> Destination:
+def destination_of(
+    out: Path, convert: Convert, table: str = "", *, is_synced: bool = True
+) -> Destination:
     """A folder, a self-contained file or a stream of one table, by the name of ``out``.
 
     Raises:
@@ -220,5 +245,6 @@ def destination_of(out: Path, table: str = "", *, is_synced: bool = True) -> Des
         raise UsageError(f"there is no table {table!r}", "`cupti-etl schema` lists them")
     if is_stream:
         return Stream(out, table)
-    kind = DuckDBFile if out.suffix == ".duckdb" else Destination
-    return kind(out, is_synced=is_synced)
+    if out.suffix == ".duckdb":
+        return DuckDBFile(out, convert, is_synced=is_synced)
+    return Destination(out, is_synced=is_synced)

@@ -1,7 +1,10 @@
-"""Wires a collector's batches to a sink: back-pressure, failure, the tables about it.
+"""Takes the rows of a trace from whoever yields them to where they go.
 
-Two threads: the caller's drains and decodes, the writer's compresses and writes.  Both
-spend their time in native code without the interpreter's lock.
+One way for a capture, programs whose collector was killed, samples, and files of other tools:
+back-pressure, rolls, failure of the disk, the tables about the trace itself, its end.
+
+Two threads: the caller's gathers rows, the writer's compresses and writes.  Both spend their
+time in native code without the interpreter's lock.
 """
 
 from __future__ import annotations
@@ -13,23 +16,49 @@ import random
 import socket
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cupti_etl import __version__
-from cupti_etl.capture.collector import Collector
 from cupti_etl.errors import EtlError
 from cupti_etl.schema.arrow import SCHEMA_VERSION
 from cupti_etl.schema.loss import Loss
 from cupti_etl.schema.own import OWN
 
 if TYPE_CHECKING:
-    from cupti_etl.storage import Sink
-    from cupti_etl.storage.trace_duckdb import TraceDuckdb
+    import pyarrow as pa
 
-_Work = Callable[["Sink"], None]
+    from cupti_etl.storage import Change, Sink
+    from cupti_etl.storage.destination import Destination
+
+_Work = Callable[["Sink"], object]
+_Rows = list[dict[str, Any]]
+
+
+class Source(Protocol):
+    """What yields the rows of a trace; used by one thread."""
+
+    def drain(self) -> bool:
+        """Gather some of what is ready; whether there is more at once."""
+
+    def wait(self, timeout_ms: int) -> None:
+        """Sleep until there may be something to gather, at most so long."""
+
+    def batches(self, everything: bool, is_last: bool) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """What was gathered; without ``everything``, only what is worth to be handed on."""
+
+    def restated(self) -> dict[str, _Rows]:
+        """Tables whose rows change until the end (``process``, ``loss``), as they are now."""
+
+    def facts(self) -> dict[str, Any]:
+        """Columns of ``capture`` that are known here, as they are now."""
+
+    def stored_rows(self) -> _Rows:
+        """Rows of ``row_count`` by who made the records; other tables are counted while written."""
+
+    def changes(self) -> Mapping[str, Change]:
+        """What rows of finished tables become, as it was known only in the end."""
 
 
 class Writer(threading.Thread):
@@ -48,7 +77,6 @@ class Writer(threading.Thread):
         self._open_sink = open_sink
         # Short: what waits here is memory, and the segments hold more of it.
         self._queue: queue.Queue[_Work | None] = queue.Queue(maxsize=2)
-        self._due = threading.Event()
         self._sink: Sink | None = None
 
     def run(self) -> None:
@@ -57,8 +85,6 @@ class Writer(threading.Thread):
         while (work := self._queue.get()) is not None:
             if self._sink is not None and self.failure is None:
                 self._attempt(partial(work, self._sink))
-                if self._sink.roll_is_due():
-                    self._due.set()
 
     def _open(self) -> None:
         self._sink = self._open_sink()
@@ -83,20 +109,12 @@ class Writer(threading.Thread):
             except queue.Full:
                 meanwhile()
 
-    def roll_is_due(self) -> bool:
-        """Whether the sink wants to make readable what it has."""
-        return self._due.is_set()
-
-    def rolled(self) -> None:
-        """The roll has been queued."""
-        self._due.clear()
-
     def finish(self) -> None:
         """Let the queued work be done, and end."""
         self._queue.put(None)
         self.join()
 
-    def salvage(self, tables: Mapping[str, list[dict[str, Any]]]) -> None:
+    def salvage(self, tables: Mapping[str, _Rows]) -> None:
         """After a failure: write small tables all the same, if they fit, and let go."""
         if self._sink is None:
             return
@@ -107,7 +125,137 @@ class Writer(threading.Thread):
             self._sink.close()
 
 
-def end_trace(sink: Sink, capture: dict[str, Any], counted: Collection[dict[str, Any]]) -> None:
+class Driver:
+    """Brings the rows of a source to a destination, and the trace to its end.
+
+    Args:
+        source: where the rows come from.
+        destination: where they go; it has been made.
+        facts: columns of the ``capture`` row that the caller knows.
+        kinds: tables of records that are there from the start, be they empty.
+        meanwhile: called while the writer holds us up.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        destination: Destination,
+        facts: Mapping[str, Any],
+        kinds: Collection[str] = (),
+        meanwhile: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._source = source
+        self._destination = destination
+        self._meanwhile = meanwhile
+        self._capture: dict[str, Any] = {
+            "capture_id": random.SystemRandom().getrandbits(63),
+            "version": __version__,
+            "schema_version": SCHEMA_VERSION,
+            "host": socket.gethostname(),
+            "kernel_release": f"{platform.system()} {platform.release()}",
+            "start_ns": time.time_ns(),
+            **facts,
+        }
+        self._start = self._last_roll = time.monotonic()
+        tables = {*kinds, *(table.name for table in OWN)}
+        self._writer = Writer(partial(destination.open, tables))
+        self._writer.start()
+        if destination.is_watched:
+            self._restate()
+            self._put(lambda sink: sink.roll())
+
+    @property
+    def failure(self) -> EtlError | None:
+        """Why what comes is thrown away, if it is."""
+        return self._writer.failure
+
+    def run(self, watch: Callable[[bool], int | None]) -> None:
+        """Pass on rows until it is said that it is over.
+
+        Args:
+            watch: is asked before each look at the source, and told whether that had more at
+                once the last time.  Says how long to wait for more, in ms, if it had not; None
+                when it is over.
+        """
+        more = True
+        while (pause := watch(more)) is not None:
+            if pause and not more:
+                self._source.wait(pause)
+            more = self.step()
+
+    def step(self) -> bool:
+        """Gather some of what is ready, pass it on, and make it readable if that is due.
+
+        Returns:
+            Whether there is more to gather at once.
+        """
+        more = self._source.drain()
+        now = time.monotonic()
+        is_due = now - self._last_roll >= self._destination.interval_s(now - self._start)
+        self._pass_on(everything=is_due)
+        if is_due:
+            self._last_roll = now
+            self._restate()
+            self._put(_roll)
+        return more
+
+    def _put(self, work: _Work) -> None:
+        self._writer.put(work, self._meanwhile)
+
+    def _pass_on(self, everything: bool, is_last: bool = False) -> None:
+        for table, batch in self._source.batches(everything, is_last):
+            self._put(lambda sink, t=table, b=batch: sink.write(t, b))  # type: ignore[misc]
+
+    def _capture_row(self) -> dict[str, Any]:
+        return {**self._capture, **self._source.facts()}
+
+    def _restate(self) -> None:
+        capture = {**self._capture_row(), "end_ns": None}
+        for table, rows in {**self._source.restated(), "capture": [capture]}.items():
+            self._put(lambda sink, t=table, r=rows: sink.replace(t, r))  # type: ignore[misc]
+
+    def finish(self, exit_status: int | None = None, stopped_by: str | None = None) -> None:
+        """Write what is left, and bring the trace to its end.
+
+        ``stopped_by`` is the limit that ended the recording, if one did.
+
+        Raises:
+            EtlError: the trace could not be written; what was written stays.
+        """
+        self._pass_on(everything=True, is_last=True)
+        self._capture |= {"exit_status": exit_status, "stopped_by": stopped_by}
+        self._restate()
+        if self._destination.is_watched:
+            # With the last rows, so that who finds the status knows that nothing else is to come.
+            self._put(lambda sink: sink.roll())
+        self._put(lambda sink: sink.finish())
+        for table, change in self._source.changes().items():
+            self._put(lambda sink, t=table, c=change: sink.rewrite(t, c))  # type: ignore[misc]
+        capture = {"end_ns": time.time_ns(), **self._capture_row()}
+        counted = self._source.stored_rows()
+        self._put(lambda sink: _end(sink, capture, counted))
+        self._writer.finish()
+        failure = self._writer.failure
+        if failure is not None:
+            tables = self._source.restated()
+            loss = Loss(None, "not_written", detail=failure.message)
+            self._writer.salvage({"loss": [*tables.get("loss", ()), loss.row()]})
+            raise EtlError(failure.message, failure.hint or self._destination.what_is_left())
+        self._destination.finish()
+
+    def give_up(self) -> None:
+        """Let go of a trace that will not be."""
+        self._writer.finish()
+        self._writer.salvage({})
+
+
+def _roll(sink: Sink) -> None:
+    """Make readable what there is; a disk that is behind gets fewer and larger parts."""
+    if not sink.is_behind():
+        sink.roll()
+
+
+def _end(sink: Sink, capture: dict[str, Any], counted: _Rows) -> None:
     """Bring a trace to its end; the last that is written is that it ended.
 
     Args:
@@ -123,133 +271,3 @@ def end_trace(sink: Sink, capture: dict[str, Any], counted: Collection[dict[str,
     sink.roll()
     sink.replace("capture", [{**capture, "row_counts": len(counts)}])
     sink.close()
-
-
-class Pipeline:
-    """A collector, a sink, and the tables ``capture``, ``process`` and ``loss``.
-
-    Args:
-        out: folder of the trace, empty; None if it does not go to a folder.
-        collector: where batches come from.
-        facts: columns of the ``capture`` row that the caller knows.
-        kinds: tables of records that are expected.
-        meanwhile: called while the writer holds us up.
-        open_sink: makes the sink for these tables; that of the folder, if it is not given.
-    """
-
-    def __init__(
-        self,
-        out: Path | None,
-        collector: Collector,
-        facts: dict[str, Any],
-        kinds: Collection[str],
-        meanwhile: Callable[[], object] = lambda: None,
-        open_sink: Callable[[Collection[str]], Sink] | None = None,
-    ) -> None:
-        self.out = out
-        self.collector = collector
-        self._meanwhile = meanwhile
-        self._capture: dict[str, Any] = {
-            "capture_id": random.SystemRandom().getrandbits(63),
-            "version": __version__,
-            "schema_version": SCHEMA_VERSION,
-            "host": socket.gethostname(),
-            "kernel_release": f"{platform.system()} {platform.release()}",
-            "start_ns": time.time_ns(),
-            **facts,
-        }
-        self._last_tick = time.monotonic()
-        tables = {*kinds, *(table.name for table in OWN)}
-        self._trace_duckdb: TraceDuckdb | None = None
-        self.writer = Writer(partial(open_sink or self._folder_sink, tables))
-        self.writer.start()
-        self._put_own_tables()
-        self.writer.put(lambda sink: sink.roll(), self._meanwhile)
-
-    def _folder_sink(self, tables: Collection[str]) -> Sink:
-        from cupti_etl.storage.parquet import ParquetSink
-
-        assert self.out is not None
-        return ParquetSink(self.out, tables, is_made=True)
-
-    def step(self) -> bool:
-        """Drain some of what is ready and pass on what is gathered; make it readable if due.
-
-        Returns:
-            Whether there is more to drain at once.
-        """
-        more = self.collector.drain()
-        self._begin_trace_duckdb()
-        # The writer decides by its clock, which it looks at when it has work.
-        now = time.monotonic()
-        if now - self._last_tick >= 0.5:
-            self._last_tick = now
-            self.writer.put(lambda sink: None, self._meanwhile)
-        due = self.writer.roll_is_due()
-        self._pass_on(everything=due)
-        if due:
-            self.writer.rolled()
-            self._put_own_tables()
-            self.writer.put(lambda sink: sink.roll(), self._meanwhile)
-        return more
-
-    def _begin_trace_duckdb(self) -> None:
-        """Beside the program, once there is something to look at: DuckDB is slow to start."""
-        collector = self.collector
-        has_begun = collector.traced or collector.sampling is not None
-        if self._trace_duckdb is None and self.out is not None and has_begun:
-            from cupti_etl.storage.trace_duckdb import TraceDuckdb
-
-            self._trace_duckdb = TraceDuckdb(self.out)
-            self._trace_duckdb.start()
-            # The sink is open, and with it every table has a part, when this is its turn.
-            ready = self._trace_duckdb.folder_is_there
-            self.writer.put(lambda sink: sink.when_readable(ready), self._meanwhile)
-
-    def _pass_on(self, everything: bool, is_last: bool = False) -> None:
-        for table, batch in self.collector.batches(everything, is_last):
-            self.writer.put(lambda sink, t=table, b=batch: sink.write(t, b), self._meanwhile)  # type: ignore[misc]
-
-    def _capture_row(self) -> dict[str, Any]:
-        return {**self._capture, **self.collector.facts()}
-
-    def _put_own_tables(self) -> None:
-        rows = {
-            "process": self.collector.process_rows(),
-            "loss": [loss.row() for loss in self.collector.losses()],
-            "capture": [self._capture_row()],
-        }
-        for table, content in rows.items():
-            self.writer.put(lambda sink, t=table, c=content: sink.replace(t, c), self._meanwhile)  # type: ignore[misc]
-
-    def finish(self, exit_status: int | None, stopped_by: str | None = None) -> None:
-        """Write what is left, compact, and see that ``trace.duckdb`` is there.
-
-        If no program was traced, there is none.
-
-        ``stopped_by`` is the limit that ended the recording, if one did.
-
-        Raises:
-            EtlError: the trace could not be written; what was written stays.
-        """
-        self._pass_on(everything=True, is_last=True)
-        self._capture |= {"exit_status": exit_status, "stopped_by": stopped_by}
-        self._put_own_tables()
-        # With the last rows, so that who finds the status knows that nothing else is to come.
-        self.writer.put(lambda sink: sink.roll(), self._meanwhile)
-        self.writer.put(lambda sink: sink.finish(), self._meanwhile)
-        capture = {**self._capture_row(), "end_ns": time.time_ns()}
-        counted = self.collector.stored_rows()
-        self.writer.put(lambda sink: end_trace(sink, capture, counted), self._meanwhile)
-        self.writer.finish()
-        if self._trace_duckdb is not None:
-            self._trace_duckdb.end()
-        if self.writer.failure is not None:
-            failure = self.writer.failure
-            loss = Loss(None, "not_written", detail=failure.message)
-            losses = [*self.collector.losses(), loss]
-            self.writer.salvage({"loss": [loss.row() for loss in losses]})
-            where = f"what was written before is in {self.out}; make room and capture again"
-            raise EtlError(failure.message, failure.hint or where)
-        if self._trace_duckdb is not None:
-            self._trace_duckdb.finish()

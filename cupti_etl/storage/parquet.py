@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import itertools
 import os
-import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ import pyarrow.parquet as pq
 
 from cupti_etl.errors import UsageError
 from cupti_etl.schema.arrow import TABLES, arrow_schema
-from cupti_etl.storage import disk, schema_file
+from cupti_etl.storage import Change, disk, schema_file
 from cupti_etl.storage.compaction import PART_ROWS, compact, in_order
 from cupti_etl.storage.folder import create
 from cupti_etl.storage.part import PartFile, write_part
@@ -33,8 +32,6 @@ _FULL_PARTS = 32
 _GROUP_ROWS = 1 << 16
 # And bytes, as few rows can hold long texts.
 _GROUP_BYTES = 64 << 20
-_FIRST_ROLL_S = 1.0
-_LAST_ROLL_S = 60.0
 _FIRST_PART = "part-000000.parquet"
 
 
@@ -117,7 +114,7 @@ class _TableWriter:
         self.rows = len(rows)
         self._write(rows, _FIRST_PART)
 
-    def rewrite(self, name: str, change: Callable[[pa.Table], pa.Table | None]) -> None:
+    def rewrite(self, name: str, change: Change) -> None:
         """Replace a part by what a function makes of it; None leaves it as it is."""
         changed = change(pq.ParquetFile(self.folder / name).read())
         if changed is not None:
@@ -155,7 +152,6 @@ class ParquetSink:
         self._publisher.start()
         self._finished: list[Finished] = []
         self._replaced: dict[str, Finished] = {}
-        self._start = self._last_roll = time.monotonic()
         self._tables: dict[str, _TableWriter] = {}
         # With the columns that are added to them, as ``schema.json`` describes them.
         self._described: dict[str, schema_file.Added] = {}
@@ -197,30 +193,20 @@ class ParquetSink:
             disk.remove(before.path)
         self._replaced[table] = self._finished.pop()
 
-    def rewrite(self, table: str, change: Callable[[pa.Table], pa.Table | None]) -> None:
+    def rewrite(self, table: str, change: Change) -> None:
         """Replace the parts of a finished table by what a function makes of each."""
         for name in sorted(self._parts.named[table]):
             self._tables[table].rewrite(name, change)
 
-    def roll_is_due(self) -> bool:
-        """Whether the parts' interval is over: from 1 s, a tenth of the capture's age.
-
-        While the disk is behind, it is not.
-        """
-        now = time.monotonic()
-        interval = min(max((now - self._start) / 10, _FIRST_ROLL_S), _LAST_ROLL_S)
-        return now - self._last_roll >= interval and not self._publisher.is_busy
+    def is_behind(self) -> bool:
+        """Whether the last roll has not reached the disk yet."""
+        return self._publisher.is_busy
 
     def roll(self) -> None:
         """Make everything that was written readable."""
         for writer in self._tables.values():
             writer.roll()
         self._publish()
-        self._last_roll = time.monotonic()
-
-    def when_readable(self, then: Callable[[], object]) -> None:
-        """Call something when everything up to the last roll is readable; in another thread."""
-        self._publisher.submit((), then)
 
     def finish(self) -> None:
         """Write the last parts and compact the small ones."""

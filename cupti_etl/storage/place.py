@@ -1,10 +1,18 @@
-"""Where an export goes: never over something that is there."""
+"""Where an export goes: never over something that is there, and under its name when complete."""
 
 from __future__ import annotations
 
+import contextlib
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from cupti_etl.errors import UsageError
+from cupti_etl.storage import disk
+
+# Of the folder beside an unfinished file to which is written what finds no room in memory.
+SPILL = ".spill"
 
 
 def refuse_existing(out: Path) -> None:
@@ -20,3 +28,19 @@ def refuse_existing(out: Path) -> None:
         )
     if not out.parent.is_dir():
         raise UsageError(f"there is no folder {out.parent}", "make it, or choose another name")
+
+
+@contextmanager
+def unfinished(out: Path) -> Iterator[Path]:
+    """A path beside ``out``, of a name that nobody can foresee, for what is not complete yet.
+
+    What is there in the end, and has not been given its name, is removed, with what DuckDB writes
+    beside it.
+    """
+    path = out.with_name(f".{out.name}.{secrets.token_hex(8)}")
+    try:
+        yield path
+    finally:
+        for suffix in ("", ".wal", SPILL):
+            with contextlib.suppress(OSError):
+                disk.remove(path.with_name(path.name + suffix))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from cupti_etl.storage.parts import Finished, Parts
-
-_Batch = tuple[Sequence[Finished], Callable[[], object] | None]
 
 
 class Publisher(threading.Thread):
@@ -18,19 +16,16 @@ class Publisher(threading.Thread):
         super().__init__(name="cupti-etl-publisher", daemon=True)
         self._parts = parts
         self._failure: OSError | None = None
-        self._queue: queue.Queue[_Batch | None] = queue.Queue()
+        self._queue: queue.Queue[Sequence[Finished] | None] = queue.Queue()
 
     def run(self) -> None:
         """Publish what comes, until told to end."""
         while (batch := self._queue.get()) is not None:
-            finished, then = batch
             try:
-                if finished:
-                    self._parts.publish(finished)
+                if batch:
+                    self._parts.publish(batch)
             except OSError as error:
                 self._failure = self._failure or error
-            if then is not None:
-                then()
             self._queue.task_done()
         self._queue.task_done()
 
@@ -39,15 +34,13 @@ class Publisher(threading.Thread):
         """Whether something that was handed over is not published yet."""
         return self._queue.unfinished_tasks > 0
 
-    def submit(
-        self, finished: Sequence[Finished], then: Callable[[], object] | None = None
-    ) -> None:
-        """Hand parts over; ``then`` is called in this thread when they have their names.
+    def submit(self, finished: Sequence[Finished]) -> None:
+        """Hand parts over.
 
         Raises:
             OSError: what was handed over before could not be published; that is told once.
         """
-        self._queue.put((finished, then))
+        self._queue.put(finished)
         self._check()
 
     def wait(self) -> None:

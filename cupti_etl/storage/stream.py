@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 
 from cupti_etl.errors import EtlError
 from cupti_etl.schema.arrow import TABLES, arrow_schema, stored_schema
-
-# Rows wait so long, at most, before they are handed on.
-_ROLL_S = 0.25
+from cupti_etl.storage import Change
 
 
 class ArrowSink:
@@ -36,7 +32,6 @@ class ArrowSink:
         # A table that is told anew each time, such as process, is written as it is at the end.
         self._last: list[dict[str, Any]] = []
         self._rows = 0
-        self._last_roll = time.monotonic()
         self._stream: pa.RecordBatchStreamWriter | None = None
         # Which columns a capture adds, the first rows say.
         if TABLES[table].more is None:
@@ -66,21 +61,24 @@ class ArrowSink:
         if table == self._table:
             self._last = rows
 
-    def roll_is_due(self) -> bool:
-        """Whether rows should be handed on, however few they are."""
-        return time.monotonic() - self._last_roll >= _ROLL_S
+    def is_behind(self) -> bool:
+        """Never: what cannot be handed on holds up the writer."""
+        return False
 
     def roll(self) -> None:
         """Hand on everything that was written."""
         self._attempt(self._file.flush)
-        self._last_roll = time.monotonic()
-
-    def when_readable(self, then: Callable[[], object]) -> None:
-        """Call something: what was rolled has been handed on."""
-        then()
 
     def finish(self) -> None:
         """Nothing: a stream is in its final form at once."""
+
+    def rewrite(self, table: str, change: Change) -> None:
+        """Impossible: the rows have been handed on.
+
+        Raises:
+            EtlError: always.
+        """
+        raise EtlError(f"rows of {table} would have to change that have been handed on")
 
     def rows(self) -> dict[str, int]:
         """Nothing: what a stream does not hold is not missing."""

@@ -54,16 +54,6 @@ FLOORS = {
 EXCEPTIONS = {
     # `cupti_etl.open`, on first use.
     ("cupti_etl", "cupti_etl.api"),
-    # trace.duckdb is the query library written into a file.
-    ("cupti_etl.storage.trace_duckdb", "cupti_etl.queries.failure"),
-    ("cupti_etl.storage.trace_duckdb", "cupti_etl.queries.runner"),
-    # So is a self-contained file, whose rows come from an opened trace.
-    ("cupti_etl.storage.duckdb_file", "cupti_etl.queries.catalog"),
-    ("cupti_etl.storage.duckdb_file", "cupti_etl.queries.runner"),
-    ("cupti_etl.storage.duckdb_file", "cupti_etl.render.beside"),
-    ("cupti_etl.storage.duckdb_file", "cupti_etl.api"),
-    # The driver takes batches from a collector.
-    ("cupti_etl.storage.driver", "cupti_etl.capture.collector"),
 }
 # What a floor must not know although it lies lower: who captures does not know where
 # rows go, and who asks does not know how they got there.

@@ -78,7 +78,7 @@ def test_the_way_of_a_capture_is_light() -> None:
         "import cupti_etl.storage.destination, cupti_etl.storage.stream, cupti_etl.storage.name"
     )
     assert loaded_after(code) & {"duckdb", "sqlalchemy", "alembic"} == set()
-    assert "duckdb" in loaded_after("import cupti_etl.storage.trace_duckdb, duckdb")
+    assert "duckdb" in loaded_after("import cupti_etl.queries.trace_duckdb, duckdb")
 
 
 def committed() -> dict[str, str]:

@@ -34,8 +34,8 @@ def make(folder: Path) -> Path:
     from support.trace import write_trace
 
     import cupti_etl
+    from cupti_etl.render.duckdb_file import export_duckdb
     from cupti_etl.schema.revisions import newest
-    from cupti_etl.storage.duckdb_file import export_duckdb
 
     path = folder / f"schema_{newest()}.duckdb"
     with cupti_etl.open(write_trace(folder / "run", **ROWS)) as trace:

@@ -13,9 +13,9 @@ from support.trace import add_part, as_table, assert_rows, write_part, write_tra
 import cupti_etl
 from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.queries.catalog import library
+from cupti_etl.render.duckdb_file import convert, export_duckdb
 from cupti_etl.schema import revisions
 from cupti_etl.schema.arrow import TABLES
-from cupti_etl.storage.duckdb_file import convert, export_duckdb
 
 KERNELS = "process_id start_ns end_ns name\n 1 0 10 a\n 1 20 50 b"
 # What a person types who knows nothing of cupti-etl.
@@ -138,7 +138,7 @@ BOUNDED = """
 import sys
 from pathlib import Path
 import cupti_etl
-from cupti_etl.storage.duckdb_file import export_duckdb
+from cupti_etl.render.duckdb_file import export_duckdb
 from cupti_etl.render.files import export_file
 with cupti_etl.open(sys.argv[1]) as trace:
     trace.sql("SET memory_limit = '200MB'")
@@ -177,7 +177,7 @@ def test_a_file_that_is_not_ours(tmp_path: Path) -> None:
 
 
 def test_the_convenience_file_of_a_folder(run: Path) -> None:
-    from cupti_etl.storage.trace_duckdb import write_trace_duckdb
+    from cupti_etl.queries.trace_duckdb import write_trace_duckdb
 
     with pytest.raises(TraceError, match="holds no tables") as raised:
         cupti_etl.open(write_trace_duckdb(run))

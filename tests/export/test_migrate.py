@@ -15,9 +15,9 @@ from data.make_duckdb import ROWS, make
 
 import cupti_etl
 from cupti_etl.errors import TraceError
+from cupti_etl.render.duckdb_file import migrate_file, pending_migrations
 from cupti_etl.schema import revisions
 from cupti_etl.storage import migrations as migrate
-from cupti_etl.storage.duckdb_file import migrate_file, pending_migrations
 
 DATA = Path(__file__).parents[1] / "data"
 FIXTURES = sorted(DATA.glob("schema_*.duckdb.gz"))

@@ -13,8 +13,8 @@ import pytest
 from support.trace import add_part, assert_rows, described, write_trace
 
 import cupti_etl
+from cupti_etl.render.duckdb_file import convert, export_duckdb
 from cupti_etl.schema.arrow import arrow_schema
-from cupti_etl.storage.duckdb_file import convert, export_duckdb
 from cupti_etl.storage.parquet import ParquetSink
 from cupti_etl.storage.stream import ArrowSink
 

@@ -9,7 +9,7 @@ from support.trace import add_part, assert_rows, write_trace
 
 import cupti_etl
 from cupti_etl.errors import TraceError, UsageError
-from cupti_etl.storage.duckdb_file import export_duckdb
+from cupti_etl.render.duckdb_file import export_duckdb
 
 KERNELS = "process_id device_id start_ns end_ns name\n {p} 0 0 10 a\n {p} 0 20 50 {name}"
 

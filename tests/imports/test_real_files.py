@@ -17,6 +17,7 @@ from support.trace import assert_rows
 import cupti_etl
 from cupti_etl.api import Trace
 from cupti_etl.cli import cli
+from cupti_etl.commands._convert import convert
 from cupti_etl.imports.run import import_traces
 
 DATA = Path(__file__).parents[1] / "data"
@@ -131,7 +132,7 @@ def test_the_command_says_what_it_kept_and_what_not(tmp_path: Path) -> None:
 
 
 def test_into_a_self_contained_file(tmp_path: Path) -> None:
-    import_traces([RECORDING], tmp_path / "run.duckdb", 1)
+    import_traces([RECORDING], tmp_path / "run.duckdb", 1, convert=convert)
     assert [path.name for path in tmp_path.iterdir()] == ["run.duckdb"]
     with cupti_etl.open(tmp_path / "run.duckdb") as trace:
         assert count(trace, "kernel") == 5947

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from imports.conftest import event, kineto, nsys
 from imports.test_nsys import KERNEL, STRINGS, as_parquetdir
 
+from cupti_etl.commands._convert import convert
 from cupti_etl.errors import UsageError
 from cupti_etl.imports import run as importing
 from cupti_etl.imports.kineto.reader import Kineto
@@ -73,7 +75,7 @@ def _while_reading(monkeypatch: pytest.MonkeyPatch, send: Callable[[], None]) ->
 
 def _around(where: str, name: str, *, after: bool) -> Callable[..., None]:
     def patch(monkeypatch: pytest.MonkeyPatch, send: Callable[[], None]) -> None:
-        module = importing if where == "importing" else __import__(where, fromlist=[name])
+        module = importing._Hidden if where == "importing" else import_module(where)
         before = getattr(module, name)
 
         def function(*args: Any, **kwargs: Any) -> Any:
@@ -91,10 +93,10 @@ def _around(where: str, name: str, *, after: bool) -> Callable[..., None]:
 
 STAGES = {
     "reading": _while_reading,
-    "finishing": _around("importing", "_finish", after=False),
-    "its name": _around("cupti_etl.storage.trace_duckdb", "write_trace_duckdb", after=False),
-    "the last file": _around("cupti_etl.storage.trace_duckdb", "write_trace_duckdb", after=True),
-    "converting": _around("cupti_etl.storage.duckdb_file", "convert", after=True),
+    "finishing": _around("importing", "finish", after=False),
+    "its name": _around("cupti_etl.queries.trace_duckdb", "write_trace_duckdb", after=False),
+    "the last file": _around("cupti_etl.queries.trace_duckdb", "write_trace_duckdb", after=True),
+    "converting": _around("cupti_etl.render.duckdb_file", "convert", after=True),
 }
 
 
@@ -111,7 +113,7 @@ def test_a_signal_leaves_no_trace(
     before = signal.signal(signal.SIGTERM, lambda got, _: came.append(got))
     try:
         with pytest.raises(KeyboardInterrupt):
-            import_traces([file], out, 1)
+            import_traces([file], out, 1, convert=convert)
     finally:
         signal.signal(signal.SIGTERM, before)
     assert came == ([signal.SIGTERM] if number == signal.SIGTERM else [])

@@ -12,8 +12,8 @@ import cupti_etl
 from cupti_etl.analysis.notes import losses, why_empty
 from cupti_etl.cli import cli
 from cupti_etl.queries.catalog import Query, library
+from cupti_etl.render.duckdb_file import export_duckdb
 from cupti_etl.schema.arrow import TABLES
-from cupti_etl.storage.duckdb_file import export_duckdb
 
 _STEPS = range(24)
 # Something of every kind, in steps: every query has an answer.

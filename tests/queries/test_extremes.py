@@ -20,8 +20,8 @@ from cupti_etl.api import Trace
 from cupti_etl.errors import UsageError
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.plausible import LEAST, MOST
+from cupti_etl.render.duckdb_file import export_duckdb
 from cupti_etl.schema.arrow import TABLES, arrow_schema
-from cupti_etl.storage.duckdb_file import export_duckdb
 
 EXTREMES: dict[str, list[object]] = {
     "int16": [-(1 << 15), (1 << 15) - 1, 0, -1],

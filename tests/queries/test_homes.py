@@ -14,7 +14,7 @@ from support.trace import write_trace
 
 import cupti_etl
 from cupti_etl.queries import cache, kept
-from cupti_etl.storage.trace_duckdb import write_trace_duckdb
+from cupti_etl.queries.trace_duckdb import write_trace_duckdb
 
 KERNEL = """
     process_id device_id stream_id start_ns end_ns name correlation_id

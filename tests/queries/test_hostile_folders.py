@@ -16,8 +16,8 @@ import pytest
 from support.trace import write_trace
 
 from cupti_etl.errors import EtlError, TraceError
+from cupti_etl.render.duckdb_file import migrate_file, pending_migrations
 from cupti_etl.storage import manifest
-from cupti_etl.storage.duckdb_file import migrate_file, pending_migrations
 from cupti_etl.storage.recovery import recover
 
 DATA = Path(__file__).parents[1] / "data"

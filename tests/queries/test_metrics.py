@@ -306,7 +306,7 @@ def test_the_report_is_silent_about_metrics_without_samples(trace: MakeTrace) ->
 
 
 def test_both_forms_of_a_trace_and_any_metric(tmp_path: Path, trace: MakeTrace) -> None:
-    from cupti_etl.storage.duckdb_file import export_duckdb
+    from cupti_etl.render.duckdb_file import export_duckdb
 
     run = trace_of(trace, {"my metric.sum": [1, 2, 3, 4], 'od"d': [1, 1, 1, 1]}, pm_metric=(
         "metric device_uuid unit aggregation\n"

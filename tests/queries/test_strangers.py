@@ -15,7 +15,7 @@ from support.trace import add_part, as_table, assert_rows, write_part, write_tra
 import cupti_etl
 from cupti_etl.errors import EtlError, TraceError, UsageError
 from cupti_etl.queries.runner import connect
-from cupti_etl.storage.duckdb_file import export_duckdb
+from cupti_etl.render.duckdb_file import export_duckdb
 from cupti_etl.storage.sources import identifier
 
 KERNELS = "process_id start_ns end_ns name\n 1 0 10 a\n 1 20 50 b"

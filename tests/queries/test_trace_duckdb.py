@@ -15,8 +15,8 @@ from support.trace import add_part, write_trace
 import cupti_etl
 from cupti_etl.errors import TraceError
 from cupti_etl.queries.catalog import library
+from cupti_etl.queries.trace_duckdb import write_trace_duckdb
 from cupti_etl.schema.arrow import TABLES
-from cupti_etl.storage.trace_duckdb import write_trace_duckdb
 
 KERNELS = "start_ns end_ns name\n 0 10 a\n 20 50 b"
 # What a person types who knows nothing of cupti-etl.

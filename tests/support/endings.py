@@ -19,7 +19,8 @@ import pytest
 import cupti_etl
 from cupti_etl.schema.arrow import arrow_schema
 from cupti_etl.storage import disk, exchange, part, parts
-from cupti_etl.storage.driver import Pipeline
+from cupti_etl.storage.destination import Destination
+from cupti_etl.storage.driver import Driver
 
 ROUNDS, ROWS = 3, 50
 
@@ -27,10 +28,7 @@ ROUNDS, ROWS = 3, 50
 class Program:
     """Stands in for a collector: one process, which ends in order."""
 
-    sampling = None
-
     def __init__(self) -> None:
-        self.traced = [self]
         self.is_over = False
         self._rows = 0
         self._waiting: list[tuple[str, pa.RecordBatch]] = []
@@ -47,6 +45,9 @@ class Program:
     def drain(self) -> bool:
         return False
 
+    def wait(self, timeout_ms: int) -> None:
+        pass
+
     def batches(self, everything: bool, is_last: bool) -> Iterator[tuple[str, pa.RecordBatch]]:
         while self._waiting:
             yield self._waiting.pop()
@@ -54,38 +55,51 @@ class Program:
     def facts(self) -> dict[str, Any]:
         return {}
 
-    def process_rows(self) -> list[dict[str, Any]]:
+    def restated(self) -> dict[str, list[dict[str, Any]]]:
         row = {"process_id": 1, "pid": 7, "start_ns": 0, "emitted": self._rows}
         row |= {"stored": self._rows, "state": "tracing", "end_ns": None}
-        return [row | {"state": "finished", "end_ns": self._rows} if self.is_over else row]
+        ended = {"state": "finished", "end_ns": self._rows} if self.is_over else {}
+        return {"process": [row | ended], "loss": []}
 
-    def losses(self) -> list[Any]:
-        return []
+    def changes(self) -> dict[str, Any]:
+        return {}
 
     def stored_rows(self) -> list[dict[str, Any]]:
         return [{"process_id": 1, "table_name": "kernel", "stored": self._rows}]
 
 
+class Hurried(Destination):
+    """A folder in which rows are readable at once."""
+
+    def interval_s(self, age_s: float) -> float:
+        return 0
+
+
 def capture(out: Path, before_the_end: Callable[[], object] = lambda: None) -> None:
     """Write a trace in several rolls, one of them after the process's end."""
-    out.mkdir()
+    destination = Hurried(out)
+    destination.create()
     program = Program()
-    pipeline = Pipeline(out, program, {"source": "capture"}, ("kernel",))  # type: ignore[arg-type]
-    pipeline._begin_trace_duckdb = lambda: None  # type: ignore[method-assign]
+    driver = Driver(program, destination, {"source": "capture"}, ("kernel",))
+    settle(driver)
     for number in range(ROUNDS):
         program.emit()
         program.is_over = number == ROUNDS - 1
-        pipeline.writer._due.set()
-        pipeline.step()
-        _settled(pipeline)
+        driver.step()
+        settle(driver)
     before_the_end()
-    pipeline._trace_duckdb = None
-    pipeline.finish(0)
+    driver.finish(0)
 
 
-def _settled(pipeline: Pipeline) -> None:
+def settle(driver: Driver) -> None:
+    """Wait until what was passed on is written, and what was rolled is readable."""
     done = threading.Event()
-    pipeline.writer.put(lambda sink: sink.when_readable(done.set), lambda: None)
+
+    def look(sink: Any) -> None:
+        sink._publisher.wait()
+        done.set()
+
+    driver._put(look)
     assert done.wait(60)
 
 

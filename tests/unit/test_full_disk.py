@@ -63,7 +63,7 @@ def test_a_trace_without_its_rows_does_not_call_itself_complete(tmp_path: Path) 
 WRITE = """
 import resource, sys
 from cupti_etl.errors import EtlError
-from cupti_etl.storage.trace_duckdb import write_trace_duckdb
+from cupti_etl.queries.trace_duckdb import write_trace_duckdb
 for size in (4096 << i for i in range(10)):
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
     try:

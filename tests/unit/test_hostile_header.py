@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 from support.records import FOREIGN, KERNEL, Bench
 
-from cupti_etl.capture.collector import Collector
 from cupti_etl.capture.traced import Traced
 from cupti_etl.native.headers import members
 from cupti_etl.schema.arrow import arrow_schema
@@ -36,11 +35,10 @@ COUNTERS = {
 def write(info: dict[str, Any], **others: Any) -> dict[str, list[dict[str, Any]]]:
     """Rows of the tables about a process, as they come back out of Arrow."""
     bench = Bench("13.0.85", **others, **info)
-    collector = Collector(live=False)
-    collector.add(Traced(bench.process, None, 10**18))
+    traced = Traced(bench.process, None, 10**18)
     rows = {
-        "process": collector.process_rows(),
-        "loss": [loss.row() for loss in collector.losses()],
+        "process": [traced.row()],
+        "loss": [loss.row() for loss in traced.losses()],
     }
     return {
         table: pa.Table.from_pylist(content, arrow_schema(table)).to_pylist()

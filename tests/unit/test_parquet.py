@@ -5,23 +5,23 @@ from __future__ import annotations
 import errno
 import json
 import random
-import threading
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.waiting import wait_until
 
 import cupti_etl
 from cupti_etl.errors import UsageError
+from cupti_etl.queries.trace_duckdb import write_trace_duckdb
 from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES, arrow_schema
 from cupti_etl.storage import compaction, manifest, parquet
 from cupti_etl.storage.compaction import compact
 from cupti_etl.storage.exchange import exchange
 from cupti_etl.storage.parquet import ParquetSink
 from cupti_etl.storage.parts import Parts
-from cupti_etl.storage.trace_duckdb import write_trace_duckdb
 
 
 def kernels(starts: list[int], name: str = "k") -> pa.RecordBatch:
@@ -36,9 +36,7 @@ def kernels(starts: list[int], name: str = "k") -> pa.RecordBatch:
 
 def readable(sink: ParquetSink) -> ParquetSink:
     """Wait until what was rolled is readable."""
-    done = threading.Event()
-    sink.when_readable(done.set)
-    assert done.wait(60)
+    wait_until(lambda: not sink.is_behind())
     return sink
 
 

@@ -18,11 +18,16 @@ from cupti_etl.capture.decoder import Decoder
 from cupti_etl.capture.recording import MAGIC, RecordingWriter, read_recording
 from cupti_etl.capture.segment import Process
 from cupti_etl.cli import cli
-from cupti_etl.commands.replay import replay
+from cupti_etl.commands._convert import convert
 from cupti_etl.errors import EtlError, RecordingError, UsageError
+from cupti_etl.imports.run import import_recording
 from cupti_etl.schema.kinds import KINDS
 
 RECORDING = Path(cupti_etl.__file__).parent / "demo" / "h200.etlrec"
+
+
+def replay(recording: Path, out: Path, table: str = "") -> int:
+    return import_recording(recording, out, table, convert)
 
 
 def test_replay_of_the_shipped_recording(tmp_path: Path) -> None:

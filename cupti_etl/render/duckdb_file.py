@@ -6,23 +6,22 @@ library stands beside them as views and macros, for any DuckDB.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cupti_etl.api import Trace
+from cupti_etl.api import open as open_trace
 from cupti_etl.errors import EtlError, TraceError
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.runner import library_views
 from cupti_etl.render.beside import ROWS, beside, feed
 from cupti_etl.schema.arrow import TABLES
-from cupti_etl.storage.place import refuse_existing
+from cupti_etl.storage.place import refuse_existing, unfinished
 from cupti_etl.storage.sources import identifier, quoted
 
 if TYPE_CHECKING:
     import duckdb
-
-    from cupti_etl.api import Trace
 
 _DATABASE = "_export"
 
@@ -40,21 +39,18 @@ def export_duckdb(trace: Trace, out: Path) -> list[str]:
     from cupti_etl.storage.migrations import upgrade
 
     refuse_existing(out)
-    partial = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
-        upgrade(partial, then=_install)
-        left_out = _fill(trace, partial)
-        refuse_existing(out)
-        partial.rename(out)
-    except OSError as error:
-        raise _not_written(out, error.strerror or str(error)) from error
-    except EtlError as error:
-        if str(partial) in error.message:
-            raise _not_written(out, error.message.replace(str(partial), str(out))) from error
-        raise
-    finally:
-        for leftover in (partial, partial.with_name(f"{partial.name}.wal")):
-            leftover.unlink(missing_ok=True)
+    with unfinished(out) as partial:
+        try:
+            upgrade(partial, then=_install)
+            left_out = _fill(trace, partial)
+            refuse_existing(out)
+            partial.rename(out)
+        except OSError as error:
+            raise _not_written(out, error.strerror or str(error)) from error
+        except EtlError as error:
+            if str(partial) in error.message:
+                raise _not_written(out, error.message.replace(str(partial), str(out))) from error
+            raise
     return left_out
 
 
@@ -101,8 +97,6 @@ def convert(folder: Path, out: Path) -> None:
     Raises:
         EtlError: that failed, and there is no file.
     """
-    from cupti_etl.api import open as open_trace
-
     with open_trace(folder, confined=True) as trace:
         left_out = export_duckdb(trace, out)
         with open_trace(out, confined=True) as file:

@@ -1,0 +1,66 @@
+"""``trace.duckdb``: the tables and queries of a trace for a plain DuckDB shell.
+
+It is a convenience that can be made again at any time; nothing of cupti-etl opens it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from cupti_etl.errors import TraceError
+from cupti_etl.storage.place import unfinished
+from cupti_etl.storage.sources import Folder, check_folder, quoted
+
+NAME = "trace.duckdb"
+
+
+def write_trace_duckdb(folder: str | os.PathLike[str]) -> Path:
+    """Write the file into a trace's folder, in one step, and return its path.
+
+    The views hold absolute paths: after the folder has moved, write it again.
+
+    Raises:
+        TraceError: the folder is not a trace or has a damaged part, or the file cannot be
+            written.
+    """
+    import duckdb
+
+    from cupti_etl.queries.failure import translate
+    from cupti_etl.queries.runner import connect, install
+    from cupti_etl.schema.revisions import STORAGE_VERSION
+
+    given = Path(folder)
+    home = given.absolute()
+    target = home / NAME
+    check_folder(given, home)
+    with unfinished(target) as partial:
+        try:
+            con = connect()
+            try:
+                con.execute(
+                    f"ATTACH {quoted(partial)} AS made (STORAGE_VERSION '{STORAGE_VERSION}')"
+                )
+                con.execute("USE made")
+                install(con, (Folder(home),))
+                con.execute("USE memory")
+                con.execute("DETACH made")
+            finally:
+                con.close()
+            partial.replace(target)
+        except duckdb.Error as error:
+            failure = translate(error, (home,))
+            # The statements are our own: what is not a part's fault is the file's.
+            if str(partial) in str(error) or not isinstance(failure, TraceError):
+                raise _not_written(target, str(error)) from error
+            raise failure from error
+        except OSError as error:
+            raise _not_written(target, error.strerror or str(error)) from error
+    return target
+
+
+def _not_written(target: Path, why: str) -> TraceError:
+    return TraceError(
+        f"cannot write {target}: {why.splitlines()[0]}",
+        "check the permissions and the free space of the folder",
+    )
