@@ -64,9 +64,11 @@ def install(
     con: duckdb.DuckDBPyConnection,
     sources: Sequence[Source],
     catalog: Catalog | None = None,
+    condition: str = "",
 ) -> tuple[str, ...]:
     """Make the tables of the sources and every query known in the current database.
 
+    ``condition`` has to hold where rows of a source are asked for, unless it is "".
     Returns the tables that no source has yet, and that therefore have no rows.
 
     Raises:
@@ -87,7 +89,8 @@ def install(
             if not rows:
                 empty.append(table)
             else:
-                con.execute(f"CREATE OR REPLACE VIEW {identifier(table)} AS\n{rows}")
+                where = f"SELECT * FROM (\n{rows}\n) WHERE {condition}" if condition else rows
+                con.execute(f"CREATE OR REPLACE VIEW {identifier(table)} AS\n{where}")
             con.execute(f"COMMENT ON VIEW {identifier(table)} IS {quoted(_doc(table))}")
         _check_types(con)
     except BaseException:

@@ -18,7 +18,8 @@ NAME = "trace.duckdb"
 def write_trace_duckdb(folder: str | os.PathLike[str]) -> Path:
     """Write the file into a trace's folder, in one step, and return its path.
 
-    The views hold absolute paths: after the folder has moved, write it again.
+    The views hold absolute paths: after the folder has moved, write it again.  In a copy of the
+    folder they say so.
 
     Raises:
         TraceError: the folder is not a trace or has a damaged part, or the file cannot be
@@ -42,7 +43,7 @@ def write_trace_duckdb(folder: str | os.PathLike[str]) -> Path:
                     f"ATTACH {quoted(partial)} AS made (STORAGE_VERSION '{STORAGE_VERSION}')"
                 )
                 con.execute("USE made")
-                install(con, (Folder(home),))
+                install(con, (Folder(home),), condition=_is_here(target))
                 con.execute("USE memory")
                 con.execute("DETACH made")
             finally:
@@ -57,6 +58,23 @@ def write_trace_duckdb(folder: str | os.PathLike[str]) -> Path:
         except OSError as error:
             raise _not_written(target, error.strerror or str(error)) from error
     return target
+
+
+def _is_here(target: Path) -> str:
+    """An expression that fails in a copy of the file: its views would read the first trace.
+
+    It is asked once a table, and filters pass by it down to the parts.
+    """
+    # DuckDB tells paths without links.
+    path = Path(os.path.realpath(target.parent), target.name)
+    message = (
+        f"this trace.duckdb reads the trace in {path.parent}, of which it is a copy:"
+        " run `cupti-etl relink` on the folder that it is in"
+    )
+    return (
+        f"(SELECT CASE WHEN bool_or(path = {quoted(path)}) THEN true"
+        f" ELSE error({quoted(message)}) END FROM duckdb_databases())"
+    )
 
 
 def _not_written(target: Path, why: str) -> TraceError:

@@ -14,6 +14,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from cupti_etl.storage.duckdb_file import export_duckdb
+from cupti_etl.storage.trace_duckdb import write_trace_duckdb
 from support.trace import add_part, as_table, assert_rows, write_part, write_trace
 
 import cupti_etl
@@ -24,11 +26,9 @@ from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.spec import Column, Table
 from cupti_etl.schema.types import i32
 from cupti_etl.storage.compaction import compact
-from cupti_etl.storage.duckdb_file import export_duckdb
 from cupti_etl.storage.manifest import Entry
 from cupti_etl.storage.parts import Parts
 from cupti_etl.storage.recovery import recover
-from cupti_etl.storage.trace_duckdb import write_trace_duckdb
 
 VERSION = 3
 # What kernel's columns were called before a version of the schema: a time, one that changed twice,

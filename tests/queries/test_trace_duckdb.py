@@ -85,6 +85,61 @@ def test_a_folder_that_moved_is_linked_again(run: Path, tmp_path: Path) -> None:
         assert con.sql(CALLS).fetchall() == [("a", 1), ("b", 1)]
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT count(*) FROM kernel",
+        "SELECT max(start_ns) FROM kernel",
+        "FROM kernel WHERE start_ns = 20",
+        "FROM kernel_summary",
+        "FROM capture_health",
+        "FROM memset",
+    ],
+)
+def test_a_copy_does_not_read_the_first_one(run: Path, tmp_path: Path, sql: str) -> None:
+    write_trace_duckdb(run)
+    copy = shutil.copytree(run, tmp_path / "copy")
+    add_part(copy, "kernel", KERNELS)
+    said = pytest.raises(duckdb.Error, match=f"reads the trace in {run}, .*cupti-etl relink")
+    with duckdb.connect(copy / "trace.duckdb", read_only=True) as con, said:
+        con.sql(sql).fetchall()
+    write_trace_duckdb(copy)
+    with duckdb.connect(copy / "trace.duckdb", read_only=True) as con:
+        con.sql(sql).fetchall()
+        assert con.sql(CALLS).fetchall() == [("a", 2), ("b", 2)]
+
+
+def test_the_file_alone_can_be_a_copy(run: Path, tmp_path: Path) -> None:
+    copy = shutil.copy(write_trace_duckdb(run), tmp_path / "of mine.duckdb")
+    with duckdb.connect(copy, read_only=True) as con, pytest.raises(duckdb.Error, match="relink"):
+        con.sql(CALLS).fetchall()
+
+
+@pytest.mark.parametrize("way", ["link", "relative", "linked before"])
+def test_it_is_known_by_whatever_name_it_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    run = write_trace(tmp_path / "it's here" / "run", kernel=KERNELS)
+    (tmp_path / "link").symlink_to(run.parent)
+    if way == "linked before":
+        path = write_trace_duckdb(tmp_path / "link" / "run")
+    else:
+        write_trace_duckdb(run)
+        monkeypatch.chdir(run)
+        path = {"link": tmp_path / "link" / "run", "relative": Path("../run")}[way] / "trace.duckdb"
+    with duckdb.connect(path, read_only=True) as con:
+        assert con.sql(CALLS).fetchall() == [("a", 1), ("b", 1)]
+
+
+def test_filters_reach_the_parts(run: Path) -> None:
+    """Whether the file is where it was made is asked beside them."""
+    add_part(run, "kernel", KERNELS)
+    with duckdb.connect(write_trace_duckdb(run), read_only=True) as con:
+        ((_, plan),) = con.sql("EXPLAIN SELECT end_ns FROM kernel WHERE name = 'a'").fetchall()
+    (scan,) = [line for line in plan.replace("\u2502", "\n").splitlines() if "'a'" in line]
+    assert scan.replace(" ", "").startswith("Filters:name='a'")
+
+
 def test_it_is_replaced_under_a_reader_and_opening_a_trace_does_not_touch_it(run: Path) -> None:
     path = write_trace_duckdb(run)
     code = (
