@@ -31,6 +31,7 @@ from cupti_etl.native.headers import Copy, constant, size, view
 
 _HELLO_BYTES = size("etl_hello")
 _HELLO_MAGIC = constant("ETL_HELLO_MAGIC")
+_HELLO_VERSION = constant("ETL_HELLO_VERSION")
 _PREFIX = "cupti-etl-"
 # Connections that the kernel keeps for us at each address.
 _BACKLOG = 4096
@@ -284,6 +285,8 @@ def _user(uid: int) -> str:
 def _reason(data: bytes) -> str:
     if len(data) == _HELLO_BYTES:
         hello = Copy(view("etl_hello", data))
+        if hello.magic == _HELLO_MAGIC and hello.version != _HELLO_VERSION:
+            return f"it greets in version {hello.version}, and this cupti-etl in {_HELLO_VERSION}"
         if hello.magic == _HELLO_MAGIC and hello.reason:
             return str(hello.reason)
     return "it sent no valid greeting"

@@ -58,8 +58,8 @@ def connect(collector: Collector) -> socket.socket:
     return client
 
 
-def hello(reason: bytes = b"", magic: int = MAGIC) -> bytes:
-    return HELLO.pack(magic, 1, os.getpid(), reason)
+def hello(reason: bytes = b"", magic: int = MAGIC, version: int = 1) -> bytes:
+    return HELLO.pack(magic, version, os.getpid(), reason)
 
 
 def send(collector: Collector, data: bytes, *fds: int) -> socket.socket:
@@ -268,11 +268,12 @@ def test_one_process_does_not_cost_another_its_turn(
         (b"", "no valid greeting"),
         (b"GET / HTTP/1.1\r\n\r\n", "no valid greeting"),
         (hello(magic=1), "no valid greeting"),
+        (hello(b"other words", version=2), "greets in version 2, and this cupti-etl in 1"),
         (hello(b"CUPTI is missing"), "CUPTI is missing"),
         (hello(b"\xff\xfe not UTF-8"), "not UTF-8"),
         (hello(b"x" * 512), "x" * 512),
     ],
-    ids=["nothing", "http", "magic", "reason", "bytes", "no end"],
+    ids=["nothing", "http", "magic", "version", "reason", "bytes", "no end"],
 )
 def test_a_hello_without_a_segment(collector: Collector, data: bytes, words: str) -> None:
     before = descriptors()
