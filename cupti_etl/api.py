@@ -8,23 +8,24 @@ every query of the library is a view; answers are Arrow.
 from __future__ import annotations
 
 import copy
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cupti_etl.errors import TraceError, UsageError
-from cupti_etl.pm import attribution as samples
-from cupti_etl.queries import cache
-from cupti_etl.queries import operators as sweeps
+from cupti_etl.pm import attribution
+from cupti_etl.queries import operators
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.failure import may_pass, translate
-from cupti_etl.queries.runner import call, check_values, connect, install
-from cupti_etl.queries.stored import Stored
-from cupti_etl.queries.views import empty_table, found_tables, table_view
+from cupti_etl.queries.runner import call, check_values, connect
+from cupti_etl.queries.tables import empty_table, found_tables, table_view
+from cupti_etl.queries.views import Views
 from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES
 from cupti_etl.storage.sources import Folder, Given, Source, expand, globs, open_sources, quoted
 
@@ -39,6 +40,7 @@ _T = TypeVar("_T")
 _ATTEMPTS = 8
 _PAUSE_S = 0.05
 _BATCH_ROWS = 65536
+_SHOW_TABLES = re.compile(r"show\s+tables", re.IGNORECASE)
 
 
 def open(*paths: Given | Iterable[Given], confined: bool = False) -> Trace:
@@ -66,12 +68,11 @@ class Trace:
 
     def __init__(self, paths: tuple[Path, ...], confined: bool = False) -> None:
         self._lock = threading.Lock()
-        # What is made of a trace may be kept.
-        self._con = connect(filter(None, (*paths, cache.folder())) if confined else None)
+        self._con = connect(paths if confined else None)
         self._session: duckdb.DuckDBPyConnection | None = None
-        self._empty: tuple[str, ...] = ()
-        self._stored = Stored(library(), {**samples.MAKERS, **sweeps.MAKERS})
+        self._views = Views(library(), {**attribution.OPERATORS, **operators.OPERATORS})
         self._closed = False
+        self._in_transaction = False
         self._sources: tuple[Source, ...] = ()
         self._folders: tuple[Path, ...] = ()
         try:
@@ -80,7 +81,7 @@ class Trace:
             self._attempt(self._check_version)
             if len(paths) > 1:
                 self._sources = self._attempt(self._in_order)
-            self._attempt(self._install)
+            self._views.open(self._sources)
         except BaseException:
             self.close()
             raise
@@ -155,17 +156,31 @@ class Trace:
     def __repr__(self) -> str:
         return f"cupti_etl.open({', '.join(repr(str(path)) for path in self.paths)})"
 
-    def _connection(self, sql: str = "") -> duckdb.DuckDBPyConnection:
-        """A connection for one statement, for which what it reads is there."""
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        """A connection for one statement."""
         if self._closed:
             raise UsageError("the trace is closed", "open it again")
-        with self._lock:
-            # A table without parts is an empty view; it may have got some since.
-            if any(globs(self._folders, table) for table in self._empty):
-                self._install()
-            with self._con.cursor() as con:
-                self._stored.prepare(con, sql, self._sources)
-            return self._session or self._con.cursor()
+        return self._session or self._con.cursor()
+
+    def _bind(self, con: duckdb.DuckDBPyConnection, statement: str, action: Callable[[], _T]) -> _T:
+        """Bind, or run, a statement, with what it needs."""
+        import duckdb
+
+        (parsed,) = con.extract_statements(statement)
+        if parsed.type == duckdb.StatementType.TRANSACTION:
+            self._in_transaction = statement.split()[0].lower() in ("begin", "start")
+        if self._in_transaction:
+            self._views.prepare(con, statement)
+        return self._views.bind(con, action)
+
+    def _show_tables(self) -> str:
+        """What SHOW TABLES means: what can be asked, and what was created here."""
+        names = ", ".join(f"({quoted(name)})" for name in self._views.names())
+        return (
+            f"SELECT name FROM (VALUES {names}) AS known(name) UNION SELECT table_name"
+            " FROM information_schema.tables WHERE NOT starts_with(table_name, '_')"
+            " AND table_catalog IN (current_database(), 'temp') ORDER BY name"
+        )
 
     def _attempt(self, action: Callable[[], _T]) -> _T:
         """Do it, once more where parts were exchanged meanwhile, in terms of our errors."""
@@ -185,12 +200,6 @@ class Trace:
                     raise translate(error, self._folders) from error
                 time.sleep(_PAUSE_S * attempt)
         raise AssertionError("unreachable")
-
-    def _install(self) -> None:
-        # On a connection of its own: that of a session may be in the middle of something.
-        with self._con.cursor() as con:
-            self._empty = install(con, self._sources)
-        self._stored.forget()
 
     def _check_version(self) -> None:
         patterns = [each for table in TABLES for each in globs(self._folders, table)]
@@ -265,7 +274,9 @@ class Result:
         """How many rows there are; far cheaper than reading them."""
         if self._table is not None:
             return int(self._table.num_rows)
-        counted = self._trace.sql(f"SELECT count(*) AS n FROM (\n{self._body}\n)", **self._params)
+        counted = self._trace.sql(
+            f"SELECT count(*) AS n FROM (\n{self._statement}\n)", **self._params
+        )
         return int(counted.arrow()["n"][0].as_py())
 
     def df(self) -> pd.DataFrame:
@@ -304,36 +315,42 @@ class Result:
     def _start(self) -> None:
         """Check the statement; run it, unless it is a SELECT."""
         import duckdb
+        import pyarrow as pa
 
-        con = self._trace._connection(self._sql)
-        statements = con.extract_statements(self._sql)
+        con = self._trace._connection()
+        statements = [each.query for each in con.extract_statements(self._sql)]
         if not statements:
             raise UsageError("there is no statement to run")
-        lazy = len(statements) == 1 and statements[0].type == duckdb.StatementType.SELECT
-        self._body = statements[0].query.strip().rstrip(";") if lazy else ""
-        relation = self._submit(con)
-        if lazy:
+        for statement in statements[:-1]:
+            params = {name: self._params[name] for name in _named(con, statement, self._params)}
+            self._trace._bind(con, statement, partial(con.execute, statement, params or None))
+        self._statement = statements[-1].strip().rstrip(";")
+        if _SHOW_TABLES.fullmatch(self._statement):
+            self._statement = self._trace._show_tables()
+        (last,) = con.extract_statements(self._statement)
+        relation = self._bind(con)
+        if last.type == duckdb.StatementType.SELECT and len(statements) == 1:
             self._bound = (con, relation)
             self._columns = tuple(relation.columns)
-        else:
-            import pyarrow as pa
+            return
+        table = pa.table({}) if relation is None else relation.to_arrow_table()
+        # DuckDB 2 answers a statement without rows with how it went.
+        silent = table.column_names in (["Count"], ["Success"])
+        self._table = pa.table({}) if silent else table
+        self._columns = tuple(self._table.column_names)
 
-            table = pa.table({}) if relation is None else relation.to_arrow_table()
-            # DuckDB 2 answers a statement without rows with how it went.
-            silent = table.column_names in (["Count"], ["Success"])
-            self._table = pa.table({}) if silent else table
-            self._columns = tuple(self._table.column_names)
-
-    def _submit(self, con: duckdb.DuckDBPyConnection) -> Any:
-        return con.sql(self._sql, params=self._params) if self._params else con.sql(self._sql)
+    def _bind(self, con: duckdb.DuckDBPyConnection) -> Any:
+        """The statement, ready to run, or what came of it if it is no SELECT."""
+        sql = partial(con.sql, self._statement, params=self._params or None)
+        return self._trace._bind(con, self._statement, sql)
 
     def _relation(self) -> tuple[duckdb.DuckDBPyConnection, Any]:
         """The statement, ready to run: the one that was checked, or a fresh one thereafter."""
         bound, self._bound = self._bound, None
         if bound is not None:
             return bound
-        con = self._trace._connection(self._sql)
-        return con, self._submit(con)
+        con = self._trace._connection()
+        return con, self._bind(con)
 
     def _begin(
         self, batch_rows: int
@@ -361,6 +378,14 @@ class Result:
                 batch = _interruptible(con, lambda: next(iter(stream), None))
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             raise translate(error, self._trace._folders) from error
+
+
+def _named(
+    con: duckdb.DuckDBPyConnection, statement: str, params: Mapping[str, Any]
+) -> Iterator[str]:
+    """The parameters that a statement, one of several, has."""
+    (parsed,) = con.extract_statements(statement)
+    return (name for name in params if name in parsed.named_parameters)
 
 
 def _interruptible(con: duckdb.DuckDBPyConnection, action: Callable[[], _T]) -> _T:

@@ -63,7 +63,13 @@ def _split(words: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
 
 
 def _history() -> Path | None:
-    from cupti_etl.queries.cache import home
-
-    state = home("XDG_STATE_HOME", ".local/state")
-    return state / "cupti-etl" / "sql_history" if state else None
+    """The file of earlier statements; None for a user who has no home."""
+    given = Path(os.environ.get("XDG_STATE_HOME", ""))
+    # HOME may be empty, which pathlib takes for the root.
+    if not given.is_absolute() and os.environ.get("HOME", "/") == "":
+        return None
+    try:
+        state = given if given.is_absolute() else Path.home() / ".local/state"
+    except RuntimeError:
+        return None
+    return state / "cupti-etl" / "sql_history" if state.is_absolute() else None

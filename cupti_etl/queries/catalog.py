@@ -8,7 +8,7 @@ A query is ``library/<topic>/<name>.sql``: a header, then one SELECT::
     -- needs: kernel, kernel_name
     -- requires:
     --   kernel: no kernels were recorded.
-    -- stored: Why its rows are kept while a trace is open.
+    -- materialized: Why its rows are computed once for a trace.
     -- native: How plain DuckDB, which runs the SELECT, differs from an opened trace.
     -- limits: What it cannot see.
     -- parameters:
@@ -21,8 +21,8 @@ A query is ``library/<topic>/<name>.sql``: a header, then one SELECT::
 ``needs`` lists the tables and queries that the SELECT reads; ``requires`` those of them, however
 far down, without a row of which the answer is empty, and the reason to give; ``device.*`` stands
 for all columns of a table.  Text goes on in lines that are indented further.  A query without
-parameters becomes a view, one with parameters a table macro.  What is ``native`` is made by a
-function of ``cupti_etl.pm.attribution`` in an opened trace.  Reading the library needs neither
+parameters becomes a view, one with parameters a table macro.  What is ``native`` is computed
+by ``cupti_etl.pm.attribution`` in an opened trace.  Reading the library needs neither
 duckdb nor pyarrow.
 """
 
@@ -42,7 +42,16 @@ LIBRARY = Path(__file__).with_name("library")
 # Made by the runner from the schema, so that a new kind is in it without an edit.
 TABLE_EXTENT = "_table_extent"
 
-_KEYS = ("computed", "needs", "requires", "stored", "native", "limits", "parameters", "columns")
+_KEYS = (
+    "computed",
+    "needs",
+    "requires",
+    "materialized",
+    "native",
+    "limits",
+    "parameters",
+    "columns",
+)
 _LISTS = ("requires", "parameters", "columns")
 _KEY = re.compile(rf"({'|'.join(_KEYS)}):(?: (.*))?\Z")
 _ENTRY = re.compile(
@@ -78,7 +87,7 @@ class Query:
     columns: tuple[Field, ...]
     sql: str
     requires: tuple[tuple[str, str], ...] = ()
-    stored: str = ""
+    materialized: str = ""
     native: str = ""
 
     @property
@@ -124,18 +133,6 @@ class Catalog:
         hint = f"did you mean {' or '.join(similar)}?" if similar else "cupti-etl query --list"
         raise UsageError(f"there is no query {name!r}", hint)
 
-    def stored_for(self, words: Iterable[str]) -> list[Query]:
-        """The stored queries that a text with these words reads, by itself or in queries that
-        are not stored, in the order to make them."""
-        seen, left = set(), [word for word in words if word in self._queries]
-        while left:
-            name = left.pop()
-            if name not in seen:
-                seen.add(name)
-                if not self._queries[name].stored:
-                    left += [each for each in self._queries[name].needs if each in self._queries]
-        return [query for query in self if query.stored and query.name in seen]
-
     def topics(self) -> dict[str, list[Query]]:
         """The queries by topic, both in alphabetical order."""
         found: dict[str, list[Query]] = {}
@@ -164,7 +161,7 @@ def parse(text: str, name: str, topic: str) -> Query:
         columns=tuple(_columns(name, sections["columns"])),
         sql="\n".join(lines[body:]).strip().rstrip(";"),
         requires=tuple(_reason(name, line) for line in sections["requires"]),
-        stored=" ".join(sections["stored"]),
+        materialized=" ".join(sections["materialized"]),
         native=" ".join(sections["native"]),
     )
     _complain(query)
@@ -254,10 +251,10 @@ def _complain(query: Query) -> None:
             raise SchemaError(f"{where}: a name in _ns needs the unit [ns]")
         if field.unit == "%" and " of " not in field.doc:
             raise SchemaError(f"{where}: a percentage must say of what")
-    if query.stored and query.parameters:
-        raise SchemaError(f"query {query.name}: what takes parameters cannot be stored")
-    if query.native and not query.stored:
-        raise SchemaError(f"query {query.name}: what is made natively must be stored")
+    if query.materialized and query.parameters:
+        raise SchemaError(f"query {query.name}: what takes parameters cannot be materialized")
+    if query.native and not query.materialized:
+        raise SchemaError(f"query {query.name}: what is made natively must be materialized")
     names = [field.name for field in query.columns]
     if len(set(names)) != len(names):
         raise SchemaError(f"query {query.name}: a column stands twice")

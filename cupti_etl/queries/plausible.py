@@ -38,16 +38,19 @@ def _measured(table: str) -> Mapping[str, Collection[str]]:
     return columns
 
 
-def doubtful(con: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> Doubtful:
-    """The columns of which the statistics do not say that all is plausible.
+def doubtful(
+    con: duckdb.DuckDBPyConnection, sources: Sequence[Source], tables: Collection[str] = TABLES
+) -> Doubtful:
+    """The columns of some tables of which the statistics do not say that all is plausible.
 
     Raises:
         duckdb.Error: a part cannot be read.
     """
     found: dict[str, set[str]] = {}
     folders = [source.path for source in sources if isinstance(source, Folder)]
-    if patterns := [each for table in TABLES for each in globs(folders, table)]:
-        names = sorted({name for table in TABLES for name in _measured(table)})
+    known = [table for table in tables if table in TABLES and _measured(table)]
+    if patterns := [each for table in known for each in globs(folders, table)]:
+        names = sorted({name for table in known for name in _measured(table)})
         rows = con.execute(
             "SELECT DISTINCT file_name, lower(path_in_schema)"
             f" FROM parquet_metadata([{', '.join(map(quoted, patterns))}])"
@@ -63,7 +66,7 @@ def doubtful(con: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> Doubt
                 found.setdefault(table, set()).update(_measured(table).get(column, ()))
     for source in sources:
         if isinstance(source, File):
-            for table in source.names:
+            for table in source.names & set(known):
                 for column in _beyond(con, source, table):
                     found.setdefault(table, set()).update(_measured(table)[column])
     return found

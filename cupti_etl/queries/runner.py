@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cupti_etl.errors import TraceError, UsageError
-from cupti_etl.queries import prepared
+from cupti_etl.errors import UsageError
 from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog, Query, library
 from cupti_etl.queries.plausible import doubtful, plausible
-from cupti_etl.queries.views import empty_table, found_tables, table_extent, table_view
+from cupti_etl.queries.tables import (
+    check_types,
+    empty_table,
+    found_tables,
+    table_extent,
+    table_view,
+)
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.storage.sources import Source, as_glob, identifier, quoted
 
@@ -92,35 +96,13 @@ def install(
                 where = f"SELECT * FROM (\n{rows}\n) WHERE {condition}" if condition else rows
                 con.execute(f"CREATE OR REPLACE VIEW {identifier(table)} AS\n{where}")
             con.execute(f"COMMENT ON VIEW {identifier(table)} IS {quoted(_doc(table))}")
-        _check_types(con)
+        for table in TABLES:
+            check_types(con, table)
     except BaseException:
         con.rollback()
         raise
     con.commit()
     return tuple(empty)
-
-
-def _check_types(con: duckdb.DuckDBPyConnection) -> None:
-    """See that what stands under a name of the schema is of its type.
-
-    Raises:
-        TraceError: it is not, so that no query could use it.
-    """
-    rows = con.execute(
-        "SELECT table_name, column_name, data_type FROM duckdb_columns()"
-        " WHERE database_name = current_database() AND schema_name = 'main'"
-    ).fetchall()
-    for table, column, found in rows:
-        if (wanted := _types(table).get(column, found)) != found:
-            raise TraceError(
-                f"{table}.{column} holds values of type {found}, not {wanted}",
-                f"parts of {table} that cupti-etl did not write: move them away",
-            )
-
-
-@functools.cache
-def _types(table: str) -> dict[str, str]:
-    return {c.name: c.type.sql for c in TABLES[table].columns} if table in TABLES else {}
 
 
 def _has_library(con: duckdb.DuckDBPyConnection) -> bool:
@@ -133,10 +115,8 @@ def _has_library(con: duckdb.DuckDBPyConnection) -> bool:
 
 
 def _install_library(con: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
-    statements = [*empty_views(), *library_views(catalog)]
-    if not prepared.load(con, statements):
-        for statement in statements:
-            con.execute(statement)
+    for statement in (*empty_views(), *library_views(catalog)):
+        con.execute(statement)
 
 
 def empty_views() -> Iterator[str]:

@@ -1,129 +1,189 @@
-"""The tables of a trace as SQL views over its Parquet parts and attached files."""
+"""Tables and queries of a trace as views, each made when a statement first asks for it.
+
+DuckDB binds a statement before it runs it, and says which name it does not know: that one is
+made, with what it needs, and the statement is bound again.  So opening a trace costs what the
+question costs, and aliases, strings and names of people's own tables mean what they mean in SQL.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
-from cupti_etl.queries.catalog import library
+from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog
+from cupti_etl.queries.materialize import Materialized, Operator
+from cupti_etl.queries.plausible import doubtful, plausible
+from cupti_etl.queries.tables import (
+    check_types,
+    empty_table,
+    found_tables,
+    table_extent,
+    table_view,
+)
 from cupti_etl.schema.arrow import TABLES
-from cupti_etl.schema.kinds import KINDS
-from cupti_etl.storage import renames
-from cupti_etl.storage.sources import File, Folder, Source, identifier, quoted
+from cupti_etl.storage.sources import Folder, Source, globs, identifier
 
-# Beside a program that did nothing there are samples all the same.
-_ONLY_SAMPLED = "EXISTS (FROM capture WHERE source = 'sample')"
-# Which source a row is from; later captures have larger numbers.
-_SOURCE = "_source"
-# What each collector counted for itself, where one process was seen by several.
-_ADDED = {"process": ("stored",)}
+if TYPE_CHECKING:
+    import duckdb
+
+_T = TypeVar("_T")
+_WORD = re.compile(r"[a-z_][a-z0-9_]*")
+_MISSING = re.compile(r"Table(?: Function)? with name \"?(\w+)\"? does not exist")
 
 
-def found_tables(sources: Sequence[Source]) -> list[str]:
-    """Every table of the schema, and others that a source holds; queries keep their names."""
-    others = {name for source in sources for name in source.tables()}
-    return [*TABLES, *sorted(name for name in others - set(TABLES) if name not in library())]
+class Views:
+    """What can be asked of some sources; safe to use from several threads.
 
-
-def table_view(sources: Sequence[Source], table: str) -> str:
-    """A SELECT over the rows of a table in all sources; "" if none of them has it.
-
-    The columns of the schema come first and are there even where a source lacks them, as NULL;
-    columns that the schema does not know follow.  Of a table with a key, a row that several
-    sources have is taken from the last.
+    Args:
+        catalog: the queries.
+        operators: by the name of the query that each computes.
     """
-    key = TABLES[table].key if table in TABLES else ()
-    if not key or len(sources) == 1:
-        return _with_all_columns(table, _rows(sources, table))
-    numbered = [
-        f"SELECT {number} AS {_SOURCE}, * FROM ({rows})"
-        for number, source in enumerate(sources)
-        if (rows := _rows((source,), table))
-    ]
-    united = _with_all_columns(table, "\nUNION ALL BY NAME\n".join(numbered))
-    return _one_row_a_key(table, key, united) if numbered else ""
+
+    def __init__(self, catalog: Catalog, operators: Mapping[str, Operator]) -> None:
+        self._catalog = catalog
+        self._lock = threading.RLock()
+        self._sources: tuple[Source, ...] = ()
+        self._folders: tuple[Folder, ...] = ()
+        # Those without a part, which may get one while a capture runs.
+        self._empty: set[str] = set()
+        self._materialized = Materialized(catalog, operators, self._execute)
+
+    def open(self, sources: Sequence[Source]) -> None:
+        """Say where the rows are, before anything is asked."""
+        self._sources = tuple(sources)
+        self._folders = tuple(each for each in sources if isinstance(each, Folder))
+        self._materialized.open(self._sources)
+
+    def names(self) -> list[str]:
+        """What can be asked, whether it was made or not."""
+        return sorted({*found_tables(self._sources), *(query.name for query in self._catalog)})
+
+    def bind(self, con: duckdb.DuckDBPyConnection, action: Callable[[], _T]) -> _T:
+        """Bind a statement, and make what it lacks.
+
+        Args:
+            con: the connection of the statement.
+            action: binds, or runs, one statement; where a name is not known it has done nothing.
+
+        Raises:
+            duckdb.Error: the statement is wrong, or a part cannot be read.
+            TraceError: a part holds other types than the schema says.
+        """
+        import duckdb
+
+        self._refresh(con)
+        tried: list[str] = []
+        while True:
+            try:
+                return action()
+            except duckdb.CatalogException as error:
+                name = self._missing(error)
+                if not name or tried.count(name) == 2:
+                    raise
+                # A transaction that began earlier does not see what another connection made.
+                if name in tried:
+                    self._make(con, name)
+                else:
+                    with con.cursor() as beside:
+                        self._make(beside, name)
+                tried.append(name)
+
+    def prepare(self, con: duckdb.DuckDBPyConnection, statement: str) -> None:
+        """Within a transaction, which ends where a name is not known: make what may be meant.
+
+        A transaction sees what was made in it and before it began.  What is made here is read by
+        its SQL, and stays so when the transaction is committed.
+        """
+        with self._lock:
+            there: set[str] = set()
+            for word in dict.fromkeys(_WORD.findall(statement.lower())):
+                self._prepare(con, word, there)
+
+    def _prepare(self, con: duckdb.DuckDBPyConnection, name: str, there: set[str]) -> None:
+        if name in there or not self._is_known(name) or _is_there(con, name):
+            return
+        there.add(name)
+        for needed in self._catalog[name].needs if name in self._catalog else ():
+            self._prepare(con, needed, there)
+        if name == TABLE_EXTENT:
+            for table in TABLES:
+                self._prepare(con, table, there)
+            con.execute(f"CREATE VIEW {TABLE_EXTENT} AS\n{table_extent()}")
+        elif name in self._catalog:
+            con.execute(self._catalog[name].create)
+        else:
+            self._make_table(con, name)
+
+    def _is_known(self, name: str) -> bool:
+        is_ours = name == TABLE_EXTENT or name in self._catalog
+        return is_ours or name in found_tables(self._sources)
+
+    def _missing(self, error: duckdb.CatalogException) -> str:
+        """The name that a statement lacks; "" if it is none of ours."""
+        found = _MISSING.search(str(error))
+        name = found[1].lower() if found else ""
+        return name if self._is_known(name) else ""
+
+    def _refresh(self, con: duckdb.DuckDBPyConnection) -> None:
+        """Forget what was made of parts that are no longer those of the trace."""
+        with self._lock:
+            for table in sorted(self._empty):
+                if globs([each.path for each in self._folders], table):
+                    with con.cursor() as beside:
+                        self._make_table(beside, table)
+            stale = self._materialized.stale()
+            if stale:
+                with con.cursor() as beside:
+                    self._materialized.forget(beside, stale)
+
+    def _make(self, con: duckdb.DuckDBPyConnection, name: str) -> None:
+        with self._lock:
+            if name == TABLE_EXTENT:
+                self._execute(con, f"CREATE OR REPLACE VIEW {TABLE_EXTENT} AS\n{table_extent()}")
+            elif name not in self._catalog:
+                self._make_table(con, name)
+            elif (query := self._catalog[name]).materialized:
+                self._materialized.make(con, query)
+            else:
+                self._execute(con, query.create)
+
+    def _execute(self, con: duckdb.DuckDBPyConnection, statement: str) -> None:
+        """Run a statement of our own, and make what it lacks."""
+        import duckdb
+
+        before = ""
+        while True:
+            try:
+                con.execute(statement)
+                return
+            except duckdb.CatalogException as error:
+                name = self._missing(error)
+                if name in ("", before):
+                    raise
+                self._make(con, name)
+                before = name
+
+    def _make_table(self, con: duckdb.DuckDBPyConnection, table: str) -> None:
+        rows = table_view(self._sources, table)
+        if rows:
+            suspects = doubtful(con, self._sources, (table,)).get(table, ())
+            con.execute(
+                f"CREATE OR REPLACE VIEW {identifier(table)} AS\n{plausible(rows, suspects)}"
+            )
+            check_types(con, table)
+            self._empty.discard(table)
+        else:
+            con.execute(f"CREATE OR REPLACE VIEW {identifier(table)} AS\n{empty_table(table)}")
+            self._empty.add(table)
 
 
-def _rows(sources: Sequence[Source], table: str) -> str:
-    """A SELECT over the rows as the sources have them; "" if there are none."""
-    folders = [each.path for each in sources if isinstance(each, Folder)]
-    selects = [
-        _renamed(_parts(patterns), names) for names, patterns in renames.files(folders, table)
-    ]
-    selects += [
-        _renamed(f"{each.database}.main.{identifier(table)}", each.renamed.get(table, {}))
-        for each in sources
-        if isinstance(each, File) and table in each.names
-    ]
-    return "\nUNION ALL BY NAME\n".join(selects)
-
-
-def _parts(patterns: Sequence[str]) -> str:
-    # Words with "=" in the path of a trace are no columns.
-    options = "union_by_name = true, hive_partitioning = false"
-    return f"read_parquet([{', '.join(map(quoted, patterns))}], {options})"
-
-
-def _renamed(rows: str, names: Mapping[str, str]) -> str:
-    """The rows under the present names of their columns, so that filters reach what holds them."""
-    pairs = ", ".join(f"{identifier(was)} AS {identifier(now)}" for was, now in names.items())
-    return f"SELECT * {f'RENAME ({pairs}) ' if pairs else ''}FROM {rows}"
-
-
-def _with_all_columns(table: str, rows: str) -> str:
-    if not rows or table not in TABLES:
-        return rows
-    return f"SELECT * FROM ({empty_table(table)})\nUNION ALL BY NAME\n{rows}"
-
-
-def _one_row_a_key(table: str, key: Sequence[str], rows: str) -> str:
-    columns = ", ".join(map(identifier, key))
-    sums = ", ".join(
-        f"TRY_CAST(sum({identifier(name)}) OVER (PARTITION BY {columns}) AS BIGINT)"
-        f" AS {identifier(name)}"
-        for name in _ADDED.get(table, ())
-    )
-    return (
-        f"SELECT * EXCLUDE ({_SOURCE}) {f'REPLACE ({sums}) ' if sums else ''}FROM (\n{rows}\n)"
-        f"\nQUALIFY row_number() OVER (PARTITION BY {columns} ORDER BY {_SOURCE} DESC) = 1"
-    )
-
-
-def empty_table(table: str) -> str:
-    """A SELECT that gives the columns of a table and no row."""
-    columns = ", ".join(
-        f"NULL::{column.type.sql} AS {identifier(column.name)}" for column in TABLES[table].columns
-    )
-    return f"SELECT {columns} WHERE false"
-
-
-def table_extent() -> str:
-    """A SELECT with one row a table: how many rows, from when to when, and of what.
-
-    ``is_recorded`` says whether they are of a program or a GPU, and not ours about them;
-    ``is_activity``, whether a trace with these alone has captured something; ``has_key``,
-    whether what several traces hold is shown once.
-    """
-    extents = [_extent(kind.table, str(not kind.is_static).lower()) for kind in KINDS]
-    extents.append(_extent("pm_sample", _ONLY_SAMPLED))
-    others = TABLES.keys() - {kind.table for kind in KINDS} - {"pm_sample"}
-    extents += [_extent(table, "false", is_recorded=False) for table in sorted(others)]
-    return "\nUNION ALL\n".join(extents)
-
-
-def _extent(table: str, is_activity: str, *, is_recorded: bool = True) -> str:
-    names = [column.name for column in TABLES[table].columns]
-    first, last = _time(names, "start_ns"), _time(names, "end_ns")
-    return (
-        f"SELECT {quoted(table)} AS table_name, {is_activity} AS is_activity,"
-        f" {str(is_recorded).lower()} AS is_recorded,"
-        f" {str(bool(TABLES[table].key)).lower()} AS has_key,"
-        f" count(*) AS rows, min({first}) AS start_ns,"
-        f" greatest(max({first}), max({last})) AS end_ns FROM {identifier(table)}"
-    )
-
-
-def _time(names: Sequence[str], wanted: str) -> str:
-    for name in (wanted, "timestamp_ns"):
-        if name in names:
-            return name
-    return "NULL::BIGINT"
+def _is_there(con: duckdb.DuckDBPyConnection, name: str) -> bool:
+    found = con.execute(
+        "SELECT 1 FROM information_schema.tables WHERE table_name = $1"
+        " AND table_catalog IN (current_database(), 'temp') UNION ALL"
+        " SELECT 1 FROM duckdb_functions() WHERE NOT internal AND function_name = $1 LIMIT 1",
+        [name],
+    ).fetchall()
+    return bool(found)

@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from support.trace import write_trace
+from support.trace import by_sql, write_trace
 
 import cupti_etl
 from cupti_etl.api import Trace
-from cupti_etl.queries import stored
-from cupti_etl.queries.catalog import library
 
 PROCESS = 1
 _NEVER = 1 << 62
@@ -145,11 +143,11 @@ def test_what_is_around_is_what_a_plain_search_finds(tmp_path: Path, seed: int) 
     ranges, launches = made_up(seed)
     path = _written(tmp_path / "run", ranges, launches)
     with cupti_etl.open(path) as swept, cupti_etl.open(path) as plain:
-        plain._stored = stored.Stored(library())
+        by_sql(plain)
         for trace in (swept, plain):
             found, order = answered(trace)
             assert found == looked_up(ranges, launches, order)
         nesting = "FROM range_nesting ORDER BY ALL"
         assert list(swept.sql(nesting)) == list(plain.sql(nesting))
-        kept = swept.sql("SELECT name FROM (SHOW ALL TABLES) WHERE name = '_kept_nesting'")
+        kept = swept.sql("SELECT name FROM (SHOW ALL TABLES) WHERE name = '_derived_nesting'")
         assert kept.count() == 1

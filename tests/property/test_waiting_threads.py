@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from support.trace import write_trace
+from support.trace import by_sql, write_trace
 
 import cupti_etl
-from cupti_etl.queries import stored
-from cupti_etl.queries.catalog import library
 
 THREADS = (5, 6, 7, 8)
 NODE = "autograd::engine::x"
@@ -177,7 +175,7 @@ def test_who_waits_for_whom_is_what_the_rule_says(tmp_path: Path, seed: int) -> 
     )
     clear = set()
     with cupti_etl.open(path) as swept, cupti_etl.open(path) as plain:
-        plain._stored = stored.Stored(library())
+        by_sql(plain)
         for trace in (swept, plain):
             numbers, order = {}, defaultdict[int, dict[int, int]](dict)
             for row in trace.sql("SELECT process_id, marker_id, range_id FROM nvtx_range"):

@@ -1,9 +1,8 @@
-"""Nothing in the user's home is needed: questions are answered, and traces written, without it."""
+"""Nothing in the user's home is needed, and nothing is left there."""
 
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -13,7 +12,6 @@ import pytest
 from support.trace import write_trace
 
 import cupti_etl
-from cupti_etl.queries import cache, kept
 from cupti_etl.queries.trace_duckdb import write_trace_duckdb
 
 KERNEL = """
@@ -32,7 +30,6 @@ RELINK = [sys.executable, "-m", "cupti_etl", "relink"]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(kept, "WORTH_BYTES", 0)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.delenv("HOME", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -48,7 +45,7 @@ def home(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def check_answers(run: Path) -> None:
-    """Of both kinds of files in the cache: the library's, and those of a trace."""
+    """Of a view, and of what is computed once."""
     with cupti_etl.open(run) as trace:
         assert [row["calls"] for row in trace.query("kernel_summary")] == [2]
         assert [row["gap_ns"] for row in trace.query("gap_cause")] == [10]
@@ -65,31 +62,13 @@ def test_a_home_that_is_none(run: Path, monkeypatch: pytest.MonkeyPatch, home: s
 def test_nobody(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whom no list of users knows, as in some containers."""
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)
-    assert cache.folder() is None
     check_answers(run)
 
 
-@pytest.mark.parametrize("limit", [0, 65536, 540672])
-def test_a_file_that_finds_no_room(
-    home: Path, run: Path, monkeypatch: pytest.MonkeyPatch, limit: int
-) -> None:
-    """Wherever DuckDB is when it happens."""
-    monkeypatch.setattr(cache, "_LEAST_FREE_BYTES", 0)
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
-    try:
-        check_answers(run)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert list(home.rglob(".making-*")) == []
-
-
-def test_no_file_is_begun_where_there_is_little_room(
-    home: Path, run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cache, "_LEAST_FREE_BYTES", 1 << 62)
+def test_nothing_is_left_there(home: Path, run: Path) -> None:
     check_answers(run)
-    assert [path for path in home.rglob("*") if path.is_file()] == []
+    write_trace_duckdb(run)
+    assert list(home.rglob("*")) == []
 
 
 def relink(run: Path, home: Path, mount: str) -> subprocess.CompletedProcess[str]:
@@ -106,28 +85,5 @@ def test_a_home_that_is_full(home: Path, run: Path) -> None:
 
 
 def test_a_home_that_cannot_be_written(home: Path, run: Path) -> None:
-    """Also where it was once: what is there is read."""
-    check_answers(run)
-    assert any(path.name.startswith("library-") for path in home.rglob("*.duckdb"))
     done = relink(run, home, f"mount --bind {home} {home} && mount -o remount,ro,bind {home}")
     assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.parametrize("at", [5000, 400_000])
-def test_a_file_that_is_damaged_anywhere(home: Path, run: Path, at: int) -> None:
-    check_answers(run)
-    for file in home.rglob("*.duckdb"):
-        content = bytearray(file.read_bytes())
-        content[at : at + 4096] = b"\xff" * len(content[at:][:4096])
-        file.write_bytes(content)
-    check_answers(run)
-
-
-def test_a_home_that_may_not_be_looked_at(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """As that of another user is, after sudo -u."""
-
-    def refuse(path: Path) -> bool:
-        raise PermissionError(13, "Permission denied", str(path))
-
-    monkeypatch.setattr(Path, "is_file", refuse)
-    assert not cache.is_there(tmp_path / "library.duckdb")

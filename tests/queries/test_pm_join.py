@@ -15,8 +15,9 @@ from support.trace import MakeTrace, as_table, assert_rows
 from cupti_etl.errors import NativeError
 from cupti_etl.pm.attribution import overlap
 from cupti_etl.queries.catalog import library
+from cupti_etl.queries.materialize import Operator
 from cupti_etl.queries.runner import connect, empty_views, library_views
-from cupti_etl.queries.stored import Maker, Stored
+from cupti_etl.queries.views import Views
 
 DEVICE = "process_id device_id device_uuid\n 1 0 GPU-a\n 1 1 GPU-b"
 PROCESS = "process_id host\n 1 n"
@@ -272,14 +273,17 @@ def test_the_oracle_sees_a_slip() -> None:
     assert not is_same(right, [])
 
 
-def test_without_the_native_part_the_select_is_asked(con: duckdb.DuckDBPyConnection) -> None:
+def test_without_the_native_part_the_select_is_asked(trace: MakeTrace) -> None:
     def refuse(_: duckdb.DuckDBPyConnection) -> None:
         raise NativeError("it cannot be made")
 
-    put(con, "kernel", "process_id device_id correlation_id start_ns end_ns name\n 1 0 1 0 9 a")
-    put(con, "pm_sample", "device_uuid start_ns end_ns busy bytes\n GPU-a 0 9 1 2")
-    maker = Maker("sampled", overlap.READS, ("_stored_activity_sampled",), refuse)
-    stored = Stored(library(), {"activity_sampled": maker})
-    stored.prepare(con, "FROM activity_sampled", [])
-    assert ask(con, "FROM activity_sampled") == [(1, 1, 9, 9, 1.0, 2.0)]
-    con.execute(library()["activity_sampled"].create)
+    asked = opened(
+        trace,
+        "process_id device_id correlation_id start_ns end_ns name\n 1 0 1 0 9 a",
+        "device_uuid start_ns end_ns busy bytes\n GPU-a 0 9 1 2",
+    )
+    name = "activity_sampled"
+    operator = Operator("sampled", overlap.READS, (f"_derived_{name}",), refuse)
+    asked._views = Views(library(), {name: operator})
+    asked._views.open(asked._sources)
+    assert asked.sql(f"FROM {name}").count() == 1

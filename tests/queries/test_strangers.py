@@ -60,7 +60,7 @@ OWNED = "SELECT 'owned'"
         "",
         "kernel ",
         "_table_extent",
-        "_stored_gpu_interval",
+        "_derived_gpu_interval",
         "kernel_summary",
         "duckdb_views",
         "\x1b]0;owned\x07",

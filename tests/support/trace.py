@@ -28,7 +28,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cupti_etl.api import Trace
+from cupti_etl.queries.catalog import library
+from cupti_etl.queries.views import Views
 from cupti_etl.schema.arrow import TABLES, arrow_schema
+from cupti_etl.storage import manifest
+from cupti_etl.storage.manifest import Entry, checksum
 
 # The fixture ``trace``: tables in, an opened trace out.
 MakeTrace = Callable[..., Trace]
@@ -58,6 +62,19 @@ def write_part(part: Path, rows: pa.Table) -> Path:
     return part
 
 
+def write_manifest(folder: Path) -> None:
+    """The manifest that says that the parts are those which are there."""
+    named = {
+        home.name: {
+            part.name: Entry(pq.read_metadata(part).num_rows, part.stat().st_size, checksum(part))
+            for part in home.glob("part-*.parquet")
+        }
+        for home in folder.iterdir()
+        if home.name in TABLES
+    }
+    (folder / manifest.NAME).write_bytes(manifest.as_json(named))
+
+
 def as_table(table: str, text: str) -> pa.Table:
     """The rows that a text describes, with all columns of the table.
 
@@ -80,6 +97,12 @@ def described(trace: Path, table: str) -> dict[str, dict[str, Any]]:
     """What ``schema.json`` says of a table's columns, by their names."""
     (found,) = (t for t in json.loads((trace / "schema.json").read_text()) if t["table"] == table)
     return {column["name"]: column for column in found["columns"]}
+
+
+def by_sql(trace: Trace) -> None:
+    """From now on all queries of the trace are computed by their SQL, none by an operator."""
+    trace._views = Views(library(), {})
+    trace._views.open(trace._sources)
 
 
 def assert_rows(result: Iterable[Mapping[str, Any]], text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from cupti_etl.pm.attribution import alignment, overlap
-from cupti_etl.queries.stored import Maker
+from cupti_etl.queries.materialize import Operator
 
 _ALL = (
     ("pm_alignment", alignment.READS, alignment.make),
@@ -13,8 +13,8 @@ _ALL = (
     ("activity_metric", overlap.READS, overlap.make_metric),
 )
 
-# By the name of the query that says `native`.
-MAKERS = {
-    name: Maker(name, reads, (f"_stored_{name}",), partial(make, into=f"_stored_{name}"))
+# By the name of the query that each computes.
+OPERATORS = {
+    name: Operator(name, reads, (f"_derived_{name}",), partial(make, into=f"_derived_{name}"))
     for name, reads, make in _ALL
 }

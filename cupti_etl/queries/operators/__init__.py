@@ -1,9 +1,10 @@
-"""Stored queries that native sweeps make (native/operators), for traces that are opened."""
+"""Materialized queries that native operators compute (native/operators)."""
 
 from __future__ import annotations
 
 from cupti_etl.queries.operators import kernels, launches, ranges, timeline
-from cupti_etl.queries.operators.step import maker
+from cupti_etl.queries.operators.definition import operator
 
-STEPS = (*timeline.STEPS, *kernels.STEPS, *launches.STEPS, *ranges.STEPS)
-MAKERS = {name: maker(step) for step in STEPS for name in step.makes}
+_NATIVE = (*timeline.OPERATORS, *kernels.OPERATORS, *launches.OPERATORS, *ranges.OPERATORS)
+# By the name of the query that each computes.
+OPERATORS = {name: operator(native) for native in _NATIVE for name in native.queries}

@@ -1,13 +1,13 @@
-"""Sweeps over kernels one after another."""
+"""Operators over kernels one after another."""
 
 from __future__ import annotations
 
-from cupti_etl.queries.operators.step import Step, known, numbered
+from cupti_etl.queries.operators.definition import NativeOperator, known, numbered
 
 _PLACES = ("first", "second", "third", "fourth", "fifth")
 
-RUN = Step(
-    sweep="run",
+RUN = NativeOperator(
+    name="run",
     along="start_ns",
     counted="kernel",
     reads=("kernel",),
@@ -18,32 +18,32 @@ RUN = Step(
         " WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL AND name IS NOT NULL",
     ),
     outputs={
-        "_kept_run": (
+        "_derived_run": (
             ("kernels", *(f"{place}_id" for place in _PLACES), "count", "total_ns", "gap_ns"),
             "SELECT *",
         )
     },
-    makes={
+    queries={
         "kernel_run": "SELECT kernels, "
         + ", ".join(f"{place}.name AS {place}" for place in _PLACES)
-        + ", count, total_ns, gap_ns FROM _kept_run "
+        + ", count, total_ns, gap_ns FROM _derived_run "
         + " ".join(
-            f"LEFT JOIN _kept_kernel_name AS {place}"
+            f"LEFT JOIN _derived_kernel_name AS {place}"
             f" ON {place}.id = {place}_id AND kernels >= {number}"
             for number, place in enumerate(_PLACES, 1)
         )
     },
 )
 
-TREND = Step(
-    sweep="trend",
+TREND = NativeOperator(
+    name="trend",
     along="start_ns",
     counted="kernel",
     reads=("gpu_interval", "kernel"),
     named=("kernel",),
     inputs=(f"SELECT start_ns, end_ns, gpu, {numbered()} FROM gpu_interval WHERE kind = 'kernel'",),
     outputs={
-        "_kept_trend": (
+        "_derived_trend": (
             (
                 "gpu",
                 "id",
@@ -63,7 +63,7 @@ TREND = Step(
             "SELECT *",
         )
     },
-    makes={
+    queries={
         "kernel_trend": """
             SELECT gpu, name AS mangled, calls,
                    period_ns, sqrt("left") AS jitter_ns, median_ns,
@@ -72,16 +72,16 @@ TREND = Step(
                    (change_sum_ns / change_at)::DOUBLE AS before_ns,
                    ((total_ns - change_sum_ns) / nullif(calls - change_at, 0))::DOUBLE AS after_ns,
                    change / nullif(sqrt(variance) * sqrt(calls), 0) AS change_strength, total_ns
-            FROM _kept_trend
-            LEFT JOIN _kept_kernel_name ON _kept_kernel_name.id = _kept_trend.id"""
+            FROM _derived_trend
+            LEFT JOIN _derived_kernel_name ON _derived_kernel_name.id = _derived_trend.id"""
     },
 )
 
 _SIZES = tuple(f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz")
 _SHAPE = f"(hash(coalesce(number, hash(name)), {', '.join(_SIZES)}) >> 1)::BIGINT"
 
-SAMPLE = Step(
-    sweep="sample",
+SAMPLE = NativeOperator(
+    name="sample",
     along="start_ns",
     counted="kernel",
     reads=("kernel", "kernel_name"),
@@ -94,7 +94,7 @@ SAMPLE = Step(
             GROUP BY mangled""",
     },
     kept={
-        "_kept_shape": f"""
+        "_derived_shape": f"""
             SELECT id, any_value(coalesce(demangled, name)) AS name,
                    any_value(coalesce(short, name)) AS short,
                    any_value(grid_x || 'x' || grid_y || 'x' || grid_z) AS grid,
@@ -111,15 +111,15 @@ SAMPLE = Step(
         " WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL",
     ),
     outputs={
-        "_kept_sample": (
+        "_derived_sample": (
             ("id", "part", "duration_ns", "count"),
             "SELECT id, part::TINYINT AS part, duration_ns, count",
         )
     },
-    makes={
+    queries={
         "kernel_sample": "SELECT name, short, grid, block, part::BIGINT AS part, duration_ns, count"
-        " FROM _kept_sample JOIN _kept_shape USING (id)"
+        " FROM _derived_sample JOIN _derived_shape USING (id)"
     },
 )
 
-STEPS = (RUN, TREND, SAMPLE)
+OPERATORS = (RUN, TREND, SAMPLE)

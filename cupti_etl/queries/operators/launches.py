@@ -1,13 +1,13 @@
-"""Sweeps over activities and the calls that asked for them: launch_to_gpu without its rows."""
+"""Operators over activities and the calls that asked for them: launch_to_gpu without its rows."""
 
 from __future__ import annotations
 
-from cupti_etl.queries.operators.step import UNKNOWN, Step, calls, known, numbered
+from cupti_etl.queries.operators.definition import UNKNOWN, NativeOperator, calls, known, numbered
 
 _IS_GRAPH = "CASE WHEN graph_id IS NULL AND graph_node_id IS NULL THEN 0::BIGINT ELSE 1::BIGINT END"
 
-DEPTH = Step(
-    sweep="depth",
+DEPTH = NativeOperator(
+    name="depth",
     along="correlation_id",
     counted="api_call",
     reads=("api_call", "gpu_activity"),
@@ -20,7 +20,7 @@ DEPTH = Step(
         " AND start_ns IS NOT NULL AND end_ns IS NOT NULL",
     ),
     outputs={
-        "_kept_depth": (
+        "_derived_depth": (
             (
                 "process_id",
                 "device_id",
@@ -36,22 +36,22 @@ DEPTH = Step(
             "SELECT *",
         )
     },
-    makes={
+    queries={
         "queue_depth": f"""
             SELECT process_id, nullif(device_id, {UNKNOWN})::INTEGER AS device_id,
                    nullif(context_id, {UNKNOWN})::INTEGER AS context_id,
                    nullif(stream_id, {UNKNOWN})::INTEGER AS stream_id, activities,
                    CASE WHEN span_ns > 0 THEN mean_depth END AS mean_depth, max_depth, empty_ns,
                    100.0 * empty_ns / nullif(span_ns, 0) AS empty_pct, full_ns, span_ns
-            FROM _kept_depth
+            FROM _derived_depth
             ORDER BY activities DESC, process_id, device_id, context_id, stream_id"""
     },
 )
 
 _TIMES = ("api", "queue", "kernel")
 
-LATENCY = Step(
-    sweep="latency",
+LATENCY = NativeOperator(
+    name="latency",
     along="correlation_id",
     counted="api_call",
     reads=("api_call", "kernel", "kernel_name", "gpu"),
@@ -63,7 +63,7 @@ LATENCY = Step(
         " WHERE process_id IS NOT NULL AND correlation_id IS NOT NULL",
     ),
     outputs={
-        "_kept_latency": (
+        "_derived_latency": (
             (
                 "api_id",
                 "kernel_id",
@@ -74,12 +74,12 @@ LATENCY = Step(
             ),
             "SELECT *",
         ),
-        "_kept_short": (
+        "_derived_short": (
             ("process_id", "device_id", "launches", "shorter", "api_ns", "kernel_ns"),
             f"SELECT * REPLACE (nullif(device_id, {UNKNOWN})::INTEGER AS device_id)",
         ),
     },
-    makes={
+    queries={
         "launch_latency": """
             WITH names AS (
                 SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled
@@ -89,9 +89,9 @@ LATENCY = Step(
                    CASE WHEN NOT isnan(api_p99_ns) THEN api_p99_ns END AS api_p99_ns,
                    queue_median_ns, queue_p99_ns, kernel_median_ns, kernel_p99_ns,
                    started_early, shorter_than_call
-            FROM _kept_latency
-            LEFT JOIN _kept_api_call_name AS api ON api.id = api_id
-            LEFT JOIN _kept_kernel_name AS kernel ON kernel.id = kernel_id
+            FROM _derived_latency
+            LEFT JOIN _derived_api_call_name AS api ON api.id = api_id
+            LEFT JOIN _derived_kernel_name AS kernel ON kernel.id = kernel_id
             LEFT JOIN names ON names.mangled = kernel.name
             ORDER BY launches DESC, api_name, kernel.name""",
         "short_kernels": """
@@ -100,22 +100,22 @@ LATENCY = Step(
                    sum(launches)::BIGINT AS launches, sum(shorter)::BIGINT AS shorter_than_call,
                    100.0 * sum(shorter) / sum(launches) AS percent, sum(api_ns)::BIGINT AS api_ns,
                    sum(kernel_ns)::BIGINT AS kernel_ns
-            FROM _kept_short AS work
+            FROM _derived_short AS work
             LEFT JOIN gpu ON gpu.process_id = work.process_id AND gpu.device_id = work.device_id
             GROUP BY 1
             ORDER BY gpu""",
     },
 )
 
-SHARED = Step(
-    sweep="shared",
+SHARED = NativeOperator(
+    name="shared",
     reads=("api_call",),
     inputs=(
         "SELECT process_id, correlation_id FROM api_call"
         " WHERE process_id IS NOT NULL AND correlation_id IS NOT NULL",
     ),
-    outputs={"_kept_shared": (("process_id", "correlation_id"), "SELECT *")},
-    makes={"shared_correlation": "FROM _kept_shared"},
+    outputs={"_derived_shared": (("process_id", "correlation_id"), "SELECT *")},
+    queries={"shared_correlation": "FROM _derived_shared"},
 )
 
-STEPS = (DEPTH, LATENCY, SHARED)
+OPERATORS = (DEPTH, LATENCY, SHARED)

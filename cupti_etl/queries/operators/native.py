@@ -1,4 +1,4 @@
-"""Runs a native sweep (native/operators) over rows that DuckDB streams.
+"""Runs a native operator (native/operators) over rows that DuckDB streams.
 
 Rows come in slices that follow one another along a column, so that memory stays bounded however
 many there are: parts of a trace are nearly in the order of time, and DuckDB reads of each only
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-# Of a slice: some hundred MiB in the sweep.
+# Of a slice: some hundred MiB in the operator.
 SLICE_ROWS = 4_000_000
 _BATCH_ROWS = 1 << 17
-# Batches that are read while the sweep is busy with those before.
+# Batches that are read while the operator is busy with those before.
 _AHEAD = 16
 # Percent of the rows, in whole vectors, that are looked at for where to cut.
 SAMPLE = 2
 
 
-class Sweep:
-    """One sweep, from its first row to what it makes.
+class Execution:
+    """One execution of a native operator, from its first row to its last.
 
     Raises:
-        NativeError: this installation has no native part, or, of every method, the sweep cannot
+        NativeError: this installation has no native part, or, of every method, it cannot
             be done over such rows or in the memory that is there.
     """
 
@@ -40,7 +40,7 @@ class Sweep:
         self._ffi, self._lib = load()
         handle = self._lib.etl_operator_new(name.encode())
         if handle == self._ffi.NULL:
-            raise NativeError(f"no sweep {name}")
+            raise NativeError(f"no operator {name}")
         self._handle = self._ffi.gc(handle, self._lib.etl_operator_free)
 
     def add(self, place: int, batch: pa.RecordBatch) -> None:
@@ -88,17 +88,17 @@ class Sweep:
 
 def feed(
     con: duckdb.DuckDBPyConnection,
-    sweep: Sweep,
+    execution: Execution,
     along: str,
     counted: str,
     first: str,
     inputs: Sequence[str],
 ) -> None:
-    """Give a sweep its inputs in slices of the column ``along``, as far as that is known.
+    """Give an operator its inputs in slices of the column ``along``, as far as that is known.
 
     Args:
         con: where the inputs are.
-        sweep: what takes them.
+        execution: what takes them.
         along: a column of every input; "" for one slice.
         counted: the table by whose rows the slices are cut, if they are.
         first: a SELECT for the first input that is given whole, if there is one.
@@ -106,9 +106,9 @@ def feed(
     """
     for place, batch in _ahead(_batches(con, along, counted, first, inputs)):
         if batch is None:
-            sweep.slice()
+            execution.slice()
         else:
-            sweep.add(place, batch)
+            execution.add(place, batch)
 
 
 # The input that a batch is of; without a batch, the slice is complete.

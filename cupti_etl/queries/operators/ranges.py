@@ -1,11 +1,11 @@
-"""Sweeps over NVTX ranges, and over the work that was asked for in them."""
+"""Operators over NVTX ranges, and over the work that was asked for in them."""
 
 from __future__ import annotations
 
-from cupti_etl.queries.operators.step import UNKNOWN, Step, calls, known, numbered
+from cupti_etl.queries.operators.definition import UNKNOWN, NativeOperator, calls, known, numbered
 
-NESTING = Step(
-    sweep="nesting",
+NESTING = NativeOperator(
+    name="nesting",
     reads=("range_span",),
     named=("marker",),
     before={
@@ -18,7 +18,7 @@ NESTING = Step(
     },
     inputs=("FROM _span",),
     outputs={
-        "_kept_nesting": (
+        "_derived_nesting": (
             (
                 "process_id",
                 "thread_id",
@@ -34,14 +34,14 @@ NESTING = Step(
             " nullif(range_id, {u}) AS range_id, nullif(around_id, {u}) AS around_id,"
             " depth::INTEGER AS depth, nullif(path, {u}) AS path".replace("{u}", UNKNOWN),
         ),
-        "_kept_path": (("path", "parent", "name", "depth"), "SELECT *"),
+        "_derived_path": (("path", "parent", "name", "depth"), "SELECT *"),
     },
     then={
-        "_kept_path_text": """
+        "_derived_path_text": """
             WITH RECURSIVE named AS MATERIALIZED (
                 SELECT path, parent, depth, known.name
-                FROM _kept_path
-                LEFT JOIN _kept_marker_name AS known ON known.id = _kept_path.name
+                FROM _derived_path
+                LEFT JOIN _derived_marker_name AS known ON known.id = _derived_path.name
             ),
             texts AS (
                 SELECT path, depth, name AS text FROM named WHERE depth = 0
@@ -52,19 +52,19 @@ NESTING = Step(
             )
             SELECT path, text FROM texts"""
     },
-    makes={
-        "range_nesting": "SELECT * EXCLUDE (depth, path) FROM _kept_nesting",
+    queries={
+        "range_nesting": "SELECT * EXCLUDE (depth, path) FROM _derived_nesting",
         "range_path": """
             SELECT range_id, around_id AS parent_range_id, depth, text AS path
-            FROM _kept_nesting
-            JOIN _kept_path_text USING (path)""",
+            FROM _derived_nesting
+            JOIN _derived_path_text USING (path)""",
     },
 )
 
 _IS_IN_RANGES = "EXISTS (SELECT 1 FROM _turn)"
 
-RANGE = Step(
-    sweep="range",
+RANGE = NativeOperator(
+    name="range",
     along="correlation_id",
     counted="api_call",
     reads=("api_call", "gpu_interval", "range_served"),
@@ -82,12 +82,12 @@ RANGE = Step(
         f" WHERE process_id IS NOT NULL AND correlation_id IS NOT NULL AND {_IS_IN_RANGES}",
     ),
     outputs={
-        "_kept_own": (
+        "_derived_own": (
             ("range_id", "gpu", "activities", "gpu_ns", "start_ns", "end_ns"),
             "SELECT *",
         )
     },
-    makes={"range_own": "FROM _kept_own"},
+    queries={"range_own": "FROM _derived_own"},
 )
 
-STEPS = (NESTING, RANGE)
+OPERATORS = (NESTING, RANGE)

@@ -1,13 +1,13 @@
-"""Sweeps over the activities of the GPUs, and over the calls beside them."""
+"""Operators over the activities of the GPUs, and over the calls beside them."""
 
 from __future__ import annotations
 
-from cupti_etl.queries.operators.step import UNKNOWN, Step, known, numbered
+from cupti_etl.queries.operators.definition import UNKNOWN, NativeOperator, known, numbered
 
 _KINDS = "'graph', 'kernel', 'memcpy', 'memcpy_p2p', 'memset'"
 
-BUSY = Step(
-    sweep="busy",
+BUSY = NativeOperator(
+    name="busy",
     along="start_ns",
     counted="gpu_activity",
     reads=("gpu_interval",),
@@ -16,26 +16,26 @@ BUSY = Step(
         " WHEN 'communication' THEN 1::BIGINT ELSE 2::BIGINT END FROM gpu_interval",
     ),
     outputs={
-        "_kept_interval": (
+        "_derived_interval": (
             ("gpu", "set", "start_ns", "end_ns", "busy_before_ns"),
             "SELECT gpu::INTEGER AS gpu, set::TINYINT AS set, start_ns, end_ns, busy_before_ns",
         ),
-        "_kept_length": (("gpu", "set", "length_ns"), "SELECT *"),
+        "_derived_length": (("gpu", "set", "length_ns"), "SELECT *"),
     },
-    makes={
+    queries={
         "busy_interval": "SELECT gpu::BIGINT AS gpu, CASE set WHEN 1 THEN 'compute'"
         " WHEN 3 THEN 'compute_or_communication' ELSE 'any' END AS work, start_ns, end_ns,"
-        " busy_before_ns FROM _kept_interval",
+        " busy_before_ns FROM _derived_interval",
         "work_length": "SELECT gpu, concat_ws('+', CASE WHEN set & 1 > 0 THEN 'compute' END,"
         " CASE WHEN set & 2 > 0 THEN 'communication' END, CASE WHEN set & 4 > 0 THEN 'copy' END)"
-        " AS work, length_ns FROM _kept_length",
+        " AS work, length_ns FROM _derived_length",
     },
 )
 
 _STREAM = ("gpu", "process_id", "context_id", "stream_id")
 
-STREAMS = Step(
-    sweep="streams",
+STREAMS = NativeOperator(
+    name="streams",
     along="start_ns",
     counted="gpu_activity",
     reads=("gpu_interval",),
@@ -44,23 +44,23 @@ STREAMS = Step(
         " CASE WHEN kind = 'kernel' THEN 1::BIGINT ELSE 0::BIGINT END FROM gpu_interval",
     ),
     outputs={
-        "_kept_at_once": (("gpu", "kernels", "streams", "total_ns"), "SELECT *"),
-        "_kept_stream": (
+        "_derived_at_once": (("gpu", "kernels", "streams", "total_ns"), "SELECT *"),
+        "_derived_stream": (
             ("number", *_STREAM, "busy_ns"),
             f"SELECT number, gpu, nullif(process_id, {UNKNOWN}) AS process_id,"
             f" nullif(context_id, {UNKNOWN})::INTEGER AS context_id,"
             f" nullif(stream_id, {UNKNOWN})::INTEGER AS stream_id, busy_ns",
         ),
-        "_kept_pair": (("one", "other", "overlap_ns"), "SELECT *"),
+        "_derived_pair": (("one", "other", "overlap_ns"), "SELECT *"),
     },
-    makes={
-        "running_kernels": "FROM _kept_at_once",
+    queries={
+        "running_kernels": "FROM _derived_at_once",
         "stream_pair": """
             WITH busiest AS (
                 SELECT *, row_number() OVER (
                            PARTITION BY gpu ORDER BY busy_ns DESC, process_id, context_id, stream_id
                        ) - 1 AS place
-                FROM _kept_stream
+                FROM _derived_stream
                 QUALIFY place < 60
             )
             SELECT one.gpu, one.place, one.process_id, one.context_id, one.stream_id, one.busy_ns,
@@ -69,7 +69,7 @@ STREAMS = Step(
                    coalesce(pair.overlap_ns, 0) AS overlap_ns
             FROM busiest AS one
             JOIN busiest AS other ON other.gpu = one.gpu AND other.place != one.place
-            LEFT JOIN _kept_pair AS pair
+            LEFT JOIN _derived_pair AS pair
                 ON pair.one = least(one.number, other.number)
                 AND pair.other = greatest(one.number, other.number)""",
     },
@@ -78,13 +78,13 @@ STREAMS = Step(
 _GAP = f"""
     WITH first AS (
         SELECT gpu, end_ns, min(name) AS name
-        FROM (SELECT row_number() OVER () - 1 AS gap, gpu, end_ns FROM _kept_gap)
-        JOIN _kept_gap_tie USING (gap)
-        JOIN _kept_gpu_activity_name USING (id)
+        FROM (SELECT row_number() OVER () - 1 AS gap, gpu, end_ns FROM _derived_gap)
+        JOIN _derived_gap_tie USING (gap)
+        JOIN _derived_gpu_activity_name USING (id)
         GROUP BY gpu, end_ns
     ),
     idle AS (
-        SELECT gpu, sum(end_ns - start_ns) AS idle_ns FROM _kept_gap GROUP BY gpu
+        SELECT gpu, sum(end_ns - start_ns) AS idle_ns FROM _derived_gap GROUP BY gpu
     )
     SELECT gap.gpu::BIGINT AS gpu, gap.start_ns, gap.end_ns, gap.end_ns - gap.start_ns AS gap_ns,
            100.0 * (gap.end_ns - gap.start_ns) / nullif(idle.idle_ns, 0) AS percent, process_id,
@@ -92,14 +92,14 @@ _GAP = f"""
            coalesce(first.name, before.name) AS previous_name,
            ([{_KINDS}])[next_kind] AS next_kind, after.name AS next_name,
            next_stream_id, next_correlation_id
-    FROM _kept_gap AS gap
+    FROM _derived_gap AS gap
     JOIN idle ON idle.gpu = gap.gpu
     LEFT JOIN first ON first.gpu = gap.gpu AND first.end_ns = gap.end_ns
-    LEFT JOIN _kept_gpu_activity_name AS before ON before.id = previous_id
-    LEFT JOIN _kept_gpu_activity_name AS after ON after.id = next_id"""
+    LEFT JOIN _derived_gpu_activity_name AS before ON before.id = previous_id
+    LEFT JOIN _derived_gpu_activity_name AS after ON after.id = next_id"""
 
-EDGE = Step(
-    sweep="edge",
+EDGE = NativeOperator(
+    name="edge",
     along="start_ns",
     counted="gpu_activity",
     reads=("gpu_interval",),
@@ -112,7 +112,7 @@ EDGE = Step(
         " FROM gpu_interval",
     ),
     outputs={
-        "_kept_gap": (
+        "_derived_gap": (
             (
                 "gpu",
                 "start_ns",
@@ -131,14 +131,14 @@ EDGE = Step(
             f" nullif(next_stream_id, {UNKNOWN})::INTEGER AS next_stream_id,"
             f" nullif(next_correlation_id, {UNKNOWN}) AS next_correlation_id",
         ),
-        "_kept_gap_tie": (("gap", "id"), "SELECT *"),
+        "_derived_gap_tie": (("gap", "id"), "SELECT *"),
     },
-    makes={"gap_edge": f"SELECT * FROM ({_GAP})"},
+    queries={"gap_edge": f"SELECT * FROM ({_GAP})"},
 )
 
 # How long the host was in each state, within gaps up to when the next work was launched.
-CAUSE = Step(
-    sweep="host",
+CAUSE = NativeOperator(
+    name="host",
     along="start_ns",
     counted="api_call",
     reads=("gap_edge", "api_call", "overhead", "blocking_copy"),
@@ -148,7 +148,7 @@ CAUSE = Step(
         "_gap": f"""
             SELECT start_ns, end_ns, process_id, -number AS class,
                    {known("next_correlation_id")} AS correlation_id
-            FROM (SELECT *, row_number() OVER () AS number FROM _kept_gap)
+            FROM (SELECT *, row_number() OVER () AS number FROM _derived_gap)
             WHERE process_id IS NOT NULL AND EXISTS (SELECT 1 FROM api_call)
             ORDER BY start_ns""",
     },
@@ -173,7 +173,7 @@ CAUSE = Step(
         FROM _gap""",
     ),
     outputs={
-        "_kept_spent": (
+        "_derived_spent": (
             (
                 "profiler_ns",
                 "waiting_ns",
@@ -186,7 +186,7 @@ CAUSE = Step(
             "SELECT * REPLACE (is_known > 0 AS is_known)",
         )
     },
-    makes={
+    queries={
         "gap_cause": f"""
             WITH parts AS (
                 SELECT gpu, process_id, start_ns, end_ns - start_ns AS gap_ns, end_ns,
@@ -195,7 +195,7 @@ CAUSE = Step(
                        coalesce(launching_ns, 0) AS launching_ns, coalesce(other_ns, 0) AS other_ns,
                        CASE WHEN process_id IS NULL THEN start_ns ELSE split_ns END AS split_ns,
                        coalesce(is_known, false) AS is_known, next_kind, next_id
-                FROM (SELECT * FROM _kept_gap POSITIONAL JOIN _kept_spent)
+                FROM (SELECT * FROM _derived_gap POSITIONAL JOIN _derived_spent)
                 WHERE EXISTS (SELECT 1 FROM api_call)
             ),
             rests AS (
@@ -216,8 +216,8 @@ CAUSE = Step(
                        WHEN outside_ns THEN 'outside CUDA' ELSE 'unknown' END AS cause,
                    ([{_KINDS}])[next_kind] AS next_kind, after.name AS next_name
             FROM rests
-            LEFT JOIN _kept_gpu_activity_name AS after ON after.id = next_id"""
+            LEFT JOIN _derived_gpu_activity_name AS after ON after.id = next_id"""
     },
 )
 
-STEPS = (BUSY, STREAMS, EDGE, CAUSE)
+OPERATORS = (BUSY, STREAMS, EDGE, CAUSE)

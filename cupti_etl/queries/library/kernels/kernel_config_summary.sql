@@ -5,7 +5,7 @@
 -- needs: kernel_named
 -- requires:
 --   kernel: no kernels were recorded.
--- stored: Made once for an opened trace, as it goes through all kernels.
+-- materialized: Made once for an opened trace, as it goes through all kernels.
 -- columns:
 --   name VARCHAR: Function name alone.
 --   grid VARCHAR [blocks]: Blocks in the grid, x, y and z.

@@ -8,7 +8,7 @@
 -- requires:
 --   kernel: no kernels were recorded.
 --   device_limits: the trace does not say what its devices can hold.
--- stored: Made once for an opened trace, as it goes through all kernels.
+-- materialized: Made once for an opened trace, as it goes through all kernels.
 -- limits: What fits, not what ran: see kernel_waves for grids that do not fill the device.
 -- columns:
 --   name VARCHAR: Function name alone.

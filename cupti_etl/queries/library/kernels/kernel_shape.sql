@@ -3,7 +3,7 @@
 -- computed: Percentiles of the duration of finished executions by name and launch shape, so that
 --   different sizes are not mixed.
 -- needs: kernel, kernel_name
--- stored: Made once for an opened trace, as percentiles want all durations in order.
+-- materialized: Made once for an opened trace, as percentiles want all durations in order.
 -- columns:
 --   name VARCHAR: Function name alone.
 --   grid VARCHAR [blocks]: Blocks in the grid, x, y and z.

@@ -3,7 +3,7 @@
 -- computed: Finished executions by GPU and mangled name. Times are sums of durations: kernels that
 --   overlap each count in full.
 -- needs: gpu_interval
--- stored: Made once for an opened trace, as categories of kernels read it.
+-- materialized: Made once for an opened trace, as categories of kernels read it.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   name VARCHAR: Mangled name; NULL if it is not known.

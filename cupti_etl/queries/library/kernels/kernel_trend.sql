@@ -7,7 +7,7 @@
 --   where the cumulated difference from the mean duration is largest; its strength is that sum
 --   divided by the standard deviation and the root of the count, about 1.4 by chance in one of 20.
 -- needs: gpu_interval
--- stored: Made once for an opened trace, in one sweep.
+-- materialized: Made once for an opened trace, in one sweep.
 -- limits: A line fits only what comes at one rate.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.

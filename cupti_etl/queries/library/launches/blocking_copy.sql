@@ -4,7 +4,7 @@
 --   process_id and correlation_id, as copies to pageable memory do even if they are called
 --   asynchronous (PyTorch's item(), for one).
 -- needs: api_call, memcpy
--- stored: Made once for an opened trace, as queries about waiting read it.
+-- materialized: Made once for an opened trace, as queries about waiting read it.
 -- limits: A runtime call and the driver call inside it have a row each.
 -- columns:
 --   process_id BIGINT: The process.

@@ -8,7 +8,7 @@
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default).
 --   launch_to_gpu: no activity has a recorded call.
--- stored: Made in one sweep over calls and activities.
+-- materialized: Made in one sweep over calls and activities.
 -- limits: Activities without a recorded call are not seen. The driver holds about 1024 launches
 --   a stream; from there on, launching waits for the device.
 -- columns:

@@ -6,7 +6,7 @@
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default).
 --   launch_to_gpu: no activity has a recorded call.
--- stored: Made with launch_latency, in one sweep.
+-- materialized: Made with launch_latency, in one sweep.
 -- limits: Of a graph launch, only the first kernel counts. Calls of several threads go on at once.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.

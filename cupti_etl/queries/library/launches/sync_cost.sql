@@ -9,7 +9,7 @@
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default).
 --   busy_interval: no finished GPU activity was recorded.
--- stored: Made once for an opened trace, as it looks at all calls.
+-- materialized: Made once for an opened trace, as it looks at all calls.
 -- limits: A process with several GPUs has a row for each; the time waited is the same in all.
 -- columns:
 --   process_id BIGINT: The process.

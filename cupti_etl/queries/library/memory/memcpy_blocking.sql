@@ -8,7 +8,7 @@
 -- needs: launch_to_gpu, memcpy, memset
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default).
--- stored: Made once for an opened trace, as calls and copies are joined.
+-- materialized: Made once for an opened trace, as calls and copies are joined.
 -- limits: A synchronous call also waits for work before it on its stream.
 -- columns:
 --   reason VARCHAR: pageable or synchronous.

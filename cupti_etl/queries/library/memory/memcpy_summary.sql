@@ -7,7 +7,7 @@
 -- needs: memcpy, memcpy_p2p, device, gpu_interval, busy_interval
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
--- stored: Made once for an opened trace, as each copy is looked for beside all kernels.
+-- materialized: Made once for an opened trace, as each copy is looked for beside all kernels.
 -- limits: One record may stand for several copies that CUPTI merged (memcpy.copy_count). The peak
 --   of a link is not known to CUPTI, so only copies inside a device are compared with one.
 -- columns:

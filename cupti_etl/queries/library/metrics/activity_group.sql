@@ -3,7 +3,7 @@
 -- computed: The rows of activity_run by GPU, kind, name, grid and block, over all processes; the
 --   numbers are in the order of their total time on the GPU. Times are sums of durations.
 -- needs: activity_run, gpu_activity
--- stored: Made once for an opened trace, as the joins with samples number by it.
+-- materialized: Made once for an opened trace, as the joins with samples number by it.
 -- columns:
 --   device_uuid VARCHAR: The GPU.
 --   gpu BIGINT: Number of the GPU, as in gpu.

@@ -8,7 +8,7 @@
 -- needs: activity_sampled, activity_group, pm_column
 -- requires:
 --   pm_sample: no PM samples were recorded (capture --pm).
--- stored: Made once for an opened trace, in one pass over runs and samples.
+-- materialized: Made once for an opened trace, in one pass over runs and samples.
 -- native: Plain DuckDB makes no fits; their columns are NULL there.
 -- limits: The 511 sorts of a GPU that take most time are told apart by the fits, and the first 512
 --   sets of up to four. Levels of counts are what came in a nanosecond.

@@ -6,7 +6,7 @@
 -- needs: activity_run, activity_group, pm_alignment, pm_column, pm_value, pm_sample
 -- requires:
 --   pm_sample: no PM samples were recorded (capture --pm).
--- stored: Made once for an opened trace, in one pass over runs and samples.
+-- materialized: Made once for an opened trace, in one pass over runs and samples.
 -- native: Plain DuckDB compares each run with each sample that it overlaps, which takes longer.
 -- limits: A sample is of the whole GPU: what ran beside the run, or before and after it within the
 --   first and last sample, counts as the run's; kernel_metrics takes that apart.

@@ -6,7 +6,7 @@
 -- needs: pm_sample, pm_metric
 -- requires:
 --   pm_sample: no PM samples were recorded (capture --pm).
--- stored: Made once for an opened trace, as the joins with samples read it.
+-- materialized: Made once for an opened trace, as the joins with samples read it.
 -- native: Plain DuckDB does not estimate the lag, and takes 0.
 -- columns:
 --   device_uuid VARCHAR: The GPU.

@@ -5,7 +5,7 @@
 -- needs: graph_work, graph_launch, gpu_activity, launch_to_gpu, kernel_name
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
--- stored: Made once for an opened trace, as launches and kernels are joined.
+-- materialized: Made once for an opened trace, as launches and kernels are joined.
 -- limits: Kernels of one name may have different shapes and data. Kernels are seen only where nodes
 --   were recorded one by one, and not as whole graphs.
 -- columns:

@@ -4,7 +4,7 @@
 --   for which the range clearly waits (range_wait). Exclusive is what no inner range, nor one of
 --   autograd, asked for. Times are sums of durations; activities that overlap each count in full.
 -- needs: range_span, range_path, range_own, range_wait
--- stored: Made once for an opened trace, as steps and projections read it.
+-- materialized: Made once for an opened trace, as steps and projections read it.
 -- limits: A range that asked for nothing has no row; nor have activities whose call is not known.
 --   Where it is not clear who waits for a thread, what that asks for is no range's but its own.
 -- columns:

@@ -4,7 +4,7 @@
 --   thread, or waited for that thread (range_wait). Times are sums of durations; activities that
 --   overlap each count in full.
 -- needs: range_served, launch_to_gpu, gpu
--- stored: Made once for an opened trace, in one sweep over calls and activities.
+-- materialized: Made once for an opened trace, in one sweep over calls and activities.
 -- limits: As of range_gpu.
 -- columns:
 --   range_id BIGINT: The range, as in nvtx_range.

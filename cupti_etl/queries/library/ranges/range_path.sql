@@ -2,7 +2,7 @@
 --
 -- computed: From range_nesting, from the outermost on.
 -- needs: range_span, range_nesting
--- stored: Made once for an opened trace: ranges have far fewer paths than there are ranges.
+-- materialized: Made once for an opened trace: ranges have far fewer paths than there are ranges.
 -- limits: As of range_nesting.
 -- columns:
 --   range_id BIGINT: The range, as in nvtx_range.

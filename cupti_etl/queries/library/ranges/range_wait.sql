@@ -9,7 +9,7 @@
 --   unless it is autograd's; one with ranges of its own that works beside any of several has none,
 --   either.
 -- needs: api_call, launch, range_span, range_path, range_turn
--- stored: Made once for an opened trace, as it looks at all calls of several threads.
+-- materialized: Made once for an opened trace, as it looks at all calls of several threads.
 -- limits: That a thread waits is found from time alone. A thread that works for two others, of
 --   which one has no ranges, is taken for one that works for itself.
 -- columns:

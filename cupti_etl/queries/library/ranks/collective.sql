@@ -9,7 +9,7 @@
 --   one rank for AllGather and ReduceScatter, which is multiplied by group_size.
 -- needs: gpu_interval, busy_interval, process, nvtx_range, launch_to_gpu, argument,
 --   collective_argument
--- stored: Made once for an opened trace, as every query about ranks reads it.
+-- materialized: Made once for an opened trace, as every query about ranks reads it.
 -- limits: Without arguments or payloads sizes are not known, nor is the kind where kernels of all
 --   kinds have one name (RCCL's Generic). One kernel may stand for several fused operations.
 -- columns:

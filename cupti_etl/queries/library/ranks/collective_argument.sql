@@ -3,7 +3,7 @@
 -- computed: Arguments with the name of a collective or a size of a message, of the work on a GPU
 --   that has the call's id, else of the operator that made the call (external_correlation).
 -- needs: argument, external_correlation, marker_data
--- stored: Made once for an opened trace, as it is looked for among all arguments.
+-- materialized: Made once for an opened trace, as it is looked for among all arguments.
 -- columns:
 --   process_id BIGINT: The process.
 --   correlation_id BIGINT: The call.

@@ -5,7 +5,7 @@
 --   is nearest, if the two overlap, have one size and neither has a nearer one: recordings may
 --   begin and end apart and miss operations.
 -- needs: collective, rank_clock
--- stored: Made once for an opened trace, as bandwidths and stragglers read it.
+-- materialized: Made once for an opened trace, as bandwidths and stragglers read it.
 -- limits: Operations that the first rank of a group does not have are not matched. Broadcasts and
 --   sends may end apart.
 -- columns:

@@ -10,7 +10,7 @@
 --   tenth of the median, 3 or more): a step is from one to the next. If two of them were launched
 --   by one call or by one forward pass, these are layers, and no steps.
 -- needs: range_span, range_gpu, gpu_interval, api_call
--- stored: Made once for an opened trace, as it is searched in all kernels.
+-- materialized: Made once for an opened trace, as it is searched in all kernels.
 -- limits: With kernels, what came before the first and after the last of them is in no step, and
 --   layers of a model are as regular as steps: see confidence. Where no period is found there is
 --   no row.

@@ -8,7 +8,7 @@
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
 --   step: neither NVTX ranges called step or alike nor a period of kernels was found.
--- stored: Made once for an opened trace, as it goes through all intervals.
+-- materialized: Made once for an opened trace, as it goes through all intervals.
 -- limits: All work on the GPU counts, also that of other processes.
 -- columns:
 --   process_id BIGINT: The process.

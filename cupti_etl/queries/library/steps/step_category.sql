@@ -6,7 +6,7 @@
 -- requires:
 --   kernel: no kernels were recorded.
 --   step: neither NVTX ranges called step or alike nor a period of kernels was found.
--- stored: Made once for an opened trace, as the step of each kernel is looked for.
+-- materialized: Made once for an opened trace, as the step of each kernel is looked for.
 -- limits: A kernel that ends in the next step counts where it began. A category without a kernel in
 --   a step has no row there.
 -- columns:

@@ -4,7 +4,7 @@
 --   communication, and of everything. In the order of their starts, an activity that begins after
 --   every end so far begins an interval, which lasts to the latest end before the next one.
 -- needs: gpu_interval
--- stored: Made once for an opened trace, as every query about time reads it.
+-- materialized: Made once for an opened trace, as every query about time reads it.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   work VARCHAR: compute, compute_or_communication or any.

@@ -6,7 +6,7 @@
 --   Where that call was not recorded, as it was made before the recording began, it is not known
 --   why the next activity came when it did, and all of the gap is unknown.
 -- needs: gap_edge, api_call, host_activity
--- stored: Made once for an opened trace, as several queries read it.
+-- materialized: Made once for an opened trace, as several queries read it.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   process_id BIGINT: Process whose activity ended the gap.

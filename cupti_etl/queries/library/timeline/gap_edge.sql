@@ -3,7 +3,7 @@
 -- computed: Gaps of the union over all streams and processes of a GPU, with an activity that
 --   ended and one that began at their edges.
 -- needs: gpu_gap, gpu_interval
--- stored: Made once for an opened trace, as every query about idle time reads it.
+-- materialized: Made once for an opened trace, as every query about idle time reads it.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   start_ns BIGINT [ns]: When the GPU became idle.

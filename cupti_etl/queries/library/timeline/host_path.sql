@@ -4,7 +4,7 @@
 --   to that call and along the host back to the end of its process's last synchronizing call before
 --   it; a copy that ended before its call returned is such a call, too. The union of these.
 -- needs: gpu_gaps, api_call, blocking_copy, busy_interval
--- stored: Made once for an opened trace, as critical_path and kernel_slack read it.
+-- materialized: Made once for an opened trace, as critical_path and kernel_slack read it.
 -- limits: As of critical_path.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.

@@ -7,7 +7,7 @@
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so the host is not seen.
 --   kernel: no kernels were recorded.
--- stored: Made once for an opened trace, as it looks at all kernels.
+-- materialized: Made once for an opened trace, as it looks at all kernels.
 -- limits: As of critical_path. Where kernels run side by side the GPU counts as one, and slack is
 --   at least this. Kernels one after another share their slack: it does not add up.
 -- columns:

@@ -1,4 +1,4 @@
-"""What sweeps make is what their SQL says, on made-up traces with everything odd in them."""
+"""What operators compute is what their SQL says, on made-up traces with everything odd in them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.trace import write_trace
+from support.trace import by_sql, write_trace
 
 import cupti_etl
-from cupti_etl.queries import stored
-from cupti_etl.queries.catalog import library
-from cupti_etl.queries.operators import MAKERS, native
+from cupti_etl.queries.operators import OPERATORS, native
 
 NAMES = ("a", "b", "c", "ncclDevKernel_AllReduce", "d_longer_than_twelve_letters")
 CALLS = ("cudaLaunchKernel", "cuLaunchKernel", "cudaMemcpyAsync", "cudaStreamSynchronize", "cudaX")
@@ -134,7 +132,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_sweeps_make_what_their_sql_does(
+def test_operators_compute_what_their_sql_does(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # So small that even these rows are cut.
@@ -142,13 +140,13 @@ def test_sweeps_make_what_their_sql_does(
     monkeypatch.setattr(native, "SAMPLE", 100)
     path = made_up(tmp_path / "run", seed)
     with cupti_etl.open(path) as swept, cupti_etl.open(path) as plain:
-        plain._stored = stored.Stored(library())
-        for name in MAKERS:
+        by_sql(plain)
+        for name in OPERATORS:
             if name == "kernel_run" and plain.sql(_TIED).count():
                 continue  # which of two kernels that begin and end at once is first is open
             found, wanted = (_sorted(list(trace.sql(f"FROM {name}"))) for trace in (swept, plain))
             assert len(found) == len(wanted), name
             for one, other in zip(found, wanted, strict=True):
                 assert all(map(_same, one, other)), (name, one, other)
-        kept = swept.sql("SELECT name FROM (SHOW ALL TABLES) WHERE name LIKE '_kept%'").count()
-        assert kept >= len(MAKERS)  # none was left to its SQL
+        kept = swept.sql("SELECT name FROM (SHOW ALL TABLES) WHERE name LIKE '_derived%'").count()
+        assert kept >= len(OPERATORS)  # none was left to its SQL

@@ -1,0 +1,306 @@
+"""Building blocks whose rows are computed once for a trace.
+
+A query that says ``materialized`` is a view like any other for plain DuckDB.  In an opened trace
+its rows are computed at their first use, by its operator if it has one and by its SELECT if not,
+and stay as Parquet in the trace's folder ``derived``, where whoever asks next finds them; the
+folder's name says of which parts and by which code, so that what is out of date is never taken,
+and a copy of the trace keeps what is right.  Deleting the folder loses nothing.  Of a trace that
+still grows, of several that were opened as one, of a small one and where nothing can be written
+the rows are in memory instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cupti_etl.errors import NativeError
+from cupti_etl.queries.catalog import Catalog, Query
+from cupti_etl.schema.arrow import SCHEMA_VERSION
+from cupti_etl.storage import manifest
+from cupti_etl.storage.sources import PARTS, File, Folder, Source, quoted
+
+if TYPE_CHECKING:
+    import duckdb
+
+DERIVED = "derived"
+# The rows of a smaller trace are computed as fast as they are read.
+WORTH_BYTES = 4 << 20
+# Where there is less room, nothing is begun: it would cost its time at each question.
+_LEAST_FREE_BYTES = 64 << 20
+_ABANDONED_S = 3600
+
+# Where the rows of a trace come from: files with their sizes and times.
+State = tuple[tuple[str, int, int], ...]
+
+
+@dataclass(frozen=True)
+class Operator:
+    """Computes the rows of queries faster than their SELECTs do.
+
+    Attributes:
+        name: of what it computes.
+        reads: the tables and queries that it reads.
+        tables: those that it makes; their names begin with ``_derived_``.
+        compute: makes them.  A NativeError leaves it to the SELECTs.
+        queries: by name, each as a SELECT over these tables; a query that is not here is the
+            table ``_derived_QUERY``.
+    """
+
+    name: str
+    reads: tuple[str, ...]
+    tables: tuple[str, ...]
+    compute: Callable[[duckdb.DuckDBPyConnection], None]
+    queries: Mapping[str, str] = field(default_factory=dict)
+
+
+class Materialized:
+    """The materialized queries of one trace; the caller sees to it that one thread uses it.
+
+    Args:
+        catalog: the queries.
+        operators: by the name of the query that each computes.
+        execute: runs a statement and makes the tables and queries that it lacks.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        operators: Mapping[str, Operator],
+        execute: Callable[[duckdb.DuckDBPyConnection, str], None],
+    ) -> None:
+        self._catalog = catalog
+        self._operators = operators
+        self._execute = execute
+        self._sources: tuple[Source, ...] = ()
+        self._made: dict[str, State] = {}
+
+    def open(self, sources: tuple[Source, ...]) -> None:
+        """Say where the rows are."""
+        self._sources = sources
+
+    def stale(self) -> list[str]:
+        """The queries whose parts are no longer those of the trace."""
+        if not self._made:
+            return []
+        now = state(self._sources)
+        return [name for name, then in self._made.items() if then != now]
+
+    def forget(self, con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
+        """Take the views over such rows away, so that they are made again when asked for."""
+        for name in names:
+            drop(con, name)
+            del self._made[name]
+
+    def make(self, con: duckdb.DuckDBPyConnection, query: Query) -> None:
+        """Make a query a view over its rows, which are computed now if nobody did before.
+
+        Raises:
+            duckdb.Error: a part cannot be read.
+        """
+        now = state(self._sources)
+        operator = self._operators.get(query.name) or self._select(query)
+        try:
+            self._tables(con, operator)
+        except NativeError:
+            operator = self._select(query)
+            self._tables(con, operator)
+        queries = operator.queries or {query.name: f"FROM {_table(query.name)}"}
+        for name, select in queries.items():
+            self._execute(con, f"CREATE OR REPLACE VIEW {name} AS\n{select}")
+            self._made[name] = now
+
+    def _select(self, query: Query) -> Operator:
+        """The query by its own SELECT."""
+        table = _table(query.name)
+
+        def compute(con: duckdb.DuckDBPyConnection) -> None:
+            self._execute(con, f"CREATE TABLE {table} AS\n{query.sql}")
+
+        return Operator(query.name, query.needs, (table,), compute)
+
+    def _tables(self, con: duckdb.DuckDBPyConnection, operator: Operator) -> None:
+        """Have the tables of an operator: found in the trace's folder, or computed."""
+        folder = self._folder(con, operator)
+        # Its queries may read what those made.
+        self._need(con, [name for name in operator.reads if self._is_materialized(name)])
+        for table in operator.tables:
+            drop(con, table)
+        if folder is not None and _take(con, folder, operator.tables):
+            return
+        self._need(con, operator.reads)
+        for table in operator.tables:
+            drop(con, table)
+        operator.compute(con)
+        if folder is not None and _keep(con, folder, operator.tables):
+            for table in operator.tables:
+                drop(con, table)
+            if not _take(con, folder, operator.tables):
+                operator.compute(con)
+
+    def _need(self, con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
+        """Make tables and queries that are not there yet."""
+        for name in names:
+            if name in self._catalog and self._catalog[name].parameters:
+                con.execute(self._catalog[name].create)
+                self._need(con, self._catalog[name].needs)
+            else:
+                self._execute(con, f"PREPARE _needed AS FROM {name}")
+                con.execute("DEALLOCATE _needed")
+
+    def _is_materialized(self, name: str) -> bool:
+        return name in self._catalog and bool(self._catalog[name].materialized)
+
+    def _folder(self, con: duckdb.DuckDBPyConnection, operator: Operator) -> Path | None:
+        """Where the rows are kept; None if only in memory."""
+        if len(self._sources) != 1 or not isinstance(self._sources[0], Folder):
+            return None
+        home = self._sources[0].path
+        parts = _complete(home)
+        if parts is None:
+            return None
+        self._need(con, ("capture",))
+        ended = con.execute("SELECT count(*) > 0 AND count(*) = count(end_ns) FROM capture")
+        if not ended.fetchall()[0][0]:
+            return None
+        texts = sorted(self._texts(operator))
+        key = hashlib.sha256("\0".join([parts, _code(), *texts]).encode()).hexdigest()[:16]
+        return home / DERIVED / f"{operator.name}-{key}"
+
+    def _texts(self, operator: Operator) -> Iterator[str]:
+        """The SQL of all that an operator's rows depend on."""
+        seen: set[str] = set()
+        left = [operator.name, *operator.reads, *operator.queries]
+        while left:
+            name = left.pop()
+            if name not in seen and name in self._catalog:
+                query = self._catalog[name]
+                yield f"{name}\0{query.sql}"
+                left += query.needs
+            seen.add(name)
+
+
+def state(sources: Sequence[Source]) -> State:
+    """The files that the rows of a trace come from, as they are now."""
+    found = []
+    for source in sources:
+        files = [source.path] if isinstance(source, File) else source.path.glob(f"*/{PARTS}")
+        for file in files:
+            with contextlib.suppress(FileNotFoundError):
+                about = file.stat()
+                found.append((str(file), about.st_size, about.st_mtime_ns))
+    return tuple(sorted(found))
+
+
+def drop(con: duckdb.DuckDBPyConnection, name: str) -> None:
+    """Drop the table or view of that name, if there is one."""
+    found = con.execute(
+        "SELECT table_type FROM information_schema.tables"
+        " WHERE table_catalog = current_database() AND table_name = ?",
+        [name],
+    ).fetchall()
+    for (kind,) in found:
+        con.execute(f"DROP {'VIEW' if kind == 'VIEW' else 'TABLE'} {name}")
+
+
+def _table(query: str) -> str:
+    return f"_derived_{query}"
+
+
+def _complete(home: Path) -> str | None:
+    """What the manifest says of the parts; None if they are others, or few."""
+    named = manifest.read(home)
+    if named is None:
+        return None
+    there = {}
+    for path in home.glob(f"*/{PARTS}"):
+        with contextlib.suppress(FileNotFoundError):
+            there[path.parent.name, path.name] = path.stat().st_size
+    said = {(table, name): entry for table, parts in named.items() for name, entry in parts.items()}
+    if there != {part: entry.bytes for part, entry in said.items()}:
+        return None
+    if sum(there.values()) < WORTH_BYTES:
+        return None
+    return repr([(*part, entry.bytes, entry.crc32) for part, entry in sorted(said.items())])
+
+
+@functools.cache
+def _code() -> str:
+    """A digest of what computes rows, besides the queries' SQL."""
+    package = Path(__file__).parents[1]
+    files = [
+        *package.glob("queries/operators/*.py"),
+        *package.glob("pm/attribution/*.py"),
+        *package.glob("native/libcupti_etl.so"),
+    ]
+    digest = hashlib.sha256(str(SCHEMA_VERSION).encode())
+    for file in sorted(files):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _file(folder: Path, table: str) -> Path:
+    return folder / f"{table.removeprefix('_derived_')}.parquet"
+
+
+def _take(con: duckdb.DuckDBPyConnection, folder: Path, tables: Sequence[str]) -> bool:
+    """Make views over the rows that are kept in a folder; whether they are there and whole."""
+    import duckdb
+
+    try:
+        if not folder.is_dir():
+            return False
+        for table in tables:
+            file = quoted(_file(folder, table))
+            con.execute(f"CREATE OR REPLACE VIEW {table} AS FROM read_parquet({file})")
+    except OSError:
+        return False
+    except duckdb.Error:  # damaged
+        for table in tables:
+            drop(con, table)
+        shutil.rmtree(folder, ignore_errors=True)
+        return False
+    return True
+
+
+def _keep(con: duckdb.DuckDBPyConnection, folder: Path, tables: Sequence[str]) -> bool:
+    """Write tables to a folder, which appears when it is complete; whether it is there now."""
+    import duckdb
+
+    home = folder.parent
+    try:
+        home.mkdir(exist_ok=True)
+        _tidy(home)
+        if shutil.disk_usage(home).free < _LEAST_FREE_BYTES:
+            return False
+        with tempfile.TemporaryDirectory(prefix=".making-", dir=home) as made:
+            scratch = Path(made) / folder.name
+            scratch.mkdir()
+            for table in tables:
+                con.execute(
+                    f"COPY {table} TO {quoted(_file(scratch, table))}"
+                    " (FORMAT parquet, COMPRESSION zstd)"
+                )
+            scratch.rename(folder)
+        for other in home.glob(f"{folder.name.rpartition('-')[0]}-*"):
+            if other != folder:
+                shutil.rmtree(other, ignore_errors=True)
+    except (OSError, duckdb.Error):
+        return folder.is_dir()  # somebody else was faster
+    return True
+
+
+def _tidy(home: Path) -> None:
+    """Remove what somebody left who was killed."""
+    for path in home.glob(".making-*"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > _ABANDONED_S:
+                shutil.rmtree(path)

@@ -1,0 +1,136 @@
+"""A materialized query, or several, that a native operator computes faster than their SQL.
+
+The SQL of a query stays its definition: it is what runs where there is no native part, and what
+the tests compare with.  What an operator makes is narrow, numbers instead of names, as there can
+be a row for every few kernels; the query is a view over it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from cupti_etl.errors import NativeError
+from cupti_etl.queries.materialize import Operator
+
+if TYPE_CHECKING:
+    import duckdb
+
+# Stands for NULL in what an operator reads and gives back: see native/operators/operator.h.
+UNKNOWN = "(-9223372036854775807 - 1)"
+# A number that stands for a name; operators compare them and do no more.
+ID = "(hash(name) >> 1)::BIGINT"
+
+
+def known(column: str) -> str:
+    """A column that may be NULL, as an operator reads it."""
+    return f"coalesce({column}::BIGINT, {UNKNOWN})"
+
+
+def numbered(column: str = "name") -> str:
+    """The number of a name that may be NULL."""
+    number = ID.replace("name", column)
+    return f"CASE WHEN {column} IS NULL THEN {UNKNOWN} ELSE {number} END"
+
+
+def calls(what: str) -> str:
+    """As native/operators/calls.h has them, with a number that is wanted of each."""
+    return (
+        f"SELECT process_id, correlation_id, {known('start_ns')}, {known('end_ns')}, {what},"
+        " CASE WHEN domain = 'runtime' THEN 1::BIGINT ELSE 0::BIGINT END,"
+        " CASE WHEN contains(name, 'GraphLaunch') THEN 1::BIGINT ELSE 0::BIGINT END FROM api_call"
+        " WHERE process_id IS NOT NULL AND correlation_id IS NOT NULL"
+    )
+
+
+@dataclass(frozen=True)
+class NativeOperator:
+    """A native operator, and the materialized queries that it computes.
+
+    Attributes:
+        name: of native/operators.
+        reads: tables and queries that it reads.
+        inputs: SELECTs of 64-bit integers without NULL, for its inputs.
+        outputs: by the name of a table, its columns as the operator gives them and a SELECT of
+            what is kept of them.
+        queries: as SELECTs over these tables.
+        named: tables whose names are read as numbers; ``_derived_TABLE_name`` tells the names.
+        along: the column along which the inputs are cut in slices; "" of one that needs none.
+        counted: the table by whose rows they are cut.
+        first: a SELECT for an input before these, which is given whole.
+        before: tables to make first, which are there for the inputs and while the rest is made.
+        kept: tables to make next, which the queries may read, too.
+        then: tables to make of the outputs, for the queries.
+    """
+
+    name: str
+    reads: tuple[str, ...]
+    inputs: tuple[str, ...]
+    outputs: Mapping[str, tuple[tuple[str, ...], str]]
+    queries: Mapping[str, str]
+    named: tuple[str, ...] = ()
+    along: str = ""
+    counted: str = ""
+    first: str = ""
+    before: Mapping[str, str] = field(default_factory=dict)
+    kept: Mapping[str, str] = field(default_factory=dict)
+    then: Mapping[str, str] = field(default_factory=dict)
+
+
+def operator(native: NativeOperator) -> Operator:
+    """What computes the queries of a native operator."""
+    names = tuple(map(_names, native.named))
+    tables = (*names, *native.kept, *native.outputs, *native.then)
+    compute = partial(_compute, native)
+    return Operator(native.name, native.reads, tables, compute, native.queries)
+
+
+def _compute(native: NativeOperator, con: duckdb.DuckDBPyConnection) -> None:
+    """Make the tables of an operator.
+
+    Raises:
+        NativeError: it cannot be done this way.
+        duckdb.Error: a part cannot be read.
+    """
+    from cupti_etl.queries.operators.native import Execution, feed
+
+    try:
+        execution = Execution(native.name)
+        for named in native.named:
+            _make_names(con, named)
+        for name, select in native.before.items():
+            con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS\n{select}")
+        for name, select in native.kept.items():
+            con.execute(f"CREATE OR REPLACE TABLE {name} AS\n{select}")
+        feed(con, execution, native.along, native.counted, native.first, native.inputs)
+        execution.finish()
+        for place, (name, (columns, select)) in enumerate(native.outputs.items()):
+            con.register("_output", execution.take(place, columns))
+            con.execute(f"CREATE OR REPLACE TABLE {name} AS {select} FROM _output")
+            con.unregister("_output")
+        for name, select in native.then.items():
+            con.execute(f"CREATE OR REPLACE TABLE {name} AS\n{select}")
+    finally:
+        for name in native.before:
+            con.execute(f"DROP TABLE IF EXISTS temp.{name}")
+
+
+def _names(table: str) -> str:
+    return f"_derived_{table}_name"
+
+
+def _make_names(con: duckdb.DuckDBPyConnection, table: str) -> None:
+    """Make the table that tells which name each number stands for.
+
+    Raises:
+        NativeError: two names have the same number, as in one of 10^8 tables.
+    """
+    names = _names(table)
+    con.execute(
+        f"CREATE OR REPLACE TABLE {names} AS SELECT {ID} AS id, name"
+        f" FROM (SELECT DISTINCT name FROM {table} WHERE name IS NOT NULL)"
+    )
+    if con.sql(f"SELECT count(*) > count(DISTINCT id) FROM {names}").fetchall()[0][0]:
+        raise NativeError("two names have one number")

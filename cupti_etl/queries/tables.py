@@ -1,0 +1,159 @@
+"""The tables of a trace as SQL views over its Parquet parts and attached files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+from cupti_etl.errors import TraceError
+from cupti_etl.queries.catalog import library
+from cupti_etl.schema.arrow import TABLES
+from cupti_etl.schema.kinds import KINDS
+from cupti_etl.storage.sources import File, Folder, Source, globs, identifier, quoted
+
+if TYPE_CHECKING:
+    import duckdb
+
+# Beside a program that did nothing there are samples all the same.
+_ONLY_SAMPLED = "EXISTS (FROM capture WHERE source = 'sample')"
+# Which source a row is from; later captures have larger numbers.
+_SOURCE = "_source"
+# What each collector counted for itself, where one process was seen by several.
+_ADDED = {"process": ("stored",)}
+
+
+def found_tables(sources: Sequence[Source]) -> list[str]:
+    """Every table of the schema, and others that a source holds; queries keep their names."""
+    others = {name for source in sources for name in source.tables()}
+    return [*TABLES, *sorted(name for name in others - set(TABLES) if name not in library())]
+
+
+def table_view(sources: Sequence[Source], table: str) -> str:
+    """A SELECT over the rows of a table in all sources; "" if none of them has it.
+
+    The columns of the schema come first and are there even where a source lacks them, as NULL;
+    columns that the schema does not know follow.  Of a table with a key, a row that several
+    sources have is taken from the last.
+    """
+    key = TABLES[table].key if table in TABLES else ()
+    if not key or len(sources) == 1:
+        return _with_all_columns(table, _rows(sources, table))
+    numbered = [
+        f"SELECT {number} AS {_SOURCE}, * FROM ({rows})"
+        for number, source in enumerate(sources)
+        if (rows := _rows((source,), table))
+    ]
+    united = _with_all_columns(table, "\nUNION ALL BY NAME\n".join(numbered))
+    return _one_row_a_key(table, key, united) if numbered else ""
+
+
+def _rows(sources: Sequence[Source], table: str) -> str:
+    """A SELECT over the rows as the sources have them; "" if there are none."""
+    folders = [each.path for each in sources if isinstance(each, Folder)]
+    selects = [
+        _renamed(_parts(patterns), names) for names, patterns in renames.files(folders, table)
+    ]
+    selects += [
+        _renamed(f"{each.database}.main.{identifier(table)}", each.renamed.get(table, {}))
+        for each in sources
+        if isinstance(each, File) and table in each.names
+    ]
+    return "\nUNION ALL BY NAME\n".join(selects)
+
+
+def _parts(patterns: Sequence[str]) -> str:
+    # Words with "=" in the path of a trace are no columns.
+    options = "union_by_name = true, hive_partitioning = false"
+    return f"read_parquet([{', '.join(map(quoted, patterns))}], {options})"
+
+
+def _renamed(rows: str, names: Mapping[str, str]) -> str:
+    """The rows under the present names of their columns, so that filters reach what holds them."""
+    pairs = ", ".join(f"{identifier(was)} AS {identifier(now)}" for was, now in names.items())
+    return f"SELECT * {f'RENAME ({pairs}) ' if pairs else ''}FROM {rows}"
+
+
+def _with_all_columns(table: str, rows: str) -> str:
+    if not rows or table not in TABLES:
+        return rows
+    return f"SELECT * FROM ({empty_table(table)})\nUNION ALL BY NAME\n{rows}"
+
+
+def _one_row_a_key(table: str, key: Sequence[str], rows: str) -> str:
+    columns = ", ".join(map(identifier, key))
+    sums = ", ".join(
+        f"TRY_CAST(sum({identifier(name)}) OVER (PARTITION BY {columns}) AS BIGINT)"
+        f" AS {identifier(name)}"
+        for name in _ADDED.get(table, ())
+    )
+    return (
+        f"SELECT * EXCLUDE ({_SOURCE}) {f'REPLACE ({sums}) ' if sums else ''}FROM (\n{rows}\n)"
+        f"\nQUALIFY row_number() OVER (PARTITION BY {columns} ORDER BY {_SOURCE} DESC) = 1"
+    )
+
+
+def empty_table(table: str) -> str:
+    """A SELECT that gives the columns of a table and no row."""
+    columns = ", ".join(
+        f"NULL::{column.type.sql} AS {identifier(column.name)}" for column in TABLES[table].columns
+    )
+    return f"SELECT {columns} WHERE false"
+
+
+def table_extent() -> str:
+    """A SELECT with one row a table: how many rows, from when to when, and of what.
+
+    ``is_recorded`` says whether they are of a program or a GPU, and not ours about them;
+    ``is_activity``, whether a trace with these alone has captured something; ``has_key``,
+    whether what several traces hold is shown once.
+    """
+    extents = [_extent(kind.table, str(not kind.is_static).lower()) for kind in KINDS]
+    extents.append(_extent("pm_sample", _ONLY_SAMPLED))
+    others = TABLES.keys() - {kind.table for kind in KINDS} - {"pm_sample"}
+    extents += [_extent(table, "false", is_recorded=False) for table in sorted(others)]
+    return "\nUNION ALL\n".join(extents)
+
+
+def _extent(table: str, is_activity: str, *, is_recorded: bool = True) -> str:
+    names = [column.name for column in TABLES[table].columns]
+    first, last = _time(names, "start_ns"), _time(names, "end_ns")
+    return (
+        f"SELECT {quoted(table)} AS table_name, {is_activity} AS is_activity,"
+        f" {str(is_recorded).lower()} AS is_recorded,"
+        f" {str(bool(TABLES[table].key)).lower()} AS has_key,"
+        f" count(*) AS rows, min({first}) AS start_ns,"
+        f" greatest(max({first}), max({last})) AS end_ns FROM {identifier(table)}"
+    )
+
+
+def _time(names: Sequence[str], wanted: str) -> str:
+    for name in (wanted, "timestamp_ns"):
+        if name in names:
+            return name
+    return "NULL::BIGINT"
+
+
+def check_types(con: duckdb.DuckDBPyConnection, table: str) -> None:
+    """See that what stands under a name of the schema is of its type.
+
+    Raises:
+        TraceError: it is not, so that no query could use it.
+    """
+    rows = con.execute(
+        "SELECT column_name, data_type FROM duckdb_columns() WHERE schema_name = 'main'"
+        " AND database_name = current_database() AND table_name = ?",
+        [table],
+    ).fetchall()
+    for column, found in rows:
+        if (wanted := _types(table).get(column, found)) != found:
+            con.execute(f"DROP VIEW {identifier(table)}")
+            raise TraceError(
+                f"{table}.{column} holds values of type {found}, not {wanted}",
+                f"parts of {table} that cupti-etl did not write: move them away",
+            )
+
+
+@cache
+def _types(table: str) -> dict[str, str]:
+    return {c.name: c.type.sql for c in TABLES[table].columns} if table in TABLES else {}
