@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +24,7 @@ from cupti_etl.pm import attribution
 from cupti_etl.queries import operators
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.failure import may_pass, translate
+from cupti_etl.queries.materialize import DERIVED
 from cupti_etl.queries.runner import call, check_values, connect
 from cupti_etl.queries.tables import empty_table, found_tables, table_view
 from cupti_etl.queries.views import Views
@@ -57,6 +59,21 @@ def open(*paths: Given | Iterable[Given], confined: bool = False) -> Trace:
         UsageError: two of them hold the same capture.
     """
     return Trace(tuple(expand(paths)), confined)
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """What ``Trace.index`` did.
+
+    Attributes:
+        queries: how many are computed now.
+        bytes: of the folder ``derived``.
+        refused: why nothing was computed; "" if it was.
+    """
+
+    queries: int
+    bytes: int
+    refused: str
 
 
 class Trace:
@@ -136,6 +153,20 @@ class Trace:
         other = copy.copy(self)
         other._con = other._session = self._con.cursor()
         return other
+
+    def index(self) -> Indexed:
+        """Compute now what is otherwise computed when a query first needs it.
+
+        Raises:
+            TraceError: a part is damaged, or has vanished.
+        """
+        refused = self._attempt(lambda: self._views.refusal(self._connection()))
+        names = [] if refused else [query.name for query in library() if query.materialized]
+        for name in names:
+            self.sql(f"FROM {name}")
+        folder = self.path / DERIVED
+        size = 0 if refused else sum(file.stat().st_size for file in folder.glob("*/*"))
+        return Indexed(len(names), size, refused)
 
     def close(self) -> None:
         """Let go of everything; results that are still being read fail."""

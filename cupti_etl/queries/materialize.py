@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import os
 import shutil
 import tempfile
 import time
@@ -159,20 +160,34 @@ class Materialized:
     def _is_materialized(self, name: str) -> bool:
         return name in self._catalog and bool(self._catalog[name].materialized)
 
-    def _folder(self, con: duckdb.DuckDBPyConnection, operator: Operator) -> Path | None:
-        """Where the rows are kept; None if only in memory."""
+    def refusal(self, con: duckdb.DuckDBPyConnection) -> str:
+        """Why rows cannot be kept in the trace's folder; "" if they can."""
+        reason = self._unfit(con)
+        return reason or _no_room(self._sources[0].path)
+
+    def _unfit(self, con: duckdb.DuckDBPyConnection) -> str:
+        """Why rows are neither looked for in the trace's folder nor kept there; "" if they are."""
         if len(self._sources) != 1 or not isinstance(self._sources[0], Folder):
-            return None
+            return "it is not one folder"
         home = self._sources[0].path
-        parts = _complete(home)
-        if parts is None:
-            return None
+        if _parts(home) is None:
+            return "its parts are not those of its manifest"
+        if sum(size for _, size, _ in state(self._sources)) < WORTH_BYTES:
+            return f"it is smaller than {WORTH_BYTES >> 20} MiB, and answers at once"
         self._need(con, ("capture",))
         ended = con.execute("SELECT count(*) > 0 AND count(*) = count(end_ns) FROM capture")
         if not ended.fetchall()[0][0]:
+            return "its capture has not ended"
+        return ""
+
+    def _folder(self, con: duckdb.DuckDBPyConnection, operator: Operator) -> Path | None:
+        """Where the rows are kept; None if only in memory."""
+        if self._unfit(con):
             return None
+        home = self._sources[0].path
         texts = sorted(self._texts(operator))
-        key = hashlib.sha256("\0".join([parts, _code(), *texts]).encode()).hexdigest()[:16]
+        words = "\0".join([_parts(home) or "", _code(), *texts])
+        key = hashlib.sha256(words.encode()).hexdigest()[:16]
         return home / DERIVED / f"{operator.name}-{key}"
 
     def _texts(self, operator: Operator) -> Iterator[str]:
@@ -215,8 +230,8 @@ def _table(query: str) -> str:
     return f"_derived_{query}"
 
 
-def _complete(home: Path) -> str | None:
-    """What the manifest says of the parts; None if they are others, or few."""
+def _parts(home: Path) -> str | None:
+    """What the manifest says of the parts; None if they are others."""
     named = manifest.read(home)
     if named is None:
         return None
@@ -226,8 +241,6 @@ def _complete(home: Path) -> str | None:
             there[path.parent.name, path.name] = path.stat().st_size
     said = {(table, name): entry for table, parts in named.items() for name, entry in parts.items()}
     if there != {part: entry.bytes for part, entry in said.items()}:
-        return None
-    if sum(there.values()) < WORTH_BYTES:
         return None
     return repr([(*part, entry.bytes, entry.crc32) for part, entry in sorted(said.items())])
 
@@ -276,11 +289,11 @@ def _keep(con: duckdb.DuckDBPyConnection, folder: Path, tables: Sequence[str]) -
     import duckdb
 
     home = folder.parent
+    if _no_room(home.parent):
+        return False
     try:
         home.mkdir(exist_ok=True)
         _tidy(home)
-        if shutil.disk_usage(home).free < _LEAST_FREE_BYTES:
-            return False
         with tempfile.TemporaryDirectory(prefix=".making-", dir=home) as made:
             scratch = Path(made) / folder.name
             scratch.mkdir()
@@ -296,6 +309,15 @@ def _keep(con: duckdb.DuckDBPyConnection, folder: Path, tables: Sequence[str]) -
     except (OSError, duckdb.Error):
         return folder.is_dir()  # somebody else was faster
     return True
+
+
+def _no_room(home: Path) -> str:
+    """Why nothing can be written to a trace's folder; "" if it can."""
+    if not os.access(home, os.W_OK):
+        return "its folder cannot be written"
+    if shutil.disk_usage(home).free < _LEAST_FREE_BYTES:
+        return "there is no room on its disk"
+    return ""
 
 
 def _tidy(home: Path) -> None:

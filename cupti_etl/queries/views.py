@@ -90,6 +90,11 @@ class Views:
                         self._make(beside, name)
                 tried.append(name)
 
+    def refusal(self, con: duckdb.DuckDBPyConnection) -> str:
+        """Why what is computed once cannot be kept in the trace's folder; "" if it can."""
+        with self._lock, con.cursor() as beside:
+            return self._materialized.refusal(beside)
+
     def prepare(self, con: duckdb.DuckDBPyConnection, statement: str) -> None:
         """Within a transaction, which ends where a name is not known: make what may be meant.
 

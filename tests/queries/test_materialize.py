@@ -290,3 +290,35 @@ def test_a_table_of_ones_own_is_meant_by_its_name(run: Path) -> None:
         assert list(session.sql(GAPS)) == [{"gap_ns": 7, "cause": "mine"}]
         assert "mine" not in [row["name"] for row in session.sql("SHOW TABLES")]
         assert "kernel_summary" in [row["name"] for row in session.sql("SHOW TABLES;")]
+
+
+def test_a_trace_that_cannot_be_written_is_read_all_the_same(
+    run: Path, executed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gaps(run)
+    monkeypatch.setattr("os.access", lambda *_: False)
+    assert gaps(run) == [(10, "launching")]
+    assert executed == ["edge", "host"]
+
+
+def test_index_computes_all(run: Path, executed: list[str]) -> None:
+    with cupti_etl.open(run) as trace:
+        done = trace.index()
+    known = [query.name for query in library() if query.materialized]
+    assert (done.queries, done.refused) == (len(known), "")
+    assert done.bytes == sum(file.stat().st_size for file in files(run)) > 0
+    computed = len(executed)
+    with cupti_etl.open(run) as trace:
+        for name in known:
+            trace.query(name).count()
+    assert len(executed) == computed
+
+
+def test_index_says_why_not(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _still_written(run, monkeypatch)
+    words = [sys.executable, "-m", "cupti_etl", "index", run]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0
+    assert "nothing was computed: it is smaller than 4 MiB" in done.stderr
+    with cupti_etl.open(run) as trace:
+        assert trace.index().refused == "its capture has not ended"

@@ -1,0 +1,37 @@
+"""``cupti-etl index``: compute what queries share, before anybody asks."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from cupti_etl.progress import say
+from cupti_etl.units import size_bytes
+
+
+@click.command()
+@click.argument("trace", type=click.Path(path_type=Path))
+@click.option("--memory-limit", metavar="SIZE", help="Use about so much memory, at most.")
+def command(trace: Path, memory_limit: str | None) -> None:
+    """Compute what the queries of TRACE share, so that first answers are as fast as later ones.
+
+    The rows go to the folder `derived` of TRACE, as Parquet. Without this command they are
+    computed when a query first needs them; deleting the folder loses nothing.
+    """
+    from cupti_etl.api import open as open_trace
+
+    start = time.monotonic()
+    with open_trace(trace) as opened:
+        if memory_limit:
+            opened.sql(f"SET memory_limit = '{size_bytes(memory_limit) // 1000} kB'")
+        done = opened.index()
+    if done.refused:
+        say(f"cupti-etl: nothing was computed: {done.refused}")
+        return
+    seconds = time.monotonic() - start
+    say(
+        f"cupti-etl: {done.queries} queries computed in {seconds:.1f} s,"
+        f" {done.bytes / 2**20:,.1f} MiB"
+    )
