@@ -33,7 +33,7 @@ def _one(folder: Path, launches: int, is_stalled: bool) -> tuple[float, int]:
     start, ready = folder / "start", folder / "ready"
     words, env, trace, _ = capturer(made, folder).prepare(
         "13.5.25",
-        ["--ring-mb", str(_RING_MB), "--kinds", "kernel"],
+        ["--buffer-mb", str(_RING_MB), "--kinds", "kernel"],
         launches=launches,
         start=start,
         ready=ready,

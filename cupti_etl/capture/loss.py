@@ -95,7 +95,7 @@ def losses(process: Process, end_ns: int | None, is_abandoned: bool = False) -> 
     found = []
     ring_full = process.ring_full()
     for kind, records in ring_full.items():
-        detail = "no buffer was free: the collector could not keep up; a larger --ring-mb helps"
+        detail = "no buffer was free: the collector could not keep up; a larger --buffer-mb helps"
         found.append(Loss(me, "ring_full", _table_of(kind), records, detail=detail))
     if info.cupti_dropped:
         detail = "CUPTI had no buffer for these records"

@@ -70,7 +70,7 @@ class RecordingWriter:
         try:
             self._file: IO[bytes] = path.open("xb")
         except FileExistsError:
-            raise UsageError(f"{path} exists already", "choose another --record file") from None
+            raise UsageError(f"{path} exists already", "choose another --save-raw file") from None
         except OSError as error:
             raise UsageError(f"{path} cannot be written: {error.strerror}") from None
         self._file.write(MAGIC)
@@ -157,7 +157,7 @@ def read_recording(path: Path) -> Iterator[Frame]:
     with file:
         if file.read(len(MAGIC)) != MAGIC:
             raise RecordingError(
-                f"{path} is not a recording of this version", "recordings are made with --record"
+                f"{path} is not a recording of this version", "recordings are made with --save-raw"
             )
         stream = pa.CompressedInputStream(file, "zstd")
         done = False

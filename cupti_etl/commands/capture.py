@@ -12,6 +12,7 @@ import click
 from cupti_etl.commands._convert import convert
 from cupti_etl.commands._fsync import fsync_option
 from cupti_etl.commands._pm import chosen, pm_options
+from cupti_etl.commands._renamed import RenamedOption
 from cupti_etl.config import (
     API_LEVELS,
     CONFLICT_POLICIES,
@@ -73,7 +74,9 @@ from cupti_etl.units import duration_ns, size_bytes
     help="CUPTI flush interval.",
 )
 @click.option(
-    "--ring-mb",
+    "--buffer-mb",
+    cls=RenamedOption,
+    was="--ring-mb",
     type=click.IntRange(32, 4096),
     default=256,
     show_default=True,
@@ -85,9 +88,11 @@ from cupti_etl.units import duration_ns, size_bytes
     help="libcupti to use where the program has none loaded.",
 )
 @click.option(
-    "--record",
+    "--save-raw",
+    cls=RenamedOption,
+    was="--record",
     type=click.Path(path_type=Path),
-    help="Also keep the raw buffers in this file, for replay.",
+    help="Also keep the raw buffers in this file, to be imported again.",
 )
 @click.option(
     "--delay", default="0", metavar="TIME", help="Start recording so long after the program."
@@ -129,9 +134,9 @@ def command(
     records: str,
     on_conflict: str,
     flush_ms: int,
-    ring_mb: int,
+    buffer_mb: int,
     cupti: Path | None,
-    record: Path | None,
+    save_raw: Path | None,
     delay: str,
     duration: str,
     capture_range: str,
@@ -173,9 +178,9 @@ def command(
         records=records,
         on_conflict=on_conflict,
         flush_ms=flush_ms,
-        ring_mb=ring_mb,
+        ring_mb=buffer_mb,
         cupti=cupti,
-        record=record,
+        record=save_raw,
         delay_ns=duration_ns(delay),
         duration_ns=duration_ns(duration),
         capture_range=check_range(capture_range),

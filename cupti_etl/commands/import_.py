@@ -32,7 +32,7 @@ from cupti_etl.progress import say
 @fsync_option
 def command(files: tuple[Path, ...], out: Path, jobs: int, fsync: bool) -> None:
     """Make one trace of FILES: exports of Nsight Systems (SQLite, parquetdir), JSON traces of
-    PyTorch (also gzipped; one a rank), recordings of `capture --record`.
+    PyTorch (also gzipped; one a rank), recordings of `capture --save-raw`.
 
     What a file is follows from what is in it. If one of them cannot be read, no trace is made.
     """

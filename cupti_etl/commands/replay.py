@@ -23,7 +23,7 @@ from cupti_etl.progress import say
 @click.option("--table", default="", help="The table of a stream.")
 @fsync_option
 def command(recording: Path, out: Path, table: str, fsync: bool) -> None:
-    """Make a trace of RECORDING, a file that `capture --record` wrote.
+    """Make a trace of RECORDING, a file that `capture --save-raw` wrote.
 
     `cupti-etl import` does so, too. Of a file that is damaged, this keeps what can be read.
     """

@@ -95,7 +95,7 @@ def check_limits(system: System) -> Iterator[Finding]:
             "limits",
             FAIL,
             f"RLIMIT_FSIZE is {soft // MIB} MiB; it also limits shared memory",
-            f"ulimit -f unlimited, or capture with --ring-mb {max(soft // MIB // 2, 1)}",
+            f"ulimit -f unlimited, or capture with --buffer-mb {max(soft // MIB // 2, 1)}",
         )
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files != resource.RLIM_INFINITY and files < 256:
@@ -111,7 +111,7 @@ def check_limits(system: System) -> Iterator[Finding]:
             f"{available // MIB} MiB of memory are free; a traced process takes up to {need // MIB}"
         )
         if available < 2 * need:
-            yield Finding("limits", WARN, text, "capture with a smaller --ring-mb")
+            yield Finding("limits", WARN, text, "capture with a smaller --buffer-mb")
         else:
             yield Finding("limits", OK, text)
 
@@ -150,7 +150,7 @@ def _check_shared_memory(need: int) -> Finding:
             "limits",
             FAIL,
             f"shared memory of {need // MIB} MiB cannot be made: {error.strerror}",
-            "raise ulimit -f, or capture with a smaller --ring-mb",
+            "raise ulimit -f, or capture with a smaller --buffer-mb",
         )
     finally:
         os.close(descriptor)

@@ -10,7 +10,7 @@ from cupti_etl.errors import TraceError
 from cupti_etl.queries.catalog import library
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.kinds import KINDS
-from cupti_etl.storage.sources import File, Folder, Source, globs, identifier, quoted
+from cupti_etl.storage.sources import File, Folder, Source, identifier, quoted
 
 if TYPE_CHECKING:
     import duckdb

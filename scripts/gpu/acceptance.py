@@ -192,7 +192,7 @@ def record(acceptance: Acceptance, runner: Runner, out: Path) -> None:
             "--warmup",
             "1",
         ]
-        options = ["-o", str(trace), "--record", str(recording)]
+        options = ["-o", str(trace), "--save-raw", str(recording)]
         command = [*CUPTI_ETL, "capture", *options, "--", *train]
         done = acceptance.succeed(f"recording_{steps}_steps", command)
         if done.status == 0 and recording.stat().st_size <= RECORDING_BYTES:

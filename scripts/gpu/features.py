@@ -142,7 +142,7 @@ FACTORS: dict[str, tuple[str, ...]] = {
     "--api": ("none", "launch", "default", "all"),
     "--graph": ("node", "graph"),
     "--flush-ms": ("10", "100"),
-    "--ring-mb": ("32", "256"),
+    "--buffer-mb": ("32", "256"),
     "program": ("launch_loop", "graph"),
 }
 

@@ -152,7 +152,7 @@ def fixture(runner: Runner, truth: str, out: Path, cupti: str | None) -> dict[st
         )
         trace, log = runner.folder / "traces" / case.name, runner.folder / f"{case.name}.json"
         recording = runner.folder / f"{case.name}.etlrec"
-        done = _captured(runner, case, trace, log, cupti, "--record", str(recording))
+        done = _captured(runner, case, trace, log, cupti, "--save-raw", str(recording))
         if done.status:
             return {"problems": _ended(done), "tried": tried}
         kept = out / "fixture"

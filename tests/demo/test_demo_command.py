@@ -105,7 +105,7 @@ def test_a_recording_is_replayed(
     from cupti_etl.commands import demo as module
 
     recording = tmp_path / "some.etlrec"
-    capture = ["capture", "-o", "live", "--record", str(recording), "--"]
+    capture = ["capture", "-o", "live", "--save-raw", str(recording), "--"]
     workload = ["-m", "cupti_etl.demo.workload", "--loops", "4"]
     subprocess.run(
         [sys.executable, "-m", "cupti_etl", *capture, sys.executable, *workload],

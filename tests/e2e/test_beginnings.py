@@ -150,7 +150,7 @@ def test_small_shared_memory(capturer: Capturer) -> None:
     if tried.returncode:
         pytest.skip("a tmpfs cannot be mounted here")
     whole = [*prefix, "sh", "-c", f"{mount} && exec {command}"]
-    check(capturer.run(options=["--ring-mb", "256"], command=whole), 60_000)
+    check(capturer.run(options=["--buffer-mb", "256"], command=whole), 60_000)
 
 
 def test_cuda_that_comes_late(capturer: Capturer) -> None:
@@ -186,9 +186,9 @@ def test_nvtx_before_cuda(capturer: Capturer) -> None:
 
 
 def test_threads_by_the_hundred(capturer: Capturer) -> None:
-    """Each has a buffer of CUPTI's own; what they hold stays within --ring-mb and 64 MiB."""
+    """Each has a buffer of CUPTI's own; what they hold stays within --buffer-mb and 64 MiB."""
     capture = capturer.run(
-        options=["--ring-mb", "64"], threads=512, launches=100, rate=2000, linger_ms=200
+        options=["--buffer-mb", "64"], threads=512, launches=100, rate=2000, linger_ms=200
     )
     assert capture.status == 0, capture.stderr
     lost = sum(row["records"] for row in capture.losses().get("ring_full", ()))
@@ -198,7 +198,7 @@ def test_threads_by_the_hundred(capturer: Capturer) -> None:
 
 
 def test_processes_by_the_dozen(capturer: Capturer) -> None:
-    capture = capturer.run(options=["--ring-mb", "32"], spawn=63, launches=30)
+    capture = capturer.run(options=["--buffer-mb", "32"], spawn=63, launches=30)
     check(capture, 64 * 30, 64)
 
 
@@ -206,7 +206,7 @@ def test_processes_by_the_dozen(capturer: Capturer) -> None:
 def test_few_descriptors(capturer: Capturer, hard: int) -> None:
     """The soft limit is raised when needed; below the hard one processes wait their turn."""
     words, env, trace, log = capturer.prepare(
-        CUPTI, ["--ring-mb", "32"], spawn=23, launches=30, linger_ms=300
+        CUPTI, ["--buffer-mb", "32"], spawn=23, launches=30, linger_ms=300
     )
     limit = ["sh", "-c", f'ulimit -S -n 40 && ulimit -H -n {hard} && exec "$@"', "sh"]
     done = subprocess.run(

@@ -221,7 +221,7 @@ def test_without_linger_workers_are_followed_to_their_end(
 def test_a_ring_that_is_full_before_anybody_attaches(capturer: Capturer, tmp_path: Path) -> None:
     """Nothing is held up meanwhile; what had no room is counted, the rest is there."""
     orphan = Orphan(
-        capturer, tmp_path, before=100, between=150_000, after=1000, options=["--ring-mb", "32"]
+        capturer, tmp_path, before=100, between=150_000, after=1000, options=["--buffer-mb", "32"]
     )
     capture = orphan.taken_over(1)
     capture.check_sums()

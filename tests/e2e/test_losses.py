@@ -98,7 +98,7 @@ def test_program_is_never_held_up(capturer: Capturer, tmp_path: Path) -> None:
     start, ready = tmp_path / "start", tmp_path / "ready"
     words, env, trace, log = capturer.prepare(
         "13.5.25",
-        ["--ring-mb", "32"],
+        ["--buffer-mb", "32"],
         threads=2,
         launches=200_000,
         start=start,
@@ -128,7 +128,7 @@ def test_program_is_never_held_up(capturer: Capturer, tmp_path: Path) -> None:
     calls = capture.count("api_call") + lost["api_call"] + dropped[RUNTIME] + dropped[DRIVER]
     assert 800_000 <= calls <= 800_000 + min(own, dropped[DRIVER])
     capture.check_sums()
-    assert "--ring-mb" in stderr
+    assert "--buffer-mb" in stderr
 
 
 def test_collector_that_is_killed(capturer: Capturer, tmp_path: Path) -> None:

@@ -199,7 +199,7 @@ def test_two_programs_in_turn(capturer: Capturer, fakes: Fakes) -> None:
 
 
 def test_a_million_records(capturer: Capturer) -> None:
-    capture = capturer.run(threads=2, launches=150_000, names=10, options=["--ring-mb", "1024"])
+    capture = capturer.run(threads=2, launches=150_000, names=10, options=["--buffer-mb", "1024"])
     (process,) = capture.rows("process")
     assert process["state"] == "finished"
     assert process["emitted"] == sum(capture.log[0].delivered.values())
@@ -274,7 +274,7 @@ def test_replay_of_the_square_wave(capturer: Capturer) -> None:
 
 def test_a_recording_replays_to_the_same_rows(capturer: Capturer, tmp_path: Path) -> None:
     recording, again = tmp_path / "run.rec", tmp_path / "again"
-    capture = capturer.run(options=["--record", recording], spawn=1, **WORK)
+    capture = capturer.run(options=["--save-raw", recording], spawn=1, **WORK)
     words, env, _, _ = capturer.prepare(None, command=["true"])
     command = [*words[: words.index("capture")], "replay", str(recording), "-o", str(again)]
     subprocess.run(command, env=env, check=True, capture_output=True, timeout=120)

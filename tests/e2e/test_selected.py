@@ -73,7 +73,7 @@ def test_calls_can_still_be_chosen(capturer: Capturer) -> None:
 
 def test_recording_replays_the_same(capturer: Capturer, tmp_path: Path) -> None:
     recording, replayed = tmp_path / "run.etlrec", tmp_path / "again"
-    capture = capturer.run(CUPTI_13, [*SELECTED, "--record", recording], **PROGRAM)
+    capture = capturer.run(CUPTI_13, [*SELECTED, "--save-raw", recording], **PROGRAM)
     done = CliRunner().invoke(replay.command, [str(recording), "-o", str(replayed)])
     assert done.exit_code == 0, done.output
     for name in ("kernel", "api_call", "memcpy", "marker", "capture_window"):

@@ -177,8 +177,8 @@ def test_a_recording_that_is_too_large_is_made_again_with_fewer_steps(
 
     class Large(Runner):
         def run(self, command, **more):  # type: ignore[no-untyped-def]
-            if "--record" in command:
-                Path(command[command.index("--record") + 1]).write_bytes(b"x" * 20)
+            if "--save-raw" in command:
+                Path(command[command.index("--save-raw") + 1]).write_bytes(b"x" * 20)
             return Done(int(command == ["false"]), 0.0, "")
 
     monkeypatch.setattr(module, "RECORDING_BYTES", 10)

@@ -352,7 +352,7 @@ def test_a_short_run_that_is_too_large_is_not_kept(
 
     class Large(Runner):
         def run(self, command: Any, **more: Any) -> Done:
-            Path(command[command.index("--record") + 1]).write_bytes(b"x" * 20)
+            Path(command[command.index("--save-raw") + 1]).write_bytes(b"x" * 20)
             Path(command[command.index("--") + 2]).write_text("{}")
             return Done(0, 0.0, "")
 
