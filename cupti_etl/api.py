@@ -355,6 +355,8 @@ class Result:
         for statement in statements[:-1]:
             params = {name: self._params[name] for name in _named(con, statement, self._params)}
             self._trace._bind(con, statement, partial(con.execute, statement, params or None))
+            while con.fetchmany(_BATCH_ROWS):
+                pass
         self._statement = statements[-1].strip().rstrip(";")
         if _SHOW_TABLES.fullmatch(self._statement):
             self._statement = self._trace._show_tables()

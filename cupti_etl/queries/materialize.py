@@ -151,7 +151,7 @@ class Materialized:
         """Make tables and queries that are not there yet."""
         for name in names:
             if name in self._catalog and self._catalog[name].parameters:
-                con.execute(self._catalog[name].create)
+                self._execute(con, self._catalog[name].create)
                 self._need(con, self._catalog[name].needs)
             else:
                 self._execute(con, f"PREPARE _needed AS FROM {name}")

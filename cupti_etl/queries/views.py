@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from cupti_etl.errors import TraceError
 from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog
 from cupti_etl.queries.materialize import Materialized, Operator
 from cupti_etl.queries.plausible import doubtful, plausible
@@ -48,12 +49,14 @@ class Views:
         self._folders: tuple[Folder, ...] = ()
         # Those without a part, which may get one while a capture runs.
         self._empty: set[str] = set()
+        self._there: set[str] = set()
         self._materialized = Materialized(catalog, operators, self._execute)
 
     def open(self, sources: Sequence[Source]) -> None:
         """Say where the rows are, before anything is asked."""
         self._sources = tuple(sources)
         self._folders = tuple(each for each in sources if isinstance(each, Folder))
+        self._there = {table for each in sources for table in each.tables()}
         self._materialized.open(self._sources)
 
     def names(self) -> list[str]:
@@ -179,6 +182,12 @@ class Views:
             )
             check_types(con, table)
             self._empty.discard(table)
+            self._there.add(table)
+        elif table in self._there:
+            raise TraceError(
+                f"parts of the trace vanished while it was open: {table}",
+                "a capture may just have tidied them up: run it again",
+            )
         else:
             con.execute(f"CREATE OR REPLACE VIEW {identifier(table)} AS\n{empty_table(table)}")
             self._empty.add(table)
