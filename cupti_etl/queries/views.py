@@ -125,7 +125,7 @@ class Views:
             self._make_table(con, name)
 
     def _is_known(self, name: str) -> bool:
-        is_ours = name == TABLE_EXTENT or name in self._catalog
+        is_ours = name == TABLE_EXTENT or name in TABLES or name in self._catalog
         return is_ours or name in found_tables(self._sources)
 
     def _missing(self, error: duckdb.CatalogException) -> str:

@@ -14,13 +14,13 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cupti_etl.storage.duckdb_file import export_duckdb
-from cupti_etl.storage.trace_duckdb import write_trace_duckdb
 from support.trace import add_part, as_table, assert_rows, write_part, write_trace
 
 import cupti_etl
 from cupti_etl.errors import SchemaError
 from cupti_etl.queries import plausible
+from cupti_etl.queries.trace_duckdb import write_trace_duckdb
+from cupti_etl.render.duckdb_file import export_duckdb
 from cupti_etl.schema import arrow
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.spec import Column, Table
