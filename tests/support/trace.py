@@ -101,8 +101,8 @@ def described(trace: Path, table: str) -> dict[str, dict[str, Any]]:
 
 def by_sql(trace: Trace) -> None:
     """From now on all queries of the trace are computed by their SQL, none by an operator."""
-    trace._views = Views(library(), {})
-    trace._views.open(trace._sources)
+    trace._connection.views = Views(library(), {})
+    trace._connection.views.open(trace._sources)
 
 
 def assert_rows(result: Iterable[Mapping[str, Any]], text: str) -> None:

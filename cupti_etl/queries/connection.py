@@ -1,0 +1,98 @@
+"""The statements of an opened trace: where they run, and what their errors mean."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from cupti_etl.errors import UsageError
+from cupti_etl.queries.failure import may_pass, translate
+from cupti_etl.queries.views import Views
+from cupti_etl.storage.sources import quoted
+
+if TYPE_CHECKING:
+    import duckdb
+
+_T = TypeVar("_T")
+# A capture exchanges a table's folder in one step, so the next look succeeds.
+_ATTEMPTS = 8
+_PAUSE_S = 0.05
+
+
+class Connection:
+    """Where the statements of a trace run; safe to use from several threads.
+
+    Args:
+        con: of the database that has the views.
+        views: what can be asked.
+
+    Attributes:
+        folders: those of the trace, which errors may be about.
+    """
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, views: Views) -> None:
+        self.con = con
+        self.views = views
+        self.folders: tuple[Path, ...] = ()
+        self._own: duckdb.DuckDBPyConnection | None = None
+        self._closed = False
+        self._in_transaction = False
+
+    def session(self) -> Connection:
+        """The same for one thread, whose statements all run on one connection of its own."""
+        other = copy.copy(self)
+        other.con = other._own = self.con.cursor()
+        return other
+
+    def close(self) -> None:
+        """Let go of everything; results that are still being read fail."""
+        self._closed = True
+        self.con.close()
+
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """A connection for one statement."""
+        if self._closed:
+            raise UsageError("the trace is closed", "open it again")
+        return self._own or self.con.cursor()
+
+    def bind(self, con: duckdb.DuckDBPyConnection, statement: str, action: Callable[[], _T]) -> _T:
+        """Bind, or run, a statement, with what it needs."""
+        import duckdb
+
+        (parsed,) = con.extract_statements(statement)
+        if parsed.type == duckdb.StatementType.TRANSACTION:
+            self._in_transaction = statement.split()[0].lower() in ("begin", "start")
+        if self._in_transaction:
+            self.views.prepare(con, statement)
+        return self.views.bind(con, action)
+
+    def show_tables(self) -> str:
+        """What SHOW TABLES means: what can be asked, and what was created here."""
+        names = ", ".join(f"({quoted(name)})" for name in self.views.names())
+        return (
+            f"SELECT name FROM (VALUES {names}) AS known(name) UNION SELECT table_name"
+            " FROM information_schema.tables WHERE NOT starts_with(table_name, '_')"
+            " AND table_catalog IN (current_database(), 'temp') ORDER BY name"
+        )
+
+    def attempt(self, action: Callable[[], _T]) -> _T:
+        """Do it, once more where parts were exchanged meanwhile, in terms of our errors."""
+        import duckdb
+        import pyarrow as pa
+
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return action()
+            except RuntimeError as error:
+                if str(error) == "Query interrupted":
+                    # That is how DuckDB passes on the Ctrl-C that it noticed.
+                    raise KeyboardInterrupt from error
+                raise
+            except (duckdb.Error, pa.ArrowException, OSError) as error:
+                if attempt == _ATTEMPTS or not may_pass(error, self.folders):
+                    raise translate(error, self.folders) from error
+                time.sleep(_PAUSE_S * attempt)
+        raise AssertionError("unreachable")

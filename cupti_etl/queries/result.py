@@ -1,0 +1,212 @@
+"""The answer to a statement."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cupti_etl.errors import UsageError
+from cupti_etl.queries.connection import Connection
+from cupti_etl.queries.failure import translate
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+_T = TypeVar("_T")
+_BATCH_ROWS = 65536
+_SHOW_TABLES = re.compile(r"show\s+tables", re.IGNORECASE)
+
+
+class Result:
+    """The answer to a statement, as Arrow; anything that reads Arrow streams can take it."""
+
+    def __init__(self, connection: Connection, query: str, params: Mapping[str, Any]) -> None:
+        self._connection = connection
+        self._sql = query
+        self._params = dict(params)
+        self._table: pa.Table | None = None
+        self._bound: tuple[duckdb.DuckDBPyConnection, Any] | None = None
+        connection.attempt(self._start)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return self._columns
+
+    def arrow(self) -> pa.Table:
+        """All rows, in memory."""
+        if self._table is not None:
+            return self._table
+        return self._connection.attempt(lambda: self._relation()[1].to_arrow_table())
+
+    def reader(self, batch_rows: int = _BATCH_ROWS) -> pa.RecordBatchReader:
+        """The rows in batches, without ever holding all of them.
+
+        Raises:
+            TraceError: while reading, parts vanished or turned out to be damaged.
+        """
+        import pyarrow as pa
+
+        if self._table is not None:
+            return self._table.to_reader(max_chunksize=batch_rows)
+        # Once a batch is handed out nothing can be tried again, so the first one is fetched here.
+        con, stream, first = self._connection.attempt(lambda: self._begin(batch_rows))
+        return pa.RecordBatchReader.from_batches(stream.schema, self._batches(con, stream, first))
+
+    def count(self) -> int:
+        """How many rows there are; far cheaper than reading them."""
+        if self._table is not None:
+            return int(self._table.num_rows)
+        count = f"SELECT count(*) AS n FROM (\n{self._statement}\n)"
+        counted = Result(self._connection, count, self._params)
+        return int(counted.arrow()["n"][0].as_py())
+
+    def df(self) -> pd.DataFrame:
+        """All rows as a pandas DataFrame.
+
+        Raises:
+            UsageError: pandas is not installed.
+        """
+        _need("pandas")
+        return self.arrow().to_pandas()
+
+    def pl(self) -> pl.DataFrame:
+        """All rows as a polars DataFrame.
+
+        Raises:
+            UsageError: polars is not installed.
+        """
+        _need("polars")
+        import polars
+
+        frame = polars.from_arrow(self.arrow())
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The rows, one dictionary each."""
+        for batch in self.reader():
+            yield from batch.to_pylist()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.reader().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"<Result of {len(self.columns)} columns: {', '.join(self.columns)}>"
+
+    def _start(self) -> None:
+        """Check the statement; run it, unless it is a SELECT."""
+        import duckdb
+        import pyarrow as pa
+
+        con = self._connection.cursor()
+        statements = [each.query for each in con.extract_statements(self._sql)]
+        if not statements:
+            raise UsageError("there is no statement to run")
+        for statement in statements[:-1]:
+            params = {name: self._params[name] for name in _named(con, statement, self._params)}
+            self._connection.bind(con, statement, partial(con.execute, statement, params or None))
+            while con.fetchmany(_BATCH_ROWS):
+                pass
+        self._statement = statements[-1].strip().rstrip(";")
+        if _SHOW_TABLES.fullmatch(self._statement):
+            self._statement = self._connection.show_tables()
+        (last,) = con.extract_statements(self._statement)
+        relation = self._bind(con)
+        if last.type == duckdb.StatementType.SELECT and len(statements) == 1:
+            self._bound = (con, relation)
+            self._columns = tuple(relation.columns)
+            return
+        table = pa.table({}) if relation is None else relation.to_arrow_table()
+        # DuckDB 2 answers a statement without rows with how it went.
+        silent = table.column_names in (["Count"], ["Success"])
+        self._table = pa.table({}) if silent else table
+        self._columns = tuple(self._table.column_names)
+
+    def _bind(self, con: duckdb.DuckDBPyConnection) -> Any:
+        """The statement, ready to run, or what came of it if it is no SELECT."""
+        sql = partial(con.sql, self._statement, params=self._params or None)
+        return self._connection.bind(con, self._statement, sql)
+
+    def _relation(self) -> tuple[duckdb.DuckDBPyConnection, Any]:
+        """The statement, ready to run: the one that was checked, or a fresh one thereafter."""
+        bound, self._bound = self._bound, None
+        if bound is not None:
+            return bound
+        con = self._connection.cursor()
+        return con, self._bind(con)
+
+    def _begin(
+        self, batch_rows: int
+    ) -> tuple[duckdb.DuckDBPyConnection, pa.RecordBatchReader, pa.RecordBatch | None]:
+        con, relation = self._relation()
+
+        def begin() -> tuple[pa.RecordBatchReader, pa.RecordBatch | None]:
+            stream = relation.to_arrow_reader(batch_rows)
+            return stream, next(iter(stream), None)
+
+        return con, *_interruptible(con, begin)
+
+    def _batches(
+        self,
+        con: duckdb.DuckDBPyConnection,
+        stream: pa.RecordBatchReader,
+        batch: pa.RecordBatch | None,
+    ) -> Iterator[pa.RecordBatch]:
+        import duckdb
+        import pyarrow as pa
+
+        try:
+            while batch is not None:
+                yield batch
+                batch = _interruptible(con, lambda: next(iter(stream), None))
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            raise translate(error, self._connection.folders) from error
+
+
+def _named(
+    con: duckdb.DuckDBPyConnection, statement: str, params: Mapping[str, Any]
+) -> Iterator[str]:
+    """The parameters that a statement, one of several, has."""
+    (parsed,) = con.extract_statements(statement)
+    return (name for name in params if name in parsed.named_parameters)
+
+
+def _interruptible(con: duckdb.DuckDBPyConnection, action: Callable[[], _T]) -> _T:
+    """Do it in such a way that Ctrl-C stops it.
+
+    While the main thread waits inside Arrow for DuckDB's next batch, Python cannot act on
+    a signal; so another thread waits there.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return action()
+    outcome: Future[_T] = Future()
+
+    def work() -> None:
+        try:
+            outcome.set_result(action())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        return outcome.result()
+    except KeyboardInterrupt:
+        con.interrupt()
+        thread.join()
+        raise
+
+
+def _need(module: str) -> None:
+    from importlib.util import find_spec
+
+    if find_spec(module) is None:
+        raise UsageError(f"{module} is not installed", f"pip install {module}; or use .arrow()")
