@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from cupti_etl.errors import TraceError
 from cupti_etl.queries.catalog import library
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.kinds import KINDS
+from cupti_etl.storage import renames
 from cupti_etl.storage.sources import File, Folder, Source, identifier, quoted
 
 if TYPE_CHECKING:
