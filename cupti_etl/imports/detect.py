@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ def recognise(path: Path) -> Source:
     Raises:
         ForeignError: it cannot be read, is empty, or of none of the formats.
     """
+    refuse_special(path)
     try:
         if path.is_dir():
             return _folder(path)
@@ -49,8 +51,26 @@ def recognise(path: Path) -> Source:
     raise ForeignError(_what_else(path, head), _HINT)
 
 
+def refuse_special(path: Path) -> None:
+    """See that it is a file or a folder: a pipe can be read once, and a device for ever.
+
+    Raises:
+        ForeignError: it is something else, or is not there.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise ForeignError(f"{path} cannot be read: {error.strerror}") from None
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        what = "a pipe" if stat.S_ISFIFO(mode) else "a device or a socket"
+        raise ForeignError(f"{path} is {what}, not a file", "write what comes from it to a file")
+
+
 def _folder(path: Path) -> Source:
-    if any(path.glob("*.parquet")):
+    parts = list(path.glob("*.parquet"))
+    for part in parts:
+        refuse_special(part)
+    if parts:
         from cupti_etl.imports.nsys.parquetdir import ParquetTables
         from cupti_etl.imports.nsys.reader import Nsys
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cupti_etl.capture.recording import read_recording
 from cupti_etl.errors import UsageError
-from cupti_etl.imports.detect import recognise
+from cupti_etl.imports.detect import recognise, refuse_special
 from cupti_etl.imports.files import Files, Stopped, Summary
 from cupti_etl.imports.recording import Recording
 from cupti_etl.imports.twice import refuse_twice
@@ -87,11 +87,14 @@ def import_recording(
         is_synced: whether to see that the trace is on the disk.
 
     Raises:
+        ForeignError: it is a pipe or the like.
         RecordingError: it is damaged; what came before the damage is in the trace.
         UsageError: ``out`` exists, or does not go with ``table``.
     """
     destination = destination_of(out, convert, table, is_synced=is_synced)
     # Before there is a folder, so that a wrong file or library leaves nothing behind.
+    if recording.exists():
+        refuse_special(recording)
     next(read_recording(recording), None)
     source = Recording(recording, is_partial=True)
     destination.create()
