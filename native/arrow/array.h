@@ -1,5 +1,4 @@
-#ifndef ETL_ARROW_ARRAY_H
-#define ETL_ARROW_ARRAY_H
+#pragma once
 
 #include "etl/abi.h"
 
@@ -10,5 +9,3 @@ struct ArrowArray *new_batch(int64_t length, int64_t n_columns);
 void free_array(struct ArrowArray *array);
 /* Moves it to where the other side of the interface wants it. */
 void give_array(struct ArrowArray *array, struct ArrowArray *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* The rows of one table. */
-#ifndef ETL_ARROW_BUILDER_H
-#define ETL_ARROW_BUILDER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -42,5 +41,3 @@ static inline unsigned count_bits(uint64_t bits)
 	/* Mostly none or all; without a processor's help a count is a call. */
 	return bits == 0 ? 0 : bits == ~UINT64_C(0) ? 64 : (unsigned)__builtin_popcountll(bits);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The texts of a column, or of a process, as Arrow wants them. */
-#ifndef ETL_ARROW_DICTIONARY_H
-#define ETL_ARROW_DICTIONARY_H
+#pragma once
 
 #include "arrow/ids.h"
 #include "etl/abi.h"
@@ -38,5 +37,3 @@ int32_t dictionary_add(struct dictionary *dictionary, uint64_t id, const char *b
 /* Moves the texts into an array of strings, and begins anew; NULL without memory. */
 struct ArrowArray *dictionary_take(struct dictionary *dictionary);
 void dictionary_free(struct dictionary *dictionary);
-
-#endif

@@ -1,6 +1,5 @@
 /* Arrays that grow. */
-#ifndef ETL_ARROW_GROW_H
-#define ETL_ARROW_GROW_H
+#pragma once
 
 #include <errno.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ ETL_MUST_CHECK static inline int grow(void **items, size_t n, size_t *capacity, 
 }
 
 #define GROW(items, n, capacity) grow((void **)&(items), n, &(capacity), sizeof *(items))
-
-#endif

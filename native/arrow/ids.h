@@ -1,6 +1,5 @@
 /* A number for each key. */
-#ifndef ETL_ARROW_IDS_H
-#define ETL_ARROW_IDS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ ETL_MUST_CHECK int64_t item_of(struct ids *ids, const int64_t *key, void **items
 			       size_t *capacity, size_t size);
 #define ITEM_OF(ids, key, items, n, capacity) \
 	item_of(&(ids), key, (void **)&(items), &(n), &(capacity), sizeof *(items))
-
-#endif

@@ -6,8 +6,7 @@
  * no independent witnesses of one kernel.  What is added up once can be solved for several
  * designs, in each of which a term stands for the sum of some columns.
  * docs/design/pm-join.md has the formulae. */
-#ifndef ETL_ATTRIBUTION_FIT_H
-#define ETL_ATTRIBUTION_FIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ void fit_solution_free(struct fit_solution *solution);
 int fit_uncertainty(const struct fit_solution *solution, int count,
 		    void (*sum)(void *of, int at, double *factors, size_t stride), void *of,
 		    double *out) ETL_MUST_CHECK;
-
-#endif

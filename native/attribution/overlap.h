@@ -1,6 +1,5 @@
 /* The join of samples to runs: what its parts share. */
-#ifndef ETL_ATTRIBUTION_OVERLAP_H
-#define ETL_ATTRIBUTION_OVERLAP_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -84,5 +83,3 @@ struct etl_overlap {
 	double *row_values;
 	size_t n_rows, rows_room;
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* Where runs wait, and how long each is alone. */
-#ifndef ETL_ATTRIBUTION_RUNS_H
-#define ETL_ATTRIBUTION_RUNS_H
+#pragma once
 
 #include "attribution/overlap.h"
 
@@ -10,5 +9,3 @@ int run_begin(struct etl_overlap *join, struct device *device, const struct etl_
 void clock_advance(struct device *device, int64_t time);
 /* Lets go of the runs that have ended by `time` and are timed. */
 int runs_retire(struct etl_overlap *join, struct device *device, int64_t time) ETL_MUST_CHECK;
-
-#endif

@@ -1,6 +1,5 @@
 /* What of a value belongs to whom. */
-#ifndef ETL_ATTRIBUTION_SHARE_H
-#define ETL_ATTRIBUTION_SHARE_H
+#pragma once
 
 #include "attribution/overlap.h"
 
@@ -14,5 +13,3 @@ struct shared {
 
 int share_out(const struct device *device, int metrics, const uint8_t *is_union,
 	      const struct shared *out) ETL_MUST_CHECK;
-
-#endif

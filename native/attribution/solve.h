@@ -1,5 +1,4 @@
-#ifndef ETL_ATTRIBUTION_SOLVE_H
-#define ETL_ATTRIBUTION_SOLVE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -8,5 +7,3 @@ void matrix_decompose(double *a, size_t n);
 
 /* Solves for `width` right sides at once, which stand side by side in each row of `x`. */
 void matrix_solve(const double *a, size_t n, double *x, size_t width);
-
-#endif

@@ -1,6 +1,5 @@
 /* What ran together: sets of groups that have a term of their own. */
-#ifndef ETL_ATTRIBUTION_STATES_H
-#define ETL_ATTRIBUTION_STATES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ struct states {
 
 /* The number of the set of these groups, whatever their order; -1: it has none. */
 int32_t state_of(struct states *states, const int32_t *groups, int32_t n);
-
-#endif

@@ -1,6 +1,5 @@
 /* One design of the fit and its solution, by terms and groups. */
-#ifndef ETL_ATTRIBUTION_VIEW_H
-#define ETL_ATTRIBUTION_VIEW_H
+#pragma once
 
 #include "attribution/overlap.h"
 
@@ -40,5 +39,3 @@ int view_groups(struct view *view, double *weight, double *inflation, double *bl
 /* Which levels of terms, groups without their edges, are known.  What a group does alone in all
  * is told from others with its edges. */
 int view_judge(struct view *view, const double *inflation) ETL_MUST_CHECK;
-
-#endif

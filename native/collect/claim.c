@@ -47,10 +47,10 @@ void etl_process_resume(struct etl_process *process)
 	struct etl_segment *header = process->header;
 
 	process->drained_before = etl_load(&header->drained);
-	process->orphaned_ns = (int64_t)etl_load(&header->drained_ns);
-	if (!process->orphaned_ns)
-		process->orphaned_ns = header->start_ns;
-	process->adopted_ns = etl_now_ns();
+	process->info.orphaned_ns = (int64_t)etl_load(&header->drained_ns);
+	if (!process->info.orphaned_ns)
+		process->info.orphaned_ns = header->start_ns;
+	process->info.adopted_ns = etl_now_ns();
 	/* Nobody else drains, so these are the dead collector's.  It may have zeroed a part
 	 * of one already, so they cannot be read again; their records are found missing. */
 	for (uint64_t slot = 0; slot < process->map.geometry.slots; slot++)
@@ -61,7 +61,7 @@ void etl_process_resume(struct etl_process *process)
 
 int etl_process_awaits_strings(const struct etl_process *process)
 {
-	return process->adopted_ns && !process->is_loaded &&
+	return process->info.adopted_ns && !process->is_loaded &&
 	       etl_load(&process->header->strings_sent) !=
 		       etl_load(&process->header->strings_wanted);
 }

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "collect/claim.h"
-#include "collect/report.h"
 #include "decode/layout.h"
 
 static struct etl_process *new_process(struct etl_decoder *decoder, struct etl_segment *header)
@@ -72,38 +71,11 @@ void etl_process_update(struct etl_process *process, const struct etl_process_in
 
 	if (!process->is_loaded)
 		return;
-	process->orphaned_ns = info->orphaned_ns;
-	process->adopted_ns = info->adopted_ns;
-	process->first_held_ns = info->first_held_ns;
+	process->info = *info;
+	process->info.process_id = process->process_id;
+	process->info.steps = process->info.steps_live = 0; /* there are no slots */
 	header->start_ns = info->start_ns;
-	header->pid = info->pid;
-	header->is_selected = info->is_selected;
-	header->parent_pid = info->parent_pid;
 	header->cupti_version = info->cupti_version;
-	header->driver_version = info->driver_version;
-	header->rank = info->rank;
-	header->local_rank = info->local_rank;
-	header->world_size = info->world_size;
-	header->slurm_job_id = info->slurm_job_id;
-	header->slurm_proc_id = info->slurm_proc_id;
-	memcpy(header->host, info->host, sizeof header->host);
-	memcpy(header->cupti_path, info->cupti_path, sizeof header->cupti_path);
-	memcpy(header->argv, info->argv, sizeof header->argv);
-	memcpy(header->detail, info->detail, sizeof header->detail);
-	etl_put(&header->last_flush_ns, (uint64_t)info->last_flush_ns);
-	etl_put(&header->last_return_ns, (uint64_t)info->last_return_ns);
-	etl_put(&header->finished_ns, (uint64_t)info->finished_ns);
-	etl_put(&header->taken_ns, (uint64_t)info->taken_ns);
-	etl_put(&header->regained_ns, (uint64_t)info->regained_ns);
-	etl_put(&header->counters.handed_over, info->handed_over);
-	etl_put(&header->counters.cupti_dropped, info->cupti_dropped);
-	etl_put(&header->counters.unreadable_bytes, info->unreadable_bytes);
-	etl_put(&header->counters.published, info->published);
-	etl_put(&header->counters.requests, info->requests);
-	etl_put(&header->counters.spares, info->spares);
-	etl_put(&header->counters.flushes, info->flushes);
-	etl_put(&header->counters.truncated_strings, info->truncated_strings);
-	etl_put(&header->counters.held_at_end, info->held);
 	for (uint32_t kind = 0; kind < ETL_MAX_KIND; kind++) {
 		etl_put(&header->counters.ring_full[kind], ring_full[kind]);
 		/* How chosen fields lie is told column by column. */
@@ -111,7 +83,6 @@ void etl_process_update(struct etl_process *process, const struct etl_process_in
 			etl_segment_set_stride(header, kind, strides[kind]);
 		header->stride[kind] = strides[kind];
 	}
-	etl_store(&header->state, info->state);
 }
 
 static void free_texts(struct etl_process *process)
@@ -138,7 +109,6 @@ void etl_process_free(struct etl_process *process)
 int etl_process_detach(struct etl_process *process, char *message)
 {
 	struct etl_segment *copy;
-	uint64_t held;
 
 	if (process->is_loaded)
 		return 0;
@@ -148,9 +118,8 @@ int etl_process_detach(struct etl_process *process, char *message)
 		return -ENOMEM;
 	}
 	process_refresh(process);
-	process_count_held(process, &held, &process->first_held_ns);
+	etl_process_get_info(process, &process->info);
 	memcpy(copy, process->header, sizeof *copy);
-	etl_put(&copy->counters.held_at_end, held);
 	etl_segment_unmap(&process->map);
 	process_unlock(process);
 	free_texts(process); /* no more records come */

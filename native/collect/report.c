@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "arrow/array.h"
-#include "collect/report.h"
+#include "decode/process.h"
 
 #define WINDOW_ATTEMPTS 100
 
@@ -17,7 +17,7 @@ static void copy_text(char *out, const char *from, size_t size)
 /* Slots that CUPTI holds, and since when the first of them.  Of a process that ended in
  * order, those it held at its last flush: a call after that (of a static destructor)
  * takes a fresh one, which says nothing. */
-void process_count_held(const struct etl_process *process, uint64_t *held, int64_t *first)
+static void count_held(const struct etl_process *process, uint64_t *held, int64_t *first)
 {
 	uint64_t finished = etl_load(&process->header->finished_ns);
 
@@ -41,7 +41,10 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 {
 	struct etl_segment *header = process->header;
 
-	memset(out, 0, sizeof *out);
+	*out = process->info;
+	out->layout_generation = etl_load(&header->layout_generation);
+	if (process->is_loaded)
+		return;
 	out->process_id = process->process_id;
 	out->start_ns = header->start_ns;
 	out->last_flush_ns = (int64_t)etl_load(&header->last_flush_ns);
@@ -54,8 +57,6 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 	out->world_size = header->world_size;
 	out->slurm_job_id = header->slurm_job_id;
 	out->slurm_proc_id = header->slurm_proc_id;
-	out->orphaned_ns = process->orphaned_ns;
-	out->adopted_ns = process->adopted_ns;
 	/* What an earlier collector took is in that one's trace. */
 	out->handed_over = etl_peek(&header->counters.handed_over) - process->drained_before;
 	out->cupti_dropped = etl_peek(&header->counters.cupti_dropped);
@@ -65,12 +66,7 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 	out->spares = etl_peek(&header->counters.spares);
 	out->flushes = etl_peek(&header->counters.flushes);
 	out->truncated_strings = etl_peek(&header->counters.truncated_strings);
-	if (process->is_loaded) {
-		out->held = etl_peek(&header->counters.held_at_end);
-		out->first_held_ns = process->first_held_ns;
-	} else {
-		process_count_held(process, &out->held, &out->first_held_ns);
-	}
+	count_held(process, &out->held, &out->first_held_ns);
 	out->pid = header->pid;
 	out->is_selected = header->is_selected;
 	out->parent_pid = header->parent_pid;
@@ -79,7 +75,6 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 	out->state = etl_load(&header->state);
 	out->steps = process->map.steps;
 	out->steps_live = etl_load(&header->steps_live);
-	out->layout_generation = etl_load(&header->layout_generation);
 	copy_text(out->host, header->host, sizeof out->host);
 	copy_text(out->cupti_path, header->cupti_path, sizeof out->cupti_path);
 	copy_text(out->argv, header->argv, sizeof out->argv);

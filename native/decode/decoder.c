@@ -23,16 +23,6 @@ void etl_decoder_free(struct etl_decoder *decoder)
 	free(decoder);
 }
 
-int etl_table_count(void)
-{
-	return ETL_N_KINDS;
-}
-
-const char *etl_table_name(int table)
-{
-	return table >= 0 && table < ETL_N_KINDS ? etl_kinds[table].table : NULL;
-}
-
 int etl_table_of_kind(int kind)
 {
 	/* Asked once a record, so answered from a table. */

@@ -1,6 +1,5 @@
 /* One column of up to 64 records. */
-#ifndef ETL_DECODE_GATHER_H
-#define ETL_DECODE_GATHER_H
+#pragma once
 
 #include <string.h>
 #include "decode/process.h"
@@ -57,5 +56,3 @@ static inline int api_domain(uint32_t activity)
 {
 	return activity == ETL_ACTIVITY_RUNTIME;
 }
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef ETL_DECODE_LAYOUT_H
-#define ETL_DECODE_LAYOUT_H
+#pragma once
 
 #include "decode/process.h"
 
@@ -7,5 +6,3 @@
 gather_fn *gather_for(const struct etl_column *column, uint8_t width);
 /* Copies strides and layouts out of the header, keeping only what is possible. */
 void process_refresh(struct etl_process *process);
-
-#endif

@@ -1,6 +1,5 @@
 /* A process and the tables that its records go to. */
-#ifndef ETL_DECODE_PROCESS_H
-#define ETL_DECODE_PROCESS_H
+#pragma once
 
 #include "arrow/builder.h"
 #include "decode/text.h"
@@ -41,10 +40,9 @@ struct etl_process {
 	bool is_loaded; /* the header is a private copy, there are no slots */
 	int lock; /* descriptor that holds the collector's lock, or -1 */
 	bool has_image_lock; /* the image's end can be told by its lock */
-	/* Of a process that an earlier collector had. */
-	uint64_t drained_before;
-	int64_t orphaned_ns, adopted_ns;
-	int64_t first_held_ns;
+	/* What it said of itself, once `is_loaded`; before, only what an earlier collector left. */
+	struct etl_process_info info;
+	uint64_t drained_before; /* by that one */
 	uint64_t process_id;
 	/* Private copies: the originals can change under us. */
 	uint32_t generation;
@@ -74,5 +72,3 @@ struct etl_process {
 	unsigned n_waiting[ETL_N_KINDS];
 	bool lacks_memory; /* a text of the block in hand found no room */
 };
-
-#endif

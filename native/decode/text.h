@@ -1,6 +1,5 @@
 /* The strings of a process that its records may use, once, as they came. */
-#ifndef ETL_DECODE_TEXT_H
-#define ETL_DECODE_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ uint32_t text_find(struct text_table *texts, uint64_t id);
 /* Whether a text is marked for the first time. */
 bool text_mark(struct text_table *texts, uint32_t text);
 void text_free(struct text_table *texts);
-
-#endif

@@ -1,8 +1,7 @@
 /* The tokens of JSON in a piece of a file.  A function that reaches the end of the piece
  * returns NULL: more is needed.  Leniency is on purpose: profilers write bare words such as
  * nan, and control characters in names. */
-#ifndef ETL_IMPORTS_JSON_H
-#define ETL_IMPORTS_JSON_H
+#pragma once
 
 #include "imports/rows.h"
 
@@ -22,5 +21,3 @@ size_t json_unescape(char *out, const char *p, size_t n);
 /* A number, also one in quotes, times 10^scale; exact as long as it has no exponent and fits,
  * a fraction that is left is rounded.  Anything else is CELL_NULL. */
 void json_number(struct cell *out, const char *p, const char *end, int scale);
-
-#endif

@@ -1,6 +1,5 @@
 /* Which members of an event go to which column. */
-#ifndef ETL_IMPORTS_KEYS_H
-#define ETL_IMPORTS_KEYS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ struct key *keys_find(struct keys *keys, uint64_t hash);
 /* Reads a list of columns (see etl_events_new) into `keys`, which is all zeros, and `types`,
  * as rows_init takes them, with room for ETL_MAX_COLUMNS and a zero; -EINVAL. */
 ETL_MUST_CHECK int keys_read(struct keys *keys, const char *columns, char *types);
-
-#endif

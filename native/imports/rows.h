@@ -1,7 +1,6 @@
 /* Rows of foreign files on their way into Arrow: a table whose columns are chosen at run
  * time.  What it gathers goes the same way as decoded records (arrow/builder.c). */
-#ifndef ETL_IMPORTS_ROWS_H
-#define ETL_IMPORTS_ROWS_H
+#pragma once
 
 #include "arrow/builder.h"
 
@@ -48,5 +47,3 @@ ETL_MUST_CHECK int rows_append(struct rows *rows);
 int64_t rows_count(const struct rows *rows);
 /* Moves the gathered rows out; -ENOMEM. */
 ETL_MUST_CHECK int rows_take(struct rows *rows, struct ArrowArray *out);
-
-#endif

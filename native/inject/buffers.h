@@ -1,5 +1,4 @@
-#ifndef ETL_INJECT_BUFFERS_H
-#define ETL_INJECT_BUFFERS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -12,5 +11,3 @@ uint64_t etl_count_held(void);
 /* Notes how the records of a kind lie; with `publish` held once records flow. */
 void etl_set_stride(uint32_t activity, uint32_t stride);
 void etl_set_fields(uint32_t activity, uint32_t stride, const struct etl_field *fields, size_t n);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef ETL_INJECT_CLOCK_H
-#define ETL_INJECT_CLOCK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -7,5 +6,3 @@
  * CUPTI cannot tell, it is. */
 void etl_clock_set(void);
 bool etl_clock_is_ours(void);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef ETL_INJECT_CONFLICT_H
-#define ETL_INJECT_CONFLICT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@ bool etl_conflict_is_over(void);
  * its other way, one after the other.  Where it does not, that is switched off at once, and
  * the answer is CUPTI_OK.  Nobody may switch kinds of ours meanwhile. */
 int etl_conflict_ask_about_kernels(void);
-
-#endif

@@ -3,8 +3,7 @@
  * Types and signatures as documented in NVIDIA's CUPTI reference ("CUPTI Activity
  * API", "CUPTI Callback API"); nothing of its headers is used.  A NULL pointer is a
  * function that this version does not have. */
-#ifndef ETL_CUPTI_API_H
-#define ETL_CUPTI_API_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -98,5 +97,3 @@ int cupti_subscribe(const struct cupti_api *api, cupti_callback_fn callback, voi
 
 /* CUPTI's words for a result. */
 const char *cupti_result(const struct cupti_api *api, int result);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef ETL_INJECT_DESCRIPTORS_H
-#define ETL_INJECT_DESCRIPTORS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@ void etl_close_kept(int fd); /* if it is */
 /* Calls a function where some descriptors are free, whose numbers mean nothing outside;
  * what it returns, or -errno. */
 int etl_call_with_room(int (*function)(void *), void *argument);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef ETL_INJECT_ENVIRONMENT_H
-#define ETL_INJECT_ENVIRONMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include "etl/segment.h"
@@ -9,5 +8,3 @@ const char *etl_env(const char *name);
 long etl_env_number(const char *name, long otherwise, long least, long most);
 bool etl_list_has(const char *list, const char *word); /* comma-separated */
 void etl_describe_process(struct etl_segment *segment);
-
-#endif

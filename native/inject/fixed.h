@@ -1,5 +1,4 @@
-#ifndef ETL_INJECT_FIXED_H
-#define ETL_INJECT_FIXED_H
+#pragma once
 
 #include "inject/plan.h"
 
@@ -7,5 +6,3 @@ extern const struct etl_records etl_fixed_records;
 
 /* The counters of unified memory are set up by one interface for both ways. */
 int etl_configure_unified_memory(void);
-
-#endif

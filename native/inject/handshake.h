@@ -1,10 +1,7 @@
-#ifndef ETL_INJECT_HANDSHAKE_H
-#define ETL_INJECT_HANDSHAKE_H
+#pragma once
 
 /* Sends the segment (or, with fd < 0, only the reason why there is none) to the collector;
  * never waits.  0, -EAGAIN if it may go better later, or another -errno. */
 int etl_hello(int fd, const char *reason);
 /* Now and then: says it again if that may help, and takes what is answered. */
 void etl_hello_again(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* What all parts of the injector know.  Everything here runs inside somebody else's program:
  * never print, never abort, never block it, keep errno. */
-#ifndef ETL_INJECT_INJECTOR_H
-#define ETL_INJECT_INJECTOR_H
+#pragma once
 
 #include <pthread.h>
 #include "etl/segment.h"
@@ -26,5 +25,3 @@ extern struct etl_injector etl_injector;
 
 /* True in the process that was set up, false in a forked child of it. */
 bool etl_injector_is_ours(void);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef ETL_INJECT_INTERN_H
-#define ETL_INJECT_INTERN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,5 +10,3 @@ uint64_t etl_intern(const char *text, size_t length, uint32_t tag, uint32_t flag
 bool etl_intern_flush(void); /* publishes new strings; false if there is no slot */
 /* Publishes all strings anew for a collector that asks; takes `publish` itself. */
 void etl_intern_answer(void);
-
-#endif

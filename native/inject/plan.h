@@ -1,6 +1,5 @@
 /* What is to be recorded, decided once, and the two ways to ask CUPTI for it. */
-#ifndef ETL_INJECT_PLAN_H
-#define ETL_INJECT_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -53,5 +52,3 @@ struct etl_records {
 
 /* Decides, and publishes the names of the APIs' functions. */
 void etl_plan_make(struct etl_plan *plan);
-
-#endif

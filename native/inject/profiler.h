@@ -1,5 +1,4 @@
-#ifndef ETL_INJECT_PROFILER_H
-#define ETL_INJECT_PROFILER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,5 +9,3 @@
 bool etl_profiler_is_watched(void);
 int etl_profiler_enable(void *subscriber, struct etl_error *error);
 void etl_profiler_call(uint32_t domain, uint32_t cbid, const void *info);
-
-#endif

@@ -1,6 +1,5 @@
 /* --capture-range: recording only while a range of the program is open. */
-#ifndef ETL_INJECT_RANGE_H
-#define ETL_INJECT_RANGE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -11,5 +10,3 @@ const char *etl_range(void);
 bool etl_range_is_open(void);
 /* One was opened (+1) or closed (-1). */
 void etl_range_count(int by);
-
-#endif

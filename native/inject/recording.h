@@ -1,5 +1,4 @@
-#ifndef ETL_INJECT_RECORDING_H
-#define ETL_INJECT_RECORDING_H
+#pragma once
 
 #include "inject/plan.h"
 
@@ -24,5 +23,3 @@ void etl_recording_lose(void);
 void etl_recording_regain(void);
 /* After a start that failed: nothing more is recorded. */
 void etl_recording_undo(void);
-
-#endif

@@ -12,7 +12,6 @@
 
 /* First version in which the calls to record can still be chosen. */
 #define SINCE 130400
-#define MAX_LAYOUTS 256
 
 enum {
 	ATTR_USER_DEFINED_RECORDS = 11,

@@ -1,5 +1,4 @@
-#ifndef ETL_INJECT_SELECTED_H
-#define ETL_INJECT_SELECTED_H
+#pragma once
 
 #include "inject/plan.h"
 
@@ -7,5 +6,3 @@ extern const struct etl_records etl_selected_records;
 
 /* Why selected records cannot be had here; NULL if they can. */
 const char *etl_selected_obstacle(void);
-
-#endif

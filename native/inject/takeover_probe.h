@@ -1,5 +1,4 @@
-#ifndef ETL_INJECT_TAKEOVER_PROBE_H
-#define ETL_INJECT_TAKEOVER_PROBE_H
+#pragma once
 
 #include "inject/plan.h"
 
@@ -11,5 +10,3 @@ void etl_takeover_probe_call(void);
 bool etl_takeover_probe_is_lost(void);
 /* Marks the record if it is a probe's. */
 bool etl_takeover_probe_mark(uint8_t *record);
-
-#endif

@@ -1,7 +1,4 @@
-#ifndef ETL_INJECT_TIMER_H
-#define ETL_INJECT_TIMER_H
+#pragma once
 
 int etl_timer_start(void);
 void etl_timer_finish(void); /* last flush, bounded to two seconds */
-
-#endif

@@ -1,6 +1,5 @@
 /* A set of correlation ids. */
-#ifndef ETL_OPERATORS_BITS_H
-#define ETL_OPERATORS_BITS_H
+#pragma once
 
 #include <stdbool.h>
 #include "arrow/ids.h"
@@ -18,5 +17,3 @@ struct bits {
 ETL_MUST_CHECK int bits_set(struct bits *bits, int64_t process, int64_t id);
 bool bits_get(struct bits *bits, int64_t process, int64_t id);
 void bits_free(struct bits *bits);
-
-#endif

@@ -1,6 +1,5 @@
 /* The call that asked for an activity, by process and correlation id: launch_to_gpu. */
-#ifndef ETL_OPERATORS_CALLS_H
-#define ETL_OPERATORS_CALLS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -40,5 +39,3 @@ static inline int64_t calls_name(const struct calls *calls, const struct call *c
 /* The calls are forgotten, and their names kept. */
 void calls_clear(struct calls *calls);
 void calls_free(struct calls *calls);
-
-#endif

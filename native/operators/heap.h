@@ -1,6 +1,5 @@
 /* What is running: a heap of ends. */
-#ifndef ETL_OPERATORS_HEAP_H
-#define ETL_OPERATORS_HEAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ struct heap {
 
 ETL_MUST_CHECK int heap_push(struct heap *heap, int64_t end, int64_t what);
 struct running heap_pop(struct heap *heap);
-
-#endif

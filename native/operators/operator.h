@@ -4,8 +4,7 @@
  * An operator takes rows of 64-bit integers, from one to three inputs, and makes rows of 64-bit
  * numbers.  What it answers is what the query of the same purpose in cupti_etl/queries/library
  * says in SQL, which stays the definition. */
-#ifndef ETL_OPERATOR_H
-#define ETL_OPERATOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ struct operator_kind {
 extern const struct operator_kind busy_operator, edge_operator, host_operator, run_operator, trend_operator;
 extern const struct operator_kind depth_operator, latency_operator, shared_operator, sample_operator, range_operator,
 	streams_operator, nesting_operator;
-
-#endif

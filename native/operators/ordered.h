@@ -1,6 +1,5 @@
 /* Rows in order. */
-#ifndef ETL_OPERATORS_ORDERED_H
-#define ETL_OPERATORS_ORDERED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ typedef int row_reader(void *data, const int64_t *row);
 /* Reads the rows in that order; it may sort them.  What the reader returns, if it is not 0. */
 ETL_MUST_CHECK int read_in_order(int64_t *rows, size_t n, unsigned width, row_reader *read,
 				 void *data);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef ETL_OPERATORS_SERIES_H
-#define ETL_OPERATORS_SERIES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,5 +20,3 @@ static inline size_t series_count(const struct series *series)
 /* The quantiles at `at`, which rises, as quantile_cont gives them; -ENOMEM. */
 ETL_MUST_CHECK int series_quantiles(const struct series *series, const double *at, unsigned n,
 				    double *out);
-
-#endif

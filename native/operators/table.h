@@ -1,5 +1,4 @@
-#ifndef ETL_OPERATORS_TABLE_H
-#define ETL_OPERATORS_TABLE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ void table_free(struct table *table);
 /* Moves at most `most` rows from `from` on into Arrow; -ENOMEM. */
 ETL_MUST_CHECK int table_export(const struct table *table, size_t from, size_t most,
 				struct ArrowArray *out);
-
-#endif

@@ -27,13 +27,6 @@ int etl_cupti_open(const char *places, struct pm_api **out, char *message)
 	return 0;
 }
 
-void etl_cupti_close(struct pm_api *api)
-{
-	if (api)
-		pm_api_close(api);
-	free(api);
-}
-
 uint32_t etl_cupti_version(const struct pm_api *api)
 {
 	return api->version;

@@ -1,6 +1,5 @@
 /* What CUPTI knows of chips, without a host. */
-#ifndef ETL_PM_CHIPS_H
-#define ETL_PM_CHIPS_H
+#pragma once
 
 #include "pm/pm_api.h"
 
@@ -26,5 +25,3 @@ ETL_MUST_CHECK int pm_single_pass_sets(const struct pm_api *api, const char *chi
 ETL_MUST_CHECK int pm_set_metrics(const struct pm_api *api, const char *chip, const char *set,
 				  const char *const **names, size_t *n,
 				  struct etl_error *error);
-
-#endif

@@ -1,5 +1,4 @@
-#ifndef ETL_PM_COST_H
-#define ETL_PM_COST_H
+#pragma once
 
 #include "pm/pm_api.h"
 
@@ -9,5 +8,3 @@ ETL_MUST_CHECK int pm_sample_bytes(const struct pm_api *api, size_t device, int 
 				   const uint8_t *config, size_t config_bytes,
 				   const char *const *metrics, size_t n, double *bytes,
 				   struct etl_error *error);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The decoding thread alone calls CUPTI with the sampling object; the evaluating thread calls
  * the profiler host alone.  Images go from one to the other and back. */
-#ifndef ETL_PM_DEVICE_H
-#define ETL_PM_DEVICE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -111,5 +110,3 @@ struct image *image_pop(struct image_queue *queue);
 
 /* Samples that are expected between two decodes, if there is no upper limit to the period. */
 uint32_t pm_samples_a_decode(const struct pm_device *device);
-
-#endif

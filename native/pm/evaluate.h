@@ -1,7 +1,4 @@
-#ifndef ETL_PM_EVALUATE_H
-#define ETL_PM_EVALUATE_H
+#pragma once
 
 /* The thread that evaluates; it ends after `is_stopping`, or a failure. */
 void *pm_evaluate_thread(void *device);
-
-#endif

@@ -9,8 +9,7 @@
  * A collector that is busy for a second must not hold up decoding, because what the hardware
  * counts meanwhile is lost.  So what the socket does not take waits here, and one thread sends
  * it when there is room. */
-#ifndef ETL_PM_FRAMES_H
-#define ETL_PM_FRAMES_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -46,5 +45,3 @@ bool frames_push(struct frames *frames);
 
 /* Sends all that waits, however long that takes; nobody else may send any more. */
 void frames_finish(struct frames *frames);
-
-#endif

@@ -203,22 +203,6 @@ int pm_host_evaluate_range(struct pm_host *host, const uint8_t *image, size_t by
 	return result ? refused(host, result, "cuptiProfilerHostEvaluateToGpuValues", error) : 0;
 }
 
-int pm_host_evaluate(struct pm_host *host, const uint8_t *image, size_t bytes, size_t index,
-		     const char *const *metrics, size_t n, double *values,
-		     struct etl_error *error)
-{
-	struct pm_evaluate ask = PM_PARAMS(pm_evaluate, values, .counter_data = image,
-		.counter_data_size = bytes, .range = index, .metrics = metrics, .count = n,
-		.values = values);
-	int result = refresh(host, error);
-
-	if (result)
-		return result;
-	ask.object = host->object;
-	result = host->api->evaluate(&ask);
-	return result ? refused(host, result, "cuptiProfilerHostEvaluateToGpuValues", error) : 0;
-}
-
 int pm_host_base_metrics(struct pm_host *host, int metric_type, const char *const **names,
 			 size_t *n, struct etl_error *error)
 {

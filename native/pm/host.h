@@ -7,8 +7,7 @@
  * used by one thread at a time.
  *
  * For what is returned see pm_api.h. */
-#ifndef ETL_PM_HOST_H
-#define ETL_PM_HOST_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -30,13 +29,8 @@ ETL_MUST_CHECK int pm_host_config(struct pm_host *host, const char *const *metri
 				  uint8_t **image, size_t *bytes, unsigned *passes,
 				  struct etl_error *error);
 
-/* The values of `metrics` at one index of a counter data image. */
-ETL_MUST_CHECK int pm_host_evaluate(struct pm_host *host, const uint8_t *image, size_t bytes,
-				    size_t index, const char *const *metrics, size_t n,
-				    double *values, struct etl_error *error);
-
-/* Likewise at the indices first .. first + count - 1: metric m of the i-th goes to
- * columns[m][i]. */
+/* The values of `metrics` at the indices first .. first + count - 1 of a counter data image:
+ * metric m of the i-th goes to columns[m][i]. */
 ETL_MUST_CHECK int pm_host_evaluate_range(struct pm_host *host, const uint8_t *image,
 					  size_t bytes, size_t first, size_t count,
 					  const char *const *metrics, size_t n,
@@ -59,5 +53,3 @@ struct pm_description { /* texts as above; "" for what CUPTI does not say */
 };
 ETL_MUST_CHECK int pm_host_properties(struct pm_host *host, const char *metric,
 				      struct pm_description *out, struct etl_error *error);
-
-#endif

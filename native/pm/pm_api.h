@@ -2,8 +2,7 @@
  *
  * Here and in host.h, functions that can fail return 0, a negative errno of our own, or
  * CUPTI's result as it is, which is positive: what to do differs by result. */
-#ifndef ETL_PM_API_H
-#define ETL_PM_API_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -92,5 +91,3 @@ ETL_MUST_CHECK int pm_device_availability(const struct pm_api *api, size_t devic
 
 /* Size of the whole struct, for those that never grew. */
 #define PM_PARAMS(type, last, ...) { .struct_size = PM_SIZE(type, last), __VA_ARGS__ }
-
-#endif

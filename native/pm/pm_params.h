@@ -4,8 +4,7 @@
  * Sampling API"); nothing of its headers is used.  Each begins with its size, the number of
  * bytes up to the end of the last member that both sides know, without padding.  Structs grew
  * at their ends: `since` names the first API version with the member. */
-#ifndef ETL_PM_PARAMS_H
-#define ETL_PM_PARAMS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -221,5 +220,3 @@ struct pm_sample_info {
 	uint64_t start_ns; /* out; CLOCK_REALTIME */
 	uint64_t end_ns; /* out */
 };
-
-#endif

@@ -1,7 +1,4 @@
-#ifndef ETL_PM_READER_H
-#define ETL_PM_READER_H
+#pragma once
 
 /* The thread that decodes; it ends after `is_stopping`, or a failure. */
 void *pm_decode_thread(void *device);
-
-#endif

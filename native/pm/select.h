@@ -1,5 +1,4 @@
-#ifndef ETL_PM_SELECT_H
-#define ETL_PM_SELECT_H
+#pragma once
 
 #include "pm/host.h"
 
@@ -10,5 +9,3 @@
 ETL_MUST_CHECK int pm_host_select(struct pm_host *host, const char *const *metrics,
 				  const bool *is_optional, size_t n, bool *is_kept,
 				  struct etl_error *error);
-
-#endif

@@ -27,7 +27,7 @@ static void check_sums(struct etl_decoder *decoder, const struct etl_process *pr
 	struct etl_decoded decoded;
 
 	etl_process_get_decoded(process, &decoded);
-	for (int table = 0; table < etl_table_count(); table++)
+	for (int table = 0; table < ETL_N_KINDS; table++)
 		stored += etl_process_stored(process, table);
 	for (int kind = 0; kind < ETL_MAX_KIND; kind++)
 		unknown += etl_process_unknown(process, kind);

@@ -92,7 +92,7 @@ static inline uint64_t take_batches(struct etl_decoder *decoder)
 {
 	uint64_t rows = 0;
 
-	for (int table = 0; table < etl_table_count(); table++) {
+	for (int table = 0; table < ETL_N_KINDS; table++) {
 		struct ArrowArray batch;
 
 		if (etl_decoder_rows(decoder, table) == 0)

@@ -125,7 +125,7 @@ static void read_all(struct etl_decoder *decoder, struct etl_process *process, s
 	CHECK(info.held <= map->geometry.slots);
 	for (uint32_t number = 0; etl_process_window(process, &number, &window); number++)
 		CHECK(++windows <= ETL_WINDOWS);
-	for (int table = 0; table < etl_table_count(); table++) {
+	for (int table = 0; table < ETL_N_KINDS; table++) {
 		struct etl_place place;
 
 		etl_process_get_place(process, table, 0, &place);

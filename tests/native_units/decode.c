@@ -20,7 +20,7 @@ static struct etl_process *new_process(struct etl_decoder *decoder, const uint32
 
 static void take_all(struct etl_decoder *decoder)
 {
-	for (int table = 0; table < etl_table_count(); table++) {
+	for (int table = 0; table < ETL_N_KINDS; table++) {
 		struct ArrowArray array;
 		int64_t rows = etl_decoder_rows(decoder, table);
 

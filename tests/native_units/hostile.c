@@ -115,7 +115,7 @@ static void drain(struct etl_decoder *decoder, struct etl_process *process, uint
 		(void)etl_process_stride(process, kind);
 		(void)etl_process_ring_full(process, kind);
 	}
-	for (int table = 0; table < etl_table_count(); table++) {
+	for (int table = 0; table < ETL_N_KINDS; table++) {
 		struct ArrowArray array;
 
 		CHECK(etl_decoder_take(decoder, table, &array) == 0);

@@ -224,7 +224,7 @@ static void test_a_refused_metric_is_named(void)
 	uint8_t *image;
 	size_t bytes;
 	unsigned passes;
-	double value;
+	double value, *const columns[] = { &value };
 
 	CHECK(pm_host_new(&newest, "CHIP", PM_TYPE_RANGE, NULL, 0, NULL, &host, &error) == 0);
 	CHECK(pm_host_config(host, metrics, 5, &image, &bytes, &passes, &error) ==
@@ -237,9 +237,10 @@ static void test_a_refused_metric_is_named(void)
 		CHECK(passes == 1);
 		free(image);
 	}
-	CHECK(pm_host_evaluate(host, NULL, 0, 8, metrics, 1, &value, &error) ==
+	CHECK(pm_host_evaluate_range(host, NULL, 0, 8, 1, metrics, 1, columns, &error) ==
 	      PM_INVALID_PARAMETER);
-	CHECK(pm_host_evaluate(host, NULL, 0, 7, metrics, 1, &value, &error) == 0 && value == 7);
+	CHECK(pm_host_evaluate_range(host, NULL, 0, 7, 1, metrics, 1, columns, &error) == 0);
+	CHECK(value == 7);
 	pm_host_free(host);
 	CHECK(cupti.objects == 0);
 }

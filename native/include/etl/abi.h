@@ -1,7 +1,6 @@
 /* What libcupti_etl.so offers to Python, through cffi.  Functions that can fail return
  * a negative errno or NULL and fill `message` (ETL_MESSAGE_BYTES) with a sentence. */
-#ifndef ETL_ABI_H
-#define ETL_ABI_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -113,8 +112,6 @@ struct etl_decoded {
 struct etl_decoder *etl_decoder_new(void);
 void etl_decoder_free(struct etl_decoder *decoder);
 
-int etl_table_count(void);
-const char *etl_table_name(int table);
 /* Of all that this library shares with the injected one and with Python; see
  * cupti_etl/schema/fingerprint.py. */
 uint64_t etl_fingerprint(void);
@@ -204,7 +201,6 @@ struct etl_metric_text { const char *description, *hardware_unit, *dimension; in
 
 /* The first usable libcupti of `places`, paths with colons between them; "": the loader's. */
 int etl_cupti_open(const char *places, struct pm_api **out, char *message);
-void etl_cupti_close(struct pm_api *api);
 uint32_t etl_cupti_version(const struct pm_api *api);
 const char *etl_cupti_path(const struct pm_api *api);
 int etl_cupti_chips(const struct pm_api *api, struct etl_names *out, char *message);
@@ -361,5 +357,3 @@ int etl_sampler_run(struct etl_sampler *sampler, int fd);
 void etl_sampler_get(const struct etl_sampler *sampler, int number, struct etl_sampling *out);
 /* cffi: end */
 #pragma GCC visibility pop
-
-#endif

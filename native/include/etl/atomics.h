@@ -4,8 +4,7 @@
  * that hands it over with release; whoever takes it over loads that word with
  * acquire.  Counters that guard no other memory are relaxed.
  */
-#ifndef ETL_ATOMICS_H
-#define ETL_ATOMICS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -25,5 +24,3 @@ static inline bool etl_claim(_Atomic uint64_t *word, uint64_t from, uint64_t to)
 	return atomic_compare_exchange_strong_explicit(word, &from, to, memory_order_acq_rel,
 						       memory_order_relaxed);
 }
-
-#endif

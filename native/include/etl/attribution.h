@@ -1,6 +1,5 @@
 /* What libcupti_etl.so offers to tell whose the samples of a GPU are; the rest is in abi.h. */
-#ifndef ETL_ATTRIBUTION_H
-#define ETL_ATTRIBUTION_H
+#pragma once
 
 #include "etl/abi.h"
 
@@ -69,5 +68,3 @@ int etl_overlap_totals(struct etl_overlap *join, int device, int64_t *counts, do
 int etl_lag_sums(const struct etl_samples *samples, int metrics, const int64_t *starts, const int64_t *ends, int64_t intervals, const int64_t *lags, int n_lags, int blocks, double *out);
 /* cffi: end */
 #pragma GCC visibility pop
-
-#endif

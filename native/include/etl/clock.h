@@ -1,6 +1,5 @@
 /* The time, in nanoseconds. */
-#ifndef ETL_CLOCK_H
-#define ETL_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -17,5 +16,3 @@ static inline int64_t etl_now_ns(void)
 {
 	return etl_clock_ns(CLOCK_REALTIME);
 }
-
-#endif

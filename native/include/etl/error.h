@@ -1,6 +1,5 @@
 /* How a native function says what went wrong. */
-#ifndef ETL_ERROR_H
-#define ETL_ERROR_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,5 +24,3 @@ static inline int etl_fail(struct etl_error *error, int code, const char *format
 	}
 	return -code;
 }
-
-#endif

@@ -5,8 +5,7 @@
  * under a new version, which a program on 2.28 could not resolve, and CUDA skips a
  * library that does not load without a word.  So the old versions are asked for; every
  * later glibc still has them. */
-#ifndef ETL_GLIBC_H
-#define ETL_GLIBC_H
+#pragma once
 
 #include <features.h>
 
@@ -26,6 +25,4 @@ ETL_OLD(pthread_condattr_setclock, "2.3.3");
 ETL_OLD(pthread_setname_np, "2.12");
 ETL_OLD(pthread_timedjoin_np, "2.3.3");
 #undef ETL_OLD
-#endif
-
 #endif

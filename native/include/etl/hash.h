@@ -4,8 +4,7 @@
  * multiply-and-fold hash (eight bytes a step); two of a million different strings
  * share a key with a probability of about 3e-8.
  */
-#ifndef ETL_HASH_H
-#define ETL_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ static inline uint64_t etl_hash(const void *data, size_t length)
 	h = etl_fold(h ^ UINT64_C(0xE7037ED1A0B428DB), UINT64_C(0x8EBC6AF09C88C6E3));
 	return h ? h : 1;
 }
-
-#endif

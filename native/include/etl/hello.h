@@ -1,6 +1,5 @@
 /* The one message a traced process sends, with the segment's descriptor attached. */
-#ifndef ETL_HELLO_H
-#define ETL_HELLO_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ struct etl_hello {
 	char reason[512]; /* why no segment comes with it; empty if one does */
 };
 /* cffi: end */
-
-#endif

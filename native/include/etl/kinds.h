@@ -1,7 +1,6 @@
 /* The tables of CUPTI records, as data.  The data itself is generated from
  * cupti_etl/schema/kinds/ into native/generated/kinds.inc. */
-#ifndef ETL_KINDS_H
-#define ETL_KINDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -113,5 +112,3 @@ static inline int etl_table_of(uint32_t activity)
 				return table;
 	return -1;
 }
-
-#endif

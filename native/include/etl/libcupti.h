@@ -1,6 +1,5 @@
 /* Where a libcupti can be: what the injector and the sampler both go through. */
-#ifndef ETL_LIBCUPTI_H
-#define ETL_LIBCUPTI_H
+#pragma once
 
 #include <stddef.h>
 #include <string.h>
@@ -28,5 +27,3 @@ static inline const char *etl_next_path(const char *paths, char *path, size_t si
 	}
 	return NULL;
 }
-
-#endif

@@ -8,8 +8,7 @@
  * image through a mapping alone: closing all descriptors does not give it up, and
  * exec, exit and any signal do.  A child of fork does not inherit it.
  */
-#ifndef ETL_LOCKS_H
-#define ETL_LOCKS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -29,5 +28,3 @@ bool etl_is_locked(int fd, int which);
 /* Takes the image's lock for as long as this process image lives; without /proc, or with
  * a kernel that refuses, nobody has it. */
 void etl_lock_image(int fd);
-
-#endif

@@ -1,6 +1,5 @@
 /* What libcupti_etl.so offers to queries, where SQL is too slow; the rest is in abi.h. */
-#ifndef ETL_OPERATORS_H
-#define ETL_OPERATORS_H
+#pragma once
 
 #include "etl/abi.h"
 
@@ -24,5 +23,3 @@ int etl_operator_finish(struct etl_operator *operator);
 int64_t etl_operator_take(struct etl_operator *operator, uint32_t output, int64_t most, struct ArrowArray *out);
 /* cffi: end */
 #pragma GCC visibility pop
-
-#endif

@@ -9,8 +9,7 @@
  * Head, tail and cells lie in memory that another program can scribble over; every
  * function here stays inside the cells whatever it reads.
  */
-#ifndef ETL_RING_H
-#define ETL_RING_H
+#pragma once
 
 #include "etl/atomics.h"
 
@@ -98,5 +97,3 @@ static inline bool etl_ring_pop(struct etl_ring *ring, struct etl_cell *cells, u
 		}
 	}
 }
-
-#endif

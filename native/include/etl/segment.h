@@ -18,8 +18,7 @@
  * sizes come from etl_geometry(), never from the segment, except the number of steps,
  * which is checked once and kept in private memory.
  */
-#ifndef ETL_SEGMENT_H
-#define ETL_SEGMENT_H
+#pragma once
 
 #include "etl/abi.h"
 #include "etl/error.h"
@@ -207,5 +206,3 @@ void etl_slot_publish(struct etl_map *map, uint64_t slot, uint32_t content, uint
 
 /* FULL → DRAINING, in order of publication.  -1 if there is none. */
 int64_t etl_slot_next(struct etl_map *map);
-
-#endif

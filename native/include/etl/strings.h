@@ -5,8 +5,7 @@
  *	│ id 8 │ tag 4│ flags 4│ length 8│ bytes ...   │ pad to 8│  repeated
  *	└──────┴──────┴────────┴────────┴──────────────┴─────────┘
  */
-#ifndef ETL_STRINGS_H
-#define ETL_STRINGS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -35,5 +34,3 @@ static inline uint32_t etl_api_tag(uint32_t activity, uint32_t cbid)
 {
 	return (activity << 16) | cbid;
 }
-
-#endif

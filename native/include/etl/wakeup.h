@@ -1,6 +1,5 @@
 /* One page that the collector and all traced processes share to wake each other. */
-#ifndef ETL_WAKEUP_H
-#define ETL_WAKEUP_H
+#pragma once
 
 #include "etl/atomics.h"
 
@@ -13,5 +12,3 @@ struct etl_wakeup_page {
 	_Atomic uint32_t is_paused; /* nothing is to be recorded for now */
 	_Atomic uint32_t unmet; /* processes that have not been able to say hello */
 };
-
-#endif
