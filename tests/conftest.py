@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from support import leftovers
 from support.fake_build import CACHE
 from support.fakes import Fakes
 
@@ -15,6 +17,14 @@ from support.fakes import Fakes
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # What is kept for this user is none of the tests' business.
 os.environ["XDG_CACHE_HOME"] = str(CACHE / "user")
+leftovers.mark()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_is_left() -> Iterator[None]:
+    """Whatever the tests of a file have started has ended, or is killed."""
+    yield
+    leftovers.check_nothing_is_left()
 
 
 @pytest.fixture(scope="session")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support import leftovers
 from support.captures import Capturer
 from support.fakes import Fakes
 
@@ -20,3 +22,10 @@ def capturer(fakes: Fakes, tmp_path: Path) -> Capturer:
     except NativeError as error:
         pytest.skip(f"no capture without the native part: {error.message}")
     return Capturer(fakes, tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left_of_a_test() -> Iterator[None]:
+    """Traced programs outlive their captures in many tests, and none outlives its test."""
+    yield
+    leftovers.check_nothing_is_left()

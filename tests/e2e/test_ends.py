@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +15,10 @@ from support.captures import Capture, Capturer, running, table, wait_until_colle
 from support.fake_cuda import script
 from support.fakes import KERNEL, Log, kernel_name
 from support.waiting import wait_for, wait_until
+
+from cupti_etl.capture.decoder import Decoder
+from cupti_etl.capture.resume import open_segment
+from cupti_etl.capture.segment import Process
 
 CUPTI = "13.5.25"
 
@@ -53,7 +56,6 @@ os.rename({files["pid"] + ".tmp"!r}, {files["pid"]!r})
 wait_for({files["go"]!r})
 {then}
 launch({between}, 2)
-time.sleep(0.3)
 Path({files["gone"]!r}).touch()
 wait_for({files["more"]!r})
 launch({after}, 3)
@@ -64,6 +66,7 @@ wait_for({files["end"]!r})
         )
         self.env = env
         self.second = folder / "second"
+        self._launched = before + between
         self._fakes = capturer.fakes
         with running(words, env, stderr=subprocess.DEVNULL) as collector:
             wait_for(self.files["pid"])
@@ -75,6 +78,12 @@ wait_for({files["end"]!r})
     def tell(self, name: str) -> None:
         """Let the program go on to what comes after this word."""
         self.files[name].touch()
+
+    def go(self) -> None:
+        """Let it launch when nobody looks, until CUPTI has given out all of it."""
+        self.tell("go")
+        wait_for(self.files["gone"])
+        wait_until(lambda: self.log.delivered(KERNEL) == self._launched)
 
     def command(self, *words: str | Path) -> list[str]:
         """A cupti-etl command line."""
@@ -99,15 +108,11 @@ wait_for({files["end"]!r})
         """Make the program end, whatever the test saw."""
         for name in self.files:
             self.tell(name)
-        deadline = time.monotonic() + 120
-        while Path(f"/proc/{self.pid}").exists() and not self.log[0].ended:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(lambda: not Path(f"/proc/{self.pid}").exists() or self.log[0].ended)
 
     def taken_over(self, rows: int) -> Capture:
         """Another collector attaches, has so many kernels, and follows the program to its end."""
-        self.tell("go")
-        wait_for(self.files["gone"])
+        self.go()
         attached = self.attach()
         wait_for_rows(self.second, rows)
         self.tell("more")
@@ -165,6 +170,8 @@ def outliving(folder: Path) -> list[str]:
     return script(f"""
 if os.fork():
     wait_for({str(folder / "works")!r})
+    Path({str(folder / "command")!r}).with_suffix(".tmp").write_text(str(os.getpid()))
+    os.rename({str(folder / "command.tmp")!r}, {str(folder / "command")!r})
     sys.exit()
 os.setsid()
 os.close(1); os.close(2)
@@ -173,6 +180,16 @@ Path({str(folder / "works")!r}).write_text(str(os.getpid()))
 wait_for({str(folder / "stop")!r})
 launch(50)
 """)
+
+
+def records_no_more(pid: int) -> bool:
+    """Whether a program has heard that its collector let it go."""
+    fd = open_segment(pid)
+    try:
+        (*_, last) = Process.attach(Decoder(), fd).windows()
+    finally:
+        os.close(fd)
+    return bool(last.closed_by == "collector")
 
 
 def test_linger(capturer: Capturer, tmp_path: Path) -> None:
@@ -191,7 +208,7 @@ def test_linger(capturer: Capturer, tmp_path: Path) -> None:
         assert 0.7e9 < whole["end_ns"] - whole["start_ns"] < 20e9
         # It is told to record no more, so there is nothing to attach to.
         pid = (tmp_path / "works").read_text()
-        time.sleep(0.3)
+        wait_until(lambda: records_no_more(int(pid)))
         again = [sys.executable, "-m", "cupti_etl", "attach", "-o", str(tmp_path / "no"), pid]
         refused = subprocess.run(again, env=env, capture_output=True, text=True, check=False)
         assert refused.returncode == 2
@@ -207,8 +224,10 @@ def test_without_linger_workers_are_followed_to_their_end(
 ) -> None:
     words, env, trace, log = capturer.prepare(CUPTI, command=outliving(tmp_path))
     with running(words, env, stderr=subprocess.PIPE) as process:
-        wait_for(tmp_path / "works")
-        time.sleep(0.5)
+        # The command has ended, and the capture knows: it has waited for it.
+        wait_for(tmp_path / "command")
+        command = Path("/proc", (tmp_path / "command").read_text())
+        wait_until(lambda: not command.exists())
         (tmp_path / "stop").touch()
         _, stderr = process.communicate(timeout=120)
     done = subprocess.CompletedProcess(words, process.returncode, "", stderr)
@@ -234,8 +253,7 @@ def test_a_ring_that_is_full_before_anybody_attaches(capturer: Capturer, tmp_pat
 def test_attach_that_ends_first(capturer: Capturer, tmp_path: Path) -> None:
     """Ctrl-C or time ends it, and another can go on, exactly where it stopped."""
     orphan = Orphan(capturer, tmp_path, before=10, between=20, after=30)
-    orphan.tell("go")
-    wait_for(orphan.files["gone"])
+    orphan.go()
     attached = orphan.attach()
     wait_for_rows(orphan.second, 20)
     again = subprocess.run(
@@ -266,8 +284,7 @@ def test_attach_that_ends_first(capturer: Capturer, tmp_path: Path) -> None:
 
 def test_an_orphan_that_is_killed(capturer: Capturer, tmp_path: Path) -> None:
     orphan = Orphan(capturer, tmp_path, before=10, between=20, after=30)
-    orphan.tell("go")
-    wait_for(orphan.files["gone"])
+    orphan.go()
     attached = orphan.attach()
     wait_for_rows(orphan.second, 20)
     os.kill(orphan.pid, signal.SIGKILL)
@@ -359,13 +376,9 @@ def test_an_orphan_without_descriptors(capturer: Capturer, tmp_path: Path) -> No
     orphan = Orphan(
         capturer, tmp_path, before=10, between=20, after=5, then="os.closerange(3, 4096)"
     )
-    orphan.tell("go")
-    wait_for(orphan.files["gone"])
+    orphan.go()
     attached = orphan.attach()
-    deadline = time.monotonic() + 120
-    while attached.poll() is None and not (orphan.second / "process").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: attached.poll() is not None or (orphan.second / "process").exists())
     orphan.end()
     _, stderr = attached.communicate(timeout=120)
     if attached.returncode == 2:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
+from support.command import etl_bytes
 from support.trace import add_part, as_table, write_part, write_trace
 
 from cupti_etl.schema.arrow import TABLES, arrow_schema
@@ -25,13 +26,8 @@ def run(tmp_path: Path) -> Path:
     return folder
 
 
-def etl(*arguments: object) -> subprocess.CompletedProcess[bytes]:
-    words = [sys.executable, "-m", "cupti_etl", *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, check=False, timeout=120)
-
-
-def succeed(*arguments: object) -> bytes:
-    done = etl(*arguments)
+def succeed(*arguments: object, stdin: str = "") -> bytes:
+    done = etl_bytes(*arguments, stdin=stdin)
     assert (done.returncode, done.stderr) == (0, b"")
     return done.stdout
 
@@ -144,7 +140,7 @@ def test_a_reader_that_goes_away_is_no_error(run: Path) -> None:
 def test_what_cannot_be_is_said_in_two_lines(
     run: Path, arguments: list[str], status: int, message: str, hint: str
 ) -> None:
-    done = etl("export", *(each.replace("{run}", str(run)) for each in arguments))
+    done = etl_bytes("export", *(each.replace("{run}", str(run)) for each in arguments))
     lines = done.stderr.decode().splitlines()
     assert done.returncode == status
     assert lines[0].startswith(f"cupti-etl: {message.replace('{run}', str(run))}")
@@ -157,7 +153,7 @@ def test_a_damaged_part_leaves_nothing(run: Path, tmp_path: Path) -> None:
     data = part.read_bytes()
     part.write_bytes(data[:200] + b"\xff" * 3000 + data[3200:])
     for form in ("parquet", "arrow", "csv", "duckdb"):
-        done = etl("export", run, "--to", form, tmp_path / "out")
+        done = etl_bytes("export", run, "--to", form, tmp_path / "out")
         assert done.returncode == 1
         assert b"memset/part-000001.parquet is damaged" in done.stderr
         assert [path.name for path in tmp_path.iterdir()] == ["run"]
@@ -174,11 +170,7 @@ def test_sql_and_query_take_several_traces(run: Path, tmp_path: Path) -> None:
     text = succeed("query", "kernel_summary", run, other, "--format", "csv")
     assert text.count(b"\n") == 1 + 4
     # A trace with a space in its name is no statement; the statement comes from the pipe.
-    done = subprocess.run(
-        [sys.executable, "-m", "cupti_etl", "sql", run, other, "--format", "csv"],
-        input=count.encode(), capture_output=True, check=True,
-    )  # fmt: skip
-    assert done.stdout == b"n\n7\n"
-    assert b"there is no trace typo" in etl("sql", run, "typo").stderr
+    assert succeed("sql", run, other, "--format", "csv", stdin=count) == b"n\n7\n"
+    assert b"there is no trace typo" in etl_bytes("sql", run, "typo").stderr
     long = f"SELECT 1 AS one -- {'x' * 5000}"
     assert succeed("sql", run, long, "--format", "csv") == b"one\n1\n"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.command import etl
 from support.trace import add_part, assert_rows, described, write_trace
 
 import cupti_etl
@@ -128,9 +127,7 @@ def test_a_file_is_exported_from_a_file(runs: list[Path], tmp_path: Path) -> Non
 def test_tables_are_exported_with_them(runs: list[Path], tmp_path: Path, form: str) -> None:
     out = tmp_path / f"samples.{form}"
     words = ["export", str(runs[1]), "--table", "pm_sample", "--to", form, str(out)]
-    done = subprocess.run(
-        [sys.executable, "-m", "cupti_etl", *words], capture_output=True, text=True, check=False
-    )
+    done = etl(*words)
     assert done.returncode == 0, done.stderr
     path = out if out.is_file() else next(out.iterdir())
     if form == "csv":

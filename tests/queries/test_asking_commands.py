@@ -1,4 +1,4 @@
-"""The commands sql, query and relink as a user starts them."""
+"""The commands sql, query and relink, as a user gives them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support.command import etl
 from support.trace import write_trace
 
 KERNELS = """
@@ -29,21 +30,14 @@ def run_folder(tmp_path: Path) -> Path:
     return write_trace(tmp_path / "run", kernel=KERNELS)
 
 
-def run(*arguments: object, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "cupti_etl", *map(str, arguments)],
-        capture_output=True, text=True, input=stdin, check=False,
-    )  # fmt: skip
-
-
-def succeed(*arguments: object, stdin: str | None = None) -> str:
-    done = run(*arguments, stdin=stdin)
+def succeed(*arguments: object, stdin: str = "") -> str:
+    done = etl(*arguments, stdin=stdin)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
 
-def fail(*arguments: object, stdin: str | None = None) -> tuple[int, list[str]]:
-    done = run(*arguments, stdin=stdin)
+def fail(*arguments: object) -> tuple[int, list[str]]:
+    done = etl(*arguments)
     assert "Traceback" not in done.stderr
     return done.returncode, done.stderr.splitlines()
 
@@ -185,7 +179,7 @@ def test_statements_from_a_pipe(run_folder: Path) -> None:
 
 
 def test_a_pipe_ends_at_the_first_error(run_folder: Path) -> None:
-    done = run("sql", run_folder, "--format=csv", stdin="SELECT 1 AS a; FROM nowhere; SELECT 2;")
+    done = etl("sql", run_folder, "--format=csv", stdin="SELECT 1 AS a; FROM nowhere; SELECT 2;")
     assert done.returncode == 2
     assert done.stdout == "a\n1\n"
     assert "nowhere" in done.stderr
