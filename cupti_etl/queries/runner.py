@@ -130,9 +130,21 @@ def empty_views() -> Iterator[str]:
 
 
 def library_views(catalog: Catalog) -> Iterator[str]:
-    """Statements that create the library over the tables, or views, of the current database."""
+    """Statements that create the library over the tables, or views, of the current database.
+
+    To create a view DuckDB binds it, with all views below it.  So each is created while those that
+    it needs are only their declared columns, which a test compares with the real ones: that takes a
+    tenth of the time for the whole library.
+    """
     yield f"CREATE OR REPLACE VIEW {TABLE_EXTENT} AS\n{table_extent()}"
-    for query in catalog:
+    views = [query for query in catalog if not query.parameters]
+    for query in views:
+        columns = (
+            f"CAST(NULL AS {each.type}) AS {identifier(each.name)}" for each in query.columns
+        )
+        yield f"CREATE OR REPLACE VIEW {query.name} AS SELECT {', '.join(columns)}"
+    # What takes parameters is bound where it is used.
+    for query in (*(each for each in catalog if each.parameters), *reversed(views)):
         yield query.create
         what = "MACRO TABLE" if query.parameters else "VIEW"
         yield f"COMMENT ON {what} {query.name} IS {quoted(query.doc)}"
