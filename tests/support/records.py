@@ -26,10 +26,11 @@ MARKER = 12
 _U64 = (1 << 64) - 1
 Layout = Mapping[str, Any]
 
+FACTS = load_facts()
 # The specification names activities, CUPTI numbers them.
 NUMBERS = {
     name.removeprefix("CUPTI_ACTIVITY_KIND_"): value
-    for name, value in load_facts()["enumerators"].items()
+    for name, value in FACTS["enumerators"].items()
     if name.startswith("CUPTI_ACTIVITY_KIND_")
 }
 KIND_OF = {NUMBERS[activity]: kind for kind in KINDS for activity in kind.activity}
@@ -41,7 +42,7 @@ _FOREIGN: Layout = {"size": 24, "members": {"kind": (0, 4), "value": (8, 8)}}
 
 @functools.cache
 def _newest() -> dict[int, Layout]:
-    return {number: load_facts()["structs"][kind.struct] for number, kind in KIND_OF.items()}
+    return {number: FACTS["structs"][kind.struct] for number, kind in KIND_OF.items()}
 
 
 def _one_byte(error: UnicodeError) -> tuple[str, int]:
@@ -109,7 +110,7 @@ class Bench:
         **info: Any,
     ) -> None:
         self.layouts: dict[int, Layout] = {**layouts(release), FOREIGN: _FOREIGN}
-        if api_version(release) == load_facts()["version"]:
+        if api_version(release) == FACTS["version"]:
             self.layouts = {**_newest(), **self.layouts}
         self.version = api_version(release)
         self._ffi, _ = load()
@@ -141,7 +142,7 @@ class Bench:
 @functools.cache
 def _labels(kind: Kind, column: Column) -> dict[int, str]:
     assert column.labels is not None
-    numbers = load_facts()["enumerators"]
+    numbers = FACTS["enumerators"]
     return {numbers[name]: label for name, label in column.labels.labels}
 
 
@@ -171,7 +172,7 @@ def expected(
         member, *values = column.only
         offset, _ = layout["members"][member]
         number = int.from_bytes(record[offset : offset + 4], "little")
-        if number not in [load_facts()["enumerators"].get(value, value) for value in values]:
+        if number not in [FACTS["enumerators"].get(value, value) for value in values]:
             return None
     what = column.type.name
     if what == "string":
