@@ -44,8 +44,8 @@ class Folder:
 class File:
     """A self-contained file, attached for reading under the name ``database``.
 
-    ``renamed`` has the present names of columns by those in the file, for each of its tables in
-    which there are such: a file that was not migrated.
+    ``renamed`` has the present names of each table's columns by those in the file, as far as they
+    differ: in a file that was not migrated.
     """
 
     path: Path
@@ -200,11 +200,6 @@ def _attach(con: duckdb.DuckDBPyConnection, path: Path, place: Path, database: s
                 "trace.duckdb has views alone: give the folder it is in",
             )
         rows = con.execute(f"SELECT version_num FROM {database}.{revisions.TABLE}").fetchall()
-        columns = con.execute(
-            "SELECT table_name, column_name FROM duckdb_columns()"
-            " WHERE database_name = ? AND schema_name = 'main'",
-            [database],
-        ).fetchall()
     except duckdb.Error as error:
         raise TraceError(
             f"{path} cannot be opened: {str(error).splitlines()[0]}",
@@ -220,14 +215,18 @@ def _attach(con: duckdb.DuckDBPyConnection, path: Path, place: Path, database: s
             )
     # Views and macros of a stranger's are not taken, nor tables that could be called anything.
     version = revisions.schema_version(min(found_revisions, default=revisions.newest()))
-    return File(place, database, names & set(TABLES), _renamed(columns, version))
+    known = names & set(TABLES)
+    return File(
+        place, database, known, {each: _renamed(con, database, each, version) for each in known}
+    )
 
 
-def _renamed(columns: Iterable[tuple[str, str]], version: int) -> dict[str, dict[str, str]]:
-    """Present names of a file's columns, by table, where they have others in that version."""
-    names = {name: table.renamed(version) for name, table in TABLES.items()}
-    found: dict[str, dict[str, str]] = {}
-    for table, column in columns:
-        if now := names.get(table, {}).get(column):
-            found.setdefault(table, {})[column] = now
-    return found
+def _renamed(
+    con: duckdb.DuckDBPyConnection, database: str, table: str, version: int
+) -> dict[str, str]:
+    """Present names of columns by those that a file of a version of the schema has."""
+    names = TABLES[table].renamed(version)
+    if not names:
+        return {}
+    there = con.sql(f"FROM {database}.main.{identifier(table)} LIMIT 0").columns
+    return {before: now for before, now in names.items() if before in there}
