@@ -69,17 +69,20 @@ class Materialized:
     Args:
         catalog: the queries.
         operators: by the name of the query that each computes.
-        execute: runs a statement and makes the tables and queries that it lacks.
+        need: makes tables and queries that are not there yet.
+        execute: runs a statement, and makes what it lacks all the same.
     """
 
     def __init__(
         self,
         catalog: Catalog,
         operators: Mapping[str, Operator],
+        need: Callable[[duckdb.DuckDBPyConnection, Sequence[str]], None],
         execute: Callable[[duckdb.DuckDBPyConnection, str], None],
     ) -> None:
         self._catalog = catalog
         self._operators = operators
+        self._need = need
         self._execute = execute
         self._sources: tuple[Source, ...] = ()
         self._made: dict[str, State] = {}
@@ -146,16 +149,6 @@ class Materialized:
                 drop(con, table)
             if not _take(con, folder, operator.tables):
                 operator.compute(con)
-
-    def _need(self, con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
-        """Make tables and queries that are not there yet."""
-        for name in names:
-            if name in self._catalog and self._catalog[name].parameters:
-                self._execute(con, self._catalog[name].create)
-                self._need(con, self._catalog[name].needs)
-            else:
-                self._execute(con, f"PREPARE _needed AS FROM {name}")
-                con.execute("DEALLOCATE _needed")
 
     def _is_materialized(self, name: str) -> bool:
         return name in self._catalog and bool(self._catalog[name].materialized)

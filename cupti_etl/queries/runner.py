@@ -96,8 +96,7 @@ def install(
                 where = f"SELECT * FROM (\n{rows}\n) WHERE {condition}" if condition else rows
                 con.execute(f"CREATE OR REPLACE VIEW {identifier(table)} AS\n{where}")
             con.execute(f"COMMENT ON VIEW {identifier(table)} IS {quoted(_doc(table))}")
-        for table in TABLES:
-            check_types(con, table)
+        check_types(con, TABLES)
     except BaseException:
         con.rollback()
         raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -135,18 +135,19 @@ def _time(names: Sequence[str], wanted: str) -> str:
     return "NULL::BIGINT"
 
 
-def check_types(con: duckdb.DuckDBPyConnection, table: str) -> None:
+def check_types(con: duckdb.DuckDBPyConnection, tables: Collection[str]) -> None:
     """See that what stands under a name of the schema is of its type.
 
     Raises:
         TraceError: it is not, so that no query could use it.
     """
     rows = con.execute(
-        "SELECT column_name, data_type FROM duckdb_columns() WHERE schema_name = 'main'"
-        " AND database_name = current_database() AND table_name = ?",
-        [table],
+        "SELECT table_name, column_name, data_type FROM duckdb_columns()"
+        " WHERE schema_name = 'main' AND database_name = current_database()"
+        " AND list_contains($1::VARCHAR[], table_name)",
+        [list(tables)],
     ).fetchall()
-    for column, found in rows:
+    for table, column, found in rows:
         if (wanted := _types(table).get(column, found)) != found:
             con.execute(f"DROP VIEW {identifier(table)}")
             raise TraceError(

@@ -50,7 +50,9 @@ class Views:
         # Those without a part, which may get one while a capture runs.
         self._empty: set[str] = set()
         self._there: set[str] = set()
-        self._materialized = Materialized(catalog, operators, self._execute)
+        # A hint: where it is wrong, the binder says so.
+        self._made: set[str] = set()
+        self._materialized = Materialized(catalog, operators, self._need, self._execute)
 
     def open(self, sources: Sequence[Source]) -> None:
         """Say where the rows are, before anything is asked."""
@@ -122,7 +124,7 @@ class Views:
         elif name in self._catalog:
             con.execute(self._catalog[name].create)
         else:
-            self._make_table(con, name)
+            self._make_tables(con, (name,))
 
     def _is_known(self, name: str) -> bool:
         is_ours = name == TABLE_EXTENT or name in TABLES or name in self._catalog
@@ -137,25 +139,39 @@ class Views:
     def _refresh(self, con: duckdb.DuckDBPyConnection) -> None:
         """Forget what was made of parts that are no longer those of the trace."""
         with self._lock:
-            for table in sorted(self._empty):
-                if globs([each.path for each in self._folders], table):
-                    with con.cursor() as beside:
-                        self._make_table(beside, table)
+            folders = [each.path for each in self._folders]
+            if filled := [table for table in sorted(self._empty) if globs(folders, table)]:
+                with con.cursor() as beside:
+                    self._make_tables(beside, filled)
             stale = self._materialized.stale()
             if stale:
                 with con.cursor() as beside:
                     self._materialized.forget(beside, stale)
+                self._made.difference_update(stale)
 
     def _make(self, con: duckdb.DuckDBPyConnection, name: str) -> None:
         with self._lock:
-            if name == TABLE_EXTENT:
-                self._execute(con, f"CREATE OR REPLACE VIEW {TABLE_EXTENT} AS\n{table_extent()}")
-            elif name not in self._catalog:
-                self._make_table(con, name)
-            elif (query := self._catalog[name]).materialized:
-                self._materialized.make(con, query)
+            if name in self._catalog:
+                query = self._catalog[name]
+                if query.materialized:
+                    self._materialized.make(con, query)
+                else:
+                    self._need(con, query.needs)
+                    self._execute(con, query.create)
+            elif name == TABLE_EXTENT:
+                self._need(con, tuple(TABLES))
+                con.execute(f"CREATE OR REPLACE VIEW {TABLE_EXTENT} AS\n{table_extent()}")
             else:
-                self._execute(con, query.create)
+                self._make_tables(con, (name,))
+            self._made.add(name)
+
+    def _need(self, con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
+        """Make what is not there yet, before the binder has to ask for one after the other."""
+        missing = [name for name in names if name not in self._made]
+        self._make_tables(con, [name for name in missing if name in TABLES])
+        for name in missing:
+            if name not in TABLES:
+                self._make(con, name)
 
     def _execute(self, con: duckdb.DuckDBPyConnection, statement: str) -> None:
         """Run a statement of our own, and make what it lacks."""
@@ -173,24 +189,24 @@ class Views:
                 self._make(con, name)
                 before = name
 
-    def _make_table(self, con: duckdb.DuckDBPyConnection, table: str) -> None:
-        rows = table_view(self._sources, table)
-        if rows:
-            suspects = doubtful(con, self._sources, (table,)).get(table, ())
-            con.execute(
-                f"CREATE OR REPLACE VIEW {identifier(table)} AS\n{plausible(rows, suspects)}"
-            )
-            check_types(con, table)
-            self._empty.discard(table)
-            self._there.add(table)
-        elif table in self._there:
-            raise TraceError(
-                f"parts of the trace vanished while it was open: {table}",
-                "a capture may just have tidied them up: run it again",
-            )
-        else:
-            con.execute(f"CREATE OR REPLACE VIEW {identifier(table)} AS\n{empty_table(table)}")
-            self._empty.add(table)
+    def _make_tables(self, con: duckdb.DuckDBPyConnection, tables: Sequence[str]) -> None:
+        """Make tables; what has to be looked up in the parts of all is looked up at once."""
+        selects = {table: table_view(self._sources, table) for table in tables}
+        suspects = doubtful(con, self._sources, [table for table in tables if selects[table]])
+        for table, rows in selects.items():
+            if not rows and table in self._there:
+                raise TraceError(
+                    f"parts of the trace vanished while it was open: {table}",
+                    "a capture may just have tidied them up: run it again",
+                )
+            rows = plausible(rows, suspects.get(table, ())) if rows else empty_table(table)
+            con.execute(f"CREATE OR REPLACE VIEW {identifier(table)} AS\n{rows}")
+        there = [table for table in tables if selects[table]]
+        check_types(con, there)
+        self._there.update(there)
+        self._empty.difference_update(there)
+        self._empty.update(table for table in tables if not selects[table])
+        self._made.update(tables)
 
 
 def _is_there(con: duckdb.DuckDBPyConnection, name: str) -> bool:

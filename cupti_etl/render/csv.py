@@ -46,7 +46,10 @@ def write_csv(reader: pa.RecordBatchReader, sink: BinaryIO, change: _Change | No
         for batch in reader:
             arrays = [_column(each, change) for each in batch.columns]
             # A batch whose texts are all NULL would otherwise be of type null.
-            typed = [each.cast(field.type) for each, field in zip(arrays, schema, strict=True)]
+            typed = [
+                each if each.type == field.type else each.cast(field.type)
+                for each, field in zip(arrays, schema, strict=True)
+            ]
             writer.write_batch(pa.RecordBatch.from_arrays(typed, schema=schema))
 
 
