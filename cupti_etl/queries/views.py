@@ -108,8 +108,10 @@ class Views:
         """
         with self._lock:
             there: set[str] = set()
+            made = set(self._made)
             for word in dict.fromkeys(_WORD.findall(statement.lower())):
                 self._prepare(con, word, there)
+            self._made = made  # the transaction may be rolled back
 
     def _prepare(self, con: duckdb.DuckDBPyConnection, name: str, there: set[str]) -> None:
         if name in there or not self._is_known(name) or _is_there(con, name):
