@@ -82,7 +82,7 @@ class CaptureOptions:
         flush_ms: how often the target flushes CUPTI; bounds what a killed target loses.
         ring_mb: upper limit of shared memory per traced process, in MiB.
         cupti: libcupti to use where the process has none loaded.
-        record: also write the raw buffers to this file, for ``replay``.
+        record: also write the raw buffers to this file, for ``import``.
         linger_ns: how long processes that outlive the command are followed; None is until
             they end.
         argv: whether command lines are stored.

@@ -58,7 +58,7 @@ def main(arguments: list[str]) -> int:
     before = {page: page.read_text() for page in PAGES}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        run(f"cupti-etl replay {RECORDING} -o demo-trace", folder)
+        run(f"cupti-etl import {RECORDING} -o demo-trace", folder)
         after = {page: with_output(text, folder) for page, text in before.items()}
     stale = [page for page in PAGES if after[page] != before[page]]
     for page in stale:

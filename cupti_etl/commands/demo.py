@@ -86,7 +86,7 @@ def _replay(out: Path) -> None:
             "install a released wheel of cupti-etl, or run the demo on a machine with a GPU",
         )
     click.echo(f"Replaying a recording made on an H200: {RECORDING}")
-    command = [sys.executable, "-m", "cupti_etl", "replay", str(RECORDING), "-o", str(out)]
+    command = [sys.executable, "-m", "cupti_etl", "import", str(RECORDING), "-o", str(out)]
     try:
         done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
     finally:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from cupti_etl.imports.kineto.launch_sizes import LaunchSizes
 
+_KEEP = "`cupti-etl replay` makes a trace of what comes before the damage"
+
 
 class Recording:
     """One recording; see ``Source``.
@@ -67,7 +69,7 @@ class Recording:
 
     def _damaged(self, damage: RecordingError) -> None:
         if not self._is_partial:
-            raise damage
+            raise RecordingError(damage.message, _KEEP) from damage
         self.damage = damage
 
     def _batches(self, everything: bool) -> Iterator[tuple[str, pa.RecordBatch]]:
