@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compile the two shared objects: the one list of sources and flags.
+"""Compile the two shared objects: what is compiled, and with which flags.
 
 Needs Python and a C compiler, nothing else.  Used by the wheel build, the Makefile and
 the tests (which add sanitizers).
@@ -15,102 +15,11 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-SHARED = ["segment/locks.c", "segment/segment.c"]
+# Each library: the rooms that it is made of, and what it exports.
 LIBRARIES = {
-    "libcupti_etl_inject.so": (
-        [
-            "inject/buffers.c",
-            "inject/clock.c",
-            "inject/conflict.c",
-            "inject/cupti_api.c",
-            "inject/descriptors.c",
-            "inject/environment.c",
-            "inject/fixed.c",
-            "inject/handshake.c",
-            "inject/inject.c",
-            "inject/injector.c",
-            "inject/intern.c",
-            "inject/nvtx.c",
-            "inject/plan.c",
-            "inject/profiler.c",
-            "inject/range.c",
-            "inject/recording.c",
-            "inject/records.c",
-            "inject/selected.c",
-            "inject/space.c",
-            "inject/takeover_probe.c",
-            "inject/timer.c",
-            "inject/wakeup.c",
-            *SHARED,
-        ],
-        "inject/exports.map",
-    ),
+    "libcupti_etl_inject.so": ("inject segment", "inject/exports.map"),
     "libcupti_etl.so": (
-        [
-            "arrow/array.c",
-            "arrow/builder.c",
-            "arrow/dictionary.c",
-            "arrow/ids.c",
-            "arrow/pool.c",
-            "attribution/fit.c",
-            "attribution/lag.c",
-            "attribution/overlap.c",
-            "attribution/runs.c",
-            "attribution/sample.c",
-            "attribution/share.c",
-            "attribution/solve.c",
-            "attribution/states.c",
-            "attribution/totals.c",
-            "attribution/view.c",
-            "collect/claim.c",
-            "collect/collector.c",
-            "collect/report.c",
-            "collect/slots.c",
-            "collect/wakeup.c",
-            "decode/decode.c",
-            "decode/decoder.c",
-            "decode/gather.c",
-            "decode/layout.c",
-            "decode/text.c",
-            "decode/text_columns.c",
-            "decode/wide.c",
-            "imports/events.c",
-            "imports/json.c",
-            "imports/keys.c",
-            "imports/rows.c",
-            "imports/sqlite.c",
-            "operators/bits.c",
-            "operators/busy.c",
-            "operators/calls.c",
-            "operators/depth.c",
-            "operators/edges.c",
-            "operators/heap.c",
-            "operators/host.c",
-            "operators/latency.c",
-            "operators/nesting.c",
-            "operators/operator.c",
-            "operators/ordered.c",
-            "operators/ranges.c",
-            "operators/runs.c",
-            "operators/sample.c",
-            "operators/series.c",
-            "operators/shared.c",
-            "operators/streams.c",
-            "operators/table.c",
-            "operators/trend.c",
-            "pm/abi.c",
-            "pm/chips.c",
-            "pm/cost.c",
-            "pm/device.c",
-            "pm/evaluate.c",
-            "pm/frames.c",
-            "pm/host.c",
-            "pm/pm_api.c",
-            "pm/reader.c",
-            "pm/sampler.c",
-            "pm/select.c",
-            *SHARED,
-        ],
+        "arrow attribution collect decode imports operators pm segment",
         "collect/exports.map",
     ),
 }
@@ -125,9 +34,14 @@ def compiler() -> list[str]:
     return shlex.split(os.environ.get("CC", "cc"))
 
 
+def sources(rooms: str) -> list[Path]:
+    """All that is compiled of some rooms."""
+    return [path for room in rooms.split() for path in sorted((HERE / room).glob("*.c"))]
+
+
 def command(library: str, out: Path, extra: list[str]) -> list[str]:
     """The command that makes one library."""
-    sources, exports = LIBRARIES[library]
+    rooms, exports = LIBRARIES[library]
     return [
         *compiler(),
         *shlex.split(FLAGS),
@@ -141,7 +55,7 @@ def command(library: str, out: Path, extra: list[str]) -> list[str]:
         "-Wl,-z,defs",
         "-o",
         str(out / library),
-        *(str(HERE / source) for source in sources),
+        *map(str, sources(rooms)),
         # Where these are libraries of their own (glibc before 2.34).
         "-Wl,--no-as-needed",
         "-l:libdl.so.2",

@@ -33,8 +33,8 @@ def native_sources(which: str) -> list[Path]:
     """Sources of the part that both libraries share (``segment``), or of one library."""
     build = native_build()
     libraries = {"collector": "libcupti_etl.so", "injector": "libcupti_etl_inject.so"}
-    names = build.SHARED if which == "segment" else build.LIBRARIES[libraries[which]][0]
-    return [NATIVE / name for name in names]
+    rooms = "segment" if which == "segment" else build.LIBRARIES[libraries[which]][0]
+    return list(build.sources(rooms))
 
 
 def compile_c(out: Path, *arguments: str | Path) -> Path:
