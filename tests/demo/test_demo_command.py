@@ -36,26 +36,40 @@ def demo(
     )  # fmt: skip
 
 
-def test_on_a_gpu_it_captures_and_compares(tmp_path: Path, driver_folder: Path) -> None:
-    done = demo(tmp_path, driver_folder)
+@pytest.fixture(scope="module")
+def first(
+    tmp_path_factory: pytest.TempPathFactory, driver_folder: Path
+) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """A folder, and the demo that was run there."""
+    folder = tmp_path_factory.mktemp("first")
+    return folder, demo(folder, driver_folder)
+
+
+def test_on_a_gpu_it_captures_and_compares(
+    first: tuple[Path, subprocess.CompletedProcess[str]], driver_folder: Path
+) -> None:
+    folder, done = first
     assert done.returncode == 0, done.stderr
     for text in (
         "Captured on Fake GPU 0, GPU-00010203-0405-0607-0809-0a0b0c0d0e0f",
         f"CUPTI 13.0 ({driver_folder / 'libcupti.so.13'}), driver for CUDA 13.0",
-        "reduce_sum", "DtoD", "Losses: none", "and no other", str(tmp_path / "demo-trace"),
+        "reduce_sum", "DtoD", "Losses: none", "and no other", str(folder / "demo-trace"),
     ):  # fmt: skip
         assert text in done.stdout
-    with cupti_etl.open(tmp_path / "demo-trace") as trace:
+    with cupti_etl.open(folder / "demo-trace") as trace:
         assert trace.sql("FROM kernel").count() == 1370
-    launched = json.loads((tmp_path / "demo-trace" / MARK).read_text())["launched"]
+    launched = json.loads((folder / "demo-trace" / MARK).read_text())["launched"]
     assert launched["program"] == "driver_api"
 
 
-def test_a_second_demo_replaces_the_first(tmp_path: Path, driver_folder: Path) -> None:
-    assert demo(tmp_path, driver_folder).returncode == 0
-    before = (tmp_path / "demo-trace" / MARK).read_text()
-    assert demo(tmp_path, driver_folder).returncode == 0
-    assert (tmp_path / "demo-trace" / MARK).read_text() != before
+def test_a_second_demo_replaces_the_first(
+    first: tuple[Path, subprocess.CompletedProcess[str]], driver_folder: Path
+) -> None:
+    folder, done = first
+    assert done.returncode == 0
+    before = (folder / "demo-trace" / MARK).read_text()
+    assert demo(folder, driver_folder).returncode == 0
+    assert (folder / "demo-trace" / MARK).read_text() != before
 
 
 def test_a_record_that_is_missing_fails_the_demo(tmp_path: Path, driver_folder: Path) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.trace import MakeTrace, write_trace
+from support.trace import write_trace
 
 import cupti_etl
 from cupti_etl.analysis.notes import losses, why_empty
+from cupti_etl.api import Trace
 from cupti_etl.cli import cli
 from cupti_etl.queries.catalog import Query, library
 from cupti_etl.render.duckdb_file import export_duckdb
@@ -127,6 +131,20 @@ def test_plain_duckdb_gives_the_same_without_what_is_stored(tmp_path: Path) -> N
                 assert count == parts.query(query.name).count(), query.name
 
 
+@pytest.fixture(scope="module")
+def lacking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Trace]]:
+    """FULL without a table, or without all of them, opened for all tests that ask for it."""
+    with ExitStack() as stack:
+
+        @functools.cache
+        def opened(table: str) -> Trace:
+            rows = {name: rows for name, rows in FULL.items() if table not in (name, "all")}
+            folder = write_trace(tmp_path_factory.mktemp("lacking") / "run", **rows)
+            return stack.enter_context(cupti_etl.open(folder))
+
+        yield opened
+
+
 @pytest.mark.parametrize(
     ("query", "table", "reason"),
     [
@@ -137,17 +155,18 @@ def test_plain_duckdb_gives_the_same_without_what_is_stored(tmp_path: Path) -> N
     ],
 )
 def test_without_its_input_a_query_is_empty_and_says_why(
-    trace: MakeTrace, query: Query, table: str, reason: str
+    lacking: Callable[[str], Trace], query: Query, table: str, reason: str
 ) -> None:
-    opened = trace(**{name: rows for name, rows in FULL.items() if name != table})
+    opened = lacking(table)
     assert opened.query(query.name).count() == 0
     assert why_empty(opened, query)
 
 
 @pytest.mark.parametrize("query", list(library()), ids=lambda query: query.name)
-def test_an_empty_trace_has_no_answer_but_what_it_is(trace: MakeTrace, query: Query) -> None:
-    opened = trace()
-    rows = [row for row in opened.query(query.name) if query.topic != "capture"]
+def test_an_empty_trace_has_no_answer_but_what_it_is(
+    lacking: Callable[[str], Trace], query: Query
+) -> None:
+    rows = [row for row in lacking("all").query(query.name) if query.topic != "capture"]
     assert rows == []
 
 
