@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from cupti_etl.errors import UsageError
+from cupti_etl.queries.materialize import DERIVED
 from cupti_etl.schema.arrow import TABLES
-from cupti_etl.storage import manifest
+from cupti_etl.storage import manifest, schema_file
 
 # Beside the tables of a trace that the demo made; holds what the workload launched.
 MARK = "demo.json"
@@ -27,7 +28,8 @@ def make_room(folder: Path) -> None:
     hint = "choose another -o, or remove it"
     if folder.is_symlink() or not (folder / MARK).is_file():
         raise UsageError(f"{folder} exists already, and the demo did not make it", hint)
-    own = {*TABLES, MARK, manifest.NAME, "trace.duckdb", "trace.duckdb.wal"}
+    own = {*TABLES, MARK, manifest.NAME, schema_file.NAME, DERIVED}
+    own |= {"trace.duckdb", "trace.duckdb.wal"}
     others = sorted(path.name for path in folder.iterdir() if path.name not in own)
     if others:
         raise UsageError(f"{folder} holds more than the demo made: {', '.join(others[:5])}", hint)

@@ -142,6 +142,9 @@ def test_a_recording_is_replayed(
 def trace_of_the_demo(folder: Path) -> Path:
     (folder / "kernel").mkdir(parents=True)
     (folder / "kernel/part-000000.parquet").write_bytes(b"")
+    # What columns mean, and what was computed when somebody asked.
+    (folder / "schema.json").write_text("{}")
+    (folder / "derived").mkdir()
     (folder / MARK).write_text("{}")
     return folder
 
