@@ -89,7 +89,7 @@ def thin(folder: Path, seconds: int) -> None:
     clock, real = _Clock(), parquet.time
     parquet.time = clock  # type: ignore[assignment]
     try:
-        sink = parquet.ParquetSink(folder)
+        sink = parquet.ParquetFolder(folder)
         for number in range(seconds):
             payload = _second(number, kinds)
             process.decode(ffi.from_buffer("uint8_t[]", payload), len(payload), RECORDS)

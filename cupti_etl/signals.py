@@ -11,7 +11,7 @@ _INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def interrupted() -> Iterator[list[int]]:
+def caught() -> Iterator[list[int]]:
     """The signals that came to end it, which end nothing else meanwhile.
 
     They come to the main thread; in another, none does.

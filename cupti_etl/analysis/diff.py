@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from cupti_etl.analysis.matching import match
 from cupti_etl.errors import UsageError
-from cupti_etl.render.labels import told_apart
+from cupti_etl.render.labels import disambiguate
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -221,7 +221,7 @@ def diff(base: Trace, other: Trace, min_effect: float = 0.03) -> Diff:
         row["low"], row["high"] = _interval(parts[0][key], parts[1][key], draw)
         row["verdict"] = _verdict(row, min_effect)
     verdict, why = _overall(rows, min_effect)
-    rows = told_apart(rows)
+    rows = disambiguate(rows)
     columns = {name: [row[name] for row in rows] for name in _COLUMNS} if rows else {}
     return Diff(pa.table(columns), verdict, why)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from cupti_etl.analysis.findings import NONE
-from cupti_etl.analysis.report import Report, Row, Section, cells, duration, failures, quantity
+from cupti_etl.analysis.report import Report, Row, Section, cells, duration, failures, with_unit
 from cupti_etl.render.escape import html_text
 
 _PARTS = (
@@ -181,7 +181,7 @@ def _memory(rows: Sequence[Row]) -> str:
         y = 150 - row["in_use_bytes"] / most * 130
         key = (row["process_id"], row["device_id"], row["memory_kind"])
         series.setdefault(key, []).append(f"{x:.1f},{y:.1f}")
-    shapes = [_text(0, 12, f"up to {quantity('bytes', most)}")]
+    shapes = [_text(0, 12, f"up to {with_unit('bytes', most)}")]
     colors = ("#2a7f62", "#d1495b", "#edae49", "#3b6ea5")
     for at, ((process, device, kind), points) in enumerate(series.items()):
         shapes.append(

@@ -11,7 +11,7 @@ from cupti_etl.analysis.notes import losses, why_empty
 from cupti_etl.errors import EtlError
 from cupti_etl.queries.catalog import library
 from cupti_etl.render.escape import markdown_text
-from cupti_etl.render.labels import told_apart
+from cupti_etl.render.labels import disambiguate
 
 if TYPE_CHECKING:
     from cupti_etl.api import Trace
@@ -259,7 +259,7 @@ def _section(trace: Trace, asked: _Asked) -> Section | None:
     # Samples are recorded on demand: of what was not asked for nothing is said.
     if reason and query.topic == "metrics":
         return None
-    rows = [] if reason else told_apart(list(trace.sql(asked.shown)))
+    rows = [] if reason else disambiguate(list(trace.sql(asked.shown)))
     for row in rows:
         row.pop("demangled", None)
     points = list(trace.sql(asked.drawn)) if asked.drawn and rows else rows
@@ -267,7 +267,7 @@ def _section(trace: Trace, asked: _Asked) -> Section | None:
     return Section(asked.title, query.name, rows, asked.plot, empty, points)
 
 
-def quantity(name: str, value: object) -> str:
+def with_unit(name: str, value: object) -> str:
     """A value as people read it, in the unit that the column's name ends with."""
     if value is None:
         return "-"
@@ -300,11 +300,11 @@ def _scaled(value: float, base: int, units: Sequence[str]) -> str:
 def cells(row: Row) -> list[str]:
     """A row as people read it; a value beside its unit is read in it."""
     suffix = {"ns": "_ns", "bytes": "_bytes", "%": "_pct"}.get(str(row.get("unit")), "")
-    shown = {name: quantity(name, row[name]) for name in row}
+    shown = {name: with_unit(name, row[name]) for name in row}
     if suffix:
-        shown["value"] = quantity(f"value{suffix}", row["value"])
+        shown["value"] = with_unit(f"value{suffix}", row["value"])
     if suffix in ("_ns", "_bytes") and "stderr" in row:
-        shown["stderr"] = quantity(f"stderr{suffix}", row["stderr"])
+        shown["stderr"] = with_unit(f"stderr{suffix}", row["stderr"])
     if suffix in ("_ns", "_bytes"):
         shown["unit"] = ""  # which the value brings along
     return list(shown.values())

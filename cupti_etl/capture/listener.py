@@ -107,7 +107,7 @@ class Listener:
         base = tempfile.gettempdir()
         if len(base) > 60:
             base = "/tmp"
-        sweep(Path(base))
+        remove_abandoned(Path(base))
         self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))  # 0700
         self.path = self._folder / "s"
         self._lock = _hold(self._folder)
@@ -329,7 +329,7 @@ def _hold(folder: Path) -> int:
     return descriptor
 
 
-def sweep(base: Path) -> None:
+def remove_abandoned(base: Path) -> None:
     """Remove the folders of our own user's captures that were killed."""
     for folder in base.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):

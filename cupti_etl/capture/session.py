@@ -14,11 +14,11 @@ from cupti_etl.capture.launcher import Launcher, injector_loads, target_environm
 from cupti_etl.capture.limits import Limits
 from cupti_etl.capture.recording import RecordingWriter
 from cupti_etl.capture.segment import NOT_TRACED
-from cupti_etl.capture.summary import LiveLine, summary, tell_samples
+from cupti_etl.capture.summary import ProgressLine, summary, tell_samples
 from cupti_etl.config import CaptureOptions
 from cupti_etl.errors import CaptureError, EtlError, NoCudaError, UsageError
 from cupti_etl.progress import say
-from cupti_etl.signals import interrupted
+from cupti_etl.signals import caught
 from cupti_etl.storage.destination import Convert, Destination, choose
 from cupti_etl.storage.driver import Driver
 from cupti_etl.storage.relink import Relink
@@ -90,8 +90,8 @@ def resume(out: Path, pids: tuple[int, ...], duration: int | None, quiet: bool) 
             collector.resume(process)
         relink = Relink(destination)
         stack.callback(relink.close)
-        line = LiveLine(quiet=quiet)
-        came = stack.enter_context(interrupted())
+        line = ProgressLine(quiet=quiet)
+        came = stack.enter_context(caught())
         driver = Driver(collector, destination, {"source": "attach"})
 
         def watch(more: bool) -> int | None:
@@ -125,7 +125,7 @@ def sample(options: CaptureOptions, convert: Convert) -> None:
     with ExitStack() as stack:
         collector = Collector(live=False, sampling=sampling)
         stack.callback(collector.close)
-        came = stack.enter_context(interrupted())
+        came = stack.enter_context(caught())
         sampling.wait_until_ready()
         if not sampling.devices:
             destination.discard()
@@ -134,7 +134,7 @@ def sample(options: CaptureOptions, convert: Convert) -> None:
         until = time.monotonic() + options.duration_ns / 1e9 if options.duration_ns else None
         relink = Relink(destination)
         stack.callback(relink.close)
-        line = LiveLine(quiet=options.quiet)
+        line = ProgressLine(quiet=options.quiet)
         facts = {"source": "sample", "duration_ns": options.duration_ns or None}
         driver = Driver(collector, destination, facts, meanwhile=sampling.drain)
 
@@ -170,7 +170,7 @@ class _Run:
     ) -> None:
         self._options = options
         self._cmd = cmd
-        self._line = LiveLine(quiet=options.quiet)
+        self._line = ProgressLine(quiet=options.quiet)
         self._recorder: RecordingWriter | None = None
         # Steps that took nothing since the command ended.
         self._idle: int | None = None

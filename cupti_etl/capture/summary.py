@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cupti_etl.pm.sampling import Sampling
 
 
-class LiveLine:
+class ProgressLine:
     """One line on a terminal: records a second, rows, lost."""
 
     def __init__(self, quiet: bool) -> None:

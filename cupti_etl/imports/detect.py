@@ -16,7 +16,7 @@ _SQLITE = b"SQLite format 3\0"
 _HINT = "SQLite and parquetdir exports of nsys, JSON of PyTorch and recordings are read"
 
 
-def recognise(path: Path) -> Source:
+def detect(path: Path) -> Source:
     """The reader for a file or folder.
 
     Raises:

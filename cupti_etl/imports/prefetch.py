@@ -11,7 +11,7 @@ Item = TypeVar("Item")
 _DEPTH = 2
 
 
-def ahead(items: Iterable[Item]) -> Iterator[Item]:
+def prefetch(items: Iterable[Item]) -> Iterator[Item]:
     """The items, a few of them made in advance; what fails there is raised here."""
     waiting: queue.Queue[tuple[Item | None, BaseException | None]] = queue.Queue(_DEPTH)
     stop = threading.Event()

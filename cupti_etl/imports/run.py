@@ -11,12 +11,12 @@ from pathlib import Path
 
 from cupti_etl.capture.recording import read_recording
 from cupti_etl.errors import UsageError
-from cupti_etl.imports.detect import recognise, refuse_special
+from cupti_etl.imports.detect import detect, refuse_special
 from cupti_etl.imports.files import Files, Stopped, Summary
 from cupti_etl.imports.recording import Recording
 from cupti_etl.imports.twice import refuse_twice
 from cupti_etl.schema.arrow import TABLES
-from cupti_etl.signals import interrupted
+from cupti_etl.signals import caught
 from cupti_etl.storage.destination import Convert, Destination, destination_of
 from cupti_etl.storage.disk import sync
 from cupti_etl.storage.driver import Driver
@@ -51,11 +51,11 @@ def import_traces(
     refuse_twice(files)
     if out.exists() or out.is_symlink():
         create(out)  # says so
-    sources = [recognise(file) for file in files]
+    sources = [detect(file) for file in files]
     destination = _Hidden(out, convert, is_synced=is_synced)
     destination.create()
     # A signal ends the import where it can be ended, so that another does not disturb that.
-    with interrupted() as came:
+    with caught() as came:
         destination.came = came
         reading = Files(sources, came)
         try:

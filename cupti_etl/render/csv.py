@@ -23,12 +23,12 @@ def for_spreadsheet(text: str) -> str:
     return printable(f"'{text}" if text.startswith(_FORMULA) else text)
 
 
-def write_csv(reader: pa.RecordBatchReader, sink: BinaryIO, change: _Change | None = None) -> None:
+def write_csv(reader: pa.RecordBatchReader, out: BinaryIO, change: _Change | None = None) -> None:
     """NULL is an empty field, an empty string a quoted one.
 
     Args:
         reader: the rows.
-        sink: where to.
+        out: where to.
         change: what becomes of texts, and of the names of columns.
     """
     import pyarrow as pa
@@ -37,12 +37,12 @@ def write_csv(reader: pa.RecordBatchReader, sink: BinaryIO, change: _Change | No
     header = io.StringIO()
     names = reader.schema.names
     csv.writer(header, lineterminator="\n").writerow(map(change, names) if change else names)
-    sink.write(header.getvalue().encode())
+    out.write(header.getvalue().encode())
     schema = pa.schema(
         field if _fits(field.type) else pa.field(field.name, pa.string()) for field in reader.schema
     )
     options = pacsv.WriteOptions(include_header=False)
-    with pacsv.CSVWriter(sink, schema, write_options=options) as writer:
+    with pacsv.CSVWriter(out, schema, write_options=options) as writer:
         for batch in reader:
             arrays = [_column(each, change) for each in batch.columns]
             # A batch whose texts are all NULL would otherwise be of type null.

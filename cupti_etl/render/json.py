@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
 
-def write_json(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
+def write_json(reader: pa.RecordBatchReader, out: BinaryIO) -> None:
     """An array of objects; integers in full, what JSON has no form for as text."""
     names = reader.schema.names
     separator = "["
@@ -25,8 +25,8 @@ def write_json(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
             item = dict(zip(names, row, strict=True))
             lines.append(f"{separator}\n{json_text(item)}")
             separator = ","
-        sink.write("".join(lines).encode())
-    sink.write(b"[]\n" if separator == "[" else b"\n]\n")
+        out.write("".join(lines).encode())
+    out.write(b"[]\n" if separator == "[" else b"\n]\n")
 
 
 def json_text(value: Any) -> str:

@@ -13,7 +13,7 @@ _LONGEST = 120
 _SAYS_NOTHING = "Kernel"
 
 
-def told_apart(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def disambiguate(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The rows, with template arguments in the ``name`` of those that share one.
 
     Rows without ``demangled`` are left as they are.

@@ -154,14 +154,14 @@ def write(rows: Rows, output: Output) -> None:
         raise UsageError(
             f"{kind} is binary and would garble the terminal", "add -o FILE, or send it to a pipe"
         )
-    with _sink(output.path) as sink:
+    with _output(output.path) as out:
         if kind == "table":
-            write_table(rows, sink, all_rows=output.all_rows, terminal=output.path is None)
+            write_table(rows, out, all_rows=output.all_rows, terminal=output.path is None)
         elif kind == "csv":
-            write_csv(rows.reader(), sink, _change(output))
+            write_csv(rows.reader(), out, _change(output))
         else:
-            _WRITERS[kind](rows.reader(), sink)
-        sink.flush()
+            _WRITERS[kind](rows.reader(), out)
+        out.flush()
 
 
 def _change(output: Output) -> Callable[[str], str] | None:
@@ -174,7 +174,7 @@ def _change(output: Output) -> Callable[[str], str] | None:
 
 
 @contextmanager
-def _sink(path: Path | None) -> Iterator[BinaryIO]:
+def _output(path: Path | None) -> Iterator[BinaryIO]:
     """Standard output, or a file that appears only when it is complete."""
     if path is None:
         sys.stdout.flush()
@@ -197,35 +197,35 @@ def _sink(path: Path | None) -> Iterator[BinaryIO]:
             partial.unlink(missing_ok=True)
 
 
-def _write_arrow(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
+def _write_arrow(reader: pa.RecordBatchReader, out: BinaryIO) -> None:
     import pyarrow as pa
 
-    with pa.ipc.new_stream(sink, reader.schema) as writer:
+    with pa.ipc.new_stream(out, reader.schema) as writer:
         for batch in reader:
             writer.write_batch(batch)
 
 
-def _write_parquet(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
+def _write_parquet(reader: pa.RecordBatchReader, out: BinaryIO) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     # Each write is a row group, and small ones compress badly.
-    with pq.ParquetWriter(sink, reader.schema, compression="zstd") as writer:
+    with pq.ParquetWriter(out, reader.schema, compression="zstd") as writer:
         batches = iter(reader)
         while group := list(islice(batches, _GROUP_BATCHES)):
             writer.write_table(pa.Table.from_batches(group))
 
 
-def _write_json(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
+def _write_json(reader: pa.RecordBatchReader, out: BinaryIO) -> None:
     from cupti_etl.render.json import write_json
 
-    write_json(reader, sink)
+    write_json(reader, out)
 
 
-def _write_markdown(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
+def _write_markdown(reader: pa.RecordBatchReader, out: BinaryIO) -> None:
     from cupti_etl.render.text import write_markdown
 
-    write_markdown(reader, sink)
+    write_markdown(reader, out)
 
 
 _WRITERS: dict[str, Callable[[pa.RecordBatchReader, BinaryIO], None]] = {

@@ -28,12 +28,12 @@ _TEXT_WIDTH_MIN = 24
 _ID = re.compile(r"(?:.*_)?(?:id|pid|cbid|rank)\Z")
 
 
-def write_table(rows: Rows, sink: BinaryIO, *, all_rows: bool, terminal: bool) -> None:
+def write_table(rows: Rows, out: BinaryIO, *, all_rows: bool, terminal: bool) -> None:
     """Write the first rows, or all, as a table; say on standard error what is left out.
 
     Args:
         rows: what to show.
-        sink: where to.
+        out: where to.
         all_rows: show all, in memory that grows with them.
         terminal: fit the width of the terminal, if the output is one.
     """
@@ -56,7 +56,7 @@ def write_table(rows: Rows, sink: BinaryIO, *, all_rows: bool, terminal: bool) -
         plain = Console(file=text, width=sum(widths) + _GAP * len(widths) + 1, color_system=None)
         plain.print(_rich_table(names, numeric, cells, widths))
         lines = (line.rstrip() for line in text.getvalue().splitlines())
-        sink.write("".join(f"{line}\n" for line in lines).encode())
+        out.write("".join(f"{line}\n" for line in lines).encode())
     if more:
         say(f"{more:,} more rows: use --format csv or --all")
     if hidden:
@@ -157,16 +157,16 @@ def _rich_table(
     return table
 
 
-def write_markdown(reader: pa.RecordBatchReader, sink: BinaryIO) -> None:
+def write_markdown(reader: pa.RecordBatchReader, out: BinaryIO) -> None:
     """Write a Markdown table of all rows, numbers in full."""
     names = reader.schema.names
-    sink.write(f"{_row(names)}\n{_row(['---'] * len(names))}\n".encode())
+    out.write(f"{_row(names)}\n{_row(['---'] * len(names))}\n".encode())
     for batch in reader:
         lines = [
             _row([_markdown_cell(value) for value in row])
             for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
         ]
-        sink.write("".join(f"{line}\n" for line in lines).encode())
+        out.write("".join(f"{line}\n" for line in lines).encode())
 
 
 def _markdown_cell(value: Any) -> str:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 Change = Callable[["pa.Table"], "pa.Table | None"]
 
 
-class Sink(Protocol):
+class Target(Protocol):
     """Takes the batches of a trace, in one thread."""
 
     def write(self, table: str, batch: pa.RecordBatch) -> None:
@@ -34,7 +34,7 @@ class Sink(Protocol):
         """Change rows of a finished table."""
 
     def rows(self) -> Mapping[str, int]:
-        """How many rows each table has, as far as the sink knows."""
+        """How many rows each table has, as far as the target knows."""
 
     def close(self) -> None:
         """End the output."""

@@ -17,7 +17,7 @@ from cupti_etl.storage.place import refuse_existing
 
 if TYPE_CHECKING:
     from cupti_etl.config import CaptureOptions
-    from cupti_etl.storage import Sink
+    from cupti_etl.storage import Target
 
 STREAM_SUFFIXES = (".arrow", ".arrows")
 # Makes a self-contained file of the folder of a finished trace, or fails.
@@ -58,12 +58,12 @@ class Destination:
         assert self.folder is not None
         self.folder.rmdir()
 
-    def open(self, tables: Collection[str]) -> Sink:
-        """The sink, in the thread that will use it."""
-        from cupti_etl.storage.parquet import ParquetSink
+    def open(self, tables: Collection[str]) -> Target:
+        """The target, in the thread that will use it."""
+        from cupti_etl.storage.parquet import ParquetFolder
 
         assert self.folder is not None
-        return ParquetSink(self.folder, tables, is_made=True, is_synced=self._is_synced)
+        return ParquetFolder(self.folder, tables, is_made=True, is_synced=self._is_synced)
 
     def size(self) -> int:
         """Bytes that have been written."""
@@ -167,11 +167,11 @@ class Stream(Destination):
             with suppress(OSError):
                 self.out.unlink()
 
-    def open(self, tables: Collection[str]) -> Sink:
-        """The sink, in the thread that will use it."""
-        from cupti_etl.storage.stream import ArrowSink
+    def open(self, tables: Collection[str]) -> Target:
+        """The target, in the thread that will use it."""
+        from cupti_etl.storage.stream import ArrowStream
 
-        return ArrowSink(self._descriptor, self._table, self._name)
+        return ArrowStream(self._descriptor, self._table, self._name)
 
     def interval_s(self, age_s: float) -> float:
         """Short: what reads a stream waits for it."""

@@ -29,10 +29,10 @@ from cupti_etl.schema.own import OWN
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cupti_etl.storage import Change, Sink
+    from cupti_etl.storage import Change, Target
     from cupti_etl.storage.destination import Destination
 
-_Work = Callable[["Sink"], object]
+_Work = Callable[["Target"], object]
 _Rows = list[dict[str, Any]]
 
 
@@ -62,32 +62,32 @@ class Source(Protocol):
 
 
 class Writer(threading.Thread):
-    """The thread that owns the sink; work waits for it in a short queue.
+    """The thread that owns the target; work waits for it in a short queue.
 
-    If the sink fails (a full disk), what comes after is thrown away, so that the traced
+    If the target fails (a full disk), what comes after is thrown away, so that the traced
     program is not held up; ``failure`` says what happened.
 
     Args:
-        open_sink: makes the sink, in this thread.
+        open_target: makes the target, in this thread.
     """
 
-    def __init__(self, open_sink: Callable[[], Sink]) -> None:
+    def __init__(self, open_target: Callable[[], Target]) -> None:
         super().__init__(name="cupti-etl-writer", daemon=True)
         self.failure: EtlError | None = None
-        self._open_sink = open_sink
+        self._open_target = open_target
         # Short: what waits here is memory, and the segments hold more of it.
         self._queue: queue.Queue[_Work | None] = queue.Queue(maxsize=2)
-        self._sink: Sink | None = None
+        self._target: Target | None = None
 
     def run(self) -> None:
-        """Open the sink and do the work, until told to end."""
+        """Open the target and do the work, until told to end."""
         self._attempt(self._open)
         while (work := self._queue.get()) is not None:
-            if self._sink is not None and self.failure is None:
-                self._attempt(partial(work, self._sink))
+            if self._target is not None and self.failure is None:
+                self._attempt(partial(work, self._target))
 
     def _open(self) -> None:
-        self._sink = self._open_sink()
+        self._target = self._open_target()
 
     def _attempt(self, work: Callable[[], object]) -> None:
         try:
@@ -116,13 +116,13 @@ class Writer(threading.Thread):
 
     def salvage(self, tables: Mapping[str, _Rows]) -> None:
         """After a failure: write small tables all the same, if they fit, and let go."""
-        if self._sink is None:
+        if self._target is None:
             return
         for table, rows in tables.items():
             with contextlib.suppress(OSError):
-                self._sink.replace(table, rows)
+                self._target.replace(table, rows)
         with contextlib.suppress(OSError, EtlError):
-            self._sink.close()
+            self._target.close()
 
 
 class Driver:
@@ -162,7 +162,7 @@ class Driver:
         self._writer.start()
         if destination.is_watched:
             self._restate()
-            self._put(lambda sink: sink.roll())
+            self._put(lambda target: target.roll())
 
     @property
     def failure(self) -> EtlError | None:
@@ -204,7 +204,7 @@ class Driver:
 
     def _pass_on(self, everything: bool, is_last: bool = False) -> None:
         for table, batch in self._source.batches(everything, is_last):
-            self._put(lambda sink, t=table, b=batch: sink.write(t, b))  # type: ignore[misc]
+            self._put(lambda target, t=table, b=batch: target.write(t, b))  # type: ignore[misc]
 
     def _capture_row(self) -> dict[str, Any]:
         return {**self._capture, **self._source.facts()}
@@ -212,7 +212,7 @@ class Driver:
     def _restate(self) -> None:
         capture = {**self._capture_row(), "end_ns": None}
         for table, rows in {**self._source.restated(), "capture": [capture]}.items():
-            self._put(lambda sink, t=table, r=rows: sink.replace(t, r))  # type: ignore[misc]
+            self._put(lambda target, t=table, r=rows: target.replace(t, r))  # type: ignore[misc]
 
     def finish(self, exit_status: int | None = None, stopped_by: str | None = None) -> None:
         """Write what is left, and bring the trace to its end.
@@ -227,13 +227,13 @@ class Driver:
         self._restate()
         if self._destination.is_watched:
             # With the last rows, so that who finds the status knows that nothing else is to come.
-            self._put(lambda sink: sink.roll())
-        self._put(lambda sink: sink.finish())
+            self._put(lambda target: target.roll())
+        self._put(lambda target: target.finish())
         for table, change in self._source.changes().items():
-            self._put(lambda sink, t=table, c=change: sink.rewrite(t, c))  # type: ignore[misc]
+            self._put(lambda target, t=table, c=change: target.rewrite(t, c))  # type: ignore[misc]
         capture = {"end_ns": time.time_ns(), **self._capture_row()}
         counted = self._source.stored_rows()
-        self._put(lambda sink: _end(sink, capture, counted))
+        self._put(lambda target: _end(target, capture, counted))
         self._writer.finish()
         failure = self._writer.failure
         if failure is not None:
@@ -249,25 +249,25 @@ class Driver:
         self._writer.salvage({})
 
 
-def _roll(sink: Sink) -> None:
+def _roll(target: Target) -> None:
     """Make readable what there is; a disk that is behind gets fewer and larger parts."""
-    if not sink.is_behind():
-        sink.roll()
+    if not target.is_behind():
+        target.roll()
 
 
-def _end(sink: Sink, capture: dict[str, Any], counted: _Rows) -> None:
+def _end(target: Target, capture: dict[str, Any], counted: _Rows) -> None:
     """Bring a trace to its end; the last that is written is that it ended.
 
     Args:
-        sink: its sink, which has finished what it took; in the thread that owns it.
+        target: its target, which has finished what it took; in the thread that owns it.
         capture: the row of ``capture``.
         counted: rows of ``row_count`` by who made the records; how many the other tables
-            have, the sink knows.
+            have, the target knows.
     """
     known = {row["table_name"] for row in counted}
-    others = {table: rows for table, rows in sink.rows().items() if rows and table not in known}
+    others = {table: rows for table, rows in target.rows().items() if rows and table not in known}
     counts = [*counted, *({"table_name": name, "stored": rows} for name, rows in others.items())]
-    sink.replace("row_count", counts)
-    sink.roll()
-    sink.replace("capture", [{**capture, "row_counts": len(counts)}])
-    sink.close()
+    target.replace("row_count", counts)
+    target.roll()
+    target.replace("capture", [{**capture, "row_counts": len(counts)}])
+    target.close()

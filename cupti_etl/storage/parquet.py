@@ -121,7 +121,7 @@ class _TableWriter:
             self._write(changed, name)
 
 
-class ParquetSink:
+class ParquetFolder:
     """Writes a trace folder.
 
     Args:

@@ -12,7 +12,7 @@ from cupti_etl.schema.arrow import TABLES, arrow_schema, stored_schema
 from cupti_etl.storage import Change
 
 
-class ArrowSink:
+class ArrowStream:
     """Writes one table to a file or a pipe; other tables pass by.
 
     Text is written as text and not as dictionaries, which in a stream would have to be

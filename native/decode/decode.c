@@ -13,7 +13,7 @@
 #define AHEAD 32768
 #define LINES 8
 
-static void fetch_ahead(struct etl_process *process, const uint8_t *record)
+static void prefetch(struct etl_process *process, const uint8_t *record)
 {
 	const uint8_t *end = process->fetch_end;
 
@@ -61,7 +61,7 @@ static int decode_block(struct etl_process *process, int table, const uint8_t *n
 		/* Where a column has no meaning, no value is missing. */
 		uint64_t here = step->is_absent ? 0 : all, valid;
 
-		fetch_ahead(process, next);
+		prefetch(process, next);
 		if (step->is_text && dictionary_begin(&out->dictionary, process->serial) < 0)
 			return -ENOMEM;
 		if (step->only_at != ETL_ANYWHERE)

@@ -83,7 +83,7 @@ static void prefault(void)
 }
 
 /* Adds a step while there is still a quarter of the last one left. */
-static void keep_ahead(void)
+static void grow_in_time(void)
 {
 	struct etl_map *map = &etl_injector.map;
 	uint64_t slots = etl_load(&map->segment->steps_live) * (uint64_t)ETL_SLOTS_PER_STEP;
@@ -136,7 +136,7 @@ static void *loop(void *unused)
 		look_for_others();
 		etl_intern_answer();
 		etl_recording_retry();
-		keep_ahead();
+		grow_in_time();
 		prefault();
 		etl_takeover_probe_call();
 		clock_gettime(CLOCK_MONOTONIC, &next);

@@ -135,7 +135,7 @@ def test_imports_go_down(name: str) -> None:
         ("cupti_etl.capture.loss", "from cupti_etl.capture.collector import Collector"),
         ("cupti_etl.storage.parquet", "from cupti_etl.capture.decoder import Decoder"),
         ("cupti_etl.queries.views", "from cupti_etl import api"),
-        ("cupti_etl.imports.nsys.reader", "from cupti_etl.storage.parquet import ParquetSink"),
+        ("cupti_etl.imports.nsys.reader", "from cupti_etl.storage.parquet import ParquetFolder"),
         ("cupti_etl.brand_new", "from cupti_etl.api import open"),
     ],
 )

@@ -14,8 +14,8 @@ from support.trace import add_part, assert_rows, described, write_trace
 import cupti_etl
 from cupti_etl.render.duckdb_file import convert, export_duckdb
 from cupti_etl.schema.arrow import arrow_schema
-from cupti_etl.storage.parquet import ParquetSink
-from cupti_etl.storage.stream import ArrowSink
+from cupti_etl.storage.parquet import ParquetFolder
+from cupti_etl.storage.stream import ArrowStream
 
 FIXED = ["device_uuid", "start_ns", "end_ns"]
 # A metric can be asked for by its own name.
@@ -43,7 +43,7 @@ def samples(first: int, count: int) -> pa.RecordBatch:
 
 
 def test_parts_of_a_folder_carry_and_explain_them(tmp_path: Path) -> None:
-    sink = ParquetSink(tmp_path / "run")
+    sink = ParquetFolder(tmp_path / "run")
     for first in (5000, 0):
         sink.write("pm_sample", samples(first, 100))
         sink.roll()
@@ -63,7 +63,7 @@ def test_parts_of_a_folder_carry_and_explain_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rows", [0, 3])
 def test_a_stream_has_the_columns_of_the_first_rows(tmp_path: Path, rows: int) -> None:
     out = tmp_path / "out.arrows"
-    sink = ArrowSink(os.open(out, os.O_CREAT | os.O_WRONLY), "pm_sample", "out")
+    sink = ArrowStream(os.open(out, os.O_CREAT | os.O_WRONLY), "pm_sample", "out")
     if rows:
         sink.write("pm_sample", samples(0, rows))
     sink.finish()

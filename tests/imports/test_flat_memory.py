@@ -17,8 +17,8 @@ from imports.conftest import event
 READ = """
 import resource, sys
 from pathlib import Path
-from cupti_etl.imports.detect import recognise
-rows = sum(batch.num_rows for _, batch in recognise(Path(sys.argv[1])).batches())
+from cupti_etl.imports.detect import detect
+rows = sum(batch.num_rows for _, batch in detect(Path(sys.argv[1])).batches())
 print(rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
 

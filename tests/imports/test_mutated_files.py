@@ -27,7 +27,7 @@ from imports.hostile_nsys import ODD_COLUMNS, TABLES
 
 from cupti_etl.capture.names import KernelNames
 from cupti_etl.errors import ForeignError
-from cupti_etl.imports.detect import recognise
+from cupti_etl.imports.detect import detect
 from cupti_etl.schema.arrow import arrow_schema
 
 PLACE = {"device": 0, "context": 1, "stream": 7, "correlation": 9}
@@ -144,7 +144,7 @@ def _write(path: Path, whole: bytes, dice: random.Random, likely: bytes) -> None
 
 def read(path: Path) -> None:
     """All that an import asks of a file."""
-    source, names = recognise(path), KernelNames()
+    source, names = detect(path), KernelNames()
     for table, batch in source.batches():
         batch.validate(full=True)
         if table == "kernel":
@@ -195,7 +195,7 @@ def test_members_beside_the_events(tmp_path: Path, member: str, value: str) -> N
     text = json.dumps({**KINETO, member: "HERE"}).replace('"HERE"', value)
     file.write_text(text)
     read(file)
-    source = recognise(file)
+    source = detect(file)
     assert sum(table == "kernel" for table, _ in source.batches()) == 1
     said = [row for row in source.skipped.rows("") if row["what"] == f"member {member}"]
     assert len(said) == (value[-1] in "]9" and "id" not in value)

@@ -20,7 +20,7 @@ from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES, arrow_schema
 from cupti_etl.storage import compaction, manifest, parquet
 from cupti_etl.storage.compaction import compact
 from cupti_etl.storage.exchange import exchange
-from cupti_etl.storage.parquet import ParquetSink
+from cupti_etl.storage.parquet import ParquetFolder
 from cupti_etl.storage.parts import Parts
 
 
@@ -34,7 +34,7 @@ def kernels(starts: list[int], name: str = "k") -> pa.RecordBatch:
     return batch.set_column(text, "name", batch.column("name").dictionary_encode())
 
 
-def readable(sink: ParquetSink) -> ParquetSink:
+def readable(sink: ParquetFolder) -> ParquetFolder:
     """Wait until what was rolled is readable."""
     wait_until(lambda: not sink.is_behind())
     return sink
@@ -45,7 +45,7 @@ def parts(out: Path, table: str = "kernel") -> list[Path]:
 
 
 def test_every_table_is_there_from_the_start(tmp_path: Path) -> None:
-    readable(ParquetSink(tmp_path / "out"))
+    readable(ParquetFolder(tmp_path / "out"))
     described = {
         each["table"]: each for each in json.loads((tmp_path / "out/schema.json").read_text())
     }
@@ -64,7 +64,7 @@ def test_every_table_is_there_from_the_start(tmp_path: Path) -> None:
 
 def test_a_part_says_whose_it_is_and_no_more(tmp_path: Path) -> None:
     """What its columns mean would be most of a small part."""
-    readable(ParquetSink(tmp_path / "out", ["kernel"]))
+    readable(ParquetFolder(tmp_path / "out", ["kernel"]))
     (part,) = parts(tmp_path / "out")
     assert pq.read_metadata(part).metadata == {
         b"cupti_etl.table": b"kernel",
@@ -74,7 +74,7 @@ def test_a_part_says_whose_it_is_and_no_more(tmp_path: Path) -> None:
 
 
 def test_a_table_that_comes_later_is_described_with_its_first_part(tmp_path: Path) -> None:
-    sink = readable(ParquetSink(tmp_path / "out", ["capture"]))
+    sink = readable(ParquetFolder(tmp_path / "out", ["capture"]))
     described = tmp_path / "out/schema.json"
     assert [each["table"] for each in json.loads(described.read_text())] == ["capture"]
     sink.write("kernel", kernels([1]))
@@ -89,7 +89,7 @@ def test_a_table_that_comes_later_is_described_with_its_first_part(tmp_path: Pat
 
 
 def test_types_are_those_that_every_engine_reads(tmp_path: Path) -> None:
-    readable(ParquetSink(tmp_path / "out"))
+    readable(ParquetFolder(tmp_path / "out"))
     allowed = {"INT32", "INT64", "DOUBLE", "BOOLEAN", "BYTE_ARRAY"}
     for table in TABLES:
         (part,) = parts(tmp_path / "out", table)
@@ -99,7 +99,7 @@ def test_types_are_those_that_every_engine_reads(tmp_path: Path) -> None:
 
 
 def test_a_roll_makes_rows_readable_and_compaction_sorts_them(tmp_path: Path) -> None:
-    sink = ParquetSink(tmp_path / "out")
+    sink = ParquetFolder(tmp_path / "out")
     starts = list(range(1000))
     random.Random(1).shuffle(starts)
     for i in range(0, 1000, 100):
@@ -118,7 +118,7 @@ def test_a_roll_makes_rows_readable_and_compaction_sorts_them(tmp_path: Path) ->
 
 def test_parts_that_are_large_already_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compaction, "PART_ROWS", 100)
-    sink = ParquetSink(tmp_path / "out")
+    sink = ParquetFolder(tmp_path / "out")
     for i in range(4):
         sink.write("kernel", kernels(list(range(i * 150, i * 150 + 150))))
         sink.roll()
@@ -137,7 +137,7 @@ def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(compaction, "PART_ROWS", 100)
     monkeypatch.setattr("os.link", refuse)
-    sink = ParquetSink(tmp_path / "out")
+    sink = ParquetFolder(tmp_path / "out")
     for i in range(4):
         sink.write("kernel", kernels(list(range(i * 150, i * 150 + 150))))
         sink.roll()
@@ -148,7 +148,7 @@ def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_compacting_again_changes_nothing(tmp_path: Path) -> None:
-    sink = ParquetSink(tmp_path / "out")
+    sink = ParquetFolder(tmp_path / "out")
     sink.write("kernel", kernels([3, 1, 2]))
     sink.finish()
     sink.close()
@@ -166,7 +166,7 @@ def test_rows_that_were_compressed_already_stay_at_the_end(
 ) -> None:
     """Also where no part was finished before: many rows, or few of long texts."""
     monkeypatch.setattr(parquet, limit, 1000)
-    sink = ParquetSink(tmp_path / "run", ["kernel"])
+    sink = ParquetFolder(tmp_path / "run", ["kernel"])
     rows = kernels(list(range(1200)) if limit == "_GROUP_ROWS" else [1, 2], "n" * 600)
     sink.write("kernel", rows)
     sink.write("kernel", kernels([5000]))
@@ -177,7 +177,7 @@ def test_rows_that_were_compressed_already_stay_at_the_end(
 
 
 def test_a_small_table_is_replaced_whole(tmp_path: Path) -> None:
-    sink = ParquetSink(tmp_path / "out")
+    sink = ParquetFolder(tmp_path / "out")
     sink.replace("loss", [{"cause": "killed"}])
     sink.replace("loss", [{"cause": "ring_full", "records": 5}, {"cause": "killed"}])
     sink.roll()
@@ -192,18 +192,18 @@ def test_a_small_table_is_replaced_whole(tmp_path: Path) -> None:
 def test_an_output_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     with pytest.raises(UsageError, match="exists already"):
-        ParquetSink(tmp_path / "out")
+        ParquetFolder(tmp_path / "out")
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="cannot be created"):
-        ParquetSink(tmp_path / "file" / "out")
+        ParquetFolder(tmp_path / "file" / "out")
     for name, why in (("a?b", r"has a \? in it"), ("a\\b", "in it"), ("\udcff", "UTF-8")):
         with pytest.raises(UsageError, match=why):
-            ParquetSink(tmp_path / name)
+            ParquetFolder(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["it's [a]*", 'quo"te', "%h", "ünï", "-dash", "{a,b}", "x.csv"])
 def test_odd_names(tmp_path: Path, name: str) -> None:
-    sink = ParquetSink(tmp_path / name)
+    sink = ParquetFolder(tmp_path / name)
     sink.write("kernel", kernels([1, 2, 3]))
     sink.finish()
     sink.close()

@@ -14,7 +14,7 @@ from support.trace import described
 
 from cupti_etl.schema import reference
 from cupti_etl.schema.arrow import TABLES, arrow_schema
-from cupti_etl.storage.parquet import ParquetSink
+from cupti_etl.storage.parquet import ParquetFolder
 
 NAMES = [b"_Z3fooi", b"caf\xc3\xa9", b"bar"]
 
@@ -25,7 +25,7 @@ def part(tmp_path: Path) -> Path:
     rng = random.Random(1)
     bench = Bench("13.5.25")
     bench.name(*NAMES)
-    sink = ParquetSink(tmp_path / "out")
+    sink = ParquetFolder(tmp_path / "out")
     table = bench.decoder.tables.index("kernel")
     for _ in range(3):
         layout = bench.layouts[KERNEL]

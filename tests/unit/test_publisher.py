@@ -12,7 +12,7 @@ from support.waiting import wait_until
 
 from cupti_etl.schema.arrow import arrow_schema
 from cupti_etl.storage import disk
-from cupti_etl.storage.parquet import ParquetSink
+from cupti_etl.storage.parquet import ParquetFolder
 
 
 def kernels(first: int) -> pa.RecordBatch:
@@ -37,7 +37,7 @@ def test_while_an_fsync_lasts_rows_are_taken_and_nothing_is_rolled(
         real(path)
 
     monkeypatch.setattr(disk, "_sync", slow)
-    sink = ParquetSink(tmp_path / "out", ["kernel", "capture"])
+    sink = ParquetFolder(tmp_path / "out", ["kernel", "capture"])
     for i in range(5):
         sink.write("kernel", kernels(10 * i))
         sink.roll()
@@ -53,7 +53,7 @@ def test_while_an_fsync_lasts_rows_are_taken_and_nothing_is_rolled(
 
 
 def test_an_fsync_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sink = ParquetSink(tmp_path / "out", ["kernel", "capture"])
+    sink = ParquetFolder(tmp_path / "out", ["kernel", "capture"])
 
     def fail(path: Path) -> None:
         raise OSError(5, "Input/output error")
@@ -69,7 +69,7 @@ def test_an_fsync_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_without_room_for_the_manifest_parts_are_there_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sink = ParquetSink(tmp_path / "out", ["kernel", "capture"])
+    sink = ParquetFolder(tmp_path / "out", ["kernel", "capture"])
     sink._publisher.wait()
 
     def full(path: Path, content: bytes) -> None:

@@ -12,11 +12,11 @@ import pytest
 
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.storage.driver import Writer
-from cupti_etl.storage.parquet import ParquetSink
+from cupti_etl.storage.parquet import ParquetFolder
 
 
 def writer(out: Path) -> Writer:
-    made = Writer(partial(ParquetSink, out, TABLES))
+    made = Writer(partial(ParquetFolder, out, TABLES))
     made.start()
     return made
 
@@ -62,7 +62,7 @@ def test_after_a_failure_nothing_is_written_and_nobody_waits(
 ) -> None:
     after: list[int] = []
 
-    def fail(_: ParquetSink) -> None:
+    def fail(_: ParquetFolder) -> None:
         raise error
 
     made = writer(tmp_path / "out")
@@ -86,7 +86,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
 
 
 def test_a_mistake_of_ours_does_not_hold_up_the_program(tmp_path: Path) -> None:
-    def mistake(_: ParquetSink) -> None:
+    def mistake(_: ParquetFolder) -> None:
         raise KeyError("a bug")
 
     waits: list[int] = []

@@ -21,7 +21,7 @@ from cupti_etl.imports.kineto import rows as kineto_rows
 from cupti_etl.imports.kineto.events import EventReader
 from cupti_etl.imports.kineto.launch_sizes import LaunchSizes
 from cupti_etl.imports.kineto.rows import HANDLERS, Frame
-from cupti_etl.imports.prefetch import ahead
+from cupti_etl.imports.prefetch import prefetch
 from cupti_etl.imports.skipped import Skipped
 from cupti_etl.imports.source import Process, new_process_id, note
 from cupti_etl.schema.loss import Loss
@@ -86,7 +86,7 @@ class Kineto:
 
     def batches(self) -> Iterator[tuple[str, pa.RecordBatch]]:
         """The rows, in the order of the file."""
-        for events in ahead(self._reader.batches()):
+        for events in prefetch(self._reader.batches()):
             for is_gpu, table, batch in self._rows(events):
                 if not batch.num_rows:
                     continue

@@ -19,7 +19,7 @@ from cupti_etl.imports.kineto.launch_sizes import LaunchSizes
 from cupti_etl.imports.nsys import metadata as nsys_own
 from cupti_etl.imports.nsys.frame import Frame, as_text
 from cupti_etl.imports.nsys.rows import HANDLERS
-from cupti_etl.imports.prefetch import ahead
+from cupti_etl.imports.prefetch import prefetch
 from cupti_etl.imports.skipped import Skipped
 from cupti_etl.imports.source import Process, note
 from cupti_etl.schema.kinds import GPU_WORK
@@ -133,7 +133,7 @@ class Nsys:
         """The rows, table by table."""
         frame = self._frame = nsys_own.read_frame(self._tables, self.skipped)
         known = 0
-        for name, raw in ahead(self._raw()):
+        for name, raw in prefetch(self._raw()):
             known += raw.num_rows
             for table, batch in HANDLERS[name].read(raw, frame):
                 if batch.num_rows:

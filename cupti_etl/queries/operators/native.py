@@ -104,7 +104,7 @@ def feed(
         first: a SELECT for the first input that is given whole, if there is one.
         inputs: SELECTs for the others, in their order.
     """
-    for place, batch in _ahead(_batches(con, along, counted, first, inputs)):
+    for place, batch in _prefetch(_batches(con, along, counted, first, inputs)):
         if batch is None:
             execution.slice()
         else:
@@ -129,7 +129,7 @@ def _batches(
         yield 0, None
 
 
-def _ahead(pieces: Iterator[_Piece]) -> Iterator[_Piece]:
+def _prefetch(pieces: Iterator[_Piece]) -> Iterator[_Piece]:
     """The same, while a thread of its own reads on."""
     with ThreadPoolExecutor(1) as thread:
         waiting = deque(thread.submit(next, pieces, None) for _ in range(_AHEAD))
