@@ -16,6 +16,10 @@ from cupti_etl.errors import EtlError
 from cupti_etl.progress import say
 
 
+# Names that commands had once; understood for a release, and listed nowhere.
+_RENAMED = {"attach": "resume"}
+
+
 class Commands(click.Group):
     """Finds commands as modules of ``cupti_etl.commands`` and imports only the one asked for.
 
@@ -35,7 +39,7 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name, imported now."""
-        name = self._modules().get(cmd_name)
+        name = self._modules().get(_RENAMED.get(cmd_name, cmd_name))
         if name is None:
             return None
         module = importlib.import_module(f"cupti_etl.commands.{name}")

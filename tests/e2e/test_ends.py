@@ -90,8 +90,8 @@ wait_for({files["end"]!r})
         return [sys.executable, "-m", "cupti_etl", *map(str, words)]
 
     def attach(self, *options: str | Path) -> subprocess.Popen[str]:
-        """Start ``cupti-etl attach``."""
-        words = self.command("attach", "-o", self.second, *options, str(self.pid))
+        """Start ``cupti-etl resume``."""
+        words = self.command("resume", "-o", self.second, *options, str(self.pid))
         return subprocess.Popen(words, env=self.env, stderr=subprocess.PIPE, text=True)
 
     def capture(self, status: int) -> Capture:
@@ -209,7 +209,7 @@ def test_linger(capturer: Capturer, tmp_path: Path) -> None:
         # It is told to record no more, so there is nothing to attach to.
         pid = (tmp_path / "works").read_text()
         wait_until(lambda: records_no_more(int(pid)))
-        again = [sys.executable, "-m", "cupti_etl", "attach", "-o", str(tmp_path / "no"), pid]
+        again = [sys.executable, "-m", "cupti_etl", "resume", "-o", str(tmp_path / "no"), pid]
         refused = subprocess.run(again, env=env, capture_output=True, text=True, check=False)
         assert refused.returncode == 2
         assert "record no more" in refused.stderr
@@ -257,7 +257,7 @@ def test_attach_that_ends_first(capturer: Capturer, tmp_path: Path) -> None:
     attached = orphan.attach()
     wait_for_rows(orphan.second, 20)
     again = subprocess.run(
-        orphan.command("attach", "-o", tmp_path / "no", orphan.pid),
+        orphan.command("resume", "-o", tmp_path / "no", orphan.pid),
         env=orphan.env,
         capture_output=True,
         text=True,
@@ -331,7 +331,7 @@ os.wait()
             "forked": forked,
             "live": live,
         }[who]
-        attach = [sys.executable, "-m", "cupti_etl", "attach", "-o", str(tmp_path / "no"), pid]
+        attach = [sys.executable, "-m", "cupti_etl", "resume", "-o", str(tmp_path / "no"), pid]
         done = subprocess.run(
             attach, env=env, capture_output=True, text=True, timeout=120, check=False
         )

@@ -1,4 +1,4 @@
-"""``cupti-etl attach``: take up traced programs whose collector was killed."""
+"""``cupti-etl resume``: go on with traced programs whose collector was killed."""
 
 from __future__ import annotations
 
