@@ -15,7 +15,6 @@ from cupti_etl import __version__, commands
 from cupti_etl.errors import EtlError
 from cupti_etl.progress import say
 
-
 # Names that commands had once; understood for a release, and listed nowhere.
 _RENAMED = {"attach": "resume"}
 
