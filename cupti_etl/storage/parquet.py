@@ -109,6 +109,11 @@ class _TableWriter:
         rows = self._take()
         self.replace(in_order(self.table, rows))
 
+    def give_up(self) -> None:
+        """Let go of the part that is being written, if there is one."""
+        if self._part is not None:
+            self._part.give_up()
+
     def replace(self, rows: pa.Table) -> None:
         """Replace the table's only part."""
         self.rows = len(rows)
@@ -223,6 +228,8 @@ class ParquetFolder:
 
     def close(self) -> None:
         """Make readable what is whole, and let go of the folder."""
+        for writer in self._tables.values():
+            writer.give_up()
         try:
             self._publish()
         finally:

@@ -29,9 +29,12 @@ class _Measured:
         self._file = path.open("wb")
         self.bytes = 0
         self.crc32 = 0
+        self.is_lost = False
 
     def write(self, data: Any) -> int:
-        """Write bytes."""
+        """Write bytes; Arrow tries that again, aloud, with a file that could not be written."""
+        if self.is_lost:
+            return len(data)
         self._file.write(data)
         self.crc32 = zlib.crc32(data, self.crc32)
         self.bytes += len(data)
@@ -90,10 +93,15 @@ class PartFile:
         try:
             return work()
         except BaseException:
-            with suppress(Exception):  # the same again, most likely
-                self._open.close()
-            self.path.unlink(missing_ok=True)  # a full disk is not made fuller
+            self.give_up()
             raise
+
+    def give_up(self) -> None:
+        """Let go of a part that will not be whole."""
+        self._file.is_lost = True
+        with suppress(Exception):  # the same again, most likely
+            self._open.close()
+        self.path.unlink(missing_ok=True)  # a full disk is not made fuller
 
 
 def write_part(path: Path, table: str, rows: pa.Table) -> Entry:
