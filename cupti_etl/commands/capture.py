@@ -11,6 +11,7 @@ import click
 
 from cupti_etl.commands._convert import convert
 from cupti_etl.commands._fsync import fsync_option
+from cupti_etl.commands._index import index_apart
 from cupti_etl.commands._pm import chosen, pm_options
 from cupti_etl.commands._renamed import RenamedOption
 from cupti_etl.config import (
@@ -122,6 +123,7 @@ from cupti_etl.units import duration_ns, size_bytes
     help="Trace processes of these users too, by number or name, and not only your own.",
 )
 @fsync_option
+@click.option("--index", is_flag=True, help="Run `cupti-etl index` on the trace in the end.")
 @click.option("--no-argv", is_flag=True, help="Do not store command lines.")
 @click.option("--quiet", is_flag=True, help="No live line and no summary.")
 @click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD [ARG]...")
@@ -149,6 +151,7 @@ def command(
     linger: str | None,
     allow_uid: str,
     fsync: bool,
+    index: bool,
     no_argv: bool,
     quiet: bool,
     cmd: tuple[str, ...],
@@ -193,7 +196,10 @@ def command(
         argv=not no_argv,
         quiet=quiet,
     )
-    sys.exit(run(options, cmd, convert))
+    status = run(options, cmd, convert)
+    if index and options.out.is_dir():
+        index_apart(options.out)
+    sys.exit(status)
 
 
 def check_range(text: str) -> str:

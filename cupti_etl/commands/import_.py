@@ -30,11 +30,13 @@ from cupti_etl.progress import say
     help="Files that are read at the same time, at most.",
 )
 @fsync_option
-def command(files: tuple[Path, ...], out: Path, jobs: int, fsync: bool) -> None:
+@click.option("--no-index", is_flag=True, help="Leave out `cupti-etl index`.")
+def command(files: tuple[Path, ...], out: Path, jobs: int, fsync: bool, no_index: bool) -> None:
     """Make one trace of FILES: exports of Nsight Systems (SQLite, parquetdir), JSON traces of
     PyTorch (also gzipped; one a rank), recordings of `capture --save-raw`.
 
     What a file is follows from what is in it. If one of them cannot be read, no trace is made.
+    Of a trace of more than 4 MiB, what queries share is computed at the end: see `cupti-etl index`.
     """
     from cupti_etl.imports.run import import_traces
 
@@ -53,3 +55,17 @@ def command(files: tuple[Path, ...], out: Path, jobs: int, fsync: bool) -> None:
     rows = sum(summary.rows.values())
     noun = "process" if summary.processes == 1 else "processes"
     say(f"cupti-etl: {rows:,} rows of {summary.processes} {noun}; trace in {out}")
+    if not no_index and out.is_dir():
+        _index(out)
+
+
+def _index(out: Path) -> None:
+    """Compute what queries share; small traces answer at once without it."""
+    from cupti_etl.queries.materialize import WORTH_BYTES
+    from cupti_etl.storage.disk import folder_bytes
+
+    if folder_bytes(out) >= WORTH_BYTES:
+        from cupti_etl.api import open as open_trace
+
+        with open_trace(out) as trace:
+            trace.index()
