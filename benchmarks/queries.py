@@ -12,7 +12,6 @@ that query.
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import shutil
 import tempfile
@@ -26,7 +25,9 @@ import duckdb
 import cupti_etl
 from benchmarks.common import median, rounded, timed
 from cupti_etl.queries.catalog import Query, library
+from cupti_etl.queries.materialize import DERIVED
 from cupti_etl.schema.arrow import TABLES, arrow_schema
+from cupti_etl.storage import manifest
 from cupti_etl.storage.part import write_part
 
 PART_ROWS = 5_000_000
@@ -146,6 +147,7 @@ SMALL = {
         SELECT 4611686018427387 * p AS process_id, 'node' AS host, p::INTEGER AS pid,
                (p - 1)::INTEGER AS rank, 'finished' AS state
         FROM range(1, 3) AS a(p)""",
+    "capture": "SELECT 1::BIGINT AS capture_id, 0::BIGINT AS start_ns, 1::BIGINT AS end_ns",
     "kernel_name": f"""
         SELECT '_ZN2at6native10elementwise' || n || 'Ev' AS mangled,
                'void at::native::elementwise' || n || '<float, int>(float*, int const*)'
@@ -159,6 +161,7 @@ def make(folder: Path, rows: int) -> None:
     for table in TABLES:
         (folder / table).mkdir(parents=True)
     with duckdb.connect() as con:
+        named: manifest.Named = {}
         con.sql("SELECT setseed(0.5)").fetchall()
         for table in TABLES:
             if table in COLUMNS:
@@ -173,8 +176,11 @@ def make(folder: Path, rows: int) -> None:
                 selects = [_markers(rows)]
             else:
                 selects = [SMALL.get(table, "SELECT 1 WHERE false")]
+            named[table] = {}
             for number, select in enumerate(selects):
-                _write(con, folder, table, number, select)
+                part = folder / table / f"part-{number:06d}.parquet"
+                named[table][part.name] = _write(con, part, table, select)
+    (folder / manifest.NAME).write_bytes(manifest.as_json(named))
 
 
 def _select(table: str, values: dict[str, str], chunk: str) -> str:
@@ -196,7 +202,7 @@ def _markers(rows: int) -> str:
         ORDER BY timestamp_ns"""
 
 
-def _write(con: duckdb.DuckDBPyConnection, folder: Path, table: str, n: int, select: str) -> None:
+def _write(con: duckdb.DuckDBPyConnection, part: Path, table: str, select: str) -> manifest.Entry:
     """One part, with every column of the table."""
     import pyarrow as pa
 
@@ -210,11 +216,7 @@ def _write(con: duckdb.DuckDBPyConnection, folder: Path, table: str, n: int, sel
         else pa.nulls(given.num_rows, field.type)
         for field in schema
     ]
-    write_part(
-        folder / table / f"part-{n:06d}.parquet",
-        table,
-        pa.Table.from_arrays(columns, schema=schema),
-    )
+    return write_part(part, table, pa.Table.from_arrays(columns, schema=schema))
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -250,10 +252,9 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         folder = arguments.keep or Path(scratch) / "run"
         if not folder.exists():
             make(folder, arguments.rows)
-        # Where nothing is kept from other times, and where what is kept is removed.
-        os.environ["XDG_CACHE_HOME"] = scratch
         for name in wanted:
-            shutil.rmtree(Path(scratch) / "cupti-etl" / "traces", ignore_errors=True)
+            # Nothing is computed before.
+            shutil.rmtree(folder / DERIVED, ignore_errors=True)
             figures |= measure(folder, arguments.rounds, library()[name])
     figures["peak_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     return figures
