@@ -64,58 +64,31 @@ def _confine(con: duckdb.DuckDBPyConnection, reach: Collection[Path]) -> None:
     con.execute("SET lock_configuration = true")
 
 
-def install(
-    con: duckdb.DuckDBPyConnection,
-    sources: Sequence[Source],
-    catalog: Catalog | None = None,
-    condition: str = "",
-) -> tuple[str, ...]:
-    """Make the tables of the sources and every query known in the current database.
+def install(con: duckdb.DuckDBPyConnection, sources: Sequence[Source], condition: str) -> None:
+    """Make the tables of the sources and every query known in the current database, at once.
 
-    ``condition`` has to hold where rows of a source are asked for, unless it is "".
-    Returns the tables that no source has yet, and that therefore have no rows.
+    ``condition`` has to hold where rows of a source are asked for.
 
     Raises:
         duckdb.Error: a part cannot be read, or a query of the library is wrong.
     """
-    known = catalog or library()
-    if not _has_library(con):
-        _install_library(con, known)
-    # In one step: somebody who is asking meanwhile never meets the empty views.
-    con.begin()
+    con.begin()  # else the file is brought to the disk after each statement
     try:
-        empty = []
+        for statement in (*empty_views(), *library_views(library())):
+            con.execute(statement)
         suspects = doubtful(con, sources)
         for table in found_tables(sources):
-            if table in known:
-                continue
-            rows = plausible(table_view(sources, table), suspects.get(table, ()))
-            if not rows:
-                empty.append(table)
-            else:
-                where = f"SELECT * FROM (\n{rows}\n) WHERE {condition}" if condition else rows
-                con.execute(f"CREATE OR REPLACE VIEW {identifier(table)} AS\n{where}")
+            if rows := plausible(table_view(sources, table), suspects.get(table, ())):
+                con.execute(
+                    f"CREATE OR REPLACE VIEW {identifier(table)} AS"
+                    f" SELECT * FROM (\n{rows}\n) WHERE {condition}"
+                )
             con.execute(f"COMMENT ON VIEW {identifier(table)} IS {quoted(_doc(table))}")
         check_types(con, TABLES)
     except BaseException:
         con.rollback()
         raise
     con.commit()
-    return tuple(empty)
-
-
-def _has_library(con: duckdb.DuckDBPyConnection) -> bool:
-    made = con.execute(
-        "SELECT count(*) FROM duckdb_views() WHERE view_name = ?"
-        " AND database_name = current_database()",
-        [TABLE_EXTENT],
-    ).fetchall()
-    return bool(made[0][0])
-
-
-def _install_library(con: duckdb.DuckDBPyConnection, catalog: Catalog) -> None:
-    for statement in (*empty_views(), *library_views(catalog)):
-        con.execute(statement)
 
 
 def empty_views() -> Iterator[str]:

@@ -43,7 +43,7 @@ def write_trace_duckdb(folder: str | os.PathLike[str]) -> Path:
                     f"ATTACH {quoted(partial)} AS made (STORAGE_VERSION '{STORAGE_VERSION}')"
                 )
                 con.execute("USE made")
-                install(con, (Folder(home),), condition=_is_here(target))
+                install(con, (Folder(home),), _is_here(target))
                 con.execute("USE memory")
                 con.execute("DETACH made")
             finally:
