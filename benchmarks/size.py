@@ -15,7 +15,8 @@ from cupti_etl.capture.decoder import Decoder
 from cupti_etl.capture.segment import RECORDS, STRINGS, Process
 from cupti_etl.imports.run import import_traces
 from cupti_etl.native.library import load
-from cupti_etl.storage import parquet
+from cupti_etl.storage.destination import Destination
+from cupti_etl.storage.parquet import ParquetFolder
 
 PER_SECOND = 100  # launches of the thin capture
 # Where times and ids lie in the recording's records (CUPTI 13.0).
@@ -47,15 +48,6 @@ def _figures(folder: Path, prefix: str) -> dict[str, Any]:
     }
 
 
-class _Clock:
-    """Stands in for the module `time` of the sink."""
-
-    now = 0.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-
 def _second(number: int, kinds: dict[int, list[bytes]]) -> bytes:
     """The records of one second: each launch, and its call."""
     payload = bytearray()
@@ -75,7 +67,7 @@ def _second(number: int, kinds: dict[int, list[bytes]]) -> bytes:
 
 
 def thin(folder: Path, seconds: int) -> None:
-    """A capture of few launches a second, with a clock that runs ahead."""
+    """A capture of few launches a second, rolled as often as a capture does."""
     description, strings, records = recorded()
     kinds = {
         kind: [record for record in records if kind_of(record) == kind]
@@ -86,23 +78,20 @@ def thin(folder: Path, seconds: int) -> None:
     process = Process.loaded(decoder, description)
     for payload in strings:
         process.decode(ffi.from_buffer("uint8_t[]", payload), len(payload), STRINGS)
-    clock, real = _Clock(), parquet.time
-    parquet.time = clock  # type: ignore[assignment]
-    try:
-        sink = parquet.ParquetFolder(folder)
-        for number in range(seconds):
-            payload = _second(number, kinds)
-            process.decode(ffi.from_buffer("uint8_t[]", payload), len(payload), RECORDS)
-            clock.now += 1
-            if sink.roll_is_due() or number == seconds - 1:
-                for index, table in enumerate(decoder.tables):
-                    if decoder.rows(index):
-                        sink.write(table, decoder.take(index))
-                sink.roll()
-        sink.finish()
-        sink.close()
-    finally:
-        parquet.time = real
+    target = ParquetFolder(folder)
+    interval_s, last_roll = Destination(folder).interval_s, 0
+    for number in range(seconds):
+        payload = _second(number, kinds)
+        process.decode(ffi.from_buffer("uint8_t[]", payload), len(payload), RECORDS)
+        now = number + 1
+        if now - last_roll >= interval_s(now) or now == seconds:
+            last_roll = now
+            for index, table in enumerate(decoder.tables):
+                if decoder.rows(index):
+                    target.write(table, decoder.take(index))
+            target.roll()
+    target.finish()
+    target.close()
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -186,7 +186,7 @@ def records_no_more(pid: int) -> bool:
     """Whether a program has heard that its collector let it go."""
     fd = open_segment(pid)
     try:
-        (*_, last) = Process.attach(Decoder(), fd).windows()
+        (*_, last) = Process.map(Decoder(), fd).windows()
     finally:
         os.close(fd)
     return bool(last.closed_by == "collector")

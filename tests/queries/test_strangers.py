@@ -280,8 +280,11 @@ def test_a_column_of_another_type_is_named(run: Path, file: Path, kind: str, typ
         with duckdb.connect(file) as con:
             con.execute("ALTER TABLE kernel DROP COLUMN start_ns")
             con.execute(f"ALTER TABLE kernel ADD COLUMN start_ns {type_}")
-    with pytest.raises(TraceError, match=r"kernel\.start_ns .* not BIGINT"):
-        cupti_etl.open(run if kind == "folder" else file)
+    with (
+        cupti_etl.open(run if kind == "folder" else file) as trace,
+        pytest.raises(TraceError, match=r"kernel\.start_ns .* not BIGINT"),
+    ):
+        trace.query("kernel_summary")
 
 
 def test_a_narrower_type_will_do(run: Path) -> None:
@@ -299,5 +302,5 @@ def test_parts_that_disagree(run: Path) -> None:
     at = other.schema.get_field_index("name")
     other = other.set_column(at, "name", [[{"a": 1}, {"a": 2}]])
     write_part(run / "kernel/part-000001.parquet", other)
-    with pytest.raises(EtlError):
-        cupti_etl.open(run)
+    with cupti_etl.open(run) as trace, pytest.raises(EtlError):
+        trace.sql("FROM kernel").arrow()
