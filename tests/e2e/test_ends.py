@@ -275,7 +275,7 @@ def test_attach_that_ends_first(capturer: Capturer, tmp_path: Path) -> None:
     orphan.second = tmp_path / "third"
     orphan.tell("more")
     wait_until(lambda: orphan.log.delivered(KERNEL) == 60)
-    attached = orphan.attach("--duration", "1s")
+    attached = orphan.attach("--duration", "5s")
     _, stderr = attached.communicate(timeout=120)
     assert attached.returncode == 0, stderr
     assert orphan.capture(0).count("kernel") == 30
