@@ -62,8 +62,8 @@ class Connection:
         """Bind, or run, a statement, with what it needs."""
         import duckdb
 
-        (parsed,) = con.extract_statements(statement)
-        if parsed.type == duckdb.StatementType.TRANSACTION:
+        parsed = con.extract_statements(statement)
+        if parsed[0].type == duckdb.StatementType.TRANSACTION:
             self._in_transaction = statement.split()[0].lower() in ("begin", "start")
         if self._in_transaction:
             self.views.prepare(con, statement)

@@ -110,6 +110,8 @@ class Result:
         statements = [each.query for each in con.extract_statements(self._sql)]
         if not statements:
             raise UsageError("there is no statement to run")
+        if not all(statements):  # DuckDB 1.5 makes several of one PIVOT, some without a text
+            statements = [self._sql]
         for statement in statements[:-1]:
             params = {name: self._params[name] for name in _named(con, statement, self._params)}
             self._connection.bind(con, statement, partial(con.execute, statement, params or None))
@@ -118,9 +120,10 @@ class Result:
         self._statement = statements[-1].strip().rstrip(";")
         if _SHOW_TABLES.fullmatch(self._statement):
             self._statement = self._connection.show_tables()
-        (last,) = con.extract_statements(self._statement)
+        last = con.extract_statements(self._statement)
         relation = self._bind(con)
-        if last.type == duckdb.StatementType.SELECT and len(statements) == 1:
+        is_select = len(last) == 1 and last[0].type == duckdb.StatementType.SELECT
+        if is_select and len(statements) == 1:
             self._bound = (con, relation)
             self._columns = tuple(relation.columns)
             return
