@@ -16,6 +16,7 @@ import functools
 import hashlib
 import os
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,6 +39,7 @@ WORTH_BYTES = 4 << 20
 # Where there is less room, nothing is begun: it would cost its time at each question.
 _LEAST_FREE_BYTES = 64 << 20
 _ABANDONED_S = 3600
+_KEY_LETTERS = 16
 
 # Where the rows of a trace come from: files with their sizes and times.
 State = tuple[tuple[str, int, int], ...]
@@ -86,6 +88,7 @@ class Materialized:
         self._execute = execute
         self._sources: tuple[Source, ...] = ()
         self._made: dict[str, State] = {}
+        self._fitness: tuple[State, str, str] | None = None
 
     def open(self, sources: tuple[Source, ...]) -> None:
         """Say where the rows are."""
@@ -113,14 +116,60 @@ class Materialized:
         now = state(self._sources)
         operator = self._operators.get(query.name) or self._select(query)
         try:
-            self._tables(con, operator)
+            made = self._views(con, operator, query)
         except NativeError:
-            operator = self._select(query)
-            self._tables(con, operator)
+            made = self._views(con, self._select(query), query)
+        self._made.update(dict.fromkeys(made, now))
+
+    def _views(
+        self, con: duckdb.DuckDBPyConnection, operator: Operator, query: Query
+    ) -> Sequence[str]:
+        """Make the queries of an operator views over its tables; their names.
+
+        Its tables are those that the trace's folder has, if they are what they should be.
+        """
+        import duckdb
+
         queries = operator.queries or {query.name: f"FROM {_table(query.name)}"}
-        for name, select in queries.items():
-            self._execute(con, f"CREATE OR REPLACE VIEW {name} AS\n{select}")
-            self._made[name] = now
+
+        def views() -> None:
+            for name, select in queries.items():
+                self._execute(con, f"CREATE OR REPLACE VIEW {name} AS\n{select}")
+
+        # Its queries may read what those made.
+        self._need(con, [name for name in operator.reads if self._is_materialized(name)])
+        folder = self._folder(con, operator)
+        if folder is not None and _take(con, folder, operator.tables):
+            with contextlib.suppress(duckdb.BinderException):
+                views()
+                if all(self._has_its_columns(con, name) for name in queries):
+                    return list(queries)
+            shutil.rmtree(folder, ignore_errors=True)
+        self._compute(con, operator)
+        if (
+            folder is not None
+            and _keep(con, folder, operator.tables)
+            # Read from there, they take no memory.
+            and not _take(con, folder, operator.tables)
+        ):
+            self._compute(con, operator)
+        views()
+        return list(queries)
+
+    def _compute(self, con: duckdb.DuckDBPyConnection, operator: Operator) -> None:
+        self._need(con, operator.reads)
+        for table in operator.tables:
+            drop(con, table)
+        operator.compute(con)
+
+    def _has_its_columns(self, con: duckdb.DuckDBPyConnection, name: str) -> bool:
+        """Whether a view has the columns that its query says: anybody can have made a file."""
+        found = con.execute(
+            "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ?"
+            " AND database_name = current_database() AND schema_name = 'main'",
+            [name],
+        ).fetchall()
+        return set(found) == {(each.name, each.type) for each in self._catalog[name].columns}
 
     def _select(self, query: Query) -> Operator:
         """The query by its own SELECT."""
@@ -131,57 +180,46 @@ class Materialized:
 
         return Operator(query.name, query.needs, (table,), compute)
 
-    def _tables(self, con: duckdb.DuckDBPyConnection, operator: Operator) -> None:
-        """Have the tables of an operator: found in the trace's folder, or computed."""
-        folder = self._folder(con, operator)
-        # Its queries may read what those made.
-        self._need(con, [name for name in operator.reads if self._is_materialized(name)])
-        for table in operator.tables:
-            drop(con, table)
-        if folder is not None and _take(con, folder, operator.tables):
-            return
-        self._need(con, operator.reads)
-        for table in operator.tables:
-            drop(con, table)
-        operator.compute(con)
-        if folder is not None and _keep(con, folder, operator.tables):
-            for table in operator.tables:
-                drop(con, table)
-            if not _take(con, folder, operator.tables):
-                operator.compute(con)
-
     def _is_materialized(self, name: str) -> bool:
         return name in self._catalog and bool(self._catalog[name].materialized)
 
     def refusal(self, con: duckdb.DuckDBPyConnection) -> str:
         """Why rows cannot be kept in the trace's folder; "" if they can."""
-        reason = self._unfit(con)
+        _, reason = self._fit(con)
         return reason or _no_room(self._sources[0].path)
 
-    def _unfit(self, con: duckdb.DuckDBPyConnection) -> str:
-        """Why rows are neither looked for in the trace's folder nor kept there; "" if they are."""
+    def _fit(self, con: duckdb.DuckDBPyConnection) -> tuple[str, str]:
+        """What the manifest says of the parts, and why rows are not in the trace's folder; ""."""
+        now = state(self._sources)
+        if self._fitness is None or self._fitness[0] != now:
+            self._fitness = (now, *self._look(con, now))
+        return self._fitness[1:]
+
+    def _look(self, con: duckdb.DuckDBPyConnection, now: State) -> tuple[str, str]:
         if len(self._sources) != 1 or not isinstance(self._sources[0], Folder):
-            return "it is not one folder"
+            return "", "it is not one folder"
         home = self._sources[0].path
-        if _parts(home) is None:
-            return "its parts are not those of its manifest"
-        if sum(size for _, size, _ in state(self._sources)) < WORTH_BYTES:
-            return f"it is smaller than {WORTH_BYTES >> 20} MiB, and answers at once"
+        if (home / DERIVED).is_symlink():
+            return "", f"{home / DERIVED} is a link"
+        parts = _parts(home, now)
+        if parts is None:
+            return "", "its parts are not those of its manifest"
+        if sum(size for _, size, _ in now) < WORTH_BYTES:
+            return "", f"it is smaller than {WORTH_BYTES >> 20} MiB, and answers at once"
         self._need(con, ("capture",))
         ended = con.execute("SELECT count(*) > 0 AND count(*) = count(end_ns) FROM capture")
         if not ended.fetchall()[0][0]:
-            return "its capture has not ended"
-        return ""
+            return "", "its capture has not ended"
+        return parts, ""
 
     def _folder(self, con: duckdb.DuckDBPyConnection, operator: Operator) -> Path | None:
         """Where the rows are kept; None if only in memory."""
-        if self._unfit(con):
+        parts, reason = self._fit(con)
+        if reason:
             return None
-        home = self._sources[0].path
-        texts = sorted(self._texts(operator))
-        words = "\0".join([_parts(home) or "", _code(), *texts])
-        key = hashlib.sha256(words.encode()).hexdigest()[:16]
-        return home / DERIVED / f"{operator.name}-{key}"
+        words = "\0".join([parts, _code(), *sorted(self._texts(operator))])
+        key = hashlib.sha256(words.encode()).hexdigest()[:_KEY_LETTERS]
+        return self._sources[0].path / DERIVED / f"{operator.name}-{key}"
 
     def _texts(self, operator: Operator) -> Iterator[str]:
         """The SQL of all that an operator's rows depend on."""
@@ -223,16 +261,13 @@ def _table(query: str) -> str:
     return f"_derived_{query}"
 
 
-def _parts(home: Path) -> str | None:
+def _parts(home: Path, now: State) -> str | None:
     """What the manifest says of the parts; None if they are others."""
     named = manifest.read(home)
     if named is None:
         return None
-    there = {}
-    for path in home.glob(f"*/{PARTS}"):
-        with contextlib.suppress(FileNotFoundError):
-            there[path.parent.name, path.name] = path.stat().st_size
     said = {(table, name): entry for table, parts in named.items() for name, entry in parts.items()}
+    there = {(Path(path).parent.name, Path(path).name): size for path, size, _ in now}
     if there != {part: entry.bytes for part, entry in said.items()}:
         return None
     return repr([(*part, entry.bytes, entry.crc32) for part, entry in sorted(said.items())])
@@ -261,12 +296,14 @@ def _take(con: duckdb.DuckDBPyConnection, folder: Path, tables: Sequence[str]) -
     """Make views over the rows that are kept in a folder; whether they are there and whole."""
     import duckdb
 
+    files = [_file(folder, table) for table in tables]
     try:
-        if not folder.is_dir():
+        # A folder that was sent can hold links and pipes: only what we write is read.
+        if folder.is_symlink() or not all(stat.S_ISREG(file.lstat().st_mode) for file in files):
             return False
-        for table in tables:
-            file = quoted(_file(folder, table))
-            con.execute(f"CREATE OR REPLACE VIEW {table} AS FROM read_parquet({file})")
+        for table, file in zip(tables, files, strict=True):
+            drop(con, table)
+            con.execute(f"CREATE VIEW {table} AS FROM read_parquet({quoted(file)})")
     except OSError:
         return False
     except duckdb.Error:  # damaged
@@ -296,7 +333,8 @@ def _keep(con: duckdb.DuckDBPyConnection, folder: Path, tables: Sequence[str]) -
                     " (FORMAT parquet, COMPRESSION zstd)"
                 )
             scratch.rename(folder)
-        for other in home.glob(f"{folder.name.rpartition('-')[0]}-*"):
+        key = "[0-9a-f]" * _KEY_LETTERS
+        for other in home.glob(f"{folder.name[:-_KEY_LETTERS]}{key}"):
             if other != folder:
                 shutil.rmtree(other, ignore_errors=True)
     except (OSError, duckdb.Error):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.trace import add_part, write_manifest, write_trace
 
@@ -154,6 +157,46 @@ def test_a_damaged_file_is_replaced(run: Path, executed: list[str], content: byt
     assert executed == ["edge", "host"] * 2
     assert gaps(run) == first
     assert len(executed) == 4
+
+
+def test_a_file_with_other_columns_is_replaced(run: Path, executed: list[str]) -> None:
+    first = gaps(run)
+    for file in files(run):
+        pq.write_table(pa.table({"gap_ns": [7]}), file)
+    assert gaps(run) == first
+    assert executed == ["edge", "host"] * 2
+
+
+def test_a_file_with_other_types_is_replaced(run: Path) -> None:
+    with cupti_etl.open(run) as trace:
+        first = list(trace.query("blocking_copy"))
+    (file,) = (run / "derived").glob("blocking_copy-*/*.parquet")
+    names = pq.read_schema(file).names
+    pq.write_table(pa.table({name: ["a"] for name in names}), file)
+    with cupti_etl.open(run) as trace:
+        assert list(trace.query("blocking_copy")) == first
+
+
+@pytest.mark.parametrize("what", ["the folder", "a unit", "a file", "a pipe"])
+def test_what_a_stranger_linked_is_neither_read_nor_removed(
+    run: Path, tmp_path: Path, what: str
+) -> None:
+    first = gaps(run)
+    derived, theirs = run / "derived", tmp_path / "theirs"
+    (unit,) = derived.glob("edge-*")
+    moved = {"the folder": derived, "a unit": unit}.get(what, next(unit.glob("gap.parquet")))
+    if what == "a pipe":
+        moved.unlink()
+        os.mkfifo(moved)
+    else:
+        moved.rename(theirs)
+        moved.symlink_to(theirs)
+    (tmp_path / "edge-42").mkdir()
+    if what == "the folder":
+        (theirs / "edge-mine").mkdir()
+    before = sorted(path for path in tmp_path.rglob("*") if run not in path.parents)
+    assert gaps(run) == first
+    assert sorted(path for path in tmp_path.rglob("*") if run not in path.parents) == before
 
 
 def test_deleting_it_loses_nothing(run: Path) -> None:
