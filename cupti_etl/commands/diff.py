@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from cupti_etl.progress import say
@@ -37,10 +35,7 @@ def command(
     other: str,
     fail_on: tuple[str, ...],
     min_effect: float,
-    format: str | None,
-    path: Path | None,
-    all_rows: bool,
-    spreadsheet: bool,
+    output: Output,
 ) -> None:
     """Compare run OTHER with run BASE: steps, and kernels by name and launch shape.
 
@@ -62,7 +57,7 @@ def command(
         open_trace(other, confined=True) as after,
     ):
         found = diff(before, after, min_effect)
-    write(InMemory(found.table), Output(format or "", path, all_rows, spreadsheet))
+    write(InMemory(found.table), output)
     say(f"verdict: {found.verdict}: {found.why}")
     if found.verdict.replace(" ", "-") in fail_on:
         context.exit(FAILED)

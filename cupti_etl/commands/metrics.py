@@ -48,10 +48,7 @@ def list_metrics(
     chip: str | None,
     single_pass_set: str | None,
     cupti: str | None,
-    format: str | None,
-    path: Path | None,
-    all_rows: bool,
-    spreadsheet: bool,
+    output: Output,
 ) -> None:
     """List the metrics of a chip, or those whose name has PATTERN in it.
 
@@ -83,7 +80,7 @@ def list_metrics(
             "alias": [", ".join(aliases.get(name, ())) for name in names],
             "description": [_description(catalogue, name) for name in names],
         },
-        Output(format or "", path, all_rows, spreadsheet),
+        output,
     )
 
 
@@ -96,10 +93,7 @@ def describe(
     name: str,
     chip: str | None,
     cupti: str | None,
-    format: str | None,
-    path: Path | None,
-    all_rows: bool,
-    spreadsheet: bool,
+    output: Output,
 ) -> None:
     """Say what the metric or alias NAME is on a chip.
 
@@ -136,7 +130,6 @@ def describe(
     row["scope"] = said.collection_scope.name.lower() if said else None
     row["sets"] = ", ".join(catalogue.sets_of(base))
     row["rollups"] = " ".join(catalogue.rollups.get(catalogue.types[base], ()))
-    output = Output(format or "", path, all_rows, spreadsheet)
     if output.chosen == "table":
         shown = {key: value for key, value in row.items() if value}
         _write({"": list(shown), "value": list(shown.values())}, output)
@@ -151,10 +144,7 @@ def describe(
 def sets(
     chip: str | None,
     cupti: str | None,
-    format: str | None,
-    path: Path | None,
-    all_rows: bool,
-    spreadsheet: bool,
+    output: Output,
 ) -> None:
     """List the chip's sets of metrics that fit one pass, and our presets."""
     from cupti_etl.pm.presets import PRESETS, WHAT_FOR, family_of
@@ -187,7 +177,7 @@ def sets(
                 *(bool(family and family.is_verified and names) for _, names in known),
             ],
         },
-        Output(format or "", path, all_rows, spreadsheet),
+        output,
     )
 
 
@@ -200,10 +190,7 @@ def check(
     names: str,
     chip: str | None,
     cupti: str | None,
-    format: str | None,
-    path: Path | None,
-    all_rows: bool,
-    spreadsheet: bool,
+    output: Output,
 ) -> None:
     """Say whether presets, aliases and metrics fit one pass, and what a sample of them costs.
 
@@ -236,7 +223,7 @@ def check(
             "verdict": [verdict for _, verdict, _ in done.verdicts],
             "why": [why for _, _, why in done.verdicts],
         },
-        Output(format or "", path, all_rows, spreadsheet),
+        output,
     )
     if selection.family and not selection.is_verified:
         _say(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from cupti_etl.errors import UsageError
@@ -35,10 +33,7 @@ def command(
     params: tuple[str, ...],
     listing: bool,
     helping: bool,
-    format: str | None,
-    path: Path | None,
-    all_rows: bool,
-    spreadsheet: bool,
+    output: Output,
 ) -> None:
     """Run the query NAME on TRACE, or on several as one.
 
@@ -71,7 +66,7 @@ def command(
 
         with open_trace(*traces, confined=True) as opened:
             result = Watched(opened.query(query.name, **given))
-            write(result, Output(format or "", path, all_rows, spreadsheet))
+            write(result, output)
             for line in notes(opened, query, is_empty=result.is_empty):
                 say(f"cupti-etl: {line}")
 

@@ -16,10 +16,7 @@ from cupti_etl.render.output import Output, output_options, write
 @output_options
 def command(
     words: tuple[str, ...],
-    format: str | None,
-    path: Path | None,
-    all_rows: bool,
-    spreadsheet: bool,
+    output: Output,
 ) -> None:
     """Ask TRACE, or several as one, in SQL.
 
@@ -41,7 +38,6 @@ def command(
     from cupti_etl.render.shell import Shell
 
     traces, query = _split(words)
-    output = Output(format or "", path, all_rows, spreadsheet)
     with open_trace(*traces) as opened, opened.session() as session:
         shell = Shell(session, lambda result: write(result, output))
         if query is not None:

@@ -5,6 +5,7 @@ Every format but ``table`` is streamed: memory does not grow with the number of 
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -109,8 +110,19 @@ class Output:
         return _SUFFIXES.get(self.path.suffix.lower(), "table") if self.path else "table"
 
 
-def output_options(command: _F) -> _F:
-    """The options ``--format``, ``-o`` and ``--all``, shared by commands that give rows."""
+def output_options(function: Callable[..., None]) -> Callable[..., None]:
+    """The options of commands that give rows, as the argument ``output``: an ``Output``.
+
+    Raises:
+        UsageError: as of ``Output``, before the command does anything.
+    """
+
+    @functools.wraps(function)
+    def command(
+        format: str | None, path: Path | None, all_rows: bool, spreadsheet: bool, **others: Any
+    ) -> None:
+        function(output=Output(format or "", path, all_rows, spreadsheet), **others)
+
     for option in (
         click.option(
             "--spreadsheet", is_flag=True, help="As CSV in which a text is never a formula."
