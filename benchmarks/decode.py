@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.common import KERNEL, kind_of, median, recorded, rounded, timed
 from cupti_etl.capture.decoder import Decoder
 from cupti_etl.capture.segment import RECORDS, STRINGS, Process
-from cupti_etl.native.library import load
+from cupti_etl.native.loader import load
 
 SLOT = 1 << 20
 BATCH_ROWS = 65536  # as the collector takes them

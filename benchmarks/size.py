@@ -14,7 +14,7 @@ from benchmarks.common import KERNEL, RECORDING, RUNTIME, kind_of, recorded, rou
 from cupti_etl.capture.decoder import Decoder
 from cupti_etl.capture.segment import RECORDS, STRINGS, Process
 from cupti_etl.imports.run import import_traces
-from cupti_etl.native.library import load
+from cupti_etl.native.loader import load
 from cupti_etl.storage.destination import Destination
 from cupti_etl.storage.parquet import ParquetFolder
 

@@ -21,7 +21,7 @@ from cupti_etl.capture.recording import RecordingWriter
 from cupti_etl.capture.segment import RECORDS, Process
 from cupti_etl.capture.traced import Traced
 from cupti_etl.errors import NativeError
-from cupti_etl.native.library import load
+from cupti_etl.native.loader import load
 from cupti_etl.schema.arrow import arrow_schema
 from cupti_etl.schema.kinds import KINDS
 from cupti_etl.schema.loss import Loss

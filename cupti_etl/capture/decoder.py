@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import NativeError
-from cupti_etl.native.library import load
+from cupti_etl.native.loader import load
 from cupti_etl.schema.arrow import batch_schema
 from cupti_etl.schema.kinds import KINDS
 

@@ -13,7 +13,7 @@ from cupti_etl.capture.signal_witness import Witness
 from cupti_etl.config import CUDA_INJECTION, ENVIRONMENT, NVTX_INJECTION, CaptureOptions
 from cupti_etl.errors import UsageError
 from cupti_etl.native.cupti_search import find_cupti
-from cupti_etl.native.library import inject_library_path
+from cupti_etl.native.loader import inject_library_path
 
 # Signals that are the program's business, not ours.
 _FORWARDED = (

@@ -6,7 +6,7 @@ Where a process ended in order, ``emitted = stored + sum(records not stored)`` e
 from __future__ import annotations
 
 from cupti_etl.capture.segment import FINISHED, NOT_FLUSHED, NOT_TRACED, Process, ProcessInfo
-from cupti_etl.native.library import load
+from cupti_etl.native.loader import load
 from cupti_etl.schema.kinds import KINDS
 from cupti_etl.schema.loss import Loss
 

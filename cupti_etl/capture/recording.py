@@ -24,7 +24,7 @@ from typing import IO, Any
 from cupti_etl.capture.decoder import Decoder
 from cupti_etl.capture.segment import Process
 from cupti_etl.errors import RecordingError, UsageError
-from cupti_etl.native.library import load
+from cupti_etl.native.loader import load
 
 MAGIC = b"cupti-etl recording 1\n"
 _FRAME = struct.Struct("<4sIQQ")

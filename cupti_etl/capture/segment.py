@@ -9,7 +9,7 @@ from cupti_etl.capture.decoder import Decoder
 from cupti_etl.capture.windows import Window, Windows
 from cupti_etl.errors import NativeError
 from cupti_etl.native.headers import Copy, constant, enumeration, members
-from cupti_etl.native.library import load, message_buffer, text
+from cupti_etl.native.loader import load, message_buffer, text
 from cupti_etl.schema.arrow import SCHEMA_VERSION
 from cupti_etl.schema.kinds import KINDS
 

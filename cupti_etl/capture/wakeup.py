@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from cupti_etl.errors import NativeError
-from cupti_etl.native.library import load, message_buffer, text
+from cupti_etl.native.loader import load, message_buffer, text
 
 
 class Wakeup:

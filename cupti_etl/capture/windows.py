@@ -8,7 +8,7 @@ from typing import Any
 
 from cupti_etl.errors import NativeError
 from cupti_etl.native.headers import enumeration
-from cupti_etl.native.library import load
+from cupti_etl.native.loader import load
 
 # Of a process, that have rows of their own; one stands for all that follow.
 _MOST = 10_000

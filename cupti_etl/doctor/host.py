@@ -69,7 +69,7 @@ def check_native(system: System) -> Iterator[Finding]:
     """The library that is loaded into the traced program, and the collector's."""
     todo = "reinstall cupti-etl without CUPTI_ETL_NO_NATIVE, with a C compiler"
     try:
-        from cupti_etl.native.library import inject_library_path
+        from cupti_etl.native.loader import inject_library_path
 
         injector = Path(inject_library_path())
     except NativeError as error:

@@ -16,7 +16,7 @@ from cupti_etl.errors import (
     CuptiValueError,
 )
 from cupti_etl.native.cupti_search import find_cupti
-from cupti_etl.native.library import load, message_buffer, text
+from cupti_etl.native.loader import load, message_buffer, text
 from cupti_etl.pm.advice import advice
 
 # CUptiResult, and errors of our own as negative numbers.

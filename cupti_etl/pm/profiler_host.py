@@ -24,7 +24,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import CuptiRuntimeError, CuptiValueError
-from cupti_etl.native.library import text
+from cupti_etl.native.loader import text
 from cupti_etl.pm.cupti import Cupti, open_cupti
 
 if TYPE_CHECKING:

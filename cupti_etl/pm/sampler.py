@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from cupti_etl.errors import EtlError
-from cupti_etl.native.library import load, message_buffer, text
+from cupti_etl.native.loader import load, message_buffer, text
 from cupti_etl.pm.advice import advice
 from cupti_etl.pm.families import DURATION
 from cupti_etl.pm.frames import HUNG, text_frame

@@ -46,7 +46,7 @@ import json, struct, sys
 from pathlib import Path
 import pyarrow.parquet as pq
 from cupti_etl.capture.decoder import Decoder
-from cupti_etl.native.library import load
+from cupti_etl.native.loader import load
 from cupti_etl.capture.segment import Process
 from cupti_etl.storage.part import write_part
 import pyarrow as pa

@@ -131,7 +131,7 @@ def test_imports_go_down(name: str) -> None:
         ("cupti_etl.schema.spec", "from cupti_etl.commands import capture"),
         ("cupti_etl.schema.spec", "from cupti_etl.schema.arrow import arrow_schema"),
         ("cupti_etl.schema.kinds.kernel", "import cupti_etl.schema.tables"),
-        ("cupti_etl.native.library", "from cupti_etl.capture import decoder"),
+        ("cupti_etl.native.loader", "from cupti_etl.capture import decoder"),
         ("cupti_etl.capture.loss", "from cupti_etl.capture.collector import Collector"),
         ("cupti_etl.storage.parquet", "from cupti_etl.capture.decoder import Decoder"),
         ("cupti_etl.queries.views", "from cupti_etl import api"),

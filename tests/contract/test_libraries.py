@@ -12,7 +12,7 @@ import pytest
 from support.shim import compile_c
 
 from cupti_etl.capture.decoder import Decoder
-from cupti_etl.native.library import FOLDER, load
+from cupti_etl.native.loader import FOLDER, load
 from cupti_etl.schema.arrow import arrow_schema, batch_schema
 from cupti_etl.schema.fingerprint import fingerprint
 from cupti_etl.schema.kinds import KINDS

@@ -18,7 +18,7 @@ from cupti_etl.errors import UsageError
 @pytest.fixture(scope="module", autouse=True)
 def _native() -> None:
     from cupti_etl.errors import NativeError
-    from cupti_etl.native.library import inject_library_path
+    from cupti_etl.native.loader import inject_library_path
 
     try:
         inject_library_path()

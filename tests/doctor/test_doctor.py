@@ -292,8 +292,8 @@ def test_long_folder_for_temporary_files(
 
 @pytest.fixture
 def native(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Stands in for cupti_etl.native.library; the folder its libraries are in."""
-    module = types.ModuleType("cupti_etl.native.library")
+    """Stands in for cupti_etl.native.loader; the folder its libraries are in."""
+    module = types.ModuleType("cupti_etl.native.loader")
     module.inject_library_path = lambda: tmp_path / "native/libcupti_etl_inject.so"  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, module.__name__, module)
     return tmp_path / "native"
@@ -315,7 +315,7 @@ def test_no_native_part(native: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> Path:
         raise NativeError("there is no native part")
 
-    monkeypatch.setattr(sys.modules["cupti_etl.native.library"], "inject_library_path", refuse)
+    monkeypatch.setattr(sys.modules["cupti_etl.native.loader"], "inject_library_path", refuse)
     assert only(list(host.check_native(System())), "fail").what == "there is no native part"
 
 

@@ -11,7 +11,7 @@ from support.captures import Capturer
 from support.fakes import Fakes
 
 from cupti_etl.errors import NativeError
-from cupti_etl.native.library import inject_library_path
+from cupti_etl.native.loader import inject_library_path
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ import pytest
 
 from cupti_etl.capture.decoder import Decoder
 from cupti_etl.capture.segment import STRINGS, Process
-from cupti_etl.native.library import load
+from cupti_etl.native.loader import load
 from cupti_etl.schema.kinds import KINDS
 from cupti_etl.schema.spec import Column, Kind
 from tools.codegen.headers import load_facts

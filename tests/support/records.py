@@ -15,7 +15,7 @@ from typing import Any
 
 from cupti_etl.capture.decoder import Decoder
 from cupti_etl.capture.segment import RECORDS, STRINGS, Process
-from cupti_etl.native.library import load
+from cupti_etl.native.loader import load
 from cupti_etl.schema.kinds import KINDS
 from cupti_etl.schema.spec import Column, Kind
 from support.fake_build import api_version, layouts

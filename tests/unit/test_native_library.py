@@ -12,12 +12,12 @@ import pytest
 
 import cupti_etl
 from cupti_etl.errors import NativeError
-from cupti_etl.native import library as native
+from cupti_etl.native import loader as native
 
 PACKAGE = Path(cupti_etl.__file__).parent
 
 CLOSED_FIRST = """
-from cupti_etl.native.library import load
+from cupti_etl.native.loader import load
 ffi, lib = load()
 decoder = ffi.gc(lib.etl_decoder_new(), lib.etl_decoder_free)
 ffi.dlclose(lib)

@@ -13,7 +13,7 @@ from typing import IO, Any
 import pyarrow as pa
 
 from cupti_etl.errors import ForeignError
-from cupti_etl.native.library import load
+from cupti_etl.native.loader import load
 
 _PIECE = 1 << 20
 # One event, or one member beside the events, that is larger is refused.

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from cupti_etl.errors import ForeignError
-from cupti_etl.native.library import load, message_buffer, text
+from cupti_etl.native.loader import load, message_buffer, text
 
 _ROWS = 1 << 16
 TYPES = {"i": pa.int64(), "d": pa.float64(), "s": pa.dictionary(pa.int32(), pa.string())}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cupti_etl.native.library import load
+from cupti_etl.native.loader import load
 from cupti_etl.storage.sources import identifier, quoted
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import EtlError
-from cupti_etl.native.library import load
+from cupti_etl.native.loader import load
 from cupti_etl.pm.attribution import feed
 from cupti_etl.storage.sources import quoted
 

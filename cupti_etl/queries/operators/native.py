@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import NativeError
-from cupti_etl.native.library import load
+from cupti_etl.native.loader import load
 
 if TYPE_CHECKING:
     import duckdb
