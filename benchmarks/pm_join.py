@@ -25,7 +25,7 @@ DEVICES = 8
 PART_ROWS = 5_000_000
 BASE = 1_763_668_800_000_000_000
 INTERVAL_NS = 20_000
-ASKS = {"activity_metric": "sorts", "activity_sampled": "runs"}
+ASKS = {"_activity_metric": "sorts", "_activity_sampled": "runs"}
 PROGRAM = """
 import json, resource, sys, time
 import cupti_etl
@@ -42,7 +42,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kernels", type=int, default=1_000_000)
     parser.add_argument("--samples", type=int, default=6_000_000)
     parser.add_argument("--metrics", type=int, default=12)
-    parser.add_argument("--only", default="", help="activity_metric or activity_sampled")
+    parser.add_argument("--only", default="", help="_activity_metric or _activity_sampled")
     parser.add_argument("--keep", type=Path, help="keep the trace there, or use it again")
 
 

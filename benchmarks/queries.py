@@ -24,7 +24,8 @@ import duckdb
 
 import cupti_etl
 from benchmarks.common import median, rounded, timed
-from cupti_etl.queries.catalog import Query, library
+from cupti_etl.queries.catalog import library
+from cupti_etl.queries.header import Query
 from cupti_etl.queries.materialize import DERIVED
 from cupti_etl.schema.arrow import TABLES, arrow_schema
 from cupti_etl.storage import manifest

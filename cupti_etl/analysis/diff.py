@@ -1,6 +1,6 @@
 """Two runs compared: which kernels and steps became slower or faster, and is that more than chance.
 
-Both runs are reduced to ``run_sample`` in DuckDB; what is left here is a row for each kernel
+Both runs are reduced to ``_run_sample`` in DuckDB; what is left here is a row for each kernel
 name and launch shape.  The Mann-Whitney test is that with ties and the normal approximation
 (Mann and Whitney 1947); its p-values are corrected for their number after Benjamini and Hochberg
 (1995); intervals are percentiles of a bootstrap over parts of the run (Kuensch 1989), because
@@ -196,7 +196,7 @@ def diff(base: Trace, other: Trace, min_effect: float = 0.03) -> Diff:
     with duckdb.connect() as con:
         sides = zip(("base", "other"), (base, other), match(base, other), strict=True)
         for side, trace, names in sides:
-            con.register(f"{side}_sample", trace.query("run_sample").arrow())
+            con.register(f"{side}_sample", trace.query("_run_sample").arrow())
             given = {"numbers": list(names), "names": list(names.values())}
             con.execute(_SIDE.format(side=side), given)
         rows = con.sql(_COMPARED).to_arrow_table().to_pylist()

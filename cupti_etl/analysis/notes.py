@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cupti_etl.queries.catalog import Query
+from cupti_etl.queries.header import Query
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -20,7 +20,13 @@ from cupti_etl.render.output import Output, output_options, write
     metavar="NAME=VALUE",
     help="Value of a parameter; repeat it for several.",
 )
-@click.option("--list", "listing", is_flag=True, help="List the queries, or those of topic NAME.")
+@click.option(
+    "--list",
+    "listing",
+    is_flag=True,
+    help="List the queries that people ask, or those about NAME; with --all: all of them.",
+)
+@click.option("--sql", "as_sql", is_flag=True, help="Print the SQL of NAME.")
 @click.option(
     "-h", "--help", "helping", is_flag=True, help="Show this text, or what query NAME does."
 )
@@ -32,6 +38,7 @@ def command(
     traces: tuple[str, ...],
     params: tuple[str, ...],
     listing: bool,
+    as_sql: bool,
     helping: bool,
     output: Output,
 ) -> None:
@@ -42,6 +49,7 @@ def command(
       cupti-etl query gpu_busy node1 node2.duckdb
       cupti-etl query kernel_summary --help
       cupti-etl query --list
+      cupti-etl query --list idle
     """
     from cupti_etl.queries.catalog import library
     from cupti_etl.queries.reference import describe, overview
@@ -49,11 +57,17 @@ def command(
     if helping:
         click.echo(describe(library()[name]) if name else context.get_help())
     elif listing:
-        if name and name not in library().topics():
-            raise UsageError(
-                f"there is no topic {name!r}", f"topics: {', '.join(library().topics())}"
-            )
-        click.echo(overview(library(), name or ""))
+        found = library().search(name or "")
+        if not found:
+            raise UsageError(f"no query is about {name!r}", "cupti-etl query --list --all")
+        shown = [each for each in found if output.all_rows or each.front or name]
+        click.echo(
+            overview([each for each in shown if output.all_rows or not each.is_building_block])
+        )
+        if len(shown) < len(found):
+            click.echo(f"\n{len(found) - len(shown)} more: cupti-etl query --list --all")
+    elif as_sql and name:
+        click.echo(library()[name].sql)
     elif name is None:
         raise UsageError("which query?", "cupti-etl query --list lists them")
     else:

@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cupti_etl.errors import NativeError
-from cupti_etl.queries.catalog import Catalog, Query
+from cupti_etl.queries.catalog import Catalog
+from cupti_etl.queries.header import Query
 from cupti_etl.schema.arrow import SCHEMA_VERSION
 from cupti_etl.storage import manifest
 from cupti_etl.storage.sources import PARTS, File, Folder, Source, quoted

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from cupti_etl.queries.catalog import Catalog, Field, Query, library
+from collections.abc import Collection, Iterable
+
+from cupti_etl.queries.catalog import Catalog, library
+from cupti_etl.queries.header import Field, Query
 
 
 def signature(query: Query) -> str:
@@ -22,8 +25,12 @@ def _unit(field: Field) -> str:
 
 def describe(query: Query) -> str:
     """All that is known about one query, for a terminal."""
-    lines = [f"{query.name} ({query.topic})", "", query.doc, "", f"Computed: {query.computed}"]
+    lines = [f"{query.name} ({query.topic})", ""]
+    lines += [query.front, ""] if query.front else []
+    lines += [query.doc, "", f"Computed: {query.computed}"]
     lines += [f"Reads: {', '.join(query.needs)}"]
+    if query.alias:
+        lines += [f"Also: {', '.join(query.alias)}"]
     if query.limits:
         lines += [f"Limits: {query.limits}"]
     lines += [f"Empty without {name}: {reason}" for name, reason in query.requires]
@@ -35,19 +42,34 @@ def describe(query: Query) -> str:
             unit = f" [{_unit(field)}]" if _unit(field) else ""
             default = "" if field.default is None else f" (default {field.default})"
             lines.append(f"  {field.name:<{wide}}  {field.type}{unit}{default}  {field.doc}")
-    lines += ["", f'In SQL: cupti-etl sql TRACE "{signature(query)}"']
+    lines += ["", f"Example: {query.example}"] if query.example else [""]
+    lines += [f'In SQL: cupti-etl sql TRACE "{signature(query)}"']
     return "\n".join(lines)
 
 
-def overview(catalog: Catalog, topic: str = "") -> str:
-    """The queries with their first sentence, by topic; or those of one topic."""
+def overview(queries: Collection[Query]) -> str:
+    """Queries by topic, each with the question that it answers, or its first sentence."""
     lines: list[str] = []
-    wide = max(len(query.name) for query in catalog)
-    for name, queries in catalog.topics().items():
-        if topic in ("", name):
-            lines.append(f"{name}:")
-            lines += [f"  {query.name:<{wide}}  {_first_sentence(query.doc)}" for query in queries]
+    wide = max((len(query.name) for query in queries), default=0)
+    for topic, of_topic in by_topic(queries).items():
+        lines.append(f"{topic}:")
+        lines += [
+            f"  {query.name:<{wide}}  {query.front or _first_sentence(query.doc)}"
+            for query in of_topic
+        ]
     return "\n".join(lines)
+
+
+def by_topic(queries: Iterable[Query]) -> dict[str, list[Query]]:
+    """The queries by topic; in each, those that people ask first."""
+    found: dict[str, list[Query]] = {}
+    for query in sorted(queries, key=_place):
+        found.setdefault(query.topic, []).append(query)
+    return found
+
+
+def _place(query: Query) -> tuple[str, bool, bool, str]:
+    return query.topic, query.is_building_block, not query.front, query.name
 
 
 def _first_sentence(doc: str) -> str:
@@ -60,15 +82,32 @@ def queries_markdown(catalog: Catalog | None = None) -> str:
         "# Queries",
         "",
         "Each is a view of every opened trace and of `trace.duckdb`, or a table macro where it",
-        "takes parameters: `FROM kernel_summary` works in any SQL.",
+        "takes parameters: `FROM kernel_summary` works in any SQL.  Names that begin with `_` are",
+        "building blocks, which may change from one release to the next.",
+        "",
+        "| question | query |",
+        "|---|---|",
     ]
-    for topic, queries in (catalog or library()).topics().items():
+    topics = by_topic(catalog or library())
+    for queries in topics.values():
+        lines += [
+            f"| {each.front} | [{each.name}](#{each.name}) |" for each in queries if each.front
+        ]
+    lines += ["", "All, by topic:", ""]
+    for topic, queries in topics.items():
+        lines += [f"* {topic}: {', '.join(f'[{q.name}](#{q.name})' for q in queries)}"]
+    for topic, queries in topics.items():
         lines += ["", f"## {topic}"]
         for query in queries:
-            lines += ["", f"### {query.name}", "", query.doc, ""]
+            lines += ["", f"### {query.name}", ""]
+            lines += [f"**{query.front}**", ""] if query.front else []
+            lines += [query.doc, ""]
+            lines += ["```sh", query.example, "```", ""] if query.example else []
             lines += ["```sql", signature(query), "```", ""]
             lines += [f"* Computed: {query.computed}"]
             lines += [f"* Reads: {', '.join(f'`{name}`' for name in query.needs)}"]
+            if query.alias:
+                lines += [f"* Also: {', '.join(f'`{name}`' for name in query.alias)}"]
             if query.limits:
                 lines += [f"* Limits: {query.limits}"]
             lines += [f"* Empty without `{name}`: {reason}" for name, reason in query.requires]

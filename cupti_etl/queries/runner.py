@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import UsageError
-from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog, Query, library
+from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog, library
+from cupti_etl.queries.header import Query
 from cupti_etl.queries.plausible import doubtful, plausible
 from cupti_etl.queries.tables import (
     check_types,

@@ -119,7 +119,10 @@ class Views:
         there.add(name)
         for needed in self._catalog[name].needs if name in self._catalog else ():
             self._prepare(con, needed, there)
-        if name == TABLE_EXTENT:
+        if former := self._catalog.former(name):
+            self._prepare(con, former, there)
+            con.execute(f"CREATE VIEW {name} AS FROM {former}")
+        elif name == TABLE_EXTENT:
             for table in TABLES:
                 self._prepare(con, table, there)
             con.execute(f"CREATE VIEW {TABLE_EXTENT} AS\n{table_extent()}")
@@ -129,8 +132,9 @@ class Views:
             self._make_tables(con, (name,))
 
     def _is_known(self, name: str) -> bool:
-        is_ours = name == TABLE_EXTENT or name in TABLES or name in self._catalog
-        return is_ours or name in found_tables(self._sources)
+        if name == TABLE_EXTENT or name in TABLES or name in self._catalog:
+            return True
+        return bool(self._catalog.former(name)) or name in found_tables(self._sources)
 
     def _missing(self, error: duckdb.CatalogException) -> str:
         """The name that a statement lacks; "" if it is none of ours."""
@@ -160,6 +164,9 @@ class Views:
                 else:
                     self._need(con, query.needs)
                     self._execute(con, query.create)
+            elif former := self._catalog.former(name):
+                self._need(con, (former,))
+                con.execute(f"CREATE OR REPLACE VIEW {name} AS FROM {former}")
             elif name == TABLE_EXTENT:
                 self._need(con, tuple(TABLES))
                 con.execute(f"CREATE OR REPLACE VIEW {TABLE_EXTENT} AS\n{table_extent()}")

@@ -94,7 +94,7 @@ class Shell:
         answer = {
             ".help": lambda: _HELP,
             ".tables": lambda: "\n".join(self._trace.tables),
-            ".queries": lambda: overview(library()),
+            ".queries": lambda: overview([each for each in library() if each.front]),
             ".schema": lambda: self._schema(names),
         }.get(command)
         if answer is None:

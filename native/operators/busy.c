@@ -1,4 +1,4 @@
-/* busy_interval and work_length: unions of sets of work.
+/* _busy_interval and _work_length: unions of sets of work.
  *
  * Rows: start, end (never before it), GPU, category (0 compute, 1 communication, 2 copy). */
 #include <errno.h>

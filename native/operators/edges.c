@@ -1,4 +1,4 @@
-/* gap_edge: the times in which a GPU had nothing to do, with what ended and what began there.
+/* _gap_edge: the times in which a GPU had nothing to do, with what ended and what began there.
  *
  * Rows: start, end (never before it), GPU, kind (a number in the order of the kinds' names),
  * process, stream, correlation id, a number that stands for the name; UNKNOWN for NULL. */

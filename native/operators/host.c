@@ -1,4 +1,4 @@
-/* gap_cause: how long each state of the host lasted within gaps of the GPUs, up to when the call
+/* _gap_cause: how long each state of the host lasted within gaps of the GPUs, up to when the call
  * that asked for the work after the gap had returned.  Of a gap without such a call nothing is said.
  *
  * Rows: start, end (never before it), process, class (0 profiler, 1 waiting, 2 memory,

@@ -1,4 +1,4 @@
-/* range_nesting and range_path: which range is around each, and what their names are.
+/* _range_nesting and _range_path: which range is around each, and what their names are.
  *
  * Rows of the input: process, thread, start, end (UNKNOWN: never), range, name; by process and
  * thread in the order of the starts, of ranges that begin at once the longer first.

@@ -1,4 +1,4 @@
-/* range_own: what was asked for within each NVTX range, and in no range inside it.
+/* _range_own: what was asked for within each NVTX range, and in no range inside it.
  *
  * Rows of input 0, by process and thread in the order of time: process, thread, from when on,
  * the innermost range; UNKNOWN outside of all.  Of input 1: calls (calls.h), the thread instead of

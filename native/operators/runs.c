@@ -1,4 +1,4 @@
-/* kernel_run: runs of two to five kernels that follow one another in a stream, counted.
+/* _kernel_run: runs of two to five kernels that follow one another in a stream, counted.
  *
  * Rows: start, end, process, context, stream, a number that stands for the name. */
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* kernel_sample: the durations of each kernel, counted, in parts of the run with equally many.
+/* _kernel_sample: the durations of each kernel, counted, in parts of the run with equally many.
  *
  * Rows: start, end, a number that stands for the name and the shape. */
 #include <errno.h>

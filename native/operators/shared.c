@@ -1,4 +1,4 @@
-/* shared_correlation: ids that more than one call of a process has.
+/* _shared_correlation: ids that more than one call of a process has.
  *
  * Rows: process, correlation id. */
 #include <errno.h>

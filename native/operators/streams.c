@@ -1,4 +1,4 @@
-/* running_kernels and stream_pair: how many kernels and streams of a GPU were at work at once, and
+/* _running_kernels and _stream_pair: how many kernels and streams of a GPU were at work at once, and
  * for how long two streams were.
  *
  * Rows: start, end (never before it), GPU, process, context, stream, 1 of a kernel; UNKNOWN for

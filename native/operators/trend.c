@@ -1,4 +1,4 @@
-/* kernel_trend: how steadily each kernel of a GPU comes, over all its executions in order.
+/* _kernel_trend: how steadily each kernel of a GPU comes, over all its executions in order.
  *
  * Rows: start, end (never before it), GPU, a number that stands for the name. */
 #include <errno.h>

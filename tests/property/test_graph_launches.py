@@ -97,7 +97,7 @@ def test_launches_and_gaps_are_what_arithmetic_says(tmp_path: Path, seed: int) -
 
         assert value("coalesce(sum(launches), 0) FROM launch_latency") == len(launched)
         assert value("coalesce(sum(launches), 0) FROM short_kernels") == len(launched)
-        assert value("coalesce(sum(api_ns), 0) FROM launch_time") == sum(
+        assert value("coalesce(sum(api_ns), 0) FROM _launch_time") == sum(
             calls[at].end - calls[at].start for at in launched
         )
         assert value("coalesce(sum(replays), 0) FROM graph_replay") == len(graphs)
@@ -111,7 +111,7 @@ def test_launches_and_gaps_are_what_arithmetic_says(tmp_path: Path, seed: int) -
         }
         assert value("coalesce(sum(activities), 0) FROM queue_depth") == len(on_queues)
         if calls:
-            assert value("coalesce(sum(unknown_ns), 0) FROM gap_cause") == sum(
+            assert value("coalesce(sum(unknown_ns), 0) FROM _gap_cause") == sum(
                 ns for at, ns in idle.items() if at not in calls
             )
-            assert value("coalesce(sum(gap_ns), 0) FROM gap_cause") == sum(idle.values())
+            assert value("coalesce(sum(gap_ns), 0) FROM _gap_cause") == sum(idle.values())

@@ -182,7 +182,7 @@ def test_who_waits_for_whom_is_what_the_rule_says(tmp_path: Path, seed: int) -> 
                 numbers[row["range_id"]] = row["marker_id"]
                 order[row["process_id"]][row["marker_id"]] = row["range_id"]
             waits: dict[int, Counter[Wait]] = defaultdict(Counter)
-            for row in trace.sql("FROM range_wait"):
+            for row in trace.sql("FROM _range_wait"):
                 waits[row["process_id"]][
                     row["thread_id"],
                     row["start_ns"],
@@ -194,7 +194,7 @@ def test_who_waits_for_whom_is_what_the_rule_says(tmp_path: Path, seed: int) -> 
                 clear.add(row["is_clear"])
             owners: dict[int, Counter[int]] = defaultdict(Counter)
             owned = (
-                "SELECT process_id, own.* FROM range_own AS own JOIN nvtx_range USING (range_id)"
+                "SELECT process_id, own.* FROM _range_own AS own JOIN nvtx_range USING (range_id)"
             )
             for row in trace.sql(owned):
                 owners[row["process_id"]][numbers[row["range_id"]]] = row["activities"]

@@ -15,7 +15,8 @@ import cupti_etl
 from cupti_etl.analysis.notes import losses, why_empty
 from cupti_etl.api import Trace
 from cupti_etl.cli import cli
-from cupti_etl.queries.catalog import Query, library
+from cupti_etl.queries.catalog import library
+from cupti_etl.queries.header import Query
 from cupti_etl.render.duckdb_file import export_duckdb
 from cupti_etl.schema.arrow import TABLES
 
@@ -93,7 +94,7 @@ FULL = {
 }
 # What FULL has no reason to hold: more than one call of an id, a copy that ends within its call, a
 # thread that waits for another.
-_EMPTY = {"shared_correlation", "shared_launch", "blocking_copy", "range_wait"}
+_EMPTY = {"_shared_correlation", "_shared_launch", "_blocking_copy", "_range_wait"}
 
 
 def asked(opened: cupti_etl.api.Trace, query: Query) -> list[dict[str, object]]:

@@ -108,19 +108,33 @@ def test_the_file_of_an_answer(run_folder: Path, tmp_path: Path) -> None:
     assert text.split()[-1] == "3"
 
 
-def test_the_list(run_folder: Path) -> None:
+def test_the_list() -> None:
     text = succeed("query", "--list")
-    assert "kernel_summary" in text
-    assert "gpu_busy" in text
+    assert "kernels:\n" in text
+    assert "  kernel_summary        Which kernels take the time?\n" in text
+    assert "kernel_named" not in text
+    assert "_gap_cause" not in text
+    everything = succeed("query", "--list", "--all")
+    assert "kernel_named" in everything
+    assert "_gap_cause" in everything
     assert "kernel_summary" not in succeed("query", "--list", "timeline")
-    assert fail("query", "--list", "nothing") == (
+
+
+def test_the_list_is_searched_by_name_question_and_the_names_of_other_tools() -> None:
+    assert "  gap_attribution " in succeed("query", "--list", "idle")
+    assert "  kernel_summary " in succeed("query", "--list", "cuda_gpu_kern_sum")
+    assert fail("query", "--list", "nosuchthing") == (
         2,
-        [
-            "cupti-etl: there is no topic 'nothing'",
-            "  topics: capture, diff, kernels, launches, memory, metrics, ranges, ranks, steps,"
-            " timeline",
-        ],
+        ["cupti-etl: no query is about 'nosuchthing'", "  cupti-etl query --list --all"],
     )
+
+
+def test_names_of_other_tools_and_of_the_release_before(run_folder: Path) -> None:
+    for name, today in (("top_kernels", "kernel_summary"), ("kernel_time", "_kernel_time")):
+        answer = succeed("query", name, run_folder, "--format", "csv")
+        assert answer == succeed("query", today, run_folder, "--format", "csv")
+    assert succeed("sql", run_folder, "SELECT count(*) AS n FROM gap_edge", "--format", "csv")
+    assert succeed("query", "top_kernels", "--sql").startswith("WITH durations AS (")
 
 
 @pytest.mark.parametrize("option", ["--help", "-h"])

@@ -170,4 +170,4 @@ def test_a_launch_whose_start_is_not_known_leads_nowhere(trace: MakeTrace) -> No
             1          runtime cudaLaunchKernel      2              -        200
         """,
     )
-    assert list(opened.query("host_path")) == []
+    assert list(opened.query("_host_path")) == []

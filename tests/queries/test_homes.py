@@ -48,7 +48,7 @@ def check_answers(run: Path) -> None:
     """Of a view, and of what is computed once."""
     with cupti_etl.open(run) as trace:
         assert [row["calls"] for row in trace.query("kernel_summary")] == [2]
-        assert [row["gap_ns"] for row in trace.query("gap_cause")] == [10]
+        assert [row["gap_ns"] for row in trace.query("_gap_cause")] == [10]
 
 
 @pytest.mark.parametrize("home", ["", "no/where", "/dev/null"])

@@ -90,7 +90,7 @@ def test_of_a_graph_the_first_kernel_alone_counts(trace: MakeTrace) -> None:
         """,
         device="process_id device_id device_uuid\n 1 0 GPU-a",
     )
-    assert_rows(opened.query("launch_time"), "name api_ns queue_ns kernel_ns\n - 5 5 3")
+    assert_rows(opened.query("_launch_time"), "name api_ns queue_ns kernel_ns\n - 5 5 3")
     assert_rows(opened.query("short_kernels"), "launches api_ns kernel_ns\n 1 5 3")
 
 

@@ -32,9 +32,9 @@ CALL = """
     1          100       21       28     runtime cudaLaunchKernel 2
 """
 ENDED = "capture_id start_ns end_ns\n1 0 100"
-GAPS = "SELECT gap_ns, cause FROM gap_cause ORDER BY start_ns"
-# What gap_cause needs of them: gpu_activity tells communication by the rules.
-UNITS = {"edge", "host", "blocking_copy", "kernel_rule", "collective_argument"}
+GAPS = "SELECT gap_ns, cause FROM _gap_cause ORDER BY start_ns"
+# What _gap_cause needs of them: gpu_activity tells communication by the rules.
+UNITS = {"edge", "host", "_blocking_copy", "kernel_rule", "_collective_argument"}
 
 
 @pytest.fixture(autouse=True)
@@ -123,12 +123,12 @@ def test_of_other_parts_it_is_computed_anew(run: Path) -> None:
 
 def test_while_a_trace_is_open(run: Path) -> None:
     with cupti_etl.open(run) as trace:
-        assert trace.sql("FROM gap_edge").count() == 1
+        assert trace.sql("FROM _gap_edge").count() == 1
         for at in (60, 80, 100):
             add_part(run, "kernel", KERNEL.replace("30       40", f"{at}       {at + 5}"))
             write_manifest(run)
             gaps(run)  # somebody else computes it, and here it is found
-            found = trace.sql("SELECT end_ns FROM gap_edge ORDER BY end_ns DESC LIMIT 1")
+            found = trace.sql("SELECT end_ns FROM _gap_edge ORDER BY end_ns DESC LIMIT 1")
             assert found.arrow()["end_ns"].to_pylist() == [at]
 
 
@@ -169,12 +169,12 @@ def test_a_file_with_other_columns_is_replaced(run: Path, executed: list[str]) -
 
 def test_a_file_with_other_types_is_replaced(run: Path) -> None:
     with cupti_etl.open(run) as trace:
-        first = list(trace.query("blocking_copy"))
-    (file,) = (run / "derived").glob("blocking_copy-*/*.parquet")
+        first = list(trace.query("_blocking_copy"))
+    (file,) = (run / "derived").glob("_blocking_copy-*/*.parquet")
     names = pq.read_schema(file).names
     pq.write_table(pa.table({name: ["a"] for name in names}), file)
     with cupti_etl.open(run) as trace:
-        assert list(trace.query("blocking_copy")) == first
+        assert list(trace.query("_blocking_copy")) == first
 
 
 @pytest.mark.parametrize("what", ["the folder", "a unit", "a file", "a pipe"])
@@ -258,7 +258,7 @@ def test_of_several_traces_in_memory(run: Path, tmp_path: Path) -> None:
     other = write_trace(tmp_path / "other", kernel=KERNEL, capture=ENDED.replace("1 0", "2 1"))
     write_manifest(other)
     with cupti_etl.open(run, other) as trace:
-        assert trace.sql("FROM gap_edge").count() > 0
+        assert trace.sql("FROM _gap_edge").count() > 0
     assert files(run) | files(other) == set()
 
 
@@ -270,7 +270,7 @@ def test_of_a_self_contained_file_in_memory(run: Path, tmp_path: Path, executed:
     assert executed == ["edge", "host"]
 
 
-ASK = "import sys, cupti_etl; print(list(cupti_etl.open(sys.argv[1]).query('gap_cause')))"
+ASK = "import sys, cupti_etl; print(list(cupti_etl.open(sys.argv[1]).query('_gap_cause')))"
 ASK = f"from cupti_etl.queries import materialize; materialize.WORTH_BYTES = 0; {ASK}"
 
 
@@ -328,7 +328,7 @@ def test_a_table_of_ones_own_is_meant_by_its_name(run: Path) -> None:
     with cupti_etl.open(run) as trace:
         session = trace.session()
         session.sql(
-            "CREATE TEMP TABLE gap_cause AS SELECT 7 AS gap_ns, 'mine' AS cause, 0 start_ns"
+            "CREATE TEMP TABLE _gap_cause AS SELECT 7 AS gap_ns, 'mine' AS cause, 0 start_ns"
         )
         assert list(session.sql(GAPS)) == [{"gap_ns": 7, "cause": "mine"}]
         assert "mine" not in [row["name"] for row in session.sql("SHOW TABLES")]

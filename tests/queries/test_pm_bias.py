@@ -84,8 +84,8 @@ def plain(path: Path) -> dict[str, dict[str, Any]]:
     """What is said for kernels of which all is taken to add up."""
     with cupti_etl.open(path) as trace:
         rows = trace.sql(
-            "SELECT groups.name, sums.* FROM activity_metric AS sums"
-            " JOIN activity_group AS groups USING (activity_group)"
+            "SELECT groups.name, sums.* FROM _activity_metric AS sums"
+            " JOIN _activity_group AS groups USING (activity_group)"
             " WHERE metric = 'dram_read_pct'"
         )
         return {row["name"]: row for row in rows}

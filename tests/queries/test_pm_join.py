@@ -47,7 +47,7 @@ def test_a_run_gets_the_samples_that_it_overlaps_by_time(trace: MakeTrace) -> No
     )
     # (50 x 80 + 100 x 40 + 100 x 20) / 250; half of 1000 bytes, and 500.
     assert_rows(
-        run.query("activity_sampled"),
+        run.query("_activity_sampled"),
         """
         device_uuid activity_group correlation_id start_ns end_ns samples covered_ns alone_ns
         GPU-a       1              7              150      400    3       250        250
@@ -252,7 +252,7 @@ def test_it_is_what_an_obvious_loop_says(
     overlap.make_sampled(con, "_made")
     expected = oracle(runs, samples)
     assert is_same(ask(con, "FROM _made"), expected)
-    assert is_same(ask(con, library()["activity_sampled"].sql), expected)
+    assert is_same(ask(con, library()["_activity_sampled"].sql), expected)
     overlap.make_metric(con, "_metric")
     by_sort = con.sql(
         "SELECT sum(runs), sum(covered_ns), sum(alone_ns), sum(known_runs) FROM _metric"
@@ -282,7 +282,7 @@ def test_without_the_native_part_the_select_is_asked(trace: MakeTrace) -> None:
         "process_id device_id correlation_id start_ns end_ns name\n 1 0 1 0 9 a",
         "device_uuid start_ns end_ns busy bytes\n GPU-a 0 9 1 2",
     )
-    name = "activity_sampled"
+    name = "_activity_sampled"
     operator = Operator("sampled", overlap.READS, (f"_derived_{name}",), refuse)
     asked._connection.views = Views(library(), {name: operator})
     asked._connection.views.open(asked._sources)

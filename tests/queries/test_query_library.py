@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
+from click.testing import CliRunner
+from support.trace import write_trace
 
+from cupti_etl.cli import cli
 from cupti_etl.errors import SchemaError, UsageError
-from cupti_etl.queries.catalog import LIBRARY, TABLE_EXTENT, Catalog, Query, library, load, parse
+from cupti_etl.queries.catalog import LIBRARY, TABLE_EXTENT, Catalog, library, load
+from cupti_etl.queries.header import Chart, Label, Query, parse
 from cupti_etl.queries.reference import describe, overview, queries_markdown
 from cupti_etl.queries.runner import call, connect, empty_views, library_views
 
@@ -137,12 +142,68 @@ def test_a_false_need_is_found(con) -> None:
         ("--   name VARCHAR", "--   nothing.*\n--   name VARCHAR", "no table 'nothing'"),
         ("--   start_ns", "--     goes on\n--   start_ns", "continues nothing"),
         ("SELECT start_ns", "DELETE start_ns", "must be one SELECT"),
+        (
+            "-- columns:",
+            "-- first: end_ns\n-- columns:",
+            "first names 'end_ns', which is no column",
+        ),
+        ("-- columns:", "-- label: name is kernel\n-- columns:", "cannot read 'name is kernel'"),
+        ("-- columns:", "-- label: name = kernel(x)\n-- columns:", "label names 'x', which is no"),
+        ("-- columns:", "-- chart: pie(name, start_ns)\n-- columns:", "cannot read 'pie(name,"),
+        ("-- columns:", "-- chart: bars(name, x)\n-- columns:", "chart names 'x', which is no"),
+        ("-- columns:", "-- scope: name\n-- columns:", "cannot read the scope 'name'"),
+        ("-- columns:", "-- scope: start_ns to end_ns\n-- columns:", "scope names 'end_ns', which"),
+        ("-- columns:", "-- front: All kernels\n-- columns:", "front must be a question"),
+        ("-- columns:", "-- front: Which?\n-- columns:", "needs first and example"),
+        (
+            "-- columns:",
+            "-- example: cupti-etl query x\n-- columns:",
+            "cannot read 'cupti-etl query",
+        ),
     ],
 )
 def test_a_wrong_header_is_refused(before: str, after: str, message: str) -> None:
     assert before in GOOD
     with pytest.raises(SchemaError, match=re.escape(message)):
         parse(GOOD.replace(before, after), "planted", "test")
+
+
+def test_how_an_answer_looks() -> None:
+    keys = """-- front: Which kernels ran?
+-- first: name, start_ns
+-- label: name = kernel(name)
+-- chart: bars(name, start_ns)
+-- example: cupti-etl query planted TRACE
+-- alias: theirs, cuda_other_sum
+-- renamed: before
+-- scope: start_ns
+-- columns:"""
+    query = parse(GOOD.replace("-- columns:", keys), "planted", "test")
+    assert (query.front, query.first) == ("Which kernels ran?", ("name", "start_ns"))
+    assert query.label == Label("name", "kernel", ("name",))
+    assert query.chart == Chart("bars", "name", "start_ns")
+    assert query.scope == "start_ns"
+    catalog = Catalog([query])
+    assert {catalog[name].name for name in ("theirs", "cuda_other_sum", "before")} == {"planted"}
+    twin = parse(GOOD.replace("-- columns:", "-- alias: planted\n-- columns:"), "twin", "test")
+    with pytest.raises(SchemaError, match="the name 'planted' is taken"):
+        Catalog([query, twin])
+    with pytest.raises(SchemaError, match="a building block cannot be a front query"):
+        parse(GOOD.replace("-- columns:", keys), "_planted", "test")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_trace(tmp_path_factory.mktemp("examples") / "TRACE")
+
+
+@pytest.mark.parametrize(
+    "query", [each for each in library() if each.example], ids=lambda query: query.name
+)
+def test_examples_run(folder: Path, query: Query) -> None:
+    words = shlex.split(query.example.replace("TRACE", str(folder)))
+    done = CliRunner().invoke(cli, words[1:])
+    assert done.exit_code == 0, done.output
 
 
 def named(name: str, needs: str) -> Query:

@@ -322,7 +322,7 @@ def test_a_graph_whose_number_is_not_known(trace: MakeTrace) -> None:
         """,
     )
     assert_rows(
-        opened.query("graph_kernel"),
+        opened.query("_graph_kernel"),
         """
         graph_id name runs mean_ns eager_runs eager_mean_ns eager_launch_ns
         -        a    2    8       2          3             3
@@ -372,7 +372,7 @@ def test_a_graph_beside_its_kernels_launched_one_by_one(trace: MakeTrace) -> Non
         kernel_name="mangled short\n b bee",
     )
     assert_rows(
-        opened.sql("FROM graph_kernel ORDER BY process_id, graph_id, name"),
+        opened.sql("FROM _graph_kernel ORDER BY process_id, graph_id, name"),
         """
         process_id graph_id name runs mean_ns eager_runs eager_mean_ns eager_launch_ns \
 difference_pct

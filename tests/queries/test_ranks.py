@@ -197,7 +197,7 @@ def test_what_pytorch_numbers_needs_no_clock(trace: MakeTrace) -> None:
     )
     assert_rows(
         opened.sql(
-            "SELECT operation, rank, end_ns - start_ns AS ns, reason FROM collective_match"
+            "SELECT operation, rank, end_ns - start_ns AS ns, reason FROM _collective_match"
             " ORDER BY operation, rank"
         ),
         """

@@ -106,7 +106,7 @@ def test_names_of_columns(run: Path, tmp_path: Path, kind: str) -> None:
             con.execute("INSERT INTO pm_metric (metric) VALUES (?)", [column])
     ask_everything(path)
     with cupti_etl.open(path) as trace:
-        for query in ("pm_timeline", "kernel_metrics", "activity_metric"):
+        for query in ("pm_timeline", "kernel_metrics", "_activity_metric"):
             trace.query(query).arrow()
         export_duckdb(trace, tmp_path / "again.duckdb")
     ask_everything(tmp_path / "again.duckdb")

@@ -45,7 +45,7 @@ def test_the_parts_of_the_time_add_to_all_of_it(trace: MakeTrace) -> None:
 
 def test_busy_intervals_touch_nothing_between(trace: MakeTrace) -> None:
     assert_rows(
-        trace(**MIXED).sql("FROM busy_interval ORDER BY work, start_ns"),
+        trace(**MIXED).sql("FROM _busy_interval ORDER BY work, start_ns"),
         """
         gpu work                     start_ns end_ns busy_before_ns
         0   any                      1000     1060   0
@@ -294,7 +294,7 @@ def test_buckets_that_are_too_small_are_refused(
 
 def test_what_the_host_did_never_overlaps(trace: MakeTrace) -> None:
     assert_rows(
-        trace(**HOST).sql("FROM host_activity WHERE start_ns >= 1400 ORDER BY start_ns"),
+        trace(**HOST).sql("FROM _host_activity WHERE start_ns >= 1400 ORDER BY start_ns"),
         """
         start_ns end_ns state
         1400     1420   memory

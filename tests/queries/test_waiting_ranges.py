@@ -53,7 +53,7 @@ def test_a_range_has_what_the_thread_asks_for_that_it_waits_for(trace: MakeTrace
         """,
     )
     assert_rows(
-        opened.sql("FROM range_wait"),
+        opened.sql("FROM _range_wait"),
         "thread_id start_ns end_ns asking_range_id is_clear\n6 50 70 - true",
     )
 
@@ -102,7 +102,7 @@ def test_two_threads_that_are_waited_for_have_no_number(trace: MakeTrace) -> Non
 def test_a_thread_that_works_beside_is_not_waited_for(trace: MakeTrace) -> None:
     # Its call at 11 began while thread 5 was in one: what it asks for later is its own, too.
     opened = made(trace, STEP, [*OWN, (6, 11, 8), (6, 60, 16)])
-    assert opened.sql("FROM range_wait").count() == 0
+    assert opened.sql("FROM _range_wait").count() == 0
     assert_rows(
         opened.query("nvtx_projection"),
         """
@@ -115,7 +115,7 @@ def test_a_thread_that_works_beside_is_not_waited_for(trace: MakeTrace) -> None:
 
 def test_a_range_of_a_thread_that_never_launches_waits_for_nobody(trace: MakeTrace) -> None:
     opened = made(trace, [(9, "io loop", 0, 500)], [(5, 10, 1), (6, 20, 2)])
-    assert opened.sql("FROM range_wait").count() == 0
+    assert opened.sql("FROM _range_wait").count() == 0
     assert opened.query("nvtx_projection").count() == 0
 
 

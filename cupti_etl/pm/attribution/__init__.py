@@ -9,8 +9,8 @@ from cupti_etl.queries.materialize import Operator
 
 _ALL = (
     ("pm_alignment", alignment.READS, alignment.make),
-    ("activity_sampled", overlap.READS, overlap.make_sampled),
-    ("activity_metric", overlap.READS, overlap.make_metric),
+    ("_activity_sampled", overlap.READS, overlap.make_sampled),
+    ("_activity_metric", overlap.READS, overlap.make_metric),
 )
 
 # By the name of the query that each computes.

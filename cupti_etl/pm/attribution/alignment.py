@@ -19,7 +19,7 @@ from cupti_etl.storage.sources import quoted
 if TYPE_CHECKING:
     import duckdb
 
-READS = ("activity_run", "pm_column", "pm_sample")
+READS = ("_activity_run", "_pm_column", "pm_sample")
 # So many samples from the first work on are looked at, and so many sorts of work.
 _SAMPLES = 30_000
 _SORTS = 4
@@ -68,7 +68,7 @@ class _Signals:
             # What the work that they can fall into is taken from, again and again.
             con.execute(
                 f"CREATE OR REPLACE TEMP TABLE {_NEARBY} AS SELECT kind, name, start_ns, end_ns"
-                f" FROM activity_run WHERE {self._where}"
+                f" FROM _activity_run WHERE {self._where}"
                 f" AND start_ns <= {batch.column(2)[-1].as_py()}"
             )
 
@@ -84,7 +84,7 @@ class _Signals:
         return f" AND start_ns > {after} AND start_ns < {until}"
 
     def sorts(self) -> list[tuple[str, str]]:
-        """What work is looked at: a name for it, and the condition on activity_run."""
+        """What work is looked at: a name for it, and the condition on _activity_run."""
         rows = self._con.sql(
             f"SELECT kind, name FROM {_NEARBY} GROUP BY kind, name"
             f" ORDER BY sum(end_ns - start_ns) DESC, kind, name LIMIT {_SORTS}"
@@ -242,10 +242,10 @@ def make(con: duckdb.DuckDBPyConnection, into: str) -> None:
     devices = con.sql(
         "SELECT device_uuid, count(*) FROM pm_sample"
         " WHERE end_ns > start_ns AND device_uuid IS NOT NULL"
-        " AND (SELECT count(*) FROM pm_column) > 0 GROUP BY device_uuid ORDER BY device_uuid"
+        " AND (SELECT count(*) FROM _pm_column) > 0 GROUP BY device_uuid ORDER BY device_uuid"
     ).fetchall()
     first = dict(
-        con.sql("SELECT device_uuid, min(start_ns) FROM activity_run GROUP BY ALL").fetchall()
+        con.sql("SELECT device_uuid, min(start_ns) FROM _activity_run GROUP BY ALL").fetchall()
         if devices
         else []
     )

@@ -27,9 +27,9 @@ class Metric:
 
 
 def metrics(con: duckdb.DuckDBPyConnection) -> list[Metric]:
-    """Those of the trace, in the order of pm_column."""
+    """Those of the trace, in the order of _pm_column."""
     there = {row[0] for row in con.sql("DESCRIBE FROM pm_sample").fetchall()}
-    rows = con.sql("SELECT metric, aggregation, is_union FROM pm_column ORDER BY place").fetchall()
+    rows = con.sql("SELECT metric, aggregation, is_union FROM _pm_column ORDER BY place").fetchall()
     return [Metric(name, kind == "sum", union, name in there) for name, kind, union in rows]
 
 

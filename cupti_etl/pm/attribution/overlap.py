@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-READS = ("activity_run", "activity_group", "pm_alignment", "pm_column", "pm_sample")
+READS = ("_activity_run", "_activity_group", "pm_alignment", "_pm_column", "pm_sample")
 _LEAST_COVERAGE = 0.5
 # What stands for "no correlation id" on the way through the native part.
 _NONE = -(2**63)
@@ -51,7 +51,7 @@ class _Join:
         ).fetchall()
         self.devices = [uuid for uuid, _, _ in rows]
         lengths = self._by_device(
-            "SELECT device_uuid, list(total_ns / runs ORDER BY activity_group) FROM activity_group"
+            "SELECT device_uuid, list(total_ns / runs ORDER BY activity_group) FROM _activity_group"
         )
         self._groups = {uuid: len(each) for uuid, each in lengths.items()}
         if not self.devices:
@@ -98,8 +98,8 @@ class _Join:
             self._con,
             f"SELECT {number.replace('device_uuid', 'runs.device_uuid')},"
             " groups.activity_group, start_ns, end_ns, process_id,"
-            f" coalesce(correlation_id, {_NONE}) FROM activity_run AS runs"
-            " JOIN activity_group AS groups ON groups.device_uuid = runs.device_uuid"
+            f" coalesce(correlation_id, {_NONE}) FROM _activity_run AS runs"
+            " JOIN _activity_group AS groups ON groups.device_uuid = runs.device_uuid"
             f" AND groups.kind = runs.kind AND {_SAME}"
             f" WHERE runs.{feed.among(self.devices)} ORDER BY start_ns",
         )
@@ -182,7 +182,7 @@ _PLANES = (
     "held_squares", "alone_level", "alone_variance", "additive_level", "additive_variance",
     "shared_level", "shared_variance", "spread",
 )  # fmt: skip
-# Columns of activity_metric behind its counts: name, and what it is made from.
+# Columns of _activity_metric behind its counts: name, and what it is made from.
 _ANSWERS = {
     "known_runs": "known_runs",
     "known_mean": "CASE WHEN known_runs > 0 THEN known_mean END",
@@ -230,7 +230,7 @@ def _joined(con: duckdb.DuckDBPyConnection, begin: Callable[[], _Take | None]) -
 
 
 def make_sampled(con: duckdb.DuckDBPyConnection, into: str) -> None:
-    """The rows of activity_sampled, as the table ``into``.
+    """The rows of _activity_sampled, as the table ``into``.
 
     Raises:
         NativeError: this installation has no native part.
@@ -264,7 +264,7 @@ def _list(con: duckdb.DuckDBPyConnection) -> str:
 
 
 def make_metric(con: duckdb.DuckDBPyConnection, into: str) -> None:
-    """The rows of activity_metric, as the table ``into``.
+    """The rows of _activity_metric, as the table ``into``.
 
     Raises:
         NativeError: this installation has no native part.
@@ -287,9 +287,9 @@ def make_metric(con: duckdb.DuckDBPyConnection, into: str) -> None:
         con.register("_totals", join.totals(at))
         con.execute(
             f"INSERT INTO {into} BY NAME SELECT {quoted(uuid)} AS device_uuid,"
-            " grp AS activity_group, pm_column.metric, runs, samples, duration_ns, covered_ns,"
+            " grp AS activity_group, _pm_column.metric, runs, samples, duration_ns, covered_ns,"
             f" alone_ns, {answers} FROM (SELECT * EXCLUDE ({', '.join(_PLANES)}), {unnested},"
             f" unnest(range(1, {len(join.metrics) + 1})) AS place FROM _totals WHERE runs > 0)"
-            " JOIN pm_column USING (place)"
+            " JOIN _pm_column USING (place)"
         )
         con.unregister("_totals")

@@ -24,7 +24,7 @@ RUN = NativeOperator(
         )
     },
     queries={
-        "kernel_run": "SELECT kernels, "
+        "_kernel_run": "SELECT kernels, "
         + ", ".join(f"{place}.name AS {place}" for place in _PLACES)
         + ", count, total_ns, gap_ns FROM _derived_run "
         + " ".join(
@@ -64,7 +64,7 @@ TREND = NativeOperator(
         )
     },
     queries={
-        "kernel_trend": """
+        "_kernel_trend": """
             SELECT gpu, name AS mangled, calls,
                    period_ns, sqrt("left") AS jitter_ns, median_ns,
                    100.0 * slope * (calls - 1) / nullif(total_ns / calls, 0) AS drift_pct,
@@ -117,8 +117,8 @@ SAMPLE = NativeOperator(
         )
     },
     queries={
-        "kernel_sample": "SELECT name, short, grid, block, part::BIGINT AS part, duration_ns, count"
-        " FROM _derived_sample JOIN _derived_shape USING (id)"
+        "_kernel_sample": "SELECT name, short, grid, block, part::BIGINT AS part, duration_ns,"
+        " count FROM _derived_sample JOIN _derived_shape USING (id)"
     },
 )
 

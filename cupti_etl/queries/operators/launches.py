@@ -115,7 +115,7 @@ SHARED = NativeOperator(
         " WHERE process_id IS NOT NULL AND correlation_id IS NOT NULL",
     ),
     outputs={"_derived_shared": (("process_id", "correlation_id"), "SELECT *")},
-    queries={"shared_correlation": "FROM _derived_shared"},
+    queries={"_shared_correlation": "FROM _derived_shared"},
 )
 
 OPERATORS = (DEPTH, LATENCY, SHARED)

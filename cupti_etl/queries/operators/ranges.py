@@ -6,13 +6,13 @@ from cupti_etl.queries.operators.definition import UNKNOWN, NativeOperator, call
 
 NESTING = NativeOperator(
     name="nesting",
-    reads=("range_span",),
+    reads=("_range_span",),
     named=("marker",),
     before={
         "_span": f"""
             SELECT {known("process_id")}, {known("thread_id")}, start_ns, {known("end_ns")},
                    range_id, {numbered()}
-            FROM range_span
+            FROM _range_span
             WHERE start_ns IS NOT NULL
             ORDER BY process_id, thread_id, start_ns, end_ns DESC NULLS FIRST, range_id"""
     },
@@ -53,8 +53,8 @@ NESTING = NativeOperator(
             SELECT path, text FROM texts"""
     },
     queries={
-        "range_nesting": "SELECT * EXCLUDE (depth, path) FROM _derived_nesting",
-        "range_path": """
+        "_range_nesting": "SELECT * EXCLUDE (depth, path) FROM _derived_nesting",
+        "_range_path": """
             SELECT range_id, around_id AS parent_range_id, depth, text AS path
             FROM _derived_nesting
             JOIN _derived_path_text USING (path)""",
@@ -67,11 +67,11 @@ RANGE = NativeOperator(
     name="range",
     along="correlation_id",
     counted="api_call",
-    reads=("api_call", "gpu_interval", "range_served"),
+    reads=("api_call", "gpu_interval", "_range_served"),
     before={
         "_turn": f"""
             SELECT process_id, thread_id::BIGINT AS thread_id, at_ns, {known("range_id")} AS range
-            FROM range_served
+            FROM _range_served
             WHERE process_id IS NOT NULL AND thread_id IS NOT NULL AND at_ns IS NOT NULL
             ORDER BY process_id, thread_id, at_ns"""
     },
@@ -87,7 +87,7 @@ RANGE = NativeOperator(
             "SELECT *",
         )
     },
-    queries={"range_own": "FROM _derived_own"},
+    queries={"_range_own": "FROM _derived_own"},
 )
 
 OPERATORS = (NESTING, RANGE)

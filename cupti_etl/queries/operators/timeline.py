@@ -23,10 +23,10 @@ BUSY = NativeOperator(
         "_derived_length": (("gpu", "set", "length_ns"), "SELECT *"),
     },
     queries={
-        "busy_interval": "SELECT gpu::BIGINT AS gpu, CASE set WHEN 1 THEN 'compute'"
+        "_busy_interval": "SELECT gpu::BIGINT AS gpu, CASE set WHEN 1 THEN 'compute'"
         " WHEN 3 THEN 'compute_or_communication' ELSE 'any' END AS work, start_ns, end_ns,"
         " busy_before_ns FROM _derived_interval",
-        "work_length": "SELECT gpu, concat_ws('+', CASE WHEN set & 1 > 0 THEN 'compute' END,"
+        "_work_length": "SELECT gpu, concat_ws('+', CASE WHEN set & 1 > 0 THEN 'compute' END,"
         " CASE WHEN set & 2 > 0 THEN 'communication' END, CASE WHEN set & 4 > 0 THEN 'copy' END)"
         " AS work, length_ns FROM _derived_length",
     },
@@ -54,8 +54,8 @@ STREAMS = NativeOperator(
         "_derived_pair": (("one", "other", "overlap_ns"), "SELECT *"),
     },
     queries={
-        "running_kernels": "FROM _derived_at_once",
-        "stream_pair": """
+        "_running_kernels": "FROM _derived_at_once",
+        "_stream_pair": """
             WITH busiest AS (
                 SELECT *, row_number() OVER (
                            PARTITION BY gpu ORDER BY busy_ns DESC, process_id, context_id, stream_id
@@ -133,7 +133,7 @@ EDGE = NativeOperator(
         ),
         "_derived_gap_tie": (("gap", "id"), "SELECT *"),
     },
-    queries={"gap_edge": f"SELECT * FROM ({_GAP})"},
+    queries={"_gap_edge": f"SELECT * FROM ({_GAP})"},
 )
 
 # How long the host was in each state, within gaps up to when the next work was launched.
@@ -141,10 +141,10 @@ CAUSE = NativeOperator(
     name="host",
     along="start_ns",
     counted="api_call",
-    reads=("gap_edge", "api_call", "overhead", "blocking_copy"),
+    reads=("_gap_edge", "api_call", "overhead", "_blocking_copy"),
     # In order, as calls are: few runs are merged fast.
     before={
-        "_blocking": "SELECT start_ns, end_ns, process_id FROM blocking_copy ORDER BY start_ns",
+        "_blocking": "SELECT start_ns, end_ns, process_id FROM _blocking_copy ORDER BY start_ns",
         "_gap": f"""
             SELECT start_ns, end_ns, process_id, -number AS class,
                    {known("next_correlation_id")} AS correlation_id
@@ -187,7 +187,7 @@ CAUSE = NativeOperator(
         )
     },
     queries={
-        "gap_cause": f"""
+        "_gap_cause": f"""
             WITH parts AS (
                 SELECT gpu, process_id, start_ns, end_ns - start_ns AS gap_ns, end_ns,
                        coalesce(profiler_ns, 0) AS profiler_ns,

@@ -15,6 +15,10 @@
 --   loss. Overheads are sums of durations: those of several threads each count in full.
 -- needs: _table_extent, capture, process, row_count, loss, overhead, import_skipped
 -- limits: Overhead is not among the kinds that a capture records by default.
+-- front: Can I believe this trace?
+-- first: section, subject, detail, lost, stored
+-- example: cupti-etl query capture_health TRACE
+-- alias: diagnostics_summary
 -- columns:
 --   section VARCHAR: verdict, table, process, loss, overhead or skipped.
 --   subject VARCHAR: The verdict, or the name of the table, the process, the cause or the kind.
@@ -22,7 +26,8 @@
 --     process; records lost; events that an import did not keep.
 --   stored BIGINT [records]: Of these, those that are in a table; not for a loss.
 --   lost BIGINT [records]: Records that are not; NULL if the number is not known.
---   start_ns BIGINT [ns]: Earliest time in the table, of the process, the loss or the overhead.
+--   start_ns BIGINT [epoch ns]: Earliest time in the table, of the process, the loss or the
+--     overhead.
 --   span_ns BIGINT [ns]: From there to the latest.
 --   records_per_s DOUBLE [records/s]: records divided by span_ns.
 --   overhead_ns BIGINT [ns]: Time that the kind of overhead took, summed.

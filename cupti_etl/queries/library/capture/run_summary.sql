@@ -4,6 +4,10 @@
 --   sums of durations.
 -- needs: capture, process, busy_breakdown, kernel_summary, memcpy_summary
 -- limits: See capture_health for what is missing from the trace.
+-- front: What ran, for how long, and what took the time?
+-- first: section, subject, value, unit, detail
+-- example: cupti-etl query run_summary TRACE
+-- alias: summary
 -- columns:
 --   section VARCHAR: run, process, gpu, kernels or copies.
 --   subject VARCHAR: What the value is of.

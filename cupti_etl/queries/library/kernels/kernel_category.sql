@@ -2,10 +2,14 @@
 --
 -- computed: Finished executions by GPU and category of kernel_rule. Times are sums of durations:
 --   kernels that overlap each count in full.
--- needs: kernel_time, kernel_rule
+-- needs: _kernel_time, kernel_rule
 -- requires:
 --   kernel: no kernels were recorded.
 -- limits: As of kernel_rule; "other" is what no rule knows, a row like the others.
+-- front: What kind of work do the kernels do?
+-- first: category, percent, total_ns, calls, names, longest_name
+-- chart: bars(category, total_ns)
+-- example: cupti-etl query kernel_category TRACE
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   category VARCHAR: As in kernel_rule.
@@ -21,7 +25,7 @@ SELECT gpu, rule.category,
        TRY_CAST(sum(total_ns) AS BIGINT) AS total_ns,
        (sum(total_ns) / sum(calls))::DOUBLE AS mean_ns,
        arg_max(shown, (total_ns, shown)) AS longest_name
-FROM kernel_time
-JOIN kernel_rule AS rule ON rule.mangled IS NOT DISTINCT FROM kernel_time.name
+FROM _kernel_time
+JOIN kernel_rule AS rule ON rule.mangled IS NOT DISTINCT FROM _kernel_time.name
 GROUP BY gpu, rule.category
 ORDER BY gpu, total_ns DESC, rule.category

@@ -4,10 +4,10 @@
 --   blocks, registers (allocated per warp in 256s, for 4 warps at a time) and shared memory (1 KiB
 --   a block for the system from compute capability 8 on; in 128s, before that in 256s) allow.
 --   Occupancy is their warps over the most that can be resident.
--- needs: kernel_config_summary, device_limits
+-- needs: kernel_config_summary, _device_limits
 -- requires:
 --   kernel: no kernels were recorded.
---   device_limits: the trace does not say what its devices can hold.
+--   _device_limits: the trace does not say what its devices can hold.
 -- materialized: Made once for an opened trace, as it goes through all kernels.
 -- limits: What fits, not what ran: see kernel_waves for grids that do not fill the device.
 -- columns:
@@ -42,7 +42,7 @@ WITH sizes AS (
                                                      lambda n: TRY_CAST(n AS BIGINT)))
                          / about.warp) AS BIGINT) AS warps_per_block
     FROM kernel_config_summary AS config
-    JOIN device_limits AS about
+    JOIN _device_limits AS about
         ON about.process_id = config.process_id AND about.device_id = config.device_id
 ),
 limits AS (

@@ -1,13 +1,13 @@
 -- What kind of work each kernel does, by its name, and the rule that says so.
 --
 -- computed: A kernel is communication if the trace gives most of its executions the arguments of a
---   collective (collective_argument). Else the first of the rules below that the name meets
+--   collective (_collective_argument). Else the first of the rules below that the name meets
 --   decides: it holds one of the rule's words, and the word within, if there is one. Names are
 --   compared in lower case, each run of other characters than letters and digits as one _, with
 --   one before and one behind, and ^ and $ at the ends. Rules look at the function's own name, for
 --   functions that libraries call by one name for all (Kernel) at the whole one; those on "whole"
 --   always at the whole one, which has namespaces, template and call arguments.
--- needs: kernel, kernel_name, collective_argument
+-- needs: kernel, kernel_name, _collective_argument
 -- materialized: Made once for an opened trace, as every activity is told apart by it.
 -- limits: The rules know names of common libraries and compilers; "other" is what none knows. Of a
 --   name, the first 4096 characters count. Kernels that a compiler made of pointwise operators are
@@ -144,7 +144,7 @@ called AS (
 told AS (
     SELECT process_id, correlation_id, name, count(*) OVER call <= pieces AS is_all
     FROM kernel
-    JOIN collective_argument USING (process_id, correlation_id)
+    JOIN _collective_argument USING (process_id, correlation_id)
     WINDOW call AS (PARTITION BY process_id, correlation_id)
 ),
 told_names AS (

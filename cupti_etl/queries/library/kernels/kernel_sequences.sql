@@ -2,10 +2,14 @@
 --
 -- computed: Every run of `length` neighbours in a stream, counted by their names; runs overlap, so
 --   their times must not be added. The gaps are those between the kernels of a run.
--- needs: kernel_run, kernel_name
+-- needs: _kernel_run, kernel_name
 -- requires:
 --   kernel: no kernels were recorded.
 -- limits: Copies and sets between kernels are not seen.
+-- front: Which kernels follow one another so often that they should be one, or a graph?
+-- first: count, total_ns, gap_pct, mean_kernel_ns, sequence
+-- example: cupti-etl query kernel_sequences TRACE
+-- alias: get_frequent_cuda_kernel_sequences
 -- parameters:
 --   length BIGINT = 3 [kernels]: Kernels in a run, 2 to 5.
 --   min_count BIGINT = 10 [runs]: Fewest times that it must come.
@@ -20,7 +24,7 @@ WITH names AS (
     SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled
 ),
 runs AS (
-    SELECT * FROM kernel_run WHERE kernels = length AND count >= min_count
+    SELECT * FROM _kernel_run WHERE kernels = length AND count >= min_count
 )
 SELECT concat_ws(' > ', coalesce(a.short, first), coalesce(b.short, second),
                  coalesce(c.short, third), coalesce(d.short, fourth), coalesce(e.short, fifth))

@@ -4,6 +4,12 @@
 --   overlap each count in full.
 -- needs: kernel_named
 -- limits: percent is a share of kernel time; for time that a GPU was busy see gpu_busy.
+-- front: Which kernels take the time?
+-- first: percent, total_ns, calls, mean_ns, median_ns, max_ns, name
+-- label: name = kernel(demangled)
+-- chart: bars(name, total_ns)
+-- example: cupti-etl query kernel_summary TRACE
+-- alias: top_kernels, cuda_gpu_kern_sum, get_gpu_kernel_breakdown, gpukernsum
 -- columns:
 --   name VARCHAR: Function name alone.
 --   percent DOUBLE [%]: total_ns as a share of the sum of total_ns over all kernels.

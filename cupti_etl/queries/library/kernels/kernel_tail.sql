@@ -1,8 +1,8 @@
 -- Kernels whose slowest runs are far from the usual ones, and the slowest run of each.
 --
--- computed: From kernel_shape. The score of the slowest is (duration - median) / (1.4826 * median
+-- computed: From _kernel_shape. The score of the slowest is (duration - median) / (1.4826 * median
 --   absolute deviation). lost_ns is what runs above twice the median took beyond it.
--- needs: kernel_shape
+-- needs: _kernel_shape
 -- requires:
 --   kernel: no kernels were recorded.
 -- limits: Names and shapes with fewer than min_calls executions are left out.
@@ -20,7 +20,7 @@
 --   lost_ns BIGINT [ns]: Time beyond the median in runs of more than twice the median.
 --   max_ns BIGINT [ns]: Longest duration.
 --   score DOUBLE: How far the longest is from the median; NULL if half of all are alike.
---   worst_start_ns BIGINT [ns]: When the longest began.
+--   worst_start_ns BIGINT [epoch ns]: When the longest began.
 --   worst_stream_id INTEGER: Its stream.
 --   worst_correlation_id BIGINT: The call that launched it.
 --   previous_name VARCHAR: Function name of the kernel before it in its stream; NULL if none ended
@@ -29,6 +29,6 @@
 SELECT name, grid, calls, p50_ns, p90_ns, p99_ns, p999_ns, p99_ns / nullif(p50_ns, 0) AS tail_ratio,
        lost_ns, max_ns, (max_ns - p50_ns) / nullif(1.4826 * mad_ns, 0) AS score, worst_start_ns,
        worst_stream_id, worst_correlation_id, previous_name, process_id
-FROM kernel_shape
+FROM _kernel_shape
 WHERE calls >= min_calls
 ORDER BY lost_ns DESC, tail_ratio DESC, name, grid

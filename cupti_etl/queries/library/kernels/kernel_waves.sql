@@ -6,7 +6,7 @@
 -- needs: kernel_occupancy, gpu_activity, kernel_name
 -- requires:
 --   kernel: no kernels were recorded.
---   device_limits: the trace does not say what its devices can hold.
+--   _device_limits: the trace does not say what its devices can hold.
 -- materialized: Made once for an opened trace, as it goes through all kernels.
 -- limits: Blocks are taken to be alike, and the kernel to be alone on the device. Communication,
 --   which takes few multiprocessors on purpose, is left out.

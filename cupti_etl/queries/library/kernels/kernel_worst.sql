@@ -4,12 +4,16 @@
 --   the last that began earlier in the stream; the range is the innermost around the launching
 --   call, on its thread. The clock is that of the PM sample in which the run began (its lag taken
 --   off), or else of the last reading in environment before it.
--- needs: kernel, kernel_name, gpu, gpu_interval, api_call, range_served, nvtx_range, pm_sample,
+-- needs: kernel, kernel_name, gpu, gpu_interval, api_call, _range_served, nvtx_range, pm_sample,
 --   pm_alignment, environment
 -- requires:
 --   kernel: no kernels were recorded.
 -- limits: Names and shapes with fewer than min_calls executions are left out. Clocks are recorded
 --   on demand (capture --pm, or --kinds environment); a reading can be old.
+-- front: Which executions of a kernel were slow, and what was around them?
+-- first: duration_ns, median_ns, ratio, start_ns, previous_name, range, name
+-- label: name = kernel(grid, block)
+-- example: cupti-etl query kernel_worst TRACE --param runs=1
 -- parameters:
 --   named VARCHAR = NULL: Function name of a kernel, or its mangled name; NULL for all.
 --   runs BIGINT = 5 [executions]: How many of each.
@@ -27,7 +31,7 @@
 --   context_id INTEGER: Its context.
 --   stream_id INTEGER: Its stream.
 --   correlation_id BIGINT: The call that launched it.
---   start_ns BIGINT [ns]: When it began.
+--   start_ns BIGINT [epoch ns]: When it began.
 --   previous_kind VARCHAR: Kind of the activity before it in its stream; NULL if none ended in the
 --     millisecond before.
 --   previous_name VARCHAR: Its function name, or the direction of a copy.
@@ -92,7 +96,7 @@ calls AS (
 ranges AS (
     SELECT run, path
     FROM calls
-    ASOF JOIN range_served AS innermost
+    ASOF JOIN _range_served AS innermost
         ON innermost.process_id = calls.process_id
         AND innermost.thread_id = calls.thread_id
         AND innermost.at_ns <= calls.at_ns

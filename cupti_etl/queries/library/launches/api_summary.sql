@@ -5,6 +5,11 @@
 -- needs: api_call
 -- limits: Only functions that the capture was asked to record (capture.api_level) are here. The
 --   percentage is a share of the listed time, not of wall time.
+-- front: Which CUDA calls take the host's time?
+-- first: percent, total_ns, calls, mean_ns, max_ns, errors, name
+-- chart: bars(name, total_ns)
+-- example: cupti-etl query api_summary TRACE
+-- alias: cuda_api_sum, cudaapisum, get_cuda_kernel_launch_stats
 -- columns:
 --   name VARCHAR: The function's name; NULL if it is not known.
 --   domain VARCHAR: runtime or driver.

@@ -3,12 +3,15 @@
 -- computed: The idle time of the GPU with nothing on its queues (gap_attribution, without queued)
 --   in gaps in which the host was launching, or which were shorter than 100 us and spent outside
 --   CUDA, as a share of the span. The verdict is "launch bound" from 10 % on, "partly" from 3 %.
--- needs: gap_cause, busy_breakdown, api_call
+-- needs: _gap_cause, busy_breakdown, api_call
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default).
---   busy_interval: no finished GPU activity was recorded.
+--   _busy_interval: no finished GPU activity was recorded.
 -- limits: A graph or fewer, larger kernels would save at most saved_ns. How many kernels ran
 --   shorter than their call, short_kernels says.
+-- front: Does the GPU wait for the host to launch work?
+-- first: gpu, verdict, launch_bound_pct, saved_ns, idle_ns, span_ns
+-- example: cupti-etl query launch_bound TRACE
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   verdict VARCHAR: launch bound, partly launch bound, or not launch bound.
@@ -22,7 +25,7 @@ WITH causes AS (
     SELECT gpu, TRY_CAST(sum(launching_ns) AS BIGINT) AS launching_ns,
            TRY_CAST(coalesce(sum(outside_ns) FILTER (WHERE gap_ns < 100000), 0) AS BIGINT)
                AS between_calls_ns
-    FROM gap_cause
+    FROM _gap_cause
     GROUP BY gpu
 ),
 sums AS (

@@ -3,20 +3,20 @@
 -- computed: gpu_activity joined to launch by process_id and correlation_id, so that an activity
 --   has one row, or none if its call is not known. Where an id began anew after 2^32 calls, the
 --   last call that began before the activity is meant.
--- needs: api_call, gpu_activity, shared_correlation, shared_launch
+-- needs: api_call, gpu_activity, _shared_correlation, _shared_launch
 -- limits: One call has many rows where it launched a graph: is_graph tells.
 -- columns:
 --   process_id BIGINT: The process.
 --   correlation_id BIGINT: What joins the two.
 --   thread_id INTEGER: Thread that called.
 --   api_name VARCHAR: Function called.
---   api_start_ns BIGINT [ns]: When it was entered.
---   api_end_ns BIGINT [ns]: When it returned.
+--   api_start_ns BIGINT [epoch ns]: When it was entered.
+--   api_end_ns BIGINT [epoch ns]: When it returned.
 --   device_id INTEGER: CUDA ordinal of the device in its process.
 --   context_id INTEGER: Context of the activity.
 --   stream_id INTEGER: Stream of the activity.
---   start_ns BIGINT [ns]: When the activity began.
---   end_ns BIGINT [ns]: When it ended; NULL if it was still running.
+--   start_ns BIGINT [epoch ns]: When the activity began.
+--   end_ns BIGINT [epoch ns]: When it ended; NULL if it was still running.
 --   kind VARCHAR: kernel, memcpy, memcpy_p2p, memset or graph.
 --   category VARCHAR: compute, communication or copy.
 --   name VARCHAR: Name of the activity, as in gpu_activity.
@@ -36,7 +36,7 @@ FROM gpu_activity AS act
 JOIN api_call AS calls
     ON calls.process_id = act.process_id
     AND calls.correlation_id = act.correlation_id
-ANTI JOIN shared_correlation AS shared
+ANTI JOIN _shared_correlation AS shared
     ON shared.process_id = act.process_id
     AND shared.correlation_id = act.correlation_id
 UNION ALL
@@ -45,9 +45,9 @@ SELECT act.process_id, act.correlation_id, calls.thread_id, calls.name, calls.st
        act.kind, act.category, act.name, act.bytes, act.graph_id, act.graph_node_id,
        act.graph_id IS NOT NULL OR act.graph_node_id IS NOT NULL
            OR coalesce(contains(calls.name, 'GraphLaunch'), false)
-FROM (SELECT * FROM gpu_activity SEMI JOIN shared_correlation USING (process_id, correlation_id))
+FROM (SELECT * FROM gpu_activity SEMI JOIN _shared_correlation USING (process_id, correlation_id))
     AS act
-ASOF JOIN shared_launch AS calls
+ASOF JOIN _shared_launch AS calls
     ON calls.process_id = act.process_id
     AND calls.correlation_id = act.correlation_id
     AND calls.start_ns <= act.start_ns

@@ -2,7 +2,7 @@
 -- the GPU up however many run.
 --
 -- computed: Over the launches with known times of each GPU. Times are sums of durations.
--- needs: launch_time, gpu
+-- needs: _launch_time, gpu
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default).
 --   launch_to_gpu: no activity has a recorded call.
@@ -23,7 +23,7 @@ SELECT coalesce(gpu.gpu, -1 - TRY_CAST((hash(work.process_id, work.device_id) >>
        TRY_CAST(coalesce(sum(api_ns) FILTER (WHERE kernel_ns < api_ns), 0) AS BIGINT) AS api_ns,
        TRY_CAST(coalesce(sum(kernel_ns) FILTER (WHERE kernel_ns < api_ns), 0) AS BIGINT)
            AS kernel_ns
-FROM launch_time AS work
+FROM _launch_time AS work
 LEFT JOIN gpu ON gpu.process_id = work.process_id AND gpu.device_id = work.device_id
 GROUP BY 1
 ORDER BY gpu

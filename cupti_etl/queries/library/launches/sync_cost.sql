@@ -5,12 +5,15 @@
 --   pageable memory do (PyTorch's item(), for one). A thread's calls do not overlap, so their sum
 --   is a union. busy_ns is the part in which the GPU had any activity; in idle_ns host and device
 --   both waited. The range is the innermost NVTX range at the time of the longest call.
--- needs: api_call, blocking_copy, gpu_interval, busy_interval, nvtx_range
+-- needs: api_call, _blocking_copy, gpu_interval, _busy_interval, nvtx_range
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default).
---   busy_interval: no finished GPU activity was recorded.
+--   _busy_interval: no finished GPU activity was recorded.
 -- materialized: Made once for an opened trace, as it looks at all calls.
 -- limits: A process with several GPUs has a row for each; the time waited is the same in all.
+-- front: Where does the host wait for the GPU?
+-- first: total_ns, calls, idle_ns, max_ns, longest_range, name
+-- example: cupti-etl query sync_cost TRACE
 -- columns:
 --   process_id BIGINT: The process.
 --   thread_id INTEGER: The thread that waited.
@@ -22,7 +25,7 @@
 --   idle_ns BIGINT [ns]: Of this, while the GPU was idle.
 --   median_ns DOUBLE [ns]: Median duration of a call.
 --   max_ns BIGINT [ns]: Longest.
---   longest_start_ns BIGINT [ns]: When the longest began.
+--   longest_start_ns BIGINT [epoch ns]: When the longest began.
 --   longest_range VARCHAR: Path of the NVTX range around it; NULL outside ranges.
 WITH waits AS (
     SELECT process_id, thread_id, name, start_ns, end_ns
@@ -32,7 +35,7 @@ WITH waits AS (
                        'cuMemcpyDtoH_v2', 'cudaMemcpyToSymbol', 'cudaMemcpyFromSymbol'))
         AND start_ns IS NOT NULL AND end_ns IS NOT NULL
     UNION ALL
-    SELECT process_id, thread_id, name, start_ns, end_ns FROM blocking_copy
+    SELECT process_id, thread_id, name, start_ns, end_ns FROM _blocking_copy
 ),
 -- Of a runtime call and the driver call inside it, the outer one; what was found twice, once.
 outermost AS (
@@ -50,7 +53,7 @@ used AS (
     SELECT DISTINCT process_id, gpu FROM gpu_interval
 ),
 busy AS (
-    SELECT gpu, start_ns, end_ns, busy_before_ns FROM busy_interval WHERE work = 'any'
+    SELECT gpu, start_ns, end_ns, busy_before_ns FROM _busy_interval WHERE work = 'any'
 ),
 edges AS (
     SELECT outermost.process_id, thread_id, name, gpu, start_ns, start_ns AS at_ns, -1 AS sign

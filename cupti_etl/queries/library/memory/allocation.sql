@@ -13,8 +13,8 @@
 --   memory_kind VARCHAR: Kind of memory, such as device or pinned.
 --   address BIGINT: Address, as the bits of an unsigned number.
 --   bytes BIGINT [bytes]: Size.
---   start_ns BIGINT [ns]: When it was allocated.
---   end_ns BIGINT [ns]: When it was released; NULL if it was not.
+--   start_ns BIGINT [epoch ns]: When it was allocated.
+--   end_ns BIGINT [epoch ns]: When it was released; NULL if it was not.
 --   correlation_id BIGINT: The call that allocated it.
 --   source VARCHAR: Shared object that asked for it; NULL if not known.
 --   name VARCHAR: Variable, for static memory.

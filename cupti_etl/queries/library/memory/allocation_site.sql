@@ -2,7 +2,7 @@
 --
 -- computed: allocation with the outermost recorded call of its correlation_id, and the NVTX range
 --   that was the innermost of the calling thread when that call began.
--- needs: allocation, api_call, range_served, nvtx_range
+-- needs: allocation, api_call, _range_served, nvtx_range
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).
 -- columns:
@@ -10,8 +10,8 @@
 --   device_id INTEGER: CUDA ordinal of the device in its process.
 --   memory_kind VARCHAR: Kind of memory, such as device or pinned.
 --   bytes BIGINT [bytes]: Size.
---   start_ns BIGINT [ns]: When it was allocated.
---   end_ns BIGINT [ns]: When it was released; NULL if it was not.
+--   start_ns BIGINT [epoch ns]: When it was allocated.
+--   end_ns BIGINT [epoch ns]: When it was released; NULL if it was not.
 --   source VARCHAR: Shared object that asked for it; NULL if not known.
 --   api_name VARCHAR: Function that allocated it; NULL if the call was not recorded.
 --   range VARCHAR: Path of the NVTX range around the call; NULL outside ranges.
@@ -27,7 +27,7 @@ WITH calls AS (
 placed AS (
     SELECT calls.process_id, calls.correlation_id, calls.name, innermost.range_id
     FROM calls
-    ASOF LEFT JOIN range_served AS innermost
+    ASOF LEFT JOIN _range_served AS innermost
         ON innermost.process_id = calls.process_id
         AND innermost.thread_id = calls.thread_id
         AND innermost.at_ns <= calls.start_ns

@@ -3,13 +3,19 @@
 -- computed: Finished copies of memcpy and memcpy_p2p by copy_kind, src_kind, dst_kind and size
 --   class. Times are sums of durations: copies that overlap each count in full. Rates are bytes
 --   over time while copying, of copies whose size is known. Beside kernels is the part of the
---   copies' time within busy_interval of compute and communication on the same GPU.
--- needs: memcpy, memcpy_p2p, device, gpu_interval, busy_interval
+--   copies' time within _busy_interval of compute and communication on the same GPU.
+-- needs: memcpy, memcpy_p2p, device, gpu_interval, _busy_interval
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
 -- materialized: Made once for an opened trace, as each copy is looked for beside all kernels.
 -- limits: One record may stand for several copies that CUPTI merged (memcpy.copy_count). The peak
 --   of a link is not known to CUPTI, so only copies inside a device are compared with one.
+-- front: What was copied, how much and how fast?
+-- first: copy_kind, size, copies, bytes, total_ns, rate_gbps, peak_pct, beside_kernels_pct
+-- label: copy_kind = copy(src_kind, dst_kind)
+-- chart: bars(copy_kind, total_ns)
+-- example: cupti-etl query memcpy_summary TRACE
+-- alias: cuda_gpu_mem_time_sum, cuda_gpu_mem_size_sum, gpumemtimesum, get_memory_bw_summary
 -- columns:
 --   copy_kind VARCHAR: Direction, such as HtoD.
 --   src_kind VARCHAR: Kind of memory read, such as pinned.
@@ -51,7 +57,7 @@ gpus AS (
 ),
 kernels AS (
     SELECT gpu, start_ns, end_ns, busy_before_ns
-    FROM busy_interval
+    FROM _busy_interval
     WHERE work = 'compute_or_communication'
 ),
 sized AS (

@@ -10,6 +10,9 @@
 --   allocation: no memory was allocated.
 -- limits: What lives to the end on purpose, such as weights, is here too: only growth is a leak.
 --   growth is NULL with fewer than 4 steps.
+-- front: Is memory allocated and never released?
+-- first: bytes, allocations, verdict, memory_kind, range, api_name, source
+-- example: cupti-etl query memory_leaks TRACE
 -- columns:
 --   process_id BIGINT: The process.
 --   memory_kind VARCHAR: Kind of memory, such as device or pinned.
@@ -18,8 +21,8 @@
 --   range VARCHAR: Path of the NVTX range around the call; NULL outside ranges.
 --   allocations BIGINT [allocations]: How many were not released.
 --   bytes BIGINT [bytes]: Their sizes together.
---   first_ns BIGINT [ns]: When the first was allocated.
---   last_ns BIGINT [ns]: When the last was.
+--   first_ns BIGINT [epoch ns]: When the first was allocated.
+--   last_ns BIGINT [epoch ns]: When the last was.
 --   growth_bytes_per_step DOUBLE [bytes]: By how much they grow in a step.
 --   growth_error DOUBLE [bytes]: Half width of its confidence interval.
 --   verdict VARCHAR: grows, does not grow, or cannot tell.

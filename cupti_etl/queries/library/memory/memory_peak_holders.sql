@@ -9,11 +9,15 @@
 --   memory_timeline: no memory was allocated.
 -- limits: As of memory_timeline. What a framework's own allocator gives out is one holder, its
 --   pool.
+-- front: Who held memory when most was in use?
+-- first: bytes, percent, allocations, memory_kind, range, api_name, peak_ns
+-- chart: bars(range, bytes)
+-- example: cupti-etl query memory_peak_holders TRACE
 -- columns:
 --   process_id BIGINT: The process.
 --   device_id INTEGER: CUDA ordinal of the device in its process.
 --   memory_kind VARCHAR: Kind of memory, such as device or pinned.
---   peak_ns BIGINT [ns]: When most was in use.
+--   peak_ns BIGINT [epoch ns]: When most was in use.
 --   range VARCHAR: Path of the NVTX range around the calls; NULL outside ranges.
 --   api_name VARCHAR: Function that allocated; NULL if the calls were not recorded.
 --   source VARCHAR: Shared object or allocator that asked for it; NULL if not known; "allocated

@@ -16,7 +16,7 @@
 --   trims BIGINT [operations]: How often it was trimmed.
 --   peak_reserved_bytes BIGINT [bytes]: Its largest size.
 --   peak_used_bytes BIGINT [bytes]: Most in use.
---   peak_used_ns BIGINT [ns]: When that was; of several times, the first.
+--   peak_used_ns BIGINT [epoch ns]: When that was; of several times, the first.
 --   mean_reserved_bytes DOUBLE [bytes]: Mean size over time; NULL with one record.
 --   mean_used_bytes DOUBLE [bytes]: Mean use over time; NULL with one record.
 --   used_pct DOUBLE [%]: mean_used_bytes as a share of mean_reserved_bytes.

@@ -12,7 +12,7 @@
 --   process_id BIGINT: The process.
 --   device_id INTEGER: CUDA ordinal of the device in its process.
 --   memory_kind VARCHAR: Kind of memory, such as device or pinned.
---   timestamp_ns BIGINT [ns]: When it changed.
+--   timestamp_ns BIGINT [epoch ns]: When it changed.
 --   change_bytes BIGINT [bytes]: By how much; below zero for a release.
 --   in_use_bytes BIGINT [bytes]: Bytes in use from then on.
 --   allocations BIGINT [allocations]: Of the recorded allocations, those in use from then on.

@@ -12,6 +12,10 @@
 --   device: no device records were recorded, so it is not known which GPU ran the kernels.
 -- limits: A mean over the run: phases that are bound by different parts look like latency. The
 --   peak of a link must be in pm_metric.
+-- front: What limits each kernel: compute, memory or latency?
+-- first: class, busiest, busiest_pct, total_ns, runs, reason, name
+-- label: name = kernel(demangled, grid, block)
+-- example: cupti-etl query kernel_bottleneck TRACE
 -- parameters:
 --   busy_pct DOUBLE = 60 [%]: Level, of the part's peak, from which on a part holds a kernel up.
 --   filled_pct DOUBLE = 50 [%]: Below it, in cycles of SMs with a warp, SMs are left idle.

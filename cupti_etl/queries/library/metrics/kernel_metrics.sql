@@ -7,7 +7,7 @@
 --   how far that may be off. own: no fit, mean of the runs' own values, for runs of ten samples
 --   and more. A clock is the mean over the samples that overlap it (mean), a ratio that of
 --   samples which it alone fills (held). Else value is NULL and reason says why.
--- needs: activity_metric, activity_group, pm_alignment, pm_column, pm_metric, kernel_name
+-- needs: _activity_metric, _activity_group, pm_alignment, _pm_column, pm_metric, kernel_name
 -- requires:
 --   pm_sample: no PM samples were recorded (capture --pm).
 --   kernel: no kernels were recorded.
@@ -57,16 +57,16 @@ WITH names AS (
 peaks AS (
     SELECT device_uuid, metric,
            max(greatest(mean, CASE WHEN alone_weight >= 3 THEN alone_level END)) AS most
-    FROM activity_metric
+    FROM _activity_metric
     GROUP BY device_uuid, metric
 ),
 known AS (
     SELECT sums.*, work.gpu, work.name AS mangled, work.grid_x, work.grid_y, work.grid_z,
            work.block_x, work.block_y, work.block_z, about.unit, pm_alignment.interval_ns, most,
            duration_ns / sums.runs AS mean_ns,
-           CASE pm_column.aggregation WHEN 'sum' THEN duration_ns / sums.runs ELSE 1 END AS factor,
-           CASE WHEN pm_column.unit = 'Hz' THEN 'clock'
-                WHEN pm_column.aggregation = 'ratio' THEN 'ratio' ELSE 'amount' END AS sort,
+           CASE _pm_column.aggregation WHEN 'sum' THEN duration_ns / sums.runs ELSE 1 END AS factor,
+           CASE WHEN _pm_column.unit = 'Hz' THEN 'clock'
+                WHEN _pm_column.aggregation = 'ratio' THEN 'ratio' ELSE 'amount' END AS sort,
            coalesce(covered_ns >= min_coverage_pct / 100 * duration_ns AND covered_ns > 0, false)
                AS is_covered,
            coalesce(alone_ns >= min_alone_pct / 100 * duration_ns, false) AS is_alone,
@@ -76,13 +76,13 @@ known AS (
            coalesce(unknown_pct <= max_spread_pct, false) AS is_share_known,
            coalesce(shared_spread <= greatest(max_spread_pct / 100 * abs(shared_level),
                                               0.01 * most), false) AS is_split
-    FROM activity_metric AS sums
-    JOIN activity_group AS work
+    FROM _activity_metric AS sums
+    JOIN _activity_group AS work
         ON work.device_uuid = sums.device_uuid
         AND work.activity_group = sums.activity_group
         AND work.kind = 'kernel'
     JOIN pm_alignment ON pm_alignment.device_uuid = sums.device_uuid
-    JOIN pm_column ON pm_column.metric = sums.metric
+    JOIN _pm_column ON _pm_column.metric = sums.metric
     JOIN peaks ON peaks.device_uuid = sums.device_uuid AND peaks.metric = sums.metric
     LEFT JOIN pm_metric AS about
         ON about.device_uuid = sums.device_uuid

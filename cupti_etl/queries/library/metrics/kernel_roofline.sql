@@ -16,6 +16,10 @@
 -- limits: Operations are at most these: an active tensor pipe is taken to multiply dense FP16 or
 --   BF16, an FMA to do two operations. The peaks are those of the highest clock. Values are NULL
 --   where a metric or a peak is not known.
+-- front: How close is each kernel to what the GPU can do?
+-- first: bound, roof_pct, intensity, achieved_gflops, achieved_gbps, total_ns, name
+-- label: name = kernel(demangled, grid, block)
+-- example: cupti-etl query kernel_roofline TRACE
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   name VARCHAR: Function name alone.

@@ -1,9 +1,9 @@
 -- Each run of a kernel and each metric: the plain overlap-weighted value, and what it rests on.
 --
--- computed: The lists of activity_sampled as rows, kernels alone. What the whole GPU did counts as
+-- computed: The lists of _activity_sampled as rows, kernels alone. What the whole GPU did counts as
 --   the run's only if nothing else was there: else value is NULL and reason says why. A clock
 --   always does; a ratio from ten samples on, of which the first and last are of little weight.
--- needs: activity_sampled, activity_group, pm_column, kernel_name
+-- needs: _activity_sampled, _activity_group, _pm_column, kernel_name
 -- requires:
 --   pm_sample: no PM samples were recorded (capture --pm).
 --   kernel: no kernels were recorded.
@@ -16,8 +16,8 @@
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   process_id BIGINT: The traced process.
 --   correlation_id BIGINT: The call that launched it.
---   start_ns BIGINT [ns]: When it began.
---   end_ns BIGINT [ns]: When it ended.
+--   start_ns BIGINT [epoch ns]: When it began.
+--   end_ns BIGINT [epoch ns]: When it ended.
 --   name VARCHAR: Function name alone.
 --   metric VARCHAR: Name of the metric.
 --   unit VARCHAR: Unit of value.
@@ -34,24 +34,24 @@ WITH names AS (
 ),
 joined AS (
     SELECT work.gpu, runs.process_id, runs.correlation_id, runs.start_ns, runs.end_ns,
-           coalesce(names.short, work.name) AS name, pm_column.metric, pm_column.unit,
-           runs.sampled[pm_column.place] AS gpu_value, runs.samples,
+           coalesce(names.short, work.name) AS name, _pm_column.metric, _pm_column.unit,
+           runs.sampled[_pm_column.place] AS gpu_value, runs.samples,
            100.0 * covered_ns / nullif(end_ns - start_ns, 0) AS coverage_pct,
            100.0 * alone_ns / nullif(end_ns - start_ns, 0) AS alone_pct, runs.activity_group,
-           CASE WHEN runs.sampled[pm_column.place] IS NULL
+           CASE WHEN runs.sampled[_pm_column.place] IS NULL
                 THEN 'samples cover less than half of it'
-                WHEN pm_column.unit = 'Hz' THEN NULL
+                WHEN _pm_column.unit = 'Hz' THEN NULL
                 WHEN NOT coalesce(alone_ns >= min_alone_pct / 100 * (end_ns - start_ns), false)
                 THEN 'others ran beside it'
-                WHEN pm_column.aggregation = 'ratio' AND runs.samples < 10
+                WHEN _pm_column.aggregation = 'ratio' AND runs.samples < 10
                 THEN 'a ratio of less than ten samples' END AS reason
-    FROM activity_sampled AS runs
-    JOIN activity_group AS work
+    FROM _activity_sampled AS runs
+    JOIN _activity_group AS work
         ON work.device_uuid = runs.device_uuid
         AND work.activity_group = runs.activity_group
         AND work.kind = 'kernel'
     LEFT JOIN names ON names.mangled = work.name,
-        pm_column
+        _pm_column
 )
 SELECT gpu, process_id, correlation_id, start_ns, end_ns, name, metric, unit,
        CASE WHEN reason IS NULL THEN gpu_value END AS value, reason, gpu_value, samples,

@@ -6,7 +6,7 @@
 --   DtoH sent, peer copies over NVLink, DtoD read and written. During copies and communication are
 --   sums of value x overlap over runs: where several run at once each counts in full. Not
 --   explained is bytes less the counted ones and those during communication, at least 0.
--- needs: pm_value, pm_metric, activity_sampled, activity_group, pm_column, device,
+-- needs: pm_value, pm_metric, _activity_sampled, _activity_group, _pm_column, device,
 --   memcpy, memcpy_p2p, gpu
 -- requires:
 --   pm_sample: no PM samples were recorded (capture --pm).
@@ -67,21 +67,21 @@ totals AS (
     GROUP BY pm_value.device_uuid, pm_value.metric
 ),
 during AS (
-    SELECT runs.device_uuid, pm_column.metric,
+    SELECT runs.device_uuid, _pm_column.metric,
            sum(amount) FILTER (WHERE work.category = 'copy') AS copy_bytes,
            sum(amount) FILTER (WHERE work.category = 'communication') AS communication_bytes
-    FROM activity_sampled AS runs
-    JOIN activity_group AS work
+    FROM _activity_sampled AS runs
+    JOIN _activity_group AS work
         ON work.device_uuid = runs.device_uuid
         AND work.activity_group = runs.activity_group
         AND work.category != 'compute',
-        pm_column
-    JOIN scaled ON scaled.metric = pm_column.metric AND scaled.device_uuid = runs.device_uuid,
+        _pm_column
+    JOIN scaled ON scaled.metric = _pm_column.metric AND scaled.device_uuid = runs.device_uuid,
         LATERAL (
-            SELECT runs.sampled[pm_column.place] * scale
+            SELECT runs.sampled[_pm_column.place] * scale
                    * CASE scaled.aggregation WHEN 'sum' THEN 1 ELSE runs.covered_ns END AS amount
         )
-    GROUP BY runs.device_uuid, pm_column.metric
+    GROUP BY runs.device_uuid, _pm_column.metric
 ),
 copies AS (
     SELECT process_id, device_id, start_ns, end_ns, bytes, copy_kind,

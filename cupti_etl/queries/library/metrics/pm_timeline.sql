@@ -11,8 +11,8 @@
 --   bucket_ns BIGINT = NULL [ns]: Width of a bucket; NULL for a hundredth of the longest span.
 -- columns:
 --   device_uuid VARCHAR: The GPU.
---   start_ns BIGINT [ns]: Begin of the bucket.
---   end_ns BIGINT [ns]: Its end; of the last, that of the last sample.
+--   start_ns BIGINT [epoch ns]: Begin of the bucket.
+--   end_ns BIGINT [epoch ns]: Its end; of the last, that of the last sample.
 --   metric VARCHAR: Name of the metric.
 --   unit VARCHAR: Unit of the values.
 --   value DOUBLE: The mean level, or the count; NULL if no sample has a value.

@@ -7,8 +7,8 @@
 --   pm_sample: no PM samples were recorded (capture --pm).
 -- columns:
 --   device_uuid VARCHAR: The GPU.
---   start_ns BIGINT [ns]: When the sample began, by its own clock.
---   end_ns BIGINT [ns]: When it ended.
+--   start_ns BIGINT [epoch ns]: When the sample began, by its own clock.
+--   end_ns BIGINT [epoch ns]: When it ended.
 --   metric VARCHAR: Name of the metric.
 --   value DOUBLE: Its value, in the unit that pm_metric says.
 SELECT device_uuid, start_ns, end_ns, metric, value

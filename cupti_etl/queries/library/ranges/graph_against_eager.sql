@@ -1,13 +1,13 @@
 -- A replay of each CUDA graph beside its kernels launched one by one.
 --
--- computed: graph_replay with the sums over the kernels of a replay of graph_kernel: in the graph,
+-- computed: graph_replay with the sums over the kernels of a replay of _graph_kernel: in the graph,
 --   and as they were outside graphs. Of kernels that never ran there nothing is guessed: they are
 --   in no sum but kernels.
--- needs: graph_replay, graph_kernel
+-- needs: graph_replay, _graph_kernel
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
 --   graph_replay: no replay of a graph was recorded.
--- limits: As of graph_kernel. Copies and sets of a graph are not compared.
+-- limits: As of _graph_kernel. Copies and sets of a graph are not compared.
 -- columns:
 --   process_id BIGINT: The process.
 --   graph_id INTEGER: CUPTI's number of the executable graph; NULL for all of the
@@ -31,7 +31,7 @@ WITH sums AS (
            sum(runs * eager_mean_ns) AS eager_busy_ns,
            CASE WHEN count(eager_launch_ns) = count(eager_mean_ns)
                 THEN sum(runs * eager_launch_ns) END AS eager_launch_ns
-    FROM graph_kernel
+    FROM _graph_kernel
     GROUP BY process_id, graph_id
 )
 SELECT replay.process_id, replay.graph_id, replays, wall_median_ns, launch_median_ns,

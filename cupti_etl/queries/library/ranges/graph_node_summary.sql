@@ -1,8 +1,8 @@
 -- Time per node of each CUDA graph, over its replays.
 --
--- computed: Finished activities of graph_work by process, graph and node, and where the trace does
+-- computed: Finished activities of _graph_work by process, graph and node, and where the trace does
 --   not number the nodes by name. Times are sums of durations.
--- needs: graph_work, kernel_name
+-- needs: _graph_work, kernel_name
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
 -- limits: Nodes are seen only where they were recorded one by one, and not as whole graphs.
@@ -23,7 +23,7 @@ WITH nodes AS (
            TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS total_ns,
            avg(end_ns - start_ns) AS mean_ns,
            stddev_samp(end_ns - start_ns) AS stddev_ns
-    FROM graph_work
+    FROM _graph_work
     WHERE kind != 'graph' AND start_ns IS NOT NULL AND end_ns IS NOT NULL
     GROUP BY process_id, graph_id, graph_node_id, kind,
              CASE WHEN graph_node_id IS NULL THEN name END

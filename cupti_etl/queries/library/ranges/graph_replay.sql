@@ -1,12 +1,16 @@
 -- Launches of each CUDA graph: how long they take, what launching costs, what is idle inside.
 --
--- computed: Activities of graph_work by process, graph_id and correlation_id are one replay; its
+-- computed: Activities of _graph_work by process, graph_id and correlation_id are one replay; its
 --   wall time is from the first start to the last end. busy_ns is a sum of durations: branches that
 --   run side by side each count. Where only whole graphs were recorded (graph_trace), nodes are 0.
--- needs: graph_work, api_call
+-- needs: _graph_work, api_call
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
 -- limits: Host nodes are not counted. The launching call is NULL if it was not recorded.
+-- front: How long do CUDA graphs take to launch and run?
+-- first: graph_id, replays, nodes, wall_median_ns, busy_ns, launch_median_ns
+-- example: cupti-etl query graph_replay TRACE
+-- alias: cuda_graph_sum
 -- columns:
 --   process_id BIGINT: The process.
 --   graph_id INTEGER: CUPTI's number of the executable graph; NULL for all of the
@@ -23,7 +27,7 @@
 WITH replays AS (
     SELECT process_id, graph_id, correlation_id, count(*) FILTER (WHERE kind != 'graph') AS nodes,
            max(end_ns) - min(start_ns) AS wall_ns, sum(end_ns - start_ns) AS busy_ns
-    FROM graph_work
+    FROM _graph_work
     WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
     GROUP BY process_id, graph_id, correlation_id
 ),

@@ -6,13 +6,19 @@
 --   there (span less the union of all work). What another thread asked for while a range waited
 --   for it counts, as PyTorch's backward pass does; where it is not clear who waits, the times of
 --   ranges that may do so are not known.
--- needs: nvtx_range, range_path, range_gpu, range_wait, busy_interval
+-- needs: nvtx_range, _range_path, range_gpu, _range_wait, _busy_interval
 -- requires:
 --   marker: no NVTX ranges were recorded.
 --   api_call: no API calls were recorded (capture with --api default), so work has no range.
 --   range_gpu: no recorded call lies in an NVTX range.
 -- limits: Work belongs to the range in which its call began, wherever it ran. Who waits for whom is
---   found from time: as of range_wait.
+--   found from time: as of _range_wait.
+-- front: How much GPU time belongs to each range of my code?
+-- first: gpu_ns, exclusive_gpu_ns, ranges, activities, idle_ns, host_ns, path
+-- label: path = range(path)
+-- chart: bars(path, gpu_ns)
+-- example: cupti-etl query nvtx_projection TRACE
+-- alias: nvtx_gpu_proj_sum, nvtx_sum, nvtxsum
 -- columns:
 --   path VARCHAR: Names of the range and of those around it.
 --   process_id BIGINT: The process.
@@ -33,7 +39,7 @@ WITH RECURSIVE edges AS (
     SELECT range_id, gpu, end_ns, 1 FROM range_gpu
 ),
 busy AS (
-    SELECT gpu, start_ns, end_ns, busy_before_ns FROM busy_interval WHERE work = 'any'
+    SELECT gpu, start_ns, end_ns, busy_before_ns FROM _busy_interval WHERE work = 'any'
 ),
 named AS (
     SELECT *, CASE WHEN contains(path, 'op_id') OR contains(path, ', seq = ')
@@ -52,10 +58,10 @@ lengths AS (
 ),
 -- Ranges that wait, and those around them.
 parents AS MATERIALIZED (
-    SELECT range_id, parent_range_id FROM range_path WHERE parent_range_id IS NOT NULL
+    SELECT range_id, parent_range_id FROM _range_path WHERE parent_range_id IS NOT NULL
 ),
 waits AS (
-    SELECT range_id, is_clear FROM range_wait
+    SELECT range_id, is_clear FROM _range_wait
     UNION
     SELECT parents.parent_range_id, waits.is_clear
     FROM waits

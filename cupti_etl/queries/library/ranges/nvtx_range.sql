@@ -4,13 +4,13 @@
 --   process, and with its row in marker_data. The parent is the innermost range of the same
 --   thread that was open at the start and did not end before it, whatever its domain and whatever
 --   ranges in between cross.
--- needs: range_span, range_path, marker_data
+-- needs: _range_span, _range_path, marker_data
 -- limits: Marks, which have no duration, are not here; nor is the end of a range that began
 --   before the capture did.
 -- columns:
 --   process_id BIGINT: The traced process that made the record.
---   start_ns BIGINT [ns]: When the range began.
---   end_ns BIGINT [ns]: When it ended; NULL if it did not while tracing.
+--   start_ns BIGINT [epoch ns]: When the range began.
+--   end_ns BIGINT [epoch ns]: When it ended; NULL if it did not while tracing.
 --   name VARCHAR: Text of the range.
 --   domain VARCHAR: NVTX domain; NULL for the default domain.
 --   thread_id INTEGER: The thread that began it.
@@ -37,8 +37,8 @@ SELECT ranges.process_id, ranges.start_ns, ranges.end_ns, ranges.name, ranges.do
        CASE WHEN data.has_color THEN data.color END AS color,
        ranges.marker_id, ranges.range_id, paths.parent_range_id,
        coalesce(paths.depth, 0) AS depth, coalesce(paths.path, ranges.name) AS path
-FROM range_span AS ranges
-LEFT JOIN range_path AS paths ON paths.range_id = ranges.range_id
+FROM _range_span AS ranges
+LEFT JOIN _range_path AS paths ON paths.range_id = ranges.range_id
 LEFT JOIN attributes
     ON attributes.process_id = ranges.process_id
     AND attributes.marker_id = ranges.marker_id

@@ -1,9 +1,9 @@
 -- What each NVTX range asked of each GPU, by itself and with the ranges inside it.
 --
 -- computed: Activities whose launching call began in the range, on the range's thread or on one
---   for which the range clearly waits (range_wait). Exclusive is what no inner range, nor one of
+--   for which the range clearly waits (_range_wait). Exclusive is what no inner range, nor one of
 --   autograd, asked for. Times are sums of durations; activities that overlap each count in full.
--- needs: range_span, range_path, range_own, range_wait
+-- needs: _range_span, _range_path, _range_own, _range_wait
 -- materialized: Made once for an opened trace, as steps and projections read it.
 -- limits: A range that asked for nothing has no row; nor have activities whose call is not known.
 --   Where it is not clear who waits for a thread, what that asks for is no range's but its own.
@@ -14,26 +14,26 @@
 --   gpu_ns BIGINT [ns]: Sum of their durations.
 --   exclusive_activities BIGINT [activities]: Activities of the range itself.
 --   exclusive_gpu_ns BIGINT [ns]: Sum of their durations.
---   start_ns BIGINT [ns]: First start of an activity.
---   end_ns BIGINT [ns]: Last end.
+--   start_ns BIGINT [epoch ns]: First start of an activity.
+--   end_ns BIGINT [epoch ns]: Last end.
 WITH RECURSIVE ranges AS MATERIALIZED (
-    SELECT range_id, parent_range_id, depth FROM range_path
+    SELECT range_id, parent_range_id, depth FROM _range_path
 ),
 -- What a range of autograd asked for, the range has that waits for it.
 waits AS (
     SELECT wait.process_id, wait.thread_id, span.start_ns, span.end_ns, wait.range_id
-    FROM range_wait AS wait
-    JOIN range_span AS span ON span.range_id = wait.asking_range_id
+    FROM _range_wait AS wait
+    JOIN _range_span AS span ON span.range_id = wait.asking_range_id
     WHERE is_clear
 ),
 asked AS (
     SELECT range_id, gpu, activities, gpu_ns, activities AS exclusive_activities,
            gpu_ns AS exclusive_gpu_ns, start_ns, end_ns
-    FROM range_own
+    FROM _range_own
     UNION ALL
     SELECT waits.range_id, own.gpu, own.activities, own.gpu_ns, 0, 0, own.start_ns, own.end_ns
-    FROM range_own AS own
-    JOIN range_span AS span ON span.range_id = own.range_id
+    FROM _range_own AS own
+    JOIN _range_span AS span ON span.range_id = own.range_id
     ASOF JOIN waits
         ON waits.process_id = span.process_id
         AND waits.thread_id = span.thread_id

@@ -3,12 +3,12 @@
 -- computed: Finished kernels whose category is communication, numbered by kind, kernel name and
 --   group in the order of their starts on each GPU. Exposed is what compute on the same GPU did not
 --   cover (union). What was sent is taken from the arguments of the kernel or of its operator
---   (collective_argument), else from those of the innermost range around its call that has some,
+--   (_collective_argument), else from those of the innermost range around its call that has some,
 --   else from the integer payload of an NVTX range with nccl in its name. So is the kind, or else
 --   from the kernel's name. Of what is sent and received, bytes is the larger; NCCL gives that of
 --   one rank for AllGather and ReduceScatter, which is multiplied by group_size.
--- needs: gpu_interval, busy_interval, process, nvtx_range, launch_to_gpu, argument,
---   collective_argument
+-- needs: gpu_interval, _busy_interval, process, nvtx_range, launch_to_gpu, argument,
+--   _collective_argument
 -- materialized: Made once for an opened trace, as every query about ranks reads it.
 -- limits: Without arguments or payloads sizes are not known, nor is the kind where kernels of all
 --   kinds have one name (RCCL's Generic). One kernel may stand for several fused operations.
@@ -20,8 +20,8 @@
 --     AllToAll, SendRecv, Barrier or other.
 --   name VARCHAR: Mangled name.
 --   number BIGINT: Number among those of its kind, name, group, rank and GPU, from 0.
---   start_ns BIGINT [ns]: When it began.
---   end_ns BIGINT [ns]: When it ended.
+--   start_ns BIGINT [epoch ns]: When it began.
+--   end_ns BIGINT [epoch ns]: When it ended.
 --   exposed_ns BIGINT [ns]: Time without compute beside it.
 --   bytes BIGINT [bytes]: Size of the message; NULL if not known.
 --   elements BIGINT [elements]: The same in elements; NULL if not known.
@@ -64,10 +64,10 @@ known AS (
     SELECT process_id, correlation_id,
            CASE WHEN json_valid(arguments) THEN arguments::JSON END AS said,
            NULL::BIGINT AS payload
-    FROM collective_argument
+    FROM _collective_argument
     UNION ALL
     SELECT calls.process_id, calls.correlation_id, ranges.said, ranges.payload
-    FROM (FROM calls ANTI JOIN collective_argument USING (process_id, correlation_id)) AS calls
+    FROM (FROM calls ANTI JOIN _collective_argument USING (process_id, correlation_id)) AS calls
     ASOF JOIN ranges
         ON ranges.process_id = calls.process_id
         AND ranges.thread_id = calls.thread_id
@@ -126,7 +126,7 @@ found AS (
     FROM sorts
 ),
 compute AS (
-    SELECT gpu, start_ns, end_ns, busy_before_ns FROM busy_interval WHERE work = 'compute'
+    SELECT gpu, start_ns, end_ns, busy_before_ns FROM _busy_interval WHERE work = 'compute'
 ),
 edges AS (
     SELECT gpu, id, start_ns AS at_ns, -1 AS sign FROM found

@@ -1,15 +1,20 @@
 -- Collective operations by kind and size: how long, how fast, how much was exposed.
 --
 -- computed: Of one operation the ranks' shortest duration counts, as the others also waited; which
---   is which on the ranks is told by collective_match. Algorithm bandwidth is bytes over it; bus
+--   is which on the ranks is told by _collective_match. Algorithm bandwidth is bytes over it; bus
 --   bandwidth that times 2(n-1)/n for AllReduce, (n-1)/n for AllGather, ReduceScatter and AllToAll,
 --   1 for others, with n ranks: those of the group, where it is known, else the world size, or the
 --   ranks in the trace.
--- needs: collective_match, process
+-- needs: _collective_match, process
 -- requires:
 --   collective: no communication kernels were recorded.
 -- limits: Bandwidths are NULL where sizes are not known. An operation counts as matched if two
 --   ranks have it, or one if no other of the trace has any like it.
+-- front: How fast is communication between GPUs, and how much of it is exposed?
+-- first: collective, bytes, operations, median_ns, bus_gbps, exposed_pct, waiting_ns
+-- chart: bars(collective, total_ns)
+-- example: cupti-etl query collective_bandwidth TRACE
+-- alias: nccl_gpu_time_util_map, get_comm_comp_overlap
 -- columns:
 --   collective VARCHAR: AllReduce, AllGather, ReduceScatter and so on.
 --   bytes BIGINT [bytes]: Size of the message; NULL if not known.
@@ -28,7 +33,7 @@
 --   bus_gbps DOUBLE [gigabytes/s]: Median bus bandwidth, in 10^9 bytes a second.
 WITH world AS (
     SELECT greatest(coalesce(max(world_size), 0),
-                    (SELECT count(DISTINCT (process_id, gpu)) FROM collective_match)) AS n
+                    (SELECT count(DISTINCT (process_id, gpu)) FROM _collective_match)) AS n
     FROM process
 ),
 operations AS (
@@ -36,7 +41,7 @@ operations AS (
            coalesce(max(group_size), any_value(n)) AS n, any_value(reason) AS reason,
            CASE WHEN any_value(reason) IS NULL THEN min(end_ns - start_ns) END AS shortest_ns,
            sum(end_ns - start_ns) AS total_ns, sum(exposed_ns) AS exposed_ns, count(*) AS members
-    FROM collective_match, world
+    FROM _collective_match, world
     GROUP BY collective, operation
 )
 SELECT collective, bytes, element_type, TRY_CAST(n AS BIGINT) AS ranks,

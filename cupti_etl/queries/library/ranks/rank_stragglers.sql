@@ -1,18 +1,23 @@
 -- Which ranks come late to collective operations, and whether that is chance.
 --
--- computed: Operations are matched over ranks by collective_match. They end together, so the clocks
---   of ranks are aligned by the median of the differences of their ends from the operation's mean.
---   Lateness is the aligned start less the first of the operation's. Who is last by chance is last
---   in one of n operations: above 3 standard deviations of that binomial, with 10 operations or
---   more, it is persistent. The score is the least mean time of its own work (from the end of one
---   operation to the start of the next) of any rank over that of the rank.
--- needs: shared_collective
+-- computed: Operations are matched over ranks by _collective_match. They end together, so the
+--   clocks of ranks are aligned by the median of the differences of their ends from the operation's
+--   mean. Lateness is the aligned start less the first of the operation's. Who is last by chance is
+--   last in one of n operations: above 3 standard deviations of that binomial, with 10 operations
+--   or more, it is persistent. The score is the least mean time of its own work (from the end of
+--   one operation to the start of the next) of any rank over that of the rank.
+-- needs: _shared_collective
 -- requires:
 --   collective: no communication kernels were recorded.
---   shared_collective: no operation that ends together is known to be in the trace of two ranks or
+--   _shared_collective: no operation that ends together is known to be in the trace of two ranks or
 --     more; rank_clock says why.
 -- limits: Only processes with a rank, and operations that all of them have. Broadcasts and sends
 --   do not end together; they are left out.
+-- front: Which rank makes the others wait?
+-- first: rank, waiting_caused_ns, last_pct, mean_late_ns, is_persistent, own_ns
+-- chart: bars(rank, waiting_caused_ns)
+-- example: cupti-etl query rank_stragglers TRACE
+-- alias: get_potential_stragglers
 -- columns:
 --   rank INTEGER: The rank.
 --   operations BIGINT [operations]: Operations that all ranks have.
@@ -28,7 +33,7 @@
 --   clock_offset_ns DOUBLE [ns]: How far its clock was ahead of the mean.
 WITH complete AS (
     SELECT *, avg(end_ns - base_ns) OVER (PARTITION BY operation) AS mean_end_ns
-    FROM shared_collective, (SELECT min(start_ns) AS base_ns FROM shared_collective)
+    FROM _shared_collective, (SELECT min(start_ns) AS base_ns FROM _shared_collective)
 ),
 offsets AS (
     SELECT rank, median(end_ns - base_ns - mean_end_ns) AS offset_ns FROM complete GROUP BY rank

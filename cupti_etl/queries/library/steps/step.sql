@@ -9,7 +9,7 @@
 --   median, covering half of the trace), with about as many kernels each time (3 of 4 within a
 --   tenth of the median, 3 or more): a step is from one to the next. If two of them were launched
 --   by one call or by one forward pass, these are layers, and no steps.
--- needs: range_span, range_gpu, gpu_interval, api_call
+-- needs: _range_span, range_gpu, gpu_interval, api_call
 -- materialized: Made once for an opened trace, as it is searched in all kernels.
 -- limits: With kernels, what came before the first and after the last of them is in no step, and
 --   layers of a model are as regular as steps: see confidence. Where no period is found there is
@@ -20,15 +20,15 @@
 --   step BIGINT: Number of the step in its process and GPU, from 0.
 --   source VARCHAR: nvtx or kernels.
 --   name VARCHAR: Name of the range, or mangled name of the kernel that a step begins with.
---   start_ns BIGINT [ns]: When it began on the GPU.
---   end_ns BIGINT [ns]: When it ended there.
+--   start_ns BIGINT [epoch ns]: When it began on the GPU.
+--   end_ns BIGINT [epoch ns]: When it ended there.
 --   confidence DOUBLE: 1 for ranges. A guess from kernels has the least of the shares of regular
 --     distances, of like counts and of the trace that is covered, times 0.8 if each step copies
 --     something back to the host, as a loop over steps does, down to 0.4 if none does.
 WITH passes AS (
     -- Outermost ranges of forward passes, of whomever.
     SELECT process_id, thread_id, range_id, start_ns, end_ns
-    FROM range_span
+    FROM _range_span
     WHERE regexp_matches(name, '(?i)(^|[^a-z])forward([^a-z]|$)')
     QUALIFY coalesce(start_ns >= max(end_ns) OVER (
         PARTITION BY process_id, thread_id ORDER BY start_ns, end_ns DESC, range_id
@@ -43,7 +43,7 @@ people AS (
                PARTITION BY process_id, thread_id ORDER BY start_ns, end_ns DESC, range_id
                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
            ), true) AS is_outermost
-    FROM range_span
+    FROM _range_span
     WHERE coalesce(domain, '') NOT IN ('python_function', 'cpu_op', 'Operator', 'operator', 'Trace')
         AND NOT contains(name, '::')
         AND NOT regexp_matches(name, '\.py\([0-9]+\)|^<built-in |^nn\.Module')

@@ -4,12 +4,17 @@
 --   The score is (duration - median) / (1.4826 * median absolute deviation) over the steps of a
 --   process and GPU; above 3.5, and more than 5 % over the median, it is an outlier. The last step
 --   from NVTX is not judged: it lasts until all its work is done, others until the next begins.
--- needs: step, busy_interval
+-- needs: step, _busy_interval
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
 --   step: neither NVTX ranges called step or alike nor a period of kernels was found.
 -- materialized: Made once for an opened trace, as it goes through all intervals.
 -- limits: All work on the GPU counts, also that of other processes.
+-- front: Where did the time of each step go?
+-- first: step, duration_ns, compute_ns, exposed_communication_ns, exposed_copy_ns, idle_ns,
+--   busy_pct, is_outlier, gpu, name
+-- chart: lines(step, duration_ns)
+-- example: cupti-etl query step_breakdown TRACE
 -- columns:
 --   process_id BIGINT: The process.
 --   gpu BIGINT: Number of the GPU, as in gpu.
@@ -17,7 +22,7 @@
 --   name VARCHAR: Name of the NVTX range, or of the kernel that it begins with.
 --   source VARCHAR: nvtx or kernels.
 --   confidence DOUBLE: As in step: 1 for ranges, less for a guess from kernels.
---   start_ns BIGINT [ns]: When it began on the GPU.
+--   start_ns BIGINT [epoch ns]: When it began on the GPU.
 --   duration_ns BIGINT [ns]: How long it took there.
 --   compute_ns BIGINT [ns]: Time with a kernel that is not communication.
 --   exposed_communication_ns BIGINT [ns]: Time with communication and no compute.
@@ -32,15 +37,15 @@ WITH edges AS (
     SELECT process_id, gpu, step, end_ns, 1 FROM step
 ),
 everything AS (
-    SELECT gpu, start_ns, end_ns, busy_before_ns FROM busy_interval WHERE work = 'any'
+    SELECT gpu, start_ns, end_ns, busy_before_ns FROM _busy_interval WHERE work = 'any'
 ),
 gpu_work AS (
     SELECT gpu, start_ns, end_ns, busy_before_ns
-    FROM busy_interval
+    FROM _busy_interval
     WHERE work = 'compute_or_communication'
 ),
 compute AS (
-    SELECT gpu, start_ns, end_ns, busy_before_ns FROM busy_interval WHERE work = 'compute'
+    SELECT gpu, start_ns, end_ns, busy_before_ns FROM _busy_interval WHERE work = 'compute'
 ),
 parts AS (
     SELECT edges.process_id, edges.gpu, edges.step,

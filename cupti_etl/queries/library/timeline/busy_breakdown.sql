@@ -3,11 +3,16 @@
 -- computed: Lengths of unions, each without those before it: compute; communication while no
 --   compute ran; copies and sets while neither ran; idle is the rest of the span. The four add
 --   to span_ns, and their percentages to 100.
--- needs: busy_interval, gpu
+-- needs: _busy_interval, gpu
 -- requires:
---   busy_interval: no finished GPU activity was recorded.
+--   _busy_interval: no finished GPU activity was recorded.
 -- limits: The span is from the first start to the last end on the GPU; idle time before and after
 --   it is not seen. Communication is known by the names of kernels.
+-- front: Where did the time of each GPU go: compute, communication, copies, idle?
+-- first: gpu, compute_pct, exposed_communication_pct, exposed_copy_pct, idle_pct, span_ns,
+--   device_name
+-- example: cupti-etl query busy_breakdown TRACE
+-- alias: get_temporal_breakdown
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   device_name VARCHAR: Product name; NULL if no device record is known.
@@ -21,8 +26,8 @@
 --   exposed_copy_ns BIGINT [ns]: Time with a copy or set, and neither of these.
 --   idle_ns BIGINT [ns]: Time with nothing.
 --   span_ns BIGINT [ns]: From the first start to the last end.
---   start_ns BIGINT [ns]: First start.
---   end_ns BIGINT [ns]: Last end.
+--   start_ns BIGINT [epoch ns]: First start.
+--   end_ns BIGINT [epoch ns]: Last end.
 WITH sums AS (
     SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns,
            max(end_ns) - min(start_ns) AS span_ns,
@@ -32,7 +37,7 @@ WITH sums AS (
                     FILTER (WHERE work = 'compute_or_communication'), 0) AS BIGINT) AS gpu_work_ns,
            TRY_CAST(coalesce(sum(end_ns - start_ns) FILTER (WHERE work = 'compute'), 0) AS BIGINT)
                AS compute_ns
-    FROM busy_interval
+    FROM _busy_interval
     GROUP BY gpu
 ),
 labels AS (

@@ -1,8 +1,8 @@
 -- How many kernels ran at once on each GPU, and for how long.
 --
--- computed: Sums over running_kernels; the rows of a GPU add to its span, from the first start to
+-- computed: Sums over _running_kernels; the rows of a GPU add to its span, from the first start to
 --   the last end of a kernel.
--- needs: running_kernels
+-- needs: _running_kernels
 -- requires:
 --   kernel: no kernels were recorded.
 -- limits: Parts of one GPU (MIG) count as one GPU. Kernels of one stream overlap where programs
@@ -14,6 +14,6 @@
 --   percent DOUBLE [%]: total_ns as a share of the span of the GPU.
 SELECT gpu, kernels, TRY_CAST(sum(total_ns) AS BIGINT) AS total_ns,
        100.0 * sum(total_ns) / sum(sum(total_ns)) OVER (PARTITION BY gpu) AS percent
-FROM running_kernels
+FROM _running_kernels
 GROUP BY gpu, kernels
 ORDER BY gpu, kernels

@@ -6,12 +6,16 @@
 --   synchronizing call before it, whence it goes on on the GPU: what ran there meanwhile had slack.
 --   A copy that ended before its call returned is such a call, too. The classes of a GPU add to
 --   its span.
--- needs: host_path, api_call, busy_interval
+-- needs: _host_path, api_call, _busy_interval
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so the host is not seen.
---   busy_interval: no finished GPU activity was recorded.
+--   _busy_interval: no finished GPU activity was recorded.
 -- limits: One GPU and the process that it waits for at a time: chains over other GPUs and processes
 --   end at communication. Waits for events are part of idle.
+-- front: What would make the run end earlier?
+-- first: class, percent, total_ns, slack_ns, gpu
+-- example: cupti-etl query critical_path TRACE
+-- alias: critical_path_analysis
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   class VARCHAR: host, compute, communication, copy, or idle (launched and not begun).
@@ -19,10 +23,10 @@
 --   percent DOUBLE [%]: total_ns as a share of the span of the GPU.
 --   slack_ns BIGINT [ns]: Time of the GPU in the class beside the chain; 0 for host and idle.
 WITH host AS MATERIALIZED (
-    SELECT * FROM host_path
+    SELECT * FROM _host_path
 ),
 spans AS (
-    SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM busy_interval GROUP BY gpu
+    SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM _busy_interval GROUP BY gpu
 ),
 edges AS (
     SELECT gpu, work, start_ns AS at_ns, -1 AS sign FROM host, (VALUES ('compute'),
@@ -36,14 +40,14 @@ beside AS (
            coalesce(sum(sign * (busy_before_ns + least(at_ns, busy.end_ns) - busy.start_ns)), 0)
                AS ns
     FROM edges
-    ASOF LEFT JOIN busy_interval AS busy
+    ASOF LEFT JOIN _busy_interval AS busy
         ON busy.gpu = edges.gpu
         AND busy.work = edges.work
         AND busy.start_ns <= edges.at_ns
     GROUP BY edges.gpu, edges.work
 ),
 sums AS (
-    SELECT gpu, work, sum(end_ns - start_ns) AS ns FROM busy_interval GROUP BY gpu, work
+    SELECT gpu, work, sum(end_ns - start_ns) AS ns FROM _busy_interval GROUP BY gpu, work
 ),
 totals AS (
     SELECT spans.gpu, end_ns - start_ns AS span_ns,

@@ -9,8 +9,8 @@
 --   context_id INTEGER: Context it ran in.
 --   stream_id INTEGER: Stream it ran in.
 --   correlation_id BIGINT: The call that asked for it; join launch on it and process_id.
---   start_ns BIGINT [ns]: When it began.
---   end_ns BIGINT [ns]: When it ended; NULL if it was still running.
+--   start_ns BIGINT [epoch ns]: When it began.
+--   end_ns BIGINT [epoch ns]: When it ended; NULL if it was still running.
 --   kind VARCHAR: kernel, memcpy, memcpy_p2p, memset or graph (one whose nodes are not recorded).
 --   category VARCHAR: compute, communication or copy.
 --   name VARCHAR: Mangled name of a kernel, direction of a copy, NULL for others.

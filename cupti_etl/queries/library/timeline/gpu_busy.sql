@@ -3,8 +3,12 @@
 -- computed: The union of the intervals of all finished activities on a GPU, so that work that
 --   overlaps counts once. Processes that share a GPU are put together by its UUID. A GPU of
 --   which no device record is known stands alone, per process and ordinal, with a NULL UUID.
--- needs: gpu_activity, busy_interval, gpu_gap, gpu, process
+-- needs: gpu_activity, _busy_interval, _gpu_gap, gpu, process
 -- limits: Only work that was recorded counts. Parts of one GPU (MIG) count as one GPU.
+-- front: How much of the time was each GPU busy?
+-- first: device_name, busy_pct, busy_ns, span_ns, gaps, longest_gap_ns, activities
+-- chart: bars(device_name, busy_pct)
+-- example: cupti-etl query gpu_busy TRACE
 -- columns:
 --   device_uuid VARCHAR: The GPU.
 --   device_name VARCHAR: Product name.
@@ -17,8 +21,8 @@
 --   span_ns BIGINT [ns]: From the first start to the last end on this GPU.
 --   gaps BIGINT [gaps]: Times in the span with no activity.
 --   longest_gap_ns BIGINT [ns]: The longest of them; NULL without any.
---   start_ns BIGINT [ns]: First start.
---   end_ns BIGINT [ns]: Last end.
+--   start_ns BIGINT [epoch ns]: First start.
+--   end_ns BIGINT [epoch ns]: Last end.
 WITH hosts AS (
     SELECT process_id, any_value(host) AS host FROM process GROUP BY process_id
 ),
@@ -26,12 +30,12 @@ spans AS (
     SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns,
            max(end_ns) - min(start_ns) AS span_ns,
            TRY_CAST(coalesce(sum(end_ns - start_ns), 0) AS BIGINT) AS busy_ns
-    FROM busy_interval
+    FROM _busy_interval
     WHERE work = 'any'
     GROUP BY gpu
 ),
 idle AS (
-    SELECT gpu, count(*) AS gaps, max(gap_ns) AS longest_gap_ns FROM gpu_gap GROUP BY gpu
+    SELECT gpu, count(*) AS gaps, max(gap_ns) AS longest_gap_ns FROM _gpu_gap GROUP BY gpu
 ),
 busy AS (
     SELECT spans.*, coalesce(gaps, 0) AS gaps, longest_gap_ns

@@ -2,15 +2,15 @@
 --
 -- computed: Gaps of the union over all streams and processes of a GPU, with an activity that
 --   ended and one that began at their edges.
--- needs: gap_edge
+-- needs: _gap_edge
 -- requires:
---   gpu_gap: no GPU was idle between two recorded activities.
+--   _gpu_gap: no GPU was idle between two recorded activities.
 -- parameters:
 --   min_ns BIGINT = 1000 [ns]: Shortest gap that is listed.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
---   start_ns BIGINT [ns]: When the GPU became idle.
---   end_ns BIGINT [ns]: When it went on.
+--   start_ns BIGINT [epoch ns]: When the GPU became idle.
+--   end_ns BIGINT [epoch ns]: When it went on.
 --   gap_ns BIGINT [ns]: Length.
 --   percent DOUBLE [%]: gap_ns as a share of the idle time of the GPU in all its gaps.
 --   process_id BIGINT: Process of next_name, for which the GPU had to wait.
@@ -21,6 +21,6 @@
 --   next_stream_id INTEGER: Its stream.
 --   next_correlation_id BIGINT: The call that asked for it.
 SELECT *
-FROM gap_edge
+FROM _gap_edge
 WHERE gap_ns >= min_ns
 ORDER BY gap_ns DESC, gpu, start_ns

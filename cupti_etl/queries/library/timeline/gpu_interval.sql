@@ -9,8 +9,8 @@
 --   context_id INTEGER: Context it ran in.
 --   stream_id INTEGER: Stream it ran in.
 --   correlation_id BIGINT: The call that asked for it.
---   start_ns BIGINT [ns]: When it began.
---   end_ns BIGINT [ns]: When it ended.
+--   start_ns BIGINT [epoch ns]: When it began.
+--   end_ns BIGINT [epoch ns]: When it ended.
 --   kind VARCHAR: kernel, memcpy, memcpy_p2p, memset or graph.
 --   category VARCHAR: compute, communication or copy.
 --   name VARCHAR: Mangled name of a kernel, direction of a copy, NULL for others.

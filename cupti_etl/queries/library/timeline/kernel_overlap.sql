@@ -1,8 +1,8 @@
 -- How much the kernels of each GPU overlapped, and how much of that was within a stream.
 --
--- computed: Sums over running_kernels: kernel_ns is a sum of durations, busy_ns a union. Kernels of
---   one stream overlap while more kernels run than streams have one.
--- needs: running_kernels
+-- computed: Sums over _running_kernels: kernel_ns is a sum of durations, busy_ns a union. Kernels
+--   of one stream overlap while more kernels run than streams have one.
+-- needs: _running_kernels
 -- requires:
 --   kernel: no kernels were recorded.
 -- limits: Within a stream kernels overlap by programmatic dependent launch; the parallel branches
@@ -25,7 +25,7 @@ WITH sums AS (
            TRY_CAST(coalesce(sum(total_ns) FILTER (WHERE kernels > streams), 0) AS BIGINT)
                AS same_stream_ns,
            max(kernels) AS max_kernels, max(streams) AS max_streams
-    FROM running_kernels
+    FROM _running_kernels
     WHERE kernels > 0
     GROUP BY gpu
 )

@@ -1,9 +1,9 @@
 -- How much later kernels could have ended without moving the end of the critical path, by name.
 --
--- computed: A kernel that ends while the path is on the host (host_path) can end later by the time
+-- computed: A kernel that ends while the path is on the host (_host_path) can end later by the time
 --   to the end of that stretch, less what the GPU is busy with until then (union of all work): what
 --   follows it moves along. Other kernels are on the path and have no slack.
--- needs: gpu_interval, host_path, busy_interval, kernel_name, api_call
+-- needs: gpu_interval, _host_path, _busy_interval, kernel_name, api_call
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so the host is not seen.
 --   kernel: no kernels were recorded.
@@ -23,7 +23,7 @@
 --   slack_max_ns BIGINT [ns]: Most slack.
 --   mangled VARCHAR: Mangled name.
 WITH host AS MATERIALIZED (
-    SELECT * FROM host_path
+    SELECT * FROM _host_path
 ),
 kernels AS (
     SELECT gpu, name, start_ns, end_ns FROM gpu_interval WHERE kind = 'kernel'
@@ -35,7 +35,7 @@ beside AS (
     WHERE kernels.end_ns < host.end_ns
 ),
 busy AS (
-    SELECT gpu, start_ns, end_ns, busy_before_ns FROM busy_interval WHERE work = 'any'
+    SELECT gpu, start_ns, end_ns, busy_before_ns FROM _busy_interval WHERE work = 'any'
 ),
 slack AS (
     SELECT beside.gpu, name, beside.end_ns - beside.start_ns AS ns,

@@ -2,7 +2,7 @@
 --
 -- computed: Lengths of unions per GPU; the overlap of two categories is the sum of their lengths
 --   less the length of both together.
--- needs: work_length
+-- needs: _work_length
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
 -- limits: A GPU without work of the first category has no row for it.
@@ -28,9 +28,9 @@ SELECT one.gpu, pairs.category, pairs.other, one.length_ns AS category_ns,
        100.0 * (one.length_ns - together.length_ns + coalesce(two.length_ns, 0))
            / nullif(one.length_ns, 0) AS overlap_pct
 FROM pairs
-JOIN work_length AS one ON one.work = pairs.category
-JOIN work_length AS together
+JOIN _work_length AS one ON one.work = pairs.category
+JOIN _work_length AS together
     ON together.work = pairs.members
     AND together.gpu = one.gpu
-LEFT JOIN work_length AS two ON two.work = pairs.other AND two.gpu = one.gpu
+LEFT JOIN _work_length AS two ON two.work = pairs.other AND two.gpu = one.gpu
 ORDER BY one.gpu, pairs.category, pairs.other

@@ -1,8 +1,8 @@
 -- On how many streams of each GPU kernels ran at once, and for how long.
 --
--- computed: Sums over running_kernels; the rows of a GPU add to its span, from the first start to
+-- computed: Sums over _running_kernels; the rows of a GPU add to its span, from the first start to
 --   the last end of a kernel.
--- needs: running_kernels
+-- needs: _running_kernels
 -- requires:
 --   kernel: no kernels were recorded.
 -- limits: Parts of one GPU (MIG) count as one GPU. Copies are not seen: see stream_overlap.
@@ -15,6 +15,6 @@
 SELECT gpu, streams, TRY_CAST(sum(total_ns) AS BIGINT) AS total_ns,
        100.0 * sum(total_ns) / sum(sum(total_ns)) OVER (PARTITION BY gpu) AS percent,
        TRY_CAST(sum(kernels * total_ns) AS BIGINT) AS kernel_ns
-FROM running_kernels
+FROM _running_kernels
 GROUP BY gpu, streams
 ORDER BY gpu, streams

@@ -14,8 +14,8 @@
 --   process_id BIGINT: Process of the stream.
 --   context_id INTEGER: Its context.
 --   stream_id INTEGER: The stream.
---   start_ns BIGINT [ns]: When the stream became idle.
---   end_ns BIGINT [ns]: When it went on.
+--   start_ns BIGINT [epoch ns]: When the stream became idle.
+--   end_ns BIGINT [epoch ns]: When it went on.
 --   gap_ns BIGINT [ns]: Length.
 --   previous_kind VARCHAR: Kind of the activity before.
 --   previous_name VARCHAR: Its name, as in gpu_activity.

@@ -1,10 +1,10 @@
 -- How much of the work of one stream was hidden by that of another, for the busiest streams.
 --
 -- computed: Lengths of unions, over all finished activities of a stream: kernels, copies and sets.
--- needs: stream_pair
+-- needs: _stream_pair
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
---   stream_pair: no GPU had work in two streams.
+--   _stream_pair: no GPU had work in two streams.
 -- limits: At most 60 streams of a GPU are seen.
 -- parameters:
 --   streams BIGINT = 8 [streams]: How many streams of each GPU to compare, the busiest first.
@@ -21,6 +21,6 @@
 --   overlap_pct DOUBLE [%]: overlap_ns as a share of busy_ns.
 SELECT gpu, process_id, context_id, stream_id, other_process_id, other_context_id,
        other_stream_id, busy_ns, overlap_ns, 100.0 * overlap_ns / nullif(busy_ns, 0) AS overlap_pct
-FROM stream_pair
+FROM _stream_pair
 WHERE place < streams AND other_place < streams
 ORDER BY gpu, place, other_place

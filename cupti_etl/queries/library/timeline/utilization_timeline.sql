@@ -1,15 +1,15 @@
 -- How busy each GPU was over time, in buckets of one width.
 --
--- computed: busy_interval cut at the edges of the buckets and summed; as in busy_breakdown, what
+-- computed: _busy_interval cut at the edges of the buckets and summed; as in busy_breakdown, what
 --   is hidden by compute counts as compute. The first bucket begins with the GPU's first activity.
--- needs: busy_interval
+-- needs: _busy_interval
 -- requires:
---   busy_interval: no finished GPU activity was recorded.
+--   _busy_interval: no finished GPU activity was recorded.
 -- parameters:
 --   bucket_ns BIGINT = NULL [ns]: Width of a bucket; NULL for a hundredth of the longest span.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
---   start_ns BIGINT [ns]: Begin of the bucket.
+--   start_ns BIGINT [epoch ns]: Begin of the bucket.
 --   busy_pct DOUBLE [%]: Share of the bucket with any activity; of the last, of its part before
 --     the GPU's last end.
 --   compute_ns BIGINT [ns]: Time with compute.
@@ -18,7 +18,7 @@
 --   idle_ns BIGINT [ns]: The rest of the bucket, up to the GPU's last end.
 WITH spans AS (
     SELECT gpu, min(start_ns) AS first_ns, max(end_ns) AS last_ns
-    FROM busy_interval
+    FROM _busy_interval
     WHERE work = 'any'
     GROUP BY gpu
 ),
@@ -49,7 +49,7 @@ pieces AS (
         SELECT gpu, work, start_ns, end_ns, first_ns, width,
                unnest(range((start_ns - first_ns) // width,
                             (greatest(end_ns - 1, start_ns) - first_ns) // width + 1)) AS n
-        FROM busy_interval
+        FROM _busy_interval
         JOIN spans USING (gpu), width
     )
 ),

@@ -4,7 +4,7 @@
 --   set, bits of a number, which changes when one begins or ends its work; a pair has the time of
 --   the sets that it is in.
 -- needs: gpu_interval
--- materialized: Made with running_kernels, in one sweep.
+-- materialized: Made with _running_kernels, in one sweep.
 -- limits: The number of pairs grows with the square of the streams, so that others are left out.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.

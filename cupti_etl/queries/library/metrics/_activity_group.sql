@@ -1,8 +1,8 @@
 -- Work of one sort on a GPU: kernels of a name and launch shape, copies of a direction.
 --
--- computed: The rows of activity_run by GPU, kind, name, grid and block, over all processes; the
+-- computed: The rows of _activity_run by GPU, kind, name, grid and block, over all processes; the
 --   numbers are in the order of their total time on the GPU. Times are sums of durations.
--- needs: activity_run, gpu_activity
+-- needs: _activity_run, gpu_activity
 -- materialized: Made once for an opened trace, as the joins with samples number by it.
 -- columns:
 --   device_uuid VARCHAR: The GPU.
@@ -22,7 +22,7 @@
 WITH sums AS (
     SELECT device_uuid, gpu, kind, name, grid_x, grid_y, grid_z, block_x, block_y, block_z,
            count(*) AS runs, TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS total_ns
-    FROM activity_run
+    FROM _activity_run
     GROUP BY device_uuid, gpu, kind, name, grid_x, grid_y, grid_z, block_x, block_y, block_z
 ),
 categories AS (

@@ -5,12 +5,12 @@
 --   CUPTI or the driver), waiting (a synchronizing call, or a copy that ended before its call
 --   returned), memory (a call that allocates, frees, copies or sets), launching (a launching call),
 --   other (any other CUDA call). Found in one sweep over the begins and ends of the calls.
--- needs: api_call, overhead, blocking_copy
+-- needs: api_call, overhead, _blocking_copy
 -- limits: Only calls that were recorded are seen. A call's class follows from its name.
 -- columns:
 --   process_id BIGINT: The process.
---   start_ns BIGINT [ns]: Begin of the interval.
---   end_ns BIGINT [ns]: Its end.
+--   start_ns BIGINT [epoch ns]: Begin of the interval.
+--   end_ns BIGINT [epoch ns]: Its end.
 --   state VARCHAR: profiler, waiting, memory, launching or other.
 WITH spans AS (
     SELECT process_id, start_ns, end_ns, 1 AS class FROM overhead
@@ -23,7 +23,7 @@ WITH spans AS (
                 ELSE 5 END
     FROM api_call
     UNION ALL
-    SELECT process_id, start_ns, end_ns, 2 FROM blocking_copy
+    SELECT process_id, start_ns, end_ns, 2 FROM _blocking_copy
 ),
 events AS (
     SELECT process_id, start_ns AS at_ns, class, 1 AS step

@@ -15,7 +15,7 @@
 --   mad_ns DOUBLE [ns]: Median absolute deviation.
 --   max_ns BIGINT [ns]: Longest duration.
 --   lost_ns BIGINT [ns]: Time beyond the median in runs of more than twice the median.
---   worst_start_ns BIGINT [ns]: When the longest began.
+--   worst_start_ns BIGINT [epoch ns]: When the longest began.
 --   worst_stream_id INTEGER: Its stream.
 --   worst_correlation_id BIGINT: The call that launched it.
 --   previous_name VARCHAR: Function name of the kernel before it in its stream; NULL if none ended

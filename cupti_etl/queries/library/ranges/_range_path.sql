@@ -1,18 +1,18 @@
 -- What is around each NVTX range: the range, how many there are, and their names.
 --
--- computed: From range_nesting, from the outermost on.
--- needs: range_span, range_nesting
+-- computed: From _range_nesting, from the outermost on.
+-- needs: _range_span, _range_nesting
 -- materialized: Made once for an opened trace: ranges have far fewer paths than there are ranges.
--- limits: As of range_nesting.
+-- limits: As of _range_nesting.
 -- columns:
 --   range_id BIGINT: The range, as in nvtx_range.
 --   parent_range_id BIGINT: The range around it; NULL if there is none.
 --   depth INTEGER [ranges]: Ranges around it.
 --   path VARCHAR: Their names from the outermost on, and its own, with " / " between.
 WITH RECURSIVE parents AS MATERIALIZED (
-    SELECT range_span.range_id, name, around_id AS parent_range_id
-    FROM range_span
-    JOIN range_nesting ON range_nesting.range_id = range_span.range_id
+    SELECT _range_span.range_id, name, around_id AS parent_range_id
+    FROM _range_span
+    JOIN _range_nesting ON _range_nesting.range_id = _range_span.range_id
 ),
 paths AS (
     SELECT range_id, parent_range_id, 0 AS depth, name AS path

@@ -2,17 +2,17 @@
 --
 -- computed: At the begin of a range it is that range, at its end the range around the end. Ranges
 --   that last no time are passed over.
--- needs: range_nesting
+-- needs: _range_nesting
 -- columns:
 --   process_id BIGINT: The process.
 --   thread_id INTEGER: The thread.
---   at_ns BIGINT [ns]: From when on.
+--   at_ns BIGINT [epoch ns]: From when on.
 --   range_id BIGINT: The range, as in nvtx_range; NULL outside of all.
 SELECT process_id, thread_id, at_ns,
        arg_max({'range_id': coalesce(range_id, around_id)},
                {'begins': range_id IS NOT NULL,
                 'shorter': -coalesce(end_ns, 9223372036854775807),
                 'later': range_id}).range_id AS range_id
-FROM range_nesting
+FROM _range_nesting
 WHERE range_id IS NULL OR end_ns IS NULL OR end_ns > at_ns
 GROUP BY process_id, thread_id, at_ns

@@ -1,16 +1,16 @@
 -- Why each GPU was idle: all gaps, each split among its causes, which add to its length.
 --
 -- computed: The end of a gap, from when the call that asked for the next activity had returned,
---   is queued: the device had the work and did not begin it. The rest is split by host_activity of
+--   is queued: the device had the work and did not begin it. The rest is split by _host_activity of
 --   the process of the next activity; time in none of its states is outside CUDA.
 --   Where that call was not recorded, as it was made before the recording began, it is not known
 --   why the next activity came when it did, and all of the gap is unknown.
--- needs: gap_edge, api_call, host_activity
+-- needs: _gap_edge, api_call, _host_activity
 -- materialized: Made once for an opened trace, as several queries read it.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   process_id BIGINT: Process whose activity ended the gap.
---   start_ns BIGINT [ns]: When the GPU became idle.
+--   start_ns BIGINT [epoch ns]: When the GPU became idle.
 --   gap_ns BIGINT [ns]: Length of the gap; the sum of the following.
 --   queued_ns BIGINT [ns]: Work was launched and did not begin.
 --   profiler_ns BIGINT [ns]: The host spent it in the profiler or in the driver's overhead.
@@ -24,7 +24,7 @@
 --   next_kind VARCHAR: Kind of the activity that ended the gap.
 --   next_name VARCHAR: Its name, as in gpu_activity.
 WITH gaps AS (
-    SELECT * FROM gap_edge
+    SELECT * FROM _gap_edge
 ),
 returned AS (
     SELECT process_id, correlation_id, min(greatest(start_ns, end_ns)) AS end_ns
@@ -53,7 +53,7 @@ known AS (
            sum(end_ns - start_ns) FILTER (WHERE state = 'memory') OVER before AS memory_ns,
            sum(end_ns - start_ns) FILTER (WHERE state = 'launching') OVER before AS launching_ns,
            sum(end_ns - start_ns) FILTER (WHERE state = 'other') OVER before AS other_ns
-    FROM host_activity
+    FROM _host_activity
     WINDOW before AS (
         PARTITION BY process_id ORDER BY start_ns
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING

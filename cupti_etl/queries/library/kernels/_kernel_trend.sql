@@ -19,7 +19,7 @@
 --   drift_pct DOUBLE [%]: Change of the duration from the first to the last execution by the line,
 --     as a share of the mean duration.
 --   warm_up_ratio DOUBLE: Mean of the first tenth over the median of all.
---   change_start_ns BIGINT [ns]: Start of the execution after which the durations changed.
+--   change_start_ns BIGINT [epoch ns]: Start of the execution after which the durations changed.
 --   before_ns DOUBLE [ns]: Mean duration up to there.
 --   after_ns DOUBLE [ns]: Mean duration from there on; NULL if it is the last.
 --   change_strength DOUBLE: How clear the change is; NULL if all are alike.

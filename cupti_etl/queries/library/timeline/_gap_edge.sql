@@ -2,12 +2,12 @@
 --
 -- computed: Gaps of the union over all streams and processes of a GPU, with an activity that
 --   ended and one that began at their edges.
--- needs: gpu_gap, gpu_interval
+-- needs: _gpu_gap, gpu_interval
 -- materialized: Made once for an opened trace, as every query about idle time reads it.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
---   start_ns BIGINT [ns]: When the GPU became idle.
---   end_ns BIGINT [ns]: When it went on.
+--   start_ns BIGINT [epoch ns]: When the GPU became idle.
+--   end_ns BIGINT [epoch ns]: When it went on.
 --   gap_ns BIGINT [ns]: Length.
 --   percent DOUBLE [%]: gap_ns as a share of the idle time of the GPU in all its gaps.
 --   process_id BIGINT: Process of next_name, for which the GPU had to wait.
@@ -19,7 +19,7 @@
 --   next_correlation_id BIGINT: The call that asked for it.
 WITH long AS (
     SELECT *, 100.0 * gap_ns / nullif(sum(gap_ns) OVER (PARTITION BY gpu), 0) AS percent
-    FROM gpu_gap
+    FROM _gpu_gap
 ),
 before AS (
     SELECT long.gpu, long.start_ns, min(act.kind) AS kind,

@@ -1,7 +1,7 @@
 -- Of launch, the calls whose correlation id other calls of the process have, too.
 --
 -- computed: Of calls with the same id that contain one another the outermost.
--- needs: api_call, gpu_activity, shared_correlation
+-- needs: api_call, gpu_activity, _shared_correlation
 -- limits: As of launch.
 -- columns:
 --   api_call.*
@@ -14,11 +14,11 @@ FROM (
                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
            ) AS until_ns
     FROM api_call
-    SEMI JOIN shared_correlation USING (process_id, correlation_id)
+    SEMI JOIN _shared_correlation USING (process_id, correlation_id)
     SEMI JOIN (
         SELECT process_id, correlation_id
         FROM gpu_activity
-        SEMI JOIN shared_correlation USING (process_id, correlation_id)
+        SEMI JOIN _shared_correlation USING (process_id, correlation_id)
     ) USING (process_id, correlation_id)
 )
 WHERE until_ns IS NULL OR start_ns > until_ns

@@ -3,13 +3,13 @@
 -- computed: A gap that ended only when the host launched (gap_attribution: more than queued) leads
 --   to that call and along the host back to the end of its process's last synchronizing call before
 --   it; a copy that ended before its call returned is such a call, too. The union of these.
--- needs: gpu_gaps, api_call, blocking_copy, busy_interval
+-- needs: gpu_gaps, api_call, _blocking_copy, _busy_interval
 -- materialized: Made once for an opened trace, as critical_path and kernel_slack read it.
 -- limits: As of critical_path.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
---   start_ns BIGINT [ns]: End of the last call that waited, or begin of the GPU's span.
---   end_ns BIGINT [ns]: End of the call that launched.
+--   start_ns BIGINT [epoch ns]: End of the last call that waited, or begin of the GPU's span.
+--   end_ns BIGINT [epoch ns]: End of the call that launched.
 WITH gaps AS (
     SELECT * FROM gpu_gaps(0)
 ),
@@ -30,21 +30,21 @@ late AS (
         ON calls.process_id = gaps.process_id
         AND calls.correlation_id = gaps.next_correlation_id
     -- A call that was waiting already when the GPU became idle was not late.
-    LEFT JOIN blocking_copy
-        ON blocking_copy.process_id = gaps.process_id
-        AND blocking_copy.correlation_id = gaps.next_correlation_id
-        AND blocking_copy.start_ns <= gaps.start_ns
-    WHERE calls.end_ns > gaps.start_ns AND blocking_copy.end_ns IS NULL
+    LEFT JOIN _blocking_copy
+        ON _blocking_copy.process_id = gaps.process_id
+        AND _blocking_copy.correlation_id = gaps.next_correlation_id
+        AND _blocking_copy.start_ns <= gaps.start_ns
+    WHERE calls.end_ns > gaps.start_ns AND _blocking_copy.end_ns IS NULL
 ),
 waits AS (
     SELECT process_id, end_ns
     FROM api_call
     WHERE end_ns IS NOT NULL AND contains(name, 'Synchronize')
     UNION ALL
-    SELECT process_id, end_ns FROM blocking_copy
+    SELECT process_id, end_ns FROM _blocking_copy
 ),
 spans AS (
-    SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM busy_interval GROUP BY gpu
+    SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM _busy_interval GROUP BY gpu
 ),
 chains AS (
     SELECT late.gpu, greatest(coalesce(waits.end_ns, spans.start_ns), spans.start_ns) AS start_ns,

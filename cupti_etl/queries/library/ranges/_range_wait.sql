@@ -8,22 +8,22 @@
 --   wait. A thread that works beside the only one in a range does so for itself and has no row,
 --   unless it is autograd's; one with ranges of its own that works beside any of several has none,
 --   either.
--- needs: api_call, launch, range_span, range_path, range_turn
+-- needs: api_call, launch, _range_span, _range_path, _range_turn
 -- materialized: Made once for an opened trace, as it looks at all calls of several threads.
 -- limits: That a thread waits is found from time alone. A thread that works for two others, of
 --   which one has no ranges, is taken for one that works for itself.
 -- columns:
 --   process_id BIGINT: The process.
 --   thread_id INTEGER: The thread that calls.
---   start_ns BIGINT [ns]: Its first call, or the begin of its range.
---   end_ns BIGINT [ns]: Begin of its last call.
+--   start_ns BIGINT [epoch ns]: Its first call, or the begin of its range.
+--   end_ns BIGINT [epoch ns]: Begin of its last call.
 --   asking_range_id BIGINT: The outermost range of autograd's thread; NULL outside of ranges.
 --   range_id BIGINT: The range that waits.
 --   is_clear BOOLEAN: Whether no other range can be meant.
 WITH processes AS (
     SELECT process_id
     FROM api_call
-    SEMI JOIN (SELECT DISTINCT process_id FROM range_span) USING (process_id)
+    SEMI JOIN (SELECT DISTINCT process_id FROM _range_span) USING (process_id)
     GROUP BY process_id
     HAVING min(thread_id) < max(thread_id)
 ),
@@ -39,8 +39,8 @@ outermost AS MATERIALIZED (
                              THEN end_ns - start_ns ELSE start_ns - end_ns END) OVER (
                PARTITION BY process_id, thread_id
            ) > 0, false) AS is_autograd
-    FROM range_span
-    JOIN range_path USING (range_id)
+    FROM _range_span
+    JOIN _range_path USING (range_id)
     WHERE parent_range_id IS NULL
 ),
 -- What is asked for in no range of its thread, or by a thread of autograd.
@@ -50,7 +50,7 @@ asked AS MATERIALIZED (
         SELECT launches.process_id, launches.thread_id, launches.start_ns,
                NULL::BIGINT AS asking_range_id
         FROM launches
-        ASOF LEFT JOIN range_turn AS turn
+        ASOF LEFT JOIN _range_turn AS turn
             ON turn.process_id = launches.process_id
             AND turn.thread_id = launches.thread_id
             AND turn.at_ns <= launches.start_ns
@@ -81,7 +81,7 @@ pairs AS (
 ),
 events AS (
     SELECT process_id, thread_id, at_ns, {'range_id': range_id} AS turn
-    FROM range_turn
+    FROM _range_turn
     UNION ALL BY NAME
     SELECT process_id, thread_id, start_ns AS at_ns, coalesce(end_ns, start_ns) AS called_ns
     FROM api_call

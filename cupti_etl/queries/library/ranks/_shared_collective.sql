@@ -1,20 +1,20 @@
 -- Collective operations that end together and are in the trace of each of its ranks.
 --
--- computed: Operations of collective_match of the kinds that end together, those that as many ranks
---   have as have any.
--- needs: collective_match
+-- computed: Operations of _collective_match of the kinds that end together, those that as many
+--   ranks have as have any.
+-- needs: _collective_match
 -- requires:
 --   collective: no communication kernels were recorded.
 -- limits: Only processes with a rank. Broadcasts and sends do not end together.
 -- columns:
 --   rank INTEGER: The rank.
---   operation BIGINT: Number of the operation, as in collective_match.
---   start_ns BIGINT [ns]: When it began on the rank.
---   end_ns BIGINT [ns]: When it ended there.
+--   operation BIGINT: Number of the operation, as in _collective_match.
+--   start_ns BIGINT [epoch ns]: When it began on the rank.
+--   end_ns BIGINT [epoch ns]: When it ended there.
 --   n BIGINT [ranks]: Ranks that have it.
 WITH members AS (
     SELECT rank, operation, min(start_ns) AS start_ns, max(end_ns) AS end_ns
-    FROM collective_match
+    FROM _collective_match
     WHERE rank IS NOT NULL AND collective IN ('AllReduce', 'AllGather', 'ReduceScatter', 'AllToAll')
     GROUP BY rank, operation
 ),

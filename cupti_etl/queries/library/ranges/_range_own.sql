@@ -1,9 +1,9 @@
 -- What each NVTX range asked of each GPU by itself, without the ranges inside it.
 --
 -- computed: Activities whose launching call began while the range was the innermost of the call's
---   thread, or waited for that thread (range_wait). Times are sums of durations; activities that
+--   thread, or waited for that thread (_range_wait). Times are sums of durations; activities that
 --   overlap each count in full.
--- needs: range_served, launch_to_gpu, gpu
+-- needs: _range_served, launch_to_gpu, gpu
 -- materialized: Made once for an opened trace, in one sweep over calls and activities.
 -- limits: As of range_gpu.
 -- columns:
@@ -11,8 +11,8 @@
 --   gpu BIGINT: Number of the GPU, as in gpu; below zero where no device record is known.
 --   activities BIGINT [activities]: Finished activities.
 --   gpu_ns BIGINT [ns]: Sum of their durations.
---   start_ns BIGINT [ns]: First start of an activity.
---   end_ns BIGINT [ns]: Last end.
+--   start_ns BIGINT [epoch ns]: First start of an activity.
+--   end_ns BIGINT [epoch ns]: Last end.
 SELECT innermost.range_id,
        coalesce(gpu.gpu, -1 - TRY_CAST((hash(work.process_id, work.device_id) >> 33) AS BIGINT))
            AS gpu,
@@ -20,7 +20,7 @@ SELECT innermost.range_id,
        TRY_CAST(sum(greatest(work.start_ns, work.end_ns) - work.start_ns) AS BIGINT) AS gpu_ns,
        min(work.start_ns) AS start_ns, max(greatest(work.start_ns, work.end_ns)) AS end_ns
 FROM (SELECT * FROM launch_to_gpu WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL) AS work
-ASOF JOIN range_served AS innermost
+ASOF JOIN _range_served AS innermost
     ON innermost.process_id = work.process_id
     AND innermost.thread_id = work.thread_id
     AND innermost.at_ns <= work.api_start_ns

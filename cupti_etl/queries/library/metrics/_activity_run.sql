@@ -7,8 +7,8 @@
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   process_id BIGINT: The traced process.
 --   correlation_id BIGINT: The call that asked for it.
---   start_ns BIGINT [ns]: When it began.
---   end_ns BIGINT [ns]: When it ended.
+--   start_ns BIGINT [epoch ns]: When it began.
+--   end_ns BIGINT [epoch ns]: When it ended.
 --   kind VARCHAR: kernel, memcpy, memcpy_p2p, memset or graph.
 --   name VARCHAR: Mangled name of a kernel, direction of a copy, NULL for others.
 --   grid_x INTEGER [blocks]: Blocks in the grid of a kernel, x.

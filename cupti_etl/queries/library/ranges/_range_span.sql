@@ -6,8 +6,8 @@
 -- limits: As of nvtx_range.
 -- columns:
 --   process_id BIGINT: The traced process that made the record.
---   start_ns BIGINT [ns]: When the range began.
---   end_ns BIGINT [ns]: When it ended; NULL if it did not while tracing.
+--   start_ns BIGINT [epoch ns]: When the range began.
+--   end_ns BIGINT [epoch ns]: When it ended; NULL if it did not while tracing.
 --   name VARCHAR: Text of the range.
 --   domain VARCHAR: NVTX domain; NULL for the default domain.
 --   thread_id INTEGER: The thread that began it.

@@ -16,8 +16,8 @@
 --   name VARCHAR: Mangled name.
 --   process_group VARCHAR: Name of the group; NULL if not known.
 --   operation BIGINT: Number of the operation in this trace, from 1; unmatched ones have their own.
---   start_ns BIGINT [ns]: When it began, by the clock of its process.
---   end_ns BIGINT [ns]: When it ended.
+--   start_ns BIGINT [epoch ns]: When it began, by the clock of its process.
+--   end_ns BIGINT [epoch ns]: When it ended.
 --   exposed_ns BIGINT [ns]: Time without compute beside it.
 --   bytes BIGINT [bytes]: Size of the message; NULL if not known.
 --   element_type VARCHAR: Type of an element; NULL if not known.

@@ -1,11 +1,11 @@
 -- What the samples say of each sort of work and metric: sums over all runs, and two fits.
 --
--- computed: Sums over the runs of activity_sampled. The fits are least squares: a sample's value
+-- computed: Sums over the runs of _activity_sampled. The fits are least squares: a sample's value
 --   is taken for a sum of shares of the sample times levels. additive: each sort of work has one
 --   level, and what runs together adds up. alone and shared: a sort alone has a level and each set
 --   of sorts that runs together another one, which is shared out in proportion to the levels that
 --   they have alone. Errors are between stretches of the trace.
--- needs: activity_sampled, activity_group, pm_column
+-- needs: _activity_sampled, _activity_group, _pm_column
 -- requires:
 --   pm_sample: no PM samples were recorded (capture --pm).
 -- materialized: Made once for an opened trace, in one pass over runs and samples.
@@ -43,7 +43,7 @@
 --   shared_spread DOUBLE: How far it may be off however that is shared, if nothing does more
 --     beside others than alone but for what is seen beyond their sum.
 --   unknown_pct DOUBLE [%]: Share of its time for which there is no level.
-SELECT groups.device_uuid, groups.activity_group, pm_column.metric,
+SELECT groups.device_uuid, groups.activity_group, _pm_column.metric,
        count(*) AS runs, TRY_CAST(sum(samples) AS BIGINT) AS samples,
        TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS duration_ns,
        TRY_CAST(sum(covered_ns) AS BIGINT) AS covered_ns,
@@ -63,9 +63,9 @@ SELECT groups.device_uuid, groups.activity_group, pm_column.metric,
        NULL::DOUBLE AS additive_inflation, NULL::DOUBLE AS additive_blocks,
        NULL::DOUBLE AS shared_level, NULL::DOUBLE AS shared_stderr,
        NULL::DOUBLE AS shared_spread, NULL::DOUBLE AS unknown_pct
-FROM activity_group AS groups
-JOIN activity_sampled AS runs
+FROM _activity_group AS groups
+JOIN _activity_sampled AS runs
     ON runs.device_uuid = groups.device_uuid
     AND runs.activity_group = groups.activity_group,
-    pm_column
-GROUP BY groups.device_uuid, groups.activity_group, pm_column.metric
+    _pm_column
+GROUP BY groups.device_uuid, groups.activity_group, _pm_column.metric

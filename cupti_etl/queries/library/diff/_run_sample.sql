@@ -4,7 +4,7 @@
 --   duration, and by which of 32 parts with equally many of them, in the order of time, they are
 --   in: neighbours are alike, so that what can be drawn at random is parts and not single ones.
 --   The first step of a process and GPU, which warms up, is left out.
--- needs: kernel_sample, step
+-- needs: _kernel_sample, step
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
 -- limits: The device is not part of what is compared.
@@ -24,7 +24,7 @@ WITH steps AS (
     FROM step
     WHERE step > 0
 )
-SELECT 'kernel' AS subject, name, short, grid, block, part, duration_ns, count FROM kernel_sample
+SELECT 'kernel' AS subject, name, short, grid, block, part, duration_ns, count FROM _kernel_sample
 UNION ALL
 SELECT 'step', concat('gpu ', gpu), NULL, NULL, NULL, part, duration_ns, count(*)
 FROM steps

@@ -1,8 +1,8 @@
 -- Kernels of each CUDA graph beside the same kernels launched one by one.
 --
--- computed: Finished kernels of a process by mangled name: those of graph_work, and those of no
+-- computed: Finished kernels of a process by mangled name: those of _graph_work, and those of no
 --   graph, with the durations of the calls that launched these.
--- needs: graph_work, graph_launch, gpu_activity, launch_to_gpu, kernel_name
+-- needs: _graph_work, graph_launch, gpu_activity, launch_to_gpu, kernel_name
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
 -- materialized: Made once for an opened trace, as launches and kernels are joined.
@@ -22,7 +22,7 @@
 --   mangled VARCHAR: Mangled name.
 WITH inside AS (
     SELECT process_id, graph_id, name, count(*) AS runs, avg(end_ns - start_ns) AS mean_ns
-    FROM graph_work
+    FROM _graph_work
     WHERE kind = 'kernel' AND start_ns IS NOT NULL AND end_ns IS NOT NULL
     GROUP BY process_id, graph_id, name
 ),

@@ -8,8 +8,8 @@
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   work VARCHAR: compute, compute_or_communication or any.
---   start_ns BIGINT [ns]: Begin of the interval.
---   end_ns BIGINT [ns]: Its end.
+--   start_ns BIGINT [epoch ns]: Begin of the interval.
+--   end_ns BIGINT [epoch ns]: Its end.
 --   busy_before_ns BIGINT [ns]: Length of the earlier intervals of the GPU and set together.
 WITH until AS (
     SELECT gpu, start_ns, end_ns, category,

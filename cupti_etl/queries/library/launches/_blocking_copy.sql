@@ -11,8 +11,8 @@
 --   correlation_id BIGINT: What joins the two.
 --   thread_id INTEGER: Thread that called.
 --   name VARCHAR: Function called.
---   start_ns BIGINT [ns]: When it was entered.
---   end_ns BIGINT [ns]: When it returned.
+--   start_ns BIGINT [epoch ns]: When it was entered.
+--   end_ns BIGINT [epoch ns]: When it returned.
 SELECT calls.process_id, calls.correlation_id, calls.thread_id, calls.name, calls.start_ns,
        calls.end_ns
 FROM memcpy

@@ -1,17 +1,17 @@
 -- Times between two activities of a GPU in which nothing ran on it.
 --
 -- computed: What lies between neighbours of busy_interval (work = any).
--- needs: busy_interval
+-- needs: _busy_interval
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
---   start_ns BIGINT [ns]: When the GPU became idle.
---   end_ns BIGINT [ns]: When it went on.
+--   start_ns BIGINT [epoch ns]: When the GPU became idle.
+--   end_ns BIGINT [epoch ns]: When it went on.
 --   gap_ns BIGINT [ns]: Length.
 SELECT gpu, start_ns, end_ns, end_ns - start_ns AS gap_ns
 FROM (
     SELECT gpu, end_ns AS start_ns,
            lead(start_ns) OVER (PARTITION BY gpu ORDER BY start_ns) AS end_ns
-    FROM busy_interval
+    FROM _busy_interval
     WHERE work = 'any'
 )
 WHERE end_ns IS NOT NULL

@@ -5,20 +5,20 @@
 --   by then and goes on. Ranges may cross: one that is in the middle of ending is passed over.
 --   The last before a place that lasts as long is searched in blocks of 1, 2, 4 and so on, in
 --   which a range stays only while none behind it lasts as long: n log n whatever crosses.
--- needs: range_span
+-- needs: _range_span
 -- materialized: Made once for an opened trace, in one pass with a stack.
 -- limits: Ranges without a start are not here. Ranges whose thread is not known lie in each other.
 -- columns:
 --   process_id BIGINT: The process.
 --   thread_id INTEGER: The thread.
---   at_ns BIGINT [ns]: When it began, or when one or more ended.
---   end_ns BIGINT [ns]: Of a begin, when the range ends; NULL if it did not while tracing.
+--   at_ns BIGINT [epoch ns]: When it began, or when one or more ended.
+--   end_ns BIGINT [epoch ns]: Of a begin, when the range ends; NULL if it did not while tracing.
 --   range_id BIGINT: Of a begin, the range, as in nvtx_range; NULL for an end.
 --   around_id BIGINT: The range around it; NULL if there is none.
 WITH RECURSIVE ranges AS MATERIALIZED (
     SELECT process_id, thread_id, start_ns, end_ns, range_id,
            coalesce(end_ns, 9223372036854775807) AS until_ns
-    FROM range_span
+    FROM _range_span
     WHERE start_ns IS NOT NULL
 ),
 -- What is around must last until need_ns; only ranges can be around.

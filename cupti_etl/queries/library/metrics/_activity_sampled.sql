@@ -3,7 +3,7 @@
 -- computed: For each run and metric the sum of value x overlap over the sum of overlaps; of a
 --   count, the shares of the samples that lie in the run, by time. NULL where samples with a value
 --   cover less than half of the run. Nothing is interpolated over missing samples.
--- needs: activity_run, activity_group, pm_alignment, pm_column, pm_value, pm_sample
+-- needs: _activity_run, _activity_group, pm_alignment, _pm_column, pm_value, pm_sample
 -- requires:
 --   pm_sample: no PM samples were recorded (capture --pm).
 -- materialized: Made once for an opened trace, in one pass over runs and samples.
@@ -15,17 +15,17 @@
 --   activity_group BIGINT: What it is a run of, as in activity_group.
 --   process_id BIGINT: The traced process.
 --   correlation_id BIGINT: The call that asked for it.
---   start_ns BIGINT [ns]: When it began.
---   end_ns BIGINT [ns]: When it ended.
+--   start_ns BIGINT [epoch ns]: When it began.
+--   end_ns BIGINT [epoch ns]: When it ended.
 --   samples BIGINT [samples]: Samples that overlap it.
 --   covered_ns BIGINT [ns]: Time under samples.
 --   alone_ns BIGINT [ns]: Time with nothing else on the GPU.
---   sampled DOUBLE[]: The values, in the order of pm_column; NULL where there is none.
+--   sampled DOUBLE[]: The values, in the order of _pm_column; NULL where there is none.
 WITH sampled_runs AS (
     SELECT row_number() OVER () AS run, runs.device_uuid, groups.activity_group, runs.process_id,
            runs.correlation_id, runs.start_ns, runs.end_ns
-    FROM activity_run AS runs
-    JOIN activity_group AS groups
+    FROM _activity_run AS runs
+    JOIN _activity_group AS groups
         ON groups.device_uuid = runs.device_uuid
         AND groups.kind = runs.kind
         AND groups.name IS NOT DISTINCT FROM runs.name
@@ -82,7 +82,7 @@ levels AS (
            CASE aggregation WHEN 'sum' THEN value / (end_ns - start_ns) ELSE value END AS level
     FROM pm_value
     JOIN pm_alignment ON pm_alignment.device_uuid = pm_value.device_uuid
-    JOIN pm_column ON pm_column.metric = pm_value.metric
+    JOIN _pm_column ON _pm_column.metric = pm_value.metric
     WHERE isfinite(value)
 ),
 pairs AS (
@@ -107,7 +107,7 @@ sums AS (
 ),
 lists AS (
     SELECT run, list(value ORDER BY place) AS sampled
-    FROM (SELECT run, place FROM sampled_runs, pm_column)
+    FROM (SELECT run, place FROM sampled_runs, _pm_column)
     LEFT JOIN sums USING (run, place)
     GROUP BY run
 )

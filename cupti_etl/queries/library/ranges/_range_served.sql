@@ -1,24 +1,24 @@
 -- For which NVTX range a thread calls, from some time on: its own, or one that waits for it.
 --
--- computed: As range_turn; outside ranges of its own the range of another thread that waits, if it
+-- computed: As _range_turn; outside ranges of its own the range of another thread that waits, if it
 --   is clear which.
--- needs: range_turn, range_wait
--- limits: As of range_wait.
+-- needs: _range_turn, _range_wait
+-- limits: As of _range_wait.
 -- columns:
 --   process_id BIGINT: The process.
 --   thread_id INTEGER: The thread that calls.
---   at_ns BIGINT [ns]: From when on.
+--   at_ns BIGINT [epoch ns]: From when on.
 --   range_id BIGINT: The range, as in nvtx_range; NULL outside of all.
 WITH waits AS MATERIALIZED (
     SELECT process_id, thread_id, start_ns, end_ns, range_id
-    FROM range_wait
+    FROM _range_wait
     WHERE is_clear AND asking_range_id IS NULL
 ),
 turns AS (
     SELECT turn.process_id, turn.thread_id, turn.at_ns,
            coalesce(turn.range_id, CASE WHEN turn.at_ns <= waits.end_ns THEN waits.range_id END)
                AS range_id
-    FROM range_turn AS turn
+    FROM _range_turn AS turn
     ASOF LEFT JOIN waits
         ON waits.process_id = turn.process_id
         AND waits.thread_id = turn.thread_id
@@ -27,7 +27,7 @@ turns AS (
 begins AS (
     SELECT process_id, thread_id, start_ns AS at_ns, range_id
     FROM waits
-    ANTI JOIN range_turn AS turn
+    ANTI JOIN _range_turn AS turn
         ON turn.process_id = waits.process_id
         AND turn.thread_id = waits.thread_id
         AND turn.at_ns = waits.start_ns

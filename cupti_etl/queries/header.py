@@ -1,0 +1,326 @@
+"""The header of a query: what its ``.sql`` says about it.
+
+A query is ``library/<topic>/<name>.sql``: a header, then one SELECT::
+
+    -- What it answers, in a sentence or two.
+    --
+    -- computed: How; what is divided by what; whether a sum of intervals is a sum or a union.
+    -- needs: kernel, kernel_name
+    -- requires:
+    --   kernel: no kernels were recorded.
+    -- materialized: Why its rows are computed once for a trace.
+    -- native: How plain DuckDB, which runs the SELECT, differs from an opened trace.
+    -- limits: What it cannot see.
+    -- front: The question that it answers, where people ask it as it stands?
+    -- first: Columns that answer the question, the most important first.
+    -- label: name = kernel(demangled)
+    -- chart: bars(name, total_ns)
+    -- example: cupti-etl query NAME TRACE --param min_ns=1000
+    -- alias: Names that other tools have for it, with commas between.
+    -- renamed: Names that it had in the release before.
+    -- scope: start_ns to end_ns
+    -- parameters:
+    --   min_ns BIGINT = 1000 [ns]: Shortest gap that is listed.
+    -- columns:
+    --   device.*
+    --   busy_ns BIGINT [ns]: Time with at least one activity.
+    SELECT ...
+
+``needs`` lists the tables and queries that the SELECT reads; ``requires`` those of them, however
+far down, without a row of which the answer is empty, and the reason to give; ``device.*`` stands
+for all columns of a table.  ``label`` names a column of names, and what tells two of them apart:
+``kernel``, ``copy``, ``range`` or ``process`` of columns (see ``render/labels.py``).  ``chart``
+is one of ``bars`` and ``lines`` of two columns.  ``scope`` says how rows are chosen where part of
+a trace is asked: by the time in a column, by the part of a time between two that lies within, or
+``whole`` for all rows; without it, the query reads what is chosen of what it needs (see
+``queries/scope.py``).  A query whose name begins with ``_`` is a building block of others, and may
+change from one release to the next.  Text goes on in lines that are indented further.  A query
+without parameters becomes a view, one with parameters a table macro.  What is ``native`` is
+computed by ``cupti_etl.pm.attribution`` in an opened trace.  Reading the library needs neither
+duckdb nor pyarrow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from cupti_etl.errors import SchemaError
+from cupti_etl.schema.arrow import TABLES
+from cupti_etl.schema.types import timestamp
+
+_KEYS = (
+    "computed",
+    "needs",
+    "requires",
+    "materialized",
+    "native",
+    "limits",
+    "front",
+    "first",
+    "label",
+    "chart",
+    "example",
+    "alias",
+    "renamed",
+    "scope",
+    "parameters",
+    "columns",
+)
+_LISTS = ("requires", "parameters", "columns")
+_KEY = re.compile(rf"({'|'.join(_KEYS)}):(?: (.*))?\Z")
+_ENTRY = re.compile(
+    r"(?P<name>[a-z][a-z0-9_]*) (?P<type>[A-Z]+(?:\[\])?)"
+    r"(?: = (?P<default>.+?))?(?: \[(?P<unit>[^\]]+)\])?: (?P<doc>.+)\Z"
+)
+_REASON = re.compile(r"(?P<name>[a-z_][a-z0-9_]*): (?P<reason>.+)\Z")
+_STAR = re.compile(r"([a-z][a-z0-9_]*)\.\*\Z")
+_LABEL = re.compile(r"(\w+) = (kernel|copy|range|process)\((\w+(?:, \w+)*)\)\Z")
+_CHART = re.compile(r"(bars|lines)\((\w+), (\w+)\)\Z")
+_SCOPE = re.compile(r"whole|(\w+_ns)(?: to (\w+_ns))?\Z")
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column or a parameter of a query; ``default`` is SQL text, None where one must be given."""
+
+    name: str
+    type: str
+    doc: str
+    unit: str = "1"
+    default: str | None = None
+
+
+@dataclass(frozen=True)
+class Label:
+    """A column of names, and what tells two of them apart.
+
+    Attributes:
+        column: where the names are.
+        kind: what they are names of: kernel, copy, range or process.
+        of: the columns that tell two of them apart.
+    """
+
+    column: str
+    kind: str
+    of: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """How an answer looks as a picture: ``kind`` is bars or lines, ``x`` and ``y`` are columns."""
+
+    kind: str
+    x: str
+    y: str
+
+
+@dataclass(frozen=True)
+class Query:
+    """One query of the library; its fields are the keys of its header."""
+
+    name: str
+    topic: str
+    doc: str
+    computed: str
+    needs: tuple[str, ...]
+    limits: str
+    parameters: tuple[Field, ...]
+    columns: tuple[Field, ...]
+    sql: str
+    requires: tuple[tuple[str, str], ...] = ()
+    materialized: str = ""
+    native: str = ""
+    front: str = ""
+    first: tuple[str, ...] = ()
+    label: Label | None = None
+    chart: Chart | None = None
+    example: str = ""
+    alias: tuple[str, ...] = ()
+    renamed: tuple[str, ...] = ()
+    scope: str = ""
+
+    @property
+    def is_building_block(self) -> bool:
+        """Whether it is made for other queries to read."""
+        return self.name.startswith("_")
+
+    @property
+    def create(self) -> str:
+        """The statement that installs it: a view, or a table macro if it takes parameters."""
+        if not self.parameters:
+            return f"CREATE OR REPLACE VIEW {self.name} AS\n{self.sql}"
+        # DuckDB wants parameters with a default last.
+        ordered = sorted(self.parameters, key=lambda field: field.default is not None)
+        signature = ", ".join(
+            f"{field.name} {field.type}" + ("" if field.default is None else f" := {field.default}")
+            for field in ordered
+        )
+        return f"CREATE OR REPLACE MACRO {self.name}({signature}) AS TABLE\n{self.sql}"
+
+
+def parse(text: str, name: str, topic: str) -> Query:
+    """Read one query.
+
+    Raises:
+        SchemaError: the header is not of the form above; the message says where.
+    """
+    lines = text.splitlines()
+    body = next((at for at, line in enumerate(lines) if not line.startswith("--")), len(lines))
+    sections = _sections(name, [line[2:] for line in lines[:body]])
+    query = Query(
+        name=name,
+        topic=topic,
+        doc=" ".join(sections["doc"]),
+        computed=" ".join(sections["computed"]),
+        needs=_names(sections["needs"]),
+        limits=" ".join(sections["limits"]),
+        parameters=tuple(_field(name, line) for line in sections["parameters"]),
+        columns=tuple(_columns(name, sections["columns"])),
+        sql="\n".join(lines[body:]).strip().rstrip(";"),
+        requires=tuple(_reason(name, line) for line in sections["requires"]),
+        materialized=" ".join(sections["materialized"]),
+        native=" ".join(sections["native"]),
+        front=" ".join(sections["front"]),
+        first=_names(sections["first"]),
+        label=_label(name, " ".join(sections["label"])),
+        chart=_chart(name, " ".join(sections["chart"])),
+        example=" ".join(sections["example"]),
+        alias=_names(sections["alias"]),
+        renamed=_names(sections["renamed"]),
+        scope=" ".join(sections["scope"]),
+    )
+    _complain(query)
+    return query
+
+
+def _sections(name: str, lines: list[str]) -> dict[str, list[str]]:
+    """Header lines by key; each item of a list is one string, however many lines it took."""
+    sections: dict[str, list[str]] = {"doc": [], **{key: [] for key in _KEYS}}
+    current, seen = "doc", {"doc"}
+    for line in lines:
+        text = line.strip()
+        indent = len(line) - len(line.lstrip())
+        if not text:
+            continue
+        key = _KEY.match(text)
+        if indent <= 1 and key:
+            current = key[1]
+            if current in seen:
+                raise SchemaError(f"query {name}: {current!r} stands twice")
+            seen.add(current)
+            if key[2]:
+                sections[current].append(key[2])
+        elif indent <= 1 and current != "doc":
+            raise SchemaError(f"query {name}: {text!r} is neither a key nor indented")
+        elif current in _LISTS and indent > 3:
+            if not sections[current]:
+                raise SchemaError(f"query {name}: {text!r} continues nothing")
+            sections[current][-1] += " " + text
+        else:
+            sections[current].append(text)
+    for key_ in ("doc", "computed", "needs", "columns"):
+        if not sections[key_]:
+            raise SchemaError(f"query {name}: the header has no {key_!r}")
+    return sections
+
+
+def _field(name: str, line: str) -> Field:
+    entry = _ENTRY.match(line)
+    if not entry:
+        raise SchemaError(
+            f"query {name}: cannot read {line!r}", "write: name TYPE [unit]: A sentence."
+        )
+    return Field(entry["name"], entry["type"], entry["doc"], entry["unit"] or "1", entry["default"])
+
+
+def _names(lines: list[str]) -> tuple[str, ...]:
+    return tuple(word.strip() for word in " ".join(lines).split(",") if word.strip())
+
+
+def _label(name: str, text: str) -> Label | None:
+    found = _LABEL.match(text)
+    if text and not found:
+        raise SchemaError(f"query {name}: cannot read {text!r}", "write: name = kernel(demangled)")
+    return Label(found[1], found[2], tuple(found[3].split(", "))) if found else None
+
+
+def _chart(name: str, text: str) -> Chart | None:
+    found = _CHART.match(text)
+    if text and not found:
+        raise SchemaError(f"query {name}: cannot read {text!r}", "write: bars(name, total_ns)")
+    return Chart(found[1], found[2], found[3]) if found else None
+
+
+def _reason(name: str, line: str) -> tuple[str, str]:
+    entry = _REASON.match(line)
+    if not entry or not entry["reason"].endswith("."):
+        raise SchemaError(f"query {name}: cannot read {line!r}", "write: table: why it is empty.")
+    return entry["name"], entry["reason"]
+
+
+def _columns(name: str, lines: list[str]) -> Iterator[Field]:
+    for line in lines:
+        star = _STAR.match(line)
+        if not star:
+            yield _field(name, line)
+        elif star[1] not in TABLES:
+            raise SchemaError(f"query {name}: there is no table {star[1]!r}")
+        else:
+            for column in TABLES[star[1]].columns:
+                unit = "epoch ns" if column.type is timestamp else column.unit
+                yield Field(column.name, column.type.sql, column.doc, unit)
+
+
+def _complain(query: Query) -> None:
+    """Refuse a query whose description leaves out what its reader must know."""
+    for field in (*query.parameters, *query.columns):
+        where = f"query {query.name}, {field.name}"
+        if not field.doc.endswith("."):
+            raise SchemaError(f"{where}: the description must be a sentence")
+        if field.name.endswith("_ns") and field.unit not in ("ns", "epoch ns"):
+            raise SchemaError(f"{where}: a name in _ns needs the unit [ns] or [epoch ns]")
+        if field.unit == "%" and " of " not in field.doc:
+            raise SchemaError(f"{where}: a percentage must say of what")
+    if query.materialized and query.parameters:
+        raise SchemaError(f"query {query.name}: what takes parameters cannot be materialized")
+    if query.native and not query.materialized:
+        raise SchemaError(f"query {query.name}: what is made natively must be materialized")
+    names = [field.name for field in query.columns]
+    if len(set(names)) != len(names):
+        raise SchemaError(f"query {query.name}: a column stands twice")
+    _complain_of_looks(query, names)
+    if not re.match(r"(SELECT|WITH|FROM)\b", query.sql):
+        raise SchemaError(f"query {query.name}: the body must be one SELECT")
+
+
+def _complain_of_looks(query: Query, columns: Collection[str]) -> None:
+    """Refuse a header whose keys about how an answer looks do not fit its columns."""
+    label = (query.label.column, *query.label.of) if query.label else ()
+    chart = (query.chart.x, query.chart.y) if query.chart else ()
+    scope = _SCOPE.fullmatch(query.scope) if query.scope else None
+    if query.scope and not scope:
+        raise SchemaError(
+            f"query {query.name}: cannot read the scope {query.scope!r}",
+            "write: whole, start_ns, or: start_ns to end_ns",
+        )
+    times = filter(None, scope.groups()) if scope else ()
+    for key, names in (("first", query.first), ("label", label), ("chart", chart)):
+        for name in names:
+            if name not in columns:
+                raise SchemaError(f"query {query.name}: {key} names {name!r}, which is no column")
+    for name in times:
+        if name not in columns:
+            raise SchemaError(f"query {query.name}: scope names {name!r}, which is no column")
+    if query.front and not query.front.endswith("?"):
+        raise SchemaError(f"query {query.name}: front must be a question")
+    if query.front and not (query.first and query.example):
+        raise SchemaError(f"query {query.name}: a front query needs first and example")
+    if query.front and query.is_building_block:
+        raise SchemaError(f"query {query.name}: a building block cannot be a front query")
+    if query.example and not query.example.startswith(f"cupti-etl query {query.name} TRACE"):
+        raise SchemaError(
+            f"query {query.name}: cannot read {query.example!r}",
+            f"write: cupti-etl query {query.name} TRACE",
+        )
