@@ -105,7 +105,7 @@ void builder_free(struct builder *builder)
 
 		pool_put(column->values);
 		pool_put(column->valid);
-		dictionary_free(&column->dictionary);
+		dictionary_free(&builder->dictionaries[i]);
 		memset(column, 0, sizeof *column);
 	}
 }
@@ -183,15 +183,17 @@ void column_append(struct column_builder *column, size_t each, int64_t row, cons
 /* ---- the way out */
 
 /* Moves a column's buffers into an array; what is moved is gone from the builder. */
-static struct ArrowArray *column_array(struct column_builder *column, int64_t rows,
-				       const struct etl_column *spec)
+static struct ArrowArray *column_array(struct builder *builder, uint32_t number)
 {
+	struct column_builder *column = &builder->columns[number];
+	const struct etl_column *spec = &builder->kind->columns[number];
+	const int64_t rows = builder->rows;
 	struct ArrowArray *array = new_array(rows, 2);
 
 	if (!array)
 		return NULL;
 	if (column_is_text(spec)) {
-		array->dictionary = dictionary_take(&column->dictionary);
+		array->dictionary = dictionary_take(&builder->dictionaries[number]);
 		if (!array->dictionary) {
 			free_array(array);
 			return NULL;
@@ -221,8 +223,7 @@ int builder_take(struct builder *builder, struct ArrowArray *out)
 	if (!array)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		array->children[i] = column_array(&builder->columns[i], builder->rows,
-						  &builder->kind->columns[i]);
+		array->children[i] = column_array(builder, i);
 		if (!array->children[i])
 			goto fail;
 		array->n_children++;

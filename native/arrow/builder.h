@@ -11,7 +11,6 @@ struct column_builder {
 	void *values; /* int16/32/64, double, or int32 into the dictionary; bits for bool */
 	uint64_t *valid; /* one bit a row */
 	int64_t nulls;
-	struct dictionary dictionary;
 };
 
 #define BLOCK 64 /* rows gathered at a time: their bytes stay in the first cache */
@@ -19,6 +18,8 @@ struct column_builder {
 struct builder {
 	const struct etl_kind *kind;
 	struct column_builder columns[ETL_MAX_COLUMNS];
+	/* Apart, as most columns have none, and each block passes by all columns. */
+	struct dictionary dictionaries[ETL_MAX_COLUMNS];
 	int64_t rows, capacity;
 	int64_t last_rows; /* of the batch before: this one will have about as many */
 };

@@ -11,7 +11,8 @@ struct recent {
 	uint32_t epoch; /* of the dictionary when this was noted */
 };
 
-#define RECENT 256
+/* Several times as many as a program has kernels: two that share a place are looked up each time. */
+#define RECENT 1024
 
 /* A column's dictionary in this batch: the texts that its rows use, as Arrow wants them,
  * which is as valid UTF-8.  It has bytes of its own, as the process may be done with them before the batch is. */

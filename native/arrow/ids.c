@@ -19,25 +19,21 @@ static bool is_key(const struct ids *ids, size_t number, const int64_t *key)
 	return true;
 }
 
-/* Where the key is among the recent ones, if it is. */
-static uint32_t *recent_of(struct ids *ids, const int64_t *key)
+/* Spreads hashes as well as numbers that count up: one product an integer, as each text of a record
+ * that was not met lately is looked up here. */
+static uint64_t mix(const struct ids *ids, const int64_t *key)
 {
 	uint64_t mixed = 0;
 
 	for (unsigned i = 0; i < ids->width; i++)
-		mixed = (mixed ^ (uint64_t)key[i]) * UINT64_C(0x9E3779B97F4A7C15);
-	return &ids->recent[mixed >> 60];
-}
-
-static size_t first_slot(const struct ids *ids, const int64_t *key)
-{
-	return etl_hash(key, ids->width * sizeof *key) & (ids->n_slots - 1);
+		mixed = etl_fold(mixed ^ (uint64_t)key[i], UINT64_C(0x9E3779B97F4A7C15));
+	return mixed;
 }
 
 /* The slot of the key, or the free one where it would be. */
-static size_t slot_of(const struct ids *ids, const int64_t *key)
+static size_t slot_of(const struct ids *ids, const int64_t *key, uint64_t mixed)
 {
-	size_t at = first_slot(ids, key);
+	size_t at = mixed & (ids->n_slots - 1);
 
 	while (ids->slots[at] && !is_key(ids, ids->slots[at] - 1, key))
 		at = (at + 1) & (ids->n_slots - 1);
@@ -55,20 +51,21 @@ static int rehash(struct ids *ids)
 	ids->slots = slots;
 	ids->n_slots = n_slots;
 	for (size_t i = 0; i < ids->n; i++)
-		slots[slot_of(ids, ids_key(ids, i))] = (uint32_t)i + 1;
+		slots[slot_of(ids, ids_key(ids, i), mix(ids, ids_key(ids, i)))] = (uint32_t)i + 1;
 	return 0;
 }
 
 int64_t ids_of(struct ids *ids, const int64_t *key)
 {
-	uint32_t *recent = recent_of(ids, key);
+	const uint64_t mixed = mix(ids, key);
+	uint32_t *recent = &ids->recent[mixed >> 60];
 	size_t at;
 
 	if (*recent && is_key(ids, *recent - 1, key))
 		return (int64_t)*recent - 1;
 	if (2 * (ids->n + 1) > ids->n_slots && (ids->n == UINT32_MAX - 1 || rehash(ids)))
 		return -ENOMEM;
-	at = slot_of(ids, key);
+	at = slot_of(ids, key, mixed);
 	if (!ids->slots[at]) {
 		if (grow((void **)&ids->keys, ids->n, &ids->capacity,
 			 ids->width * sizeof *ids->keys))
@@ -82,12 +79,13 @@ int64_t ids_of(struct ids *ids, const int64_t *key)
 
 int64_t ids_find(struct ids *ids, const int64_t *key)
 {
-	uint32_t *recent = recent_of(ids, key);
+	const uint64_t mixed = mix(ids, key);
+	uint32_t *recent = &ids->recent[mixed >> 60];
 
 	if (!ids->n)
 		return -1;
 	if (!*recent || !is_key(ids, *recent - 1, key))
-		*recent = ids->slots[slot_of(ids, key)];
+		*recent = ids->slots[slot_of(ids, key, mixed)];
 	return (int64_t)*recent - 1;
 }
 

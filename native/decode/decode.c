@@ -55,14 +55,15 @@ static int decode_block(struct etl_process *process, int table, const uint8_t *n
 	for (uint32_t c = 0; c < kind->n_columns; c++, step++) {
 		const struct etl_column *column = &kind->columns[c];
 		struct column_builder *out = &builder->columns[c];
-		struct gather g = { process,	   table, &out->dictionary, column,
+		struct dictionary *dictionary = &builder->dictionaries[c];
+		struct gather g = { process,	   table, dictionary, column,
 				    process->slot, at,	  n,		    step->offset,
 				    step->only_at, step->is_kernel_name };
 		/* Where a column has no meaning, no value is missing. */
 		uint64_t here = step->is_absent ? 0 : all, valid;
 
 		prefetch(process, next);
-		if (step->is_text && dictionary_begin(&out->dictionary, process->serial) < 0)
+		if (step->is_text && dictionary_begin(dictionary, process->serial) < 0)
 			return -ENOMEM;
 		if (step->only_at != ETL_ANYWHERE)
 			here &= applicable(&g);

@@ -58,6 +58,6 @@ uint64_t etl_decoder_text_bytes(const struct etl_decoder *decoder, int table)
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < builder->kind->n_columns; i++)
-		bytes += builder->columns[i].dictionary.bytes_used;
+		bytes += builder->dictionaries[i].bytes_used;
 	return bytes;
 }

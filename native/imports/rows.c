@@ -120,7 +120,7 @@ int rows_append(struct rows *rows)
 			known = to_double(cell, (double *)values + row);
 		} else {
 			((int32_t *)values)[row] = 0;
-			known = to_entry(&rows->builder.columns[i].dictionary, cell,
+			known = to_entry(&rows->builder.dictionaries[i], cell,
 					 (int32_t *)values + row);
 			if (known < 0)
 				return -ENOMEM;
