@@ -9,7 +9,7 @@ from cupti_etl.capture.decoder import Decoder
 from cupti_etl.capture.windows import Window, Windows
 from cupti_etl.errors import NativeError
 from cupti_etl.native.headers import Copy, constant, enumeration, members
-from cupti_etl.native.loader import load, message_buffer, text
+from cupti_etl.native.loader import error_buffer, load, text
 from cupti_etl.schema.arrow import SCHEMA_VERSION
 from cupti_etl.schema.kinds import KINDS
 
@@ -70,7 +70,7 @@ class Process:
         self._ffi, self._lib = load()
         self._decoder = decoder  # must outlive the handle
         self._handle = self._ffi.gc(handle, self._lib.etl_process_free)
-        self._message = message_buffer(self._ffi)
+        self._error = error_buffer(self._ffi)
         self._windows = Windows(self._handle)
         self.process_id = self.info().process_id
 
@@ -82,10 +82,10 @@ class Process:
             NativeError: it is not a segment, can shrink, or is of another schema.
         """
         ffi, lib = load()
-        message = message_buffer(ffi)
-        handle = lib.etl_process_map(decoder.handle, fd, message)
+        error = error_buffer(ffi)
+        handle = lib.etl_process_map(decoder.handle, fd, error)
         if handle == ffi.NULL:
-            raise NativeError(text(ffi, message))
+            raise NativeError(text(ffi, error.message))
         return cls(decoder, handle)
 
     def claim(self, fd: int) -> None:
@@ -94,8 +94,8 @@ class Process:
         Raises:
             NativeError: another collector has it, or it cannot be locked.
         """
-        if self._lib.etl_process_claim(self._handle, fd, self._message) < 0:
-            raise NativeError(text(self._ffi, self._message))
+        if self._lib.etl_process_claim(self._handle, fd, self._error) < 0:
+            raise NativeError(text(self._ffi, self._error.message))
 
     def is_alive(self) -> bool | None:
         """Whether the process image still runs; None if the kernel cannot tell."""
@@ -122,12 +122,10 @@ class Process:
             NativeError: the description lacks something, or there is no memory.
         """
         ffi, lib = load()
-        message = message_buffer(ffi)
-        handle = lib.etl_process_load(
-            decoder.handle, *_native_description(ffi, description), message
-        )
+        error = error_buffer(ffi)
+        handle = lib.etl_process_load(decoder.handle, *_native_description(ffi, description), error)
         if handle == ffi.NULL:
-            raise NativeError(text(ffi, message))
+            raise NativeError(text(ffi, error.message))
         process = cls(decoder, handle)
         process._windows.described(description)
         process._set_places(description)
@@ -207,8 +205,8 @@ class Process:
         Raises:
             NativeError: there is no memory for the little that is kept.
         """
-        if self._lib.etl_process_detach(self._handle, self._message) < 0:
-            raise NativeError(text(self._ffi, self._message))
+        if self._lib.etl_process_detach(self._handle, self._error) < 0:
+            raise NativeError(text(self._ffi, self._error.message))
 
     def decode(self, data: Any, size: int, content: int) -> None:
         """Append a slot's rows to the decoder.
@@ -216,8 +214,8 @@ class Process:
         Raises:
             NativeError: there is no memory.
         """
-        if self._lib.etl_process_decode(self._handle, data, size, content, self._message) < 0:
-            raise NativeError(text(self._ffi, self._message))
+        if self._lib.etl_process_decode(self._handle, data, size, content, self._error) < 0:
+            raise NativeError(text(self._ffi, self._error.message))
 
     def decoded(self) -> Copy:
         """What decoding has found so far."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from cupti_etl.errors import NativeError
-from cupti_etl.native.loader import load, message_buffer, text
+from cupti_etl.native.loader import error_buffer, load, text
 
 
 class Wakeup:
@@ -21,10 +21,10 @@ class Wakeup:
 
     def __init__(self) -> None:
         ffi, self._lib = load()
-        message = message_buffer(ffi)
-        self._handle = self._lib.etl_wakeup_create(message)
+        error = error_buffer(ffi)
+        self._handle = self._lib.etl_wakeup_create(error)
         if self._handle == ffi.NULL:
-            raise NativeError(text(ffi, message))
+            raise NativeError(text(ffi, error.message))
         self.descriptor = int(self._lib.etl_wakeup_fd(self._handle))
         self.path = f"/proc/{os.getpid()}/fd/{self.descriptor}"
         self._seen = 0

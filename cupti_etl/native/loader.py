@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from cupti_etl.errors import NativeError
-from cupti_etl.native.headers import constant
 
 FOLDER = Path(__file__).parent
 _REBUILD = "run `make generate` and `make native` in a checkout, else reinstall cupti-etl"
@@ -73,9 +72,9 @@ def load() -> tuple[Any, Any]:
     return ffi, lib
 
 
-def message_buffer(ffi: Any) -> Any:
+def error_buffer(ffi: Any) -> Any:
     """Room for the sentence that a failing native function writes."""
-    return ffi.new("char[]", constant("ETL_MESSAGE_BYTES"))
+    return ffi.new("struct etl_error *")
 
 
 def text(ffi: Any, value: Any) -> str:

@@ -16,7 +16,7 @@ from cupti_etl.errors import (
     CuptiValueError,
 )
 from cupti_etl.native.cupti_search import find_cupti
-from cupti_etl.native.loader import load, message_buffer, text
+from cupti_etl.native.loader import error_buffer, load, text
 from cupti_etl.pm.advice import advice
 
 # CUptiResult, and errors of our own as negative numbers.
@@ -49,10 +49,10 @@ class Cupti:
         Raises:
             CuptiValueError, CuptiMemoryError, CuptiPermissionError, CuptiRuntimeError: it did.
         """
-        message = message_buffer(self.ffi)
-        result = function(*arguments, message)
+        error = error_buffer(self.ffi)
+        result = function(*arguments, error)
         if result:
-            words = text(self.ffi, message)
+            words = text(self.ffi, error.message)
             what, hint = advice(result, words)
             raise _CLASSES.get(result, CuptiRuntimeError)(result, what, hint, words)
 

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from cupti_etl.errors import EtlError
-from cupti_etl.native.loader import load, message_buffer, text
+from cupti_etl.native.loader import error_buffer, load, text
 from cupti_etl.pm.advice import advice
 from cupti_etl.pm.families import DURATION
 from cupti_etl.pm.frames import HUNG, text_frame
@@ -47,15 +47,15 @@ class _Sampler:
         self.ffi, self.lib = load()
         self._request = request
         self._fd = descriptor
-        self._message = message_buffer(self.ffi)
+        self._error = error_buffer(self.ffi)
         out = self.ffi.new("struct etl_sampler **")
-        self._check(self.lib.etl_sampler_new(request["places"].encode(), out, self._message))
+        self._check(self.lib.etl_sampler_new(request["places"].encode(), out, self._error))
         self._handle = out[0]
         self.version = int(self.lib.etl_sampler_cupti(self._handle))
 
     def _check(self, result: int) -> None:
         if result:
-            raise _Refused(result, text(self.ffi, self._message))
+            raise _Refused(result, text(self.ffi, self._error.message))
 
     def gpus(self) -> list[Gpu]:
         """The GPUs that were asked for."""
@@ -74,7 +74,7 @@ class _Sampler:
 
     def _gpu(self, index: int) -> Gpu:
         gpu = self.ffi.new("struct etl_gpu *")
-        self._check(self.lib.etl_sampler_gpu(self._handle, index, gpu, self._message))
+        self._check(self.lib.etl_sampler_gpu(self._handle, index, gpu, self._error))
         return Gpu(index, *(text(self.ffi, word) for word in (gpu.uuid, gpu.name, gpu.chip)))
 
     def add(self, gpu: Gpu) -> list[Metric]:
@@ -104,7 +104,7 @@ class _Sampler:
             "is_draining_only": self._request["is_draining_only"],
         }
         request = new("struct etl_sampling_request *", ask)
-        self._check(self.lib.etl_sampler_add(self._handle, request, self._message))
+        self._check(self.lib.etl_sampler_add(self._handle, request, self._error))
         is_kept = dict(zip(told, kept, strict=True))
         return [metric for metric in metrics if all(is_kept[name] for name in metric.counters)]
 
@@ -118,7 +118,7 @@ class _Sampler:
 
     def start(self, number: int) -> None:
         """Let a device begin."""
-        self._check(self.lib.etl_sampler_start(self._handle, number, self._message))
+        self._check(self.lib.etl_sampler_start(self._handle, number, self._error))
 
     def say(self, what: dict[str, Any]) -> None:
         """Send a message."""

@@ -14,21 +14,17 @@ void process_unlock(struct etl_process *process)
 	process->lock = -1;
 }
 
-int etl_process_claim(struct etl_process *process, int fd, char *message)
+int etl_process_claim(struct etl_process *process, int fd, struct etl_error *error)
 {
 	int mine = etl_reopen(fd), code;
 
-	if (mine < 0) {
-		snprintf(message, ETL_MESSAGE_BYTES, "its segment cannot be opened: %s",
-			 strerror(-mine));
-		return mine;
-	}
+	if (mine < 0)
+		return etl_fail(error, -mine, "its segment cannot be opened: %s", strerror(-mine));
 	code = etl_lock(mine, ETL_COLLECTOR_LOCK);
 	if (code < 0) {
-		snprintf(message, ETL_MESSAGE_BYTES, "its segment cannot be locked: %s",
-			 code == -EAGAIN ? "another collector has it" : strerror(-code));
 		close(mine);
-		return code;
+		return etl_fail(error, -code, "its segment cannot be locked: %s",
+				code == -EAGAIN ? "another collector has it" : strerror(-code));
 	}
 	process->lock = mine;
 	process->has_image_lock = etl_is_locked(mine, ETL_IMAGE_LOCK);

@@ -22,20 +22,17 @@ static struct etl_process *new_process(struct etl_decoder *decoder, struct etl_s
 	return process;
 }
 
-struct etl_process *etl_process_map(struct etl_decoder *decoder, int fd, char *message)
+struct etl_process *etl_process_map(struct etl_decoder *decoder, int fd, struct etl_error *error)
 {
 	struct etl_process *process;
-	struct etl_error error = { "" };
 	struct etl_map map;
 
-	if (etl_segment_map(fd, &map, &error) < 0) {
-		snprintf(message, ETL_MESSAGE_BYTES, "%s", error.message);
+	if (etl_segment_map(fd, &map, error) < 0)
 		return NULL;
-	}
 	process = new_process(decoder, map.segment);
 	if (!process) {
 		etl_segment_unmap(&map);
-		snprintf(message, ETL_MESSAGE_BYTES, "no memory for another process");
+		etl_fail(error, ENOMEM, "no memory for another process");
 		return NULL;
 	}
 	process->map = map;
@@ -44,7 +41,7 @@ struct etl_process *etl_process_map(struct etl_decoder *decoder, int fd, char *m
 
 struct etl_process *etl_process_load(struct etl_decoder *decoder,
 				     const struct etl_process_info *info, const uint32_t *strides,
-				     const uint64_t *ring_full, char *message)
+				     const uint64_t *ring_full, struct etl_error *error)
 {
 	struct etl_segment *header = aligned_alloc(64, sizeof *header);
 	struct etl_process *process = NULL;
@@ -56,7 +53,7 @@ struct etl_process *etl_process_load(struct etl_decoder *decoder,
 	}
 	if (!process) {
 		free(header);
-		snprintf(message, ETL_MESSAGE_BYTES, "no memory for another process");
+		etl_fail(error, ENOMEM, "no memory for another process");
 		return NULL;
 	}
 	process->is_loaded = true;
@@ -106,17 +103,15 @@ void etl_process_free(struct etl_process *process)
 	free(process);
 }
 
-int etl_process_detach(struct etl_process *process, char *message)
+int etl_process_detach(struct etl_process *process, struct etl_error *error)
 {
 	struct etl_segment *copy;
 
 	if (process->is_loaded)
 		return 0;
 	copy = aligned_alloc(64, sizeof *copy);
-	if (!copy) {
-		snprintf(message, ETL_MESSAGE_BYTES, "no memory for the header of a process");
-		return -ENOMEM;
-	}
+	if (!copy)
+		return etl_fail(error, ENOMEM, "no memory for the header of a process");
 	process_refresh(process);
 	etl_process_get_info(process, &process->info);
 	memcpy(copy, process->header, sizeof *copy);

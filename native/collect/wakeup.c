@@ -18,7 +18,7 @@ struct etl_wakeup {
 	int fd;
 };
 
-struct etl_wakeup *etl_wakeup_create(char *message)
+struct etl_wakeup *etl_wakeup_create(struct etl_error *error)
 {
 	/* Not a plain file: a traced program that shortened it would kill all others with
 	 * SIGBUS.  This one is sealed. */
@@ -30,7 +30,7 @@ struct etl_wakeup *etl_wakeup_create(char *message)
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
 		page = mmap(NULL, ETL_WAKEUP_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED) {
-		snprintf(message, ETL_MESSAGE_BYTES, "no memory for waking up: %s", strerror(errno));
+		etl_fail(error, errno, "no memory for waking up: %s", strerror(errno));
 		if (fd >= 0)
 			close(fd);
 		free(wakeup);

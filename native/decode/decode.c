@@ -196,7 +196,7 @@ static int64_t earliest(int64_t start_ns)
 }
 
 int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_t bytes,
-		       uint32_t content, char *message)
+		       uint32_t content, struct etl_error *error)
 {
 	uint64_t before = process->decoded.records + process->decoded.filtered;
 	int result = 0;
@@ -214,7 +214,7 @@ int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_
 	if (result < 0) {
 		/* What waits lies in the slot, which is not ours for longer than this call. */
 		memset(process->n_waiting, 0, sizeof process->n_waiting);
-		snprintf(message, ETL_MESSAGE_BYTES, "no memory for decoding a slot");
+		etl_fail(error, -result, "no memory for decoding a slot");
 	}
 	/* A collector that comes after us leaves these out of its sums. */
 	etl_add(&process->header->drained,

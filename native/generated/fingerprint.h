@@ -1,4 +1,4 @@
 /* Made by `python -m tools.codegen`.  Do not edit. */
 #ifndef ETL_FINGERPRINT
-#define ETL_FINGERPRINT UINT64_C(0x72919ac4a1a6faa8)
+#define ETL_FINGERPRINT UINT64_C(0x8601e7159228befa)
 #endif

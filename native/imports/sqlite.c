@@ -69,24 +69,24 @@ static size_t varint(const uint8_t *p, const uint8_t *end, uint64_t *out)
 	return 0;
 }
 
-static int say(char *message, int code, const char *what, uint32_t page)
+static int say(struct etl_error *error, int code, const char *what, uint32_t page)
 {
-	snprintf(message, ETL_MESSAGE_BYTES, "%s (page %u)", what, page);
-	return -code;
+	return etl_fail(error, code, "%s (page %u)", what, page);
 }
 
-static int read_page(const struct etl_sqlite *table, uint32_t number, uint8_t *page, char *message)
+static int read_page(const struct etl_sqlite *table, uint32_t number, uint8_t *page,
+		     struct etl_error *error)
 {
 	ssize_t got;
 
 	if (!number)
-		return say(message, EBADMSG, "a page refers to page 0", number);
+		return say(error, EBADMSG, "a page refers to page 0", number);
 	got = pread(table->fd, page, table->page_bytes,
 		    (off_t)(number - 1) * (off_t)table->page_bytes);
 	if (got < 0)
-		return say(message, errno, strerror(errno), number);
+		return say(error, errno, strerror(errno), number);
 	if ((size_t)got < table->page_bytes)
-		return say(message, ENODATA, "the file ends within a page", number);
+		return say(error, ENODATA, "the file ends within a page", number);
 	return 0;
 }
 
@@ -95,7 +95,7 @@ static const uint8_t *page_header(const struct level *level)
 	return level->page + (level->number == 1 ? 100 : 0);
 }
 
-static int descend(struct etl_sqlite *table, uint32_t number, char *message)
+static int descend(struct etl_sqlite *table, uint32_t number, struct etl_error *error)
 {
 	struct level *level;
 	const uint8_t *header;
@@ -103,24 +103,24 @@ static int descend(struct etl_sqlite *table, uint32_t number, char *message)
 	int rc;
 
 	if (table->depth == MAX_DEPTH || !table->pages--)
-		return say(message, EBADMSG, "its pages refer to each other in a circle", number);
+		return say(error, EBADMSG, "its pages refer to each other in a circle", number);
 	level = &table->levels[table->depth];
 	if (!level->page)
 		level->page = malloc(table->page_bytes);
 	if (!level->page)
-		return say(message, ENOMEM, "no memory", number);
-	rc = read_page(table, number, level->page, message);
+		return say(error, ENOMEM, "no memory", number);
+	rc = read_page(table, number, level->page, error);
 	if (rc < 0)
 		return rc;
 	level->number = number;
 	level->cell = 0;
 	header = page_header(level);
 	if (header[0] != LEAF && header[0] != INTERIOR)
-		return say(message, EBADMSG, "a page is not part of a table", number);
+		return say(error, EBADMSG, "a page is not part of a table", number);
 	level->n_cells = big16(header + 3);
 	room = table->usable - (number == 1 ? 100 : 0) - (header[0] == LEAF ? 8 : 12);
 	if (level->n_cells * 2 > room)
-		return say(message, EBADMSG, "a page has too many cells", number);
+		return say(error, EBADMSG, "a page has too many cells", number);
 	table->depth++;
 	return 0;
 }
@@ -138,31 +138,31 @@ static const uint8_t *cell_of(const struct etl_sqlite *table, const struct level
 /* The whole payload of a row, whose first `local` bytes are at p and are followed by the
  * number of the page with the next. */
 static int gather_payload(struct etl_sqlite *table, const uint8_t *p, uint64_t local,
-			  uint64_t bytes, char *message)
+			  uint64_t bytes, struct etl_error *error)
 {
 	uint32_t next = big32(p + local), number = table->levels[table->depth - 1].number;
 	uint8_t *page;
 	int rc = 0;
 
 	if (bytes > INT32_MAX || bytes > table->file_bytes)
-		return say(message, EBADMSG, "a row is too large", number);
+		return say(error, EBADMSG, "a row is too large", number);
 	if (bytes + table->page_bytes > table->payload_room) {
 		uint8_t *room = realloc(table->payload, bytes + table->page_bytes);
 
 		if (!room)
-			return say(message, ENOMEM, "no memory", number);
+			return say(error, ENOMEM, "no memory", number);
 		table->payload = room;
 		table->payload_room = bytes + table->page_bytes;
 	}
 	memcpy(table->payload, p, local);
 	page = malloc(table->page_bytes);
 	if (!page)
-		return say(message, ENOMEM, "no memory", number);
+		return say(error, ENOMEM, "no memory", number);
 	while (local < bytes && rc == 0) {
 		uint64_t n = bytes - local < table->usable - 4 ? bytes - local : table->usable - 4;
 
 		number = next;
-		rc = read_page(table, number, page, message);
+		rc = read_page(table, number, page, error);
 		if (rc == 0)
 			memcpy(table->payload + local, page + 4, n);
 		next = big32(page);
@@ -204,7 +204,8 @@ static uint64_t value_bytes(uint64_t type)
 	return type < 12 ? bytes[type] : (type - 12) / 2;
 }
 
-static int read_record(struct etl_sqlite *table, const uint8_t *p, uint64_t bytes, char *message)
+static int read_record(struct etl_sqlite *table, const uint8_t *p, uint64_t bytes,
+		       struct etl_error *error)
 {
 	const uint8_t *end = p + bytes, *type_at, *values;
 	uint32_t number = table->levels[table->depth - 1].number;
@@ -212,7 +213,7 @@ static int read_record(struct etl_sqlite *table, const uint8_t *p, uint64_t byte
 	size_t step = varint(p, end, &header);
 
 	if (!step || header > bytes || header < step)
-		return say(message, EBADMSG, "a row has no header", number);
+		return say(error, EBADMSG, "a row has no header", number);
 	type_at = p + step;
 	values = p + header;
 	for (uint32_t field = 0; field < table->n_fields && type_at < p + header; field++) {
@@ -221,11 +222,11 @@ static int read_record(struct etl_sqlite *table, const uint8_t *p, uint64_t byte
 
 		step = varint(type_at, p + header, &type);
 		if (!step)
-			return say(message, EBADMSG, "a row's header does not end", number);
+			return say(error, EBADMSG, "a row's header does not end", number);
 		type_at += step;
 		n = value_bytes(type);
 		if (n > (uint64_t)(end - values))
-			return say(message, EBADMSG, "a value is longer than its row", number);
+			return say(error, EBADMSG, "a value is longer than its row", number);
 		if (column)
 			read_value(&table->rows.cells[column - 1], type, values, n);
 		values += n;
@@ -234,7 +235,7 @@ static int read_record(struct etl_sqlite *table, const uint8_t *p, uint64_t byte
 }
 
 static int read_leaf_cell(struct etl_sqlite *table, const struct level *level, uint32_t cell,
-			  char *message)
+			  struct etl_error *error)
 {
 	const uint8_t *p = cell_of(table, level, cell), *end = level->page + table->usable;
 	uint64_t bytes, id, local;
@@ -245,7 +246,7 @@ static int read_leaf_cell(struct etl_sqlite *table, const struct level *level, u
 	a = p ? varint(p, end, &bytes) : 0;
 	b = a ? varint(p + a, end, &id) : 0;
 	if (!b)
-		return say(message, EBADMSG, "a row lies outside of its page", level->number);
+		return say(error, EBADMSG, "a row lies outside of its page", level->number);
 	p += a + b;
 	local = bytes;
 	if (bytes > most) {
@@ -254,14 +255,14 @@ static int read_leaf_cell(struct etl_sqlite *table, const struct level *level, u
 			local = least;
 	}
 	if (local + (bytes > most ? 4 : 0) > (uint64_t)(end - p))
-		return say(message, EBADMSG, "a row is longer than its page", level->number);
+		return say(error, EBADMSG, "a row is longer than its page", level->number);
 	if (bytes > most) {
-		rc = gather_payload(table, p, local, bytes, message);
+		rc = gather_payload(table, p, local, bytes, error);
 		if (rc < 0)
 			return rc;
 		p = table->payload;
 	}
-	rc = read_record(table, p, bytes, message);
+	rc = read_record(table, p, bytes, error);
 	if (rc < 0)
 		return rc;
 	/* In the record, the field that stands for the id is NULL. */
@@ -269,11 +270,11 @@ static int read_leaf_cell(struct etl_sqlite *table, const struct level *level, u
 		table->rows.cells[table->id_column].kind = CELL_INT;
 		table->rows.cells[table->id_column].integer = (int64_t)id;
 	}
-	return rows_append(&table->rows) < 0 ? say(message, ENOMEM, "no memory", level->number) : 0;
+	return rows_append(&table->rows) < 0 ? say(error, ENOMEM, "no memory", level->number) : 0;
 }
 
 /* One step through the tree: a row, or the way to the next page. */
-static int advance(struct etl_sqlite *table, char *message)
+static int advance(struct etl_sqlite *table, struct etl_error *error)
 {
 	struct level *level = &table->levels[table->depth - 1];
 	const uint8_t *header = page_header(level), *cell;
@@ -285,17 +286,17 @@ static int advance(struct etl_sqlite *table, char *message)
 		return 0;
 	}
 	if (header[0] == LEAF)
-		return read_leaf_cell(table, level, at, message);
+		return read_leaf_cell(table, level, at, error);
 	if (at == level->n_cells)
-		return descend(table, big32(header + 8), message);
+		return descend(table, big32(header + 8), error);
 	cell = cell_of(table, level, at);
 	if (!cell)
-		return say(message, EBADMSG, "a page refers to nothing", level->number);
-	return descend(table, big32(cell), message);
+		return say(error, EBADMSG, "a page refers to nothing", level->number);
+	return descend(table, big32(cell), error);
 }
 
 struct etl_sqlite *etl_sqlite_new(int fd, uint32_t root, const char *types, const int32_t *fields,
-				  char *message)
+				  struct etl_error *error)
 {
 	struct etl_sqlite *table = calloc(1, sizeof *table);
 	uint8_t header[100];
@@ -303,7 +304,7 @@ struct etl_sqlite *etl_sqlite_new(int fd, uint32_t root, const char *types, cons
 
 	if (!table || rows_init(&table->rows, types) < 0 ||
 	    pread(fd, header, sizeof header, 0) != sizeof header) {
-		say(message, EINVAL, "it cannot be read", 1);
+		say(error, EINVAL, "it cannot be read", 1);
 		free(table);
 		return NULL;
 	}
@@ -314,7 +315,7 @@ struct etl_sqlite *etl_sqlite_new(int fd, uint32_t root, const char *types, cons
 	table->id_column = -1;
 	table->file_bytes = bytes < 0 ? 0 : (uint64_t)bytes;
 	if (table->page_bytes < 512 || table->usable < 480 || big32(header + 56) > 1) {
-		say(message, EINVAL, "its pages are of an unknown form", 1);
+		say(error, EINVAL, "its pages are of an unknown form", 1);
 		free(table);
 		return NULL;
 	}
@@ -342,16 +343,16 @@ void etl_sqlite_free(struct etl_sqlite *table)
 	free(table);
 }
 
-int64_t etl_sqlite_read(struct etl_sqlite *table, int64_t most, char *message)
+int64_t etl_sqlite_read(struct etl_sqlite *table, int64_t most, struct etl_error *error)
 {
 	int rc = 0;
 
 	if (!table->has_begun) {
 		table->has_begun = true;
-		rc = descend(table, table->root, message);
+		rc = descend(table, table->root, error);
 	}
 	while (rc == 0 && table->depth && rows_count(&table->rows) < most)
-		rc = advance(table, message);
+		rc = advance(table, error);
 	return rc < 0 ? rc : rows_count(&table->rows);
 }
 

@@ -18,7 +18,7 @@ struct etl_operator {
 
 static const struct operator_kind *const kinds[] = {
 	&busy_operator, &edge_operator,  &host_operator,	   &run_operator,
-	&trend_operator, &depth_operator, &latency_operator, &shared_operator,
+	&trend_operator, &depth_operator, &shared_operator,
 	&sample_operator, &range_operator, &streams_operator, &nesting_operator,
 };
 

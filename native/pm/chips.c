@@ -3,21 +3,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pm/chips.h"
+#include "etl/abi.h"
+#include "pm/pm_api.h"
 
-int pm_number_of_passes(const struct pm_api *api, const uint8_t *image, size_t bytes,
-			unsigned *passes, struct etl_error *error)
+int etl_cupti_passes(const struct pm_api *api, const uint8_t *config, uint64_t bytes,
+		     uint32_t *passes, struct etl_error *error)
 {
-	struct pm_number_of_passes ask = PM_PARAMS(pm_number_of_passes, passes, .image = image,
+	struct pm_number_of_passes ask = PM_PARAMS(pm_number_of_passes, passes, .image = config,
 		.size = bytes);
 	int result = api->number_of_passes(&ask);
 
-	*passes = result ? 0 : (unsigned)ask.passes;
+	*passes = result ? 0 : (uint32_t)ask.passes;
 	return result ? pm_fail(api, result, "cuptiProfilerHostGetNumOfPasses", error) : 0;
 }
 
-int pm_max_per_pass(const struct pm_api *api, int profiler_type, const char *chip,
-		    const uint8_t *availability, size_t *count, struct etl_error *error)
+int etl_cupti_most_per_pass(const struct pm_api *api, int profiler_type, const char *chip,
+			    const uint8_t *availability, uint64_t *count, struct etl_error *error)
 {
 	struct pm_max_per_pass ask = PM_PARAMS(pm_max_per_pass, count,
 		.profiler_type = profiler_type, .chip = chip, .availability = availability);
@@ -28,17 +29,15 @@ int pm_max_per_pass(const struct pm_api *api, int profiler_type, const char *chi
 				error) : 0;
 }
 
-int pm_chips(const struct pm_api *api, const char *const **names, size_t *n,
-	     struct etl_error *error)
+int etl_cupti_chips(const struct pm_api *api, struct etl_names *out, struct etl_error *error)
 {
 	struct pm_supported_chips ask = PM_PARAMS(pm_supported_chips, chips);
 	int result = api->supported_chips(&ask);
 
-	*n = 0;
+	*out = (struct etl_names){ 0 };
 	if (result)
 		return pm_fail(api, result, "cuptiProfilerHostGetSupportedChips", error);
-	*names = ask.chips;
-	*n = ask.count;
+	*out = (struct etl_names){ ask.chips, ask.count, NULL };
 	return 0;
 }
 
@@ -49,15 +48,14 @@ static int too_old(const struct pm_api *api, struct etl_error *error)
 			"needed)", api->path, api->version);
 }
 
-int pm_single_pass_sets(const struct pm_api *api, const char *chip, const char *const **names,
-			size_t *n, struct etl_error *error)
+int etl_cupti_sets(const struct pm_api *api, const char *chip, struct etl_names *out,
+		   struct etl_error *error)
 {
 	static const char call[] = "cuptiProfilerHostGetSinglePassSets";
 	struct pm_single_pass_sets ask = PM_PARAMS(pm_single_pass_sets, sets, .chip = chip);
 	int result;
 
-	*names = NULL;
-	*n = 0;
+	*out = (struct etl_names){ 0 };
 	if (!api->single_pass_sets)
 		return too_old(api, error);
 	result = api->single_pass_sets(&ask);
@@ -72,13 +70,12 @@ int pm_single_pass_sets(const struct pm_api *api, const char *chip, const char *
 		free(ask.sets);
 		return pm_fail(api, result, call, error);
 	}
-	*names = ask.sets;
-	*n = ask.count;
+	*out = (struct etl_names){ ask.sets, ask.count, ask.sets };
 	return 0;
 }
 
-int pm_set_metrics(const struct pm_api *api, const char *chip, const char *set,
-		   const char *const **names, size_t *n, struct etl_error *error)
+int etl_cupti_set_metrics(const struct pm_api *api, const char *chip, const char *set,
+			  struct etl_names *out, struct etl_error *error)
 {
 	static const char call[] = "cuptiProfilerHostGetMetricsInSinglePassSet";
 	struct pm_set_metrics ask = PM_PARAMS(pm_set_metrics, buffer, .chip = chip, .set = set);
@@ -86,8 +83,7 @@ int pm_set_metrics(const struct pm_api *api, const char *chip, const char *set,
 	const char **list;
 	int result;
 
-	*names = NULL;
-	*n = 0;
+	*out = (struct etl_names){ 0 };
 	if (!api->set_metrics)
 		return too_old(api, error);
 	result = api->set_metrics(&ask);
@@ -116,7 +112,30 @@ int pm_set_metrics(const struct pm_api *api, const char *chip, const char *set,
 		free(list);
 		return pm_fail(api, result, call, error);
 	}
-	*names = list;
-	*n = count;
+	*out = (struct etl_names){ list, count, list };
 	return 0;
+}
+
+int etl_cupti_samples(const struct pm_api *api, const uint8_t *image, uint64_t bytes,
+		      uint64_t *samples, struct etl_error *error)
+{
+	struct pm_counter_data_info ask = PM_PARAMS(pm_counter_data_info, completed,
+		.image = image, .size = bytes);
+	int result = api->counter_data_info(&ask);
+
+	*samples = result ? 0 : ask.completed;
+	return result ? pm_fail(api, result, "cuptiPmSamplingGetCounterDataInfo", error)
+		      : 0;
+}
+
+void etl_names_free(struct etl_names *names)
+{
+	free(names->memory);
+	*names = (struct etl_names){ 0 };
+}
+
+void etl_bytes_free(struct etl_bytes *bytes)
+{
+	free(bytes->data);
+	*bytes = (struct etl_bytes){ 0 };
 }

@@ -6,7 +6,6 @@
 
 #include "etl/clock.h"
 #include "pm/device.h"
-#include "pm/select.h"
 
 enum { HARDWARE_BYTES = 256 << 20 };
 /* Of a large image: what the hardware's buffer can hold, as far as memory allows. */
@@ -130,7 +129,7 @@ static int configure(struct pm_device *device, struct etl_error *error)
 {
 	const struct pm_api *api = device->api;
 	struct pm_set_config ask = PM_PARAMS(pm_set_config, trigger, .object = device->object,
-		.config_size = device->config_bytes, .config = device->config,
+		.config_size = device->config.size, .config = device->config.data,
 		.hardware_buffer_size = device->hardware_bytes, .interval = device->interval_ns,
 		.trigger = device->is_by_cycles ? PM_TRIGGER_CYCLES : PM_TRIGGER_TIME);
 	int result;
@@ -193,21 +192,15 @@ void pm_device_stop(struct pm_device *device)
 static int choose_metrics(struct pm_device *device, const struct etl_sampling_request *ask,
 			  struct etl_error *error)
 {
-	bool *is_optional = calloc(ask->metric_count, sizeof *is_optional);
-	bool *is_kept = calloc(ask->metric_count, sizeof *is_kept);
-	int result = 0;
+	int result;
 
 	device->metrics = calloc(ask->metric_count, sizeof *device->metrics);
-	if (!is_optional || !is_kept || !device->metrics)
-		result = etl_fail(error, ENOMEM, "no memory for metrics");
-	for (size_t i = 0; i < ask->metric_count && result == 0; i++)
-		is_optional[i] = ask->is_optional[i];
-	if (result == 0)
-		result = pm_host_select(device->host, ask->metrics, is_optional,
-					ask->metric_count, is_kept, error);
+	if (!device->metrics)
+		return etl_fail(error, ENOMEM, "no memory for metrics");
+	result = etl_host_select(device->host, ask->metrics, ask->is_optional, ask->metric_count,
+				 ask->is_kept, error);
 	for (size_t i = 0; i < ask->metric_count && result == 0; i++) {
-		ask->is_kept[i] = is_kept[i];
-		if (!is_kept[i])
+		if (!ask->is_kept[i])
 			continue;
 		device->metrics[device->metric_count] = strdup(ask->metrics[i]);
 		if (!device->metrics[device->metric_count])
@@ -215,8 +208,6 @@ static int choose_metrics(struct pm_device *device, const struct etl_sampling_re
 		else
 			device->metric_count++;
 	}
-	free(is_optional);
-	free(is_kept);
 	return result;
 }
 
@@ -253,27 +244,24 @@ static int choose_columns(struct pm_device *device, const struct etl_sampling_re
 static int open_device(struct pm_device *device, const struct etl_sampling_request *ask,
 		       struct etl_error *error)
 {
-	uint8_t *availability = NULL;
+	struct etl_bytes availability = { 0 };
 	char chip[64];
-	size_t bytes;
-	unsigned passes;
-	int result = pm_device_chip(device->api, ask->index, chip, sizeof chip, error);
+	uint32_t passes;
+	int result = etl_cupti_device_chip(device->api, ask->index, chip, sizeof chip, error);
 
 	if (result == 0)
-		result = pm_device_availability(device->api, ask->index, &availability, &bytes,
-						error);
+		result = etl_cupti_availability(device->api, ask->index, &availability, error);
 	if (result == 0)
-		result = pm_host_new(device->api, chip, PM_TYPE_PM_SAMPLING, availability, bytes,
-				     ask->single_pass_set, &device->host, error);
-	free(availability);
+		result = etl_host_new(device->api, chip, PM_TYPE_PM_SAMPLING, &availability,
+				      ask->single_pass_set, &device->host, error);
+	etl_bytes_free(&availability);
 	if (result == 0)
 		result = choose_metrics(device, ask, error);
 	if (result == 0)
 		result = choose_columns(device, ask, error);
 	if (result == 0)
-		result = pm_host_config(device->host, (const char *const *)device->metrics,
-					device->metric_count, &device->config,
-					&device->config_bytes, &passes, error);
+		result = etl_host_config(device->host, (const char *const *)device->metrics,
+					 device->metric_count, &device->config, &passes, error);
 	if (result == 0)
 		result = enable(device, error);
 	if (result == 0)
@@ -318,14 +306,37 @@ void pm_device_close(struct pm_device *device)
 	}
 	free(device->normal.bytes);
 	free(device->large.bytes);
-	free(device->config);
-	pm_host_free(device->host);
+	etl_bytes_free(&device->config);
+	etl_host_free(device->host);
 	for (size_t i = 0; i < device->metric_count; i++)
 		free(device->metrics[i]);
 	free(device->metrics);
 	free(device->columns);
 	pthread_cond_destroy(&device->changed);
 	pthread_mutex_destroy(&device->lock);
+}
+
+int etl_cupti_sample_bytes(const struct pm_api *api, uint64_t index, int is_by_cycles,
+			   const struct etl_bytes *config, const char *const *metrics, uint64_t n,
+			   double *bytes, struct etl_error *error)
+{
+	enum { FEW = 1000, MANY = 3000 };
+	struct pm_device device = { .api = api, .index = index, .is_by_cycles = is_by_cycles != 0,
+		.config = *config, .hardware_bytes = 16 << 20, .interval_ns = 1000000,
+		.metrics = (char **)(uintptr_t)metrics, .metric_count = n };
+	size_t few = 0, many = 0;
+	int result = enable(&device, error);
+
+	if (result == 0)
+		result = configure(&device, error);
+	if (result == 0)
+		result = counter_data_size(&device, FEW, &few, error);
+	if (result == 0)
+		result = counter_data_size(&device, MANY, &many, error);
+	/* An image has a head, too. */
+	*bytes = result ? 0 : ((double)many - (double)few) / (MANY - FEW);
+	disable(&device);
+	return result;
 }
 
 void pm_device_ask_to_stop(struct pm_device *device)

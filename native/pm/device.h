@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "pm/frames.h"
-#include "pm/host.h"
+#include "pm/pm_api.h"
 
 /* Decoded together, about: enough that a decode is worth its call, few enough to be soon seen;
  * and as many as come while a busy machine gives the thread no core. */
@@ -58,8 +58,7 @@ struct pm_device {
 	struct etl_sampled_column *columns;
 	size_t column_count;
 	struct pm_host *host;
-	uint8_t *config;
-	size_t config_bytes;
+	struct etl_bytes config;
 	size_t hardware_bytes;
 	size_t index; /* CUPTI's number of the device */
 	void *object; /* CUPTI's, while sampling is enabled */

@@ -78,10 +78,10 @@ static int evaluate_rows(struct pm_device *device, const struct image *image, si
 		run = run_length(image, first + done, rows - done);
 		for (size_t m = 0; m < device->metric_count; m++)
 			columns->at[m] = columns->values + m * ROWS_A_FRAME + done;
-		result = pm_host_evaluate_range(device->host, image->bytes, image->pattern->size,
-						image->index[first + done], run,
-						(const char *const *)device->metrics,
-						device->metric_count, columns->at, error);
+		result = etl_host_evaluate(device->host, image->bytes, image->pattern->size,
+					   image->index[first + done], run,
+					   (const char *const *)device->metrics,
+					   device->metric_count, columns->at, error);
 	}
 	return result;
 }

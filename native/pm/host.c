@@ -1,11 +1,17 @@
-
+/* CUPTI's profiler host: what a chip can count, the configuration that counts it, and the
+ * values of counters that were read.  Needs no GPU for the chips that it knows.
+ *
+ * One refused metric spoils CUPTI's host object: every later call of it answers 999.  So an
+ * object that refused something is replaced before its next use, and a configuration begins
+ * on an object without metrics; callers see one `pm_host` that goes on working.  A host is
+ * used by one thread at a time. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pm/chips.h"
-#include "pm/host.h"
+#include "etl/abi.h"
+#include "pm/pm_api.h"
 
 struct pm_host {
 	const struct pm_api *api;
@@ -60,9 +66,9 @@ static int refused(struct pm_host *host, int result, const char *call, struct et
 	return pm_fail(host->api, result, call, error);
 }
 
-int pm_host_new(const struct pm_api *api, const char *chip, int profiler_type,
-		const uint8_t *availability, size_t availability_bytes,
-		const char *single_pass_set, struct pm_host **out, struct etl_error *error)
+int etl_host_new(const struct pm_api *api, const char *chip, int profiler_type,
+		 const struct etl_bytes *availability, const char *single_pass_set,
+		 struct pm_host **out, struct etl_error *error)
 {
 	struct pm_host *host;
 	int result;
@@ -79,24 +85,24 @@ int pm_host_new(const struct pm_api *api, const char *chip, int profiler_type,
 	host->profiler_type = profiler_type;
 	host->chip = strdup(chip);
 	host->single_pass_set = single_pass_set ? strdup(single_pass_set) : NULL;
-	host->availability = availability_bytes ? malloc(availability_bytes) : NULL;
+	host->availability = availability ? malloc(availability->size) : NULL;
 	if (!host->chip || (single_pass_set && !host->single_pass_set) ||
-	    (availability_bytes && !host->availability)) {
-		pm_host_free(host);
+	    (availability && !host->availability)) {
+		etl_host_free(host);
 		return etl_fail(error, ENOMEM, "no memory for a profiler host");
 	}
-	if (availability_bytes)
-		memcpy(host->availability, availability, availability_bytes);
+	if (availability)
+		memcpy(host->availability, availability->data, availability->size);
 	result = refresh(host, error);
 	if (result) {
-		pm_host_free(host);
+		etl_host_free(host);
 		return result;
 	}
 	*out = host;
 	return 0;
 }
 
-void pm_host_free(struct pm_host *host)
+void etl_host_free(struct pm_host *host)
 {
 	if (!host)
 		return;
@@ -132,8 +138,8 @@ static int name_refused(const struct pm_host *host, const char *const *metrics, 
 	return pm_fail(host->api, result, call, error);
 }
 
-int pm_host_config(struct pm_host *host, const char *const *metrics, size_t n, uint8_t **image,
-		   size_t *bytes, unsigned *passes, struct etl_error *error)
+int etl_host_config(struct pm_host *host, const char *const *metrics, uint64_t n,
+		    struct etl_bytes *out, uint32_t *passes, struct etl_error *error)
 {
 	const struct pm_api *api = host->api;
 	struct pm_add_metrics add = PM_PARAMS(pm_add_metrics, count, .metrics = metrics,
@@ -142,8 +148,7 @@ int pm_host_config(struct pm_host *host, const char *const *metrics, size_t n, u
 	struct pm_config_image get = PM_PARAMS(pm_config_image, image);
 	int result;
 
-	*image = NULL;
-	*bytes = 0;
+	*out = (struct etl_bytes){ 0 };
 	*passes = 0;
 	if (n == 0)
 		return etl_fail(error, EINVAL, "no metric was named");
@@ -169,19 +174,18 @@ int pm_host_config(struct pm_host *host, const char *const *metrics, size_t n, u
 	if (result)
 		result = refused(host, result, "cuptiProfilerHostGetConfigImage", error);
 	else
-		result = pm_number_of_passes(api, get.image, get.size, passes, error);
+		result = etl_cupti_passes(api, get.image, get.size, passes, error);
 	if (result) {
 		free(get.image);
 		return result;
 	}
-	*image = get.image;
-	*bytes = get.size;
+	*out = (struct etl_bytes){ get.image, get.size };
 	return 0;
 }
 
-int pm_host_evaluate_range(struct pm_host *host, const uint8_t *image, size_t bytes,
-			   size_t first, size_t count, const char *const *metrics, size_t n,
-			   double *const *columns, struct etl_error *error)
+int etl_host_evaluate(struct pm_host *host, const uint8_t *image, uint64_t bytes, uint64_t first,
+		      uint64_t count, const char *const *metrics, uint64_t n,
+		      double *const *columns, struct etl_error *error)
 {
 	struct pm_evaluate ask = PM_PARAMS(pm_evaluate, values, .counter_data = image,
 		.counter_data_size = bytes, .metrics = metrics, .count = n);
@@ -203,41 +207,39 @@ int pm_host_evaluate_range(struct pm_host *host, const uint8_t *image, size_t by
 	return result ? refused(host, result, "cuptiProfilerHostEvaluateToGpuValues", error) : 0;
 }
 
-int pm_host_base_metrics(struct pm_host *host, int metric_type, const char *const **names,
-			 size_t *n, struct etl_error *error)
+int etl_host_base_metrics(struct pm_host *host, int metric_type,
+			  struct etl_names *out, struct etl_error *error)
 {
 	struct pm_base_metrics ask = PM_PARAMS(pm_base_metrics, count,
 		.metric_type = metric_type);
 	int result = refresh(host, error);
 
-	*n = 0;
+	*out = (struct etl_names){ 0 };
 	if (result)
 		return result;
 	ask.object = host->object;
 	result = host->api->base_metrics(&ask);
 	if (result)
 		return refused(host, result, "cuptiProfilerHostGetBaseMetrics", error);
-	*names = ask.metrics;
-	*n = ask.count;
+	*out = (struct etl_names){ ask.metrics, ask.count, NULL };
 	return 0;
 }
 
-int pm_host_sub_metrics(struct pm_host *host, int metric_type, const char *metric,
-			const char *const **names, size_t *n, struct etl_error *error)
+int etl_host_sub_metrics(struct pm_host *host, int metric_type, const char *metric,
+			  struct etl_names *out, struct etl_error *error)
 {
 	struct pm_sub_metrics ask = PM_PARAMS(pm_sub_metrics, sub_metrics,
 		.metric_type = metric_type, .metric = metric);
 	int result = refresh(host, error);
 
-	*n = 0;
+	*out = (struct etl_names){ 0 };
 	if (result)
 		return result;
 	ask.object = host->object;
 	result = host->api->sub_metrics(&ask);
 	if (result)
 		return refused(host, result, "cuptiProfilerHostGetSubMetrics", error);
-	*names = ask.sub_metrics;
-	*n = ask.count;
+	*out = (struct etl_names){ ask.sub_metrics, ask.count, NULL };
 	return 0;
 }
 
@@ -246,8 +248,8 @@ static const char *or_empty(const char *text)
 	return text ? text : "";
 }
 
-int pm_host_properties(struct pm_host *host, const char *metric, struct pm_description *out,
-		       struct etl_error *error)
+int etl_host_describe(struct pm_host *host, const char *metric, struct etl_metric_text *out,
+		      struct etl_error *error)
 {
 	struct pm_properties ask = PM_PARAMS(pm_properties, metric_type, .metric = metric,
 		.collection_scope = PM_SCOPE_UNKNOWN);
@@ -261,10 +263,8 @@ int pm_host_properties(struct pm_host *host, const char *metric, struct pm_descr
 	result = host->api->properties(&ask);
 	if (result)
 		return refused(host, result, "cuptiProfilerHostGetMetricProperties", error);
-	out->description = or_empty(ask.description);
-	out->hardware_unit = or_empty(ask.hardware_unit);
-	out->dimension = or_empty(ask.dimension);
-	out->metric_type = ask.metric_type;
-	out->collection_scope = ask.collection_scope;
+	*out = (struct etl_metric_text){ or_empty(ask.description), or_empty(ask.hardware_unit),
+					 or_empty(ask.dimension), ask.metric_type,
+					 ask.collection_scope };
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "etl/abi.h"
 #include "etl/libcupti.h"
 #include "pm/pm_api.h"
 
@@ -143,8 +144,8 @@ int pm_fail(const struct pm_api *api, int result, const char *call, struct etl_e
 	return result;
 }
 
-int pm_device_chip(const struct pm_api *api, size_t device, char *chip, size_t size,
-		   struct etl_error *error)
+int etl_cupti_device_chip(const struct pm_api *api, uint64_t device, char *chip, uint64_t size,
+			  struct etl_error *error)
 {
 	struct pm_chip_name name = PM_PARAMS(pm_chip_name, chip, .device = device);
 	int result = api->chip_name(&name);
@@ -152,20 +153,19 @@ int pm_device_chip(const struct pm_api *api, size_t device, char *chip, size_t s
 	if (result)
 		return pm_fail(api, result, "cuptiDeviceGetChipName", error);
 	if (!name.chip || strlen(name.chip) >= size)
-		return etl_fail(error, EINVAL, "CUPTI gives device %zu no usable name", device);
+		return etl_fail(error, EINVAL, "CUPTI gives device %lu no usable name", device);
 	memcpy(chip, name.chip, strlen(name.chip) + 1);
 	return 0;
 }
 
-int pm_device_availability(const struct pm_api *api, size_t device, uint8_t **image,
-			   size_t *bytes, struct etl_error *error)
+int etl_cupti_availability(const struct pm_api *api, uint64_t device, struct etl_bytes *out,
+			   struct etl_error *error)
 {
 	static const char call[] = "cuptiPmSamplingGetCounterAvailability";
 	struct pm_availability ask = PM_PARAMS(pm_availability, image, .device = device);
 	int result = api->availability(&ask);
 
-	*image = NULL;
-	*bytes = 0;
+	*out = (struct etl_bytes){ 0 };
 	if (result)
 		return pm_fail(api, result, call, error);
 	ask.image = calloc(1, ask.size ? ask.size : 1);
@@ -176,7 +176,33 @@ int pm_device_availability(const struct pm_api *api, size_t device, uint8_t **im
 		free(ask.image);
 		return pm_fail(api, result, call, error);
 	}
-	*image = ask.image;
-	*bytes = ask.size;
+	*out = (struct etl_bytes){ ask.image, ask.size };
 	return 0;
+}
+
+int etl_cupti_open(const char *places, struct pm_api **out, struct etl_error *error)
+{
+	struct pm_api *api = calloc(1, sizeof *api);
+	int result;
+
+	*out = NULL;
+	if (!api)
+		return etl_fail(error, ENOMEM, "no memory for the functions of libcupti");
+	result = pm_api_load(api, places, error);
+	if (result) {
+		free(api);
+		return result;
+	}
+	*out = api;
+	return 0;
+}
+
+uint32_t etl_cupti_version(const struct pm_api *api)
+{
+	return api->version;
+}
+
+const char *etl_cupti_path(const struct pm_api *api)
+{
+	return api->path;
 }

@@ -1,6 +1,6 @@
 /* The functions of libcupti for PM sampling and the profiler host, found with dlsym.
  *
- * Here and in host.h, functions that can fail return 0, a negative errno of our own, or
+ * Here and in etl/abi.h, functions that can fail return 0, a negative errno of our own, or
  * CUPTI's result as it is, which is positive: what to do differs by result. */
 #pragma once
 
@@ -79,15 +79,6 @@ void pm_api_close(struct pm_api *api);
 
 /* `result`, after writing CUPTI's words for it, with `call` before them, to `error`. */
 int pm_fail(const struct pm_api *api, int result, const char *call, struct etl_error *error);
-
-/* The chip of a device, such as "GH100", as a copy of at most `size` bytes. */
-ETL_MUST_CHECK int pm_device_chip(const struct pm_api *api, size_t device, char *chip,
-				  size_t size, struct etl_error *error);
-
-/* What can be counted on the device now; the caller frees `image`. */
-ETL_MUST_CHECK int pm_device_availability(const struct pm_api *api, size_t device,
-					  uint8_t **image, size_t *bytes,
-					  struct etl_error *error);
 
 /* Size of the whole struct, for those that never grew. */
 #define PM_PARAMS(type, last, ...) { .struct_size = PM_SIZE(type, last), __VA_ARGS__ }

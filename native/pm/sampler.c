@@ -70,10 +70,9 @@ static int find_cuda(struct etl_sampler *sampler, void *driver, struct etl_error
 	return 0;
 }
 
-int etl_sampler_new(const char *places, struct etl_sampler **out, char *message)
+int etl_sampler_new(const char *places, struct etl_sampler **out, struct etl_error *error)
 {
 	struct etl_sampler *sampler = calloc(1, sizeof *sampler);
-	struct etl_error error = { "" };
 	void *driver;
 	int result;
 
@@ -81,13 +80,12 @@ int etl_sampler_new(const char *places, struct etl_sampler **out, char *message)
 	if (!sampler)
 		return -ENOMEM;
 	frames_init(&sampler->frames, MOST_WAITING_BYTES);
-	result = find_driver(&driver, &error);
+	result = find_driver(&driver, error);
 	if (result == 0)
-		result = pm_api_load(&sampler->api, places, &error);
+		result = pm_api_load(&sampler->api, places, error);
 	if (result == 0)
-		result = find_cuda(sampler, driver, &error);
+		result = find_cuda(sampler, driver, error);
 	if (result) {
-		snprintf(message, sizeof error.message, "%s", error.message);
 		etl_sampler_free(sampler);
 		return result;
 	}
@@ -133,38 +131,34 @@ static void print_uuid(char *out, const uint8_t uuid[16])
 		at += sprintf(at, "%s%02x", dash_before[i] ? "-" : "", uuid[i]);
 }
 
-int etl_sampler_gpu(struct etl_sampler *sampler, int index, struct etl_gpu *out, char *message)
+int etl_sampler_gpu(struct etl_sampler *sampler, int index, struct etl_gpu *out,
+		    struct etl_error *error)
 {
-	struct etl_error error = { "" };
 	uint8_t uuid[16] = { 0 };
 	int device, result;
 
 	memset(out, 0, sizeof *out);
 	if (sampler->cuda.get(&device, index) || sampler->cuda.get_uuid(uuid, device) ||
 	    sampler->cuda.get_name(out->name, sizeof out->name - 1, device))
-		result = etl_fail(&error, ENODEV, "CUDA does not tell about device %d", index);
+		result = etl_fail(error, ENODEV, "CUDA does not tell about device %d", index);
 	else
-		result = pm_device_chip(&sampler->api, (size_t)index, out->chip, sizeof out->chip,
-					&error);
+		result = etl_cupti_device_chip(&sampler->api, (size_t)index, out->chip, sizeof out->chip,
+					error);
 	print_uuid(out->uuid, uuid);
-	if (result)
-		snprintf(message, sizeof error.message, "%s", error.message);
 	return result;
 }
 
 int etl_sampler_add(struct etl_sampler *sampler, const struct etl_sampling_request *ask,
-		    char *message)
+		    struct etl_error *error)
 {
-	struct etl_error error = { "" };
 	struct pm_device *device = calloc(1, sizeof *device);
 	int result;
 
 	if (!device || sampler->count == MOST_DEVICES)
-		result = etl_fail(&error, ENOMEM, "no room for device %u", sampler->count);
+		result = etl_fail(error, ENOMEM, "no room for device %u", sampler->count);
 	else
-		result = pm_device_open(device, &sampler->api, ask, &error);
+		result = pm_device_open(device, &sampler->api, ask, error);
 	if (result) {
-		snprintf(message, sizeof error.message, "%s", error.message);
 		free(device);
 		return result;
 	}
@@ -174,15 +168,13 @@ int etl_sampler_add(struct etl_sampler *sampler, const struct etl_sampling_reque
 	return 0;
 }
 
-int etl_sampler_start(struct etl_sampler *sampler, int number, char *message)
+int etl_sampler_start(struct etl_sampler *sampler, int number, struct etl_error *error)
 {
-	struct etl_error error = { "" };
 	struct pm_device *device = sampler->devices[number];
-	int result = pm_device_start(device, &error);
+	int result = pm_device_start(device, error);
 
 	if (result) {
-		snprintf(message, sizeof error.message, "%s", error.message);
-		pm_device_failed(device, result, &error);
+		pm_device_failed(device, result, error);
 	}
 	return result;
 }

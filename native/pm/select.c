@@ -1,15 +1,16 @@
 /* Which optional metrics a device has, and has room for in one pass. */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
-#include "pm/select.h"
+#include "etl/abi.h"
 
 /* In how many passes the kept ones are counted. */
-static int count_passes(struct pm_host *host, const char *const *metrics, const bool *is_kept,
-			size_t n, const char **kept, unsigned *passes, struct etl_error *error)
+static int count_passes(struct pm_host *host, const char *const *metrics, const uint8_t *is_kept,
+			size_t n, const char **kept, uint32_t *passes, struct etl_error *error)
 {
-	uint8_t *image;
-	size_t bytes, count = 0;
+	struct etl_bytes config;
+	size_t count = 0;
 	int result;
 
 	for (size_t i = 0; i < n; i++)
@@ -18,20 +19,20 @@ static int count_passes(struct pm_host *host, const char *const *metrics, const 
 	*passes = 0;
 	if (count == 0)
 		return 0;
-	result = pm_host_config(host, kept, count, &image, &bytes, passes, error);
-	free(image);
+	result = etl_host_config(host, kept, count, &config, passes, error);
+	etl_bytes_free(&config);
 	return result;
 }
 
-int pm_host_select(struct pm_host *host, const char *const *metrics, const bool *is_optional,
-		   size_t n, bool *is_kept, struct etl_error *error)
+int etl_host_select(struct pm_host *host, const char *const *metrics, const uint8_t *is_optional,
+		    uint64_t n, uint8_t *is_kept, struct etl_error *error)
 {
 	const char **kept = calloc(n ? n : 1, sizeof *kept);
-	unsigned passes;
+	uint32_t passes;
 	int result;
 
 	if (!kept)
-		return etl_fail(error, ENOMEM, "no memory for %zu metrics", n);
+		return etl_fail(error, ENOMEM, "no memory for %lu metrics", n);
 	for (size_t i = 0; i < n; i++)
 		is_kept[i] = true;
 	/* Mostly all are there. */

@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct etl_process_info info = { .process_id = 5, .cupti_version = 130500 };
 	struct etl_decoder *decoder = etl_decoder_new();
 	uint32_t strides[ETL_MAX_KIND] = { 0 };
-	char message[ETL_MESSAGE_BYTES];
+	struct etl_error error;
 	struct etl_process *process;
 	uint64_t bytes = 0;
 
@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		strides[kind] = (uint32_t)take_number(&input, 2);
 	}
 	info.is_selected = (uint32_t)take_number(&input, 1) & 1;
-	process = etl_process_load(decoder, &info, strides, no_loss, message);
+	process = etl_process_load(decoder, &info, strides, no_loss, &error);
 	CHECK(decoder && process);
 	set_places(process, &input);
 	while (input.left) {
@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 #ifdef PLANT_BUG
 		length += 8; /* believes a length that is not so */
 #endif
-		CHECK(etl_process_decode(process, slot, length, content % 4, message) == 0);
+		CHECK(etl_process_decode(process, slot, length, content % 4, &error) == 0);
 		free(slot);
 	}
 	check_sums(decoder, process, bytes);

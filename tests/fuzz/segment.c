@@ -97,7 +97,7 @@ static void fill(struct etl_map *map)
 
 static void read_all(struct etl_decoder *decoder, struct etl_process *process, struct etl_map *map)
 {
-	char message[ETL_MESSAGE_BYTES];
+	struct etl_error error;
 	struct etl_process_info info;
 	struct etl_slot_view view;
 	struct etl_window window;
@@ -111,7 +111,7 @@ static void read_all(struct etl_decoder *decoder, struct etl_process *process, s
 		/* Trusts what stands in the slot. */
 		CHECK(map->slots[view.slot].bytes <= etl_slot_bytes((uint64_t)view.slot));
 #endif
-		CHECK(etl_process_decode(process, view.data, view.bytes, view.content, message) ==
+		CHECK(etl_process_decode(process, view.data, view.bytes, view.content, &error) ==
 		      0);
 		write_patches(map, 2);
 		etl_process_release(process, view.slot);
@@ -139,7 +139,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t seals = take_number(&input, 1), wrong = take_number(&input, 1);
 	bool is_detached = take_number(&input, 1) & 1;
 	struct etl_decoder *decoder = etl_decoder_new();
-	char message[ETL_MESSAGE_BYTES];
+	struct etl_error error;
 	struct etl_process *process;
 	struct etl_map map;
 	int fd = -1, sent;
@@ -155,14 +155,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		CHECK(ftruncate(sent, (off_t)(map.geometry.bytes - 4096 * wrong)) == 0);
 		(void)fcntl(sent, F_ADD_SEALS, (int)seals & 0xf);
 	}
-	process = etl_process_map(decoder, sent, message);
+	process = etl_process_map(decoder, sent, &error);
 	if (process && sent != fd)
 		CHECK(seals & F_SEAL_SHRINK && wrong == 0);
 	if (process && sent == fd) {
 		write_patches(&map, 1);
 		read_all(decoder, process, &map);
 		if (is_detached) {
-			CHECK(etl_process_detach(process, message) == 0);
+			CHECK(etl_process_detach(process, &error) == 0);
 			read_all(decoder, process, &map);
 		}
 	}

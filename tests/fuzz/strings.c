@@ -28,7 +28,7 @@ static void correct_keys(uint8_t *slot, uint32_t bytes)
 static void decode_users(struct etl_process *process, const uint8_t *slot, uint32_t bytes)
 {
 	const struct etl_column *columns = etl_kinds[etl_table_of_kind(10)].columns;
-	char message[ETL_MESSAGE_BYTES];
+	struct etl_error error;
 	uint8_t record[STRIDE] = { 10 };
 	uint32_t name_at = 0;
 
@@ -37,7 +37,7 @@ static void decode_users(struct etl_process *process, const uint8_t *slot, uint3
 			name_at = columns[i].offset;
 	for (uint32_t at = 0; at + 8 <= bytes; at += 8) {
 		memcpy(record + name_at, slot + at, 8);
-		CHECK(etl_process_decode(process, record, STRIDE, ETL_RECORDS, message) == 0);
+		CHECK(etl_process_decode(process, record, STRIDE, ETL_RECORDS, &error) == 0);
 	}
 }
 
@@ -59,9 +59,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct etl_process_info info = { .process_id = 5, .cupti_version = 130500 };
 	uint32_t strides[ETL_MAX_KIND] = { [10] = STRIDE, [4] = 40, [5] = 40 }, bytes;
 	struct etl_decoder *decoder = etl_decoder_new();
-	char message[ETL_MESSAGE_BYTES];
+	struct etl_error error;
 	struct etl_process *process =
-		etl_process_load(decoder, &info, strides, no_loss, message);
+		etl_process_load(decoder, &info, strides, no_loss, &error);
 	bool is_corrected = take_number(&input, 1) & 1;
 	uint8_t *slot = take_bytes(&input, 4096, &bytes);
 	struct etl_decoded decoded;
@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 #ifdef PLANT_BUG
 	bytes += 1; /* believes a length that is not so */
 #endif
-	CHECK(etl_process_decode(process, slot, bytes, ETL_STRINGS, message) == 0);
+	CHECK(etl_process_decode(process, slot, bytes, ETL_STRINGS, &error) == 0);
 	etl_process_get_decoded(process, &decoded);
 	CHECK(decoded.damaged_strings <= 1);
 	decode_users(process, slot, bytes);

@@ -10,9 +10,9 @@ static struct etl_process *new_process(struct etl_decoder *decoder, const uint32
 {
 	static const uint64_t no_loss[ETL_MAX_KIND];
 	struct etl_process_info info = { .process_id = 5, .cupti_version = 130500 };
-	char message[ETL_MESSAGE_BYTES];
+	struct etl_error error;
 	struct etl_process *process =
-		etl_process_load(decoder, &info, strides, no_loss, message);
+		etl_process_load(decoder, &info, strides, no_loss, &error);
 
 	CHECK(process);
 	return process;
@@ -98,7 +98,8 @@ static void texts_without_end(bool are_long)
 	const size_t length = are_long ? ETL_LARGE_BYTES - 64 : 16;
 	uint8_t *slot = malloc(2 * ETL_LARGE_BYTES), record[216] = { 0 };
 	int table = etl_table_of_kind(10);
-	char message[ETL_MESSAGE_BYTES], *name = malloc(length + 1);
+	struct etl_error error;
+	char *name = malloc(length + 1);
 	size_t bytes = 0;
 	uint64_t id;
 
@@ -109,7 +110,7 @@ static void texts_without_end(bool are_long)
 		bytes += put_string(slot + bytes, name, length, 0);
 		if (bytes + sizeof(struct etl_string_entry) + length > ETL_LARGE_BYTES || i + 1 == n) {
 			CHECK(etl_process_decode(process, slot, (uint32_t)bytes, ETL_STRINGS,
-						 message) == 0);
+						 &error) == 0);
 			bytes = 0;
 		}
 	}
@@ -120,21 +121,21 @@ static void texts_without_end(bool are_long)
 	id = etl_hash(name, length);
 	memcpy(record + 104, &id, 8);
 	for (uint32_t i = 0; i < kernels; i++)
-		CHECK(etl_process_decode(process, record, 216, ETL_RECORDS, message) == 0);
+		CHECK(etl_process_decode(process, record, 216, ETL_RECORDS, &error) == 0);
 	CHECK(etl_process_cut(process, table) == kernels);
 	CHECK(process->decoded.unresolved_strings == 0);
 	/* Of a neighbour there is room for it, and so there is once the process forgets. */
 	bytes = put_string(slot, name, length, 0);
-	CHECK(etl_process_decode(neighbour, slot, (uint32_t)bytes, ETL_STRINGS, message) == 0);
-	CHECK(etl_process_decode(neighbour, record, 216, ETL_RECORDS, message) == 0);
+	CHECK(etl_process_decode(neighbour, slot, (uint32_t)bytes, ETL_STRINGS, &error) == 0);
+	CHECK(etl_process_decode(neighbour, record, 216, ETL_RECORDS, &error) == 0);
 	CHECK(etl_process_cut(neighbour, table) == 0);
 	CHECK(etl_process_names(neighbour) == 1 && etl_process_names(process) == 0);
 	CHECK(etl_decoder_text_bytes(decoder, table) >= length);
 	bytes = put_forget(slot);
 	bytes += put_string(slot + bytes, name, length, 0);
-	CHECK(etl_process_decode(process, slot, (uint32_t)bytes, ETL_STRINGS, message) == 0);
+	CHECK(etl_process_decode(process, slot, (uint32_t)bytes, ETL_STRINGS, &error) == 0);
 	CHECK(process->texts.ids.n == 1);
-	CHECK(etl_process_decode(process, record, 216, ETL_RECORDS, message) == 0);
+	CHECK(etl_process_decode(process, record, 216, ETL_RECORDS, &error) == 0);
 	CHECK(etl_process_cut(process, table) == kernels && etl_process_names(process) == 1);
 	take_all(decoder);
 	CHECK(etl_decoder_text_bytes(decoder, table) == 0);
@@ -149,7 +150,7 @@ static void texts_without_end(bool are_long)
 static void strings_may_end_without_padding(void)
 {
 	uint32_t strides[ETL_MAX_KIND] = { 0 };
-	char message[ETL_MESSAGE_BYTES];
+	struct etl_error error;
 
 	for (size_t length = 0; length < 20; length++) {
 		struct etl_decoder *decoder = etl_decoder_new();
@@ -159,7 +160,7 @@ static void strings_may_end_without_padding(void)
 
 		put_string(padded, "abcdefghijklmnopqrst", length, 0);
 		memcpy(exact, padded, bytes);
-		CHECK(etl_process_decode(process, exact, (uint32_t)bytes, ETL_STRINGS, message) == 0);
+		CHECK(etl_process_decode(process, exact, (uint32_t)bytes, ETL_STRINGS, &error) == 0);
 		CHECK(process->decoded.damaged_strings == 0);
 		CHECK(text_find(&process->texts, etl_hash("abcdefghijklmnopqrst", length)) != NO_TEXT);
 		free(exact);
@@ -174,7 +175,8 @@ static void many_names(void)
 	uint32_t strides[ETL_MAX_KIND] = { [10] = 216 };
 	struct etl_process *process = new_process(decoder, strides);
 	uint8_t *slot = calloc(1, ETL_LARGE_BYTES);
-	char message[ETL_MESSAGE_BYTES], name[32];
+	struct etl_error error;
+	char name[32];
 
 	for (uint32_t i = 0; i < 5000; i++) {
 		int length = snprintf(name, sizeof name, "kernel_%u", i);
@@ -182,11 +184,11 @@ static void many_names(void)
 		uint64_t id = etl_hash(name, (size_t)length);
 		size_t bytes = put_string(slot, name, (size_t)length, 0);
 
-		CHECK(etl_process_decode(process, slot, (uint32_t)bytes, ETL_STRINGS, message) == 0);
+		CHECK(etl_process_decode(process, slot, (uint32_t)bytes, ETL_STRINGS, &error) == 0);
 		memset(slot, 0, 216);
 		memcpy(slot, &kind, 4);
 		memcpy(slot + 104, &id, 8);
-		CHECK(etl_process_decode(process, slot, 216, ETL_RECORDS, message) == 0);
+		CHECK(etl_process_decode(process, slot, 216, ETL_RECORDS, &error) == 0);
 		if (i % 1000 == 999)
 			take_all(decoder);
 	}
@@ -204,7 +206,8 @@ static void a_million_names(void)
 	uint32_t strides[ETL_MAX_KIND] = { [10] = 216 }, kind = 10;
 	struct etl_process *process = new_process(decoder, strides);
 	uint8_t *names = malloc(A_BATCH * 48), *kernels = calloc(A_BATCH, 216);
-	char message[ETL_MESSAGE_BYTES], name[32];
+	struct etl_error error;
+	char name[32];
 	clock_t begin = clock();
 
 	for (uint32_t first = 0; first < N; first += A_BATCH) {
@@ -218,8 +221,8 @@ static void a_million_names(void)
 			memcpy(kernels + i * 216, &kind, 4);
 			memcpy(kernels + i * 216 + 104, &id, 8);
 		}
-		CHECK(etl_process_decode(process, names, (uint32_t)bytes, ETL_STRINGS, message) == 0);
-		CHECK(etl_process_decode(process, kernels, A_BATCH * 216, ETL_RECORDS, message) == 0);
+		CHECK(etl_process_decode(process, names, (uint32_t)bytes, ETL_STRINGS, &error) == 0);
+		CHECK(etl_process_decode(process, kernels, A_BATCH * 216, ETL_RECORDS, &error) == 0);
 		take_all(decoder);
 	}
 	CHECK(process->decoded.unresolved_strings == 0);
@@ -236,7 +239,7 @@ static void a_million_names(void)
 static void random_bytes(uint64_t seed)
 {
 	struct etl_decoder *decoder = etl_decoder_new();
-	char message[ETL_MESSAGE_BYTES];
+	struct etl_error error;
 
 	for (int round = 0; round < 60; round++) {
 		uint32_t strides[ETL_MAX_KIND] = { 0 };
@@ -255,7 +258,7 @@ static void random_bytes(uint64_t seed)
 						     (random_next(&seed) & 1 ? 256 : 16));
 			CHECK(etl_process_decode(process, bytes, (uint32_t)length,
 						 (uint32_t)(random_next(&seed) % 4),
-						 message) == 0);
+						 &error) == 0);
 			free(bytes);
 		}
 		take_all(decoder);

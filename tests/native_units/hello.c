@@ -203,8 +203,8 @@ static void a_listener_of_another_user(void)
 
 int main(void)
 {
-	char message[ETL_MESSAGE_BYTES];
-	struct etl_wakeup *wakeup = etl_wakeup_create(message);
+	struct etl_error error;
+	struct etl_wakeup *wakeup = etl_wakeup_create(&error);
 	int by_path, by_name;
 
 	CHECK(wakeup && mkdtemp(folder));

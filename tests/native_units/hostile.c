@@ -88,7 +88,7 @@ static void fill_slots(struct etl_map *map)
 
 static void drain(struct etl_decoder *decoder, struct etl_process *process, uint64_t slots)
 {
-	char message[ETL_MESSAGE_BYTES];
+	struct etl_error error;
 	struct etl_process_info info;
 	struct etl_slot_view view;
 	uint64_t taken = 0;
@@ -100,7 +100,7 @@ static void drain(struct etl_decoder *decoder, struct etl_process *process, uint
 		/* A copy that is exactly as long, so that a read behind it is seen. */
 		copy = malloc(view.bytes ? view.bytes : 1);
 		memcpy(copy, view.data, view.bytes);
-		CHECK(etl_process_decode(process, copy, view.bytes, view.content, message) == 0);
+		CHECK(etl_process_decode(process, copy, view.bytes, view.content, &error) == 0);
 		free(copy);
 		etl_process_release(process, view.slot);
 		/* Nobody publishes now, so each slot is full once at most. */
@@ -126,7 +126,7 @@ static void drain(struct etl_decoder *decoder, struct etl_process *process, uint
 int main(void)
 {
 	struct etl_decoder *decoder = etl_decoder_new();
-	char message[ETL_MESSAGE_BYTES];
+	struct etl_error error;
 	struct etl_process *process;
 	struct etl_map map;
 	size_t head;
@@ -134,7 +134,7 @@ int main(void)
 
 	CHECK(etl_segment_create(2, &map, &fd, NULL) == 0);
 	map.segment->process_id = UINT64_MAX;
-	process = etl_process_map(decoder, fd, message);
+	process = etl_process_map(decoder, fd, &error);
 	CHECK(process);
 	head = map.geometry.rings_at + 4096;
 	for (int round = 0; round < ROUNDS; round++) {

@@ -46,8 +46,8 @@ static void publish_all(void)
 
 static struct etl_process *attach(struct etl_decoder *decoder)
 {
-	char message[ETL_MESSAGE_BYTES];
-	struct etl_process *process = etl_process_map(decoder, fd, message);
+	struct etl_error error;
+	struct etl_process *process = etl_process_map(decoder, fd, &error);
 
 	CHECK(process);
 	return process;
@@ -56,12 +56,12 @@ static struct etl_process *attach(struct etl_decoder *decoder)
 /* Reads what there is; returns the records. */
 static uint64_t drain(struct etl_process *process, uint32_t *slots)
 {
-	char message[ETL_MESSAGE_BYTES];
+	struct etl_error error;
 	struct etl_slot_view view;
 	struct etl_decoded decoded;
 
 	while (etl_process_next(process, &view)) {
-		CHECK(etl_process_decode(process, view.data, view.bytes, view.content, message) == 0);
+		CHECK(etl_process_decode(process, view.data, view.bytes, view.content, &error) == 0);
 		etl_process_release(process, view.slot);
 		(*slots)++;
 	}
@@ -154,7 +154,7 @@ static uint64_t kill_the_program(uint64_t after)
 /* The collector's steps: it takes a slot, decodes it, gives it back. */
 static void collect(struct etl_process *process, int steps)
 {
-	char message[ETL_MESSAGE_BYTES];
+	struct etl_error error;
 	struct etl_slot_view view;
 
 	for (int step = 0; step < steps; step++)
@@ -162,7 +162,7 @@ static void collect(struct etl_process *process, int steps)
 			CHECK(etl_process_next(process, &view));
 		else if (step % 3 == 1)
 			CHECK(etl_process_decode(process, view.data, view.bytes, view.content,
-						 message) == 0);
+						 &error) == 0);
 		else
 			etl_process_release(process, view.slot);
 }

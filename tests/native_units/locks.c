@@ -13,8 +13,8 @@ static int fd;
 
 static struct etl_process *attach(struct etl_decoder *decoder)
 {
-	char message[ETL_MESSAGE_BYTES];
-	struct etl_process *process = etl_process_map(decoder, fd, message);
+	struct etl_error error;
+	struct etl_process *process = etl_process_map(decoder, fd, &error);
 
 	CHECK(process);
 	return process;
@@ -45,7 +45,7 @@ int main(void)
 {
 	struct etl_decoder *decoder = etl_decoder_new();
 	struct etl_process *one, *two;
-	char message[ETL_MESSAGE_BYTES];
+	struct etl_error error;
 	struct etl_map map;
 	sigset_t set;
 	pid_t child;
@@ -55,11 +55,11 @@ int main(void)
 	one = attach(decoder);
 	two = attach(decoder);
 	CHECK(etl_process_is_alive(one) == -1); /* not claimed */
-	CHECK(etl_process_claim(one, fd, message) == 0);
-	CHECK(etl_process_claim(two, fd, message) == -EAGAIN);
-	CHECK(strstr(message, "another collector has it"));
-	CHECK(etl_process_detach(one, message) == 0);
-	CHECK(etl_process_claim(two, fd, message) == 0);
+	CHECK(etl_process_claim(one, fd, &error) == 0);
+	CHECK(etl_process_claim(two, fd, &error) == -EAGAIN);
+	CHECK(strstr(error.message, "another collector has it"));
+	CHECK(etl_process_detach(one, &error) == 0);
+	CHECK(etl_process_claim(two, fd, &error) == 0);
 	CHECK(etl_process_is_alive(two) == -1); /* nobody has the image's lock */
 	etl_process_free(two);
 	etl_process_free(one);
@@ -72,7 +72,7 @@ int main(void)
 		be_the_image();
 	sigwait(&set, &number);
 	one = attach(decoder);
-	CHECK(etl_process_claim(one, fd, message) == 0);
+	CHECK(etl_process_claim(one, fd, &error) == 0);
 	/* All its descriptors are closed. */
 	CHECK(etl_process_is_alive(one) == 1);
 	kill(child, SIGUSR1);

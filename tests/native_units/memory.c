@@ -51,7 +51,8 @@ void *__wrap_pool_get(size_t size)
 /* Strings and records of two tables, in memory that is gone after each slot. */
 static int decode_slots(struct etl_process *process, uint32_t first)
 {
-	char message[ETL_MESSAGE_BYTES] = "", name[32];
+	struct etl_error error = { "" };
+	char name[32];
 	uint8_t *names = malloc(KERNELS * 64), *records = malloc(KERNELS * STRIDE);
 	uint32_t bytes = 0, kernel = 10, copy = 1;
 	int result;
@@ -68,10 +69,10 @@ static int decode_slots(struct etl_process *process, uint32_t first)
 		memcpy(records + i * STRIDE, i % 3 ? &kernel : &copy, sizeof kernel);
 		memcpy(records + i * STRIDE + 104, &entry.id, sizeof entry.id);
 	}
-	result = etl_process_decode(process, names, bytes, ETL_STRINGS, message);
+	result = etl_process_decode(process, names, bytes, ETL_STRINGS, &error);
 	if (result == 0)
-		result = etl_process_decode(process, records, KERNELS * STRIDE, ETL_RECORDS, message);
-	CHECK(result == 0 || (result == -ENOMEM && strstr(message, "no memory")));
+		result = etl_process_decode(process, records, KERNELS * STRIDE, ETL_RECORDS, &error);
+	CHECK(result == 0 || (result == -ENOMEM && strstr(error.message, "no memory")));
 	free(names);
 	free(records);
 	return result;
@@ -109,7 +110,7 @@ static bool live(uint64_t refused)
 	static const uint64_t no_loss[ETL_MAX_KIND];
 	struct etl_process_info info = { .process_id = 5, .cupti_version = 130500 };
 	uint32_t strides[ETL_MAX_KIND] = { [10] = STRIDE, [1] = STRIDE };
-	char message[ETL_MESSAGE_BYTES] = "";
+	struct etl_error error = { "" };
 	struct etl_process *process;
 	struct etl_decoder *decoder;
 	bool has_failed = false;
@@ -122,9 +123,9 @@ static bool live(uint64_t refused)
 		CHECK(refused == 1);
 		return true;
 	}
-	process = etl_process_load(decoder, &info, strides, no_loss, message);
+	process = etl_process_load(decoder, &info, strides, no_loss, &error);
 	if (!process) {
-		CHECK(strstr(message, "no memory"));
+		CHECK(strstr(error.message, "no memory"));
 		etl_decoder_free(decoder);
 		return true;
 	}

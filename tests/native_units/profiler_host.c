@@ -2,12 +2,13 @@
  * is left, what is refused is named, and the host goes on with a new object.
  *
  * CUPTI here is functions in a struct pm_api, so that the sanitizers see both sides. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
-#include "pm/chips.h"
-#include "pm/select.h"
+#include "etl/abi.h"
+#include "pm/pm_api.h"
 
 struct object {
 	bool is_spoilt;
@@ -153,50 +154,50 @@ static const char *const metrics[] = { "a", "b", "c", "bad", "d" };
 /* Most of what can be asked; returns the first failure. */
 static int all_of_it(void)
 {
-	static const bool is_optional[5] = { false, false, true, true, true };
+	static const uint8_t is_optional[5] = { 0, 0, 1, 1, 1 };
 	struct etl_error error;
-	struct pm_description text;
+	struct etl_metric_text text;
 	struct pm_host *host = NULL;
-	uint8_t *image = NULL;
-	const char *const *names = NULL;
+	struct etl_bytes config = { 0 };
+	struct etl_names names = { 0 };
 	double values[2][4], *columns[2] = { values[0], values[1] };
-	bool is_kept[5];
-	size_t bytes, n;
-	unsigned passes;
-	int result = pm_host_new(&newest, "CHIP", PM_TYPE_PM_SAMPLING, (const uint8_t *)"av", 2,
-				 "One", &host, &error);
+	uint8_t is_kept[5];
+	uint32_t passes;
+	int result = etl_host_new(&newest, "CHIP", PM_TYPE_PM_SAMPLING,
+				  &(struct etl_bytes){ (uint8_t[]){ 'a', 'v' }, 2 }, "One", &host,
+				  &error);
 
 	if (result)
 		return result;
-	result = pm_host_config(host, metrics, 2, &image, &bytes, &passes, &error);
+	result = etl_host_config(host, metrics, 2, &config, &passes, &error);
 	if (result == 0)
-		CHECK(passes == 1 && bytes == sizeof(size_t));
+		CHECK(passes == 1 && config.size == sizeof(size_t));
 #ifndef PLANT_LEAK
-	free(image);
+	etl_bytes_free(&config);
 #endif
 	if (result == 0)
-		result = pm_host_evaluate_range(host, NULL, 0, 4, 4, metrics, 2, columns, &error);
+		result = etl_host_evaluate(host, NULL, 0, 4, 4, metrics, 2, columns, &error);
 	if (result == 0)
 		CHECK(values[0][0] == 4 && values[1][3] == 7.1);
 	if (result == 0)
-		result = pm_host_properties(host, "a", &text, &error);
+		result = etl_host_describe(host, "a", &text, &error);
 	if (result == 0)
 		CHECK(!*text.description && text.collection_scope == PM_SCOPE_DEVICE);
 	if (result == 0)
-		result = pm_host_select(host, metrics, is_optional, 5, is_kept, &error);
+		result = etl_host_select(host, metrics, is_optional, 5, is_kept, &error);
 	if (result == 0 && !cupti.fail_at)
 		CHECK(is_kept[0] && is_kept[1] && is_kept[2] && !is_kept[3] && !is_kept[4]);
 	if (result == 0) {
-		result = pm_single_pass_sets(&newest, "CHIP", &names, &n, &error);
-		CHECK(result ? !names : n == 1 && strcmp(names[0], "One") == 0);
-		free((void *)(uintptr_t)names);
+		result = etl_cupti_sets(&newest, "CHIP", &names, &error);
+		CHECK(result ? !names.names : names.count == 1 && strcmp(names.names[0], "One") == 0);
+		etl_names_free(&names);
 	}
 	if (result == 0) {
-		result = pm_set_metrics(&newest, "CHIP", "One", &names, &n, &error);
-		CHECK(result ? !names : n == 2 && strcmp(names[1], "b") == 0);
-		free((void *)(uintptr_t)names);
+		result = etl_cupti_set_metrics(&newest, "CHIP", "One", &names, &error);
+		CHECK(result ? !names.names : names.count == 2 && strcmp(names.names[1], "b") == 0);
+		etl_names_free(&names);
 	}
-	pm_host_free(host);
+	etl_host_free(host);
 	return result;
 }
 
@@ -221,63 +222,60 @@ static void test_a_refused_metric_is_named(void)
 {
 	struct etl_error error;
 	struct pm_host *host;
-	uint8_t *image;
-	size_t bytes;
-	unsigned passes;
+	struct etl_bytes config;
+	uint32_t passes;
 	double value, *const columns[] = { &value };
 
-	CHECK(pm_host_new(&newest, "CHIP", PM_TYPE_RANGE, NULL, 0, NULL, &host, &error) == 0);
-	CHECK(pm_host_config(host, metrics, 5, &image, &bytes, &passes, &error) ==
+	CHECK(etl_host_new(&newest, "CHIP", PM_TYPE_RANGE, NULL, NULL, &host, &error) == 0);
+	CHECK(etl_host_config(host, metrics, 5, &config, &passes, &error) ==
 	      PM_INVALID_METRIC_NAME);
-	CHECK(strstr(error.message, "refuses bad on CHIP: NO_SUCH_METRIC (17)") && !image);
-	CHECK(pm_host_config(host, metrics, 0, &image, &bytes, &passes, &error) < 0);
+	CHECK(strstr(error.message, "refuses bad on CHIP: NO_SUCH_METRIC (17)") && !config.data);
+	CHECK(etl_host_config(host, metrics, 0, &config, &passes, &error) < 0);
 	/* A new object: what was added before is not there. */
 	for (int i = 0; i < 2; i++) {
-		CHECK(pm_host_config(host, metrics, 3, &image, &bytes, &passes, &error) == 0);
+		CHECK(etl_host_config(host, metrics, 3, &config, &passes, &error) == 0);
 		CHECK(passes == 1);
-		free(image);
+		etl_bytes_free(&config);
 	}
-	CHECK(pm_host_evaluate_range(host, NULL, 0, 8, 1, metrics, 1, columns, &error) ==
+	CHECK(etl_host_evaluate(host, NULL, 0, 8, 1, metrics, 1, columns, &error) ==
 	      PM_INVALID_PARAMETER);
-	CHECK(pm_host_evaluate_range(host, NULL, 0, 7, 1, metrics, 1, columns, &error) == 0);
+	CHECK(etl_host_evaluate(host, NULL, 0, 7, 1, metrics, 1, columns, &error) == 0);
 	CHECK(value == 7);
-	pm_host_free(host);
+	etl_host_free(host);
 	CHECK(cupti.objects == 0);
 }
 
 static void test_older_cuptis_get_shorter_structs(void)
 {
 	struct pm_api old = newest;
-	struct pm_description text;
+	struct etl_metric_text text;
 	struct etl_error error;
 	struct pm_host *host;
-	const char *const *names;
-	size_t n;
+	struct etl_names names;
 
 	old.version = 28;
 	old.single_pass_sets = NULL;
 	old.set_metrics = NULL;
-	CHECK(pm_host_new(&old, "CHIP", PM_TYPE_RANGE, NULL, 0, "One", &host, &error) < 0 && !host);
+	CHECK(etl_host_new(&old, "CHIP", PM_TYPE_RANGE, NULL, "One", &host, &error) < 0 && !host);
 	CHECK(strstr(error.message, "CUDA 13.2 or later is needed"));
-	CHECK(pm_single_pass_sets(&old, "CHIP", &names, &n, &error) < 0);
-	CHECK(pm_set_metrics(&old, "CHIP", "One", &names, &n, &error) < 0);
-	CHECK(pm_host_new(&old, "CHIP", PM_TYPE_RANGE, NULL, 0, NULL, &host, &error) == 0);
+	CHECK(etl_cupti_sets(&old, "CHIP", &names, &error) < 0);
+	CHECK(etl_cupti_set_metrics(&old, "CHIP", "One", &names, &error) < 0);
+	CHECK(etl_host_new(&old, "CHIP", PM_TYPE_RANGE, NULL, NULL, &host, &error) == 0);
 	CHECK(cupti.head == PM_SIZE(pm_host_initialize, object));
-	CHECK(pm_host_properties(host, "a", &text, &error) == 0);
+	CHECK(etl_host_describe(host, "a", &text, &error) == 0);
 	CHECK(text.collection_scope == PM_SCOPE_UNKNOWN);
-	pm_host_free(host);
-	CHECK(pm_host_new(&newest, "CHIP", PM_TYPE_RANGE, NULL, 0, NULL, &host, &error) == 0);
+	etl_host_free(host);
+	CHECK(etl_host_new(&newest, "CHIP", PM_TYPE_RANGE, NULL, NULL, &host, &error) == 0);
 	CHECK(cupti.head == PM_SIZE(pm_host_initialize, single_pass_set));
-	pm_host_free(host);
+	etl_host_free(host);
 }
 
 static void test_names_outside_of_their_buffer(void)
 {
 	struct etl_error error;
-	const char *const *names;
-	size_t n;
+	struct etl_names names;
 
-	CHECK(pm_set_metrics(&newest, "CHIP", "Outside", &names, &n, &error) < 0 && !names);
+	CHECK(etl_cupti_set_metrics(&newest, "CHIP", "Outside", &names, &error) < 0 && !names.names);
 	CHECK(strstr(error.message, "outside its buffer"));
 }
 

@@ -46,8 +46,8 @@ int main(void)
 	struct etl_process_info info = { .process_id = 5, .cupti_version = 130500 };
 	uint32_t strides[ETL_MAX_KIND] = { [10] = 216 }, kind = 10;
 	struct etl_decoder *decoder = etl_decoder_new();
-	char message[ETL_MESSAGE_BYTES];
-	struct etl_process *process = etl_process_load(decoder, &info, strides, no_loss, message);
+	struct etl_error error;
+	struct etl_process *process = etl_process_load(decoder, &info, strides, no_loss, &error);
 	int table = etl_table_of_kind(10);
 	uint8_t *slot = calloc(100, 216);
 	uint64_t seed = 3;
@@ -62,7 +62,7 @@ int main(void)
 
 		while (i >= etl_load(&gone) + DEPTH)
 			;
-		CHECK(etl_process_decode(process, slot, count * 216, ETL_RECORDS, message) == 0);
+		CHECK(etl_process_decode(process, slot, count * 216, ETL_RECORDS, &error) == 0);
 		CHECK(etl_decoder_take(decoder, table, &batches[i % DEPTH]) == 0);
 		rows[i % DEPTH] = count;
 		etl_store(&made, i + 1);

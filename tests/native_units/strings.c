@@ -21,13 +21,13 @@ static struct etl_process *process;
 
 static void start(void)
 {
-	char message[ETL_MESSAGE_BYTES];
+	struct etl_error error;
 	int fd = -1;
 
 	memset(&etl_injector, 0, sizeof etl_injector);
 	CHECK(etl_segment_create(1, &etl_injector.map, &fd, NULL) == 0);
 	decoder = etl_decoder_new();
-	process = etl_process_map(decoder, fd, message);
+	process = etl_process_map(decoder, fd, &error);
 	CHECK(process);
 	close(fd);
 }
@@ -41,13 +41,13 @@ static void stop(void)
 
 static uint64_t drain(void)
 {
-	char message[ETL_MESSAGE_BYTES];
+	struct etl_error error;
 	struct etl_slot_view view;
 	uint64_t slots = 0;
 
 	while (etl_process_next(process, &view)) {
 		CHECK(view.content == ETL_STRINGS);
-		CHECK(etl_process_decode(process, view.data, view.bytes, view.content, message) == 0);
+		CHECK(etl_process_decode(process, view.data, view.bytes, view.content, &error) == 0);
 		etl_process_release(process, view.slot);
 		slots++;
 	}

@@ -37,13 +37,14 @@ static void *send_wakeups(void *argument)
 
 int main(void)
 {
-	char path[64], message[ETL_MESSAGE_BYTES];
+	struct etl_error error;
+	char path[64];
 	pthread_t senders[SENDERS];
 	struct timespec begin, end;
 	struct etl_wakeup *wakeup;
 	struct stat file;
 
-	wakeup = etl_wakeup_create(message);
+	wakeup = etl_wakeup_create(&error);
 	CHECK(wakeup);
 	CHECK(snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getpid(), etl_wakeup_fd(wakeup)) > 0);
 	CHECK(setenv(ETL_ENV_WAKEUP, path, 1) == 0);

@@ -18,7 +18,7 @@ from tools.codegen.headers import load_facts
 ROOT = Path(__file__).parents[2]
 _SHARED_HEADERS = ROOT / "native" / "include" / "etl"
 # Those of them that Python reads.
-ABI = ("abi", "attribution", "hello", "operators")
+ABI = ("error", "abi", "attribution", "hello", "operators")
 
 
 def _compiled() -> str:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from cupti_etl.errors import ForeignError
-from cupti_etl.native.loader import load, message_buffer, text
+from cupti_etl.native.loader import error_buffer, load, text
 
 _ROWS = 1 << 16
 TYPES = {"i": pa.int64(), "d": pa.float64(), "s": pa.dictionary(pa.int32(), pa.string())}
@@ -184,18 +184,18 @@ class SqliteTables:
         self, table: str, letters: list[str], fields: list[int], schema: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
         ffi, lib = load()
-        message = message_buffer(ffi)
+        error = error_buffer(ffi)
         with self.path.open("rb") as file:
             places = ffi.new("int32_t[]", fields)
             handle = lib.etl_sqlite_new(
-                file.fileno(), self._roots[table], "".join(letters).encode(), places, message
+                file.fileno(), self._roots[table], "".join(letters).encode(), places, error
             )
             if handle == ffi.NULL:
-                raise self._damaged(text(ffi, message))
+                raise self._damaged(text(ffi, error.message))
             handle = ffi.gc(handle, lib.etl_sqlite_free)
-            while rows := lib.etl_sqlite_read(handle, _ROWS, message):
+            while rows := lib.etl_sqlite_read(handle, _ROWS, error):
                 if rows < 0:
-                    raise self._damaged(f"table {table}: {text(ffi, message)}")
+                    raise self._damaged(f"table {table}: {text(ffi, error.message)}")
                 array = ffi.new("struct ArrowArray *")
                 if lib.etl_sqlite_take(handle, array) < 0:
                     raise MemoryError

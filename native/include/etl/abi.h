@@ -1,9 +1,11 @@
 /* What libcupti_etl.so offers to Python, through cffi.  Functions that can fail return
- * a negative errno or NULL and fill `message` (ETL_MESSAGE_BYTES) with a sentence. */
+ * a negative errno or NULL and fill `error` with a sentence. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "etl/error.h"
 
 #pragma GCC visibility push(default)
 /* cffi: begin */
@@ -12,7 +14,6 @@ struct etl_decoder;
 struct etl_process;
 struct etl_wakeup;
 
-enum { ETL_MESSAGE_BYTES = 512 };
 /* Activity kinds have numbers below this; a larger one is taken for damage. */
 enum { ETL_MAX_KIND = 128 };
 enum etl_content { ETL_RECORDS = 1, ETL_STRINGS = 2 };
@@ -123,18 +124,18 @@ uint64_t etl_decoder_text_bytes(const struct etl_decoder *decoder, int table);
 int etl_decoder_take(struct etl_decoder *decoder, int table, struct ArrowArray *out);
 
 /* Maps the segment behind `fd`; does not keep `fd`. */
-struct etl_process *etl_process_map(struct etl_decoder *decoder, int fd, char *message);
+struct etl_process *etl_process_map(struct etl_decoder *decoder, int fd, struct etl_error *error);
 /* A process out of a recording: what it said of itself, and its record sizes and losses
  * by activity kind (ETL_MAX_KIND each). */
-struct etl_process *etl_process_load(struct etl_decoder *decoder, const struct etl_process_info *info, const uint32_t *strides, const uint64_t *ring_full, char *message);
+struct etl_process *etl_process_load(struct etl_decoder *decoder, const struct etl_process_info *info, const uint32_t *strides, const uint64_t *ring_full, struct etl_error *error);
 /* The same, later in the recording. */
 void etl_process_update(struct etl_process *process, const struct etl_process_info *info, const uint32_t *strides, const uint64_t *ring_full);
 void etl_process_free(struct etl_process *process);
 /* Of a process that has ended and been drained: keeps the header, unmaps the segment. */
-int etl_process_detach(struct etl_process *process, char *message);
+int etl_process_detach(struct etl_process *process, struct etl_error *error);
 /* Takes the segment behind `fd` for this process alone, until it is detached: -EAGAIN if
  * another collector has it. */
-int etl_process_claim(struct etl_process *process, int fd, char *message);
+int etl_process_claim(struct etl_process *process, int fd, struct etl_error *error);
 /* Whether the image that fills the segment lives; -1 if this cannot be known. */
 int etl_process_is_alive(const struct etl_process *process);
 /* Of a claimed process that an earlier collector left: gives back the slots that it was
@@ -149,7 +150,7 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 int etl_process_next(struct etl_process *process, struct etl_slot_view *out);
 void etl_process_release(struct etl_process *process, int64_t slot);
 /* Appends a slot's rows to the decoder. */
-int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_t bytes, uint32_t content, char *message);
+int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_t bytes, uint32_t content, struct etl_error *error);
 
 void etl_process_get_decoded(const struct etl_process *process, struct etl_decoded *out);
 uint64_t etl_process_stored(const struct etl_process *process, int table);
@@ -177,7 +178,7 @@ uint32_t etl_process_stride(const struct etl_process *process, int kind);
 int etl_table_of_kind(int kind);
 
 /* The page for waking up that all traced processes share (see etl/wakeup.h). */
-struct etl_wakeup *etl_wakeup_create(char *message);
+struct etl_wakeup *etl_wakeup_create(struct etl_error *error);
 int etl_wakeup_fd(const struct etl_wakeup *wakeup);
 /* Processes that have come and not been able to say hello, as they say themselves. */
 uint32_t etl_wakeup_unmet(const struct etl_wakeup *wakeup);
@@ -188,7 +189,7 @@ void etl_wakeup_wait(struct etl_wakeup *wakeup, uint32_t seen, int timeout_ms);
 void etl_wakeup_pause(struct etl_wakeup *wakeup, int is_paused);
 void etl_wakeup_free(struct etl_wakeup *wakeup);
 
-/* ---- CUPTI's profiler host; see pm/host.h.  What can fail returns 0, -errno, or CUPTI's
+/* ---- CUPTI's profiler host; see pm/host.c.  What can fail returns 0, -errno, or CUPTI's
  * result, which is positive. */
 
 struct pm_api;
@@ -200,32 +201,32 @@ struct etl_bytes { uint8_t *data; uint64_t size; };
 struct etl_metric_text { const char *description, *hardware_unit, *dimension; int metric_type, collection_scope; };
 
 /* The first usable libcupti of `places`, paths with colons between them; "": the loader's. */
-int etl_cupti_open(const char *places, struct pm_api **out, char *message);
+int etl_cupti_open(const char *places, struct pm_api **out, struct etl_error *error);
 uint32_t etl_cupti_version(const struct pm_api *api);
 const char *etl_cupti_path(const struct pm_api *api);
-int etl_cupti_chips(const struct pm_api *api, struct etl_names *out, char *message);
-int etl_cupti_sets(const struct pm_api *api, const char *chip, struct etl_names *out, char *message);
-int etl_cupti_set_metrics(const struct pm_api *api, const char *chip, const char *set, struct etl_names *out, char *message);
-int etl_cupti_passes(const struct pm_api *api, const uint8_t *config, uint64_t bytes, uint32_t *passes, char *message);
-int etl_cupti_most_per_pass(const struct pm_api *api, int profiler_type, const char *chip, const uint8_t *availability, uint64_t *count, char *message);
-int etl_cupti_device_chip(const struct pm_api *api, uint64_t device, char *chip, uint64_t size, char *message);
-int etl_cupti_availability(const struct pm_api *api, uint64_t device, struct etl_bytes *out, char *message);
+int etl_cupti_chips(const struct pm_api *api, struct etl_names *out, struct etl_error *error);
+int etl_cupti_sets(const struct pm_api *api, const char *chip, struct etl_names *out, struct etl_error *error);
+int etl_cupti_set_metrics(const struct pm_api *api, const char *chip, const char *set, struct etl_names *out, struct etl_error *error);
+int etl_cupti_passes(const struct pm_api *api, const uint8_t *config, uint64_t bytes, uint32_t *passes, struct etl_error *error);
+int etl_cupti_most_per_pass(const struct pm_api *api, int profiler_type, const char *chip, const uint8_t *availability, uint64_t *count, struct etl_error *error);
+int etl_cupti_device_chip(const struct pm_api *api, uint64_t device, char *chip, uint64_t size, struct etl_error *error);
+int etl_cupti_availability(const struct pm_api *api, uint64_t device, struct etl_bytes *out, struct etl_error *error);
 /* Bytes of counter data that each sample of these metrics takes on a device. */
-int etl_cupti_sample_bytes(const struct pm_api *api, uint64_t device, int is_by_cycles, const struct etl_bytes *config, const char *const *metrics, uint64_t count, double *bytes, char *message);
+int etl_cupti_sample_bytes(const struct pm_api *api, uint64_t device, int is_by_cycles, const struct etl_bytes *config, const char *const *metrics, uint64_t count, double *bytes, struct etl_error *error);
 /* Whole samples in a counter data image of PM sampling. */
-int etl_cupti_samples(const struct pm_api *api, const uint8_t *image, uint64_t bytes, uint64_t *samples, char *message);
+int etl_cupti_samples(const struct pm_api *api, const uint8_t *image, uint64_t bytes, uint64_t *samples, struct etl_error *error);
 /* What the two kinds of answers hold. */
 void etl_names_free(struct etl_names *names);
 void etl_bytes_free(struct etl_bytes *bytes);
 
-int etl_host_new(const struct pm_api *api, const char *chip, int profiler_type, const struct etl_bytes *availability, const char *single_pass_set, struct pm_host **out, char *message);
+int etl_host_new(const struct pm_api *api, const char *chip, int profiler_type, const struct etl_bytes *availability, const char *single_pass_set, struct pm_host **out, struct etl_error *error);
 void etl_host_free(struct pm_host *host);
-int etl_host_config(struct pm_host *host, const char *const *metrics, uint64_t count, struct etl_bytes *out, uint32_t *passes, char *message);
-int etl_host_select(struct pm_host *host, const char *const *metrics, const uint8_t *is_optional, uint64_t count, uint8_t *is_kept, char *message);
-int etl_host_evaluate(struct pm_host *host, const uint8_t *image, uint64_t bytes, uint64_t first, uint64_t samples, const char *const *metrics, uint64_t count, double *const *columns, char *message);
-int etl_host_base_metrics(struct pm_host *host, int metric_type, struct etl_names *out, char *message);
-int etl_host_sub_metrics(struct pm_host *host, int metric_type, const char *metric, struct etl_names *out, char *message);
-int etl_host_describe(struct pm_host *host, const char *metric, struct etl_metric_text *out, char *message);
+int etl_host_config(struct pm_host *host, const char *const *metrics, uint64_t count, struct etl_bytes *out, uint32_t *passes, struct etl_error *error);
+int etl_host_select(struct pm_host *host, const char *const *metrics, const uint8_t *is_optional, uint64_t count, uint8_t *is_kept, struct etl_error *error);
+int etl_host_evaluate(struct pm_host *host, const uint8_t *image, uint64_t bytes, uint64_t first, uint64_t samples, const char *const *metrics, uint64_t count, double *const *columns, struct etl_error *error);
+int etl_host_base_metrics(struct pm_host *host, int metric_type, struct etl_names *out, struct etl_error *error);
+int etl_host_sub_metrics(struct pm_host *host, int metric_type, const char *metric, struct etl_names *out, struct etl_error *error);
+int etl_host_describe(struct pm_host *host, const char *metric, struct etl_metric_text *out, struct etl_error *error);
 
 /* ---- traces that others wrote */
 
@@ -259,10 +260,10 @@ int etl_events_take(struct etl_events *events, struct ArrowArray *out);
 
 /* Reads a table of the SQLite file `fd`, whose tree begins at page `root`.  `types` has a
  * letter a column (i, d, s), `fields` its place in the table, -1 for the row id. */
-struct etl_sqlite *etl_sqlite_new(int fd, uint32_t root, const char *types, const int32_t *fields, char *message);
+struct etl_sqlite *etl_sqlite_new(int fd, uint32_t root, const char *types, const int32_t *fields, struct etl_error *error);
 void etl_sqlite_free(struct etl_sqlite *table);
 /* Reads at most so many rows; returns how many there are then, or a negative errno. */
-int64_t etl_sqlite_read(struct etl_sqlite *table, int64_t most, char *message);
+int64_t etl_sqlite_read(struct etl_sqlite *table, int64_t most, struct etl_error *error);
 /* As etl_events_unfit. */
 uint64_t etl_sqlite_unfit(const struct etl_sqlite *table, uint32_t column);
 int etl_sqlite_take(struct etl_sqlite *table, struct ArrowArray *out);
@@ -339,16 +340,16 @@ struct etl_sampling {
 /* Loads the first usable libcupti of `places` (paths with colons between; "": the loader's)
  * and finds the GPUs.  Where a function of a sampler can fail it returns 0, -errno, or
  * CUPTI's result, which is positive. */
-int etl_sampler_new(const char *places, struct etl_sampler **out, char *message);
+int etl_sampler_new(const char *places, struct etl_sampler **out, struct etl_error *error);
 void etl_sampler_free(struct etl_sampler *sampler);
 uint32_t etl_sampler_cupti(const struct etl_sampler *sampler);
 const char *etl_sampler_cupti_path(const struct etl_sampler *sampler);
 int etl_sampler_gpus(const struct etl_sampler *sampler);
-int etl_sampler_gpu(struct etl_sampler *sampler, int index, struct etl_gpu *out, char *message);
+int etl_sampler_gpu(struct etl_sampler *sampler, int index, struct etl_gpu *out, struct etl_error *error);
 /* Opens a GPU for sampling; it gets the next number. */
-int etl_sampler_add(struct etl_sampler *sampler, const struct etl_sampling_request *ask, char *message);
+int etl_sampler_add(struct etl_sampler *sampler, const struct etl_sampling_request *ask, struct etl_error *error);
 /* Begins to sample; etl_sampler_run must follow soon, or the hardware's buffer runs over. */
-int etl_sampler_start(struct etl_sampler *sampler, int number, char *message);
+int etl_sampler_start(struct etl_sampler *sampler, int number, struct etl_error *error);
 /* Sends a frame of text. */
 void etl_sampler_say(struct etl_sampler *sampler, int fd, const char *text);
 /* Sends what is sampled to the socket `fd`, until the other end closes its side or no device

@@ -7,10 +7,10 @@
 #define ETL_MUST_CHECK __attribute__((warn_unused_result))
 #define ETL_PRINTF(a, b) __attribute__((format(printf, a, b)))
 
+/* cffi: begin */
 /* Filled by a function that returns a negative errno; may be NULL everywhere. */
-struct etl_error {
-	char message[512];
-};
+struct etl_error { char message[512]; };
+/* cffi: end */
 
 ETL_PRINTF(3, 4)
 static inline int etl_fail(struct etl_error *error, int code, const char *format, ...)

@@ -7,7 +7,7 @@
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default).
 --   launch_to_gpu: no activity has a recorded call.
--- materialized: Made in one sweep over calls and kernels.
+-- materialized: Computed over all launches.
 -- limits: A long time on the queue is no fault: work that is launched ahead waits there.
 -- columns:
 --   api_name VARCHAR: Function called.

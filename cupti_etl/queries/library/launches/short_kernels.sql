@@ -6,7 +6,7 @@
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default).
 --   launch_to_gpu: no activity has a recorded call.
--- materialized: Made with launch_latency, in one sweep.
+-- materialized: Computed over all launches.
 -- limits: Of a graph launch, only the first kernel counts. Calls of several threads go on at once.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
