@@ -36,7 +36,7 @@ def misplaced(native: Path) -> list[str]:
 
 
 def test_a_header_declares_the_functions_of_its_file() -> None:
-    assert sum(len(declared(path)) for path in NATIVE.rglob("*.h")) > 300
+    assert sum(len(declared(path)) for path in NATIVE.rglob("*.h")) > 200
     assert misplaced(NATIVE) == []
 
 
