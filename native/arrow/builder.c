@@ -56,17 +56,6 @@ static size_t bytes_for(const struct etl_column *column, int64_t rows)
 	return round_up(bytes + SLACK);
 }
 
-static void *resize(void *old, size_t used, size_t size)
-{
-	void *fresh = pool_get(size);
-
-	if (fresh && used)
-		memcpy(fresh, old, used);
-	if (fresh)
-		pool_put(old);
-	return fresh;
-}
-
 int builder_reserve(struct builder *builder, int64_t more)
 {
 	int64_t capacity = builder->capacity ? builder->capacity : FIRST_ROWS;
@@ -83,12 +72,12 @@ int builder_reserve(struct builder *builder, int64_t more)
 		size_t bits = round_up((size_t)capacity / 8 + 1 + SLACK);
 		void *values, *valid;
 
-		values = resize(column->values,
+		values = pool_resize(column->values,
 				column->values ? bytes_for(spec, builder->rows) - SLACK : 0, size);
 		if (!values)
 			return -ENOMEM;
 		column->values = values;
-		valid = resize(column->valid, column->valid ? (size_t)builder->rows / 8 + 1 : 0,
+		valid = pool_resize(column->valid, column->valid ? (size_t)builder->rows / 8 + 1 : 0,
 			       bits);
 		if (!valid)
 			return -ENOMEM;

@@ -73,19 +73,9 @@ int dictionary_begin(struct dictionary *dictionary, uint64_t process)
 /* A buffer of at least `size` bytes, which are a power of two so that the pool has some. */
 static void *larger(void *old, size_t used, size_t least, size_t *size)
 {
-	size_t next = 256;
-	void *fresh;
-
-	while (next < least)
-		next *= 2;
-	fresh = pool_get(next);
-	if (!fresh)
-		return NULL;
-	if (used)
-		memcpy(fresh, old, used);
-	pool_put(old);
-	*size = next;
-	return fresh;
+	for (*size = 256; *size < least;)
+		*size *= 2;
+	return pool_resize(old, used, *size);
 }
 
 static bool grow_texts(struct dictionary *dictionary, size_t more)

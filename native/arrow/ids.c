@@ -89,18 +89,22 @@ int64_t ids_find(struct ids *ids, const int64_t *key)
 	return (int64_t)*recent - 1;
 }
 
-int64_t item_of(struct ids *ids, const int64_t *key, void **items, size_t *n, size_t *capacity,
-		size_t size)
+void *item_of(struct ids *ids, unsigned width, const int64_t *key, void **items, size_t *capacity,
+	      size_t size)
 {
-	int64_t number = ids_of(ids, key);
+	size_t n = ids->n;
+	int64_t number;
 
-	if (number == (int64_t)*n) {
-		if (grow(items, *n, capacity, size))
-			return -ENOMEM;
-		memset((char *)*items + *n * size, 0, size);
-		++*n;
-	}
-	return number;
+	/* Before there is the key: each must have an item. */
+	if (grow(items, n, capacity, size))
+		return NULL;
+	ids->width = width;
+	number = ids_of(ids, key);
+	if (number < 0)
+		return NULL;
+	if (ids->n > n)
+		memset((char *)*items + n * size, 0, size);
+	return (char *)*items + (size_t)number * size;
 }
 
 void ids_clear(struct ids *ids)

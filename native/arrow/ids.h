@@ -25,8 +25,16 @@ static inline const int64_t *ids_key(const struct ids *ids, size_t number)
 void ids_clear(struct ids *ids);
 void ids_free(struct ids *ids);
 
-/* The number of the key's item of n; that of a new key is zeros.  -ENOMEM. */
-ETL_MUST_CHECK int64_t item_of(struct ids *ids, const int64_t *key, void **items, size_t *n,
-			       size_t *capacity, size_t size);
-#define ITEM_OF(ids, key, items, n, capacity) \
-	item_of(&(ids), key, (void **)&(items), &(n), &(capacity), sizeof *(items))
+/* Items by key, as many as `ids` has keys, in the order of their coming. */
+#define ITEMS(type)                     \
+	struct {                        \
+		struct ids ids;         \
+		type *all;              \
+		size_t capacity;        \
+	}
+/* The item of the key, of so many integers; zeros, if it is new.  NULL: no memory. */
+#define ITEM_OF(items, width, key) \
+	item_of(&(items).ids, width, key, (void **)&(items).all, &(items).capacity, sizeof *(items).all)
+#define FREE_ITEMS(items) (free((items).all), ids_free(&(items).ids))
+ETL_MUST_CHECK void *item_of(struct ids *ids, unsigned width, const int64_t *key, void **items,
+			     size_t *capacity, size_t size);

@@ -43,6 +43,17 @@ void *pool_get(size_t size)
 	return head + 1;
 }
 
+void *pool_resize(void *old, size_t used, size_t size)
+{
+	void *fresh = pool_get(size);
+
+	if (fresh && used)
+		memcpy(fresh, old, used);
+	if (fresh)
+		pool_put(old);
+	return fresh;
+}
+
 void pool_put(const void *buffer)
 {
 	struct head *head;

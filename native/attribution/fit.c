@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arrow/ids.h"
 #include "attribution/fit.h"
 #include "attribution/solve.h"
 
@@ -26,9 +27,8 @@ struct block {
 
 struct fit {
 	int terms, metrics;
-	int current; /* the block whose products are in the table; -1: none */
-	struct product *table; /* open addressing; row -1 is empty */
-	size_t mask, used;
+	int current; /* the block whose products are in `sums`; -1: none */
+	ITEMS(double) sums; /* by row and column */
 	double *ns; /* by term */
 	struct block blocks[FIT_BLOCKS];
 };
@@ -57,60 +57,31 @@ void fit_free(struct fit *fit)
 		free(fit->blocks[i].products);
 		free(fit->blocks[i].moments);
 	}
-	free(fit->table);
+	FREE_ITEMS(fit->sums);
 	free(fit->ns);
 	free(fit);
 }
 
-static struct product *slot(struct product *table, size_t mask, int32_t row, int32_t column)
-{
-	uint64_t key = (uint64_t)(uint32_t)row << 32 | (uint32_t)column;
-	size_t at = (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> 32) & mask;
-
-	while (table[at].row >= 0 && (table[at].row != row || table[at].column != column))
-		at = (at + 1) & mask;
-	return &table[at];
-}
-
-static int table_grow(struct fit *fit)
-{
-	size_t slots = fit->table ? 2 * (fit->mask + 1) : 256;
-	struct product *table = malloc(slots * sizeof *table);
-
-	if (!table)
-		return -ENOMEM;
-	for (size_t i = 0; i < slots; i++)
-		table[i].row = -1;
-	for (size_t i = 0; fit->table && i <= fit->mask; i++)
-		if (fit->table[i].row >= 0)
-			*slot(table, slots - 1, fit->table[i].row, fit->table[i].column) =
-				fit->table[i];
-	free(fit->table);
-	fit->table = table;
-	fit->mask = slots - 1;
-	return 0;
-}
-
-/* Puts the table's products with their block, after those of an earlier visit to it. */
+/* Puts the products with their block, after those of an earlier visit to it. */
 static int settle(struct fit *fit)
 {
+	size_t n = fit->sums.ids.n;
 	struct block *block;
 	struct product *more;
 
-	if (fit->current < 0 || !fit->used)
+	if (fit->current < 0 || !n)
 		return 0;
 	block = &fit->blocks[fit->current];
-	more = realloc(block->products, (block->n + fit->used) * sizeof *more);
+	more = realloc(block->products, (block->n + n) * sizeof *more);
 	if (!more)
 		return -ENOMEM;
 	block->products = more;
-	for (size_t i = 0; i <= fit->mask; i++) {
-		if (fit->table[i].row < 0)
-			continue;
-		more[block->n++] = fit->table[i];
-		fit->table[i].row = -1;
+	for (size_t i = 0; i < n; i++) {
+		int64_t key = *ids_key(&fit->sums.ids, i);
+
+		more[block->n++] = (struct product){(int32_t)(key >> 32), (int32_t)key, fit->sums.all[i]};
 	}
-	fit->used = 0;
+	ids_clear(&fit->sums.ids);
 	return 0;
 }
 
@@ -134,18 +105,13 @@ int fit_add(struct fit *fit, int block, double length, int n, const int32_t *ter
 			moments[m] += shares[i] * values[m];
 		for (int k = i; k < n; k++) {
 			bool is_ordered = terms[i] <= terms[k];
-			int32_t row = is_ordered ? terms[i] : terms[k];
-			int32_t column = is_ordered ? terms[k] : terms[i];
-			struct product *found;
+			int64_t row = is_ordered ? terms[i] : terms[k];
+			int64_t key = row << 32 | (is_ordered ? terms[k] : terms[i]);
+			double *sum = ITEM_OF(fit->sums, 1, &key);
 
-			if ((!fit->table || 2 * fit->used > fit->mask) && table_grow(fit))
+			if (!sum)
 				return -ENOMEM;
-			found = slot(fit->table, fit->mask, row, column);
-			if (found->row < 0) {
-				*found = (struct product){row, column, 0};
-				fit->used++;
-			}
-			found->sum += shares[i] * shares[k];
+			*sum += shares[i] * shares[k];
 		}
 	}
 	return 0;

@@ -108,7 +108,7 @@ void etl_overlap_free(struct etl_overlap *join)
 		for (size_t k = 0; k < device->n; k++)
 			free(device->open[k]);
 		free(device->open);
-		free(device->running.runs);
+		free(device->running.items);
 		free(device->edges);
 		free(device->per_edge);
 		free(device->counts);
@@ -134,7 +134,7 @@ void etl_overlap_free(struct etl_overlap *join)
 	free(join->shares);
 	free(join->touched);
 	free(join->touched_shares);
-	free(join->running);
+	free(join->running.items);
 	free(join);
 }
 

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "etl/attribution.h"
+#include "arrow/heap.h"
 #include "attribution/fit.h"
 #include "attribution/states.h"
 
@@ -33,19 +34,13 @@ struct run {
 	double sums[]; /* by metric: ns with a value, value times ns */
 };
 
-/* The runs of one device by their ends. */
-struct heap {
-	struct run **runs;
-	size_t n, room;
-};
-
 struct device {
 	int64_t lag, samples, seen;
 	int64_t last_start, last_end; /* of its samples */
 	int64_t clock, alone; /* until when its runs are counted; ns with just one */
 	struct run **open; /* in the order of their starts */
 	size_t n, room, limit;
-	struct heap running;
+	struct heap running; /* the same, as pointers, by their ends */
 	struct fit *fit;
 	struct states *states;
 	int groups; /* with idle time */
@@ -74,11 +69,7 @@ struct etl_overlap {
 	int32_t *touched;
 	double *touched_shares;
 	int touched_n;
-	struct running {
-		int64_t end;
-		int32_t group;
-	} *running; /* at one time in the sample at hand */
-	size_t running_room;
+	struct heap running; /* groups, at one time in the sample at hand */
 	int64_t *rows[9];
 	double *row_values;
 	size_t n_rows, rows_room;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arrow/grow.h"
 #include "attribution/runs.h"
 
 static struct run *run_new(struct etl_overlap *join)
@@ -19,51 +20,6 @@ static struct run *run_new(struct etl_overlap *join)
 	return run;
 }
 
-static int room_for_one(struct run ***runs, size_t n, size_t *room)
-{
-	size_t more = *room ? 2 * *room : 64;
-	struct run **moved;
-
-	if (n < *room)
-		return 0;
-	moved = realloc(*runs, more * sizeof(struct run *));
-	if (!moved)
-		return -ENOMEM;
-	*runs = moved;
-	*room = more;
-	return 0;
-}
-
-static void heap_push(struct heap *heap, struct run *run)
-{
-	size_t at = heap->n++;
-
-	for (; at > 0 && heap->runs[(at - 1) / 2]->end > run->end; at = (at - 1) / 2)
-		heap->runs[at] = heap->runs[(at - 1) / 2];
-	heap->runs[at] = run;
-}
-
-static struct run *heap_pop(struct heap *heap)
-{
-	struct run *first = heap->runs[0], *last = heap->runs[--heap->n];
-	size_t at = 0;
-
-	for (;;) {
-		size_t child = 2 * at + 1;
-
-		if (child >= heap->n)
-			break;
-		if (child + 1 < heap->n && heap->runs[child + 1]->end < heap->runs[child]->end)
-			child++;
-		if (heap->runs[child]->end >= last->end)
-			break;
-		heap->runs[at] = heap->runs[child];
-		at = child;
-	}
-	heap->runs[at] = last;
-	return first;
-}
-
 static void clock_set(struct device *device, int64_t time)
 {
 	if (time <= device->clock)
@@ -75,8 +31,8 @@ static void clock_set(struct device *device, int64_t time)
 
 void clock_advance(struct device *device, int64_t time)
 {
-	while (device->running.n && device->running.runs[0]->end <= time) {
-		struct run *run = device->running.runs[0];
+	while (device->running.n && device->running.items[0].end <= time) {
+		struct run *run = (struct run *)(intptr_t)device->running.items[0].what;
 
 		clock_set(device, run->end);
 		/* Whenever just one ran since its start, it was this one. */
@@ -93,11 +49,7 @@ int run_begin(struct etl_overlap *join, struct device *device, const struct etl_
 	int64_t start = from->start_ns[at], end = from->end_ns[at];
 	struct run *run;
 
-	if (room_for_one(&device->open, device->n, &device->room) ||
-	    room_for_one(&device->running.runs, device->running.n, &device->running.room))
-		return -ENOMEM;
-	run = run_new(join);
-	if (!run)
+	if (GROW(device->open, device->n, device->room) || !(run = run_new(join)))
 		return -ENOMEM;
 	run->start = start;
 	run->end = end < start ? start : end;
@@ -108,12 +60,10 @@ int run_begin(struct etl_overlap *join, struct device *device, const struct etl_
 	clock_advance(device, start);
 	run->alone = device->alone;
 	/* One that ends as it starts is beside nothing, and nothing is beside it. */
-	if (run->end > run->start) {
-		heap_push(&device->running, run);
-	} else {
-		run->alone = 0;
-		run->is_timed = true;
-	}
+	if (run->end > run->start)
+		return heap_push(&device->running, run->end, (intptr_t)run);
+	run->alone = 0;
+	run->is_timed = true;
 	return 0;
 }
 

@@ -63,58 +63,40 @@ static void add_share(struct etl_overlap *join, int32_t term, double share)
 	join->shares[term] += share;
 }
 
-/* Of a part of the sample `n` runs of `running` were there. */
-static void add_part(struct etl_overlap *join, struct device *device, size_t n, double share)
+/* A part of the sample, in which what is running now was there. */
+static void add_part(struct etl_overlap *join, struct device *device, double share)
 {
 	int32_t groups[STATE_MEMBERS], state;
+	size_t n = join->running.n;
 
 	if (!(share > 0))
 		return;
 	if (n <= 1) {
-		add_share(join, n ? join->running[0].group : 0, share);
+		add_share(join, n ? (int32_t)join->running.items[0].what : 0, share);
 		return;
 	}
 	for (size_t i = 0; i < n && i < STATE_MEMBERS; i++)
-		groups[i] = join->running[i].group;
+		groups[i] = (int32_t)join->running.items[i].what;
 	state = n <= STATE_MEMBERS ? state_of(device->states, groups, (int32_t)n) : -1;
 	if (state >= 0)
 		add_share(join, FIT_SETS + state, share);
 	for (size_t i = 0; state < 0 && i < n; i++)
-		add_share(join, FIT_BESIDE + join->running[i].group, share);
+		add_share(join, FIT_BESIDE + (int32_t)join->running.items[i].what, share);
 }
 
 /* The parts of the sample until `time`, or until nothing runs; what ends before is taken out. */
-static int64_t pass_parts(struct etl_overlap *join, struct device *device, size_t *n, int64_t from,
+static int64_t pass_parts(struct etl_overlap *join, struct device *device, int64_t from,
 			  int64_t time, double whole)
 {
-	while (*n) {
-		size_t first = 0;
-		int64_t until;
+	while (join->running.n && join->running.items[0].end <= time) {
+		int64_t until = join->running.items[0].end;
 
-		for (size_t i = 1; i < *n; i++)
-			if (join->running[i].end < join->running[first].end)
-				first = i;
-		until = join->running[first].end;
-		if (until > time)
-			break;
-		add_part(join, device, *n, (double)(until - from) / whole);
+		add_part(join, device, (double)(until - from) / whole);
 		from = until;
-		join->running[first] = join->running[--*n];
+		heap_pop(&join->running);
 	}
-	add_part(join, device, *n, (double)(time - from) / whole);
+	add_part(join, device, (double)(time - from) / whole);
 	return time;
-}
-
-static int running_grow(struct etl_overlap *join)
-{
-	size_t more = join->running_room ? 2 * join->running_room : 64;
-	struct running *moved = realloc(join->running, more * sizeof *moved);
-
-	if (!moved)
-		return -ENOMEM;
-	join->running = moved;
-	join->running_room = more;
-	return 0;
 }
 
 static void add_edges(struct etl_overlap *join, const struct device *device, int32_t group,
@@ -164,7 +146,6 @@ int overlap_take_sample(struct etl_overlap *join, struct device *device, int64_t
 	int64_t now = start;
 	bool is_whole = take_values(join, device, at, length);
 	double whole = (double)(end - start);
-	size_t running = 0;
 	int error = 0;
 
 	join->touched_n = 0;
@@ -177,13 +158,12 @@ int overlap_take_sample(struct etl_overlap *join, struct device *device, int64_t
 		if (to <= from)
 			continue;
 		add_to_run(join, run, to - from);
-		now = pass_parts(join, device, &running, now, from, whole);
-		if (running == join->running_room && (error = running_grow(join)))
-			return error;
-		join->running[running++] = (struct running){to, group};
+		now = pass_parts(join, device, now, from, whole);
+		if (heap_push(&join->running, to, group))
+			return -ENOMEM;
 		add_edges(join, device, group, run->start >= start, run->end <= end, whole);
 	}
-	pass_parts(join, device, &running, now, end, whole);
+	pass_parts(join, device, now, end, whole);
 	device->seen++;
 	if (is_whole) {
 		error = add_to_fit(join, device, whole);

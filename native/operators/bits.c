@@ -25,21 +25,15 @@ static unsigned word_of(int64_t id)
 
 int bits_set(struct bits *bits, int64_t process, int64_t id)
 {
-	int64_t number;
+	const int64_t key[] = {process, id >> SHIFT};
+	struct bits_page *page = ITEM_OF(bits->pages, 2, key);
 	uint64_t *word;
 
-	bits->ids.width = 2;
-	number = ids_of(&bits->ids, (const int64_t[]){process, id >> SHIFT});
-	if (number < 0)
+	if (!page)
 		return -ENOMEM;
-	if ((size_t)number == bits->n_pages) {
-		if (GROW(bits->pages, bits->n_pages, bits->capacity))
-			return -ENOMEM;
-		if (bits->n_pages > FEW && bits->n_pages * LEAST_IDS > bits->n_set)
-			return -E2BIG;
-		bits->pages[bits->n_pages++] = (struct bits_page){{0}};
-	}
-	word = &bits->pages[number].words[word_of(id)];
+	if (bits->pages.ids.n > FEW && bits->pages.ids.n * LEAST_IDS > bits->n_set)
+		return -E2BIG;
+	word = &page->words[word_of(id)];
 	if (*word & bit_of(id))
 		return 1;
 	*word |= bit_of(id);
@@ -49,13 +43,12 @@ int bits_set(struct bits *bits, int64_t process, int64_t id)
 
 bool bits_get(struct bits *bits, int64_t process, int64_t id)
 {
-	int64_t number = ids_find(&bits->ids, (const int64_t[]){process, id >> SHIFT});
+	int64_t number = ids_find(&bits->pages.ids, (const int64_t[]){process, id >> SHIFT});
 
-	return number >= 0 && bits->pages[number].words[word_of(id)] & bit_of(id);
+	return number >= 0 && bits->pages.all[number].words[word_of(id)] & bit_of(id);
 }
 
 void bits_free(struct bits *bits)
 {
-	free(bits->pages);
-	ids_free(&bits->ids);
+	FREE_ITEMS(bits->pages);
 }

@@ -7,9 +7,8 @@
 struct bits_page;
 
 struct bits {
-	struct ids ids; /* of pages, by process and upper bits */
-	struct bits_page *pages;
-	size_t n_pages, capacity, n_set;
+	ITEMS(struct bits_page) pages; /* by process and upper bits */
+	size_t n_set;
 };
 
 /* 1 if the id of the process was there, 0 if it is new; -ENOMEM; -E2BIG where the ids are so far

@@ -25,9 +25,7 @@ struct gpu {
 };
 
 struct busy {
-	struct ids ids;
-	struct gpu *gpus;
-	size_t n_gpus, capacity;
+	ITEMS(struct gpu) gpus;
 };
 
 /* The sets whose intervals are wanted, and not their length alone. */
@@ -53,18 +51,10 @@ static int end_interval(struct set *set, unsigned number, int64_t gpu, struct ta
 	return 0;
 }
 
-static struct gpu *gpu_of(struct busy *busy, int64_t key)
-{
-	int64_t number;
-
-	busy->ids.width = 1;
-	number = ITEM_OF(busy->ids, &key, busy->gpus, busy->n_gpus, busy->capacity);
-	return number < 0 ? NULL : &busy->gpus[number];
-}
-
 static int busy_row(void *state, unsigned input, const int64_t *row, struct table *out)
 {
-	struct gpu *gpu = gpu_of(state, row[2]);
+	struct busy *busy = state;
+	struct gpu *gpu = ITEM_OF(busy->gpus, 1, row + 2);
 	int64_t start = row[0], end = row[1];
 
 	(void)input;
@@ -92,9 +82,9 @@ static int busy_finish(void *state, struct table *out)
 {
 	struct busy *busy = state;
 
-	for (size_t i = 0; i < busy->n_gpus; i++) {
-		struct gpu *gpu = &busy->gpus[i];
-		int64_t key = *ids_key(&busy->ids, i), *row;
+	for (size_t i = 0; i < busy->gpus.ids.n; i++) {
+		struct gpu *gpu = &busy->gpus.all[i];
+		int64_t key = *ids_key(&busy->gpus.ids, i), *row;
 
 		for (unsigned number = 1; number < N_SETS; number++) {
 			struct set *set = &gpu->sets[number];
@@ -116,8 +106,7 @@ static void busy_free(void *state)
 {
 	struct busy *busy = state;
 
-	free(busy->gpus);
-	ids_free(&busy->ids);
+	FREE_ITEMS(busy->gpus);
 }
 
 const struct operator_kind busy_operator = {

@@ -33,20 +33,12 @@ struct listed {
 /* The number of the id's page; -ENOMEM. */
 static int64_t make_page(struct calls *calls, int64_t process, int64_t correlation)
 {
-	int64_t number;
+	const int64_t key[] = {process, correlation >> SHIFT};
+	struct page **page = ITEM_OF(calls->pages, 2, key);
 
-	calls->ids.width = 2;
-	number = ids_of(&calls->ids, (const int64_t[]){process, correlation >> SHIFT});
-	if ((size_t)number == calls->n_pages) {
-		struct page *page = calloc(1, sizeof *page);
-
-		if (!page || GROW(calls->pages, calls->n_pages, calls->capacity)) {
-			free(page);
-			return -ENOMEM;
-		}
-		calls->pages[calls->n_pages++] = page;
-	}
-	return number;
+	if (page && !*page)
+		*page = calloc(1, sizeof **page);
+	return page && *page ? page - calls->pages.all : -ENOMEM;
 }
 
 static int64_t until_of(int64_t start, int64_t end)
@@ -127,8 +119,8 @@ int calls_add(struct calls *calls, const int64_t *row)
 	name = ids_of(&calls->names, row + CALL_NAME);
 	if (number < 0 || name < 0)
 		return -ENOMEM;
-	page = calls->pages[number];
-	if (calls->n_pages > FEW && calls->n_pages * (PAGE / SPARSE) > calls->n_calls)
+	page = calls->pages.all[number];
+	if (calls->pages.ids.n > FEW && calls->pages.ids.n * (PAGE / SPARSE) > calls->n_calls)
 		return -E2BIG;
 	calls->n_calls++;
 	call.name = (uint32_t)name;
@@ -185,14 +177,14 @@ static const struct listed *find_listed(struct calls *calls, int64_t place, int6
 bool calls_find(struct calls *calls, int64_t process, int64_t correlation, int64_t start,
 		struct call *out)
 {
-	int64_t number = ids_find(&calls->ids, (const int64_t[]){process, correlation >> SHIFT});
+	int64_t number = ids_find(&calls->pages.ids, (const int64_t[]){process, correlation >> SHIFT});
 	unsigned at = (unsigned)(correlation & (PAGE - 1));
 	const struct listed *listed;
 	const struct page *page;
 
 	if (number < 0)
 		return false;
-	page = calls->pages[number];
+	page = calls->pages.all[number];
 	if (page->states[at] == ABSENT)
 		return false;
 	if (page->states[at] == LISTED) {
@@ -212,11 +204,10 @@ bool calls_find(struct calls *calls, int64_t process, int64_t correlation, int64
 
 void calls_clear(struct calls *calls)
 {
-	for (size_t i = 0; i < calls->n_pages; i++)
-		free(calls->pages[i]);
-	free(calls->pages);
+	for (size_t i = 0; i < calls->pages.ids.n; i++)
+		free(calls->pages.all[i]);
+	FREE_ITEMS(calls->pages);
 	free(calls->listed);
-	ids_free(&calls->ids);
 	*calls = (struct calls){.names = calls->names};
 }
 

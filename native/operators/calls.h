@@ -19,9 +19,9 @@ struct call {
 struct page;
 
 struct calls {
-	struct ids names, ids; /* of the calls' names; of pages, by process and upper bits */
-	struct page **pages;
-	size_t n_pages, capacity, n_calls;
+	struct ids names; /* of the calls */
+	ITEMS(struct page *) pages; /* by process and upper bits */
+	size_t n_calls;
 	struct listed *listed; /* calls of ids that began anew, or overlap and contain no other */
 	size_t n_listed, listed_capacity;
 	bool is_sorted;

@@ -28,11 +28,8 @@ struct launch {
 
 struct depth {
 	struct calls calls;
-	struct ids ids;
-	struct stream *streams;
-	struct ids launch_ids; /* of the graph launches of a slice */
-	struct launch *launches;
-	size_t n_streams, capacity, n_launches, launches_capacity;
+	ITEMS(struct stream) streams;
+	ITEMS(struct launch) launches; /* of graphs in the slice */
 };
 
 /* The launch that the activity belongs to; NULL where memory is out. */
@@ -40,12 +37,8 @@ static struct launch *launch_of(struct depth *depth, const struct call *call, co
 {
 	const int64_t key[] = {row[PROCESS], row[CORRELATION], call->start,
 			       row[DEVICE],  row[CONTEXT],     row[STREAM]};
-	int64_t number;
 
-	depth->launch_ids.width = sizeof key / sizeof *key;
-	number = ITEM_OF(depth->launch_ids, key, depth->launches, depth->n_launches,
-			 depth->launches_capacity);
-	return number < 0 ? NULL : &depth->launches[number];
+	return ITEM_OF(depth->launches, sizeof key / sizeof *key, key);
 }
 
 static int depth_row(void *state, unsigned input, const int64_t *row, struct table *out)
@@ -54,7 +47,7 @@ static int depth_row(void *state, unsigned input, const int64_t *row, struct tab
 	struct launch *launch = NULL;
 	struct stream *stream;
 	struct call call;
-	int64_t number, joins;
+	int64_t joins;
 
 	(void)out;
 	if (input == 0)
@@ -68,7 +61,7 @@ static int depth_row(void *state, unsigned input, const int64_t *row, struct tab
 		if (!launch)
 			return -ENOMEM;
 		if (launch->is_known) {
-			stream = &depth->streams[launch->stream];
+			stream = &depth->streams.all[launch->stream];
 			if (joins < stream->joins[launch->place])
 				stream->joins[launch->place] = joins;
 			if (row[END] > stream->leaves[launch->place])
@@ -76,15 +69,12 @@ static int depth_row(void *state, unsigned input, const int64_t *row, struct tab
 			return 0;
 		}
 	}
-	depth->ids.width = 4;
-	number = ITEM_OF(depth->ids,
-			 ((const int64_t[]){row[PROCESS], row[DEVICE], row[CONTEXT], row[STREAM]}),
-			 depth->streams, depth->n_streams, depth->capacity);
-	if (number < 0)
+	stream = ITEM_OF(depth->streams, 4,
+			 ((const int64_t[]){row[PROCESS], row[DEVICE], row[CONTEXT], row[STREAM]}));
+	if (!stream)
 		return -ENOMEM;
-	stream = &depth->streams[number];
 	if (launch)
-		*launch = (struct launch){(size_t)number, stream->n, true};
+		*launch = (struct launch){(size_t)(stream - depth->streams.all), stream->n, true};
 	if (GROW(stream->joins, stream->n, stream->joins_capacity) ||
 	    GROW(stream->leaves, stream->n, stream->leaves_capacity))
 		return -ENOMEM;
@@ -98,9 +88,7 @@ static int depth_slice(void *state, struct table *out)
 	struct depth *depth = state;
 
 	(void)out;
-	ids_free(&depth->launch_ids);
-	depth->launch_ids = (struct ids){0};
-	depth->n_launches = 0;
+	ids_clear(&depth->launches.ids);
 	calls_clear(&depth->calls);
 	return 0;
 }
@@ -140,14 +128,14 @@ static int depth_finish(void *state, struct table *out)
 	struct depth *depth = state;
 
 	calls_clear(&depth->calls);
-	for (size_t i = 0; i < depth->n_streams; i++) {
-		struct stream *stream = &depth->streams[i];
+	for (size_t i = 0; i < depth->streams.ids.n; i++) {
+		struct stream *stream = &depth->streams.all[i];
 		int64_t *row = table_add(out);
 
 		if (!row || sort_rows(stream->joins, stream->n, 1) ||
 		    sort_rows(stream->leaves, stream->n, 1))
 			return -ENOMEM;
-		memcpy(row, ids_key(&depth->ids, i), 4 * sizeof *row);
+		memcpy(row, ids_key(&depth->streams.ids, i), 4 * sizeof *row);
 		describe(stream, row);
 		free(stream->joins);
 		free(stream->leaves);
@@ -160,14 +148,12 @@ static void depth_free(void *state)
 {
 	struct depth *depth = state;
 
-	for (size_t i = 0; i < depth->n_streams; i++) {
-		free(depth->streams[i].joins);
-		free(depth->streams[i].leaves);
+	for (size_t i = 0; i < depth->streams.ids.n; i++) {
+		free(depth->streams.all[i].joins);
+		free(depth->streams.all[i].leaves);
 	}
-	free(depth->streams);
-	free(depth->launches);
-	ids_free(&depth->launch_ids);
-	ids_free(&depth->ids);
+	FREE_ITEMS(depth->streams);
+	FREE_ITEMS(depth->launches);
 	calls_free(&depth->calls);
 }
 

@@ -22,14 +22,12 @@ struct gpu {
 	int64_t until;
 	struct ender *enders; /* activities that ended then */
 	size_t n_enders, capacity;
-	int64_t gap; /* number of the gap that ended last; -1: none */
+	size_t gap; /* number of the gap that ended last, from 1; 0: none */
 	bool is_open;
 };
 
 struct edges {
-	struct ids ids;
-	struct gpu *gpus;
-	size_t n_gpus, capacity;
+	ITEMS(struct gpu) gpus;
 };
 
 static int begin_gap(struct gpu *gpu, const int64_t *row, struct table *out)
@@ -40,7 +38,7 @@ static int begin_gap(struct gpu *gpu, const int64_t *row, struct table *out)
 
 	if (!gap)
 		return -ENOMEM;
-	gpu->gap = (int64_t)out[GAPS].n - 1;
+	gpu->gap = out[GAPS].n;
 	gap[GAP_GPU] = row[GPU];
 	gap[GAP_START] = gpu->until;
 	gap[GAP_END] = row[START];
@@ -68,7 +66,7 @@ static int begin_gap(struct gpu *gpu, const int64_t *row, struct table *out)
 		tie = table_add(&out[TIES]);
 		if (!tie)
 			return -ENOMEM;
-		tie[0] = gpu->gap;
+		tie[0] = (int64_t)gpu->gap - 1;
 		tie[1] = gpu->enders[i].name;
 	}
 	gap[NEXT_KIND] = UNKNOWN;
@@ -101,33 +99,18 @@ static void name_next(int64_t *gap, const int64_t *row)
 	gap[NEXT_CORRELATION] = row[CORRELATION];
 }
 
-static struct gpu *gpu_of(struct edges *edges, int64_t key)
-{
-	int64_t number;
-
-	edges->ids.width = 1;
-	number = ids_of(&edges->ids, &key);
-	if (number < 0)
-		return NULL;
-	if ((size_t)number == edges->n_gpus) {
-		if (GROW(edges->gpus, edges->n_gpus, edges->capacity))
-			return NULL;
-		edges->gpus[edges->n_gpus++] = (struct gpu){.gap = -1};
-	}
-	return &edges->gpus[number];
-}
-
 static int edges_row(void *state, unsigned input, const int64_t *row, struct table *out)
 {
-	struct gpu *gpu = gpu_of(state, row[GPU]);
+	struct edges *edges = state;
+	struct gpu *gpu = ITEM_OF(edges->gpus, 1, row + GPU);
 
 	(void)input;
 	if (!gpu)
 		return -ENOMEM;
 	if (gpu->is_open && row[START] > gpu->until && begin_gap(gpu, row, out))
 		return -ENOMEM;
-	if (gpu->gap >= 0) {
-		int64_t *gap = out[GAPS].rows + gpu->gap * GAP_FIELDS;
+	if (gpu->gap) {
+		int64_t *gap = out[GAPS].rows + (gpu->gap - 1) * GAP_FIELDS;
 
 		if (gap[GAP_END] == row[START])
 			name_next(gap, row);
@@ -145,21 +128,13 @@ static int edges_row(void *state, unsigned input, const int64_t *row, struct tab
 	return 0;
 }
 
-static int edges_finish(void *state, struct table *out)
-{
-	(void)state;
-	(void)out;
-	return 0;
-}
-
 static void edges_free(void *state)
 {
 	struct edges *edges = state;
 
-	for (size_t i = 0; i < edges->n_gpus; i++)
-		free(edges->gpus[i].enders);
-	free(edges->gpus);
-	ids_free(&edges->ids);
+	for (size_t i = 0; i < edges->gpus.ids.n; i++)
+		free(edges->gpus.all[i].enders);
+	FREE_ITEMS(edges->gpus);
 }
 
 const struct operator_kind edge_operator = {
@@ -171,6 +146,5 @@ const struct operator_kind edge_operator = {
 	.out_widths = {GAP_FIELDS, 2},
 	.state_bytes = sizeof(struct edges),
 	.row = edges_row,
-	.finish = edges_finish,
 	.free = edges_free,
 };

@@ -10,7 +10,7 @@
 
 #include "operators/bits.h"
 #include "operators/calls.h"
-#include "operators/heap.h"
+#include "arrow/heap.h"
 #include "operators/operator.h"
 
 #define N_STATES 5
@@ -39,22 +39,11 @@ struct process {
 };
 
 struct host {
-	struct ids ids;
-	struct process *processes;
-	size_t n_processes, capacity;
+	ITEMS(struct process) processes;
 	struct bits returned; /* calls */
 	struct late *late;
 	size_t n_late, late_capacity;
 };
-
-static struct process *process_of(struct host *host, int64_t key)
-{
-	int64_t number;
-
-	host->ids.width = 1;
-	number = ITEM_OF(host->ids, &key, host->processes, host->n_processes, host->capacity);
-	return number < 0 ? NULL : &host->processes[number];
-}
 
 /* Time goes on to `now` in the first state that holds. */
 static void pass(struct process *process, int64_t now)
@@ -165,7 +154,7 @@ static int begin_gap(struct host *host, struct process *process, const int64_t *
 static int host_row(void *state, unsigned input, const int64_t *row, struct table *out)
 {
 	struct host *host = state;
-	struct process *process = process_of(host, row[2]);
+	struct process *process = ITEM_OF(host->processes, 1, row + 2);
 	int64_t correlation = row[4] == UNKNOWN ? NO_CORRELATION : row[4];
 	int result;
 
@@ -191,10 +180,10 @@ static int host_finish(void *state, struct table *out)
 	struct host *host = state;
 	int result = 0;
 
-	for (size_t i = 0; !result && i < host->n_processes; i++) {
-		int64_t key = *ids_key(&host->ids, i);
+	for (size_t i = 0; !result && i < host->processes.ids.n; i++) {
+		int64_t key = *ids_key(&host->processes.ids, i);
 
-		result = end_until(host, &host->processes[i], key, INT64_MAX, out);
+		result = end_until(host, &host->processes.all[i], key, INT64_MAX, out);
 	}
 	for (size_t i = 0; !result && i < host->n_late; i++) {
 		const struct late *late = &host->late[i];
@@ -213,13 +202,12 @@ static void host_free(void *state)
 {
 	struct host *host = state;
 
-	for (size_t i = 0; i < host->n_processes; i++) {
-		free(host->processes[i].calls.items);
-		free(host->processes[i].gaps);
+	for (size_t i = 0; i < host->processes.ids.n; i++) {
+		free(host->processes.all[i].calls.items);
+		free(host->processes.all[i].gaps);
 	}
-	free(host->processes);
+	FREE_ITEMS(host->processes);
 	free(host->late);
-	ids_free(&host->ids);
 	bits_free(&host->returned);
 }
 

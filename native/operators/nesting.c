@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "arrow/ids.h"
-#include "operators/heap.h"
+#include "arrow/heap.h"
 #include "operators/operator.h"
 
 enum { PROCESS, THREAD, START, END, RANGE, NAME, N_FIELDS };

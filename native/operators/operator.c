@@ -140,7 +140,7 @@ int etl_operator_finish(struct etl_operator *operator)
 {
 	for (unsigned input = 0; input < MAX_INPUTS; input++)
 		table_free(&operator->inputs[input]);
-	return operator->kind->finish(operator->state, operator->outputs);
+	return operator->kind->finish ? operator->kind->finish(operator->state, operator->outputs) : 0;
 }
 
 int64_t etl_operator_take(struct etl_operator *operator, uint32_t output, int64_t most, struct ArrowArray *out)

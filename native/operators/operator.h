@@ -35,9 +35,9 @@ struct operator_kind {
 	unsigned out_widths[3];
 	size_t state_bytes; /* all zeros at first */
 	int (*row)(void *state, unsigned input, const int64_t *row, struct table *out);
-	int (*finish)(void *state, struct table *out);
+	int (*finish)(void *state, struct table *out); /* may be NULL, as `slice` */
 	void (*free)(void *state);
-	/* Of an operator whose inputs are cut in slices: the slice is complete; may be NULL. */
+	/* Of an operator whose inputs are cut in slices: the slice is complete. */
 	int (*slice)(void *state, struct table *out);
 };
 

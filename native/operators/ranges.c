@@ -26,39 +26,31 @@ struct own {
 
 struct ranges {
 	struct calls calls; /* with the range instead of the name */
-	struct ids thread_ids, own_ids;
-	struct thread *threads;
+	ITEMS(struct thread) threads;
+	ITEMS(struct own) owns;
 	struct turn *turns;
-	struct own *owns;
-	size_t n_threads, threads_capacity, n_turns, turns_capacity, n_owns, owns_capacity;
+	size_t n_turns, turns_capacity;
 };
 
 static int add_turn(struct ranges *ranges, const int64_t *row)
 {
-	int64_t number;
+	struct thread *thread = ITEM_OF(ranges->threads, 2, row);
 
-	ranges->thread_ids.width = 2;
-	number = ids_of(&ranges->thread_ids, row);
-	if (number < 0 || GROW(ranges->turns, ranges->n_turns, ranges->turns_capacity))
+	if (!thread || GROW(ranges->turns, ranges->n_turns, ranges->turns_capacity))
 		return -ENOMEM;
-	if ((size_t)number == ranges->n_threads) {
-		if (GROW(ranges->threads, ranges->n_threads, ranges->threads_capacity))
-			return -ENOMEM;
-		ranges->threads[ranges->n_threads++] =
-			(struct thread){ranges->n_turns, 0, ranges->n_turns};
-	}
-	if ((size_t)number != ranges->n_threads - 1)
+	if (thread != &ranges->threads.all[ranges->threads.ids.n - 1])
 		return -EINVAL; /* another thread's came in between */
+	if (!thread->n++)
+		thread->first = thread->last = ranges->n_turns;
 	ranges->turns[ranges->n_turns++] = (struct turn){row[2], row[3]};
-	ranges->threads[number].n++;
 	return 0;
 }
 
 /* The innermost range of a thread at a time, or UNKNOWN. */
 static int64_t range_of(struct ranges *ranges, const int64_t *key, int64_t at)
 {
-	int64_t number = ids_find(&ranges->thread_ids, key);
-	struct thread *thread = number < 0 ? NULL : &ranges->threads[number];
+	int64_t number = ids_find(&ranges->threads.ids, key);
+	struct thread *thread = number < 0 ? NULL : &ranges->threads.all[number];
 	const struct turn *turns = ranges->turns;
 	size_t low, high;
 
@@ -86,23 +78,14 @@ static int64_t range_of(struct ranges *ranges, const int64_t *key, int64_t at)
 
 static int count(struct ranges *ranges, int64_t range, const int64_t *row)
 {
-	struct own *own;
-	int64_t number;
+	struct own *own = ITEM_OF(ranges->owns, 2, ((const int64_t[]){range, row[GPU]}));
 
-	ranges->own_ids.width = 2;
-	number = ids_of(&ranges->own_ids, (const int64_t[]){range, row[GPU]});
-	if (number < 0)
+	if (!own)
 		return -ENOMEM;
-	if ((size_t)number == ranges->n_owns) {
-		if (GROW(ranges->owns, ranges->n_owns, ranges->owns_capacity))
-			return -ENOMEM;
-		ranges->owns[ranges->n_owns++] = (struct own){0, 0, row[START], row[END]};
-	}
-	own = &ranges->owns[number];
+	own->start = own->activities && own->start < row[START] ? own->start : row[START];
+	own->end = own->activities && own->end > row[END] ? own->end : row[END];
 	own->activities++;
 	own->gpu_ns += row[END] - row[START];
-	own->start = row[START] < own->start ? row[START] : own->start;
-	own->end = row[END] > own->end ? row[END] : own->end;
 	return 0;
 }
 
@@ -141,13 +124,13 @@ static int ranges_finish(void *state, struct table *out)
 {
 	const struct ranges *ranges = state;
 
-	for (size_t i = 0; i < ranges->n_owns; i++) {
-		const struct own *own = &ranges->owns[i];
+	for (size_t i = 0; i < ranges->owns.ids.n; i++) {
+		const struct own *own = &ranges->owns.all[i];
 		int64_t *row = table_add(out);
 
 		if (!row)
 			return -ENOMEM;
-		memcpy(row, ids_key(&ranges->own_ids, i), 2 * sizeof *row);
+		memcpy(row, ids_key(&ranges->owns.ids, i), 2 * sizeof *row);
 		memcpy(row + 2, own, sizeof *own);
 	}
 	return 0;
@@ -157,11 +140,9 @@ static void ranges_free(void *state)
 {
 	struct ranges *ranges = state;
 
-	free(ranges->threads);
+	FREE_ITEMS(ranges->threads);
+	FREE_ITEMS(ranges->owns);
 	free(ranges->turns);
-	free(ranges->owns);
-	ids_free(&ranges->thread_ids);
-	ids_free(&ranges->own_ids);
 	calls_free(&ranges->calls);
 }
 

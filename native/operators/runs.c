@@ -21,19 +21,18 @@ struct kernel {
 struct stream {
 	struct kernel last[LONGEST]; /* the newest first */
 	unsigned n;
-	int64_t guess[N_LENGTHS]; /* the run that the stream was in before, by length */
+	int64_t guess[N_LENGTHS]; /* the run that the stream was in before, by length; 0: none */
 };
 
 struct run {
 	int64_t count, kernels_ns, gaps_ns;
-	int64_t next; /* the run that came after this one last time: most often it does again */
+	int64_t next; /* number of the run that came after this one last time: most often it does again */
 };
 
 struct runs {
-	struct ids streams, names, ids;
-	struct stream *states;
-	struct run *all;
-	size_t n_states, states_capacity, n_all, all_capacity;
+	struct ids names;
+	ITEMS(struct stream) streams;
+	ITEMS(struct run) runs;
 };
 
 static void key_of(const struct stream *stream, unsigned length, int64_t *key)
@@ -45,66 +44,57 @@ static void key_of(const struct stream *stream, unsigned length, int64_t *key)
 	memcpy(key, parts, sizeof parts);
 }
 
+/* The run's number, from 1; -ENOMEM. */
 static int64_t run_of(struct runs *runs, struct stream *stream, unsigned length)
 {
 	int64_t before = stream->guess[length - SHORTEST], key[KEY], run;
+	struct run *found;
 
 	key_of(stream, length, key);
-	if (before >= 0) {
-		run = runs->all[before].next;
-		if (run >= 0 && memcmp(ids_key(&runs->ids, (size_t)run), key, sizeof key) == 0)
+	if (before) {
+		run = runs->runs.all[before - 1].next;
+		if (run && memcmp(ids_key(&runs->runs.ids, (size_t)run - 1), key, sizeof key) == 0)
 			return run;
 	}
-	run = ids_of(&runs->ids, key);
-	if (run < 0)
-		return run;
-	if ((size_t)run == runs->n_all) {
-		if (GROW(runs->all, runs->n_all, runs->all_capacity))
-			return -ENOMEM;
-		runs->all[runs->n_all++] = (struct run){.next = -1};
-	}
-	if (before >= 0)
-		runs->all[before].next = run;
+	found = ITEM_OF(runs->runs, KEY, key);
+	if (!found)
+		return -ENOMEM;
+	run = found - runs->runs.all + 1;
+	if (before)
+		runs->runs.all[before - 1].next = run;
 	return run;
 }
 
 static int runs_row(void *state, unsigned input, const int64_t *row, struct table *out)
 {
 	struct runs *runs = state;
-	struct stream *stream;
-	int64_t number, name, kernels_ns, gaps_ns = 0;
+	struct stream *stream = ITEM_OF(runs->streams, 3, row + 2);
+	int64_t name, kernels_ns, gaps_ns = 0;
 
 	(void)input;
 	(void)out;
-	runs->streams.width = 3;
 	runs->names.width = 1;
-	runs->ids.width = KEY;
-	number = ids_of(&runs->streams, row + 2);
 	name = ids_of(&runs->names, row + 5);
-	if (number < 0 || name < 0)
+	if (!stream || name < 0)
 		return -ENOMEM;
-	if ((size_t)number == runs->n_states) {
-		if (GROW(runs->states, runs->n_states, runs->states_capacity))
-			return -ENOMEM;
-		runs->states[runs->n_states++] = (struct stream){.guess = {-1, -1, -1, -1}};
-	}
-	stream = &runs->states[number];
 	memmove(stream->last + 1, stream->last, (LONGEST - 1) * sizeof *stream->last);
 	stream->last[0] = (struct kernel){(uint32_t)name, row[0], row[1]};
 	stream->n += stream->n < LONGEST;
 	kernels_ns = row[1] - row[0];
 	for (unsigned length = SHORTEST; length <= stream->n; length++) {
 		const struct kernel *first = &stream->last[length - 1], *second = first - 1;
-		int64_t run = run_of(runs, stream, length);
+		int64_t number = run_of(runs, stream, length);
+		struct run *run;
 
-		if (run < 0)
+		if (number < 0)
 			return -ENOMEM;
-		stream->guess[length - SHORTEST] = run;
+		stream->guess[length - SHORTEST] = number;
+		run = &runs->runs.all[number - 1];
 		kernels_ns += first->end - first->start;
 		gaps_ns += second->start > first->end ? second->start - first->end : 0;
-		runs->all[run].count++;
-		runs->all[run].kernels_ns += kernels_ns;
-		runs->all[run].gaps_ns += gaps_ns;
+		run->count++;
+		run->kernels_ns += kernels_ns;
+		run->gaps_ns += gaps_ns;
 	}
 	return 0;
 }
@@ -113,19 +103,20 @@ static int runs_finish(void *state, struct table *out)
 {
 	struct runs *runs = state;
 
-	for (size_t i = 0; i < runs->n_all; i++) {
+	for (size_t i = 0; i < runs->runs.ids.n; i++) {
+		const struct run *run = &runs->runs.all[i];
 		int64_t *row = table_add(out);
 		uint32_t parts[2 * KEY];
 
 		if (!row)
 			return -ENOMEM;
-		memcpy(parts, ids_key(&runs->ids, i), sizeof parts);
+		memcpy(parts, ids_key(&runs->runs.ids, i), sizeof parts);
 		row[0] = parts[0];
 		for (unsigned n = 0; n < LONGEST; n++)
 			row[1 + n] = n < parts[0] ? *ids_key(&runs->names, parts[1 + n]) : 0;
-		row[6] = runs->all[i].count;
-		row[7] = runs->all[i].kernels_ns;
-		row[8] = runs->all[i].gaps_ns;
+		row[6] = run->count;
+		row[7] = run->kernels_ns;
+		row[8] = run->gaps_ns;
 	}
 	return 0;
 }
@@ -134,11 +125,9 @@ static void runs_free(void *state)
 {
 	struct runs *runs = state;
 
-	free(runs->states);
-	free(runs->all);
-	ids_free(&runs->streams);
+	FREE_ITEMS(runs->streams);
+	FREE_ITEMS(runs->runs);
 	ids_free(&runs->names);
-	ids_free(&runs->ids);
 }
 
 const struct operator_kind run_operator = {

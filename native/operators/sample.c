@@ -16,25 +16,17 @@ struct kernel {
 };
 
 struct sample {
-	struct ids ids;
-	struct kernel *kernels;
-	size_t n_kernels, capacity;
+	ITEMS(struct kernel) kernels;
 };
 
 static int sample_row(void *state, unsigned input, const int64_t *row, struct table *out)
 {
 	struct sample *sample = state;
-	struct kernel *kernel;
-	int64_t number;
+	struct kernel *kernel = ITEM_OF(sample->kernels, 1, row + 2);
 
 	(void)input;
 	(void)out;
-	sample->ids.width = 1;
-	number = ITEM_OF(sample->ids, row + 2, sample->kernels, sample->n_kernels, sample->capacity);
-	if (number < 0)
-		return -ENOMEM;
-	kernel = &sample->kernels[number];
-	if (GROW(kernel->durations, kernel->n, kernel->capacity))
+	if (!kernel || GROW(kernel->durations, kernel->n, kernel->capacity))
 		return -ENOMEM;
 	kernel->durations[kernel->n++] = row[1] - row[0];
 	return 0;
@@ -71,8 +63,8 @@ static int sample_finish(void *state, struct table *out)
 	struct sample *sample = state;
 	int result = 0;
 
-	for (size_t i = 0; !result && i < sample->n_kernels; i++) {
-		struct kernel *kernel = &sample->kernels[i];
+	for (size_t i = 0; !result && i < sample->kernels.ids.n; i++) {
+		struct kernel *kernel = &sample->kernels.all[i];
 		size_t from = 0;
 
 		for (size_t part = 0; !result && part < PARTS; part++) {
@@ -80,7 +72,7 @@ static int sample_finish(void *state, struct table *out)
 			size_t to = ((part + 1) * kernel->n + PARTS - 1) / PARTS;
 
 			result = count(kernel->durations + from, to - from,
-				       *ids_key(&sample->ids, i), (int64_t)part, out);
+				       *ids_key(&sample->kernels.ids, i), (int64_t)part, out);
 			from = to;
 		}
 		free(kernel->durations);
@@ -93,10 +85,9 @@ static void sample_free(void *state)
 {
 	struct sample *sample = state;
 
-	for (size_t i = 0; i < sample->n_kernels; i++)
-		free(sample->kernels[i].durations);
-	free(sample->kernels);
-	ids_free(&sample->ids);
+	for (size_t i = 0; i < sample->kernels.ids.n; i++)
+		free(sample->kernels.all[i].durations);
+	FREE_ITEMS(sample->kernels);
 }
 
 const struct operator_kind sample_operator = {

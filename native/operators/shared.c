@@ -30,13 +30,6 @@ static int shared_row(void *state, unsigned input, const int64_t *row, struct ta
 	return 0;
 }
 
-static int shared_finish(void *state, struct table *out)
-{
-	(void)state;
-	(void)out;
-	return 0;
-}
-
 static void shared_free(void *state)
 {
 	struct shared *shared = state;
@@ -53,6 +46,5 @@ const struct operator_kind shared_operator = {
 	.out_widths = {2},
 	.state_bytes = sizeof(struct shared),
 	.row = shared_row,
-	.finish = shared_finish,
 	.free = shared_free,
 };

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "arrow/ids.h"
-#include "operators/heap.h"
+#include "arrow/heap.h"
 #include "operators/operator.h"
 
 enum { START, END, GPU, PROCESS, CONTEXT, STREAM, IS_KERNEL, N_FIELDS };
@@ -32,47 +32,39 @@ struct gpu {
 
 /* Sums of time, each of a key. */
 struct sums {
-	struct ids ids;
-	int64_t *ns;
-	size_t n, capacity;
+	ITEMS(int64_t) ns;
 };
 
 struct streams {
-	struct ids gpu_ids, stream_ids;
-	struct gpu *gpus;
-	struct stream *streams;
-	size_t n_gpus, gpus_capacity, n_streams, streams_capacity;
+	ITEMS(struct gpu) gpus;
+	ITEMS(struct stream) streams;
 	struct sums at_once; /* by GPU, kernels and streams */
 	struct sums pairs;   /* by the numbers of two streams, the smaller first */
 };
 
-static int add_to(struct sums *sums, const int64_t *key, int64_t ns)
+static int add_to(struct sums *sums, unsigned width, const int64_t *key, int64_t ns)
 {
-	int64_t number;
+	int64_t *sum = ns > 0 ? ITEM_OF(sums->ns, width, key) : NULL;
 
-	if (ns <= 0)
-		return 0;
-	number = ITEM_OF(sums->ids, key, sums->ns, sums->n, sums->capacity);
-	if (number < 0)
-		return -ENOMEM;
-	sums->ns[number] += ns;
-	return 0;
+	if (sum)
+		*sum += ns;
+	return sum || ns <= 0 ? 0 : -ENOMEM;
 }
 
 /* Time goes on to `now` with as many kernels as run. */
 static int pass(struct streams *all, int64_t number, int64_t now)
 {
-	struct gpu *gpu = &all->gpus[number];
-	int64_t key[] = {*ids_key(&all->gpu_ids, (size_t)number), gpu->kernels, gpu->streams};
+	struct gpu *gpu = &all->gpus.all[number];
+	int64_t key[] = {*ids_key(&all->gpus.ids, (size_t)number), gpu->kernels, gpu->streams};
 	int64_t ns = now - gpu->seen_ns;
 
 	gpu->seen_ns = now;
-	return add_to(&all->at_once, key, ns);
+	return add_to(&all->at_once, 3, key, ns);
 }
 
 static int begin_work(struct streams *all, struct gpu *gpu, int64_t number, int64_t now)
 {
-	struct stream *stream = &all->streams[number];
+	struct stream *stream = &all->streams.all[number];
 
 	if (GROW(gpu->working, gpu->n_working, gpu->capacity))
 		return -ENOMEM;
@@ -84,17 +76,17 @@ static int begin_work(struct streams *all, struct gpu *gpu, int64_t number, int6
 
 static int end_work(struct streams *all, struct gpu *gpu, int64_t number, int64_t now)
 {
-	struct stream *stream = &all->streams[number];
+	struct stream *stream = &all->streams.all[number];
 	int64_t last = gpu->working[--gpu->n_working];
 
 	stream->busy_ns += now - stream->since;
 	gpu->working[stream->place] = last;
-	all->streams[last].place = stream->place;
+	all->streams.all[last].place = stream->place;
 	for (size_t i = 0; i < gpu->n_working; i++) {
-		int64_t other = gpu->working[i], since = all->streams[other].since;
+		int64_t other = gpu->working[i], since = all->streams.all[other].since;
 		int64_t key[] = {number < other ? number : other, number < other ? other : number};
 
-		if (add_to(&all->pairs, key, now - (since > stream->since ? since : stream->since)))
+		if (add_to(&all->pairs, 2, key, now - (since > stream->since ? since : stream->since)))
 			return -ENOMEM;
 	}
 	return 0;
@@ -103,11 +95,11 @@ static int end_work(struct streams *all, struct gpu *gpu, int64_t number, int64_
 /* What ends up to `now` does. */
 static int end_until(struct streams *all, int64_t gpu_number, int64_t now)
 {
-	struct gpu *gpu = &all->gpus[gpu_number];
+	struct gpu *gpu = &all->gpus.all[gpu_number];
 
 	while (gpu->running.n && gpu->running.items[0].end <= now) {
 		struct running ended = heap_pop(&gpu->running);
-		struct stream *stream = &all->streams[ended.what >> 1];
+		struct stream *stream = &all->streams.all[ended.what >> 1];
 
 		if (ended.what & 1) {
 			if (pass(all, gpu_number, ended.end))
@@ -124,22 +116,19 @@ static int end_until(struct streams *all, int64_t gpu_number, int64_t now)
 static int streams_row(void *state, unsigned input, const int64_t *row, struct table *out)
 {
 	struct streams *all = state;
+	struct gpu *gpu = ITEM_OF(all->gpus, 1, row + GPU);
+	struct stream *stream = ITEM_OF(all->streams, KEY_FIELDS, row + GPU);
 	int64_t gpu_number, number;
-	struct gpu *gpu;
 
 	(void)input;
 	(void)out;
-	all->gpu_ids.width = 1;
-	all->stream_ids.width = KEY_FIELDS;
-	all->at_once.ids.width = 3;
-	all->pairs.ids.width = 2;
-	gpu_number = ITEM_OF(all->gpu_ids, row + GPU, all->gpus, all->n_gpus, all->gpus_capacity);
-	number = ITEM_OF(all->stream_ids, row + GPU, all->streams, all->n_streams,
-			 all->streams_capacity);
-	if (gpu_number < 0 || number < 0 || end_until(all, gpu_number, row[START]))
+	if (!gpu || !stream)
 		return -ENOMEM;
-	gpu = &all->gpus[gpu_number];
-	if (!all->streams[number].running++ && begin_work(all, gpu, number, row[START]))
+	gpu_number = gpu - all->gpus.all;
+	number = stream - all->streams.all;
+	if (end_until(all, gpu_number, row[START]))
+		return -ENOMEM;
+	if (!stream->running++ && begin_work(all, gpu, number, row[START]))
 		return -ENOMEM;
 	if (row[IS_KERNEL]) {
 		if (!gpu->has_kernels)
@@ -148,21 +137,21 @@ static int streams_row(void *state, unsigned input, const int64_t *row, struct t
 		if (pass(all, gpu_number, row[START]))
 			return -ENOMEM;
 		gpu->kernels++;
-		gpu->streams += !all->streams[number].kernels++;
+		gpu->streams += !stream->kernels++;
 	}
 	return heap_push(&gpu->running, row[END], number << 1 | (row[IS_KERNEL] != 0));
 }
 
 static int put(const struct sums *sums, struct table *out)
 {
-	for (size_t i = 0; i < sums->n; i++) {
+	for (size_t i = 0; i < sums->ns.ids.n; i++) {
 		int64_t *row = table_add(out);
 
 		if (!row)
 			return -ENOMEM;
-		for (unsigned k = 0; k < sums->ids.width; k++)
-			row[k] = ids_key(&sums->ids, i)[k];
-		row[sums->ids.width] = sums->ns[i];
+		for (unsigned k = 0; k < sums->ns.ids.width; k++)
+			row[k] = ids_key(&sums->ns.ids, i)[k];
+		row[sums->ns.ids.width] = sums->ns.all[i];
 	}
 	return 0;
 }
@@ -171,18 +160,18 @@ static int streams_finish(void *state, struct table *out)
 {
 	struct streams *all = state;
 
-	for (size_t i = 0; i < all->n_gpus; i++)
+	for (size_t i = 0; i < all->gpus.ids.n; i++)
 		if (end_until(all, (int64_t)i, INT64_MAX))
 			return -ENOMEM;
-	for (size_t i = 0; i < all->n_streams; i++) {
+	for (size_t i = 0; i < all->streams.ids.n; i++) {
 		int64_t *row = table_add(&out[STREAMS]);
 
 		if (!row)
 			return -ENOMEM;
 		row[0] = (int64_t)i;
 		for (unsigned k = 0; k < KEY_FIELDS; k++)
-			row[1 + k] = ids_key(&all->stream_ids, i)[k];
-		row[1 + KEY_FIELDS] = all->streams[i].busy_ns;
+			row[1 + k] = ids_key(&all->streams.ids, i)[k];
+		row[1 + KEY_FIELDS] = all->streams.all[i].busy_ns;
 	}
 	return put(&all->at_once, &out[AT_ONCE]) || put(&all->pairs, &out[PAIRS]) ? -ENOMEM : 0;
 }
@@ -191,18 +180,14 @@ static void streams_free(void *state)
 {
 	struct streams *all = state;
 
-	for (size_t i = 0; i < all->n_gpus; i++) {
-		free(all->gpus[i].running.items);
-		free(all->gpus[i].working);
+	for (size_t i = 0; i < all->gpus.ids.n; i++) {
+		free(all->gpus.all[i].running.items);
+		free(all->gpus.all[i].working);
 	}
-	free(all->gpus);
-	free(all->streams);
-	free(all->at_once.ns);
-	free(all->pairs.ns);
-	ids_free(&all->gpu_ids);
-	ids_free(&all->stream_ids);
-	ids_free(&all->at_once.ids);
-	ids_free(&all->pairs.ids);
+	FREE_ITEMS(all->gpus);
+	FREE_ITEMS(all->streams);
+	FREE_ITEMS(all->at_once.ns);
+	FREE_ITEMS(all->pairs.ns);
 }
 
 const struct operator_kind streams_operator = {

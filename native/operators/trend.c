@@ -6,7 +6,7 @@
 
 #include "arrow/ids.h"
 #include "operators/operator.h"
-#include "operators/series.h"
+#include "operators/quantile.h"
 
 struct kernel {
 	int64_t *starts;
@@ -15,25 +15,17 @@ struct kernel {
 };
 
 struct trend {
-	struct ids ids;
-	struct kernel *kernels;
-	size_t n_kernels, capacity;
+	ITEMS(struct kernel) kernels;
 };
 
 static int trend_row(void *state, unsigned input, const int64_t *row, struct table *out)
 {
 	struct trend *trend = state;
-	struct kernel *kernel;
-	int64_t number;
+	struct kernel *kernel = ITEM_OF(trend->kernels, 2, row + 2);
 
 	(void)input;
 	(void)out;
-	trend->ids.width = 2;
-	number = ITEM_OF(trend->ids, row + 2, trend->kernels, trend->n_kernels, trend->capacity);
-	if (number < 0)
-		return -ENOMEM;
-	kernel = &trend->kernels[number];
-	if (GROW(kernel->starts, kernel->n, kernel->starts_capacity) ||
+	if (!kernel || GROW(kernel->starts, kernel->n, kernel->starts_capacity) ||
 	    GROW(kernel->durations, kernel->n, kernel->durations_capacity))
 		return -ENOMEM;
 	kernel->starts[kernel->n] = row[0];
@@ -63,28 +55,21 @@ static void find_change(const struct kernel *kernel, double mean, int64_t *row)
 	}
 }
 
-static int describe(const struct kernel *kernel, int64_t *row)
+/* Puts the durations in another order. */
+static void describe(struct kernel *kernel, int64_t *row)
 {
-	double n = (double)kernel->n, half = 0.5, median, mean, mean_since = 0, middle = (n + 1) / 2;
+	double n = (double)kernel->n, mean, mean_since = 0, middle = (n + 1) / 2;
 	double since_since = 0, since_i = 0, length_i = 0, length_length = 0, warm = 0;
 	double i_i = n * (n * n - 1) / 12, slope, left;
 	size_t n_warm = (kernel->n + 9) / 10;
-	struct series series = {0};
 	int64_t total = 0;
-	int result = 0;
 
-	for (size_t i = 0; !result && i < kernel->n; i++) {
+	for (size_t i = 0; i < kernel->n; i++) {
 		total += kernel->durations[i];
 		mean_since += (double)(kernel->starts[i] - kernel->starts[0]) / n;
 		if (i < n_warm)
 			warm += (double)kernel->durations[i];
-		result = series_push(&series, kernel->durations[i]);
 	}
-	if (!result)
-		result = series_quantiles(&series, &half, 1, &median);
-	series_free(&series);
-	if (result)
-		return result;
 	mean = (double)total / n;
 	for (size_t i = 0; i < kernel->n; i++) {
 		double since = (double)(kernel->starts[i] - kernel->starts[0]) - mean_since;
@@ -101,28 +86,26 @@ static int describe(const struct kernel *kernel, int64_t *row)
 	row[2] = (int64_t)kernel->n;
 	row[3] = bits_of(slope);
 	row[4] = bits_of(left > 0 ? left : 0);
-	row[5] = bits_of(median);
 	row[6] = bits_of(length_i / i_i);
 	row[7] = bits_of(warm / (double)n_warm);
 	row[8] = bits_of(length_length / n);
 	row[9] = total;
 	find_change(kernel, mean, row);
-	return 0;
+	row[5] = bits_of(quantile(kernel->durations, kernel->n, 0.5));
 }
 
 static int trend_finish(void *state, struct table *out)
 {
 	struct trend *trend = state;
 
-	for (size_t i = 0; i < trend->n_kernels; i++) {
+	for (size_t i = 0; i < trend->kernels.ids.n; i++) {
 		int64_t *row = table_add(out);
 
 		if (!row)
 			return -ENOMEM;
-		row[0] = ids_key(&trend->ids, i)[0];
-		row[1] = ids_key(&trend->ids, i)[1];
-		if (describe(&trend->kernels[i], row))
-			return -ENOMEM;
+		row[0] = ids_key(&trend->kernels.ids, i)[0];
+		row[1] = ids_key(&trend->kernels.ids, i)[1];
+		describe(&trend->kernels.all[i], row);
 	}
 	return 0;
 }
@@ -131,12 +114,11 @@ static void trend_free(void *state)
 {
 	struct trend *trend = state;
 
-	for (size_t i = 0; i < trend->n_kernels; i++) {
-		free(trend->kernels[i].starts);
-		free(trend->kernels[i].durations);
+	for (size_t i = 0; i < trend->kernels.ids.n; i++) {
+		free(trend->kernels.all[i].starts);
+		free(trend->kernels.all[i].durations);
 	}
-	free(trend->kernels);
-	ids_free(&trend->ids);
+	FREE_ITEMS(trend->kernels);
 }
 
 const struct operator_kind trend_operator = {

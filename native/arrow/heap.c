@@ -1,7 +1,7 @@
 #include <errno.h>
 
 #include "arrow/grow.h"
-#include "operators/heap.h"
+#include "arrow/heap.h"
 
 int heap_push(struct heap *heap, int64_t end, int64_t what)
 {
