@@ -117,6 +117,8 @@ def _place(events: pa.RecordBatch, frame: Frame) -> dict[str, Value]:
         "device_id": events["device"],
         "context_id": events["context"],
         "stream_id": events["stream"],
+        "graph_id": null_if(events["graph_id"], 0),
+        "graph_node_id": null_if(events["graph_node_id"], 0),
     }
 
 
@@ -144,8 +146,6 @@ def kernels(events: pa.RecordBatch, frame: Frame) -> Rows:
         "name": events["name"],
         "registers_per_thread": events["registers"],
         "dynamic_shared_bytes": events["shared"],
-        "graph_id": null_if(events["graph_id"], 0),
-        "graph_node_id": null_if(events["graph_node_id"], 0),
     }
     yield "kernel", frame.batch("kernel", events.num_rows, values)
     joins = {name: values[name] for name in ("process_id", "correlation_id")}
@@ -181,8 +181,6 @@ def copies(events: pa.RecordBatch, frame: Frame) -> Rows:
             "bytes": some["bytes"],
             "src_kind": mapped(names, lambda name: _copy(name)[1], pa.string()),
             "dst_kind": mapped(names, lambda name: _copy(name)[2], pa.string()),
-            "graph_id": null_if(some["graph_id"], 0),
-            "graph_node_id": null_if(some["graph_node_id"], 0),
         }
         if table == "memcpy_p2p":
             values |= {"src_device_id": some["from_device"], "dst_device_id": some["to_device"]}
@@ -202,8 +200,6 @@ def sets(events: pa.RecordBatch, frame: Frame) -> Rows:
     values = _place(events, frame) | {
         "bytes": events["bytes"],
         "memory_kind": mapped(events["name"], _set_kind, pa.string()),
-        "graph_id": null_if(events["graph_id"], 0),
-        "graph_node_id": null_if(events["graph_node_id"], 0),
     }
     yield "memset", frame.batch("memset", events.num_rows, values)
 

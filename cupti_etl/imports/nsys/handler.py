@@ -15,12 +15,8 @@ Rows: TypeAlias = Iterator[tuple[str, pa.RecordBatch]]
 
 @dataclass(frozen=True)
 class Handler:
-    """How a table is read: the columns that are wanted, and what they become."""
+    """How a table is read: the columns that are wanted, with their letters (see ``sqlite.TYPES``),
+    and what they become."""
 
     columns: dict[str, str]
     read: Callable[[pa.RecordBatch, Frame], Rows]
-
-
-def columns(names: str, **letters: str) -> dict[str, str]:
-    """Columns of integers, and others with their letters (see ``sqlite.TYPES``)."""
-    return {**dict.fromkeys(names.split(), "i"), **letters}

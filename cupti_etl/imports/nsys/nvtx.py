@@ -7,16 +7,16 @@ import pyarrow.compute as pc
 
 from cupti_etl.imports.columns import Value
 from cupti_etl.imports.nsys.frame import Frame
-from cupti_etl.imports.nsys.handler import Rows, columns
+from cupti_etl.imports.nsys.handler import Rows
 
-NVTX = columns(
+_NUMBERS = (
     "start end eventType color category globalTid endGlobalTid textId domainId"
-    " uint64Value uint32Value int64Value int32Value jsonTextId",
-    text="s",
-    jsonText="s",
-    doubleValue="d",
-    floatValue="d",
+    " uint64Value uint32Value int64Value int32Value jsonTextId"
 )
+NVTX = {
+    **dict.fromkeys(_NUMBERS.split(), "i"),
+    **{"text": "s", "jsonText": "s", "doubleValue": "d", "floatValue": "d"},
+}
 # Marks, ranges of push and pop, ranges of start and end; the second number of each is
 # of nvtxt files.
 _MARKS, _RANGES = (34, 65), (59, 70, 60, 71)
