@@ -36,12 +36,7 @@ CAPTURE = Table(
         C("pm_clocks_locked", boolean, "", "Whether the GPUs' clocks were held fixed while they were sampled; NULL if it is not known."),
         C("start_ns", timestamp, "", "When the capture began.", unit="ns"),
         C("end_ns", timestamp, "", "When it ended; NULL while it runs. Written last: a trace that has it is whole.", unit="ns"),
-        C(
-            "exit_status",
-            i32,
-            "",
-            "Exit status of the command; 128+n if signal n ended it; NULL while it runs.",
-        ),
+        C("exit_status", i32, "", "Exit status of the command; 128+n if signal n ended it; NULL while it runs."),
         C("row_counts", i32, "", "How many rows row_count has; NULL while the capture runs, and in older traces."),
     ),
 )
@@ -96,13 +91,7 @@ CLOCK = Table(
     "clock",
     "The host's clocks read together, about once a second.",
     (
-        C(
-            "realtime_ns",
-            timestamp,
-            "",
-            "CLOCK_REALTIME, the clock of every timestamp in the trace.",
-            unit="ns",
-        ),
+        C("realtime_ns", timestamp, "", "CLOCK_REALTIME, the clock of every timestamp in the trace.", unit="ns"),
         C("monotonic_ns", timestamp, "", "CLOCK_MONOTONIC, which never steps.", unit="ns"),
         C("boottime_ns", timestamp, "", "CLOCK_BOOTTIME, which also counts suspend.", unit="ns"),
     ),
@@ -128,22 +117,12 @@ LOSS = Table(
     "One row per cause and process: records that a table does not hold, or not whole.",
     (
         PROCESS_ID,
-        C(
-            "cause",
-            string,
-            "",
-            "ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_clock, other_client, killed, not_flushed, not_traced, not_written, abandoned, collector_killed or part_lost; of texts: text_limit or not_demangled; of PM samples: pm_overflow, pm_counter_data_full, pm_gap or pm_failed.",
-        ),
+        C("cause", string, "", "ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_clock, other_client, killed, not_flushed, not_traced, not_written, abandoned, collector_killed or part_lost; of texts: text_limit or not_demangled; of PM samples: pm_overflow, pm_counter_data_full, pm_gap or pm_failed."),
         C("device_uuid", string, "", "The GPU, where PM samples are missing; NULL for records.", joins="device.device_uuid"),
         C("table_name", string, "", "Table the records belong to; NULL if it is not known."),
         C("records", i64, "", "How many; NULL if it cannot be known.", unit="records"),
         C("bytes", i64, "", "How many bytes, where records could not be told apart.", unit="bytes"),
-        C(
-            "is_stored",
-            boolean,
-            "",
-            "Whether the rows are in the table all the same, with a NULL time.",
-        ),
+        C("is_stored", boolean, "", "Whether the rows are in the table all the same, with a NULL time."),
         C("start_ns", timestamp, "", "Earliest time the loss can concern.", unit="ns"),
         C("end_ns", timestamp, "", "Latest time the loss can concern.", unit="ns"),
         C("detail", string, "", "The cause in a sentence."),

@@ -1,6 +1,7 @@
 """Key rotations of confidential computing."""
 
 from cupti_etl.schema.enums import CHANNEL_TYPE, KEY_ROTATION_EVENT
+from cupti_etl.schema.shared import OWNER
 from cupti_etl.schema.spec import Column as C
 from cupti_etl.schema.spec import Kind
 from cupti_etl.schema.types import enum, i32, timestamp
@@ -15,8 +16,7 @@ KIND = Kind(
     columns=(
         C("timestamp_ns", timestamp, "timestamp", "When it happened.", unit="ns", null=0),
         C("event", enum, "eventType", "What happened to the channel.", labels=KEY_ROTATION_EVENT),
-        C("device_id", i32, "deviceId", "CUDA ordinal of the device in its process.", null=0xFFFFFFFF, joins="device.device_id"),
-        C("context_id", i32, "contextId", "Context it belongs to.", null=0xFFFFFFFF, joins="context.context_id"),
+        *OWNER,
         C("channel_id", i32, "channelId", "Hardware channel.", null=0),
         C("channel_type", enum, "channelType", "Kind of hardware channel.", labels=CHANNEL_TYPE),
     ),

@@ -1,5 +1,6 @@
 """Recordings of CUDA events."""
 
+from cupti_etl.schema.shared import PLACE
 from cupti_etl.schema.spec import Column as C
 from cupti_etl.schema.spec import Kind
 from cupti_etl.schema.types import correlation, i32, i64, timestamp
@@ -13,9 +14,7 @@ KIND = Kind(
     columns=(
         C("event_id", i32, "eventId", "CUPTI's number of the event."),
         C("correlation_id", correlation, "correlationId", "The API call it belongs to.", null=0, joins="api_call.correlation_id"),
-        C("device_id", i32, "deviceId", "CUDA ordinal of the device in its process.", null=0xFFFFFFFF, joins="device.device_id"),
-        C("context_id", i32, "contextId", "Context it belongs to.", null=0xFFFFFFFF, joins="context.context_id"),
-        C("stream_id", i32, "streamId", "Stream it belongs to.", null=0xFFFFFFFF),
+        *PLACE,
         C("device_timestamp_ns", timestamp, "deviceTimestamp", "When the device reached it; from CUPTI 13.0.", unit="ns", null=0),
         C("event_sync_id", i64, "cudaEventSyncId", "Joins the record to the waits it ends.", null=0),
         C("graph_id", i32, "graphId", "CUDA graph it belongs to; NULL outside graphs.", null=0),

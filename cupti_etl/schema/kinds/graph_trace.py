@@ -1,8 +1,9 @@
 """Runs of whole CUDA graphs."""
 
+from cupti_etl.schema.shared import SPAN
 from cupti_etl.schema.spec import Column as C
 from cupti_etl.schema.spec import Kind
-from cupti_etl.schema.types import correlation, i32, timestamp
+from cupti_etl.schema.types import correlation, i32
 
 KIND = Kind(
     table="graph_trace",
@@ -14,8 +15,7 @@ KIND = Kind(
     preset="graph",
     is_gpu_work=True,
     columns=(
-        C("start_ns", timestamp, "start", "When it began.", unit="ns", null=0),
-        C("end_ns", timestamp, "end", "When it ended; NULL if that is not known.", unit="ns", null=0),
+        *SPAN,
         C("correlation_id", correlation, "correlationId", "The API call it belongs to.", null=0, joins="api_call.correlation_id"),
         C("device_id", i32, "deviceId", "Device of its first node; NULL if that ran on the host.", null=0x7FFFFFFF, joins="device.device_id"),
         C("context_id", i32, "contextId", "Context of its first node; NULL if that ran on the host.", null=0x7FFFFFFF, joins="context.context_id"),

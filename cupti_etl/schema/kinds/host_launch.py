@@ -1,8 +1,9 @@
 """Host functions in streams."""
 
+from cupti_etl.schema.shared import PLACE, SPAN
 from cupti_etl.schema.spec import Column as C
 from cupti_etl.schema.spec import Kind
-from cupti_etl.schema.types import correlation, i32, timestamp
+from cupti_etl.schema.types import correlation, i32
 
 KIND = Kind(
     table="host_launch",
@@ -12,11 +13,8 @@ KIND = Kind(
     sort=("start_ns",),
     preset="full",
     columns=(
-        C("start_ns", timestamp, "start", "When it began.", unit="ns", null=0),
-        C("end_ns", timestamp, "end", "When it ended; NULL if that is not known.", unit="ns", null=0),
-        C("device_id", i32, "deviceId", "CUDA ordinal of the device in its process.", null=0xFFFFFFFF, joins="device.device_id"),
-        C("context_id", i32, "contextId", "Context it belongs to.", null=0xFFFFFFFF, joins="context.context_id"),
-        C("stream_id", i32, "streamId", "Stream it belongs to.", null=0xFFFFFFFF),
+        *SPAN,
+        *PLACE,
         C("correlation_id", correlation, "correlationId", "The API call it belongs to.", null=0, joins="api_call.correlation_id"),
         C("thread_id", i32, "threadId", "The calling thread, as the operating system numbers it."),
     ),

@@ -1,9 +1,10 @@
 """Run-time compilation."""
 
 from cupti_etl.schema.enums import JIT_ENTRY, JIT_OPERATION
+from cupti_etl.schema.shared import SPAN
 from cupti_etl.schema.spec import Column as C
 from cupti_etl.schema.spec import Kind
-from cupti_etl.schema.types import correlation, enum, i32, i64, string, timestamp
+from cupti_etl.schema.types import correlation, enum, i32, i64, string
 
 KIND = Kind(
     table="jit",
@@ -13,8 +14,7 @@ KIND = Kind(
     sort=("start_ns",),
     preset="full",
     columns=(
-        C("start_ns", timestamp, "start", "When it began.", unit="ns", null=0),
-        C("end_ns", timestamp, "end", "When it ended; NULL if that is not known.", unit="ns", null=0),
+        *SPAN,
         C("entry", enum, "jitEntryType", "What was compiled to what.", labels=JIT_ENTRY, field="ENTRY_TYPE"),
         C("operation", enum, "jitOperationType", "Compiled, or from or into the cache.", labels=JIT_OPERATION, field="OPERATION_TYPE"),
         C("device_id", i32, "deviceId", "CUDA ordinal of the device in its process.", null=0xFFFFFFFF, joins="device.device_id"),

@@ -1,6 +1,7 @@
 """Kernel executions."""
 
-from cupti_etl.schema.enums import CHANNEL_TYPE, LAUNCH_TYPE
+from cupti_etl.schema.enums import LAUNCH_TYPE
+from cupti_etl.schema.shared import GRAPH, RAN_IN
 from cupti_etl.schema.spec import Column as C
 from cupti_etl.schema.spec import Kind
 from cupti_etl.schema.types import boolean, correlation, enum, i32, i64, string, timestamp
@@ -18,9 +19,7 @@ KIND = Kind(
         C("end_ns", timestamp, "end", "When the kernel ended; NULL if it was still running.", unit="ns", null=0),
         C("name", string, "name", "Mangled name.", joins="kernel_name.mangled"),
         C("correlation_id", correlation, "correlationId", "The API call that launched it.", null=0, joins="api_call.correlation_id"),
-        C("device_id", i32, "deviceId", "CUDA ordinal of the device in its process.", joins="device.device_id"),
-        C("context_id", i32, "contextId", "Context it ran in.", joins="context.context_id"),
-        C("stream_id", i32, "streamId", "Stream it ran in."),
+        *RAN_IN,
         C("grid_x", i32, "gridX", "Blocks in the grid, x.", unit="blocks"),
         C("grid_y", i32, "gridY", "Blocks in the grid, y.", unit="blocks"),
         C("grid_z", i32, "gridZ", "Blocks in the grid, z.", unit="blocks"),
@@ -39,12 +38,7 @@ KIND = Kind(
         C("launch_type", enum, "launchType", "Regular or cooperative launch.", labels=LAUNCH_TYPE),
         C("queued_ns", timestamp, "queued", "When the launch entered the command buffer; NULL unless latency timestamps are on.", unit="ns", null=0),
         C("submitted_ns", timestamp, "submitted", "When the command buffer was submitted; NULL unless latency timestamps are on.", unit="ns", null=0),
-        C("graph_id", i32, "graphId", "CUDA graph that launched it; NULL outside graphs.", null=0),
-        C("graph_node_id", i64, "graphNodeId", "Node of that graph; NULL outside graphs.", null=0),
-        C("source_graph_id", i32, "sourceGraphId", "Graph that the executed graph was instantiated from.", null=0),
-        C("source_graph_node_id", i64, "sourceGraphNodeId", "Node of that source graph.", null=0),
-        C("channel_id", i32, "channelID", "Hardware channel.", null=0),
-        C("channel_type", enum, "channelType", "Kind of hardware channel.", labels=CHANNEL_TYPE),
+        *GRAPH,
         C("max_potential_cluster_size", i32, "maxPotentialClusterSize", "Largest cluster size the launch could use.", unit="blocks", null=0),
         C("max_active_clusters", i32, "maxActiveClusters", "Clusters that could be active at once.", unit="clusters", null=0),
         C("is_device_launched", boolean, "isDeviceLaunched", "Launched by a device-side graph launch."),

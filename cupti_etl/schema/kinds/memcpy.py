@@ -1,9 +1,10 @@
 """Memory copies."""
 
-from cupti_etl.schema.enums import CHANNEL_TYPE, MEMCPY_KIND, MEMORY_KIND
+from cupti_etl.schema.enums import MEMCPY_KIND, MEMORY_KIND
+from cupti_etl.schema.shared import GRAPH, RAN_IN
 from cupti_etl.schema.spec import Column as C
 from cupti_etl.schema.spec import Kind
-from cupti_etl.schema.types import boolean, correlation, enum, i32, i64, timestamp
+from cupti_etl.schema.types import boolean, correlation, enum, i64, timestamp
 
 KIND = Kind(
     table="memcpy",
@@ -19,19 +20,12 @@ KIND = Kind(
         C("copy_kind", enum, "copyKind", "Direction, such as HtoD.", labels=MEMCPY_KIND),
         C("bytes", i64, "bytes", "Bytes copied.", unit="bytes"),
         C("correlation_id", correlation, "correlationId", "The API call that asked for it.", null=0, joins="api_call.correlation_id"),
-        C("device_id", i32, "deviceId", "CUDA ordinal of the device in its process.", joins="device.device_id"),
-        C("context_id", i32, "contextId", "Context it ran in.", joins="context.context_id"),
-        C("stream_id", i32, "streamId", "Stream it ran in."),
+        *RAN_IN,
         C("src_kind", enum, "srcKind", "Kind of memory read.", labels=MEMORY_KIND),
         C("dst_kind", enum, "dstKind", "Kind of memory written.", labels=MEMORY_KIND),
         C("is_async", boolean, "flags", "Asked for by an asynchronous call.", mask=1),
         C("copy_count", i64, "copyCount", "Copies merged into this record.", unit="copies"),
-        C("graph_id", i32, "graphId", "CUDA graph that launched it; NULL outside graphs.", null=0),
-        C("graph_node_id", i64, "graphNodeId", "Node of that graph; NULL outside graphs.", null=0),
-        C("source_graph_id", i32, "sourceGraphId", "Graph that the executed graph was instantiated from.", null=0),
-        C("source_graph_node_id", i64, "sourceGraphNodeId", "Node of that source graph.", null=0),
-        C("channel_id", i32, "channelID", "Hardware channel.", null=0),
-        C("channel_type", enum, "channelType", "Kind of hardware channel.", labels=CHANNEL_TYPE),
+        *GRAPH,
         # The byte was padding until 13.0 gave it a meaning; the record did not grow.
         C("is_device_launched", boolean, "isDeviceLaunched", "Launched by a device-side graph launch.", since=130000),
     ),

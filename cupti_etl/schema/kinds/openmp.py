@@ -1,9 +1,10 @@
 """Parts of OpenMP programs."""
 
 from cupti_etl.schema.enums import OPENMP_EVENT
+from cupti_etl.schema.shared import SPAN
 from cupti_etl.schema.spec import NO_FIELD, Kind
 from cupti_etl.schema.spec import Column as C
-from cupti_etl.schema.types import enum, i32, timestamp
+from cupti_etl.schema.types import enum, i32
 
 KIND = Kind(
     table="openmp",
@@ -13,8 +14,7 @@ KIND = Kind(
     sort=("start_ns",),
     preset="full",
     columns=(
-        C("start_ns", timestamp, "start", "When it began.", unit="ns", null=0),
-        C("end_ns", timestamp, "end", "When it ended; NULL if that is not known.", unit="ns", null=0),
+        *SPAN,
         C("event", enum, "eventKind", "What it is.", labels=OPENMP_EVENT),
         C("thread_id", i32, "cuThreadId", "The thread, as the operating system numbers it."),
         C("openmp_thread", i32, "threadId", "The thread, as OpenMP numbers it.", field=NO_FIELD),

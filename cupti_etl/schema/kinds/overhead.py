@@ -1,9 +1,10 @@
 """What the driver and CUPTI themselves cost."""
 
 from cupti_etl.schema.enums import OBJECT_KIND, OVERHEAD_KIND
+from cupti_etl.schema.shared import SPAN
 from cupti_etl.schema.spec import NO_FIELD, Kind
 from cupti_etl.schema.spec import Column as C
-from cupti_etl.schema.types import correlation, enum, i32, timestamp
+from cupti_etl.schema.types import correlation, enum, i32
 
 KIND = Kind(
     table="overhead",
@@ -13,8 +14,7 @@ KIND = Kind(
     sort=("start_ns",),
     preset="full",
     columns=(
-        C("start_ns", timestamp, "start", "When it began.", unit="ns", null=0),
-        C("end_ns", timestamp, "end", "When it ended; NULL if that is not known.", unit="ns", null=0),
+        *SPAN,
         C("overhead_kind", enum, "overheadKind", "What the time went to.", labels=OVERHEAD_KIND),
         C("object_kind", enum, "objectKind", "What the overhead belongs to.", labels=OBJECT_KIND, field=NO_FIELD),
         C("thread_id", i32, "objectId", "Thread it was spent in; NULL where it belongs to no thread.", at=4, width=4, only=("objectKind", "CUPTI_ACTIVITY_OBJECT_THREAD"), field="THREAD_ID"),

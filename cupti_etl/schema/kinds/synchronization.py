@@ -1,9 +1,10 @@
 """Waits for the GPU."""
 
 from cupti_etl.schema.enums import SYNCHRONIZATION_TYPE
+from cupti_etl.schema.shared import SPAN
 from cupti_etl.schema.spec import Column as C
 from cupti_etl.schema.spec import Kind
-from cupti_etl.schema.types import correlation, enum, i32, i64, timestamp
+from cupti_etl.schema.types import correlation, enum, i32, i64
 
 KIND = Kind(
     table="synchronization",
@@ -13,8 +14,7 @@ KIND = Kind(
     sort=("start_ns",),
     preset="full",
     columns=(
-        C("start_ns", timestamp, "start", "When it began.", unit="ns", null=0),
-        C("end_ns", timestamp, "end", "When it ended; NULL if that is not known.", unit="ns", null=0),
+        *SPAN,
         C("type", enum, "type", "What was waited for.", labels=SYNCHRONIZATION_TYPE),
         C("correlation_id", correlation, "correlationId", "The API call it belongs to.", null=0, joins="api_call.correlation_id"),
         C("context_id", i32, "contextId", "Context that the call was for, or that the stream or event was made in.", null=0xFFFFFFFF, joins="context.context_id"),
