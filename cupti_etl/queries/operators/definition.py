@@ -53,8 +53,8 @@ class NativeOperator:
         name: of native/operators.
         reads: tables and queries that it reads.
         inputs: SELECTs of 64-bit integers without NULL, for its inputs.
-        outputs: by the name of a table, its columns as the operator gives them and a SELECT of
-            what is kept of them.
+        outputs: by the name of a table, its columns with spaces between them, as NAME for a
+            BIGINT, NAME:TYPE, and NAME:TYPE? for one whose UNKNOWN is kept as NULL.
         queries: as SELECTs over these tables.
         named: tables whose names are read as numbers; ``_derived_TABLE_name`` tells the names.
         along: the column along which the inputs are cut in slices; "" of one that needs none.
@@ -68,7 +68,7 @@ class NativeOperator:
     name: str
     reads: tuple[str, ...]
     inputs: tuple[str, ...]
-    outputs: Mapping[str, tuple[tuple[str, ...], str]]
+    outputs: Mapping[str, str]
     queries: Mapping[str, str]
     named: tuple[str, ...] = ()
     along: str = ""
@@ -106,15 +106,25 @@ def _compute(native: NativeOperator, con: duckdb.DuckDBPyConnection) -> None:
             con.execute(f"CREATE OR REPLACE TABLE {name} AS\n{select}")
         feed(con, execution, native.along, native.counted, native.first, native.inputs)
         execution.finish()
-        for place, (name, (columns, select)) in enumerate(native.outputs.items()):
+        for place, (name, words) in enumerate(native.outputs.items()):
+            columns = {
+                column: kind or "BIGINT"
+                for column, _, kind in (word.partition(":") for word in words.split())
+            }
             con.register("_output", execution.take(place, columns))
-            con.execute(f"CREATE OR REPLACE TABLE {name} AS {select} FROM _output")
+            kept = ", ".join(_kept(*column) for column in columns.items())
+            con.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT {kept} FROM _output")
             con.unregister("_output")
         for name, select in native.then.items():
             con.execute(f"CREATE OR REPLACE TABLE {name} AS\n{select}")
     finally:
         for name in native.before:
             con.execute(f"DROP TABLE IF EXISTS temp.{name}")
+
+
+def _kept(column: str, kind: str) -> str:
+    value = f'nullif("{column}", {UNKNOWN})' if kind.endswith("?") else f'"{column}"'
+    return f'{value}::{kind.removesuffix("?")} AS "{column}"'
 
 
 def _names(table: str) -> str:

@@ -18,10 +18,8 @@ RUN = NativeOperator(
         " WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL AND name IS NOT NULL",
     ),
     outputs={
-        "_derived_run": (
-            ("kernels", *(f"{place}_id" for place in _PLACES), "count", "total_ns", "gap_ns"),
-            "SELECT *",
-        )
+        "_derived_run": f"kernels {' '.join(f'{place}_id' for place in _PLACES)}"
+        " count total_ns gap_ns"
     },
     queries={
         "_kernel_run": "SELECT kernels, "
@@ -43,25 +41,9 @@ TREND = NativeOperator(
     named=("kernel",),
     inputs=(f"SELECT start_ns, end_ns, gpu, {numbered()} FROM gpu_interval WHERE kind = 'kernel'",),
     outputs={
-        "_derived_trend": (
-            (
-                "gpu",
-                "id",
-                "calls",
-                "period_ns:d",
-                "left:d",
-                "median_ns:d",
-                "slope:d",
-                "warm_ns:d",
-                "variance:d",
-                "total_ns",
-                "change_at",
-                "change_start_ns",
-                "change_sum_ns",
-                "change:d",
-            ),
-            "SELECT *",
-        )
+        "_derived_trend": "gpu id calls period_ns:DOUBLE left:DOUBLE median_ns:DOUBLE"
+        " slope:DOUBLE warm_ns:DOUBLE variance:DOUBLE total_ns change_at change_start_ns"
+        " change_sum_ns change:DOUBLE"
     },
     queries={
         "_kernel_trend": """
@@ -110,12 +92,7 @@ SAMPLE = NativeOperator(
         f"SELECT start_ns, end_ns, {_SHAPE} FROM kernel LEFT JOIN _demangled ON mangled = name"
         " WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL",
     ),
-    outputs={
-        "_derived_sample": (
-            ("id", "part", "duration_ns", "count"),
-            "SELECT id, part::TINYINT AS part, duration_ns, count",
-        )
-    },
+    outputs={"_derived_sample": "id part:TINYINT duration_ns count"},
     queries={
         "_kernel_sample": "SELECT name, short, grid, block, part::BIGINT AS part, duration_ns,"
         " count FROM _derived_sample JOIN _derived_shape USING (id)"

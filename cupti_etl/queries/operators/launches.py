@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cupti_etl.queries.operators.definition import UNKNOWN, NativeOperator, calls, known, numbered
+from cupti_etl.queries.operators.definition import NativeOperator, calls, known, numbered
 
 _IS_GRAPH = "CASE WHEN graph_id IS NULL AND graph_node_id IS NULL THEN 0::BIGINT ELSE 1::BIGINT END"
 
@@ -20,27 +20,12 @@ DEPTH = NativeOperator(
         " AND start_ns IS NOT NULL AND end_ns IS NOT NULL",
     ),
     outputs={
-        "_derived_depth": (
-            (
-                "process_id",
-                "device_id",
-                "context_id",
-                "stream_id",
-                "activities",
-                "mean_depth:d",
-                "max_depth",
-                "empty_ns",
-                "full_ns",
-                "span_ns",
-            ),
-            "SELECT *",
-        )
+        "_derived_depth": "process_id device_id:INTEGER? context_id:INTEGER? stream_id:INTEGER?"
+        " activities mean_depth:DOUBLE max_depth empty_ns full_ns span_ns"
     },
     queries={
-        "queue_depth": f"""
-            SELECT process_id, nullif(device_id, {UNKNOWN})::INTEGER AS device_id,
-                   nullif(context_id, {UNKNOWN})::INTEGER AS context_id,
-                   nullif(stream_id, {UNKNOWN})::INTEGER AS stream_id, activities,
+        "queue_depth": """
+            SELECT process_id, device_id, context_id, stream_id, activities,
                    CASE WHEN span_ns > 0 THEN mean_depth END AS mean_depth, max_depth, empty_ns,
                    100.0 * empty_ns / nullif(span_ns, 0) AS empty_pct, full_ns, span_ns
             FROM _derived_depth
@@ -55,7 +40,7 @@ SHARED = NativeOperator(
         "SELECT process_id, correlation_id FROM api_call"
         " WHERE process_id IS NOT NULL AND correlation_id IS NOT NULL",
     ),
-    outputs={"_derived_shared": (("process_id", "correlation_id"), "SELECT *")},
+    outputs={"_derived_shared": "process_id correlation_id"},
     queries={"_shared_correlation": "FROM _derived_shared"},
 )
 

@@ -8,7 +8,7 @@ the row groups that a slice needs.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -57,16 +57,12 @@ class Execution:
         """There are no more rows."""
         self._check(self._lib.etl_operator_finish(self._handle))
 
-    def take(self, place: int, columns: Sequence[str]) -> pa.RecordBatchReader:
-        """What it made, once.  A name that ends in ``:d`` is that of a double."""
+    def take(self, place: int, columns: Mapping[str, str]) -> pa.RecordBatchReader:
+        """What it made, once: numbers, of 64 bits or, where the type is DOUBLE, doubles."""
         import pyarrow as pa
 
-        schema = pa.schema(
-            [
-                (name.removesuffix(":d"), pa.float64() if name.endswith(":d") else pa.int64())
-                for name in columns
-            ]
-        )
+        types = {"DOUBLE": pa.float64()}
+        schema = pa.schema([(name, types.get(kind, pa.int64())) for name, kind in columns.items()])
         return pa.RecordBatchReader.from_batches(schema, self._batches(place, schema))
 
     def _batches(self, place: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

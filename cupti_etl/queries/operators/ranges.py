@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cupti_etl.queries.operators.definition import UNKNOWN, NativeOperator, calls, known, numbered
+from cupti_etl.queries.operators.definition import NativeOperator, calls, known, numbered
 
 NESTING = NativeOperator(
     name="nesting",
@@ -18,23 +18,9 @@ NESTING = NativeOperator(
     },
     inputs=("FROM _span",),
     outputs={
-        "_derived_nesting": (
-            (
-                "process_id",
-                "thread_id",
-                "at_ns",
-                "end_ns",
-                "range_id",
-                "around_id",
-                "depth",
-                "path",
-            ),
-            "SELECT nullif(process_id, {u}) AS process_id,"
-            " nullif(thread_id, {u})::INTEGER AS thread_id, at_ns, nullif(end_ns, {u}) AS end_ns,"
-            " nullif(range_id, {u}) AS range_id, nullif(around_id, {u}) AS around_id,"
-            " depth::INTEGER AS depth, nullif(path, {u}) AS path".replace("{u}", UNKNOWN),
-        ),
-        "_derived_path": (("path", "parent", "name", "depth"), "SELECT *"),
+        "_derived_nesting": "process_id:BIGINT? thread_id:INTEGER? at_ns end_ns:BIGINT?"
+        " range_id:BIGINT? around_id:BIGINT? depth:INTEGER path:BIGINT?",
+        "_derived_path": "path parent name depth",
     },
     then={
         "_derived_path_text": """
@@ -81,12 +67,7 @@ RANGE = NativeOperator(
         "SELECT process_id, correlation_id, start_ns, end_ns, gpu FROM gpu_interval"
         f" WHERE process_id IS NOT NULL AND correlation_id IS NOT NULL AND {_IS_IN_RANGES}",
     ),
-    outputs={
-        "_derived_own": (
-            ("range_id", "gpu", "activities", "gpu_ns", "start_ns", "end_ns"),
-            "SELECT *",
-        )
-    },
+    outputs={"_derived_own": "range_id gpu activities gpu_ns start_ns end_ns"},
     queries={"_range_own": "FROM _derived_own"},
 )
 

@@ -16,11 +16,8 @@ BUSY = NativeOperator(
         " WHEN 'communication' THEN 1::BIGINT ELSE 2::BIGINT END FROM gpu_interval",
     ),
     outputs={
-        "_derived_interval": (
-            ("gpu", "set", "start_ns", "end_ns", "busy_before_ns"),
-            "SELECT gpu::INTEGER AS gpu, set::TINYINT AS set, start_ns, end_ns, busy_before_ns",
-        ),
-        "_derived_length": (("gpu", "set", "length_ns"), "SELECT *"),
+        "_derived_interval": "gpu:INTEGER set:TINYINT start_ns end_ns busy_before_ns",
+        "_derived_length": "gpu set length_ns",
     },
     queries={
         "_busy_interval": "SELECT gpu::BIGINT AS gpu, CASE set WHEN 1 THEN 'compute'"
@@ -32,26 +29,21 @@ BUSY = NativeOperator(
     },
 )
 
-_STREAM = ("gpu", "process_id", "context_id", "stream_id")
-
 STREAMS = NativeOperator(
     name="streams",
     along="start_ns",
     counted="gpu_activity",
     reads=("gpu_interval",),
     inputs=(
-        f"SELECT start_ns, end_ns, gpu, {', '.join(known(name) for name in _STREAM[1:])},"
-        " CASE WHEN kind = 'kernel' THEN 1::BIGINT ELSE 0::BIGINT END FROM gpu_interval",
+        f"SELECT start_ns, end_ns, gpu, {known('process_id')}, {known('context_id')},"
+        f" {known('stream_id')}, CASE WHEN kind = 'kernel' THEN 1::BIGINT ELSE 0::BIGINT END"
+        " FROM gpu_interval",
     ),
     outputs={
-        "_derived_at_once": (("gpu", "kernels", "streams", "total_ns"), "SELECT *"),
-        "_derived_stream": (
-            ("number", *_STREAM, "busy_ns"),
-            f"SELECT number, gpu, nullif(process_id, {UNKNOWN}) AS process_id,"
-            f" nullif(context_id, {UNKNOWN})::INTEGER AS context_id,"
-            f" nullif(stream_id, {UNKNOWN})::INTEGER AS stream_id, busy_ns",
-        ),
-        "_derived_pair": (("one", "other", "overlap_ns"), "SELECT *"),
+        "_derived_at_once": "gpu kernels streams total_ns",
+        "_derived_stream": "number gpu process_id:BIGINT? context_id:INTEGER? stream_id:INTEGER?"
+        " busy_ns",
+        "_derived_pair": "one other overlap_ns",
     },
     queries={
         "_running_kernels": "FROM _derived_at_once",
@@ -112,26 +104,10 @@ EDGE = NativeOperator(
         " FROM gpu_interval",
     ),
     outputs={
-        "_derived_gap": (
-            (
-                "gpu",
-                "start_ns",
-                "end_ns",
-                "previous_kind",
-                "previous_id",
-                "next_kind",
-                "next_id",
-                "process_id",
-                "next_stream_id",
-                "next_correlation_id",
-            ),
-            "SELECT gpu::INTEGER AS gpu, start_ns, end_ns, previous_kind::TINYINT AS previous_kind,"
-            " previous_id, next_kind::TINYINT AS next_kind, next_id,"
-            f" nullif(process_id, {UNKNOWN}) AS process_id,"
-            f" nullif(next_stream_id, {UNKNOWN})::INTEGER AS next_stream_id,"
-            f" nullif(next_correlation_id, {UNKNOWN}) AS next_correlation_id",
-        ),
-        "_derived_gap_tie": (("gap", "id"), "SELECT *"),
+        "_derived_gap": "gpu:INTEGER start_ns end_ns previous_kind:TINYINT previous_id"
+        " next_kind:TINYINT next_id process_id:BIGINT? next_stream_id:INTEGER?"
+        " next_correlation_id:BIGINT?",
+        "_derived_gap_tie": "gap id",
     },
     queries={"_gap_edge": f"SELECT * FROM ({_GAP})"},
 )
@@ -173,18 +149,8 @@ CAUSE = NativeOperator(
         FROM _gap""",
     ),
     outputs={
-        "_derived_spent": (
-            (
-                "profiler_ns",
-                "waiting_ns",
-                "memory_ns",
-                "launching_ns",
-                "other_ns",
-                "split_ns",
-                "is_known",
-            ),
-            "SELECT * REPLACE (is_known > 0 AS is_known)",
-        )
+        "_derived_spent": "profiler_ns waiting_ns memory_ns launching_ns other_ns split_ns"
+        " is_known:BOOLEAN"
     },
     queries={
         "_gap_cause": f"""
