@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_ulonglong, c_void_p
+from ctypes import byref, c_char_p, c_int, c_size_t, c_uint, c_ulonglong, c_void_p
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,14 +112,8 @@ class Driver:
         values = (c_void_p * 2)(ctypes.addressof(log), len(log))
         module = c_void_p()
         try:
-            self.call(
-                "cuModuleLoadDataEx",
-                byref(module),
-                c_char_p(ptx.encode()),
-                c_uint(2),
-                options,
-                values,
-            )
+            text = c_char_p(ptx.encode())
+            self.call("cuModuleLoadDataEx", byref(module), text, c_uint(2), options, values)
         except EtlError as error:
             reason = log.value.decode(errors="replace").strip()
             raise EtlError(f"{error.message}. {reason}".rstrip(". "), error.hint) from error
@@ -136,20 +130,9 @@ class Driver:
     ) -> None:
         """Launch a kernel with a one-dimensional grid; arguments are ctypes values."""
         pointers = (c_void_p * len(arguments))(*(ctypes.addressof(value) for value in arguments))
-        self.call(
-            "cuLaunchKernel",
-            c_void_p(function),
-            c_uint(grid_x),
-            c_uint(1),
-            c_uint(1),
-            c_uint(block_x),
-            c_uint(1),
-            c_uint(1),
-            c_uint(0),
-            c_void_p(stream),
-            pointers,
-            c_void_p(),
-        )
+        # Grid and block in three dimensions each, and no shared memory.
+        sizes = map(c_uint, (grid_x, 1, 1, block_x, 1, 1, 0))
+        self.call("cuLaunchKernel", c_void_p(function), *sizes, c_void_p(stream), pointers, None)
 
     # --- streams
 
@@ -191,43 +174,24 @@ class Driver:
 
     def copy_to_device(self, target: int, source: int, size: int, stream: int) -> None:
         """Copy from host memory, asynchronously."""
-        self.call(
-            "cuMemcpyHtoDAsync_v2",
-            c_ulonglong(target),
-            c_void_p(source),
-            c_size_t(size),
-            c_void_p(stream),
-        )
+        self._give("cuMemcpyHtoDAsync_v2", stream, target, source, size)
 
     def copy_to_host(self, target: int, source: int, size: int, stream: int) -> None:
         """Copy to host memory, asynchronously."""
-        self.call(
-            "cuMemcpyDtoHAsync_v2",
-            c_void_p(target),
-            c_ulonglong(source),
-            c_size_t(size),
-            c_void_p(stream),
-        )
+        self._give("cuMemcpyDtoHAsync_v2", stream, target, source, size)
 
     def copy_on_device(self, target: int, source: int, size: int, stream: int) -> None:
         """Copy from device memory to device memory, asynchronously."""
-        self.call(
-            "cuMemcpyDtoDAsync_v2",
-            c_ulonglong(target),
-            c_ulonglong(source),
-            c_size_t(size),
-            c_void_p(stream),
-        )
+        self._give("cuMemcpyDtoDAsync_v2", stream, target, source, size)
 
     def set_words(self, target: int, value: int, words: int, stream: int) -> None:
         """Fill device memory with a 32-bit value, asynchronously."""
-        self.call(
-            "cuMemsetD32Async",
-            c_ulonglong(target),
-            c_uint(value),
-            c_size_t(words),
-            c_void_p(stream),
-        )
+        self._give("cuMemsetD32Async", stream, target, c_uint(value), words)
+
+    def _give(self, function: str, stream: int, *arguments: Any) -> None:
+        """Give a stream work; addresses and sizes have 64 bits."""
+        sized = (c_ulonglong(each) if isinstance(each, int) else each for each in arguments)
+        self.call(function, *sized, c_void_p(stream))
 
     # --- graphs
 
@@ -264,18 +228,3 @@ class Driver:
             label = GRAPH_NODE_TYPES.get(number.value, "other")
             found[label] = found.get(label, 0) + 1
         return found
-
-
-def float_argument(value: float) -> c_float:
-    """A kernel argument of type float."""
-    return c_float(value)
-
-
-def pointer_argument(value: int) -> c_ulonglong:
-    """A kernel argument of a pointer type, or of type unsigned long."""
-    return c_ulonglong(value)
-
-
-def uint_argument(value: int) -> c_uint:
-    """A kernel argument of type unsigned int."""
-    return c_uint(value)

@@ -25,7 +25,6 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -120,12 +119,3 @@ class LaunchLog:
         draft = target.with_name(target.name + ".tmp")
         draft.write_text(self.dumps() + "\n")
         draft.replace(target)
-
-
-def total_copies(log: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
-    """Count and bytes of a log's copies by direction."""
-    totals: dict[str, tuple[int, int]] = {}
-    for copy in log["copies"]:
-        count, size = totals.get(copy["kind"], (0, 0))
-        totals[copy["kind"]] = (count + copy["count"], size + copy["count"] * copy["bytes"])
-    return totals

@@ -13,21 +13,17 @@ import sys
 import time
 from array import array
 from collections.abc import Sequence
+from ctypes import c_float, c_uint, c_ulonglong
 from dataclasses import dataclass
 
 from cupti_etl.demo import ptx
-from cupti_etl.demo.driver import (
-    Driver,
-    Stream,
-    float_argument,
-    pointer_argument,
-    uint_argument,
-)
+from cupti_etl.demo.driver import Driver, Stream
 from cupti_etl.demo.launched import LaunchLog, now_ns
 from cupti_etl.errors import EtlError, UsageError
 
 ELEMENTS = 1 << 16
 SIZE = ELEMENTS * 4
+_COUNT = c_uint(ELEMENTS)
 SPIN_NS = 20_000
 PROBES = 20
 
@@ -110,23 +106,11 @@ class Workload:
         """c = a + b; c = 2 a + c; total = the sum of c, which is brought to the host."""
         buffers, stream = self._buffers[label], self._streams[label].handle
         self._driver.set_words(buffers.total, 0, 1, stream)
-        self._launch(
-            ptx.VECTOR_ADD,
-            label,
-            grid,
-            in_graph,
-            *map(pointer_argument, (buffers.a, buffers.b, buffers.c)),
-            uint_argument(ELEMENTS),
-        )
+        added = map(c_ulonglong, (buffers.a, buffers.b, buffers.c))
+        self._launch(ptx.VECTOR_ADD, label, grid, in_graph, *added, _COUNT)
         self._saxpy(2.0, buffers.a, buffers.c, label, grid, in_graph)
-        self._launch(
-            ptx.REDUCE_SUM,
-            label,
-            grid,
-            in_graph,
-            *map(pointer_argument, (buffers.c, buffers.total)),
-            uint_argument(ELEMENTS),
-        )
+        summed = map(c_ulonglong, (buffers.c, buffers.total))
+        self._launch(ptx.REDUCE_SUM, label, grid, in_graph, *summed, _COUNT)
         self._driver.copy_to_host(buffers.host, buffers.total, 4, stream)
         if not in_graph:
             self._log.memset(4)
@@ -147,7 +131,7 @@ class Workload:
         """What ``_compute`` does, once more as a CUDA graph, replayed."""
         stream = self._streams["compute"].handle
         # So that the check after the replays cannot see what came before them.
-        ctypes.c_float.from_address(self._buffers["compute"].host).value = 0.0
+        c_float.from_address(self._buffers["compute"].host).value = 0.0
         self._driver.begin_capture(stream)
         self._compute("compute", GRID["graph"], in_graph=True)
         graph = self._driver.end_capture(stream)
@@ -176,24 +160,12 @@ class Workload:
             self._log.kernel(name, label, grid)
 
     def _saxpy(self, alpha: float, x: int, y: int, label: str, grid: int, in_graph: bool) -> None:
-        self._launch(
-            ptx.SAXPY,
-            label,
-            grid,
-            in_graph,
-            float_argument(alpha),
-            *map(pointer_argument, (x, y)),
-            uint_argument(ELEMENTS),
-        )
+        values = (c_float(alpha), c_ulonglong(x), c_ulonglong(y), _COUNT)
+        self._launch(ptx.SAXPY, label, grid, in_graph, *values)
 
     def _spin(self, label: str, grid: int) -> None:
-        self._launch(
-            ptx.SPIN,
-            label,
-            grid,
-            False,
-            *map(pointer_argument, (SPIN_NS, self._buffers[label].total)),
-        )
+        times = map(c_ulonglong, (SPIN_NS, self._buffers[label].total))
+        self._launch(ptx.SPIN, label, grid, False, *times)
 
     def _to_device(self, target: int, source: int, size: int, label: str) -> None:
         self._driver.copy_to_device(target, source, size, self._streams[label].handle)
@@ -202,7 +174,7 @@ class Workload:
     # --- results; all numbers are small integers, which a float holds exactly
 
     def _check_compute(self) -> None:
-        found = ctypes.c_float.from_address(self._buffers["compute"].host).value
+        found = c_float.from_address(self._buffers["compute"].host).value
         expected = float(sum(3 * (i % 16) + i % 7 for i in range(ELEMENTS)))
         if found != expected:
             raise EtlError(f"the GPU added up to {found:.0f} where {expected:.0f} is right")

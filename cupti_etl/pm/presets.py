@@ -14,86 +14,39 @@ from cupti_etl.errors import UsageError
 from cupti_etl.pm.aliases import ALIASES
 from cupti_etl.pm.families import FAMILIES, Family, Ratio, told
 
-PRESETS: dict[str, tuple[str, ...]] = {
+# What each is for, and its aliases.
+_PRESETS = {
     "overview": (
-        "sm_active_pct",
-        "sm_issue_pct",
-        "tensor_active_pct",
-        "tensor_fp16_active_pct",
-        "warps_active_pct",
-        "dram_read_pct",
-        "dram_write_pct",
-        "pcie_rx_bytes",
-        "pcie_tx_bytes",
-        "nvlink_rx_bytes",
-        "nvlink_tx_bytes",
-        "gpc_clock_hz",
-        "sys_clock_hz",
+        "How busy the SMs, the tensor cores, the memory and the links are.",
+        "sm_active_pct sm_issue_pct tensor_active_pct tensor_fp16_active_pct warps_active_pct"
+        " dram_read_pct dram_write_pct pcie_rx_bytes pcie_tx_bytes nvlink_rx_bytes"
+        " nvlink_tx_bytes gpc_clock_hz sys_clock_hz",
     ),
     "minimal": (
-        "gr_active_pct",
-        "dispatch_count",
-        "dram_read_pct",
-        "dram_write_pct",
-        "pcie_rx_bytes",
-        "pcie_tx_bytes",
+        "Least cost a sample: nothing that is counted in every SM.",
+        "gr_active_pct dispatch_count dram_read_pct dram_write_pct pcie_rx_bytes pcie_tx_bytes",
     ),
     "memory": (
-        "dram_pct",
-        "dram_read_pct",
-        "dram_write_pct",
-        "dram_clock_hz",
-        "l2_pct",
-        "l2_sector_pct",
-        "l2_sectors",
-        "l2_hit_pct",
-        "l2_hit_l1_pct",
-        "l1_pct",
-        "l1_sectors",
-        "l1_hit_sectors",
-        "l1_miss_sectors",
-        "l1_read_sectors",
+        "Memory, L2 and L1: traffic and hits.",
+        "dram_pct dram_read_pct dram_write_pct dram_clock_hz l2_pct l2_sector_pct l2_sectors"
+        " l2_hit_pct l2_hit_l1_pct l1_pct l1_sectors l1_hit_sectors l1_miss_sectors"
+        " l1_read_sectors",
     ),
     "pipes": (
-        "sm_active_pct",
-        "sm_issue_pct",
-        "fma_pct",
-        "fma_heavy_pct",
-        "fma_lite_pct",
-        "fp16_pct",
-        "fp64_pct",
-        "tensor_active_pct",
-        "tensor_fp16_active_pct",
-        "tensor_hmma_pct",
-        "tensor_imma_pct",
-        "tensor_dmma_pct",
-        "alu_pct",
-        "xu_pct",
-        "uniform_pct",
-        "gpc_clock_hz",
+        "Which pipes of the SMs compute.",
+        "sm_active_pct sm_issue_pct fma_pct fma_heavy_pct fma_lite_pct fp16_pct fp64_pct"
+        " tensor_active_pct tensor_fp16_active_pct tensor_hmma_pct tensor_imma_pct"
+        " tensor_dmma_pct alu_pct xu_pct uniform_pct gpc_clock_hz",
     ),
     "links": (
-        "dram_read_pct",
-        "dram_write_pct",
-        "pcie_rx_bytes",
-        "pcie_tx_bytes",
-        "nvlink_rx_bytes",
-        "nvlink_tx_bytes",
-        "nvlink_rx_request_bytes",
-        "nvlink_rx_response_bytes",
-        "nvlink_tx_request_bytes",
-        "nvlink_tx_response_bytes",
-        "c2c_rx_bytes",
-        "c2c_tx_bytes",
+        "Traffic over PCIe, NVLink and the link to the CPU.",
+        "dram_read_pct dram_write_pct pcie_rx_bytes pcie_tx_bytes nvlink_rx_bytes"
+        " nvlink_tx_bytes nvlink_rx_request_bytes nvlink_rx_response_bytes"
+        " nvlink_tx_request_bytes nvlink_tx_response_bytes c2c_rx_bytes c2c_tx_bytes",
     ),
 }
-WHAT_FOR = {
-    "overview": "How busy the SMs, the tensor cores, the memory and the links are.",
-    "minimal": "Least cost a sample: nothing that is counted in every SM.",
-    "memory": "Memory, L2 and L1: traffic and hits.",
-    "pipes": "Which pipes of the SMs compute.",
-    "links": "Traffic over PCIe, NVLink and the link to the CPU.",
-}
+PRESETS = {name: tuple(words.split()) for name, (_, words) in _PRESETS.items()}
+WHAT_FOR = {name: what for name, (what, _) in _PRESETS.items()}
 DEFAULT = "overview"
 
 # unit__what.rollup; of a single-pass set with "UNIT.Set." before it.

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from cupti_etl.config import CUDA_INJECTION, ENVIRONMENT, NVTX_INJECTION, CaptureOptions, PmOptions
 from cupti_etl.errors import CaptureError, UsageError
 from cupti_etl.native.cupti_search import find_cupti
-from cupti_etl.pm.frames import HUNG, LOSS, SAMPLES, Frame, FrameReader, gap
+from cupti_etl.pm.frames import HUNG, LOSS, SAMPLES, Frame, FrameReader, Gap, gap
 from cupti_etl.pm.samples import Samples
 from cupti_etl.schema.loss import Loss
 
@@ -76,10 +76,20 @@ class Sampled:
     losses: list[Loss] = field(default_factory=list)
     result: dict[str, Any] | None = None  # what the process said of it in the end
 
-    @property
-    def uuid(self) -> str:
-        """The GPU."""
-        return str(self.about["uuid"])
+    def lose(self, missing: Gap) -> None:
+        """Note a range without samples."""
+        self.losses.append(
+            Loss(
+                None,
+                missing.cause,
+                "pm_sample",
+                missing.samples,
+                start_ns=missing.start_ns,
+                end_ns=missing.end_ns,
+                detail=missing.detail,
+                device_uuid=str(self.about["uuid"]),
+            )
+        )
 
 
 class Sampling:
@@ -187,19 +197,7 @@ class Sampling:
             device.last_end_ns = self._samples.add(frame)
             device.rows += frame.rows
         elif frame.type == LOSS:
-            device, missing = self.devices[frame.device], gap(frame.body)
-            device.losses.append(
-                Loss(
-                    None,
-                    missing.cause,
-                    "pm_sample",
-                    missing.samples,
-                    start_ns=missing.start_ns,
-                    end_ns=missing.end_ns,
-                    detail=missing.detail,
-                    device_uuid=device.uuid,
-                )
-            )
+            self.devices[frame.device].lose(gap(frame.body))
         else:
             self._hear(json.loads(frame.body))
 
@@ -245,18 +243,8 @@ class Sampling:
         self._fail(what, "the rest of the capture is whole; another libcupti may help: --cupti")
         for device in unfinished:
             start, end = device.last_end_ns or self._started_ns, time.time_ns()
-            device.losses.append(
-                Loss(
-                    None,
-                    "pm_failed",
-                    "pm_sample",
-                    max(end - start, 0) // self.options.interval_ns,
-                    start_ns=start,
-                    end_ns=end,
-                    detail=what,
-                    device_uuid=device.uuid,
-                )
-            )
+            samples = max(end - start, 0) // self.options.interval_ns
+            device.lose(Gap("pm_failed", what, start, end, samples))
 
     def _last_words(self) -> str:
         self._stderr.seek(0)

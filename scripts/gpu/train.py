@@ -20,6 +20,7 @@ import json
 import tempfile
 import time
 from collections import Counter
+from ctypes import c_float, c_uint, c_ulonglong
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from model import BATCH, CLASSES, SIDE, TOKENS, Model, optimizers
 from torch import nn
 
 from cupti_etl.demo import ptx
-from cupti_etl.demo.driver import Driver, float_argument, pointer_argument, uint_argument
+from cupti_etl.demo.driver import Driver
 from cupti_etl.demo.launched import LaunchLog, now_ns
 
 # Odd sizes, in elements of 4 bytes, that PyTorch has no reason to use.
@@ -62,8 +63,8 @@ class Known:
 
     def saxpy(self, label: str, stream: int) -> None:
         """y = 0.5 x + y."""
-        x, y = pointer_argument(self.x.data_ptr()), pointer_argument(self.y.data_ptr())
-        self._launch(ptx.SAXPY, label, stream, float_argument(0.5), x, y, uint_argument(UPLOAD))
+        x, y = c_ulonglong(self.x.data_ptr()), c_ulonglong(self.y.data_ptr())
+        self._launch(ptx.SAXPY, label, stream, c_float(0.5), x, y, c_uint(UPLOAD))
 
     def step_main(self) -> None:
         """What the main stream gets in every step."""
@@ -72,8 +73,8 @@ class Known:
         self.saxpy("main", stream)
         self._launch(
             ptx.REDUCE_SUM, "main", stream,
-            *map(pointer_argument, (self.y.data_ptr(), self.total.data_ptr())),
-            uint_argument(UPLOAD),
+            *map(c_ulonglong, (self.y.data_ptr(), self.total.data_ptr())),
+            c_uint(UPLOAD),
         )  # fmt: skip
 
     def step_side(self) -> None:
@@ -84,7 +85,7 @@ class Known:
                 pointers = (self.x.data_ptr(), self.x.data_ptr(), self.y.data_ptr())
                 self._launch(
                     ptx.VECTOR_ADD, "side", stream,
-                    *map(pointer_argument, pointers), uint_argument(MOVE),
+                    *map(c_ulonglong, pointers), c_uint(MOVE),
                 )  # fmt: skip
             self.y[:MOVE].copy_(self.x[:MOVE])
             self.log.copy("DtoD", 4 * MOVE)
@@ -100,7 +101,7 @@ class Known:
             self.log.copy("HtoD", 4 * UPLOAD)
             stream = self.streams["upload"].cuda_stream
             self._launch(ptx.SPIN, "upload", stream,
-                         *map(pointer_argument, (SPIN_NS, self.total.data_ptr())))  # fmt: skip
+                         *map(c_ulonglong, (SPIN_NS, self.total.data_ptr())))  # fmt: skip
 
 
 class Graph:

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,16 @@ import pytest
 
 from cupti_etl.capture.demangle import Demangler
 from cupti_etl.demo import ptx
-from cupti_etl.demo.launched import LaunchLog, total_copies
+from cupti_etl.demo.launched import LaunchLog
+
+
+def total_copies(log: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+    """Count and bytes of a log's copies by direction."""
+    totals: dict[str, tuple[int, int]] = {}
+    for copy in log["copies"]:
+        count, size = totals.get(copy["kind"], (0, 0))
+        totals[copy["kind"]] = (count + copy["count"], size + copy["count"] * copy["bytes"])
+    return totals
 
 
 def run(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
