@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 
 from cupti_etl.config import CUDA_INJECTION, NVTX_INJECTION
-from cupti_etl.doctor.findings import FAIL, WARN, Finding, System
+from cupti_etl.doctor.findings import Area, Finding, System
+
+_CONFLICT = Area("conflict")
 
 _OWN_LIBRARY = "libcupti_etl_inject.so"
 _TOOL_VARIABLES = re.compile(
@@ -27,47 +29,35 @@ def check_conflicts(system: System) -> Iterator[Finding]:
     for name in (CUDA_INJECTION, NVTX_INJECTION):
         value = environ.get(name, "")
         if value and not value.endswith(_OWN_LIBRARY):
-            yield Finding(
-                "conflict",
-                FAIL,
+            yield _CONFLICT.fail(
                 f"{name} is set: {value} is loaded into CUDA programs",
                 f"unset {name}: a capture needs this place and refuses to take it from another",
             )
     tools = sorted(name for name in environ if _TOOL_VARIABLES.match(name))
     if tools:
-        yield Finding(
-            "conflict",
-            WARN,
+        yield _CONFLICT.warn(
             f"variables of another profiler are set: {', '.join(tools)}",
             "run the capture outside that tool: only one client can record activity",
         )
     preload = environ.get("LD_PRELOAD", "")
     if _TOOL_LIBRARIES.search(preload):
-        yield Finding(
-            "conflict",
-            WARN,
+        yield _CONFLICT.warn(
             f"LD_PRELOAD holds another tool: {preload}",
             "unset LD_PRELOAD for the capture",
         )
     names = system.process_names()
     if names & _DCGM:
-        yield Finding(
-            "conflict",
-            WARN,
+        yield _CONFLICT.warn(
             f"DCGM ({', '.join(sorted(names & _DCGM))}) runs and may hold the hardware counters",
             "nothing for activity; for counters pause it: dcgmi profile --pause",
         )
     if names & _MPS or environ.get("CUDA_MPS_PIPE_DIRECTORY"):
-        yield Finding(
-            "conflict",
-            WARN,
+        yield _CONFLICT.warn(
             "MPS is in use: activity is recorded, whole-GPU counters are not",
             "nothing for activity; for counters stop MPS: echo quit | nvidia-cuda-mps-control",
         )
     if names & _PROFILERS:
-        yield Finding(
-            "conflict",
-            WARN,
+        yield _CONFLICT.warn(
             f"another profiler is running: {', '.join(sorted(names & _PROFILERS))}",
             "let it end first if it looks at the same program",
         )

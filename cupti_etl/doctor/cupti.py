@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from cupti_etl.doctor.ask import ask
-from cupti_etl.doctor.findings import FAIL, OK, WARN, Finding, System
+from cupti_etl.doctor.findings import FAIL, WARN, Area, Finding, System
 from cupti_etl.native.cupti_search import CuptiCopy, driver_cuda_major, find_cupti
+
+_CUPTI = Area("cupti")
 
 OLDEST_MAJOR = 12
 _ERROR_UNKNOWN = 999
@@ -58,36 +60,28 @@ def check_cupti(system: System, cuda: dict[str, Any]) -> Iterator[Finding]:
             status = FAIL if copy.origin == "--cupti" else WARN
             yield Finding("cupti", status, label, problem)
         elif chosen:
-            yield Finding("cupti", OK, label)
+            yield _CUPTI.ok(label)
         else:
             chosen = str(copy.path)
-            yield Finding("cupti", OK, f"{label}; this one would be used")
+            yield _CUPTI.ok(f"{label}; this one would be used")
     install = f"pip install 'cupti-etl[cupti{runs if runs in (12, 13) else 13}]'"
     if not copies:
-        yield Finding(
-            "cupti",
-            FAIL,
+        yield _CUPTI.fail(
             "no libcupti was found: not pip's, not in CUDA_HOME, the loader or /usr/local/cuda*",
             f"{install}, or name one with --cupti",
         )
     elif not chosen:
-        yield Finding(
-            "cupti",
-            FAIL,
+        yield _CUPTI.fail(
             "none of the copies of libcupti can be used",
             install,
         )
     else:
-        yield Finding(
-            "cupti",
-            OK,
+        yield _CUPTI.ok(
             "order: one that the program has already loaded (PyTorch does), --cupti, pip, "
             "CUDA_HOME, LD_LIBRARY_PATH, the loader, /usr/local/cuda*",
         )
     if versions and max(versions) < _OLDEST_THAT_SAMPLES:
-        yield Finding(
-            "cupti",
-            WARN,
+        yield _CUPTI.warn(
             "hardware counters cannot be sampled: that needs a copy of CUDA 12.6 or later",
             f"nothing for activity; for capture --pm: {install}",
         )

@@ -6,8 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from cupti_etl.doctor.findings import FAIL, OK, WARN, Finding, System
+from cupti_etl.doctor.findings import Area, Finding, System
 from cupti_etl.native.cupti_search import driver_branch
+
+_DRIVER = Area("driver")
+_DEVICE = Area("device")
+_COUNTERS = Area("counters")
 
 _CAP_SYS_ADMIN = 21
 
@@ -21,14 +25,12 @@ def check_driver(system: System, cuda: dict[str, Any]) -> Iterator[Finding]:
     """
     module = driver_branch(system.root)
     if module:
-        yield Finding("driver", OK, f"NVIDIA kernel module {module}")
+        yield _DRIVER.ok(f"NVIDIA kernel module {module}")
     elif cuda.get("devices"):
         # WSL and some sandboxes have no such file, and capture works there.
-        yield Finding("driver", OK, "the kernel module does not show its version here")
+        yield _DRIVER.ok("the kernel module does not show its version here")
     else:
-        yield Finding(
-            "driver",
-            FAIL,
+        yield _DRIVER.fail(
             "no NVIDIA kernel module is loaded (/proc/driver/nvidia/version)",
             "install the driver, or give the container its GPUs (docker run --gpus all)",
         )
@@ -36,24 +38,20 @@ def check_driver(system: System, cuda: dict[str, Any]) -> Iterator[Finding]:
     devices = cuda.get("devices", [])
     if not version:
         problem = str(cuda.get("error", "it does not tell its version"))
-        yield Finding(
-            "driver",
-            FAIL,
+        yield _DRIVER.fail(
             f"libcuda.so.1 cannot be used: {problem}",
             "install the driver's user-space libraries of the same version",
         )
         return
-    yield Finding("driver", OK, f"libcuda.so.1 runs CUDA {cuda_text(version)}")
+    yield _DRIVER.ok(f"libcuda.so.1 runs CUDA {cuda_text(version)}")
     if not devices:
         problem = str(cuda.get("error", "CUDA shows no device"))
-        yield Finding(
-            "device",
-            FAIL,
+        yield _DEVICE.fail(
             f"no GPU can be used: {problem}",
             "look at nvidia-smi, and at CUDA_VISIBLE_DEVICES if it is set",
         )
     for number, device in enumerate(devices):
-        yield Finding("device", OK, f"{number}: {device['name']}, {device['uuid']}")
+        yield _DEVICE.ok(f"{number}: {device['name']}, {device['uuid']}")
     yield from _check_partitions(system, devices)
 
 
@@ -62,9 +60,7 @@ def _check_partitions(system: System, devices: list[dict[str, str]]) -> Iterator
     if any(" MIG " in device["name"] for device in devices) or any(
         capabilities.glob("gpu*/mig/gi*")
     ):
-        yield Finding(
-            "device",
-            WARN,
+        yield _DEVICE.warn(
             "a GPU is partitioned (MIG): activity is recorded, whole-GPU counters are not",
             "leave MIG as it is for captures of activity",
         )
@@ -80,19 +76,13 @@ def check_counters(system: System) -> Iterator[Finding]:
     status = re.search(r"^CapEff:\s*([0-9a-fA-F]+)", system.read("proc/self/status"), re.MULTILINE)
     is_admin = bool(status and int(status.group(1), 16) >> _CAP_SYS_ADMIN & 1)
     if match.group(1) == "0":
-        yield Finding(
-            "counters", OK, "hardware counters are open to every user (RmProfilingAdminOnly: 0)"
-        )
+        yield _COUNTERS.ok("hardware counters are open to every user (RmProfilingAdminOnly: 0)")
     elif is_admin:
-        yield Finding(
-            "counters",
-            OK,
+        yield _COUNTERS.ok(
             "hardware counters are for administrators, and this process is one (CAP_SYS_ADMIN)",
         )
     else:
-        yield Finding(
-            "counters",
-            WARN,
+        yield _COUNTERS.warn(
             "hardware counters (capture --pm) are for administrators only; activity records need no"
             " privilege",
             "options nvidia NVreg_RestrictProfilingToAdminUsers=0, or run with CAP_SYS_ADMIN",

@@ -34,6 +34,25 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Area:
+    """What findings belong to, such as ``driver``; makes them."""
+
+    name: str
+
+    def ok(self, what: str) -> Finding:
+        """Nothing to do."""
+        return Finding(self.name, OK, what)
+
+    def warn(self, what: str, todo: str) -> Finding:
+        """Capture works, but something else may not."""
+        return Finding(self.name, WARN, what, todo)
+
+    def fail(self, what: str, todo: str) -> Finding:
+        """Capture cannot work."""
+        return Finding(self.name, FAIL, what, todo)
+
+
+@dataclass(frozen=True)
 class System:
     """The machine that is looked at; tests give another one.
 

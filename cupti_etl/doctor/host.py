@@ -15,8 +15,13 @@ from pathlib import Path
 
 from cupti_etl.config import CaptureOptions
 from cupti_etl.doctor.ask import ask
-from cupti_etl.doctor.findings import FAIL, OK, WARN, Finding, System
+from cupti_etl.doctor.findings import FAIL, WARN, Area, Finding, System
 from cupti_etl.errors import NativeError
+
+_SYSTEM = Area("system")
+_PYTHON = Area("python")
+_NATIVE = Area("native")
+_LIMITS = Area("limits")
 
 MIB = 1 << 20
 _CGROUP_FILES = (
@@ -37,20 +42,18 @@ def check_platform(system: System) -> Iterator[Finding]:
     """Operating system, architecture and C library."""
     name, machine = platform.system(), platform.machine()
     if (name, machine) != ("Linux", "x86_64"):
-        yield Finding(
-            "system",
-            FAIL,
+        yield _SYSTEM.fail(
             f"{name} on {machine}",
             "capture on Linux x86-64; traces can be opened and queried here",
         )
         return
     library, version = platform.libc_ver()
-    yield Finding("system", OK, f"Linux {platform.release()} on x86-64, {library} {version}")
+    yield _SYSTEM.ok(f"Linux {platform.release()} on x86-64, {library} {version}")
 
 
 def check_python(system: System) -> Iterator[Finding]:
     """Python and the packages that a capture needs."""
-    yield Finding("python", OK, f"Python {platform.python_version()} at {sys.executable}")
+    yield _PYTHON.ok(f"Python {platform.python_version()} at {sys.executable}")
     for names, status, use in (
         (_NEEDED, FAIL, "a capture"),
         (_NEEDED_LATER, WARN, "asking questions"),
@@ -73,15 +76,15 @@ def check_native(system: System) -> Iterator[Finding]:
 
         injector = Path(inject_library_path())
     except NativeError as error:
-        yield Finding("native", FAIL, error.message, error.hint or todo)
+        yield _NATIVE.fail(error.message, error.hint or todo)
         return
     for path in (injector, injector.with_name("libcupti_etl.so")):
         problem = ask("load", path, environ=system.environ).get("error")
         if problem:
             # An injector that does not load is skipped by the driver without a word.
-            yield Finding("native", FAIL, f"{path} cannot be loaded: {problem}", todo)
+            yield _NATIVE.fail(f"{path} cannot be loaded: {problem}", todo)
         else:
-            yield Finding("native", OK, f"{path} loads")
+            yield _NATIVE.ok(f"{path} loads")
 
 
 def check_limits(system: System) -> Iterator[Finding]:
@@ -91,17 +94,13 @@ def check_limits(system: System) -> Iterator[Finding]:
     yield _check_socket()
     soft, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
     if soft != resource.RLIM_INFINITY and soft < need:
-        yield Finding(
-            "limits",
-            FAIL,
+        yield _LIMITS.fail(
             f"RLIMIT_FSIZE is {soft // MIB} MiB; it also limits shared memory",
             f"ulimit -f unlimited, or capture with --buffer-mb {max(soft // MIB // 2, 1)}",
         )
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files != resource.RLIM_INFINITY and files < 256:
-        yield Finding(
-            "limits",
-            WARN,
+        yield _LIMITS.warn(
             f"only {files} open files are allowed (RLIMIT_NOFILE)",
             "ulimit -n 4096: each traced process takes two",
         )
@@ -111,9 +110,9 @@ def check_limits(system: System) -> Iterator[Finding]:
             f"{available // MIB} MiB of memory are free; a traced process takes up to {need // MIB}"
         )
         if available < 2 * need:
-            yield Finding("limits", WARN, text, "capture with a smaller --buffer-mb")
+            yield _LIMITS.warn(text, "capture with a smaller --buffer-mb")
         else:
-            yield Finding("limits", OK, text)
+            yield _LIMITS.ok(text)
 
 
 def memory_available(system: System) -> int | None:
@@ -136,9 +135,7 @@ def _check_shared_memory(need: int) -> Finding:
     try:
         descriptor = os.memfd_create("cupti-etl-doctor", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     except OSError as error:
-        return Finding(
-            "limits",
-            FAIL,
+        return _LIMITS.fail(
             f"memfd_create fails: {error.strerror}",
             "let the sandbox or seccomp profile allow memfd_create",
         )
@@ -146,25 +143,19 @@ def _check_shared_memory(need: int) -> Finding:
         os.ftruncate(descriptor, need)
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
     except OSError as error:
-        return Finding(
-            "limits",
-            FAIL,
+        return _LIMITS.fail(
             f"shared memory of {need // MIB} MiB cannot be made: {error.strerror}",
             "raise ulimit -f, or capture with a smaller --buffer-mb",
         )
     finally:
         os.close(descriptor)
-    return Finding(
-        "limits", OK, f"shared memory works (memfd of {need // MIB} MiB; /dev/shm is not used)"
-    )
+    return _LIMITS.ok(f"shared memory works (memfd of {need // MIB} MiB; /dev/shm is not used)")
 
 
 def _check_socket() -> Finding:
     folder = tempfile.gettempdir()
     if len(os.fsencode(folder)) + _SOCKET_PATH_OWN > _SOCKET_PATH_MAX:
-        return Finding(
-            "limits",
-            FAIL,
+        return _LIMITS.fail(
             f"the folder for temporary files has too long a name: {folder}",
             "set TMPDIR to a short path: a socket's path has at most 107 bytes",
         )
@@ -175,10 +166,8 @@ def _check_socket() -> Finding:
         ):
             server.bind(f"{inside}/doctor")
     except OSError as error:
-        return Finding(
-            "limits",
-            FAIL,
+        return _LIMITS.fail(
             f"no socket can be made in {folder}: {error.strerror}",
             "set TMPDIR to a writable folder on a local file system",
         )
-    return Finding("limits", OK, f"sockets work in {folder}")
+    return _LIMITS.ok(f"sockets work in {folder}")
