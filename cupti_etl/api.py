@@ -8,7 +8,7 @@ every query of the library is a view; answers are Arrow.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -18,16 +18,19 @@ from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.pm import attribution
 from cupti_etl.queries import operators
 from cupti_etl.queries.catalog import library
+from cupti_etl.queries.choose import Scope, choose
 from cupti_etl.queries.connection import Connection
 from cupti_etl.queries.materialize import DERIVED
+from cupti_etl.queries.part import PartViews
 from cupti_etl.queries.result import Result
 from cupti_etl.queries.runner import call, check_values, connect
+from cupti_etl.queries.scope import Choice
 from cupti_etl.queries.tables import empty_table, found_tables, table_view
 from cupti_etl.queries.views import Views
 from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES
 from cupti_etl.storage.sources import Folder, Given, Source, expand, globs, open_sources, quoted
 
-__all__ = ["Indexed", "Result", "Trace", "open"]
+__all__ = ["Indexed", "Result", "Scope", "Trace", "open"]
 
 
 def open(*paths: Given | Iterable[Given], confined: bool = False) -> Trace:
@@ -68,8 +71,17 @@ class Trace:
     (``CREATE TABLE``, ``SET``) last as long as the trace is open and never change its files.
     """
 
-    def __init__(self, paths: tuple[Path, ...], confined: bool = False) -> None:
-        views = Views(library(), {**attribution.OPERATORS, **operators.OPERATORS})
+    def __init__(
+        self, paths: tuple[Path, ...], confined: bool = False, choice: Choice | None = None
+    ) -> None:
+        self._given, self._confined, self._choice = paths, confined, choice
+        # The trace that this is a part of, or itself.
+        self.whole = self
+        computes = {**attribution.OPERATORS, **operators.OPERATORS}
+        if choice and choice.windows:
+            views: Views = PartViews(library(), computes, choice)
+        else:
+            views = Views(library(), computes, choice)
         self._connection = Connection(connect(paths if confined else None), views)
         self._sources: tuple[Source, ...] = ()
         try:
@@ -77,6 +89,8 @@ class Trace:
             folders = tuple(s.path for s in self._sources if isinstance(s, Folder))
             self._connection.folders = folders
             self._connection.attempt(self._check_version)
+            if choice and choice.windows:
+                choice.begin(self._connection.con)
             if len(paths) > 1:
                 self._sources = self._connection.attempt(self._in_order)
             views.open(self._sources)
@@ -124,6 +138,53 @@ class Trace:
         if params:
             check_values(self._connection.cursor(), query, params)
         return self.sql(text, **params)
+
+    def scope(
+        self,
+        *,
+        from_: str | int | None = None,
+        to: str | int | None = None,
+        steps: str | int | None = None,
+        gpu: int | Sequence[int] = (),
+        rank: int | Sequence[int] = (),
+        process: int | Sequence[int] = (),
+        range: str = "",
+    ) -> Trace:
+        """A part of the trace, which is asked like the whole; close it, too.
+
+        What has a start is in the part where it starts; what lasts is cut at its edges; the launch
+        of a kernel, the ranges around it and the like are looked up in the whole trace.
+
+        Args:
+            from_: when the part begins: an offset from the trace's beginning (``"1.5s"``; ``"-2s"``
+                from its end), a share of it (``"40%"``), or nanoseconds since 1970.
+            to: when it is over, alike.
+            steps: numbers of steps: ``5``, ``"5-8"``, ``"5-"`` or ``"-8"``.
+            gpu: numbers of GPUs, as in the query ``gpu``.
+            rank: ranks.
+            process: pids, or process_ids.
+            range: the name of an NVTX range: the times in which a process was in it.
+
+        Raises:
+            UsageError: there is no such GPU, rank, process, step or range, a time is none, or the
+                trace is a part already.
+        """
+        asked = Scope(from_, to, steps, _numbers(gpu), _numbers(rank), _numbers(process), range)
+        return self.part(asked)
+
+    def part(self, scope: Scope) -> Trace:
+        """The same, of a scope as an object."""
+        if self._choice:
+            raise UsageError("this is a part of a trace already", "ask the whole trace for another")
+        choice = choose(scope, lambda text: list(self.sql(text))) if scope else None
+        part = Trace(self._given, self._confined, choice)
+        part.whole = self
+        return part
+
+    @property
+    def says(self) -> str:
+        """What part of a trace this is, in words; "" for the whole."""
+        return self._choice.says if self._choice else ""
 
     def session(self) -> Trace:
         """The same trace on one connection of its own, as a shell needs it.
@@ -201,3 +262,7 @@ class Trace:
                         "every row would be there twice: give one of them",
                     )
         return tuple(sorted(self._sources, key=lambda source: started[source]))
+
+
+def _numbers(given: int | Sequence[int]) -> tuple[int, ...]:
+    return (given,) if isinstance(given, int) else tuple(given)

@@ -69,7 +69,7 @@ def notes(trace: Trace, query: Query, *, is_empty: bool) -> Iterator[str]:
         yield f"{query.name}: {why_empty(trace, query) or 'nothing of the kind was found.'}"
     if not is_empty and query.topic == "metrics":
         yield from _alignment(trace)
-    lost = "" if query.name == _TELLS_LOSSES else losses(trace)
+    lost = "" if query.name == _TELLS_LOSSES else losses(trace.whole)
     if lost:
         yield f"warning: the capture has losses ({lost}), so numbers may be too small."
 

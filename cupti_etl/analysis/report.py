@@ -237,7 +237,8 @@ def build(trace: Trace) -> Report:
     failed: dict[str, str] = {}
     for asked in _SECTIONS:
         try:
-            section = _section(trace, asked)
+            # Losses are those of the whole trace.
+            section = _section(trace.whole if asked.query == "capture_health" else trace, asked)
         except EtlError as error:
             failed[asked.query] = error.message
             section = Section(asked.title, asked.query, [], reason=f"it failed: {error.message}")
@@ -245,8 +246,8 @@ def build(trace: Trace) -> Report:
             sections.append(section)
     verdict, lost = "what it holds is not known", ""
     try:
-        (row,) = trace.sql("SELECT subject FROM capture_health WHERE section = 'verdict'")
-        verdict, lost = row["subject"], losses(trace)
+        (row,) = trace.whole.sql("SELECT subject FROM capture_health WHERE section = 'verdict'")
+        verdict, lost = row["subject"], losses(trace.whole)
     except EtlError as error:
         failed["capture_health"] = error.message
     findings = find(trace, failed)

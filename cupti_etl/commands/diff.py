@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
+from cupti_etl.commands._scope import open_part, scope_options
 from cupti_etl.progress import say
 from cupti_etl.render.output import InMemory, Output, output_options, write
+
+if TYPE_CHECKING:
+    from cupti_etl.queries.choose import Scope
 
 # A status of its own, so that a job can tell a slower program from a trace that cannot be read.
 FAILED = 5
@@ -27,6 +33,7 @@ FAILED = 5
     show_default=True,
     help="Smallest change of a mean duration that matters, as a share.",
 )
+@scope_options
 @output_options
 @click.pass_context
 def command(
@@ -35,6 +42,7 @@ def command(
     other: str,
     fail_on: tuple[str, ...],
     min_effect: float,
+    scope: Scope,
     output: Output,
 ) -> None:
     """Compare run OTHER with run BASE: steps, and kernels by name and launch shape.
@@ -50,12 +58,8 @@ def command(
     kernels are most alike.
     """
     from cupti_etl.analysis.diff import diff
-    from cupti_etl.api import open as open_trace
 
-    with (
-        open_trace(base, confined=True) as before,
-        open_trace(other, confined=True) as after,
-    ):
+    with open_part([base], scope) as before, open_part([other], scope) as after:
         found = diff(before, after, min_effect)
     write(InMemory(found.table), output)
     say(f"verdict: {found.verdict}: {found.why}")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from cupti_etl.commands._scope import open_part, scope_options
 from cupti_etl.errors import UsageError
 from cupti_etl.progress import say
+
+if TYPE_CHECKING:
+    from cupti_etl.queries.choose import Scope
 
 
 @click.command()
@@ -21,7 +27,8 @@ from cupti_etl.progress import say
     help="What to write.",
 )
 @click.option("--table", "tables", default="", help="Only these tables, comma-separated.")
-def command(traces: tuple[str, ...], out: Path, form: str, tables: str) -> None:
+@functools.partial(scope_options, end=("--until",))  # --to says what is written
+def command(traces: tuple[str, ...], out: Path, form: str, tables: str, scope: Scope) -> None:
     """Write TRACE, or several as one, to OUT, which must not exist.
 
     \b
@@ -34,14 +41,12 @@ def command(traces: tuple[str, ...], out: Path, form: str, tables: str) -> None:
     alone; OUT may then be - for standard output, except for Parquet, which is sorted by time.
     Arrow is the IPC stream format; spreadsheet is CSV in which a text is never a formula.
     """
-    from cupti_etl.api import open as open_trace
-
     if form == "duckdb" and tables:
         raise UsageError(
             "--table does not go with --to duckdb, which holds all tables",
             "--to parquet --table writes some of them",
         )
-    with open_trace(*traces, confined=True) as trace:
+    with open_part(traces, scope) as trace:
         if form == "duckdb":
             from cupti_etl.render.duckdb_file import export_duckdb
 

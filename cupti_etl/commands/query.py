@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
+from cupti_etl.commands._scope import open_part, scope_options
 from cupti_etl.errors import UsageError
 from cupti_etl.progress import say
 from cupti_etl.render.output import Output, output_options, write
+
+if TYPE_CHECKING:
+    from cupti_etl.queries.choose import Scope
 
 
 # --help belongs to the query where one is named, so click must not answer it first.
@@ -30,6 +36,7 @@ from cupti_etl.render.output import Output, output_options, write
 @click.option(
     "-h", "--help", "helping", is_flag=True, help="Show this text, or what query NAME does."
 )
+@scope_options
 @output_options
 @click.pass_context
 def command(
@@ -40,6 +47,7 @@ def command(
     listing: bool,
     as_sql: bool,
     helping: bool,
+    scope: Scope,
     output: Output,
 ) -> None:
     """Run the query NAME on TRACE, or on several as one.
@@ -47,6 +55,7 @@ def command(
     \b
       cupti-etl query kernel_summary run42
       cupti-etl query gpu_busy node1 node2.duckdb
+      cupti-etl query kernel_summary run42 --steps 5-8 --rank 3
       cupti-etl query kernel_summary --help
       cupti-etl query --list
       cupti-etl query --list idle
@@ -76,9 +85,8 @@ def command(
             raise UsageError(f"on which trace shall {name} run?", f"cupti-etl query {name} TRACE")
         given = dict(map(_assignment, params))
         from cupti_etl.analysis.notes import Watched, notes
-        from cupti_etl.api import open as open_trace
 
-        with open_trace(*traces, confined=True) as opened:
+        with open_part(traces, scope) as opened:
             result = Watched(opened.query(query.name, **given))
             write(result, output)
             for line in notes(opened, query, is_empty=result.is_empty):

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from cupti_etl.commands._scope import open_part, scope_options
 from cupti_etl.errors import UsageError
 from cupti_etl.progress import say
+
+if TYPE_CHECKING:
+    from cupti_etl.queries.choose import Scope
 
 
 @click.command("report")
@@ -20,8 +25,11 @@ from cupti_etl.progress import say
     metavar="FILE",
     help="Write to FILE: .html for a page with plots, .md for Markdown.",
 )
+@scope_options
 @click.pass_context
-def command(context: click.Context, traces: tuple[str, ...], path: Path | None) -> None:
+def command(
+    context: click.Context, traces: tuple[str, ...], path: Path | None, scope: Scope
+) -> None:
     """Say what ran in TRACE, where the time went, and what could be saved.
 
     \b
@@ -35,9 +43,8 @@ def command(context: click.Context, traces: tuple[str, ...], path: Path | None) 
     if path is not None and path.suffix not in (".html", ".md"):
         raise UsageError(f"{path} is neither .html nor .md", "choose one of these suffixes")
     from cupti_etl.analysis.report import build, markdown
-    from cupti_etl.api import open as open_trace
 
-    with open_trace(*traces, confined=True) as trace:
+    with open_part(traces, scope) as trace:
         report = build(trace)
     if path is not None and path.suffix == ".html":
         from cupti_etl.analysis.html import html

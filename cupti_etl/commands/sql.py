@@ -5,17 +5,24 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from cupti_etl.commands._scope import open_part, scope_options
 from cupti_etl.render.output import Output, output_options, write
+
+if TYPE_CHECKING:
+    from cupti_etl.queries.choose import Scope
 
 
 @click.command("sql")
 @click.argument("words", nargs=-1, required=True, metavar="TRACE... [QUERY]")
+@scope_options
 @output_options
 def command(
     words: tuple[str, ...],
+    scope: Scope,
     output: Output,
 ) -> None:
     """Ask TRACE, or several as one, in SQL.
@@ -34,11 +41,10 @@ def command(
     QUERY is the last word, if it has a space in it and is not the name of a trace. Without it,
     SQL is read from standard input; on a terminal that is a small shell.
     """
-    from cupti_etl.api import open as open_trace
     from cupti_etl.render.shell import Shell
 
     traces, query = _split(words)
-    with open_trace(*traces) as opened, opened.session() as session:
+    with open_part(traces, scope, confined=False) as opened, opened.session() as session:
         shell = Shell(session, lambda result: write(result, output))
         if query is not None:
             shell.run_script([query])

@@ -63,10 +63,12 @@ class Connection:
         import duckdb
 
         parsed = con.extract_statements(statement)
+        is_inside = self._in_transaction
         if parsed[0].type == duckdb.StatementType.TRANSACTION:
-            self._in_transaction = statement.split()[0].lower() in ("begin", "start")
-        if self._in_transaction:
+            is_inside = statement.split()[0].lower() in ("begin", "start")
+        if is_inside:
             self.views.prepare(con, statement)
+        self._in_transaction = is_inside
         return self.views.bind(con, action)
 
     def show_tables(self) -> str:

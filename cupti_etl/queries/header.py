@@ -18,7 +18,8 @@ A query is ``library/<topic>/<name>.sql``: a header, then one SELECT::
     -- example: cupti-etl query NAME TRACE --param min_ns=1000
     -- alias: Names that other tools have for it, with commas between.
     -- renamed: Names that it had in the release before.
-    -- scope: start_ns to end_ns
+    -- scope: start_ns to end_ns, gap_ns
+    -- lookup: Of what it needs, what is read whole in a scope.
     -- parameters:
     --   min_ns BIGINT = 1000 [ns]: Shortest gap that is listed.
     -- columns:
@@ -31,12 +32,14 @@ far down, without a row of which the answer is empty, and the reason to give; ``
 for all columns of a table.  ``label`` names a column of names, and what tells two of them apart:
 ``kernel``, ``copy``, ``range`` or ``process`` of columns (see ``render/labels.py``).  ``chart``
 is one of ``bars`` and ``lines`` of two columns.  ``scope`` says how rows are chosen where part of
-a trace is asked: by the time in a column, by the part of a time between two that lies within, or
-``whole`` for all rows; without it, the query reads what is chosen of what it needs (see
-``queries/scope.py``).  A query whose name begins with ``_`` is a building block of others, and may
-change from one release to the next.  Text goes on in lines that are indented further.  A query
-without parameters becomes a view, one with parameters a table macro.  What is ``native`` is
-computed by ``cupti_etl.pm.attribution`` in an opened trace.  Reading the library needs neither
+a trace is asked: by the time in a column, by the part of a time between two that lies within (and
+the column of its length), or ``whole`` for all rows; the query is computed over the whole trace
+then.  Without it, it reads what is chosen of what it needs, but for what it says it has to
+``lookup`` (see ``queries/scope.py``).  A query whose name begins with ``_`` is a building block
+of others, and may change from one release to the next.  Text goes on in lines that are indented
+further.  A query without parameters becomes a view, one with parameters a table macro.  What is
+``native`` is computed by ``cupti_etl.pm.attribution`` in an opened trace.  Reading the library
+needs neither
 duckdb nor pyarrow.
 """
 
@@ -65,6 +68,7 @@ _KEYS = (
     "alias",
     "renamed",
     "scope",
+    "lookup",
     "parameters",
     "columns",
 )
@@ -78,7 +82,7 @@ _REASON = re.compile(r"(?P<name>[a-z_][a-z0-9_]*): (?P<reason>.+)\Z")
 _STAR = re.compile(r"([a-z][a-z0-9_]*)\.\*\Z")
 _LABEL = re.compile(r"(\w+) = (kernel|copy|range|process)\((\w+(?:, \w+)*)\)\Z")
 _CHART = re.compile(r"(bars|lines)\((\w+), (\w+)\)\Z")
-_SCOPE = re.compile(r"whole|(\w+_ns)(?: to (\w+_ns))?\Z")
+_SCOPE = re.compile(r"whole|(\w+_ns)(?: to (\w+_ns)(?:, (\w+_ns))?)?\Z")
 
 
 @dataclass(frozen=True)
@@ -140,6 +144,13 @@ class Query:
     alias: tuple[str, ...] = ()
     renamed: tuple[str, ...] = ()
     scope: str = ""
+    lookup: tuple[str, ...] = ()
+
+    @property
+    def chosen_by(self) -> tuple[str, ...]:
+        """The columns of ``scope``: a time, or a start, an end and a length; none for all rows."""
+        found = _SCOPE.fullmatch(self.scope)
+        return tuple(filter(None, found.groups())) if found else ()
 
     @property
     def is_building_block(self) -> bool:
@@ -190,6 +201,7 @@ def parse(text: str, name: str, topic: str) -> Query:
         alias=_names(sections["alias"]),
         renamed=_names(sections["renamed"]),
         scope=" ".join(sections["scope"]),
+        lookup=_names(sections["lookup"]),
     )
     _complain(query)
     return query
@@ -299,18 +311,21 @@ def _complain_of_looks(query: Query, columns: Collection[str]) -> None:
     """Refuse a header whose keys about how an answer looks do not fit its columns."""
     label = (query.label.column, *query.label.of) if query.label else ()
     chart = (query.chart.x, query.chart.y) if query.chart else ()
-    scope = _SCOPE.fullmatch(query.scope) if query.scope else None
-    if query.scope and not scope:
+    if query.scope and query.lookup:
+        raise SchemaError(f"query {query.name}: in a scope, what has one is computed whole")
+    for name in query.lookup:
+        if name not in query.needs:
+            raise SchemaError(f"query {query.name}: lookup names {name!r}, which it does not need")
+    if query.scope and not _SCOPE.fullmatch(query.scope):
         raise SchemaError(
             f"query {query.name}: cannot read the scope {query.scope!r}",
             "write: whole, start_ns, or: start_ns to end_ns",
         )
-    times = filter(None, scope.groups()) if scope else ()
     for key, names in (("first", query.first), ("label", label), ("chart", chart)):
         for name in names:
             if name not in columns:
                 raise SchemaError(f"query {query.name}: {key} names {name!r}, which is no column")
-    for name in times:
+    for name in query.chosen_by:
         if name not in columns:
             raise SchemaError(f"query {query.name}: scope names {name!r}, which is no column")
     if query.front and not query.front.endswith("?"):

@@ -55,6 +55,7 @@ class Operator:
         reads: the tables and queries that it reads.
         tables: those that it makes; their names begin with ``_derived_``.
         compute: makes them.  A NativeError leaves it to the SELECTs.
+        counts: a table by whose rows it cuts its work in slices; "" if it does not.
         queries: by name, each as a SELECT over these tables; a query that is not here is the
             table ``_derived_QUERY``.
     """
@@ -64,6 +65,7 @@ class Operator:
     tables: tuple[str, ...]
     compute: Callable[[duckdb.DuckDBPyConnection], None]
     queries: Mapping[str, str] = field(default_factory=dict)
+    counts: str = ""
 
 
 class Materialized:
@@ -74,6 +76,7 @@ class Materialized:
         operators: by the name of the query that each computes.
         need: makes tables and queries that are not there yet.
         execute: runs a statement, and makes what it lacks all the same.
+        is_part: whether not all rows of the trace are asked.
     """
 
     def __init__(
@@ -82,11 +85,14 @@ class Materialized:
         operators: Mapping[str, Operator],
         need: Callable[[duckdb.DuckDBPyConnection, Sequence[str]], None],
         execute: Callable[[duckdb.DuckDBPyConnection, str], None],
+        *,
+        is_part: bool = False,
     ) -> None:
         self._catalog = catalog
         self._operators = operators
         self._need = need
         self._execute = execute
+        self._is_part = is_part
         self._sources: tuple[Source, ...] = ()
         self._made: dict[str, State] = {}
         self._fitness: tuple[State, str, str] | None = None
@@ -158,7 +164,7 @@ class Materialized:
         return list(queries)
 
     def _compute(self, con: duckdb.DuckDBPyConnection, operator: Operator) -> None:
-        self._need(con, operator.reads)
+        self._need(con, (*operator.reads, operator.counts) if operator.counts else operator.reads)
         for table in operator.tables:
             drop(con, table)
         operator.compute(con)
@@ -197,6 +203,8 @@ class Materialized:
         return self._fitness[1:]
 
     def _look(self, con: duckdb.DuckDBPyConnection, now: State) -> tuple[str, str]:
+        if self._is_part:
+            return "", "only a part of the trace is asked"
         if len(self._sources) != 1 or not isinstance(self._sources[0], Folder):
             return "", "it is not one folder"
         home = self._sources[0].path

@@ -12,10 +12,12 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from cupti_etl.errors import TraceError
+from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog
+from cupti_etl.queries.header import Query
 from cupti_etl.queries.materialize import Materialized, Operator
 from cupti_etl.queries.plausible import doubtful, plausible
+from cupti_etl.queries.scope import Choice
 from cupti_etl.queries.tables import (
     check_types,
     empty_table,
@@ -40,10 +42,14 @@ class Views:
     Args:
         catalog: the queries.
         operators: by the name of the query that each computes.
+        choice: of whom rows are asked; None for all.
     """
 
-    def __init__(self, catalog: Catalog, operators: Mapping[str, Operator]) -> None:
+    def __init__(
+        self, catalog: Catalog, operators: Mapping[str, Operator], choice: Choice | None = None
+    ) -> None:
         self._catalog = catalog
+        self._choice = choice
         self._lock = threading.RLock()
         self._sources: tuple[Source, ...] = ()
         self._folders: tuple[Folder, ...] = ()
@@ -52,7 +58,9 @@ class Views:
         self._there: set[str] = set()
         # A hint: where it is wrong, the binder says so.
         self._made: set[str] = set()
-        self._materialized = Materialized(catalog, operators, self._need, self._execute)
+        self._materialized = Materialized(
+            catalog, operators, self._need, self._execute, is_part=choice is not None
+        )
 
     def open(self, sources: Sequence[Source]) -> None:
         """Say where the rows are, before anything is asked."""
@@ -146,24 +154,23 @@ class Views:
         """Forget what was made of parts that are no longer those of the trace."""
         with self._lock:
             folders = [each.path for each in self._folders]
-            if filled := [table for table in sorted(self._empty) if globs(folders, table)]:
-                with con.cursor() as beside:
-                    self._make_tables(beside, filled)
+            filled = [table for table in sorted(self._empty) if globs(folders, table)]
             stale = self._materialized.stale()
-            if stale:
+            if filled or stale:
                 with con.cursor() as beside:
-                    self._materialized.forget(beside, stale)
-                self._made.difference_update(stale)
+                    self._renew(beside, filled, stale)
+
+    def _renew(
+        self, con: duckdb.DuckDBPyConnection, filled: Sequence[str], stale: Sequence[str]
+    ) -> None:
+        self._make_tables(con, filled)
+        self._materialized.forget(con, stale)
+        self._made.difference_update(stale)
 
     def _make(self, con: duckdb.DuckDBPyConnection, name: str) -> None:
         with self._lock:
             if name in self._catalog:
-                query = self._catalog[name]
-                if query.materialized:
-                    self._materialized.make(con, query)
-                else:
-                    self._need(con, query.needs)
-                    self._execute(con, query.create)
+                self._define(con, self._catalog[name])
             elif former := self._catalog.former(name):
                 self._need(con, (former,))
                 con.execute(f"CREATE OR REPLACE VIEW {name} AS FROM {former}")
@@ -173,6 +180,24 @@ class Views:
             else:
                 self._make_tables(con, (name,))
             self._made.add(name)
+
+    def _define(self, con: duckdb.DuckDBPyConnection, query: Query) -> None:
+        """Make a query.
+
+        Raises:
+            UsageError: it is about the whole trace, and not all GPUs are asked.
+        """
+        if query.name == "capture_health" and self._choice and self._choice.some_gpus:
+            raise UsageError(
+                "capture_health is about the whole trace", "ask it without choosing GPUs"
+            )
+        if query.name == "gpu" and self._choice and self._choice.is_of_some:
+            con.execute(f"CREATE OR REPLACE VIEW gpu AS\n{self._choice.gpu_rows()}")
+        elif query.materialized:
+            self._materialized.make(con, query)
+        else:
+            self._need(con, query.needs)
+            self._execute(con, query.create)
 
     def _need(self, con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
         """Make what is not there yet, before the binder has to ask for one after the other."""
@@ -209,6 +234,8 @@ class Views:
                     "a capture may just have tidied them up: run it again",
                 )
             rows = plausible(rows, suspects.get(table, ())) if rows else empty_table(table)
+            if who := self._choice.who(table) if self._choice else "":
+                rows = f"SELECT * FROM (\n{rows}\n) WHERE {who}"
             con.execute(f"CREATE OR REPLACE VIEW {identifier(table)} AS\n{rows}")
         there = [table for table in tables if selects[table]]
         check_types(con, there)

@@ -30,6 +30,7 @@ def fingerprint(kinds: Iterable[Kind], compiled: str) -> int:
             key=(),
             is_gpu_work=False,
             is_static=False,
+            is_state=False,
             columns=tuple(replace(each, doc="x.") for each in kind.columns),
         )
         for kind in kinds

@@ -162,6 +162,7 @@ PM_SAMPLE = Table(
     sort=("start_ns",),
     more=f64,
     described_in="pm_metric",
+    chosen_by="start_ns",
 )
 PM_METRIC = Table(
     "pm_metric",

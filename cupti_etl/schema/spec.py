@@ -110,7 +110,8 @@ class Table:
     ``key`` names the columns that tell one row from another, where several captures may
     hold the same row: opened together, they show it once.  ``more`` is the type of the
     columns that a capture adds after those that every trace has, and ``described_in`` the
-    table with a row for each of them.
+    table with a row for each of them.  ``chosen_by`` is the column of time by which a scope
+    chooses rows; "" if it takes all of them.
     """
 
     name: str
@@ -120,6 +121,7 @@ class Table:
     key: tuple[str, ...] = ()
     more: Type | None = None
     described_in: str = ""
+    chosen_by: str = ""
 
     def __post_init__(self) -> None:
         names = [column.name for column in self.columns]
@@ -172,6 +174,8 @@ class Kind:
         is_gpu_work: its rows are work that keeps a GPU busy, as ``gpu_interval`` has them.
         is_static: its rows describe, and are no activity: a trace with these alone has
             captured nothing.
+        is_state: its rows change what lasts, as allocations do, so that what holds at some time
+            follows from all rows before.
         fields: what the names of its fields in user-defined records begin with, where that
             is not the table's name; ``NO_FIELD`` if the kind cannot be had as such records.
         key: as of ``Table``; ``process_id`` is part of it and not named.
@@ -187,6 +191,7 @@ class Kind:
     is_lasting: bool = False
     is_gpu_work: bool = False
     is_static: bool = False
+    is_state: bool = False
     fields: str = ""
     key: tuple[str, ...] = ()
 
@@ -204,4 +209,7 @@ class Kind:
     def as_table(self) -> Table:
         """The table as it is stored, ``process_id`` first."""
         key = (PROCESS_ID.name, *self.key) if self.key else ()
-        return Table(self.table, self.doc, (PROCESS_ID, *self.columns), self.sort, key)
+        times = {column.name for column in self.columns} & {"start_ns", "timestamp_ns"}
+        chosen_by = "" if self.is_static or self.is_state else max(times, default="")
+        columns = (PROCESS_ID, *self.columns)
+        return Table(self.table, self.doc, columns, self.sort, key, chosen_by=chosen_by)

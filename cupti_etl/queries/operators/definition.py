@@ -84,7 +84,7 @@ def operator(native: NativeOperator) -> Operator:
     names = tuple(map(_names, native.named))
     tables = (*names, *native.kept, *native.outputs, *native.then)
     compute = partial(_compute, native)
-    return Operator(native.name, native.reads, tables, compute, native.queries)
+    return Operator(native.name, native.reads, tables, compute, native.queries, native.counted)
 
 
 def _compute(native: NativeOperator, con: duckdb.DuckDBPyConnection) -> None:

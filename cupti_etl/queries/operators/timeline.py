@@ -74,18 +74,14 @@ _GAP = f"""
         JOIN _derived_gap_tie USING (gap)
         JOIN _derived_gpu_activity_name USING (id)
         GROUP BY gpu, end_ns
-    ),
-    idle AS (
-        SELECT gpu, sum(end_ns - start_ns) AS idle_ns FROM _derived_gap GROUP BY gpu
     )
     SELECT gap.gpu::BIGINT AS gpu, gap.start_ns, gap.end_ns, gap.end_ns - gap.start_ns AS gap_ns,
-           100.0 * (gap.end_ns - gap.start_ns) / nullif(idle.idle_ns, 0) AS percent, process_id,
+           process_id,
            ([{_KINDS}])[previous_kind] AS previous_kind,
            coalesce(first.name, before.name) AS previous_name,
            ([{_KINDS}])[next_kind] AS next_kind, after.name AS next_name,
            next_stream_id, next_correlation_id
     FROM _derived_gap AS gap
-    JOIN idle ON idle.gpu = gap.gpu
     LEFT JOIN first ON first.gpu = gap.gpu AND first.end_ns = gap.end_ns
     LEFT JOIN _derived_gpu_activity_name AS before ON before.id = previous_id
     LEFT JOIN _derived_gpu_activity_name AS after ON after.id = next_id"""

@@ -12,6 +12,7 @@ KIND = Kind(
     doc="One row per allocation or release of memory.",
     sort=("timestamp_ns",),
     preset="full",
+    is_state=True,
     columns=(
         C("timestamp_ns", timestamp, "timestamp", "When it happened.", unit="ns", null=0),
         C("operation", enum, "memoryOperationType", "allocation or release.", labels=MEMORY_OPERATION, field="OPERATION_TYPE"),

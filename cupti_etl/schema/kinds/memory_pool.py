@@ -12,6 +12,7 @@ KIND = Kind(
     doc="One row per creation, trimming or destruction of a memory pool.",
     sort=("timestamp_ns",),
     preset="full",
+    is_state=True,
     columns=(
         C("timestamp_ns", timestamp, "timestamp", "When it happened.", unit="ns", null=0),
         C("operation", enum, "memoryPoolOperationType", "created, destroyed or trimmed.", labels=MEMORY_POOL_OPERATION, field="OPERATION_TYPE"),

@@ -19,6 +19,7 @@
 -- first: section, subject, detail, lost, stored
 -- example: cupti-etl query capture_health TRACE
 -- alias: diagnostics_summary
+-- scope: whole
 -- columns:
 --   section VARCHAR: verdict, table, process, loss, overhead or skipped.
 --   subject VARCHAR: The verdict, or the name of the table, the process, the cause or the kind.

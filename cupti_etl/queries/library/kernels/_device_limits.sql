@@ -3,6 +3,7 @@
 -- computed: One row of device for each process and ordinal, if none of its limits is NULL.
 -- needs: device
 -- limits: PyTorch's traces tell them from 2022 on; nsys's do where they describe the GPUs.
+-- scope: whole
 -- columns:
 --   process_id BIGINT: The process.
 --   device_id INTEGER: CUDA ordinal of the device in its process.

@@ -12,6 +12,7 @@
 -- limits: The rules know names of common libraries and compilers; "other" is what none knows. Of a
 --   name, the first 4096 characters count. Kernels that a compiler made of pointwise operators are
 --   "fused", whatever they were fused with.
+-- scope: whole
 -- columns:
 --   mangled VARCHAR: Mangled name; one row each.
 --   shown VARCHAR: Function name; of functions that are all called Kernel or alike, that of the

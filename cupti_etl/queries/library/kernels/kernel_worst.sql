@@ -14,6 +14,7 @@
 -- first: duration_ns, median_ns, ratio, start_ns, previous_name, range, name
 -- label: name = kernel(grid, block)
 -- example: cupti-etl query kernel_worst TRACE --param runs=1
+-- lookup: gpu_interval, api_call, nvtx_range, pm_sample, environment
 -- parameters:
 --   named VARCHAR = NULL: Function name of a kernel, or its mangled name; NULL for all.
 --   runs BIGINT = 5 [executions]: How many of each.

@@ -4,6 +4,7 @@
 -- computed: Groups of api_call by process_id and correlation_id with more than one row.
 -- needs: api_call
 -- materialized: Made once for an opened trace, as every query about launches reads it.
+-- scope: whole
 -- columns:
 --   process_id BIGINT: The process.
 --   correlation_id BIGINT: The id.

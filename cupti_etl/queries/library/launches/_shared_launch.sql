@@ -3,6 +3,7 @@
 -- computed: Of calls with the same id that contain one another the outermost.
 -- needs: api_call, gpu_activity, _shared_correlation
 -- limits: As of launch.
+-- scope: whole
 -- columns:
 --   api_call.*
 SELECT * EXCLUDE (until_ns)

@@ -3,6 +3,7 @@
 -- computed: Calls whose name says so: cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch and their
 --   variants.
 -- needs: api_call
+-- scope: whole
 -- columns:
 --   process_id BIGINT: The process.
 --   correlation_id BIGINT: What joins the call and its work.

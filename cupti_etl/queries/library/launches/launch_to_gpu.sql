@@ -5,6 +5,7 @@
 --   last call that began before the activity is meant.
 -- needs: api_call, gpu_activity, _shared_correlation, _shared_launch
 -- limits: One call has many rows where it launched a graph: is_graph tells.
+-- scope: start_ns
 -- columns:
 --   process_id BIGINT: The process.
 --   correlation_id BIGINT: What joins the two.

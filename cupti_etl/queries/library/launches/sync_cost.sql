@@ -14,6 +14,7 @@
 -- front: Where does the host wait for the GPU?
 -- first: total_ns, calls, idle_ns, max_ns, longest_range, name
 -- example: cupti-etl query sync_cost TRACE
+-- lookup: _busy_interval, nvtx_range
 -- columns:
 --   process_id BIGINT: The process.
 --   thread_id INTEGER: The thread that waited.

@@ -7,6 +7,7 @@
 --   memory: no allocations were recorded (capture with the kind memory).
 -- limits: What was allocated before the capture began is not here, nor is what a framework's own
 --   allocator gives out of memory that it has allocated before.
+-- scope: whole
 -- columns:
 --   process_id BIGINT: The process.
 --   device_id INTEGER: CUDA ordinal of the device in its process.

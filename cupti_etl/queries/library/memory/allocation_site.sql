@@ -5,6 +5,7 @@
 -- needs: allocation, api_call, _range_served, nvtx_range
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).
+-- scope: whole
 -- columns:
 --   process_id BIGINT: The process.
 --   device_id INTEGER: CUDA ordinal of the device in its process.

@@ -16,6 +16,7 @@
 -- chart: bars(copy_kind, total_ns)
 -- example: cupti-etl query memcpy_summary TRACE
 -- alias: cuda_gpu_mem_time_sum, cuda_gpu_mem_size_sum, gpumemtimesum, get_memory_bw_summary
+-- lookup: gpu_interval, _busy_interval
 -- columns:
 --   copy_kind VARCHAR: Direction, such as HtoD.
 --   src_kind VARCHAR: Kind of memory read, such as pinned.

@@ -13,6 +13,7 @@
 -- front: Is memory allocated and never released?
 -- first: bytes, allocations, verdict, memory_kind, range, api_name, source
 -- example: cupti-etl query memory_leaks TRACE
+-- scope: whole
 -- columns:
 --   process_id BIGINT: The process.
 --   memory_kind VARCHAR: Kind of memory, such as device or pinned.

@@ -13,6 +13,7 @@
 -- first: bytes, percent, allocations, memory_kind, range, api_name, peak_ns
 -- chart: bars(range, bytes)
 -- example: cupti-etl query memory_peak_holders TRACE
+-- scope: whole
 -- columns:
 --   process_id BIGINT: The process.
 --   device_id INTEGER: CUDA ordinal of the device in its process.

@@ -6,6 +6,7 @@
 -- requires:
 --   memory: no allocations were recorded (capture with the kinds memory and memory_pool).
 -- limits: Between two records nothing is known of a pool. Pools of other processes say no size.
+-- scope: whole
 -- columns:
 --   process_id BIGINT: The process.
 --   device_id INTEGER: CUDA ordinal of the device in its process.

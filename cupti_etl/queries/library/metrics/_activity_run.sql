@@ -2,6 +2,7 @@
 --
 -- computed: The rows of kernel, and of gpu_interval those that are no kernels, with the UUID.
 -- needs: kernel, gpu, gpu_interval
+-- scope: start_ns
 -- columns:
 --   device_uuid VARCHAR: The GPU.
 --   gpu BIGINT: Number of the GPU, as in gpu.

@@ -5,6 +5,7 @@
 -- needs: pm_metric
 -- requires:
 --   pm_metric: no PM samples were recorded (capture --pm).
+-- scope: whole
 -- columns:
 --   place BIGINT: Number of the metric, from 1.
 --   metric VARCHAR: Name of the metric.

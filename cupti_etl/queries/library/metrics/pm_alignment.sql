@@ -8,6 +8,7 @@
 --   pm_sample: no PM samples were recorded (capture --pm).
 -- materialized: Made once for an opened trace, as the joins with samples read it.
 -- native: Plain DuckDB does not estimate the lag, and takes 0.
+-- scope: whole
 -- columns:
 --   device_uuid VARCHAR: The GPU.
 --   lag_ns BIGINT [ns]: What joins take off the times of samples; 0 where it is not estimated.

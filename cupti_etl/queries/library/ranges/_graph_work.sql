@@ -3,6 +3,7 @@
 -- computed: Rows of gpu_activity whose graph is known, and those of calls of graph_launch, as
 --   traces of other tools often do not number graphs and their nodes.
 -- needs: gpu_activity, graph_launch
+-- scope: start_ns
 -- columns:
 --   process_id BIGINT: The traced process that made the record.
 --   device_id INTEGER: CUDA ordinal of the device in its process; join device on both.

@@ -8,6 +8,7 @@
 -- needs: _range_span
 -- materialized: Made once for an opened trace, in one pass with a stack.
 -- limits: Ranges without a start are not here. Ranges whose thread is not known lie in each other.
+-- scope: whole
 -- columns:
 --   process_id BIGINT: The process.
 --   thread_id INTEGER: The thread.

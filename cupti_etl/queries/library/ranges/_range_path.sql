@@ -4,6 +4,7 @@
 -- needs: _range_span, _range_nesting
 -- materialized: Made once for an opened trace: ranges have far fewer paths than there are ranges.
 -- limits: As of _range_nesting.
+-- scope: whole
 -- columns:
 --   range_id BIGINT: The range, as in nvtx_range.
 --   parent_range_id BIGINT: The range around it; NULL if there is none.

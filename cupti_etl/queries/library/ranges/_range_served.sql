@@ -4,6 +4,7 @@
 --   is clear which.
 -- needs: _range_turn, _range_wait
 -- limits: As of _range_wait.
+-- scope: whole
 -- columns:
 --   process_id BIGINT: The process.
 --   thread_id INTEGER: The thread that calls.

@@ -4,6 +4,7 @@
 --   process.
 -- needs: marker
 -- limits: As of nvtx_range.
+-- scope: whole
 -- columns:
 --   process_id BIGINT: The traced process that made the record.
 --   start_ns BIGINT [epoch ns]: When the range began.

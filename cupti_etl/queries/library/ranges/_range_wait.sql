@@ -12,6 +12,7 @@
 -- materialized: Made once for an opened trace, as it looks at all calls of several threads.
 -- limits: That a thread waits is found from time alone. A thread that works for two others, of
 --   which one has no ranges, is taken for one that works for itself.
+-- scope: whole
 -- columns:
 --   process_id BIGINT: The process.
 --   thread_id INTEGER: The thread that calls.

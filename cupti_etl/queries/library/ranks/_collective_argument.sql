@@ -4,6 +4,7 @@
 --   that has the call's id, else of the operator that made the call (external_correlation).
 -- needs: argument, external_correlation, marker_data
 -- materialized: Made once for an opened trace, as it is looked for among all arguments.
+-- scope: whole
 -- columns:
 --   process_id BIGINT: The process.
 --   correlation_id BIGINT: The call.

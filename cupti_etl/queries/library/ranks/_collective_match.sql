@@ -8,6 +8,7 @@
 -- materialized: Made once for an opened trace, as bandwidths and stragglers read it.
 -- limits: Operations that the first rank of a group does not have are not matched. Broadcasts and
 --   sends may end apart.
+-- scope: start_ns
 -- columns:
 --   process_id BIGINT: The process.
 --   rank INTEGER: Its rank; NULL if it has none.

@@ -6,6 +6,7 @@
 -- requires:
 --   collective: no communication kernels were recorded.
 -- limits: Only processes with a rank. Broadcasts and sends do not end together.
+-- scope: start_ns
 -- columns:
 --   rank INTEGER: The rank.
 --   operation BIGINT: Number of the operation, as in _collective_match.

@@ -12,6 +12,7 @@
 -- materialized: Made once for an opened trace, as every query about ranks reads it.
 -- limits: Without arguments or payloads sizes are not known, nor is the kind where kernels of all
 --   kinds have one name (RCCL's Generic). One kernel may stand for several fused operations.
+-- scope: start_ns
 -- columns:
 --   process_id BIGINT: The process.
 --   rank INTEGER: Its rank; NULL if it has none.

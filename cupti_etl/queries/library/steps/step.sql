@@ -14,6 +14,7 @@
 -- limits: With kernels, what came before the first and after the last of them is in no step, and
 --   layers of a model are as regular as steps: see confidence. Where no period is found there is
 --   no row.
+-- scope: start_ns
 -- columns:
 --   process_id BIGINT: The process.
 --   gpu BIGINT: Number of the GPU, as in gpu.

@@ -15,6 +15,7 @@
 --   busy_pct, is_outlier, gpu, name
 -- chart: lines(step, duration_ns)
 -- example: cupti-etl query step_breakdown TRACE
+-- scope: start_ns
 -- columns:
 --   process_id BIGINT: The process.
 --   gpu BIGINT: Number of the GPU, as in gpu.

@@ -7,6 +7,7 @@
 --   why the next activity came when it did, and all of the gap is unknown.
 -- needs: _gap_edge, api_call, _host_activity
 -- materialized: Made once for an opened trace, as several queries read it.
+-- lookup: api_call, _host_activity
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   process_id BIGINT: Process whose activity ended the gap.

@@ -4,12 +4,12 @@
 --   ended and one that began at their edges.
 -- needs: _gpu_gap, gpu_interval
 -- materialized: Made once for an opened trace, as every query about idle time reads it.
+-- scope: start_ns to end_ns, gap_ns
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   start_ns BIGINT [epoch ns]: When the GPU became idle.
 --   end_ns BIGINT [epoch ns]: When it went on.
 --   gap_ns BIGINT [ns]: Length.
---   percent DOUBLE [%]: gap_ns as a share of the idle time of the GPU in all its gaps.
 --   process_id BIGINT: Process of next_name, for which the GPU had to wait.
 --   previous_kind VARCHAR: Kind of the activity before.
 --   previous_name VARCHAR: Its name, as in gpu_activity.
@@ -17,28 +17,24 @@
 --   next_name VARCHAR: Its name, as in gpu_activity.
 --   next_stream_id INTEGER: Its stream.
 --   next_correlation_id BIGINT: The call that asked for it.
-WITH long AS (
-    SELECT *, 100.0 * gap_ns / nullif(sum(gap_ns) OVER (PARTITION BY gpu), 0) AS percent
-    FROM _gpu_gap
-),
-before AS (
+WITH before AS (
     SELECT long.gpu, long.start_ns, min(act.kind) AS kind,
            arg_min(act.name, (act.kind, act.name)) AS name
     FROM gpu_interval AS act
-    JOIN long ON long.gpu = act.gpu AND long.start_ns = act.end_ns
+    JOIN _gpu_gap AS long ON long.gpu = act.gpu AND long.start_ns = act.end_ns
     GROUP BY long.gpu, long.start_ns
 ),
 next AS (
     SELECT long.gpu, long.end_ns,
            arg_min(act, (act.process_id, act.stream_id, act.correlation_id)) AS act
     FROM gpu_interval AS act
-    JOIN long ON long.gpu = act.gpu AND long.end_ns = act.start_ns
+    JOIN _gpu_gap AS long ON long.gpu = act.gpu AND long.end_ns = act.start_ns
     GROUP BY long.gpu, long.end_ns
 )
-SELECT long.gpu, long.start_ns, long.end_ns, long.gap_ns, long.percent, next.act.process_id,
+SELECT long.gpu, long.start_ns, long.end_ns, long.gap_ns, next.act.process_id,
        before.kind AS previous_kind, before.name AS previous_name,
        next.act.kind AS next_kind, next.act.name AS next_name,
        next.act.stream_id AS next_stream_id, next.act.correlation_id AS next_correlation_id
-FROM long
+FROM _gpu_gap AS long
 LEFT JOIN before ON before.gpu = long.gpu AND before.start_ns = long.start_ns
 LEFT JOIN next ON next.gpu = long.gpu AND next.end_ns = long.end_ns

@@ -2,6 +2,7 @@
 --
 -- computed: What lies between neighbours of busy_interval (work = any).
 -- needs: _busy_interval
+-- scope: start_ns to end_ns, gap_ns
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   start_ns BIGINT [epoch ns]: When the GPU became idle.

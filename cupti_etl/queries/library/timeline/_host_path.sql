@@ -6,6 +6,7 @@
 -- needs: gpu_gaps, api_call, _blocking_copy, _busy_interval
 -- materialized: Made once for an opened trace, as critical_path and kernel_slack read it.
 -- limits: As of critical_path.
+-- lookup: api_call, _blocking_copy
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   start_ns BIGINT [epoch ns]: End of the last call that waited, or begin of the GPU's span.

@@ -3,7 +3,7 @@
 -- computed: Lengths of unions, each without those before it: compute; communication while no
 --   compute ran; copies and sets while neither ran; idle is the rest of the span. The four add
 --   to span_ns, and their percentages to 100.
--- needs: _busy_interval, gpu
+-- needs: _busy_interval, _gpu_span, gpu
 -- requires:
 --   _busy_interval: no finished GPU activity was recorded.
 -- limits: The span is from the first start to the last end on the GPU; idle time before and after
@@ -29,8 +29,7 @@
 --   start_ns BIGINT [epoch ns]: First start.
 --   end_ns BIGINT [epoch ns]: Last end.
 WITH sums AS (
-    SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns,
-           max(end_ns) - min(start_ns) AS span_ns,
+    SELECT gpu,
            TRY_CAST(coalesce(sum(end_ns - start_ns) FILTER (WHERE work = 'any'), 0) AS BIGINT)
                AS any_ns,
            TRY_CAST(coalesce(sum(end_ns - start_ns)
@@ -40,10 +39,23 @@ WITH sums AS (
     FROM _busy_interval
     GROUP BY gpu
 ),
+spans AS (
+    SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns,
+           TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS span_ns
+    FROM _gpu_span
+    GROUP BY gpu
+),
+-- A GPU that does nothing in a scope was idle in all of it.
+times AS (
+    SELECT spans.*, coalesce(any_ns, 0) AS any_ns, coalesce(gpu_work_ns, 0) AS gpu_work_ns,
+           coalesce(compute_ns, 0) AS compute_ns
+    FROM spans
+    LEFT JOIN sums ON sums.gpu = spans.gpu
+),
 labels AS (
     SELECT gpu, any_value(device_name) AS device_name, min(host) AS host FROM gpu GROUP BY gpu
 )
-SELECT sums.gpu, device_name, host,
+SELECT times.gpu, device_name, host,
        100.0 * compute_ns / nullif(span_ns, 0) AS compute_pct,
        100.0 * (gpu_work_ns - compute_ns) / nullif(span_ns, 0) AS exposed_communication_pct,
        100.0 * (any_ns - gpu_work_ns) / nullif(span_ns, 0) AS exposed_copy_pct,
@@ -51,6 +63,6 @@ SELECT sums.gpu, device_name, host,
        compute_ns, gpu_work_ns - compute_ns AS exposed_communication_ns,
        any_ns - gpu_work_ns AS exposed_copy_ns, span_ns - any_ns AS idle_ns,
        span_ns, start_ns, end_ns
-FROM sums
-LEFT JOIN labels ON labels.gpu = sums.gpu
-ORDER BY sums.gpu
+FROM times
+LEFT JOIN labels ON labels.gpu = times.gpu
+ORDER BY times.gpu

@@ -16,6 +16,7 @@
 -- first: class, percent, total_ns, slack_ns, gpu
 -- example: cupti-etl query critical_path TRACE
 -- alias: critical_path_analysis
+-- lookup: api_call
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   class VARCHAR: host, compute, communication, copy, or idle (launched and not begun).

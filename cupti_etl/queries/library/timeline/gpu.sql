@@ -4,6 +4,7 @@
 --   give it the same number; where no UUID is known, each process has GPUs of its own.
 -- needs: device, process
 -- limits: A GPU of which no device record is known is not here; queries number it below zero.
+-- scope: whole
 -- columns:
 --   gpu BIGINT: Number of the GPU in this trace, from 0.
 --   process_id BIGINT: The process.

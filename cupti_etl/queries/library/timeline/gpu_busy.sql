@@ -3,7 +3,7 @@
 -- computed: The union of the intervals of all finished activities on a GPU, so that work that
 --   overlaps counts once. Processes that share a GPU are put together by its UUID. A GPU of
 --   which no device record is known stands alone, per process and ordinal, with a NULL UUID.
--- needs: gpu_activity, _busy_interval, _gpu_gap, gpu, process
+-- needs: gpu_activity, _busy_interval, _gpu_span, _gpu_gap, gpu, process
 -- limits: Only work that was recorded counts. Parts of one GPU (MIG) count as one GPU.
 -- front: How much of the time was each GPU busy?
 -- first: device_name, busy_pct, busy_ns, span_ns, gaps, longest_gap_ns, activities
@@ -28,8 +28,12 @@ WITH hosts AS (
 ),
 spans AS (
     SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns,
-           max(end_ns) - min(start_ns) AS span_ns,
-           TRY_CAST(coalesce(sum(end_ns - start_ns), 0) AS BIGINT) AS busy_ns
+           TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS span_ns
+    FROM _gpu_span
+    GROUP BY gpu
+),
+worked AS (
+    SELECT gpu, TRY_CAST(coalesce(sum(end_ns - start_ns), 0) AS BIGINT) AS busy_ns
     FROM _busy_interval
     WHERE work = 'any'
     GROUP BY gpu
@@ -38,8 +42,9 @@ idle AS (
     SELECT gpu, count(*) AS gaps, max(gap_ns) AS longest_gap_ns FROM _gpu_gap GROUP BY gpu
 ),
 busy AS (
-    SELECT spans.*, coalesce(gaps, 0) AS gaps, longest_gap_ns
+    SELECT spans.*, coalesce(busy_ns, 0) AS busy_ns, coalesce(gaps, 0) AS gaps, longest_gap_ns
     FROM spans
+    LEFT JOIN worked ON worked.gpu = spans.gpu
     LEFT JOIN idle ON idle.gpu = spans.gpu
 ),
 seen AS (

@@ -20,7 +20,9 @@
 --   next_name VARCHAR: Its name, as in gpu_activity.
 --   next_stream_id INTEGER: Its stream.
 --   next_correlation_id BIGINT: The call that asked for it.
-SELECT *
+SELECT gpu, start_ns, end_ns, gap_ns,
+       100.0 * gap_ns / nullif(sum(gap_ns) OVER (PARTITION BY gpu), 0) AS percent,
+       * EXCLUDE (gpu, start_ns, end_ns, gap_ns)
 FROM _gap_edge
-WHERE gap_ns >= min_ns
+QUALIFY gap_ns >= min_ns
 ORDER BY gap_ns DESC, gpu, start_ns

@@ -1,0 +1,89 @@
+"""The options of all commands that ask a trace: which part of it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from cupti_etl.progress import say
+
+if TYPE_CHECKING:
+    from cupti_etl.api import Trace
+    from cupti_etl.queries.choose import Scope
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def _numbers(context: click.Context, option: click.Parameter, text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(word) for word in text.split(",")) if text else ()
+    except ValueError:
+        raise click.BadParameter(
+            f"{text!r} is not a number, or numbers with commas between", context, option
+        ) from None
+
+
+def scope_options(function: _F, end: Sequence[str] = ("--to", "--until")) -> Callable[..., None]:
+    """Adds the options, as the argument ``scope``: a ``Scope``."""
+
+    @functools.wraps(function)
+    def command(
+        from_: str | None,
+        to: str | None,
+        steps: str | None,
+        gpu: tuple[int, ...],
+        rank: tuple[int, ...],
+        process: tuple[int, ...],
+        range_: str,
+        **others: Any,
+    ) -> None:
+        from cupti_etl.queries.choose import Scope
+
+        function(scope=Scope(from_, to, steps, gpu, rank, process, range_), **others)
+
+    options = (
+        click.option(
+            "--range", "range_", default="", metavar="NAME", help="Within NVTX range NAME."
+        ),
+        click.option(
+            "--process", callback=_numbers, default="", metavar="N,...", help="Only these pids."
+        ),
+        click.option(
+            "--rank", callback=_numbers, default="", metavar="N,...", help="Only these ranks."
+        ),
+        click.option(
+            "--gpu",
+            callback=_numbers,
+            default="",
+            metavar="N,...",
+            help="Only these GPUs, as numbered by the query gpu.",
+        ),
+        click.option("--steps", metavar="N[-M]", help="Only these steps: 5, 5-8, 5- or -8."),
+        click.option(*end, "to", metavar="TIME", help="Up to this time, alike."),
+        click.option(
+            "--from",
+            "from_",
+            metavar="TIME",
+            help="From this time on: 1.5s after the trace begins, -2s before it ends, 40% of it, or"
+            " nanoseconds since 1970.",
+        ),
+    )
+    return functools.reduce(lambda decorated, option: option(decorated), options, command)
+
+
+@contextmanager
+def open_part(traces: Sequence[str], scope: Scope, *, confined: bool = True) -> Iterator[Trace]:
+    """Open traces, or the part of them that is asked; say which on standard error."""
+    from cupti_etl.api import open as open_trace
+
+    with open_trace(*traces, confined=confined) as whole:
+        if not scope:
+            yield whole
+            return
+        with whole.part(scope) as part:
+            say(f"cupti-etl: only {part.says}")
+            yield part

@@ -1,0 +1,236 @@
+"""What of a trace a person asks, found in the trace: ``--steps 5-8 --rank 3`` becomes a choice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cupti_etl.errors import UsageError
+from cupti_etl.queries.scope import Choice, Gpu, Window
+from cupti_etl.storage.sources import quoted
+from cupti_etl.units import duration_ns
+
+# A whole number that is at least as large is a time since 1970, of 1970-01-12 or later.
+_LEAST_EPOCH = 10**15
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%\Z")
+_NUMBERS = re.compile(r"(\d+)?(?:(-)(\d+)?)?\Z")
+
+Ask = Callable[[str], Sequence[dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The part of a trace that is asked; what is None or empty asks for all.
+
+    Attributes:
+        from_: when it begins: an offset from the trace's beginning (``1.5s``; ``-2s`` from its
+            end), a share of it (``40%``), or nanoseconds since 1970.
+        to: when it is over, alike.
+        steps: numbers of steps: ``5``, ``5-8``, ``5-`` (to the last) or ``-8``.
+        gpu: numbers of GPUs, as in the query ``gpu``.
+        rank: ranks.
+        process: pids, or process_ids.
+        range: the name of an NVTX range: the times in which a process was in one of that name.
+    """
+
+    from_: str | int | None = None
+    to: str | int | None = None
+    steps: str | int | None = None
+    gpu: tuple[int, ...] = ()
+    rank: tuple[int, ...] = ()
+    process: tuple[int, ...] = ()
+    range: str = ""
+
+    def __bool__(self) -> bool:
+        return self != Scope()
+
+
+def choose(scope: Scope, ask: Ask) -> Choice:
+    """Find in a trace what a scope says.
+
+    Args:
+        scope: what is asked.
+        ask: gives the rows of a statement over the whole trace.
+
+    Raises:
+        UsageError: there is no such GPU, rank, process, step or range, or a time is none.
+    """
+    processes = _processes(scope, ask)
+    gpus = _gpus(scope, processes, ask)
+    if scope.gpu:
+        processes = tuple(sorted({gpu.process_id for gpu in gpus}))
+    windows = [_times(scope, ask)]
+    if scope.steps is not None:
+        windows = _both(windows, _steps(str(scope.steps), processes, gpus, ask))
+    if scope.range:
+        windows = _both(windows, _ranges(scope.range, processes, ask))
+    return Choice(
+        ", ".join(_words(scope)),
+        processes,
+        gpus,
+        bool(scope.gpu),
+        () if windows == [Window(None, None)] else tuple(windows),
+    )
+
+
+def _words(scope: Scope) -> Iterable[str]:
+    for name, value in (("from", scope.from_), ("to", scope.to), ("steps", scope.steps)):
+        if value is not None:
+            yield f"{name} {value}"
+    for name, numbers in (("GPU", scope.gpu), ("rank", scope.rank), ("process", scope.process)):
+        if numbers:
+            yield f"{name} {', '.join(map(str, numbers))}"
+    if scope.range:
+        yield f"in {scope.range}"
+
+
+def _processes(scope: Scope, ask: Ask) -> tuple[int, ...] | None:
+    if not (scope.rank or scope.process):
+        return None
+    rows = ask("SELECT process_id, pid, rank FROM process ORDER BY rank, pid")
+    for what, wanted, names in (
+        ("rank", scope.rank, ("rank",)),
+        ("process", scope.process, ("pid", "process_id")),
+    ):
+        _check(what, wanted, [row[name] for row in rows for name in names], names[0], rows)
+    return tuple(
+        row["process_id"]
+        for row in rows
+        if (not scope.rank or row["rank"] in scope.rank)
+        and (not scope.process or {row["pid"], row["process_id"]} & set(scope.process))
+    )
+
+
+def _gpus(scope: Scope, processes: tuple[int, ...] | None, ask: Ask) -> tuple[Gpu, ...]:
+    columns = "gpu, process_id, device_id, device_uuid, device_name, host"
+    rows = ask(f"SELECT {columns} FROM gpu ORDER BY gpu, process_id")
+    _check("GPU", scope.gpu, [row["gpu"] for row in rows], "gpu", rows)
+    return tuple(
+        Gpu(**row)
+        for row in rows
+        if (not scope.gpu or row["gpu"] in scope.gpu)
+        and (processes is None or row["process_id"] in processes)
+    )
+
+
+def _check(
+    what: str,
+    wanted: Sequence[int],
+    known: Sequence[Any],
+    column: str,
+    rows: Sequence[dict[str, Any]],
+) -> None:
+    for number in wanted:
+        if number not in known:
+            there = sorted({row[column] for row in rows if row[column] is not None})
+            names = ", ".join(map(str, there[:20])) + (" ..." if len(there) > 20 else "")
+            raise UsageError(
+                f"the trace has no {what} {number}",
+                f"it has {names}" if there else f"it says nothing of {what}s",
+            )
+
+
+def _times(scope: Scope, ask: Ask) -> Window:
+    if scope.from_ is None and scope.to is None:
+        return Window(None, None)
+    (row,) = ask(
+        "SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM _table_extent"
+        " WHERE is_activity"
+    )
+    first, last = row["start_ns"] or 0, row["end_ns"] or 0
+    start, end = _at(scope.from_, first, last), _at(scope.to, first, last)
+    if start is not None and end is not None and start >= end:
+        raise UsageError(
+            f"the time from {scope.from_} to {scope.to} is empty",
+            f"the trace lasts {(last - first) / 1e9:.6g} s",
+        )
+    # What begins with the trace, and what has no time, is in its first part.
+    return Window(
+        None if start is None or start <= first else start,
+        None if end is None or end > last else end,
+    )
+
+
+def _at(given: str | int | None, first: int, last: int) -> int | None:
+    """A point in time, as nanoseconds since 1970."""
+    if given is None:
+        return None
+    text = str(given).strip()
+    if text.isdecimal() and int(text) >= _LEAST_EPOCH:
+        return int(text)
+    if share := _PERCENT.match(text):
+        # The end of the trace is within it.
+        return first + round(float(share[1]) / 100 * (last + 1 - first))
+    if text.startswith("-"):
+        return last - duration_ns(text[1:])
+    return first + duration_ns(text.removeprefix("+"))
+
+
+def _steps(
+    text: str, processes: tuple[int, ...] | None, gpus: Sequence[Gpu], ask: Ask
+) -> list[Window]:
+    found = _NUMBERS.match(text.strip())
+    if not found or not text.strip(" -"):
+        raise UsageError(f"--steps {text} is no number of steps", "5, 5-8, 5- or -8")
+    low = int(found[1] or 0)
+    high = int(found[3]) if found[3] else None if found[2] else low
+    rows = ask("SELECT process_id, gpu, step, start_ns, end_ns FROM step")
+    if not rows:
+        raise UsageError("no steps were found in the trace", "choose a time: --from, --to")
+    numbers = {gpu.gpu for gpu in gpus}
+    chosen: dict[int, list[int]] = {}
+    for row in rows:
+        is_asked = processes is None or (row["process_id"] in processes and row["gpu"] in numbers)
+        if is_asked and low <= row["step"] and (high is None or row["step"] <= high):
+            span = chosen.setdefault(row["process_id"], [row["start_ns"], row["end_ns"]])
+            span[:] = min(span[0], row["start_ns"]), max(span[1], row["end_ns"])
+    if not chosen:
+        raise UsageError(
+            f"the trace has no step {text}", f"its steps are 0-{max(row['step'] for row in rows)}"
+        )
+    return [Window(start, end, process) for process, (start, end) in sorted(chosen.items())]
+
+
+def _ranges(name: str, processes: tuple[int, ...] | None, ask: Ask) -> list[Window]:
+    rows = ask(
+        "SELECT process_id, start_ns, end_ns FROM nvtx_range"
+        f" WHERE name = {quoted(name)} AND end_ns IS NOT NULL ORDER BY process_id, start_ns"
+    )
+    found: list[Window] = []
+    for row in rows:
+        start, end, process = row["start_ns"], row["end_ns"], row["process_id"]
+        if processes is not None and process not in processes:
+            continue
+        last = found[-1] if found and found[-1].process_id == process else None
+        if last is not None and last.end_ns is not None and start <= last.end_ns:
+            found[-1] = Window(last.start_ns, max(last.end_ns, end), process)
+        else:
+            found.append(Window(start, end, process))
+    if not found:
+        raise UsageError(
+            f"the trace has no range {name!r}", "cupti-etl query nvtx_projection TRACE"
+        )
+    return found
+
+
+def _both(some: Sequence[Window], others: Sequence[Window]) -> list[Window]:
+    """What lies in a window of either."""
+    found = []
+    for one in some:
+        for other in others:
+            if (
+                None not in (one.process_id, other.process_id)
+                and one.process_id != other.process_id
+            ):
+                continue
+            starts = [each.start_ns for each in (one, other) if each.start_ns is not None]
+            ends = [each.end_ns for each in (one, other) if each.end_ns is not None]
+            start, end = max(starts, default=None), min(ends, default=None)
+            if start is None or end is None or start < end:
+                process = one.process_id if other.process_id is None else other.process_id
+                found.append(Window(start, end, process))
+    if not found:
+        raise UsageError("the scope is empty: its times do not meet", "ask for less at once")
+    return found

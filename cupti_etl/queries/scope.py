@@ -1,0 +1,256 @@
+"""The part of a trace that is asked: a time range, steps, GPUs, ranks, processes, ranges.
+
+A scope has two halves.  *Who* (GPUs, ranks, processes) is taken off the tables: all else is
+computed as if the trace held nothing else.  *When* (times, steps, ranges) is chosen further up,
+where a query says how (``scope`` in its header): what has a start is in the scope where it
+starts, what lasts is cut at its edges, and what is looked up, such as the launch of a kernel, is
+looked up in the whole trace.  So two adjacent scopes add up to the scope over both: of counts, of
+busy and of idle time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cupti_etl.schema.arrow import TABLES
+from cupti_etl.storage.sources import identifier, quoted
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from cupti_etl.queries.header import Query
+
+# The database in which the whole trace is, beside the one that has the part.
+WHOLE = "whole"
+# Tables of the times that are asked, by process and by GPU.
+_OF_PROCESS, _OF_GPU, _OF_ALL = "_scope_process", "_scope_gpu", "_scope_time"
+_LEAST, _MOST = -(2**63), 2**63 - 1
+# Columns that count rows of the whole trace.
+_COUNTS = {"capture": ("row_counts",), "process": ("emitted", "stored")}
+
+
+@dataclass(frozen=True)
+class Window:
+    """A stretch of time.
+
+    Attributes:
+        start_ns: when it begins; None for before everything.
+        end_ns: when it is over; None for after everything.
+        process_id: the process whose time is meant; None for all of them.
+    """
+
+    start_ns: int | None
+    end_ns: int | None
+    process_id: int | None = None
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU as a process sees it, a row of the query ``gpu``."""
+
+    gpu: int
+    process_id: int
+    device_id: int
+    device_uuid: str | None
+    device_name: str | None
+    host: str | None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What of a trace is asked, in its own terms.
+
+    Attributes:
+        says: the scope in words, for those who read an answer.
+        processes: those that are asked; None for all.
+        gpus: those that are asked, with the numbers that they have in the whole trace.
+        some_gpus: whether these are not all GPUs of the processes.
+        windows: times that do not overlap, of the same process; none for all of the time.
+    """
+
+    says: str
+    processes: tuple[int, ...] | None = None
+    gpus: tuple[Gpu, ...] = ()
+    some_gpus: bool = False
+    windows: tuple[Window, ...] = ()
+
+    @property
+    def is_of_some(self) -> bool:
+        """Whether only some processes or GPUs are asked."""
+        return self.processes is not None or self.some_gpus
+
+    def who(self, table: str) -> str:
+        """The condition on rows of a table, by who they are of; "" for all rows."""
+        columns = {column.name for column in TABLES[table].columns} if table in TABLES else set()
+        words = []
+        if self.processes is not None and "process_id" in columns:
+            # What is of no process, as a loss of samples, is of all.
+            known = f"process_id IN ({_list(map(str, self.processes))})"
+            words.append(f"({known} OR process_id IS NULL)")
+        if self.some_gpus and {"process_id", "device_id"} <= columns:
+            pairs = _list(f"({each.process_id}, {each.device_id})" for each in self.gpus)
+            words.append(f"((process_id, device_id) IN ({pairs}) OR device_id IS NULL)")
+        elif self.some_gpus and "device_uuid" in columns:
+            uuids = _list(quoted(each.device_uuid) for each in self.gpus if each.device_uuid)
+            words.append(f"(device_uuid IN ({uuids}) OR device_uuid IS NULL)")
+        return " AND ".join(words)
+
+    def gpu_rows(self) -> str:
+        """A SELECT of the rows of the query ``gpu``, which numbers those of the whole trace."""
+        values = [
+            f"({each.gpu}::BIGINT, {each.process_id}::BIGINT, {each.device_id}::INTEGER,"
+            f" {_text(each.device_uuid)}, {_text(each.device_name)}, {_text(each.host)})"
+            for each in self.gpus
+        ]
+        rows = ", ".join(values) or "(NULL::BIGINT, NULL::BIGINT, NULL::INTEGER, '', '', '')"
+        return (
+            f"SELECT * FROM (VALUES {rows}) AS"
+            " gpu(gpu, process_id, device_id, device_uuid, device_name, host)"
+            f" WHERE {str(bool(values)).lower()}"
+        )
+
+    def begin(self, con: duckdb.DuckDBPyConnection) -> None:
+        """Make what the views over the whole trace read, in the current database."""
+        con.execute(f"ATTACH ':memory:' AS {WHOLE}")
+        if self._at_once() is not None:
+            return
+        rows = [
+            (
+                each.process_id,
+                _LEAST if each.start_ns is None else each.start_ns,
+                _MOST if each.end_ns is None else each.end_ns,
+            )
+            for each in self.windows
+        ]
+        gpus = [
+            (gpu.gpu, *window[1:])
+            for gpu in self.gpus
+            for window in rows
+            if window[0] in (None, gpu.process_id)
+        ]
+        times = [(None, *row[1:]) for row in rows]
+        for name, of in ((_OF_PROCESS, rows), (_OF_GPU, gpus), (_OF_ALL, times)):
+            con.execute(f"CREATE TABLE {name} (key BIGINT, start_ns BIGINT, end_ns BIGINT)")
+            if of:
+                con.executemany(f"INSERT INTO {name} VALUES (?, ?, ?)", list(_united(of)))
+
+    def table(self, table: str) -> str:
+        """A SELECT of what is chosen of a table."""
+        if table == "row_count":
+            return f"SELECT * FROM {WHOLE}.main.row_count WHERE false"
+        if table in _COUNTS:
+            unknown = ", ".join(f"NULL AS {name}" for name in _COUNTS[table])
+            return f"SELECT * REPLACE ({unknown}) FROM {WHOLE}.main.{table}"
+        spec = TABLES.get(table)
+        columns = {column.name for column in spec.columns} if spec else set()
+        by = (spec.chosen_by,) if spec and spec.chosen_by else ()
+        return self._rows(table, by, columns)
+
+    def query(self, query: Query) -> str:
+        """A SELECT of what is chosen of a query that is computed over the whole trace."""
+        return self._rows(query.name, query.chosen_by, {column.name for column in query.columns})
+
+    def _rows(self, name: str, by: Sequence[str], columns: set[str]) -> str:
+        relation = f"{WHOLE}.main.{identifier(name)}"
+        if not by:
+            return f"SELECT * FROM {relation}"
+        window = self._at_once()
+        if window is not None:
+            where = _starts(window, *by) if len(by) == 1 else _overlaps(window, *by[:2])
+            return f"SELECT {_cut(by, window)} FROM {relation} WHERE {where}"
+        if "gpu" in columns:
+            times, key = _OF_GPU, "rows.gpu = times.key AND"
+        elif "process_id" in columns:
+            times, key = _OF_PROCESS, "rows.process_id = times.key AND"
+        else:
+            times, key = _OF_ALL, ""
+        start = f"rows.{by[0]}"
+        if len(by) == 1:
+            return (
+                f"SELECT rows.* FROM {relation} AS rows ASOF JOIN {times} AS times"
+                f" ON {key} {start} >= times.start_ns WHERE {start} < times.end_ns"
+            )
+        end = f"rows.{by[1]}"
+        return (
+            f"SELECT {_cut(by)} FROM {relation} AS rows JOIN {times} AS times ON {key}"
+            f" {start} < times.end_ns"
+            f" AND (coalesce({end} > times.start_ns, true) OR {start} >= times.start_ns)"
+        )
+
+    def _at_once(self) -> Window | None:
+        """The window, if one condition for all rows will do."""
+        only = self.windows[0] if len(self.windows) == 1 else None
+        return only if only and only.process_id is None else None
+
+
+def reads_whole(query: Query) -> str:
+    """The SQL of a query, in which what it looks up is that of the whole trace."""
+    sql = query.sql
+    if not query.lookup:
+        return sql
+    whole = ", ".join(f"{name} AS (FROM {WHOLE}.main.{name})" for name in query.lookup)
+    if sql.startswith("WITH "):
+        return f"WITH {whole},\n{sql.removeprefix('WITH ')}"
+    return f"WITH {whole}\n{sql}"
+
+
+def _starts(window: Window, start: str) -> str:
+    """Whether something starts in a window; what has no start is in the first of all windows."""
+    words = [] if window.start_ns is None else [f"{start} >= {window.start_ns}"]
+    if window.end_ns is not None:
+        until = f"{start} < {window.end_ns}"
+        words.append(until if words else f"({until} OR {start} IS NULL)")
+    return " AND ".join(words) or "true"
+
+
+def _overlaps(window: Window, start: str, end: str) -> str:
+    """Whether something that lasts, perhaps to no known end, lies in a window."""
+    words = []
+    if window.start_ns is not None:
+        words.append(f"(coalesce({end} > {window.start_ns}, true) OR {start} >= {window.start_ns})")
+    if window.end_ns is not None:
+        words.append(f"{start} < {window.end_ns}")
+    return " AND ".join(words) or "true"
+
+
+def _cut(by: Sequence[str], window: Window | None = None) -> str:
+    """The columns, with the times cut at the edges of a window, or of ``times``."""
+    rows = "" if window else "rows."
+    if len(by) == 1:
+        return f"{rows}*"
+    start, end = f"{rows}{by[0]}", f"{rows}{by[1]}"
+    if window is None:
+        low, high = "times.start_ns", "times.end_ns"
+    else:
+        low = str(_LEAST + 1 if window.start_ns is None else window.start_ns)
+        high = str(_MOST if window.end_ns is None else window.end_ns)
+    # least() passes over NULL, and what has no known end shall have none here.
+    begins = f"greatest({start}, {low})"
+    ends = f"CASE WHEN {end} IS NOT NULL THEN least({end}, {high}) END"
+    replaced = [f"{begins} AS {by[0]}", f"{ends} AS {by[1]}"]
+    replaced += [f"{ends} - {begins} AS {name}" for name in by[2:]]
+    return f"{rows}* REPLACE ({', '.join(replaced)})"
+
+
+def _united(rows: Sequence[tuple[int | None, int, int]]) -> Iterator[tuple[int | None, int, int]]:
+    """Stretches of time of each key, without overlaps."""
+    last: tuple[int | None, int, int] | None = None
+    for key, start, end in sorted(rows, key=lambda row: (row[0] is None, row)):
+        if last and last[0] == key and start <= last[2]:
+            last = (key, last[1], max(last[2], end))
+            continue
+        if last:
+            yield last
+        last = (key, start, end)
+    if last:
+        yield last
+
+
+def _list(words: Sequence[str] | Iterator[str] | map[str]) -> str:
+    return ", ".join(words) or "NULL"
+
+
+def _text(value: str | None) -> str:
+    return "NULL::VARCHAR" if value is None else quoted(value)
