@@ -56,11 +56,22 @@ FULL = {
             (7, "cudaMalloc"),
         )
     ),
-    "marker": "process_id thread_id marker_id event timestamp_ns name\n"
+    "marker": "process_id thread_id marker_id event timestamp_ns domain name\n"
     + "\n".join(
-        f"{p} 5 {s} start {s * 5000} step\n{p} 5 {s} end {s * 5000 + 900} -"
+        f"{p} 5 {s} start {s * 5000} - step\n{p} 5 {s} end {s * 5000 + 900} - -"
         for s in _STEPS
         for p in (1, 2)
+    )
+    + "\n"
+    + "\n".join(
+        f"1 5 {s * 10 + m} {event} {s * 5000 + at} {domain} '{name}'"
+        for s in _STEPS
+        for m, domain, name, *times in (
+            (1001, "python_function", "nn.Module: Linear_0", 1, 29),
+            (1002, "cpu_op", "aten::mm", 8, 18),
+            (1003, "cpu_op", "MmBackward0", 19, 28),
+        )
+        for event, at in zip(("start", "end"), times, strict=True)
     ),
     "memory": "process_id device_id memory_kind operation timestamp_ns address bytes"
     " correlation_id pool_type pool_address pool_bytes pool_utilized_bytes\n"
@@ -68,7 +79,14 @@ FULL = {
         f"1 0 device allocation {s * 5000 + 72} {s} 100 {s * 10 + 7} local 8 4096 {s * 100}"
         for s in _STEPS
     ),
-    "argument": 'process_id correlation_id arguments\n 1 2 \'{"Collective name": "allreduce"}\'',
+    "argument": "process_id correlation_id marker_id arguments\n"
+    ' 1 2 - \'{"Collective name": "allreduce"}\'\n'
+    + "\n".join(
+        f"""1 - {s * 10 + 1002} '{{"Sequence number": {s}, "Input Dims": [[4, 8], [8, 2]],"""
+        f""" "Input type": ["float", "float"]}}'\n"""
+        f"""1 - {s * 10 + 1003} '{{"Sequence number": {s}, "Fwd thread id": 1}}'"""
+        for s in _STEPS
+    ),
     "unified_memory": "process_id counter start_ns end_ns address bytes\n"
     " 1 bytes_transfer_HtoD 1 2 65536 4096",
     "jit": "process_id start_ns end_ns operation\n 1 1 2 compile",

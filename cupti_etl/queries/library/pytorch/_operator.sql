@@ -1,0 +1,140 @@
+-- Operators of PyTorch and the ranges of record_function, one by one, as a tree.
+--
+-- computed: Ranges of the domains cpu_op and user_annotation of PyTorch's traces; in processes with
+--   a range named aten::..., as under emit_nvtx, those of NVTX that are named NAMESPACE::NAME or
+--   have PyTorch's numbers (seq, op_id) in their text. place counts them in the order of their
+--   starts, thread by thread, the longer first; last is the place of the last one inside.
+-- needs: _range_span, marker_data, argument
+-- materialized: Made once for an opened trace, as every query about operators reads it.
+-- limits: A range that did not end is not here.
+-- columns:
+--   process_id BIGINT: The process.
+--   thread_id INTEGER: The thread that ran it.
+--   range_id BIGINT: The range, as in nvtx_range.
+--   name VARCHAR: Name, without what PyTorch writes behind it; ProfilerStep* for all its steps.
+--   kind VARCHAR: operator or annotation.
+--   start_ns BIGINT [epoch ns]: When it began.
+--   end_ns BIGINT [epoch ns]: When it ended.
+--   depth BIGINT [ranges]: Operators and annotations around it.
+--   parent_range_id BIGINT: The one around it; NULL if there is none.
+--   place BIGINT: Its number among all.
+--   last_place BIGINT: Number of the last one inside it; its own if there is none.
+--   external_id BIGINT: By which its API calls know it; NULL if they do not.
+--   sequence BIGINT: Number by which autograd knows it, on its thread; NULL if it has none.
+--   is_backward BOOLEAN: Whether it runs a function of the backward pass.
+--   input_dims VARCHAR: Sizes of its inputs, as JSON; NULL if they were not recorded.
+--   input_types VARCHAR: Types of its inputs, as JSON.
+--   concrete_inputs VARCHAR: Values of inputs that are no tensors, as JSON.
+WITH aten AS (
+    SELECT DISTINCT process_id FROM _range_span WHERE starts_with(name, 'aten::')
+),
+spans AS (
+    SELECT *, domain IS NULL AS is_nvtx
+    FROM _range_span
+    WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
+        AND (
+            domain IN ('cpu_op', 'Operator', 'operator', 'user_annotation')
+            OR (
+                domain IS NULL
+                AND process_id IN (FROM aten)
+                AND regexp_matches(
+                    name, '^\w+(::\w+)+(: [\w:]+)?(\.\w+)?(,|$)|, (seq|op_id) = \d+(,|$)'
+                )
+            )
+        )
+),
+payloads AS (
+    SELECT process_id, marker_id, any_value(payload) AS external_id
+    FROM marker_data
+    WHERE payload > 0 AND payload_kind = 'int64'
+    GROUP BY process_id, marker_id
+),
+said AS (
+    SELECT process_id, marker_id,
+           any_value(json_extract(
+               CASE WHEN json_valid(arguments) THEN arguments END,
+               ['$."Sequence number"', '$."Fwd thread id"', '$."Input Dims"', '$."Input type"',
+                '$."Concrete Inputs"']
+           )) AS said
+    FROM argument
+    WHERE marker_id IS NOT NULL
+    GROUP BY process_id, marker_id
+),
+described AS (
+    SELECT spans.*,
+           CASE WHEN is_nvtx THEN regexp_extract(name, '^(.*?)(?:, (?:seq|op_id|sizes) = .*)?$', 1)
+                WHEN starts_with(name, 'ProfilerStep#') THEN 'ProfilerStep*'
+                ELSE name END AS plain_name,
+           CASE WHEN NOT is_nvtx THEN external_id END AS external_id,
+           CASE WHEN is_nvtx
+                THEN try_cast(nullif(regexp_extract(name, ', seq = (\d+)', 1), '') AS BIGINT)
+                ELSE try_cast(said[1] AS BIGINT) END AS sequence,
+           CASE WHEN is_nvtx THEN nullif(regexp_extract(name, ', sizes = (\[.*?\])(, |$)', 1), '')
+                ELSE CAST(said[3] AS VARCHAR) END AS input_dims,
+           CAST(said[4] AS VARCHAR) AS input_types,
+           CAST(said[5] AS VARCHAR) AS concrete_inputs,
+           coalesce(try_cast(said[2] AS BIGINT) > 0, false)
+               OR (is_nvtx AND regexp_matches(
+                   name, '^autograd::engine::evaluate_function: |^[\w:]+Backward\d*(,|$)'
+               )) AS is_backward
+    FROM spans
+    LEFT JOIN payloads
+        ON payloads.process_id = spans.process_id
+        AND payloads.marker_id = spans.marker_id
+    LEFT JOIN said
+        ON said.process_id = spans.process_id
+        AND said.marker_id = spans.marker_id
+),
+-- What ends lets go before the next begins; what lasts no time has nothing inside.
+events AS (
+    SELECT process_id, thread_id, start_ns AS at_ns,
+           CASE WHEN end_ns > start_ns THEN 1 ELSE 2 END AS turn, -end_ns AS longer, range_id,
+           end_ns, 1 AS step
+    FROM spans
+    UNION ALL
+    SELECT process_id, thread_id, end_ns, CASE WHEN end_ns > start_ns THEN 0 ELSE 2 END,
+           -end_ns, range_id, end_ns, -1
+    FROM spans
+),
+swept AS (
+    SELECT range_id, end_ns, step, row_number() OVER line AS event, sum(step) OVER line AS depth
+    FROM events
+    WINDOW line AS (
+        ORDER BY process_id, thread_id, at_ns, turn, longer, range_id, step DESC
+        ROWS UNBOUNDED PRECEDING
+    )
+),
+-- So many began by then as there are events and open ones, halved.
+placed AS MATERIALIZED (
+    SELECT range_id, any_value(end_ns) AS end_ns, min((event + depth) // 2)::BIGINT AS place,
+           max((event + depth) // 2)::BIGINT AS last_place,
+           max(CASE WHEN step = 1 THEN depth - 1 END)::BIGINT AS depth
+    FROM swept
+    GROUP BY range_id
+),
+-- The one around is the last before that is less deep by one.
+levels AS (
+    SELECT place, max(CASE WHEN is_around THEN place END) OVER (
+               PARTITION BY level ORDER BY place ROWS UNBOUNDED PRECEDING
+           ) AS around_place, is_around
+    FROM (
+        SELECT place, depth AS level, true AS is_around FROM placed
+        UNION ALL
+        SELECT place, depth - 1, false FROM placed
+    )
+),
+-- What ends before the one inside it is not around it.
+parents AS (
+    SELECT placed.range_id, around.range_id AS parent_range_id
+    FROM (FROM levels WHERE NOT is_around) AS levels
+    JOIN placed ON placed.place = levels.place
+    JOIN placed AS around ON around.place = levels.around_place
+    WHERE around.end_ns >= placed.end_ns
+)
+SELECT described.process_id, described.thread_id, described.range_id, plain_name AS name,
+       CASE WHEN domain = 'user_annotation' THEN 'annotation' ELSE 'operator' END AS kind,
+       start_ns, described.end_ns, depth, parent_range_id, place, last_place, external_id,
+       sequence, is_backward, input_dims, input_types, concrete_inputs
+FROM described
+JOIN placed ON placed.range_id = described.range_id
+LEFT JOIN parents ON parents.range_id = described.range_id

@@ -1,0 +1,38 @@
+-- Of which operator of the forward pass each backward pass of PyTorch is.
+--
+-- computed: A backward pass is the outermost range of its sequence number. It is of the last
+--   operator that began with that number before it and is no backward pass itself: that one made
+--   the function that runs. Numbers count on each thread: if operators of several threads have
+--   one, the operator is not known.
+-- needs: _operator
+-- columns:
+--   range_id BIGINT: The backward pass, as in nvtx_range.
+--   forward_range_id BIGINT: Its operator; NULL if several may be meant, or none was recorded.
+--   is_ambiguous BOOLEAN: Whether operators of several threads have its number.
+WITH numbered AS (
+    SELECT process_id, thread_id, range_id, parent_range_id, start_ns, place, sequence, is_backward
+    FROM _operator
+    WHERE sequence >= 0 AND kind = 'operator'
+),
+passes AS (
+    SELECT numbered.process_id, numbered.range_id, numbered.start_ns, numbered.sequence
+    FROM numbered
+    LEFT JOIN numbered AS around ON around.range_id = numbered.parent_range_id
+    WHERE numbered.is_backward
+        AND NOT coalesce(around.is_backward AND around.sequence = numbered.sequence, false)
+),
+makers AS (
+    SELECT process_id, sequence, arg_max(range_id, place) AS range_id, min(start_ns) AS start_ns,
+           count(DISTINCT thread_id) AS threads
+    FROM numbered
+    WHERE NOT is_backward
+    GROUP BY process_id, sequence
+)
+SELECT passes.range_id,
+       CASE WHEN threads = 1 THEN makers.range_id END AS forward_range_id,
+       coalesce(threads > 1, false) AS is_ambiguous
+FROM passes
+LEFT JOIN makers
+    ON makers.process_id = passes.process_id
+    AND makers.sequence = passes.sequence
+    AND makers.start_ns <= passes.start_ns

@@ -1,0 +1,114 @@
+-- What each operator of PyTorch asked of the GPUs and took on the host, with and without the
+-- operators inside it, and the backward pass of what it did.
+--
+-- computed: _operator_own, summed over the operator and all inside it. The backward pass of an
+--   operator is that of _operator_forward, with those of the operators inside it; its time is that
+--   of the whole pass. What the host took by itself is without operators and API calls inside.
+-- needs: _operator, _operator_own, _operator_forward
+-- materialized: Made once for an opened trace, as it looks for the operator of every call.
+-- limits: Where neither it nor an operator inside has a sequence number, or several threads have
+--   one of these, what the backward pass took is not known.
+-- columns:
+--   range_id BIGINT: The range, as in nvtx_range.
+--   self_launches BIGINT [calls]: API calls that asked for work.
+--   self_kernels BIGINT [executions]: Finished kernels.
+--   self_gpu_ns BIGINT [ns]: Sum of the durations of finished activities.
+--   launches BIGINT [calls]: The calls of operators inside, too.
+--   kernels BIGINT [executions]: The kernels of operators inside, too.
+--   gpu_ns BIGINT [ns]: The same for operators inside, too.
+--   backward_gpu_ns BIGINT [ns]: gpu_ns of the backward passes; NULL if not known.
+--   self_host_ns BIGINT [ns]: Time on the host, without operators and API calls inside.
+--   host_ns BIGINT [ns]: Time on the host.
+--   repeats_range_id BIGINT: The outermost operator of its name that does nothing but this; NULL if
+--     there is none.
+WITH RECURSIVE work AS MATERIALIZED (
+    SELECT range_id, parent_range_id, place, last_place, end_ns - start_ns AS host_ns,
+           sequence >= 0 AND NOT is_backward AS is_numbered, coalesce(launches, 0) AS launches,
+           coalesce(kernels, 0) AS kernels, coalesce(gpu_ns, 0) AS gpu_ns,
+           coalesce(api_calls, 0) AS api_calls, coalesce(api_ns, 0) AS api_ns, name
+    FROM _operator
+    LEFT JOIN _operator_own USING (range_id)
+),
+-- From the first place on, so that what lies between two places is a difference.
+reached AS MATERIALIZED (
+    SELECT *, sum(launches) OVER line AS launches_by, sum(kernels) OVER line AS kernels_by,
+           sum(gpu_ns) OVER line AS gpu_by_ns
+    FROM work
+    WINDOW line AS (ORDER BY place ROWS UNBOUNDED PRECEDING)
+),
+totals AS MATERIALIZED (
+    SELECT reached.* EXCLUDE (launches_by, kernels_by, gpu_by_ns),
+           last.launches_by - reached.launches_by + reached.launches AS all_launches,
+           last.kernels_by - reached.kernels_by + reached.kernels AS all_kernels,
+           last.gpu_by_ns - reached.gpu_by_ns + reached.gpu_ns AS all_gpu_ns
+    FROM reached
+    JOIN reached AS last ON last.place = reached.last_place
+),
+inside AS (
+    SELECT parent_range_id AS range_id, sum(host_ns) AS host_ns, min(range_id) AS first_id,
+           count(*) AS ranges
+    FROM work
+    WHERE parent_range_id IS NOT NULL
+    GROUP BY parent_range_id
+),
+backward AS (
+    SELECT forward_range_id AS range_id, sum(all_gpu_ns) AS backward_ns
+    FROM _operator_forward AS pass
+    JOIN totals ON totals.range_id = pass.range_id
+    WHERE forward_range_id IS NOT NULL
+    GROUP BY forward_range_id
+),
+doubtful AS (
+    SELECT operator.process_id, operator.sequence
+    FROM _operator_forward AS pass
+    JOIN _operator AS operator ON operator.range_id = pass.range_id
+    WHERE is_ambiguous
+    GROUP BY operator.process_id, operator.sequence
+),
+unclear AS (
+    SELECT range_id
+    FROM _operator
+    JOIN doubtful USING (process_id, sequence)
+    WHERE NOT is_backward
+),
+repeats AS MATERIALIZED (
+    SELECT inside.first_id AS range_id, inside.range_id AS of_range_id
+    FROM inside
+    JOIN work ON work.range_id = inside.range_id
+    JOIN work AS only_one ON only_one.range_id = inside.first_id
+    WHERE inside.ranges = 1 AND work.api_calls = 0 AND only_one.name = work.name
+),
+outermost AS (
+    SELECT range_id, of_range_id
+    FROM repeats
+    WHERE of_range_id NOT IN (SELECT range_id FROM repeats)
+    UNION ALL
+    SELECT repeats.range_id, outermost.of_range_id
+    FROM outermost
+    JOIN repeats ON repeats.of_range_id = outermost.range_id
+),
+back AS MATERIALIZED (
+    SELECT totals.place, coalesce(backward_ns, 0) AS backward_ns,
+           is_numbered::INTEGER AS numbered, (unclear.range_id IS NOT NULL)::INTEGER AS unclear,
+           sum(coalesce(backward_ns, 0)) OVER line AS backward_by_ns,
+           sum(is_numbered::INTEGER) OVER line AS numbered_by,
+           sum((unclear.range_id IS NOT NULL)::INTEGER) OVER line AS unclear_by
+    FROM totals
+    LEFT JOIN backward ON backward.range_id = totals.range_id
+    LEFT JOIN unclear ON unclear.range_id = totals.range_id
+    WINDOW line AS (ORDER BY totals.place ROWS UNBOUNDED PRECEDING)
+)
+SELECT totals.range_id, launches AS self_launches, kernels AS self_kernels,
+       gpu_ns AS self_gpu_ns, all_launches::BIGINT AS launches, all_kernels::BIGINT AS kernels,
+       TRY_CAST(all_gpu_ns AS BIGINT) AS gpu_ns,
+       CASE WHEN last.numbered_by - back.numbered_by + coalesce(back.numbered, 0) > 0
+                 AND last.unclear_by - back.unclear_by + back.unclear = 0
+            THEN TRY_CAST(last.backward_by_ns - back.backward_by_ns + back.backward_ns AS BIGINT)
+            END AS backward_gpu_ns,
+       TRY_CAST(totals.host_ns - api_ns - coalesce(inside.host_ns, 0) AS BIGINT) AS self_host_ns,
+       totals.host_ns, outermost.of_range_id AS repeats_range_id
+FROM totals
+JOIN back ON back.place = totals.place
+JOIN back AS last ON last.place = totals.last_place
+LEFT JOIN inside ON inside.range_id = totals.range_id
+LEFT JOIN outermost ON outermost.range_id = totals.range_id
