@@ -70,6 +70,12 @@ class Cupti:
         finally:
             self.lib.etl_names_free(out)
 
+    def number(self, kind: str, function: Any, *arguments: Any) -> Any:
+        """The number or pointer, of a type of C's, that a function of the native library gives."""
+        out = self.ffi.new(f"{kind} *")
+        self.call(function, *arguments, out)
+        return out[0]
+
     def take(self, data: Any) -> bytes:
         """The content of a ``struct etl_bytes``, which is freed."""
         try:

@@ -111,17 +111,16 @@ class ProfilerHost:
             return
         cupti = open_cupti(self._path)
         name = self.single_pass_metric_set_name
-        out = cupti.ffi.new("struct pm_host **")
-        cupti.call(
+        self._handle = cupti.number(
+            "struct pm_host *",
             cupti.lib.etl_host_new,
             cupti.handle,
             self.chip_name.encode(),
             int(self.profiler_type),
             cupti.give(self._availability),
             cupti.ffi.NULL if name is None else cupti.ffi.new("char[]", name.encode()),
-            out,
         )
-        self._opened, self._handle = cupti, out[0]
+        self._opened = cupti
 
     def deinitialize(self) -> None:
         """Free CUPTI's host object; nothing if there is none."""
@@ -205,27 +204,18 @@ class ProfilerHost:
             "double *[]", [cupti.ffi.cast("double *", buffer.address) for buffer in buffers]
         )
         names, _kept = cupti.texts(metrics)
-        cupti.call(
-            cupti.lib.etl_host_evaluate,
-            self._handle,
-            image,
-            len(image),
-            first,
-            rows,
-            names,
-            len(metrics),
-            columns,
-        )
+        ask = (cupti.lib.etl_host_evaluate, self._handle, image, len(image), first, rows)
+        cupti.call(*ask, names, len(metrics), columns)
         arrays = [pa.Array.from_buffers(pa.float64(), rows, [None, buffer]) for buffer in buffers]
         return pa.RecordBatch.from_arrays(arrays, names=list(metrics))
 
     def _samples(self, image: Any) -> int:
         cupti = self._cupti()
-        samples = cupti.ffi.new("uint64_t *")
-        cupti.call(cupti.lib.etl_cupti_samples, cupti.handle, image, len(image), samples)
-        if samples[0] > len(image):
+        ask = (cupti.lib.etl_cupti_samples, cupti.handle, image, len(image))
+        samples = int(cupti.number("uint64_t", *ask))
+        if samples > len(image):
             raise CuptiValueError(-errno.EINVAL, f"{len(image)} bytes are no counter data image")
-        return int(samples[0])
+        return samples
 
     def get_base_metrics(self, metric_type: MetricType) -> list[str]:
         """Names of the chip's metrics of a type, without rollups."""
@@ -294,9 +284,8 @@ def get_num_of_passes(config_image: bytes, *, cupti: str | None = None) -> int:
     """How often the work must run to be counted; samples have one pass."""
     opened = open_cupti(cupti)
     image = opened.ffi.from_buffer("uint8_t[]", config_image)
-    passes = opened.ffi.new("uint32_t *")
-    opened.call(opened.lib.etl_cupti_passes, opened.handle, image, len(image), passes)
-    return int(passes[0])
+    ask = (opened.lib.etl_cupti_passes, opened.handle, image, len(image))
+    return int(opened.number("uint32_t", *ask))
 
 
 def get_max_num_hardware_metrics_per_pass(
@@ -308,21 +297,10 @@ def get_max_num_hardware_metrics_per_pass(
 ) -> int:
     """How many metrics of the hardware itself one pass can hold at most."""
     opened = open_cupti(cupti)
-    image = (
-        opened.ffi.NULL
-        if counter_availability_image is None
-        else opened.ffi.from_buffer("uint8_t[]", counter_availability_image)
-    )
-    count = opened.ffi.new("uint64_t *")
-    opened.call(
-        opened.lib.etl_cupti_most_per_pass,
-        opened.handle,
-        int(profiler_type),
-        chip_name.encode(),
-        image,
-        count,
-    )
-    return int(count[0])
+    given, most = counter_availability_image, opened.lib.etl_cupti_most_per_pass
+    image = opened.ffi.NULL if given is None else opened.ffi.from_buffer("uint8_t[]", given)
+    ask = (most, opened.handle, int(profiler_type), chip_name.encode(), image)
+    return int(opened.number("uint64_t", *ask))
 
 
 def get_chip_name(device: int = 0, *, cupti: str | None = None) -> str:
@@ -362,15 +340,5 @@ def get_sample_bytes(
     """
     opened = open_cupti(cupti)
     names, _kept = opened.texts(metrics)
-    out = opened.ffi.new("double *")
-    opened.call(
-        opened.lib.etl_cupti_sample_bytes,
-        opened.handle,
-        device,
-        not has_time_trigger,
-        opened.give(config_image),
-        names,
-        len(metrics),
-        out,
-    )
-    return float(out[0])
+    gpu = (opened.lib.etl_cupti_sample_bytes, opened.handle, device, not has_time_trigger)
+    return float(opened.number("double", *gpu, opened.give(config_image), names, len(metrics)))

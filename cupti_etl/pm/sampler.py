@@ -32,12 +32,9 @@ class Gpu:
     chip: str
 
 
-class _Refused(Exception):
+def _refused(result: int, detail: str) -> EtlError:
     """A GPU, or all of them, cannot be sampled."""
-
-    def __init__(self, result: int, detail: str) -> None:
-        self.what, self.hint = advice(result, detail)
-        super().__init__(self.what)
+    return EtlError(*advice(result, detail))
 
 
 class _Sampler:
@@ -55,7 +52,7 @@ class _Sampler:
 
     def _check(self, result: int) -> None:
         if result:
-            raise _Refused(result, text(self.ffi, self._error.message))
+            raise _refused(result, text(self.ffi, self._error.message))
 
     def gpus(self) -> list[Gpu]:
         """The GPUs that were asked for."""
@@ -68,7 +65,7 @@ class _Sampler:
             matching = [gpu for gpu in found if word in (str(gpu.index), gpu.uuid)]
             if not matching:
                 there = ", ".join(f"{gpu.index} ({gpu.uuid})" for gpu in found)
-                raise _Refused(-errno.EINVAL, f"there is no GPU {word}; there is {there}")
+                raise _refused(-errno.EINVAL, f"there is no GPU {word}; there is {there}")
             chosen += matching
         return list(dict.fromkeys(chosen))
 
@@ -153,8 +150,6 @@ def _open_all(sampler: _Sampler) -> tuple[list[dict[str, Any]], list[dict[str, s
     for gpu in sampler.gpus():
         try:
             metrics = sampler.add(gpu)
-        except _Refused as refused:
-            failed.append({**asdict(gpu), "failure": refused.what, "hint": refused.hint})
         except EtlError as error:
             failed.append({**asdict(gpu), "failure": error.message, "hint": error.hint})
         else:
@@ -165,8 +160,8 @@ def _open_all(sampler: _Sampler) -> tuple[list[dict[str, Any]], list[dict[str, s
     for device in opened:
         try:
             sampler.start(device["number"])
-        except _Refused as refused:
-            failed.append({**device, "failure": refused.what, "hint": refused.hint})
+        except EtlError as error:
+            failed.append({**device, "failure": error.message, "hint": error.hint})
         else:
             running.append(device)
     return running, failed
@@ -178,9 +173,6 @@ def main(arguments: list[str]) -> int:
     try:
         sampler = _Sampler(request, descriptor)
         devices, failed = _open_all(sampler)
-    except _Refused as refused:
-        _say_alone(descriptor, {"failure": refused.what, "hint": refused.hint})
-        return 1
     except EtlError as error:
         _say_alone(descriptor, {"failure": error.message, "hint": error.hint})
         return 1

@@ -1,8 +1,6 @@
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "etl/libcupti.h"
@@ -11,13 +9,9 @@
 #include "inject/environment.h"
 #include "../generated/env.h"
 
-static const struct {
-	size_t offset;
-	const char *name;
-	bool optional;
-} symbols[] = {
-#define REQUIRED(member, symbol) { offsetof(struct cupti_api, member), symbol, false }
-#define OPTIONAL(member, symbol) { offsetof(struct cupti_api, member), symbol, true }
+#define REQUIRED(member, symbol) ETL_REQUIRED(cupti_api, member, symbol)
+#define OPTIONAL(member, symbol) ETL_OPTIONAL(cupti_api, member, symbol)
+static const struct etl_symbol symbols[] = {
 	REQUIRED(get_version, "cuptiGetVersion"),
 	REQUIRED(get_result_string, "cuptiGetResultString"),
 	REQUIRED(register_callbacks, "cuptiActivityRegisterCallbacks"),
@@ -49,24 +43,16 @@ static const struct {
 	OPTIONAL(set_attribute_v2, "cuptiActivitySetAttribute_v2"),
 	OPTIONAL(next_record_v2, "cuptiActivityGetNextRecord_v2"),
 	OPTIONAL(dropped_records_v2, "cuptiActivityGetNumDroppedRecords_v2"),
-#undef REQUIRED
-#undef OPTIONAL
 };
 
 static bool resolve(struct cupti_api *api, struct etl_error *error)
 {
+	const char *missing = etl_resolve(api->handle, symbols, sizeof symbols / sizeof symbols[0], api);
 	struct link_map *map = NULL;
 
-	for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-		void *address = dlsym(api->handle, symbols[i].name);
-
-		if (!address && !symbols[i].optional) {
-			etl_fail(error, ENOENT, "libcupti has no function %s", symbols[i].name);
-			return false;
-		}
-		/* ISO C has no cast from void * to a function pointer; POSIX promises
-		 * that the bits are the same. */
-		memcpy((char *)api + symbols[i].offset, &address, sizeof address);
+	if (missing) {
+		etl_fail(error, ENOENT, "libcupti has no function %s", missing);
+		return false;
 	}
 	if (dlinfo(api->handle, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name)
 		snprintf(api->path, sizeof api->path, "%s", map->l_name);

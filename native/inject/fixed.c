@@ -103,12 +103,6 @@ static size_t dropped(void)
 	return etl_injector.cupti.dropped_records(NULL, 0, &records) == CUPTI_OK ? records : 0;
 }
 
-static void on_callback(void *unused, uint32_t domain, uint32_t cbid, const void *info)
-{
-	(void)unused;
-	etl_profiler_call(domain, cbid, info);
-}
-
 /* Only then is the one subscription of the process taken. */
 static int watch_profiler(struct etl_error *error)
 {
@@ -120,7 +114,7 @@ static int watch_profiler(struct etl_error *error)
 		return 0;
 	if (!cupti->subscribe)
 		return etl_fail(error, ENOSYS, "this libcupti has no callbacks");
-	result = cupti_subscribe(cupti, on_callback, &subscriber);
+	result = cupti_subscribe(cupti, etl_profiler_call, &subscriber);
 	if (result != CUPTI_OK)
 		return etl_fail(error, EIO, "cuptiSubscribe: %s (%d)", cupti_result(cupti, result),
 				result);

@@ -17,10 +17,11 @@ struct callback_data {
 	uint32_t site; /* 0: the call begins, 1: it returns */
 };
 
-void etl_profiler_call(uint32_t domain, uint32_t cbid, const void *info)
+void etl_profiler_call(void *unused, uint32_t domain, uint32_t cbid, const void *info)
 {
 	const struct callback_data *data = info;
 
+	(void)unused;
 	if (domain != CUPTI_DOMAIN_DRIVER || !start_cbid)
 		return;
 	if (cbid == start_cbid && data->site == 1 && etl_claim(&is_started, 0, 1))

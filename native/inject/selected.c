@@ -87,12 +87,6 @@ const char *etl_selected_obstacle(void)
 	return NULL;
 }
 
-static void on_callback(void *unused, uint32_t domain, uint32_t cbid, const void *info)
-{
-	(void)unused;
-	etl_profiler_call(domain, cbid, info);
-}
-
 static void requested(uint8_t **buffer, size_t *size, size_t *max_records, void *info)
 {
 	(void)info;
@@ -142,7 +136,7 @@ static int start(const struct etl_plan *plan, struct etl_error *error)
 					    .name = "cupti-etl",
 					    .old_name = other,
 					    .old_name_size = sizeof other };
-	void (*callback)(void *, uint32_t, uint32_t, const void *) = on_callback;
+	void (*callback)(void *, uint32_t, uint32_t, const void *) = etl_profiler_call;
 	void (*request)(uint8_t **, size_t *, size_t *, void *) = requested;
 	void (*complete)(uint8_t *, size_t, size_t, const struct complete_info *) = completed;
 	void *addresses[3];

@@ -1,8 +1,6 @@
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,13 +8,9 @@
 #include "etl/libcupti.h"
 #include "pm/pm_api.h"
 
-static const struct {
-	size_t offset;
-	const char *name;
-	bool optional;
-} symbols[] = {
-#define REQUIRED(member, symbol) { offsetof(struct pm_api, member), symbol, false }
-#define OPTIONAL(member, symbol) { offsetof(struct pm_api, member), symbol, true }
+#define REQUIRED(member, symbol) ETL_REQUIRED(pm_api, member, symbol)
+#define OPTIONAL(member, symbol) ETL_OPTIONAL(pm_api, member, symbol)
+static const struct etl_symbol symbols[] = {
 	REQUIRED(get_version, "cuptiGetVersion"),
 	REQUIRED(get_result_string, "cuptiGetResultString"),
 	REQUIRED(initialize, "cuptiProfilerInitialize"),
@@ -47,8 +41,6 @@ static const struct {
 	REQUIRED(sample_info, "cuptiPmSamplingCounterDataGetSampleInfo"),
 	OPTIONAL(single_pass_sets, "cuptiProfilerHostGetSinglePassSets"),
 	OPTIONAL(set_metrics, "cuptiProfilerHostGetMetricsInSinglePassSet"),
-#undef REQUIRED
-#undef OPTIONAL
 };
 
 /* cuptiDeviceGetChipName and PM sampling count devices as the driver does, once it was
@@ -69,21 +61,18 @@ static void initialize_driver(void)
 
 static int resolve(struct pm_api *api, struct etl_error *error)
 {
+	const char *missing;
 	struct link_map *map = NULL;
 	struct pm_no_params none = PM_PARAMS(pm_no_params, private_data);
 	int result;
 
 	if (dlinfo(api->handle, RTLD_DI_LINKMAP, &map) == 0 && map && map->l_name)
 		snprintf(api->path, sizeof api->path, "%s", map->l_name);
-	for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-		void *address = dlsym(api->handle, symbols[i].name);
-
-		if (!address && !symbols[i].optional)
-			return etl_fail(error, ENOENT,
-					"%s has no function %s (CUDA 12.6 or later is needed)",
-					api->path, symbols[i].name);
-		memcpy((char *)api + symbols[i].offset, &address, sizeof address);
-	}
+	missing = etl_resolve(api->handle, symbols, sizeof symbols / sizeof symbols[0], api);
+	if (missing)
+		return etl_fail(error, ENOENT,
+				"%s has no function %s (CUDA 12.6 or later is needed)", api->path,
+				missing);
 	if (api->get_version(&api->version) != PM_OK)
 		return etl_fail(error, ENOENT, "%s does not work with this driver", api->path);
 	initialize_driver();

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "etl/clock.h"
+#include "etl/libcupti.h"
 #include "pm/device.h"
 #include "pm/evaluate.h"
 #include "pm/reader.h"
@@ -45,26 +46,19 @@ static int find_driver(void **driver, struct etl_error *error)
 /* libcupti has initialised the driver. */
 static int find_cuda(struct etl_sampler *sampler, void *driver, struct etl_error *error)
 {
-	static const struct {
-		size_t offset;
-		const char *names[2]; /* _v2 gives a part of a GPU (MIG) its own UUID */
-	} functions[] = {
-		{ offsetof(struct cuda, get_count), { "cuDeviceGetCount" } },
-		{ offsetof(struct cuda, get), { "cuDeviceGet" } },
-		{ offsetof(struct cuda, get_name), { "cuDeviceGetName" } },
-		{ offsetof(struct cuda, get_uuid), { "cuDeviceGetUuid_v2", "cuDeviceGetUuid" } },
+	static const struct etl_symbol symbols[] = {
+		ETL_REQUIRED(cuda, get_count, "cuDeviceGetCount"),
+		ETL_REQUIRED(cuda, get, "cuDeviceGet"),
+		ETL_REQUIRED(cuda, get_name, "cuDeviceGetName"),
+		ETL_REQUIRED(cuda, get_uuid, "cuDeviceGetUuid"),
+		/* Gives a part of a GPU (MIG) its own UUID. */
+		ETL_OPTIONAL(cuda, get_uuid, "cuDeviceGetUuid_v2"),
 	};
+	const char *missing = etl_resolve(driver, symbols, sizeof symbols / sizeof symbols[0],
+					  &sampler->cuda);
 
-	for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-		void *address = dlsym(driver, functions[i].names[0]);
-
-		if (!address && functions[i].names[1])
-			address = dlsym(driver, functions[i].names[1]);
-		if (!address)
-			return etl_fail(error, ENODEV, "libcuda.so.1 has no function %s",
-					functions[i].names[0]);
-		memcpy((char *)&sampler->cuda + functions[i].offset, &address, sizeof address);
-	}
+	if (missing)
+		return etl_fail(error, ENODEV, "libcuda.so.1 has no function %s", missing);
 	if (sampler->cuda.get_count(&sampler->gpus) || sampler->gpus < 1)
 		return etl_fail(error, ENODEV, "CUDA shows no GPU");
 	return 0;
@@ -173,9 +167,8 @@ int etl_sampler_start(struct etl_sampler *sampler, int number, struct etl_error 
 	struct pm_device *device = sampler->devices[number];
 	int result = pm_device_start(device, error);
 
-	if (result) {
+	if (result)
 		pm_device_failed(device, result, error);
-	}
 	return result;
 }
 
