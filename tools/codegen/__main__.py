@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from cupti_etl.schema.kinds import KINDS
@@ -36,34 +38,18 @@ def _fingerprint() -> str:
     return fingerprint_h(KINDS, _compiled())
 
 
-def _tables() -> str:
-    from cupti_etl.schema.reference import tables_markdown
-
-    return tables_markdown()
-
-
-def _queries() -> str:
-    from cupti_etl.queries.reference import queries_markdown
-
-    return queries_markdown()
+# Pages of the reference, and the modules whose functions NAME_markdown make them.
+_PAGES = {
+    "tables": "cupti_etl.schema.reference",
+    "queries": "cupti_etl.queries.reference",
+    "cli": "tools.codegen.program_pages",
+    "environment": "tools.codegen.program_pages",
+    "presets": "cupti_etl.pm.reference",
+}
 
 
-def _cli() -> str:
-    from tools.codegen.program_pages import cli_markdown
-
-    return cli_markdown()
-
-
-def _environment() -> str:
-    from tools.codegen.program_pages import environment_markdown
-
-    return environment_markdown()
-
-
-def _presets() -> str:
-    from tools.codegen.program_pages import presets_markdown
-
-    return presets_markdown()
+def _page(name: str) -> str:
+    return str(getattr(import_module(_PAGES[name]), f"{name}_markdown")())
 
 
 def outputs() -> dict[str, Callable[[], str]]:
@@ -73,11 +59,7 @@ def outputs() -> dict[str, Callable[[], str]]:
         "native/generated/env.h": env_h,
         "native/generated/fingerprint.h": _fingerprint,
         "cupti_etl/native/_abi.py": _abi,
-        "docs/reference/tables.md": _tables,
-        "docs/reference/queries.md": _queries,
-        "docs/reference/cli.md": _cli,
-        "docs/reference/environment.md": _environment,
-        "docs/reference/presets.md": _presets,
+        **{f"docs/reference/{name}.md": partial(_page, name) for name in _PAGES},
     }
 
 

@@ -69,16 +69,8 @@ def fetch_headers(major: int, cache: Path, refresh: bool = False) -> Headers:
 
 
 def _download(packages: tuple[str, ...], folder: Path) -> list[Path]:
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--no-deps",
-        "--dest",
-        str(folder),
-    ]
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+    command += ["--dest", str(folder)]
     # The platform is named because headers can be taken on any.
     for minor in _GLIBC_MINORS:
         command += ["--platform", f"manylinux_2_{minor}_x86_64"]

@@ -1,5 +1,5 @@
-"""The reference pages that are made from the program itself: its commands, its environment,
-its presets.
+"""The reference pages that are made from the program itself: its commands and its
+environment.
 
 ``make generate`` writes them to ``docs/reference/``.
 """
@@ -12,7 +12,6 @@ import click
 
 from cupti_etl.cli import cli
 from cupti_etl.config import CUDA_INJECTION, ENVIRONMENT, NVTX_INJECTION, USER_ENVIRONMENT
-from cupti_etl.pm import reference
 
 _WIDTH = 80
 
@@ -38,11 +37,6 @@ that is loaded into the program reads them; an empty one counts as not set. They
 configure a capture: the options of `cupti-etl capture` are, and they replace values that stand here
 already. A process is captured only if they reach it: `sudo`, `ssh` and containers drop them.
 """
-
-
-def presets_markdown() -> str:
-    """The reference of the presets of hardware metrics."""
-    return reference.presets_markdown()
 
 
 def cli_markdown() -> str:
