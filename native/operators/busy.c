@@ -111,10 +111,8 @@ static void busy_free(void *state)
 
 const struct operator_kind busy_operator = {
 	.name = "busy",
-	.n_inputs = 1,
 	.widths = {4},
 	.ordered = 1,
-	.n_outputs = 2,
 	.out_widths = {5, 3},
 	.state_bytes = sizeof(struct busy),
 	.row = busy_row,

@@ -159,9 +159,7 @@ static void depth_free(void *state)
 
 const struct operator_kind depth_operator = {
 	.name = "depth",
-	.n_inputs = 2,
 	.widths = {CALL_FIELDS, N_FIELDS},
-	.n_outputs = 1,
 	.out_widths = {10},
 	.state_bytes = sizeof(struct depth),
 	.row = depth_row,

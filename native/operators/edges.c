@@ -139,10 +139,8 @@ static void edges_free(void *state)
 
 const struct operator_kind edge_operator = {
 	.name = "edge",
-	.n_inputs = 1,
 	.widths = {N_FIELDS},
 	.ordered = 1,
-	.n_outputs = 2,
 	.out_widths = {GAP_FIELDS, 2},
 	.state_bytes = sizeof(struct edges),
 	.row = edges_row,

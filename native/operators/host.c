@@ -213,10 +213,8 @@ static void host_free(void *state)
 
 const struct operator_kind host_operator = {
 	.name = "host",
-	.n_inputs = 1,
 	.widths = {5},
 	.ordered = 1,
-	.n_outputs = 1,
 	.out_widths = {N_FIELDS},
 	.state_bytes = sizeof(struct host),
 	.row = host_row,

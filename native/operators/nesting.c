@@ -144,9 +144,7 @@ static void nesting_free(void *state)
 
 const struct operator_kind nesting_operator = {
 	.name = "nesting",
-	.n_inputs = 1,
 	.widths = {N_FIELDS},
-	.n_outputs = 2,
 	.out_widths = {N_NESTING, N_PATHS},
 	.state_bytes = sizeof(struct nesting),
 	.row = nesting_row,

@@ -12,8 +12,8 @@ struct etl_operator {
 	const struct operator_kind *kind;
 	void *state;
 	struct table inputs[MAX_INPUTS]; /* rows of the slice that wait to be put in order */
-	struct table outputs[3];
-	size_t taken[3];
+	struct table outputs[MAX_OUTPUTS];
+	size_t taken[MAX_OUTPUTS];
 };
 
 static const struct operator_kind *const kinds[] = {
@@ -46,9 +46,9 @@ struct etl_operator *etl_operator_new(const char *name)
 		free(operator);
 		return NULL;
 	}
-	for (unsigned i = 0; i < operator->kind->n_inputs; i++)
+	for (unsigned i = 0; i < MAX_INPUTS; i++)
 		operator->inputs[i].width = operator->kind->widths[i];
-	for (unsigned i = 0; i < operator->kind->n_outputs; i++)
+	for (unsigned i = 0; i < MAX_OUTPUTS; i++)
 		operator->outputs[i].width = operator->kind->out_widths[i];
 	return operator;
 }
@@ -61,7 +61,7 @@ void etl_operator_free(struct etl_operator *operator)
 	free(operator->state);
 	for (unsigned i = 0; i < MAX_INPUTS; i++)
 		table_free(&operator->inputs[i]);
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned i = 0; i < MAX_OUTPUTS; i++)
 		table_free(&operator->outputs[i]);
 	free(operator);
 }
@@ -91,7 +91,8 @@ int etl_operator_add(struct etl_operator *operator, uint32_t input, struct Arrow
 	const int64_t *columns[MAX_WIDTH];
 	int result = -EINVAL;
 
-	if (input < operator->kind->n_inputs && batch->n_children == operator->kind->widths[input]) {
+	if (input < MAX_INPUTS && batch->n_children > 0 &&
+	    batch->n_children == operator->kind->widths[input]) {
 		result = 0;
 		for (int64_t c = 0; c < batch->n_children; c++) {
 			const struct ArrowArray *child = batch->children[c];
@@ -123,7 +124,7 @@ static int read_row(void *data, const int64_t *row)
 
 int etl_operator_slice(struct etl_operator *operator)
 {
-	for (unsigned input = 0; input < operator->kind->n_inputs; input++) {
+	for (unsigned input = 0; input < MAX_INPUTS; input++) {
 		struct table *rows = &operator->inputs[input];
 		struct reading reading = {operator, input};
 		int result =
@@ -148,7 +149,7 @@ int64_t etl_operator_take(struct etl_operator *operator, uint32_t output, int64_
 	size_t *taken, from;
 	int result;
 
-	if (output >= operator->kind->n_outputs || most <= 0)
+	if (output >= MAX_OUTPUTS || !operator->kind->out_widths[output] || most <= 0)
 		return -EINVAL;
 	taken = &operator->taken[output];
 	from = *taken;

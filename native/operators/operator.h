@@ -14,6 +14,7 @@
 
 #define MAX_WIDTH 14
 #define MAX_INPUTS 3
+#define MAX_OUTPUTS 3
 #define UNKNOWN INT64_MIN /* a value that is NULL in SQL */
 
 static inline int64_t bits_of(double value)
@@ -28,11 +29,9 @@ static inline int64_t bits_of(double value)
 
 struct operator_kind {
 	const char *name;
-	unsigned n_inputs;
-	unsigned widths[MAX_INPUTS];
+	unsigned widths[MAX_INPUTS]; /* of an input that it has; 0 after those, as below */
 	unsigned ordered; /* bits of the inputs whose rows are wanted in the order of time */
-	unsigned n_outputs;
-	unsigned out_widths[3];
+	unsigned out_widths[MAX_OUTPUTS];
 	size_t state_bytes; /* all zeros at first */
 	int (*row)(void *state, unsigned input, const int64_t *row, struct table *out);
 	int (*finish)(void *state, struct table *out); /* may be NULL, as `slice` */

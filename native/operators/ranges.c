@@ -148,9 +148,7 @@ static void ranges_free(void *state)
 
 const struct operator_kind range_operator = {
 	.name = "range",
-	.n_inputs = 3,
 	.widths = {4, CALL_FIELDS, N_FIELDS},
-	.n_outputs = 1,
 	.out_widths = {6},
 	.state_bytes = sizeof(struct ranges),
 	.row = ranges_row,

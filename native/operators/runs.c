@@ -132,10 +132,8 @@ static void runs_free(void *state)
 
 const struct operator_kind run_operator = {
 	.name = "run",
-	.n_inputs = 1,
 	.widths = {6},
 	.ordered = 1,
-	.n_outputs = 1,
 	.out_widths = {9},
 	.state_bytes = sizeof(struct runs),
 	.row = runs_row,

@@ -92,10 +92,8 @@ static void sample_free(void *state)
 
 const struct operator_kind sample_operator = {
 	.name = "sample",
-	.n_inputs = 1,
 	.widths = {3},
 	.ordered = 1,
-	.n_outputs = 1,
 	.out_widths = {4},
 	.state_bytes = sizeof(struct sample),
 	.row = sample_row,

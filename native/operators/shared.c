@@ -40,9 +40,7 @@ static void shared_free(void *state)
 
 const struct operator_kind shared_operator = {
 	.name = "shared",
-	.n_inputs = 1,
 	.widths = {2},
-	.n_outputs = 1,
 	.out_widths = {2},
 	.state_bytes = sizeof(struct shared),
 	.row = shared_row,

@@ -192,10 +192,8 @@ static void streams_free(void *state)
 
 const struct operator_kind streams_operator = {
 	.name = "streams",
-	.n_inputs = 1,
 	.widths = {N_FIELDS},
 	.ordered = 1,
-	.n_outputs = 3,
 	.out_widths = {4, 2 + KEY_FIELDS, 3},
 	.state_bytes = sizeof(struct streams),
 	.row = streams_row,

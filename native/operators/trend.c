@@ -123,10 +123,8 @@ static void trend_free(void *state)
 
 const struct operator_kind trend_operator = {
 	.name = "trend",
-	.n_inputs = 1,
 	.widths = {4},
 	.ordered = 1,
-	.n_outputs = 1,
 	.out_widths = {14},
 	.state_bytes = sizeof(struct trend),
 	.row = trend_row,
