@@ -77,6 +77,12 @@ class SqliteTables:
             error = "its schema is not in UTF-8"
         return ForeignError(f"{self.path} is damaged: {error}", _AGAIN)
 
+    def _ask(self, sql: str) -> list[Any]:
+        try:
+            return self._con.execute(sql).fetchall()
+        except _FAILURES as error:
+            raise self._damaged(error) from None
+
     def names(self) -> list[str]:
         """All tables."""
         return sorted(self._roots)
@@ -89,10 +95,7 @@ class SqliteTables:
         """The columns, but for those that are computed when they are asked for."""
         if table not in self._roots:
             return []
-        try:
-            rows = self._con.execute(f"PRAGMA table_xinfo({_quoted(table)})").fetchall()
-        except _FAILURES as error:
-            raise self._damaged(error) from None
+        rows = self._ask(f"PRAGMA table_xinfo({_quoted(table)})")
         stored = [row for row in rows if row[6] != _VIRTUAL]
         return [
             _Column(place, name, kind.upper() == "INTEGER", default is not None, key > 0)
@@ -101,22 +104,13 @@ class SqliteTables:
 
     def count(self, table: str) -> int:
         """Rows of a table."""
-        try:
-            (rows,) = self._con.execute(f"SELECT count(*) FROM {_quoted(table)}").fetchone()
-        except _FAILURES as error:
-            raise self._damaged(error) from None
-        return int(rows)
+        return int(self._ask(f"SELECT count(*) FROM {_quoted(table)}")[0][0])
 
     def filled(self, table: str, column: str) -> int:
         """Rows of a table in which a column is not NULL; 0 if there is no such column."""
         if column not in self.columns(table):
             return 0
-        try:
-            sql = f"SELECT count({_quoted(column)}) FROM {_quoted(table)}"
-            (rows,) = self._con.execute(sql).fetchone()
-        except _FAILURES as error:
-            raise self._damaged(error) from None
-        return int(rows)
+        return int(self._ask(f"SELECT count({_quoted(column)}) FROM {_quoted(table)}")[0][0])
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         """A small table as a whole; empty if there is none."""
@@ -209,10 +203,9 @@ def _value(value: Any, kind: pa.DataType) -> Any:
     if pa.types.is_dictionary(kind):
         if isinstance(value, float):
             return f"{value:.17g}"
-        is_bytes = isinstance(value, bytes)
-        return (
-            value.decode("utf-8", "replace") if is_bytes else value if value is None else str(value)
-        )
+        if isinstance(value, bytes):
+            return value.decode("utf-8", "replace")
+        return None if value is None else str(value)
     if not isinstance(value, (int, float)):
         return None
     if pa.types.is_floating(kind):
