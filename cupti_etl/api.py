@@ -18,7 +18,7 @@ from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.pm import attribution
 from cupti_etl.queries import operators
 from cupti_etl.queries.catalog import library
-from cupti_etl.queries.choose import Scope, choose
+from cupti_etl.queries.choose import Scope, choose, has_steady_steps
 from cupti_etl.queries.connection import Connection
 from cupti_etl.queries.materialize import DERIVED
 from cupti_etl.queries.part import PartViews
@@ -159,7 +159,8 @@ class Trace:
             from_: when the part begins: an offset from the trace's beginning (``"1.5s"``; ``"-2s"``
                 from its end), a share of it (``"40%"``), or nanoseconds since 1970.
             to: when it is over, alike.
-            steps: numbers of steps: ``5``, ``"5-8"``, ``"5-"`` or ``"-8"``.
+            steps: numbers of steps: ``5``, ``"5-8"``, ``"5-"`` or ``"-8"``; ``"steady"``, those
+                after the warm-up; or ``"all"``.
             gpu: numbers of GPUs, as in the query ``gpu``.
             rank: ranks.
             process: pids, or process_ids.
@@ -180,6 +181,11 @@ class Trace:
         part = Trace(self._given, self._confined, choice)
         part.whole = self
         return part
+
+    @property
+    def has_steady_state(self) -> bool:
+        """Whether people or frameworks named steps, so that ``steps="steady"`` can be asked."""
+        return has_steady_steps(lambda text: list(self.sql(text)))
 
     @property
     def says(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -62,7 +63,11 @@ def scope_options(function: _F, end: Sequence[str] = ("--to", "--until")) -> Cal
             metavar="N,...",
             help="Only these GPUs, as numbered by the query gpu.",
         ),
-        click.option("--steps", metavar="N[-M]", help="Only these steps: 5, 5-8, 5- or -8."),
+        click.option(
+            "--steps",
+            metavar="N[-M]",
+            help="Only these steps: 5, 5-8, 5-, -8, steady (after the warm-up), or all.",
+        ),
         click.option(*end, "to", metavar="TIME", help="Up to this time, alike."),
         click.option(
             "--from",
@@ -76,14 +81,26 @@ def scope_options(function: _F, end: Sequence[str] = ("--to", "--until")) -> Cal
 
 
 @contextmanager
-def open_part(traces: Sequence[str], scope: Scope, *, confined: bool = True) -> Iterator[Trace]:
-    """Open traces, or the part of them that is asked; say which on standard error."""
+def open_part(
+    traces: Sequence[str], scope: Scope, *, steady: bool = False, confined: bool = True
+) -> Iterator[Trace]:
+    """Open traces, or the part of them that is asked; say which on standard error.
+
+    Args:
+        traces: their names.
+        scope: what is asked.
+        steady: ask the steady state, where steps are named and the scope says nothing of times.
+        confined: as of ``cupti_etl.open``.
+    """
     from cupti_etl.api import open as open_trace
 
     with open_trace(*traces, confined=confined) as whole:
+        if steady and whole.has_steady_state and not scope.says_when:
+            scope = replace(scope, steps="steady")
         if not scope:
             yield whole
             return
         with whole.part(scope) as part:
-            say(f"cupti-etl: only {part.says}")
+            hint = "; --steps all asks everything" if steady else ""
+            say(f"cupti-etl: only {part.says}{hint}")
             yield part

@@ -59,7 +59,10 @@ def command(
     """
     from cupti_etl.analysis.diff import diff
 
-    with open_part([base], scope) as before, open_part([other], scope) as after:
+    with (
+        open_part([base], scope, steady=True) as before,
+        open_part([other], scope, steady=True) as after,
+    ):
         found = diff(before, after, min_effect)
     write(InMemory(found.table), output)
     say(f"verdict: {found.verdict}: {found.why}")

@@ -86,7 +86,7 @@ def command(
         given = dict(map(_assignment, params))
         from cupti_etl.analysis.notes import Watched, notes
 
-        with open_part(traces, scope) as opened:
+        with open_part(traces, scope, steady=query.scope == "steady") as opened:
             result = Watched(opened.query(query.name, **given))
             write(result, output)
             for line in notes(opened, query, is_empty=result.is_empty):

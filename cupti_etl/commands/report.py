@@ -44,7 +44,7 @@ def command(
         raise UsageError(f"{path} is neither .html nor .md", "choose one of these suffixes")
     from cupti_etl.analysis.report import build, markdown
 
-    with open_part(traces, scope) as trace:
+    with open_part(traces, scope, steady=True) as trace:
         report = build(trace)
     if path is not None and path.suffix == ".html":
         from cupti_etl.analysis.html import html

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -28,7 +29,8 @@ class Scope:
         from_: when it begins: an offset from the trace's beginning (``1.5s``; ``-2s`` from its
             end), a share of it (``40%``), or nanoseconds since 1970.
         to: when it is over, alike.
-        steps: numbers of steps: ``5``, ``5-8``, ``5-`` (to the last) or ``-8``.
+        steps: numbers of steps: ``5``, ``5-8``, ``5-`` (to the last) or ``-8``; ``steady``, those
+            after the warm-up; or ``all`` of the trace.
         gpu: numbers of GPUs, as in the query ``gpu``.
         rank: ranks.
         process: pids, or process_ids.
@@ -44,7 +46,14 @@ class Scope:
     range: str = ""
 
     def __bool__(self) -> bool:
-        return self != Scope()
+        return self not in (Scope(), Scope(steps="all"))
+
+    @property
+    def says_when(self) -> bool:
+        """Whether it chooses times, if only all of them."""
+        return not (
+            self.from_ is None and self.to is None and self.steps is None and not self.range
+        )
 
 
 def choose(scope: Scope, ask: Ask) -> Choice:
@@ -62,12 +71,15 @@ def choose(scope: Scope, ask: Ask) -> Choice:
     if scope.gpu:
         processes = tuple(sorted({gpu.process_id for gpu in gpus}))
     windows = [_times(scope, ask)]
-    if scope.steps is not None:
-        windows = _both(windows, _steps(str(scope.steps), processes, gpus, ask))
+    words = list(_words(scope))
+    if scope.steps not in (None, "all"):
+        chosen, which = _steps(str(scope.steps), processes, gpus, ask)
+        windows = _both(windows, chosen)
+        words.append(which)
     if scope.range:
         windows = _both(windows, _ranges(scope.range, processes, ask))
     return Choice(
-        ", ".join(_words(scope)),
+        ", ".join(words),
         processes,
         gpus,
         bool(scope.gpu),
@@ -76,7 +88,7 @@ def choose(scope: Scope, ask: Ask) -> Choice:
 
 
 def _words(scope: Scope) -> Iterable[str]:
-    for name, value in (("from", scope.from_), ("to", scope.to), ("steps", scope.steps)):
+    for name, value in (("from", scope.from_), ("to", scope.to)):
         if value is not None:
             yield f"{name} {value}"
     for name, numbers in (("GPU", scope.gpu), ("rank", scope.rank), ("process", scope.process)):
@@ -170,27 +182,34 @@ def _at(given: str | int | None, first: int, last: int) -> int | None:
 
 def _steps(
     text: str, processes: tuple[int, ...] | None, gpus: Sequence[Gpu], ask: Ask
-) -> list[Window]:
+) -> tuple[list[Window], str]:
+    """The times of steps, and which they are."""
     found = _NUMBERS.match(text.strip())
-    if not found or not text.strip(" -"):
-        raise UsageError(f"--steps {text} is no number of steps", "5, 5-8, 5- or -8")
-    low = int(found[1] or 0)
-    high = int(found[3]) if found[3] else None if found[2] else low
-    rows = ask("SELECT process_id, gpu, step, start_ns, end_ns FROM step")
+    if text != "steady" and (not found or not text.strip(" -")):
+        raise UsageError(f"--steps {text} is no number of steps", "5, 5-8, 5-, -8, steady or all")
+    rows = ask("SELECT process_id, gpu, step, start_ns, end_ns, is_steady FROM step")
+    numbers = {gpu.gpu for gpu in gpus}
+    if processes is not None:
+        rows = [r for r in rows if r["process_id"] in processes and r["gpu"] in numbers]
     if not rows:
         raise UsageError("no steps were found in the trace", "choose a time: --from, --to")
-    numbers = {gpu.gpu for gpu in gpus}
-    chosen: dict[int, list[int]] = {}
-    for row in rows:
-        is_asked = processes is None or (row["process_id"] in processes and row["gpu"] in numbers)
-        if is_asked and low <= row["step"] and (high is None or row["step"] <= high):
-            span = chosen.setdefault(row["process_id"], [row["start_ns"], row["end_ns"]])
-            span[:] = min(span[0], row["start_ns"]), max(span[1], row["end_ns"])
+    if found is None:
+        chosen = [row for row in rows if row["is_steady"]]
+    else:
+        low = int(found[1] or 0)
+        high = int(found[3]) if found[3] else math.inf if found[2] else low
+        chosen = [row for row in rows if low <= row["step"] <= high]
+    last = max(row["step"] for row in rows)
     if not chosen:
-        raise UsageError(
-            f"the trace has no step {text}", f"its steps are 0-{max(row['step'] for row in rows)}"
-        )
-    return [Window(start, end, process) for process, (start, end) in sorted(chosen.items())]
+        raise UsageError(f"the trace has no step {text}", f"its steps are 0-{last}")
+    times: dict[int, list[int]] = {}
+    for row in chosen:
+        span = times.setdefault(row["process_id"], [row["start_ns"], row["end_ns"]])
+        span[:] = min(span[0], row["start_ns"]), max(span[1], row["end_ns"])
+    first, end = min(row["step"] for row in chosen), max(row["step"] for row in chosen)
+    which = f"step {first}" if first == end else f"steps {first}-{end}"
+    which += f" of 0-{last}" + (", the steady state" if text == "steady" else "")
+    return [Window(start, stop, process) for process, (start, stop) in sorted(times.items())], which
 
 
 def _ranges(name: str, processes: tuple[int, ...] | None, ask: Ask) -> list[Window]:
@@ -234,3 +253,8 @@ def _both(some: Sequence[Window], others: Sequence[Window]) -> list[Window]:
     if not found:
         raise UsageError("the scope is empty: its times do not meet", "ask for less at once")
     return found
+
+
+def has_steady_steps(ask: Ask) -> bool:
+    """Whether people or frameworks named steps, so that their steady state can be asked."""
+    return bool(ask("SELECT 1 FROM step WHERE source = 'nvtx' AND is_steady LIMIT 1"))

@@ -34,7 +34,8 @@ for all columns of a table.  ``label`` names a column of names, and what tells t
 is one of ``bars`` and ``lines`` of two columns.  ``scope`` says how rows are chosen where part of
 a trace is asked: by the time in a column, by the part of a time between two that lies within (and
 the column of its length), or ``whole`` for all rows; the query is computed over the whole trace
-then.  Without it, it reads what is chosen of what it needs, but for what it says it has to
+then.  Without it, or where that is ``steady`` (which asks the steady state where nobody asks for
+something else), it reads what is chosen of what it needs, but for what it says it has to
 ``lookup`` (see ``queries/scope.py``).  A query whose name begins with ``_`` is a building block
 of others, and may change from one release to the next.  Text goes on in lines that are indented
 further.  A query without parameters becomes a view, one with parameters a table macro.  What is
@@ -82,7 +83,7 @@ _REASON = re.compile(r"(?P<name>[a-z_][a-z0-9_]*): (?P<reason>.+)\Z")
 _STAR = re.compile(r"([a-z][a-z0-9_]*)\.\*\Z")
 _LABEL = re.compile(r"(\w+) = (kernel|copy|range|process)\((\w+(?:, \w+)*)\)\Z")
 _CHART = re.compile(r"(bars|lines)\((\w+), (\w+)\)\Z")
-_SCOPE = re.compile(r"whole|(\w+_ns)(?: to (\w+_ns)(?:, (\w+_ns))?)?\Z")
+_SCOPE = re.compile(r"whole|steady|(\w+_ns)(?: to (\w+_ns)(?:, (\w+_ns))?)?\Z")
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,11 @@ class Query:
         """The columns of ``scope``: a time, or a start, an end and a length; none for all rows."""
         found = _SCOPE.fullmatch(self.scope)
         return tuple(filter(None, found.groups())) if found else ()
+
+    @property
+    def is_of_whole(self) -> bool:
+        """Whether it is computed over the whole trace, and rows are chosen of that in a scope."""
+        return self.scope not in ("", "steady")
 
     @property
     def is_building_block(self) -> bool:
@@ -311,7 +317,7 @@ def _complain_of_looks(query: Query, columns: Collection[str]) -> None:
     """Refuse a header whose keys about how an answer looks do not fit its columns."""
     label = (query.label.column, *query.label.of) if query.label else ()
     chart = (query.chart.x, query.chart.y) if query.chart else ()
-    if query.scope and query.lookup:
+    if query.is_of_whole and query.lookup:
         raise SchemaError(f"query {query.name}: in a scope, what has one is computed whole")
     for name in query.lookup:
         if name not in query.needs:
@@ -319,7 +325,7 @@ def _complain_of_looks(query: Query, columns: Collection[str]) -> None:
     if query.scope and not _SCOPE.fullmatch(query.scope):
         raise SchemaError(
             f"query {query.name}: cannot read the scope {query.scope!r}",
-            "write: whole, start_ns, or: start_ns to end_ns",
+            "write: whole, steady, start_ns, or: start_ns to end_ns",
         )
     for key, names in (("first", query.first), ("label", label), ("chart", chart)):
         for name in names:

@@ -69,7 +69,7 @@ class PartViews(Views):
         self._whole._refresh(con)
 
     def _define(self, con: duckdb.DuckDBPyConnection, query: Query) -> None:
-        if query.scope:
+        if query.is_of_whole:
             self._whole.need(con, (query.name,))
             con.execute(f"CREATE OR REPLACE VIEW {query.name} AS\n{self._times.query(query)}")
             return

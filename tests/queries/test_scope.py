@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.trace import assert_rows
+from support.command import etl
+from support.trace import assert_rows, write_trace
 
 import cupti_etl
 from cupti_etl.api import Trace
@@ -137,6 +138,10 @@ def test_steps(trace) -> None:
             assert_rows(part.query("busy_breakdown"), "gpu compute_ns idle_ns\n 0 10 0")
         with whole.scope(steps="-1", rank=0) as part:
             assert part.sql("FROM step").count() == 2
+        with whole.scope(steps="steady") as part:
+            assert part.says == "step 1 of 0-1, the steady state"
+        with whole.scope(steps="all") as part:
+            assert part.says == ""
         with pytest.raises(UsageError, match="the trace has no step 7"):
             whole.scope(steps="7-9")
 
@@ -260,3 +265,16 @@ def test_two_halves_add_up(recorded: Trace, at: int) -> None:
         assert "is empty" in str(error)  # noqa: PT017
         return
     assert {name: first[name] + second[name] for name in SUMS} == whole
+
+
+def test_some_questions_are_about_the_steady_state(tmp_path: Path) -> None:
+    folder = write_trace(tmp_path / "run", **TABLES, marker=STEPS)
+    for words, says in (
+        (["launch_bound"], "cupti-etl: only step 1 of 0-1, the steady state; --steps all asks"),
+        (["launch_bound", "--steps", "all"], ""),
+        (["launch_bound", "--to", "50%"], "cupti-etl: only to 50%"),
+        (["kernel_summary"], ""),
+    ):
+        done = etl("query", words[0], folder, *words[1:])
+        assert done.returncode == 0
+        assert done.stderr.startswith(says) if says else "only" not in done.stderr

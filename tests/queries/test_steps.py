@@ -68,6 +68,12 @@ def test_the_step_of_a_profiler_comes_before_frames_operators_and_layers(trace: 
         ("-", "Batch {n}", True),
         ("user_annotation", "execute_{n}_context_0(sq1)_generation_{n}(sq1)", True),
         ("user_annotation", "Optimizer.step#SGD.step", True),
+        ("user_annotation", "[pl][profile]run_training_batch", True),
+        ("-", "Scheduler.run_batch", True),
+        ("-", "EngineCore.step", True),
+        ("-", "execute_model", True),
+        ("-", "train#step_num={n}", True),
+        ("-", "Iteration {n}", True),
         ("python_function", "prefill.py({n}): step", False),
         ("python_function", "step", False),
         ("cpu_op", "aten::batch_norm", False),
@@ -87,6 +93,35 @@ def test_what_is_called_a_step(trace: MakeTrace, domain: str, name: str, is_step
         **launched([100 * n**2 + 30 for n in range(4)]),
     )
     assert names(opened) == ([name.format(n=n) for n in range(4)] if is_step else [])
+
+
+@pytest.mark.parametrize(
+    ("durations", "first"),
+    [
+        ([900, 300, 200, 100, 101, 99, 100, 102, 98, 100], 3),
+        ([900, 100, 100, 100, 100, 100, 100, 100, 100, 100], 1),
+        # A checkpoint is no end of the steady state, and one good step is not its beginning.
+        ([100, 101, 99, 100, 100, 700, 100, 101, 100, 99], 0),
+        ([900, 100, 900, 880, 100, 101, 100, 99, 100, 100, 101, 100], 4),
+        # What becomes slower has not warmed up.
+        ([100] * 10 + [150] * 10, 0),
+        ([300, 100], 1),
+        ([100], 0),
+    ],
+)
+def test_the_steady_state_begins_where_steps_settle(
+    trace: MakeTrace, durations: list[int], first: int
+) -> None:
+    starts = [sum(durations[:n]) for n in range(len(durations))]
+    ends = zip(starts, durations, strict=True)
+    work = launched(starts)
+    # The last step ends with its last activity.
+    last = starts[-1] + durations[-1] - 5
+    work["api_call"] += f"\n1 5 {last} runtime cudaLaunchKernel {last} {last + 1}"
+    work["kernel"] += f"\n1 0 {last} {last + 2} {last + 7} k"
+    opened = trace(marker=ranges(*(("-", "step", at, at + length) for at, length in ends)), **work)
+    steady = [row["is_steady"] for row in opened.sql("FROM step ORDER BY step")]
+    assert steady == [n >= first for n in range(len(durations))]
 
 
 def test_numbers_that_begin_anew_or_lie_in_a_pass_are_of_parts(trace: MakeTrace) -> None:

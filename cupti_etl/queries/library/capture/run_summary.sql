@@ -8,6 +8,7 @@
 -- first: section, subject, value, unit, detail
 -- example: cupti-etl query run_summary TRACE
 -- alias: summary
+-- scope: steady
 -- columns:
 --   section VARCHAR: run, process, gpu, kernels or copies.
 --   subject VARCHAR: What the value is of.

@@ -12,6 +12,7 @@
 -- front: Does the GPU wait for the host to launch work?
 -- first: gpu, verdict, launch_bound_pct, saved_ns, idle_ns, span_ns
 -- example: cupti-etl query launch_bound TRACE
+-- scope: steady
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   verdict VARCHAR: launch bound, partly launch bound, or not launch bound.

@@ -1,14 +1,17 @@
 -- Steps of a training or inference loop on each GPU: from NVTX, or guessed from the kernels.
 --
 -- computed: Ranges of people and frameworks that asked for work come first: ProfilerStep#N and
---   vLLM's execute_..., then those called step, iteration or batch, then outermost ones with rising
+--   vLLM's execute_..., then those called step (or, by frameworks, run_training_batch, run_batch,
+--   execute_model), iteration or batch, then outermost ones with rising
 --   numbers in one name, then steps of optimizers and epochs; of equals those with most time on
 --   the host. Frames of Python, operators and layers are none. A step is on the GPU from the first
 --   activity that it asked for to that of the next step. In processes without them, the rarest
 --   kernel that came at least 5 times at regular distances (3 of 4 within a quarter of their
 --   median, covering half of the trace), with about as many kernels each time (3 of 4 within a
 --   tenth of the median, 3 or more): a step is from one to the next. If two of them were launched
---   by one call or by one forward pass, these are layers, and no steps.
+--   by one call or by one forward pass, these are layers, and no steps. The steady state begins with
+--   the first step, of the first half, from which on steps take as long as those of the later half
+--   do (their median, give or take 4 deviations or a tenth), if those before took longer.
 -- needs: _range_span, range_gpu, gpu_interval, api_call
 -- materialized: Made once for an opened trace, as it is searched in all kernels.
 -- limits: With kernels, what came before the first and after the last of them is in no step, and
@@ -26,6 +29,7 @@
 --   confidence DOUBLE: 1 for ranges. A guess from kernels has the least of the shares of regular
 --     distances, of like counts and of the trace that is covered, times 0.8 if each step copies
 --     something back to the host, as a loop over steps does, down to 0.4 if none does.
+--   is_steady BOOLEAN: Whether it comes after the warm-up.
 WITH passes AS (
     -- Outermost ranges of forward passes, of whomever.
     SELECT process_id, thread_id, range_id, start_ns, end_ns
@@ -54,6 +58,10 @@ named AS (
     SELECT people.*,
            CASE WHEN regexp_matches(name, '^ProfilerStep#[0-9]+$|^execute_.*(context|generation)_')
                 THEN 1
+                -- Lightning, SGLang, vLLM.
+                WHEN regexp_matches(
+                    name, '(?i)run_(training_)?batch$|(^|[.: ])execute_model$|forward_batch_generation'
+                ) THEN 2
                 WHEN regexp_matches(name, '(?i)optimi[sz]er|scheduler') THEN 6
                 WHEN regexp_matches(name, '(?i)(^|[^a-z])steps?([^a-z]|$)') THEN 2
                 WHEN regexp_matches(name, '(?i)(^|[^a-z])(iter|iteration)s?([^a-z]|$)') THEN 3
@@ -228,8 +236,49 @@ found AS (
     JOIN even USING (process_id, gpu)
     LEFT JOIN returned USING (process_id, gpu)
     WHERE end_ns IS NOT NULL
+),
+numbered AS (
+    SELECT *, row_number() OVER loop - 1 AS step, count(*) OVER (PARTITION BY process_id, gpu) AS n
+    FROM found
+    WINDOW loop AS (PARTITION BY process_id, gpu ORDER BY start_ns)
+),
+-- How long the later half of the steps takes.
+later AS (
+    SELECT process_id, gpu, median(end_ns - start_ns) AS median_ns,
+           greatest(4 * 1.4826 * mad(end_ns - start_ns), 0.1 * median(end_ns - start_ns))
+               AS spread_ns
+    FROM numbered
+    WHERE step >= n // 2
+    GROUP BY process_id, gpu
+),
+-- Where a step takes as long as these do, and of it and the next four at least four do.
+settled AS (
+    SELECT process_id, gpu, min(step) AS first_step
+    FROM (
+        SELECT process_id, gpu, step, n, is_like, avg(is_like::INTEGER) OVER (
+                   PARTITION BY process_id, gpu ORDER BY step
+                   ROWS BETWEEN CURRENT ROW AND 4 FOLLOWING
+               ) AS share
+        FROM (
+            SELECT numbered.*, abs(end_ns - start_ns - median_ns) <= spread_ns AS is_like
+            FROM numbered
+            JOIN later ON later.process_id = numbered.process_id AND later.gpu = numbered.gpu
+        )
+    )
+    WHERE is_like AND share >= 0.8 AND step <= n // 2
+    GROUP BY process_id, gpu
+),
+-- A warm-up is slower than what follows.
+warm AS (
+    SELECT process_id, gpu, first_step
+    FROM numbered
+    JOIN settled USING (process_id, gpu)
+    JOIN later USING (process_id, gpu)
+    WHERE step < first_step
+    GROUP BY process_id, gpu, first_step
+    HAVING median(end_ns - start_ns) > any_value(median_ns)
 )
-SELECT process_id, gpu,
-       row_number() OVER (PARTITION BY process_id, gpu ORDER BY start_ns) - 1 AS step,
-       source, name, start_ns, end_ns, confidence
-FROM found
+SELECT numbered.process_id, numbered.gpu, step, source, name, start_ns, end_ns, confidence,
+       step >= coalesce(first_step, 0) AS is_steady
+FROM numbered
+LEFT JOIN warm ON warm.process_id = numbered.process_id AND warm.gpu = numbered.gpu
