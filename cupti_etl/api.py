@@ -137,7 +137,7 @@ class Trace:
         text = call(query, params)
         if params:
             check_values(self._connection.cursor(), query, params)
-        return self.sql(text, **params)
+        return Result(self._connection, text, params, query)
 
     def scope(
         self,

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from cupti_etl.analysis.matching import match
 from cupti_etl.errors import UsageError
-from cupti_etl.render.labels import disambiguate
+from cupti_etl.queries.header import Label
+from cupti_etl.render.columns import Shape, shape
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +33,6 @@ _DRAWS = 500
 _JUDGED = 200
 _SEED = 20260101
 
-# What matters most first: a terminal leaves out the last ones.
 _COLUMNS = (
     "subject",
     "verdict",
@@ -54,6 +54,18 @@ _COLUMNS = (
     "base_ns",
     "other_ns",
     "demangled",
+)
+
+# What people want first, and what tells two kernels apart.
+_FIRST = (
+    "subject", "verdict", "ratio", "base_mean_ns", "other_mean_ns", "change_ns", "base_calls",
+    "other_calls", "low", "high",
+)  # fmt: skip
+SHAPE = Shape(
+    shape(_COLUMNS, None).columns,
+    Label("name", "kernel", ("demangled", "grid", "block")),
+    _FIRST,
+    is_known=True,
 )
 
 # One row a kernel name and launch shape: sums of both sides and Mann and Whitney's z.
@@ -221,7 +233,6 @@ def diff(base: Trace, other: Trace, min_effect: float = 0.03) -> Diff:
         row["low"], row["high"] = _interval(parts[0][key], parts[1][key], draw)
         row["verdict"] = _verdict(row, min_effect)
     verdict, why = _overall(rows, min_effect)
-    rows = disambiguate(rows)
     columns = {name: [row[name] for row in rows] for name in _COLUMNS} if rows else {}
     return Diff(pa.table(columns), verdict, why)
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from cupti_etl.analysis.findings import NONE
-from cupti_etl.analysis.report import Report, Row, Section, cells, duration, failures, with_unit
+from cupti_etl.analysis.report import Report, Row, Section, cells, failures, with_unit
 from cupti_etl.render.escape import html_text
+from cupti_etl.render.values import duration
 
 _PARTS = (
     ("compute", "compute", "#2a7f62"),

@@ -10,33 +10,29 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cupti_etl.queries.header import Query
+from cupti_etl.render.table import Passed
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cupti_etl.api import Result, Trace
+    from cupti_etl.api import Trace
+    from cupti_etl.render.table import Rows
 
 # Queries about losses say so themselves.
 _TELLS_LOSSES = "capture_health"
 
 
-class Watched:
-    """A result that knows, once it was read, whether it had a row."""
+class Watched(Passed):
+    """Rows that know, once they were read, whether there was one."""
 
-    def __init__(self, result: Result) -> None:
-        self._result = result
+    def __init__(self, rows: Rows) -> None:
+        super().__init__(rows)
         self.is_empty = True
-        self.columns = result.columns
 
-    def count(self) -> int:
-        """How many rows there are."""
-        return self._result.count()
-
-    def reader(self) -> pa.RecordBatchReader:
-        """The rows in batches."""
+    def through(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+        """The same rows."""
         import pyarrow as pa
 
-        rows = self._result.reader()
         return pa.RecordBatchReader.from_batches(rows.schema, self._watch(rows))
 
     def _watch(self, rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:

@@ -10,8 +10,10 @@ from cupti_etl.analysis.findings import NONE, Finding, find
 from cupti_etl.analysis.notes import losses, why_empty
 from cupti_etl.errors import EtlError
 from cupti_etl.queries.catalog import library
+from cupti_etl.render.columns import unit_of
 from cupti_etl.render.escape import markdown_text
-from cupti_etl.render.labels import disambiguate
+from cupti_etl.render.labels import relabelled
+from cupti_etl.render.values import duration, in_unit
 
 if TYPE_CHECKING:
     from cupti_etl.api import Trace
@@ -260,7 +262,7 @@ def _section(trace: Trace, asked: _Asked) -> Section | None:
     # Samples are recorded on demand: of what was not asked for nothing is said.
     if reason and query.topic == "metrics":
         return None
-    rows = [] if reason else disambiguate(list(trace.sql(asked.shown)))
+    rows = [] if reason else relabelled(query.label, list(trace.sql(asked.shown)))
     for row in rows:
         row.pop("demangled", None)
     points = list(trace.sql(asked.drawn)) if asked.drawn and rows else rows
@@ -269,44 +271,17 @@ def _section(trace: Trace, asked: _Asked) -> Section | None:
 
 
 def with_unit(name: str, value: object) -> str:
-    """A value as people read it, in the unit that the column's name ends with."""
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if name.endswith("_ns") and not name.endswith(("start_ns", "timestamp_ns")):
-        return duration(float(str(value)))
-    if name.endswith("bytes") and isinstance(value, (int, float)):
-        return _scaled(float(value), 1024, ("B", "KiB", "MiB", "GiB", "TiB"))
-    if isinstance(value, float):
-        return f"{value:.1f}" if name.endswith(("pct", "percent")) else f"{value:.4g}"
-    if isinstance(value, int) and not name.endswith(("_id", "_ns", "gpu", "rank", "step")):
-        return f"{value:,}"
-    return str(value)
-
-
-def duration(ns: float) -> str:
-    """A duration with a unit that fits it."""
-    return _scaled(ns, 1000, ("ns", "us", "ms", "s"))
-
-
-def _scaled(value: float, base: int, units: Sequence[str]) -> str:
-    for unit in units[:-1]:
-        if abs(value) < base:
-            return f"{value:.4g} {unit}"
-        value /= base
-    return f"{value:.4g} {units[-1]}"
+    """A value as people read it, in the unit of its column."""
+    return in_unit(value, unit_of(name))
 
 
 def cells(row: Row) -> list[str]:
     """A row as people read it; a value beside its unit is read in it."""
-    suffix = {"ns": "_ns", "bytes": "_bytes", "%": "_pct"}.get(str(row.get("unit")), "")
     shown = {name: with_unit(name, row[name]) for name in row}
-    if suffix:
-        shown["value"] = with_unit(f"value{suffix}", row["value"])
-    if suffix in ("_ns", "_bytes") and "stderr" in row:
-        shown["stderr"] = with_unit(f"stderr{suffix}", row["stderr"])
-    if suffix in ("_ns", "_bytes"):
+    unit = str(row.get("unit"))
+    for name in {"value", "stderr"} & row.keys() if "unit" in row else ():
+        shown[name] = in_unit(row[name], unit)
+    if unit in ("ns", "bytes", "%"):
         shown["unit"] = ""  # which the value brings along
     return list(shown.values())
 

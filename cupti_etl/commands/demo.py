@@ -11,18 +11,13 @@ import click
 from cupti_etl.doctor.ask import gpus
 from cupti_etl.errors import CaptureError, RecordingError
 from cupti_etl.progress import say
+from cupti_etl.render.table import View
 
 if TYPE_CHECKING:
-    from cupti_etl.api import Trace
+    from cupti_etl.api import Result, Trace
 
 RECORDING = Path(__file__).parents[1] / "demo" / "h200.etlrec"
 
-_KERNELS = """\
-SELECT name, calls, total_ns, mean_ns, min_ns, max_ns, percent FROM kernel_summary
-ORDER BY total_ns DESC LIMIT 15"""
-_COPIES = """\
-SELECT copy_kind, copies, bytes, total_ns, rate_gbps, percent FROM memcpy_summary
-ORDER BY total_ns DESC"""
 _LOSSES = "SELECT cause, table_name, records, is_stored, detail FROM loss"
 _ORIGIN = """\
 SELECT DISTINCT d.name, d.device_uuid, p.cupti_version, p.cupti_path, p.driver_version
@@ -107,19 +102,19 @@ def _show(trace: Trace, out: Path, verb: str) -> None:
             f"  CUPTI {version_text(row['cupti_version'])} ({row['cupti_path']}), "
             f"driver for CUDA {cuda_text(row['driver_version'])}"
         )
-    _table(trace, "Kernels", _KERNELS)
-    _table(trace, "Copies", _COPIES)
+    _table("Kernels", trace.query("kernel_summary"))
+    _table("Copies", trace.query("memcpy_summary"))
     losses = trace.sql(_LOSSES)
     if losses.count():
-        _table(trace, "Losses", _LOSSES)
+        _table("Losses", losses)
     else:
         click.echo("\nLosses: none")
     click.echo(f"\nTrace: {out.resolve()}")
     click.echo(f'  cupti-etl sql {out} "FROM kernel_summary"')
 
 
-def _table(trace: Trace, title: str, query: str) -> None:
-    from cupti_etl.render.output import Output, write
+def _table(title: str, rows: Result) -> None:
+    from cupti_etl.render.text import show
 
     click.echo(f"\n{title}")
-    write(trace.sql(query), Output())
+    show(rows, View(limit=15), quietly=True)

@@ -57,14 +57,14 @@ def command(
     steps, or of all kernels where there are none. GPUs of one rank are compared, else those whose
     kernels are most alike.
     """
-    from cupti_etl.analysis.diff import diff
+    from cupti_etl.analysis.diff import SHAPE, diff
 
     with (
         open_part([base], scope, steady=True) as before,
         open_part([other], scope, steady=True) as after,
     ):
         found = diff(before, after, min_effect)
-    write(InMemory(found.table), output)
+    write(InMemory(found.table, SHAPE), output)
     say(f"verdict: {found.verdict}: {found.why}")
     if found.verdict.replace(" ", "-") in fail_on:
         context.exit(FAILED)

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+    from cupti_etl.queries.header import Query
+    from cupti_etl.render.columns import Shape
+    from cupti_etl.render.table import Rows
+
 _T = TypeVar("_T")
 _BATCH_ROWS = 65536
 _SHOW_TABLES = re.compile(r"show\s+tables", re.IGNORECASE)
@@ -27,10 +31,17 @@ _SHOW_TABLES = re.compile(r"show\s+tables", re.IGNORECASE)
 class Result:
     """The answer to a statement, as Arrow; anything that reads Arrow streams can take it."""
 
-    def __init__(self, connection: Connection, query: str, params: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        query: str,
+        params: Mapping[str, Any],
+        header: Query | None = None,
+    ) -> None:
         self._connection = connection
         self._sql = query
         self._params = dict(params)
+        self._header = header
         self._table: pa.Table | None = None
         self._bound: tuple[duckdb.DuckDBPyConnection, Any] | None = None
         connection.attempt(self._start)
@@ -39,6 +50,30 @@ class Result:
     def columns(self) -> tuple[str, ...]:
         """Names of the columns."""
         return self._columns
+
+    @property
+    def shape(self) -> Shape:
+        """What the columns are: units, labels, and which people want first."""
+        from cupti_etl.render.columns import shape
+
+        return shape(self.columns, self._header)
+
+    def ask(self, sql: str) -> Result:
+        """More of the same trace."""
+        return Result(self._connection, sql, {})
+
+    def refined(self, clauses: str) -> Rows:
+        """The rows that the clauses of a SELECT, such as WHERE and LIMIT, leave over.
+
+        Raises:
+            UsageError: DuckDB refuses them.
+        """
+        if self._table is not None:
+            from cupti_etl.render.output import InMemory
+
+            return InMemory(self._table).refined(clauses)
+        sql = f"SELECT * FROM (\n{self._statement}\n) {clauses}"
+        return Result(self._connection, sql, self._params, self._header)
 
     def arrow(self) -> pa.Table:
         """All rows, in memory."""

@@ -14,6 +14,7 @@ from cupti_etl.api import Result, Trace
 from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.render.beside import ROWS, beside, feed
 from cupti_etl.render.output import Output, write
+from cupti_etl.render.table import Passed
 from cupti_etl.schema.arrow import TABLES, arrow_schema
 from cupti_etl.storage.place import SPILL, refuse_existing, unfinished
 from cupti_etl.storage.sources import identifier
@@ -80,7 +81,7 @@ def export_file(trace: Trace, table: str, out: Path | None, form: str) -> None:
     if form != "parquet":
         is_spreadsheet = form == "spreadsheet"
         output = Output("csv" if is_spreadsheet else form, out, spreadsheet=is_spreadsheet)
-        write(_Rows(trace.sql(f"FROM {identifier(table)}"), table), output)
+        write(_Documented(trace.sql(f"FROM {identifier(table)}"), table), output)
         return
     if out is None:
         raise UsageError(
@@ -93,19 +94,16 @@ def export_file(trace: Trace, table: str, out: Path | None, form: str) -> None:
         raise _not_written(out, error) from error
 
 
-class _Rows:
+class _Documented(Passed):
     """The rows of a table with its documentation in their schema."""
 
-    def __init__(self, result: Result, table: str) -> None:
-        self._result = result
+    def __init__(self, rows: Result, table: str) -> None:
+        super().__init__(rows)
         self._table = table
-        self.columns = result.columns
 
-    def count(self) -> int:
-        return self._result.count()
-
-    def reader(self) -> pa.RecordBatchReader:
-        return _explained(self._result.reader(), self._table)
+    def through(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+        """The rows with that schema."""
+        return _explained(rows, self._table)
 
 
 def _explained(rows: pa.RecordBatchReader, table: str) -> pa.RecordBatchReader:

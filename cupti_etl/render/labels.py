@@ -1,42 +1,216 @@
-"""Names of kernels that say which is which: many have the same function, and other arguments."""
+"""Labels: the short names that tell the rows of an answer from one another.
+
+They depend on what is shown together: two rows have one label only if they are of one thing, and
+no label says more than that takes.  Neither chance nor the order of rows plays a part.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-# "void at::native::(anonymous namespace)::reduce<float>": what stands before the function.
-_NAMESPACES = re.compile(r"^void |(?:\w+|\(anonymous namespace\))::")
-_LONGEST = 120
-# CUTLASS calls all its functions so.
-_SAYS_NOTHING = "Kernel"
+from cupti_etl.queries.header import Label
+from cupti_etl.render import kernel_names
+
+# What a label is made of: a name, and what tells it from others of the same name.
+Thing = tuple[Any, ...]
+# Fewer characters than that before and behind what was cut away tell nobody anything.
+_SHORTEST_PART = 4
+_SEPARATOR = " / "
 
 
-def disambiguate(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The rows, with template arguments in the ``name`` of those that share one.
+def label_rows(
+    label: Label, rows: Sequence[Mapping[str, Any]], demangled: Mapping[str, str] | None = None
+) -> list[str]:
+    """A label for each row; "" where nothing is known of what it is about.
 
-    Rows without ``demangled`` are left as they are.
+    Args:
+        label: which columns have the names, and what tells them apart.
+        rows: all that are shown together.
+        demangled: demangled names of kernels by their mangled ones, where the rows have the latter.
     """
-    kernels: dict[str, set[str]] = {}
-    for row in rows:
-        if row.get("demangled"):
-            kernels.setdefault(row["name"], set()).add(row["demangled"])
+    things = [tuple(row.get(name) for name in (label.column, *label.of)) for row in rows]
+    distinct = sorted(set(things), key=_order)
+    if label.kind == "kernel":
+        texts = _kernels(label, distinct, demangled or {})
+    else:
+        texts = _KINDS[label.kind](distinct)
+    named = dict(zip(distinct, _numbered(texts), strict=True))
+    return [named[thing] for thing in things]
+
+
+def relabelled(label: Label | None, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rows with labels instead of names, where they have the columns that it takes."""
+    if label is None or not rows or not {label.column, *label.of} <= rows[0].keys():
+        return [dict(row) for row in rows]
+    texts = label_rows(label, rows)
+    return [{**row, label.column: text} for row, text in zip(rows, texts, strict=True)]
+
+
+def processes(rows: Sequence[Mapping[str, Any]]) -> dict[int, str]:
+    """Labels of processes by their ids: ``rank 3``, else the pid, with the host where needed.
+
+    Args:
+        rows: of the table ``process``.
+    """
+    rows = sorted(rows, key=lambda row: int(row["process_id"]))
+    levels: list[Callable[[Mapping[str, Any]], str]] = [
+        lambda row: "" if row["rank"] is None else f"rank {row['rank']}",
+        lambda row: "" if row["pid"] is None else f"pid {row['pid']}",
+        lambda row: "" if None in (row["host"], row["pid"]) else f"{row['host']}/{row['pid']}",
+    ]
+    for level in levels:
+        texts = [level(row) for row in rows]
+        if all(texts) and len(set(texts)) == len(texts):
+            break
+    else:
+        texts = [next((text for each in levels[::-1] if (text := each(row))), "process")
+                 for row in rows]  # fmt: skip
+    return {row["process_id"]: text for row, text in zip(rows, _numbered(texts), strict=True)}
+
+
+def cut(text: str, width: int) -> str:
+    """The text with its middle left out where it is too long."""
+    if len(text) <= width:
+        return text
+    if width < 2 * _SHORTEST_PART:
+        return text[: max(width - 1, 0)] + "…"
+    front = (width - 1) // 2
+    return f"{text[:front]}…{text[len(text) - (width - 1 - front) :]}"
+
+
+def cut_label(text: str, width: int) -> str:
+    """A label, cut before the argument that tells it from others, if that is not too long."""
+    at = text.find("<")
+    inner = text[at:]
+    if len(text) <= width or at < 0 or len(inner) > width - 2 * _SHORTEST_PART:
+        return cut(text, width)
+    return f"{text[: width - len(inner) - 1]}…{inner}"
+
+
+def cut_apart(texts: Sequence[str], width: int) -> list[str]:
+    """Labels, cut where they are too long, and so that different ones stay different."""
+    distinct = sorted(set(texts))
+    short = [cut_label(text, width) for text in distinct]
+    for members in _alike(short):
+        # What they have in common tells nothing: the rest is shown from where they differ.
+        group = [distinct[at] for at in members]
+        same = len(_common(group))
+        front = min(same, 2 * _SHORTEST_PART)
+        for at in members:
+            text = distinct[at]
+            short[at] = f"{text[:front]}…{cut(text[same:], max(width - front - 1, 1))}"
+    for members in _alike(short):
+        for number, at in enumerate(members, start=1):
+            end = f" ({number})"
+            short[at] = f"{cut(distinct[at], max(width - len(end), 1))}{end}"
+    named = dict(zip(distinct, short, strict=True))
+    return [named[text] for text in texts]
+
+
+def _kernels(label: Label, things: Sequence[Thing], demangled: Mapping[str, str]) -> list[str]:
+    """The function; what of its arguments tells it apart; what else the columns say."""
+    at = label.of.index("demangled") + 1 if "demangled" in label.of else 0
+    named = []
+    for thing in things:
+        full = thing[at] or ""
+        if full in demangled:
+            full = demangled[full]
+        short = str(thing[0] or "")
+        if short in demangled:
+            full = demangled[short]
+            short = kernel_names.parse(full).head
+        named.append((short, full))
+    texts = kernel_names.labels(named)
+    rest = [tuple(thing[i] for i in range(1, len(thing)) if i != at) for thing in things]
+    return _with_rest(texts, rest)
+
+
+def _copies(things: Sequence[Thing]) -> list[str]:
+    """The direction, the memory of the host, and then the other one, and what else there is."""
+    texts = []
+    for kind, source, target, *_ in (each + (None, None) for each in things):
+        hosts = [each for each in (source, target) if each and each != "device"]
+        texts.append(" ".join([str(kind or "copy"), *dict.fromkeys(hosts)]))
+    return _with_rest(texts, [thing[1:] for thing in things])
+
+
+def _ranges(things: Sequence[Thing]) -> list[str]:
+    """The innermost name of each path, and as many of those around it as it takes."""
+    parts = [str(thing[0] or "").split(_SEPARATOR) for thing in things]
+    long = [1] * len(parts)
+    while True:
+        texts = [_SEPARATOR.join(each[-n:]) for each, n in zip(parts, long, strict=True)]
+        grown = False
+        for members in _alike(texts):
+            for at in members:
+                if long[at] < len(parts[at]):
+                    long[at] += 1
+                    grown = True
+        if not grown:
+            return _with_rest(texts, [thing[1:] for thing in things])
+
+
+def _plain(things: Sequence[Thing]) -> list[str]:
+    return _with_rest(["" if each[0] is None else str(each[0]) for each in things],
+                      [thing[1:] for thing in things])  # fmt: skip
+
+
+_KINDS: dict[str, Callable[[Sequence[Thing]], list[str]]] = {
+    "copy": _copies,
+    "range": _ranges,
+    "process": _plain,
+}
+
+
+def _with_rest(texts: Sequence[str], rest: Sequence[Thing]) -> list[str]:
+    """Texts that are still alike with more of what belongs to them, one after the other."""
+    out = list(texts)
+    for place in range(max(map(len, rest), default=0)):
+        for members in _alike(out):
+            if len({rest[at][place] for at in members}) > 1:
+                for at in members:
+                    if rest[at][place] is not None:
+                        out[at] = f"{out[at]} {rest[at][place]}".strip()
+    # Of what has no name at least the kind is said.
     return [
-        {**row, "name": with_arguments(row["demangled"])}
-        if len(kernels.get(row.get("name", ""), ())) > 1 or row.get("name") == _SAYS_NOTHING
-        else dict(row)
-        for row in rows
+        text or next((str(each) for each in values if each is not None), "")
+        for text, values in zip(out, rest, strict=True)
     ]
 
 
-def with_arguments(demangled: str) -> str:
-    """The function and its template's arguments, without namespaces, cut where it is long."""
-    text = _NAMESPACES.sub("", demangled)
-    depth = 0
-    for at, character in enumerate(text):
-        depth += {"<": 1, ">": -1}.get(character, 0)
-        if character == "(" and depth == 0:
-            text = text[:at]
-            break
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+def _numbered(texts: Sequence[str]) -> list[str]:
+    """Texts that are still alike with a number."""
+    out = list(texts)
+    taken = set(out)
+    for members in _alike(out):
+        number = 0
+        for at in members[1:]:
+            number += 1
+            while (text := f"{texts[at]} ({number + 1})") in taken:
+                number += 1
+            taken.add(text)
+            out[at] = text
+    return out
+
+
+def _alike(texts: Sequence[Hashable]) -> list[list[int]]:
+    """Places of the texts that come more than once."""
+    groups: dict[Hashable, list[int]] = defaultdict(list)
+    for at, text in enumerate(texts):
+        groups[text].append(at)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _common(texts: Sequence[str]) -> str:
+    """What all of them begin with."""
+    first, last = min(texts), max(texts)
+    for at, char in enumerate(first):
+        if char != last[at : at + 1]:
+            return first[:at]
+    return first
+
+
+def _order(thing: Thing) -> list[tuple[bool, str]]:
+    return [(each is not None, str(each)) for each in thing]

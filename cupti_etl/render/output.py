@@ -1,26 +1,31 @@
 """Rows to a terminal, a pipe or a file, in the format that was asked for.
 
-Every format but ``table`` is streamed: memory does not grow with the number of rows.
+Every format for machines is streamed: memory does not grow with the number of rows.
 """
 
 from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import click
 
 from cupti_etl.errors import UsageError
-from cupti_etl.progress import printable
+from cupti_etl.progress import printable, say
+from cupti_etl.render.narrow import EVERYTHING, Narrowing, narrow
+from cupti_etl.render.table import ROW_LIMIT, Rows, View
+from cupti_etl.render.values import TIME_UNITS
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from cupti_etl.render.columns import Shape
 
 FORMATS = ("table", "csv", "json", "arrow", "parquet", "markdown")
 _BINARY = ("arrow", "parquet")
@@ -37,25 +42,17 @@ _GROUP_BATCHES = 4
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-class Rows(Protocol):
-    """What is written: ``cupti_etl.api.Result``, or anything like it."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns."""
-
-    def reader(self) -> pa.RecordBatchReader:
-        """The rows in batches."""
-
-    def count(self) -> int:
-        """How many rows there are."""
-
-
 @dataclass(frozen=True)
 class InMemory:
-    """Rows that are there already."""
+    """Rows that are there already.
+
+    Attributes:
+        table: the rows.
+        form: what the columns are, where their names do not say it.
+    """
 
     table: pa.Table
+    form: Shape | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -70,6 +67,31 @@ class InMemory:
         """How many rows there are."""
         return int(self.table.num_rows)
 
+    @property
+    def shape(self) -> Shape:
+        """What the columns are."""
+        from cupti_etl.render.columns import shape
+
+        return self.form or shape(self.columns, None)
+
+    def ask(self, sql: str) -> Iterable[Mapping[str, Any]]:
+        """Nothing: there is no trace."""
+        return ()
+
+    def refined(self, clauses: str) -> InMemory:
+        """The rows that the clauses of a SELECT leave over."""
+        import duckdb
+
+        from cupti_etl.queries.failure import translate
+        from cupti_etl.queries.runner import connect
+
+        with connect(()) as con:
+            con.register("rows", self.table)
+            try:
+                return InMemory(con.sql(f"FROM rows {clauses}").to_arrow_table(), self.form)
+            except duckdb.Error as error:
+                raise translate(error, ()) from error
+
 
 @dataclass(frozen=True)
 class Output:
@@ -80,6 +102,10 @@ class Output:
         path: the file; None is standard output.
         all_rows: a table shows every row, however many there are.
         spreadsheet: CSV for a program that takes some texts for formulas.
+        wide: a table shows every column.
+        raw: a table shows values as they are.
+        time_unit: of durations in a table.
+        rows: which of them are written, and in which order.
 
     Raises:
         UsageError: the file's name says a format that there is not, and ``format`` says none.
@@ -89,6 +115,16 @@ class Output:
     path: Path | None = None
     all_rows: bool = False
     spreadsheet: bool = False
+    wide: bool = False
+    raw: bool = False
+    time_unit: str = "auto"
+    rows: Narrowing = EVERYTHING
+
+    @property
+    def view(self) -> View:
+        """How a table is shown."""
+        every = self.all_rows or self.rows.limit is not None
+        return View(self.wide, self.raw, self.time_unit, None if every else ROW_LIMIT)
 
     def __post_init__(self) -> None:
         if self.spreadsheet and self.chosen != "csv":
@@ -119,11 +155,51 @@ def output_options(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def command(
-        format: str | None, path: Path | None, all_rows: bool, spreadsheet: bool, **others: Any
+        format: str | None,
+        path: Path | None,
+        all_rows: bool,
+        spreadsheet: bool,
+        wide: bool,
+        raw: bool,
+        time_unit: str,
+        where: str,
+        sort: str,
+        limit: int | None,
+        **others: Any,
     ) -> None:
-        function(output=Output(format or "", path, all_rows, spreadsheet), **others)
+        rows = Narrowing(where, sort, limit)
+        output = Output(
+            format or "", path, all_rows, spreadsheet, wide, raw, time_unit.lower(), rows
+        )
+        function(output=output, **others)
 
     for option in (
+        click.option(
+            "--timeunit",
+            "time_unit",
+            type=click.Choice(("auto", *TIME_UNITS)),
+            default="auto",
+            help="Unit of durations in a table; if nothing is said, one that fits each.",
+        ),
+        click.option(
+            "--raw", is_flag=True, help="Show plain numbers and names in a table, as in a file."
+        ),
+        click.option("--wide", is_flag=True, help="Show every column of a table."),
+        click.option(
+            "--limit", type=click.IntRange(min=0), metavar="N", help="Give the first N rows."
+        ),
+        click.option(
+            "--sort",
+            default="",
+            metavar="COLUMN[:asc|:desc]",
+            help="Sort by COLUMN: numbers from the largest, texts from A, or as you say.",
+        ),
+        click.option(
+            "--where",
+            default="",
+            metavar="SQL",
+            help="Give the rows of which SQL is true, such as 'total_ns > 1e6'.",
+        ),
         click.option(
             "--spreadsheet", is_flag=True, help="As CSV in which a text is never a formula."
         ),
@@ -155,10 +231,10 @@ def write(rows: Rows, output: Output) -> None:
         OSError: standard output, or the disk, is full.
     """
     from cupti_etl.render.csv import write_csv
-    from cupti_etl.render.text import write_table
 
     if not rows.columns:
         return
+    rows = narrow(rows, output.rows)
     kind = output.chosen
     if output.path is None and sys.stdout is None:
         raise UsageError("there is no standard output", "add -o FILE")
@@ -167,13 +243,25 @@ def write(rows: Rows, output: Output) -> None:
             f"{kind} is binary and would garble the terminal", "add -o FILE, or send it to a pipe"
         )
     with _output(output.path) as out:
-        if kind == "table":
-            write_table(rows, out, all_rows=output.all_rows, terminal=output.path is None)
+        if kind in ("table", "markdown"):
+            _write_table(rows, output, out)
         elif kind == "csv":
             write_csv(rows.reader(), out, _change(output))
         else:
             _WRITERS[kind](rows.reader(), out)
         out.flush()
+
+
+def _write_table(rows: Rows, output: Output, out: BinaryIO) -> None:
+    """Write a table; say on standard error what is left out."""
+    from cupti_etl.render.text import drawn
+
+    terminal = output.path is None and sys.stdout.isatty()
+    lines, notes = drawn(rows, output.view, output.chosen, terminal=terminal)
+    out.write("".join(f"{line}\n" for line in lines).encode())
+    out.flush()
+    for note in notes:
+        say(note)
 
 
 def _change(output: Output) -> Callable[[str], str] | None:
@@ -234,15 +322,8 @@ def _write_json(reader: pa.RecordBatchReader, out: BinaryIO) -> None:
     write_json(reader, out)
 
 
-def _write_markdown(reader: pa.RecordBatchReader, out: BinaryIO) -> None:
-    from cupti_etl.render.text import write_markdown
-
-    write_markdown(reader, out)
-
-
 _WRITERS: dict[str, Callable[[pa.RecordBatchReader, BinaryIO], None]] = {
     "arrow": _write_arrow,
     "json": _write_json,
-    "markdown": _write_markdown,
     "parquet": _write_parquet,
 }

@@ -1,179 +1,199 @@
-"""Tables for people: on a terminal, and as Markdown."""
+"""Tables as text: fitted to a terminal, for a pipe, and as Markdown."""
 
 from __future__ import annotations
 
-import io
-import re
+import os
+import shutil
 import sys
-from collections.abc import Sequence
-from decimal import Decimal
-from typing import TYPE_CHECKING, Any, BinaryIO
+import unicodedata
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
-from cupti_etl.progress import printable, say
 from cupti_etl.render.escape import markdown_text
+from cupti_etl.render.labels import cut, cut_apart
+from cupti_etl.render.table import Rows, Shown, Table, View, table
+from cupti_etl.render.values import NOTHING
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from cupti_etl.render.output import Rows
-
-ROW_LIMIT = 40
-# Columns are set apart by a divider and a space; rich counts the former as part of the box.
-_GAP = 2
-# On a terminal a text column is cut to the first before columns are left out, and
-# never below the second.
-_TEXT_WIDTH = 60
-_TEXT_WIDTH_MIN = 24
-# Numbers that count nothing and are copied rather than read: no thousands separators.
-_ID = re.compile(r"(?:.*_)?(?:id|pid|cbid|rank)\Z")
+_GAP = "  "
+# Columns that are named where some are not shown.
+_NAMED = 6
+# Texts are cut to these before columns are left out, labels to the second.
+_TEXT_MIN = 14
+_LABEL_MIN = 28
+# No text but a label is wider.
+_TEXT_MAX = 60
+_BOLD, _DIM, _OFF = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
-def write_table(rows: Rows, out: BinaryIO, *, all_rows: bool, terminal: bool) -> None:
-    """Write the first rows, or all, as a table; say on standard error what is left out.
+def show(rows: Rows, view: View, *, quietly: bool = False) -> None:
+    """Print a table, and unless quietly, what is left out of it."""
+    lines, notes = drawn(rows, view, terminal=sys.stdout.isatty())
+    print("\n".join((*lines, *(() if quietly else notes))))
+
+
+def drawn(
+    rows: Rows, view: View, form: str = "table", *, terminal: bool
+) -> tuple[list[str], list[str]]:
+    """The lines of a table, and what is to be said of it.
 
     Args:
-        rows: what to show.
-        out: where to.
-        all_rows: show all, in memory that grows with them.
-        terminal: fit the width of the terminal, if the output is one.
+        rows: what is shown.
+        view: how much of it.
+        form: table or markdown.
+        terminal: whether to fit its width.
     """
-    from rich.console import Console
-
-    schema, shown, more = _head(rows, None if all_rows else ROW_LIMIT)
-    numeric = [_is_number(field.type) for field in schema]
-    names = [printable(name) for name in rows.columns]
-    cells = [[_cell(value, name) for value, name in zip(row, names, strict=True)] for row in shown]
-    widths = [max([len(name), *(len(row[at]) for row in cells)]) for at, name in enumerate(names)]
-    on_terminal = terminal and sys.stdout.isatty()
-    hidden: list[str] = []
-    if on_terminal:
-        console = Console(file=sys.stdout)
-        widths = fit(widths, numeric, console.width)
-        hidden = names[len(widths) :]
-        console.print(_rich_table(names, numeric, cells, widths))
+    shown = table(rows, view)
+    hidden = list(shown.hidden)
+    if form == "markdown":
+        lines = list(_markdown_lines(shown))
+    elif terminal and not view.wide:
+        lines, dropped = _terminal_lines(shown)
+        hidden = [name for name in rows.columns if name in {*hidden, *dropped}]
     else:
-        text = io.StringIO()
-        plain = Console(file=text, width=sum(widths) + _GAP * len(widths) + 1, color_system=None)
-        plain.print(_rich_table(names, numeric, cells, widths))
-        lines = (line.rstrip() for line in text.getvalue().splitlines())
-        out.write("".join(f"{line}\n" for line in lines).encode())
-    if more:
-        say(f"{more:,} more rows: use --format csv or --all")
+        lines = _plain_lines(shown)
+    notes = [f"{shown.more:,} more rows: --limit N, --all or --format csv"] if shown.more else []
     if hidden:
-        say(f"columns not shown: {', '.join(hidden)}")
+        some = hidden if len(hidden) <= _NAMED + 1 else hidden[:_NAMED]
+        rest = f" and {len(hidden) - len(some)} more" if len(some) < len(hidden) else ""
+        notes.append(f"columns not shown: {', '.join(some)}{rest}; --wide shows them")
+    return lines, notes
 
 
-def fit(widths: Sequence[int], numeric: Sequence[bool], room: int) -> list[int]:
-    """Widths that fit in ``room``: texts are cut, then the last columns left out.
+def _terminal_lines(table: Table) -> tuple[list[str], list[str]]:
+    """A table as wide as the terminal, and the columns for which there was no room."""
+    columns = fit(table.columns, shutil.get_terminal_size().columns)
+    shown = {column.name for column, _ in columns}
+    dropped = [column.name for column in table.columns if column.name not in shown]
+    colours = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    return list(_lines(columns, colours=colours, wrap=True)), dropped
 
-    Numbers are never cut, because a cut number is a wrong one.
-    """
-    fitted = [
-        width if is_number else min(width, _TEXT_WIDTH)
-        for width, is_number in zip(widths, numeric, strict=True)
+
+def _plain_lines(table: Table) -> list[str]:
+    """A table for a pipe or a file: what is long is not padded, and the last column not cut."""
+    last = len(table.columns) - 1
+    columns = [
+        (each, _natural(each, wrap=False, most=_TEXT_MAX if at < last else None))
+        for at, each in enumerate(table.columns)
     ]
-    while _total(fitted) > room:
-        texts = [
-            at for at, width in enumerate(fitted) if not numeric[at] and width > _TEXT_WIDTH_MIN
-        ]
-        if not texts:
-            break
-        widest = max(texts, key=lambda at: fitted[at])
-        fitted[widest] = max(_TEXT_WIDTH_MIN, fitted[widest] - (_total(fitted) - room))
-    while len(fitted) > 1 and _total(fitted) > room:
-        fitted.pop()
-    return fitted
+    return list(_lines(columns, colours=False, wrap=False))
 
 
-def _total(widths: Sequence[int]) -> int:
-    return sum(widths) + _GAP * (len(widths) - 1)
+def _markdown_lines(table: Table) -> Iterator[str]:
+    """A table as Markdown."""
+    yield _markdown_row([column.heading for column in table.columns])
+    yield _markdown_row(["---:" if column.is_number else "---" for column in table.columns])
+    for row in zip(*(column.cells for column in table.columns), strict=True):
+        yield _markdown_row(row)
 
 
-def _head(rows: Rows, limit: int | None) -> tuple[pa.Schema, list[tuple[Any, ...]], int]:
-    """The first rows, and how many more there are."""
-    schema, found = _first(rows, None if limit is None else limit + 1)
-    if limit is None or len(found) <= limit:
-        return schema, found, 0
-    return schema, found[:limit], rows.count() - limit
-
-
-def _first(rows: Rows, limit: int | None) -> tuple[pa.Schema, list[tuple[Any, ...]]]:
-    # The reader is let go on return, which frees its connection for the counting.
-    found: list[tuple[Any, ...]] = []
-    reader = rows.reader()
-    for batch in reader:
-        wanted = batch if limit is None else batch.slice(0, limit - len(found))
-        found += zip(*(column.to_pylist() for column in wanted.columns), strict=True)
-        if limit is not None and len(found) >= limit:
-            break
-    return reader.schema, found
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    types = pa.types
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
-
-
-def _cell(value: Any, column: str) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, Decimal) and value == value.to_integral_value():
-        value = int(value)
-    if isinstance(value, int):
-        return str(value) if _ID.match(column) else f"{value:,}"
-    if isinstance(value, (float, Decimal)):
-        return f"{value:,.2f}" if value == 0 or abs(float(value)) >= 0.01 else f"{value:.3g}"
-    # Control characters of a kernel's or a range's name must not steer the terminal.
-    return "".join(char if char.isprintable() else " " for char in str(value))
-
-
-def _rich_table(
-    names: Sequence[str],
-    numeric: Sequence[bool],
-    cells: Sequence[Sequence[str]],
-    widths: Sequence[int],
-) -> Any:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, _GAP - 1, 0, 0), show_edge=False)
-    for name, is_number, width in zip(names, numeric, widths, strict=False):
-        table.add_column(
-            Text(name),
-            justify="right" if is_number else "left",
-            no_wrap=True,
-            overflow="ellipsis",
-            width=width,
-        )
-    for row in cells:
-        table.add_row(
-            *(Text(cell, style="dim" if cell == "NULL" else "") for cell in row[: len(widths)])
-        )
-    return table
-
-
-def write_markdown(reader: pa.RecordBatchReader, out: BinaryIO) -> None:
-    """Write a Markdown table of all rows, numbers in full."""
-    names = reader.schema.names
-    out.write(f"{_row(names)}\n{_row(['---'] * len(names))}\n".encode())
-    for batch in reader:
-        lines = [
-            _row([_markdown_cell(value) for value in row])
-            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
-        ]
-        out.write("".join(f"{line}\n" for line in lines).encode())
-
-
-def _markdown_cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _row(cells: Sequence[str]) -> str:
+def _markdown_row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(map(markdown_text, cells))} |"
+
+
+def fit(columns: Sequence[Shown], room: int) -> list[tuple[Shown, int]]:
+    """The columns for which there is room, and how wide they are.
+
+    Texts are cut first, then the least important columns left out.  Numbers are never cut, because
+    a cut number is a wrong one; the label stays.
+    """
+    natural = {each.name: _natural(each, wrap=True) for each in columns}
+    least = {each.name: _least(each, natural[each.name]) for each in columns}
+    kept: list[Shown] = [each for each in columns if each.is_label]
+    left = room - sum(least[each.name] for each in kept)
+    for each in columns:
+        taken = least[each.name] + (len(_GAP) if kept else 0)
+        if not each.is_label and (taken <= left or not kept):
+            kept.append(each)
+            left -= taken
+    widths = {each.name: least[each.name] for each in kept}
+    # What is left goes to texts that are a little too long, then to the label, then to the rest.
+    texts = [each for each in kept if not each.is_number]
+    steps = [(each, _TEXT_MIN * 2) for each in texts if not each.is_label]
+    steps += [(each, natural[each.name]) for each in texts if each.is_label]
+    steps += [(each, _TEXT_MAX) for each in texts if not each.is_label]
+    for each, most in steps:
+        more = max(0, min(left, min(natural[each.name], most) - widths[each.name]))
+        widths[each.name] += more
+        left -= more
+    return [(each, widths[each.name]) for each in columns if each.name in widths]
+
+
+def _least(column: Shown, natural: int) -> int:
+    if column.is_number:
+        return natural
+    least = min(natural, _LABEL_MIN if column.is_label else _TEXT_MIN)
+    return max(least, *map(display_width, _heading_lines(column.heading, 0)))
+
+
+def _natural(column: Shown, *, wrap: bool, most: int | None = None) -> int:
+    """How wide it would be; a heading is broken where that saves room."""
+    widest = max(map(display_width, column.cells), default=0)
+    if most is not None:
+        widest = min(widest, most)
+    heading = _heading_lines(column.heading, widest) if wrap else [column.heading]
+    return max(widest, *map(display_width, heading))
+
+
+def _heading_lines(heading: str, width: int) -> list[str]:
+    """A heading in two lines where it is wider than its cells."""
+    if display_width(heading) <= width or "_" not in heading:
+        return [heading]
+    breaks = [at + 1 for at, char in enumerate(heading) if char == "_" and at + 1 < len(heading)]
+    if not breaks:
+        return [heading]
+    at = min(breaks, key=lambda at: max(at, len(heading) - at))
+    return [heading[:at], heading[at:]]
+
+
+def _lines(columns: Sequence[tuple[Shown, int]], *, colours: bool, wrap: bool) -> Iterator[str]:
+    headings = [
+        _heading_lines(each.heading, width) if wrap else [each.heading] for each, width in columns
+    ]
+    deep = max(map(len, headings), default=1)
+    padded = [[""] * (deep - len(each)) + each for each in headings]
+    for line in zip(*padded, strict=True):
+        yield _line(line, columns, _BOLD if colours else "")
+    # Under the last column no longer than is needed to see it.
+    widths = [width for _, width in columns]
+    if widths and not columns[-1][0].is_number:
+        widths[-1] = min(widths[-1], _TEXT_MAX)
+    yield _GAP.join("─" * width for width in widths)
+    cells = [
+        (cut_apart if each.is_label else _cut_each)(each.cells, max(width, 1))
+        for each, width in columns
+    ]
+    for row in zip_longest(*cells, fillvalue=""):
+        yield _line(row, columns, "", dim_nothing=colours)
+
+
+def _cut_each(cells: Sequence[str], width: int) -> list[str]:
+    return [cut(cell, width) for cell in cells]
+
+
+def _line(
+    cells: Sequence[str],
+    columns: Sequence[tuple[Shown, int]],
+    style: str,
+    *,
+    dim_nothing: bool = False,
+) -> str:
+    texts = []
+    for at, (cell, (column, width)) in enumerate(zip(cells, columns, strict=True)):
+        fill = " " * (width - display_width(cell))
+        if dim_nothing and cell == NOTHING:
+            cell = f"{_DIM}{cell}{_OFF}"
+        elif style and cell:
+            cell = f"{style}{cell}{_OFF}"
+        last = at == len(columns) - 1
+        texts.append(fill + cell if column.is_number else cell + ("" if last else fill))
+    return _GAP.join(texts).rstrip()
+
+
+def display_width(text: str) -> int:
+    """How many places a text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(char) else 1 + (unicodedata.east_asian_width(char) in "WF")
+        for char in text
+    )

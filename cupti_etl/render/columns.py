@@ -1,0 +1,121 @@
+"""What the columns of an answer are: units, ids, labels, and which of them people want first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from cupti_etl.queries.catalog import library
+from cupti_etl.queries.header import Label, Query
+from cupti_etl.schema.arrow import TABLES
+from cupti_etl.schema.types import timestamp
+
+_SUFFIXES = {"_ns": "ns", "_bytes": "bytes", "_pct": "%"}
+_IDS = ("_id", "_uuid", "_address", "_handle", "pid", "cbid")
+# Of whom or where a row is; shown where rows differ in it, whatever comes first.
+WHOSE = ("process_id", "gpu", "rank")
+PROCESS = "process_id"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of an answer.
+
+    Attributes:
+        name: its name in SQL.
+        unit: as in a header: ns, epoch ns, bytes, %, a noun, "1"; "id" for what counts nothing.
+    """
+
+    name: str
+    unit: str
+
+    @property
+    def heading(self) -> str:
+        """Its name without the unit, which stands in its cells."""
+        if self.name == PROCESS:
+            return "process"
+        for suffix, unit in _SUFFIXES.items():
+            if self.name.endswith(suffix) and self.unit in (unit, f"epoch {unit}"):
+                return self.name.removesuffix(suffix)
+        return self.name
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The columns of an answer, and how it is shown.
+
+    Attributes:
+        columns: all of them.
+        label: which of them has the names, and what tells two of those apart.
+        first: the columns that answer the question; empty where nobody has said.
+        is_known: whether a header says all that; else columns stay where they were asked for.
+    """
+
+    columns: tuple[Column, ...]
+    label: Label | None = None
+    first: tuple[str, ...] = ()
+    is_known: bool = False
+
+    def chosen(self, differ: Sequence[str], *, wide: bool) -> list[Column]:
+        """Those to show, the most important first and the one with the labels last.
+
+        Args:
+            differ: columns in which the rows are not all alike.
+            wide: all.
+        """
+        by_name = {column.name: column for column in self.columns}
+        names = list(by_name)
+        if self.is_known:
+            said = tuple(name for name in names if by_name[name].unit != "id")
+            wanted = self.first or said
+            whose = (name for name in WHOSE if name in differ and name in names)
+            wanted = tuple(dict.fromkeys((*wanted, *whose)))
+            names = [*wanted, *(name for name in names if wide and name not in wanted)]
+        last = self.label.column if self.label and self.is_known else ""
+        names = [name for name in names if name != last] + [name for name in names if name == last]
+        return [by_name[name] for name in names]
+
+
+def shape(names: Sequence[str], query: Query | None) -> Shape:
+    """The shape of an answer with these columns, be it a query's or that of any SQL."""
+    if query is not None and [field.name for field in query.columns] == list(names):
+        columns = tuple(
+            Column(field.name, _unit(field.name, field.unit)) for field in query.columns
+        )
+        return Shape(columns, query.label, query.first, is_known=True)
+    columns = tuple(Column(name, unit_of(name)) for name in names)
+    # What is selected from a query is labelled as its rows are.
+    labels = {each.label for each in library() if each.label and _fits(each.label, names)}
+    return Shape(columns, max(labels, key=lambda each: (len(each.of), str(each)), default=None))
+
+
+def unit_of(name: str) -> str:
+    """The unit of a column of this name: where all that have it agree, else by its suffix."""
+    known = _known_units().get(name, set())
+    if len(known) == 1:
+        return _unit(name, next(iter(known)))
+    by_suffix = (unit for suffix, unit in _SUFFIXES.items() if name.endswith(suffix))
+    return _unit(name, next(by_suffix, "1"))
+
+
+def _fits(label: Label, names: Sequence[str]) -> bool:
+    # A column alone may be of anything that has its name.
+    return len({label.column, *label.of}) > 1 and {label.column, *label.of} <= set(names)
+
+
+def _unit(name: str, unit: str) -> str:
+    return "id" if unit == "1" and name.endswith(_IDS) else unit
+
+
+@cache
+def _known_units() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for query in library():
+        for field in query.columns:
+            found.setdefault(field.name, set()).add(field.unit)
+    for table in TABLES.values():
+        for column in table.columns:
+            unit = "epoch ns" if column.type is timestamp else column.unit
+            found.setdefault(column.name, set()).add(unit)
+    return found

@@ -1,0 +1,87 @@
+"""Which rows of an answer are given, and in which order."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, NoReturn
+
+from cupti_etl.errors import UsageError
+
+if TYPE_CHECKING:
+    from cupti_etl.render.table import Rows
+
+_UNKNOWN = re.compile(r'Referenced column "(?P<name>[^"]+)" (?:was )?not found')
+_ORDERS = ("asc", "desc")
+
+
+@dataclass(frozen=True)
+class Narrowing:
+    """What ``--where``, ``--sort`` and ``--limit`` say.
+
+    Attributes:
+        where: SQL that is true of a row; "" for all.
+        sort: a column, and ``:asc`` or ``:desc`` behind it; "" for the order of the query.
+        limit: how many rows; None for all.
+    """
+
+    where: str = ""
+    sort: str = ""
+    limit: int | None = None
+
+
+EVERYTHING = Narrowing()
+
+
+def narrow(rows: Rows, narrowing: Narrowing) -> Rows:
+    """The rows that are asked for.
+
+    Raises:
+        UsageError: there is no such column, or DuckDB refuses the condition.
+    """
+    clauses = []
+    if narrowing.where:
+        clauses.append(f"WHERE (\n{narrowing.where}\n)")
+    if narrowing.sort:
+        clauses.append(_order(rows, narrowing.sort))
+    if narrowing.limit is not None:
+        clauses.append(f"LIMIT {narrowing.limit}")
+    if not clauses:
+        return rows
+    try:
+        return rows.refined("\n".join(clauses))
+    except UsageError as error:
+        unknown = _UNKNOWN.search(error.message)
+        if unknown and unknown["name"] not in rows.columns:
+            _refuse(rows, unknown["name"])
+        raise
+
+
+def _order(rows: Rows, text: str) -> str:
+    from cupti_etl.storage.sources import identifier
+
+    name, colon, order = text.rpartition(":")
+    if not colon:
+        name, order = text, ""
+    elif order.lower() not in _ORDERS:
+        raise UsageError(f"{order!r} is no order", f"--sort {name}:asc or --sort {name}:desc")
+    # A heading leaves out the unit.
+    headings = [column.name for column in rows.shape.columns if column.heading == name]
+    if name not in rows.columns and len(headings) == 1:
+        (name,) = headings
+    if name not in rows.columns:
+        _refuse(rows, name)
+    return f"ORDER BY {identifier(name)} {order or _usual_order(rows, name)} NULLS LAST"
+
+
+def _usual_order(rows: Rows, name: str) -> str:
+    from cupti_etl.render.table import is_number
+
+    return "desc" if is_number(rows.reader().schema.field(name).type) else "asc"
+
+
+def _refuse(rows: Rows, name: str) -> NoReturn:
+    similar = get_close_matches(name, rows.columns, n=3)
+    hint = f"did you mean {' or '.join(similar)}?" if similar else f"{', '.join(rows.columns)}"
+    raise UsageError(f"there is no column {name!r}", hint)

@@ -1,0 +1,298 @@
+"""An answer as a table for people; ``text`` and ``html`` draw it.
+
+What a column is comes from the header of the query, or for other SQL from its name; what a row is
+about from ``labels``; when the trace began and what its processes are called from the trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from cupti_etl.progress import printable
+from cupti_etl.render.columns import PROCESS, WHOSE, Column, Shape
+from cupti_etl.render.labels import label_rows, processes
+from cupti_etl.render.values import NOTHING, in_unit, one_line, plain
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROW_LIMIT = 40
+Ask = Callable[[str], Iterable[Mapping[str, Any]]]
+
+
+class Rows(Protocol):
+    """What is shown: ``cupti_etl.api.Result``, or anything like it."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+
+    @property
+    def shape(self) -> Shape:
+        """What the columns are."""
+
+    def reader(self) -> pa.RecordBatchReader:
+        """The rows in batches."""
+
+    def count(self) -> int:
+        """How many rows there are."""
+
+    def ask(self, sql: str) -> Iterable[Mapping[str, Any]]:
+        """More of the trace; nothing where there is none."""
+
+    def refined(self, clauses: str) -> Rows:
+        """The rows that the clauses of a SELECT, such as WHERE and LIMIT, leave over."""
+
+
+class Passed:
+    """Rows whose batches are looked at, or changed, on their way."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    def through(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+        """What becomes of the batches."""
+        return rows
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return self._rows.columns
+
+    @property
+    def shape(self) -> Shape:
+        """What the columns are."""
+        return self._rows.shape
+
+    def reader(self) -> pa.RecordBatchReader:
+        """The rows in batches."""
+        return self.through(self._rows.reader())
+
+    def count(self) -> int:
+        """How many rows there are."""
+        return self._rows.count()
+
+    def ask(self, sql: str) -> Iterable[Mapping[str, Any]]:
+        """More of the trace."""
+        return self._rows.ask(sql)
+
+    def refined(self, clauses: str) -> Passed:
+        """The rows that the clauses leave over; they go the same way."""
+        self._rows = self._rows.refined(clauses)
+        return self
+
+
+@dataclass(frozen=True)
+class View:
+    """How a table is shown.
+
+    Attributes:
+        wide: every column.
+        raw: values as they are, without units and labels.
+        time_unit: of durations: auto, ns, us, ms or s.
+        limit: rows that are shown; None for all.
+    """
+
+    wide: bool = False
+    raw: bool = False
+    time_unit: str = "auto"
+    limit: int | None = ROW_LIMIT
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A column of a table: its cells, and how they stand.
+
+    Attributes:
+        name: in SQL.
+        heading: what stands above it.
+        cells: texts.
+        is_number: stands to the right, and is never cut.
+        is_label: says what the rows are about.
+    """
+
+    name: str
+    heading: str
+    cells: Sequence[str]
+    is_number: bool
+    is_label: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """What is drawn.
+
+    Attributes:
+        columns: the most important first, the label last.
+        hidden: names of those that are not among them.
+        more: rows that are not shown.
+    """
+
+    columns: Sequence[Shown]
+    hidden: Sequence[str]
+    more: int
+
+
+def table(rows: Rows, view: View) -> Table:
+    """The first rows, or all, as a table."""
+    schema, shown, more = _head(rows, view.limit)
+    form = rows.shape
+    values = {name: [row[at] for row in shown] for at, name in enumerate(schema.names)}
+    differ = [name for name, cells in values.items() if len(set(map(repr, cells))) > 1]
+    chosen = form.chosen(differ, wide=view.wide)
+    facts = _Facts(rows.ask)
+    in_view = [each for each in chosen if not _says_nothing(each, form, values, view, facts)]
+    columns = [_column(each, form, values, schema, view, facts) for each in in_view]
+    kept = {each.name for each in columns}
+    told = {"unit"} if _has_units(form, view) else set()
+    hidden = [each.name for each in form.columns if each.name not in kept | told]
+    return Table(_headed(columns, {each.name for each in form.columns}), hidden, more)
+
+
+def _says_nothing(
+    column: Column,
+    form: Shape,
+    values: Mapping[str, Sequence[Any]],
+    view: View,
+    facts: _Facts,
+) -> bool:
+    """Whether a column of a query can be left out, as all rows have the same to say."""
+    if not form.is_known or view.wide:
+        return False
+    if column.name == "unit" and _has_units(form, view):
+        return True
+    if column.name == PROCESS and not view.raw and len(facts.processes) == 1:
+        return True
+    cells = values[column.name]
+    is_label = form.label is not None and column.name == form.label.column
+    return bool(cells) and not is_label and all(value is None for value in cells)
+
+
+def _has_units(form: Shape, view: View) -> bool:
+    """Whether each row has a value and its unit."""
+    names = {column.name for column in form.columns}
+    return {"value", "unit"} <= names and form.is_known and not view.raw
+
+
+def _column(
+    column: Column,
+    form: Shape,
+    values: Mapping[str, Sequence[Any]],
+    schema: pa.Schema,
+    view: View,
+    facts: _Facts,
+) -> Shown:
+    cells = values[column.name]
+    label = form.label if form.label and form.label.column == column.name else None
+    numeric = is_number(schema.field(column.name).type)
+    if view.raw:
+        texts = [plain(value) for value in cells]
+        return Shown(column.name, printable(column.name), texts, numeric, label is not None)
+    if label:
+        texts = _labels(form, values, facts)
+        return Shown(column.name, printable(column.heading), texts, False, True)
+    if column.name == PROCESS:
+        texts = [facts.process(value) for value in cells]
+        return Shown(column.name, column.heading, texts, False)
+    if column.name in ("value", "stderr") and _has_units(form, view):
+        units = [str(unit or "1") for unit in values["unit"]]
+    else:
+        units = [column.unit] * len(cells)
+    begin = facts.begin_ns if column.unit == "epoch ns" else 0
+    texts = [
+        in_unit(value, unit, view.time_unit, begin)
+        for value, unit in zip(cells, units, strict=True)
+    ]
+    return Shown(column.name, printable(column.heading), texts, numeric)
+
+
+def _labels(form: Shape, values: Mapping[str, Sequence[Any]], facts: _Facts) -> list[str]:
+    label = form.label
+    assert label is not None
+    names = (label.column, *label.of)
+    rows = [
+        dict(zip(names, row, strict=True))
+        for row in zip(*(values[name] for name in names), strict=True)
+    ]
+    if label.kind == "process":
+        rows = [{name: facts.process(row[name]) for name in names} for row in rows]
+    mangled = {row[label.column] for row in rows if str(row[label.column]).startswith("_Z")}
+    demangled = facts.demangled(mangled) if label.kind == "kernel" and mangled else {}
+    return [one_line(text) or NOTHING for text in label_rows(label, rows, demangled)]
+
+
+def _headed(columns: Sequence[Shown], names: Collection[str]) -> list[Shown]:
+    """Columns under their names without units, unless something else is called so."""
+    headings = [column.heading for column in columns]
+    taken = {*names, *WHOSE}
+    return [
+        Shown(each.name, printable(each.name), each.cells, each.is_number, each.is_label)
+        if each.heading != each.name and (headings.count(each.heading) > 1 or each.heading in taken)
+        else each
+        for each in columns
+    ]
+
+
+class _Facts:
+    """What a table needs to know of the trace; asked when it is first needed."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self._processes: dict[int, str] | None = None
+        self._begin: int | None = None
+
+    @property
+    def begin_ns(self) -> int:
+        """When the capture began, of several the first."""
+        if self._begin is None:
+            rows = list(self._ask("SELECT min(start_ns) AS begin_ns FROM capture"))
+            self._begin = (rows[0]["begin_ns"] if rows else None) or 0
+        return self._begin
+
+    @property
+    def processes(self) -> Mapping[int, str]:
+        """Labels of the processes by their ids."""
+        if self._processes is None:
+            rows = self._ask("SELECT process_id, pid, rank, host FROM process")
+            self._processes = processes([row for row in rows if row["process_id"] is not None])
+        return self._processes
+
+    def process(self, process_id: Any) -> str:
+        """The label of a process; its id where nothing is known of it."""
+        return NOTHING if process_id is None else self.processes.get(process_id, str(process_id))
+
+    def demangled(self, mangled: Iterable[str]) -> Mapping[str, str]:
+        """Demangled names of kernels by their mangled ones."""
+        names = ", ".join("'" + name.replace("'", "''") + "'" for name in sorted(mangled))
+        sql = f"SELECT mangled, demangled FROM kernel_name WHERE mangled IN ({names})"
+        return {row["mangled"]: row["demangled"] or "" for row in self._ask(sql)}
+
+
+def _head(rows: Rows, limit: int | None) -> tuple[pa.Schema, list[tuple[Any, ...]], int]:
+    """The first rows, and how many more there are."""
+    schema, found = _first(rows, None if limit is None else limit + 1)
+    if limit is None or len(found) <= limit:
+        return schema, found, 0
+    return schema, found[:limit], rows.count() - limit
+
+
+def _first(rows: Rows, limit: int | None) -> tuple[pa.Schema, list[tuple[Any, ...]]]:
+    # The reader is let go on return, which frees its connection for the counting.
+    found: list[tuple[Any, ...]] = []
+    reader = rows.reader()
+    for batch in reader:
+        wanted = batch if limit is None else batch.slice(0, limit - len(found))
+        found += zip(*(column.to_pylist() for column in wanted.columns), strict=True)
+        if limit is not None and len(found) >= limit:
+            break
+    return reader.schema, found
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether a column of this type has numbers."""
+    import pyarrow as pa
+
+    types = pa.types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
