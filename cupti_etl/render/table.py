@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cupti_etl.progress import printable
+from cupti_etl.queries.choose import begin_ns
 from cupti_etl.render.columns import PROCESS, WHOSE, Column, Shape
 from cupti_etl.render.labels import label_rows, processes
 from cupti_etl.render.values import NOTHING, in_unit, one_line, plain
@@ -245,10 +246,9 @@ class _Facts:
 
     @property
     def begin_ns(self) -> int:
-        """When the capture began, of several the first."""
+        """When the trace begins."""
         if self._begin is None:
-            rows = list(self._ask("SELECT min(start_ns) AS begin_ns FROM capture"))
-            self._begin = (rows[0]["begin_ns"] if rows else None) or 0
+            self._begin = begin_ns(self._ask)
         return self._begin
 
     @property
