@@ -95,16 +95,21 @@ def cut_apart(texts: Sequence[str], width: int) -> list[str]:
     short = [cut_label(text, width) for text in distinct]
     for members in _alike(short):
         # What they have in common tells nothing: the rest is shown from where they differ.
-        group = [distinct[at] for at in members]
-        same = len(_common(group))
+        same = len(_common([distinct[at] for at in members]))
         front = min(same, 2 * _SHORTEST_PART)
         for at in members:
             text = distinct[at]
-            short[at] = f"{text[:front]}…{cut(text[same:], max(width - front - 1, 1))}"
-    for members in _alike(short):
-        for number, at in enumerate(members, start=1):
+            if same > front:
+                short[at] = f"{text[:front]}…{cut(text[same:], max(width - front - 1, 1))}"
+    taken: set[str] = set()
+    for at, text in enumerate(short):
+        number = 1
+        while text in taken or len(text) > width:
+            number += 1
             end = f" ({number})"
-            short[at] = f"{cut(distinct[at], max(width - len(end), 1))}{end}"
+            text = f"{cut(distinct[at], max(width - len(end), 1))}{end}"
+        taken.add(text)
+        short[at] = text
     named = dict(zip(distinct, short, strict=True))
     return [named[text] for text in texts]
 

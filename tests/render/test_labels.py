@@ -1,0 +1,198 @@
+"""Labels: short, the same for the same thing, and never the same for two things."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cupti_etl.queries.header import Label
+from cupti_etl.render.kernel_names import parse
+from cupti_etl.render.labels import cut_apart, label_rows, processes
+
+KERNEL = Label("name", "kernel", ("demangled", "grid", "block"))
+COPY = Label("copy_kind", "copy", ("src_kind", "dst_kind", "size"))
+RANGE = Label("path", "range", ("path",))
+KINDS = {label.kind: label for label in (KERNEL, COPY, RANGE)}
+
+
+def kernels(*demangled: str, name: str = "") -> list[str]:
+    rows = [{"name": name or parse(each).head, "demangled": each} for each in demangled]
+    return label_rows(Label("name", "kernel", ("demangled",)), rows)
+
+
+def test_a_kernel_is_called_by_its_function() -> None:
+    assert kernels("void ns::scale<float>(float*, int)", "void (anonymous namespace)::fill()") == [
+        "scale", "fill",
+    ]  # fmt: skip
+
+
+def test_kernels_of_one_function_have_the_argument_that_differs() -> None:
+    assert kernels("void softmax<float, 5, true>(int)", "void softmax<float, 6, true>(int)") == [
+        "softmax<5>", "softmax<6>",
+    ]  # fmt: skip
+    # What says what is computed comes before a number, and types only where they are needed.
+    assert kernels(
+        "void sum<4, at::Add<float> >(int)", "void sum<8, at::Mul<float> >(int)",
+        "void sum<8, at::Mul<double> >(int)",
+    ) == ["sum<Add>", "sum<Mul<float>>", "sum<Mul<double>>"]  # fmt: skip
+
+
+def test_templates_that_say_little_always_have_the_argument_that_says_more() -> None:
+    at = "at::native::"
+    assert kernels(
+        f"void {at}vectorized_elementwise_kernel<4, {at}CUDAFunctor_add<float>,"
+        f" std::array<char*, 3ul> >(int, {at}CUDAFunctor_add<float>, std::array<char*, 3ul>)",
+        f"void {at}elementwise_kernel<128, 2, {at}gpu_kernel_impl_nocast<{at}BUnaryFunctor<float,"
+        f" float, float, {at}binary_internal::MulFunctor<float> > >({at}TensorIteratorBase&)"
+        "::{lambda(int)#1}>(int)",
+        f"void {at}unrolled_elementwise_kernel<{at}direct_copy_kernel_cuda({at}TensorIteratorBase&)"
+        "::{lambda()#3}::operator()() const::{lambda()#7}::operator()() const::{lambda(float)#1}>"
+        "(int)",
+        "void cutlass::Kernel2<cutlass_80_simt_sgemm_64x64_8x5_nt_align1>(int)",
+    ) == [
+        "vectorized_elementwise_kernel<CUDAFunctor_add>",
+        "elementwise_kernel<BUnaryFunctor<MulFunctor>>",
+        "unrolled_elementwise_kernel<direct_copy_kernel_cuda>",
+        "cutlass_80_simt_sgemm_64x64_8x5_nt_align1",
+    ]  # fmt: skip
+
+
+def test_lambdas_are_told_apart_by_their_types_and_then_by_their_numbers() -> None:
+    inner = "void k<at::pow_impl(int)::{{lambda()#1}}::operator()() const::{{lambda({})#{}}}>(int)"
+    assert kernels(*(inner.format(*of) for of in (("float", 1), ("double", 1), ("double", 2)))) == [
+        "k<pow_impl<float>>", "k<pow_impl<double, #1.1>>", "k<pow_impl<double, #1.2>>",
+    ]  # fmt: skip
+
+
+def test_the_launch_shape_is_the_last_resort() -> None:
+    rows = [
+        {"name": "f", "demangled": "f()", "grid": grid, "block": "256,1,1"}
+        for grid in ("1,1,1", "8,1,1")
+    ]
+    assert label_rows(KERNEL, rows) == ["f 1,1,1", "f 8,1,1"]
+    assert label_rows(KERNEL, rows[:1] * 2) == ["f", "f"]
+
+
+def test_mangled_names_are_read_where_the_trace_knows_them() -> None:
+    label = Label("next_name", "kernel", ("next_kind",))
+    rows = [
+        {"next_name": "_Z1fi", "next_kind": "kernel"},
+        {"next_name": "_Z1gi", "next_kind": "kernel"},
+        {"next_name": None, "next_kind": "memset"},
+    ]
+    assert label_rows(label, rows, {"_Z1fi": "void ns::f<int>(int)"}) == ["f", "_Z1gi", "memset"]
+
+
+def test_copies_say_the_memory_of_the_host_and_what_else_it_takes() -> None:
+    def copies(*things: tuple[str | None, ...]) -> list[str]:
+        names = (COPY.column, *COPY.of)
+        return label_rows(COPY, [dict(zip(names, thing, strict=True)) for thing in things])
+
+    pinned = ("HtoD", "pinned", "device")
+    pageable = ("HtoD", "pageable", "device", "<= 4 KiB")
+    inside = ("DtoD", "device", "device", None)
+    assert copies((*pinned, "<= 4 KiB"), pageable, inside) == [
+        "HtoD pinned", "HtoD pageable", "DtoD",
+    ]  # fmt: skip
+    assert copies((*pinned, "<= 4 KiB"), (*pinned, "> 16 MiB")) == [
+        "HtoD pinned <= 4 KiB", "HtoD pinned > 16 MiB",
+    ]  # fmt: skip
+    assert copies((None, None, None, None)) == ["copy"]
+
+
+def test_ranges_have_as_much_of_their_path_as_it_takes() -> None:
+    paths = ("step", "step / forward", "step / forward / linear", "step / backward / linear")
+    assert label_rows(RANGE, [{"path": path} for path in paths]) == [
+        "step", "forward", "forward / linear", "backward / linear",
+    ]  # fmt: skip
+
+
+def test_processes_are_ranks_or_pids_or_hosts_and_pids() -> None:
+    def named(*rows: tuple[int | None, int | None, str | None]) -> list[str]:
+        keys = ("process_id", "rank", "pid", "host")
+        made = [dict(zip(keys, (at, *row), strict=True)) for at, row in enumerate(rows)]
+        return list(processes(made).values())
+
+    assert named((0, 7, "a"), (1, 7, "b")) == ["rank 0", "rank 1"]
+    assert named((None, 7, "a"), (None, 8, "b")) == ["pid 7", "pid 8"]
+    assert named((None, 7, "a"), (None, 7, "b")) == ["a/7", "b/7"]
+    assert named((None, 7, "a"), (None, 7, "a")) == ["a/7", "a/7 (2)"]
+    assert named((None, None, None)) == ["process"]
+
+
+def test_what_is_cut_stays_different() -> None:
+    texts = ["vectorized_elementwise_kernel<Add>", "vectorized_elementwise_kernel<Mul>", "f"]
+    assert cut_apart(texts, 24) == ["vectorized_element…<Add>", "vectorized_element…<Mul>", "f"]
+    texts = [f"{'a' * 40}{at}{'b' * 40}" for at in range(12)]
+    assert len(set(cut_apart(texts, 20))) == 12
+
+
+@given(st.text(), st.text(alphabet="ab<>(){}:, ~*&#1"))
+def test_any_text_has_a_tree(text: str, odd: str) -> None:
+    parse(text)
+    parse(odd)
+    parse(f"f<{odd}>")
+
+
+_FUNCTORS = (
+    "at::Add<{}>",
+    "at::BinaryFunctor<{0}, at::Mul<{0}> >",
+    "{}",
+    "f(int)::{{lambda({})#1}}",
+)
+_TEMPLATES = ("void {}<4, {}>(int)", "void ns::{}<{}, 8>(int)", "{}({})", "_Z{}{}")
+
+
+@st.composite
+def _rows(draw: st.DrawFn) -> tuple[Label, list[dict[str, str | None]]]:
+    label = KINDS[draw(st.sampled_from(sorted(KINDS)))]
+    words = st.sampled_from(["a", "b", "Kernel", "reduce_kernel", "", "a (2)"])
+    if label.kind == "kernel":
+        functor = st.builds(
+            str.format, st.sampled_from(_FUNCTORS), st.sampled_from(["int", "float"])
+        )
+        names = st.builds(str.format, st.sampled_from(_TEMPLATES), words, functor)
+        value = {"demangled": names | st.none(), "name": words | st.none()}
+    else:
+        value = {"path": st.lists(words, min_size=1, max_size=3).map(" / ".join)}
+    cell = st.sampled_from(["pinned", "device", "1", None])
+    return label, draw(
+        st.lists(
+            st.fixed_dictionaries(
+                {name: value.get(name, cell) for name in (label.column, *label.of)}
+            ),
+            max_size=12,
+        )
+    )
+
+
+@given(_rows(), st.randoms(use_true_random=False), st.integers(min_value=12, max_value=60))
+def test_two_things_never_have_one_label(
+    made: tuple[Label, list[dict[str, str | None]]], chance: random.Random, width: int
+) -> None:
+    label, rows = made
+    texts = label_rows(label, rows)
+    keys = [tuple(row[name] for name in (label.column, *label.of)) for row in rows]
+    of = dict(zip(texts, keys, strict=True))
+    for text, key in zip(texts, keys, strict=True):
+        assert of[text] == key, "two things have one label"
+    assert len(set(texts)) == len(set(keys))
+    # Neither their order nor how often they come plays a part.
+    shuffled = list(range(len(rows)))
+    chance.shuffle(shuffled)
+    assert (
+        label_rows(label, [rows[at] for at in shuffled] * 2) == [texts[at] for at in shuffled] * 2
+    )
+    cut = cut_apart(texts, width)
+    assert len(set(cut)) == len(set(texts))
+    assert all(len(each) <= width for each in cut)
+
+
+@pytest.mark.parametrize("depth", [10, 10_000])
+def test_deep_names_are_read_in_time(depth: int) -> None:
+    name = "f<" + "a<" * depth + "int" + ">" * depth + ">(int)"
+    assert parse(name).head == "f"
+    assert len(set(kernels(name, name.replace("int>", "float>")))) == 2
