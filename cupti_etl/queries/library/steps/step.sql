@@ -9,9 +9,9 @@
 --   kernel that came at least 5 times at regular distances (3 of 4 within a quarter of their
 --   median, covering half of the trace), with about as many kernels each time (3 of 4 within a
 --   tenth of the median, 3 or more): a step is from one to the next. If two of them were launched
---   by one call or by one forward pass, these are layers, and no steps. The steady state begins with
---   the first step, of the first half, from which on steps take as long as those of the later half
---   do (their median, give or take 4 deviations or a tenth), if those before took longer.
+--   by one call or by one forward pass, these are layers, and no steps. The steady state begins
+--   with the first step, of the first half, from which on steps take as long as those of the later
+--   half do (their median, give or take 4 deviations or a tenth), if those before took longer.
 -- needs: _range_span, range_gpu, gpu_interval, api_call
 -- materialized: Made once for an opened trace, as it is searched in all kernels.
 -- limits: With kernels, what came before the first and after the last of them is in no step, and
@@ -60,7 +60,8 @@ named AS (
                 THEN 1
                 -- Lightning, SGLang, vLLM.
                 WHEN regexp_matches(
-                    name, '(?i)run_(training_)?batch$|(^|[.: ])execute_model$|forward_batch_generation'
+                    name,
+                    '(?i)run_(training_)?batch$|(^|[.: ])execute_model$|forward_batch_generation'
                 ) THEN 2
                 WHEN regexp_matches(name, '(?i)optimi[sz]er|scheduler') THEN 6
                 WHEN regexp_matches(name, '(?i)(^|[^a-z])steps?([^a-z]|$)') THEN 2
