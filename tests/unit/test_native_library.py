@@ -44,8 +44,8 @@ def replay(package: Path, folder: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("file", "before", "after"),
     [
-        ("schema/kinds/kernel.py", 'C("device_id", i32,', 'C("device_id", i64,'),
-        ("schema/kinds/kernel.py", 'C("stream_id", i32,', 'C("queue_id", i32,'),
+        ("schema/kinds/kernel.py", 'C("grid_y", i32,', 'C("grid_y", i64,'),
+        ("schema/kinds/kernel.py", 'C("grid_x", i32,', 'C("x_grid", i32,'),
         ("schema/types.py", 'Type("i32", "int32", "INTEGER"', 'Type("i32", "int64", "BIGINT"'),
         ("native/_abi.py", 'COMPILED = "', 'COMPILED = "0'),
     ],
