@@ -192,6 +192,11 @@ class Trace:
         """What part of a trace this is, in words; "" for the whole."""
         return self._choice.says if self._choice else ""
 
+    @property
+    def options(self) -> str:
+        """The options with which a command asks this part of a trace; "" for the whole."""
+        return self._choice.options if self._choice else ""
+
     def session(self) -> Trace:
         """The same trace on one connection of its own, as a shell needs it.
 

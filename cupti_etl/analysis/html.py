@@ -41,8 +41,11 @@ def html(report: Report) -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{name}</title><style>{_STYLE}</style></head><body>",
-        f"<h1>{name}</h1><p>Capture: {html_text(report.verdict)}.</p>",
+        f"<h1>{name}</h1>",
     ]
+    if report.part:
+        lines.append(f"<p>About {html_text(report.part)}.</p>")
+    lines.append(f"<p>Capture: {html_text(report.verdict)}.</p>")
     if report.losses:
         lines.append(
             f'<p class="warning">The capture has losses ({html_text(report.losses)}):'
@@ -52,8 +55,9 @@ def html(report: Report) -> str:
     if report.findings:
         lines += ["<p>What each could save at most; they can be of the same time.</p><ol>"]
         lines += [
-            f"<li><b>{html_text(duration(each.saved_ns))}</b>"
-            f" {html_text(f'{each.text}; {each.advice}')} <code>{html_text(each.query)}</code></li>"
+            f"<li><b>{html_text(duration(each.saved_ns))}</b>, {each.percent:.0f} % ({each.sure}):"
+            f" {html_text(each.text)}. To do: {html_text(each.advice)}."
+            f" <code>{html_text(each.command)}</code></li>"
             for each in report.findings
         ]
         lines.append("</ol>")
@@ -62,13 +66,13 @@ def html(report: Report) -> str:
     if report.failed:
         lines.append(f'<p class="warning">{html_text(failures(report))}</p>')
     for section in report.sections:
-        lines += _section(section)
+        lines += _section(section, report.options)
     return "\n".join([*lines, "</body></html>"]) + "\n"
 
 
-def _section(section: Section) -> Iterator[str]:
+def _section(section: Section, options: str) -> Iterator[str]:
     yield f"<h2>{html_text(section.title)}</h2>"
-    yield f"<p><code>cupti-etl query {html_text(section.query)} TRACE</code></p>"
+    yield f"<p><code>cupti-etl query {html_text(section.query + ' TRACE' + options)}</code></p>"
     if not section.rows:
         yield f"<p>No rows: {html_text(section.reason)}</p>"
         return

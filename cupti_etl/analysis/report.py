@@ -48,6 +48,8 @@ class Report:
 
     Attributes:
         name: of the trace.
+        part: what part of the trace it is about, in words; "" for all of it.
+        options: with which a command asks the same.
         verdict: of capture_health.
         losses: what was lost, by cause; "" if nothing.
         findings: the largest first.
@@ -56,6 +58,8 @@ class Report:
     """
 
     name: str
+    part: str
+    options: str
     verdict: str
     losses: str
     findings: Sequence[Finding]
@@ -253,7 +257,9 @@ def build(trace: Trace) -> Report:
     except EtlError as error:
         failed["capture_health"] = error.message
     findings = find(trace, failed)
-    return Report(trace.path.name, verdict, lost, findings, sections, failed)
+    return Report(
+        trace.path.name, trace.says, trace.options, verdict, lost, findings, sections, failed
+    )
 
 
 def _section(trace: Trace, asked: _Asked) -> Section | None:
@@ -294,7 +300,9 @@ def failures(report: Report) -> str:
 def markdown(report: Report) -> str:
     """The report as Markdown."""
     text = markdown_text
-    lines = [f"# {text(report.name)}", "", f"Capture: {text(report.verdict)}.", ""]
+    lines = [f"# {text(report.name)}", ""]
+    lines += [f"About {text(report.part)}.", ""] if report.part else []
+    lines += [f"Capture: {text(report.verdict)}.", ""]
     if report.losses:
         lost = f"The capture has losses ({report.losses}): numbers may be too small."
         lines += [f"**{text(lost)}**", ""]
@@ -302,12 +310,19 @@ def markdown(report: Report) -> str:
         lines += [f"**{text(failures(report))}**", ""]
     lines += ["## Findings", ""]
     lines += [
-        f"{at}. **{duration(each.saved_ns)}**: {text(each.text)}; {each.advice} (`{each.query}`)"
+        f"{at}. **{duration(each.saved_ns)}**, {each.percent:.0f} % ({each.sure}):"
+        f" {text(each.text)}. To do: {each.advice}. `{each.command}`"
         for at, each in enumerate(report.findings, start=1)
     ] or [NONE]
     lines += ["", "What each could save at most; they can be of the same time."]
     for section in report.sections:
-        lines += ["", f"## {section.title}", "", f"`cupti-etl query {section.query} TRACE`", ""]
+        lines += [
+            "",
+            f"## {section.title}",
+            "",
+            f"`cupti-etl query {section.query} TRACE{report.options}`",
+            "",
+        ]
         if not section.rows:
             lines.append(f"No rows: {text(section.reason)}")
             continue

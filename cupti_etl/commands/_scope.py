@@ -102,5 +102,5 @@ def open_part(
             return
         with whole.part(scope) as part:
             hint = "; --steps all asks everything" if steady else ""
-            say(f"cupti-etl: only {part.says}{hint}")
+            say(f"cupti-etl: about {part.says}{hint}")
             yield part

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+<<<<<<< HEAD
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+=======
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+>>>>>>> bc2ace8 (Findings name the culprit, the share of the time, how sure, and the command; GPUs that say the same are one)
 from typing import Any
 
 from cupti_etl.errors import UsageError
@@ -80,6 +86,7 @@ def choose(scope: Scope, ask: Ask) -> Choice:
         windows = _both(windows, _ranges(scope.range, processes, ask))
     return Choice(
         ", ".join(words),
+        "".join(_options(scope)),
         processes,
         gpus,
         bool(scope.gpu),
@@ -88,7 +95,7 @@ def choose(scope: Scope, ask: Ask) -> Choice:
 
 
 def _words(scope: Scope) -> Iterable[str]:
-    for name, value in (("from", scope.from_), ("to", scope.to)):
+    for name, value in (("from", scope.from_), ("up to", scope.to)):
         if value is not None:
             yield f"{name} {value}"
     for name, numbers in (("GPU", scope.gpu), ("rank", scope.rank), ("process", scope.process)):
@@ -96,6 +103,14 @@ def _words(scope: Scope) -> Iterable[str]:
             yield f"{name} {', '.join(map(str, numbers))}"
     if scope.range:
         yield f"in {scope.range}"
+
+
+def _options(scope: Scope) -> Iterable[str]:
+    for field in fields(scope):
+        value = getattr(scope, field.name)
+        if value not in (None, (), ""):
+            text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            yield f" --{field.name.rstrip('_')} {shlex.quote(text)}"
 
 
 def _processes(scope: Scope, ask: Ask) -> tuple[int, ...] | None:
@@ -219,7 +234,10 @@ def _steps(
         span[:] = min(span[0], row["start_ns"]), max(span[1], row["end_ns"])
     first, end = min(row["step"] for row in chosen), max(row["step"] for row in chosen)
     which = f"step {first}" if first == end else f"steps {first}-{end}"
-    which += f" of 0-{last}" + (", the steady state" if text == "steady" else "")
+    if (first, end) == (0, last):
+        which = f"all {last + 1} steps" if last else "the only step"
+    elif text == "steady":
+        which += f" of 0-{last}, after the warm-up"
     return [Window(start, stop, process) for process, (start, stop) in sorted(times.items())], which
 
 

@@ -64,6 +64,7 @@ class Choice:
 
     Attributes:
         says: the scope in words, for those who read an answer.
+        options: the same as options of a command, each with a blank before it.
         processes: those that are asked; None for all.
         gpus: those that are asked, with the numbers that they have in the whole trace.
         some_gpus: whether these are not all GPUs of the processes.
@@ -71,6 +72,7 @@ class Choice:
     """
 
     says: str
+    options: str = ""
     processes: tuple[int, ...] | None = None
     gpus: tuple[Gpu, ...] = ()
     some_gpus: bool = False

@@ -305,7 +305,7 @@ def test_less_than_a_hundredth_of_the_run_is_no_finding(
     with cupti_etl.open(path) as opened:
         assert [each.query for each in find(opened)] == expected
     text = CliRunner().invoke(cli, ["report", str(path)]).output
-    said = "None: nothing was found that could save 1% of the run." in text
+    said = "None: nothing was found that could save 1% of the time." in text
     assert said == (not expected)
 
 

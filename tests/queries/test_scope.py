@@ -57,7 +57,7 @@ TABLES = {"process": PROCESSES, "device": DEVICES, "kernel": KERNELS, "api_call"
 def test_what_lasts_is_cut_and_what_starts_belongs_where_it_starts(trace) -> None:
     with trace(**TABLES) as whole, whole.scope(from_="20ns", to="50ns") as part:
         # The trace begins with the call at 4.
-        assert part.says == "from 20ns, to 50ns"
+        assert part.says == "from 20ns, up to 50ns"
         assert_rows(part.sql("FROM kernel ORDER BY start_ns"), "start_ns end_ns name\n 50 60 b")
         assert_rows(
             part.sql("FROM gpu_interval ORDER BY gpu, start_ns"),
@@ -139,7 +139,7 @@ def test_steps(trace) -> None:
         with whole.scope(steps="-1", rank=0) as part:
             assert part.sql("FROM step").count() == 2
         with whole.scope(steps="steady") as part:
-            assert part.says == "step 1 of 0-1, the steady state"
+            assert part.says == "step 1 of 0-1, after the warm-up"
         with whole.scope(steps="all") as part:
             assert part.says == ""
         with pytest.raises(UsageError, match="the trace has no step 7"):
@@ -270,11 +270,11 @@ def test_two_halves_add_up(recorded: Trace, at: int) -> None:
 def test_some_questions_are_about_the_steady_state(tmp_path: Path) -> None:
     folder = write_trace(tmp_path / "run", **TABLES, marker=STEPS)
     for words, says in (
-        (["launch_bound"], "cupti-etl: only step 1 of 0-1, the steady state; --steps all asks"),
+        (["launch_bound"], "cupti-etl: about step 1 of 0-1, after the warm-up; --steps all asks"),
         (["launch_bound", "--steps", "all"], ""),
-        (["launch_bound", "--to", "50%"], "cupti-etl: only to 50%"),
+        (["launch_bound", "--to", "50%"], "cupti-etl: about up to 50%"),
         (["kernel_summary"], ""),
     ):
         done = etl("query", words[0], folder, *words[1:])
         assert done.returncode == 0
-        assert done.stderr.startswith(says) if says else "only" not in done.stderr
+        assert done.stderr.startswith(says) if says else "about" not in done.stderr
