@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.analysis.matching import match
+from cupti_etl.analysis.step_parts import explain, step_parts
 from cupti_etl.errors import UsageError
 from cupti_etl.queries.header import Label
 from cupti_etl.render.columns import Shape, shape
@@ -174,7 +175,8 @@ class Diff:
     """What changed from one run to another.
 
     Attributes:
-        table: a row for each step loop and each kernel name and launch shape; times in ns. Its
+        table: a row for each step loop, for each part of its steps (they add to the change of the
+            steps after the warm-up), and for each kernel name and launch shape; times in ns. Its
             verdict is one of ``VERDICTS``, or added or removed for what is in one run only.
             ``change_ns`` is ``count_effect_ns`` (calls of the name), ``mix_effect_ns`` (its
             shapes) and ``duration_effect_ns`` together; ``ratio`` is of the means, with ``low``
@@ -205,14 +207,15 @@ def diff(base: Trace, other: Trace, min_effect: float = 0.03) -> Diff:
     import duckdb
     import pyarrow as pa
 
+    gpus = match(base, other)
     with duckdb.connect() as con:
-        sides = zip(("base", "other"), (base, other), match(base, other), strict=True)
+        sides = zip(("base", "other"), (base, other), gpus, strict=True)
         for side, trace, names in sides:
             con.register(f"{side}_sample", trace.query("_run_sample").arrow())
             given = {"numbers": list(names), "names": list(names.values())}
             con.execute(_SIDE.format(side=side), given)
         rows = con.sql(_COMPARED).to_arrow_table().to_pylist()
-        parts = [_parts(con, side) for side in ("base", "other")]
+        drawn = [_parts(con, side) for side in ("base", "other")]
     # Kernels whose names are not known may be any.
     tested = [
         row
@@ -230,10 +233,12 @@ def diff(base: Trace, other: Trace, min_effect: float = 0.03) -> Diff:
     changed = [row for row in tested if not row["is_same"]]
     for row in sorted(changed, key=lambda row: -abs(row["change_ns"]))[:_JUDGED]:
         key = (row["subject"], row["demangled"], row["grid"], row["block"])
-        row["low"], row["high"] = _interval(parts[0][key], parts[1][key], draw)
+        row["low"], row["high"] = _interval(drawn[0][key], drawn[1][key], draw)
         row["verdict"] = _verdict(row, min_effect)
-    verdict, why = _overall(rows, min_effect)
-    columns = {name: [row[name] for row in rows] for name in _COLUMNS} if rows else {}
+    parts = step_parts(base, other, gpus)
+    verdict, why = _overall(rows, parts, min_effect)
+    rows[_steps(rows) : _steps(rows)] = parts
+    columns = {name: [row.get(name) for row in rows] for name in _COLUMNS} if rows else {}
     return Diff(pa.table(columns), verdict, why)
 
 
@@ -291,7 +296,14 @@ def _verdict(row: dict[str, Any], min_effect: float) -> str:
     return "none" if low >= 1 - min_effect and high <= 1 + min_effect else "cannot tell"
 
 
-def _overall(rows: list[dict[str, Any]], min_effect: float) -> tuple[str, str]:
+def _steps(rows: list[dict[str, Any]]) -> int:
+    """How many rows of steps there are, which come first."""
+    return sum(row["subject"] == "step" for row in rows)
+
+
+def _overall(
+    rows: list[dict[str, Any]], parts: list[dict[str, Any]], min_effect: float
+) -> tuple[str, str]:
     """By the steps where both runs have some; else by what kernels whose verdict is known cost."""
     if not rows or not any(row["base_calls"] for row in rows):
         return "cannot tell", "the base run has no finished kernels"
@@ -303,11 +315,11 @@ def _overall(rows: list[dict[str, Any]], min_effect: float) -> tuple[str, str]:
     for wanted in VERDICTS[:2]:
         for row in steps:
             if row["verdict"] == wanted:
-                return wanted, f"steps on {row['name']}: {_change(row)}"
+                return wanted, _told(row, parts)
     if steps:
         verdicts = {row["verdict"] for row in steps}
         verdict = "none" if verdicts == {"none"} else "cannot tell"
-        return verdict, f"steps on {steps[0]['name']}: {_change(steps[0])}"
+        return verdict, _told(steps[0], parts)
     kernels = [row for row in rows if row["subject"] == "kernel"]
     whole = sum(row["base_ns"] for row in kernels) or 1
     known = [row for row in kernels if row["verdict"] in ("regress", "improve")]
@@ -322,6 +334,11 @@ def _overall(rows: list[dict[str, Any]], min_effect: float) -> tuple[str, str]:
     untold = [row for row in kernels if row["verdict"] in ("cannot tell", "removed")]
     unsure = sum(row["base_ns"] for row in untold) / whole
     return ("none" if unsure <= 0.5 else "cannot tell"), told
+
+
+def _told(step: dict[str, Any], parts: list[dict[str, Any]]) -> str:
+    why = explain(parts, step["name"])
+    return f"steps on {step['name']}: {_change(step)}" + (f": {why}" if why else "")
 
 
 def _why_no_steps(rows: list[dict[str, Any]]) -> str:

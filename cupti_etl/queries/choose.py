@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-<<<<<<< HEAD
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-=======
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
->>>>>>> bc2ace8 (Findings name the culprit, the share of the time, how sure, and the command; GPUs that say the same are one)
 from typing import Any
 
 from cupti_etl.errors import UsageError
