@@ -70,6 +70,7 @@ FULL = {
             (1001, "python_function", "nn.Module: Linear_0", 1, 29),
             (1002, "cpu_op", "aten::mm", 8, 18),
             (1003, "cpu_op", "MmBackward0", 19, 28),
+            (1004, "user_annotation", "enumerate(DataLoader)#__next__", 700, 800),
         )
         for event, at in zip(("start", "end"), times, strict=True)
     ),

@@ -1,0 +1,43 @@
+-- How many activities began in each step on its GPU, and how many calls asked for them.
+--
+-- computed: Finished activities of the step's process that began within it. A call counts where
+--   its first activity began, so that it counts once.
+-- needs: step, launch_to_gpu, gpu, gpu_interval
+-- materialized: Made once for an opened trace, as the step of each activity is looked for.
+-- limits: Calls whose activities are not known count nowhere.
+-- columns:
+--   process_id BIGINT: The process.
+--   gpu BIGINT: Number of the GPU, as in gpu.
+--   step BIGINT: Number of the step, from 0.
+--   launches BIGINT [calls]: API calls that asked for work.
+--   kernels BIGINT [executions]: Finished kernels.
+--   copies BIGINT [copies]: Finished copies and sets.
+WITH calls AS (
+    SELECT process_id, arg_min(device_id, (start_ns, device_id)) AS device_id,
+           min(start_ns) AS start_ns
+    FROM launch_to_gpu
+    WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
+        AND process_id IN (SELECT process_id FROM step)
+    GROUP BY process_id, correlation_id, api_start_ns
+),
+counted AS (
+    SELECT calls.process_id, start_ns, 1 AS launches, 0 AS kernels, 0 AS copies,
+           coalesce(
+               gpu.gpu, -1 - TRY_CAST((hash(calls.process_id, calls.device_id) >> 33) AS BIGINT)
+           ) AS gpu
+    FROM calls
+    LEFT JOIN gpu ON gpu.process_id = calls.process_id AND gpu.device_id = calls.device_id
+    UNION ALL BY NAME
+    SELECT process_id, gpu, start_ns, 0 AS launches, (kind = 'kernel')::INTEGER AS kernels,
+           (kind IN ('memcpy', 'memcpy_p2p', 'memset'))::INTEGER AS copies
+    FROM gpu_interval
+)
+SELECT step.process_id, step.gpu, step.step, sum(launches)::BIGINT AS launches,
+       sum(kernels)::BIGINT AS kernels, sum(copies)::BIGINT AS copies
+FROM counted
+ASOF JOIN step
+    ON step.process_id = counted.process_id
+    AND step.gpu = counted.gpu
+    AND step.start_ns <= counted.start_ns
+WHERE counted.start_ns < step.end_ns
+GROUP BY step.process_id, step.gpu, step.step

@@ -1,0 +1,83 @@
+-- Each step in one row: how long it took, what was launched, and where the time went.
+--
+-- computed: step_breakdown and _step_count; the causes of idle time are those of the gaps that lie
+--   in the step (_idle_cause). compute_ns, exposed_communication_ns, exposed_copy_ns and idle_ns
+--   add to duration_ns; the causes, with idle_edge_ns for what is in no whole gap of the step, to
+--   idle_ns.
+-- needs: step_breakdown, _step_count, _idle_cause
+-- requires:
+--   gpu_activity: no GPU activity was recorded.
+--   step: neither NVTX ranges called step or alike nor a period of kernels was found.
+-- limits: As of step_breakdown and gap_attribution. Launches count where their first work began.
+-- front: What did each step do, and what did it wait for?
+-- first: step, duration_ns, busy_ns, idle_ns, exposed_communication_ns, exposed_copy_ns,
+--   idle_input_ns, idle_host_ns, idle_launching_ns, idle_waiting_ns, launches, gpu, name
+-- chart: lines(step, duration_ns)
+-- example: cupti-etl query step_summary TRACE
+-- alias: iteration_timing, iteration_detail
+-- columns:
+--   process_id BIGINT: The process.
+--   gpu BIGINT: Number of the GPU, as in gpu.
+--   step BIGINT: Number of the step, from 0.
+--   name VARCHAR: Name of the range, or of the kernel that it begins with.
+--   start_ns BIGINT [epoch ns]: When it began on the GPU.
+--   duration_ns BIGINT [ns]: How long it took there.
+--   launches BIGINT [calls]: API calls that asked for work.
+--   kernels BIGINT [executions]: Kernels that began.
+--   copies BIGINT [copies]: Copies and sets that began.
+--   busy_ns BIGINT [ns]: Time with anything on the GPU.
+--   busy_pct DOUBLE [%]: busy_ns as a share of duration_ns.
+--   compute_ns BIGINT [ns]: Time with a kernel that is not communication.
+--   exposed_communication_ns BIGINT [ns]: Time with communication and no compute.
+--   exposed_copy_ns BIGINT [ns]: Time with a copy or set, and neither of these.
+--   idle_ns BIGINT [ns]: Time with nothing; the sum of the following.
+--   idle_input_ns BIGINT [ns]: The host waited for input.
+--   idle_host_ns BIGINT [ns]: The host did other things outside CUDA.
+--   idle_launching_ns BIGINT [ns]: The host was in a launching call.
+--   idle_memory_ns BIGINT [ns]: The host was in a call that allocates, frees, copies or sets.
+--   idle_waiting_ns BIGINT [ns]: The host was in a synchronizing call.
+--   idle_other_cuda_ns BIGINT [ns]: The host was in another CUDA call.
+--   idle_queued_ns BIGINT [ns]: Work was launched and did not begin.
+--   idle_profiler_ns BIGINT [ns]: The host was in the profiler or in the driver's overhead.
+--   idle_unknown_ns BIGINT [ns]: The call that asked for the next activity was not recorded.
+--   idle_edge_ns BIGINT [ns]: Gaps that the begin or end of the step cuts.
+--   is_outlier BOOLEAN: Whether it took much longer than the others.
+WITH idle AS (
+    SELECT step.process_id, step.gpu, step.step, sum(gap.gap_ns) AS gap_ns,
+           sum(input_ns) AS input_ns, sum(host_ns) AS host_ns, sum(launching_ns) AS launching_ns,
+           sum(memory_ns) AS memory_ns, sum(waiting_ns) AS waiting_ns,
+           sum(other_cuda_ns) AS other_cuda_ns, sum(queued_ns) AS queued_ns,
+           sum(profiler_ns) AS profiler_ns, sum(unknown_ns) AS unknown_ns
+    FROM (SELECT DISTINCT process_id, gpu FROM step_breakdown) AS loop
+    JOIN _idle_cause AS gap ON gap.gpu = loop.gpu
+    ASOF JOIN step_breakdown AS step
+        ON step.process_id = loop.process_id
+        AND step.gpu = gap.gpu
+        AND step.start_ns <= gap.start_ns
+    WHERE gap.start_ns + gap.gap_ns <= step.start_ns + step.duration_ns
+    GROUP BY step.process_id, step.gpu, step.step
+)
+SELECT part.process_id, part.gpu, part.step, name, start_ns, duration_ns,
+       coalesce(launches, 0) AS launches, coalesce(kernels, 0) AS kernels,
+       coalesce(copies, 0) AS copies, duration_ns - idle_ns AS busy_ns, busy_pct, compute_ns,
+       exposed_communication_ns, exposed_copy_ns, idle_ns,
+       coalesce(input_ns, 0)::BIGINT AS idle_input_ns,
+       coalesce(host_ns, 0)::BIGINT AS idle_host_ns,
+       coalesce(launching_ns, 0)::BIGINT AS idle_launching_ns,
+       coalesce(memory_ns, 0)::BIGINT AS idle_memory_ns,
+       coalesce(waiting_ns, 0)::BIGINT AS idle_waiting_ns,
+       coalesce(other_cuda_ns, 0)::BIGINT AS idle_other_cuda_ns,
+       coalesce(queued_ns, 0)::BIGINT AS idle_queued_ns,
+       coalesce(profiler_ns, 0)::BIGINT AS idle_profiler_ns,
+       coalesce(unknown_ns, 0)::BIGINT AS idle_unknown_ns,
+       (idle_ns - coalesce(gap_ns, 0))::BIGINT AS idle_edge_ns, is_outlier
+FROM step_breakdown AS part
+LEFT JOIN _step_count AS counts
+    ON counts.process_id = part.process_id
+    AND counts.gpu = part.gpu
+    AND counts.step = part.step
+LEFT JOIN idle
+    ON idle.process_id = part.process_id
+    AND idle.gpu = part.gpu
+    AND idle.step = part.step
+ORDER BY part.process_id, part.gpu, part.step

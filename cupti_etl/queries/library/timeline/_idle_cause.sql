@@ -1,0 +1,48 @@
+-- All times in which a GPU was idle, each split among its causes, with waiting for input apart.
+--
+-- computed: As _gap_cause; of the time outside CUDA, that in _input_range is input. Where no API
+--   calls were recorded at all, all of a gap is unknown.
+-- needs: _gpu_gap, _gap_cause, _input_range
+-- materialized: Made once for an opened trace, as idle_summary and step_summary read it.
+-- limits: As of gap_attribution and _input_range.
+-- columns:
+--   gpu BIGINT: Number of the GPU, as in gpu.
+--   start_ns BIGINT [epoch ns]: When the GPU became idle.
+--   gap_ns BIGINT [ns]: Length of the gap; the sum of the following.
+--   input_ns BIGINT [ns]: The host waited for input.
+--   host_ns BIGINT [ns]: The host was not in CUDA, and did something else.
+--   launching_ns BIGINT [ns]: The host was in a launching call.
+--   memory_ns BIGINT [ns]: The host was in a call that allocates, frees, copies or sets.
+--   waiting_ns BIGINT [ns]: The host was in a synchronizing call, or a copy that it waited for.
+--   other_cuda_ns BIGINT [ns]: The host was in another CUDA call.
+--   queued_ns BIGINT [ns]: Work was launched and did not begin.
+--   profiler_ns BIGINT [ns]: The host was in the profiler or in the driver's overhead.
+--   unknown_ns BIGINT [ns]: The call that asked for the next activity was not recorded.
+WITH edges AS (
+    SELECT gpu, process_id, start_ns AS gap_start_ns, start_ns AS at_ns, -1 AS sign
+    FROM _gap_cause
+    WHERE outside_ns > 0
+    UNION ALL
+    SELECT gpu, process_id, start_ns, start_ns + gap_ns - queued_ns, 1
+    FROM _gap_cause
+    WHERE outside_ns > 0
+),
+inputs AS (
+    SELECT edges.gpu, edges.gap_start_ns,
+           TRY_CAST(sum(sign * (before_ns + least(at_ns, input.end_ns) - input.start_ns))
+               AS BIGINT) AS input_ns
+    FROM edges
+    ASOF JOIN _input_range AS input
+        ON input.process_id = edges.process_id
+        AND input.start_ns <= edges.at_ns
+    GROUP BY edges.gpu, edges.gap_start_ns
+)
+SELECT gap.gpu, gap.start_ns, gap.gap_ns, coalesce(input_ns, 0) AS input_ns,
+       coalesce(outside_ns, 0) - coalesce(input_ns, 0) AS host_ns,
+       coalesce(launching_ns, 0) AS launching_ns, coalesce(memory_ns, 0) AS memory_ns,
+       coalesce(waiting_ns, 0) AS waiting_ns, coalesce(other_cuda_ns, 0) AS other_cuda_ns,
+       coalesce(queued_ns, 0) AS queued_ns, coalesce(profiler_ns, 0) AS profiler_ns,
+       coalesce(unknown_ns, gap.gap_ns) AS unknown_ns
+FROM _gpu_gap AS gap
+LEFT JOIN _gap_cause AS cause ON cause.gpu = gap.gpu AND cause.start_ns = gap.start_ns
+LEFT JOIN inputs ON inputs.gpu = gap.gpu AND inputs.gap_start_ns = gap.start_ns

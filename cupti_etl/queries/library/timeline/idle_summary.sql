@@ -1,0 +1,50 @@
+-- Why each GPU was idle: its idle time by cause.
+--
+-- computed: All gaps between the first start and the last end on a GPU, each split among its
+--   causes (_idle_cause). The causes of a GPU add to its idle_ns in busy_breakdown.
+-- needs: _idle_cause, busy_breakdown
+-- requires:
+--   _gpu_gap: no GPU was idle between two recorded activities.
+-- limits: Waiting for input is known by ranges of data loaders (_input_range): torch.profiler marks
+--   PyTorch's; other input is in host. Host threads are put together.
+-- front: Why was each GPU idle?
+-- first: cause, idle_ns, idle_pct, span_pct, gaps, gpu
+-- chart: bars(cause, idle_ns)
+-- example: cupti-etl query idle_summary TRACE
+-- alias: get_idle_time_breakdown, gpu_time_util, idle_time
+-- columns:
+--   gpu BIGINT: Number of the GPU, as in gpu.
+--   cause VARCHAR: input (waiting for data), host (Python and other work outside CUDA), launching,
+--     memory (allocating, freeing, copying), waiting (synchronizing), other CUDA, queued (launched
+--     and not begun), profiler, or unknown.
+--   idle_ns BIGINT [ns]: Idle time for this cause.
+--   idle_pct DOUBLE [%]: idle_ns as a share of all idle time of the GPU.
+--   span_pct DOUBLE [%]: idle_ns as a share of the time from the first start to the last end of
+--     the GPU.
+--   gaps BIGINT [gaps]: Gaps with some of it.
+--   longest_ns BIGINT [ns]: The most of it in one gap.
+--   longest_start_ns BIGINT [epoch ns]: When that gap began.
+WITH parts AS (
+    SELECT gpu, start_ns, unnest([
+               {'cause': 'input', 'idle_ns': input_ns},
+               {'cause': 'host', 'idle_ns': host_ns},
+               {'cause': 'launching', 'idle_ns': launching_ns},
+               {'cause': 'memory', 'idle_ns': memory_ns},
+               {'cause': 'waiting', 'idle_ns': waiting_ns},
+               {'cause': 'other CUDA', 'idle_ns': other_cuda_ns},
+               {'cause': 'queued', 'idle_ns': queued_ns},
+               {'cause': 'profiler', 'idle_ns': profiler_ns},
+               {'cause': 'unknown', 'idle_ns': unknown_ns}
+           ], recursive := true)
+    FROM _idle_cause
+)
+SELECT parts.gpu, parts.cause, TRY_CAST(sum(parts.idle_ns) AS BIGINT) AS idle_ns,
+       100.0 * sum(parts.idle_ns) / any_value(total.idle_ns) AS idle_pct,
+       100.0 * sum(parts.idle_ns) / any_value(total.span_ns) AS span_pct,
+       count(*) AS gaps, max(parts.idle_ns) AS longest_ns,
+       arg_max(parts.start_ns, (parts.idle_ns, -parts.start_ns)) AS longest_start_ns
+FROM parts
+JOIN busy_breakdown AS total ON total.gpu = parts.gpu
+WHERE parts.idle_ns > 0
+GROUP BY parts.gpu, parts.cause
+ORDER BY parts.gpu, sum(parts.idle_ns) DESC, parts.cause

@@ -1,0 +1,144 @@
+"""What people ask first: why is it idle, what did each step do, which layer, which module."""
+
+from __future__ import annotations
+
+from support.trace import MakeTrace, assert_rows
+
+# Two steps; from 70 to 120 nothing runs, while the host loads the next batch and launches.
+STEPS = {
+    "marker": """
+        process_id thread_id marker_id event timestamp_ns domain          name
+        1          5         1         start 0            user_annotation ProfilerStep#4
+        1          5         1         end   100          user_annotation -
+        1          5         2         start 75           user_annotation "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+        1          5         2         end   105          user_annotation -
+        1          5         3         start 107          user_annotation ProfilerStep#5
+        1          5         3         end   200          user_annotation -
+        1          8         4         start 0            -               "load batch"
+        1          8         4         end   300          -               -
+    """,  # noqa: E501
+    "api_call": """
+        process_id thread_id correlation_id domain  name                  start_ns end_ns
+        1          5         1              runtime cudaLaunchKernel      10       12
+        1          5         2              runtime cudaMemcpyAsync       13       14
+        1          5         9              runtime cudaStreamSynchronize 80       85
+        1          5         3              runtime cudaLaunchKernel      110      112
+        1          5         4              runtime cudaGraphLaunch       115      117
+    """,
+    "kernel": """
+        process_id device_id correlation_id start_ns end_ns name
+        1          0         1              20       60     a
+        1          0         3              120      150    a
+        1          0         4              150      160    b
+        1          0         4              160      170    ncclDevKernel_AllReduce
+    """,
+    "memcpy": """
+        process_id device_id correlation_id start_ns end_ns copy_kind
+        1          0         2              55       70     HtoD
+    """,
+}
+
+
+def test_causes_add_to_the_idle_time_and_input_is_told_from_the_rest(trace: MakeTrace) -> None:
+    opened = trace(**STEPS)
+    # Outside CUDA from 70 to 110, but for the wait; of this, 75 to 105 is the loader's. What a
+    # thread that launches nothing loads is none.
+    rows = [(row["cause"], row["idle_ns"]) for row in opened.query("idle_summary")]
+    assert rows == [("input", 25), ("host", 10), ("queued", 8), ("waiting", 5), ("launching", 2)]
+    (whole,) = opened.query("busy_breakdown")
+    assert whole["idle_ns"] == sum(ns for _, ns in rows)
+
+
+def test_without_calls_causes_are_unknown(trace: MakeTrace) -> None:
+    opened = trace(kernel=STEPS["kernel"])
+    assert_rows(opened.query("idle_summary"), "cause idle_ns idle_pct gaps\nunknown 60 100 1")
+
+
+def test_a_step_says_what_it_launched_and_waited_for(trace: MakeTrace) -> None:
+    opened = trace(**STEPS)
+    assert_rows(
+        opened.query("step_summary"),
+        """
+        step name           duration_ns launches kernels copies busy_ns compute_ns exposed_communication_ns exposed_copy_ns idle_ns
+        0    ProfilerStep#4 100         2        1       1      50      40         0                        10              50
+        1    ProfilerStep#5 50          2        3       0      50      40         10                       0               0
+        """,  # noqa: E501
+    )
+    assert_rows(
+        opened.query("step_summary"),
+        """
+        idle_input_ns idle_host_ns idle_launching_ns idle_waiting_ns idle_queued_ns idle_edge_ns
+        25            10           2                 5               8              0
+        0             0            0                 0               0              0
+        """,
+    )
+
+
+def test_layers_of_a_kind_are_compared(trace: MakeTrace) -> None:
+    opened = trace(
+        marker="process_id thread_id marker_id event timestamp_ns name\n"
+        + "\n".join(
+            f'1 5 {n} start {n * 10} "{name}"\n1 5 {n} end {n * 10 + 9} -'
+            for n, name in enumerate(("layer 0", "layer 1", "layer 2", "loss"))
+        ),
+        api_call="process_id thread_id correlation_id domain name start_ns end_ns\n"
+        + "\n".join(f"1 5 {n} runtime cudaLaunchKernel {n * 10} {n * 10 + 1}" for n in range(4)),
+        kernel="process_id device_id correlation_id start_ns end_ns name\n"
+        + "\n".join(f"1 0 {n} {n * 100} {n * 100 + ns} a" for n, ns in enumerate((20, 20, 50, 10))),
+    )
+    assert_rows(
+        opened.query("nvtx_layer"),
+        """
+        layer     kin       percent runs gpu_ns ratio
+        "layer 2" "layer *" 50      1    50     2.5
+        "layer 0" "layer *" 20      1    20     1
+        "layer 1" "layer *" 20      1    20     1
+        """,
+    )
+
+
+def test_modules_have_their_own_work_that_of_those_inside_and_the_backward_pass(
+    trace: MakeTrace,
+) -> None:
+    opened = trace(
+        marker="""
+            process_id thread_id marker_id event timestamp_ns domain          name
+            1          5         1         start 0            python_function "nn.Module: Net_0"
+            1          5         1         end   60           python_function -
+            1          5         2         start 1            python_function "torch/nn/modules/module.py(1): _call_impl"
+            1          5         2         end   55           python_function -
+            1          5         3         start 2            python_function "nn.Module: Linear_0"
+            1          5         3         end   52           python_function -
+            1          5         4         start 10           cpu_op          aten::addmm
+            1          5         4         end   30           cpu_op          -
+            1          5         5         start 56           cpu_op          aten::sum
+            1          5         5         end   59           cpu_op          -
+            1          6         6         start 100          cpu_op          "autograd::engine::evaluate_function: AddmmBackward0"
+            1          6         6         end   160          cpu_op          -
+        """,  # noqa: E501
+        argument="""
+            process_id marker_id arguments
+            1          4         '{"Sequence number": 7}'
+            1          6         '{"Sequence number": 7, "Fwd thread id": 1}'
+        """,
+        api_call="""
+            process_id thread_id correlation_id domain  name             start_ns end_ns
+            1          5         1              runtime cudaLaunchKernel 15       20
+            1          5         2              runtime cudaLaunchKernel 57       58
+            1          6         3              runtime cudaLaunchKernel 115      117
+        """,
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name
+            1          0         1              200      250    gemm
+            1          0         2              260      270    reduce
+            1          0         3              300      340    gemm
+        """,
+    )
+    assert_rows(
+        opened.query("module_summary"),
+        """
+        path               percent calls activities gpu_ns self_gpu_ns backward_gpu_ns host_ns self_host_ns
+        Net_0              60      1     2          60     10          40              60      10
+        "Net_0 / Linear_0" 50      1     1          50     50          40              50      50
+        """,  # noqa: E501
+    )
