@@ -69,7 +69,9 @@ described AS (
            CASE WHEN is_nvtx
                 THEN try_cast(nullif(regexp_extract(name, ', seq = (\d+)', 1), '') AS BIGINT)
                 ELSE try_cast(said[1] AS BIGINT) END AS sequence,
-           CASE WHEN is_nvtx THEN nullif(regexp_extract(name, ', sizes = (\[.*?\])(, |$)', 1), '')
+           CASE WHEN is_nvtx THEN nullif(regexp_extract(
+                    name, ', sizes = (\[.*?\])(?:, input_op_ids = .*)?$', 1
+                ), '')
                 ELSE CAST(said[3] AS VARCHAR) END AS input_dims,
            CAST(said[4] AS VARCHAR) AS input_types,
            CAST(said[5] AS VARCHAR) AS concrete_inputs,

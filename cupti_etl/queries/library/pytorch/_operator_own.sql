@@ -10,6 +10,8 @@
 --   launches BIGINT [calls]: API calls that asked for work.
 --   kernels BIGINT [executions]: Finished kernels.
 --   gpu_ns BIGINT [ns]: Sum of the durations of finished activities.
+--   start_ns BIGINT [epoch ns]: First start of what it asked for; NULL if it asked for nothing.
+--   device_id INTEGER: CUDA ordinal of the device on which that was.
 --   api_calls BIGINT [calls]: API calls in which it was the innermost range.
 --   api_ns BIGINT [ns]: Time in these.
 WITH RECURSIVE operators AS MATERIALIZED (
@@ -61,19 +63,21 @@ climbing AS (
 asked AS (
     SELECT process_id, correlation_id, any_value(thread_id) AS thread_id, api_start_ns,
            count(CASE WHEN kind = 'kernel' AND end_ns IS NOT NULL THEN start_ns END) AS kernels,
-           sum(greatest(start_ns, end_ns) - start_ns) AS gpu_ns
+           sum(greatest(start_ns, end_ns) - start_ns) AS gpu_ns,
+           min(start_ns) AS start_ns, arg_min(device_id, (start_ns, device_id)) AS device_id
     FROM launch_to_gpu
     WHERE process_id IN (SELECT process_id FROM operators)
     GROUP BY process_id, correlation_id, api_start_ns
 ),
 found AS (
-    SELECT told.range_id, kernels, gpu_ns
+    SELECT told.range_id, kernels, gpu_ns, asked.start_ns, device_id
     FROM asked
     JOIN told
         ON told.process_id = asked.process_id
         AND told.correlation_id = asked.correlation_id
     UNION ALL
-    SELECT coalesce(climbing.around_id, turns.range_id), kernels, gpu_ns
+    SELECT coalesce(climbing.around_id, turns.range_id), kernels, gpu_ns, asked.start_ns,
+           device_id
     FROM (FROM asked WHERE process_id NOT IN (SELECT process_id FROM told)) AS asked
     ASOF JOIN turns
         ON turns.process_id = asked.process_id
@@ -92,12 +96,13 @@ outermost AS (
     ), true)
 ),
 parts AS (
-    SELECT range_id, 1 AS launches, kernels, gpu_ns, 0 AS api_calls, 0 AS api_ns
+    SELECT found.range_id, 1 AS launches, kernels, gpu_ns, found.start_ns, device_id,
+           0 AS api_calls, 0 AS api_ns
     FROM found
-    JOIN operators USING (range_id)
+    JOIN operators ON operators.range_id = found.range_id
     WHERE kind = 'operator'
     UNION ALL
-    SELECT turns.range_id, 0, 0, 0, 1, api_ns
+    SELECT turns.range_id, 0, 0, 0, NULL, NULL, 1, api_ns
     FROM outermost
     ASOF JOIN turns
         ON turns.process_id = outermost.process_id
@@ -106,7 +111,8 @@ parts AS (
     WHERE turns.range_id >= 0
 )
 SELECT range_id, sum(launches)::BIGINT AS launches, sum(kernels)::BIGINT AS kernels,
-       TRY_CAST(sum(gpu_ns) AS BIGINT) AS gpu_ns, sum(api_calls)::BIGINT AS api_calls,
+       TRY_CAST(sum(gpu_ns) AS BIGINT) AS gpu_ns, min(start_ns) AS start_ns,
+       arg_min(device_id, start_ns) AS device_id, sum(api_calls)::BIGINT AS api_calls,
        TRY_CAST(sum(api_ns) AS BIGINT) AS api_ns
 FROM parts
 GROUP BY range_id

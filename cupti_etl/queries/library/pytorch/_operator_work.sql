@@ -13,6 +13,8 @@
 --   self_launches BIGINT [calls]: API calls that asked for work.
 --   self_kernels BIGINT [executions]: Finished kernels.
 --   self_gpu_ns BIGINT [ns]: Sum of the durations of finished activities.
+--   self_start_ns BIGINT [epoch ns]: First start of these; NULL if it asked for nothing.
+--   device_id INTEGER: CUDA ordinal of the device on which that was.
 --   launches BIGINT [calls]: The calls of operators inside, too.
 --   kernels BIGINT [executions]: The kernels of operators inside, too.
 --   gpu_ns BIGINT [ns]: The same for operators inside, too.
@@ -22,12 +24,14 @@
 --   repeats_range_id BIGINT: The outermost operator of its name that does nothing but this; NULL if
 --     there is none.
 WITH RECURSIVE work AS MATERIALIZED (
-    SELECT range_id, parent_range_id, place, last_place, end_ns - start_ns AS host_ns,
+    SELECT _operator.range_id, parent_range_id, place, last_place,
+           _operator.end_ns - _operator.start_ns AS host_ns, own.start_ns AS self_start_ns,
+           own.device_id,
            sequence >= 0 AND NOT is_backward AS is_numbered, coalesce(launches, 0) AS launches,
            coalesce(kernels, 0) AS kernels, coalesce(gpu_ns, 0) AS gpu_ns,
            coalesce(api_calls, 0) AS api_calls, coalesce(api_ns, 0) AS api_ns, name
     FROM _operator
-    LEFT JOIN _operator_own USING (range_id)
+    LEFT JOIN _operator_own AS own ON own.range_id = _operator.range_id
 ),
 -- From the first place on, so that what lies between two places is a difference.
 reached AS MATERIALIZED (
@@ -99,8 +103,8 @@ back AS MATERIALIZED (
     WINDOW line AS (ORDER BY totals.place ROWS UNBOUNDED PRECEDING)
 )
 SELECT totals.range_id, launches AS self_launches, kernels AS self_kernels,
-       gpu_ns AS self_gpu_ns, all_launches::BIGINT AS launches, all_kernels::BIGINT AS kernels,
-       TRY_CAST(all_gpu_ns AS BIGINT) AS gpu_ns,
+       gpu_ns AS self_gpu_ns, self_start_ns, device_id, all_launches::BIGINT AS launches,
+       all_kernels::BIGINT AS kernels, TRY_CAST(all_gpu_ns AS BIGINT) AS gpu_ns,
        CASE WHEN last.numbered_by - back.numbered_by + coalesce(back.numbered, 0) > 0
                  AND last.unclear_by - back.unclear_by + back.unclear = 0
             THEN TRY_CAST(last.backward_by_ns - back.backward_by_ns + back.backward_ns AS BIGINT)

@@ -1,4 +1,4 @@
--- Time per module of a PyTorch model (nn.Module), on the GPUs and on the host, forward and backward.
+-- Time per module of a PyTorch model (nn.Module), on GPUs and on the host, forward and backward.
 --
 -- computed: _module by the path of modules. Times on GPUs are sums of durations; a total has what
 --   the modules inside asked for, too.

@@ -35,7 +35,9 @@ WITH layers AS (
     FROM _range_span
     WHERE starts_with(name, 'nn.Module: ')
         OR (
-            coalesce(domain, '') NOT IN ('python_function', 'cpu_op', 'Operator', 'operator', 'Trace')
+            coalesce(domain, '') NOT IN (
+                'python_function', 'cpu_op', 'Operator', 'operator', 'Trace'
+            )
             AND NOT contains(name, '::')
             AND regexp_matches(
                 name, '(?i)(layer|blocks?|blk|stage|encoder|decoder|expert|transformer|resnet|'

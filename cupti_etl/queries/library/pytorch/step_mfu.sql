@@ -1,0 +1,62 @@
+-- Model FLOPs utilization of each step: operations that the model needed, of what the chip can do.
+--
+-- computed: The operations of _operator_flops whose first work began within the step on its GPU.
+--   mfu_pct is the time that they would take at the peaks of the chip for their types, divided by
+--   the duration of the step. What has no formula counts nothing: products of matrices,
+--   convolutions and attention make up nearly all.
+-- needs: step, _operator_flops, _device_peak
+-- requires:
+--   step: neither NVTX ranges called step or alike nor a period of kernels was found.
+--   _operator_flops: no operator of which the operations can be counted launched work.
+-- limits: Operations that are done anew (activation checkpointing) count as often as they were
+--   done. NULL if the operations of any of these operators, or the chip's peaks, are not known:
+--   see known_pct.
+-- front: What share of the chip's peak does each step reach (MFU)?
+-- first: step, mfu_pct, tflops_per_s, duration_ns, tflop, known_pct, gpu, name
+-- chart: lines(step, mfu_pct)
+-- example: cupti-etl query step_mfu TRACE
+-- alias: mfu, region_mfu, model_flops_utilization
+-- columns:
+--   process_id BIGINT: The process.
+--   gpu BIGINT: Number of the GPU, as in gpu.
+--   step BIGINT: Number of the step, from 0.
+--   name VARCHAR: Name of the range, or of the kernel that it begins with.
+--   duration_ns BIGINT [ns]: How long it took on the GPU.
+--   tflop DOUBLE [Tflop]: Operations of the step; NULL if those of an operator are not known.
+--   tflops_per_s DOUBLE [Tflop/s]: tflop divided by duration_ns.
+--   mfu_pct DOUBLE [%]: Time that the operations take at the chip's peak as a share of duration_ns.
+--   counted_ns BIGINT [ns]: GPU time of the operators whose operations are counted.
+--   known_pct DOUBLE [%]: GPU time of operators with known operations as a share of counted_ns.
+WITH work AS (
+    SELECT counted.process_id, counted.gpu, counted.start_ns, counted.gpu_ns, counted.flops,
+           counted.flops / (1e3 * peak_tflops) AS least_ns
+    FROM _operator_flops AS counted
+    LEFT JOIN _device_peak AS peak
+        ON peak.process_id = counted.process_id
+        AND peak.device_id = counted.device_id
+        AND peak.element_type = counted.element_type
+),
+sums AS (
+    SELECT step.process_id, step.gpu, step.step, sum(gpu_ns) AS gpu_ns,
+           sum(gpu_ns) FILTER (WHERE flops IS NOT NULL) AS known_ns,
+           CASE WHEN count(flops) = count(*) THEN sum(flops) END AS flops,
+           CASE WHEN count(least_ns) = count(*) THEN sum(least_ns) END AS least_ns
+    FROM work
+    ASOF JOIN step
+        ON step.process_id = work.process_id
+        AND step.gpu = work.gpu
+        AND step.start_ns <= work.start_ns
+    WHERE work.start_ns < step.end_ns
+    GROUP BY step.process_id, step.gpu, step.step
+)
+SELECT step.process_id, step.gpu, step.step, step.name,
+       step.end_ns - step.start_ns AS duration_ns, flops / 1e12 AS tflop,
+       flops / 1e3 / nullif(step.end_ns - step.start_ns, 0) AS tflops_per_s,
+       100.0 * least_ns / nullif(step.end_ns - step.start_ns, 0) AS mfu_pct,
+       gpu_ns::BIGINT AS counted_ns, 100.0 * coalesce(known_ns, 0) / nullif(gpu_ns, 0) AS known_pct
+FROM step
+JOIN sums
+    ON sums.process_id = step.process_id
+    AND sums.gpu = step.gpu
+    AND sums.step = step.step
+ORDER BY step.process_id, step.gpu, step.step
