@@ -12,13 +12,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.pm import attribution
 from cupti_etl.queries import operators
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.choose import Scope, choose, has_steady_steps
+from cupti_etl.queries.completion import Queries
 from cupti_etl.queries.connection import Connection
 from cupti_etl.queries.materialize import DERIVED
 from cupti_etl.queries.part import PartViews
@@ -29,6 +30,9 @@ from cupti_etl.queries.tables import empty_table, found_tables, table_view
 from cupti_etl.queries.views import Views
 from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES
 from cupti_etl.storage.sources import Folder, Given, Source, expand, globs, open_sources, quoted
+
+if TYPE_CHECKING:
+    from cupti_etl.queries.names import QueryName
 
 __all__ = ["Indexed", "Result", "Scope", "Trace", "open"]
 
@@ -125,7 +129,7 @@ class Trace:
         """
         return Result(self._connection, query, params)
 
-    def query(self, name: str, **params: Any) -> Result:
+    def query(self, name: QueryName | str, **params: Any) -> Result:
         """Run a query of the library, with values for its parameters.
 
         Raises:
@@ -197,6 +201,11 @@ class Trace:
         """The options with which a command asks this part of a trace; "" for the whole."""
         return self._choice.options if self._choice else ""
 
+    @property
+    def queries(self) -> Queries:
+        """The queries by name: ``trace.queries.kernel_summary()``."""
+        return Queries(self.query)
+
     def session(self) -> Trace:
         """The same trace on one connection of its own, as a shell needs it.
 
@@ -236,6 +245,11 @@ class Trace:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _repr_html_(self) -> str:
+        from cupti_etl.render.html import trace_html
+
+        return trace_html(", ".join(path.name for path in self.paths), self.sql)
 
     def __repr__(self) -> str:
         return f"cupti_etl.open({', '.join(repr(str(path)) for path in self.paths)})"

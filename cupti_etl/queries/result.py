@@ -14,6 +14,7 @@ from cupti_etl.queries.connection import Connection
 from cupti_etl.queries.failure import translate
 
 if TYPE_CHECKING:
+    import altair
     import duckdb
     import pandas as pd
     import polars as pl
@@ -124,6 +125,38 @@ class Result:
         frame = polars.from_arrow(self.arrow())
         assert isinstance(frame, polars.DataFrame)
         return frame
+
+    def show(
+        self, *, wide: bool = False, raw: bool = False, time_unit: str = "auto", limit: int = 40
+    ) -> None:
+        """Print the first rows as ``cupti-etl query`` does.
+
+        Args:
+            wide: every column.
+            raw: values as they are.
+            time_unit: of durations: auto, ns, us, ms or s.
+            limit: how many rows.
+        """
+        from cupti_etl.render.table import View
+        from cupti_etl.render.text import show
+
+        show(self, View(wide, raw, time_unit, limit))
+
+    def plot(self) -> altair.Chart:
+        """The chart that suits the query, by Altair.
+
+        Raises:
+            UsageError: none suits, or Altair is not installed.
+        """
+        from cupti_etl.render.chart import chart
+
+        return chart(self)
+
+    def _repr_html_(self) -> str:
+        from cupti_etl.render.html import table_html
+        from cupti_etl.render.table import View
+
+        return table_html(self, View())
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """The rows, one dictionary each."""

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import cache
 
 from cupti_etl.queries.catalog import library
-from cupti_etl.queries.header import Label, Query
+from cupti_etl.queries.header import Chart, Label, Query
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.types import timestamp
 
 _SUFFIXES = {"_ns": "ns", "_bytes": "bytes", "_pct": "%"}
 _IDS = ("_id", "_uuid", "_address", "_handle", "pid", "cbid")
 # Of whom or where a row is; shown where rows differ in it, whatever comes first.
-WHOSE = ("process_id", "gpu", "rank")
+WHOSE = ("gpu", "rank", "process_id")
 PROCESS = "process_id"
 
 
@@ -50,12 +50,14 @@ class Shape:
         label: which of them has the names, and what tells two of those apart.
         first: the columns that answer the question; empty where nobody has said.
         is_known: whether a header says all that; else columns stay where they were asked for.
+        chart: how it looks as a picture.
     """
 
     columns: tuple[Column, ...]
     label: Label | None = None
     first: tuple[str, ...] = ()
     is_known: bool = False
+    chart: Chart | None = None
 
     def chosen(self, differ: Sequence[str], *, wide: bool) -> list[Column]:
         """Those to show, the most important first and the one with the labels last.
@@ -83,7 +85,7 @@ def shape(names: Sequence[str], query: Query | None) -> Shape:
         columns = tuple(
             Column(field.name, _unit(field.name, field.unit)) for field in query.columns
         )
-        return Shape(columns, query.label, query.first, is_known=True)
+        return Shape(columns, query.label, query.first, is_known=True, chart=query.chart)
     columns = tuple(Column(name, unit_of(name)) for name in names)
     # What is selected from a query is labelled as its rows are.
     labels = {each.label for each in library() if each.label and _fits(each.label, names)}

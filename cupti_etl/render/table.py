@@ -141,7 +141,7 @@ def table(rows: Rows, view: View) -> Table:
     schema, shown, more = _head(rows, view.limit)
     form = rows.shape
     values = {name: [row[at] for row in shown] for at, name in enumerate(schema.names)}
-    differ = [name for name, cells in values.items() if len(set(map(repr, cells))) > 1]
+    differ = _differ(values)
     chosen = form.chosen(differ, wide=view.wide)
     facts = _Facts(rows.ask)
     in_view = [each for each in chosen if not _says_nothing(each, form, values, view, facts)]
@@ -150,6 +150,24 @@ def table(rows: Rows, view: View) -> Table:
     told = {"unit"} if _has_units(form, view) else set()
     hidden = [each.name for each in form.columns if each.name not in kept | told]
     return Table(_headed(columns, {each.name for each in form.columns}), hidden, more)
+
+
+def _differ(values: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Columns that say whose the rows are, where that is not the same for all.
+
+    Of two that part the rows alike, as where each process has its GPU, one is enough.
+    """
+    found: list[str] = []
+    parts: list[set[tuple[int, ...]]] = []
+    for name in WHOSE:
+        groups: dict[Any, list[int]] = {}
+        for at, value in enumerate(values.get(name, ())):
+            groups.setdefault(value, []).append(at)
+        part = {tuple(group) for group in groups.values()}
+        if len(groups) > 1 and part not in parts:
+            found.append(name)
+            parts.append(part)
+    return found
 
 
 def _says_nothing(

@@ -20,7 +20,7 @@ _NAMED = 6
 # Texts are cut to these before columns are left out, labels to the second.
 _TEXT_MIN = 14
 _LABEL_MIN = 28
-# No text but a label is wider.
+# No text in a pipe is wider, but in the last column.
 _TEXT_MAX = 60
 _BOLD, _DIM, _OFF = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
@@ -51,12 +51,19 @@ def drawn(
         hidden = [name for name in rows.columns if name in {*hidden, *dropped}]
     else:
         lines = _plain_lines(shown)
-    notes = [f"{shown.more:,} more rows: --limit N, --all or --format csv"] if shown.more else []
-    if hidden:
+    return lines, notes(shown, hidden)
+
+
+def notes(shown: Table, hidden: Sequence[str]) -> list[str]:
+    """What is to be said of a table: which rows and columns are not shown, and how to see them."""
+    found = []
+    if shown.more:
+        found.append(f"{shown.more:,} more rows: --limit N, --all or --format csv")
+    if hidden and any(column.cells for column in shown.columns):
         some = hidden if len(hidden) <= _NAMED + 1 else hidden[:_NAMED]
         rest = f" and {len(hidden) - len(some)} more" if len(some) < len(hidden) else ""
-        notes.append(f"columns not shown: {', '.join(some)}{rest}; --wide shows them")
-    return lines, notes
+        found.append(f"columns not shown: {', '.join(some)}{rest}; --wide shows them")
+    return found
 
 
 def _terminal_lines(table: Table) -> tuple[list[str], list[str]]:
@@ -110,7 +117,7 @@ def fit(columns: Sequence[Shown], room: int) -> list[tuple[Shown, int]]:
     texts = [each for each in kept if not each.is_number]
     steps = [(each, _TEXT_MIN * 2) for each in texts if not each.is_label]
     steps += [(each, natural[each.name]) for each in texts if each.is_label]
-    steps += [(each, _TEXT_MAX) for each in texts if not each.is_label]
+    steps += [(each, natural[each.name]) for each in texts if not each.is_label]
     for each, most in steps:
         more = max(0, min(left, min(natural[each.name], most) - widths[each.name]))
         widths[each.name] += more

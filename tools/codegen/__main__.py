@@ -38,6 +38,17 @@ def _fingerprint() -> str:
     return fingerprint_h(KINDS, _compiled())
 
 
+def _query_names() -> str:
+    from cupti_etl.queries.catalog import library
+
+    names = sorted(query.name for query in library() if not query.is_building_block)
+    lines = "".join(f'    "{name}",\n' for name in names)
+    return (
+        '"""Names of the queries, for editors; made by tools.codegen."""\n\n'
+        f"from typing import Literal\n\nQueryName = Literal[\n{lines}]\n"
+    )
+
+
 # Pages of the reference, and the modules whose functions NAME_markdown make them.
 _PAGES = {
     "tables": "cupti_etl.schema.reference",
@@ -58,6 +69,7 @@ def outputs() -> dict[str, Callable[[], str]]:
         "native/generated/kinds.inc": lambda: kinds_inc(KINDS, load_facts()),
         "native/generated/env.h": env_h,
         "native/generated/fingerprint.h": _fingerprint,
+        "cupti_etl/queries/names.py": _query_names,
         "cupti_etl/native/_abi.py": _abi,
         **{f"docs/reference/{name}.md": partial(_page, name) for name in _PAGES},
     }

@@ -11,8 +11,8 @@
 -- limits: One record may stand for several copies that CUPTI merged (memcpy.copy_count). The peak
 --   of a link is not known to CUPTI, so only copies inside a device are compared with one.
 -- front: What was copied, how much and how fast?
--- first: copy_kind, size, copies, bytes, total_ns, rate_gbps, peak_pct, beside_kernels_pct
--- label: copy_kind = copy(src_kind, dst_kind)
+-- first: percent, total_ns, bytes, copies, rate_gbps, peak_pct, beside_kernels_pct, copy_kind
+-- label: copy_kind = copy(src_kind, dst_kind, size)
 -- chart: bars(copy_kind, total_ns)
 -- example: cupti-etl query memcpy_summary TRACE
 -- alias: cuda_gpu_mem_time_sum, cuda_gpu_mem_size_sum, gpumemtimesum, get_memory_bw_summary

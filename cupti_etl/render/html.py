@@ -1,0 +1,82 @@
+"""Answers and traces as HTML, for notebooks: nothing is fetched, nothing runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cupti_etl.queries.catalog import library
+from cupti_etl.queries.choose import begin_ns
+from cupti_etl.render.escape import html_text
+from cupti_etl.render.labels import processes
+from cupti_etl.render.table import Ask, Rows, View, table
+from cupti_etl.render.text import notes
+from cupti_etl.render.values import duration, number
+
+_NUMBER = ' style="text-align: right; white-space: nowrap"'
+_TEXT = ' style="text-align: left"'
+# More processes or tables than a person reads.
+_MOST = 12
+
+
+def table_html(rows: Rows, view: View) -> str:
+    """A table, and below it what is left out."""
+    shown = table(rows, view)
+    styles = [_NUMBER if column.is_number else _TEXT for column in shown.columns]
+    lines = [
+        _row("th", [column.heading for column in shown.columns], styles),
+        *(
+            _row("td", row, styles)
+            for row in zip(*(column.cells for column in shown.columns), strict=True)
+        ),
+    ]
+    said = "<br>".join(map(html_text, notes(shown, shown.hidden)))
+    return f"<table>{''.join(lines)}</table>{f'<p><small>{said}</small></p>' if said else ''}"
+
+
+def trace_html(name: str, ask: Ask) -> str:
+    """What is in a trace, and what it can be asked.
+
+    Args:
+        name: of the trace.
+        ask: runs a statement on it.
+    """
+    facts = "".join(
+        f"<tr><th{_TEXT}>{html_text(what)}</th><td{_TEXT}>{html_text(is_)}</td></tr>"
+        for what, is_ in _facts(ask)
+    )
+    questions = "".join(
+        f"<li><code>trace.queries.{html_text(query.name)}()</code> {html_text(query.front)}</li>"
+        for query in library()
+        if query.front and not any(field.default is None for field in query.parameters)
+    )
+    return (
+        f"<p><b>{html_text(name)}</b></p><table>{facts}</table>"
+        f"<details><summary>What it can be asked</summary><ul>{questions}</ul></details>"
+    )
+
+
+def _facts(ask: Ask) -> Iterator[tuple[str, str]]:
+    known = list(ask("SELECT process_id, pid, rank, host FROM process ORDER BY rank, pid"))
+    yield "processes", _some(list(processes(known).values()))
+    gpus = ask("SELECT DISTINCT gpu, device_name FROM gpu ORDER BY gpu")
+    yield "GPUs", _some([f"{row['gpu']}: {row['device_name'] or 'unknown'}" for row in gpus])
+    extent = list(
+        ask(
+            "SELECT table_name, rows, end_ns, is_activity FROM _table_extent WHERE rows > 0"
+            " ORDER BY rows DESC, table_name"
+        )
+    )
+    last = max((row["end_ns"] or 0 for row in extent if row["is_activity"]), default=0)
+    if last:
+        yield "span", duration(last - begin_ns(ask))
+    yield "rows", _some([f"{number(row['rows'])} {row['table_name']}" for row in extent])
+
+
+def _some(words: Sequence[str]) -> str:
+    more = f" and {len(words) - _MOST} more" if len(words) > _MOST else ""
+    return ", ".join(words[:_MOST]) + more if words else "none"
+
+
+def _row(element: str, cells: Sequence[str], styles: Sequence[str]) -> str:
+    filled = zip(cells, styles, strict=True)
+    return f"<tr>{''.join(f'<{element}{style}>{html_text(cell)}</{element}>' for cell, style in filled)}</tr>"  # noqa: E501

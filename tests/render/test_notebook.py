@@ -1,0 +1,83 @@
+"""In a notebook: tables, charts, completion, and nothing of a trace that could run."""
+
+from __future__ import annotations
+
+import sys
+from typing import get_args
+
+import pytest
+from support.trace import MakeTrace
+
+from cupti_etl.errors import UsageError
+from cupti_etl.queries.catalog import library
+from cupti_etl.queries.names import QueryName
+
+KERNELS = """
+    process_id device_id start_ns    end_ns      name
+    1          0         1000000000  1004100000  k
+    2          0         1000000000  1000012300  "<script>alert(1)</script>"
+"""
+PROCESSES = "process_id pid rank\n1 70 0\n2 71 1"
+
+
+def test_a_result_is_a_table_of_what_people_want_first(trace: MakeTrace) -> None:
+    page = trace(kernel=KERNELS, process=PROCESSES).query("kernel_summary")._repr_html_()
+    assert page.startswith("<table><tr><th")
+    assert page.count("<tr>") == 3
+    assert "4.10 ms" in page
+    assert "99.7 %" in page
+    assert "&lt;script&gt;" in page
+    assert "<script" not in page
+    assert "columns not shown: p95_ns" in page
+
+
+def test_a_trace_says_what_is_in_it(trace: MakeTrace) -> None:
+    opened = trace(kernel=KERNELS, process=PROCESSES, capture="capture_id start_ns\n1 1000000000")
+    page = opened._repr_html_()
+    assert "rank 0, rank 1" in page
+    assert "2 kernel, 2 process" in page
+    assert "4.10 ms" in page
+    assert "trace.queries.kernel_summary()" in page
+
+
+def test_a_result_is_shown_as_the_command_shows_it(
+    trace: MakeTrace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = trace(kernel=KERNELS, process=PROCESSES).query("kernel_summary")
+    result.show(limit=1, time_unit="us")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["percent", "total", "calls", "mean", "median", "max", "name"]
+    assert lines[2].split()[:4] == ["99.7", "%", "4,100.000", "us"]
+    assert lines[3] == "1 more rows: --limit N, --all or --format csv"
+    result.show(raw=True)
+    assert "4100000" in capsys.readouterr().out
+
+
+def test_queries_are_attributes(trace: MakeTrace) -> None:
+    opened = trace(kernel=KERNELS)
+    assert [row["calls"] for row in opened.queries.kernel_summary()] == [1, 1]
+    assert opened.queries.gpu_gaps(min_ns=5).count() == 0
+    assert set(dir(opened.queries)) == set(opened.queries) == set(get_args(QueryName))
+    assert opened.queries.kernel_summary.__doc__ == library()["kernel_summary"].doc
+    assert "kernel_summary: Which kernels take the time?" in repr(opened.queries)
+    with pytest.raises(AttributeError, match="did you mean kernel_summary"):
+        _ = opened.queries.kernel_sumary
+
+
+def test_a_query_has_its_chart(trace: MakeTrace) -> None:
+    pytest.importorskip("altair")
+    made = trace(kernel=KERNELS, process=PROCESSES).query("kernel_summary").plot().to_dict()
+    assert made["mark"]["type"] == "bar"
+    assert made["encoding"]["x"]["title"] == "total [ms]"
+    assert [row["y"] for row in made["data"]["values"]] == [4.1, 0.0123]
+
+
+def test_what_has_no_chart_says_so(trace: MakeTrace, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = trace(kernel=KERNELS)
+    with pytest.raises(UsageError, match="no chart is known"):
+        opened.sql("SELECT 1").plot()
+    monkeypatch.setitem(sys.modules, "altair", None)
+    monkeypatch.setattr("cupti_etl.render.chart.find_spec", lambda name: None)
+    with pytest.raises(UsageError, match="altair is not installed") as raised:
+        opened.query("kernel_summary").plot()
+    assert "cupti-etl[plot]" in raised.value.hint
