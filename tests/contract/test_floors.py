@@ -45,6 +45,7 @@ FLOORS = {
     # How an answer looks, which an answer knows; what writes whole traces lies above them.
     "cupti_etl.render": 14,
     "cupti_etl.queries.result": 15,
+    "cupti_etl.queries.completion": 15,
     "cupti_etl.api": 16,
     "cupti_etl.render.beside": 17,
     "cupti_etl.render.duckdb_file": 17,
