@@ -18,7 +18,11 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = (ROOT / "README.md", ROOT / "docs" / "tutorial" / "first-trace.md")
+PAGES = (
+    ROOT / "README.md",
+    ROOT / "docs" / "tutorial" / "first-trace.md",
+    ROOT / "docs" / "howto" / "reading-answers.md",
+)
 RECORDING = ROOT / "cupti_etl" / "demo" / "h200.etlrec"
 _BLOCK = re.compile(r"^```console\n\$ (.*?)^```$", re.MULTILINE | re.DOTALL)
 

@@ -59,6 +59,13 @@ class Shape:
     is_known: bool = False
     chart: Chart | None = None
 
+    @property
+    def subject(self) -> str:
+        """The column that says what a row is about; "" if none is known to."""
+        if self.label is not None:
+            return self.label.column
+        return self.chart.x if self.chart is not None and self.chart.kind == "bars" else ""
+
     def chosen(self, differ: Sequence[str], *, wide: bool) -> list[Column]:
         """Those to show, the most important first and the one with the labels last.
 

@@ -224,7 +224,8 @@ def _column(
         in_unit(value, unit, view.time_unit, begin)
         for value, unit in zip(cells, units, strict=True)
     ]
-    return Shown(column.name, printable(column.heading), texts, numeric)
+    is_label = column.name == form.subject and not numeric
+    return Shown(column.name, printable(column.heading), texts, numeric, is_label)
 
 
 def _labels(form: Shape, values: Mapping[str, Sequence[Any]], facts: _Facts) -> list[str]:

@@ -1,0 +1,149 @@
+"""Tables: units by column, the columns that answer first, rows that are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from support.trace import MakeTrace
+
+from cupti_etl.errors import UsageError
+from cupti_etl.render.narrow import Narrowing, narrow
+from cupti_etl.render.table import Shown, View, table
+from cupti_etl.render.text import drawn, fit
+from cupti_etl.render.values import duration, in_unit, moment, percentage, size
+
+KERNELS = """
+    process_id device_id start_ns   end_ns     name
+    5000000001 0         2000000000 2000001500 "void a<1>(int)"
+    5000000002 0         2000003000 2000004000 "void a<2>(int)"
+    5000000002 0         3000003000 3000003100 b
+"""
+NAMES = """
+    mangled            short demangled
+    "void a<1>(int)"   a     "void a<1>(int)"
+    "void a<2>(int)"   a     "void a<2>(int)"
+    b                  b     b
+"""
+
+
+def names(columns: Sequence[Shown]) -> list[str]:
+    return [column.name for column in columns]
+
+
+def test_values_have_units_that_fit_them() -> None:
+    assert [duration(ns) for ns in (0, 7, 999, 1234, 999_999, 12_345_678, -1500, 7.2e12)] == [
+        "0", "7 ns", "999 ns", "1.23 us", "1.00 ms", "12.3 ms", "-1.50 us", "7,200 s",
+    ]  # fmt: skip
+    assert [duration(1_234_567, unit) for unit in ("ns", "us", "ms", "s")] == [
+        "1,234,567 ns", "1,234.567 us", "1.235 ms", "0.001235 s",
+    ]  # fmt: skip
+    assert [size(count) for count in (0, 1023, 4_300_000, 2**50)] == [
+        "0", "1,023 B", "4.10 MiB", "1,024 TiB",
+    ]  # fmt: skip
+    assert [percentage(each) for each in (0, 0.01, -0.01, 12.34, 100)] == [
+        "0.0 %", "<0.1 %", ">-0.1 %", "12.3 %", "100.0 %",
+    ]  # fmt: skip
+    assert [moment(ns, 10**9) for ns in (10**9, 1_234_567_890, 3 * 10**9, 0)] == [
+        "+0.000 us", "+234.568 ms", "+2.000000 s", "-1.000000 s",
+    ]  # fmt: skip
+    assert [in_unit(each, "1") for each in (None, True, 1234, 0.5, "a\tb")] == [
+        "-", "yes", "1,234", "0.50", "a b",
+    ]  # fmt: skip
+
+
+def column(name: str, width: int, *, number: bool = False, label: bool = False) -> Shown:
+    return Shown(name, "h", ["x" * width], number, label)
+
+
+def test_the_most_important_columns_and_the_label_stay() -> None:
+    columns = [column("first", 8, number=True), column("text", 90), column("last", 8, number=True),
+               column("label", 50, label=True)]  # fmt: skip
+
+    def fitted(room: int) -> dict[str, int]:
+        return {each.name: width for each, width in fit(columns, room)}
+
+    assert fitted(200) == {"first": 8, "text": 90, "last": 8, "label": 50}
+    # Texts are cut, numbers never; the label is whole as long as that is possible.
+    assert fitted(110) == {"first": 8, "text": 38, "last": 8, "label": 50}
+    assert fitted(80) == {"first": 8, "text": 28, "last": 8, "label": 30}
+    # What is least important goes first.
+    assert fitted(60) == {"first": 8, "text": 20, "label": 28}
+    assert fitted(40) == {"first": 8, "label": 30}
+
+
+def test_a_query_is_told_by_its_first_columns(trace: MakeTrace) -> None:
+    opened = trace(kernel=KERNELS, kernel_name=NAMES)
+    shown = table(opened.query("kernel_summary"), View())
+    assert names(shown.columns) == [
+        "percent", "total_ns", "calls", "mean_ns", "median_ns", "max_ns", "name",
+    ]  # fmt: skip
+    assert list(shown.columns[-1].cells) == ["a<1>", "a<2>", "b"]
+    assert list(shown.columns[1].cells) == ["1.50 us", "1.00 us", "100 ns"]
+    assert shown.hidden[0] == "p95_ns"
+    wide = table(opened.query("kernel_summary"), View(wide=True))
+    assert (len(wide.columns), wide.hidden) == (len(opened.query("kernel_summary").columns), [])
+    raw = table(opened.query("kernel_summary"), View(raw=True))
+    assert list(raw.columns[-1].cells) == ["a", "a", "b"]
+    assert list(raw.columns[1].cells) == ["1500", "1000", "100"]
+
+
+def test_processes_are_named_and_times_count_from_the_beginning(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel=KERNELS, kernel_name=NAMES,
+        process="process_id pid rank\n5000000001 7 0\n5000000002 8 1",
+        capture="capture_id start_ns\n1 1500000000",
+    )  # fmt: skip
+    lines, notes = drawn(
+        opened.sql("SELECT process_id, start_ns, correlation_id, name FROM kernel ORDER BY 2"),
+        View(), terminal=False,
+    )  # fmt: skip
+    assert lines[0].split() == ["process", "start", "correlation_id", "name"]
+    assert [line.split()[:4] for line in lines[2:]] == [
+        ["rank", "0", "+500.000", "ms"], ["rank", "1", "+500.003", "ms"],
+        ["rank", "1", "+1.500003", "s"],
+    ]  # fmt: skip
+    assert notes == []
+
+
+def test_a_pipe_gets_whole_names_and_no_padding(trace: MakeTrace) -> None:
+    long = "k" * 200
+    rows = trace().sql(f"SELECT 1 AS n, 'ab' AS t, '{long}' AS name UNION ALL SELECT 2, 'c', 'x'")
+    lines, _ = drawn(rows, View(), terminal=False)
+    assert lines[2] == f"1  ab  {long}"
+    assert lines[3] == "2  c   x"
+    assert len(lines[1]) < 80
+
+
+def narrowed(trace: MakeTrace, *given: str | int | None, sql: str = "") -> list[int]:
+    opened = trace(kernel=KERNELS, kernel_name=NAMES)
+    rows = opened.sql(sql) if sql else opened.query("kernel_summary")
+    return list(narrow(rows, Narrowing(*given)).reader().read_all()["total_ns"].to_pylist())  # type: ignore[arg-type]
+
+
+def test_rows_are_chosen_and_sorted(trace: MakeTrace) -> None:
+    assert narrowed(trace) == [1500, 1000, 100]
+    assert narrowed(trace, "total_ns < 1200 -- a comment") == [1000, 100]
+    assert narrowed(trace, "", "total_ns:asc") == [100, 1000, 1500]
+    assert narrowed(trace, "", "total", 1) == [1500]
+    assert narrowed(trace, "", "name", None) == [1500, 1000, 100]
+    assert narrowed(trace, "", "name:desc", 1) == [100]
+    assert narrowed(trace, "", "", 0) == []
+    many = "CREATE TABLE t AS SELECT 1 AS total_ns; FROM t"
+    assert narrowed(trace, "total_ns > 0", "total_ns", 5, sql=many) == [1]
+
+
+@pytest.mark.parametrize(
+    ("given", "message", "hint"),
+    [
+        (("totl_ns > 1", ""), "there is no column 'totl_ns'", "did you mean total_ns"),
+        (("", "totl_ns"), "there is no column 'totl_ns'", "did you mean total_ns"),
+        (("", "total_ns:up"), "'up' is no order", "--sort total_ns:asc"),
+    ],
+)
+def test_a_column_that_is_not_there_has_a_neighbour(
+    trace: MakeTrace, given: tuple[str, str], message: str, hint: str
+) -> None:
+    with pytest.raises(UsageError, match=message) as raised:
+        narrowed(trace, *given)
+    assert hint in raised.value.hint
