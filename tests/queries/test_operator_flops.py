@@ -1,0 +1,113 @@
+"""Operations of PyTorch's operators, counted by hand from the sizes of their inputs."""
+
+from __future__ import annotations
+
+import pytest
+from support.trace import MakeTrace, assert_rows
+
+FLOPS = {
+    "marker": """
+        process_id thread_id marker_id event timestamp_ns domain          name
+        1          5         9         start 0            user_annotation ProfilerStep#1
+        1          5         9         end   100          user_annotation -
+        1          5         1         start 1            cpu_op          aten::linear
+        1          5         1         end   20           cpu_op          -
+        1          5         2         start 2            cpu_op          aten::addmm
+        1          5         2         end   10           cpu_op          -
+        1          5         3         start 30           cpu_op          aten::cudnn_convolution
+        1          5         3         end   39           cpu_op          -
+        1          5         4         start 40           cpu_op          aten::_flash_attention_forward
+        1          5         4         end   49           cpu_op          -
+    """,  # noqa: E501
+    "argument": """
+        process_id marker_id arguments
+        1          1         '{"Input Dims": [[64,32],[16,32],[16]], "Input type": ["c10::Half","c10::Half","c10::Half"]}'
+        1          2         '{"Input Dims": [[16],[64,32],[32,16]], "Input type": ["c10::Half","c10::Half","c10::Half"]}'
+        1          3         '{"Input Dims": [[2,3,9,9],[4,3,3,3]], "Input type": ["float","float"], "Concrete Inputs": ["","","[1, 1]","[2, 2]","[1, 1]","1"]}'
+        1          4         '{"Input Dims": [[2,8,4,16],[2,8,4,16],[2,8,4,16]], "Input type": ["c10::Half","c10::Half","c10::Half"]}'
+    """,  # noqa: E501
+    "api_call": """
+        process_id thread_id correlation_id domain  name             start_ns end_ns
+        1          5         2              runtime cudaLaunchKernel 3        4
+        1          5         3              runtime cudaLaunchKernel 33       34
+        1          5         4              runtime cudaLaunchKernel 43       44
+    """,
+    "kernel": """
+        process_id device_id correlation_id start_ns end_ns name
+        1          0         2              100      110    gemm
+        1          0         3              110      120    conv
+        1          0         4              120      140    flash
+    """,
+    "device": 'process_id device_id name\n1 0 "NVIDIA H200"',
+}
+
+
+def test_operations_follow_from_the_sizes(trace: MakeTrace) -> None:
+    opened = trace(**FLOPS)
+    # 2*64*32*16; 2 * (2*4*5*5 of the result) * 3*3*3; 2 * 2*4 heads * 8*8 * (16+16).
+    assert_rows(
+        opened.query("operator_flops"),
+        """
+        name                          gpu_ns flops bytes tflops_per_s bound
+        aten::_flash_attention_forward 20    32768 8192  1.6384       memory
+        aten::addmm                   10     65536 7168  6.5536       memory
+        aten::cudnn_convolution       10     10800 3176  1.08         memory
+        """,
+    )
+    (addmm,) = (row for row in opened.query("operator_flops") if row["name"] == "aten::addmm")
+    assert addmm["peak_pct"] == pytest.approx(100 * 6.5536 / 989.4)
+    assert addmm["memory_pct"] == pytest.approx(100 * 716.8 / 4800)
+
+
+def test_a_step_has_the_operations_that_began_in_it(trace: MakeTrace) -> None:
+    (step,) = trace(**FLOPS).query("step_mfu")
+    assert (step["name"], step["duration_ns"]) == ("ProfilerStep#1", 40)
+    assert step["tflop"] == pytest.approx((32768 + 65536 + 10800) / 1e12)
+    least_ns = (32768 + 65536) / 989.4e3 + 10800 / 494.7e3
+    assert step["mfu_pct"] == pytest.approx(100 * least_ns / 40)
+    assert step["known_pct"] == 100
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (', "Concrete Inputs": ["","","[1, 1]","[2, 2]","[1, 1]","1"]', ""),
+        ('"Input Dims": [[2,3,9,9],[4,3,3,3]], ', ""),
+        ("[[2,3,9,9],[4,3,3,3]]", "[[2,3,9,9]]"),
+        ("[[2,3,9,9],[4,3,3,3]]", "[[[2,3],[9,9]],[4,3,3,3]]"),
+    ],
+)
+def test_what_the_sizes_do_not_say_is_not_known(trace: MakeTrace, before: str, after: str) -> None:
+    assert before in FLOPS["argument"]
+    opened = trace(**{**FLOPS, "argument": FLOPS["argument"].replace(before, after)})
+    rows = {row["name"]: row["flops"] for row in opened.query("operator_flops")}
+    assert rows["aten::cudnn_convolution"] is None
+    assert rows["aten::addmm"] == 65536
+    (step,) = opened.query("step_mfu")
+    assert (step["mfu_pct"], step["known_pct"]) == (None, 75)
+
+
+def test_a_chip_that_is_not_listed_has_no_peak(trace: MakeTrace) -> None:
+    opened = trace(**{**FLOPS, "device": 'process_id device_id name\n1 0 "NVIDIA X9000"'})
+    assert_rows(
+        opened.query("operator_flops"),
+        "tflops_per_s peak_pct bound\n1.6384 - -\n6.5536 - -\n1.08 - -",
+    )
+
+
+def test_emit_nvtx_says_sizes_too(trace: MakeTrace) -> None:
+    opened = trace(
+        **{
+            **FLOPS,
+            "argument": "",
+            "marker": """
+                process_id thread_id marker_id event timestamp_ns name
+                1          5         2         start 2            "aten::addmm, seq = 3, op_id = 4, sizes = [[16], [64, 32], [32, 16]], input_op_ids = [(1,0)]"
+                1          5         2         end   10           -
+            """,  # noqa: E501
+        }
+    )
+    assert_rows(
+        opened.query("operator_flops"),
+        'name input_dims flops bytes\naten::addmm "[[16], [64, 32], [32, 16]]" 65536 -',
+    )
