@@ -79,7 +79,8 @@ class Shape:
             said = tuple(name for name in names if by_name[name].unit != "id")
             wanted = self.first or said
             whose = (name for name in WHOSE if name in differ and name in names)
-            wanted = tuple(dict.fromkeys((*wanted, *whose)))
+            label = (self.label.column,) if self.label else ()
+            wanted = tuple(dict.fromkeys((*wanted, *whose, *label)))
             names = [*wanted, *(name for name in names if wide and name not in wanted)]
         last = self.label.column if self.label and self.is_known else ""
         names = [name for name in names if name != last] + [name for name in names if name == last]

@@ -19,13 +19,13 @@ import click
 from cupti_etl.errors import UsageError
 from cupti_etl.progress import printable, say
 from cupti_etl.render.narrow import EVERYTHING, Narrowing, narrow
-from cupti_etl.render.table import ROW_LIMIT, Rows, View
 from cupti_etl.render.values import TIME_UNITS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from cupti_etl.render.columns import Shape
+    from cupti_etl.render.table import Rows, View
 
 FORMATS = ("table", "csv", "json", "arrow", "parquet", "markdown")
 _BINARY = ("arrow", "parquet")
@@ -123,6 +123,8 @@ class Output:
     @property
     def view(self) -> View:
         """How a table is shown."""
+        from cupti_etl.render.table import ROW_LIMIT, View
+
         every = self.all_rows or self.rows.limit is not None
         return View(self.wide, self.raw, self.time_unit, None if every else ROW_LIMIT)
 
