@@ -45,7 +45,7 @@ def drawn(
     shown = table(rows, view)
     hidden = list(shown.hidden)
     if form == "markdown":
-        lines = list(_markdown_lines(shown))
+        lines = list(markdown_lines(shown))
     elif terminal and not view.wide:
         lines, dropped = _terminal_lines(shown)
         hidden = [name for name in rows.columns if name in {*hidden, *dropped}]
@@ -85,7 +85,7 @@ def _plain_lines(table: Table) -> list[str]:
     return list(_lines(columns, colours=False, wrap=False))
 
 
-def _markdown_lines(table: Table) -> Iterator[str]:
+def markdown_lines(table: Table) -> Iterator[str]:
     """A table as Markdown."""
     yield _markdown_row([column.heading for column in table.columns])
     yield _markdown_row(["---:" if column.is_number else "---" for column in table.columns])
