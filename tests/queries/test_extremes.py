@@ -154,14 +154,14 @@ def test_a_section_that_fails_leaves_the_others(
     trace: MakeTrace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = trace(kernel="process_id device_id start_ns end_ns name\n 1 0 0 9 a")
-    sql = Trace.sql
+    query = Trace.query
 
-    def broken(self: Trace, query: str, **params: object) -> object:
-        if "FROM kernel_summary" in query or query.startswith("FROM memcpy_blocking"):
+    def broken(self: Trace, name: str, **params: object) -> object:
+        if name == "kernel_summary":
             raise UsageError("Out of Range Error: <overflow>")
-        return sql(self, query, **params)
+        return query(self, name, **params)
 
-    monkeypatch.setattr(Trace, "sql", broken)
+    monkeypatch.setattr(Trace, "query", broken)
     report = build(opened)
     assert set(report.failed) == {"kernel_summary"}
     for text in (markdown(report), html(report)):

@@ -36,11 +36,13 @@ class Tags(HTMLParser):
         super().__init__()
         self.found: set[str] = set()
         self.attributes: set[str] = set()
+        self.links: list[str] = []
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.found.add(tag)
         self.attributes.update(name for name, _ in attrs)
+        self.links += [value or "" for name, value in attrs if name == "href"]
 
 
 def hostile(folder: Path, evil: str, labels: bool) -> Path:
@@ -91,13 +93,17 @@ def test_the_report_of_a_trace_of_hostile_text(tmp_path: Path, labels: bool) -> 
     tags = Tags(page)
     assert tags.found <= {
         "html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "ol", "li", "b", "code",
-        "table", "tr", "th", "td", "svg", "rect", "text", "polyline",
+        "table", "thead", "tbody", "tr", "th", "td", "svg", "rect", "text", "line", "polyline",
+        "nav", "ul", "a", "section", "div", "span", "i", "small", "input", "button", "canvas",
+        "script",
     }  # fmt: skip
+    # Its own script, and the data of the timeline, which no text in it can end.
+    assert page.count("<script") == page.count("</script>") == 1 + page.count('timeline-data">')
+    assert all(link.startswith("#section-") for link in tags.links)
     assert not {name for name in tags.attributes if name.startswith("on")} | (
-        tags.attributes & {"src", "href", "style"}
+        tags.attributes & {"src", "style"}
     )
     assert "owned" in page
-    assert labels or "polyline" in tags.found  # whose titles hold kinds of memory
     for shown in (page, text):
         assert all(char.isprintable() or char == "\n" for char in shown)
     assert "<script" not in text.replace("\\<script", "")
