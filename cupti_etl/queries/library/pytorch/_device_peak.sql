@@ -5,6 +5,7 @@
 --   it. Bandwidth is that of the device record, if it is there.
 -- needs: device
 -- limits: Variants of lower power have lower peaks; chips that are not listed have no row.
+-- scope: whole
 -- columns:
 --   process_id BIGINT: The process.
 --   device_id INTEGER: CUDA ordinal of the device in its process.

@@ -9,9 +9,11 @@
 -- materialized: Made once for an opened trace, as the module of every backward pass is looked for.
 -- limits: Where a process has no sequence numbers, or several threads have one that a backward
 --   pass has, what the backward pass took is not known.
+-- scope: start_ns
 -- columns:
 --   process_id BIGINT: The process.
 --   range_id BIGINT: The range, as in nvtx_range.
+--   start_ns BIGINT [epoch ns]: When it was entered.
 --   module VARCHAR: Class of the module and its number among these.
 --   path VARCHAR: The modules around it from the outermost on, and its own, with " / " between.
 --   parent_range_id BIGINT: The module around it; NULL if there is none.
@@ -23,7 +25,7 @@
 --   host_ns BIGINT [ns]: Time on the host; NULL if it did not end.
 --   self_host_ns BIGINT [ns]: The same without modules inside.
 WITH RECURSIVE modules AS MATERIALIZED (
-    SELECT span.process_id, span.range_id, substr(span.name, 12) AS module,
+    SELECT span.process_id, span.range_id, span.start_ns, substr(span.name, 12) AS module,
            span.end_ns - span.start_ns AS host_ns, path.parent_range_id AS around_id
     FROM _range_span AS span
     JOIN _range_path AS path ON path.range_id = span.range_id
@@ -100,7 +102,7 @@ known AS (
     GROUP BY process_id
     HAVING NOT coalesce(bool_or(is_ambiguous), false)
 )
-SELECT modules.process_id, modules.range_id, module, path, parent_range_id,
+SELECT modules.process_id, modules.range_id, modules.start_ns, module, path, parent_range_id,
        coalesce(works.activities, 0)::BIGINT AS activities,
        TRY_CAST(coalesce(works.gpu_ns, 0) AS BIGINT) AS gpu_ns,
        TRY_CAST(coalesce(works.gpu_ns, 0) - coalesce(inside.gpu_ns, 0) AS BIGINT) AS self_gpu_ns,

@@ -6,6 +6,7 @@
 -- limits: Operators without a formula are not here. NULL where sizes were not recorded, or, of
 --   convolutions, the values of their arguments; of attention over sequences that are packed into
 --   one; and of transposed convolutions.
+-- scope: start_ns
 -- columns:
 --   process_id BIGINT: The process.
 --   gpu BIGINT: Number of the GPU, as in gpu.

@@ -6,6 +6,7 @@
 --   one group) * (elements of the kernel). factor is for backward passes: of attention, which
 --   computes its products anew, 5 products instead of 2. Places count from 1.
 -- needs: _operator
+-- scope: whole
 -- columns:
 --   operator VARCHAR: Name of the operator.
 --   kind VARCHAR: matrix product, convolution, convolution backward or attention.

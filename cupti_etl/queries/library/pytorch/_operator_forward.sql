@@ -5,6 +5,7 @@
 --   the function that runs. Numbers count on each thread: if operators of several threads have
 --   one, the operator is not known.
 -- needs: _operator
+-- scope: whole
 -- columns:
 --   range_id BIGINT: The backward pass, as in nvtx_range.
 --   forward_range_id BIGINT: Its operator; NULL if several may be meant, or none was recorded.

@@ -5,6 +5,7 @@
 --   sums of durations. API calls inside other calls are not counted again.
 -- needs: _operator, launch_to_gpu, external_correlation, api_call
 -- limits: What no operator asked for is not here, nor work whose call is not known.
+-- scope: whole
 -- columns:
 --   range_id BIGINT: The range, as in nvtx_range.
 --   launches BIGINT [calls]: API calls that asked for work.

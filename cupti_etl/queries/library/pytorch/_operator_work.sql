@@ -8,6 +8,7 @@
 -- materialized: Made once for an opened trace, as it looks for the operator of every call.
 -- limits: Where neither it nor an operator inside has a sequence number, or several threads have
 --   one of these, what the backward pass took is not known.
+-- scope: whole
 -- columns:
 --   range_id BIGINT: The range, as in nvtx_range.
 --   self_launches BIGINT [calls]: API calls that asked for work.

@@ -5,6 +5,7 @@
 -- needs: step, launch_to_gpu, gpu, gpu_interval
 -- materialized: Made once for an opened trace, as the step of each activity is looked for.
 -- limits: Calls whose activities are not known count nowhere.
+-- scope: whole
 -- columns:
 --   process_id BIGINT: The process.
 --   gpu BIGINT: Number of the GPU, as in gpu.

@@ -15,6 +15,7 @@
 -- chart: lines(step, duration_ns)
 -- example: cupti-etl query step_summary TRACE
 -- alias: iteration_timing, iteration_detail
+-- scope: start_ns
 -- columns:
 --   process_id BIGINT: The process.
 --   gpu BIGINT: Number of the GPU, as in gpu.

@@ -8,6 +8,7 @@
 -- needs: _range_span, launch, _host_activity
 -- materialized: Made once for an opened trace, as it goes through all ranges.
 -- limits: Names decide; input that nobody marked is not seen.
+-- scope: whole
 -- columns:
 --   process_id BIGINT: The process.
 --   start_ns BIGINT [epoch ns]: Begin of an interval.
