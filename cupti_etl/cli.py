@@ -6,20 +6,27 @@ import importlib
 import io
 import os
 import pkgutil
+import shlex
 import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 import click
 
 from cupti_etl import __version__, commands
+from cupti_etl.commands._group import Group
 from cupti_etl.errors import EtlError
 from cupti_etl.progress import say
 
 # Names that commands had once; understood for a release, and listed nowhere.
 _RENAMED = {"attach": "resume"}
 
+# Set by the scripts of `cupti-etl completion`, for a command line that is being typed.
+_COMPLETION = "_CUPTI_ETL_COMPLETE"
 
-class Commands(click.Group):
+
+class Commands(Group):
     """Finds commands as modules of ``cupti_etl.commands`` and imports only the one asked for.
 
     A module there defines ``command``; its name, with ``-`` for ``_``, is the command's.
@@ -45,6 +52,15 @@ class Commands(click.Group):
         command: click.Command = module.command
         return command
 
+    def suggestion(self, ctx: click.Context, words: Sequence[str]) -> str:
+        """As of any group; the name of a query is none of a command, but looks like one."""
+        from cupti_etl.queries.catalog import library
+
+        similar = get_close_matches(words[0], [query.name for query in library()], 1, 0.8)
+        if similar:
+            return shlex.join(["cupti-etl", "query", *similar, *words[1:]])
+        return super().suggestion(ctx, words)
+
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="cupti-etl")
@@ -62,7 +78,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     arguments = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in arguments[:1]
     try:
-        result: Any = cli.main(arguments, prog_name="cupti-etl", standalone_mode=False)
+        result = _run(arguments)
     except EtlError as error:
         if debug:
             raise
@@ -82,11 +98,11 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         error.show(file=told)
         say(told.getvalue().rstrip("\n"))
         sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, EOFError, KeyboardInterrupt):
         sys.exit(130)
     except BrokenPipeError:
-        # The reader of our output went away (`| head`): nobody to tell.
-        sys.stderr.close()
+        # The reader of our output went away (`| head`): nobody to tell, also at the last flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(141)
     except OSError as error:
         # Mostly of standard output; where a file has a name, the command says more itself.
@@ -97,3 +113,14 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         say("  make room, or see with --debug where it happened")
         sys.exit(1)
     sys.exit(result if isinstance(result, int) else 0)
+
+
+def _run(arguments: list[str]) -> Any:
+    """As ``cli.main``, which makes status 1 of a broken pipe."""
+    if _COMPLETION in os.environ:
+        cli.main(arguments, prog_name="cupti-etl", complete_var=_COMPLETION)
+    try:
+        with cli.make_context("cupti-etl", list(arguments)) as context:
+            return cli.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cupti_etl.commands._group import Group
 from cupti_etl.errors import CuptiError, UsageError
 from cupti_etl.progress import say
 from cupti_etl.render.output import InMemory, Output, output_options, write
@@ -28,7 +29,7 @@ _cupti = click.option(
 )
 
 
-@click.group("metrics")
+@click.group("metrics", cls=Group)
 def command() -> None:
     """Hardware metrics: what a chip counts, what they mean, what fits one pass.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cupti_etl.commands._scope import open_part, scope_options
+from cupti_etl.errors import UsageError
 from cupti_etl.render.output import Output, output_options, write
 
 if TYPE_CHECKING:
@@ -55,13 +57,25 @@ def command(
 
 
 def _split(words: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
-    """The traces, and the query if there is one."""
+    """The traces, and the query if there is one.
+
+    Raises:
+        UsageError: it is the name of a table or a query alone.
+    """
     *traces, last = words
-    # No statement is a single word; and os.path takes what is too long for a path.
-    one_word = len(last.split()) == 1 and not last.startswith(".")
-    if not traces or one_word or os.path.exists(last):  # noqa: PTH110
+    # os.path takes what is too long for a path.
+    if not traces or os.path.exists(last):  # noqa: PTH110
         return words, None
-    return tuple(traces), last
+    if len(last.split()) > 1 or last.startswith("."):
+        return tuple(traces), last
+    # No statement is a single word.
+    from cupti_etl.render.advice import statement_for
+
+    statement = statement_for(last)
+    if statement:
+        line = shlex.join(["cupti-etl", "sql", *traces])
+        raise UsageError(f"{last!r} is neither a trace nor SQL", f'{line} "{statement}"')
+    return words, None
 
 
 def _history() -> Path | None:

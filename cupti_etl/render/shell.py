@@ -12,16 +12,17 @@ from cupti_etl.errors import EtlError, UsageError
 from cupti_etl.progress import printable, say
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.reference import describe, overview
+from cupti_etl.render.advice import created, explained, refuse_change
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.storage.sources import identifier
 
 _HELP = """\
 SQL ends with a semicolon and may take several lines.
-.tables          the tables of the trace
+.tables          the tables of the trace, with their numbers of rows
 .schema [NAME]   columns of a table or query; of all tables without NAME
 .queries         the queries of the library; FROM kernel_summary; runs one
 .help            this text
-.quit            leave (so does end of file)"""
+.quit            leave; so do exit, quit and end of file"""
 _PROMPT, _CONTINUED = "cupti-etl> ", "      ...> "
 
 
@@ -36,6 +37,7 @@ class Shell:
     def __init__(self, trace: Trace, show: Callable[[Result], None]) -> None:
         self._trace = trace
         self._show = show
+        self._own: set[str] = set()  # what statements have made
 
     def run_script(self, lines: Iterable[str]) -> None:
         """Run all statements and dot commands of a script; the last needs no semicolon.
@@ -76,6 +78,9 @@ class Shell:
             if not text and line.strip().startswith("."):
                 yield line.strip()
                 continue
+            if not text and line.strip().rstrip(";").lower() in ("exit", "quit"):
+                yield ".quit"
+                continue
             done, text = split(f"{text}{line.rstrip()}\n")
             if state is not None:
                 state.continued = bool(text)
@@ -86,14 +91,14 @@ class Shell:
     def _run(self, statement: str) -> bool:
         """Run one statement or dot command; false ends the shell."""
         if not statement.startswith("."):
-            self._show(self._trace.sql(statement))
+            self._answer(statement)
             return True
         command, *names = statement.split()
         if command in (".quit", ".exit"):
             return False
         answer = {
             ".help": lambda: _HELP,
-            ".tables": lambda: "\n".join(self._trace.tables),
+            ".tables": lambda: self._tables(),
             ".queries": lambda: overview([each for each in library() if each.front]),
             ".schema": lambda: self._schema(names),
         }.get(command)
@@ -101,6 +106,24 @@ class Shell:
             raise UsageError(f"there is no command {command}", ".help lists them")
         print(printable(answer(), keep="\n"))
         return True
+
+    def _answer(self, statement: str) -> None:
+        refuse_change(statement, self._own)
+        try:
+            result = self._trace.sql(statement)
+        except UsageError as error:
+            raise explained(error, statement) from error
+        self._own.add(created(statement))
+        self._show(result)
+
+    def _tables(self) -> str:
+        names = self._trace.tables
+        counts = ", ".join(f"(SELECT count(*) FROM {identifier(name)})" for name in names)
+        rows = [row["rows"] for row in self._trace.sql(f"SELECT unnest([{counts}]) AS rows")]
+        wide = max(map(len, names))
+        return "\n".join(
+            f"{name:<{wide}}  {count:>13,}" for name, count in zip(names, rows, strict=True)
+        )
 
     def _schema(self, names: list[str]) -> str:
         if names and names[0] in library():

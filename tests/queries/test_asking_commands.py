@@ -150,6 +150,39 @@ def test_help_of_a_query_and_of_the_command(option: str) -> None:
     ("arguments", "status", "message", "hint"),
     [
         (["query"], 2, "which query?", "cupti-etl query --list lists them"),
+        (["qurey", "{run}"], 2, "there is no command 'qurey'", "did you mean query?"),
+        (["metrics", "lst"], 2, "there is no command 'lst'", "did you mean list?"),
+        (["xyz"], 2, "there is no command 'xyz'", "cupti-etl --help lists the commands"),
+        (
+            ["kernel_summary", "a b", "--all"],
+            2,
+            "there is no command 'kernel_summary'",
+            "cupti-etl query kernel_summary 'a b' --all",
+        ),
+        (
+            ["sql", "{run}", "kernel_summary"],
+            2,
+            "'kernel_summary' is neither a trace nor SQL",
+            'cupti-etl sql {run} "FROM kernel_summary"',
+        ),
+        (
+            ["sql", "{run}", "kernel_sumary;"],
+            2,
+            "'kernel_sumary;' is neither a trace nor SQL",
+            'cupti-etl sql {run} "FROM kernel_summary"',
+        ),
+        (
+            ["sql", "{run}", "FROM kernel_sumary"],
+            2,
+            "Table with name kernel_sumary does not exist",
+            "did you mean FROM kernel_summary?",
+        ),
+        (
+            ["sql", "{run}", "FROM kernel_worst"],
+            2,
+            "Table with name kernel_worst does not exist",
+            "did you mean FROM kernel_worst()?",
+        ),
         (["query", "kernel_sum", "{run}"], 2, "there is no query 'kernel_sum'", "did you mean"),
         (["query", "gpu_busy"], 2, "on which trace shall gpu_busy run?", "cupti-etl query gpu"),
         (["query", "gpu_busy", "/none"], 1, "there is no trace /none", "give the folder that"),
@@ -173,7 +206,7 @@ def test_what_cannot_be_is_said_in_two_lines(
     code, lines = fail(*(each.replace("{run}", str(run_folder)) for each in arguments))
     assert code == status
     assert lines[0].startswith(f"cupti-etl: {message}")
-    assert lines[-1].startswith(f"  {hint}")
+    assert lines[-1].startswith(f"  {hint}".replace("{run}", str(run_folder)))
 
 
 def test_statements_from_a_pipe(run_folder: Path) -> None:
@@ -187,9 +220,68 @@ def test_statements_from_a_pipe(run_folder: Path) -> None:
     """
     lines = succeed("sql", run_folder, "--format", "csv", stdin=script).splitlines()
     assert lines[:4] == ["text", '"x;y"', "two", "2"]
-    assert "kernel" in lines
+    assert ["kernel", "3"] in [line.split() for line in lines]
     assert lines[-2:] == ["last", "3"]
     assert succeed("sql", run_folder, stdin="") == ""
+
+
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        ("INSERT INTO kernel FROM kernel", "INSERT INTO kernel"),
+        ("/* away with it */ delete from kernel WHERE true", "DELETE FROM kernel"),
+        ('UPDATE "kernel" SET name = NULL', "UPDATE kernel"),
+        ("DROP VIEW IF EXISTS kernel_summary", "DROP VIEW kernel_summary"),
+        ("ALTER TABLE main.kernel DROP name", "ALTER TABLE kernel"),
+    ],
+)
+def test_a_statement_that_would_change_the_trace_is_refused(
+    run_folder: Path, statement: str, what: str
+) -> None:
+    status, lines = fail("sql", run_folder, statement)
+    assert (status, lines[0]) == (
+        2, f"cupti-etl: {what} is refused: a trace is only read, never changed",
+    )  # fmt: skip
+    assert "CREATE TABLE mine AS FROM" in lines[1]
+
+
+def test_tables_of_ones_own_can_be_changed(run_folder: Path) -> None:
+    script = """
+        CREATE TABLE mine AS FROM kernel;
+        DELETE FROM mine WHERE name = 'a';
+        SELECT count(*) AS n FROM mine;
+        CREATE TABLE memcpy AS SELECT 7 AS n;
+        DROP TABLE memcpy;
+    """
+    assert succeed("sql", run_folder, "--format", "csv", stdin=script) == "n\n1\n"
+
+
+# More than a pipe holds.
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("query", "kernel_summary", "{run}", "--all", "--wide"),
+        ("query", "kernel_summary", "{run}", "--format", "csv"),
+        ("sql", "{run}", "FROM range(99999)", "--format", "json"),
+        ("sql", "{run}", "FROM range(99999)", "--format", "arrow"),
+        ("sql", "{run}", ".queries"),
+        ("report", "{run}"),
+        ("export", "{run}", "--to", "csv", "--table", "kernel", "-"),
+        ("metrics", "list", "--chip", "GH100", "--format", "csv"),
+        ("query", "--list"),
+    ],
+)
+def test_output_that_nobody_reads_is_no_error(run_folder: Path, words: tuple[str, ...]) -> None:
+    arguments = [word.format(run=run_folder) for word in words]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "cupti_etl", *arguments],
+        stdout=writer, stderr=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    os.close(writer)
+    said = [line for line in done.stderr.splitlines() if "no driver here" not in line]
+    assert (done.returncode, said) == (141, [])
 
 
 def test_a_pipe_ends_at_the_first_error(run_folder: Path) -> None:

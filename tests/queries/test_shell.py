@@ -117,13 +117,22 @@ def test_errors_do_not_end_it(start: Callable[[], Terminal]) -> None:
 def test_dot_commands(start: Callable[[], Terminal]) -> None:
     shell = start()
     assert ".tables" in shell.ask(".help")
-    assert "marker_data" in shell.ask(".tables")
+    tables = [line.split() for line in shell.ask(".tables").splitlines()]
+    assert ["kernel", "2"] in tables
+    assert ["marker_data", "0"] in tables
     assert "gpu_busy" in shell.ask(".queries")
     schema = shell.ask(".schema clock")
     assert "realtime_ns" in schema
     assert "BIGINT [ns]" in schema
     assert "Computed: The union" in shell.ask(".schema gpu_busy")
     shell.type(".exit\n")
+    assert shell.close() == 0
+
+
+@pytest.mark.parametrize("word", ["exit", "quit", "EXIT;", ".quit", ".exit"])
+def test_words_that_leave(start: Callable[[], Terminal], word: str) -> None:
+    shell = start()
+    shell.type(f"{word}\n")
     assert shell.close() == 0
 
 

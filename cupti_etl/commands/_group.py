@@ -1,0 +1,35 @@
+"""Groups of commands that say which one may have been meant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+import click
+
+from cupti_etl.errors import UsageError
+
+
+class Group(click.Group):
+    """A group that answers a command it does not have with the ones that are spelt alike."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first word names.
+
+        Raises:
+            UsageError: there is none.
+        """
+        name = args[0]
+        is_unknown = not name.startswith("-") and self.get_command(ctx, name) is None
+        if is_unknown and not ctx.resilient_parsing:
+            raise UsageError(f"there is no command {name!r}", self.suggestion(ctx, args))
+        return super().resolve_command(ctx, args)
+
+    def suggestion(self, ctx: click.Context, words: Sequence[str]) -> str:
+        """What to type instead of words of which the first is no command."""
+        similar = get_close_matches(words[0].lower(), self.list_commands(ctx))
+        if similar:
+            return f"did you mean {' or '.join(similar)}?"
+        return f"{ctx.command_path} --help lists the commands"
