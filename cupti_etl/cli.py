@@ -15,15 +15,13 @@ from typing import Any, NoReturn
 import click
 
 from cupti_etl import __version__, commands
+from cupti_etl.commands._complete import VARIABLE
 from cupti_etl.commands._group import Group
 from cupti_etl.errors import EtlError
 from cupti_etl.progress import say
 
 # Names that commands had once; understood for a release, and listed nowhere.
 _RENAMED = {"attach": "resume"}
-
-# Set by the scripts of `cupti-etl completion`, for a command line that is being typed.
-_COMPLETION = "_CUPTI_ETL_COMPLETE"
 
 
 class Commands(Group):
@@ -117,8 +115,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 def _run(arguments: list[str]) -> Any:
     """As ``cli.main``, which makes status 1 of a broken pipe."""
-    if _COMPLETION in os.environ:
-        cli.main(arguments, prog_name="cupti-etl", complete_var=_COMPLETION)
+    if VARIABLE in os.environ:
+        cli.main(arguments, prog_name="cupti-etl", complete_var=VARIABLE)
     try:
         with cli.make_context("cupti-etl", list(arguments)) as context:
             return cli.invoke(context)

@@ -6,8 +6,8 @@ which inputs, and what to tell who asks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from cupti_etl.queries.header import Query
 from cupti_etl.render.table import Passed
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Queries about losses say so themselves.
 _TELLS_LOSSES = "capture_health"
+# What the names of parameters begin with below which a row is left out.
+_THRESHOLD = "min_"
 
 
 class Watched(Passed):
@@ -49,6 +51,29 @@ def why_empty(trace: Trace, query: Query) -> str:
     return ""
 
 
+def hidden(trace: Trace, query: Query, given: Mapping[str, Any]) -> str:
+    """Which threshold among the query's parameters hid all of its rows; "" if none did.
+
+    Args:
+        trace: that was asked.
+        query: that had no row.
+        given: values of its parameters.
+    """
+    if trace.query(query.name, **given).count():  # something else left the rows out
+        return ""
+    for field in query.parameters:
+        lifted = {**given, field.name: 0}
+        is_threshold = field.name.startswith(_THRESHOLD) and field.default is not None
+        if is_threshold and trace.query(query.name, **lifted).count():
+            value = given.get(field.name, field.default)
+            unit = "" if field.unit == "1" else f" {field.unit}"
+            return (
+                f"every row is hidden by {field.name}, which is {value}{unit};"
+                f" --param {field.name}=0 shows them."
+            )
+    return ""
+
+
 def losses(trace: Trace) -> str:
     """What the capture lost, by cause: ``ring_full 12, killed ?``; "" if nothing is known."""
     rows = trace.sql(
@@ -59,10 +84,18 @@ def losses(trace: Trace) -> str:
     )
 
 
-def notes(trace: Trace, query: Query, *, is_empty: bool) -> Iterator[str]:
-    """What belongs beside the rows: why there are none, and what was lost."""
+def notes(trace: Trace, query: Query, given: Mapping[str, Any], *, is_empty: bool) -> Iterator[str]:
+    """What belongs beside the rows: why there are none, and what was lost.
+
+    Args:
+        trace: that was asked.
+        query: by which query.
+        given: values of its parameters.
+        is_empty: whether it had no row.
+    """
     if is_empty:
-        yield f"{query.name}: {why_empty(trace, query) or 'nothing of the kind was found.'}"
+        why = why_empty(trace, query) or hidden(trace, query, given)
+        yield f"{query.name}: {why or 'nothing of the kind was found.'}"
     if not is_empty and query.topic == "metrics":
         yield from _alignment(trace)
     lost = "" if query.name == _TELLS_LOSSES else losses(trace.whole)

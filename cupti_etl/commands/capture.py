@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from cupti_etl.commands._complete import files, tables
 from cupti_etl.commands._convert import convert
 from cupti_etl.commands._fsync import fsync_option
 from cupti_etl.commands._index import index_apart
@@ -33,10 +34,16 @@ from cupti_etl.units import duration_ns, size_bytes
     " Must not exist. %h is the host, %p the process id, %r the rank."
     "  [default: trace-DATE-TIME]",
 )
-@click.option("--table", default="", help="Write this table alone, as a stream of Arrow.")
+@click.option(
+    "--table",
+    default="",
+    shell_complete=tables,
+    help="Write this table alone, as a stream of Arrow.",
+)
 @click.option(
     "--kinds",
     default="",
+    shell_complete=tables,
     help="Tables to record, comma-separated, or a preset: light, default, full.",
 )
 @click.option(
@@ -126,7 +133,14 @@ from cupti_etl.units import duration_ns, size_bytes
 @click.option("--index", is_flag=True, help="Run `cupti-etl index` on the trace in the end.")
 @click.option("--no-argv", is_flag=True, help="Do not store command lines.")
 @click.option("--quiet", is_flag=True, help="No live line and no summary.")
-@click.argument("cmd", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD [ARG]...")
+@click.argument(
+    "cmd",
+    nargs=-1,
+    required=True,
+    type=click.UNPROCESSED,
+    metavar="-- CMD [ARG]...",
+    shell_complete=files,
+)
 def command(
     out: str | None,
     table: str,

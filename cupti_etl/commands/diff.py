@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cupti_etl.commands._complete import files
 from cupti_etl.commands._scope import open_part, scope_options
 from cupti_etl.progress import say
 from cupti_etl.render.output import InMemory, Output, output_options, write
@@ -18,8 +19,8 @@ FAILED = 5
 
 
 @click.command("diff")
-@click.argument("base")
-@click.argument("other")
+@click.argument("base", shell_complete=files)
+@click.argument("other", shell_complete=files)
 @click.option(
     "--fail-on",
     type=click.Choice(["regress", "improve", "cannot-tell"]),

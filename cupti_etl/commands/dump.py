@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from cupti_etl.commands._complete import files
+from cupti_etl.commands._complete import tables as complete_tables
 from cupti_etl.errors import NativeError
 from cupti_etl.progress import printable
 
@@ -17,10 +19,14 @@ _PID = re.compile(r"[0-9]{1,18}")  # other digits, and more of them, are no numb
 
 
 @click.command()
-@click.argument("source")
+@click.argument("source", shell_complete=files)
 @click.option("--headers", is_flag=True, help="Processes and slots only, no records.")
 @click.option(
-    "--table", "tables", multiple=True, help="Only records of this table; may be repeated."
+    "--table",
+    "tables",
+    multiple=True,
+    shell_complete=complete_tables,
+    help="Only records of this table; may be repeated.",
 )
 def command(source: str, headers: bool, tables: tuple[str, ...]) -> None:
     """Print SOURCE as text: a recording, or the process id of a traced program.

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cupti_etl.commands._complete import files
+from cupti_etl.commands._complete import tables as complete_tables
 from cupti_etl.commands._scope import open_part, scope_options
 from cupti_etl.errors import UsageError
 from cupti_etl.progress import say
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
+@click.argument("traces", nargs=-1, required=True, metavar="TRACE...", shell_complete=files)
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option(
     "--to",
@@ -26,7 +28,13 @@ if TYPE_CHECKING:
     required=True,
     help="What to write.",
 )
-@click.option("--table", "tables", default="", help="Only these tables, comma-separated.")
+@click.option(
+    "--table",
+    "tables",
+    default="",
+    shell_complete=complete_tables,
+    help="Only these tables, comma-separated.",
+)
 @functools.partial(scope_options, end=("--until",))  # --to says what is written
 def command(traces: tuple[str, ...], out: Path, form: str, tables: str, scope: Scope) -> None:
     """Write TRACE, or several as one, to OUT, which must not exist.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cupti_etl.commands._complete import files, queries
 from cupti_etl.commands._scope import open_part, scope_options
 from cupti_etl.errors import UsageError
 from cupti_etl.progress import say
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 # --help belongs to the query where one is named, so click must not answer it first.
 @click.command("query", add_help_option=False)
-@click.argument("name", required=False)
-@click.argument("traces", nargs=-1, metavar="[TRACE]...")
+@click.argument("name", required=False, shell_complete=queries)
+@click.argument("traces", nargs=-1, metavar="[TRACE]...", shell_complete=files)
 @click.option(
     "--param",
     "params",
@@ -89,7 +90,7 @@ def command(
         with open_part(traces, scope, steady=query.scope == "steady") as opened:
             result = Watched(opened.query(query.name, **given))
             write(result, output)
-            for line in notes(opened, query, is_empty=result.is_empty):
+            for line in notes(opened, query, given, is_empty=result.is_empty):
                 say(f"cupti-etl: {line}")
 
 

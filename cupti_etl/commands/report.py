@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cupti_etl.commands._complete import files
 from cupti_etl.commands._scope import open_part, scope_options
 from cupti_etl.errors import UsageError
 from cupti_etl.progress import say
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command("report")
-@click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
+@click.argument("traces", nargs=-1, required=True, metavar="TRACE...", shell_complete=files)
 @click.option(
     "-o",
     "--output",

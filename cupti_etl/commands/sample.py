@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from cupti_etl.commands._complete import tables
 from cupti_etl.commands._convert import convert
 from cupti_etl.commands._fsync import fsync_option
 from cupti_etl.commands._pm import chosen, pm_options
@@ -23,7 +24,12 @@ from cupti_etl.units import duration_ns
     " Must not exist. %h is the host, %p the process id, %r the rank."
     "  [default: samples-DATE-TIME]",
 )
-@click.option("--table", default="", help="Write this table alone, as a stream of Arrow.")
+@click.option(
+    "--table",
+    default="",
+    shell_complete=tables,
+    help="Write this table alone, as a stream of Arrow.",
+)
 @click.option("--duration", metavar="TIME", help="End after so long; default: at Ctrl-C.")
 @pm_options(default="overview")
 @click.option("--cupti", type=click.Path(path_type=Path), help="libcupti to use.")

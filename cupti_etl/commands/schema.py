@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cupti_etl.commands._complete import tables as complete_tables
 from cupti_etl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ Row = tuple[str, ...]
 
 
 @click.command()
-@click.argument("tables", metavar="[TABLE]...", nargs=-1)
+@click.argument("tables", metavar="[TABLE]...", nargs=-1, shell_complete=complete_tables)
 @click.option(
     "--format",
     "form",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cupti_etl.commands._complete import files
 from cupti_etl.commands._scope import open_part, scope_options
 from cupti_etl.errors import UsageError
 from cupti_etl.render.output import Output, output_options, write
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command("sql")
-@click.argument("words", nargs=-1, required=True, metavar="TRACE... [QUERY]")
+@click.argument("words", nargs=-1, required=True, metavar="TRACE... [QUERY]", shell_complete=files)
 @scope_options
 @output_options
 def command(

@@ -201,6 +201,26 @@ def test_the_command_says_why_there_is_nothing(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("named=a", "every row is hidden by min_calls, which is 20 executions"),
+        ("named=a min_calls=3", "every row is hidden by min_calls, which is 3 executions"),
+        ("named=a min_calls=2", None),
+        ("named=b", "nothing of the kind was found."),
+    ],
+)
+def test_a_threshold_that_hid_every_row_is_named(
+    tmp_path: Path, words: str, said: str | None
+) -> None:
+    path = write_trace(tmp_path / "run", kernel="start_ns end_ns name\n 0 5 a\n 10 18 a")
+    params = [each for word in words.split() for each in ("--param", word)]
+    done = CliRunner().invoke(cli, ["query", "kernel_worst", str(path), "--format=csv", *params])
+    assert done.stderr.startswith(f"cupti-etl: kernel_worst: {said}" if said else "")
+    assert bool(said) == bool(done.stderr)
+    assert ("--param min_calls=0 shows them" in done.stderr) == bool(said and "hidden" in said)
+
+
 def test_losses_are_told_beside_every_answer(tmp_path: Path) -> None:
     path = write_trace(
         tmp_path / "run",
