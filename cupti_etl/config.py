@@ -110,6 +110,7 @@ class CaptureOptions:
     linger_ns: int | None = None
     argv: bool = True
     quiet: bool = False
+    overwrite: bool = False
     delay_ns: int = 0
     duration_ns: int = 0
     capture_range: str = ""

@@ -22,6 +22,7 @@ from cupti_etl.signals import caught
 from cupti_etl.storage.destination import Convert, Destination, choose
 from cupti_etl.storage.driver import Driver
 from cupti_etl.storage.relink import Relink
+from cupti_etl.storage.replace import Aside
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,7 +52,7 @@ def run(options: CaptureOptions, cmd: tuple[str, ...], convert: Convert) -> int:
     with ExitStack() as stack:
         capture = _Run(options, cmd, convert, stack)
         status, problem = capture.to_the_end()
-    if not options.quiet:
+    if not options.quiet and capture.is_kept:
         summary(capture.collector, capture.destination, time.monotonic() - start)
     problem = problem or diagnose(capture.collector)
     if problem is not None and (status == 0 or capture.launcher.is_terminated):
@@ -119,10 +120,14 @@ def sample(options: CaptureOptions, convert: Convert) -> None:
         EtlError: the trace cannot be written.
     """
     destination = choose(options, convert)
-    destination.create()
-    sampling = begin_sampling(options)
-    assert sampling is not None
+    before = Aside(options.out)
     with ExitStack() as stack:
+        if options.overwrite:
+            stack.callback(before.restore)  # unless it was removed
+            before.put()
+        destination.create()
+        sampling = begin_sampling(options)
+        assert sampling is not None
         collector = Collector(live=False, sampling=sampling)
         stack.callback(collector.close)
         came = stack.enter_context(caught())
@@ -151,6 +156,7 @@ def sample(options: CaptureOptions, convert: Convert) -> None:
             sampling.stop()
             driver.finish()
             relink.finish()
+            before.remove()
     if not options.quiet:
         tell_samples(sampling)
         say(f"cupti-etl: {destination}")
@@ -176,12 +182,17 @@ class _Run:
         self._idle: int | None = None
         self._interrupts = 0  # that came before its end
         self._until = float("inf")
+        self.is_kept = True
         self.destination = choose(options, convert)
         self._relink = Relink(self.destination)
         stack.callback(self._relink.close)
-        self.destination.create()
         # What an early failure leaves behind would be in the way of the next attempt.
         undo = stack.enter_context(ExitStack())
+        self._before = Aside(options.out)
+        if options.overwrite:
+            undo.callback(self._before.restore)
+            self._before.put()
+        self.destination.create()
         undo.callback(self.destination.discard)
         if options.record:
             self._recorder = RecordingWriter(options.record)
@@ -234,7 +245,22 @@ class _Run:
             driver.finish(status, self._limits.stopped_by)
             self._relink.finish()
         unrecorded = self._close_recording()
+        self.is_kept = bool(problems) or not self._is_nothing()
+        if self.is_kept:
+            self._before.remove()
+        else:
+            self.destination.remove()
+            if options.record:
+                options.record.unlink(missing_ok=True)
+            self._before.restore()
         return status, problems[0] if problems else unrecorded
+
+    def _is_nothing(self) -> bool:
+        """Whether no process came to be recorded, nor failed to be."""
+        collector = self.collector
+        return not (
+            collector.traced or collector.refused or self.sampling or any(collector.losses())
+        )
 
     def _meanwhile(self) -> None:
         """While the writer holds us up: signals go on, and samples are not held up with us."""
@@ -327,8 +353,8 @@ def diagnose(collector: Collector) -> EtlError | None:
                 f"the injected library does not load: {why}", "run `cupti-etl doctor`"
             )
         return NoCudaError(
-            "the program ended without initialising CUDA, so there is nothing to record",
-            "if it does use CUDA: is its environment passed on (sudo, containers and ssh drop it)?",
+            "the program ended without initialising CUDA, so there is no trace;"
+            " if it does use CUDA, `cupti-etl doctor` says what is in the way",
         )
     if collector.refused:
         return CaptureError(

@@ -13,6 +13,7 @@ from cupti_etl.commands._complete import files, tables
 from cupti_etl.commands._convert import convert
 from cupti_etl.commands._fsync import fsync_option
 from cupti_etl.commands._index import index_apart
+from cupti_etl.commands._overwrite import overwrite_option
 from cupti_etl.commands._pm import chosen, pm_options
 from cupti_etl.commands._renamed import RenamedOption
 from cupti_etl.config import (
@@ -31,7 +32,7 @@ from cupti_etl.units import duration_ns, size_bytes
     "-o",
     "--out",
     help="Where to: a folder; FILE.duckdb; or with --table FILE.arrows or - for standard output."
-    " Must not exist. %h is the host, %p the process id, %r the rank."
+    " Must not exist without --overwrite. %h is the host, %p the process id, %r the rank."
     "  [default: trace-DATE-TIME]",
 )
 @click.option(
@@ -129,6 +130,7 @@ from cupti_etl.units import duration_ns, size_bytes
     metavar="USER,...",
     help="Trace processes of these users too, by number or name, and not only your own.",
 )
+@overwrite_option
 @fsync_option
 @click.option("--index", is_flag=True, help="Run `cupti-etl index` on the trace in the end.")
 @click.option("--no-argv", is_flag=True, help="Do not store command lines.")
@@ -164,6 +166,7 @@ def command(
     pm_required: bool,
     linger: str | None,
     allow_uid: str,
+    overwrite: bool,
     fsync: bool,
     index: bool,
     no_argv: bool,
@@ -206,6 +209,7 @@ def command(
         pm=chosen(pm, pm_interval, pm_devices, is_required=pm_required),
         linger_ns=None if linger is None else duration_ns(linger),
         allow_uids=choose_users(allow_uid),
+        overwrite=overwrite,
         fsync=fsync,
         argv=not no_argv,
         quiet=quiet,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cupti_etl.commands._overwrite import overwrite_option
 from cupti_etl.doctor.ask import gpus
 from cupti_etl.errors import CaptureError, RecordingError
 from cupti_etl.progress import say
@@ -30,7 +31,8 @@ SEMI JOIN kernel USING (process_id, device_id)"""
     "-o", "--out", type=click.Path(path_type=Path), default="demo-trace", show_default=True,
     help="Folder for the trace; replaced if an earlier demo made it.",
 )  # fmt: skip
-def command(out: Path) -> None:
+@overwrite_option
+def command(out: Path, overwrite: bool) -> None:
     """Make a first trace and show what is in it.
 
     Where there is a GPU, a small CUDA program of our own is captured on it, and the trace is
@@ -39,7 +41,7 @@ def command(out: Path) -> None:
     """
     from cupti_etl.demo.folder import make_room
 
-    make_room(out)
+    make_room(out, overwrite=overwrite)
     devices, why = gpus(os.environ)
     if devices:
         click.echo(f"Capturing a small CUDA program on {devices[0]['name']}, {devices[0]['uuid']}.")

@@ -10,6 +10,7 @@ import click
 
 from cupti_etl.commands._complete import files
 from cupti_etl.commands._complete import tables as complete_tables
+from cupti_etl.commands._overwrite import overwrite_option
 from cupti_etl.commands._scope import open_part, scope_options
 from cupti_etl.errors import UsageError
 from cupti_etl.progress import say
@@ -35,9 +36,12 @@ if TYPE_CHECKING:
     shell_complete=complete_tables,
     help="Only these tables, comma-separated.",
 )
+@overwrite_option
 @functools.partial(scope_options, end=("--until",))  # --to says what is written
-def command(traces: tuple[str, ...], out: Path, form: str, tables: str, scope: Scope) -> None:
-    """Write TRACE, or several as one, to OUT, which must not exist.
+def command(
+    traces: tuple[str, ...], out: Path, form: str, tables: str, overwrite: bool, scope: Scope
+) -> None:
+    """Write TRACE, or several as one, to OUT, which must not exist without --overwrite.
 
     \b
       cupti-etl export run42 --to duckdb run42.duckdb
@@ -58,7 +62,7 @@ def command(traces: tuple[str, ...], out: Path, form: str, tables: str, scope: S
         if form == "duckdb":
             from cupti_etl.render.duckdb_file import export_duckdb
 
-            left_out = export_duckdb(trace, out)
+            left_out = export_duckdb(trace, out, overwrite=overwrite)
             if left_out:
                 names = ", ".join(left_out)
                 say(f"cupti-etl: not known to this version, left out: {names}")
@@ -67,10 +71,12 @@ def command(traces: tuple[str, ...], out: Path, form: str, tables: str, scope: S
 
         chosen = choose_tables(trace, tables)
         if len(chosen) == 1 and tables:
-            export_file(trace, chosen[0], None if str(out) == "-" else out, form)
+            export_file(
+                trace, chosen[0], None if str(out) == "-" else out, form, overwrite=overwrite
+            )
         elif str(out) == "-":
             raise UsageError(
                 "standard output takes one table", "name it: --table kernel, for instance"
             )
         else:
-            export_folder(trace, chosen, out, form)
+            export_folder(trace, chosen, out, form, overwrite=overwrite)

@@ -9,6 +9,7 @@ import click
 
 from cupti_etl.commands._convert import convert
 from cupti_etl.commands._fsync import fsync_option
+from cupti_etl.commands._overwrite import overwrite_option
 from cupti_etl.progress import say
 
 
@@ -19,7 +20,7 @@ from cupti_etl.progress import say
     "--out",
     type=click.Path(path_type=Path),
     required=True,
-    help="Folder for the trace, or FILE.duckdb; must not exist.",
+    help="Folder for the trace, or FILE.duckdb; must not exist without --overwrite.",
 )
 @click.option(
     "-j",
@@ -29,9 +30,12 @@ from cupti_etl.progress import say
     show_default="processors",
     help="Files that are read at the same time, at most.",
 )
+@overwrite_option
 @fsync_option
 @click.option("--no-index", is_flag=True, help="Leave out `cupti-etl index`.")
-def command(files: tuple[Path, ...], out: Path, jobs: int, fsync: bool, no_index: bool) -> None:
+def command(
+    files: tuple[Path, ...], out: Path, jobs: int, overwrite: bool, fsync: bool, no_index: bool
+) -> None:
     """Make one trace of FILES: exports of Nsight Systems (SQLite, parquetdir), JSON traces of
     PyTorch (also gzipped; one a rank), recordings of `capture --save-raw`.
 
@@ -40,7 +44,7 @@ def command(files: tuple[Path, ...], out: Path, jobs: int, fsync: bool, no_index
     """
     from cupti_etl.imports.run import import_traces
 
-    summary = import_traces(files, out, jobs, fsync, convert)
+    summary = import_traces(files, out, jobs, fsync, convert, overwrite=overwrite)
     for path, kind in summary.kinds:
         say(f"cupti-etl: {path}: {kind}")
     for what, counted in (

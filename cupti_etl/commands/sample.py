@@ -11,6 +11,7 @@ import click
 from cupti_etl.commands._complete import tables
 from cupti_etl.commands._convert import convert
 from cupti_etl.commands._fsync import fsync_option
+from cupti_etl.commands._overwrite import overwrite_option
 from cupti_etl.commands._pm import chosen, pm_options
 from cupti_etl.config import CaptureOptions
 from cupti_etl.units import duration_ns
@@ -21,7 +22,7 @@ from cupti_etl.units import duration_ns
     "-o",
     "--out",
     help="Where to: a folder; FILE.duckdb; or with --table FILE.arrows or - for standard output."
-    " Must not exist. %h is the host, %p the process id, %r the rank."
+    " Must not exist without --overwrite. %h is the host, %p the process id, %r the rank."
     "  [default: samples-DATE-TIME]",
 )
 @click.option(
@@ -33,6 +34,7 @@ from cupti_etl.units import duration_ns
 @click.option("--duration", metavar="TIME", help="End after so long; default: at Ctrl-C.")
 @pm_options(default="overview")
 @click.option("--cupti", type=click.Path(path_type=Path), help="libcupti to use.")
+@overwrite_option
 @fsync_option
 @click.option("--quiet", is_flag=True, help="No live line and no summary.")
 def command(
@@ -43,6 +45,7 @@ def command(
     pm_interval: str,
     pm_devices: str,
     cupti: Path | None,
+    overwrite: bool,
     fsync: bool,
     quiet: bool,
 ) -> None:
@@ -64,6 +67,7 @@ def command(
         out=Path(name),
         table=table,
         cupti=cupti,
+        overwrite=overwrite,
         fsync=fsync,
         quiet=quiet,
         duration_ns=duration_ns(duration) if duration else 0,

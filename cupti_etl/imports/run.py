@@ -21,6 +21,8 @@ from cupti_etl.storage.destination import Convert, Destination, destination_of
 from cupti_etl.storage.disk import sync
 from cupti_etl.storage.driver import Driver
 from cupti_etl.storage.folder import create
+from cupti_etl.storage.place import refuse_existing
+from cupti_etl.storage.replace import check_replaceable, install
 
 
 def _cannot_convert(folder: Path, out: Path) -> None:
@@ -33,6 +35,8 @@ def import_traces(
     jobs: int,
     is_synced: bool = True,
     convert: Convert = _cannot_convert,
+    *,
+    overwrite: bool = False,
 ) -> Summary:
     """Import files into a new trace folder.
 
@@ -42,6 +46,7 @@ def import_traces(
         jobs: how many files are read at the same time, at most.
         is_synced: whether to see that the trace is on the disk.
         convert: makes a self-contained file of a folder.
+        overwrite: whether a trace of that name is replaced, once the new one is complete.
 
     Raises:
         ForeignError: one of them cannot be imported; nothing is left behind.
@@ -49,10 +54,12 @@ def import_traces(
         UsageError: the folder exists or cannot be made, or a file is given twice.
     """
     refuse_twice(files)
-    if out.exists() or out.is_symlink():
+    if overwrite:
+        check_replaceable(out)
+    elif out.exists() or out.is_symlink():
         create(out)  # says so
     sources = [detect(file) for file in files]
-    destination = _Hidden(out, convert, is_synced=is_synced)
+    destination = _Hidden(out, convert, is_synced=is_synced, overwrite=overwrite)
     destination.create()
     # A signal ends the import where it can be ended, so that another does not disturb that.
     with caught() as came:
@@ -64,7 +71,7 @@ def import_traces(
             pass
         finally:
             _remove(destination.folder)
-        if came:
+        if came and destination.is_there:
             _remove(out)
     if came:
         signal.raise_signal(came[0])
@@ -128,10 +135,12 @@ class _Hidden(Destination):
 
     is_watched = False
 
-    def __init__(self, out: Path, convert: Convert, *, is_synced: bool) -> None:
+    def __init__(self, out: Path, convert: Convert, *, is_synced: bool, overwrite: bool) -> None:
         super().__init__(out, is_synced=is_synced)
         self.folder: Path = out.with_name(f".{out.name}.{secrets.token_hex(8)}")
         self.came: list[int] = []
+        self.is_there = False  # under its name
+        self._overwrite = overwrite
         self._convert = convert
 
     def interval_s(self, age_s: float) -> float:
@@ -146,10 +155,13 @@ class _Hidden(Destination):
         """Give the trace its name."""
         if self.came:
             raise Stopped
+        made = self.folder
         if self.out.suffix == ".duckdb":
-            self._convert(self.folder, self.out)
-        else:
-            self.folder.rename(self.out)
+            made = self.folder / self.out.name
+            self._convert(self.folder, made)
+        refuse_existing(self.out, overwrite=self._overwrite)
+        install(made, self.out)
+        self.is_there = True
         if self._is_synced:
             sync([self.out.absolute().parent])
         if self.out.is_dir():

@@ -18,6 +18,7 @@ from cupti_etl.queries.runner import library_views
 from cupti_etl.render.beside import ROWS, beside, feed
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.storage.place import refuse_existing, unfinished
+from cupti_etl.storage.replace import install
 from cupti_etl.storage.sources import identifier, quoted
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _DATABASE = "_export"
 
 
-def export_duckdb(trace: Trace, out: Path) -> list[str]:
+def export_duckdb(trace: Trace, out: Path, *, overwrite: bool = False) -> list[str]:
     """Write everything that a trace holds into one new file; rows are streamed.
 
     Returns:
@@ -38,13 +39,13 @@ def export_duckdb(trace: Trace, out: Path) -> list[str]:
     """
     from cupti_etl.storage.migrations import upgrade
 
-    refuse_existing(out)
+    refuse_existing(out, overwrite=overwrite)
     with unfinished(out) as partial:
         try:
             upgrade(partial, then=_install)
             left_out = _fill(trace, partial)
-            refuse_existing(out)
-            partial.rename(out)
+            refuse_existing(out, overwrite=overwrite)
+            install(partial, out)
         except OSError as error:
             raise _not_written(out, error.strerror or str(error)) from error
         except EtlError as error:

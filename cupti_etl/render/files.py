@@ -17,6 +17,7 @@ from cupti_etl.render.output import Output, write
 from cupti_etl.render.table import Passed
 from cupti_etl.schema.arrow import TABLES, arrow_schema
 from cupti_etl.storage.place import SPILL, refuse_existing, unfinished
+from cupti_etl.storage.replace import install
 from cupti_etl.storage.sources import identifier
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ def choose_tables(trace: Trace, text: str) -> list[str]:
     return list(dict.fromkeys(chosen))
 
 
-def export_folder(trace: Trace, tables: list[str], out: Path, form: str) -> None:
+def export_folder(
+    trace: Trace, tables: list[str], out: Path, form: str, *, overwrite: bool = False
+) -> None:
     """Write a file per table into a new folder, which appears when it is complete.
 
     Args:
@@ -51,24 +54,27 @@ def export_folder(trace: Trace, tables: list[str], out: Path, form: str) -> None
         tables: which of its tables.
         out: the folder.
         form: one of ``SUFFIXES``.
+        overwrite: whether an export or a trace of that name is replaced.
 
     Raises:
         UsageError: the folder exists already.
         TraceError: a part of the trace cannot be read, or a file cannot be written.
     """
-    refuse_existing(out)
+    refuse_existing(out, overwrite=overwrite)
     with unfinished(out) as partial:
         try:
             partial.mkdir()
             for table in tables:
                 export_file(trace, table, partial / f"{table}{SUFFIXES[form]}", form)
-            refuse_existing(out)
-            partial.rename(out)
+            refuse_existing(out, overwrite=overwrite)
+            install(partial, out)
         except OSError as error:
             raise _not_written(out, error) from error
 
 
-def export_file(trace: Trace, table: str, out: Path | None, form: str) -> None:
+def export_file(
+    trace: Trace, table: str, out: Path | None, form: str, *, overwrite: bool = False
+) -> None:
     """Write one table to a new file, or to standard output.
 
     Raises:
@@ -77,7 +83,9 @@ def export_file(trace: Trace, table: str, out: Path | None, form: str) -> None:
         TraceError: a part of the trace cannot be read, or the file cannot be written.
     """
     if out is not None and not out.is_fifo():
-        refuse_existing(out)
+        refuse_existing(out, overwrite=overwrite)
+        if out.is_dir():
+            raise UsageError(f"{out} is a folder, and this is one file", "choose another name")
     if form != "parquet":
         is_spreadsheet = form == "spreadsheet"
         output = Output("csv" if is_spreadsheet else form, out, spreadsheet=is_spreadsheet)
@@ -133,7 +141,7 @@ def _write_parquet(trace: Trace, table: str, out: Path) -> None:
             with part_writer(partial, table, rows.schema, rows.schema) as writer:
                 for group in _groups(rows):
                     writer.write_table(group)
-        partial.rename(out)
+        install(partial, out)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cupti_etl.errors import EtlError, UsageError
-from cupti_etl.storage.disk import folder_bytes, sync
+from cupti_etl.storage.disk import folder_bytes, remove, sync
 from cupti_etl.storage.folder import create
 from cupti_etl.storage.place import refuse_existing
 
@@ -57,6 +57,10 @@ class Destination:
         """Take it away again, while it is empty."""
         assert self.folder is not None
         self.folder.rmdir()
+
+    def remove(self) -> None:
+        """Remove what was written to its end: there was nothing to write."""
+        remove(self.out)
 
     def open(self, tables: Collection[str]) -> Target:
         """The target, in the thread that will use it."""
@@ -166,6 +170,11 @@ class Stream(Destination):
         if self._is_made:
             with suppress(OSError):
                 self.out.unlink()
+
+    def remove(self) -> None:
+        """Remove the file, if it is ours; a reader has had a stream without rows."""
+        if self._is_made:
+            remove(self.out)
 
     def open(self, tables: Collection[str]) -> Target:
         """The target, in the thread that will use it."""

@@ -31,10 +31,7 @@ def create(out: Path) -> None:
     try:
         out.mkdir(parents=True)
     except FileExistsError:
-        raise UsageError(
-            f"{out} exists already, and a trace is never overwritten",
-            "choose another -o, or remove it",
-        ) from None
+        raise UsageError(f"{out} exists already", "choose another -o, or add --overwrite") from None
     except OSError as error:
         raise UsageError(
             f"{os.fspath(out)!r} cannot be created: {error.strerror}", "choose another -o"

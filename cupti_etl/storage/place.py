@@ -1,4 +1,4 @@
-"""Where an export goes: never over something that is there, and under its name when complete."""
+"""Where an export goes: over nothing unless that is asked for, under its name when complete."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from pathlib import Path
 
 from cupti_etl.errors import UsageError
 from cupti_etl.storage import disk
+from cupti_etl.storage.replace import check_replaceable
 
 # Of the folder beside an unfinished file to which is written what finds no room in memory.
 SPILL = ".spill"
 
 
-def refuse_existing(out: Path) -> None:
-    """See that nothing is overwritten.
+def refuse_existing(out: Path, *, overwrite: bool = False) -> None:
+    """See that nothing is overwritten, or nothing but what may be.
 
     Raises:
         UsageError: there is a file or folder of that name, or no folder to put it in.
     """
-    if out.is_symlink() or out.exists():
-        raise UsageError(
-            f"{out} exists already, and an export overwrites nothing",
-            "choose another name, or remove it",
-        )
+    if overwrite:
+        check_replaceable(out)
+    elif out.is_symlink() or out.exists():
+        raise UsageError(f"{out} exists already", "choose another name, or add --overwrite")
     if not out.parent.is_dir():
         raise UsageError(f"there is no folder {out.parent}", "make it, or choose another name")
 

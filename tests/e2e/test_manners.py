@@ -31,10 +31,43 @@ def test_streams_pass_through(capturer: Capturer) -> None:
 def test_program_without_cuda(capturer: Capturer) -> None:
     capture = capturer.run(no_cuda=1, print="hello")
     assert (capture.status, capture.stdout) == (3, "hello\n")
-    assert "without initialising CUDA" in capture.stderr
-    assert capture.count("kernel") == 0
-    (row,) = capture.rows("capture")
-    assert row["exit_status"] == 0
+    (line,) = capture.stderr.splitlines()
+    assert "without initialising CUDA, so there is no trace" in line
+    assert "`cupti-etl doctor`" in line
+    assert not capture.trace.exists()
+
+
+@pytest.mark.parametrize("out", ["trace.duckdb", "kernel.arrows"])
+def test_no_file_of_a_program_without_cuda(capturer: Capturer, tmp_path: Path, out: str) -> None:
+    stream = ["--table", "kernel"] if out.endswith(".arrows") else []
+    options = ["-o", tmp_path / "x" / out, "--save-raw", tmp_path / "raw", *stream]
+    assert capturer.run(options=options, no_cuda=1).status == 3
+    assert not (tmp_path / "raw").exists()
+    assert list((tmp_path / "x").iterdir()) == []
+
+
+def test_a_trace_that_is_replaced(capturer: Capturer, tmp_path: Path) -> None:
+    out = tmp_path / "x" / "run"
+    options = ["-o", out, "--overwrite"]
+
+    def kernels() -> int:
+        return int(table(out, "kernel").num_rows)
+
+    assert capturer.run(options=options, launches=2).status == 0
+    assert capturer.run(options=options, launches=5).status == 0
+    assert kernels() == 5
+    refused = capturer.run(options=options[:2], launches=1)
+    assert (refused.status, kernels()) == (2, 5)
+    assert "--overwrite" in refused.stderr
+    # What there was stays where there is nothing to put in its place.
+    assert capturer.run(options=options, no_cuda=1).status == 3
+    assert capturer.run(options=options, command=["/nonexistent/program"]).status == 2
+    assert kernels() == 5
+    (out / "thesis.txt").write_text("mine")
+    refused = capturer.run(options=options, launches=1)
+    assert (refused.status, kernels()) == (2, 5)
+    assert "holds more than a trace: thesis.txt" in refused.stderr
+    assert [path.name for path in out.parent.iterdir()] == ["run"]
 
 
 def test_own_status_comes_before_ours(capturer: Capturer) -> None:
