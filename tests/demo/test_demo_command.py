@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 import cupti_etl
-from cupti_etl.demo.folder import MARK, make_room
+from cupti_etl.demo.folder import make_room
 from cupti_etl.errors import UsageError
+from cupti_etl.storage.replace import DEMO_MARK
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -58,7 +59,7 @@ def test_on_a_gpu_it_captures_and_compares(
         assert text in done.stdout
     with cupti_etl.open(folder / "demo-trace") as trace:
         assert trace.sql("FROM kernel").count() == 1370
-    launched = json.loads((folder / "demo-trace" / MARK).read_text())["launched"]
+    launched = json.loads((folder / "demo-trace" / DEMO_MARK).read_text())["launched"]
     assert launched["program"] == "driver_api"
 
 
@@ -67,9 +68,9 @@ def test_a_second_demo_replaces_the_first(
 ) -> None:
     folder, done = first
     assert done.returncode == 0
-    before = (folder / "demo-trace" / MARK).read_text()
+    before = (folder / "demo-trace" / DEMO_MARK).read_text()
     assert demo(folder, driver_folder).returncode == 0
-    assert (folder / "demo-trace" / MARK).read_text() != before
+    assert (folder / "demo-trace" / DEMO_MARK).read_text() != before
 
 
 def test_a_record_that_is_missing_fails_the_demo(tmp_path: Path, driver_folder: Path) -> None:
@@ -145,7 +146,7 @@ def trace_of_the_demo(folder: Path) -> Path:
     # What columns mean, and what was computed when somebody asked.
     (folder / "schema.json").write_text("{}")
     (folder / "derived").mkdir()
-    (folder / MARK).write_text("{}")
+    (folder / DEMO_MARK).write_text("{}")
     return folder
 
 

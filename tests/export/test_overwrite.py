@@ -93,6 +93,14 @@ def test_an_import_replaces_a_trace_when_it_is_complete(run: Path, tmp_path: Pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.json", "run"]
 
 
+def test_a_trace_with_what_asking_left_in_it_is_replaced(run: Path) -> None:
+    assert etl("relink", run).returncode == 0
+    assert etl("index", run).returncode == 0
+    (run / "derived").mkdir(exist_ok=True)  # the index of a small trace may be empty
+    assert etl("import", KINETO, "-o", run, "--overwrite", "--no-index").returncode == 0
+    assert not (run / "derived").exists()
+
+
 def test_an_import_replaces_a_file(tmp_path: Path) -> None:
     out = tmp_path / "out.duckdb"
     for _ in range(2):
