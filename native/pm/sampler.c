@@ -50,13 +50,15 @@ static int find_cuda(struct etl_sampler *sampler, void *driver, struct etl_error
 		ETL_REQUIRED(cuda, get_count, "cuDeviceGetCount"),
 		ETL_REQUIRED(cuda, get, "cuDeviceGet"),
 		ETL_REQUIRED(cuda, get_name, "cuDeviceGetName"),
-		ETL_REQUIRED(cuda, get_uuid, "cuDeviceGetUuid"),
-		/* Gives a part of a GPU (MIG) its own UUID. */
+		/* The newer gives a part of a GPU (MIG) its own UUID; one of them is enough. */
+		ETL_OPTIONAL(cuda, get_uuid, "cuDeviceGetUuid"),
 		ETL_OPTIONAL(cuda, get_uuid, "cuDeviceGetUuid_v2"),
 	};
 	const char *missing = etl_resolve(driver, symbols, sizeof symbols / sizeof symbols[0],
 					  &sampler->cuda);
 
+	if (!missing && !sampler->cuda.get_uuid)
+		missing = "cuDeviceGetUuid";
 	if (missing)
 		return etl_fail(error, ENODEV, "libcuda.so.1 has no function %s", missing);
 	if (sampler->cuda.get_count(&sampler->gpus) || sampler->gpus < 1)
