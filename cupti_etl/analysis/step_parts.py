@@ -47,6 +47,8 @@ def step_parts(
             "other_ns": after.get("total_ns", 0),
         }
         row["change_ns"] = row["other_ns"] - row["base_ns"]
+        # Parts are not tested: what did not change at all needs no test.
+        row["verdict"] = "none" if row["base_ns"] == row["other_ns"] else None
         for side in ("base", "other"):
             calls = row[f"{side}_calls"]
             row[f"{side}_mean_ns"] = row[f"{side}_ns"] / calls if calls else None

@@ -197,7 +197,7 @@ def test_the_command_says_why_there_is_nothing(tmp_path: Path) -> None:
     assert "launch_bound: no API calls were recorded" in done.stderr
     done = CliRunner().invoke(cli, ["query", "memcpy_small", str(path), "--format", "csv"])
     assert "memcpy_small: no copies were recorded." in done.stderr
-    done = CliRunner().invoke(cli, ["query", "kernel_summary", str(path)])
+    done = CliRunner().invoke(cli, ["query", "kernel_summary", str(path), "--wide"])
     assert done.stderr == ""
 
 
@@ -229,6 +229,7 @@ def test_losses_are_told_beside_every_answer(tmp_path: Path) -> None:
     )
     done = CliRunner().invoke(cli, ["query", "kernel_summary", str(path)])
     assert "the capture has losses (killed ?, ring_full 12)" in done.stderr
-    assert CliRunner().invoke(cli, ["query", "capture_health", str(path)]).stderr == ""
+    told = CliRunner().invoke(cli, ["query", "capture_health", str(path), "--wide"])
+    assert told.stderr == ""
     with cupti_etl.open(path) as opened:
         assert losses(opened) == "killed ?, ring_full 12"
