@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = (
     ROOT / "README.md",
     ROOT / "docs" / "tutorial" / "first-trace.md",
+    ROOT / "docs" / "tutorial" / "slow-step.md",
     ROOT / "docs" / "howto" / "reading-answers.md",
 )
 RECORDING = ROOT / "cupti_etl" / "demo" / "h200.etlrec"

@@ -148,14 +148,21 @@ class Choice:
         spec = TABLES.get(table)
         columns = {column.name for column in spec.columns} if spec else set()
         by = (spec.chosen_by,) if spec and spec.chosen_by else ()
-        return self._rows(table, by, columns)
+        return self._rows(f"{WHOLE}.main.{identifier(table)}", by, columns)
 
     def query(self, query: Query) -> str:
         """A SELECT of what is chosen of a query that is computed over the whole trace."""
-        return self._rows(query.name, query.chosen_by, {column.name for column in query.columns})
+        columns = {column.name for column in query.columns}
+        relation = f"{WHOLE}.main.{query.name}"
+        is_ordered = "\nORDER BY " in query.sql.rsplit(")\n", 1)[-1]
+        if not is_ordered or not query.chosen_by or self._at_once():
+            return self._rows(relation, query.chosen_by, columns)
+        # A join with the times would lose the order.
+        placed = f"(SELECT *, row_number() OVER () AS _place FROM {relation})"
+        chosen = self._rows(placed, query.chosen_by, columns)
+        return f"SELECT * EXCLUDE (_place) FROM (\n{chosen}\n) ORDER BY _place"
 
-    def _rows(self, name: str, by: Sequence[str], columns: set[str]) -> str:
-        relation = f"{WHOLE}.main.{identifier(name)}"
+    def _rows(self, relation: str, by: Sequence[str], columns: set[str]) -> str:
         if not by:
             return f"SELECT * FROM {relation}"
         window = self._at_once()

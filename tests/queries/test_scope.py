@@ -140,6 +140,9 @@ def test_steps(trace) -> None:
             assert part.sql("FROM step").count() == 2
         with whole.scope(steps="steady") as part:
             assert part.says == "step 1 of 0-1, after the warm-up"
+        with whole.scope(steps="0-1") as part:
+            numbers = [row["step"] for row in part.query("step_breakdown").refined("LIMIT 5")]
+            assert numbers == [0, 1]
         with whole.scope(steps="all") as part:
             assert part.says == ""
         with pytest.raises(UsageError, match="the trace has no step 7"):
