@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 
 import click
@@ -32,3 +33,35 @@ def say(text: str) -> None:
     """
     with suppress(OSError):
         click.echo(printable(text, keep="\n"), err=True)
+
+
+class Line:
+    """A line on stderr that says how it goes, where that is a terminal.
+
+    Args:
+        is_wanted: whether to say it at all.
+    """
+
+    def __init__(self, *, is_wanted: bool = True) -> None:
+        # A program may run without a standard error at all.
+        self.is_on = is_wanted and sys.stderr is not None and sys.stderr.isatty()
+        self._shown = False
+
+    def show(self, text: str) -> None:
+        """Show this, in place of what was shown before."""
+        if self.is_on:
+            self._shown = True
+            self._write(f"\r\x1b[K{printable(text)}")
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self._shown:
+            self._write("\r\x1b[K")
+            self._shown = False
+
+    def _write(self, text: str) -> None:
+        try:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        except OSError:  # the terminal has gone away; the work may well go on
+            self.is_on = self._shown = False

@@ -97,7 +97,7 @@ def resume(out: Path, pids: tuple[int, ...], duration: int | None, quiet: bool) 
 
         def watch(more: bool) -> int | None:
             relink.begin()
-            line.show(collector)
+            line.tell(collector)
             is_over = came or not collector.live or time.monotonic() >= until
             return None if is_over else _PAUSE_MS
 
@@ -145,7 +145,7 @@ def sample(options: CaptureOptions, convert: Convert) -> None:
 
         def watch(more: bool) -> int | None:
             relink.begin()
-            line.show(collector)
+            line.tell(collector)
             is_over = came or sampling.is_over or (until and time.monotonic() >= until)
             return None if is_over else _PAUSE_MS
 
@@ -291,7 +291,7 @@ class _Run:
             launcher.terminate()
         if collector.traced or self.sampling is not None:
             self._relink.begin()
-        self._line.show(collector)
+        self._line.tell(collector)
         return 0 if self._idle is not None and self._idle < 2 else _PAUSE_MS
 
     def _close_recording(self) -> EtlError | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import TYPE_CHECKING
 
 from cupti_etl.capture.segment import NOT_TRACED
-from cupti_etl.progress import say
+from cupti_etl.progress import Line, say
 from cupti_etl.schema.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -15,20 +14,18 @@ if TYPE_CHECKING:
     from cupti_etl.pm.sampling import Sampling
 
 
-class ProgressLine:
+class ProgressLine(Line):
     """One line on a terminal: records a second, rows, lost."""
 
     def __init__(self, quiet: bool) -> None:
-        # A program may run without a standard error at all.
-        self._on = not quiet and sys.stderr is not None and sys.stderr.isatty()
+        super().__init__(is_wanted=not quiet)
         self._last = (time.monotonic(), 0)
-        self._shown = False
 
-    def show(self, collector: Collector) -> None:
+    def tell(self, collector: Collector) -> None:
         """Show how it goes, twice a second."""
         now = time.monotonic()
         then, before = self._last
-        if not self._on or now - then < 0.5:
+        if not self.is_on or now - then < 0.5:
             return
         rows, emitted = collector.rows_and_records()
         rate = (emitted - before) / (now - then)
@@ -38,23 +35,10 @@ class ProgressLine:
             if not loss.is_stored and loss.table_name != "pm_sample"
         )
         self._last = (now, emitted)
-        self._shown = True
         text = f"cupti-etl: {rate:,.0f} records/s, {rows:,} rows, {lost:,} lost"
         if collector.sampling is not None:
             text = f"{text}, {collector.sampling.rows:,} samples"
-        self._write(f"\r\x1b[K{text}")
-
-    def clear(self) -> None:
-        """Take the line away."""
-        if self._shown:
-            self._write("\r\x1b[K")
-
-    def _write(self, text: str) -> None:
-        try:
-            sys.stderr.write(text)
-            sys.stderr.flush()
-        except OSError:  # the terminal has gone away; the program may well go on
-            self._on = self._shown = False
+        self.show(text)
 
 
 def summary(collector: Collector, where: object, seconds: float) -> None:

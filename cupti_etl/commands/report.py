@@ -10,7 +10,7 @@ import click
 from cupti_etl.commands._complete import files
 from cupti_etl.commands._scope import open_part, scope_options
 from cupti_etl.errors import UsageError
-from cupti_etl.progress import say
+from cupti_etl.progress import Line, say
 
 if TYPE_CHECKING:
     from cupti_etl.queries.choose import Scope
@@ -46,7 +46,9 @@ def command(
     from cupti_etl.analysis.report import build, markdown
 
     with open_part(traces, scope, steady=True) as trace:
-        report = build(trace)
+        line = Line()
+        report = build(trace, lambda title: line.show(f"cupti-etl: {title}"))
+        line.clear()
     if path is not None and path.suffix == ".html":
         from cupti_etl.analysis.html import html
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from cupti_etl.capture.names import KernelNames
 from cupti_etl.imports.sizes import without_negative
 from cupti_etl.imports.skipped import INVALID, REDUNDANT, UNSUPPORTED
+from cupti_etl.progress import Line
 from cupti_etl.schema.arrow import arrow_schema
 from cupti_etl.schema.kinds import GPU_WORK
 
@@ -81,6 +82,7 @@ class Files:
         self._came = came
         self._names = KernelNames()
         self._lock = threading.Lock()
+        self._line = Line()
         self._stop = threading.Event()
         self._unread = len(sources)
         self._is_complete = False
@@ -107,6 +109,7 @@ class Files:
                 try:
                     run(self._watch)
                 finally:
+                    self._line.clear()
                     if self._unread:
                         self._stop.set()
         finally:
@@ -120,6 +123,10 @@ class Files:
     def _watch(self, more: bool) -> int | None:
         if self._came:
             self._stop.set()
+        if self._line.is_on:
+            with self._lock:
+                rows = sum(self.summary.rows.values())
+            self._line.show(f"cupti-etl: {rows:,} rows")
         return _LOOK_MS if self._unread and not self._stop.is_set() else None
 
     # ---- the way in, a thread a file
