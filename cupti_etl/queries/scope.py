@@ -200,8 +200,9 @@ def reads_whole(query: Query) -> str:
     if not query.lookup:
         return sql
     whole = ", ".join(f"{name} AS (FROM {WHOLE}.main.{name})" for name in query.lookup)
-    if sql.startswith("WITH "):
-        return f"WITH {whole},\n{sql.removeprefix('WITH ')}"
+    for begin in ("WITH RECURSIVE ", "WITH "):
+        if sql.startswith(begin):
+            return f"{begin}{whole},\n{sql.removeprefix(begin)}"
     return f"WITH {whole}\n{sql}"
 
 

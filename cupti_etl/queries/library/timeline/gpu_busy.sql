@@ -6,10 +6,11 @@
 -- needs: gpu_activity, _busy_interval, _gpu_span, _gpu_gap, gpu, process
 -- limits: Only work that was recorded counts. Parts of one GPU (MIG) count as one GPU.
 -- front: How much of the time was each GPU busy?
--- first: device_name, busy_pct, busy_ns, span_ns, gaps, longest_gap_ns, activities
+-- first: gpu, device_name, busy_pct, busy_ns, span_ns, gaps, longest_gap_ns, activities
 -- chart: bars(device_name, busy_pct)
 -- example: cupti-etl query gpu_busy TRACE
 -- columns:
+--   gpu BIGINT: Number of the GPU, as in gpu; below zero where no device record is known.
 --   device_uuid VARCHAR: The GPU.
 --   device_name VARCHAR: Product name.
 --   host VARCHAR: Host, or hosts as containers name themselves, of the processes that used it.
@@ -65,7 +66,7 @@ labels AS (
     LEFT JOIN hosts ON hosts.process_id = seen.process_id
     GROUP BY 1
 )
-SELECT labels.device_uuid, labels.device_name, labels.host, labels.processes, labels.activities,
+SELECT labels.gpu, labels.device_uuid, labels.device_name, labels.host, labels.processes, labels.activities,
        labels.unfinished,
        100.0 * busy.busy_ns / nullif(busy.span_ns, 0) AS busy_pct,
        coalesce(busy.busy_ns, 0) AS busy_ns,
