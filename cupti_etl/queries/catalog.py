@@ -100,6 +100,8 @@ def _in_order(queries: dict[str, Query]) -> list[str]:
             if needed not in queries and needed not in TABLES and needed != TABLE_EXTENT:
                 raise SchemaError(f"query {name} needs {needed!r}, which does not exist")
             visit(needed, (*path, name))
+            if needed in queries and queries[needed].opened and not queries[name].opened:
+                raise SchemaError(f"query {name} needs {needed}, which is of an opened trace only")
         for required, _ in queries[name].requires:
             if required not in queries and required not in TABLES:
                 raise SchemaError(f"query {name} requires {required!r}, which does not exist")

@@ -10,6 +10,7 @@ A query is ``library/<topic>/<name>.sql``: a header, then one SELECT::
     --   kernel: no kernels were recorded.
     -- materialized: Why its rows are computed once for a trace.
     -- native: How plain DuckDB, which runs the SELECT, differs from an opened trace.
+    -- opened: Why it can be asked of an opened trace, and not of ``trace.duckdb``.
     -- limits: What it cannot see.
     -- front: The question that it answers, where people ask it as it stands?
     -- first: Columns that answer the question, the most important first.
@@ -60,6 +61,7 @@ _KEYS = (
     "requires",
     "materialized",
     "native",
+    "opened",
     "limits",
     "front",
     "first",
@@ -137,6 +139,7 @@ class Query:
     requires: tuple[tuple[str, str], ...] = ()
     materialized: str = ""
     native: str = ""
+    opened: str = ""
     front: str = ""
     first: tuple[str, ...] = ()
     label: Label | None = None
@@ -199,6 +202,7 @@ def parse(text: str, name: str, topic: str) -> Query:
         requires=tuple(_reason(name, line) for line in sections["requires"]),
         materialized=" ".join(sections["materialized"]),
         native=" ".join(sections["native"]),
+        opened=" ".join(sections["opened"]),
         front=" ".join(sections["front"]),
         first=_names(sections["first"]),
         label=_label(name, " ".join(sections["label"])),

@@ -81,8 +81,9 @@ def queries_markdown(catalog: Catalog | None = None) -> str:
     lines = [
         "# Queries",
         "",
-        "Each is a view of every opened trace and of `trace.duckdb`, or a table macro where it",
-        "takes parameters: `FROM kernel_summary` works in any SQL.  Names that begin with `_` are",
+        "Each is a view of every opened trace and, unless it says otherwise, of `trace.duckdb`, or",
+        "a table macro where it takes parameters: `FROM kernel_summary` works in any SQL.",
+        "Names that begin with `_` are",
         "building blocks, which may change from one release to the next.",
         "",
         "| question | query |",
@@ -108,6 +109,8 @@ def queries_markdown(catalog: Catalog | None = None) -> str:
             lines += [f"* Reads: {', '.join(f'`{name}`' for name in query.needs)}"]
             if query.alias:
                 lines += [f"* Also: {', '.join(f'`{name}`' for name in query.alias)}"]
+            if query.opened:
+                lines += [f"* Of an opened trace, not of `trace.duckdb`: {query.opened}"]
             if query.limits:
                 lines += [f"* Limits: {query.limits}"]
             lines += [f"* Empty without `{name}`: {reason}" for name, reason in query.requires]

@@ -147,7 +147,7 @@ def pending_migrations(path: Path) -> tuple[str, list[str]]:
 
 
 def _install(con: duckdb.DuckDBPyConnection) -> None:
-    for statement in library_views(library()):
+    for statement in library_views(library(), plain=True):
         con.execute(statement)
 
 

@@ -215,6 +215,9 @@ def test_names_and_needs_must_fit_together() -> None:
         Catalog([named("kernel", "memcpy")])
     with pytest.raises(SchemaError, match="the name is taken"):
         Catalog([named("one", "memcpy"), named("one", "memcpy")])
+    opened = GOOD.replace("-- columns:", "-- opened: It is deep.\n-- columns:")
+    with pytest.raises(SchemaError, match="needs one, which is of an opened trace only"):
+        Catalog([parse(opened, "one", "test"), named("two", "one")])
     with pytest.raises(SchemaError, match="needs 'nothing', which does not exist"):
         Catalog([named("one", "nothing")])
     with pytest.raises(SchemaError, match="need each other: a -> b -> a"):

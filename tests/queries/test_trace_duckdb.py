@@ -36,7 +36,10 @@ def test_plain_duckdb_sees_tables_and_queries(run: Path) -> None:
         views = dict(con.sql("SELECT view_name, comment FROM duckdb_views()").fetchall())
         assert views["kernel"] == TABLES["kernel"].doc
         for query in library():
-            assert query.parameters or views[query.name] == query.doc
+            if query.opened:
+                assert query.name not in views
+            else:
+                assert query.parameters or views[query.name] == query.doc
     assert sorted(file.name for file in run.iterdir()) == sorted([*TABLES, "trace.duckdb"])
 
 
@@ -44,6 +47,8 @@ def test_plain_duckdb_sees_tables_and_queries(run: Path) -> None:
 def test_every_query_runs_in_plain_duckdb(run: Path) -> None:
     with duckdb.connect(write_trace_duckdb(run), read_only=True) as con:
         for query in library():
+            if query.opened:
+                continue
             con.execute(f"FROM {query.name}{'()' if query.parameters else ''}").fetchall()
 
 

@@ -8,6 +8,7 @@
 -- requires:
 --   step: neither NVTX ranges called step or alike nor a period of kernels was found.
 --   _operator_flops: no operator of which the operations can be counted launched work.
+-- opened: Plain DuckDB takes minutes to plan it, as it repeats the text of all views below.
 -- limits: Operations that are done anew (activation checkpointing) count as often as they were
 --   done. NULL if the operations of any of these operators, or the chip's peaks, are not known:
 --   see known_pct.
@@ -27,7 +28,11 @@
 --   mfu_pct DOUBLE [%]: Time that the operations take at the chip's peak as a share of duration_ns.
 --   counted_ns BIGINT [ns]: GPU time of the operators whose operations are counted.
 --   known_pct DOUBLE [%]: GPU time of operators with known operations as a share of counted_ns.
-WITH work AS (
+WITH steps AS MATERIALIZED (
+    -- Once: for plain DuckDB every mention of a view is all of its text.
+    FROM step
+),
+work AS (
     SELECT counted.process_id, counted.gpu, counted.start_ns, counted.gpu_ns, counted.flops,
            counted.flops / (1e3 * peak_tflops) AS least_ns
     FROM _operator_flops AS counted
@@ -42,7 +47,7 @@ sums AS (
            CASE WHEN count(flops) = count(*) THEN sum(flops) END AS flops,
            CASE WHEN count(least_ns) = count(*) THEN sum(least_ns) END AS least_ns
     FROM work
-    ASOF JOIN step
+    ASOF JOIN steps AS step
         ON step.process_id = work.process_id
         AND step.gpu = work.gpu
         AND step.start_ns <= work.start_ns
@@ -54,7 +59,7 @@ SELECT step.process_id, step.gpu, step.step, step.name,
        flops / 1e3 / nullif(step.end_ns - step.start_ns, 0) AS tflops_per_s,
        100.0 * least_ns / nullif(step.end_ns - step.start_ns, 0) AS mfu_pct,
        gpu_ns::BIGINT AS counted_ns, 100.0 * coalesce(known_ns, 0) / nullif(gpu_ns, 0) AS known_pct
-FROM step
+FROM steps AS step
 JOIN sums
     ON sums.process_id = step.process_id
     AND sums.gpu = step.gpu

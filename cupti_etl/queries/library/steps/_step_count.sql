@@ -4,6 +4,7 @@
 --   its first activity began, so that it counts once.
 -- needs: step, launch_to_gpu, gpu, gpu_interval
 -- materialized: Made once for an opened trace, as the step of each activity is looked for.
+-- opened: Plain DuckDB takes minutes to plan it, as it repeats the text of all views below.
 -- limits: Calls whose activities are not known count nowhere.
 -- scope: whole
 -- columns:
@@ -13,12 +14,16 @@
 --   launches BIGINT [calls]: API calls that asked for work.
 --   kernels BIGINT [executions]: Finished kernels.
 --   copies BIGINT [copies]: Finished copies and sets.
-WITH calls AS (
+WITH steps AS MATERIALIZED (
+    -- Once: for plain DuckDB every mention of a view is all of its text.
+    FROM step
+),
+calls AS (
     SELECT process_id, arg_min(device_id, (start_ns, device_id)) AS device_id,
            min(start_ns) AS start_ns
     FROM launch_to_gpu
     WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
-        AND process_id IN (SELECT process_id FROM step)
+        AND process_id IN (SELECT process_id FROM steps)
     GROUP BY process_id, correlation_id, api_start_ns
 ),
 counted AS (
@@ -36,7 +41,7 @@ counted AS (
 SELECT step.process_id, step.gpu, step.step, sum(launches)::BIGINT AS launches,
        sum(kernels)::BIGINT AS kernels, sum(copies)::BIGINT AS copies
 FROM counted
-ASOF JOIN step
+ASOF JOIN steps AS step
     ON step.process_id = counted.process_id
     AND step.gpu = counted.gpu
     AND step.start_ns <= counted.start_ns

@@ -32,10 +32,14 @@
 --   busy_pct DOUBLE [%]: Time with anything as a share of duration_ns.
 --   score DOUBLE: How far the duration is from the median; NULL if all are alike.
 --   is_outlier BOOLEAN: Whether the step took much longer than the others.
-WITH edges AS (
-    SELECT process_id, gpu, step, start_ns AS at_ns, -1 AS sign FROM step
+WITH steps AS MATERIALIZED (
+    -- Once: for plain DuckDB every mention of a view is all of its text.
+    FROM step
+),
+edges AS (
+    SELECT process_id, gpu, step, start_ns AS at_ns, -1 AS sign FROM steps
     UNION ALL
-    SELECT process_id, gpu, step, end_ns, 1 FROM step
+    SELECT process_id, gpu, step, end_ns, 1 FROM steps
 ),
 everything AS (
     SELECT gpu, start_ns, end_ns, busy_before_ns FROM _busy_interval WHERE work = 'any'
@@ -68,7 +72,7 @@ scored AS (
            source = 'nvtx' AND step = max(step) OVER loop AS is_open,
            median(end_ns - start_ns) OVER loop AS median_ns,
            mad(end_ns - start_ns) OVER loop AS mad_ns
-    FROM step
+    FROM steps
     WINDOW loop AS (PARTITION BY process_id, gpu)
 )
 SELECT scored.process_id, scored.gpu, scored.step, name, source, confidence,

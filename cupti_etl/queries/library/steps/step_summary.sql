@@ -8,6 +8,7 @@
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
 --   step: neither NVTX ranges called step or alike nor a period of kernels was found.
+-- opened: Plain DuckDB takes minutes to plan it, as it repeats the text of all views below.
 -- limits: As of step_breakdown and gap_attribution. Launches count where their first work began.
 -- front: What did each step do, and what did it wait for?
 -- first: step, duration_ns, busy_ns, idle_ns, exposed_communication_ns, exposed_copy_ns,
@@ -43,15 +44,19 @@
 --   idle_unknown_ns BIGINT [ns]: The call that asked for the next activity was not recorded.
 --   idle_edge_ns BIGINT [ns]: Gaps that the begin or end of the step cuts.
 --   is_outlier BOOLEAN: Whether it took much longer than the others.
-WITH idle AS (
+WITH steps AS MATERIALIZED (
+    -- Once: for plain DuckDB every mention of a view is all of its text.
+    FROM step_breakdown
+),
+idle AS (
     SELECT step.process_id, step.gpu, step.step, sum(gap.gap_ns) AS gap_ns,
            sum(input_ns) AS input_ns, sum(host_ns) AS host_ns, sum(launching_ns) AS launching_ns,
            sum(memory_ns) AS memory_ns, sum(waiting_ns) AS waiting_ns,
            sum(other_cuda_ns) AS other_cuda_ns, sum(queued_ns) AS queued_ns,
            sum(profiler_ns) AS profiler_ns, sum(unknown_ns) AS unknown_ns
-    FROM (SELECT DISTINCT process_id, gpu FROM step_breakdown) AS loop
+    FROM (SELECT DISTINCT process_id, gpu FROM steps) AS loop
     JOIN _idle_cause AS gap ON gap.gpu = loop.gpu
-    ASOF JOIN step_breakdown AS step
+    ASOF JOIN steps AS step
         ON step.process_id = loop.process_id
         AND step.gpu = gap.gpu
         AND step.start_ns <= gap.start_ns
@@ -72,7 +77,7 @@ SELECT part.process_id, part.gpu, part.step, name, start_ns, duration_ns,
        coalesce(profiler_ns, 0)::BIGINT AS idle_profiler_ns,
        coalesce(unknown_ns, 0)::BIGINT AS idle_unknown_ns,
        (idle_ns - coalesce(gap_ns, 0))::BIGINT AS idle_edge_ns, is_outlier
-FROM step_breakdown AS part
+FROM steps AS part
 LEFT JOIN _step_count AS counts
     ON counts.process_id = part.process_id
     AND counts.gpu = part.gpu

@@ -66,8 +66,8 @@ labels AS (
     LEFT JOIN hosts ON hosts.process_id = seen.process_id
     GROUP BY 1
 )
-SELECT labels.gpu, labels.device_uuid, labels.device_name, labels.host, labels.processes, labels.activities,
-       labels.unfinished,
+SELECT labels.gpu, labels.device_uuid, labels.device_name, labels.host, labels.processes,
+       labels.activities, labels.unfinished,
        100.0 * busy.busy_ns / nullif(busy.span_ns, 0) AS busy_pct,
        coalesce(busy.busy_ns, 0) AS busy_ns,
        coalesce(busy.span_ns, 0) AS span_ns,
