@@ -238,7 +238,7 @@ found AS (
     LEFT JOIN returned USING (process_id, gpu)
     WHERE end_ns IS NOT NULL
 ),
-numbered AS (
+numbered AS MATERIALIZED (
     SELECT *, row_number() OVER loop - 1 AS step, count(*) OVER (PARTITION BY process_id, gpu) AS n
     FROM found
     WINDOW loop AS (PARTITION BY process_id, gpu ORDER BY start_ns)

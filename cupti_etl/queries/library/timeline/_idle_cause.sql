@@ -18,13 +18,17 @@
 --   queued_ns BIGINT [ns]: Work was launched and did not begin.
 --   profiler_ns BIGINT [ns]: The host was in the profiler or in the driver's overhead.
 --   unknown_ns BIGINT [ns]: The call that asked for the next activity was not recorded.
-WITH edges AS (
-    SELECT gpu, process_id, start_ns AS gap_start_ns, start_ns AS at_ns, -1 AS sign
+WITH causes AS MATERIALIZED (
+    -- Once: for plain DuckDB every mention of a view is all of its text.
     FROM _gap_cause
+),
+edges AS (
+    SELECT gpu, process_id, start_ns AS gap_start_ns, start_ns AS at_ns, -1 AS sign
+    FROM causes
     WHERE outside_ns > 0
     UNION ALL
     SELECT gpu, process_id, start_ns, start_ns + gap_ns - queued_ns, 1
-    FROM _gap_cause
+    FROM causes
     WHERE outside_ns > 0
 ),
 inputs AS (
@@ -44,5 +48,5 @@ SELECT gap.gpu, gap.start_ns, gap.gap_ns, coalesce(input_ns, 0) AS input_ns,
        coalesce(queued_ns, 0) AS queued_ns, coalesce(profiler_ns, 0) AS profiler_ns,
        coalesce(unknown_ns, gap.gap_ns) AS unknown_ns
 FROM _gpu_gap AS gap
-LEFT JOIN _gap_cause AS cause ON cause.gpu = gap.gpu AND cause.start_ns = gap.start_ns
+LEFT JOIN causes AS cause ON cause.gpu = gap.gpu AND cause.start_ns = gap.start_ns
 LEFT JOIN inputs ON inputs.gpu = gap.gpu AND inputs.gap_start_ns = gap.start_ns
