@@ -44,13 +44,16 @@ def test_plain_duckdb_sees_tables_and_queries(file: Path) -> None:
         assert con.sql(f"FROM {revisions.TABLE}").fetchall() == [(revisions.newest(),)]
         views = dict(con.sql("SELECT view_name, comment FROM duckdb_views()").fetchall())
         for query in library():
-            assert query.parameters or views[query.name] == query.doc
+            if query.opened:
+                assert query.name not in views
+            else:
+                assert query.parameters or views[query.name] == query.doc
 
 
 @pytest.mark.slow
 def test_every_query_runs_in_plain_duckdb(file: Path) -> None:
     with duckdb.connect(file, read_only=True) as con:
-        for query in library():
+        for query in (each for each in library() if not each.opened):
             con.execute(f"FROM {query.name}{'()' if query.parameters else ''}").fetchall()
 
 
