@@ -22,6 +22,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class EtlError(Exception):
     """Base of all errors of cupti-etl.
@@ -107,3 +109,17 @@ class NoCudaError(EtlError):
     """The program ended without ever initialising CUDA."""
 
     exit_code = 3
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
+    """A hint that names what is spelt like a name that does not exist.
+
+    Args:
+        name: what was given.
+        known: what there is.
+        otherwise: the hint where nothing is spelt alike.
+    """
+    from difflib import get_close_matches
+
+    similar = get_close_matches(name, known)
+    return f"did you mean {' or '.join(similar)}?" if similar else otherwise

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 
 import click
 
-from cupti_etl.errors import UsageError
+from cupti_etl.errors import UsageError, did_you_mean
 
 
 class Group(click.Group):
@@ -29,7 +28,5 @@ class Group(click.Group):
 
     def suggestion(self, ctx: click.Context, words: Sequence[str]) -> str:
         """What to type instead of words of which the first is no command."""
-        similar = get_close_matches(words[0].lower(), self.list_commands(ctx))
-        if similar:
-            return f"did you mean {' or '.join(similar)}?"
-        return f"{ctx.command_path} --help lists the commands"
+        otherwise = f"{ctx.command_path} --help lists the commands"
+        return did_you_mean(words[0].lower(), self.list_commands(ctx), otherwise)

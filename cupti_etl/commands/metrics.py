@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cupti_etl.commands._group import Group
-from cupti_etl.errors import CuptiError, UsageError
+from cupti_etl.errors import CuptiError, UsageError, did_you_mean
 from cupti_etl.progress import say
 from cupti_etl.render.output import InMemory, Output, output_options, write
 
@@ -112,7 +112,8 @@ def describe(
     split = catalogue.split(meant.counters[0] if meant else name)
     if split is None:
         raise UsageError(
-            f"{catalogue.chip} has no metric {full!r}", _near(full, list(catalogue.metrics))
+            f"{catalogue.chip} has no metric {full!r}",
+            did_you_mean(full, catalogue.metrics, "`cupti-etl metrics list` has them all"),
         )
     base, rollup = split
     said = catalogue.metrics[base] or _asked(catalogue, base, cupti)
@@ -350,13 +351,6 @@ def _matches(name: str, pattern: str | None) -> bool:
     if not set(pattern) & set("*?["):
         return pattern.lower() in name.lower()
     return fnmatchcase(name.lower(), pattern.lower())
-
-
-def _near(name: str, known: list[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, known)
-    return f"did you mean {' or '.join(near)}?" if near else "`cupti-etl metrics list` has them all"
 
 
 def _write(columns: dict[str, list[Any]], output: Output) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cupti_etl.commands._complete import tables as complete_tables
-from cupti_etl.errors import UsageError
+from cupti_etl.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from cupti_etl.schema.spec import Column, Table
@@ -36,7 +36,8 @@ def command(tables: tuple[str, ...], form: str) -> None:
 
     for name in tables:
         if name not in TABLES:
-            raise UsageError(f"there is no table {name!r}", _hint(name, list(TABLES)))
+            hint = did_you_mean(name, TABLES, f"tables are: {', '.join(TABLES)}")
+            raise UsageError(f"there is no table {name!r}", hint)
     chosen = [TABLES[name] for name in dict.fromkeys(tables or TABLES)]
     if form != "text":
         click.echo(_WRITERS[form](chosen).rstrip("\n"))
@@ -47,13 +48,6 @@ def command(tables: tuple[str, ...], form: str) -> None:
     else:
         rows = [(table.name, str(len(table.columns)), table.doc) for table in chosen]
         _print("Tables of a trace", ("table", "columns", "a row is"), rows)
-
-
-def _hint(name: str, known: Sequence[str]) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(name, known)
-    return f"did you mean {' or '.join(near)}?" if near else f"tables are: {', '.join(known)}"
 
 
 _COLUMN_HEADER = ("column", "type", "unit", "meaning")

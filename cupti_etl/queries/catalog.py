@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
-from cupti_etl.errors import SchemaError, UsageError
+from cupti_etl.errors import SchemaError, UsageError, did_you_mean
 from cupti_etl.queries.header import Query, parse
 from cupti_etl.schema.arrow import TABLES
 
@@ -50,8 +49,7 @@ class Catalog:
         name = self._aliases.get(name) or self.former(name) or name
         if name in self._queries:
             return self._queries[name]
-        similar = get_close_matches(name, (*self._queries, *self._aliases), n=3)
-        hint = f"did you mean {' or '.join(similar)}?" if similar else "cupti-etl query --list"
+        hint = did_you_mean(name, (*self._queries, *self._aliases), "cupti-etl query --list")
         raise UsageError(f"there is no query {name!r}", hint)
 
     def former(self, name: str) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, NoReturn
 
-from cupti_etl.errors import UsageError
+from cupti_etl.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from cupti_etl.render.table import Rows
@@ -82,6 +81,5 @@ def _usual_order(rows: Rows, name: str) -> str:
 
 
 def _refuse(rows: Rows, name: str) -> NoReturn:
-    similar = get_close_matches(name, rows.columns, n=3)
-    hint = f"did you mean {' or '.join(similar)}?" if similar else f"{', '.join(rows.columns)}"
+    hint = did_you_mean(name, rows.columns, ", ".join(rows.columns))
     raise UsageError(f"there is no column {name!r}", hint)
