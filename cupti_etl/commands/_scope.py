@@ -95,12 +95,14 @@ def open_part(
     from cupti_etl.api import open as open_trace
 
     with open_trace(*traces, confined=confined) as whole:
-        if steady and whole.has_steady_state and not scope.says_when:
+        # Steps are looked for only where nobody said which.
+        is_chosen = steady and not scope.says_when and whole.has_steady_state
+        if is_chosen:
             scope = replace(scope, steps="steady")
         if not scope:
             yield whole
             return
         with whole.part(scope) as part:
-            hint = "; --steps all asks everything" if steady else ""
+            hint = "; --steps all asks everything" if is_chosen else ""
             say(f"cupti-etl: about {part.says}{hint}")
             yield part

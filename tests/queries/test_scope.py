@@ -281,3 +281,5 @@ def test_some_questions_are_about_the_steady_state(tmp_path: Path) -> None:
         done = etl("query", words[0], folder, *words[1:])
         assert done.returncode == 0
         assert done.stderr.startswith(says) if says else "about" not in done.stderr
+        # That all can be asked is said where somebody has not asked for a part.
+        assert ("--steps all" in done.stderr) == ("--steps all" in says)
