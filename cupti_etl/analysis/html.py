@@ -12,6 +12,7 @@ from cupti_etl.analysis.findings import NONE
 from cupti_etl.analysis.report import Report, Section, Timeline, failures
 from cupti_etl.render.escape import html_text
 from cupti_etl.render.svg import chart
+from cupti_etl.render.table import Shown
 from cupti_etl.render.values import duration
 
 _HERE = Path(__file__).parent
@@ -116,7 +117,7 @@ def _section(section: Section, anchor: str) -> Iterator[str]:
     yield f"</tbody></table></div>{more if section.table.more else ''}</section>"
 
 
-def _class(column: Any) -> str:
+def _class(column: Shown) -> str:
     return "n" if column.is_number else "l" if column.is_label else "t"
 
 
@@ -137,7 +138,7 @@ def _timeline(timeline: Timeline) -> Iterator[str]:
     embedded = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
     yield (
         "<section><h2>When the GPUs were busy</h2>"
-        f'<p class="legend">{legend}<span>white: idle; below: steps</span></p>'
+        f'<p class="legend">{legend}<span>empty: idle; below: steps</span></p>'
         '<p><button id="zoom-in">zoom in</button> <button id="zoom-out">zoom out</button>'
         ' <button id="zoom-all">all</button> <small id="timeline-said"></small></p>'
         '<canvas role="img" aria-label="how busy each GPU was over time"></canvas>'

@@ -35,7 +35,7 @@ def refuse_change(statement: str, own: Collection[str]) -> None:
 
     Args:
         statement: SQL.
-        own: tables and views that were made in this session, which may be changed.
+        own: tables and views that were created on this connection, which may be changed.
 
     Raises:
         UsageError: it does.

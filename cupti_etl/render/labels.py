@@ -40,14 +40,6 @@ def label_rows(
     return [named[thing] for thing in things]
 
 
-def relabelled(label: Label | None, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The rows with labels instead of names, where they have the columns that it takes."""
-    if label is None or not rows or not {label.column, *label.of} <= rows[0].keys():
-        return [dict(row) for row in rows]
-    texts = label_rows(label, rows)
-    return [{**row, label.column: text} for row, text in zip(rows, texts, strict=True)]
-
-
 def processes(rows: Sequence[Mapping[str, Any]]) -> dict[int, str]:
     """Labels of processes by their ids: ``rank 3``, else the pid, with the host where needed.
 
