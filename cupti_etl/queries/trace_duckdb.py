@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cupti_etl.errors import TraceError
 from cupti_etl.storage.place import unfinished
-from cupti_etl.storage.sources import Folder, check_folder, quoted
+from cupti_etl.storage.sources import Folder, check_folder, identifier, quoted
 
 NAME = "trace.duckdb"
 
@@ -28,8 +28,6 @@ def write_trace_duckdb(folder: str | os.PathLike[str]) -> Path:
     import duckdb
 
     from cupti_etl.queries.failure import translate
-    from cupti_etl.queries.runner import connect, install
-    from cupti_etl.schema.revisions import STORAGE_VERSION
 
     given = Path(folder)
     home = given.absolute()
@@ -37,17 +35,7 @@ def write_trace_duckdb(folder: str | os.PathLike[str]) -> Path:
     check_folder(given, home)
     with unfinished(target) as partial:
         try:
-            con = connect()
-            try:
-                con.execute(
-                    f"ATTACH {quoted(partial)} AS made (STORAGE_VERSION '{STORAGE_VERSION}')"
-                )
-                con.execute("USE made")
-                install(con, (Folder(home),), _is_here(target))
-                con.execute("USE memory")
-                con.execute("DETACH made")
-            finally:
-                con.close()
+            _write(partial, Folder(home), _is_here(target))
             partial.replace(target)
         except duckdb.Error as error:
             failure = translate(error, (home,))
@@ -58,6 +46,24 @@ def write_trace_duckdb(folder: str | os.PathLike[str]) -> Path:
         except OSError as error:
             raise _not_written(target, error.strerror or str(error)) from error
     return target
+
+
+def _write(file: Path, folder: Folder, condition: str) -> None:
+    from cupti_etl.queries.runner import bound_library, install
+    from cupti_etl.schema.revisions import STORAGE_VERSION
+
+    # Of a name of its own: other threads may write other files.
+    name = identifier(file.name)
+    try:
+        con = bound_library().cursor()
+        con.execute(f"ATTACH {quoted(file)} AS {name} (STORAGE_VERSION '{STORAGE_VERSION}')")
+        con.execute(f"USE {name}")
+        install(con, file.name, (folder,), condition)
+        con.execute("USE memory")
+        con.execute(f"DETACH {name}")
+    except BaseException:
+        bound_library.cache_clear()  # the file is still in it
+        raise
 
 
 def _is_here(target: Path) -> str:
