@@ -1,6 +1,8 @@
 /* Runs a fuzz target without libFuzzer: over the corpus, then over mutations of it.
  *
- *	PROGRAM SECONDS SEED FILE...
+ *	PROGRAM SECONDS MUTATIONS SEED FILE...
+ *
+ * It stops after so many seconds or mutations; 0 is no limit.
  *
  * An input that fails is left in the file `crash`, as libFuzzer does. */
 #include <time.h>
@@ -81,17 +83,18 @@ static size_t mutate(uint8_t *bytes, size_t size)
 int main(int argc, char **argv)
 {
 	static uint8_t bytes[MOST];
-	uint64_t runs = 0;
+	uint64_t runs = 0, most;
 	time_t end;
 
-	if (argc < 4) {
-		fprintf(stderr, "%s SECONDS SEED FILE...\n", argv[0]);
+	if (argc < 5) {
+		fprintf(stderr, "%s SECONDS MUTATIONS SEED FILE...\n", argv[0]);
 		return 2;
 	}
-	seed = strtoull(argv[2], NULL, 10);
+	most = strtoull(argv[2], NULL, 10);
+	seed = strtoull(argv[3], NULL, 10);
 	last = fopen("crash", "w+");
 	CHECK(last);
-	for (int i = 3; i < argc && n_files < MOST_FILES; i++) {
+	for (int i = 4; i < argc && n_files < MOST_FILES; i++) {
 		FILE *file = fopen(argv[i], "r");
 
 		CHECK(file);
@@ -100,8 +103,9 @@ int main(int argc, char **argv)
 		run(corpus[n_files].bytes, corpus[n_files].size);
 		n_files++;
 	}
-	end = time(NULL) + (time_t)strtol(argv[1], NULL, 10);
-	for (; time(NULL) < end; runs++) {
+	end = (time_t)strtol(argv[1], NULL, 10);
+	end = end ? time(NULL) + end : 0;
+	for (; (!most || runs < most) && (!end || time(NULL) < end); runs++) {
 		size_t from = below(n_files), size = corpus[from].size;
 
 		memcpy(bytes, corpus[from].bytes, size);

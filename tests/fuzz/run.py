@@ -15,7 +15,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE.parent))
 
-from fuzz.test_fuzz import CORPUS, SANITIZED, TARGETS  # noqa: E402
+from fuzz.test_fuzz import CORPUS, MUTATIONS, SANITIZED  # noqa: E402
 from support.shim import native_sources  # noqa: E402
 
 
@@ -23,7 +23,7 @@ def main(seconds: str, *targets: str) -> int:
     """The exit status: that of the first target that finds something."""
     clang = shutil.which("clang")
     build = ROOT / "build" / "fuzz"
-    for target in targets or TARGETS:
+    for target in targets or MUTATIONS:
         (build / target).mkdir(parents=True, exist_ok=True)
         sources = [HERE / f"{target}.c", *native_sources("collector")]
         sources += [] if clang else [HERE / "driver.c"]
@@ -42,7 +42,7 @@ def main(seconds: str, *targets: str) -> int:
             run += [f"-max_total_time={seconds}", "-max_len=4096", "-print_final_stats=1"]
             run += [str(build / target), str(CORPUS / target)]
         else:
-            run += [seconds, "1", *map(str, sorted((CORPUS / target).iterdir()))]
+            run += [seconds, "0", "1", *map(str, sorted((CORPUS / target).iterdir()))]
         print(f"{target}: {seconds} s", flush=True)
         status = subprocess.run(run, cwd=build, check=False).returncode
         if status:
