@@ -18,9 +18,11 @@ Cells are words, ``-`` is NULL, and columns that are not named are NULL.
 
 from __future__ import annotations
 
+import io
 import json
 import shlex
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -51,13 +53,28 @@ def add_part(folder: Path, table: str, text: str = "") -> Path:
     home = folder / table
     home.mkdir(parents=True, exist_ok=True)
     part = home / f"part-{len(list(home.iterdir())):06d}.parquet"
-    return write_part(part, as_table(table, text))
+    return _complete(part, _bytes(as_table(table, text)) if text else _empty_part(table))
+
+
+@cache
+def _empty_part(table: str) -> bytes:
+    return _bytes(as_table(table, ""))
+
+
+def _bytes(rows: pa.Table) -> bytes:
+    content = io.BytesIO()
+    pq.write_table(rows, content)
+    return content.getvalue()
 
 
 def write_part(part: Path, rows: pa.Table) -> Path:
     """Write a part the way a capture does: complete, or not there."""
+    return _complete(part, _bytes(rows))
+
+
+def _complete(part: Path, content: bytes) -> Path:
     temporary = part.with_suffix(".tmp")
-    pq.write_table(rows, temporary)
+    temporary.write_bytes(content)
     temporary.rename(part)
     return part
 
