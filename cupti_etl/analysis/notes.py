@@ -77,11 +77,9 @@ def hidden(trace: Trace, query: Query, given: Mapping[str, Any]) -> str:
 def losses(trace: Trace) -> str:
     """What the capture lost, by cause: ``ring_full 12, killed ?``; "" if nothing is known."""
     rows = trace.sql(
-        f"SELECT subject, records FROM {_TELLS_LOSSES} WHERE section = 'loss' ORDER BY subject"
+        "SELECT cause, coalesce(records::VARCHAR, '?') AS n FROM _loss_cause ORDER BY 1"
     )
-    return ", ".join(
-        f"{row['subject']} {'?' if row['records'] is None else row['records']}" for row in rows
-    )
+    return ", ".join(f"{row['cause']} {row['n']}" for row in rows)
 
 
 def notes(trace: Trace, query: Query, given: Mapping[str, Any], *, is_empty: bool) -> Iterator[str]:

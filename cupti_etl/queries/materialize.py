@@ -114,8 +114,11 @@ class Materialized:
             drop(con, name)
             del self._made[name]
 
-    def make(self, con: duckdb.DuckDBPyConnection, query: Query) -> None:
+    def make(self, con: duckdb.DuckDBPyConnection, query: Query) -> Sequence[str]:
         """Make a query a view over its rows, which are computed now if nobody did before.
+
+        Returns:
+            The queries that were made: its own, and others of the same operator.
 
         Raises:
             duckdb.Error: a part cannot be read.
@@ -127,6 +130,7 @@ class Materialized:
         except NativeError:
             made = self._views(con, self._select(query), query)
         self._made.update(dict.fromkeys(made, now))
+        return made
 
     def _views(
         self, con: duckdb.DuckDBPyConnection, operator: Operator, query: Query

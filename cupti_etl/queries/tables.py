@@ -11,13 +11,14 @@ from cupti_etl.queries.catalog import library
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.kinds import KINDS
 from cupti_etl.storage import renames
-from cupti_etl.storage.sources import File, Folder, Source, identifier, quoted
+from cupti_etl.storage.sources import File, Folder, Source, globs, identifier, quoted
 
 if TYPE_CHECKING:
     import duckdb
 
 # Beside a program that did nothing there are samples all the same.
 _ONLY_SAMPLED = "EXISTS (FROM capture WHERE source = 'sample')"
+_RECORDED = {"pm_sample", *(kind.table for kind in KINDS)}
 # Which source a row is from; later captures have larger numbers.
 _SOURCE = "_source"
 # What each collector counted for itself, where one process was seen by several.
@@ -111,20 +112,42 @@ def table_extent() -> str:
     """
     extents = [_extent(kind.table, str(not kind.is_static).lower()) for kind in KINDS]
     extents.append(_extent("pm_sample", _ONLY_SAMPLED))
-    others = TABLES.keys() - {kind.table for kind in KINDS} - {"pm_sample"}
-    extents += [_extent(table, "false", is_recorded=False) for table in sorted(others)]
+    others = TABLES.keys() - _RECORDED
+    extents += [_extent(table, "false") for table in sorted(others)]
     return "\nUNION ALL\n".join(extents)
 
 
-def _extent(table: str, is_activity: str, *, is_recorded: bool = True) -> str:
+def _extent(table: str, is_activity: str) -> str:
     names = [column.name for column in TABLES[table].columns]
     first, last = _time(names, "start_ns"), _time(names, "end_ns")
     return (
         f"SELECT {quoted(table)} AS table_name, {is_activity} AS is_activity,"
-        f" {str(is_recorded).lower()} AS is_recorded,"
-        f" {str(bool(TABLES[table].key)).lower()} AS has_key,"
+        f" {_is_recorded(table)} AS is_recorded, {_has_key(table)} AS has_key,"
         f" count(*) AS rows, min({first}) AS start_ns,"
         f" greatest(max({first}), max({last})) AS end_ns FROM {identifier(table)}"
+    )
+
+
+def _is_recorded(table: str) -> str:
+    return str(table in _RECORDED).lower()
+
+
+def _has_key(table: str) -> str:
+    return str(bool(TABLES[table].key)).lower()
+
+
+def table_rows(folders: Sequence[Folder], tables: Collection[str]) -> str:
+    """A SELECT of ``_table_rows`` that reads the ends of the tables' parts and makes no view."""
+    patterns = [each for table in tables for each in globs((f.path for f in folders), table)]
+    known = ", ".join(
+        f"({quoted(name)}, {_is_recorded(name)}, {_has_key(name)})" for name in TABLES
+    )
+    return (
+        "SELECT table_name, is_recorded, has_key, coalesce(counted.rows, 0) AS rows"
+        f" FROM (VALUES {known}) AS known(table_name, is_recorded, has_key) LEFT JOIN ("
+        "SELECT parse_path(file_name)[-2] AS table_name, TRY_CAST(sum(num_rows) AS BIGINT) AS rows"
+        f" FROM parquet_file_metadata([{', '.join(map(quoted, patterns))}]) GROUP BY ALL"
+        ") AS counted USING (table_name)"
     )
 
 

@@ -23,6 +23,7 @@ from cupti_etl.queries.tables import (
     empty_table,
     found_tables,
     table_extent,
+    table_rows,
     table_view,
 )
 from cupti_etl.schema.arrow import TABLES
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     import duckdb
 
 _T = TypeVar("_T")
+_ROWS = "_table_rows"
 _WORD = re.compile(r"[a-z_][a-z0-9_]*")
 _MISSING = re.compile(r"Table(?: Function)? with name \"?(\w+)\"? does not exist")
 
@@ -164,6 +166,8 @@ class Views:
         self, con: duckdb.DuckDBPyConnection, filled: Sequence[str], stale: Sequence[str]
     ) -> None:
         self._make_tables(con, filled)
+        if filled and _ROWS in self._made:
+            self._make(con, _ROWS)
         self._materialized.forget(con, stale)
         self._made.difference_update(stale)
 
@@ -193,18 +197,24 @@ class Views:
             )
         if query.name == "gpu" and self._choice and self._choice.is_of_some:
             con.execute(f"CREATE OR REPLACE VIEW gpu AS\n{self._choice.gpu_rows()}")
+        elif query.name == _ROWS and self._folders == self._sources and not self._choice:
+            there = TABLES.keys() & self._there
+            self._empty.update(TABLES.keys() - there)
+            con.execute(f"CREATE OR REPLACE VIEW {_ROWS} AS\n{table_rows(self._folders, there)}")
         elif query.materialized:
-            self._materialized.make(con, query)
+            self._made.update(self._materialized.make(con, query))
         else:
             self._need(con, query.needs)
             self._execute(con, query.create)
 
     def _need(self, con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
         """Make what is not there yet, before the binder has to ask for one after the other."""
-        missing = [name for name in names if name not in self._made]
-        self._make_tables(con, [name for name in missing if name in TABLES])
+        missing = [name for name in dict.fromkeys(names) if name not in self._made]
+        if tables := [name for name in missing if name in TABLES]:
+            self._make_tables(con, tables)
         for name in missing:
-            if name not in TABLES:
+            # One may have needed, or be made with, another of them.
+            if name not in self._made:
                 self._make(con, name)
 
     def _execute(self, con: duckdb.DuckDBPyConnection, statement: str) -> None:

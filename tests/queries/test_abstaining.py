@@ -112,8 +112,8 @@ FULL = {
     "capture": "capture_id start_ns end_ns\n 5 0 900000",
 }
 # What FULL has no reason to hold: more than one call of an id, a copy that ends within its call, a
-# thread that waits for another.
-_EMPTY = {"_shared_correlation", "_shared_launch", "_blocking_copy", "_range_wait"}
+# thread that waits for another, a loss.
+_EMPTY = {"_shared_correlation", "_shared_launch", "_blocking_copy", "_range_wait", "_loss_cause"}
 
 
 def asked(opened: cupti_etl.api.Trace, query: Query) -> list[dict[str, object]]:

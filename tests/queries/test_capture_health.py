@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-from support.trace import MakeTrace, assert_rows
+import shutil
+from pathlib import Path
 
+import pytest
+from support.trace import MakeTrace, add_part, assert_rows, write_trace
+
+import cupti_etl
 from cupti_etl.schema.kinds import KINDS
 
 ENDED = "capture_id start_ns end_ns\n 1 0 1000"
@@ -209,3 +213,13 @@ def test_while_rows_are_still_counted_none_is_missing(trace: MakeTrace) -> None:
 def test_while_a_capture_runs_the_verdict_is_not_final(trace: MakeTrace) -> None:
     opened = trace(capture="capture_id start_ns\n 1 0", process=FINISHED, kernel=KERNELS)
     assert verdict(opened) == "complete so far"
+
+
+def test_rows_of_a_table_that_comes_later_are_counted(tmp_path: Path) -> None:
+    run = write_trace(tmp_path / "run", **WHOLE)
+    shutil.rmtree(run / "kernel")
+    lost = "SELECT cause, records FROM _loss_cause"
+    with cupti_etl.open(run) as opened:
+        assert_rows(opened.sql(lost), 'cause records\n "missing from kernel" 3')
+        add_part(run, "kernel", WHOLE["kernel"])
+        assert_rows(opened.sql(lost), "cause records")

@@ -13,7 +13,8 @@
 --   counted and that are no longer there are "missing from" their table (of an older trace without
 --   row_count, from all tables of records together), and a process that still says "tracing" is a
 --   loss. Overheads are sums of durations: those of several threads each count in full.
--- needs: _table_extent, capture, process, row_count, loss, overhead, import_skipped
+-- needs: _table_extent, _process_loss, _loss_cause, _capture_end, capture, process, loss, overhead,
+--   import_skipped
 -- limits: Overhead is not among the kinds that a capture records by default.
 -- front: Can I believe this trace?
 -- first: section, subject, detail, lost, stored
@@ -39,99 +40,8 @@
 WITH extent AS (
     SELECT * FROM _table_extent
 ),
-losses AS (
-    SELECT process_id, cause, table_name, start_ns, end_ns, detail, records,
-           coalesce(is_stored, false) AS is_stored
-    FROM loss
-),
-lost_of AS (
-    SELECT process_id,
-           count(*) AS causes,
-           -- A single unknown number makes the sum unknown.
-           CASE WHEN count(*) FILTER (WHERE NOT is_stored AND records IS NULL) = 0
-                THEN coalesce(sum(records) FILTER (WHERE NOT is_stored), 0) END AS lost
-    FROM losses
-    GROUP BY process_id
-),
-processes AS (
-    SELECT process.*, coalesce(lost_of.causes, 0) AS causes,
-           TRY_CAST(CASE WHEN process.state = 'imported' THEN NULL
-                WHEN lost_of.process_id IS NULL THEN 0 ELSE lost_of.lost END AS BIGINT) AS lost
-    FROM process
-    LEFT JOIN lost_of ON lost_of.process_id = process.process_id
-),
-ended AS (
-    -- Its counts are written when a capture has ended, its row of "capture" after them.
-    SELECT count(*) = count(end_ns)
-           AND (count(*) > 0 OR (SELECT count(*) FROM row_count) > 0) AS is_over
-    FROM capture
-),
-counted AS (
-    SELECT table_name, TRY_CAST(sum(stored) AS BIGINT) AS counted FROM row_count GROUP BY table_name
-    UNION ALL
-    SELECT 'row_count', TRY_CAST(sum(row_counts) AS BIGINT) FROM capture
-),
--- Rows of a lost part are a loss already.
-gone AS (
-    SELECT table_name, CASE WHEN count(*) = count(records) THEN sum(records) END AS records
-    FROM losses
-    WHERE cause = 'part_lost'
-    GROUP BY table_name
-),
-missing AS (
-    SELECT extent.table_name, counted, rows
-    FROM counted
-    JOIN extent ON extent.table_name = counted.table_name
-    LEFT JOIN gone ON gone.table_name = counted.table_name
-    WHERE (SELECT is_over FROM ended)
-      -- Of several traces, rows with the same key are shown once.
-      AND ((SELECT count(*) FROM capture) <= 1 OR NOT has_key)
-      AND rows < counted::HUGEINT - CASE WHEN gone.table_name IS NULL THEN 0 ELSE gone.records END
-    UNION ALL
-    SELECT 'all tables', stored, rows
-    FROM (SELECT TRY_CAST(sum(stored) AS BIGINT) AS stored FROM process),
-         (SELECT TRY_CAST(sum(rows) AS BIGINT) AS rows FROM extent
-          WHERE is_recorded AND table_name <> 'pm_sample' OR table_name = 'argument')
-    WHERE (SELECT is_over FROM ended) AND rows < stored
-      AND (SELECT count(*) = 1 AND count(row_counts) = 0 FROM capture)
-      AND (SELECT count(*) FROM gone) = 0
-),
--- What the loss table does not say, but the processes and the tables do.
-implied AS (
-    SELECT state AS cause, NULL::BIGINT AS records,
-           concat('process ', pid, ': ', coalesce(detail, state)) AS detail, start_ns, end_ns
-    FROM processes
-    WHERE state IN ('killed', 'failed') AND causes = 0
-    UNION ALL
-    SELECT 'unaccounted', TRY_CAST(emitted::HUGEINT - stored - lost AS BIGINT),
-           concat('process ', pid, ': neither a row nor a loss is known'), start_ns, end_ns
-    FROM processes
-    WHERE state = 'finished' AND emitted > stored::HUGEINT + lost
-    UNION ALL
-    SELECT state, NULL,
-           concat('process ', pid, ': the capture has ended, and it is not said how this did'),
-           start_ns, end_ns
-    FROM processes
-    WHERE state = 'tracing' AND (SELECT is_over FROM ended)
-    UNION ALL
-    SELECT 'missing from ' || table_name, TRY_CAST(counted::HUGEINT - rows AS BIGINT),
-           concat('of ', counted, ' rows that were counted at the end, ', rows, ' are there'),
-           NULL, NULL
-    FROM missing
-),
 causes AS (
-    SELECT cause,
-           CASE WHEN count(*) = count(records) THEN TRY_CAST(sum(records) AS BIGINT) END AS records,
-           CASE WHEN count(*) FILTER (WHERE NOT is_stored AND records IS NULL) = 0
-                THEN TRY_CAST(coalesce(sum(records) FILTER (WHERE NOT is_stored), 0) AS BIGINT) END
-                    AS lost,
-           min(start_ns) AS start_ns, max(end_ns) AS end_ns,
-           concat_ws('; ', string_agg(DISTINCT table_name, ', ' ORDER BY table_name),
-                     any_value(detail)) AS detail
-    FROM (SELECT cause, table_name, records, is_stored, start_ns, end_ns, detail FROM losses
-          UNION ALL
-          SELECT cause, NULL, records, false, start_ns, end_ns, detail FROM implied)
-    GROUP BY cause
+    SELECT * FROM _loss_cause
 ),
 imported AS (
     SELECT count(*) > 0 AS is_any FROM process WHERE state = 'imported'
@@ -162,7 +72,7 @@ verdict AS (
                ELSE 'losses: ' || lost
            END
            || coalesce('; not kept: ' || (SELECT what FROM not_kept), '')
-           || CASE WHEN (SELECT is_over FROM ended) THEN '' ELSE ' so far' END AS subject
+           || CASE WHEN (SELECT is_over FROM _capture_end) THEN '' ELSE ' so far' END AS subject
     FROM (
         SELECT (SELECT coalesce(sum(rows), 0) = 0 FROM extent WHERE is_activity) AS nothing,
                (SELECT string_agg(concat(cause, ' ', coalesce(records::VARCHAR, '?')), ', '
@@ -192,8 +102,8 @@ FROM (
            TRY_CAST((SELECT CASE WHEN count(*) = count(records)
                                   AND NOT (SELECT is_any FROM imported)
                         THEN coalesce(sum(records), 0) END
-            FROM losses
-            WHERE losses.table_name = extent.table_name AND NOT losses.is_stored) AS BIGINT),
+            FROM loss
+            WHERE loss.table_name = extent.table_name AND is_stored IS NOT true) AS BIGINT),
            start_ns, end_ns, NULL, NULL
     FROM extent
     WHERE is_recorded
@@ -201,7 +111,7 @@ FROM (
     SELECT 3, 'process',
            concat('pid ', pid, coalesce(' rank ' || rank, ''), coalesce(' on ' || host, '')),
            emitted, stored, lost, start_ns, end_ns, NULL, concat_ws(': ', state, detail)
-    FROM processes
+    FROM _process_loss
     UNION ALL
     SELECT 4, 'loss', cause, records, NULL, lost, start_ns, end_ns, NULL, detail
     FROM causes

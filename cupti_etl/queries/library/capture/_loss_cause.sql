@@ -1,0 +1,89 @@
+-- What was lost, by cause: as the capture says, and as the processes and the tables give away.
+--
+-- computed: Beside the rows of loss, a killed or failed process of which nothing is known to be
+--   lost, records of a finished process of which neither a row nor a loss is known, a process that
+--   still says "tracing" after the capture has ended, and rows that a capture counted at its end
+--   and that are no longer there. Records are summed.
+-- needs: _process_loss, _table_rows, _capture_end, loss, row_count, process, capture
+-- scope: whole
+-- columns:
+--   cause VARCHAR: As in loss; or killed, failed, unaccounted, tracing or "missing from" a table.
+--   records BIGINT [records]: Records that the cause concerns; NULL if the number is not known.
+--   lost BIGINT [records]: Of these, those that are in no table.
+--   start_ns BIGINT [epoch ns]: Earliest time that is known.
+--   end_ns BIGINT [epoch ns]: Latest time.
+--   detail VARCHAR: The tables and the cause, in words.
+WITH losses AS (
+    SELECT * FROM loss
+),
+ended AS (
+    SELECT * FROM _capture_end
+),
+processes AS (
+    SELECT * FROM _process_loss
+),
+counted AS (
+    SELECT table_name, TRY_CAST(sum(stored) AS BIGINT) AS counted FROM row_count GROUP BY table_name
+    UNION ALL
+    SELECT 'row_count', TRY_CAST(sum(row_counts) AS BIGINT) FROM capture
+),
+-- Rows of a lost part are a loss already.
+gone AS (
+    SELECT table_name, CASE WHEN count(*) = count(records) THEN sum(records) END AS records
+    FROM losses
+    WHERE cause = 'part_lost'
+    GROUP BY table_name
+),
+missing AS (
+    SELECT there.table_name, counted, rows
+    FROM counted
+    JOIN _table_rows AS there ON there.table_name = counted.table_name
+    LEFT JOIN gone ON gone.table_name = counted.table_name
+    WHERE (SELECT is_over FROM ended)
+      -- Of several traces, rows with the same key are shown once.
+      AND ((SELECT count(*) FROM capture) <= 1 OR NOT has_key)
+      AND rows < counted::HUGEINT - CASE WHEN gone.table_name IS NULL THEN 0 ELSE gone.records END
+    UNION ALL
+    SELECT 'all tables', stored, rows
+    FROM (SELECT TRY_CAST(sum(stored) AS BIGINT) AS stored FROM process),
+         (SELECT TRY_CAST(sum(rows) AS BIGINT) AS rows FROM _table_rows
+          WHERE is_recorded AND table_name <> 'pm_sample' OR table_name = 'argument')
+    WHERE (SELECT is_over FROM ended) AND rows < stored
+      AND (SELECT count(*) = 1 AND count(row_counts) = 0 FROM capture)
+      AND (SELECT count(*) FROM gone) = 0
+),
+-- What the loss table does not say, but the processes and the tables do.
+implied AS (
+    SELECT state AS cause, NULL::BIGINT AS records,
+           concat('process ', pid, ': ', coalesce(detail, state)) AS detail, start_ns, end_ns
+    FROM processes
+    WHERE state IN ('killed', 'failed') AND causes = 0
+    UNION ALL
+    SELECT 'unaccounted', TRY_CAST(emitted::HUGEINT - stored - lost AS BIGINT),
+           concat('process ', pid, ': neither a row nor a loss is known'), start_ns, end_ns
+    FROM processes
+    WHERE state = 'finished' AND emitted > stored::HUGEINT + lost
+    UNION ALL
+    SELECT state, NULL,
+           concat('process ', pid, ': the capture has ended, and it is not said how this did'),
+           start_ns, end_ns
+    FROM processes
+    WHERE state = 'tracing' AND (SELECT is_over FROM ended)
+    UNION ALL
+    SELECT 'missing from ' || table_name, TRY_CAST(counted::HUGEINT - rows AS BIGINT),
+           concat('of ', counted, ' rows that were counted at the end, ', rows, ' are there'),
+           NULL, NULL
+    FROM missing
+)
+SELECT cause,
+       CASE WHEN count(*) = count(records) THEN TRY_CAST(sum(records) AS BIGINT) END AS records,
+       CASE WHEN count(*) FILTER (WHERE is_stored IS NOT true AND records IS NULL) = 0
+            THEN TRY_CAST(coalesce(sum(records) FILTER (WHERE is_stored IS NOT true), 0) AS BIGINT)
+       END AS lost,
+       min(start_ns) AS start_ns, max(end_ns) AS end_ns,
+       concat_ws('; ', string_agg(DISTINCT table_name, ', ' ORDER BY table_name),
+                 any_value(detail)) AS detail
+FROM (SELECT cause, table_name, records, is_stored, start_ns, end_ns, detail FROM losses
+      UNION ALL
+      SELECT cause, NULL, records, false, start_ns, end_ns, detail FROM implied)
+GROUP BY cause
