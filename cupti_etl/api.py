@@ -29,7 +29,16 @@ from cupti_etl.queries.scope import Choice
 from cupti_etl.queries.tables import empty_table, found_tables, table_view
 from cupti_etl.queries.views import Views
 from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES
-from cupti_etl.storage.sources import Folder, Given, Source, expand, globs, open_sources, quoted
+from cupti_etl.storage.sources import (
+    Folder,
+    Given,
+    Source,
+    expand,
+    globs,
+    identifier,
+    open_sources,
+    quoted,
+)
 
 if TYPE_CHECKING:
     from cupti_etl.queries.names import QueryName
@@ -142,6 +151,15 @@ class Trace:
         if params:
             check_values(self._connection.cursor(), query, params)
         return Result(self._connection, text, params, query)
+
+    def has_rows(self, name: str) -> bool:
+        """Whether a table, or a query without parameters, has a row.
+
+        Raises:
+            UsageError: there is none of that name.
+            TraceError: a part is damaged, or has vanished.
+        """
+        return self.sql(f"SELECT 1 FROM {identifier(name)} LIMIT 1").count() > 0
 
     def scope(
         self,

@@ -13,23 +13,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cupti_etl.api import Trace
 
-# Steps that were found in different ways are not compared, so neither are their GPUs.
-_GPUS = """
-SELECT gpu, string_agg(DISTINCT source, ', ' ORDER BY source) AS source,
-       CASE WHEN count(DISTINCT rank) = 1 THEN any_value(rank) END AS rank
-FROM step
-LEFT JOIN (SELECT process_id, any_value(rank) AS rank FROM process GROUP BY process_id)
-    USING (process_id)
-GROUP BY gpu
-ORDER BY gpu
-"""
-_MIX = """
-SELECT gpu, name, sum(end_ns - start_ns)::DOUBLE AS ns
-FROM gpu_interval
-WHERE kind = 'kernel'
-GROUP BY gpu, name
-"""
-
 
 @dataclass(frozen=True)
 class _Gpu:
@@ -69,7 +52,7 @@ def match(base: Trace, other: Trace) -> tuple[dict[int, str], dict[int, str]]:
 
 
 def _gpus(trace: Trace) -> list[_Gpu]:
-    return [_Gpu(row["gpu"], row["source"], row["rank"]) for row in trace.sql(_GPUS)]
+    return [_Gpu(row["gpu"], row["source"], row["rank"]) for row in trace.query("_step_gpu")]
 
 
 def _by_rank(before: list[_Gpu], after: list[_Gpu]) -> list[tuple[_Gpu, _Gpu]]:
@@ -116,8 +99,8 @@ def _by_likeness(
 def _mixes(trace: Trace) -> Mapping[int, Mapping[str, float]]:
     """Of each GPU, the share of each kernel of the time of all."""
     times: defaultdict[int, dict[str, float]] = defaultdict(dict)
-    for row in trace.sql(_MIX):
-        times[row["gpu"]][row["name"]] = row["ns"]
+    for row in trace.query("_kernel_mix"):
+        times[row["gpu"]][row["name"]] = row["total_ns"] or 0
     return {
         gpu: {name: ns / (sum(mix.values()) or 1) for name, ns in mix.items()}
         for gpu, mix in times.items()

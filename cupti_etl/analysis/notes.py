@@ -46,7 +46,7 @@ class Watched(Passed):
 def why_empty(trace: Trace, query: Query) -> str:
     """The reason why the query has no row in this trace; "" if its inputs are there."""
     for name, reason in query.requires:
-        if not _has_rows(trace, name):
+        if not trace.has_rows(name):
             return reason
     return ""
 
@@ -76,10 +76,10 @@ def hidden(trace: Trace, query: Query, given: Mapping[str, Any]) -> str:
 
 def losses(trace: Trace) -> str:
     """What the capture lost, by cause: ``ring_full 12, killed ?``; "" if nothing is known."""
-    rows = trace.sql(
-        "SELECT cause, coalesce(records::VARCHAR, '?') AS n FROM _loss_cause ORDER BY 1"
+    rows = sorted(trace.query("_loss_cause"), key=lambda row: str(row["cause"]))
+    return ", ".join(
+        f"{row['cause']} {'?' if row['records'] is None else row['records']}" for row in rows
     )
-    return ", ".join(f"{row['cause']} {row['n']}" for row in rows)
 
 
 def notes(trace: Trace, query: Query, given: Mapping[str, Any], *, is_empty: bool) -> Iterator[str]:
@@ -102,12 +102,9 @@ def notes(trace: Trace, query: Query, given: Mapping[str, Any], *, is_empty: boo
 
 
 def _alignment(trace: Trace) -> Iterator[str]:
-    for row in trace.sql("FROM pm_alignment WHERE detail IS NOT NULL ORDER BY device_uuid"):
-        yield (
-            f"warning: how late the samples of {row['device_uuid']} are is not known:"
-            f" {row['detail']}."
-        )
-
-
-def _has_rows(trace: Trace, name: str) -> bool:
-    return trace.sql(f"SELECT 1 FROM {name} LIMIT 1").count() > 0
+    for row in sorted(trace.query("pm_alignment"), key=lambda row: str(row["device_uuid"])):
+        if row["detail"] is not None:
+            yield (
+                f"warning: how late the samples of {row['device_uuid']} are is not known:"
+                f" {row['detail']}."
+            )

@@ -13,6 +13,7 @@ from cupti_etl.errors import EtlError
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.header import Query
 from cupti_etl.render.escape import markdown_text
+from cupti_etl.render.narrow import Narrowing, narrow
 from cupti_etl.render.table import Passed, Rows, Table, View, table
 from cupti_etl.render.text import markdown_lines
 from cupti_etl.render.values import duration
@@ -171,7 +172,8 @@ def build(trace: Trace, progress: Callable[[str], None] = lambda title: None) ->
     progress("Findings")
     verdict, lost = "what it holds is not known", ""
     try:
-        (row,) = trace.whole.sql("SELECT subject FROM capture_health WHERE section = 'verdict'")
+        health = trace.whole.query("capture_health")
+        (row,) = (row for row in health if row["section"] == "verdict")
         verdict, lost = row["subject"], losses(trace.whole)
     except EtlError as error:
         failed["capture_health"] = error.message
@@ -211,8 +213,7 @@ def _section(trace: Trace, asked: Asked) -> Section | None:
     if reason:
         return Section(asked.title, query, command, None, [], reason)
     answer = trace.query(asked.query, **asked.params)
-    where = f"WHERE {asked.where} " if asked.where else ""
-    rows = _Fetched(answer.refined(f"{where}LIMIT {_ROWS + 1}"))
+    rows = _Fetched(narrow(answer, Narrowing(asked.where, limit=_ROWS + 1)))
     if not rows.count():
         return Section(asked.title, query, command, None, [], asked.none)
     shown = table(rows, View(limit=_ROWS))
@@ -220,20 +221,17 @@ def _section(trace: Trace, asked: Asked) -> Section | None:
 
 
 def _timeline(trace: Trace) -> Timeline | None:
-    spans = list(trace.sql("SELECT min(start_ns) AS first, max(end_ns) AS last FROM _gpu_span"))
-    first, last = spans[0]["first"], spans[0]["last"]
-    if first is None or last <= first:
+    spans = list(trace.query("_gpu_span"))
+    first = min((row["start_ns"] for row in spans), default=0)
+    last = max((row["end_ns"] for row in spans), default=0)
+    if last <= first:
         return None
     levels = [
         list(trace.query("utilization_timeline", bucket_ns=max((last - first) // buckets, 1)))
         for buckets in _BUCKETS
     ]
-    steps = list(
-        trace.sql(
-            f"SELECT gpu, step, name, start_ns, end_ns FROM step ORDER BY gpu, step LIMIT {_STEPS}"
-        )
-    )
-    return Timeline(levels, steps)
+    steps = sorted(trace.query("step"), key=lambda row: (row["gpu"], row["step"]))
+    return Timeline(levels, steps[:_STEPS])
 
 
 def failures(report: Report) -> str:

@@ -29,7 +29,7 @@ def step_parts(
     sides = [
         {
             (gpus.get(row["gpu"], f"gpu {row['gpu']}"), row["part"]): row
-            for row in trace.sql("FROM _step_part")
+            for row in trace.query("_step_part")
         }
         for trace, gpus in zip((base, other), names, strict=True)
     ]

@@ -103,6 +103,9 @@ def _in_order(queries: dict[str, Query]) -> list[str]:
         for required, _ in queries[name].requires:
             if required not in queries and required not in TABLES:
                 raise SchemaError(f"query {name} requires {required!r}, which does not exist")
+        saving = queries[name].saving
+        if saving and saving.shown not in queries:
+            raise SchemaError(f"query {name} is shown by {saving.shown!r}, which does not exist")
         done.append(name)
 
     for name in sorted(queries):

@@ -21,6 +21,9 @@ A query is ``library/<topic>/<name>.sql``: a header, then one SELECT::
     -- renamed: Names that it had in the release before.
     -- scope: start_ns to end_ns, gap_ns
     -- lookup: Of what it needs, what is read whole in a scope.
+    -- finding: what takes time that could be saved (measured)
+    -- advice: what to do about it
+    -- shown: The query that shows it.
     -- parameters:
     --   min_ns BIGINT = 1000 [ns]: Shortest gap that is listed.
     -- columns:
@@ -37,7 +40,9 @@ a trace is asked: by the time in a column, by the part of a time between two tha
 the column of its length), or ``whole`` for all rows; the query is computed over the whole trace
 then.  Without it, or where that is ``steady`` (which asks the steady state where nobody asks for
 something else), it reads what is chosen of what it needs, but for what it says it has to
-``lookup`` (see ``queries/scope.py``).  A query whose name begins with ``_`` is a building block
+``lookup`` (see ``queries/scope.py``).  A ``finding`` has a row for each GPU, or one for all, with
+the columns gpu, saved_ns and culprit; it is measured or estimated, and ``shown`` in full by another
+query.  A query whose name begins with ``_`` is a building block
 of others, and may change from one release to the next.  Text goes on in lines that are indented
 further.  A query without parameters becomes a view, one with parameters a table macro.  What is
 ``native`` is computed by ``cupti_etl.pm.attribution`` in an opened trace.  Reading the library
@@ -72,6 +77,9 @@ _KEYS = (
     "renamed",
     "scope",
     "lookup",
+    "finding",
+    "advice",
+    "shown",
     "parameters",
     "columns",
 )
@@ -85,6 +93,8 @@ _REASON = re.compile(r"(?P<name>[a-z_][a-z0-9_]*): (?P<reason>.+)\Z")
 _STAR = re.compile(r"([a-z][a-z0-9_]*)\.\*\Z")
 _LABEL = re.compile(r"(\w+) = (kernel|copy|range|process)\((\w+(?:, \w+)*)\)\Z")
 _CHART = re.compile(r"(bars|lines)\((\w+), (\w+)\)\Z")
+_FINDING = re.compile(r"(.+) \((measured|estimated)\)\Z")
+_FINDING_COLUMNS = ["gpu", "saved_ns", "culprit"]
 _SCOPE = re.compile(r"whole|steady|(\w+_ns)(?: to (\w+_ns)(?:, (\w+_ns))?)?\Z")
 
 
@@ -124,6 +134,23 @@ class Chart:
 
 
 @dataclass(frozen=True)
+class Saving:
+    """What a finding says of its rows.
+
+    Attributes:
+        what: what takes the time.
+        sure: measured or estimated.
+        advice: what to do about it.
+        shown: the query that shows it.
+    """
+
+    what: str
+    sure: str
+    advice: str
+    shown: str
+
+
+@dataclass(frozen=True)
 class Query:
     """One query of the library; its fields are the keys of its header."""
 
@@ -149,6 +176,7 @@ class Query:
     renamed: tuple[str, ...] = ()
     scope: str = ""
     lookup: tuple[str, ...] = ()
+    saving: Saving | None = None
 
     @property
     def chosen_by(self) -> tuple[str, ...]:
@@ -212,6 +240,7 @@ def parse(text: str, name: str, topic: str) -> Query:
         renamed=_names(sections["renamed"]),
         scope=" ".join(sections["scope"]),
         lookup=_names(sections["lookup"]),
+        saving=_saving(name, *(" ".join(sections[key]) for key in ("finding", "advice", "shown"))),
     )
     _complain(query)
     return query
@@ -273,6 +302,16 @@ def _chart(name: str, text: str) -> Chart | None:
     if text and not found:
         raise SchemaError(f"query {name}: cannot read {text!r}", "write: bars(name, total_ns)")
     return Chart(found[1], found[2], found[3]) if found else None
+
+
+def _saving(name: str, text: str, advice: str, shown: str) -> Saving | None:
+    found = _FINDING.match(text)
+    if bool(found) != bool(text) or len({bool(text), bool(advice), bool(shown)}) > 1:
+        raise SchemaError(
+            f"query {name}: cannot read {text!r}",
+            "write: finding: what takes the time (measured), and advice and shown",
+        )
+    return Saving(found[1], found[2], advice, shown) if found else None
 
 
 def _reason(name: str, line: str) -> tuple[str, str]:
@@ -338,6 +377,10 @@ def _complain_of_looks(query: Query, columns: Collection[str]) -> None:
     for name in query.chosen_by:
         if name not in columns:
             raise SchemaError(f"query {query.name}: scope names {name!r}, which is no column")
+    if query.saving and columns != _FINDING_COLUMNS:
+        raise SchemaError(
+            f"query {query.name}: a finding has the columns {', '.join(_FINDING_COLUMNS)}"
+        )
     if query.front and not query.front.endswith("?"):
         raise SchemaError(f"query {query.name}: front must be a question")
     if query.front and not (query.first and query.example):

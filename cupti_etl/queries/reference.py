@@ -33,6 +33,8 @@ def describe(query: Query) -> str:
         lines += [f"Also: {', '.join(query.alias)}"]
     if query.limits:
         lines += [f"Limits: {query.limits}"]
+    if query.saving:
+        lines += [f"To do: {query.saving.advice}", f"Shown by: {query.saving.shown}"]
     lines += [f"Empty without {name}: {reason}" for name, reason in query.requires]
     for title, fields in (("Parameters", query.parameters), ("Columns", query.columns)):
         if fields:
@@ -113,6 +115,10 @@ def queries_markdown(catalog: Catalog | None = None) -> str:
                 lines += [f"* Of an opened trace, not of `trace.duckdb`: {query.opened}"]
             if query.limits:
                 lines += [f"* Limits: {query.limits}"]
+            if query.saving:
+                lines += [f"* Finding ({query.saving.sure}): {query.saving.what}"]
+                lines += [f"* To do: {query.saving.advice}"]
+                lines += [f"* Shown by: [{query.saving.shown}](#{query.saving.shown})"]
             lines += [f"* Empty without `{name}`: {reason}" for name, reason in query.requires]
             if query.parameters:
                 lines += ["", "| parameter | type | default | unit | meaning |"]

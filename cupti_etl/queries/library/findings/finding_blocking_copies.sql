@@ -1,0 +1,21 @@
+-- How long the host waited for copies or memsets while the GPUs were idle.
+--
+-- computed: saved_ns of memcpy_blocking, but no more than the GPUs were idle meanwhile, as the run
+--   gains no more. The culprit is the call that cost most.
+-- needs: memcpy_blocking, _gap_cause
+-- requires:
+--   api_call: no API calls were recorded (capture with --api default).
+-- finding: copies or memsets keep the host from going on (estimated)
+-- advice: pin the host memory, and use asynchronous calls
+-- shown: memcpy_blocking
+-- columns:
+--   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
+--   saved_ns BIGINT [ns]: What could be saved at most.
+--   culprit VARCHAR: What is most to blame; NULL if that is not known.
+SELECT NULL::BIGINT AS gpu,
+       TRY_CAST(least(
+           sum(saved_ns), (SELECT sum(waiting_ns + memory_ns) FROM _gap_cause)
+       ) AS BIGINT) AS saved_ns,
+       concat(sum(calls), ' of them, most by ', arg_max(api_name, saved_ns)) AS culprit
+FROM memcpy_blocking
+HAVING count(*) > 0

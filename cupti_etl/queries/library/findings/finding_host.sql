@@ -1,0 +1,31 @@
+-- How long each GPU was idle while its host was outside CUDA.
+--
+-- computed: outside_ns of gap_attribution, in gaps of 100 us and more: what is shorter is
+--   launching. The culprit is the kernel or copy before which most of it was.
+-- needs: _gap_cause, kernel_name
+-- requires:
+--   api_call: no API calls were recorded (capture with --api default), so causes are not known.
+--   _gpu_gap: no GPU was idle between two recorded activities.
+-- finding: idle while its host is outside CUDA (measured)
+-- advice: look at what the host does there: input, Python, other processes
+-- shown: gap_attribution
+-- columns:
+--   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
+--   saved_ns BIGINT [ns]: What could be saved at most.
+--   culprit VARCHAR: What is most to blame; NULL if that is not known.
+WITH waits AS (
+    SELECT gpu, coalesce(next_name, next_kind) AS name, sum(outside_ns) AS ns
+    FROM _gap_cause
+    WHERE gap_ns >= 100000
+    GROUP BY ALL
+),
+most AS (
+    SELECT gpu, TRY_CAST(sum(ns) AS BIGINT) AS saved_ns, arg_max(name, ns) AS name
+    FROM waits
+    GROUP BY gpu
+)
+SELECT gpu, saved_ns,
+       concat('most of it before ', coalesce(
+           (SELECT any_value(short) FROM kernel_name WHERE mangled = most.name), most.name
+       )) AS culprit
+FROM most

@@ -1,0 +1,17 @@
+-- What executions cost that take more than twice the median of their kernel.
+--
+-- computed: lost_ns of kernel_tail. The culprit is the kernel with most of it.
+-- needs: kernel_tail
+-- requires:
+--   kernel: no kernels were recorded.
+-- finding: kernels have executions of more than twice their median (measured)
+-- advice: see what was around the slowest (kernel_worst): contention, clocks, different data
+-- shown: kernel_tail
+-- columns:
+--   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
+--   saved_ns BIGINT [ns]: What could be saved at most.
+--   culprit VARCHAR: What is most to blame; NULL if that is not known.
+SELECT NULL::BIGINT AS gpu, TRY_CAST(sum(lost_ns) AS BIGINT) AS saved_ns,
+       concat(count(*), ' names and shapes, most of it in ', arg_max(name, lost_ns)) AS culprit
+FROM kernel_tail()
+WHERE lost_ns > 0

@@ -1,0 +1,27 @@
+-- How long each GPU was idle while its host waited for it.
+--
+-- computed: waiting_ns of gap_attribution. The culprit is the call that waited longest on the GPU
+--   (sync_cost), and its range.
+-- needs: _gap_cause, sync_cost
+-- requires:
+--   api_call: no API calls were recorded (capture with --api default), so causes are not known.
+--   _gpu_gap: no GPU was idle between two recorded activities.
+-- finding: idle while its host waits for it (measured)
+-- advice: synchronize less often (item(), print and copies to the host do), or launch ahead of it
+-- shown: gap_attribution
+-- columns:
+--   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
+--   saved_ns BIGINT [ns]: What could be saved at most.
+--   culprit VARCHAR: What is most to blame; NULL if that is not known.
+WITH gaps AS (
+    SELECT gpu, TRY_CAST(sum(waiting_ns) AS BIGINT) AS saved_ns FROM _gap_cause GROUP BY gpu
+),
+calls AS (
+    SELECT gpu, arg_max(name, total_ns) AS name,
+           arg_max(longest_range, total_ns) AS longest_range
+    FROM sync_cost
+    GROUP BY gpu
+)
+SELECT gaps.gpu, saved_ns, concat_ws(' in ', name, longest_range) AS culprit
+FROM gaps
+LEFT JOIN calls ON calls.gpu = gaps.gpu
