@@ -1,0 +1,69 @@
+-- Which operator of PyTorch asked for what: each call that asked for work, with its operator.
+--
+-- computed: A call belongs to the operator whose number it has (external_correlation), else, in
+--   processes without such numbers, to the innermost operator of its thread.
+-- needs: _operator, _operator_turn, launch_to_gpu, external_correlation
+-- limits: What no operator asked for is not here, nor work whose call is not known.
+-- scope: whole
+-- columns:
+--   process_id BIGINT: The process.
+--   correlation_id BIGINT: What joins a call and its work.
+--   api_start_ns BIGINT [epoch ns]: When the call was entered, as ids may begin anew.
+--   from_ns BIGINT [epoch ns]: The same, or when its work began, if that is said to be earlier.
+--   range_id BIGINT: The operator, as in nvtx_range.
+WITH RECURSIVE operators AS MATERIALIZED (
+    SELECT process_id, range_id, parent_range_id, kind, external_id FROM _operator
+),
+numbered AS (
+    SELECT process_id, external_id, min(range_id) AS range_id
+    FROM operators
+    WHERE external_id IS NOT NULL AND kind = 'operator'
+    GROUP BY process_id, external_id
+),
+told AS MATERIALIZED (
+    SELECT call.process_id, call.correlation_id, min(numbered.range_id) AS range_id
+    FROM external_correlation AS call
+    JOIN numbered
+        ON numbered.process_id = call.process_id
+        AND numbered.external_id = call.external_id
+    GROUP BY call.process_id, call.correlation_id
+),
+-- The innermost operator around an annotation; work is never an annotation's own.
+climbing AS (
+    SELECT inside.range_id, around.range_id AS around_id, around.kind, around.parent_range_id
+    FROM operators AS inside
+    JOIN operators AS around ON around.range_id = inside.parent_range_id
+    WHERE inside.kind = 'annotation'
+    UNION ALL
+    SELECT climbing.range_id, around.range_id, around.kind, around.parent_range_id
+    FROM climbing
+    JOIN operators AS around ON around.range_id = climbing.parent_range_id
+    WHERE climbing.kind = 'annotation'
+),
+asked AS (
+    SELECT process_id, correlation_id, api_start_ns, any_value(thread_id) AS thread_id,
+           least(api_start_ns, min(start_ns)) AS from_ns
+    FROM launch_to_gpu
+    WHERE process_id IN (SELECT process_id FROM operators)
+    GROUP BY process_id, correlation_id, api_start_ns
+),
+found AS (
+    SELECT asked.process_id, asked.correlation_id, api_start_ns, from_ns, told.range_id
+    FROM asked
+    JOIN told
+        ON told.process_id = asked.process_id
+        AND told.correlation_id = asked.correlation_id
+    UNION ALL
+    SELECT asked.process_id, asked.correlation_id, api_start_ns, from_ns,
+           coalesce(climbing.around_id, turns.range_id)
+    FROM (FROM asked WHERE process_id NOT IN (SELECT process_id FROM told)) AS asked
+    ASOF JOIN _operator_turn AS turns
+        ON turns.process_id = asked.process_id
+        AND turns.thread_id = asked.thread_id
+        AND turns.at_ns <= asked.api_start_ns
+    LEFT JOIN climbing ON climbing.range_id = turns.range_id AND climbing.kind = 'operator'
+)
+SELECT found.process_id, correlation_id, api_start_ns, from_ns, found.range_id
+FROM found
+JOIN operators ON operators.range_id = found.range_id
+WHERE kind = 'operator'

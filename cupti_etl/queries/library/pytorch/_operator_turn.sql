@@ -1,0 +1,22 @@
+-- Which range of an operator or of record_function is the innermost of a thread, from some time on.
+--
+-- computed: At the begin of one of _operator it is that, at its end the one around it.
+-- needs: _operator
+-- scope: whole
+-- columns:
+--   process_id BIGINT: The process.
+--   thread_id INTEGER: The thread.
+--   at_ns BIGINT [epoch ns]: From when on.
+--   range_id BIGINT: The range, as in nvtx_range; -1 outside of all.
+SELECT process_id, thread_id, at_ns, arg_max(innermost, (begins, turn)) AS range_id
+FROM (
+    SELECT process_id, thread_id, start_ns AS at_ns, range_id AS innermost, true AS begins,
+           place AS turn
+    FROM _operator
+    WHERE end_ns > start_ns
+    UNION ALL
+    SELECT process_id, thread_id, end_ns, coalesce(parent_range_id, -1), false, -place
+    FROM _operator
+    WHERE end_ns > start_ns
+)
+GROUP BY process_id, thread_id, at_ns
