@@ -1,8 +1,8 @@
-"""Answers and traces as HTML, for notebooks: nothing is fetched, nothing runs."""
+"""Answers and traces as HTML, for notebooks and files: nothing is fetched, nothing runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.choose import begin_ns
@@ -16,6 +16,46 @@ _NUMBER = ' style="text-align: right; white-space: nowrap"'
 _TEXT = ' style="text-align: left"'
 # More processes or tables than a person reads.
 _MOST = 12
+
+
+# Nothing that a page holds may make it ask somebody else.
+_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title><style>
+:root {{ color-scheme: light dark; }}
+body {{ font: 15px/1.5 system-ui, sans-serif; margin: 1.5rem auto; padding: 0 1rem; }}
+body {{ max-width: 76rem; }}
+h1, td {{ overflow-wrap: anywhere; }}
+section {{ overflow-x: auto; }}
+table {{ border-collapse: collapse; font-size: 13px; }}
+td, th {{ padding: .2rem .7rem .2rem 0; border-bottom: 1px solid #8884; vertical-align: bottom; }}
+</style></head><body>
+<h1>{title}</h1>
+{body}
+</body></html>
+"""
+
+
+def page_html(
+    title: str, said: Sequence[str], parts: Iterable[tuple[str, Rows]], view: View
+) -> str:
+    """A page of tables.
+
+    Args:
+        title: above all.
+        said: lines below it.
+        parts: headings and what is below each.
+        view: how much of the tables.
+    """
+    lines = [f"<p>{html_text(line)}</p>" for line in said]
+    for heading, rows in parts:
+        lines += [f"<section><h2>{html_text(heading)}</h2>", table_html(rows, view), "</section>"]
+    return _PAGE.format(title=html_text(title), body="\n".join(lines))
+
+
+def table_page(rows: Rows, view: View) -> str:
+    """A page of one table."""
+    return _PAGE.format(title="cupti-etl", body=table_html(rows, view))
 
 
 def table_html(rows: Rows, view: View) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cupti_etl.render.columns import Shape
     from cupti_etl.render.table import Rows, View
 
-FORMATS = ("table", "csv", "json", "arrow", "parquet", "markdown")
+FORMATS = ("table", "csv", "json", "arrow", "parquet", "markdown", "html")
 _BINARY = ("arrow", "parquet")
 _SUFFIXES = {
     ".csv": "csv",
@@ -36,6 +36,7 @@ _SUFFIXES = {
     ".arrows": "arrow",
     ".parquet": "parquet",
     ".md": "markdown",
+    ".html": "html",
     ".txt": "table",
 }
 _GROUP_BATCHES = 4
@@ -244,9 +245,11 @@ def write(rows: Rows, output: Output) -> None:
         raise UsageError(
             f"{kind} is binary and would garble the terminal", "add -o FILE, or send it to a pipe"
         )
-    with _output(output.path) as out:
+    with open_output(output.path) as out:
         if kind in ("table", "markdown"):
             _write_table(rows, output, out)
+        elif kind == "html":
+            _write_html(rows, output, out)
         elif kind == "csv":
             write_csv(rows.reader(), out, _change(output))
         else:
@@ -266,6 +269,12 @@ def _write_table(rows: Rows, output: Output, out: BinaryIO) -> None:
         say(note)
 
 
+def _write_html(rows: Rows, output: Output, out: BinaryIO) -> None:
+    from cupti_etl.render.html import table_page
+
+    out.write(table_page(rows, output.view).encode())
+
+
 def _change(output: Output) -> Callable[[str], str] | None:
     """What becomes of texts in CSV: they are exact where a program reads them."""
     from cupti_etl.render.csv import for_spreadsheet
@@ -276,7 +285,7 @@ def _change(output: Output) -> Callable[[str], str] | None:
 
 
 @contextmanager
-def _output(path: Path | None) -> Iterator[BinaryIO]:
+def open_output(path: Path | None) -> Iterator[BinaryIO]:
     """Standard output, or a file that appears only when it is complete."""
     if path is None:
         sys.stdout.flush()

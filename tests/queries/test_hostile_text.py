@@ -123,6 +123,9 @@ def test_hostile_text_in_every_format(tmp_path: Path) -> None:
         text = (tmp_path / f"out.{kind}").read_text()
         assert "owned" in text
         assert all(char.isprintable() or char == "\n" for char in text), kind
+    tags = Tags((tmp_path / "out.html").read_text()).found
+    assert "table" in tags
+    assert not {"script", "img"} & tags
     assert EVIL in {row["demangled"] for row in json.loads((tmp_path / "out.json").read_text())}
     # CSV in a file is for programs, which want it as it is.
     with (tmp_path / "out.csv").open(newline="") as file:
