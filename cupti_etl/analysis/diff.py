@@ -1,35 +1,41 @@
-"""Two runs compared: which kernels and steps became slower or faster, and is that more than chance.
+"""Runs before and after a change: what became slower or faster, and is that more than chance.
 
-Both runs are reduced to ``_run_sample`` in DuckDB; what is left here is a row for each kernel
-name and launch shape.  The Mann-Whitney test is that with ties and the normal approximation
-(Mann and Whitney 1947); its p-values are corrected for their number after Benjamini and Hochberg
-(1995); intervals are percentiles of a bootstrap over parts of the run (Kuensch 1989), because
-neighbouring executions are not independent.
+Each run is reduced to samples in DuckDB (``queries.compare``); what is left here is a row for each
+step loop, part of the steps, module, operator, and kernel of one launch shape.
 """
 
 from __future__ import annotations
 
-import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.analysis.matching import match
-from cupti_etl.analysis.step_parts import explain, step_parts
+from cupti_etl.analysis.renames import ADDED_REMOVED, renamed
+from cupti_etl.analysis.spread import bootstrap, corrected, normal_p, over_runs
+from cupti_etl.analysis.step_parts import SUBJECT as STEP_PART
+from cupti_etl.analysis.step_parts import step_parts
+from cupti_etl.analysis.verdict import VERDICTS, judged, overall
 from cupti_etl.errors import UsageError
-from cupti_etl.queries.header import Label
+from cupti_etl.queries.compare import Compared, Key, Run, compared
+from cupti_etl.queries.header import Chart, Label
 from cupti_etl.render.columns import Shape, shape
+from cupti_etl.render.sections import Section
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from cupti_etl.api import Trace
 
-VERDICTS = ("regress", "improve", "none", "cannot tell")
+__all__ = ["VERDICTS", "Diff", "diff"]
+
+# Samples of those of PyTorch are taken where all runs have them, as they add to the GPU time.
+_SAMPLES = {"_module_sample": "_module", "_operator_sample": "_operator"}
 _FEWEST = 5
-_ALPHA = 0.05
-_DRAWS = 500
+# The smallest change that matters, where nobody says: what one run a side cannot tell from chance
+# is more than what several can.
+_EFFECT_OF_ONE, _EFFECT_OF_SEVERAL = 0.03, 0.01
 # Intervals are drawn for what changed most; others need none, as they are not judged.
 _JUDGED = 200
 _SEED = 20260101
@@ -41,10 +47,11 @@ _COLUMNS = (
     "ratio",
     "low",
     "high",
-    "base_calls",
-    "other_calls",
-    "base_mean_ns",
-    "other_mean_ns",
+    "spread_pct",
+    "before_calls",
+    "after_calls",
+    "before_mean_ns",
+    "after_mean_ns",
     "change_ns",
     "duration_effect_ns",
     "count_effect_ns",
@@ -52,310 +59,182 @@ _COLUMNS = (
     "q",
     "grid",
     "block",
-    "base_ns",
-    "other_ns",
+    "before_ns",
+    "after_ns",
+    "became",
     "demangled",
 )
-
+_WHOLE = ("before_calls", "after_calls", "before_ns", "after_ns", "change_ns")
 # What people want first, and what tells two kernels apart.
 _FIRST = (
-    "subject", "verdict", "ratio", "base_mean_ns", "other_mean_ns", "change_ns", "base_calls",
-    "other_calls", "low", "high",
+    "verdict", "ratio", "before_mean_ns", "after_mean_ns", "change_ns", "before_calls",
+    "after_calls", "low", "high", "spread_pct",
 )  # fmt: skip
-SHAPE = Shape(
-    shape(_COLUMNS, None).columns,
-    Label("name", "kernel", ("demangled", "grid", "block")),
-    _FIRST,
-    is_known=True,
+_KERNEL = Label("name", "kernel", ("demangled", "grid", "block"))
+_CHART = Chart("bars", "name", "change_ns")
+_SECTIONS = (
+    ("Steps, and the parts that their change consists of", ("step", STEP_PART), None),
+    (
+        "Modules, with their backward passes: parts of the change of GPU time",
+        ("module",),
+        Label("name", "range", ("name",)),
+    ),
+    ("Operators: parts of the change of GPU time", ("operator",), None),
+    ("Kernels by name and launch shape", ("kernel",), _KERNEL),
+    (f"Kernels added, removed or renamed ({ADDED_REMOVED})", (ADDED_REMOVED,), _KERNEL),
 )
-
-# One row a kernel name and launch shape: sums of both sides and Mann and Whitney's z.
-_COMPARED = """
-WITH both_sides AS (
-    SELECT 0 AS side, * FROM base_run
-    UNION ALL
-    SELECT 1, * FROM other_run
-),
-keyed AS (
-    SELECT subject, name, any_value(short) AS short, coalesce(grid, '') AS grid,
-           coalesce(block, '') AS block, side, part, duration_ns, sum(count) AS n
-    FROM both_sides
-    GROUP BY ALL
-),
-totals AS (
-    SELECT subject, name, any_value(short) AS short, grid, block,
-           TRY_CAST(coalesce(sum(n) FILTER (WHERE side = 0), 0) AS BIGINT) AS base_calls,
-           TRY_CAST(coalesce(sum(n) FILTER (WHERE side = 1), 0) AS BIGINT) AS other_calls,
-           TRY_CAST(coalesce(sum(n * duration_ns) FILTER (WHERE side = 0), 0) AS BIGINT) AS base_ns,
-           TRY_CAST(coalesce(sum(n * duration_ns) FILTER (WHERE side = 1), 0) AS BIGINT) AS other_ns
-    FROM keyed
-    GROUP BY subject, name, grid, block
-),
-tied AS (
-    SELECT subject, name, grid, block, duration_ns,
-           coalesce(sum(n) FILTER (WHERE side = 0), 0)::DOUBLE AS a,
-           coalesce(sum(n) FILTER (WHERE side = 1), 0)::DOUBLE AS b
-    FROM keyed
-    GROUP BY subject, name, grid, block, duration_ns
-),
-ranked AS (
-    SELECT *, sum(a) OVER (
-               PARTITION BY subject, name, grid, block ORDER BY duration_ns ROWS UNBOUNDED PRECEDING
-           ) - a AS below
-    FROM tied
-),
-tests AS (
-    SELECT subject, name, grid, block, sum(a) AS na, sum(b) AS nb,
-           -- How often an execution of the other run took longer than one of the base.
-           sum(b * (below + a / 2)) AS u,
-           sum(pow(a + b, 3) - (a + b)) AS ties, bool_and(a = b) AS is_same
-    FROM ranked
-    GROUP BY subject, name, grid, block
-),
-names AS (
-    SELECT subject, name, sum(base_calls) AS base_all, sum(other_calls) AS other_all
-    FROM totals
-    GROUP BY subject, name
-),
-means AS (
-    SELECT totals.*, base_all, other_all, base_ns / nullif(base_calls, 0) AS base_mean_ns,
-           other_ns / nullif(other_calls, 0) AS other_mean_ns,
-           -- A shape that is new has no earlier duration to differ from.
-           coalesce(base_ns / nullif(base_calls, 0), other_ns / nullif(other_calls, 0))
-               AS reference_ns
-    FROM totals
-    JOIN names
-        ON names.subject = totals.subject
-        AND names.name IS NOT DISTINCT FROM totals.name
-)
-SELECT means.subject, coalesce(means.short, means.name) AS name, means.grid, means.block,
-       base_calls, other_calls, base_ns, other_ns, other_ns - base_ns AS change_ns,
-       CASE WHEN base_all = 0 THEN other_ns
-            ELSE base_calls * reference_ns * (other_all / base_all - 1) END AS count_effect_ns,
-       CASE WHEN base_calls = 0 OR other_calls = 0 THEN 0
-            ELSE other_calls * (other_mean_ns - base_mean_ns) END AS duration_effect_ns,
-       CASE WHEN base_all = 0 THEN 0
-            ELSE (other_calls - base_calls * other_all / base_all) * reference_ns END
-           AS mix_effect_ns,
-       base_mean_ns, other_mean_ns, other_mean_ns / nullif(base_mean_ns, 0) AS ratio,
-       (u - na * nb / 2)
-           / nullif(sqrt(na * nb / 12
-                         * (na + nb + 1 - ties / nullif((na + nb) * (na + nb - 1), 0))), 0) AS z,
-       is_same, means.name AS demangled
-FROM means
-JOIN tests
-    ON tests.subject = means.subject
-    AND tests.name IS NOT DISTINCT FROM means.name
-    AND tests.grid = means.grid
-    AND tests.block = means.block
-ORDER BY means.subject DESC, abs(other_ns - base_ns) DESC, demangled, means.grid, means.block
-"""
-# Steps have the name of their GPU, which is another in each run.
-_SIDE = """
-CREATE TABLE {side}_run AS
-SELECT sample.* REPLACE (coalesce(gpus.name, sample.name) AS name)
-FROM {side}_sample AS sample
-LEFT JOIN (SELECT unnest($numbers::BIGINT[]) AS number, unnest($names::VARCHAR[]) AS name) AS gpus
-    ON sample.subject = 'step' AND sample.name = concat('gpu ', gpus.number)
-"""
-_PARTS = """
-SELECT subject, name AS demangled, coalesce(grid, '') AS grid, coalesce(block, '') AS block,
-       list([total::DOUBLE, n::DOUBLE] ORDER BY part) AS parts
-FROM (
-    SELECT subject, name, grid, block, part, sum(count * duration_ns) AS total, sum(count) AS n
-    FROM {side}_run
-    GROUP BY ALL
-)
-GROUP BY ALL
-"""
+_ORDER = [subject for _, subjects, _ in _SECTIONS for subject in subjects]
 
 
 @dataclass(frozen=True)
 class Diff:
-    """What changed from one run to another.
+    """What changed from some runs to others.
 
     Attributes:
         table: a row for each step loop, for each part of its steps (they add to the change of the
-            steps after the warm-up), and for each kernel name and launch shape; times in ns. Its
-            verdict is one of ``VERDICTS``, or added or removed for what is in one run only.
-            ``change_ns`` is ``count_effect_ns`` (calls of the name), ``mix_effect_ns`` (its
-            shapes) and ``duration_effect_ns`` together; ``ratio`` is of the means, with ``low``
-            and ``high`` its 95 % interval; ``q`` is the corrected p-value.
+            steps after the warm-up), for each module and each operator of PyTorch (each of these
+            add to the change of GPU time), and for each kernel name and launch shape; times in ns,
+            of a mean run where there are several. Its verdict is one of ``VERDICTS``, or added,
+            removed, renamed or replaced for kernels that only one side has. ``change_ns`` is
+            ``count_effect_ns`` (calls of the name), ``mix_effect_ns`` (its shapes) and
+            ``duration_effect_ns`` together; ``ratio`` is of the means, with ``low`` and ``high``
+            its 95 % interval; ``spread_pct`` is how much equal runs differ; ``q`` is the corrected
+            p-value.
         verdict: one of ``VERDICTS`` for the whole run.
         why: the verdict in a sentence.
+        note: what the reader must know to believe it; "" where there is nothing.
     """
 
     table: pa.Table
     verdict: str
     why: str
+    note: str = ""
+
+    def sections(self) -> Iterator[Section]:
+        """The table in parts, as people read it; those without rows are left out."""
+        rows = self.table.to_pylist()
+        for title, subjects, label in _SECTIONS:
+            numbers = [at for at, row in enumerate(rows) if row["subject"] in subjects]
+            if numbers:
+                first = (*_FIRST, "became") if ADDED_REMOVED in subjects else _FIRST
+                columns = shape(_COLUMNS, None).columns
+                form = Shape(columns, label, (*first, "name"), is_known=True, chart=_CHART)
+                yield Section(title, self.table.take(numbers), form)
 
 
-def diff(base: Trace, other: Trace, min_effect: float = 0.03) -> Diff:
-    """Compare two runs.
+def diff(
+    before: Trace | Sequence[Trace],
+    after: Trace | Sequence[Trace],
+    min_effect: float | None = None,
+) -> Diff:
+    """Compare runs.
 
     Args:
-        base: the run to compare with.
-        other: the run that is judged.
-        min_effect: the smallest change of a mean that matters, as a share: 0.03 is 3 %.
+        before: the run to compare with, or several equal ones.
+        after: the run that is judged, or several.
+        min_effect: the smallest change of a mean that matters, as a share: 0.03 is 3 %, which it is
+            with one run a side; with several it is 1 %.
 
     Raises:
-        UsageError: ``min_effect`` is not between 0 and 1.
+        UsageError: ``min_effect`` is not between 0 and 1, or a side has no run.
         TraceError: a trace cannot be read.
     """
+    olds, news = (
+        list(given) if isinstance(given, Sequence) else [given] for given in (before, after)
+    )
+    if not olds or not news:
+        raise UsageError("there is no run to compare", "give one before and one after")
+    is_several = len(olds) + len(news) > 2
+    if min_effect is None:
+        min_effect = _EFFECT_OF_SEVERAL if is_several else _EFFECT_OF_ONE
     if not 0 < min_effect < 1:
         raise UsageError(f"a smallest effect of {min_effect} is none", "give a share such as 0.03")
-    import duckdb
     import pyarrow as pa
 
-    gpus = match(base, other)
-    with duckdb.connect() as con:
-        sides = zip(("base", "other"), (base, other), gpus, strict=True)
-        for side, trace, names in sides:
-            con.register(f"{side}_sample", trace.query("_run_sample").arrow())
-            given = {"numbers": list(names), "names": list(names.values())}
-            con.execute(_SIDE.format(side=side), given)
-        rows = con.sql(_COMPARED).to_arrow_table().to_pylist()
-        drawn = [_parts(con, side) for side in ("base", "other")]
-    # Kernels whose names are not known may be any.
-    tested = [
-        row
-        for row in rows
-        if row["demangled"] is not None and min(row["base_calls"], row["other_calls"]) >= _FEWEST
-    ]
+    gpus = match(olds, news)
+    runs = _runs((olds, news), gpus)
+    with compared(*runs) as samples:
+        rows = samples.totals()
+        (_over_runs if is_several else _within_runs)(samples, rows)
     for row in rows:
-        same = row["ratio"] if row["is_same"] else None
-        row.update(low=same, high=same, q=None, verdict=_without_a_test(row))
-    # All executions of both runs took the same time: z is undefined, and nothing changed.
-    p = [math.erfc(abs(row["z"] or 0.0) / math.sqrt(2)) for row in tested]
-    for row, q in zip(tested, _benjamini_hochberg(p), strict=True):
-        row["q"] = q
-    draw = random.Random(_SEED)
-    changed = [row for row in tested if not row["is_same"]]
-    for row in sorted(changed, key=lambda row: -abs(row["change_ns"]))[:_JUDGED]:
-        key = (row["subject"], row["demangled"], row["grid"], row["block"])
-        row["low"], row["high"] = _interval(drawn[0][key], drawn[1][key], draw)
-        row["verdict"] = _verdict(row, min_effect)
-    parts = step_parts(base, other, gpus)
-    verdict, why = _overall(rows, parts, min_effect)
-    rows[_steps(rows) : _steps(rows)] = parts
+        row["demangled"] = row["name"] if row["subject"] == "kernel" else None
+        row["name"] = row.pop("short") or row["name"]
+        judged(row, min_effect)
+    rows = renamed(rows, olds, news)
+    parts = step_parts(olds, news, gpus)
+    verdict, why, note = overall(rows, parts, min_effect, (len(olds), len(news)))
+    rows = sorted([*rows, *parts], key=lambda row: _ORDER.index(row["subject"]))
+    if not is_several:
+        for row in rows:
+            row.update({name: _whole(row[name]) for name in _WHOLE})
     columns = {name: [row.get(name) for row in rows] for name in _COLUMNS} if rows else {}
-    return Diff(pa.table(columns), verdict, why)
+    return Diff(pa.table(columns), verdict, why, note)
 
 
-def _parts(con: Any, side: str) -> dict[tuple[str, ...], list[list[float]]]:
-    rows = con.execute(_PARTS.format(side=side)).fetchall()
-    return {tuple(row[:4]): row[4] for row in rows}
+def _runs(
+    sides: Sequence[Sequence[Trace]], gpus: Sequence[Sequence[dict[int, str]]]
+) -> list[list[Run]]:
+    everyone = [trace for side in sides for trace in side]
+    asked = [
+        name for name, block in _SAMPLES.items() if all(trace.has_rows(block) for trace in everyone)
+    ]
+    return [
+        [
+            Run([trace.query(name).arrow() for name in ("_run_sample", *asked)], names)
+            for trace, names in zip(side, of_side, strict=True)
+        ]
+        for side, of_side in zip(sides, gpus, strict=True)
+    ]
 
 
-def _without_a_test(row: dict[str, Any]) -> str:
-    """The verdict on what is not tested, or for as long as it was not."""
-    if row["is_same"]:
-        return "none"
-    if not row["base_calls"] or not row["other_calls"]:
-        return "removed" if row["base_calls"] else "added"
-    return "cannot tell"
+def _key(row: Mapping[str, Any]) -> Key:
+    return row["subject"], row["name"], row["grid"], row["block"]
 
 
-def _benjamini_hochberg(p: Sequence[float]) -> list[float]:
-    """The corrected p-values, in the order of the given ones."""
-    order = sorted(range(len(p)), key=lambda at: p[at], reverse=True)
-    q, least = [0.0] * len(p), 1.0
-    for place, at in enumerate(order):
-        least = min(least, p[at] * len(p) / (len(p) - place))
-        q[at] = least
-    return q
+def _over_runs(samples: Compared, rows: Sequence[dict[str, Any]]) -> None:
+    """Intervals and p-values by how runs of one side differ."""
+    before, after = samples.runs(0), samples.runs(1)
+    tested = {}
+    for at, row in enumerate(rows):
+        olds, news = before.get(_key(row), []), after.get(_key(row), [])
+        row.update(low=None, high=None, q=None, is_same=len({*olds, *news}) == 1 and bool(olds))
+        row["is_same"] = row["is_same"] and bool(news)
+        change = over_runs(olds, news)
+        # Kernels whose names are not known may be any.
+        if change is not None and row["name"] is not None:
+            tested[at] = change.p
+            row.update(ratio=change.ratio, low=change.low, high=change.high)
+            row["spread_pct"] = 100 * change.spread
+    _correct(rows, tested)
 
 
-def _interval(
-    base: list[list[float]], other: list[list[float]], draw: random.Random
-) -> tuple[float | None, float | None]:
-    """The 95 % interval of the ratio of the means; (None, None) for what took no time."""
-    ratios = []
-    for _ in range(_DRAWS):
-        before, after = _mean(base, draw), _mean(other, draw)
-        if before <= 0:
-            return None, None
-        ratios.append(after / before)
-    ratios.sort()
-    return ratios[int(0.025 * _DRAWS)], ratios[int(0.975 * _DRAWS)]
+def _within_runs(samples: Compared, rows: Sequence[dict[str, Any]]) -> None:
+    """Intervals and p-values by how executions within the two runs differ."""
+    ranks = samples.ranks()
+    tested = {}
+    for at, row in enumerate(rows):
+        z, row["is_same"] = ranks[_key(row)]
+        same = row["ratio"] if row["is_same"] else None
+        row.update(low=same, high=same, q=None)
+        if row["name"] is not None and min(row["before_calls"], row["after_calls"]) >= _FEWEST:
+            # All executions of both runs took the same time: z is undefined, and nothing changed.
+            tested[at] = normal_p(z or 0.0)
+    _correct(rows, tested)
+    before, after = samples.parts(0), samples.parts(1)
+    draw = random.Random(_SEED)
+    changed = [rows[at] for at in tested if not rows[at]["is_same"]]
+    for row in sorted(changed, key=lambda row: -abs(row["change_ns"]))[:_JUDGED]:
+        row["low"], row["high"] = bootstrap(before[_key(row)], after[_key(row)], draw)
 
 
-def _mean(parts: list[list[float]], draw: random.Random) -> float:
-    drawn = draw.choices(parts, k=len(parts))
-    return sum(part[0] for part in drawn) / sum(part[1] for part in drawn)
+def _correct(rows: Sequence[dict[str, Any]], p: Mapping[int, float]) -> None:
+    """Correct p-values for their number among those of the same kind."""
+    for subject in {rows[at]["subject"] for at in p}:
+        of_subject = [at for at in p if rows[at]["subject"] == subject]
+        for at, q in zip(of_subject, corrected([p[at] for at in of_subject]), strict=True):
+            rows[at]["q"] = q
 
 
-def _verdict(row: dict[str, Any], min_effect: float) -> str:
-    low, high, ratio = row["low"], row["high"], row["ratio"]
-    if low is None or ratio is None:
-        return "cannot tell"
-    if row["q"] < _ALPHA and low > 1 and ratio >= 1 + min_effect:
-        return "regress"
-    if row["q"] < _ALPHA and high < 1 and ratio <= 1 - min_effect:
-        return "improve"
-    return "none" if low >= 1 - min_effect and high <= 1 + min_effect else "cannot tell"
-
-
-def _steps(rows: list[dict[str, Any]]) -> int:
-    """How many rows of steps there are, which come first."""
-    return sum(row["subject"] == "step" for row in rows)
-
-
-def _overall(
-    rows: list[dict[str, Any]], parts: list[dict[str, Any]], min_effect: float
-) -> tuple[str, str]:
-    """By the steps where both runs have some; else by what kernels whose verdict is known cost."""
-    if not rows or not any(row["base_calls"] for row in rows):
-        return "cannot tell", "the base run has no finished kernels"
-    if not any(row["other_calls"] for row in rows):
-        return "cannot tell", "the other run has no finished kernels"
-    if all(row["is_same"] for row in rows):
-        return "none", "all kernels and steps took the same times in both runs"
-    steps = [row for row in rows if row["subject"] == "step" and row["q"] is not None]
-    for wanted in VERDICTS[:2]:
-        for row in steps:
-            if row["verdict"] == wanted:
-                return wanted, _told(row, parts)
-    if steps:
-        verdicts = {row["verdict"] for row in steps}
-        verdict = "none" if verdicts == {"none"} else "cannot tell"
-        return verdict, _told(steps[0], parts)
-    kernels = [row for row in rows if row["subject"] == "kernel"]
-    whole = sum(row["base_ns"] for row in kernels) or 1
-    known = [row for row in kernels if row["verdict"] in ("regress", "improve")]
-    share = sum(row["duration_effect_ns"] for row in known) / whole
-    told = f"kernels with a clear change cost {100 * share:+.1f} % of kernel time"
-    told = f"{_why_no_steps(rows)}; {told}"
-    alone = sum(row["base_ns"] for row in kernels if not row["other_calls"]) / whole
-    if alone > 0.5:
-        told += f", and {100 * alone:.0f} % of it is of kernels that the other run does not have"
-    if abs(share) >= min_effect:
-        return ("regress" if share > 0 else "improve"), told
-    untold = [row for row in kernels if row["verdict"] in ("cannot tell", "removed")]
-    unsure = sum(row["base_ns"] for row in untold) / whole
-    return ("none" if unsure <= 0.5 else "cannot tell"), told
-
-
-def _told(step: dict[str, Any], parts: list[dict[str, Any]]) -> str:
-    why = explain(parts, step["name"])
-    return f"steps on {step['name']}: {_change(step)}" + (f": {why}" if why else "")
-
-
-def _why_no_steps(rows: list[dict[str, Any]]) -> str:
-    """Why the steps do not say what changed."""
-    steps = [row for row in rows if row["subject"] == "step"]
-    if any(row["base_calls"] and row["other_calls"] for row in steps):
-        return f"fewer than {_FEWEST} steps in a run"
-    ours, theirs = (any(row[calls] for row in steps) for calls in ("base_calls", "other_calls"))
-    if ours and theirs:
-        return "steps were found in another way in each run, so they are not compared"
-    if ours or theirs:
-        return f"steps were found in the {'base' if ours else 'other'} run only"
-    return "no steps were found"
-
-
-def _change(row: dict[str, Any]) -> str:
-    text = f"{100 * (row['ratio'] - 1):+.1f} %" if row["ratio"] else "?"
-    if row["low"] is None:
-        return text
-    return f"{text} ({100 * (row['low'] - 1):+.1f} to {100 * (row['high'] - 1):+.1f} %)"
+def _whole(value: float | None) -> int | None:
+    """A number of one run, which is a whole one; None if it is none that a column can hold."""
+    return int(value) if value is not None and abs(value) < 2**63 else None

@@ -1,4 +1,4 @@
-"""Which GPU of one run is which of another: their numbers say nothing.
+"""Which GPU of one run is which of the others: their numbers say nothing.
 
 A job may have another GPU of its machine each time, and an importer numbers those that it finds.
 """
@@ -6,7 +6,7 @@ A job may have another GPU of its machine each time, and an importer numbers tho
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,32 +23,60 @@ class _Gpu:
     rank: int | None
 
 
-def match(base: Trace, other: Trace) -> tuple[dict[int, str], dict[int, str]]:
-    """Names for the GPUs with steps of both runs; those that belong together have the same.
+def match(before: Sequence[Trace], after: Sequence[Trace]) -> list[list[dict[int, str]]]:
+    """Names for the GPUs with steps of all runs; those that belong together have the same.
 
     GPUs of one rank belong together; of the others those whose kernels are most alike, by the
     time that they share.  Where several are as alike, their numbers decide.  Where steps are not
     those of ranges, the name says so.
 
+    Args:
+        before: the runs before; each GPU is matched with one of the first.
+        after: the runs after.
+
     Raises:
         TraceError: a trace cannot be read.
     """
-    before, after = _gpus(base), _gpus(other)
-    pairs = _by_rank(before, after)
-    before = [gpu for gpu in before if gpu not in {pair[0] for pair in pairs}]
-    after = [gpu for gpu in after if gpu not in {pair[1] for pair in pairs}]
-    pairs += _by_likeness(base, other, before, after)
-    names: tuple[dict[int, str], dict[int, str]] = ({}, {})
-    for one, two in pairs:
-        same = f"gpu {one.number}" if one.number == two.number else ""
-        ranks = f"rank {one.rank}" if one.rank is not None and one.rank == two.rank else ""
-        name = same or ranks or f"gpu {one.number}, gpu {two.number} in the other run"
-        name += "" if one.source == "nvtx" else " (guessed)"
-        names[0][one.number] = names[1][two.number] = name
-    for side, run, gpus in ((0, "base", before), (1, "other", after)):
+    first, *others = runs = [*before, *after]
+    found = [_gpus(trace) for trace in runs]
+    pairs = [
+        _paired(first, trace, found[0], gpus) for trace, gpus in zip(others, found[1:], strict=True)
+    ]
+    names: list[dict[int, str]] = [{} for _ in runs]
+    for gpu in found[0]:
+        partners = [next((two for one, two in each if one is gpu), None) for each in pairs]
+        known = [each for each in partners if each is not None]
+        name = _name(gpu, known) if known else f"gpu {gpu.number} of the run before"
+        names[0][gpu.number] = name
+        for at, partner in enumerate(partners, start=1):
+            if partner is not None:
+                names[at][partner.number] = name
+    for at, gpus in enumerate(found):
+        side = "before" if at < len(before) else "after"
         for gpu in gpus:
-            names[side].setdefault(gpu.number, f"gpu {gpu.number} of the {run} run")
-    return names
+            names[at].setdefault(gpu.number, f"gpu {gpu.number} of the run {side}")
+    return [names[: len(before)], names[len(before) :]]
+
+
+def _paired(
+    one: Trace, two: Trace, ours: list[_Gpu], theirs: list[_Gpu]
+) -> list[tuple[_Gpu, _Gpu]]:
+    pairs = _by_rank(ours, theirs)
+    ours = [gpu for gpu in ours if gpu not in {pair[0] for pair in pairs}]
+    theirs = [gpu for gpu in theirs if gpu not in {pair[1] for pair in pairs}]
+    return pairs + _by_likeness(one, two, ours, theirs)
+
+
+def _name(gpu: _Gpu, partners: Sequence[_Gpu]) -> str:
+    guessed = "" if gpu.source == "nvtx" else " (guessed)"
+    if {each.number for each in partners} == {gpu.number}:
+        return f"gpu {gpu.number}{guessed}"
+    if gpu.rank is not None and {each.rank for each in partners} == {gpu.rank}:
+        return f"rank {gpu.rank}{guessed}"
+    others = sorted({each.number for each in partners})
+    if len(others) == 1:
+        return f"gpu {gpu.number}, gpu {others[0]} in the other run{guessed}"
+    return f"gpu {gpu.number}, gpus {', '.join(map(str, others))} in the other runs{guessed}"
 
 
 def _gpus(trace: Trace) -> list[_Gpu]:

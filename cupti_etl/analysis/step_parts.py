@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.render.values import duration
@@ -11,55 +11,79 @@ if TYPE_CHECKING:
     from cupti_etl.api import Trace
 
 SUBJECT = "step part"
+_IDLE = "idle"
 _NAMED = 3
 # A part that explains less of the change goes without saying.
 _SMALLEST = 0.05
 
 
 def step_parts(
-    base: Trace, other: Trace, names: tuple[Mapping[int, str], Mapping[int, str]]
+    before: Sequence[Trace],
+    after: Sequence[Trace],
+    names: Sequence[Sequence[Mapping[int, str]]],
 ) -> list[dict[str, Any]]:
-    """The parts of the steps of both runs, by GPU, what changed most first.
+    """The parts of the steps of a mean run of each side, by GPU, what changed most first.
 
     Args:
-        base: the run to compare with.
-        other: the run that is judged.
+        before: the runs to compare with.
+        after: the runs that are judged.
         names: of the GPUs of each, by their numbers; those that belong together have the same.
     """
-    sides = [
-        {
-            (gpus.get(row["gpu"], f"gpu {row['gpu']}"), row["part"]): row
-            for row in trace.query("_step_part")
-        }
-        for trace, gpus in zip((base, other), names, strict=True)
-    ]
+    sides = [_summed(*side) for side in zip((before, after), names, strict=True)]
     rows = []
     for gpu, part in {**sides[0], **sides[1]}:
-        before, after = (side.get((gpu, part), {}) for side in sides)
+        (old_steps, old_ns), (new_steps, new_ns) = (
+            side.get((gpu, part), (0.0, 0.0)) for side in sides
+        )
         row = {
             "subject": SUBJECT,
             "gpu": gpu,
             "name": f"{gpu}: {part}",
             "part": part,
-            "base_calls": before.get("steps", 0),
-            "other_calls": after.get("steps", 0),
-            "base_ns": before.get("total_ns", 0),
-            "other_ns": after.get("total_ns", 0),
+            "before_calls": old_steps,
+            "after_calls": new_steps,
+            "before_ns": old_ns,
+            "after_ns": new_ns,
+            "change_ns": new_ns - old_ns,
+            # Parts are not tested: what did not change at all needs no test.
+            "verdict": "none" if old_ns == new_ns else None,
+            "before_mean_ns": old_ns / old_steps if old_steps else None,
+            "after_mean_ns": new_ns / new_steps if new_steps else None,
         }
-        row["change_ns"] = row["other_ns"] - row["base_ns"]
-        # Parts are not tested: what did not change at all needs no test.
-        row["verdict"] = "none" if row["base_ns"] == row["other_ns"] else None
-        for side in ("base", "other"):
-            calls = row[f"{side}_calls"]
-            row[f"{side}_mean_ns"] = row[f"{side}_ns"] / calls if calls else None
-        if row["base_ns"] or row["other_ns"]:
+        if old_ns or new_ns:
             rows.append(row)
     return sorted(rows, key=lambda row: (row["gpu"], -abs(_change(row)), row["part"]))
 
 
+def _summed(
+    runs: Sequence[Trace], names: Sequence[Mapping[int, str]]
+) -> dict[tuple[str, str], tuple[float, float]]:
+    """Steps and time of each GPU and part, in a mean run."""
+    sums: dict[tuple[str, str], tuple[float, float]] = {}
+    for trace, gpus in zip(runs, names, strict=True):
+        for row in trace.query("_step_part"):
+            key = (gpus.get(row["gpu"], f"gpu {row['gpu']}"), row["part"])
+            steps, ns = sums.get(key, (0.0, 0.0))
+            sums[key] = (
+                steps + row["steps"] / len(runs),
+                ns + (row["total_ns"] or 0) / len(runs),
+            )
+    return sums
+
+
+def idle_share(parts: Iterable[Mapping[str, Any]], gpu: str) -> float:
+    """How much of a GPU's steps it is idle, before and after together, as a share."""
+    ours = [row for row in parts if row["gpu"] == gpu]
+    whole = sum(row["before_ns"] + row["after_ns"] for row in ours)
+    idle = sum(row["before_ns"] + row["after_ns"] for row in ours if row["part"].startswith(_IDLE))
+    return idle / whole if whole else 0.0
+
+
 def explain(parts: Iterable[Mapping[str, Any]], gpu: str) -> str:
     """What the change of a GPU's steps consists of, the most first; "" if it is not known."""
-    ours = [row for row in parts if row["gpu"] == gpu and row["base_calls"] and row["other_calls"]]
+    ours = [
+        row for row in parts if row["gpu"] == gpu and row["before_calls"] and row["after_calls"]
+    ]
     moved = sum(abs(_change(row)) for row in ours)
     return ", ".join(
         f"{row['part']} {'+' if _change(row) > 0 else '-'}{duration(abs(_change(row)))}"
@@ -70,4 +94,4 @@ def explain(parts: Iterable[Mapping[str, Any]], gpu: str) -> str:
 
 def _change(row: Mapping[str, Any]) -> float:
     """Of a step, on average."""
-    return (row["other_mean_ns"] or 0.0) - (row["base_mean_ns"] or 0.0)
+    return (row["after_mean_ns"] or 0.0) - (row["before_mean_ns"] or 0.0)

@@ -82,7 +82,12 @@ def scope_options(function: _F, end: Sequence[str] = ("--to", "--until")) -> Cal
 
 @contextmanager
 def open_part(
-    traces: Sequence[str], scope: Scope, *, steady: bool = False, confined: bool = True
+    traces: Sequence[str],
+    scope: Scope,
+    *,
+    steady: bool = False,
+    confined: bool = True,
+    said: set[str] | None = None,
 ) -> Iterator[Trace]:
     """Open traces, or the part of them that is asked; say which on standard error.
 
@@ -91,6 +96,7 @@ def open_part(
         scope: what is asked.
         steady: ask the steady state, where steps are named and the scope says nothing of times.
         confined: as of ``cupti_etl.open``.
+        said: which parts were said already; they are said once.
     """
     from cupti_etl.api import open as open_trace
 
@@ -104,5 +110,9 @@ def open_part(
             return
         with whole.part(scope) as part:
             hint = "; --steps all asks everything" if is_chosen else ""
-            say(f"cupti-etl: about {part.says}{hint}")
+            line = f"cupti-etl: about {part.says}{hint}"
+            if said is None or line not in said:
+                say(line)
+            if said is not None:
+                said.add(line)
             yield part

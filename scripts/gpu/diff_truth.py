@@ -3,8 +3,9 @@
     python diff_truth.py --out DIR --work DIR [--runs 8] [--slow 4]
 
 Pairs of equal runs tell how often a difference is found where there is none; pairs with a slowed
-one, how often it is found.  The slowdown is a kernel that spins for a share of the step.  Writes
-DIR/diff_truth.json.
+one, how often it is found.  The slowdown is a kernel that spins for a share of the step.  Equal and
+slowed runs take turns, as a machine changes within minutes.  Writes DIR/diff_truth.json, which
+diff_sets.py judges as several runs a side.
 """
 
 from __future__ import annotations
@@ -108,10 +109,14 @@ def main() -> int:
         return 0
     report: dict[str, Any] = {"steps": STEPS, "runs": given.runs, "slow": given.slow}
     for kind in PROGRAMS:
-        same = [capture(given.work, kind, 0.0, n) for n in range(given.runs)]
+        runs: dict[float, list[Path]] = {slowdown: [] for slowdown in (0.0, *SLOWDOWNS)}
+        for n in range(max(given.runs, given.slow)):
+            for slowdown, done in runs.items():
+                if n < (given.slow if slowdown else given.runs):
+                    done.append(capture(given.work, kind, slowdown, n))
+        same = runs.pop(0.0)
         pairs = {"equal": list(combinations(same, 2))}
-        for slowdown in SLOWDOWNS:
-            slow = [capture(given.work, kind, slowdown, n) for n in range(given.slow)]
+        for slowdown, slow in runs.items():
             pairs[f"slower by {slowdown:.0%}"] = list(product(same, slow))
         with ProcessPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
             report[kind] = {name: list(pool.map(compare, some)) for name, some in pairs.items()}

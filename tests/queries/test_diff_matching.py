@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from support.trace import write_trace
 
 import cupti_etl
 from cupti_etl.analysis.diff import Diff, diff
+from cupti_etl.cli import cli
 
 STEPS = 12
 Loop = tuple[int, int | None, int, str]
@@ -49,7 +51,7 @@ def compare(base: Path, other: Path) -> tuple[Diff, dict[str, str]]:
 def test_the_one_gpu_of_each_run_is_the_same_whatever_its_number(
     tmp_path: Path, rank: int | None, other_rank: int | None
 ) -> None:
-    # The device is the second of the other run's machine; steps take 66 % longer.
+    # The device is the second of the run after's machine; steps take 66 % longer.
     base = run(tmp_path / "a", (0, rank, 1000, "k"))
     other = write_more_devices(run(tmp_path / "b", (1, other_rank, 1660, "k")))
     found, steps = compare(base, other)
@@ -88,20 +90,81 @@ def test_without_ranks_gpus_that_do_the_same_are_the_same(tmp_path: Path) -> Non
     assert compare(base, other)[1] == {
         "gpu 0, gpu 2 in the other run": "regress",
         "gpu 1, gpu 0 in the other run": "none",
-        "gpu 1 of the other run": "added",
+        "gpu 1 of the run after": "added",
+    }
+
+
+def stream(folder: Path, *kernels: str) -> Path:
+    """Rounds of kernels in one stream: a name, and its grid after a slash."""
+    rows = [
+        f"1 0 7 {1000 * at} {1000 * at + 500} {name} {grid or 1} 1 1 32 1 1"
+        for at, (name, _, grid) in enumerate(each.partition("/") for each in kernels * 6)
+    ]
+    header = "process_id device_id stream_id start_ns end_ns name"
+    header += " grid_x grid_y grid_z block_x block_y block_z"
+    return write_trace(folder, kernel="\n".join([header, *rows]))
+
+
+def only(base: Path, other: Path) -> dict[str, tuple[str, str | None]]:
+    """Kernels that one run only has: the verdict, and what became of them."""
+    rows = compare(base, other)[0].table.to_pylist()
+    return {
+        row["name"]: (row["verdict"], row["became"])
+        for row in rows
+        if row["subject"] == "kernel_added_removed"
     }
 
 
 def test_kernels_of_one_run_only_are_added_or_removed(tmp_path: Path) -> None:
-    base = run(tmp_path / "a", (0, None, 1000, "old"))
-    other = run(tmp_path / "b", (0, None, 1000, "new"))
-    rows = compare(base, other)[0].table.to_pylist()
-    tested = [row for row in rows if row["subject"] != "step part"]
-    assert {row["name"]: row["verdict"] for row in tested} == {
-        "old": "removed",
-        "new": "added",
-        "gpu 0": "none",
-    }
+    base = stream(tmp_path / "a", "a", "old", "b", "c")
+    other = stream(tmp_path / "b", "a", "b", "c", "new/2", "new/2")
+    assert only(base, other) == {"old": ("removed", None), "new": ("added", None)}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        # The same shape and a neighbour of before.
+        (("a", "old", "b"), ("a", "new", "b"), {"old": ("renamed", "new")}),
+        # Neighbours that are renamed, too.
+        (("o1/3", "o2/5"), ("n1/3", "n2/5"), {"o1": ("renamed", "n1"), "o2": ("renamed", "n2")}),
+        # Another shape at the same place.
+        (("a", "old/4", "b"), ("a", "new/8", "b"), {"old": ("replaced", "new")}),
+        # The same shape at another place, or more often, is another kernel.
+        (
+            ("a", "old", "b", "c", "d"),
+            ("a", "b", "c", "new", "d"),
+            {"old": ("removed", None), "new": ("added", None)},
+        ),
+        (
+            ("a", "old", "b"),
+            ("a", "new", "new", "b"),
+            {"old": ("removed", None), "new": ("added", None)},
+        ),
+    ],
+)
+def test_a_renamed_kernel_is_known_by_its_shape_and_place(
+    tmp_path: Path,
+    before: tuple[str, ...],
+    after: tuple[str, ...],
+    expected: dict[str, tuple[str, str | None]],
+) -> None:
+    base, other = stream(tmp_path / "a", *before), stream(tmp_path / "b", *after)
+    assert only(base, other) == expected
+    found = compare(base, other)[0]
+    for row in found.table.to_pylist():
+        if row["subject"] != "step part":
+            effects = row["count_effect_ns"] + row["mix_effect_ns"] + row["duration_effect_ns"]
+            assert row["change_ns"] == pytest.approx(effects)
+    for form, heading in (
+        ("table", "(kernel_added_removed)"),
+        ("markdown", "## Kernels added, removed or renamed (kernel_added_removed)"),
+        ("html", "<h2>Kernels added, removed or renamed (kernel_added_removed)</h2>"),
+        ("json", '"subject": "kernel_added_removed"'),
+    ):
+        done = CliRunner().invoke(cli, ["diff", str(base), str(other), "--format", form])
+        assert done.exit_code == 0, done.output
+        assert heading in done.stdout.replace('":"', '": "')
 
 
 def test_steps_that_were_guessed_are_said_to_be(tmp_path: Path) -> None:
@@ -121,7 +184,7 @@ def test_steps_that_were_guessed_are_said_to_be(tmp_path: Path) -> None:
     # They are not compared with steps that a range says.
     ranges = run(tmp_path / "c", (0, None, 1000, "a"))
     found, steps = compare(base, ranges)
-    assert steps == {"gpu 0 of the base run": "removed", "gpu 0 of the other run": "added"}
+    assert steps == {"gpu 0 of the run before": "removed", "gpu 0 of the run after": "added"}
     assert found.why.startswith("steps were found in another way in each run")
 
 
@@ -132,7 +195,7 @@ def test_a_run_has_not_changed_from_itself(tmp_path: Path) -> None:
     found, _ = compare(base, base)
     assert (found.verdict, found.why) == (
         "none",
-        "all kernels and steps took the same times in both runs",
+        "all kernels and steps took the same times in all runs",
     )
     assert {row["verdict"] for row in rows} == {"none"}
     assert {row["change_ns"] for row in rows} == {0}

@@ -1,0 +1,180 @@
+"""Several runs a side: a change is judged by how much equal runs differ."""
+
+from __future__ import annotations
+
+import json
+import random
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from support.trace import write_trace
+
+import cupti_etl
+from cupti_etl.analysis.diff import Diff, diff
+from cupti_etl.analysis.spread import Piece, corrected, over_runs, t_quantile
+from cupti_etl.analysis.verdict import judged
+from cupti_etl.cli import cli
+
+STEPS = 24
+STEP_NS = 100_000
+
+
+def run(folder: Path, pace: float, *, kernel: str = "k") -> Path:
+    """Steps that take `pace` times as long as usual; within a run all are alike."""
+    length = round(STEP_NS * pace)
+    marks, calls, kernels = [], [], []
+    for step in range(STEPS):
+        at = 1000 + step * length
+        marks += [f"1 5 {step} start {at} step", f"1 5 {step} end {at + length - 9} -"]
+        calls.append(f"1 5 runtime {step} cudaLaunchKernel {at + 1} {at + 2}")
+        kernels.append(f"1 0 {step} {at + 3} {at + 3 + length // 2 + step} {kernel}")
+    rows = "\n".join
+    return write_trace(
+        folder,
+        kernel=rows(["process_id device_id correlation_id start_ns end_ns name", *kernels]),
+        api_call=rows(["process_id thread_id domain correlation_id name start_ns end_ns", *calls]),
+        marker=rows(["process_id thread_id marker_id event timestamp_ns name", *marks]),
+        device="process_id device_id device_uuid\n1 0 GPU-0",
+    )
+
+
+def runs(folder: Path, seed: int, count: int, spread: float, slower: float = 0.0) -> list[Path]:
+    """Equal runs, which differ by a share of `spread`."""
+    draw = random.Random(seed)
+    return [
+        run(folder / f"{seed}-{n}", (1 + slower) * draw.lognormvariate(0, spread))
+        for n in range(count)
+    ]
+
+
+def compare(before: list[Path], after: list[Path]) -> Diff:
+    opened = [[cupti_etl.open(path) for path in side] for side in (before, after)]
+    try:
+        return diff(*opened)
+    finally:
+        for trace in (*opened[0], *opened[1]):
+            trace.close()
+
+
+def test_what_equal_runs_differ_by_is_no_change(tmp_path: Path) -> None:
+    # Equal runs on an H200 whose host others used, too (docs/measurements/h200-diff.json).
+    paces = (1.0, 1.14, 0.88, 1.08, 1.17, 1.19)
+    pool = [run(tmp_path / f"{at}", pace) for at, pace in enumerate(paces)]
+    pairs = [compare([one], [two]) for one, two in ((pool[0], pool[1]), (pool[2], pool[3]))]
+    assert {found.verdict for found in pairs} <= {"regress", "improve"}
+    assert all("two runs of this kind can differ by this much" in each.note for each in pairs)
+    splits = [some for some in combinations(range(6), 3) if 0 in some]
+    found = [
+        compare([pool[at] for at in some], [pool[at] for at in range(6) if at not in some])
+        for some in splits[::3]
+    ]
+    assert {each.verdict for each in found} == {"cannot tell"}
+    assert all("3 and 3 runs, of which equal ones differ by" in each.why for each in found)
+    assert {each.note for each in found} == {""}
+
+
+@pytest.mark.parametrize("slower", [0.02, 0.05])
+def test_a_slowdown_beyond_the_spread_is_found(tmp_path: Path, slower: float) -> None:
+    before = runs(tmp_path, 1, 3, 0.003)
+    found = compare(before, runs(tmp_path, 2, 3, 0.003, slower))
+    assert found.verdict == "regress"
+    (step,) = (row for row in found.table.to_pylist() if row["subject"] == "step")
+    assert step["low"] < 1 + slower < step["high"]
+    assert step["low"] > 1.01
+    assert compare(before, runs(tmp_path, 3, 3, 0.003)).verdict in ("none", "cannot tell")
+    # One run after, as in a job that keeps some runs of the main branch.
+    assert compare(before, runs(tmp_path, 4, 1, 0.003, 0.05)).verdict == "regress"
+
+
+def called(before: list[float], after: list[float]) -> str:
+    """The verdict on runs with these means."""
+    pieces: list[list[Piece]] = [[(mean, 1.0) for mean in side] for side in (before, after)]
+    change = over_runs(*pieces)
+    assert change is not None
+    row = {
+        "is_same": False, "before_calls": 1, "after_calls": 1, "ratio": change.ratio,
+        "low": change.low, "high": change.high, "q": change.p,
+    }  # fmt: skip
+    judged(row, 0.01)
+    return str(row["verdict"])
+
+
+# Of a machine that is in one of two states, 2 runs before in one and 2 after in the other are an
+# eighth of all sets, and nothing can tell them from a change: the command asks for 3.
+@pytest.mark.parametrize(
+    ("kind", "count"),
+    [
+        *((kind, count) for kind in ("quiet", "busy", "outliers") for count in (2, 3, 5, 8)),
+        *(("two states", count) for count in (3, 5, 8)),
+    ],
+)
+def test_false_alarms_are_rare(kind: str, count: int) -> None:
+    draw = random.Random(f"{count} {kind}")
+    pace = {
+        "quiet": lambda: draw.lognormvariate(0, 0.005),
+        "busy": lambda: draw.lognormvariate(0, 0.15),
+        "outliers": lambda: draw.lognormvariate(0, 0.005) * (1.4 if draw.random() < 0.1 else 1),
+        "two states": lambda: draw.choice([1.0, 1.2]) * draw.lognormvariate(0, 0.01),
+    }[kind]
+    sets = 2000
+    alarms = sum(
+        called([pace() for _ in range(count)], [pace() for _ in range(count)])
+        in ("regress", "improve")
+        for _ in range(sets)
+    )
+    assert alarms / sets <= 0.055
+
+
+@pytest.mark.parametrize(
+    ("slower", "spread", "count", "least"),
+    [(0.02, 0.003, 3, 0.95), (0.02, 0.005, 5, 0.95), (0.05, 0.01, 3, 0.90), (0.05, 0.15, 3, 0.0)],
+)
+def test_slowdowns_are_found_where_they_exceed_the_spread(
+    slower: float, spread: float, count: int, least: float
+) -> None:
+    draw = random.Random(5)
+    verdicts = [
+        called(
+            [draw.lognormvariate(0, spread) for _ in range(count)],
+            [(1 + slower) * draw.lognormvariate(0, spread) for _ in range(count)],
+        )
+        for _ in range(1000)
+    ]
+    assert verdicts.count("regress") >= least * len(verdicts)
+    assert verdicts.count("improve") <= 0.03 * len(verdicts)
+
+
+def test_the_statistics_are_those_of_the_papers() -> None:
+    # Benjamini and Hochberg's own example of 1995, section 3.2.
+    p = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240]
+    p += [0.4262, 0.5719, 0.6528, 0.7590, 1.0]
+    assert sum(q <= 0.05 for q in corrected(p)) == 4
+    assert corrected([0.01, 0.02, 0.5]) == pytest.approx([0.03, 0.03, 0.5])
+    assert corrected([]) == []
+    # The table of Student's t for 95 %.
+    table = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 9: 2.262, 10: 2.228, 120: 1.980}
+    assert {free: round(t_quantile(0.05, free), 3) for free in table} == table
+
+
+def test_nothing_can_be_told_of_runs_without_a_time() -> None:
+    assert over_runs([(0, 1)], [(0, 1), (0, 1)]) is None
+    assert over_runs([], [(1, 1), (1, 1)]) is None
+    assert over_runs([(1, 1)], [(1, 1)]) is None
+
+
+def test_the_command_takes_more_runs(tmp_path: Path) -> None:
+    before = list(map(str, runs(tmp_path, 1, 3, 0.003)))
+    after = list(map(str, runs(tmp_path, 2, 3, 0.003, 0.02)))
+    words = ["diff", before[0], after[0], "--after", after[1], "--after", after[2]]
+    words += ["--before", before[1], "--before", before[2], "--format", "json"]
+    done = CliRunner().invoke(cli, [*words, "--fail-on", "regress"])
+    assert done.exit_code == 5, done.output
+    assert "verdict: regress: steps on gpu 0: +2." in done.stderr
+    assert "note:" not in done.stderr
+    (step,) = (row for row in json.loads(done.stdout) if row["subject"] == "step")
+    assert step["before_calls"] == STEPS  # of a mean run
+    assert 0 < step["spread_pct"] < 1
+    parts = [row["change_ns"] for row in json.loads(done.stdout) if row["subject"] == "step part"]
+    assert sum(parts) == pytest.approx(step["change_ns"])
