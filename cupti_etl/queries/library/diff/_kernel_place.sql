@@ -1,7 +1,7 @@
 -- Between which kernels each kernel runs: by which one that has another name is known again.
 --
--- computed: Of the executions of a demangled name, grid and block, the kernel that comes before most
---   often in the same stream, and the one that comes after.
+-- computed: Of the executions of a demangled name, grid and block, the kernel that comes before
+--   most often in the same stream, and the one that comes after.
 -- needs: kernel_named
 -- columns:
 --   name VARCHAR: Demangled name of the kernel.

@@ -1,7 +1,7 @@
 -- What modules asked of the GPUs, in few rows: what two runs are compared by.
 --
--- computed: Finished activities by the module that asked for them (_module_launch): the sum of their
---   durations for each of its runs, counted by that, and by which of 32 parts with equally
+-- computed: Finished activities by the module that asked for them (_module_launch): the sum of
+--   their durations for each of its runs, counted by that, and by which of 32 parts with equally
 --   many of them, in the order of time, they are in. What no module asked for is counted one by
 --   one, so that all together are the GPU time of the run.
 -- needs: gpu_interval, _module_launch, _module
@@ -10,7 +10,8 @@
 -- lookup: _module_launch, _module
 -- columns:
 --   subject VARCHAR: module.
---   name VARCHAR: Path of the module, as in module_summary; "outside modules" for what none asked for.
+--   name VARCHAR: Path of the module, as in module_summary; "outside modules" for what none asked
+--     for.
 --   part BIGINT: Part of the run, from 0 to 31.
 --   duration_ns BIGINT [ns]: GPU time.
 --   count BIGINT [executions]: How many took so long.
@@ -23,7 +24,8 @@ WITH work AS MATERIALIZED (
         AND launch.from_ns <= act.start_ns
 ),
 counted AS (
-    SELECT names.path AS name, min(work.start_ns) AS start_ns, sum(ns) AS duration_ns
+    SELECT names.path AS name, min(work.start_ns) AS start_ns,
+           sum(ns) AS duration_ns
     FROM work
     JOIN _module AS names ON names.range_id = work.range_id
     GROUP BY names.range_id, names.path

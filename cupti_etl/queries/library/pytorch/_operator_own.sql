@@ -1,7 +1,7 @@
 -- What each operator of PyTorch asked of the GPUs by itself, and its own API calls.
 --
--- computed: Calls that asked for work as in _operator_launch; other calls by _operator_turn. Times on
---   GPUs are sums of durations. API calls inside other calls are not counted again.
+-- computed: Calls that asked for work as in _operator_launch; other calls by _operator_turn. Times
+--   on GPUs are sums of durations. API calls inside other calls are not counted again.
 -- needs: _operator, _operator_launch, _operator_turn, launch_to_gpu, api_call
 -- limits: What no operator asked for is not here, nor work whose call is not known.
 -- scope: whole
