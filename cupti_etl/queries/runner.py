@@ -46,6 +46,8 @@ def connect(
         # What it needs is in it; nothing is loaded from a home, let alone from a network.
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
+        # Where it takes the rows of a join for few, it would compare each with all others.
+        "asof_loop_join_threshold": "0",
         **(settings or {}),
     }
     con = duckdb.connect(":memory:", config=config)

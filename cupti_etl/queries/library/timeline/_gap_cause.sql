@@ -49,11 +49,11 @@ split AS (
 -- How long each state had lasted when an interval began.
 known AS (
     SELECT process_id, start_ns, end_ns, state,
-           sum(end_ns - start_ns) FILTER (WHERE state = 'profiler') OVER before AS profiler_ns,
-           sum(end_ns - start_ns) FILTER (WHERE state = 'waiting') OVER before AS waiting_ns,
-           sum(end_ns - start_ns) FILTER (WHERE state = 'memory') OVER before AS memory_ns,
-           sum(end_ns - start_ns) FILTER (WHERE state = 'launching') OVER before AS launching_ns,
-           sum(end_ns - start_ns) FILTER (WHERE state = 'other') OVER before AS other_ns
+           sum(CASE state WHEN 'profiler' THEN end_ns - start_ns END) OVER before AS profiler_ns,
+           sum(CASE state WHEN 'waiting' THEN end_ns - start_ns END) OVER before AS waiting_ns,
+           sum(CASE state WHEN 'memory' THEN end_ns - start_ns END) OVER before AS memory_ns,
+           sum(CASE state WHEN 'launching' THEN end_ns - start_ns END) OVER before AS launching_ns,
+           sum(CASE state WHEN 'other' THEN end_ns - start_ns END) OVER before AS other_ns
     FROM _host_activity
     WINDOW before AS (
         PARTITION BY process_id ORDER BY start_ns

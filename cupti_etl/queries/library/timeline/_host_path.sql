@@ -63,7 +63,8 @@ marked AS (
     FROM chains
 ),
 numbered AS (
-    SELECT *, count(*) FILTER (WHERE until_ns IS NULL OR start_ns > until_ns) OVER (
+    -- With FILTER, DuckDB would count anew for each row.
+    SELECT *, count(CASE WHEN until_ns IS NULL OR start_ns > until_ns THEN 1 END) OVER (
                   PARTITION BY gpu ORDER BY start_ns, end_ns ROWS UNBOUNDED PRECEDING
               ) AS number
     FROM marked
