@@ -40,6 +40,8 @@ WORTH_BYTES = 4 << 20
 # Where there is less room, nothing is begun: it would cost its time at each question.
 _LEAST_FREE_BYTES = 64 << 20
 _ABANDONED_S = 3600
+# Of long names, so many rows are what a thread holds in memory.
+_GROUP_ROWS = 30 * 1024
 _KEY_LETTERS = 16
 
 # Where the rows of a trace come from: files with their sizes and times.
@@ -58,6 +60,7 @@ class Operator:
         counts: a table by whose rows it cuts its work in slices; "" if it does not.
         queries: by name, each as a SELECT over these tables; a query that is not here is the
             table ``_derived_QUERY``.
+        select: its only table, if that is a SELECT and no more; "" else.
     """
 
     name: str
@@ -66,6 +69,7 @@ class Operator:
     compute: Callable[[duckdb.DuckDBPyConnection], None]
     queries: Mapping[str, str] = field(default_factory=dict)
     counts: str = ""
+    select: str = ""
 
 
 class Materialized:
@@ -156,14 +160,15 @@ class Materialized:
                 if all(self._has_its_columns(con, name) for name in queries):
                     return list(queries)
             shutil.rmtree(folder, ignore_errors=True)
-        self._compute(con, operator)
-        if (
-            folder is not None
-            and _keep(con, folder, operator.tables)
-            # Read from there, they take no memory.
-            and not _take(con, folder, operator.tables)
-        ):
+        if folder is None or not self._stream(con, operator, folder):
             self._compute(con, operator)
+            if (
+                folder is not None
+                and _keep(con, folder, operator.tables)
+                # Read from there, they take no memory.
+                and not _take(con, folder, operator.tables)
+            ):
+                self._compute(con, operator)
         views()
         return list(queries)
 
@@ -172,6 +177,16 @@ class Materialized:
         for table in operator.tables:
             drop(con, table)
         operator.compute(con)
+
+    def _stream(self, con: duckdb.DuckDBPyConnection, operator: Operator, folder: Path) -> bool:
+        """Write what is only a SELECT to its folder without holding its rows; whether it did."""
+        if not operator.select:
+            return False
+        (table,) = operator.tables
+        self._need(con, operator.reads)
+        drop(con, table)
+        self._execute(con, f"CREATE VIEW {table} AS\n{operator.select}")
+        return _keep(con, folder, operator.tables) and _take(con, folder, operator.tables)
 
     def _has_its_columns(self, con: duckdb.DuckDBPyConnection, name: str) -> bool:
         """Whether a view has the columns that its query says: anybody can have made a file."""
@@ -189,7 +204,7 @@ class Materialized:
         def compute(con: duckdb.DuckDBPyConnection) -> None:
             self._execute(con, f"CREATE TABLE {table} AS\n{query.sql}")
 
-        return Operator(query.name, query.needs, (table,), compute)
+        return Operator(query.name, query.needs, (table,), compute, select=query.sql)
 
     def _is_materialized(self, name: str) -> bool:
         return name in self._catalog and bool(self._catalog[name].materialized)
@@ -343,7 +358,7 @@ def _keep(con: duckdb.DuckDBPyConnection, folder: Path, tables: Sequence[str]) -
             for table in tables:
                 con.execute(
                     f"COPY {table} TO {quoted(_file(scratch, table))}"
-                    " (FORMAT parquet, COMPRESSION zstd)"
+                    f" (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {_GROUP_ROWS})"
                 )
             scratch.rename(folder)
         key = "[0-9a-f]" * _KEY_LETTERS

@@ -1,7 +1,9 @@
-/* _range_nesting and _range_path: which range is around each, and what their names are.
+/* _range_parent, _range_path and _range_turn: which range is around each, what their names are, and
+ * which is the innermost of a thread from some time on.
  *
- * Rows of the input: process, thread, start, end (UNKNOWN: never), range, name; by process and
- * thread in the order of the starts, of ranges that begin at once the longer first.
+ * Rows of the input: process, thread, start, end (UNKNOWN: never), range, name, the name without
+ * what makes ranges of one kind differ; by process and thread in the order of the starts, of ranges
+ * that begin at once the longer first.
  *
  * Ranges that may be around something to come are on a stack, each of which lasts at least as long
  * as those above it: one that ends before a later one does is around nothing any more. */
@@ -13,40 +15,46 @@
 #include "arrow/heap.h"
 #include "operators/operator.h"
 
-enum { PROCESS, THREAD, START, END, RANGE, NAME, N_FIELDS };
-enum { NESTING, PATHS };
-enum { OUT_PROCESS, OUT_THREAD, OUT_AT, OUT_END, OUT_RANGE, OUT_AROUND, OUT_DEPTH, OUT_PATH,
-       N_NESTING };
+enum { PROCESS, THREAD, START, END, RANGE, NAME, KIND, N_FIELDS };
+enum { RANGES, PATHS, TURNS };
+enum { OUT_RANGE, OUT_AROUND, OUT_DEPTH, OUT_PATH, OUT_ALIKE, N_RANGES };
 enum { PATH, PARENT_PATH, PATH_NAME, PATH_DEPTH, N_PATHS };
+enum { TURN_PROCESS, TURN_THREAD, TURN_AT, TURN_RANGE, N_TURNS };
 
 struct open {
-	int64_t until, range, path;
+	int64_t until, range, path, alike;
 };
 
 struct nesting {
-	struct ids paths; /* by parent path and name */
+	struct ids paths;	/* by parent path and name */
+	ITEMS(int64_t) alike;	/* by parent and kind, the first range */
 	struct open *stack;
 	size_t depth, capacity;
 	struct heap ends;
-	int64_t process, thread;
-	bool is_begun;
+	int64_t process, thread, turn_ns; /* when the last turn of the thread was */
+	bool is_begun, has_turn;
 };
 
-static int add(const struct nesting *nesting, int64_t at, int64_t end, int64_t range, int64_t path,
-	       struct table *out)
+/* From `at` on `range` is the innermost of the thread; at its begin rather than at another's end. */
+static int turn(struct nesting *nesting, int64_t at, int64_t range, bool is_begin,
+		struct table *out)
 {
-	int64_t *row = table_add(&out[NESTING]);
+	struct table *turns = &out[TURNS];
+	int64_t *row;
 
+	if (nesting->has_turn && nesting->turn_ns == at) {
+		if (is_begin)
+			turns->rows[turns->width * (turns->n - 1) + TURN_RANGE] = range;
+		return 0;
+	}
+	row = table_add(turns);
 	if (!row)
 		return -ENOMEM;
-	row[OUT_PROCESS] = nesting->process;
-	row[OUT_THREAD] = nesting->thread;
-	row[OUT_AT] = at;
-	row[OUT_END] = end;
-	row[OUT_RANGE] = range;
-	row[OUT_AROUND] = nesting->depth ? nesting->stack[nesting->depth - 1].range : UNKNOWN;
-	row[OUT_DEPTH] = (int64_t)nesting->depth;
-	row[OUT_PATH] = path;
+	row[TURN_PROCESS] = nesting->process;
+	row[TURN_THREAD] = nesting->thread;
+	row[TURN_AT] = nesting->turn_ns = at;
+	row[TURN_RANGE] = range;
+	nesting->has_turn = true;
 	return 0;
 }
 
@@ -55,6 +63,13 @@ static void leave(struct nesting *nesting, int64_t until)
 {
 	while (nesting->depth && nesting->stack[nesting->depth - 1].until < until)
 		nesting->depth--;
+}
+
+static const struct open *innermost(const struct nesting *nesting)
+{
+	static const struct open none = {INT64_MAX, UNKNOWN, UNKNOWN, UNKNOWN};
+
+	return nesting->depth ? &nesting->stack[nesting->depth - 1] : &none;
 }
 
 /* The ends before a start, each time once. */
@@ -66,7 +81,7 @@ static int end_before(struct nesting *nesting, int64_t start, struct table *out)
 		while (nesting->ends.n && nesting->ends.items[0].end == at)
 			heap_pop(&nesting->ends);
 		leave(nesting, at + 1);
-		if (add(nesting, at, UNKNOWN, UNKNOWN, UNKNOWN, out))
+		if (turn(nesting, at, innermost(nesting)->range, false, out))
 			return -ENOMEM;
 	}
 	return 0;
@@ -75,7 +90,7 @@ static int end_before(struct nesting *nesting, int64_t start, struct table *out)
 /* The number of the path of a range in the innermost that is open; -ENOMEM. */
 static int64_t path_of(struct nesting *nesting, int64_t name, struct table *out)
 {
-	int64_t parent = nesting->depth ? nesting->stack[nesting->depth - 1].path : UNKNOWN;
+	int64_t parent = innermost(nesting)->path;
 	size_t known = nesting->paths.n;
 	int64_t number, *row;
 
@@ -93,6 +108,20 @@ static int64_t path_of(struct nesting *nesting, int64_t name, struct table *out)
 	return number;
 }
 
+/* The number of all ranges of that kind in ranges that are alike, of which this is one; -ENOMEM. */
+static int64_t alike_of(struct nesting *nesting, int64_t kind, int64_t range)
+{
+	const int64_t key[] = {innermost(nesting)->alike, kind};
+	size_t known = nesting->alike.ids.n;
+	int64_t *first = ITEM_OF(nesting->alike, 2, key);
+
+	if (!first)
+		return -ENOMEM;
+	if (nesting->alike.ids.n > known || range < *first)
+		*first = range;
+	return first - nesting->alike.all;
+}
+
 /* All ends of a thread, of which no more comes. */
 static int end_all(struct nesting *nesting, struct table *out)
 {
@@ -106,7 +135,7 @@ static int end_all(struct nesting *nesting, struct table *out)
 static int nesting_row(void *state, unsigned input, const int64_t *row, struct table *out)
 {
 	struct nesting *nesting = state;
-	int64_t until = row[END] == UNKNOWN ? INT64_MAX : row[END], path;
+	int64_t until = row[END] == UNKNOWN ? INT64_MAX : row[END], path, alike, *made;
 
 	(void)input;
 	if (!nesting->is_begun || row[PROCESS] != nesting->process ||
@@ -116,21 +145,41 @@ static int nesting_row(void *state, unsigned input, const int64_t *row, struct t
 		nesting->process = row[PROCESS];
 		nesting->thread = row[THREAD];
 		nesting->is_begun = true;
+		nesting->has_turn = false;
 	}
 	if (end_before(nesting, row[START], out))
 		return -ENOMEM;
 	leave(nesting, until);
 	path = path_of(nesting, row[NAME], out);
-	if (path < 0 || add(nesting, row[START], row[END], row[RANGE], path, out) ||
+	alike = alike_of(nesting, row[KIND], row[RANGE]);
+	made = path < 0 || alike < 0 ? NULL : table_add(&out[RANGES]);
+	if (!made)
+		return -ENOMEM;
+	made[OUT_RANGE] = row[RANGE];
+	made[OUT_AROUND] = innermost(nesting)->range;
+	made[OUT_DEPTH] = (int64_t)nesting->depth;
+	made[OUT_PATH] = path;
+	made[OUT_ALIKE] = alike;
+	/* What lasts no time is passed over. */
+	if ((until > row[START] && turn(nesting, row[START], row[RANGE], true, out)) ||
 	    GROW(nesting->stack, nesting->depth, nesting->capacity))
 		return -ENOMEM;
-	nesting->stack[nesting->depth++] = (struct open){until, row[RANGE], path};
+	nesting->stack[nesting->depth++] = (struct open){until, row[RANGE], path, alike};
 	return until > row[START] && until < INT64_MAX ? heap_push(&nesting->ends, until, 0) : 0;
 }
 
+/* Numbers of ranges that are alike become the first of these, which is not known before. */
 static int nesting_finish(void *state, struct table *out)
 {
-	return end_all(state, out);
+	struct nesting *nesting = state;
+	struct table *ranges = &out[RANGES];
+
+	for (size_t i = 0; i < ranges->n; i++) {
+		int64_t *alike = &ranges->rows[ranges->width * i + OUT_ALIKE];
+
+		*alike = nesting->alike.all[*alike];
+	}
+	return end_all(nesting, out);
 }
 
 static void nesting_free(void *state)
@@ -140,12 +189,13 @@ static void nesting_free(void *state)
 	free(nesting->stack);
 	free(nesting->ends.items);
 	ids_free(&nesting->paths);
+	FREE_ITEMS(nesting->alike);
 }
 
 const struct operator_kind nesting_operator = {
 	.name = "nesting",
 	.widths = {N_FIELDS},
-	.out_widths = {N_NESTING, N_PATHS},
+	.out_widths = {N_RANGES, N_PATHS, N_TURNS},
 	.state_bytes = sizeof(struct nesting),
 	.row = nesting_row,
 	.finish = nesting_finish,

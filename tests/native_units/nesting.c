@@ -5,6 +5,7 @@
 #include "operators/operator.h"
 
 #define MOST 60
+#define MOST_NS 80
 
 static uint64_t luck = 11;
 
@@ -40,28 +41,63 @@ static int64_t find(const struct range *ranges, int64_t at, int64_t thread, int6
 	return UNKNOWN;
 }
 
-static void check_rows(const struct table *rows, const struct range *ranges, int64_t n)
+static void check_ranges(const struct table *rows, const struct range *ranges, int64_t n)
 {
-	int64_t begins = 0;
+	CHECK(rows->n == (size_t)n);
+	for (int64_t i = 0; i < n; i++) {
+		const int64_t *row = rows->rows + rows->width * (size_t)i;
+		int64_t around = find(ranges, i, ranges[i].thread, ranges[i].start, ranges[i].until);
+		const int64_t *other = around == UNKNOWN ? NULL
+							 : rows->rows + rows->width * (size_t)around;
 
-	for (size_t i = 0; i < rows->n; i++) {
-		const int64_t *row = rows->rows + rows->width * i;
-		bool is_begin = row[4] != UNKNOWN;
-
-		CHECK(!is_begin || row[4] == begins++);
-		CHECK(row[5] == (is_begin ? find(ranges, row[4], ranges[row[4]].thread,
-						 ranges[row[4]].start, ranges[row[4]].until)
-					  : find(ranges, n, row[1], row[2], row[2] + 1)));
-		CHECK(is_begin || i == 0 || row[1] != row[1 - (int)rows->width] ||
-		      row[2] >= row[2 - (int)rows->width]);
+		CHECK(row[0] == i && row[1] == around);
+		CHECK(row[2] == (other ? other[2] + 1 : 0));
+		CHECK(row[4] <= i); /* the first of those that are alike */
+		CHECK(rows->rows[rows->width * (size_t)row[4] + 4] == row[4]);
 	}
-	CHECK(begins == n);
+}
+
+/* Whether a range that lasts begins or ends then, and which is the innermost from then on. */
+static bool is_turn(const struct range *ranges, int64_t n, int64_t thread, int64_t at, int64_t *range)
+{
+	bool is_one = false, is_begin = false;
+
+	*range = find(ranges, n, thread, at, at + 1);
+	for (int64_t i = 0; i < n; i++) {
+		if (ranges[i].thread != thread || ranges[i].until <= ranges[i].start)
+			continue;
+		is_one = is_one || ranges[i].start == at || ranges[i].until == at;
+		if (ranges[i].start == at) {
+			is_begin = true;
+			*range = i;
+		}
+	}
+	return is_one || is_begin;
+}
+
+static void check_turns(const struct table *rows, const struct range *ranges, int64_t n)
+{
+	size_t found = 0;
+
+	for (int64_t thread = 0; thread < 3; thread++) {
+		for (int64_t at = 0; at < MOST_NS; at++) {
+			const int64_t *row = rows->rows + rows->width * found;
+			int64_t range;
+
+			if (!is_turn(ranges, n, thread, at, &range))
+				continue;
+			CHECK(found++ < rows->n);
+			CHECK(row[1] == thread && row[2] == at && row[3] == range);
+		}
+	}
+	CHECK(found == rows->n);
 }
 
 static void check_nesting(void)
 {
-	struct table out[2] = {{.width = nesting_operator.out_widths[0]},
-			       {.width = nesting_operator.out_widths[1]}};
+	struct table out[3] = {{.width = nesting_operator.out_widths[0]},
+			       {.width = nesting_operator.out_widths[1]},
+			       {.width = nesting_operator.out_widths[2]}};
 	void *state = calloc(1, nesting_operator.state_bytes);
 	int64_t n = below(MOST), span = 1 + below(40);
 	struct range ranges[MOST];
@@ -76,16 +112,18 @@ static void check_nesting(void)
 	for (int64_t i = 0; i < n; i++) {
 		int64_t end = ranges[i].until == INT64_MAX ? UNKNOWN : ranges[i].until;
 
-		CHECK(nesting_operator.row(state, 0, (int64_t[]){7, ranges[i].thread, ranges[i].start,
-							      end, i, below(3)}, out) == 0);
+		int64_t row[] = {7, ranges[i].thread, ranges[i].start, end, i, below(3), below(3)};
+
+		CHECK(nesting_operator.row(state, 0, row, out) == 0);
 	}
 	CHECK(nesting_operator.finish(state, out) == 0);
-	check_rows(&out[0], ranges, n);
+	check_ranges(&out[0], ranges, n);
 	CHECK(out[1].n <= (size_t)n);
+	check_turns(&out[2], ranges, n);
 	nesting_operator.free(state);
 	free(state);
-	table_free(&out[0]);
-	table_free(&out[1]);
+	for (int i = 0; i < 3; i++)
+		table_free(&out[i]);
 }
 
 int main(void)

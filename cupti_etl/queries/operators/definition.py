@@ -62,7 +62,6 @@ class NativeOperator:
         first: a SELECT for an input before these, which is given whole.
         before: tables to make first, which are there for the inputs and while the rest is made.
         kept: tables to make next, which the queries may read, too.
-        then: tables to make of the outputs, for the queries.
     """
 
     name: str
@@ -76,13 +75,12 @@ class NativeOperator:
     first: str = ""
     before: Mapping[str, str] = field(default_factory=dict)
     kept: Mapping[str, str] = field(default_factory=dict)
-    then: Mapping[str, str] = field(default_factory=dict)
 
 
 def operator(native: NativeOperator) -> Operator:
     """What computes the queries of a native operator."""
     names = tuple(map(_names, native.named))
-    tables = (*names, *native.kept, *native.outputs, *native.then)
+    tables = (*names, *native.kept, *native.outputs)
     compute = partial(_compute, native)
     return Operator(native.name, native.reads, tables, compute, native.queries, native.counted)
 
@@ -115,8 +113,6 @@ def _compute(native: NativeOperator, con: duckdb.DuckDBPyConnection) -> None:
             kept = ", ".join(_kept(*column) for column in columns.items())
             con.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT {kept} FROM _output")
             con.unregister("_output")
-        for name, select in native.then.items():
-            con.execute(f"CREATE OR REPLACE TABLE {name} AS\n{select}")
     finally:
         for name in native.before:
             con.execute(f"DROP TABLE IF EXISTS temp.{name}")

@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
-from cupti_etl.queries.operators.definition import NativeOperator, calls, known, numbered
+from cupti_etl.queries.operators.definition import UNKNOWN, NativeOperator, calls, known, numbered
+
+# A name without what PyTorch writes behind it, as _range_parent has it.
+_KIND = """
+    CASE WHEN contains(name, 'op_id') OR contains(name, ', seq = ')
+         THEN regexp_replace(
+             name, ', (seq = \\d+|op_id = \\d+|input_op_ids = \\[[^\\]]*\\])', '', 'g'
+         ) ELSE name END"""
 
 NESTING = NativeOperator(
     name="nesting",
-    reads=("_range_span",),
+    reads=("marker", "_range_span"),
     named=("marker",),
     before={
+        "_kind": f"""
+            SELECT id, min(id) OVER (PARTITION BY kind) AS kind
+            FROM (SELECT id, {_KIND} AS kind FROM _derived_marker_name)""",
         "_span": f"""
             SELECT {known("process_id")}, {known("thread_id")}, start_ns, {known("end_ns")},
-                   range_id, {numbered()}
+                   range_id, {numbered()}, coalesce(kind, {UNKNOWN})
             FROM _range_span
+            LEFT JOIN _kind ON _kind.id = {numbered()}
             WHERE start_ns IS NOT NULL
-            ORDER BY process_id, thread_id, start_ns, end_ns DESC NULLS FIRST, range_id"""
+            ORDER BY process_id, thread_id, start_ns, end_ns DESC NULLS FIRST, range_id""",
     },
     inputs=("FROM _span",),
     outputs={
-        "_derived_nesting": "process_id:BIGINT? thread_id:INTEGER? at_ns end_ns:BIGINT?"
-        " range_id:BIGINT? around_id:BIGINT? depth:INTEGER path:BIGINT?",
+        "_derived_parent": "range_id parent_range_id:BIGINT? depth:INTEGER path alike_range_id",
         "_derived_path": "path parent name depth",
+        "_derived_turn": "process_id:BIGINT? thread_id:INTEGER? at_ns range_id:BIGINT?",
     },
-    then={
-        "_derived_path_text": """
+    queries={
+        "_range_parent": "SELECT * EXCLUDE (path) FROM _derived_parent",
+        # Names are far fewer than their paths, and these may be, than ranges.
+        "_range_path": """
             WITH RECURSIVE named AS MATERIALIZED (
                 SELECT path, parent, depth, known.name
                 FROM _derived_path
@@ -36,14 +49,10 @@ NESTING = NativeOperator(
                 FROM texts
                 JOIN named ON named.parent = texts.path AND named.depth = texts.depth + 1
             )
-            SELECT path, text FROM texts"""
-    },
-    queries={
-        "_range_nesting": "SELECT * EXCLUDE (depth, path) FROM _derived_nesting",
-        "_range_path": """
-            SELECT range_id, around_id AS parent_range_id, depth, text AS path
-            FROM _derived_nesting
-            JOIN _derived_path_text USING (path)""",
+            SELECT range_id, parent_range_id, _derived_parent.depth, text AS path
+            FROM texts
+            JOIN _derived_parent ON _derived_parent.path = texts.path""",
+        "_range_turn": "FROM _derived_turn",
     },
 )
 
@@ -71,4 +80,15 @@ RANGE = NativeOperator(
     queries={"_range_own": "FROM _derived_own"},
 )
 
-OPERATORS = (NESTING, RANGE)
+_SUMMED = "activities, gpu_ns, exclusive_activities, exclusive_gpu_ns, start_ns, end_ns"
+
+RISING = NativeOperator(
+    name="rising",
+    reads=("_range_parent", "_range_asked"),
+    first=f"SELECT range_id, {known('parent_range_id')}, depth::BIGINT FROM _range_parent",
+    inputs=(f"SELECT range_id, gpu, {_SUMMED} FROM _range_asked",),
+    outputs={"_derived_range_gpu": f"range_id gpu {_SUMMED.replace(',', '')}"},
+    queries={"range_gpu": "FROM _derived_range_gpu"},
+)
+
+OPERATORS = (NESTING, RANGE, RISING)

@@ -5,7 +5,7 @@
 --   pageable memory do (PyTorch's item(), for one). A thread's calls do not overlap, so their sum
 --   is a union. busy_ns is the part in which the GPU had any activity; in idle_ns host and device
 --   both waited. The range is the innermost NVTX range at the time of the longest call.
--- needs: api_call, _blocking_copy, gpu_interval, _busy_interval, nvtx_range
+-- needs: api_call, _blocking_copy, gpu_interval, _busy_interval, _range_span, _range_parent
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default).
 --   _busy_interval: no finished GPU activity was recorded.
@@ -15,7 +15,7 @@
 -- first: total_ns, calls, idle_ns, max_ns, name, longest_range
 -- label: longest_range = range(longest_range)
 -- example: cupti-etl query sync_cost TRACE
--- lookup: _busy_interval, nvtx_range
+-- lookup: _busy_interval
 -- columns:
 --   process_id BIGINT: The process.
 --   thread_id INTEGER: The thread that waited.
@@ -29,7 +29,7 @@
 --   max_ns BIGINT [ns]: Longest.
 --   longest_start_ns BIGINT [epoch ns]: When the longest began.
 --   longest_range VARCHAR: Path of the NVTX range around it; NULL outside ranges.
-WITH waits AS (
+WITH RECURSIVE waits AS (
     SELECT process_id, thread_id, name, start_ns, end_ns
     FROM api_call
     WHERE (contains(name, 'Synchronize')
@@ -85,21 +85,38 @@ sums AS (
     FROM covered
     GROUP BY process_id, thread_id, name, gpu
 ),
-around AS (
-    SELECT sums.process_id, sums.thread_id, longest_start_ns,
-           arg_max(ranges.path, ranges.depth) AS path
-    FROM sums
-    JOIN nvtx_range AS ranges
-        ON ranges.process_id = sums.process_id
-        AND ranges.thread_id = sums.thread_id
+-- The ranges around the longest calls, and their names from the innermost outwards.
+around AS MATERIALIZED (
+    SELECT longest.*, ranges.range_id, parent_range_id, depth, ranges.name
+    FROM (SELECT DISTINCT process_id, thread_id, longest_start_ns FROM sums) AS longest
+    JOIN _range_span AS ranges
+        ON ranges.process_id = longest.process_id
+        AND ranges.thread_id = longest.thread_id
         AND ranges.start_ns <= longest_start_ns
         AND ranges.end_ns > longest_start_ns
-    GROUP BY sums.process_id, sums.thread_id, longest_start_ns
+    JOIN _range_parent USING (range_id)
+),
+climbing AS (
+    SELECT process_id, thread_id, longest_start_ns, parent_range_id, name AS path
+    FROM around
+    QUALIFY row_number() OVER (
+        PARTITION BY process_id, thread_id, longest_start_ns ORDER BY depth DESC, range_id
+    ) = 1
+    UNION ALL
+    SELECT around.process_id, around.thread_id, around.longest_start_ns, around.parent_range_id,
+           concat(around.name, ' / ', climbing.path)
+    FROM climbing
+    JOIN around
+        ON around.range_id = climbing.parent_range_id
+        AND around.process_id = climbing.process_id
+        AND around.thread_id = climbing.thread_id
+        AND around.longest_start_ns = climbing.longest_start_ns
 )
-SELECT sums.*, around.path AS longest_range
+SELECT sums.*, climbing.path AS longest_range
 FROM sums
-LEFT JOIN around
-    ON around.process_id = sums.process_id
-    AND around.thread_id = sums.thread_id
-    AND around.longest_start_ns = sums.longest_start_ns
+LEFT JOIN climbing
+    ON climbing.process_id = sums.process_id
+    AND climbing.thread_id = sums.thread_id
+    AND climbing.longest_start_ns = sums.longest_start_ns
+    AND climbing.parent_range_id IS NULL
 ORDER BY total_ns DESC, sums.process_id, sums.thread_id, name, gpu

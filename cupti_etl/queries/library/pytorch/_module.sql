@@ -5,7 +5,7 @@
 --   The module around is the nearest that is around the range, whatever lies between. GPU time is
 --   that of range_gpu. A backward pass (_operator_forward) is of the module in which its operator
 --   ran, and of those around it.
--- needs: _range_span, _range_path, range_gpu, _operator, _operator_forward, _operator_work
+-- needs: _range_span, _range_parent, range_gpu, _operator, _operator_forward, _operator_work
 -- materialized: Made once for an opened trace, as the module of every backward pass is looked for.
 -- limits: Where a process has no sequence numbers, or several threads have one that a backward
 --   pass has, what the backward pass took is not known.
@@ -28,7 +28,7 @@ WITH RECURSIVE modules AS MATERIALIZED (
     SELECT span.process_id, span.range_id, span.start_ns, substr(span.name, 12) AS module,
            span.end_ns - span.start_ns AS host_ns, path.parent_range_id AS around_id
     FROM _range_span AS span
-    JOIN _range_path AS path ON path.range_id = span.range_id
+    JOIN _range_parent AS path ON path.range_id = span.range_id
     WHERE starts_with(span.name, 'nn.Module: ')
 ),
 passes AS MATERIALIZED (
@@ -44,12 +44,12 @@ climbing AS (
     UNION ALL
     SELECT passes.range_id, path.parent_range_id
     FROM passes
-    JOIN _range_path AS path ON path.range_id = passes.range_id
+    JOIN _range_parent AS path ON path.range_id = passes.range_id
     WHERE path.parent_range_id IS NOT NULL
     UNION ALL
     SELECT climbing.range_id, path.parent_range_id
     FROM climbing
-    JOIN _range_path AS path ON path.range_id = climbing.around_id
+    JOIN _range_parent AS path ON path.range_id = climbing.around_id
     WHERE climbing.around_id NOT IN (SELECT range_id FROM modules)
         AND path.parent_range_id IS NOT NULL
 ),

@@ -6,7 +6,6 @@
 --   The last before a place that lasts as long is searched in blocks of 1, 2, 4 and so on, in
 --   which a range stays only while none behind it lasts as long: n log n whatever crosses.
 -- needs: _range_span
--- materialized: Made once for an opened trace, in one pass with a stack.
 -- limits: Ranges without a start are not here. Ranges whose thread is not known lie in each other.
 -- scope: whole
 -- columns:

@@ -1,8 +1,8 @@
 -- What is around each NVTX range: the range, how many there are, and their names.
 --
--- computed: From _range_nesting, from the outermost on.
--- needs: _range_span, _range_nesting
--- materialized: Made once for an opened trace: ranges have far fewer paths than there are ranges.
+-- computed: From _range_parent, from the outermost on.
+-- needs: _range_span, _range_parent
+-- materialized: Composed from the names of an opened trace, which are far fewer than ranges.
 -- limits: As of _range_nesting.
 -- scope: whole
 -- columns:
@@ -11,9 +11,9 @@
 --   depth INTEGER [ranges]: Ranges around it.
 --   path VARCHAR: Their names from the outermost on, and its own, with " / " between.
 WITH RECURSIVE parents AS MATERIALIZED (
-    SELECT _range_span.range_id, name, around_id AS parent_range_id
+    SELECT _range_span.range_id, name, parent_range_id
     FROM _range_span
-    JOIN _range_nesting ON _range_nesting.range_id = _range_span.range_id
+    JOIN _range_parent ON _range_parent.range_id = _range_span.range_id
 ),
 paths AS (
     SELECT range_id, parent_range_id, 0 AS depth, name AS path

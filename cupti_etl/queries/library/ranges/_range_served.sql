@@ -15,29 +15,31 @@ WITH waits AS MATERIALIZED (
     FROM _range_wait
     WHERE is_clear AND asking_range_id IS NULL
 ),
-turns AS (
+-- The threads that others may wait for; of the rest nothing changes.
+turns AS MATERIALIZED (
+    FROM _range_turn
+    SEMI JOIN waits USING (process_id, thread_id)
+),
+known AS MATERIALIZED (
     SELECT turn.process_id, turn.thread_id, turn.at_ns,
            coalesce(turn.range_id, CASE WHEN turn.at_ns <= waits.end_ns THEN waits.range_id END)
                AS range_id
-    FROM _range_turn AS turn
+    FROM turns AS turn
     ASOF LEFT JOIN waits
         ON waits.process_id = turn.process_id
         AND waits.thread_id = turn.thread_id
         AND waits.start_ns <= turn.at_ns
-),
-begins AS (
-    SELECT process_id, thread_id, start_ns AS at_ns, range_id
-    FROM waits
-    ANTI JOIN _range_turn AS turn
-        ON turn.process_id = waits.process_id
-        AND turn.thread_id = waits.thread_id
-        AND turn.at_ns = waits.start_ns
-),
-known AS (
-    FROM turns
     UNION ALL
-    FROM begins
+    SELECT process_id, thread_id, start_ns, range_id
+    FROM waits
+    ANTI JOIN turns
+        ON turns.process_id = waits.process_id
+        AND turns.thread_id = waits.thread_id
+        AND turns.at_ns = waits.start_ns
 )
+FROM _range_turn
+ANTI JOIN waits USING (process_id, thread_id)
+UNION ALL
 FROM known
 UNION ALL
 SELECT process_id, thread_id, end_ns + 1, NULL

@@ -3,6 +3,7 @@
 -- computed: Each start in marker with the first end after it that has its marker_id, in the same
 --   process.
 -- needs: marker
+-- materialized: Made once for an opened trace, as every query about ranges reads it.
 -- limits: As of nvtx_range.
 -- scope: whole
 -- columns:

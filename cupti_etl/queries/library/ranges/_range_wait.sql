@@ -8,7 +8,7 @@
 --   wait. A thread that works beside the only one in a range does so for itself and has no row,
 --   unless it is autograd's; one with ranges of its own that works beside any of several has none,
 --   either.
--- needs: api_call, launch, _range_span, _range_path, _range_turn
+-- needs: api_call, launch, _range_span, _range_parent, _range_turn
 -- materialized: Made once for an opened trace, as it looks at all calls of several threads.
 -- limits: That a thread waits is found from time alone. A thread that works for two others, of
 --   which one has no ranges, is taken for one that works for itself.
@@ -41,7 +41,7 @@ outermost AS MATERIALIZED (
                PARTITION BY process_id, thread_id
            ) > 0, false) AS is_autograd
     FROM _range_span
-    JOIN _range_path USING (range_id)
+    JOIN _range_parent USING (range_id)
     WHERE parent_range_id IS NULL
 ),
 -- What is asked for in no range of its thread, or by a thread of autograd.

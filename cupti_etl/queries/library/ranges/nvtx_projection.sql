@@ -6,7 +6,7 @@
 --   there (span less the union of all work). What another thread asked for while a range waited
 --   for it counts, as PyTorch's backward pass does; where it is not clear who waits, the times of
 --   ranges that may do so are not known.
--- needs: nvtx_range, _range_path, range_gpu, _range_wait, _busy_interval
+-- needs: _range_time, _work_path, range_gpu, _range_helped, _busy_interval
 -- requires:
 --   marker: no NVTX ranges were recorded.
 --   api_call: no API calls were recorded (capture with --api default), so work has no range.
@@ -33,19 +33,13 @@
 --   idle_ns BIGINT [ns]: Of this, time with nothing on the GPU.
 --   host_ns BIGINT [ns]: Duration of the ranges on the host, summed; without unfinished ones.
 --   mean_gpu_ns DOUBLE [ns]: gpu_ns divided by ranges.
-WITH RECURSIVE edges AS (
+WITH edges AS (
     SELECT range_id, gpu, start_ns AS at_ns, -1 AS sign FROM range_gpu
     UNION ALL
     SELECT range_id, gpu, end_ns, 1 FROM range_gpu
 ),
 busy AS (
     SELECT gpu, start_ns, end_ns, busy_before_ns FROM _busy_interval WHERE work = 'any'
-),
-named AS (
-    SELECT *, CASE WHEN contains(path, 'op_id') OR contains(path, ', seq = ')
-                   THEN regexp_replace(path, ', (seq = \d+|op_id = \d+|input_op_ids = \[[^\]]*\])',
-                                       '', 'g') ELSE path END AS plain_path
-    FROM nvtx_range
 ),
 lengths AS (
     SELECT edges.range_id, edges.gpu,
@@ -56,22 +50,8 @@ lengths AS (
     ASOF JOIN busy ON busy.gpu = edges.gpu AND busy.start_ns <= edges.at_ns
     GROUP BY edges.range_id, edges.gpu
 ),
--- Ranges that wait, and those around them.
-parents AS MATERIALIZED (
-    SELECT range_id, parent_range_id FROM _range_path WHERE parent_range_id IS NOT NULL
-),
-waits AS (
-    SELECT range_id, is_clear FROM _range_wait
-    UNION
-    SELECT parents.parent_range_id, waits.is_clear
-    FROM waits
-    JOIN parents ON parents.range_id = waits.range_id
-),
-helped AS (
-    SELECT range_id, bool_and(is_clear) AS is_clear FROM waits GROUP BY range_id
-),
 sums AS (
-    SELECT plain_path AS path, ranges.process_id, work.gpu, count(*) AS ranges,
+    SELECT alike_range_id, ranges.process_id, work.gpu, count(*) AS ranges,
            CASE WHEN NOT bool_and(helped.is_clear) THEN 'not clear'
                 WHEN bool_or(helped.is_clear) THEN 'waited for' ELSE 'none' END AS other_threads,
            TRY_CAST(sum(work.activities) AS BIGINT) AS activities,
@@ -81,10 +61,12 @@ sums AS (
            TRY_CAST(sum(work.end_ns - work.start_ns - lengths.busy_ns) AS BIGINT) AS idle_ns,
            TRY_CAST(coalesce(sum(ranges.end_ns - ranges.start_ns), 0) AS BIGINT) AS host_ns
     FROM range_gpu AS work
-    JOIN named AS ranges ON ranges.range_id = work.range_id
+    JOIN _range_time AS ranges ON ranges.range_id = work.range_id
     JOIN lengths ON lengths.range_id = work.range_id AND lengths.gpu = work.gpu
-    LEFT JOIN helped ON helped.range_id = work.range_id
-    GROUP BY plain_path, ranges.process_id, work.gpu
+    LEFT JOIN _range_helped AS helped ON helped.range_id = work.range_id
+    GROUP BY alike_range_id, ranges.process_id, work.gpu
+    -- Always so: DuckDB takes what is chosen for few, and keeps these in memory, not the paths.
+    HAVING count(*) > 0
 )
 SELECT path, process_id, gpu, ranges, other_threads,
        CASE WHEN other_threads != 'not clear' THEN activities END AS activities,
@@ -94,4 +76,5 @@ SELECT path, process_id, gpu, ranges, other_threads,
        CASE WHEN other_threads != 'not clear' THEN idle_ns END AS idle_ns, host_ns,
        CASE WHEN other_threads != 'not clear' THEN gpu_ns / ranges END AS mean_gpu_ns
 FROM sums
+JOIN _work_path ON _work_path.alike_range_id = sums.alike_range_id
 ORDER BY sums.gpu_ns DESC, path, process_id, gpu

@@ -3,7 +3,7 @@
 -- computed: Activities whose launching call began in the range, on the range's thread or on one
 --   for which the range clearly waits (_range_wait). Exclusive is what no inner range, nor one of
 --   autograd, asked for. Times are sums of durations; activities that overlap each count in full.
--- needs: _range_span, _range_path, _range_own, _range_wait
+-- needs: _range_parent, _range_asked
 -- materialized: Made once for an opened trace, as steps and projections read it.
 -- limits: A range that asked for nothing has no row; nor have activities whose call is not known.
 --   Where it is not clear who waits for a thread, what that asks for is no range's but its own.
@@ -17,32 +17,11 @@
 --   start_ns BIGINT [epoch ns]: First start of an activity.
 --   end_ns BIGINT [epoch ns]: Last end.
 WITH RECURSIVE ranges AS MATERIALIZED (
-    SELECT range_id, parent_range_id, depth FROM _range_path
-),
--- What a range of autograd asked for, the range has that waits for it.
-waits AS (
-    SELECT wait.process_id, wait.thread_id, span.start_ns, span.end_ns, wait.range_id
-    FROM _range_wait AS wait
-    JOIN _range_span AS span ON span.range_id = wait.asking_range_id
-    WHERE is_clear
-),
-asked AS (
-    SELECT range_id, gpu, activities, gpu_ns, activities AS exclusive_activities,
-           gpu_ns AS exclusive_gpu_ns, start_ns, end_ns
-    FROM _range_own
-    UNION ALL
-    SELECT waits.range_id, own.gpu, own.activities, own.gpu_ns, 0, 0, own.start_ns, own.end_ns
-    FROM _range_own AS own
-    JOIN _range_span AS span ON span.range_id = own.range_id
-    ASOF JOIN waits
-        ON waits.process_id = span.process_id
-        AND waits.thread_id = span.thread_id
-        AND waits.start_ns <= span.start_ns
-    WHERE span.start_ns < coalesce(waits.end_ns, 9223372036854775807)
+    SELECT range_id, parent_range_id, depth FROM _range_parent
 ),
 own AS MATERIALIZED (
     SELECT asked.*, ranges.depth, ranges.parent_range_id
-    FROM asked
+    FROM _range_asked AS asked
     JOIN ranges ON ranges.range_id = asked.range_id
 ),
 -- From the deepest ranges outwards, a depth at a time.
