@@ -29,6 +29,10 @@ ENVIRONMENT = {
         "CUPTI_ETL_RANGE",
         "record only inside a range: cudaProfilerApi or nvtx:NAME[@DOMAIN]",
     ),
+    "PYTHON_STACKS": (
+        "CUPTI_ETL_PYTHON_STACKS",
+        "of which calls to keep the Python stack: launches, copies or all",
+    ),
     "FLUSH_MS": ("CUPTI_ETL_FLUSH_MS", "interval of cuptiActivityFlushAll in ms"),
     "RING_MB": ("CUPTI_ETL_RING_MB", "upper limit of the shared memory of a process in MiB"),
     "CUPTI": ("CUPTI_ETL_CUPTI", "libcupti to use, as given with --cupti"),
@@ -89,6 +93,8 @@ class CaptureOptions:
         quiet: no live line and no summary.
         delay_ns: record only after so many ns.
         duration_ns: record so long; 0 means to the end.
+        python_stacks: of which calls the Python stack is kept, one of ``api_levels.STACKS``; empty
+            for none.
         capture_range: record only inside ranges: ``cudaProfilerApi`` or ``nvtx:NAME[@DOMAIN]``.
         max_rows: stop recording at about so many rows; 0 means never.
         max_bytes: stop recording when the trace has about so many bytes; 0 means never.
@@ -113,6 +119,7 @@ class CaptureOptions:
     overwrite: bool = False
     delay_ns: int = 0
     duration_ns: int = 0
+    python_stacks: str = ""
     capture_range: str = ""
     max_rows: int = 0
     max_bytes: int = 0

@@ -9,6 +9,7 @@ from cupti_etl.errors import NativeError
 from cupti_etl.native.loader import load
 from cupti_etl.schema.arrow import batch_schema
 from cupti_etl.schema.kinds import KINDS
+from cupti_etl.schema.own import DECODED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +26,7 @@ class Decoder:
     def __init__(self) -> None:
         self._ffi, self._lib = load()
         self.handle: Any = self._ffi.gc(self._lib.etl_decoder_new(), self._lib.etl_decoder_free)
-        self.tables = [kind.table for kind in KINDS]
+        self.tables = [*(kind.table for kind in KINDS), *(table.name for table in DECODED)]
 
     def rows(self, table: int) -> int:
         """Rows gathered for a table since they were last taken."""

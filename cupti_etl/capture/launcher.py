@@ -60,6 +60,7 @@ def target_environment(
         "GRAPH": options.graph,
         "RECORDS": options.records,
         "ON_CONFLICT": options.on_conflict,
+        "PYTHON_STACKS": options.python_stacks,
         "RANGE": options.capture_range,
         "FLUSH_MS": str(options.flush_ms),
         "RING_MB": str(options.ring_mb),

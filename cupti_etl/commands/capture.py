@@ -108,6 +108,15 @@ from cupti_etl.units import duration_ns, size_bytes
 )
 @click.option("--duration", default="0", metavar="TIME", help="Stop recording after so long.")
 @click.option(
+    "--python-stacks",
+    is_flag=False,
+    flag_value="launches",
+    default="",
+    metavar="[=CALLS]",
+    help="Keep the Python stack of each launch; =copies: of copies too; =all: also of allocations"
+    " and waits.",
+)
+@click.option(
     "--capture-range",
     default="",
     metavar="RANGE",
@@ -157,6 +166,7 @@ def command(
     save_raw: Path | None,
     delay: str,
     duration: str,
+    python_stacks: str,
     capture_range: str,
     max_rows: int | None,
     max_size: str | None,
@@ -203,6 +213,7 @@ def command(
         record=save_raw,
         delay_ns=duration_ns(delay),
         duration_ns=duration_ns(duration),
+        python_stacks=check_stacks(python_stacks),
         capture_range=check_range(capture_range),
         max_rows=max_rows or 0,
         max_bytes=size_bytes(max_size) if max_size else 0,
@@ -218,6 +229,22 @@ def command(
     if index and options.out.is_dir():
         index_apart(options.out)
     sys.exit(status)
+
+
+def check_stacks(text: str) -> str:
+    """The value of ``--python-stacks``.
+
+    Raises:
+        UsageError: it is none.
+    """
+    from cupti_etl.schema.api_levels import STACKS
+
+    if text and text not in STACKS:
+        raise UsageError(
+            f"--python-stacks {text!r} names no calls",
+            f"give --python-stacks alone or with ={', ='.join(STACKS)}",
+        )
+    return text
 
 
 def check_range(text: str) -> str:

@@ -44,3 +44,18 @@ LAUNCH = (
     "cudaMemcpy*",
     "cudaMemset*",
 )
+
+# Of which driver calls --python-stacks keeps the stack; each level includes those before it.
+# The runtime's calls come to the driver's, where alone they are met once.
+_LAUNCHES = ("cuGraphLaunch*", "cuLaunch*")
+_COPIES = (*_LAUNCHES, "cuMemcpy*", "cuMemset*", "cuMemPrefetch*")
+_ALL = (
+    *_COPIES,
+    "cuCtxSynchronize*",
+    "cuEventSynchronize",
+    "cuMemAlloc*",
+    "cuMemFree*",
+    "cuStreamSynchronize*",
+    "cuStreamWaitEvent*",
+)
+STACKS = {"launches": _LAUNCHES, "copies": _COPIES, "all": _ALL}

@@ -181,6 +181,32 @@ PM_METRIC = Table(
     ),
     key=("device_uuid", "metric"),
 )
+LAUNCH_STACK = Table(
+    "launch_stack",
+    "One row per driver call whose Python stack was asked for with --python-stacks.",
+    (
+        PROCESS_ID,
+        C("correlation_id", i64, "", "The call, and the work that it asked for.", joins="api_call.correlation_id"),
+        C("stack_id", i64, "", "The stack of the calling thread; NULL if it has none, or none that could be read.", joins="python_stack.stack_id"),
+        C("state", string, "", "whole, cut (only the innermost frames are kept), no_frames (a thread of Python that runs none of it, as autograd's do), no_python (another thread), unreadable, or no_room."),
+    ),
+)
+PYTHON_STACK = Table(
+    "python_stack",
+    "One row per frame of each stack in launch_stack.",
+    (
+        PROCESS_ID,
+        C("stack_id", i64, "", "The stack, by what it consists of."),
+        C("depth", i32, "", "0 for the innermost frame, which made the call; its caller is 1."),
+        C("function", string, "", "The function's qualified name."),
+        C("file", string, "", "The file of its code, as Python has it."),
+        C("line", i32, "", "The line that was being executed; NULL if the code does not say."),
+        C("first_line", i32, "", "The first line of the function."),
+    ),
+    key=("process_id", "stack_id", "depth"),
+)
+# Those that the decoder fills, as it does those of CUPTI's records.
+DECODED = (LAUNCH_STACK, PYTHON_STACK)
 
 OWN = (
     CAPTURE,
@@ -194,4 +220,5 @@ OWN = (
     IMPORT_SKIPPED,
     PM_SAMPLE,
     PM_METRIC,
+    *DECODED,
 )

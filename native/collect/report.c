@@ -66,6 +66,8 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 	out->spares = etl_peek(&header->counters.spares);
 	out->flushes = etl_peek(&header->counters.flushes);
 	out->truncated_strings = etl_peek(&header->counters.truncated_strings);
+	out->stacks = etl_peek(&header->counters.stacks);
+	out->stacks_lost = etl_peek(&header->counters.stacks_lost);
 	count_held(process, &out->held, &out->first_held_ns);
 	out->pid = header->pid;
 	out->is_selected = header->is_selected;

@@ -6,6 +6,8 @@
 #include "etl/hash.h"
 #include "decode/gather.h"
 #include "decode/layout.h"
+#include "decode/stacks.h"
+#include "etl/stacks.h"
 
 /* Bytes that are fetched ahead of the record in hand, and lines at a time.  The slot was
  * written by another core and is cold here: its lines are asked for while columns are
@@ -177,7 +179,10 @@ static int decode_strings(struct etl_process *process, const uint8_t *data, uint
 			process->decoded.damaged_strings++;
 			break;
 		}
-		if (entry.flags & ETL_STRINGS_FORGET)
+		if (entry.flags & (ETL_PYTHON_CODE | ETL_PYTHON_STACK)) {
+			if (add_stack_entry(process, &entry, data + at) < 0)
+				return -ENOMEM;
+		} else if (entry.flags & ETL_STRINGS_FORGET)
 			text_free(&process->texts);
 		else if (add_string(process, &entry, data + at) < 0)
 			return -ENOMEM;
@@ -209,6 +214,8 @@ int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_
 		result = decode_records(process, data, bytes);
 	else if (content == ETL_STRINGS)
 		result = decode_strings(process, data, bytes);
+	else if (content == ETL_LAUNCH_STACKS)
+		result = decode_launch_stacks(process, data, bytes);
 	else
 		process->decoded.unreadable_bytes += bytes;
 	if (result < 0) {

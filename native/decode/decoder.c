@@ -9,7 +9,7 @@ struct etl_decoder *etl_decoder_new(void)
 
 	if (!decoder)
 		return NULL;
-	for (int table = 0; table < ETL_N_KINDS; table++)
+	for (int table = 0; table < ETL_N_TABLES; table++)
 		decoder->builders[table].kind = &etl_kinds[table];
 	return decoder;
 }
@@ -18,7 +18,7 @@ void etl_decoder_free(struct etl_decoder *decoder)
 {
 	if (!decoder)
 		return;
-	for (int table = 0; table < ETL_N_KINDS; table++)
+	for (int table = 0; table < ETL_N_TABLES; table++)
 		builder_free(&decoder->builders[table]);
 	free(decoder);
 }

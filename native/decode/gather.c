@@ -96,17 +96,14 @@ static inline uint64_t widen(const struct gather *g, int64_t *out, size_t width)
 	const uint64_t wrap = UINT64_C(1) << 32;
 
 	for (unsigned i = 0; i < BLOCK; i++) {
-		uint64_t id = member(g, i, width), wide = (last & ~(wrap - 1)) | id;
+		uint64_t id = member(g, i, width), wide;
 
 		if (id >= wrap) {
 			out[i] = (int64_t)id; /* of a user-defined record */
 			valid |= UINT64_C(1) << i;
 			continue;
 		}
-		if (wide > last && wide - last > wrap / 2 && wide >= wrap)
-			wide -= wrap;
-		else if (last > wide && last - wide > wrap / 2)
-			wide += wrap;
+		wide = nearest_id(last, id);
 		out[i] = id ? (int64_t)wide : 0;
 		valid |= (uint64_t)(id != 0) << i;
 		if (id)

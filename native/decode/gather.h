@@ -51,6 +51,17 @@ static inline uint32_t activity_of(const uint8_t *record)
 	return activity;
 }
 
+/* A call's id of 32 bits as the one of 64 that is nearest to `last`. */
+static inline uint64_t nearest_id(uint64_t last, uint64_t id)
+{
+	const uint64_t wrap = UINT64_C(1) << 32;
+	uint64_t wide = (last & ~(wrap - 1)) | id;
+
+	if (wide > last && wide - last > wrap / 2 && wide >= wrap)
+		return wide - wrap;
+	return last > wide && last - wide > wrap / 2 ? wide + wrap : wide;
+}
+
 /* 0 for the driver's functions, 1 for the runtime's, by activity kind. */
 static inline int api_domain(uint32_t activity)
 {

@@ -2,13 +2,14 @@
 #pragma once
 
 #include "arrow/builder.h"
+#include "decode/stack_codes.h"
 #include "decode/text.h"
 #include "etl/segment.h"
 #include "etl/strings.h"
 
 struct etl_decoder {
 	uint64_t processes; /* that it has ever had */
-	struct builder builders[ETL_N_KINDS];
+	struct builder builders[ETL_N_TABLES];
 };
 
 struct gather;
@@ -51,6 +52,7 @@ struct etl_process {
 	uint32_t cbid_at; /* in the record of an API call */
 	struct text_table texts;
 	struct text_table api_texts; /* names of functions, which last */
+	struct stack_codes codes;
 	struct dictionary names; /* of kernels that are new, until they are taken */
 	uint64_t cut[ETL_N_KINDS]; /* rows that lack a text because `texts` was full */
 	uint32_t api_text[2][ETL_MAX_CBID]; /* driver, runtime; text number + 1 */

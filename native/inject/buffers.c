@@ -76,8 +76,7 @@ static void return_spare(uint8_t *buffer, size_t valid)
 	pthread_mutex_unlock(&spares_lock);
 }
 
-/* Slot for a buffer: of the wanted size if there is one. */
-static int64_t take_slot(bool large)
+int64_t etl_take_any_slot(bool large)
 {
 	struct etl_map *map = &etl_injector.map;
 	int64_t slot = etl_slot_take(map, large);
@@ -100,7 +99,7 @@ void etl_buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records)
 	*max_records = 0; /* as many as fit */
 	etl_add(&map->segment->counters.requests, 1);
 	if (etl_injector_is_ours())
-		slot = take_slot(large);
+		slot = etl_take_any_slot(large);
 	if (slot >= 0) {
 		map->slots[slot].held_since_ns = (uint64_t)etl_now_ns();
 		slot_thread[slot] = (uint16_t)thread;
@@ -250,7 +249,7 @@ static void take_over(uint8_t *buffer, size_t readable)
 	const struct etl_segment *segment = etl_injector.map.segment;
 
 	while (readable) {
-		int64_t slot = take_slot(true);
+		int64_t slot = etl_take_any_slot(true);
 		size_t bytes = 0;
 		uint32_t kind;
 

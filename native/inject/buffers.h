@@ -7,6 +7,8 @@
 /* What the two callbacks that CUPTI calls do. */
 void etl_buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records);
 void etl_buffer_completed(uint8_t *buffer, size_t size, size_t valid);
+/* A free slot, of the wanted size if there is one; -1 if there is none. */
+int64_t etl_take_any_slot(bool large);
 uint64_t etl_count_held(void);
 /* Notes how the records of a kind lie; with `publish` held once records flow. */
 void etl_set_stride(uint32_t activity, uint32_t stride);

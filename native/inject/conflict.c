@@ -58,7 +58,8 @@ static bool is_subscribed(void)
 	void *subscriber = NULL;
 	int result;
 
-	if (!cupti->subscribe || !cupti->unsubscribe)
+	/* While it is ours, nobody else has it. */
+	if (!cupti->subscribe || !cupti->unsubscribe || etl_injector.subscriber)
 		return false;
 	result = cupti_subscribe(cupti, noop_callback, &subscriber);
 	if (result == CUPTI_OK)

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "inject/buffers.h"
+#include "inject/callbacks.h"
 #include "inject/clock.h"
 #include "inject/fixed.h"
 #include "inject/injector.h"
-#include "inject/profiler.h"
 
 #define UNIFIED_MEMORY_COUNTERS 8
 
@@ -103,24 +103,6 @@ static size_t dropped(void)
 	return etl_injector.cupti.dropped_records(NULL, 0, &records) == CUPTI_OK ? records : 0;
 }
 
-/* Only then is the one subscription of the process taken. */
-static int watch_profiler(struct etl_error *error)
-{
-	const struct cupti_api *cupti = &etl_injector.cupti;
-	void *subscriber = NULL;
-	int result;
-
-	if (!etl_profiler_is_watched())
-		return 0;
-	if (!cupti->subscribe)
-		return etl_fail(error, ENOSYS, "this libcupti has no callbacks");
-	result = cupti_subscribe(cupti, etl_profiler_call, &subscriber);
-	if (result != CUPTI_OK)
-		return etl_fail(error, EIO, "cuptiSubscribe: %s (%d)", cupti_result(cupti, result),
-				result);
-	return etl_profiler_enable(subscriber, error);
-}
-
 static int start(const struct etl_plan *plan, struct etl_error *error)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
@@ -148,7 +130,7 @@ static int start(const struct etl_plan *plan, struct etl_error *error)
 			if (activity)
 				etl_set_stride(activity, measure_stride(activity));
 		}
-	return watch_profiler(error);
+	return etl_callbacks_subscribe(error);
 }
 
 static int switch_kind(const struct etl_planned *planned, bool on)

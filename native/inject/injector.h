@@ -17,6 +17,8 @@ struct etl_injector {
 	/* Held while strings are looked up and slots are published, so that a string is
 	 * published before any slot that uses it.  Never held while calling CUPTI. */
 	pthread_mutex_t publish;
+	/* Of CUPTI's first interface, which has one for the process; NULL: it is not ours. */
+	void *subscriber;
 	int flush_ms;
 	_Atomic bool active; /* callbacks may touch the segment */
 };

@@ -5,12 +5,12 @@
 #include "etl/strings.h"
 #include "inject/injector.h"
 #include "inject/intern.h"
+#include "inject/keys.h"
 #include "inject/wakeup.h"
 
-/* The keys of the strings that were published: open addressing, at most half full.
- * Its memory comes from mmap, because malloc may be the traced program's own. */
-static uint64_t *known;
-static size_t known_mask, known_count, known_bytes;
+/* Of the strings that were published. */
+static struct etl_keys known;
+static size_t known_bytes;
 
 /* A program that makes a new string for each of its ranges makes them without end.  Beyond
  * these, both sides forget all that there were; what is used again is published again. */
@@ -37,49 +37,12 @@ static uint32_t answering;
 static unsigned answered_chunks;
 static size_t answered_bytes;
 
-static size_t find(const uint64_t *table, size_t mask, uint64_t key)
-{
-	size_t i = key & mask;
-
-	while (table[i] && table[i] != key)
-		i = (i + 1) & mask;
-	return i;
-}
-
-static void *new_memory(size_t bytes)
-{
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return memory == MAP_FAILED ? NULL : memory;
-}
-
-static bool make_room_for_one(void)
-{
-	size_t mask = known ? known_mask * 2 + 1 : 4095;
-	uint64_t *table;
-
-	if (known && known_count * 2 < known_mask)
-		return true;
-	table = new_memory((mask + 1) * sizeof *table);
-	if (!table)
-		return false;
-	if (known) {
-		for (size_t i = 0; i <= known_mask; i++)
-			if (known[i])
-				table[find(table, mask, known[i])] = known[i];
-		munmap(known, (known_mask + 1) * sizeof *known);
-	}
-	known = table;
-	known_mask = mask;
-	return true;
-}
-
 static size_t padded(uint64_t length)
 {
 	return (length + 7) & ~(size_t)7;
 }
 
-static void remember(const struct etl_string_entry *entry, const char *text)
+static void remember(const struct etl_string_entry *entry, const void *text)
 {
 	size_t bytes = sizeof *entry + padded(entry->length);
 	uint8_t *place;
@@ -87,7 +50,7 @@ static void remember(const struct etl_string_entry *entry, const char *text)
 	if (n_chunks == 0 || chunks[n_chunks - 1].used + bytes > CHUNK_BYTES) {
 		if (n_chunks == MAX_CHUNKS)
 			return;
-		chunks[n_chunks].bytes = new_memory(CHUNK_BYTES);
+		chunks[n_chunks].bytes = etl_new_memory(CHUNK_BYTES);
 		if (!chunks[n_chunks].bytes)
 			return;
 		n_chunks++;
@@ -98,7 +61,7 @@ static void remember(const struct etl_string_entry *entry, const char *text)
 	chunks[n_chunks - 1].used += bytes;
 }
 
-/* Names of functions are published once, and last. */
+/* Names of functions, and what stacks consist of, are published once, and last. */
 static void forget_remembered(void)
 {
 	unsigned to = 0, n = n_chunks;
@@ -170,53 +133,57 @@ void etl_intern_begin(void)
 	struct etl_string_entry entry = { .id = etl_hash("", 0), .flags = ETL_STRINGS_FORGET };
 	uint8_t *place;
 
-	if (known_count < MOST_KNOWN && known_bytes < MOST_KNOWN_BYTES)
+	if (known.n < MOST_KNOWN && known_bytes < MOST_KNOWN_BYTES)
 		return;
 	place = reserve(sizeof entry);
 	if (!place)
 		return; /* the next slot tries again */
 	memcpy(place, &entry, sizeof entry);
-	memset(known, 0, (known_mask + 1) * sizeof *known);
-	known_count = known_bytes = 0;
+	etl_keys_clear(&known);
+	known_bytes = 0;
 	forget_remembered();
+}
+
+bool etl_intern_entry(const void *bytes, size_t length, uint32_t tag, uint32_t flags)
+{
+	struct etl_string_entry entry = { etl_hash(bytes, length), tag, flags, length };
+	uint8_t *place = reserve(sizeof entry + padded(length));
+
+	if (!place) {
+		no_room = true;
+		return false;
+	}
+	memcpy(place, &entry, sizeof entry);
+	memcpy(place + sizeof entry, bytes, length);
+	remember(&entry, bytes);
+	return true;
 }
 
 uint64_t etl_intern(const char *text, size_t length, uint32_t tag, uint32_t flags)
 {
-	struct etl_string_entry entry = { .tag = tag, .flags = flags };
-	uint8_t *place;
-	size_t i;
+	uint64_t id;
 
-	if (length > ETL_LARGE_BYTES - sizeof entry - 8) {
-		length = ETL_LARGE_BYTES - sizeof entry - 8;
-		entry.flags |= ETL_STRING_TRUNCATED;
+	if (length > ETL_MOST_STRING_BYTES) {
+		length = ETL_MOST_STRING_BYTES;
+		flags |= ETL_STRING_TRUNCATED;
 	}
-	entry.id = etl_hash(text, length);
-	entry.length = length;
-	if (!make_room_for_one()) {
+	id = etl_hash(text, length);
+	if (!etl_keys_reserve(&known)) {
 		no_room = true;
-		return entry.id;
+		return id;
 	}
-	i = find(known, known_mask, entry.id);
 	/* A function's name is published for each of its callback ids. */
-	if (known[i] && !tag)
-		return entry.id;
-	place = reserve(sizeof entry + padded(length));
-	if (!place) {
-		no_room = true; /* not marked as known: the next record tries again */
-		return entry.id;
-	}
-	memcpy(place, &entry, sizeof entry);
-	memcpy(place + sizeof entry, text, length);
-	remember(&entry, text);
-	if (!known[i]) {
-		known[i] = entry.id;
-		known_count++;
+	if (!tag && etl_keys_have(&known, id))
+		return id;
+	if (!etl_intern_entry(text, length, tag, flags))
+		return id; /* not marked as known: the next record tries again */
+	if (!etl_keys_have(&known, id)) {
+		etl_keys_add(&known, id);
 		known_bytes += length;
-		if (entry.flags & ETL_STRING_TRUNCATED)
+		if (flags & ETL_STRING_TRUNCATED)
 			etl_add(&etl_injector.map.segment->counters.truncated_strings, 1);
 	}
-	return entry.id;
+	return id;
 }
 
 bool etl_intern_flush(void)

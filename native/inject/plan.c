@@ -7,7 +7,7 @@
 #include "inject/takeover_probe.h"
 #include "../generated/env.h"
 
-static bool matches(const char *const *patterns, const char *name)
+bool etl_matches(const char *const *patterns, const char *name)
 {
 	for (; *patterns; patterns++) {
 		size_t length = strlen(*patterns);
@@ -25,8 +25,8 @@ static bool is_wanted(const char *level, uint32_t kind, const char *name)
 	if (strcmp(level, "all") == 0)
 		return true;
 	if (strcmp(level, "launch") == 0 || kind == ETL_ACTIVITY_DRIVER)
-		return matches(etl_api_launch, name);
-	return !matches(etl_api_noise, name);
+		return etl_matches(etl_api_launch, name);
+	return !etl_matches(etl_api_noise, name);
 }
 
 /* CUPTI names a runtime function with the CUDA version of its signature, as in

@@ -50,5 +50,7 @@ struct etl_records {
 	size_t (*dropped)(void); /* since the last time */
 };
 
+/* Whether a name is one of a list of them, which ends in NULL; an asterisk stands for any ending. */
+bool etl_matches(const char *const *patterns, const char *name);
 /* Decides, and publishes the names of the APIs' functions. */
 void etl_plan_make(struct etl_plan *plan);

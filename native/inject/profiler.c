@@ -12,21 +12,13 @@ static uint32_t start_cbid, stop_cbid;
 /* Stop without start, and start twice, mean nothing. */
 static _Atomic uint64_t is_started;
 
-/* The head of CUpti_CallbackData. */
-struct callback_data {
-	uint32_t site; /* 0: the call begins, 1: it returns */
-};
-
-void etl_profiler_call(void *unused, uint32_t domain, uint32_t cbid, const void *info)
+void etl_profiler_call(uint32_t cbid, bool is_return)
 {
-	const struct callback_data *data = info;
-
-	(void)unused;
-	if (domain != CUPTI_DOMAIN_DRIVER || !start_cbid)
+	if (!start_cbid)
 		return;
-	if (cbid == start_cbid && data->site == 1 && etl_claim(&is_started, 0, 1))
+	if (cbid == start_cbid && is_return && etl_claim(&is_started, 0, 1))
 		etl_recording_count_range(1);
-	else if (cbid == stop_cbid && data->site == 0 && etl_claim(&is_started, 1, 0))
+	else if (cbid == stop_cbid && !is_return && etl_claim(&is_started, 1, 0))
 		etl_recording_count_range(-1);
 }
 

@@ -5,7 +5,7 @@
 #include "etl/error.h"
 
 /* --capture-range cudaProfilerApi: whether it was asked for, what asks CUPTI to tell a
- * subscriber, and what that one does when CUPTI tells.  Without it, nothing. */
+ * subscriber, and what that one does about a call of the driver's.  Without it, nothing. */
 bool etl_profiler_is_watched(void);
 int etl_profiler_enable(void *subscriber, struct etl_error *error);
-void etl_profiler_call(void *unused, uint32_t domain, uint32_t cbid, const void *info);
+void etl_profiler_call(uint32_t cbid, bool is_return);

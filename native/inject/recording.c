@@ -30,6 +30,25 @@ static bool is_wanted(void)
 	       etl_range_is_open() && !etl_recording_is_lost();
 }
 
+void etl_recording_note(const char *text)
+{
+	char *detail = etl_injector.map.segment->detail;
+	size_t used = strlen(detail), size = sizeof etl_injector.map.segment->detail;
+
+	snprintf(detail + used, size - used, "%s%s", used ? "; " : "", text);
+}
+
+static void note(const char *table, int result)
+{
+	const char *head = "records that cannot be enabled: ";
+	bool is_first = !strstr(etl_injector.map.segment->detail, head);
+	char text[256];
+
+	snprintf(text, sizeof text, "%s%s: %s (%d)", is_first ? head : "", table,
+		 cupti_result(&etl_injector.cupti, result), result);
+	etl_recording_note(text);
+}
+
 bool etl_recording_is_on(void)
 {
 	return etl_load(&is_on);
@@ -38,17 +57,6 @@ bool etl_recording_is_on(void)
 bool etl_recording_is_lost(void)
 {
 	return etl_load(&is_lost);
-}
-
-/* Adds to what the collector reports of this process. */
-static void note(const char *table, int result)
-{
-	char *detail = etl_injector.map.segment->detail;
-	size_t used = strlen(detail), size = sizeof etl_injector.map.segment->detail;
-
-	snprintf(detail + used, size - used, "%s%s: %s (%d)",
-		 used ? "; " : "records that cannot be enabled: ", table,
-		 cupti_result(&etl_injector.cupti, result), result);
 }
 
 /* The result for kernels, without which there is no capture. */

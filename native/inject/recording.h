@@ -13,6 +13,8 @@ void etl_recording_update(enum etl_switch by);
 /* A range of the program was opened (+1) or closed (-1). */
 void etl_recording_count_range(int by);
 bool etl_recording_is_on(void);
+/* Adds to what the collector reports of this process. */
+void etl_recording_note(const char *text);
 void etl_recording_retry(void);
 void etl_recording_finish(void); /* the process ends */
 /* Whether somebody else switched off what we had switched on. */

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "inject/buffers.h"
+#include "inject/callbacks.h"
 #include "inject/fixed.h"
 #include "inject/injector.h"
-#include "inject/profiler.h"
 #include "inject/selected.h"
 
 /* First version in which the calls to record can still be chosen. */
@@ -136,7 +136,7 @@ static int start(const struct etl_plan *plan, struct etl_error *error)
 					    .name = "cupti-etl",
 					    .old_name = other,
 					    .old_name_size = sizeof other };
-	void (*callback)(void *, uint32_t, uint32_t, const void *) = etl_profiler_call;
+	void (*callback)(void *, uint32_t, uint32_t, const void *) = etl_callbacks_call;
 	void (*request)(uint8_t **, size_t *, size_t *, void *) = requested;
 	void (*complete)(uint8_t *, size_t, size_t, const struct complete_info *) = completed;
 	void *addresses[3];
@@ -172,7 +172,7 @@ static int start(const struct etl_plan *plan, struct etl_error *error)
 	set(ATTR_WHOLE_GRAPHS, etl_plan_has(plan, ETL_ACTIVITY_GRAPH_TRACE));
 	cupti->set_attribute_v2(subscriber, ATTR_THREAD_ID_TYPE, &size, &thread_id_type);
 	etl_injector.map.segment->is_selected = 1;
-	return etl_profiler_enable(subscriber, error);
+	return etl_callbacks_enable(subscriber, error);
 }
 
 /* The fields of a table's columns, each once, the kind first. */

@@ -13,6 +13,7 @@
 #include "inject/handshake.h"
 #include "inject/injector.h"
 #include "inject/intern.h"
+#include "inject/launch_stacks.h"
 #include "inject/recording.h"
 #include "inject/takeover_probe.h"
 #include "inject/timer.h"
@@ -56,6 +57,7 @@ static void flush(uint32_t flag)
 
 	if (etl_recording_is_lost())
 		return; /* what CUPTI holds is the other's */
+	etl_launch_stacks_flush();
 	etl_injector.cupti.flush_all(flag);
 	etl_add(&segment->counters.flushes, 1);
 	etl_store(&segment->last_flush_ns, (uint64_t)etl_now_ns());

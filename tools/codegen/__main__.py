@@ -16,6 +16,7 @@ from cupti_etl.schema.kinds import KINDS
 from tools.codegen.cdecl import env_h, kinds_inc
 from tools.codegen.compiled import compiled, fingerprint_h
 from tools.codegen.headers import load_facts
+from tools.codegen.python_layouts import pythons_inc
 
 ROOT = Path(__file__).parents[2]
 _SHARED_HEADERS = ROOT / "native" / "include" / "etl"
@@ -68,6 +69,7 @@ def outputs() -> dict[str, Callable[[], str]]:
     return {
         "native/generated/kinds.inc": lambda: kinds_inc(KINDS, load_facts()),
         "native/generated/env.h": env_h,
+        "native/generated/pythons.inc": pythons_inc,
         "native/generated/fingerprint.h": _fingerprint,
         "cupti_etl/queries/names.py": _query_names,
         "cupti_etl/native/_abi.py": _abi,

@@ -11,8 +11,9 @@ from dataclasses import replace
 
 from cupti_etl.config import ENVIRONMENT
 from cupti_etl.errors import SchemaError
-from cupti_etl.schema.api_levels import LAUNCH, NOISE
-from cupti_etl.schema.spec import PROCESS_ID, Column, Enum, Kind
+from cupti_etl.schema.api_levels import LAUNCH, NOISE, STACKS
+from cupti_etl.schema.own import DECODED
+from cupti_etl.schema.spec import PROCESS_ID, Column, Enum, Kind, Table
 from tools.codegen.headers import Facts
 
 _ACTIVITY = "CUPTI_ACTIVITY_KIND_"
@@ -120,6 +121,15 @@ def _column(kind: Kind, column: Column, facts: Facts) -> str:
     )
 
 
+def _own_columns(table: Table) -> str:
+    """Columns that are in no record of CUPTI's: only their types mean something."""
+    rows = "".join(
+        f'\t{{ .name = "{column.name}", .type = {column.type.native} }},\n'
+        for column in table.columns
+    )
+    return f"\nstatic const struct etl_column {table.name}_columns[] = {{\n{rows}}};\n"
+
+
 def _strings(name: str, values: Iterable[str]) -> str:
     items = "".join(f'\t"{value}",\n' for value in values)
     return f"__attribute__((unused)) static const char *const {name}[] = {{\n{items}\tNULL,\n}};\n"
@@ -137,13 +147,18 @@ def kinds_inc(kinds: tuple[Kind, ...], facts: Facts) -> str:
             if activity in fed:
                 raise SchemaError(f"{fed[activity]} and {kind.table} both claim {activity} records")
             fed[activity] = kind.table
-    out = [_activities(facts), f"enum {{ ETL_N_KINDS = {len(kinds)} }};\n\n"]
+    own = "".join(f"\tETL_TABLE_{table.name.upper()},\n" for table in DECODED)
+    out = [_activities(facts), f"enum {{ ETL_N_KINDS = {len(kinds)} }};\n"]
+    # The tables of kinds come first, by number.
+    last = f"\tETL_LAST_KIND = {len(kinds) - 1},\n"
+    out.append(f"enum etl_table_number {{\n{last}{own}\tETL_N_TABLES,\n}};\n\n")
     enums = {c.labels.name: c.labels for kind in kinds for c in kind.columns if c.labels}
     out += [_labels(enums[name], facts) for name in sorted(enums)]
     for kind in kinds:
         out.append(f"\nstatic const struct etl_column {kind.table}_columns[] = {{\n")
         out += [_column(kind, column, facts) for column in (PROCESS_ID, *kind.columns)]
         out.append("};\n")
+    out += [_own_columns(table) for table in DECODED]
     out.append("\nstatic const struct etl_kind etl_kinds[] = {\n")
     for kind in kinds:
         numbers = ", ".join(str(enumerator(f"{_ACTIVITY}{name}", facts)) for name in kind.activity)
@@ -151,9 +166,13 @@ def kinds_inc(kinds: tuple[Kind, ...], facts: Facts) -> str:
         preset = f"ETL_PRESET_{kind.preset.upper()}"
         rest = f"{columns}, {preset}, {int(kind.is_lasting)}, {_kind_field(kind, facts)}"
         out.append(f'\t{{ "{kind.table}", {{ {numbers} }}, {rest} }},\n')
+    for table in DECODED:
+        columns = f"{table.name}_columns, {len(table.columns)}"
+        out.append(f'\t{{ "{table.name}", {{ 0 }}, {columns}, ETL_PRESET_FULL, 0, -1 }},\n')
     out.append("};\n\n")
     out.append(_strings("etl_api_noise", NOISE))
     out.append(_strings("etl_api_launch", LAUNCH))
+    out += [_strings(f"etl_stacks_{level}", calls) for level, calls in STACKS.items()]
     return f"{BANNER}{''.join(out)}"
 
 

@@ -72,6 +72,7 @@ struct etl_counters {
 	_Atomic uint64_t spares; /* requests that found no slot */
 	_Atomic uint64_t flushes;
 	_Atomic uint64_t truncated_strings;
+	_Atomic uint64_t stacks, stacks_lost; /* see struct etl_process_info */
 	_Atomic uint64_t held_at_end; /* slots that CUPTI never returned */
 	_Atomic uint64_t ring_full[ETL_MAX_KIND]; /* records, by activity kind */
 };

@@ -19,10 +19,17 @@ enum etl_string_flags {
 
 struct etl_string_entry {
 	uint64_t id; /* etl_hash() of the bytes */
-	uint32_t tag; /* 0, or for a function's name: its activity kind and callback id */
+	/* 0, or for what is never forgotten: a function's activity kind and callback id, or
+	 * ETL_STACK_TAG */
+	uint32_t tag;
 	uint32_t flags;
 	uint64_t length;
 };
+
+/* All of an entry must fit into a large slot. */
+#define ETL_MOST_STRING_BYTES ((UINT64_C(1) << 20) - sizeof(struct etl_string_entry) - 8)
+/* Of no activity kind (see etl/stacks.h). */
+#define ETL_STACK_TAG UINT32_MAX
 
 /* Callback ids have about 1,000 values today. */
 #define ETL_MAX_CBID 8192

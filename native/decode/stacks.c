@@ -1,0 +1,162 @@
+#include <errno.h>
+#include <string.h>
+
+#include "decode/gather.h"
+#include "decode/stacks.h"
+#include "etl/hash.h"
+#include "etl/stacks.h"
+
+/* As many stacks of a process have rows. */
+#define MOST_STACKS ((size_t)1 << 20)
+
+static const char *const states[] = {
+	[ETL_STACK_WHOLE] = "whole",		 [ETL_STACK_CUT] = "cut",
+	[ETL_STACK_NO_FRAMES] = "no_frames",	 [ETL_STACK_NO_PYTHON] = "no_python",
+	[ETL_STACK_UNREADABLE] = "unreadable", [ETL_STACK_NO_ROOM] = "no_room",
+};
+
+/* One row at a time: a value each for the columns in their order, and whether it is known. */
+struct value {
+	int64_t number;
+	bool is_known;
+};
+
+#define KNOWN(n) ((struct value){ (int64_t)(n), true })
+
+static void append(struct builder *builder, const struct value *values)
+{
+	for (uint32_t c = 0; c < builder->kind->n_columns; c++)
+		/* Little-endian: the lowest bytes of a number are the smaller one. */
+		column_append(&builder->columns[c], column_value_bytes(&builder->kind->columns[c]),
+			      builder->rows, &values[c].number, values[c].is_known, 1);
+	builder->rows++;
+}
+
+/* A text's entry of a column; NULL where it finds no room. */
+static struct value text_value(struct etl_process *process, int table, uint32_t column, const char *text,
+			       size_t length)
+{
+	struct dictionary *dictionary = &process->decoder->builders[table].dictionaries[column];
+	int32_t entry = dictionary_add(dictionary, etl_hash(text, length), text, length);
+
+	process->lacks_memory |= entry == DICTIONARY_NO_MEMORY;
+	return (struct value){ entry, entry >= 0 };
+}
+
+enum { CALL_PROCESS, CALL_CORRELATION, CALL_STACK, CALL_STATE, CALL_COLUMNS };
+_Static_assert(sizeof launch_stack_columns / sizeof *launch_stack_columns == CALL_COLUMNS,
+	       "the columns of launch_stack");
+
+static int add_call(struct etl_process *process, const struct etl_launch_stack *call)
+{
+	struct builder *builder = &process->decoder->builders[ETL_TABLE_LAUNCH_STACK];
+	uint64_t id = nearest_id(process->last_correlation, call->correlation_id);
+	struct value row[CALL_COLUMNS] = {
+		[CALL_PROCESS] = KNOWN(process->process_id),
+		[CALL_CORRELATION] = KNOWN(id),
+		[CALL_STACK] = { (int64_t)call->stack_id, call->stack_id != 0 },
+	};
+
+	if (call->state >= ETL_N_STACK_STATES || !call->correlation_id) {
+		process->decoded.damaged_stacks++;
+		return 0;
+	}
+	if (builder_reserve(builder, 1) < 0)
+		return -ENOMEM;
+	row[CALL_STATE] = text_value(process, ETL_TABLE_LAUNCH_STACK, CALL_STATE, states[call->state],
+				     strlen(states[call->state]));
+	process->last_correlation = id;
+	process->decoded.stacks++;
+	append(builder, row);
+	return 0;
+}
+
+int decode_launch_stacks(struct etl_process *process, const uint8_t *data, uint32_t bytes)
+{
+	struct etl_launch_stack call;
+	uint32_t at = 0;
+
+	for (; bytes - at >= sizeof call; at += (uint32_t)sizeof call) {
+		memcpy(&call, data + at, sizeof call);
+		if (add_call(process, &call) < 0)
+			return -ENOMEM;
+	}
+	process->decoded.unreadable_bytes += bytes - at;
+	return process->lacks_memory ? -ENOMEM : 0;
+}
+
+enum { FRAME_PROCESS, FRAME_STACK, FRAME_DEPTH, FRAME_FUNCTION, FRAME_FILE, FRAME_LINE, FRAME_FIRST,
+       FRAME_COLUMNS };
+_Static_assert(sizeof python_stack_columns / sizeof *python_stack_columns == FRAME_COLUMNS,
+	       "the columns of python_stack");
+
+static int add_frame(struct etl_process *process, uint64_t stack_id, uint32_t depth,
+		     const struct etl_python_frame *frame)
+{
+	struct builder *builder = &process->decoder->builders[ETL_TABLE_PYTHON_STACK];
+	struct stack_code code;
+	int32_t line;
+	struct value row[FRAME_COLUMNS] = {
+		[FRAME_PROCESS] = KNOWN(process->process_id),
+		[FRAME_STACK] = KNOWN(stack_id),
+		[FRAME_DEPTH] = KNOWN(depth),
+	};
+
+	if (builder_reserve(builder, 1) < 0)
+		return -ENOMEM;
+	if (stack_codes_find(&process->codes, frame->code_id, frame->at, &code, &line)) {
+		row[FRAME_FUNCTION] = text_value(process, ETL_TABLE_PYTHON_STACK, FRAME_FUNCTION,
+						 code.function, code.function_bytes);
+		row[FRAME_FILE] = text_value(process, ETL_TABLE_PYTHON_STACK, FRAME_FILE, code.file,
+					     code.file_bytes);
+		row[FRAME_LINE] = (struct value){ line, line > 0 };
+		row[FRAME_FIRST] = KNOWN(code.first_line);
+	} else {
+		process->decoded.damaged_stacks++;
+	}
+	append(builder, row);
+	return process->lacks_memory ? -ENOMEM : 0;
+}
+
+/* A stack that comes again, for a collector that came later, has its rows. */
+static int add_stack(struct etl_process *process, const struct etl_string_entry *entry,
+		     const uint8_t *bytes)
+{
+	const int64_t key[] = { (int64_t)entry->id };
+	struct ids *known = &process->codes.stacks;
+	uint64_t n = entry->length / sizeof(struct etl_python_frame);
+	struct etl_python_frame frame;
+
+	known->width = 1;
+	if (n == 0 || n > ETL_MOST_FRAMES || n * sizeof frame != entry->length) {
+		process->decoded.damaged_stacks++;
+		return 0;
+	}
+	if (ids_find(known, key) >= 0)
+		return 0;
+	if (known->n >= MOST_STACKS) {
+		process->decoded.cut_stacks++;
+		return 0;
+	}
+	if (ids_of(known, key) < 0)
+		return -ENOMEM;
+	for (uint32_t depth = 0; depth < n; depth++) {
+		memcpy(&frame, bytes + depth * sizeof frame, sizeof frame);
+		if (add_frame(process, entry->id, depth, &frame) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int add_stack_entry(struct etl_process *process, const struct etl_string_entry *entry,
+		    const uint8_t *bytes)
+{
+	int code;
+
+	if (entry->flags & ETL_PYTHON_STACK)
+		return add_stack(process, entry, bytes);
+	code = stack_codes_add(&process->codes, entry->id, bytes, entry->length);
+	process->decoded.damaged_stacks += code == 0;
+	process->decoded.cut_stacks += code == -ENOSPC;
+	return code == -ENOMEM ? code : 0;
+}

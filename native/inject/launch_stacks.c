@@ -1,0 +1,244 @@
+#include <errno.h>
+#include <string.h>
+
+#include "etl/clock.h"
+#include "etl/hash.h"
+#include "etl/strings.h"
+#include "inject/buffers.h"
+#include "inject/environment.h"
+#include "inject/injector.h"
+#include "inject/intern.h"
+#include "inject/keys.h"
+#include "inject/launch_stacks.h"
+#include "inject/plan.h"
+#include "inject/python.h"
+#include "inject/recording.h"
+#include "inject/wakeup.h"
+#include "../generated/env.h"
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static const char *level; /* NULL: no stacks */
+static bool is_meant[ETL_MAX_CBID]; /* the driver's functions, by callback id */
+
+static void read_level(void)
+{
+	level = etl_env(ETL_ENV_PYTHON_STACKS);
+}
+
+bool etl_launch_stacks_are_wanted(void)
+{
+	pthread_once(&once, read_level);
+	return level != NULL;
+}
+
+/* ---- stacks that were met: from where they were read to what they consist of
+ *
+ * Threads look up without a lock and may write at once.  A pair that was torn apart, or that
+ * another one took the place of, is not found: its halves do not fit together. */
+
+#define RECENT (1u << 15)
+static struct {
+	_Atomic uint64_t mixed; /* of what is looked up and its id */
+	_Atomic uint64_t id;
+} recent[RECENT];
+
+static uint64_t recent_id(uint64_t key)
+{
+	uint64_t id = etl_peek(&recent[key % RECENT].id);
+
+	return etl_peek(&recent[key % RECENT].mixed) == (key ^ id) ? id : 0;
+}
+
+static void note_recent(uint64_t key, uint64_t id)
+{
+	etl_put(&recent[key % RECENT].id, id);
+	etl_put(&recent[key % RECENT].mixed, key ^ id);
+}
+
+static uint64_t key_of(const struct etl_python_place *places, unsigned n)
+{
+	uint64_t key = n;
+
+	for (unsigned i = 0; i < n; i++) {
+		key = etl_fold(key ^ (uintptr_t)places[i].code, UINT64_C(0xD6E8FEB86659FD93));
+		key = etl_fold(key ^ (uintptr_t)places[i].instruction, UINT64_C(0xA0761D6478BD642F));
+		key ^= etl_python_version(places[i].code);
+	}
+	return etl_fold(key, UINT64_C(0x8EBC6AF09C88C6E3)) | 1;
+}
+
+/* ---- what they consist of; with `publish` held */
+
+/* A program that makes code without end has stacks without end. */
+#define MOST_PUBLISHED ((size_t)1 << 20)
+static struct etl_keys published;
+
+/* Its id, published if that is new; 0 if there is no room. */
+static uint64_t publish(const void *bytes, size_t length, uint32_t flag)
+{
+	uint64_t id = etl_hash(bytes, length);
+
+	if (etl_keys_have(&published, id))
+		return id;
+	if (published.n >= MOST_PUBLISHED || !etl_keys_reserve(&published) ||
+	    !etl_intern_entry(bytes, length, ETL_STACK_TAG, flag))
+		return 0;
+	etl_keys_add(&published, id);
+	return id;
+}
+
+static uint64_t publish_stack(const struct etl_python_place *places, unsigned n)
+{
+	static struct etl_python_frame frames[ETL_MOST_FRAMES];
+	static _Alignas(8) uint8_t code[96 << 10];
+
+	for (unsigned i = 0; i < n; i++) {
+		size_t bytes = etl_python_code(places[i].code, code, sizeof code);
+
+		frames[i].code_id = bytes ? publish(code, bytes, ETL_PYTHON_CODE) : 0;
+		frames[i].at = etl_python_at(&places[i]);
+		if (!frames[i].code_id)
+			return 0;
+	}
+	return publish(frames, n * sizeof *frames, ETL_PYTHON_STACK);
+}
+
+static uint64_t stack_id(const struct etl_python_place *places, unsigned n)
+{
+	uint64_t key = key_of(places, n), id = recent_id(key);
+
+	if (id)
+		return id;
+	pthread_mutex_lock(&etl_injector.publish);
+	id = publish_stack(places, n);
+	pthread_mutex_unlock(&etl_injector.publish);
+	if (id)
+		note_recent(key, id);
+	return id;
+}
+
+/* ---- the calls */
+
+/* One slot for all threads, held until it is full or the timer comes by. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int64_t slot = -1;
+static uint32_t n_calls;
+
+/* With `lock` held. */
+static void hand_over(void)
+{
+	if (slot < 0 || n_calls == 0)
+		return;
+	etl_slot_publish(&etl_injector.map, (uint64_t)slot, ETL_LAUNCH_STACKS,
+			 n_calls * (uint32_t)sizeof(struct etl_launch_stack));
+	slot = -1;
+	n_calls = 0;
+}
+
+static void add(const struct etl_launch_stack *call)
+{
+	struct etl_counters *counters = &etl_injector.map.segment->counters;
+	bool is_full = false;
+
+	pthread_mutex_lock(&lock);
+	etl_add(&counters->stacks, 1);
+	if (slot < 0) {
+		slot = etl_take_any_slot(false);
+		if (slot >= 0)
+			etl_injector.map.slots[slot].held_since_ns = (uint64_t)etl_now_ns();
+	}
+	if (slot < 0) {
+		etl_add(&counters->stacks_lost, 1);
+	} else {
+		memcpy(etl_slot_data(&etl_injector.map, (uint64_t)slot) + n_calls * sizeof *call, call,
+		       sizeof *call);
+		n_calls++;
+		is_full = (n_calls + 1) * sizeof *call > etl_slot_bytes((uint64_t)slot);
+		if (is_full)
+			hand_over();
+	}
+	pthread_mutex_unlock(&lock);
+	if (is_full)
+		etl_wakeup_send();
+}
+
+void etl_launch_stacks_call(uint32_t cbid, uint32_t correlation_id)
+{
+	struct etl_python_place places[ETL_MOST_FRAMES];
+	struct etl_launch_stack call = { .correlation_id = correlation_id };
+	enum etl_stack_state state;
+	int saved = errno;
+	unsigned n;
+
+	if (cbid >= ETL_MAX_CBID || !is_meant[cbid] || !etl_recording_is_on() ||
+	    !etl_injector_is_ours())
+		return;
+	state = etl_python_places(places, &n);
+	if (n) {
+		call.stack_id = stack_id(places, n);
+		if (!call.stack_id)
+			state = ETL_STACK_NO_ROOM;
+	}
+	call.state = state;
+	add(&call);
+	errno = saved;
+}
+
+/* What is said of an interpreter that is not read, once. */
+static void note_obstacle(void)
+{
+	static bool is_noted;
+
+	if (is_noted || !etl_python_obstacle())
+		return;
+	is_noted = true;
+	etl_recording_note(etl_python_obstacle());
+}
+
+void etl_launch_stacks_flush(void)
+{
+	if (!etl_launch_stacks_are_wanted())
+		return;
+	etl_python_look();
+	note_obstacle();
+	pthread_mutex_lock(&etl_injector.publish);
+	(void)etl_intern_flush();
+	pthread_mutex_unlock(&etl_injector.publish);
+	pthread_mutex_lock(&lock);
+	hand_over();
+	pthread_mutex_unlock(&lock);
+	etl_wakeup_send();
+}
+
+/* ---- which */
+
+static const char *const *calls_of(const char *name)
+{
+	if (strcmp(name, "copies") == 0)
+		return etl_stacks_copies;
+	return strcmp(name, "all") == 0 ? etl_stacks_all : etl_stacks_launches;
+}
+
+int etl_launch_stacks_enable(void *subscriber, struct etl_error *error)
+{
+	const struct cupti_api *cupti = &etl_injector.cupti;
+	unsigned n = 0;
+
+	if (!etl_launch_stacks_are_wanted())
+		return 0;
+	if (!cupti->enable_callback || !cupti->callback_name)
+		return etl_fail(error, ENOSYS, "this libcupti has no callbacks");
+	etl_python_look();
+	for (uint32_t cbid = 1; cbid < ETL_MAX_CBID; cbid++) {
+		const char *name = NULL;
+
+		if (cupti->callback_name(CUPTI_DOMAIN_DRIVER, cbid, &name) != CUPTI_OK || !name ||
+		    !etl_matches(calls_of(level), name))
+			continue;
+		/* Before CUPTI is asked: it may tell at once.  A function that this driver does
+		 * not have is refused, and is no loss. */
+		is_meant[cbid] = true;
+		n += cupti->enable_callback(1, subscriber, CUPTI_DOMAIN_DRIVER, cbid) == CUPTI_OK;
+	}
+	return n ? 0 : etl_fail(error, EIO, "this libcupti tells of no launches");
+}

@@ -1,0 +1,15 @@
+/* --python-stacks: the Python stack of each launch, from CUPTI's callback of the driver's call. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "etl/error.h"
+
+bool etl_launch_stacks_are_wanted(void);
+/* Asks CUPTI to tell a subscriber of the calls; a negative errno. */
+int etl_launch_stacks_enable(void *subscriber, struct etl_error *error);
+/* What the subscriber does about a call that begins. */
+void etl_launch_stacks_call(uint32_t cbid, uint32_t correlation_id);
+/* Hands over what has gathered; for the timer thread, which also looks for Python here. */
+void etl_launch_stacks_flush(void);
