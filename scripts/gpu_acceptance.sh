@@ -4,6 +4,7 @@
 #   OUT=results scripts/gpu_acceptance.sh [option of scripts/gpu/acceptance.py ...]
 #   OUT=results scripts/gpu_acceptance.sh features [option of scripts/gpu/features.py ...]
 #   OUT=results scripts/gpu_acceptance.sh profilers
+#   OUT=results scripts/gpu_acceptance.sh stacks [option of scripts/gpu/stacks.py ...]
 #   OUT=results scripts/gpu_acceptance.sh pm [option of scripts/gpu/pm.py ...]
 #   OUT=results scripts/gpu_acceptance.sh truth [option of scripts/gpu/pm_truth.py ...]
 #
@@ -14,7 +15,8 @@
 # With `features`, OUT/features.json and OUT/features.log, in 2 minutes: each feature on its own,
 # and the options of a capture combined pairwise; that needs the wheel of nvidia-cuda-cupti, and
 # two GPUs for all of it.  With `profilers`, OUT/profilers.json, in 2 minutes: torch.profiler
-# comes and goes in a program that is captured.  With `pm`, OUT/pm.json, in 3 minutes: what
+# comes and goes in a program that is captured.  With `stacks`, OUT/stacks.json, in 6 minutes:
+# Python stacks against what programs log, and their price.  With `pm`, OUT/pm.json, in 3 minutes: what
 # sampling of counters costs and misses, which needs the right to read them.  With `truth`,
 # OUT/pm_truth.json, in 4 minutes: the hardware metrics of kernels beside what the kernels count
 # themselves; that right is needed, too.
@@ -38,6 +40,9 @@ if [ "${1:-}" = features ]; then
     set -- "$@" --features "$work/features"
 elif [ "${1:-}" = profilers ]; then
     program=profilers
+    shift
+elif [ "${1:-}" = stacks ]; then
+    program=stacks
     shift
 elif [ "${1:-}" = pm ]; then
     program=pm

@@ -79,6 +79,8 @@ QueryName = Literal[
     "pm_alignment",
     "pm_timeline",
     "pm_value",
+    "python_function",
+    "python_line",
     "queue_depth",
     "range_gpu",
     "rank_clock",

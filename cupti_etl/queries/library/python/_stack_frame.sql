@@ -1,0 +1,36 @@
+-- Frames of Python stacks, and which of them is the program's own.
+--
+-- computed: A frame is of an installed package, and not the program's own, where its file lies in
+--   site-packages, dist-packages or Python's own library, or is of Python's frozen modules. The
+--   place of a line is its file's name and its number; with the folder, where several files have
+--   that name.
+-- needs: python_stack
+-- scope: whole
+-- columns:
+--   process_id BIGINT: The traced process.
+--   stack_id BIGINT: The stack, as in launch_stack.
+--   depth INTEGER: 0 for the innermost frame.
+--   function VARCHAR: The function's qualified name.
+--   file VARCHAR: The file.
+--   line INTEGER: The line that was being executed; NULL if it is not known.
+--   first_line INTEGER: The first line of the function.
+--   place VARCHAR: The file's name and the line.
+--   is_own BOOLEAN: Whether it is the program's own and no installed package's.
+--   is_innermost_own BOOLEAN: Whether it is the innermost of these; of all, where there is none.
+WITH frames AS (
+    SELECT *, regexp_extract(file, '[^/]*$') AS name,
+           NOT regexp_matches(file, '/(site|dist)-packages/|/lib/python3\.\d+t?/|^<frozen ')
+               AS is_own
+    FROM python_stack
+),
+files AS (
+    SELECT name, count(DISTINCT file) > 1 AS is_shared FROM frames GROUP BY name
+)
+SELECT process_id, stack_id, depth, function, file, line, first_line,
+       CASE WHEN is_shared THEN regexp_extract(file, '[^/]*/?[^/]*$') ELSE frames.name END
+           || ':' || coalesce(line::VARCHAR, '?') AS place,
+       is_own,
+       depth = coalesce(min(depth) FILTER (WHERE is_own) OVER stack, 0) AS is_innermost_own
+FROM frames
+JOIN files ON files.name = frames.name
+WINDOW stack AS (PARTITION BY process_id, stack_id)

@@ -1,0 +1,57 @@
+-- Which lines of Python the GPU time comes from.
+--
+-- computed: _stack_work by the lines on its stacks. A line's own work is that of the stacks on
+--   which it is the innermost line of the program itself, and not of an installed package; its
+--   total is that of all stacks that it is on, each counted once. Own times add to the work of all
+--   calls; those without a stack have rows without a file, which say why.
+-- needs: _stack_frame, _stack_work
+-- requires:
+--   launch_stack: no Python stacks were kept (capture with --python-stacks).
+-- limits: PyTorch's backward pass runs on threads of autograd, which have no Python: no_frames.
+-- front: Which line of my code is slow?
+-- first: percent, own_gpu_ns, total_gpu_ns, launches, idle_before_ns, place, function
+-- chart: bars(place, own_gpu_ns)
+-- example: cupti-etl query python_line TRACE
+-- columns:
+--   percent DOUBLE [%]: own_gpu_ns as a share of the GPU time of all calls in launch_stack.
+--   own_gpu_ns BIGINT [ns]: GPU time of work for which it is the program's innermost line.
+--   self_gpu_ns BIGINT [ns]: GPU time of work that the line itself asked for.
+--   total_gpu_ns BIGINT [ns]: GPU time of work asked for by it and by all that it called.
+--   launches BIGINT [calls]: Calls that had work done, by it and by all that it called.
+--   idle_before_ns BIGINT [ns]: Time in which a GPU did nothing and then went on with its own work.
+--   place VARCHAR: The file's name and the line; why it is not known.
+--   function VARCHAR: The function's qualified name.
+--   file VARCHAR: The file.
+--   line INTEGER: The line.
+WITH everything AS (
+    SELECT sum(gpu_ns) AS gpu_ns FROM _stack_work
+),
+-- Recursion has a line on a stack several times.
+lines AS (
+    SELECT process_id, stack_id, place, function, file, line, bool_or(is_innermost_own) AS is_own,
+           min(depth) = 0 AS is_self
+    FROM _stack_frame
+    GROUP BY process_id, stack_id, place, function, file, line
+),
+parts AS (
+    SELECT place, function, file, line, is_own, is_self, launches, gpu_ns, idle_before_ns
+    FROM lines
+    JOIN _stack_work AS work
+        ON work.process_id = lines.process_id AND work.stack_id = lines.stack_id
+    UNION ALL
+    SELECT reason, NULL, NULL, NULL, true, false, launches, gpu_ns, idle_before_ns
+    FROM _stack_work
+    WHERE reason IS NOT NULL
+)
+SELECT 100.0 * coalesce(sum(parts.gpu_ns) FILTER (WHERE is_own), 0)
+           / nullif(any_value(everything.gpu_ns), 0) AS percent,
+       TRY_CAST(coalesce(sum(parts.gpu_ns) FILTER (WHERE is_own), 0) AS BIGINT) AS own_gpu_ns,
+       TRY_CAST(coalesce(sum(parts.gpu_ns) FILTER (WHERE is_self), 0) AS BIGINT) AS self_gpu_ns,
+       TRY_CAST(sum(parts.gpu_ns) AS BIGINT) AS total_gpu_ns,
+       TRY_CAST(sum(launches) AS BIGINT) AS launches,
+       TRY_CAST(coalesce(sum(idle_before_ns) FILTER (WHERE is_own), 0) AS BIGINT)
+           AS idle_before_ns,
+       place, function, file, line
+FROM parts, everything
+GROUP BY place, function, file, line
+ORDER BY own_gpu_ns DESC, total_gpu_ns DESC, file, line, function
