@@ -25,13 +25,14 @@ Stack = list[list[Any]]
 CALLS, DEEP = 20_000, 40
 
 
-def stack_of(frame: Any) -> Stack:
-    """The frame and its callers."""
+def stack_from_next_line(frame: Any) -> Stack:
+    """The frame as it is in its next line, and its callers."""
     found = []
     while frame is not None:
         code = frame.f_code
         found.append([code.co_qualname, code.co_filename, frame.f_lineno])
         frame = frame.f_back
+    found[0][2] += 1
     return found
 
 
@@ -42,8 +43,8 @@ def additions() -> list[Any]:
     get = sys._getframe
 
     def leaf() -> None:
-        stacks.append(stack_of(get()))
-        x.add_(1)  # noqa: E702  # one line for both
+        stacks.append(stack_from_next_line(get()))
+        x.add_(1)
 
     def nest(depth: int) -> None:
         if depth:
@@ -67,8 +68,8 @@ class Logging(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         get, note = sys._getframe, self.stacks.add
-        note(json.dumps(stack_of(get())))
-        return func(*args, **(kwargs or {}))  # noqa: E702
+        note(json.dumps(stack_from_next_line(get())))
+        return func(*args, **(kwargs or {}))
 
 
 def llama() -> list[Any]:
