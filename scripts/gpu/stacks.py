@@ -56,7 +56,7 @@ def exact(runner: Runner, program: str) -> dict[str, Any]:
     logged = Counter(json.dumps(stack) for stack in json.loads(log.read_text()))
     kernels, others, states = read(folder)
     trace = cupti_etl.open(folder)
-    ((launched,),) = trace.sql("SELECT count(*) FROM kernel").fetchall()
+    launched = trace.sql("FROM kernel").count()
     case |= {"kernels": launched, "with_a_row": sum(kernels.values()), "states": states}
     case |= {"logged": sum(logged.values()), "no_kernel": sum(others.values())}
     if program == "additions":
