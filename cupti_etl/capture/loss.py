@@ -77,15 +77,38 @@ def _cut_texts(process: Process, process_id: int) -> list[Loss]:
     ]
 
 
+def _lost_stacks(process: Process, info: ProcessInfo, is_over: bool) -> list[Loss]:
+    """Calls whose stack was to be kept and that are not in ``launch_stack``, and the like."""
+    me, decoded = info.process_id, process.decoded()
+    found = []
+    if info.stacks_lost:
+        detail = "no buffer was free: the collector could not keep up; a larger --buffer-mb helps"
+        found.append(Loss(me, "ring_full", "launch_stack", info.stacks_lost, detail=detail))
+    missing = info.stacks - info.stacks_lost - decoded.stacks
+    if is_over and missing > 0:
+        detail = "calls of the last moments before the process ended"
+        found.append(Loss(me, "killed", "launch_stack", missing, detail=detail))
+    if decoded.cut_stacks:
+        detail = "a process may have a million stacks, of 256 MiB of code; more are not described"
+        found.append(
+            Loss(me, "text_limit", "python_stack", decoded.cut_stacks, None, True, detail=detail)
+        )
+    if decoded.damaged_stacks:
+        detail = "what the process wrote of its stacks cannot be read"
+        found.append(Loss(me, "unreadable", "launch_stack", decoded.damaged_stacks, detail=detail))
+    return found
+
+
 def emitted(process: Process) -> int:
-    """Records that CUPTI made, as far as it says: handed over or dropped."""
+    """Records that CUPTI made, as far as it says, handed over or dropped; and calls whose stack
+    was to be kept."""
     info = process.info()
-    return int(info.handed_over + info.cupti_dropped - process.decoded().filtered)
+    return int(info.handed_over + info.cupti_dropped + info.stacks - process.decoded().filtered)
 
 
 def stored(process: Process) -> int:
-    """Records of the process that became rows."""
-    return sum(process.stored(table) for table in range(len(KINDS)))
+    """Records and calls of the process that became rows."""
+    return sum(process.stored(table) for table in range(len(KINDS))) + process.decoded().stacks
 
 
 def losses(process: Process, end_ns: int | None, is_abandoned: bool = False) -> list[Loss]:
@@ -137,6 +160,7 @@ def losses(process: Process, end_ns: int | None, is_abandoned: bool = False) -> 
         )
         found.append(Loss(me, "unreadable", None, 0, None, True, detail=detail))
     found += _cut_texts(process, me)
+    found += _lost_stacks(process, info, end_ns is not None)
     if info.taken_ns or (end_ns is not None and in_order and info.held):
         detail = (
             "another CUPTI client (such as torch.profiler) took over in this process; "

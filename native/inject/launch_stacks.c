@@ -36,34 +36,47 @@ bool etl_launch_stacks_are_wanted(void)
  * Threads look up without a lock and may write at once.  A pair that was torn apart, or that
  * another one took the place of, is not found: its halves do not fit together. */
 
-#define RECENT (1u << 15)
+/* Sets of a cache line each, so that two stacks of one set do not drive each other out. */
+#define WAYS 4u
+#define SETS (1u << 13)
 static struct {
-	_Atomic uint64_t mixed; /* of what is looked up and its id */
-	_Atomic uint64_t id;
-} recent[RECENT];
+	_Alignas(64) struct {
+		_Atomic uint64_t mixed; /* of what is looked up and its id */
+		_Atomic uint64_t id;
+	} ways[WAYS];
+} recent[SETS];
 
 static uint64_t recent_id(uint64_t key)
 {
-	uint64_t id = etl_peek(&recent[key % RECENT].id);
+	for (unsigned i = 0; i < WAYS; i++) {
+		uint64_t id = etl_peek(&recent[key % SETS].ways[i].id);
 
-	return etl_peek(&recent[key % RECENT].mixed) == (key ^ id) ? id : 0;
+		if (etl_peek(&recent[key % SETS].ways[i].mixed) == (key ^ id))
+			return id;
+	}
+	return 0;
 }
 
+/* In the place of one that others of the key's bits choose. */
 static void note_recent(uint64_t key, uint64_t id)
 {
-	etl_put(&recent[key % RECENT].id, id);
-	etl_put(&recent[key % RECENT].mixed, key ^ id);
+	unsigned way = key >> 60 & (WAYS - 1);
+
+	for (unsigned i = 0; i < WAYS; i++)
+		if (!etl_peek(&recent[key % SETS].ways[i].id))
+			way = i;
+	etl_put(&recent[key % SETS].ways[way].id, id);
+	etl_put(&recent[key % SETS].ways[way].mixed, key ^ id);
 }
 
 static uint64_t key_of(const struct etl_python_place *places, unsigned n)
 {
 	uint64_t key = n;
 
-	for (unsigned i = 0; i < n; i++) {
-		key = etl_fold(key ^ (uintptr_t)places[i].code, UINT64_C(0xD6E8FEB86659FD93));
-		key = etl_fold(key ^ (uintptr_t)places[i].instruction, UINT64_C(0xA0761D6478BD642F));
-		key ^= etl_python_version(places[i].code);
-	}
+	for (unsigned i = 0; i < n; i++)
+		key = etl_fold(key ^ (uintptr_t)places[i].code,
+			       ((uintptr_t)places[i].instruction ^ UINT64_C(0xD6E8FEB86659FD93)) +
+				       (etl_python_version(places[i].code) << 32));
 	return etl_fold(key, UINT64_C(0x8EBC6AF09C88C6E3)) | 1;
 }
 
@@ -141,14 +154,15 @@ static void add(const struct etl_launch_stack *call)
 	bool is_full = false;
 
 	pthread_mutex_lock(&lock);
-	etl_add(&counters->stacks, 1);
+	/* Nobody else adds to these. */
+	etl_put(&counters->stacks, etl_peek(&counters->stacks) + 1);
 	if (slot < 0) {
 		slot = etl_take_any_slot(false);
 		if (slot >= 0)
 			etl_injector.map.slots[slot].held_since_ns = (uint64_t)etl_now_ns();
 	}
 	if (slot < 0) {
-		etl_add(&counters->stacks_lost, 1);
+		etl_put(&counters->stacks_lost, etl_peek(&counters->stacks_lost) + 1);
 	} else {
 		memcpy(etl_slot_data(&etl_injector.map, (uint64_t)slot) + n_calls * sizeof *call, call,
 		       sizeof *call);

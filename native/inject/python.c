@@ -9,7 +9,7 @@
 
 /* Offsets; where they are published, first the places of those in _PyRuntime. */
 struct etl_python_layout {
-	int minor, is_published;
+	int minor, is_published, is_read_without_gil;
 	int thread_frame, frame_in; /* frame_in: what is between the two; -1: nothing */
 	int frame_previous, frame_code, frame_instruction, frame_owner;
 	int code_file, code_function, code_table, code_first_line, code_instructions;
@@ -97,7 +97,8 @@ static bool take_published(const uint8_t *runtime)
 		&layout.text_length, &layout.text_state, &layout.text_ascii,
 	};
 
-	if (memcmp(runtime, "xdebugpy", 8) != 0)
+	/* struct _Py_DebugOffsets begins so: a mark, the version, whether there is no GIL. */
+	if (memcmp(runtime, "xdebugpy", 8) != 0 || (word(runtime + 16) && !layout.is_read_without_gil))
 		return false;
 	for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
 		uint64_t offset = word(runtime + *offsets[i]);
@@ -154,9 +155,8 @@ void etl_python_look(void)
 		etl_store(&is_read, true);
 	else
 		snprintf(obstacle, sizeof obstacle,
-			 "Python stacks cannot be read: they are known of released builds of CPython "
-			 ETL_PYTHONS ", and this is %s%lu.%lu",
-			 version ? "" : "older than ", version ? *version >> 24 : 3,
+			 "Python stacks are read of CPython " ETL_PYTHONS " as it is released, not of "
+			 "this one (%s%lu.%lu)", version ? "" : "before ", version ? *version >> 24 : 3,
 			 version ? *version >> 16 & 0xff : 11);
 	etl_store(&is_found, true);
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -105,3 +106,144 @@ def test_every_launch_has_the_stack_that_python_tells(
     assert len(logged) > 400
     assert read(capture) == logged
     assert {row["state"] for row in capture.rows("launch_stack")} == {"whole"}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_stack_that_is_too_deep_keeps_its_innermost_frames(
+    capturer: Capturer, tmp_path: Path, version: str
+) -> None:
+    text = """
+sys.setrecursionlimit(3000)
+def down(n):
+    if n: down(n - 1)
+    else: launch()
+for depth in (250, 253, 254, 400, 1000): down(depth)
+"""
+    capture, logged = run(capturer, tmp_path, version, text)
+    # The prelude logs as many frames as are kept.
+    assert [len(stack) for stack in logged] == [253, 256, 256, 256, 256]
+    assert read(capture) == logged
+    rows = sorted(capture.rows("launch_stack"), key=lambda row: row["correlation_id"])
+    assert [row["state"] for row in rows] == ["whole", "whole", "cut", "cut", "cut"]
+
+
+def test_names_that_are_no_text(capturer: Capturer, tmp_path: Path) -> None:
+    """A lone surrogate, as os.fsdecode makes it of bytes that are not UTF-8."""
+    text = r"""
+exec(compile("launch()", "/tmp/\udcff.py", "exec"))
+exec(compile("launch()", "f" * 5000, "exec"))
+"""
+    capture, _ = run(capturer, tmp_path, "3.12", text)
+    files = [stack[1][1] for stack in read(capture)]
+    assert files == ["/tmp/\ufffd.py", "f" * 4093]
+
+
+PLAIN = """
+import ctypes
+driver = ctypes.CDLL("libcuda.so.1", mode=ctypes.RTLD_GLOBAL)
+assert driver.cuInit(0) == 0
+for _ in range(7): driver.fakeLaunch(0, 0, 0)
+"""
+
+
+def test_an_interpreter_that_is_not_known_is_refused_with_a_sentence(capturer: Capturer) -> None:
+    older = [path for version, path in interpreters().items() if version in ("3.10", "3.9", "3.8")]
+    if not older:
+        pytest.skip("no Python before 3.11 here")
+    capture = capturer.run(CUPTI_13, STACKS, command=[older[0], "-c", PLAIN])
+    assert capture.status == 0
+    assert capture.count("kernel") == 7
+    capture.check_sums()
+    assert [row["state"] for row in capture.rows("launch_stack")] == ["unreadable"] * 7
+    assert capture.count("python_stack") == 0
+    (process,) = capture.rows("process")
+    assert process["detail"] == (
+        "Python stacks are read of CPython 3.11, 3.12, 3.13 and 3.14 as it is released, "
+        "not of this one (before 3.11)"
+    )
+
+
+def test_programs_without_python(capturer: Capturer) -> None:
+    capture = capturer.run(CUPTI_13, STACKS, launches=500, copy_every=7, threads=3)
+    assert {row["state"] for row in capture.rows("launch_stack")} == {"no_python"}
+    assert capture.count("launch_stack") == capture.count("kernel") == 1500
+    capture.check_sums()
+
+
+def test_threads_that_python_does_not_know_and_those_that_run_none_of_it(
+    capturer: Capturer, tmp_path: Path
+) -> None:
+    """A C thread, and one that Python knows and that runs no Python, as autograd's do."""
+    text = """
+import subprocess
+source = os.path.join(os.path.dirname(os.environ["STACKS"]), "threads.c")
+open(source, "w").write('''
+#include <pthread.h>
+static int (*launch)(unsigned, unsigned, unsigned);
+static void *(*ensure)(void), *(*save)(void);
+static void *foreign(void *unused) { for (int i = 0; i < 3; i++) launch(0, 0, 0); return unused; }
+static void *known(void *unused) { ensure(); save(); return foreign(unused); }
+static void run(void *(*work)(void *)) {
+    pthread_t thread; pthread_create(&thread, 0, work, 0); pthread_join(thread, 0);
+}
+void go(void *l, void *e, void *s) { launch = l; ensure = e; save = s; run(foreign); run(known); }
+''')
+subprocess.run(["cc", "-shared", "-fPIC", "-o", source + ".so", source, "-lpthread"], check=True)
+pointer = lambda function: ctypes.cast(function, ctypes.c_void_p)
+ctypes.CDLL(source + ".so").go(
+    pointer(driver.fakeLaunch),
+    pointer(ctypes.pythonapi.PyGILState_Ensure),
+    pointer(ctypes.pythonapi.PyEval_SaveThread),
+)
+"""
+    capture, _ = run(capturer, tmp_path, "3.12", text)
+    assert read(capture) == ["no_python"] * 3 + ["no_frames"] * 3
+
+
+def test_which_calls_have_stacks(capturer: Capturer) -> None:
+    text = PLAIN + "for _ in range(3): driver.fakeMemcpy(0, ctypes.c_uint64(64))\n"
+    for options, calls in ((STACKS, 7), (["--python-stacks=copies"], 10), ([], 0)):
+        capture = capturer.run(CUPTI_13, options, command=[sys.executable, "-c", text])
+        assert capture.count("launch_stack") == calls
+        assert capture.count("kernel") + capture.count("memcpy") == 10
+        capture.check_sums()
+
+
+def test_only_what_is_recorded_has_a_stack(capturer: Capturer, tmp_path: Path) -> None:
+    text = """
+for start in (1, 0):
+    launch()
+    driver.fakeProfiler(start)
+    launch(); launch()
+"""
+    capture, logged = run(capturer, tmp_path, "3.12", text, "--capture-range", "cudaProfilerApi")
+    assert capture.count("kernel") == 3
+    assert read(capture) == logged[1:4]
+
+
+def test_children_that_are_executed_and_those_that_are_forked(
+    capturer: Capturer, tmp_path: Path
+) -> None:
+    text = """
+launch()
+if os.fork() == 0:
+    launch(); os._exit(0)
+os.wait()
+if "CHILD" not in os.environ:
+    import subprocess
+    env = {**os.environ, "STACKS": "/dev/null", "CHILD": "1"}
+    subprocess.run([sys.executable, *sys.orig_argv[1:]], check=True, env=env)
+"""
+    capture, logged = run(capturer, tmp_path, "3.12", text)
+    assert capture.count("process") == 2
+    assert capture.count("launch_stack") == capture.count("kernel") == 2
+    rows = capture.rows("python_stack")
+    assert len({row["process_id"] for row in rows}) == 2
+    # The child runs the same text.
+    assert {(row["function"], row["line"]) for row in rows} == {(f[0], f[2]) for f in logged[0]}
+
+
+def test_a_choice_that_is_none(capturer: Capturer) -> None:
+    capture = capturer.run(CUPTI_13, ["--python-stacks=kernels"], launches=1)
+    assert capture.status == 2
+    assert "--python-stacks 'kernels' names no calls" in capture.stderr

@@ -47,6 +47,8 @@ _OTHERS = {
     "compact_bit": "bit(compact)",
     "ascii_bit": "bit(ascii)",
 }
+# Versions that are read without the GIL, too; 3.14 gives each thread instructions of its own.
+_WITHOUT_GIL = (13,)
 # A number of a code object that is no other's, behind its first line; 3.11 has none.
 _VERSION = "offsetof(PyCodeObject, co_version) - offsetof(PyCodeObject, co_firstlineno)"
 _PROGRAM = """
@@ -94,6 +96,7 @@ def extract(include: Path) -> tuple[str, dict[str, int]]:
     in_frame = "offsetof(_PyCFrame, current_frame)"
     rows["frame_in"] = "-1" if is_published else in_frame
     rows |= _OTHERS
+    rows["is_read_without_gil"] = str(int(minor in _WITHOUT_GIL))
     rows["code_version"] = _VERSION if minor >= 12 else "-1"
     body = "\n".join(f'SHOW("{name}", {value})' for name, value in rows.items())
     with tempfile.TemporaryDirectory() as folder:
