@@ -108,7 +108,8 @@ def emitted(process: Process) -> int:
 
 def stored(process: Process) -> int:
     """Records and calls of the process that became rows."""
-    return sum(process.stored(table) for table in range(len(KINDS))) + process.decoded().stacks
+    kinds = sum(process.stored(table) for table in range(len(KINDS)))
+    return kinds + int(process.decoded().stacks)
 
 
 def losses(process: Process, end_ns: int | None, is_abandoned: bool = False) -> list[Loss]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from support.captures import Capture, Capturer
 from support.fakes import CUPTI_13
-from support.pythons import VERSIONS, interpreters, program
+from support.pythons import VERSIONS, interpreters, program, shared_library
 
 STACKS = ["--python-stacks"]
 
@@ -247,3 +248,79 @@ def test_a_choice_that_is_none(capturer: Capturer) -> None:
     capture = capturer.run(CUPTI_13, ["--python-stacks=kernels"], launches=1)
     assert capture.status == 2
     assert "--python-stacks 'kernels' names no calls" in capture.stderr
+
+
+EMBEDDING = """
+#include <dlfcn.h>
+static int (*launch)(unsigned, unsigned, unsigned);
+static void *(*none)(const char *);
+static void *from_python(void *self, void *unused) { launch(0, 0, 0); return none(""); }
+static struct { const char *name; void *(*f)(void *, void *); int flags; const char *doc; }
+    method = { "launch", from_python, 4, 0 };
+int main(int count, char **words) {
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+    int (*init)(unsigned) = dlsym(driver, "cuInit"), result = init(0);
+    launch = dlsym(driver, "fakeLaunch");
+    launch(0, 0, 0);
+    void *python = dlopen(words[1], RTLD_NOW | RTLD_LOCAL);
+    void (*begin)(void) = dlsym(python, "Py_Initialize");
+    int (*run)(const char *) = dlsym(python, "PyRun_SimpleString");
+    int (*end)(void) = dlsym(python, "Py_FinalizeEx");
+    void *(*module)(const char *) = dlsym(python, "PyImport_AddModule");
+    void *(*function)(void *, void *, void *) = dlsym(python, "PyCFunction_NewEx");
+    int (*set)(void *, const char *, void *) = dlsym(python, "PyObject_SetAttrString");
+    none = dlsym(python, "PyUnicode_FromString");
+    begin();
+    set(module("__main__"), "launch", function(&method, 0, 0));
+    result |= run("import time\\ndef work():\\n launch()\\n"
+                  "for _ in range(100):\\n time.sleep(0.01); work()\\n");
+    end();
+    launch(0, 0, 0);
+    return result;
+}
+"""
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_interpreter_that_a_program_loads_for_itself(
+    capturer: Capturer, tmp_path: Path, version: str
+) -> None:
+    """It comes after CUDA was initialised, and goes before the program's end."""
+    library = shared_library(interpreters().get(version, sys.executable))
+    if version not in interpreters() or library is None:
+        pytest.skip(f"no library of Python {version} here")
+    source, embedding = tmp_path / "embedding.c", tmp_path / "embedding"
+    source.write_text(EMBEDDING)
+    subprocess.run(["cc", "-w", "-o", embedding, source, "-ldl"], check=True)
+    home = f"PYTHONHOME={library.parents[1]}"
+    options = [*STACKS, "--flush-ms", "10"]
+    capture = capturer.run(CUPTI_13, options, command=["env", home, str(embedding), str(library)])
+    assert capture.status == 0, capture.stderr
+    first, *inside, last = read(capture)
+    # Python is looked for at each flush.
+    found = [stack for stack in inside if stack != "no_python"]
+    assert found
+    assert inside == ["no_python"] * (100 - len(found)) + found
+    work = [["work", "<string>", 3], ["<module>", "<string>", 5]]
+    assert found == [work] * len(found)
+    assert (first, last) == ("no_python", "unreadable")
+    capture.check_sums()
+
+
+def test_greenlets(capturer: Capturer, tmp_path: Path) -> None:
+    pytest.importorskip("greenlet")
+    text = f"""
+sys.path += {sys.path!r}
+from greenlet import getcurrent, greenlet
+def inner(other):
+    launch(); other.switch(); launch()
+def outer():
+    me = getcurrent()
+    inside = greenlet(inner)
+    inside.switch(me); launch(); inside.switch(); launch()
+greenlet(outer).switch()
+"""
+    version = f"3.{sys.version_info[1]}"
+    capture, logged = run(capturer, tmp_path, version, text)
+    assert len(logged) == 4
+    assert read(capture) == logged

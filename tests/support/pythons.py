@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import os
 import shutil
@@ -58,3 +59,12 @@ def interpreters() -> dict[str, str]:
 def program(python: str, text: str) -> list[str]:
     """The command line of a program that has ``launch``; see above."""
     return [python, "-X", "utf8", "-c", _PRELUDE + text + _EPILOGUE]
+
+
+def shared_library(python: str) -> Path | None:
+    """The interpreter as a library, if it is one."""
+    code = "import sysconfig; print(sysconfig.get_config_vars('LIBDIR', 'INSTSONAME'))"
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
+    folder, name = ast.literal_eval(done.stdout)
+    path = Path(folder or "", name or "")
+    return path if path.suffix != ".a" and path.is_file() else None
