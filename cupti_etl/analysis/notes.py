@@ -47,6 +47,10 @@ def why_empty(trace: Trace, query: Query) -> str:
     """The reason why the query has no row in this trace; "" if its inputs are there."""
     for name, reason in query.requires:
         if not trace.has_rows(name):
+            if trace.whole.has_rows(name):
+                return (
+                    f"this part ({trace.says}) has no row of {name}, without which it is not known."
+                )
             return reason
     return ""
 

@@ -79,7 +79,9 @@ def overall(
 
 def _by_kernels(rows: Sequence[Mapping[str, Any]], min_effect: float) -> tuple[str, str]:
     kernels = [row for row in rows if row["subject"] in _KERNELS]
-    whole = sum(row["before_ns"] for row in kernels) or 1
+    whole = sum(row["before_ns"] for row in kernels)
+    if whole <= 0:
+        return "cannot tell", "the kernels of the run before took no time"
     known = [row for row in kernels if row["verdict"] in ("regress", "improve")]
     share = sum(row["duration_effect_ns"] for row in known) / whole
     told = f"kernels with a clear change cost {100 * share:+.1f} % of kernel time"

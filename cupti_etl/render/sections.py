@@ -88,7 +88,7 @@ def _markdown(
         shown = table(rows, view)
         lines += ["", f"## {markdown_text(heading)}", "", *markdown_lines(shown)]
         if shown.more:
-            lines += ["", f"{shown.more:,} more rows: --limit N, --all"]
+            lines += ["", f"{shown.more:,} more: --limit N, --all"]
     return "\n".join(lines) + "\n"
 
 
@@ -99,7 +99,7 @@ def _text(parts: Iterable[tuple[str, Rows]], view: View, output: Output, out: Bi
         lines, notes = drawn(rows, view, terminal=terminal)
         text = [*([""] if at else []), heading, *lines]
         out.write("".join(f"{line}\n" for line in text).encode())
-        said.update(dict.fromkeys(f"{heading}: {note}" for note in notes if "more rows" in note))
+        said.update(dict.fromkeys(f"{heading}: {note}" for note in notes if " more row" in note))
     out.flush()
     for note in said:
         say(note)

@@ -6,6 +6,7 @@ about from ``labels``; when the trace began and what its processes are called fr
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -186,7 +187,7 @@ def _says_nothing(
         return True
     cells = values[column.name]
     is_label = form.label is not None and column.name == form.label.column
-    return bool(cells) and not is_label and all(value is None for value in cells)
+    return bool(cells) and not is_label and all(value in (None, "") for value in cells)
 
 
 def _has_units(form: Shape, view: View) -> bool:
@@ -204,6 +205,8 @@ def _column(
     facts: _Facts,
 ) -> Shown:
     cells = values[column.name]
+    if form.is_known and not view.raw:  # an importer may not know the name of a thing
+        cells = [None if value == "" else value for value in cells]
     label = form.label if form.label and form.label.column == column.name else None
     numeric = is_number(schema.field(column.name).type)
     if view.raw:
@@ -238,19 +241,32 @@ def _labels(form: Shape, values: Mapping[str, Sequence[Any]], facts: _Facts) -> 
     ]
     if label.kind == "process":
         rows = [{name: facts.process(row[name]) for name in names} for row in rows]
-    mangled = {row[label.column] for row in rows if str(row[label.column]).startswith("_Z")}
-    demangled = facts.demangled(mangled) if label.kind == "kernel" and mangled else {}
+    names_only = label.kind == "kernel" and "demangled" not in label.of
+    unknown = {row[label.column] for row in rows} - {None} if names_only else set()
+    demangled = facts.demangled(unknown) if unknown else {}
     return [one_line(text) or NOTHING for text in label_rows(label, rows, demangled)]
 
 
 def _headed(columns: Sequence[Shown], names: Collection[str]) -> list[Shown]:
-    """Columns under their names without units, unless something else is called so."""
-    headings = [column.heading for column in columns]
+    """Columns under their names without units, unless something else is called so.
+
+    Of a time and its share the time has the short name.
+    """
     taken = {*names, *WHOSE}
+    times = {each.heading for each in columns if each.name == f"{each.heading}_ns"}
+    short = Counter(each.heading for each in columns)
+
+    def is_clear(column: Shown) -> bool:
+        if column.heading in taken:
+            return False
+        return short[column.heading] == 1 or (
+            column.heading in times and column.name == f"{column.heading}_ns"
+        )
+
     return [
-        Shown(each.name, printable(each.name), each.cells, each.is_number, each.is_label)
-        if each.heading != each.name and (headings.count(each.heading) > 1 or each.heading in taken)
-        else each
+        each
+        if each.heading == each.name or is_clear(each)
+        else Shown(each.name, printable(each.name), each.cells, each.is_number, each.is_label)
         for each in columns
     ]
 
@@ -283,7 +299,7 @@ class _Facts:
         return NOTHING if process_id is None else self.processes.get(process_id, str(process_id))
 
     def demangled(self, mangled: Iterable[str]) -> Mapping[str, str]:
-        """Demangled names of kernels by their mangled ones."""
+        """Demangled names of kernels by those in their rows, where these are of kernels."""
         names = ", ".join("'" + name.replace("'", "''") + "'" for name in sorted(mangled))
         sql = f"SELECT mangled, demangled FROM kernel_name WHERE mangled IN ({names})"
         return {row["mangled"]: row["demangled"] or "" for row in self._ask(sql)}

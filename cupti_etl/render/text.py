@@ -58,7 +58,8 @@ def notes(shown: Table, hidden: Sequence[str]) -> list[str]:
     """What is to be said of a table: which rows and columns are not shown, and how to see them."""
     found = []
     if shown.more:
-        found.append(f"{shown.more:,} more rows: --limit N, --all or --format csv")
+        rows = "row" if shown.more == 1 else "rows"
+        found.append(f"{shown.more:,} more {rows}: --limit N, --all or --format csv")
     if hidden and any(column.cells for column in shown.columns):
         some = hidden if len(hidden) <= _NAMED + 1 else hidden[:_NAMED]
         rest = f" and {len(hidden) - len(some)} more" if len(some) < len(hidden) else ""
@@ -166,7 +167,7 @@ def _lines(columns: Sequence[tuple[Shown, int]], *, colours: bool, wrap: bool) -
         widths[-1] = min(widths[-1], _TEXT_MAX)
     yield _GAP.join("─" * width for width in widths)
     cells = [
-        (cut_apart if each.is_label else _cut_each)(each.cells, max(width, 1))
+        (_cut_each if each.is_number else cut_apart)(each.cells, max(width, 1))
         for each, width in columns
     ]
     for row in zip_longest(*cells, fillvalue=""):

@@ -112,8 +112,11 @@ FULL = {
     "capture": "capture_id start_ns end_ns\n 5 0 900000",
 }
 # What FULL has no reason to hold: more than one call of an id, a copy that ends within its call, a
-# thread that waits for another, a loss.
-_EMPTY = {"_shared_correlation", "_shared_launch", "_blocking_copy", "_range_wait", "_loss_cause"}
+# thread that waits for another, a loss, long gaps, executions and steps out of line.
+_EMPTY = {
+    "_shared_correlation", "_shared_launch", "_blocking_copy", "_range_wait", "_loss_cause",
+    "finding_host", "finding_queued", "finding_slow_executions", "finding_slow_steps",
+}  # fmt: skip
 
 
 def asked(opened: cupti_etl.api.Trace, query: Query) -> list[dict[str, object]]:
@@ -233,3 +236,13 @@ def test_losses_are_told_beside_every_answer(tmp_path: Path) -> None:
     assert told.stderr == ""
     with cupti_etl.open(path) as opened:
         assert losses(opened) == "killed ?, ring_full 12"
+
+
+def test_a_part_without_its_input_does_not_say_that_none_was_recorded(tmp_path: Path) -> None:
+    path = write_trace(
+        tmp_path / "run",
+        kernel="process_id device_id start_ns end_ns name correlation_id\n1 0 100 200 k 1",
+        api_call="process_id domain name correlation_id start_ns end_ns\n1 runtime cudaL 1 1 5",
+    )
+    done = CliRunner().invoke(cli, ["query", "launch_bound", str(path), "--from", "50%"])
+    assert "this part (from 50%) has no row of api_call, without which" in done.stderr, done.stderr

@@ -154,6 +154,23 @@ def test_nothing_can_be_told_of_an_empty_run(tmp_path: Path) -> None:
     assert compare(empty, empty)[0] == "cannot tell"
 
 
+def test_nothing_can_be_told_of_kernels_without_a_length(tmp_path: Path) -> None:
+    header = (
+        "process_id device_id start_ns end_ns name grid_x grid_y grid_z block_x block_y block_z"
+    )
+    zero = write_trace(tmp_path / "a", kernel=f"{header}\n1 0 5 5 k 1 1 1 32 1 1")
+    untimed = write_trace(tmp_path / "b", kernel=f"{header}\n1 0 - - k 1 1 1 32 1 1")
+    some = write_trace(tmp_path / "c", kernel=f"{header}\n1 0 5 9 k 1 1 1 32 1 1")
+    for base, other, why in (
+        (zero, some, "the kernels of the run before took no time"),
+        (untimed, some, "the run before has no finished kernels"),
+        (some, untimed, "the run after has no finished kernels"),
+    ):
+        done = CliRunner().invoke(cli, ["diff", str(base), str(other)])
+        assert done.exit_code == 0, done.output
+        assert f"verdict: cannot tell: {why}\n" in done.stderr
+
+
 class Page(HTMLParser):
     """What a page has, and that its tags are closed."""
 

@@ -147,3 +147,32 @@ def test_a_column_that_is_not_there_has_a_neighbour(
     with pytest.raises(UsageError, match=message) as raised:
         narrowed(trace, *given)
     assert hint in raised.value.hint
+
+
+def test_of_a_time_and_its_share_the_time_has_the_short_name(trace: MakeTrace) -> None:
+    opened = trace(kernel=KERNELS, device="process_id device_id device_uuid\n5000000001 0 GPU-a")
+    headings = {each.name: each.heading for each in table(opened.query("gpu_busy"), View()).columns}
+    assert headings["busy_ns"] == "busy"
+    assert headings["busy_pct"] == "busy_pct"
+
+
+def test_kernels_whose_names_were_never_mangled_have_short_labels(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel=KERNELS,
+        kernel_name=NAMES,
+        device="process_id device_id device_uuid\n5000000001 0 GPU-a\n5000000002 0 GPU-a",
+        api_call="process_id domain name start_ns end_ns\n5000000002 runtime cudaFree 1 2",
+    )
+    (label,) = (each for each in table(opened.query("gap_attribution"), View()).columns
+                if each.is_label)  # fmt: skip
+    assert set(label.cells) == {"a", "b"}
+
+
+def test_texts_that_differ_are_cut_so_that_they_do(
+    trace: MakeTrace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    long = "a_function_with_a_long_name"
+    opened = trace(kernel=f"name\n{long}_1_and_an_end\n{long}_2_and_an_end")
+    lines, _ = drawn(opened.sql("SELECT name FROM kernel"), View(), terminal=True)
+    assert len(set(lines[-2:])) == 2

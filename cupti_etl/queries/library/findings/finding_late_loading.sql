@@ -19,3 +19,4 @@ WITH sources AS (
 SELECT NULL::BIGINT AS gpu, max(ns) AS saved_ns,
        concat(arg_max(late, ns), ' times, most by ', arg_max(name, ns)) AS culprit
 FROM sources
+HAVING count(*) > 0

@@ -15,3 +15,4 @@ SELECT NULL::BIGINT AS gpu, TRY_CAST(sum(lost_ns) AS BIGINT) AS saved_ns,
        concat(count(*), ' names and shapes, most of it in ', arg_max(name, lost_ns)) AS culprit
 FROM kernel_tail()
 WHERE lost_ns > 0
+HAVING count(*) > 0

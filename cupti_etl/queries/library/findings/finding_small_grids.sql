@@ -18,3 +18,4 @@ SELECT NULL::BIGINT AS gpu, TRY_CAST(sum(wasted_ns) AS BIGINT) AS saved_ns,
               arg_max(grid, wasted_ns), ')') AS culprit
 FROM kernel_waves
 WHERE verdict = 'less than one wave'
+HAVING count(*) > 0
