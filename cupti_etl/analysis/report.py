@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 _ROWS = 15
+# Stacks of a flame graph: the others are too narrow to be seen.
+_STACKS = 5000
 # Columns of the timeline at its coarsest and at its finest.
 _BUCKETS = (600, 6000)
 _STEPS = 2000
@@ -68,6 +70,9 @@ SECTIONS = (
     ),
     Asked("Which kernels took most time", "kernel_summary"),
     Asked("What kinds of kernels", "kernel_category"),
+    Asked("Which lines of Python", "python_line"),
+    Asked("Which functions of Python", "python_function"),
+    Asked("GPU time by Python stack", "python_flame_graph"),
     Asked("Which operators of PyTorch", "operator_summary"),
     Asked("Which modules", "module_summary"),
     Asked("Which layers", "nvtx_layer"),
@@ -105,6 +110,7 @@ class Section:
         table: what is shown of it; None where there is nothing.
         rows: the same, as they are.
         reason: why there are no rows.
+        drawn: the rows of its chart.
     """
 
     title: str
@@ -113,6 +119,7 @@ class Section:
     table: Table | None
     rows: Sequence[Row]
     reason: str = ""
+    drawn: Sequence[Row] = ()
 
 
 @dataclass(frozen=True)
@@ -207,17 +214,20 @@ def _section(trace: Trace, asked: Asked) -> Section | None:
     query = library()[asked.query]
     command = asked.command(trace.options)
     reason = why_empty(trace, query)
-    # Samples are recorded on demand, and operators by PyTorch alone: nothing is said without.
-    if reason and query.topic in ("metrics", "pytorch"):
+    # These are recorded on demand, and operators by PyTorch alone: nothing is said without.
+    if reason and query.topic in ("metrics", "python", "pytorch"):
         return None
     if reason:
         return Section(asked.title, query, command, None, [], reason)
     answer = trace.query(asked.query, **asked.params)
-    rows = _Fetched(narrow(answer, Narrowing(asked.where, limit=_ROWS + 1)))
+    is_flame = query.chart is not None and query.chart.kind == "flame"
+    most = _STACKS if is_flame else _ROWS
+    rows = _Fetched(narrow(answer, Narrowing(asked.where, limit=most + 1)))
     if not rows.count():
         return Section(asked.title, query, command, None, [], asked.none)
     shown = table(rows, View(limit=_ROWS))
-    return Section(asked.title, query, command, shown, rows.fetched.to_pylist()[:_ROWS])
+    drawn = rows.fetched.to_pylist()[:most]
+    return Section(asked.title, query, command, shown, drawn[:_ROWS], drawn=drawn)
 
 
 def _timeline(trace: Trace) -> Timeline | None:

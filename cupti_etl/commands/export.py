@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option(
     "--to",
     "form",
-    type=click.Choice(["duckdb", "parquet", "arrow", "csv", "spreadsheet"]),
+    type=click.Choice(["duckdb", "parquet", "arrow", "csv", "spreadsheet", "folded", "speedscope"]),
     required=True,
     help="What to write.",
 )
@@ -47,15 +47,18 @@ def command(
       cupti-etl export run42 --to duckdb run42.duckdb
       cupti-etl export node1 node2 --to parquet both
       cupti-etl export run42 --to arrow --table kernel - | ./reader
+      cupti-etl export run42 --to speedscope run42.speedscope.json
 
     duckdb is one self-contained file with all tables and queries, for any DuckDB and for
     cupti-etl. The other forms are a folder with a file per table, or with one --table that file
     alone; OUT may then be - for standard output, except for Parquet, which is sorted by time.
     Arrow is the IPC stream format; spreadsheet is CSV in which a text is never a formula.
+    folded and speedscope are GPU time by Python stack (capture --python-stacks), for flame graphs:
+    lines for flamegraph.pl and its kin, and a file for speedscope.app.
     """
-    if form == "duckdb" and tables:
+    if tables and form in ("duckdb", "folded", "speedscope"):
         raise UsageError(
-            "--table does not go with --to duckdb, which holds all tables",
+            f"--table does not go with --to {form}, which is no table",
             "--to parquet --table writes some of them",
         )
     with open_part(traces, scope) as trace:
@@ -66,6 +69,11 @@ def command(
             if left_out:
                 names = ", ".join(left_out)
                 say(f"cupti-etl: not known to this version, left out: {names}")
+            return
+        if form in ("folded", "speedscope"):
+            from cupti_etl.render.stacks import export_stacks
+
+            export_stacks(trace, None if str(out) == "-" else out, form, overwrite=overwrite)
             return
         from cupti_etl.render.files import choose_tables, export_file, export_folder
 

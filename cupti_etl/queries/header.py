@@ -35,8 +35,8 @@ A query is ``library/<topic>/<name>.sql``: a header, then one SELECT::
 far down, without a row of which the answer is empty, and the reason to give; ``device.*`` stands
 for all columns of a table.  ``label`` names a column of names, and what tells two of them apart:
 ``kernel``, ``copy``, ``range`` or ``process`` of columns (see ``render/labels.py``).  ``chart``
-is one of ``bars`` and ``lines`` of two columns.  ``scope`` says how rows are chosen where part of
-a trace is asked: by the time in a column, by the part of a time between two that lies within (and
+is one of ``bars``, ``lines`` and ``flame`` of two columns (``flame``: of paths, with ";" between
+their parts).  ``scope`` says how rows are chosen where part of a trace is asked: by the time in a column, by the part of a time between two that lies within (and
 the column of its length), or ``whole`` for all rows; the query is computed over the whole trace
 then.  Without it, or where that is ``steady`` (which asks the steady state where nobody asks for
 something else), it reads what is chosen of what it needs, but for what it says it has to
@@ -92,7 +92,7 @@ _ENTRY = re.compile(
 _REASON = re.compile(r"(?P<name>[a-z_][a-z0-9_]*): (?P<reason>.+)\Z")
 _STAR = re.compile(r"([a-z][a-z0-9_]*)\.\*\Z")
 _LABEL = re.compile(r"(\w+) = (kernel|copy|range|process)\((\w+(?:, \w+)*)\)\Z")
-_CHART = re.compile(r"(bars|lines)\((\w+), (\w+)\)\Z")
+_CHART = re.compile(r"(bars|lines|flame)\((\w+), (\w+)\)\Z")
 _FINDING = re.compile(r"(.+) \((measured|estimated)\)\Z")
 _FINDING_COLUMNS = ["gpu", "saved_ns", "culprit"]
 _SCOPE = re.compile(r"whole|steady|(\w+_ns)(?: to (\w+_ns)(?:, (\w+_ns))?)?\Z")
@@ -126,7 +126,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Chart:
-    """How an answer looks as a picture: ``kind`` is bars or lines, ``x`` and ``y`` are columns."""
+    """How an answer looks as a picture: bars, lines or flame; ``x`` and ``y`` are columns."""
 
     kind: str
     x: str

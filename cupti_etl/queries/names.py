@@ -79,6 +79,7 @@ QueryName = Literal[
     "pm_alignment",
     "pm_timeline",
     "pm_value",
+    "python_flame_graph",
     "python_function",
     "python_line",
     "queue_depth",

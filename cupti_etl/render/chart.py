@@ -29,6 +29,11 @@ def chart(rows: Rows) -> altair.Chart:
         raise UsageError(
             "no chart is known for these rows", "plot a query such as kernel_summary, or use .df()"
         )
+    if wanted.kind == "flame":
+        raise UsageError(
+            "a flame graph is not drawn here",
+            "cupti-etl report draws it; cupti-etl export TRACE --to speedscope FILE, too",
+        )
     if find_spec("altair") is None:
         raise UsageError("altair is not installed", "pip install 'cupti-etl[plot]'; or use .df()")
     import altair

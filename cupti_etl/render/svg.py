@@ -7,6 +7,7 @@ from typing import Any
 
 from cupti_etl.queries.header import Query
 from cupti_etl.render.escape import html_text
+from cupti_etl.render.flame import flame_graph
 from cupti_etl.render.table import Table
 
 _WIDE, _NAME, _BAR = 900, 330, 460
@@ -24,7 +25,12 @@ def chart(query: Query, shown: Table, rows: Sequence[Mapping[str, Any]]) -> str:
         rows: the same rows, as they are.
     """
     columns = {column.name: column.cells for column in shown.columns}
-    if query.chart is None or query.chart.x not in columns or query.chart.y not in columns:
+    if query.chart is None:
+        return ""
+    if query.chart.kind == "flame":
+        values = [(str(row[query.chart.x]), int(row[query.chart.y] or 0)) for row in rows]
+        return flame_graph(values, f"{query.chart.y} by {query.chart.x}")
+    if query.chart.x not in columns or query.chart.y not in columns:
         return ""
     names, texts = columns[query.chart.x], columns[query.chart.y]
     values = [row[query.chart.y] for row in rows]
