@@ -36,11 +36,12 @@ far down, without a row of which the answer is empty, and the reason to give; ``
 for all columns of a table.  ``label`` names a column of names, and what tells two of them apart:
 ``kernel``, ``copy``, ``range`` or ``process`` of columns (see ``render/labels.py``).  ``chart``
 is one of ``bars``, ``lines`` and ``flame`` of two columns (``flame``: of paths, with ";" between
-their parts).  ``scope`` says how rows are chosen where part of a trace is asked: by the time in a column, by the part of a time between two that lies within (and
-the column of its length), or ``whole`` for all rows; the query is computed over the whole trace
-then.  Without it, or where that is ``steady`` (which asks the steady state where nobody asks for
-something else), it reads what is chosen of what it needs, but for what it says it has to
-``lookup`` (see ``queries/scope.py``).  A ``finding`` has a row for each GPU, or one for all, with
+their parts).  ``scope`` says how rows are chosen where part of a trace is asked: by the time in a
+column, by the part of a time between two that lies within (and the column of its length), or
+``whole`` for all rows; the query is computed over the whole trace then. Without it, or where
+that is ``steady`` (which asks the steady state where nobody asks for something else), it reads
+what is chosen of what it needs, but for what it says it has to ``lookup`` (see
+``queries/scope.py``).  A ``finding`` has a row for each GPU, or one for all, with
 the columns gpu, saved_ns and culprit; it is measured or estimated, and ``shown`` in full by another
 query.  A query whose name begins with ``_`` is a building block
 of others, and may change from one release to the next.  Text goes on in lines that are indented

@@ -28,8 +28,8 @@ def chart(query: Query, shown: Table, rows: Sequence[Mapping[str, Any]]) -> str:
     if query.chart is None:
         return ""
     if query.chart.kind == "flame":
-        values = [(str(row[query.chart.x]), int(row[query.chart.y] or 0)) for row in rows]
-        return flame_graph(values, f"{query.chart.y} by {query.chart.x}")
+        paths = [(str(row[query.chart.x]), int(row[query.chart.y] or 0)) for row in rows]
+        return flame_graph(paths, f"{query.chart.y} by {query.chart.x}")
     if query.chart.x not in columns or query.chart.y not in columns:
         return ""
     names, texts = columns[query.chart.x], columns[query.chart.y]

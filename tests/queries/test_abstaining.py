@@ -88,6 +88,10 @@ FULL = {
         f"""1 - {s * 10 + 1003} '{{"Sequence number": {s}, "Fwd thread id": 1}}'"""
         for s in _STEPS
     ),
+    "launch_stack": "process_id correlation_id stack_id state\n"
+    + "\n".join(f"1 {s * 10 + 1} 7 whole\n1 {s * 10 + 2} - no_frames" for s in _STEPS),
+    "python_stack": "process_id stack_id depth function file line first_line\n"
+    " 1 7 0 forward /app/model.py 12 10\n 1 7 1 main /app/train.py 40 30",
     "unified_memory": "process_id counter start_ns end_ns address bytes\n"
     " 1 bytes_transfer_HtoD 1 2 65536 4096",
     "jit": "process_id start_ns end_ns operation\n 1 1 2 compile",

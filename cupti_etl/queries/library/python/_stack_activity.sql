@@ -36,8 +36,8 @@ idle AS (
 )
 SELECT calls.process_id, stack_id,
        CASE WHEN stack_id IS NOT NULL THEN NULL
-            WHEN state = 'no_frames' THEN '(a thread of autograd or of another library)'
-            WHEN state = 'no_python' THEN '(a thread without Python)'
+            WHEN state = 'no_frames' THEN '(thread of autograd or a library)'
+            WHEN state = 'no_python' THEN '(thread without Python)'
             ELSE '(stack not kept: ' || state || ')' END AS reason,
        coalesce(short, work.name) AS name, count(*) AS launches,
        TRY_CAST(sum(activities) AS BIGINT) AS activities,

@@ -1,0 +1,129 @@
+"""Which lines and functions of Python the GPU time comes from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.command import etl
+from support.trace import MakeTrace, assert_rows, write_trace
+
+from cupti_etl.analysis.html import html
+from cupti_etl.analysis.report import build
+
+# main calls train, which calls torch's linear twice, and itself once more; a thread of autograd
+# launches as well.  The GPU waits for 10 before 2 and 30 before 4.
+TABLES = {
+    "kernel": """
+        process_id device_id context_id stream_id correlation_id start_ns end_ns name
+        1          0         1          7         1              0        100    _Z4gemmv
+        1          0         1          7         2              110      150    _Z4gemmv
+        1          0         1          7         3              150      160    add
+        1          0         1          7         4              190      200    back
+        1          0         1          7         9              200      900    unseen
+    """,
+    "kernel_name": "mangled short\n _Z4gemmv gemm",
+    "launch_stack": """
+        process_id correlation_id stack_id state
+        1          1              71       whole
+        1          2              71       whole
+        1          3              72       whole
+        1          4              -        no_frames
+        1          5              71       whole
+    """,
+    "python_stack": """
+        process_id stack_id depth function   file                                  line first_line
+        1          71       0     linear     /v/site-packages/torch/functional.py  9    5
+        1          71       1     Net.train  /app/train.py                         12   10
+        1          71       2     Net.train  /app/train.py                         14   10
+        1          71       3     <module>   /app/main.py                          3    1
+        1          72       0     Net.train  /app/train.py                         13   10
+        1          72       1     <module>   /app/main.py                          3    1
+    """,
+}
+
+
+def test_lines(trace: MakeTrace) -> None:
+    """Own work is the innermost own line's, and adds to all of it; totals are of each line once."""
+    assert_rows(
+        trace(**TABLES).query("python_line"),
+        """
+        own_gpu_ns self_gpu_ns total_gpu_ns launches idle_before_ns place
+        140        0           140          2        10             train.py:12
+        10         10          10           1        0              train.py:13
+        10         0           10           1        30     "(thread of autograd or a library)"
+        0          0           150          3        0              main.py:3
+        0          0           140          2        0              train.py:14
+        0          140         140          2        0              functional.py:9
+        """,
+    )
+    rows = list(trace(**TABLES).query("python_line"))
+    assert sum(row["percent"] for row in rows) == pytest.approx(100)
+
+
+def test_functions_count_recursion_once(trace: MakeTrace) -> None:
+    assert_rows(
+        trace(**TABLES).query("python_function"),
+        """
+        total_gpu_ns own_gpu_ns self_gpu_ns launches function  place
+        150          150        10          3        Net.train train.py:10
+        150          0          0           3        <module>  main.py:1
+        140          0          140         2        linear    functional.py:5
+        10           10         0           1   "(thread of autograd or a library)" -
+        """,
+    )
+
+
+def test_files_of_one_name_are_told_apart(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel=TABLES["kernel"],
+        launch_stack=TABLES["launch_stack"],
+        python_stack="""
+            process_id stack_id depth function file          line first_line
+            1          71       0     f        /app/a/run.py 1    1
+            1          72       0     f        /app/b/run.py 1    1
+        """,
+    )
+    places = [row["place"] for row in opened.query("python_line")]
+    assert places[:2] == ["a/run.py:1", "b/run.py:1"]
+
+
+def test_without_stacks_it_says_how_to_get_them(tmp_path: Path) -> None:
+    folder = write_trace(tmp_path / "run", kernel=TABLES["kernel"])
+    assert "capture with --python-stacks" in etl("query", "python_line", folder).stderr
+    assert etl("export", folder, "--to", "folded", "-").stderr.splitlines() == [
+        "cupti-etl: no Python stacks were kept (capture with --python-stacks)",
+        "  cupti-etl capture --python-stacks -- python train.py",
+    ]
+
+
+OUTER = "<module> (main.py:1);Net.train (train.py:10)"
+
+
+def test_flame_graph_as_text_and_for_speedscope(tmp_path: Path) -> None:
+    folder = write_trace(tmp_path / "run", **TABLES)
+    folded = etl("export", folder, "--to", "folded", "-").stdout
+    assert folded.splitlines() == [
+        f"{OUTER};Net.train (train.py:10);linear (functional.py:5);gemm 140",
+        "(thread of autograd or a library);back 10",
+        f"{OUTER};add 10",
+    ]
+    out = tmp_path / "gpu.speedscope.json"
+    assert etl("export", folder, "--to", "speedscope", out).returncode == 0
+    found = json.loads(out.read_text())
+    (profile,) = found["profiles"]
+    assert profile["weights"] == [140, 10, 10]
+    assert profile["endValue"] == 160
+    names = [frame["name"] for frame in found["shared"]["frames"]]
+    stacks = [";".join(names[at] for at in sample) for sample in profile["samples"]]
+    assert [f"{s} {w}" for s, w in zip(stacks, profile["weights"], strict=True)] == (
+        folded.splitlines()
+    )
+
+
+def test_flame_graph_in_the_report(trace: MakeTrace) -> None:
+    page = html(build(trace(**TABLES)))
+    assert '<svg class="flame"' in page
+    assert "<title>gemm: 140 ns, 87.5%</title>" in page
+    assert "&lt;module&gt; (main.py:1): 150 ns, 93.8%" in page
