@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from cupti_etl.schema.spec import Column, Table
 
 Row = tuple[str, ...]
+# The last column has room for so much, however narrow the terminal is.
+_LEAST = 20
 
 
 @click.command()
@@ -67,24 +71,17 @@ def _column(column: Column) -> Row:
 
 
 def _print(title: str, header: Row, rows: Sequence[Row]) -> None:
-    if sys.stdout.isatty():
-        from rich import box
-        from rich.console import Console
-        from rich.table import Table as Grid
-
-        grid = Grid(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-        for name in header:
-            grid.add_column(name, overflow="fold", no_wrap=name in ("column", "table", "type"))
-        for row in rows:
-            grid.add_row(*row)
-        Console(markup=False, emoji=False).print(grid)
-        return
     widths = [max(map(len, cells)) for cells in zip(header, *rows, strict=True)]
-    lines = (
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in (header, *rows)
-    )
-    click.echo("\n".join((title, *lines)))
+    indent = sum(width + 2 for width in widths[:-1])
+    # A pipe gets whole lines.
+    room = shutil.get_terminal_size().columns - indent if sys.stdout.isatty() else widths[-1]
+    lines = [title]
+    for row in (header, *rows):
+        first, *more = textwrap.wrap(row[-1], max(room, _LEAST)) or [""]
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        lines.append("  ".join((*cells[:-1], first)).rstrip())
+        lines += (" " * indent + line for line in more)
+    click.echo("\n".join(lines))
 
 
 def _ddl(tables: Sequence[Table]) -> str:

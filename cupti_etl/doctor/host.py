@@ -32,7 +32,7 @@ _CGROUP_FILES = (
     ),
 )
 # What a capture imports; a wheel installed with --no-deps lacks them.
-_NEEDED = ("cffi", "pyarrow", "click", "rich")
+_NEEDED = ("cffi", "pyarrow", "click")
 _NEEDED_LATER = ("duckdb", "sqlalchemy", "alembic")
 # sun_path holds 107 characters; the collector's folder and socket need about 40 of them.
 _SOCKET_PATH_MAX, _SOCKET_PATH_OWN = 107, 40

@@ -66,7 +66,7 @@ def loaded_after(code: str) -> set[str]:
 
 
 def test_importing_the_package_is_light() -> None:
-    heavy = {"duckdb", "pyarrow", "sqlalchemy", "alembic", "cffi", "_cffi_backend", "rich", "click"}
+    heavy = {"duckdb", "pyarrow", "sqlalchemy", "alembic", "cffi", "_cffi_backend", "click"}
     assert loaded_after("import cupti_etl") & heavy == set()
 
 
