@@ -10,18 +10,17 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import TraceError, UsageError
-from cupti_etl.pm import attribution
-from cupti_etl.queries import operators
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.choose import Scope, choose, has_steady_steps
 from cupti_etl.queries.completion import Queries
 from cupti_etl.queries.connection import Connection
-from cupti_etl.queries.materialize import DERIVED
+from cupti_etl.queries.materialize import DERIVED, Operator
 from cupti_etl.queries.part import PartViews
 from cupti_etl.queries.result import Result
 from cupti_etl.queries.runner import call, check_values, connect
@@ -90,11 +89,10 @@ class Trace:
         self._given, self._confined, self._choice = paths, confined, choice
         # The trace that this is a part of, or itself.
         self.whole = self
-        computes = {**attribution.OPERATORS, **operators.OPERATORS}
         if choice and choice.windows:
-            views: Views = PartViews(library(), computes, choice)
+            views: Views = PartViews(library(), _operators, choice)
         else:
-            views = Views(library(), computes, choice)
+            views = Views(library(), _operators, choice)
         self._connection = Connection(connect(paths if confined else None), views)
         self._sources: tuple[Source, ...] = ()
         try:
@@ -305,6 +303,14 @@ class Trace:
                         "every row would be there twice: give one of them",
                     )
         return tuple(sorted(self._sources, key=lambda source: started[source]))
+
+
+@cache
+def _operators() -> dict[str, Operator]:
+    from cupti_etl.pm import attribution
+    from cupti_etl.queries import operators
+
+    return {**attribution.OPERATORS, **operators.OPERATORS}
 
 
 def _numbers(given: int | Sequence[int]) -> tuple[int, ...]:

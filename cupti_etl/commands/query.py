@@ -62,11 +62,14 @@ def command(
       cupti-etl query --list idle
     """
     from cupti_etl.queries.catalog import library
-    from cupti_etl.queries.reference import describe, overview
 
     if helping:
+        from cupti_etl.queries.reference import describe
+
         click.echo(describe(library()[name]) if name else context.get_help())
     elif listing:
+        from cupti_etl.queries.reference import overview
+
         found = library().search(name or "")
         if not found:
             raise UsageError(f"no query is about {name!r}", "cupti-etl query --list --all")

@@ -72,12 +72,15 @@ class Operator:
     select: str = ""
 
 
+Operators = Callable[[], Mapping[str, Operator]]
+
+
 class Materialized:
     """The materialized queries of one trace; the caller sees to it that one thread uses it.
 
     Args:
         catalog: the queries.
-        operators: by the name of the query that each computes.
+        operators: gives them, by the name of the query that each computes, when one is needed.
         need: makes tables and queries that are not there yet.
         execute: runs a statement, and makes what it lacks all the same.
         is_part: whether not all rows of the trace are asked.
@@ -86,7 +89,7 @@ class Materialized:
     def __init__(
         self,
         catalog: Catalog,
-        operators: Mapping[str, Operator],
+        operators: Operators,
         need: Callable[[duckdb.DuckDBPyConnection, Sequence[str]], None],
         execute: Callable[[duckdb.DuckDBPyConnection, str], None],
         *,
@@ -128,7 +131,7 @@ class Materialized:
             duckdb.Error: a part cannot be read.
         """
         now = state(self._sources)
-        operator = self._operators.get(query.name) or self._select(query)
+        operator = self._operators().get(query.name) or self._select(query)
         try:
             made = self._views(con, operator, query)
         except NativeError:

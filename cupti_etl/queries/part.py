@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cupti_etl.errors import UsageError
 from cupti_etl.queries.catalog import Catalog
 from cupti_etl.queries.header import Query
-from cupti_etl.queries.materialize import Operator
+from cupti_etl.queries.materialize import Operator, Operators
 from cupti_etl.queries.scope import WHOLE, Choice, reads_whole
 from cupti_etl.queries.views import Views
 from cupti_etl.storage.sources import Source, identifier
@@ -41,8 +41,11 @@ class PartViews(Views):
     is made there once serves every scope.
     """
 
-    def __init__(self, catalog: Catalog, operators: Mapping[str, Operator], choice: Choice) -> None:
-        ours = {name: each for name, each in operators.items() if _will_do(catalog[name], each)}
+    def __init__(self, catalog: Catalog, operators: Operators, choice: Choice) -> None:
+        def ours() -> dict[str, Operator]:
+            given = operators().items()
+            return {name: each for name, each in given if _will_do(catalog[name], each)}
+
         super().__init__(catalog, ours, choice)
         who = replace(choice, windows=()) if choice.is_of_some else None
         self._whole = _Whole(catalog, operators, who)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog
 from cupti_etl.queries.header import Query
-from cupti_etl.queries.materialize import Materialized, Operator
+from cupti_etl.queries.materialize import Materialized, Operators
 from cupti_etl.queries.plausible import doubtful, plausible
 from cupti_etl.queries.scope import Choice
 from cupti_etl.queries.tables import (
@@ -43,12 +43,12 @@ class Views:
 
     Args:
         catalog: the queries.
-        operators: by the name of the query that each computes.
+        operators: gives them, by the name of the query that each computes.
         choice: of whom rows are asked; None for all.
     """
 
     def __init__(
-        self, catalog: Catalog, operators: Mapping[str, Operator], choice: Choice | None = None
+        self, catalog: Catalog, operators: Operators, choice: Choice | None = None
     ) -> None:
         self._catalog = catalog
         self._choice = choice

@@ -284,6 +284,6 @@ def test_without_the_native_part_the_select_is_asked(trace: MakeTrace) -> None:
     )
     name = "_activity_sampled"
     operator = Operator("sampled", overlap.READS, (f"_derived_{name}",), refuse)
-    asked._connection.views = Views(library(), {name: operator})
+    asked._connection.views = Views(library(), lambda: {name: operator})
     asked._connection.views.open(asked._sources)
     assert asked.sql(f"FROM {name}").count() == 1

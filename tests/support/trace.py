@@ -118,7 +118,7 @@ def described(trace: Path, table: str) -> dict[str, dict[str, Any]]:
 
 def by_sql(trace: Trace) -> None:
     """From now on all queries of the trace are computed by their SQL, none by an operator."""
-    trace._connection.views = Views(library(), {})
+    trace._connection.views = Views(library(), dict)
     trace._connection.views.open(trace._sources)
 
 
