@@ -130,6 +130,7 @@ def test_a_true_capture_passes(tmp_path: Path, driver_folder: Path) -> None:
     assert cases["demo"]["passed"]
 
 
+@pytest.mark.slow
 def test_a_lost_record_fails_it_and_the_rest_still_runs(
     tmp_path: Path, driver_folder: Path
 ) -> None:
@@ -143,6 +144,7 @@ def test_a_lost_record_fails_it_and_the_rest_still_runs(
     assert "counts per kernel name and stream" in failed
 
 
+@pytest.mark.slow
 def test_a_recording_is_made_replayed_and_checked(
     tmp_path: Path, driver_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

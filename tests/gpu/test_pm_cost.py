@@ -31,6 +31,7 @@ def measure(fakes: Fakes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> An
     return run
 
 
+@pytest.mark.slow
 def test_presets_and_intervals(measure: Any) -> None:
     status, report = measure("--presets", "overview,minimal", "--intervals", "100us,50us")
     assert status == 0

@@ -316,6 +316,7 @@ def stand_in(path: Path, fakes: Fakes, log: str) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_samples_of_another_gpu_fail_a_capture(fakes: Fakes, tmp_path: Path) -> None:
     """The fake's kernels are on another GPU than its samples."""
     phase = {"kernel": "kernel_0", "runs": 200, "begin_ns": 0, "end_ns": 2**62}

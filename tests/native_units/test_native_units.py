@@ -83,8 +83,9 @@ def test_every_program_is_run() -> None:
 
 @pytest.mark.parametrize(
     ("program", "sanitizer"),
-    [(program, sanitizer) for program in PROGRAMS for sanitizer in ("plain", "address")]
-    + [(program, "thread") for program in THREADED],
+    [(program, "plain") for program in PROGRAMS]
+    + [pytest.param(program, "address", marks=pytest.mark.slow) for program in PROGRAMS]
+    + [pytest.param(program, "thread", marks=pytest.mark.slow) for program in THREADED],
 )
 def test_program(tmp_path: Path, program: str, sanitizer: str) -> None:
     done = compile_and_run(tmp_path, program, sanitizer)

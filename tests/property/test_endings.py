@@ -32,7 +32,13 @@ def check_recovered(trace: Path, least: int) -> None:
     assert list(trace.rglob("*.tmp")) == []
 
 
-@pytest.mark.parametrize("atomic", [True, False], ids=["exchange", "two renames"])
+@pytest.mark.parametrize(
+    "atomic",
+    [
+        pytest.param(True, id="exchange"),
+        pytest.param(False, id="two renames", marks=pytest.mark.slow),
+    ],
+)
 def test_killed_between_any_two_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, atomic: bool
 ) -> None:
@@ -55,6 +61,7 @@ def test_killed_between_any_two_files(
     assert verdict_and_kernels(last) == ("complete", ALL)
 
 
+@pytest.mark.slow
 def test_recover_killed_between_any_two_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -133,6 +133,7 @@ def asked(opened: cupti_etl.api.Trace, query: Query) -> list[dict[str, object]]:
     )
 
 
+@pytest.mark.slow
 def test_every_query_answers_the_same_from_a_folder_and_from_a_file(tmp_path: Path) -> None:
     folder = write_trace(tmp_path / "run", **FULL)
     with cupti_etl.open(folder) as parts:

@@ -235,6 +235,7 @@ def is_same(one: list[tuple[Any, ...]], other: list[tuple[Any, ...]]) -> bool:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(worlds())
 def test_it_is_what_an_obvious_loop_says(

@@ -215,6 +215,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trace]:
         yield trace
 
 
+@pytest.mark.slow
 def test_a_scope_over_everything_is_no_scope(recorded: Trace) -> None:
     everything = Choice("everything", windows=(Window(None, 2**62),))
     with Trace(recorded.paths, choice=everything) as part:
@@ -256,6 +257,7 @@ def sums(trace: Trace) -> dict[str, int]:
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, 10_000))
 def test_two_halves_add_up(recorded: Trace, at: int) -> None:

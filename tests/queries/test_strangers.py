@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
 import pytest
+from click.testing import CliRunner
 from support.trace import add_part, as_table, assert_rows, write_part, write_trace
 
 import cupti_etl
+from cupti_etl.cli import cli
 from cupti_etl.errors import EtlError, TraceError, UsageError
 from cupti_etl.queries.runner import connect
 from cupti_etl.render.duckdb_file import export_duckdb
@@ -21,16 +22,27 @@ from cupti_etl.storage.sources import identifier
 KERNELS = "process_id start_ns end_ns name\n 1 0 10 a\n 1 20 50 b"
 
 
+def write_run(folder: Path) -> Path:
+    return write_trace(folder, capture="capture_id\n 1", kernel=KERNELS)
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    return write_trace(tmp_path / "run", capture="capture_id\n 1", kernel=KERNELS)
+    return write_run(tmp_path / "run")
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run as a file, to be copied."""
+    home = tmp_path_factory.mktemp("exported")
+    with cupti_etl.open(write_run(home / "run")) as trace:
+        export_duckdb(trace, home / "run.duckdb")
+    return home / "run.duckdb"
 
 
 @pytest.fixture
-def file(run: Path, tmp_path: Path) -> Path:
-    with cupti_etl.open(run) as trace:
-        export_duckdb(trace, tmp_path / "run.duckdb")
-    return tmp_path / "run.duckdb"
+def file(exported: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(exported, tmp_path))
 
 
 def ask_everything(path: Path) -> None:
@@ -40,11 +52,8 @@ def ask_everything(path: Path) -> None:
             assert trace.query("kernel_summary").count() == 2
             for table in trace.tables:
                 trace.sql(f"FROM {identifier(table)}").arrow()
-    done = subprocess.run(
-        [sys.executable, "-m", "cupti_etl", "query", "kernel_summary", path],
-        capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    done = CliRunner().invoke(cli, ["query", "kernel_summary", str(path)])
+    assert done.exit_code == 0, done.output
 
 
 OWNED = "SELECT 'owned'"
@@ -78,7 +87,7 @@ def test_names_of_tables(file: Path, tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["folder", "file"])
-def test_names_of_columns(run: Path, tmp_path: Path, kind: str) -> None:
+def test_names_of_columns(run: Path, file: Path, tmp_path: Path, kind: str) -> None:
     out = tmp_path / "owned"
     column = f"x\" AS a; COPY ({OWNED}) TO '{out}'; --"
     more = as_table("kernel", KERNELS)
@@ -96,8 +105,7 @@ def test_names_of_columns(run: Path, tmp_path: Path, kind: str) -> None:
         )
         write_part(run / "pm_metric/part-000000.parquet", described)
     else:
-        with cupti_etl.open(run) as trace:
-            export_duckdb(trace, path := tmp_path / "run.duckdb")
+        path = file
         with duckdb.connect(path) as con:
             for name in more.column_names[-5:]:
                 if name != "START_NS":  # DuckDB itself knows it for another

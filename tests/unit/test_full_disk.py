@@ -74,6 +74,7 @@ for size in (4096 << i for i in range(10)):
 """
 
 
+@pytest.mark.slow
 def test_trace_duckdb_that_cannot_be_written(tmp_path: Path) -> None:
     out = tmp_path / "trace"
     assert replay(out, resource.RLIM_INFINITY).returncode == 0
