@@ -44,9 +44,9 @@ _COLUMNS = (
     "subject",
     "verdict",
     "name",
-    "ratio",
-    "low",
-    "high",
+    "slower_pct",
+    "slower_low_pct",
+    "slower_high_pct",
     "spread_pct",
     "before_calls",
     "after_calls",
@@ -56,6 +56,9 @@ _COLUMNS = (
     "duration_effect_ns",
     "count_effect_ns",
     "mix_effect_ns",
+    "ratio",
+    "low",
+    "high",
     "q",
     "grid",
     "block",
@@ -67,9 +70,10 @@ _COLUMNS = (
 _WHOLE = ("before_calls", "after_calls", "before_ns", "after_ns", "change_ns")
 # What people want first, and what tells two kernels apart.
 _FIRST = (
-    "verdict", "ratio", "before_mean_ns", "after_mean_ns", "change_ns", "before_calls",
-    "after_calls", "low", "high", "spread_pct",
+    "verdict", "slower_pct", "before_mean_ns", "after_mean_ns", "change_ns", "before_calls",
+    "after_calls", "slower_low_pct", "slower_high_pct", "spread_pct",
 )  # fmt: skip
+_SLOWER = {"slower_pct": "ratio", "slower_low_pct": "low", "slower_high_pct": "high"}
 _KERNEL = Label("name", "kernel", ("demangled", "grid", "block"))
 _CHART = Chart("bars", "name", "change_ns")
 _SECTIONS = (
@@ -98,7 +102,8 @@ class Diff:
             removed, renamed or replaced for kernels that only one side has. ``change_ns`` is
             ``count_effect_ns`` (calls of the name), ``mix_effect_ns`` (its shapes) and
             ``duration_effect_ns`` together; ``ratio`` is of the means, with ``low`` and ``high``
-            its 95 % interval; ``spread_pct`` is how much equal runs differ; ``q`` is the corrected
+            its 95 % interval, and ``slower_pct`` and its like say the same as how many percent
+            longer they are; ``spread_pct`` is how much equal runs differ; ``q`` is the corrected
             p-value.
         verdict: one of ``VERDICTS`` for the whole run.
         why: the verdict in a sentence.
@@ -116,9 +121,10 @@ class Diff:
         for title, subjects, label in _SECTIONS:
             numbers = [at for at, row in enumerate(rows) if row["subject"] in subjects]
             if numbers:
-                first = (*_FIRST, "became") if ADDED_REMOVED in subjects else _FIRST
+                first = ("verdict", "became", *_FIRST) if ADDED_REMOVED in subjects else _FIRST
                 columns = shape(_COLUMNS, None).columns
-                form = Shape(columns, label, (*first, "name"), is_known=True, chart=_CHART)
+                wanted = tuple(dict.fromkeys((*first, "name")))
+                form = Shape(columns, label, wanted, is_known=True, chart=_CHART)
                 yield Section(title, self.table.take(numbers), form)
 
 
@@ -164,8 +170,10 @@ def diff(
     parts = step_parts(olds, news, gpus)
     verdict, why, note = overall(rows, parts, min_effect, (len(olds), len(news)))
     rows = sorted([*rows, *parts], key=lambda row: _ORDER.index(row["subject"]))
-    if not is_several:
-        for row in rows:
+    for row in rows:
+        ratios = {name: row.get(ratio) for name, ratio in _SLOWER.items()}
+        row.update({name: None if r is None else 100 * (r - 1) for name, r in ratios.items()})
+        if not is_several:
             row.update({name: _whole(row[name]) for name in _WHOLE})
     columns = {name: [row.get(name) for row in rows] for name in _COLUMNS} if rows else {}
     return Diff(pa.table(columns), verdict, why, note)

@@ -129,7 +129,7 @@ def test_runs_of_other_kernels_and_of_few_steps_say_so(tmp_path: Path) -> None:
         " and 100 % of it is of kernels that the run after does not have"
     )
     # What a person looks for is not what a narrow terminal leaves out.
-    assert found.table.column_names[:4] == ["subject", "verdict", "name", "ratio"]
+    assert found.table.column_names[:4] == ["subject", "verdict", "name", "slower_pct"]
     few = "process_id thread_id marker_id event timestamp_ns name\n" + "\n".join(
         f"1 5 {s} start {s * 1000} step\n1 5 {s} end {s * 1000 + 900} -" for s in range(3)
     )
