@@ -51,6 +51,7 @@ FLOORS = {
     "cupti_etl.render.duckdb_file": 17,
     "cupti_etl.render.files": 17,
     "cupti_etl.render.shell": 17,
+    "cupti_etl.render.stacks": 17,
     "cupti_etl.analysis": 18,
     "cupti_etl.demo": 19,
     "cupti_etl.doctor": 19,
