@@ -1,5 +1,5 @@
-/* _range_parent, _range_path and _range_turn: which range is around each, what their names are, and
- * which is the innermost of a thread from some time on.
+/* _range_parent, _range_path, _range_time and _range_turn: which range is around each, what their
+ * names are, and which is the innermost of a thread from some time on.
  *
  * Rows of the input: process, thread, start, end (UNKNOWN: never), range, name, the name without
  * what makes ranges of one kind differ; by process and thread in the order of the starts, of ranges
@@ -17,7 +17,8 @@
 
 enum { PROCESS, THREAD, START, END, RANGE, NAME, KIND, N_FIELDS };
 enum { RANGES, PATHS, TURNS };
-enum { OUT_RANGE, OUT_AROUND, OUT_DEPTH, OUT_PATH, OUT_ALIKE, N_RANGES };
+enum { OUT_RANGE, OUT_AROUND, OUT_DEPTH, OUT_PATH, OUT_ALIKE, OUT_PROCESS, OUT_START, OUT_END,
+       N_RANGES };
 enum { PATH, PARENT_PATH, PATH_NAME, PATH_DEPTH, N_PATHS };
 enum { TURN_PROCESS, TURN_THREAD, TURN_AT, TURN_RANGE, N_TURNS };
 
@@ -160,6 +161,9 @@ static int nesting_row(void *state, unsigned input, const int64_t *row, struct t
 	made[OUT_DEPTH] = (int64_t)nesting->depth;
 	made[OUT_PATH] = path;
 	made[OUT_ALIKE] = alike;
+	made[OUT_PROCESS] = row[PROCESS];
+	made[OUT_START] = row[START];
+	made[OUT_END] = row[END];
 	/* What lasts no time is passed over. */
 	if ((until > row[START] && turn(nesting, row[START], row[RANGE], true, out)) ||
 	    GROW(nesting->stack, nesting->depth, nesting->capacity))

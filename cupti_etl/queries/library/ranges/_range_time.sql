@@ -2,6 +2,7 @@
 --
 -- computed: _range_span with _range_parent.
 -- needs: _range_span, _range_parent
+-- materialized: Made once for an opened trace, with _range_parent.
 -- limits: As of _range_parent.
 -- scope: start_ns to end_ns
 -- columns:
