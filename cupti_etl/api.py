@@ -157,7 +157,7 @@ class Trace:
             UsageError: there is none of that name.
             TraceError: a part is damaged, or has vanished.
         """
-        return self.sql(f"SELECT 1 FROM {identifier(name)} LIMIT 1").count() > 0
+        return bool(self.sql(f"SELECT 1 FROM {identifier(name)} LIMIT 1").arrow().num_rows)
 
     def scope(
         self,

@@ -59,33 +59,40 @@ class Finding:
         return f"{who}{self.what}" + (f", {self.culprit}" if self.culprit else "")
 
 
-def find(trace: Trace, failed: dict[str, str] | None = None) -> list[Finding]:
+def find(
+    trace: Trace, failed: dict[str, str] | None = None, known: dict[str, bool] | None = None
+) -> list[Finding]:
     """All findings, the largest first: what could save a hundredth of the time or more.
 
     Args:
         trace: where to look.
         failed: gets, by the name of a query that could not be answered, why.
+        known: which inputs have rows, as ``why_empty`` found.
 
     Raises:
         EtlError: a query could not be answered, and there is no ``failed``.
     """
-    spans = (row["span_ns"] or 0 for row in _ask(trace, library()["busy_breakdown"], failed))
+    known = {} if known is None else known
+    busy = _ask(trace, library()["busy_breakdown"], failed, known)
+    spans = (row["span_ns"] or 0 for row in busy)
     span = max(spans, default=0)
     found: list[Finding] = []
     for query in library():
         if query.saving is not None:
             rows = [
                 row
-                for row in _ask(trace, query, failed)
+                for row in _ask(trace, query, failed, known)
                 if row["saved_ns"] and row["saved_ns"] >= _SMALLEST * span
             ]
             found += _merged(query, query.saving, rows, span, trace.options)
     return sorted(found, key=lambda finding: -finding.saved_ns)
 
 
-def _ask(trace: Trace, query: Query, failed: dict[str, str] | None) -> Sequence[dict[str, Any]]:
+def _ask(
+    trace: Trace, query: Query, failed: dict[str, str] | None, known: dict[str, bool]
+) -> Sequence[dict[str, Any]]:
     try:
-        return [] if why_empty(trace, query) else list(trace.query(query.name))
+        return [] if why_empty(trace, query, known) else list(trace.query(query.name))
     except EtlError as error:
         if failed is None:
             raise

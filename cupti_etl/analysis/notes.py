@@ -43,10 +43,19 @@ class Watched(Passed):
             yield batch
 
 
-def why_empty(trace: Trace, query: Query) -> str:
-    """The reason why the query has no row in this trace; "" if its inputs are there."""
+def why_empty(trace: Trace, query: Query, known: dict[str, bool] | None = None) -> str:
+    """The reason why the query has no row in this trace; "" if its inputs are there.
+
+    Args:
+        trace: that is asked.
+        query: by which query.
+        known: which inputs have rows, as far as was looked up; gets what is looked up now.
+    """
+    known = {} if known is None else known
     for name, reason in query.requires:
-        if not trace.has_rows(name):
+        if name not in known:
+            known[name] = trace.has_rows(name)
+        if not known[name]:
             if trace.whole.has_rows(name):
                 return (
                     f"this part ({trace.says}) has no row of {name}, without which it is not known."

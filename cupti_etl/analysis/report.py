@@ -164,11 +164,13 @@ def build(trace: Trace, progress: Callable[[str], None] = lambda title: None) ->
     """
     sections = []
     failed: dict[str, str] = {}
+    known: dict[str, bool] = {}
     for asked in SECTIONS:
         progress(asked.title)
         try:
             # Losses are those of the whole trace.
-            section = _section(trace.whole if asked.query == "capture_health" else trace, asked)
+            whole = asked.query == "capture_health"
+            section = _section(trace.whole if whole else trace, asked, {} if whole else known)
         except EtlError as error:
             failed[asked.query] = error.message
             query = library()[asked.query]
@@ -184,7 +186,7 @@ def build(trace: Trace, progress: Callable[[str], None] = lambda title: None) ->
         verdict, lost = row["subject"], losses(trace.whole)
     except EtlError as error:
         failed["capture_health"] = error.message
-    findings = find(trace, failed)
+    findings = find(trace, failed, known)
     progress("Timeline")
     timeline = None
     try:
@@ -210,10 +212,10 @@ class _Fetched(Passed):
         return int(self.fetched.num_rows)
 
 
-def _section(trace: Trace, asked: Asked) -> Section | None:
+def _section(trace: Trace, asked: Asked, known: dict[str, bool]) -> Section | None:
     query = library()[asked.query]
     command = asked.command(trace.options)
-    reason = why_empty(trace, query)
+    reason = why_empty(trace, query, known)
     # These are recorded on demand, and operators by PyTorch alone: nothing is said without.
     if reason and query.topic in ("metrics", "python", "pytorch"):
         return None

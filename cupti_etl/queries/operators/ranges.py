@@ -35,7 +35,8 @@ NESTING = NativeOperator(
         "_derived_turn": "process_id:BIGINT? thread_id:INTEGER? at_ns range_id:BIGINT?",
     },
     queries={
-        "_range_parent": "SELECT range_id, parent_range_id, depth, alike_range_id FROM _derived_parent",
+        "_range_parent": "SELECT range_id, parent_range_id, depth, alike_range_id"
+        " FROM _derived_parent",
         "_range_time": "SELECT process_id, range_id, alike_range_id, start_ns, end_ns"
         " FROM _derived_parent",
         # Names are far fewer than their paths, and these may be, than ranges.
