@@ -22,6 +22,32 @@ CALLS = {
 
 # Figure, what it is, its bound ("<=" or ">=") if it has one.
 FIGURES: dict[str, list[tuple[str, str, str]]] = {
+    "cold": [
+        ("made_ours_cpu_s", "a made trace, 300,000 events: import and seven answers, s of CPU", ""),
+        ("made_hta_cpu_s", "HTA loading it, s of CPU", ""),
+        ("made_hta_over_ours", "times as fast", ">= 3"),
+        (
+            "kineto_h100_with_stack_ours_cpu_s",
+            "an H100, 2,500 events: import and seven answers, s of CPU",
+            "",
+        ),
+        ("kineto_h100_with_stack_hta_cpu_s", "HTA loading it, s of CPU", ""),
+        ("kineto_h100_with_stack_hta_over_ours", "times as fast", ">= 3"),
+        (
+            "kineto_a100_ours_cpu_s",
+            "an A100, 109,000 events: import and seven answers, s of CPU",
+            "",
+        ),
+        ("kineto_a100_hta_cpu_s", "HTA loading it, s of CPU", ""),
+        ("kineto_a100_hta_over_ours", "times as fast", ">= 3"),
+        (
+            "kineto_rank0_sampled_ours_cpu_s",
+            "one of two ranks, 4,900 events: import and seven answers, s of CPU",
+            "",
+        ),
+        ("kineto_rank0_sampled_hta_cpu_s", "HTA loading it, s of CPU", ""),
+        ("kineto_rank0_sampled_hta_over_ours", "times as fast", ">= 3"),
+    ],
     "decode": [
         ("ns_per_record", "ns to decode a kernel record (216 bytes, all columns)", "<= 35"),
         ("ratio", "kernel records: bytes a second over those of memcpy", ">= 0.45"),
@@ -200,6 +226,8 @@ def _section(path: Path) -> list[str]:
 
 
 TITLES = {
+    "cold": "An import and seven answers, each a process of its own, beside HolisticTraceAnalysis "
+    "loading the same trace, which then could be asked.",
     "decode": "Raw records in cold memory to Arrow columns, on one core.",
     "drain": "A generator in another process fills a real segment (`benchmarks/generator.c`: the "
     "fake CUPTI would be the bottleneck); `cupti-etl capture` drains, encodes and writes.",
@@ -212,7 +240,7 @@ TITLES = {
     "query": "Synthetic kernels of two processes and two GPUs; warm file cache.",
     "queries": "The library on synthetic kernels with their calls, copies and waits, in seconds. "
     "First is in a trace of which nothing was asked before; what it had to make is kept, while the "
-    "trace is open (again) and in the user's cache (opened again, by whatever process).",
+    "trace is open (again) and in its folder (opened again, by whatever process).",
     "size": "On disk, footers included; what columns mean stands once, in `schema.json`.",
     "stalled": "The collector is stopped by SIGSTOP and the ring of 32 MiB fills up; the program "
     "then copies nothing any more.",

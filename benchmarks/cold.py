@@ -1,0 +1,85 @@
+"""Importing a trace of PyTorch and asking seven questions, beside HTA loading it.
+
+Each answer is a process of its own, and so is the import, which computes ahead what queries need:
+nothing is shared but the folder.  HTA (``--hta-python`` has HolisticTraceAnalysis) loads the trace
+in one process, which then could be asked.  "cpu" is the time of all cores together, which others on
+the machine disturb least.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.common import median, rounded
+from benchmarks.imports import write_kineto
+
+QUESTIONS = (
+    "kernel_summary",
+    "busy_breakdown",
+    "idle_summary",
+    "launch_latency",
+    "memcpy_summary",
+    "operator_summary",
+    "step_summary",
+)
+_HTA = """
+import logging, sys
+logging.disable(logging.CRITICAL)
+from hta.trace_analysis import TraceAnalysis
+TraceAnalysis(trace_files={0: sys.argv[1]})
+"""
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--trace", type=Path, action="append", default=[], help="of PyTorch")
+    parser.add_argument("--events", type=int, default=300_000, help="of the made one")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--hta-python", help="a Python that has HolisticTraceAnalysis")
+
+
+def _processes(commands: list[list[str]]) -> tuple[float, float]:
+    """Seconds, and seconds of processor time, that commands take one after the other."""
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    for words in commands:
+        subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return time.perf_counter() - began, cpu
+
+
+def _ours(file: Path, folder: Path) -> tuple[float, float]:
+    etl = [sys.executable, "-m", "cupti_etl"]
+    questions = [[*etl, "query", name, str(folder)] for name in QUESTIONS]
+    return _processes([[*etl, "import", str(file), "-o", str(folder)], *questions])
+
+
+def run(arguments: argparse.Namespace) -> dict[str, Any]:
+    figures: dict[str, Any] = {"rounds": arguments.rounds}
+    with tempfile.TemporaryDirectory() as scratch:
+        made = Path(scratch) / "made.json"
+        write_kineto(made, arguments.events)
+        for file in (made, *arguments.trace):
+            name = file.name.removesuffix(".gz").removesuffix(".json")
+            tries = {
+                "ours": [
+                    _ours(file, Path(scratch) / f"{name}-{turn}")
+                    for turn in range(arguments.rounds)
+                ]
+            }
+            if arguments.hta_python:
+                load = [arguments.hta_python, "-c", _HTA, str(file)]
+                tries["hta"] = [_processes([load]) for _ in range(arguments.rounds)]
+            for who, times in tries.items():
+                figures[f"{name}_{who}_s"] = rounded(median([wall for wall, _ in times]))
+                figures[f"{name}_{who}_cpu_s"] = rounded(median([cpu for _, cpu in times]))
+            if arguments.hta_python:
+                ours, hta = (figures[f"{name}_{who}_cpu_s"] for who in ("ours", "hta"))
+                figures[f"{name}_hta_over_ours"] = rounded(hta / ours)
+    return figures
