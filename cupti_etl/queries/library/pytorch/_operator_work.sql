@@ -95,13 +95,13 @@ outermost AS (
 back AS MATERIALIZED (
     SELECT totals.place, coalesce(backward_ns, 0) AS backward_ns,
            is_numbered::INTEGER AS numbered, (unclear.range_id IS NOT NULL)::INTEGER AS unclear,
-           sum(coalesce(backward_ns, 0)) OVER line AS backward_by_ns,
-           sum(is_numbered::INTEGER) OVER line AS numbered_by,
-           sum((unclear.range_id IS NOT NULL)::INTEGER) OVER line AS unclear_by
+           sum(coalesce(backward_ns, 0)) OVER places AS backward_by_ns,
+           sum(is_numbered::INTEGER) OVER places AS numbered_by,
+           sum((unclear.range_id IS NOT NULL)::INTEGER) OVER places AS unclear_by
     FROM totals
     LEFT JOIN backward ON backward.range_id = totals.range_id
     LEFT JOIN unclear ON unclear.range_id = totals.range_id
-    WINDOW line AS (ORDER BY totals.place ROWS UNBOUNDED PRECEDING)
+    WINDOW places AS (ORDER BY totals.place ROWS UNBOUNDED PRECEDING)
 )
 SELECT totals.range_id, launches AS self_launches, kernels AS self_kernels,
        gpu_ns AS self_gpu_ns, self_start_ns, device_id, all_launches::BIGINT AS launches,
