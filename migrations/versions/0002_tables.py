@@ -1,4 +1,4 @@
-"""Change launch_stack, python_stack.
+"""Add launch_stack and python_stack.
 
 Frozen once released: what has to change later is the next migration's work.
 """
