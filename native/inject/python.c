@@ -194,9 +194,10 @@ enum etl_stack_state etl_python_places(struct etl_python_place *places, unsigned
 		const uint8_t *code = (const uint8_t *)((uintptr_t)pointer(frame + layout.frame_code) &
 							~(uintptr_t)3);
 
-		/* Between frames of Python stand those of the interpreter, where C code calls it. */
-		if (frame[layout.frame_owner] >= OWNED_BY_INTERPRETER || !code ||
-		    pointer(code + layout.object_type) != code_type)
+		/* Between frames of Python stand those of the interpreter, where C code calls it.
+		 * What is left is code; that is seen to when the stack is new, for the object's
+		 * first line is cold. */
+		if (frame[layout.frame_owner] >= OWNED_BY_INTERPRETER || !code)
 			continue;
 		if (*n == ETL_MOST_FRAMES)
 			return ETL_STACK_CUT;
@@ -283,11 +284,16 @@ static uint32_t copy_text(const uint8_t *text, uint8_t *out, size_t most)
 
 size_t etl_python_code(const uint8_t *code, uint8_t *out, size_t size)
 {
-	struct etl_python_code head = { .first_line = half(code + layout.code_first_line) };
-	const uint8_t *table = pointer(code + layout.code_table);
-	uint64_t table_bytes = table ? word(table + layout.bytes_size) : 0;
+	struct etl_python_code head = { 0 };
+	const uint8_t *table;
+	uint64_t table_bytes;
 	size_t used = sizeof head;
 
+	if (pointer(code + layout.object_type) != code_type)
+		return 0;
+	head.first_line = half(code + layout.code_first_line);
+	table = pointer(code + layout.code_table);
+	table_bytes = table ? word(table + layout.bytes_size) : 0;
 	if (table_bytes > MOST_TABLE)
 		table_bytes = 0; /* its lines are not known then */
 	if (size < sizeof head + MOST_FILE + MOST_FUNCTION + table_bytes)

@@ -23,6 +23,7 @@ const char *etl_python_obstacle(void);
 enum etl_stack_state etl_python_places(struct etl_python_place *places, unsigned *n);
 /* A number that changes when a code object's memory becomes another's. */
 uint64_t etl_python_version(const uint8_t *code);
-/* What a code object says, as an entry of ETL_PYTHON_CODE; its bytes, or 0 if it does not fit. */
+/* What a code object says, as an entry of ETL_PYTHON_CODE; its bytes; 0 if it is none,
+ * or does not fit. */
 size_t etl_python_code(const uint8_t *code, uint8_t *out, size_t size);
 uint32_t etl_python_at(const struct etl_python_place *place);
