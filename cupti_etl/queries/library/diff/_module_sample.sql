@@ -7,6 +7,7 @@
 -- needs: gpu_interval, _module_launch, _module
 -- requires:
 --   _module: no modules were recorded.
+-- opened: Plain DuckDB takes long to plan it, as it repeats the text of all views below.
 -- lookup: _module_launch, _module
 -- columns:
 --   subject VARCHAR: module.
