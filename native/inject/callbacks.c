@@ -52,11 +52,11 @@ int etl_callbacks_subscribe(struct etl_error *error)
 		return 0;
 	if (!cupti->subscribe || !cupti->unsubscribe)
 		return etl_fail(error, ENOSYS, "this libcupti has no callbacks");
-	/* Another client may have ended CUPTI for all, and this subscription with it. */
-	if (etl_injector.subscriber)
-		cupti->unsubscribe(etl_injector.subscriber);
-	etl_injector.subscriber = NULL;
+	/* Another client may have ended CUPTI for all, and a subscription of ours with it: then
+	 * there is a new one to be had, and the old handle leads nowhere. */
 	result = cupti_subscribe(cupti, etl_callbacks_call, &subscriber);
+	if (result == CUPTI_MULTIPLE_SUBSCRIBERS && etl_injector.subscriber)
+		return 0;
 	if (result != CUPTI_OK)
 		return etl_fail(error, EIO, "cuptiSubscribe: %s (%d)", cupti_result(cupti, result),
 				result);

@@ -23,6 +23,9 @@ static bool is_meant[ETL_MAX_CBID]; /* the driver's functions, by callback id */
 static void read_level(void)
 {
 	level = etl_env(ETL_ENV_PYTHON_STACKS);
+	/* The program may change its environment. */
+	if (level)
+		level = strdup(level);
 }
 
 bool etl_launch_stacks_are_wanted(void)

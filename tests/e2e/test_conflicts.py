@@ -58,6 +58,24 @@ def test_yield_comes_back_when_the_other_has_left(
     assert during == []
 
 
+@pytest.mark.parametrize("how", [{}, {"takeover_finalize": 1}])
+def test_stacks_are_kept_again_after_another_client(
+    capturer: Capturer, how: dict[str, int]
+) -> None:
+    """The subscription to callbacks is ours, and lasts unless the other ends CUPTI for all."""
+    capture = capturer.run(
+        CUPTI_13,
+        ["--flush-ms", "5", "--python-stacks"],
+        fake={"driver_version_recorded": 1},
+        **{**PROGRAM, "takeover_subscribe": 0, **how},
+    )
+    _, second = sorted(row["start_ns"] for row in capture.rows("capture_window"))
+    calls = {row["correlation_id"] for row in capture.rows("launch_stack")}
+    kernels = [row for row in capture.rows("kernel") if row["start_ns"] is not None]
+    assert {row["correlation_id"] for row in kernels} <= calls
+    assert 1000 < sum(row["start_ns"] > second for row in kernels)
+
+
 def test_yield_stays_away_while_the_other_records(capturer: Capturer) -> None:
     capture = run(capturer, "yield", takeover_for=0)
     assert capture.status == 4
