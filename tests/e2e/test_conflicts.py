@@ -73,7 +73,7 @@ def test_stacks_are_kept_again_after_another_client(
     calls = {row["correlation_id"] for row in capture.rows("launch_stack")}
     kernels = [row for row in capture.rows("kernel") if row["start_ns"] is not None]
     assert {row["correlation_id"] for row in kernels} <= calls
-    assert 1000 < sum(row["start_ns"] > second for row in kernels)
+    assert sum(row["start_ns"] > second for row in kernels) > 1000
 
 
 def test_yield_stays_away_while_the_other_records(capturer: Capturer) -> None:
