@@ -1,4 +1,4 @@
-"""Where CPython keeps its frames and code, against the headers of the interpreters that are here."""
+"""Where CPython keeps its frames and code, against the headers of interpreters that are here."""
 
 from __future__ import annotations
 
