@@ -127,3 +127,70 @@ def test_flame_graph_in_the_report(trace: MakeTrace) -> None:
     assert '<svg class="flame"' in page
     assert "<title>gemm: 140 ns, 87.5%</title>" in page
     assert "&lt;module&gt; (main.py:1): 150 ns, 93.8%" in page
+
+
+# Under emit_nvtx: two products on the program's thread, and their passes on that of autograd.
+BACKWARD = {
+    "kernel": """
+        process_id device_id context_id stream_id correlation_id start_ns end_ns name
+        1          0         1          7         1              100      130    mm
+        1          0         1          7         2              200      250    mm
+        1          0         1          7         3              300      320    mm_b
+        1          0         1          7         4              400      410    mm_b
+        1          0         1          7         5              500      507    other
+    """,
+    "api_call": """
+        process_id thread_id correlation_id domain  name             start_ns end_ns
+        1          5         1              runtime cudaLaunchKernel 12       14
+        1          5         2              runtime cudaLaunchKernel 22       24
+        1          6         3              runtime cudaLaunchKernel 42       44
+        1          6         4              runtime cudaLaunchKernel 52       54
+        1          6         5              runtime cudaLaunchKernel 62       64
+    """,
+    "marker": """
+        process_id thread_id marker_id event timestamp_ns name
+        1          5         1         start 10           "aten::mm, seq = 7, op_id = 1"
+        1          5         1         end   15           -
+        1          5         2         start 20           "aten::mm, seq = 8, op_id = 2"
+        1          5         2         end   25           -
+        1          6         3         start 40           "MmBackward0, seq = 8, op_id = 3"
+        1          6         4         start 41           "aten::mm, op_id = 4"
+        1          6         4         end   46           -
+        1          6         3         end   47           -
+        1          6         5         start 50           "MmBackward0, seq = 7, op_id = 5"
+        1          6         5         end   57           -
+        1          6         6         start 60           "aten::add_, op_id = 6"
+        1          6         6         end   67           -
+    """,
+    "launch_stack": """
+        process_id correlation_id stack_id state
+        1          1              71       whole
+        1          2              72       whole
+        1          3              -        no_frames
+        1          4              -        no_frames
+        1          5              -        no_frames
+    """,
+    "python_stack": """
+        process_id stack_id depth function file          line first_line
+        1          71       0     forward  /app/model.py 8    5
+        1          72       0     forward  /app/model.py 9    5
+    """,
+}
+
+
+def test_the_backward_pass_has_the_lines_of_the_forward_pass(trace: MakeTrace) -> None:
+    assert_rows(
+        trace(**BACKWARD).query("python_line"),
+        """
+        own_gpu_ns backward_gpu_ns self_gpu_ns total_gpu_ns launches place
+        70         20              50          70           2        model.py:9
+        40         10              30          40           2        model.py:8
+        7          0               0           7            1   "(thread of autograd or a library)"
+        """,
+    )
+    stacks = {row["stack"]: row["gpu_ns"] for row in trace(**BACKWARD).query("python_flame_graph")}
+    assert stacks == {
+        "forward (model.py:5);mm": 80,
+        "forward (model.py:5);(backward);mm_b": 30,
+        "(thread of autograd or a library);other": 7,
+    }

@@ -2,7 +2,8 @@
 --
 -- computed: _stack_activity by the functions of the stack, the outermost first, and the activity,
 --   with ";" between them. Frames of one function in different lines are one. Stacks of several
---   processes that look alike are put together.
+--   processes that look alike are put together. Work of a backward pass has "(backward)" between
+--   the two.
 -- needs: _stack_frame, _stack_activity
 -- requires:
 --   launch_stack: no Python stacks were kept (capture with --python-stacks).
@@ -29,7 +30,8 @@ paths AS (
     GROUP BY process_id, stack_id
 ),
 sums AS (
-    SELECT coalesce(path, reason) || ';' || replace(name, ';', ':') AS stack,
+    SELECT coalesce(path, reason) || CASE WHEN is_backward THEN ';(backward)' ELSE '' END || ';'
+               || replace(name, ';', ':') AS stack,
            sum(gpu_ns) AS gpu_ns, sum(launches) AS launches
     FROM _stack_activity AS work
     LEFT JOIN paths ON paths.process_id = work.process_id AND paths.stack_id = work.stack_id

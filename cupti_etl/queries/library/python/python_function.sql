@@ -7,7 +7,7 @@
 -- needs: _stack_frame, _stack_work
 -- requires:
 --   launch_stack: no Python stacks were kept (capture with --python-stacks).
--- limits: PyTorch's backward pass runs on threads of autograd, which have no Python: no_frames.
+-- limits: Of PyTorch's backward pass as python_line says.
 -- front: Which Python function is slow?
 -- first: percent, total_gpu_ns, own_gpu_ns, self_gpu_ns, launches, idle_before_ns, function, place
 -- chart: bars(function, total_gpu_ns)
@@ -35,7 +35,8 @@ functions AS (
     GROUP BY process_id, stack_id, function, file, first_line
 ),
 parts AS (
-    SELECT function, place, file, first_line, is_own, is_self, launches, gpu_ns, idle_before_ns
+    SELECT function, place, file, first_line, is_own, is_self AND NOT is_backward AS is_self,
+           launches, gpu_ns, idle_before_ns
     FROM functions
     JOIN _stack_work AS work
         ON work.process_id = functions.process_id AND work.stack_id = functions.stack_id

@@ -7,7 +7,9 @@
 -- needs: _stack_frame, _stack_work
 -- requires:
 --   launch_stack: no Python stacks were kept (capture with --python-stacks).
--- limits: PyTorch's backward pass runs on threads of autograd, which have no Python: no_frames.
+-- limits: PyTorch's backward pass runs on threads of autograd, which have no Python. Its work is
+--   that of the forward pass's lines where ranges carry sequence numbers (emit_nvtx), and else of
+--   no line.
 -- front: Which line of my code is slow?
 -- first: percent, own_gpu_ns, total_gpu_ns, launches, idle_before_ns, place, function
 -- chart: bars(place, own_gpu_ns)
@@ -15,6 +17,7 @@
 -- columns:
 --   percent DOUBLE [%]: own_gpu_ns as a share of the GPU time of all calls in launch_stack.
 --   own_gpu_ns BIGINT [ns]: GPU time of work for which it is the program's innermost line.
+--   backward_gpu_ns BIGINT [ns]: What of own_gpu_ns is work of the backward pass of the line.
 --   self_gpu_ns BIGINT [ns]: GPU time of work that the line itself asked for.
 --   total_gpu_ns BIGINT [ns]: GPU time of work asked for by it and by all that it called.
 --   launches BIGINT [calls]: Calls that had work done, by it and by all that it called.
@@ -34,18 +37,21 @@ lines AS (
     GROUP BY process_id, stack_id, place, function, file, line
 ),
 parts AS (
-    SELECT place, function, file, line, is_own, is_self, launches, gpu_ns, idle_before_ns
+    SELECT place, function, file, line, is_own, is_self AND NOT is_backward AS is_self,
+           is_backward, launches, gpu_ns, idle_before_ns
     FROM lines
     JOIN _stack_work AS work
         ON work.process_id = lines.process_id AND work.stack_id = lines.stack_id
     UNION ALL
-    SELECT reason, NULL, NULL, NULL, true, false, launches, gpu_ns, idle_before_ns
+    SELECT reason, NULL, NULL, NULL, true, false, false, launches, gpu_ns, idle_before_ns
     FROM _stack_work
     WHERE reason IS NOT NULL
 )
 SELECT 100.0 * coalesce(sum(parts.gpu_ns) FILTER (WHERE is_own), 0)
            / nullif(any_value(everything.gpu_ns), 0) AS percent,
        TRY_CAST(coalesce(sum(parts.gpu_ns) FILTER (WHERE is_own), 0) AS BIGINT) AS own_gpu_ns,
+       TRY_CAST(coalesce(sum(parts.gpu_ns) FILTER (WHERE is_own AND is_backward), 0) AS BIGINT)
+           AS backward_gpu_ns,
        TRY_CAST(coalesce(sum(parts.gpu_ns) FILTER (WHERE is_self), 0) AS BIGINT) AS self_gpu_ns,
        TRY_CAST(sum(parts.gpu_ns) AS BIGINT) AS total_gpu_ns,
        TRY_CAST(sum(launches) AS BIGINT) AS launches,

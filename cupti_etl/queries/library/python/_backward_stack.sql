@@ -1,0 +1,45 @@
+-- Calls of PyTorch's backward pass, with the Python stack of the operator whose pass it is.
+--
+-- computed: A call without frames that an operator of the backward pass made (_operator_launch) is
+--   of the pass that this one is in, which is that of one operator of the forward pass by its
+--   sequence number (_operator_forward); the stack is that of the first call of this operator.
+-- needs: launch_stack, _operator, _operator_launch, _operator_forward
+-- limits: Where ranges have no sequence numbers, or an operator asked for nothing itself, there is
+--   no row.
+-- scope: whole
+-- columns:
+--   process_id BIGINT: The traced process.
+--   correlation_id BIGINT: The call.
+--   stack_id BIGINT: The stack of the forward pass, as in python_stack.
+WITH calls AS (
+    SELECT asked.process_id, asked.correlation_id, operator.place, stack.stack_id, stack.state
+    FROM launch_stack AS stack
+    JOIN _operator_launch AS asked
+        ON asked.process_id = stack.process_id AND asked.correlation_id = stack.correlation_id
+    JOIN _operator AS operator ON operator.range_id = asked.range_id
+),
+passes AS (
+    SELECT pass.place, pass.last_place, forward.place AS forward_place,
+           forward.last_place AS forward_last_place
+    FROM _operator_forward AS link
+    JOIN _operator AS pass ON pass.range_id = link.range_id
+    JOIN _operator AS forward ON forward.range_id = link.forward_range_id
+),
+-- The first call of each forward operator that has a stack.
+stacks AS (
+    SELECT passes.place, passes.last_place, calls.stack_id
+    FROM passes
+    ASOF JOIN (
+        SELECT place, arg_min(stack_id, correlation_id) AS stack_id
+        FROM calls
+        WHERE stack_id IS NOT NULL
+        GROUP BY place
+    ) AS calls
+        ON calls.place >= passes.forward_place
+    WHERE calls.place <= passes.forward_last_place
+)
+SELECT calls.process_id, calls.correlation_id, any_value(stacks.stack_id) AS stack_id
+FROM (FROM calls WHERE stack_id IS NULL AND state = 'no_frames') AS calls
+ASOF JOIN stacks ON stacks.place <= calls.place
+WHERE calls.place <= stacks.last_place
+GROUP BY calls.process_id, calls.correlation_id
