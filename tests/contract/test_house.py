@@ -92,7 +92,11 @@ def committed() -> dict[str, str]:
         text=True,
         check=True,
     )
-    names = [n for n in done.stdout.splitlines() if not n.endswith((".gz", ".etlrec", ".parquet", ".png"))]
+    names = [
+        n
+        for n in done.stdout.splitlines()
+        if not n.endswith((".gz", ".etlrec", ".parquet", ".png"))
+    ]
     names = [n for n in names if not n.startswith("tests/fuzz/corpus/")]  # bytes, not texts
     paths = {name: ROOT / name for name in names if name != "tests/contract/test_house.py"}
     texts = {name: path.read_text() for name, path in paths.items() if path.exists()}

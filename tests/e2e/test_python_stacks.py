@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.captures import Capture, Capturer
+from support.captures import Capture, Capturer, table
+from support.command import etl
 from support.fakes import CUPTI_13
 from support.pythons import VERSIONS, interpreters, program, shared_library
 
@@ -323,4 +324,23 @@ greenlet(outer).switch()
     version = f"3.{sys.version_info[1]}"
     capture, logged = run(capturer, tmp_path, version, text)
     assert len(logged) == 4
+    assert read(capture) == logged
+
+
+def test_a_recording_holds_the_stacks(capturer: Capturer, tmp_path: Path) -> None:
+    text = """
+def f(): launch()
+for _ in range(3): f(); launch()
+"""
+    recording, imported = tmp_path / "run.etlrec", tmp_path / "imported"
+    capture, logged = run(capturer, tmp_path, "3.12", text, "--save-raw", str(recording))
+    done = etl("import", recording, "-o", imported)
+    assert done.returncode == 0, done.stderr
+    for name in ("launch_stack", "python_stack"):
+        rows, again = (
+            sorted(each.to_pylist(), key=str)
+            for each in (table(capture.trace, name), table(imported, name))
+        )
+        assert rows == again
+        assert rows
     assert read(capture) == logged
