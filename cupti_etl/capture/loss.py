@@ -95,7 +95,8 @@ def _lost_stacks(process: Process, info: ProcessInfo, is_over: bool) -> list[Los
         )
     if decoded.damaged_stacks:
         detail = "what the process wrote of its stacks cannot be read"
-        found.append(Loss(me, "unreadable", "launch_stack", decoded.damaged_stacks, detail=detail))
+        damaged = decoded.damaged_stacks
+        found.append(Loss(me, "unreadable", "python_stack", damaged, None, True, detail=detail))
     return found
 
 

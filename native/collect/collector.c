@@ -86,6 +86,7 @@ static void free_texts(struct etl_process *process)
 {
 	text_free(&process->texts);
 	text_free(&process->api_texts);
+	process->decoded.damaged_stacks += stack_codes_missed(&process->codes);
 	stack_codes_free(&process->codes);
 	memset(process->api_text, 0, sizeof process->api_text);
 }

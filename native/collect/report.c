@@ -66,7 +66,7 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 	out->spares = etl_peek(&header->counters.spares);
 	out->flushes = etl_peek(&header->counters.flushes);
 	out->truncated_strings = etl_peek(&header->counters.truncated_strings);
-	out->stacks = etl_peek(&header->counters.stacks);
+	out->stacks = etl_peek(&header->counters.stacks) - process->stacks_before;
 	out->stacks_lost = etl_peek(&header->counters.stacks_lost);
 	count_held(process, &out->held, &out->first_held_ns);
 	out->pid = header->pid;
@@ -86,6 +86,7 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 void etl_process_get_decoded(const struct etl_process *process, struct etl_decoded *out)
 {
 	*out = process->decoded;
+	out->damaged_stacks += stack_codes_missed(&process->codes);
 }
 
 uint64_t etl_process_stored(const struct etl_process *process, int table)

@@ -204,6 +204,7 @@ int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_
 		       uint32_t content, struct etl_error *error)
 {
 	uint64_t before = process->decoded.records + process->decoded.filtered;
+	uint64_t stacks_before = process->decoded.stacks;
 	int result = 0;
 
 	process_refresh(process);
@@ -226,6 +227,7 @@ int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_
 	/* A collector that comes after us leaves these out of its sums. */
 	etl_add(&process->header->drained,
 		process->decoded.records + process->decoded.filtered - before);
+	etl_add(&process->header->stacks_drained, process->decoded.stacks - stacks_before);
 	etl_put(&process->header->drained_ns, (uint64_t)etl_now_ns());
 	return result;
 }

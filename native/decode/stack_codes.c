@@ -47,6 +47,11 @@ int stack_codes_add(struct stack_codes *codes, uint64_t id, const uint8_t *entry
 	return 1;
 }
 
+bool stack_codes_have(struct stack_codes *codes, uint64_t id)
+{
+	return ids_find(&codes->ids, (const int64_t[]){ (int64_t)id }) >= 0;
+}
+
 bool stack_codes_find(struct stack_codes *codes, uint64_t id, uint32_t at, struct stack_code *out,
 		      int32_t *line)
 {
@@ -78,5 +83,6 @@ void stack_codes_free(struct stack_codes *codes)
 	free(codes->all);
 	ids_free(&codes->ids);
 	ids_free(&codes->stacks);
+	ids_free(&codes->missed);
 	memset(codes, 0, sizeof *codes);
 }

@@ -13,6 +13,8 @@ struct stack_codes {
 	uint8_t **all; /* their entries, each struct etl_python_code and what follows */
 	size_t capacity, bytes;
 	struct ids stacks; /* those that have rows */
+	struct ids missed; /* those that came before their code, for a collector that came later */
+	size_t resolved; /* of these, that came again */
 };
 
 /* What a function is called; pointers into the entry. */
@@ -29,4 +31,10 @@ ETL_MUST_CHECK int stack_codes_add(struct stack_codes *codes, uint64_t id, const
  * code does not say. */
 bool stack_codes_find(struct stack_codes *codes, uint64_t id, uint32_t at, struct stack_code *out,
 		      int32_t *line);
+/* Stacks that have no rows, as their code never came. */
+static inline uint64_t stack_codes_missed(const struct stack_codes *codes)
+{
+	return codes->missed.n - codes->resolved;
+}
+bool stack_codes_have(struct stack_codes *codes, uint64_t id);
 void stack_codes_free(struct stack_codes *codes);

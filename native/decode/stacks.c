@@ -111,14 +111,27 @@ static int add_frame(struct etl_process *process, uint64_t stack_id, uint32_t de
 					     code.file_bytes);
 		row[FRAME_LINE] = (struct value){ line, line > 0 };
 		row[FRAME_FIRST] = KNOWN(code.first_line);
-	} else {
-		process->decoded.damaged_stacks++;
 	}
 	append(builder, row);
 	return process->lacks_memory ? -ENOMEM : 0;
 }
 
-/* A stack that comes again, for a collector that came later, has its rows. */
+/* Whether all code of a stack is known. */
+static bool has_code(struct etl_process *process, const struct etl_string_entry *entry,
+		     const uint8_t *bytes)
+{
+	struct etl_python_frame frame;
+
+	for (uint64_t at = 0; at < entry->length; at += sizeof frame) {
+		memcpy(&frame, bytes + at, sizeof frame);
+		if (!stack_codes_have(&process->codes, frame.code_id))
+			return false;
+	}
+	return true;
+}
+
+/* For a collector that came later, what was published before comes again: stacks that have their
+ * rows, and code that was missed. */
 static int add_stack(struct etl_process *process, const struct etl_string_entry *entry,
 		     const uint8_t *bytes)
 {
@@ -127,7 +140,7 @@ static int add_stack(struct etl_process *process, const struct etl_string_entry 
 	uint64_t n = entry->length / sizeof(struct etl_python_frame);
 	struct etl_python_frame frame;
 
-	known->width = 1;
+	known->width = process->codes.missed.width = 1;
 	if (n == 0 || n > ETL_MOST_FRAMES || n * sizeof frame != entry->length) {
 		process->decoded.damaged_stacks++;
 		return 0;
@@ -138,8 +151,11 @@ static int add_stack(struct etl_process *process, const struct etl_string_entry 
 		process->decoded.cut_stacks++;
 		return 0;
 	}
+	if (!has_code(process, entry, bytes))
+		return ids_of(&process->codes.missed, key) < 0 ? -ENOMEM : 0;
 	if (ids_of(known, key) < 0)
 		return -ENOMEM;
+	process->codes.resolved += ids_find(&process->codes.missed, key) >= 0;
 	for (uint32_t depth = 0; depth < n; depth++) {
 		memcpy(&frame, bytes + depth * sizeof frame, sizeof frame);
 		if (add_frame(process, entry->id, depth, &frame) < 0)

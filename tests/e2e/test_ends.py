@@ -122,8 +122,11 @@ wait_for({files["end"]!r})
         return self.capture(0)
 
 
-def test_a_killed_collector_and_another_that_takes_over(capturer: Capturer, tmp_path: Path) -> None:
-    orphan = Orphan(capturer, tmp_path, before=200, between=500, after=300)
+@pytest.mark.parametrize("options", [[], ["--python-stacks"]])
+def test_a_killed_collector_and_another_that_takes_over(
+    capturer: Capturer, tmp_path: Path, options: list[str]
+) -> None:
+    orphan = Orphan(capturer, tmp_path, before=200, between=500, after=300, options=options)
     capture = orphan.taken_over(500)
     names: dict[str, int] = {}
     for row in capture.rows("kernel"):
@@ -132,6 +135,10 @@ def test_a_killed_collector_and_another_that_takes_over(capturer: Capturer, tmp_
     assert names == {kernel_name(2): 500, kernel_name(3): 300}
     assert all(row["name"] for row in capture.rows("api_call"))
     capture.check_sums()
+    # Stacks that only the dead collector knew, too.
+    known = {row["stack_id"] for row in capture.rows("python_stack")}
+    assert {row["stack_id"] for row in capture.rows("launch_stack")} <= known
+    assert capture.count("launch_stack") == (800 if options else 0)
     (process,) = capture.rows("process")
     assert process["state"] == "finished"
     (gap,) = capture.losses()["collector_killed"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.fakes import CUPTI_13
 from support.records import Bench, string_entry
@@ -70,6 +70,7 @@ def test_lines_are_those_that_python_tells(module: types.ModuleType) -> None:
     assert checked > 1000
 
 
+@settings(max_examples=100, deadline=None)
 @given(table=st.binary(max_size=40), place=st.integers(0, 2**32 - 1))
 def test_a_table_may_hold_anything(table: bytes, place: int) -> None:
     bench = Bench(CUPTI_13)
@@ -79,22 +80,20 @@ def test_a_table_may_hold_anything(table: bytes, place: int) -> None:
     assert row["file"] == "file.py"
 
 
+@settings(max_examples=100, deadline=None)
 @given(data=st.binary(max_size=600), flag=st.sampled_from([CODE, STACK]))
 def test_entries_may_hold_anything(data: bytes, flag: int) -> None:
     """What is damaged is counted, and rows have what is known."""
     bench = Bench(CUPTI_13)
     bench.decode(string_entry(data, TAG, flag), STRINGS)
-    rows = bench.take("python_stack")
-    whole = flag == STACK and len(data) % 16 == 0 and 0 < len(data) <= 256 * 16
-    assert len(rows) == (len(data) // 16 if whole else 0)
-    assert all(row["function"] is None and row["line"] is None for row in rows)
-    (size,) = [len(data) - 16 if len(data) >= 16 else -1]
-    heads = struct.unpack_from("<4I", data) if size >= 0 else ()
-    is_code = flag == CODE and size >= 0 and sum(heads[1:]) == size
-    damaged = bench.process.decoded().damaged_stacks
-    assert damaged == (0 if is_code else len(rows) or 1)
+    # No code is known that a stack could name.
+    assert bench.take("python_stack") == []
+    is_whole = len(data) >= 16 and sum(struct.unpack_from("<4x3I", data)) == len(data) - 16
+    is_code = flag == CODE and is_whole
+    assert bench.process.decoded().damaged_stacks == (0 if is_code else 1)
 
 
+@settings(max_examples=100, deadline=None)
 @given(data=st.binary(max_size=200))
 def test_calls_may_hold_anything(data: bytes) -> None:
     bench = Bench(CUPTI_13)

@@ -115,8 +115,9 @@ struct etl_segment {
 	 * counts `wanted` up, and the target says when all of them have been published anew. */
 	_Alignas(64) _Atomic uint32_t strings_wanted;
 	_Atomic uint32_t strings_sent;
-	/* Written by the collector: how many records it has read, and when it last read some. */
-	_Atomic uint64_t drained;
+	/* Written by the collector: how many records and stacks of calls it has read, and when it
+	 * last read some. */
+	_Atomic uint64_t drained, stacks_drained;
 	_Atomic uint64_t drained_ns;
 
 	uint32_t stride[ETL_MAX_KIND]; /* record size by activity kind; 0: not known */
