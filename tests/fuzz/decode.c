@@ -23,6 +23,7 @@ static void set_places(struct etl_process *process, struct input *input)
 static void check_sums(struct etl_decoder *decoder, const struct etl_process *process,
 		       uint64_t bytes)
 {
+	uint64_t calls = (uint64_t)etl_decoder_rows(decoder, ETL_TABLE_LAUNCH_STACK);
 	uint64_t rows = take_batches(decoder), stored = 0, unknown = 0;
 	struct etl_decoded decoded;
 
@@ -33,6 +34,7 @@ static void check_sums(struct etl_decoder *decoder, const struct etl_process *pr
 		unknown += etl_process_unknown(process, kind);
 	/* Whatever came: each record is a row or counted. */
 	CHECK(rows == stored);
+	CHECK(calls == decoded.stacks);
 	CHECK(stored + unknown == decoded.records);
 	CHECK(decoded.unreadable_bytes <= bytes);
 }

@@ -92,13 +92,13 @@ static inline uint64_t take_batches(struct etl_decoder *decoder)
 {
 	uint64_t rows = 0;
 
-	for (int table = 0; table < ETL_N_KINDS; table++) {
+	for (int table = 0; table < ETL_N_TABLES; table++) {
 		struct ArrowArray batch;
 
 		if (etl_decoder_rows(decoder, table) == 0)
 			continue; /* an empty batch costs as much as a small one */
 		CHECK(etl_decoder_take(decoder, table, &batch) == 0);
-		rows += (uint64_t)batch.length;
+		rows += table < ETL_N_KINDS ? (uint64_t)batch.length : 0;
 		CHECK(batch.n_children == (int64_t)etl_kinds[table].n_columns);
 		for (int64_t i = 0; i < batch.n_children; i++) {
 			const struct ArrowArray *column = batch.children[i];

@@ -1,14 +1,15 @@
-/* Fuzz target: a slot of strings, then a slot of kernels that use them.
+/* Fuzz target: a slot of strings, code and stacks, then a slot of kernels that use them.
  *
  * The key of a string is a hash of it, which no fuzzer finds; so where the first byte says
- * so, the keys of entries that fit are made right. */
+ * so, the keys of entries that fit are made right, and stacks are of the code before them. */
 #include "fuzz.h"
+#include "etl/stacks.h"
 
 #define STRIDE 248
 
 static void correct_keys(uint8_t *slot, uint32_t bytes)
 {
-	uint64_t at = 0;
+	uint64_t at = 0, code = 0;
 
 	while (bytes - at >= sizeof(struct etl_string_entry)) {
 		struct etl_string_entry entry;
@@ -16,7 +17,13 @@ static void correct_keys(uint8_t *slot, uint32_t bytes)
 		memcpy(&entry, slot + at, sizeof entry);
 		if (entry.length > bytes - at - sizeof entry)
 			break;
+		for (uint64_t frame = 0; entry.flags & ETL_PYTHON_STACK &&
+					 frame + sizeof(struct etl_python_frame) <= entry.length;
+		     frame += sizeof(struct etl_python_frame))
+			memcpy(slot + at + sizeof entry + frame, &code, sizeof code);
 		entry.id = etl_hash(slot + at + sizeof entry, entry.length);
+		if (entry.flags & ETL_PYTHON_CODE)
+			code = entry.id;
 		memcpy(slot + at, &entry, sizeof entry);
 		at += sizeof entry + ((entry.length + 7) & ~UINT64_C(7));
 		if (at > bytes)
