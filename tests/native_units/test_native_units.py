@@ -45,7 +45,7 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
     "ring": [],
     "sampling": native_sources("collector"),
     "segment": native_sources("segment"),
-    "strings": [*native_sources("collector"), *inject("intern")],
+    "strings": [*native_sources("collector"), *inject("intern", "keys")],
     "operators": native_sources("collector"),
     "switching": [
         *native_sources("segment"),

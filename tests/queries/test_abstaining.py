@@ -119,6 +119,7 @@ FULL = {
 # thread that waits for another, a loss, long gaps, executions and steps out of line.
 _EMPTY = {
     "_shared_correlation", "_shared_launch", "_blocking_copy", "_range_wait", "_loss_cause",
+    "_range_helped",
     "finding_host", "finding_queued", "finding_slow_executions", "finding_slow_steps",
 }  # fmt: skip
 

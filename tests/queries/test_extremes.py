@@ -178,9 +178,9 @@ def test_the_status_of_a_report_that_is_not_whole(tmp_path: Path) -> None:
         "import sys; from cupti_etl.analysis import report\n"
         "from cupti_etl.errors import UsageError;"
         "was = report._section\n"
-        "def section(trace, asked):\n"
+        "def section(trace, asked, *rest):\n"
         "    if asked.query == 'kernel_summary': raise UsageError('no \\x1b[2J')\n"
-        "    return was(trace, asked)\n"
+        "    return was(trace, asked, *rest)\n"
         "report._section = section\n"
         "from cupti_etl.cli import main; main(['report', sys.argv[1]])"
     )

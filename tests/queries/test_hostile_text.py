@@ -93,7 +93,7 @@ def test_the_report_of_a_trace_of_hostile_text(tmp_path: Path, labels: bool) -> 
     tags = Tags(page)
     assert tags.found <= {
         "html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "ol", "li", "b", "code",
-        "table", "thead", "tbody", "tr", "th", "td", "svg", "rect", "text", "line", "polyline",
+        "table", "thead", "tbody", "tr", "th", "td", "svg", "g", "rect", "text", "line", "polyline",
         "nav", "ul", "a", "section", "div", "span", "i", "small", "input", "button", "canvas",
         "script",
     }  # fmt: skip

@@ -1,7 +1,8 @@
 -- Between which kernels each kernel runs: by which one that has another name is known again.
 --
 -- computed: Of the executions of a demangled name, grid and block, the kernel that comes before
---   most often in the same stream, and the one that comes after.
+--   most often in the same stream, and the one that comes after; of those that come as often the
+--   first by name.
 -- needs: kernel_named
 -- columns:
 --   name VARCHAR: Demangled name of the kernel.
@@ -18,7 +19,26 @@ WITH ordered AS (
     WINDOW line AS (
         PARTITION BY process_id, device_id, stream_id ORDER BY start_ns, end_ns, demangled
     )
+),
+before AS (
+    SELECT name, grid, block, previous, count(*) AS times FROM ordered GROUP BY ALL
+),
+after AS (
+    SELECT name, grid, block, next, count(*) AS times FROM ordered GROUP BY ALL
+),
+most_before AS (
+    SELECT name, grid, block, arg_min(previous, (-times, previous)) AS previous
+    FROM before
+    GROUP BY name, grid, block
+),
+most_after AS (
+    SELECT name, grid, block, arg_min(next, (-times, next)) AS next
+    FROM after
+    GROUP BY name, grid, block
 )
-SELECT name, grid, block, mode(previous) AS previous, mode(next) AS next
-FROM ordered
-GROUP BY name, grid, block
+SELECT most_before.name, most_before.grid, most_before.block, previous, next
+FROM most_before
+JOIN most_after
+    ON most_after.name IS NOT DISTINCT FROM most_before.name
+    AND most_after.grid IS NOT DISTINCT FROM most_before.grid
+    AND most_after.block IS NOT DISTINCT FROM most_before.block
