@@ -49,12 +49,18 @@ static struct {
 	} ways[WAYS];
 } recent[SETS];
 
+/* The lowest bit of a key is always set. */
+static unsigned set_of(uint64_t key)
+{
+	return key >> 8 & (SETS - 1);
+}
+
 static uint64_t recent_id(uint64_t key)
 {
 	for (unsigned i = 0; i < WAYS; i++) {
-		uint64_t id = etl_peek(&recent[key % SETS].ways[i].id);
+		uint64_t id = etl_peek(&recent[set_of(key)].ways[i].id);
 
-		if (etl_peek(&recent[key % SETS].ways[i].mixed) == (key ^ id))
+		if (etl_peek(&recent[set_of(key)].ways[i].mixed) == (key ^ id))
 			return id;
 	}
 	return 0;
@@ -66,10 +72,10 @@ static void note_recent(uint64_t key, uint64_t id)
 	unsigned way = key >> 60 & (WAYS - 1);
 
 	for (unsigned i = 0; i < WAYS; i++)
-		if (!etl_peek(&recent[key % SETS].ways[i].id))
+		if (!etl_peek(&recent[set_of(key)].ways[i].id))
 			way = i;
-	etl_put(&recent[key % SETS].ways[way].id, id);
-	etl_put(&recent[key % SETS].ways[way].mixed, key ^ id);
+	etl_put(&recent[set_of(key)].ways[way].id, id);
+	etl_put(&recent[set_of(key)].ways[way].mixed, key ^ id);
 }
 
 static uint64_t key_of(const struct etl_python_place *places, unsigned n)
