@@ -236,7 +236,7 @@ bool etl_recording_is_cut(void)
 	return is_cut;
 }
 
-/* Called by the timer thread and from the program's own calls.  Nobody waits: whoever
+/* Called by the timer thread and from the program's own calls.  Nobody waits here: whoever
  * comes while another switches leaves it to that one, who looks again before leaving. */
 void etl_recording_update(enum etl_switch by)
 {
@@ -249,12 +249,25 @@ void etl_recording_update(enum etl_switch by)
 	}
 }
 
+/* What a thread does inside its range is to be recorded.  Where another one is in the middle of
+ * switching on, that takes it as long as it would take us; a bound is for one that is stopped. */
+static void await_switch(void)
+{
+	for (int turn = 0; turn < 1000 && is_wanted() && !etl_recording_is_on() &&
+			   etl_load(&is_switching);
+	     turn++)
+		sched_yield();
+}
+
 void etl_recording_count_range(int by)
 {
 	etl_range_count(by);
 	/* Before CUDA is initialised there is nothing to switch; the start looks at the ranges. */
-	if (etl_injector_is_ours())
-		etl_recording_update(ETL_BY_RANGE);
+	if (!etl_injector_is_ours())
+		return;
+	etl_recording_update(ETL_BY_RANGE);
+	if (by > 0)
+		await_switch();
 }
 
 void etl_recording_regain(void)
