@@ -144,9 +144,9 @@ void etl_intern_begin(void)
 	forget_remembered();
 }
 
-bool etl_intern_entry(const void *bytes, size_t length, uint32_t tag, uint32_t flags)
+bool etl_intern_entry(uint64_t id, const void *bytes, size_t length, uint32_t tag, uint32_t flags)
 {
-	struct etl_string_entry entry = { etl_hash(bytes, length), tag, flags, length };
+	struct etl_string_entry entry = { id, tag, flags, length };
 	uint8_t *place = reserve(sizeof entry + padded(length));
 
 	if (!place) {
@@ -175,7 +175,7 @@ uint64_t etl_intern(const char *text, size_t length, uint32_t tag, uint32_t flag
 	/* A function's name is published for each of its callback ids. */
 	if (!tag && etl_keys_have(&known, id))
 		return id;
-	if (!etl_intern_entry(text, length, tag, flags))
+	if (!etl_intern_entry(id, text, length, tag, flags))
 		return id; /* not marked as known: the next record tries again */
 	if (!etl_keys_have(&known, id)) {
 		etl_keys_add(&known, id);

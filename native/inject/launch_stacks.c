@@ -103,7 +103,7 @@ static uint64_t publish(const void *bytes, size_t length, uint32_t flag)
 	if (etl_keys_have(&published, id))
 		return id;
 	if (published.n >= MOST_PUBLISHED || !etl_keys_reserve(&published) ||
-	    !etl_intern_entry(bytes, length, ETL_STACK_TAG, flag))
+	    !etl_intern_entry(id, bytes, length, ETL_STACK_TAG, flag))
 		return 0;
 	etl_keys_add(&published, id);
 	return id;
