@@ -55,9 +55,9 @@ static void flush(uint32_t flag)
 {
 	struct etl_segment *segment = etl_injector.map.segment;
 
+	etl_launch_stacks_flush();
 	if (etl_recording_is_lost())
 		return; /* what CUPTI holds is the other's */
-	etl_launch_stacks_flush();
 	etl_injector.cupti.flush_all(flag);
 	etl_add(&segment->counters.flushes, 1);
 	etl_store(&segment->last_flush_ns, (uint64_t)etl_now_ns());

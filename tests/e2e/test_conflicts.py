@@ -70,6 +70,7 @@ def test_stacks_are_kept_again_after_another_client(
         **{**PROGRAM, "takeover_subscribe": 0, **how},
     )
     _, second = sorted(row["start_ns"] for row in capture.rows("capture_window"))
+    assert "launch_stack" not in {loss["table_name"] for loss in capture.rows("loss")}
     calls = {row["correlation_id"] for row in capture.rows("launch_stack")}
     kernels = [row for row in capture.rows("kernel") if row["start_ns"] is not None]
     assert {row["correlation_id"] for row in kernels} <= calls
