@@ -16,6 +16,6 @@ SELECT NULL::BIGINT AS gpu,
        TRY_CAST(least(
            sum(saved_ns), (SELECT sum(waiting_ns + memory_ns) FROM _gap_cause)
        ) AS BIGINT) AS saved_ns,
-       concat(sum(calls), ' of them, most by ', arg_max(api_name, saved_ns)) AS culprit
+       concat(sum(calls), ' of them, most by ', arg_min(api_name, (-saved_ns, api_name))) AS culprit
 FROM memcpy_blocking
 HAVING count(*) > 0

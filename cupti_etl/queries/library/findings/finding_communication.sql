@@ -13,5 +13,5 @@
 --   saved_ns BIGINT [ns]: What could be saved at most.
 --   culprit VARCHAR: What is most to blame; NULL if that is not known.
 SELECT gpu, exposed_communication_ns AS saved_ns,
-       (SELECT arg_max(collective, exposed_ns) FROM collective_bandwidth) AS culprit
+       (SELECT arg_min(collective, (-exposed_ns, collective)) FROM collective_bandwidth) AS culprit
 FROM busy_breakdown

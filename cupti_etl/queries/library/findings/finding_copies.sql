@@ -13,7 +13,8 @@
 --   saved_ns BIGINT [ns]: What could be saved at most.
 --   culprit VARCHAR: What is most to blame; NULL if that is not known.
 SELECT gpu, exposed_copy_ns AS saved_ns,
-       (SELECT concat_ws(' ', 'most of it', arg_max(copy_kind, total_ns), 'from',
-                         arg_max(src_kind, total_ns), 'memory')
-        FROM memcpy_summary) AS culprit
+       (SELECT concat_ws(' ', 'most of it', copy_kind, 'from', src_kind, 'memory')
+        FROM memcpy_summary
+        ORDER BY -total_ns, copy_kind, src_kind
+        LIMIT 1) AS culprit
 FROM busy_breakdown

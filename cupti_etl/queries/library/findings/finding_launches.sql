@@ -20,7 +20,7 @@ WITH waits AS (
     GROUP BY ALL
 ),
 most AS (
-    SELECT gpu, arg_max(name, ns) AS name FROM waits GROUP BY gpu
+    SELECT gpu, arg_min(name, (-ns, name)) AS name FROM waits GROUP BY gpu
 )
 SELECT bound.gpu, saved_ns,
        concat(verdict, ', most of it before ', coalesce(

@@ -12,7 +12,8 @@
 --   saved_ns BIGINT [ns]: What could be saved at most.
 --   culprit VARCHAR: What is most to blame; NULL if that is not known.
 SELECT NULL::BIGINT AS gpu, TRY_CAST(sum(lost_ns) AS BIGINT) AS saved_ns,
-       concat(count(*), ' names and shapes, most of it in ', arg_max(name, lost_ns)) AS culprit
+       concat(count(*), ' names and shapes, most of it in ',
+              arg_min(name, (-lost_ns, name))) AS culprit
 FROM kernel_tail()
 WHERE lost_ns > 0
 HAVING count(*) > 0

@@ -14,8 +14,8 @@
 --   saved_ns BIGINT [ns]: What could be saved at most.
 --   culprit VARCHAR: What is most to blame; NULL if that is not known.
 SELECT NULL::BIGINT AS gpu, TRY_CAST(sum(wasted_ns) AS BIGINT) AS saved_ns,
-       concat(count(*), ' names and shapes, most of it in ', arg_max(name, wasted_ns), ' (grid ',
-              arg_max(grid, wasted_ns), ')') AS culprit
+       concat(count(*), ' names and shapes, most of it in ',
+              arg_min(concat(name, ' (grid ', grid, ')'), (-wasted_ns, name, grid))) AS culprit
 FROM kernel_waves
 WHERE verdict = 'less than one wave'
 HAVING count(*) > 0

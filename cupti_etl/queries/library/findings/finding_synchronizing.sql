@@ -17,11 +17,10 @@ WITH gaps AS (
     SELECT gpu, TRY_CAST(sum(waiting_ns) AS BIGINT) AS saved_ns FROM _gap_cause GROUP BY gpu
 ),
 calls AS (
-    SELECT gpu, arg_max(name, total_ns) AS name,
-           arg_max(longest_range, total_ns) AS longest_range
+    SELECT gpu, arg_min({'name': name, 'range': longest_range}, (-total_ns, name)) AS longest
     FROM sync_cost
     GROUP BY gpu
 )
-SELECT gaps.gpu, saved_ns, concat_ws(' in ', name, longest_range) AS culprit
+SELECT gaps.gpu, saved_ns, concat_ws(' in ', longest.name, longest.range) AS culprit
 FROM gaps
 LEFT JOIN calls ON calls.gpu = gaps.gpu

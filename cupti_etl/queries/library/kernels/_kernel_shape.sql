@@ -29,7 +29,7 @@ WITH shapes AS MATERIALIZED (
            mad(end_ns - start_ns) AS mad_ns, max(end_ns - start_ns) AS max_ns,
            arg_max({'start_ns': start_ns, 'stream_id': stream_id, 'context_id': context_id,
                     'process_id': process_id, 'correlation_id': correlation_id},
-                   (end_ns - start_ns, -start_ns)) AS worst
+                   (end_ns - start_ns, -start_ns, process_id, correlation_id)) AS worst
     FROM kernel
     WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
     GROUP BY name, grid_x, grid_y, grid_z, block_x, block_y, block_z
@@ -55,7 +55,7 @@ worsts AS (
     FROM shapes
 ),
 before AS (
-    SELECT shape, arg_max(kernel.name, kernel.start_ns) AS previous
+    SELECT shape, arg_max(kernel.name, (kernel.start_ns, kernel.name)) AS previous
     FROM worsts
     JOIN kernel
         ON kernel.process_id = worst.process_id

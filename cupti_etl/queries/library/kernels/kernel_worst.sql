@@ -49,7 +49,7 @@ shapes AS (
            arg_max({'process_id': process_id, 'device_id': device_id, 'context_id': context_id,
                     'stream_id': stream_id, 'correlation_id': correlation_id,
                     'start_ns': start_ns, 'end_ns': end_ns},
-                   (end_ns - start_ns, -start_ns), runs) AS worst
+                   (end_ns - start_ns, -start_ns, process_id, correlation_id), runs) AS worst
     FROM kernel
     WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
         AND (named IS NULL OR name = named
@@ -72,8 +72,8 @@ buckets AS (
     FROM worst
 ),
 before AS (
-    SELECT run, arg_max({'kind': act.kind, 'name': act.name, 'end_ns': act.end_ns}, act.start_ns)
-               AS act
+    SELECT run, arg_max({'kind': act.kind, 'name': act.name, 'end_ns': act.end_ns},
+                        (act.start_ns, act.kind, act.name)) AS act
     FROM buckets
     JOIN gpu_interval AS act
         ON act.process_id = buckets.process_id

@@ -20,7 +20,7 @@
 --   pool_address BIGINT: Address of that pool, as the bits of an unsigned number.
 WITH calls AS (
     SELECT process_id, correlation_id, arg_min(thread_id, start_ns) AS thread_id,
-           arg_min(name, start_ns) AS name, min(start_ns) AS start_ns
+           arg_min(name, (start_ns, -end_ns, name)) AS name, min(start_ns) AS start_ns
     FROM api_call
     SEMI JOIN allocation USING (process_id, correlation_id)
     GROUP BY process_id, correlation_id

@@ -25,7 +25,7 @@ waits AS (
     SELECT gpu, state, name, sum(ns) AS ns FROM parts GROUP BY gpu, state, name
 ),
 most AS (
-    SELECT gpu, state, TRY_CAST(sum(ns) AS BIGINT) AS idle_ns, arg_max(name, ns) AS name
+    SELECT gpu, state, TRY_CAST(sum(ns) AS BIGINT) AS idle_ns, arg_min(name, (-ns, name)) AS name
     FROM waits
     GROUP BY gpu, state
 )
