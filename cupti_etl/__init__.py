@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import (
@@ -20,11 +21,15 @@ from cupti_etl.errors import (
 
 if TYPE_CHECKING:
     from cupti_etl.api import Trace, open
+    from cupti_etl.inprocess.capture import Capture, CaptureWarning
+    from cupti_etl.inprocess.capture import Capture as capture
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Capture",
     "CaptureError",
+    "CaptureWarning",
     "EtlError",
     "NativeError",
     "NoCudaError",
@@ -34,13 +39,22 @@ __all__ = [
     "TraceError",
     "UsageError",
     "__version__",
+    "capture",
     "open",
 ]
 
+# What is loaded when it is first used, by its module.
+_LATER = {
+    "Trace": "cupti_etl.api",
+    "open": "cupti_etl.api",
+    "Capture": "cupti_etl.inprocess.capture",
+    "CaptureWarning": "cupti_etl.inprocess.capture",
+}
+
 
 def __getattr__(name: str) -> Any:
-    if name in ("Trace", "open"):
-        from cupti_etl import api as trace
-
-        return getattr(trace, name)
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
+    if name == "capture":  # the package, which can be called
+        return import_module("cupti_etl.capture")
     raise AttributeError(f"module 'cupti_etl' has no attribute {name!r}")

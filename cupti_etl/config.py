@@ -101,6 +101,8 @@ class CaptureOptions:
         fsync: whether parts are brought to the disk before they are named.
         pm: which hardware counters to sample; None for none.
         allow_uids: other users whose processes are traced too, by number.
+        inside: the descriptor of a socket to the program that asked for the capture from inside;
+            None if there is a command to start.
     """
 
     out: Path
@@ -127,3 +129,4 @@ class CaptureOptions:
     fsync: bool = True
     pm: PmOptions | None = None
     allow_uids: tuple[int, ...] = ()
+    inside: int | None = None

@@ -119,6 +119,10 @@ class Collector:
         self._told.append(traced)
         self._followed.append(traced)
 
+    def has_read_all_of(self, pid: int) -> bool:
+        """Whether nothing more is to come from a process that we follow, or followed."""
+        return all(one.process.info().pid != pid for one in self._followed)
+
     def pause(self, is_paused: bool) -> None:
         """Tell all traced processes, those to come too, whether to record."""
         assert self.listener is not None

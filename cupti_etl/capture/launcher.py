@@ -28,15 +28,15 @@ _FORWARDED = (
 _SI_KERNEL = 0x80
 
 
-def target_environment(
+def target_settings(
     options: CaptureOptions, listener: Mapping[str, str], base: Mapping[str, str]
 ) -> dict[str, str]:
-    """The environment of the traced program: ``base`` and what the injector reads.
+    """The variables that the injected library needs, by name; an empty one is to be unset.
 
     Args:
         options: of the capture.
         listener: how the collector is found, by the keys of ``config.ENVIRONMENT``.
-        base: the environment that is extended.
+        base: the environment that they go into.
 
     Raises:
         UsageError: another tool is injected already.
@@ -68,14 +68,14 @@ def target_environment(
         "CUPTI_SEARCH": ":".join(str(copy.path) for copy in find_cupti(base)),
         "NO_ARGV": "" if options.argv else "1",
     }
-    environment = dict(base)
-    for key, value in settings.items():
-        environment.pop(ENVIRONMENT[key][0], None)
-        if value:
-            environment[ENVIRONMENT[key][0]] = value
-    environment[CUDA_INJECTION] = library
-    environment[NVTX_INJECTION] = library
-    return environment
+    named = {ENVIRONMENT[key][0]: value for key, value in settings.items()}
+    return {**named, CUDA_INJECTION: library, NVTX_INJECTION: library}
+
+
+def target_environment(settings: Mapping[str, str], base: Mapping[str, str]) -> dict[str, str]:
+    """The environment of the traced program: ``base`` with ``target_settings()``."""
+    environment = {name: value for name, value in base.items() if name not in settings}
+    return environment | {name: value for name, value in settings.items() if value}
 
 
 class Launcher:

@@ -9,8 +9,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from cupti_etl.capture.caller import Caller
 from cupti_etl.capture.collector import Collector
-from cupti_etl.capture.launcher import Launcher, injector_loads, target_environment
+from cupti_etl.capture.launcher import (
+    Launcher,
+    injector_loads,
+    target_environment,
+    target_settings,
+)
 from cupti_etl.capture.limits import Limits
 from cupti_etl.capture.recording import RecordingWriter
 from cupti_etl.capture.segment import NOT_TRACED
@@ -38,7 +44,7 @@ def run(options: CaptureOptions, cmd: tuple[str, ...], convert: Convert) -> int:
 
     Args:
         options: of the capture.
-        cmd: the command.
+        cmd: the command; of a program that asked for it from inside, its own.
         convert: makes a self-contained file of a folder.
 
     Raises:
@@ -208,13 +214,20 @@ class _Run:
             lambda: self.collector.rows_and_records()[0],
             self.destination.size,
         )
-        environment = target_environment(options, self.collector.settings, os.environ)
+        settings = target_settings(options, self.collector.settings, os.environ)
         if self.sampling is not None:
             # So that the program's first kernel is sampled.
             self.sampling.wait_until_ready()
             tell_failure(self.sampling, quiet=options.quiet)
         self._limits.begin()
-        self.launcher = Launcher(cmd, environment, self.destination.program_stdout)
+        self.launcher: Launcher | Caller
+        if options.inside is not None:
+            self.launcher = Caller(
+                options.inside, settings, options.out, self.collector.has_read_all_of
+            )
+        else:
+            environment = target_environment(settings, os.environ)
+            self.launcher = Launcher(cmd, environment, self.destination.program_stdout)
         undo.pop_all()
         stack.callback(self.launcher.close)
 

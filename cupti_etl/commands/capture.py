@@ -144,6 +144,8 @@ from cupti_etl.units import duration_ns, size_bytes
 @click.option("--index", is_flag=True, help="Run `cupti-etl index` on the trace in the end.")
 @click.option("--no-argv", is_flag=True, help="Do not store command lines.")
 @click.option("--quiet", is_flag=True, help="No live line and no summary.")
+# How ``cupti_etl.capture()`` starts the collector of its own process.
+@click.option("--inside", type=int, hidden=True)
 @click.argument(
     "cmd",
     nargs=-1,
@@ -181,6 +183,7 @@ def command(
     index: bool,
     no_argv: bool,
     quiet: bool,
+    inside: int | None,
     cmd: tuple[str, ...],
 ) -> None:
     """Run CMD and write what its GPUs did to a trace.
@@ -224,6 +227,7 @@ def command(
         fsync=fsync,
         argv=not no_argv,
         quiet=quiet,
+        inside=inside,
     )
     status = run(options, cmd, convert)
     if index and options.out.is_dir():

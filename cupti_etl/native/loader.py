@@ -1,6 +1,7 @@
 """The compiled libraries: where they are, and the collector library through cffi.
 
-The injected library is only ever a path here; it is loaded by the traced program.
+The injected library is loaded by CUDA in a traced program, and here only by one that asks to
+be traced from inside.
 """
 
 from __future__ import annotations
@@ -70,6 +71,22 @@ def load() -> tuple[Any, Any]:
     if theirs != ours:
         raise NativeError(f"{path} is of another build ({theirs:016x}, not {ours:016x})", _REBUILD)
     return ffi, lib
+
+
+@functools.cache
+def load_injected() -> tuple[Any, Any]:
+    """``(ffi, lib)`` of the library that is injected, in the very process that it records.
+
+    Raises:
+        NativeError: it is missing, or does not load.
+    """
+    path = inject_library_path()
+    from cupti_etl.native._abi import ffi
+
+    try:
+        return ffi, ffi.dlopen(str(path), ffi.RTLD_NOW | ffi.RTLD_NODELETE)
+    except OSError as error:
+        raise NativeError(f"{path} does not load: {error}", _REBUILD) from None
 
 
 def error_buffer(ffi: Any) -> Any:

@@ -67,6 +67,11 @@ static bool is_subscribed(void)
 	return result == CUPTI_MULTIPLE_SUBSCRIBERS;
 }
 
+void etl_conflict_forget(void)
+{
+	once = (pthread_once_t)PTHREAD_ONCE_INIT;
+}
+
 bool etl_conflict_fails(void)
 {
 	pthread_once(&once, read_policy);

@@ -2,6 +2,8 @@
 
 #include <stdbool.h>
 
+/* What the environment says is read anew: a session begins. */
+void etl_conflict_forget(void);
 bool etl_conflict_stands(void); /* another client is there, and it is to win */
 bool etl_conflict_fails(void); /* --on-conflict fail */
 /* Another client has the records from now on. */

@@ -152,6 +152,11 @@ static struct attempt prepare(int fd, const char *reason)
 	return attempt;
 }
 
+void etl_hello_forget(void)
+{
+	is_unmet = is_waiting = false;
+}
+
 int etl_hello(int fd, const char *reason)
 {
 	struct attempt attempt = prepare(fd, reason);

@@ -248,3 +248,19 @@ void etl_intern_answer(void)
 	}
 	etl_wakeup_send();
 }
+
+void etl_intern_forget(void)
+{
+	pthread_mutex_lock(&etl_injector.publish);
+	etl_keys_clear(&known);
+	known_bytes = 0;
+	for (unsigned i = 0; i < n_chunks; i++) {
+		munmap(chunks[i].bytes, CHUNK_BYTES);
+		chunks[i].used = 0;
+	}
+	n_chunks = 0;
+	answering = 0;
+	staged = -1;
+	no_room = false;
+	pthread_mutex_unlock(&etl_injector.publish);
+}

@@ -13,3 +13,5 @@ bool etl_intern_entry(uint64_t id, const void *bytes, size_t length, uint32_t ta
 bool etl_intern_flush(void); /* publishes new strings; false if there is no slot */
 /* Publishes all strings anew for a collector that asks; takes `publish` itself. */
 void etl_intern_answer(void);
+/* Another collector begins: all strings are published anew when they are used. */
+void etl_intern_forget(void);

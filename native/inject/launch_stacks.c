@@ -207,11 +207,11 @@ void etl_launch_stacks_call(uint32_t cbid, uint32_t correlation_id)
 	errno = saved;
 }
 
+static bool is_noted;
+
 /* What is said of an interpreter that is not read, once. */
 static void note_obstacle(void)
 {
-	static bool is_noted;
-
 	if (is_noted || !etl_python_obstacle())
 		return;
 	is_noted = true;
@@ -231,6 +231,17 @@ void etl_launch_stacks_flush(void)
 	hand_over();
 	pthread_mutex_unlock(&lock);
 	etl_wakeup_send();
+}
+
+void etl_launch_stacks_forget(void)
+{
+	once = (pthread_once_t)PTHREAD_ONCE_INIT;
+	memset(is_meant, 0, sizeof is_meant);
+	etl_keys_clear(&published);
+	for (unsigned set = 0; set < SETS; set++)
+		for (unsigned i = 0; i < WAYS; i++)
+			etl_put(&recent[set].ways[i].mixed, 0);
+	is_noted = false;
 }
 
 /* ---- which */

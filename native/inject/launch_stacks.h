@@ -6,6 +6,9 @@
 
 #include "etl/error.h"
 
+/* What the environment says is read anew: a session begins., and nothing has been
+ * published yet. */
+void etl_launch_stacks_forget(void);
 bool etl_launch_stacks_are_wanted(void);
 /* Asks CUPTI to tell a subscriber of the calls; a negative errno. */
 int etl_launch_stacks_enable(void *subscriber, struct etl_error *error);

@@ -48,6 +48,7 @@ struct etl_records {
 	int (*api)(const struct etl_api_plan *plan, bool on);
 	int (*next)(uint8_t *buffer, size_t valid, uint8_t **record);
 	size_t (*dropped)(void); /* since the last time */
+	void (*stop)(void); /* lets go, once all kinds are switched off */
 };
 
 /* Whether a name is one of a list of them, which ends in NULL; an asterisk stands for any ending. */

@@ -22,6 +22,12 @@ const char *etl_range(void)
 	return range;
 }
 
+void etl_range_forget(void)
+{
+	/* What it was may be looked at by another thread, and stays. */
+	once = (pthread_once_t)PTHREAD_ONCE_INIT;
+}
+
 bool etl_range_is_open(void)
 {
 	return !etl_range() || etl_load(&open_ranges) > 0;

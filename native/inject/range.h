@@ -6,6 +6,8 @@
 /* The setting, or NULL.  Read once: the program may change its environment while its own
  * threads ask. */
 const char *etl_range(void);
+/* A session begins: the setting is read anew. */
+void etl_range_forget(void);
 /* Whether one is open; without the setting, always. */
 bool etl_range_is_open(void);
 /* One was opened (+1) or closed (-1). */

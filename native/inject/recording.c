@@ -18,6 +18,7 @@ static struct etl_plan *plan;
 static _Atomic bool is_started; /* there is a plan */
 static _Atomic uint32_t is_on;
 static _Atomic bool is_lost; /* another client has the records */
+static _Atomic bool is_paused; /* by the program's own code */
 static bool were_recorded; /* kernels, in this window: only whoever switches looks */
 /* 1 while somebody switches, who alone looks at the plan; see etl_recording_update(). */
 static _Atomic uint64_t is_switching;
@@ -26,7 +27,8 @@ static bool is_wanted(void)
 {
 	const struct etl_wakeup_page *wakeup = etl_injector.wakeup;
 
-	return etl_load(&is_started) && !(wakeup && etl_load(&wakeup->is_paused)) &&
+	return etl_load(&is_started) && !etl_load(&is_paused) &&
+	       !(wakeup && etl_load(&wakeup->is_paused)) &&
 	       etl_range_is_open() && !etl_recording_is_lost();
 }
 
@@ -311,5 +313,38 @@ void etl_recording_finish(void)
 		if (plan->kinds[i].waits)
 			note(etl_kinds[plan->kinds[i].table].table, plan->kinds[i].waits);
 	close_window(etl_now_ns(), 0, ETL_BY_PROCESS);
+	end_switching();
+}
+
+void etl_recording_pause(bool paused)
+{
+	etl_store(&is_paused, paused);
+	if (!etl_injector_is_ours())
+		return; /* the start looks at it */
+	etl_recording_update(ETL_BY_RANGE);
+	if (!paused)
+		await_switch();
+}
+
+void etl_recording_stop(void)
+{
+	etl_store(&is_started, false);
+	/* One in the middle of switching looks again; then it is done for whoever asked. */
+	while (etl_recording_is_on() && !etl_recording_is_lost()) {
+		etl_recording_update(ETL_BY_PROCESS);
+		sched_yield();
+	}
+}
+
+void etl_recording_release(void)
+{
+	begin_switching();
+	if (plan && !etl_recording_is_lost()) {
+		switch_kinds(false, true);
+		etl_records->stop();
+	}
+	etl_store(&is_on, 0);
+	etl_store(&is_lost, false);
+	etl_store(&is_paused, false);
 	end_switching();
 }

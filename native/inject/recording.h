@@ -1,5 +1,7 @@
 #pragma once
 
+#include <stdbool.h>
+
 #include "inject/plan.h"
 
 /* Which of the two ways this process uses. */
@@ -16,7 +18,12 @@ bool etl_recording_is_on(void);
 /* Adds to what the collector reports of this process. */
 void etl_recording_note(const char *text);
 void etl_recording_retry(void);
-void etl_recording_finish(void); /* the process ends */
+void etl_recording_finish(void); /* the process ends, or is done with it */
+void etl_recording_pause(bool is_paused); /* as the program's own code wants */
+/* For the rest of the session nothing is recorded; what was, CUPTI still has. */
+void etl_recording_stop(void);
+/* After the last flush: lets go of CUPTI, and forgets what the session was to record. */
+void etl_recording_release(void);
 /* Whether somebody else switched off what we had switched on. */
 bool etl_recording_is_cut(void);
 /* Another client has the records; and: asks CUPTI for them again. */

@@ -260,5 +260,13 @@ static size_t dropped(void)
 		       0;
 }
 
-const struct etl_records etl_selected_records = { true,	 start, switch_kind,
-						   switch_api, next,  dropped };
+static void stop(void)
+{
+	if (etl_injector.cupti.unsubscribe)
+		etl_injector.cupti.unsubscribe(subscriber);
+	subscriber = NULL;
+	memset(seen, 0, sizeof seen);
+}
+
+const struct etl_records etl_selected_records = { true, start,   switch_kind, switch_api,
+						   next, dropped, stop };

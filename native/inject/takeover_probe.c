@@ -74,6 +74,12 @@ void etl_takeover_probe_plan(struct etl_plan *plan)
 	pthread_mutex_unlock(&etl_injector.publish);
 }
 
+void etl_takeover_probe_forget(void)
+{
+	waited = 0;
+	called_ns = 0;
+}
+
 void etl_takeover_probe_call(void)
 {
 	int64_t now = etl_now_ns();

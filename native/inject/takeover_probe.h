@@ -2,6 +2,8 @@
 
 #include "inject/plan.h"
 
+/* A session begins: no record is waited for. */
+void etl_takeover_probe_forget(void);
 /* Adds the probe's call to the plan. */
 void etl_takeover_probe_plan(struct etl_plan *plan);
 /* Makes the call, if it is time. */

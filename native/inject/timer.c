@@ -169,6 +169,8 @@ int etl_timer_start(void)
 	sigset_t all, before;
 	int code;
 
+	stopped = false;
+	etl_store(&stopping, false);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&done, &monotonic);
@@ -183,12 +185,13 @@ int etl_timer_start(void)
 	return -code;
 }
 
-void etl_timer_finish(void)
+int etl_timer_finish(void)
 {
 	struct timespec until;
+	int code = 0;
 
 	if (!running)
-		return;
+		return 0;
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += 2; /* a driver that hangs must not keep the program from ending */
 	pthread_mutex_lock(&lock);
@@ -199,7 +202,10 @@ void etl_timer_finish(void)
 	while (!stopped)
 		if (pthread_cond_timedwait(&done, &lock, &until) == ETIMEDOUT) {
 			etl_store(&etl_injector.map.segment->state, ETL_NOT_FLUSHED);
+			code = -ETIMEDOUT;
 			break;
 		}
+	running = !stopped;
 	pthread_mutex_unlock(&lock);
+	return code;
 }

@@ -1,4 +1,5 @@
 #pragma once
 
 int etl_timer_start(void);
-void etl_timer_finish(void); /* last flush, bounded to two seconds */
+/* The last flush, bounded to two seconds: 0 or -ETIMEDOUT. */
+int etl_timer_finish(void);

@@ -31,18 +31,19 @@ static void *map_page(int fd, void *place)
 struct etl_wakeup_page *etl_wakeup_map(void)
 {
 	const char *path = etl_env(ETL_ENV_WAKEUP);
-	void *page = MAP_FAILED;
+	/* Of an earlier session: others hold the pointer. */
+	void *before = etl_injector.wakeup, *page = MAP_FAILED;
 	int fd = path ? open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
 
 	if (fd >= 0) {
-		page = map_page(fd, NULL);
+		page = map_page(fd, before);
 		close(fd);
 	}
 	is_alone = page == MAP_FAILED;
 	/* Another user's, or in another PID namespace: the answer to the hello brings it. */
 	if (is_alone)
-		page = mmap(NULL, ETL_WAKEUP_BYTES, PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		page = mmap(before, ETL_WAKEUP_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS | (before ? MAP_FIXED : 0), -1, 0);
 	return page == MAP_FAILED ? NULL : page;
 }
 

@@ -39,6 +39,8 @@ bool etl_is_locked(int fd, int which)
 	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
+static void *image_page; /* NULL: this image has no lock */
+
 void etl_lock_image(int fd)
 {
 	int mine = etl_reopen(fd);
@@ -50,5 +52,14 @@ void etl_lock_image(int fd)
 	if (page != MAP_FAILED &&
 	    (madvise(page, 4096, MADV_DONTFORK) < 0 || etl_lock(mine, ETL_IMAGE_LOCK) < 0))
 		munmap(page, 4096);
+	else if (page != MAP_FAILED)
+		image_page = page;
 	close(mine); /* the mapping keeps the lock */
+}
+
+void etl_unlock_image(void)
+{
+	if (image_page)
+		munmap(image_page, 4096);
+	image_page = NULL;
 }

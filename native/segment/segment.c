@@ -338,3 +338,33 @@ int64_t etl_slot_next(struct etl_map *map)
 		return found;
 	return -1;
 }
+
+void etl_segment_renew(struct etl_map *map)
+{
+	struct etl_segment *segment = map->segment;
+
+	/* What no collector took, if it was killed. */
+	for (uint64_t slot = 0; slot < map->geometry.slots; slot++) {
+		uint64_t state = etl_load(&map->slots[slot].state);
+
+		if (state != ETL_FULL && state != ETL_DRAINING)
+			continue;
+		memset(etl_slot_data(map, slot), 0, etl_slot_bytes(slot));
+		etl_slot_free(map, slot, state);
+	}
+	etl_store(&segment->state, 0);
+	segment->is_selected = 0;
+	segment->detail[0] = '\0';
+	etl_put(&segment->last_flush_ns, 0);
+	etl_put(&segment->last_return_ns, 0);
+	etl_put(&segment->finished_ns, 0);
+	etl_put(&segment->taken_ns, 0);
+	etl_put(&segment->regained_ns, 0);
+	etl_store(&segment->strings_wanted, 0);
+	etl_store(&segment->strings_sent, 0);
+	etl_put(&segment->drained, 0);
+	etl_put(&segment->stacks_drained, 0);
+	etl_put(&segment->drained_ns, 0);
+	memset(&segment->counters, 0, sizeof segment->counters);
+	etl_store(&segment->windows_opened, 0);
+}

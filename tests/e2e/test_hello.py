@@ -19,7 +19,7 @@ from support.waiting import wait_for, wait_until
 
 from cupti_etl.capture import listener
 from cupti_etl.capture.collector import Collector
-from cupti_etl.capture.launcher import target_environment
+from cupti_etl.capture.launcher import target_environment, target_settings
 from cupti_etl.config import CaptureOptions
 
 CUPTI = "13.5.25"
@@ -226,7 +226,8 @@ launch(5)
         )
         env = {**os.environ, **fakes.env(CUPTI), "CUDA_INJECTION64_PATH": ""}
         env["NVTX_INJECTION64_PATH"] = ""
-        env = target_environment(options, self.collector.settings, env)
+        settings = target_settings(options, self.collector.settings, env)
+        env = target_environment(settings, env)
         self.program = subprocess.Popen(script(text), env=env)
 
     def _fill(self, prefix: str) -> list[socket.socket]:

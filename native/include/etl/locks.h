@@ -28,3 +28,6 @@ bool etl_is_locked(int fd, int which);
 /* Takes the image's lock for as long as this process image lives; without /proc, or with
  * a kernel that refuses, nobody has it. */
 void etl_lock_image(int fd);
+
+/* Gives it up: the image goes on, but is done with the segment. */
+void etl_unlock_image(void);

@@ -187,6 +187,10 @@ ETL_MUST_CHECK int etl_segment_map(int fd, struct etl_map *map, struct etl_error
 
 void etl_segment_unmap(struct etl_map *map);
 
+/* Target: the same memory for another collector, as if it were new, but for the slots that
+ * CUPTI still holds.  Neither side uses it meanwhile. */
+void etl_segment_renew(struct etl_map *map);
+
 /* Makes one more step usable; false at the limit. */
 bool etl_segment_grow(struct etl_map *map);
 

@@ -1,0 +1,257 @@
+/* The start and the end of tracing in a process: once for the driver, and as often as the
+ * program's own code asks for it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "etl/locks.h"
+#include "inject/conflict.h"
+#include "inject/descriptors.h"
+#include "inject/environment.h"
+#include "inject/handshake.h"
+#include "inject/injector.h"
+#include "inject/intern.h"
+#include "inject/launch_stacks.h"
+#include "inject/range.h"
+#include "inject/recording.h"
+#include "inject/records.h"
+#include "inject/session.h"
+#include "inject/space.h"
+#include "inject/takeover_probe.h"
+#include "inject/timer.h"
+#include "inject/wakeup.h"
+#include "../generated/env.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool is_begun; /* with `lock` held */
+static pthread_once_t hooks_once = PTHREAD_ONCE_INIT;
+
+/* One that could not be loaded may be there for a later session. */
+int etl_session_load_cupti(struct etl_error *error)
+{
+	static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
+	static bool is_loaded;
+	int code = 0;
+
+	pthread_mutex_lock(&loading);
+	if (!is_loaded)
+		code = cupti_api_load(&etl_injector.cupti, error);
+	is_loaded = code == 0;
+	pthread_mutex_unlock(&loading);
+	return code;
+}
+
+/* The child of a fork cannot use CUDA, and must not speak for its parent: its copy of
+ * the socket would hide the parent's end from the collector. */
+static void in_child(void)
+{
+	etl_store(&etl_injector.active, false);
+	etl_close_kept(etl_injector.socket);
+	etl_close_kept(etl_injector.memfd);
+	etl_injector.socket = etl_injector.memfd = -1;
+}
+
+static void at_exit(void)
+{
+	if (etl_injector_is_ours())
+		(void)etl_timer_finish();
+}
+
+static void add_hooks(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+	/* Registered after libcupti was loaded, so that it runs before CUPTI's own. */
+	atexit(at_exit);
+}
+
+/* Ends the attempt: the collector learns why, the program goes on untraced. */
+static int give_up(struct etl_segment *segment, int code, const char *reason)
+{
+	snprintf(segment->detail, sizeof segment->detail, "%s", reason);
+	etl_store(&segment->state, ETL_NOT_TRACED);
+	etl_wakeup_send();
+	return code;
+}
+
+static uint32_t steps_wanted(void)
+{
+	long mb = etl_env_number(ETL_ENV_RING_MB, 256, 1, 4096);
+	long steps = mb / (long)(ETL_STEP_BYTES >> 20);
+
+	return steps < 1 ? 1 : (uint32_t)steps;
+}
+
+/* The largest segment that can be had; -errno. */
+static int create_segment(int *fd, struct etl_error *error)
+{
+	uint32_t steps = etl_steps_that_fit(steps_wanted(), error);
+	int code = -ENOMEM;
+
+	for (; steps; steps /= 2) {
+		code = etl_segment_create(steps, &etl_injector.map, fd, error);
+		if (code != -ENOMEM && code != -EFBIG)
+			break;
+	}
+	return code;
+}
+
+static void note_size(struct etl_segment *segment)
+{
+	size_t used = strlen(segment->detail);
+
+	if (segment->steps < steps_wanted())
+		snprintf(segment->detail + used, sizeof segment->detail - used,
+			 "%sits limits leave room for %llu MiB of shared memory, not %llu",
+			 used ? "; " : "",
+			 (unsigned long long)(segment->steps * ETL_STEP_BYTES >> 20),
+			 (unsigned long long)(steps_wanted() * ETL_STEP_BYTES >> 20));
+}
+
+static int start_recording(struct etl_error *error)
+{
+	static struct etl_plan plan;
+	const struct etl_records *records;
+	int code;
+
+	etl_plan_make(&plan);
+	records = etl_records_choose(&plan, error);
+	if (!records)
+		return -ENOTSUP;
+	code = etl_recording_start(&plan, records, error);
+	if (code < 0)
+		etl_recording_undo();
+	return code;
+}
+
+/* That of an earlier session, if it is still ours; else a new one.  0 or -errno. */
+static int have_segment(struct etl_error *error)
+{
+	struct etl_map *map = &etl_injector.map;
+	int fd = -1, code;
+
+	if (map->segment && etl_is_kept(etl_injector.memfd)) {
+		if (etl_is_locked(etl_injector.memfd, ETL_COLLECTOR_LOCK))
+			return etl_fail(error, EBUSY,
+					"the collector of the capture before still reads its memory");
+		etl_segment_renew(map);
+		etl_intern_forget();
+		return 0;
+	}
+	/* The program has closed the descriptor.  CUPTI may hold buffers of the old one. */
+	code = create_segment(&fd, error);
+	if (code < 0)
+		return code;
+	etl_injector.memfd = etl_move_descriptor(fd);
+	etl_keep_descriptor(etl_injector.memfd);
+	return 0;
+}
+
+static int start(struct etl_error *error)
+{
+	struct etl_map *map = &etl_injector.map;
+	struct etl_error no_cupti;
+	struct etl_segment *segment;
+	int code, cupti;
+
+	etl_hello_forget();
+	etl_range_forget();
+	etl_conflict_forget();
+	etl_launch_stacks_forget();
+	etl_takeover_probe_forget();
+	etl_injector.pid = getpid();
+	etl_injector.wakeup = etl_wakeup_map();
+	code = have_segment(error);
+	if (code < 0) {
+		(void)etl_hello(-1, error->message);
+		return code;
+	}
+	segment = map->segment;
+	etl_describe_process(segment);
+	cupti = etl_session_load_cupti(&no_cupti);
+	if (cupti == 0) {
+		segment->cupti_version = etl_injector.cupti.version;
+		snprintf(segment->cupti_path, sizeof segment->cupti_path, "%s",
+			 etl_injector.cupti.path);
+	}
+	/* Without it the collector takes the end of the socket for our end. */
+	etl_lock_image(etl_injector.memfd);
+	code = etl_hello(etl_injector.memfd, NULL);
+	if (code < 0 && code != -EAGAIN) {
+		/* The collector is gone: there is nobody to record for. */
+		etl_unlock_image();
+		etl_close_kept(etl_injector.memfd);
+		etl_injector.memfd = -1;
+		etl_segment_unmap(map);
+		return etl_fail(error, -code, "the collector cannot be reached: %s",
+				strerror(-code));
+	}
+	etl_wakeup_send();
+	pthread_once(&hooks_once, add_hooks);
+	if (cupti < 0) {
+		*error = no_cupti;
+		return give_up(segment, cupti, no_cupti.message);
+	}
+	etl_injector.flush_ms = (int)etl_env_number(ETL_ENV_FLUSH_MS, 100, 1, 60000);
+	etl_store(&etl_injector.active, true);
+	code = start_recording(error);
+	if (code < 0)
+		return give_up(segment, code, error->message);
+	note_size(segment);
+	code = etl_timer_start();
+	if (code < 0) {
+		etl_recording_undo();
+		etl_fail(error, -code, "no thread could be started for flushing CUPTI");
+		return give_up(segment, code, error->message);
+	}
+	etl_store(&segment->state, ETL_TRACING);
+	etl_wakeup_send();
+	return 0;
+}
+
+int etl_session_begin(struct etl_error *error)
+{
+	int code;
+
+	/* Injected, but not by a capture of ours. */
+	if (!etl_env(ETL_ENV_SOCKET))
+		return etl_fail(error, ENOENT, "no collector is named in the environment");
+	pthread_mutex_lock(&lock);
+	if (is_begun) {
+		code = etl_fail(error, EALREADY, "this process is being captured already");
+	} else {
+		is_begun = true;
+		code = start(error);
+	}
+	pthread_mutex_unlock(&lock);
+	return code;
+}
+
+int etl_session_end(struct etl_error *error)
+{
+	int code = 0;
+
+	pthread_mutex_lock(&lock);
+	if (!is_begun || getpid() != etl_injector.pid) {
+		code = etl_fail(error, ESRCH, "this process is not being captured");
+		goto out;
+	}
+	/* Before the last flush, or there would be records after it. */
+	etl_recording_stop();
+	code = etl_timer_finish();
+	if (code < 0) {
+		/* Whoever hangs there still uses what a new session would. */
+		etl_fail(error, -code, "CUPTI has not given its records back within 2 s");
+		goto out;
+	}
+	etl_store(&etl_injector.active, false);
+	etl_recording_release();
+	etl_unlock_image();
+	etl_close_kept(etl_injector.socket);
+	etl_injector.socket = -1;
+	etl_wakeup_send();
+	is_begun = false;
+out:
+	pthread_mutex_unlock(&lock);
+	return code;
+}
