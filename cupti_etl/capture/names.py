@@ -9,6 +9,9 @@ from cupti_etl.capture.demangle import LONGEST_TEXT, Demangler
 
 _OPERATOR = re.compile(r"\boperator\b(?:\(\)|\[\]|[<>=!+\-*/%&|^~,]+)?")
 _CLOSES = {")": "(", "]": "[", "}": "{", ">": "<"}
+# Tensile, which makes AMD's products of matrices, puts some 60 parameters into a name; up to the
+# tile it says what is multiplied.
+_TENSILE = re.compile(r"((?:Custom_)?Cijk_\w*?_MT\d+x\d+x\d+)_(\w+)(?:\.kd)?")
 
 
 def _without_brackets(name: str) -> str:
@@ -51,7 +54,13 @@ def short_name(demangled: str) -> str:
     if not _OPERATOR.search(bare):
         bare = bare.split(" ")[-1] if " " in bare else bare
     last = bare.rsplit("::", 1)[-1].strip()
-    return last or demangled
+    return parameters(last)[0] or demangled
+
+
+def parameters(name: str) -> tuple[str, list[str]]:
+    """A name, and the parameters that its end is made of where a generator wrote them there."""
+    tensile = _TENSILE.fullmatch(name)
+    return (tensile[1], tensile[2].split("_")) if tensile else (name, [])
 
 
 _NESTED = re.compile(r"_Z(N?)[VKr]*")

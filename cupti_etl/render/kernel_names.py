@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from cupti_etl.capture.names import parameters
+
 # What follows such a length, or lies so deep, tells nobody anything.
 _LONGEST = 16384
 _DEEPEST = 24
@@ -58,7 +60,11 @@ class Name:
 @cache
 def parse(demangled: str) -> Name:
     """The tree of a demangled name."""
-    return _Parser(demangled[:_LONGEST].replace("(anonymous namespace)::", "")).item(0, top=True)
+    text = demangled[:_LONGEST].replace("(anonymous namespace)::", "")
+    head, listed = parameters(text)
+    if listed:
+        return Name(head, tuple(map(Name, listed)))
+    return _Parser(text).item(0, top=True)
 
 
 def labels(named: Sequence[tuple[str, str]]) -> list[str]:

@@ -67,6 +67,13 @@ def test_lambdas_are_told_apart_by_their_types_and_then_by_their_numbers() -> No
     ]  # fmt: skip
 
 
+def test_of_parameters_within_a_name_those_that_differ_are_shown() -> None:
+    name = "Cijk_Alik_Bljk_BBS_BH_UserArgs_MT32x32x256_MI16x16x1_LDSB1_{}_WG32_8_1"
+    head = "Cijk_Alik_Bljk_BBS_BH_UserArgs_MT32x32x256"
+    assert kernels(name.format("NTA0")) == [head]
+    assert kernels(name.format("NTA0"), name.format("NTA4")) == [f"{head}<NTA0>", f"{head}<NTA4>"]
+
+
 def test_the_launch_shape_is_the_last_resort() -> None:
     rows = [
         {"name": "f", "demangled": "f()", "grid": grid, "block": "256,1,1"}

@@ -27,6 +27,10 @@ CASES = {
     "sm80_xmma_gemm_f32f32_f32f32_f32_nt_n": "sm80_xmma_gemm_f32f32_f32f32_f32_nt_n",
     "void thrust::cuda_cub::core::_kernel_agent<Agent<A, (B)1> >(int)": "_kernel_agent",
     "fake::space::kernel_1(float const*, float*, int)": "kernel_1",
+    "Custom_Cijk_Ailk_Bljk_HHS_BH_MT128x64x32_MI16x16x1_SN_WG64_4_1.kd": (
+        "Custom_Cijk_Ailk_Bljk_HHS_BH_MT128x64x32"
+    ),
+    "Custom_Cijk_Alik_Bljk_HHS_BH_MT256x128x64": "Custom_Cijk_Alik_Bljk_HHS_BH_MT256x128x64",
     "S::operator()(int) const": "operator()",
     "void ns::S::operator<<(int)": "operator<<",
     "A<int>::operator[](unsigned long)": "operator[]",
