@@ -1,10 +1,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "etl/clock.h"
 #include "etl/hash.h"
 #include "etl/strings.h"
-#include "inject/buffers.h"
 #include "inject/environment.h"
 #include "inject/injector.h"
 #include "inject/intern.h"
@@ -13,6 +11,7 @@
 #include "inject/plan.h"
 #include "inject/python.h"
 #include "inject/recording.h"
+#include "inject/row_slot.h"
 #include "inject/wakeup.h"
 #include "../generated/env.h"
 
@@ -141,69 +140,35 @@ static uint64_t stack_id(const struct etl_python_place *places, unsigned n)
 
 /* ---- the calls */
 
-/* One slot for all threads, held until it is full or the timer comes by. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int64_t slot = -1;
-static uint32_t n_calls;
+static struct etl_row_slot calls = ETL_ROW_SLOT(ETL_LAUNCH_STACKS, struct etl_launch_stack);
 
-/* With `lock` held. */
-static void hand_over(void)
+enum etl_stack_state etl_launch_stacks_here(uint64_t *id)
 {
-	if (slot < 0 || n_calls == 0)
-		return;
-	etl_slot_publish(&etl_injector.map, (uint64_t)slot, ETL_LAUNCH_STACKS,
-			 n_calls * (uint32_t)sizeof(struct etl_launch_stack));
-	slot = -1;
-	n_calls = 0;
-}
+	struct etl_python_place places[ETL_MOST_FRAMES];
+	enum etl_stack_state state;
+	unsigned n;
 
-static void add(const struct etl_launch_stack *call)
-{
-	struct etl_counters *counters = &etl_injector.map.segment->counters;
-	bool is_full = false;
-
-	pthread_mutex_lock(&lock);
-	/* Nobody else adds to these. */
-	etl_put(&counters->stacks, etl_peek(&counters->stacks) + 1);
-	if (slot < 0) {
-		slot = etl_take_any_slot(false);
-		if (slot >= 0)
-			etl_injector.map.slots[slot].held_since_ns = (uint64_t)etl_now_ns();
+	*id = 0;
+	state = etl_python_places(places, &n);
+	if (n) {
+		*id = stack_id(places, n);
+		if (!*id)
+			state = ETL_STACK_NO_ROOM;
 	}
-	if (slot < 0) {
-		etl_put(&counters->stacks_lost, etl_peek(&counters->stacks_lost) + 1);
-	} else {
-		memcpy(etl_slot_data(&etl_injector.map, (uint64_t)slot) + n_calls * sizeof *call, call,
-		       sizeof *call);
-		n_calls++;
-		is_full = (n_calls + 1) * sizeof *call > etl_slot_bytes((uint64_t)slot);
-		if (is_full)
-			hand_over();
-	}
-	pthread_mutex_unlock(&lock);
-	if (is_full)
-		etl_wakeup_send();
+	return state;
 }
 
 void etl_launch_stacks_call(uint32_t cbid, uint32_t correlation_id)
 {
-	struct etl_python_place places[ETL_MOST_FRAMES];
+	struct etl_counters *counters = &etl_injector.map.segment->counters;
 	struct etl_launch_stack call = { .correlation_id = correlation_id };
-	enum etl_stack_state state;
 	int saved = errno;
-	unsigned n;
 
 	if (cbid >= ETL_MAX_CBID || !is_meant[cbid] || !etl_recording_is_on() ||
 	    !etl_injector_is_ours())
 		return;
-	state = etl_python_places(places, &n);
-	if (n) {
-		call.stack_id = stack_id(places, n);
-		if (!call.stack_id)
-			state = ETL_STACK_NO_ROOM;
-	}
-	call.state = state;
-	add(&call);
+	call.state = etl_launch_stacks_here(&call.stack_id);
+	etl_row_slot_add(&calls, &call, &counters->stacks, &counters->stacks_lost);
 	errno = saved;
 }
 
@@ -227,9 +192,7 @@ void etl_launch_stacks_flush(void)
 	pthread_mutex_lock(&etl_injector.publish);
 	(void)etl_intern_flush();
 	pthread_mutex_unlock(&etl_injector.publish);
-	pthread_mutex_lock(&lock);
-	hand_over();
-	pthread_mutex_unlock(&lock);
+	etl_row_slot_flush(&calls);
 	etl_wakeup_send();
 }
 
