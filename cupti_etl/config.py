@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 # What the launcher sets for the traced process and the injector reads.  The C side
@@ -32,6 +33,10 @@ ENVIRONMENT = {
     "PYTHON_STACKS": (
         "CUPTI_ETL_PYTHON_STACKS",
         "of which calls to keep the Python stack: launches, copies or all",
+    ),
+    "CALLBACKS": (
+        "CUPTI_ETL_CALLBACKS",
+        "callbacks to keep, as DOMAIN:NAME, comma-separated, the domain as CUPTI numbers it",
     ),
     "FLUSH_MS": ("CUPTI_ETL_FLUSH_MS", "interval of cuptiActivityFlushAll in ms"),
     "RING_MB": ("CUPTI_ETL_RING_MB", "upper limit of the shared memory of a process in MiB"),
@@ -95,6 +100,7 @@ class CaptureOptions:
         duration_ns: record so long; 0 means to the end.
         python_stacks: of which calls the Python stack is kept, one of ``api_levels.STACKS``; empty
             for none.
+        callbacks: which callbacks are kept, names by domain (see ``schema/callbacks.py``).
         capture_range: record only inside ranges: ``cudaProfilerApi`` or ``nvtx:NAME[@DOMAIN]``.
         max_rows: stop recording at about so many rows; 0 means never.
         max_bytes: stop recording when the trace has about so many bytes; 0 means never.
@@ -122,6 +128,7 @@ class CaptureOptions:
     delay_ns: int = 0
     duration_ns: int = 0
     python_stacks: str = ""
+    callbacks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     capture_range: str = ""
     max_rows: int = 0
     max_bytes: int = 0

@@ -1,7 +1,7 @@
 """``make headers``: take the facts of NVIDIA's newest public CUPTI header.
 
 Downloads the header wheels, compiles a probe against them and writes the numbers to
-``cupti_etl/schema/generated/records.json``.  ``make generate`` derives the rest from it.
+``tools/codegen/generated``.  ``make generate`` derives the rest from them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from cupti_etl.errors import EtlError
+from tools.codegen.callback_facts import CALLBACKS, dump_callbacks, extract_callbacks
 from tools.codegen.header_wheels import fetch_headers
 from tools.codegen.headers import RECORDS, dump, extract, load_facts
 
@@ -22,6 +23,7 @@ def main() -> int:
     try:
         headers = fetch_headers(MAJOR, ROOT / ".cache" / "headers", refresh=True)
         facts = extract(headers.include_dirs)
+        callbacks = extract_callbacks(headers.include_dirs)
     except EtlError as error:
         print(f"make headers: {error.message}\n  {error.hint}".rstrip(), file=sys.stderr)
         return 1
@@ -33,7 +35,10 @@ def main() -> int:
         if old != new:
             print(f"  {name}: {'new' if old is None else 'gone' if new is None else 'changed'}")
     RECORDS.write_text(dump(facts))
-    print(f"{RECORDS.relative_to(ROOT)} written; now run `make generate`")
+    CALLBACKS.write_text(dump_callbacks(callbacks))
+    for path in (RECORDS, CALLBACKS):
+        print(f"{path.relative_to(ROOT)} written")
+    print("now run `make generate`")
     return 0
 
 

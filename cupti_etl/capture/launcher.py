@@ -14,6 +14,7 @@ from cupti_etl.config import CUDA_INJECTION, ENVIRONMENT, NVTX_INJECTION, Captur
 from cupti_etl.errors import UsageError
 from cupti_etl.native.cupti_search import find_cupti
 from cupti_etl.native.loader import inject_library_path
+from cupti_etl.schema.callbacks import selection
 
 # Signals that are the program's business, not ours.
 _FORWARDED = (
@@ -61,6 +62,7 @@ def target_settings(
         "RECORDS": options.records,
         "ON_CONFLICT": options.on_conflict,
         "PYTHON_STACKS": options.python_stacks,
+        "CALLBACKS": selection(options.callbacks),
         "RANGE": options.capture_range,
         "FLUSH_MS": str(options.flush_ms),
         "RING_MB": str(options.ring_mb),

@@ -100,17 +100,35 @@ def _lost_stacks(process: Process, info: ProcessInfo, is_over: bool) -> list[Los
     return found
 
 
+def _lost_callbacks(process: Process, info: ProcessInfo, is_over: bool) -> list[Loss]:
+    """Callbacks that were to be kept and that are not in ``callback_event``."""
+    me, decoded, table = info.process_id, process.decoded(), "callback_event"
+    found = []
+    if info.callbacks_lost:
+        detail = "no buffer was free: the collector could not keep up; a larger --buffer-mb helps"
+        found.append(Loss(me, "ring_full", table, info.callbacks_lost, detail=detail))
+    if decoded.damaged_callbacks:
+        detail = "what the process wrote of its callbacks cannot be read"
+        found.append(Loss(me, "unreadable", table, decoded.damaged_callbacks, detail=detail))
+    known = info.callbacks_lost + decoded.damaged_callbacks + decoded.callbacks
+    if is_over and info.callbacks > known:
+        detail = "callbacks of the last moments before the process ended"
+        found.append(Loss(me, "killed", table, info.callbacks - known, detail=detail))
+    return found
+
+
 def emitted(process: Process) -> int:
-    """Records that CUPTI made, as far as it says, handed over or dropped; and calls whose stack
-    was to be kept."""
+    """Records that CUPTI made, as far as it says, handed over or dropped; calls whose stack was to
+    be kept; and callbacks that were."""
     info = process.info()
-    return int(info.handed_over + info.cupti_dropped + info.stacks - process.decoded().filtered)
+    records = info.handed_over + info.cupti_dropped - process.decoded().filtered
+    return int(records + info.stacks + info.callbacks)
 
 
 def stored(process: Process) -> int:
-    """Records and calls of the process that became rows."""
+    """Records, calls with a stack and callbacks of the process that became rows."""
     kinds = sum(process.stored(table) for table in range(len(KINDS)))
-    return kinds + int(process.decoded().stacks)
+    return kinds + int(process.decoded().stacks + process.decoded().callbacks)
 
 
 def losses(process: Process, end_ns: int | None, is_abandoned: bool = False) -> list[Loss]:
@@ -163,6 +181,7 @@ def losses(process: Process, end_ns: int | None, is_abandoned: bool = False) -> 
         found.append(Loss(me, "unreadable", None, 0, None, True, detail=detail))
     found += _cut_texts(process, me)
     found += _lost_stacks(process, info, end_ns is not None)
+    found += _lost_callbacks(process, info, end_ns is not None)
     if info.taken_ns or (end_ns is not None and in_order and info.held):
         detail = (
             "another CUPTI client (such as torch.profiler) took over in this process; "

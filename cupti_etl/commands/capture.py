@@ -117,6 +117,13 @@ from cupti_etl.units import duration_ns, size_bytes
     " and waits.",
 )
 @click.option(
+    "--callbacks",
+    default="",
+    metavar="DOMAIN[:NAME,...]",
+    help="Keep CUPTI's callbacks as callback_event: of driver, runtime, resource, synchronize, nvtx"
+    " or state, all or those named, such as driver:cuLaunch*,cuMemcpy*.",
+)
+@click.option(
     "--capture-range",
     default="",
     metavar="RANGE",
@@ -169,6 +176,7 @@ def command(
     delay: str,
     duration: str,
     python_stacks: str,
+    callbacks: str,
     capture_range: str,
     max_rows: int | None,
     max_size: str | None,
@@ -199,6 +207,7 @@ def command(
     written, 2 for a usage error.
     """
     from cupti_etl.capture.session import run
+    from cupti_etl.schema.callbacks import parse_callbacks
     from cupti_etl.storage.destination import kinds_of
     from cupti_etl.storage.name import expand
 
@@ -217,6 +226,7 @@ def command(
         delay_ns=duration_ns(delay),
         duration_ns=duration_ns(duration),
         python_stacks=check_stacks(python_stacks),
+        callbacks=parse_callbacks(callbacks) if callbacks else {},
         capture_range=check_range(capture_range),
         max_rows=max_rows or 0,
         max_bytes=size_bytes(max_size) if max_size else 0,

@@ -8,6 +8,7 @@ QueryName = Literal[
     "api_summary",
     "api_thread_summary",
     "busy_breakdown",
+    "callback_summary",
     "capture_health",
     "collective",
     "collective_bandwidth",

@@ -205,8 +205,40 @@ PYTHON_STACK = Table(
     ),
     key=("process_id", "stack_id", "depth"),
 )
+CALLBACK_EVENT = Table(
+    "callback_event",
+    "One row per API call, or other callback of CUPTI's, that was asked for with --callbacks.",
+    (
+        PROCESS_ID,
+        C("domain", string, "", "driver, runtime, resource, synchronize, nvtx or state."),
+        C("function", string, "", "The function that was called, or what happened (CONTEXT_CREATED)."),
+        C("start_ns", timestamp, "", "When the call was entered, or it happened; NULL for a call that began before callbacks were switched on.", unit="ns"),
+        C("end_ns", timestamp, "", "When the call returned; NULL for what is no call.", unit="ns"),
+        C("thread_id", i32, "", "The thread that called, by its number in the system."),
+        C("context_id", i32, "", "CUPTI's number of the thread's context; NULL without one.", joins="context.context_id"),
+        C("correlation_id", i64, "", "The call, and the work that it asked for; NULL for what is no call.", joins="api_call.correlation_id"),
+        C("result", i32, "", "What the call returned (0: success), or the code of a state."),
+        C("symbol", string, "", "Mangled name of the kernel that is launched.", joins="kernel_name.mangled"),
+        C("message", string, "", "Message of a mark or range of NVTX, or of a state."),
+        C("stream", i64, "", "Handle of the stream, as the program has it; 0 for the default stream, NULL where the call takes none."),
+        C("grid_x", i32, "", "Blocks in the grid, x.", unit="blocks"),
+        C("grid_y", i32, "", "Blocks in the grid, y.", unit="blocks"),
+        C("grid_z", i32, "", "Blocks in the grid, z.", unit="blocks"),
+        C("block_x", i32, "", "Threads in a block, x.", unit="threads"),
+        C("block_y", i32, "", "Threads in a block, y.", unit="threads"),
+        C("block_z", i32, "", "Threads in a block, z.", unit="threads"),
+        C("dynamic_shared_bytes", i64, "", "Shared memory that the launch asks for, per block.", unit="bytes"),
+        C("bytes", i64, "", "Bytes that a copy, set or allocation is about, or of a module's code.", unit="bytes"),
+        C("copy_kind", string, "", "Direction of a copy as the call says it, such as HtoD; default where it leaves it to the addresses."),
+        C("src_address", i64, "", "Where a copy reads."),
+        C("dst_address", i64, "", "Memory that is written, set or freed."),
+        C("value", i64, "", "What memory is set to."),
+        C("object", i64, "", "What a resource is: a module's number, or the handle of a context, stream, graph or node."),
+    ),
+    sort=("start_ns",),
+)
 # Those that the decoder fills, as it does those of CUPTI's records.
-DECODED = (LAUNCH_STACK, PYTHON_STACK)
+DECODED = (LAUNCH_STACK, PYTHON_STACK, CALLBACK_EVENT)
 
 OWN = (
     CAPTURE,

@@ -68,6 +68,8 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 	out->truncated_strings = etl_peek(&header->counters.truncated_strings);
 	out->stacks = etl_peek(&header->counters.stacks) - process->stacks_before;
 	out->stacks_lost = etl_peek(&header->counters.stacks_lost);
+	out->callbacks = etl_peek(&header->counters.callbacks) - process->callbacks_before;
+	out->callbacks_lost = etl_peek(&header->counters.callbacks_lost);
 	count_held(process, &out->held, &out->first_held_ns);
 	out->pid = header->pid;
 	out->is_selected = header->is_selected;

@@ -4,6 +4,7 @@
 
 #include "etl/clock.h"
 #include "etl/hash.h"
+#include "decode/callbacks.h"
 #include "decode/gather.h"
 #include "decode/layout.h"
 #include "decode/stacks.h"
@@ -205,6 +206,7 @@ int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_
 {
 	uint64_t before = process->decoded.records + process->decoded.filtered;
 	uint64_t stacks_before = process->decoded.stacks;
+	uint64_t callbacks_before = process->decoded.callbacks;
 	int result = 0;
 
 	process_refresh(process);
@@ -217,6 +219,8 @@ int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_
 		result = decode_strings(process, data, bytes);
 	else if (content == ETL_LAUNCH_STACKS)
 		result = decode_launch_stacks(process, data, bytes);
+	else if (content == ETL_CALLBACKS)
+		result = decode_callbacks(process, data, bytes);
 	else
 		process->decoded.unreadable_bytes += bytes;
 	if (result < 0) {
@@ -228,6 +232,7 @@ int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_
 	etl_add(&process->header->drained,
 		process->decoded.records + process->decoded.filtered - before);
 	etl_add(&process->header->stacks_drained, process->decoded.stacks - stacks_before);
+	etl_add(&process->header->callbacks_drained, process->decoded.callbacks - callbacks_before);
 	etl_put(&process->header->drained_ns, (uint64_t)etl_now_ns());
 	return result;
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "decode/gather.h"
+#include "decode/row.h"
 #include "decode/stacks.h"
 #include "etl/hash.h"
 #include "etl/stacks.h"
@@ -14,34 +15,6 @@ static const char *const states[] = {
 	[ETL_STACK_NO_FRAMES] = "no_frames",	 [ETL_STACK_NO_PYTHON] = "no_python",
 	[ETL_STACK_UNREADABLE] = "unreadable", [ETL_STACK_NO_ROOM] = "no_room",
 };
-
-/* One row at a time: a value each for the columns in their order, and whether it is known. */
-struct value {
-	int64_t number;
-	bool is_known;
-};
-
-#define KNOWN(n) ((struct value){ (int64_t)(n), true })
-
-static void append(struct builder *builder, const struct value *values)
-{
-	for (uint32_t c = 0; c < builder->kind->n_columns; c++)
-		/* Little-endian: the lowest bytes of a number are the smaller one. */
-		column_append(&builder->columns[c], column_value_bytes(&builder->kind->columns[c]),
-			      builder->rows, &values[c].number, values[c].is_known, 1);
-	builder->rows++;
-}
-
-/* A text's entry of a column; NULL where it finds no room. */
-static struct value text_value(struct etl_process *process, int table, uint32_t column, const char *text,
-			       size_t length)
-{
-	struct dictionary *dictionary = &process->decoder->builders[table].dictionaries[column];
-	int32_t entry = dictionary_add(dictionary, etl_hash(text, length), text, length);
-
-	process->lacks_memory |= entry == DICTIONARY_NO_MEMORY;
-	return (struct value){ entry, entry >= 0 };
-}
 
 enum { CALL_PROCESS, CALL_CORRELATION, CALL_STACK, CALL_STATE, CALL_COLUMNS };
 _Static_assert(sizeof launch_stack_columns / sizeof *launch_stack_columns == CALL_COLUMNS,
@@ -63,11 +36,11 @@ static int add_call(struct etl_process *process, const struct etl_launch_stack *
 	}
 	if (builder_reserve(builder, 1) < 0)
 		return -ENOMEM;
-	row[CALL_STATE] = text_value(process, ETL_TABLE_LAUNCH_STACK, CALL_STATE, states[call->state],
+	row[CALL_STATE] = row_text(process, ETL_TABLE_LAUNCH_STACK, CALL_STATE, states[call->state],
 				     strlen(states[call->state]));
 	process->last_correlation = id;
 	process->decoded.stacks++;
-	append(builder, row);
+	row_append(builder, row);
 	return 0;
 }
 
@@ -105,14 +78,14 @@ static int add_frame(struct etl_process *process, uint64_t stack_id, uint32_t de
 	if (builder_reserve(builder, 1) < 0)
 		return -ENOMEM;
 	if (stack_codes_find(&process->codes, frame->code_id, frame->at, &code, &line)) {
-		row[FRAME_FUNCTION] = text_value(process, ETL_TABLE_PYTHON_STACK, FRAME_FUNCTION,
+		row[FRAME_FUNCTION] = row_text(process, ETL_TABLE_PYTHON_STACK, FRAME_FUNCTION,
 						 code.function, code.function_bytes);
-		row[FRAME_FILE] = text_value(process, ETL_TABLE_PYTHON_STACK, FRAME_FILE, code.file,
+		row[FRAME_FILE] = row_text(process, ETL_TABLE_PYTHON_STACK, FRAME_FILE, code.file,
 					     code.file_bytes);
 		row[FRAME_LINE] = (struct value){ line, line > 0 };
 		row[FRAME_FIRST] = KNOWN(code.first_line);
 	}
-	append(builder, row);
+	row_append(builder, row);
 	return process->lacks_memory ? -ENOMEM : 0;
 }
 

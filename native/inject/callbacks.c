@@ -1,65 +1,303 @@
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "etl/strings.h"
+#include "inject/callback_events.h"
+#include "inject/callback_watch.h"
 #include "inject/callbacks.h"
+#include "inject/environment.h"
 #include "inject/injector.h"
 #include "inject/launch_stacks.h"
 #include "inject/profiler.h"
+#include "../generated/env.h"
 
-/* CUpti_CallbackData. */
-struct callback_data {
-	uint32_t site; /* 0: the call begins, 1: it returns */
-	const char *function;
-	const void *parameters;
-	void *result;
-	const char *symbol;
-	void *context;
-	uint32_t context_uid;
-	uint64_t *correlation_data;
-	uint32_t correlation_id;
-};
+/* From CUPTI 13.3 on, with a driver that knows how, several clients can subscribe. */
+#define SEVERAL_SINCE 130300
+
+/* Held while subscriptions change, as CUPTI wants it; no callback takes it. */
+static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
+/* What has been subscribed with: the capture's own, of its records, or one that lives without a
+ * capture.  etl_injector.subscriber is that of CUPTI's first interface, whoever needs it. */
+static void *of_records, *alone;
+static bool is_captured; /* between etl_callbacks_prepare() and etl_callbacks_leave() */
+static char *selection; /* of the capture's; NULL: it wants none */
 
 bool etl_callbacks_are_wanted(void)
 {
-	return etl_profiler_is_watched() || etl_launch_stacks_are_wanted();
+	return etl_profiler_is_watched() || etl_launch_stacks_are_wanted() || selection ||
+	       etl_watch_any();
 }
 
 void etl_callbacks_call(void *unused, uint32_t domain, uint32_t cbid, const void *info)
 {
-	const struct callback_data *data = info;
+	const struct etl_callback_data *data = info;
 
 	(void)unused;
-	if (domain != CUPTI_DOMAIN_DRIVER)
-		return;
-	etl_profiler_call(cbid, data->site == 1);
-	if (data->site == 0)
-		etl_launch_stacks_call(cbid, data->correlation_id);
+	if (domain == CUPTI_DOMAIN_DRIVER) {
+		etl_profiler_call(cbid, data->site == 1);
+		if (data->site == 0)
+			etl_launch_stacks_call(cbid, data->correlation_id);
+	}
+	etl_watch_call(domain, cbid, info);
 }
+
+/* What the capture needs besides its table of events. */
+static bool is_the_captures(uint32_t domain, uint32_t cbid)
+{
+	return is_captured && domain == CUPTI_DOMAIN_DRIVER &&
+	       (etl_profiler_means(cbid) || etl_launch_stacks_mean(cbid));
+}
+
+/* Switches on what a watch wants; CUPTI's last refusal if there is nothing that it does not
+ * refuse. */
+static int enable_watch(void *subscriber, int number)
+{
+	const struct cupti_api *cupti = &etl_injector.cupti;
+	int refusal = CUPTI_NOT_SUPPORTED;
+	unsigned n = 0;
+
+	for (uint32_t domain = 1; domain < ETL_CALLBACK_DOMAINS; domain++)
+		for (uint32_t cbid = 1; cbid < ETL_MAX_CBID; cbid++) {
+			int result;
+
+			if (!etl_watch_has(number, domain, cbid))
+				continue;
+			/* A function that this driver does not have is refused. */
+			result = cupti->enable_callback(1, subscriber, domain, cbid);
+			n += result == CUPTI_OK;
+			refusal = result == CUPTI_OK ? refusal : result;
+		}
+	return n ? CUPTI_OK : refusal;
+}
+
+static int begin_capture_watch(void *subscriber, struct etl_error *error)
+{
+	int result;
+
+	if (!selection)
+		return 0;
+	if (!etl_watch_is_on(ETL_CAPTURE_WATCH) &&
+	    (result = etl_watch_begin(ETL_CAPTURE_WATCH, selection, NULL, NULL, &etl_injector.map,
+				      error)) < 0)
+		return result;
+	result = enable_watch(subscriber, ETL_CAPTURE_WATCH);
+	if (result != CUPTI_OK)
+		return etl_fail(error, EIO, "no callback can be had: %s (%d)",
+				cupti_result(&etl_injector.cupti, result), result);
+	return 0;
+}
+
+/* All that anybody needs, for a subscriber that is new, or has become the capture's. */
+static int enable_all(void *subscriber, struct etl_error *error)
+{
+	int code = 0;
+
+	if (!etl_injector.cupti.enable_callback && etl_callbacks_are_wanted())
+		return etl_fail(error, ENOSYS, "this libcupti has no callbacks");
+	if (is_captured) {
+		code = etl_profiler_enable(subscriber, error);
+		if (code == 0)
+			code = etl_launch_stacks_enable(subscriber, error);
+		if (code == 0)
+			code = begin_capture_watch(subscriber, error);
+	}
+	for (int i = ETL_CAPTURE_WATCH + 1; code == 0 && i < ETL_WATCHES; i++)
+		if (etl_watch_is_on(i))
+			(void)enable_watch(subscriber, i);
+	return code;
+}
+
+/* ---- a capture's */
 
 int etl_callbacks_enable(void *subscriber, struct etl_error *error)
 {
-	int code = etl_profiler_enable(subscriber, error);
+	int code;
 
-	return code < 0 ? code : etl_launch_stacks_enable(subscriber, error);
+	pthread_mutex_lock(&changing);
+	of_records = subscriber;
+	code = enable_all(subscriber, error);
+	pthread_mutex_unlock(&changing);
+	return code;
+}
+
+/* With `changing` held.  Another client may have ended CUPTI for all, and a subscription of ours
+ * with it: then there is a new one to be had, and the old handle leads nowhere. */
+static int subscribe_first(void)
+{
+	void *subscriber = NULL;
+	int result = cupti_subscribe(&etl_injector.cupti, etl_callbacks_call, &subscriber);
+
+	if (result == CUPTI_MULTIPLE_SUBSCRIBERS && etl_injector.subscriber)
+		return CUPTI_OK;
+	if (result == CUPTI_OK)
+		etl_injector.subscriber = subscriber;
+	return result;
 }
 
 int etl_callbacks_subscribe(struct etl_error *error)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
-	void *subscriber = NULL;
-	int result;
+	int result, code;
 
 	if (!etl_callbacks_are_wanted())
 		return 0;
 	if (!cupti->subscribe || !cupti->unsubscribe)
 		return etl_fail(error, ENOSYS, "this libcupti has no callbacks");
-	/* Another client may have ended CUPTI for all, and a subscription of ours with it: then
-	 * there is a new one to be had, and the old handle leads nowhere. */
-	result = cupti_subscribe(cupti, etl_callbacks_call, &subscriber);
-	if (result == CUPTI_MULTIPLE_SUBSCRIBERS && etl_injector.subscriber)
-		return 0;
+	pthread_mutex_lock(&changing);
+	result = subscribe_first();
 	if (result != CUPTI_OK)
-		return etl_fail(error, EIO, "cuptiSubscribe: %s (%d)", cupti_result(cupti, result),
-				result);
-	etl_injector.subscriber = subscriber;
-	return etl_callbacks_enable(subscriber, error);
+		code = etl_fail(error, EIO, "cuptiSubscribe: %s (%d)", cupti_result(cupti, result), result);
+	else
+		code = enable_all(etl_injector.subscriber, error);
+	pthread_mutex_unlock(&changing);
+	return code;
+}
+
+/* ---- without a capture */
+
+/* With `changing` held.  Of the second interface only where others can live beside it: a capture
+ * with fixed records could not. */
+static int subscribe_alone(struct etl_error *error)
+{
+	const struct cupti_api *cupti = &etl_injector.cupti;
+	int result = CUPTI_NOT_SUPPORTED;
+
+	if (of_records || alone || etl_injector.subscriber)
+		return 0;
+	if (!cupti->subscribe || !cupti->unsubscribe || !cupti->enable_callback)
+		return etl_fail(error, ENOSYS, "this libcupti has no callbacks");
+	if (cupti->version >= SEVERAL_SINCE && cupti->subscribe_v2)
+		result = cupti_subscribe_several(cupti, etl_callbacks_call, &alone);
+	if (result != CUPTI_OK)
+		result = subscribe_first();
+	if (result == CUPTI_MULTIPLE_SUBSCRIBERS)
+		return etl_fail(error, EBUSY, "another CUPTI client (a profiler) has the one subscription");
+	if (result != CUPTI_OK)
+		return etl_fail(error, EIO, "cuptiSubscribe: %s (%d)", cupti_result(cupti, result), result);
+	return 0;
+}
+
+/* With `changing` held. */
+static void unsubscribe(void **subscriber)
+{
+	if (*subscriber)
+		etl_injector.cupti.unsubscribe(*subscriber);
+	*subscriber = NULL;
+}
+
+static void *in_use(void)
+{
+	return of_records ? of_records : alone ? alone : etl_injector.subscriber;
+}
+
+/* With `changing` held.  Whether our subscription of the first interface is alive: another client
+ * may have ended CUPTI for all, and then there is one to be had. */
+static bool is_alive(void)
+{
+	void *other = NULL;
+
+	if (of_records || alone || !etl_injector.subscriber)
+		return true;
+	if (cupti_subscribe(&etl_injector.cupti, etl_callbacks_call, &other) != CUPTI_OK)
+		return true;
+	etl_injector.cupti.unsubscribe(other);
+	etl_injector.subscriber = NULL;
+	return false;
+}
+
+void etl_callbacks_prepare(bool is_selected)
+{
+	const char *wanted = etl_env(ETL_ENV_CALLBACKS);
+
+	pthread_mutex_lock(&changing);
+	is_captured = true;
+	/* Now, since the program may change its environment. */
+	free(selection);
+	selection = wanted ? strdup(wanted) : NULL;
+	unsubscribe(&alone);
+	if (is_selected)
+		unsubscribe(&etl_injector.subscriber);
+	pthread_mutex_unlock(&changing);
+}
+
+static void disable(void *subscriber, int number)
+{
+	for (uint32_t domain = 1; subscriber && domain < ETL_CALLBACK_DOMAINS; domain++)
+		for (uint32_t cbid = 1; cbid < ETL_MAX_CBID; cbid++)
+			if (etl_watch_has(number, domain, cbid) && !etl_watch_wants(domain, cbid) &&
+			    !is_the_captures(domain, cbid))
+				etl_injector.cupti.enable_callback(0, subscriber, domain, cbid);
+}
+
+void etl_callbacks_unsubscribe(void **subscriber)
+{
+	pthread_mutex_lock(&changing);
+	of_records = NULL;
+	unsubscribe(subscriber);
+	pthread_mutex_unlock(&changing);
+}
+
+void etl_callbacks_flush(void)
+{
+	if (etl_watch_is_on(ETL_CAPTURE_WATCH))
+		etl_sink_flush(etl_watch_sink(ETL_CAPTURE_WATCH));
+}
+
+void etl_callbacks_leave(void)
+{
+	struct etl_error error;
+
+	if (etl_watch_is_on(ETL_CAPTURE_WATCH)) {
+		etl_watch_end(ETL_CAPTURE_WATCH);
+		etl_sink_flush(etl_watch_sink(ETL_CAPTURE_WATCH));
+	}
+	pthread_mutex_lock(&changing);
+	is_captured = false;
+	if (!etl_watch_any()) {
+		unsubscribe(&etl_injector.subscriber);
+	} else if (subscribe_alone(&error) == 0) {
+		/* What the capture alone needed stays switched on if the subscription was there
+		 * before: it is little, and there is nobody whom it is told. */
+		(void)enable_all(in_use(), &error);
+	}
+	pthread_mutex_unlock(&changing);
+}
+
+int etl_callbacks_add(int number, struct etl_error *error)
+{
+	int result, code;
+
+	pthread_mutex_lock(&changing);
+	code = subscribe_alone(error);
+	if (code == 0) {
+		result = enable_watch(in_use(), number);
+		if (result != CUPTI_OK)
+			code = etl_fail(error, EIO, "no callback can be had: %s (%d)",
+					cupti_result(&etl_injector.cupti, result), result);
+	}
+	pthread_mutex_unlock(&changing);
+	return code;
+}
+
+void etl_callbacks_remove(int number)
+{
+	etl_watch_stop(number);
+	pthread_mutex_lock(&changing);
+	if (is_alive())
+		disable(in_use(), number);
+	if (!is_captured && !etl_watch_any()) {
+		unsubscribe(&alone);
+		unsubscribe(&etl_injector.subscriber);
+	}
+	pthread_mutex_unlock(&changing);
+	etl_watch_end(number);
+}
+
+void etl_callbacks_forget(void)
+{
+	pthread_mutex_init(&changing, NULL);
+	of_records = alone = NULL;
+	is_captured = false;
+	etl_watch_forget();
 }

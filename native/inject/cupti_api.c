@@ -133,6 +133,16 @@ int cupti_subscribe(const struct cupti_api *api, cupti_callback_fn callback, voi
 	return api->subscribe(subscriber, address, NULL);
 }
 
+int cupti_subscribe_several(const struct cupti_api *api, cupti_callback_fn callback, void **subscriber)
+{
+	struct cupti_subscriber_params params = { .size = sizeof params, .name = "cupti-etl",
+						  .allow_multiple = 1 };
+	void *address;
+
+	memcpy(&address, &callback, sizeof address);
+	return api->subscribe_v2(subscriber, address, NULL, &params);
+}
+
 const char *cupti_result(const struct cupti_api *api, int result)
 {
 	const char *text = NULL;

@@ -43,6 +43,15 @@ struct cupti_unified_memory {
 	uint32_t enable;
 };
 
+/* CUpti_SubscriberParams. */
+struct cupti_subscriber_params {
+	size_t size;
+	const char *name;
+	char *old_name;
+	size_t old_name_size;
+	uint8_t allow_multiple, padding[7];
+};
+
 struct cupti_api {
 	void *handle;
 	char path[512];
@@ -94,6 +103,10 @@ uint32_t cupti_driver_cbid(const struct cupti_api *api, const char *function);
 
 /* cuptiSubscribe, which must be there. */
 int cupti_subscribe(const struct cupti_api *api, cupti_callback_fn callback, void **subscriber);
+
+/* cuptiSubscribe_v2, which must be there, so that others may subscribe, too. */
+int cupti_subscribe_several(const struct cupti_api *api, cupti_callback_fn callback,
+			    void **subscriber);
 
 /* CUPTI's words for a result. */
 const char *cupti_result(const struct cupti_api *api, int result);

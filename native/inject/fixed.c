@@ -166,12 +166,5 @@ static int switch_api(const struct etl_api_plan *plan, bool on)
 	return CUPTI_OK;
 }
 
-static void stop(void)
-{
-	if (etl_injector.subscriber)
-		etl_injector.cupti.unsubscribe(etl_injector.subscriber);
-	etl_injector.subscriber = NULL;
-}
-
 const struct etl_records etl_fixed_records = { false, start,   switch_kind, switch_api,
-						next,  dropped, stop };
+						next,  dropped, NULL };

@@ -158,6 +158,11 @@ enum etl_stack_state etl_launch_stacks_here(uint64_t *id)
 	return state;
 }
 
+bool etl_launch_stacks_mean(uint32_t cbid)
+{
+	return cbid < ETL_MAX_CBID && is_meant[cbid];
+}
+
 void etl_launch_stacks_call(uint32_t cbid, uint32_t correlation_id)
 {
 	struct etl_counters *counters = &etl_injector.map.segment->counters;

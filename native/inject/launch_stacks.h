@@ -15,6 +15,7 @@ bool etl_launch_stacks_are_wanted(void);
 int etl_launch_stacks_enable(void *subscriber, struct etl_error *error);
 /* The calling thread's stack, published if it is new; its id is 0 if it has none. */
 enum etl_stack_state etl_launch_stacks_here(uint64_t *id);
+bool etl_launch_stacks_mean(uint32_t cbid); /* whether it asked for them */
 /* What the subscriber does about a call that begins. */
 void etl_launch_stacks_call(uint32_t cbid, uint32_t correlation_id);
 /* Hands over what has gathered; for the timer thread, which also looks for Python here. */

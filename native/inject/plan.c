@@ -32,7 +32,7 @@ static bool is_wanted(const char *level, uint32_t kind, const char *name)
 /* CUPTI names a runtime function with the CUDA version of its signature, as in
  * cudaLaunchKernel_v7000.  That suffix (four digits or more) is not part of the name;
  * cuMemcpyHtoD_v2 keeps its own. */
-static size_t bare_length(const char *name)
+size_t etl_bare_length(const char *name)
 {
 	size_t length = strlen(name), digits = 0;
 
@@ -69,7 +69,7 @@ static void plan_api(struct etl_api_plan *plan, const char *level)
 				break;
 			continue;
 		}
-		length = bare_length(name);
+		length = etl_bare_length(name);
 		if (length >= sizeof bare)
 			continue;
 		memcpy(bare, name, length);

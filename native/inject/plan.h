@@ -48,10 +48,13 @@ struct etl_records {
 	int (*api)(const struct etl_api_plan *plan, bool on);
 	int (*next)(uint8_t *buffer, size_t valid, uint8_t **record);
 	size_t (*dropped)(void); /* since the last time */
-	void (*stop)(void); /* lets go, once all kinds are switched off */
+	/* Lets go, once all kinds are switched off; NULL: there is nothing to let go of. */
+	void (*stop)(void);
 };
 
 /* Whether a name is one of a list of them, which ends in NULL; an asterisk stands for any ending. */
 bool etl_matches(const char *const *patterns, const char *name);
+/* Of a name of CUPTI's, without the version of a signature that it may end in. */
+size_t etl_bare_length(const char *name);
 /* Decides, and publishes the names of the APIs' functions. */
 void etl_plan_make(struct etl_plan *plan);

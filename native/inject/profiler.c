@@ -22,6 +22,11 @@ void etl_profiler_call(uint32_t cbid, bool is_return)
 		etl_recording_count_range(-1);
 }
 
+bool etl_profiler_means(uint32_t cbid)
+{
+	return cbid == start_cbid || cbid == stop_cbid;
+}
+
 bool etl_profiler_is_watched(void)
 {
 	return etl_range() && strcmp(etl_range(), "cudaProfilerApi") == 0;

@@ -341,7 +341,8 @@ void etl_recording_release(void)
 	begin_switching();
 	if (plan && !etl_recording_is_lost()) {
 		switch_kinds(false, true);
-		etl_records->stop();
+		if (etl_records->stop)
+			etl_records->stop();
 	}
 	etl_store(&is_on, 0);
 	etl_store(&is_lost, false);

@@ -22,14 +22,6 @@ enum {
 	ATTR_THREAD_ID_TYPE = 21,
 };
 
-struct subscriber_params {
-	size_t size;
-	const char *name;
-	char *old_name;
-	size_t old_name_size;
-	uint8_t allow_multiple, padding[7];
-};
-
 struct config {
 	size_t size;
 	struct {
@@ -132,10 +124,10 @@ static int start(const struct etl_plan *plan, struct etl_error *error)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
 	char other[64] = "";
-	struct subscriber_params params = { .size = sizeof params,
-					    .name = "cupti-etl",
-					    .old_name = other,
-					    .old_name_size = sizeof other };
+	struct cupti_subscriber_params params = { .size = sizeof params,
+						  .name = "cupti-etl",
+						  .old_name = other,
+						  .old_name_size = sizeof other };
 	void (*callback)(void *, uint32_t, uint32_t, const void *) = etl_callbacks_call;
 	void (*request)(uint8_t **, size_t *, size_t *, void *) = requested;
 	void (*complete)(uint8_t *, size_t, size_t, const struct complete_info *) = completed;
@@ -262,9 +254,7 @@ static size_t dropped(void)
 
 static void stop(void)
 {
-	if (etl_injector.cupti.unsubscribe)
-		etl_injector.cupti.unsubscribe(subscriber);
-	subscriber = NULL;
+	etl_callbacks_unsubscribe(&subscriber);
 	memset(seen, 0, sizeof seen);
 }
 

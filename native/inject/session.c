@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "etl/locks.h"
+#include "inject/callbacks.h"
 #include "inject/conflict.h"
 #include "inject/descriptors.h"
 #include "inject/environment.h"
@@ -47,6 +48,7 @@ int etl_session_load_cupti(struct etl_error *error)
 static void in_child(void)
 {
 	etl_store(&etl_injector.active, false);
+	etl_callbacks_forget();
 	etl_close_kept(etl_injector.socket);
 	etl_close_kept(etl_injector.memfd);
 	etl_injector.socket = etl_injector.memfd = -1;
@@ -118,9 +120,12 @@ static int start_recording(struct etl_error *error)
 	records = etl_records_choose(&plan, error);
 	if (!records)
 		return -ENOTSUP;
+	etl_callbacks_prepare(records->is_selected);
 	code = etl_recording_start(&plan, records, error);
-	if (code < 0)
+	if (code < 0) {
 		etl_recording_undo();
+		etl_callbacks_leave();
+	}
 	return code;
 }
 
@@ -201,6 +206,7 @@ static int start(struct etl_error *error)
 	code = etl_timer_start();
 	if (code < 0) {
 		etl_recording_undo();
+		etl_callbacks_leave();
 		etl_fail(error, -code, "no thread could be started for flushing CUPTI");
 		return give_up(segment, code, error->message);
 	}
@@ -246,6 +252,7 @@ int etl_session_end(struct etl_error *error)
 	}
 	etl_store(&etl_injector.active, false);
 	etl_recording_release();
+	etl_callbacks_leave();
 	etl_unlock_image();
 	etl_close_kept(etl_injector.socket);
 	etl_injector.socket = -1;

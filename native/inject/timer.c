@@ -8,6 +8,7 @@
 
 #include "etl/clock.h"
 #include "inject/buffers.h"
+#include "inject/callbacks.h"
 #include "inject/clock.h"
 #include "inject/conflict.h"
 #include "inject/handshake.h"
@@ -56,6 +57,7 @@ static void flush(uint32_t flag)
 	struct etl_segment *segment = etl_injector.map.segment;
 
 	etl_launch_stacks_flush();
+	etl_callbacks_flush();
 	if (etl_recording_is_lost())
 		return; /* what CUPTI holds is the other's */
 	etl_injector.cupti.flush_all(flag);

@@ -25,6 +25,18 @@ enum fake_event_type {
 #define FAKE_FLAG_ENDLESS 1u /* a kernel that never completes */
 #define FAKE_FLAG_DRIVER 2u  /* launched through the driver API alone, as Triton does */
 
+#define FAKE_FLAG_FAILS 4u   /* the calls return FAKE_FAILURE, as callbacks see them */
+#define FAKE_FAILURE 719
+
+/* Arguments that fake calls do not have, as callbacks see them. */
+#define FAKE_GRID_X(event) ((event)->name_index + 1)
+#define FAKE_BLOCK_X 128u
+#define FAKE_SHARED(event) (16 * (event)->stream)
+#define FAKE_STREAM_HANDLE(event) ((void *)(uintptr_t)((event)->stream * 0x1000u))
+#define FAKE_DST 0x7f0000001000u
+#define FAKE_SRC 0x7f0000002000u
+#define FAKE_VALUE 7
+
 enum fake_api { FAKE_API_DRIVER = 1, FAKE_API_RUNTIME = 2 }; /* CUPTI's callback domains */
 
 struct fake_event {

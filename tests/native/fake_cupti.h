@@ -300,8 +300,19 @@ struct call { /* of the runtime, and the call of the driver inside it */
     uint32_t runtime, driver; /* callback ids; 0: none */
     uint32_t correlation;
     const char *symbol;
+    int result;
+    uint8_t arguments[2][128]; /* of the driver's call, and of the runtime's */
 };
 void call_back(const struct call *call, bool at_exit);
+/* Callbacks of the domains that are no calls. */
+void call_back_resource(uint32_t cbid, uint64_t context, uint64_t stream);
+void call_back_synchronize(uint64_t stream);
+void call_back_nvtx(uint32_t cbid, const char *function, const void *arguments);
+void call_back_state(uint32_t cbid, int result, const char *message);
+
+/* fake_cupti_params.c */
+void fill_arguments(struct call *call, const struct fake_event *event, bool graph);
+void call_back_besides(const struct fake_event *event); /* of the domains that are no calls */
 
 /* fake_cupti_events.c */
 bool has_work(void); /* whether anything was ever launched */

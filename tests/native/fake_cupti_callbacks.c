@@ -6,7 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DOMAIN_DRIVER = 1, DOMAIN_RUNTIME = 2, OTHER_CBIDS = 32 };
+enum {
+    DOMAIN_DRIVER = 1,
+    DOMAIN_RUNTIME,
+    DOMAIN_RESOURCE,
+    DOMAIN_SYNCHRONIZE,
+    DOMAIN_NVTX,
+    DOMAIN_STATE,
+};
 
 struct params { /* CUpti_SubscriberParams; the last member is there from 13.2 on */
     size_t struct_size;
@@ -58,14 +65,13 @@ static const char *function_name(uint32_t domain, uint32_t cbid) {
 
 static void call_domain(const struct call *call, uint32_t domain, uint32_t cbid, bool at_exit) {
     static _Thread_local uint64_t kept[MAX_SUBSCRIBERS][DOMAINS];
-    static int success;
     if (cbid == 0 || !listened_to(domain, cbid))
         return;
     struct callback_data data = {
         .site = at_exit,
         .function = function_name(domain, cbid),
-        .parameters = &success, /* not those of the real function */
-        .result = at_exit ? &success : NULL,
+        .parameters = call->arguments[domain - 1],
+        .result = at_exit ? (void *)&call->result : NULL,
         .symbol = call->symbol,
         .context = &allows_others,
         .context_uid = 1,
@@ -84,6 +90,48 @@ static void call_domain(const struct call *call, uint32_t domain, uint32_t cbid,
     }
 }
 
+static void tell(uint32_t domain, uint32_t cbid, const void *info) {
+    for (unsigned i = 0; i < atomic_load(&subscriber_count); i++) {
+        struct subscriber *to = &subscribers[i];
+        callback_function function = atomic_load(&to->callback);
+        if (function == NULL || !atomic_load(&to->callback_on[domain][cbid]))
+            continue;
+        count(C_CALLBACKS, 1);
+        function(to->callback_data, (int)domain, cbid, info);
+    }
+}
+
+void call_back_resource(uint32_t cbid, uint64_t context, uint64_t stream) {
+    struct { /* CUpti_ResourceData */
+        uint64_t context, stream;
+        void *descriptor;
+    } data = {context, stream, NULL};
+    tell(DOMAIN_RESOURCE, cbid, &data);
+}
+
+void call_back_synchronize(uint64_t stream) {
+    struct { /* CUpti_SynchronizeData */
+        uint64_t context, stream;
+    } data = {1, stream};
+    tell(DOMAIN_SYNCHRONIZE, stream != 0 ? 1 : 2, &data);
+}
+
+void call_back_nvtx(uint32_t cbid, const char *function, const void *arguments) {
+    struct { /* CUpti_NvtxData */
+        const char *function;
+        const void *arguments, *result;
+    } data = {function, arguments, NULL};
+    tell(DOMAIN_NVTX, cbid, &data);
+}
+
+void call_back_state(uint32_t cbid, int result, const char *message) {
+    struct { /* CUpti_StateData */
+        int result;
+        const char *message;
+    } data = {result, message};
+    tell(DOMAIN_STATE, cbid, &data);
+}
+
 void call_back(const struct call *call, bool at_exit) {
     if (!at_exit)
         call_domain(call, DOMAIN_RUNTIME, call->runtime, false);
@@ -99,11 +147,14 @@ static struct subscriber *any_subscriber(const void *handle) {
 }
 
 static uint32_t domain_size(int domain) {
+    /* Of CUPTI 13.5; the last is CUPTI_CBID_..._SIZE. */
+    static const uint32_t others[DOMAINS] = {
+        [DOMAIN_RESOURCE] = 26, [DOMAIN_SYNCHRONIZE] = 3, [DOMAIN_NVTX] = 50, [DOMAIN_STATE] = 4};
     if (domain <= 0 || domain >= (int)DOMAINS)
         return 0;
     return domain == DOMAIN_RUNTIME ? fake_release.runtime_size
            : domain == DOMAIN_DRIVER ? fake_release.driver_size
-                                     : OTHER_CBIDS;
+                                     : others[domain];
 }
 
 static void switch_callback(struct subscriber *subscriber, int domain, uint32_t cbid, bool on) {

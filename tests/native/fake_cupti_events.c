@@ -308,6 +308,8 @@ static struct work prepare(const struct fake_event *event) {
     if (event->type == FAKE_MALLOC)
         work.memory_number = atomic_fetch_add(&next_memory, 1);
     find_functions(&work);
+    work.call.result = event->flags & FAKE_FLAG_FAILS ? FAKE_FAILURE : 0;
+    fill_arguments(&work.call, event, work.graph);
     return work;
 }
 
@@ -338,6 +340,7 @@ void on_event(const struct fake_event *event) {
         owed_overhead(queue, work.now);
         queue_unlock(queue);
     }
+    call_back_besides(event);
     call_back(&work.call, true);
 }
 

@@ -138,6 +138,7 @@ static void MarkEx(nvtx_event event) {
     begin(MARKER_INSTANT, message(event), NULL, event);
 }
 static void MarkA(const char *text) {
+    call_back_nvtx(1, "nvtxMarkA", &text);
     begin(MARKER_INSTANT, intern(text), NULL, NULL);
 }
 static void MarkW(const wchar_t *text) {
@@ -153,15 +154,18 @@ static nvtx_range RangeStartW(const wchar_t *text) {
     return start(intern_wide(text), NULL, NULL);
 }
 static int RangePushEx(nvtx_event event) {
+    call_back_nvtx(10, "nvtxRangePushEx", &event);
     return push(message(event), NULL, event);
 }
 static int RangePushA(const char *text) {
+    call_back_nvtx(8, "nvtxRangePushA", &text);
     return push(intern(text), NULL, NULL);
 }
 static int RangePushW(const wchar_t *text) {
     return push(intern_wide(text), NULL, NULL);
 }
 static int RangePop(void) {
+    call_back_nvtx(11, "nvtxRangePop", NULL);
     return pop(NULL);
 }
 static void DomainMarkEx(nvtx_domain domain, nvtx_event event) {
@@ -175,6 +179,11 @@ static void DomainRangeEnd(nvtx_domain domain, nvtx_range range) {
     end(range);
 }
 static int DomainRangePushEx(nvtx_domain domain, nvtx_event event) {
+    struct {
+        nvtx_domain domain;
+        nvtx_event event;
+    } arguments = {domain, event};
+    call_back_nvtx(33, "nvtxDomainRangePushEx", &arguments);
     return push(message(event), domain_name(domain), event);
 }
 static int DomainRangePop(nvtx_domain domain) {

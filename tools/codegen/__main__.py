@@ -13,6 +13,8 @@ from importlib import import_module
 from pathlib import Path
 
 from cupti_etl.schema.kinds import KINDS
+from tools.codegen.callback_facts import load_callbacks
+from tools.codegen.callbacks import callback_names, callbacks_inc
 from tools.codegen.cdecl import env_h, kinds_inc
 from tools.codegen.compiled import compiled, fingerprint_h
 from tools.codegen.headers import load_facts
@@ -21,7 +23,7 @@ from tools.codegen.python_layouts import pythons_inc
 ROOT = Path(__file__).parents[2]
 _SHARED_HEADERS = ROOT / "native" / "include" / "etl"
 # Those of them that Python reads.
-ABI = ("error", "abi", "attribution", "hello", "inside", "operators")
+ABI = ("error", "abi", "attribution", "callbacks", "hello", "inside", "operators")
 
 
 def _compiled() -> str:
@@ -68,10 +70,12 @@ def outputs() -> dict[str, Callable[[], str]]:
     """Path of each derived file, below the repository's root, and what makes it."""
     return {
         "native/generated/kinds.inc": lambda: kinds_inc(KINDS, load_facts()),
+        "native/generated/callbacks.inc": lambda: callbacks_inc(load_callbacks()),
         "native/generated/env.h": env_h,
         "native/generated/pythons.inc": pythons_inc,
         "native/generated/fingerprint.h": _fingerprint,
         "cupti_etl/queries/names.py": _query_names,
+        "cupti_etl/schema/callback_names.py": lambda: callback_names(load_callbacks()),
         "cupti_etl/native/_abi.py": _abi,
         **{f"docs/reference/{name}.md": partial(_page, name) for name in _PAGES},
     }

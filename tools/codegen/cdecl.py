@@ -12,6 +12,7 @@ from dataclasses import replace
 from cupti_etl.config import ENVIRONMENT
 from cupti_etl.errors import SchemaError
 from cupti_etl.schema.api_levels import LAUNCH, NOISE, STACKS
+from cupti_etl.schema.callbacks import COPY_KINDS, DOMAINS
 from cupti_etl.schema.own import DECODED
 from cupti_etl.schema.spec import PROCESS_ID, Column, Enum, Kind, Table
 from tools.codegen.headers import Facts
@@ -173,6 +174,8 @@ def kinds_inc(kinds: tuple[Kind, ...], facts: Facts) -> str:
     out.append(_strings("etl_api_noise", NOISE))
     out.append(_strings("etl_api_launch", LAUNCH))
     out += [_strings(f"etl_stacks_{level}", calls) for level, calls in STACKS.items()]
+    out.append(_strings("etl_callback_domains", DOMAINS))
+    out.append(_strings("etl_callback_copy_kinds", COPY_KINDS))
     return f"{BANNER}{''.join(out)}"
 
 

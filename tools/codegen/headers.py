@@ -111,19 +111,30 @@ def extract(include_dirs: Sequence[Path], cc: str | None = None) -> Facts:
     """
     if not any((directory / "cupti_activity.h").exists() for directory in include_dirs):
         raise SchemaError("cupti_activity.h is in none of the include folders")
-    compiler = [
-        cc or os.environ.get("CC", "cc"),
-        "-w",
-        *(f"-I{directory}" for directory in include_dirs),
-    ]
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "probe.c")
+        source.write_text("#include <cupti.h>\n")
+        plain = _run([*_compiler(include_dirs, cc), "-E", "-P", str(source)])
+    facts: Facts = compile_and_run(include_dirs, _probe(plain), cc)
+    return facts
+
+
+def compile_and_run(include_dirs: Sequence[Path], text: str, cc: str | None = None) -> Any:
+    """The JSON that a C program prints which includes the headers in some folders.
+
+    Raises:
+        SchemaError: it does not compile.
+    """
     with tempfile.TemporaryDirectory() as folder:
         source, program = Path(folder, "probe.c"), Path(folder, "probe")
-        source.write_text("#include <cupti.h>\n")
-        plain = _run([*compiler, "-E", "-P", str(source)])
-        source.write_text(_probe(plain))
-        _run([*compiler, "-o", str(program), str(source)])
-        facts: Facts = json.loads(_run([str(program)]))
-    return facts
+        source.write_text(text)
+        _run([*_compiler(include_dirs, cc), "-o", str(program), str(source)])
+        return json.loads(_run([str(program)]))
+
+
+def _compiler(include_dirs: Sequence[Path], cc: str | None = None) -> list[str]:
+    folders = (f"-I{directory}" for directory in include_dirs)
+    return [cc or os.environ.get("CC", "cc"), "-w", *folders]
 
 
 def _run(command: Sequence[str]) -> str:

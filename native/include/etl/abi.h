@@ -16,7 +16,7 @@ struct etl_wakeup;
 
 /* Activity kinds have numbers below this; a larger one is taken for damage. */
 enum { ETL_MAX_KIND = 128 };
-enum etl_content { ETL_RECORDS = 1, ETL_STRINGS = 2, ETL_LAUNCH_STACKS = 3 };
+enum etl_content { ETL_RECORDS = 1, ETL_STRINGS = 2, ETL_LAUNCH_STACKS = 3, ETL_CALLBACKS = 6 };
 
 enum etl_process_state {
 	ETL_STARTING,
@@ -65,6 +65,8 @@ struct etl_process_info {
 	uint64_t truncated_strings;
 	uint64_t stacks; /* calls that stacks were to be kept of */
 	uint64_t stacks_lost; /* those of them that found no slot */
+	uint64_t callbacks; /* calls and other callbacks that were to be kept */
+	uint64_t callbacks_lost;
 	uint64_t held; /* slots that CUPTI holds, or held at the orderly end */
 	int64_t orphaned_ns; /* when an earlier collector last read something; 0: there was none */
 	int64_t adopted_ns; /* when this one took its place */
@@ -112,6 +114,8 @@ struct etl_decoded {
 	uint64_t stacks; /* rows of launch_stack */
 	uint64_t cut_stacks; /* that are not in python_stack, as the process had too many */
 	uint64_t damaged_stacks;
+	uint64_t callbacks; /* rows of callback_event */
+	uint64_t damaged_callbacks;
 };
 
 /* A decoder gathers the rows of all processes, table by table.  Free it last. */

@@ -1,0 +1,28 @@
+#include "decode/row.h"
+#include "etl/hash.h"
+
+void row_append(struct builder *builder, const struct value *values)
+{
+	for (uint32_t c = 0; c < builder->kind->n_columns; c++) {
+		size_t each = column_value_bytes(&builder->kind->columns[c]);
+		/* A bit is given with those of 64 rows. */
+		uint64_t bits = values[c].number != 0;
+
+		/* Little-endian: the lowest bytes of a number are the smaller one. */
+		column_append(&builder->columns[c], each, builder->rows,
+			      each ? (const void *)&values[c].number : &bits, values[c].is_known, 1);
+	}
+	builder->rows++;
+}
+
+struct value row_text(struct etl_process *process, int table, uint32_t column, const char *text,
+		      size_t length)
+{
+	struct dictionary *dictionary = &process->decoder->builders[table].dictionaries[column];
+	int32_t entry = dictionary_add(dictionary, etl_hash(text, length), text, length);
+
+	process->lacks_memory |= entry == DICTIONARY_NO_MEMORY;
+	if (table < ETL_N_KINDS)
+		process->cut[table] += entry == DICTIONARY_FULL;
+	return (struct value){ entry, entry >= 0 };
+}

@@ -1,0 +1,18 @@
+/* Rows that are made one at a time, of what is no record of CUPTI's. */
+#pragma once
+
+#include "decode/process.h"
+
+/* A value each for the columns in their order, and whether it is known. */
+struct value {
+	int64_t number;
+	bool is_known;
+};
+
+#define KNOWN(n) ((struct value){ (int64_t)(n), true })
+
+/* There is room for it, see builder_reserve(). */
+void row_append(struct builder *builder, const struct value *values);
+/* A text's entry of a column; NULL where it finds no room. */
+struct value row_text(struct etl_process *process, int table, uint32_t column, const char *text,
+		      size_t length);
