@@ -17,6 +17,10 @@ from support.fakes import Fakes
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # What is kept for this user is none of the tests' business.
 os.environ["XDG_CACHE_HOME"] = str(CACHE / "user")
+# Hundreds of commands start; each would compile its modules where no bytecode is to be written
+# beside them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ["PYTHONPYCACHEPREFIX"] = str(CACHE / "bytecode")
 leftovers.mark()
 
 
