@@ -50,13 +50,6 @@ def test_plain_duckdb_sees_tables_and_queries(file: Path) -> None:
                 assert query.parameters or views[query.name] == query.doc
 
 
-@pytest.mark.slow
-def test_every_query_runs_in_plain_duckdb(file: Path) -> None:
-    with duckdb.connect(file, read_only=True) as con:
-        for query in (each for each in library() if not each.opened):
-            con.execute(f"FROM {query.name}{'()' if query.parameters else ''}").fetchall()
-
-
 def test_the_oldest_duckdb_can_read_it_under_any_name(file: Path) -> None:
     with duckdb.connect() as con:
         con.execute(f"ATTACH '{file}' AS last_night (READ_ONLY)")

@@ -166,8 +166,8 @@ def test_plain_duckdb_gives_the_same_without_what_is_stored(tmp_path: Path) -> N
         with duckdb.connect(str(tmp_path / "run.duckdb"), read_only=True) as con:
             for query in (each for each in library() if not each.opened):
                 call = f"{query.name}()" if query.parameters else query.name
-                ((count,),) = con.execute(f"SELECT count(*) FROM {call}").fetchall()
-                assert count == parts.query(query.name).count(), query.name
+                rows = con.execute(f"FROM {call}").fetchall()
+                assert len(rows) == parts.query(query.name).count(), query.name
 
 
 @pytest.fixture(scope="module")

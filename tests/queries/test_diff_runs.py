@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 
@@ -15,8 +18,10 @@ import cupti_etl
 from cupti_etl.analysis.diff import Diff, diff
 from cupti_etl.analysis.spread import Piece, corrected, over_runs, t_quantile
 from cupti_etl.analysis.verdict import judged
+from cupti_etl.api import Trace
 from cupti_etl.cli import cli
 
+Compare = Callable[[list[Path], list[Path]], Diff]
 STEPS = 24
 STEP_NS = 100_000
 
@@ -49,16 +54,19 @@ def runs(folder: Path, seed: int, count: int, spread: float, slower: float = 0.0
     ]
 
 
-def compare(before: list[Path], after: list[Path]) -> Diff:
-    opened = [[cupti_etl.open(path) for path in side] for side in (before, after)]
-    try:
-        return diff(*opened)
-    finally:
-        for trace in (*opened[0], *opened[1]):
-            trace.close()
+@pytest.fixture
+def compare() -> Iterator[Compare]:
+    """Compares runs, each of which is opened once."""
+    with ExitStack() as stack:
+
+        @cache
+        def opened(path: Path) -> Trace:
+            return stack.enter_context(cupti_etl.open(path))
+
+        yield lambda *sides: diff(*([opened(path) for path in side] for side in sides))
 
 
-def test_what_equal_runs_differ_by_is_no_change(tmp_path: Path) -> None:
+def test_what_equal_runs_differ_by_is_no_change(tmp_path: Path, compare: Compare) -> None:
     # Equal runs on an H200 whose host others used, too (docs/measurements/h200-diff.json).
     paces = (1.0, 1.14, 0.88, 1.08, 1.17, 1.19)
     pool = [run(tmp_path / f"{at}", pace) for at, pace in enumerate(paces)]
@@ -76,7 +84,9 @@ def test_what_equal_runs_differ_by_is_no_change(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("slower", [0.02, 0.05])
-def test_a_slowdown_beyond_the_spread_is_found(tmp_path: Path, slower: float) -> None:
+def test_a_slowdown_beyond_the_spread_is_found(
+    tmp_path: Path, compare: Compare, slower: float
+) -> None:
     before = runs(tmp_path, 1, 3, 0.003)
     found = compare(before, runs(tmp_path, 2, 3, 0.003, slower))
     assert found.verdict == "regress"
