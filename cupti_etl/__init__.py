@@ -21,12 +21,17 @@ from cupti_etl.errors import (
 
 if TYPE_CHECKING:
     from cupti_etl.api import Trace, open
+    from cupti_etl.inprocess.callback_event import CallbackEvent
+    from cupti_etl.inprocess.callbacks import Callbacks, CallbackWarning, callbacks
     from cupti_etl.inprocess.capture import Capture, CaptureWarning
     from cupti_etl.inprocess.capture import Capture as capture
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CallbackEvent",
+    "CallbackWarning",
+    "Callbacks",
     "Capture",
     "CaptureError",
     "CaptureWarning",
@@ -39,6 +44,7 @@ __all__ = [
     "TraceError",
     "UsageError",
     "__version__",
+    "callbacks",
     "capture",
     "open",
 ]
@@ -47,6 +53,10 @@ __all__ = [
 _LATER = {
     "Trace": "cupti_etl.api",
     "open": "cupti_etl.api",
+    "CallbackEvent": "cupti_etl.inprocess.callback_event",
+    "CallbackWarning": "cupti_etl.inprocess.callbacks",
+    "Callbacks": "cupti_etl.inprocess.callbacks",
+    "callbacks": "cupti_etl.inprocess.callbacks",
     "Capture": "cupti_etl.inprocess.capture",
     "CaptureWarning": "cupti_etl.inprocess.capture",
 }

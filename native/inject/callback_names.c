@@ -9,6 +9,7 @@
 
 /* Those of the driver's and the runtime's API are CUPTI's to tell; of others there are few. */
 #define MOST_OTHERS 64
+_Static_assert(ETL_MOST_CALLBACK_IDS == ETL_MAX_CBID, "callback ids");
 static struct etl_callback_name functions[2][ETL_MAX_CBID];
 static struct etl_callback_name others[ETL_CALLBACK_DOMAINS][MOST_OTHERS];
 static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -161,13 +161,19 @@ void etl_watch_stop(int number)
 	}
 }
 
+/* Behind a stop. */
+static void await_users(struct watch *watch)
+{
+	/* Sequentially consistent, as in etl_watch_call(): either the callback sees that it has
+	 * stopped, or we see that it is there. */
+	while (atomic_load(&watch->users))
+		sched_yield();
+}
+
 void etl_watch_end(int number)
 {
 	etl_watch_stop(number);
-	/* Sequentially consistent, as in etl_watch_call(): either the callback sees that it has
-	 * stopped, or we see that it is there. */
-	while (atomic_load(&watches[number].users))
-		sched_yield();
+	await_users(&watches[number]);
 	etl_store(&watches[number].state, FREE);
 }
 
@@ -186,7 +192,9 @@ void etl_watch_wait(int number, int timeout_ms)
 	uint32_t seen = etl_load(&watch->wakeup);
 	struct timespec time = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
 
-	if (is_on(watch))
+	if (!is_on(watch))
+		await_users(watch);
+	else
 		syscall(SYS_futex, &watch->wakeup, FUTEX_WAIT_PRIVATE, seen, &time, NULL, 0);
 }
 

@@ -20,7 +20,7 @@ void etl_watch_end(int number);
 bool etl_watch_is_on(int number);
 struct etl_sink *etl_watch_sink(int number);
 uint64_t etl_watch_callbacks(int number);
-/* Waits until a slot is full, or for so long. */
+/* Waits until a slot is full, or for so long; of one that has stopped, for its last events. */
 void etl_watch_wait(int number, int timeout_ms);
 
 /* Whether somebody who is on, or only a watch, wants a callback. */

@@ -92,7 +92,7 @@ int cupti_etl_callbacks_next(int number, int timeout_ms, struct etl_slot_view *o
 	struct etl_map *map = &maps[number];
 	int64_t slot = etl_slot_next(map);
 
-	if (slot < 0) {
+	if (slot < 0 && timeout_ms >= 0) {
 		etl_watch_wait(number, timeout_ms);
 		etl_sink_flush(etl_watch_sink(number));
 		slot = etl_slot_next(map);

@@ -1,5 +1,6 @@
 /* What others call: the CUDA driver, NVTX, and a Python program from inside. */
 #include "etl/inside.h"
+#include "inject/callback_watch.h"
 #include "inject/environment.h"
 #include "inject/injector.h"
 #include "inject/nvtx.h"
@@ -29,7 +30,7 @@ int InitializeInjectionNvtx2(void *get_export_table)
 	struct etl_error error;
 	bool done;
 
-	if (!etl_env(ETL_ENV_SOCKET))
+	if (!etl_env(ETL_ENV_SOCKET) && !etl_watch_any())
 		return 0;
 	if (etl_session_load_cupti(&error) < 0 || !etl_injector.cupti.nvtx_initialize2)
 		return 0;

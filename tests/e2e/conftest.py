@@ -9,6 +9,7 @@ import pytest
 from support import leftovers
 from support.captures import Capturer
 from support.fakes import Fakes
+from support.from_inside import Inside
 
 from cupti_etl.errors import NativeError
 from cupti_etl.native.loader import inject_library_path
@@ -22,6 +23,12 @@ def capturer(fakes: Fakes, tmp_path: Path) -> Capturer:
     except NativeError as error:
         pytest.skip(f"no capture without the native part: {error.message}")
     return Capturer(fakes, tmp_path)
+
+
+@pytest.fixture
+def inside(fakes: Fakes, tmp_path: Path) -> Inside:
+    """Programs that capture themselves."""
+    return Inside(fakes, tmp_path)
 
 
 @pytest.fixture(autouse=True)

@@ -63,7 +63,8 @@ def test_calls_are_rows_with_their_arguments(
     assert not done.losses()
     found = rows(done)
     by_function = {(row["domain"], row["function"]): row for row in found[::-1]}
-    assert len(found) == 10 and len(by_function) == 8
+    assert len(found) == 10
+    assert len(by_function) == 8
     for domain, function in (("driver", "cuLaunchKernel"), ("runtime", "cudaLaunchKernel")):
         launch = by_function[domain, function]
         sizes = [f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz"]
@@ -94,7 +95,8 @@ def _check_against_api_calls(done: Capture, found: list[dict[str, Any]]) -> None
     kernels = {row["correlation_id"]: row["name"] for row in done.rows("kernel")}
     for row in found:
         assert row["start_ns"] <= row["end_ns"]
-        assert row["thread_id"] > 0 and row["context_id"] == 1
+        assert row["thread_id"] > 0
+        assert row["context_id"] == 1
         if row.get("symbol"):
             assert kernels[row["correlation_id"]] == row["symbol"]
 
@@ -122,7 +124,8 @@ def test_nvtx_has_its_messages(capturer: Capturer) -> None:
     assert done.status == 0, done.stderr
     told = {(row["function"], row["message"]) for row in done.rows("callback_event")}
     markers = {row["name"] for row in done.rows("marker")}
-    assert told and {message for _, message in told if message} <= markers
+    assert told
+    assert {message for _, message in told if message} <= markers
     done.check_sums()
 
 

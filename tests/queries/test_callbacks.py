@@ -32,10 +32,20 @@ def test_calls_times_errors_and_gpu_time(trace: MakeTrace) -> None:
     assert_rows(
         trace(**TABLES).query("callback_summary"),
         """
-        domain      function             percent          calls errors total_ns mean_ns max_ns bytes work gpu_ns
-        driver      cuLaunchKernel       54.5455 4     1      60       15    30     -     4    257
-        runtime     cudaLaunchKernel     45.4545 1     0      50       50    50     -     2    150
-        runtime     cudaMemcpyAsync      0               2     0      0        -       -      96    0    0
-        synchronize CONTEXT_SYNCHRONIZED 0               1     0      0        -       -      -     0    0
+        domain      function             percent calls errors total_ns mean_ns max_ns
+        driver      cuLaunchKernel       54.5455 4     1      60       15      30
+        runtime     cudaLaunchKernel     45.4545 1     0      50       50      50
+        runtime     cudaMemcpyAsync      0       2     0      0        -       -
+        synchronize CONTEXT_SYNCHRONIZED 0       1     0      0        -       -
+        """,
+    )
+    assert_rows(
+        trace(**TABLES).query("callback_summary"),
+        """
+        function             bytes work gpu_ns
+        cuLaunchKernel       -     4    257
+        cudaLaunchKernel     -     2    150
+        cudaMemcpyAsync      96    0    0
+        CONTEXT_SYNCHRONIZED -     0    0
         """,
     )

@@ -54,7 +54,7 @@ def arguments(
     function: str, members: dict[str, list[object]], facts: CallbackFacts
 ) -> list[_Argument]:
     """What is taken from a function's arguments."""
-    found = []
+    found: list[_Argument] = []
     for member, (kind, offset, width) in members.items():
         found += _values(function, member, str(kind), int(str(offset)), int(str(width)), _NONE)
         behind = _BEHIND.fullmatch(str(kind))

@@ -28,6 +28,8 @@ struct etl_callback_text {
 
 #pragma GCC visibility push(default)
 /* cffi: begin */
+/* Callback ids have numbers below this. */
+enum { ETL_MOST_CALLBACK_IDS = 8192 };
 /* What an event knows besides its times. */
 enum etl_callback_value { ETL_HAS_RESULT = 1, ETL_HAS_SIZES = 2, ETL_HAS_SHARED = 4, ETL_HAS_STREAM = 8, ETL_HAS_BYTES = 16, ETL_HAS_KIND = 32, ETL_HAS_SRC = 64, ETL_HAS_DST = 128, ETL_HAS_VALUE = 256, ETL_HAS_OBJECT = 512 };
 enum etl_callback_site { ETL_SITE_ENTER, ETL_SITE_EXIT, ETL_SITE_MOMENT };
@@ -80,7 +82,8 @@ int cupti_etl_callbacks_start(const char *selection, etl_callback_fn fn, void *d
 void cupti_etl_callbacks_stop(int number);
 /* Whether this thread is in a callback, where the rest of the end cannot be. */
 int cupti_etl_callbacks_is_inside(void);
-/* 1 and a slot that is to be released; 0: none within this time. */
+/* 1 and a slot that is to be released; 0: none within this time; with a negative one, none that
+ * is full. */
 int cupti_etl_callbacks_next(int number, int timeout_ms, struct etl_slot_view *out);
 void cupti_etl_callbacks_release(int number, int64_t slot);
 void cupti_etl_callbacks_count(int number, struct etl_callback_counts *out);
