@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from cupti_etl.api import Trace, open
     from cupti_etl.inprocess.callback_event import CallbackEvent
     from cupti_etl.inprocess.callbacks import Callbacks, CallbackWarning, callbacks
-    from cupti_etl.inprocess.capture import Capture, CaptureWarning
+    from cupti_etl.inprocess.capture import Capture, CaptureWarning, profile
     from cupti_etl.inprocess.capture import Capture as capture
+    from cupti_etl.inprocess.ranges import range, step
 
 __version__ = "0.1.0"
 
@@ -47,6 +48,9 @@ __all__ = [
     "callbacks",
     "capture",
     "open",
+    "profile",
+    "range",
+    "step",
 ]
 
 # What is loaded when it is first used, by its module.
@@ -59,12 +63,17 @@ _LATER = {
     "callbacks": "cupti_etl.inprocess.callbacks",
     "Capture": "cupti_etl.inprocess.capture",
     "CaptureWarning": "cupti_etl.inprocess.capture",
+    "profile": "cupti_etl.inprocess.capture",
+    "range": "cupti_etl.inprocess.ranges",
+    "step": "cupti_etl.inprocess.ranges",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
+        # Kept, so that the next use costs no more than that of any other name.
+        globals()[name] = getattr(import_module(_LATER[name]), name)
+        return globals()[name]
     if name == "capture":  # the package, which can be called
         return import_module("cupti_etl.capture")
     raise AttributeError(f"module 'cupti_etl' has no attribute {name!r}")

@@ -117,6 +117,15 @@ def _lost_callbacks(process: Process, info: ProcessInfo, is_over: bool) -> list[
     return found
 
 
+def _open_ranges(process: Process, info: ProcessInfo) -> list[Loss]:
+    """Ranges of the program's own code (``cupti_etl.range``) that had not ended at its end."""
+    ranges = process.decoded().open_ranges
+    if ranges <= 0:
+        return []
+    detail = "ranges that were still open when the capture ended have no end"
+    return [Loss(info.process_id, "incomplete", "marker", ranges, is_stored=True, detail=detail)]
+
+
 def emitted(process: Process) -> int:
     """Records that CUPTI made, as far as it says, handed over or dropped; calls whose stack was to
     be kept; and callbacks that were."""
@@ -147,6 +156,8 @@ def losses(process: Process, end_ns: int | None, is_abandoned: bool = False) -> 
         detail = f"activity kind {kind} has no table"
         found.append(Loss(me, "unknown_kind", None, records, detail=detail))
     found += _null_times(process, info)
+    if end_ns is not None:
+        found += _open_ranges(process, info)
     unreadable = info.unreadable_bytes + decoded.unreadable_bytes
     missing = 0
     if end_ns is not None:

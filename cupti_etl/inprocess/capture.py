@@ -208,20 +208,21 @@ class Capture:
     def __call__(self, function: _F) -> _F:
         """A function, or coroutine function, each call of which is a capture of its own.
 
-        A name of a trace that is there already gets a number: ``run42``, ``run42-2`` ...
+        A name of a trace that is there already gets a number: ``run42``, ``run42-2`` ...  The
+        function's attribute ``run`` is the capture of the last call.
         """
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
             async def awaited(*args: Any, **kwargs: Any) -> Any:
-                with self._another():
+                with self._another() as awaited.run:  # type: ignore[attr-defined]
                     return await function(*args, **kwargs)
 
             return awaited  # type: ignore[return-value]
 
         @functools.wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:
-            with self._another():
+            with self._another() as called.run:  # type: ignore[attr-defined]
                 return function(*args, **kwargs)
 
         return called  # type: ignore[return-value]
@@ -240,6 +241,16 @@ class Capture:
     def __repr__(self) -> str:
         state = "running" if _running() is self else "over" if self._path else "not started"
         return f"<cupti_etl.capture {self._path or self._out or ''} ({state})>"
+
+
+def profile(out: Any = None, /, **options: Any) -> Any:
+    """A decorator: each call of the function is a capture of its own, the function's ``run``.
+
+    With the arguments of ``capture``, or without any: ``@cupti_etl.profile``.
+    """
+    if callable(out):
+        return Capture(**options)(out)
+    return Capture(out, **options)
 
 
 _lock = threading.RLock()

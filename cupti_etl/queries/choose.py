@@ -239,7 +239,7 @@ def _steps(
 def _ranges(name: str, processes: tuple[int, ...] | None, ask: Ask) -> list[Window]:
     rows = ask(
         "SELECT process_id, start_ns, end_ns FROM nvtx_range"
-        f" WHERE name = {quoted(name)} AND end_ns IS NOT NULL ORDER BY process_id, start_ns"
+        f" WHERE name = {quoted(name)} ORDER BY process_id, start_ns"
     )
     found: list[Window] = []
     for row in rows:
@@ -247,8 +247,10 @@ def _ranges(name: str, processes: tuple[int, ...] | None, ask: Ask) -> list[Wind
         if processes is not None and process not in processes:
             continue
         last = found[-1] if found and found[-1].process_id == process else None
-        if last is not None and last.end_ns is not None and start <= last.end_ns:
-            found[-1] = Window(last.start_ns, max(last.end_ns, end), process)
+        if last is not None and (last.end_ns is None or start <= last.end_ns):
+            # One that did not end lasts to the trace's end.
+            is_open = last.end_ns is None or end is None
+            found[-1] = Window(last.start_ns, None if is_open else max(last.end_ns, end), process)
         else:
             found.append(Window(start, end, process))
     if not found:

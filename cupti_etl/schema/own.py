@@ -238,7 +238,7 @@ CALLBACK_EVENT = Table(
     sort=("start_ns",),
 )
 # Those that the decoder fills, as it does those of CUPTI's records.
-DECODED = (LAUNCH_STACK, PYTHON_STACK, CALLBACK_EVENT)
+DECODED = (LAUNCH_STACK, PYTHON_STACK, CALLBACK_EVENT, ARGUMENT)
 
 OWN = (
     CAPTURE,
@@ -248,7 +248,6 @@ OWN = (
     KERNEL_NAME,
     CLOCK,
     LOSS,
-    ARGUMENT,
     IMPORT_SKIPPED,
     PM_SAMPLE,
     PM_METRIC,

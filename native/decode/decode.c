@@ -7,6 +7,7 @@
 #include "decode/callbacks.h"
 #include "decode/gather.h"
 #include "decode/layout.h"
+#include "decode/rows.h"
 #include "decode/stacks.h"
 #include "etl/stacks.h"
 
@@ -221,6 +222,10 @@ int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_
 		result = decode_launch_stacks(process, data, bytes);
 	else if (content == ETL_CALLBACKS)
 		result = decode_callbacks(process, data, bytes);
+	else if (content == ETL_RANGES)
+		result = decode_ranges(process, data, bytes);
+	else if (content == ETL_FACTS)
+		result = decode_facts(process, data, bytes);
 	else
 		process->decoded.unreadable_bytes += bytes;
 	if (result < 0) {

@@ -4,6 +4,7 @@
 #include "inject/environment.h"
 #include "inject/injector.h"
 #include "inject/nvtx.h"
+#include "inject/python_range.h"
 #include "inject/recording.h"
 #include "inject/session.h"
 #include "../generated/env.h"
@@ -63,4 +64,9 @@ ETL_EXPORT void cupti_etl_pause(int is_paused)
 ETL_EXPORT int cupti_etl_is_recording(void)
 {
 	return etl_injector_is_ours() && etl_recording_is_on();
+}
+
+ETL_EXPORT void *cupti_etl_python_ranges(size_t size_of_object, struct etl_error *error)
+{
+	return etl_python_ranges(size_of_object, error);
 }

@@ -15,6 +15,7 @@
 #include "inject/intern.h"
 #include "inject/launch_stacks.h"
 #include "inject/range.h"
+#include "inject/ranges.h"
 #include "inject/recording.h"
 #include "inject/records.h"
 #include "inject/session.h"
@@ -49,6 +50,7 @@ static void in_child(void)
 {
 	etl_store(&etl_injector.active, false);
 	etl_callbacks_forget();
+	etl_ranges_in_child();
 	etl_close_kept(etl_injector.socket);
 	etl_close_kept(etl_injector.memfd);
 	etl_injector.socket = etl_injector.memfd = -1;
@@ -161,6 +163,7 @@ static int start(struct etl_error *error)
 
 	etl_hello_forget();
 	etl_range_forget();
+	etl_ranges_forget();
 	etl_conflict_forget();
 	etl_launch_stacks_forget();
 	etl_takeover_probe_forget();

@@ -15,6 +15,7 @@
 #include "inject/injector.h"
 #include "inject/intern.h"
 #include "inject/launch_stacks.h"
+#include "inject/ranges.h"
 #include "inject/recording.h"
 #include "inject/takeover_probe.h"
 #include "inject/timer.h"
@@ -58,6 +59,7 @@ static void flush(uint32_t flag)
 
 	etl_launch_stacks_flush();
 	etl_callbacks_flush();
+	etl_ranges_flush();
 	if (etl_recording_is_lost())
 		return; /* what CUPTI holds is the other's */
 	etl_injector.cupti.flush_all(flag);
@@ -146,6 +148,7 @@ static void *loop(void *unused)
 		clock_gettime(CLOCK_MONOTONIC, &next);
 	}
 	etl_hello_again();
+	etl_ranges_finish();
 	/* First what is complete, then the rest, with unfinished kernels. */
 	flush(0);
 	flush(CUPTI_FLUSH_FORCED);

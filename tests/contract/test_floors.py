@@ -65,6 +65,7 @@ EXCEPTIONS = {
     # `cupti_etl.open`, on first use.
     ("cupti_etl", "cupti_etl.api"),
     ("cupti_etl", "cupti_etl.inprocess.capture"),
+    ("cupti_etl", "cupti_etl.inprocess.ranges"),
 }
 # What a floor must not know although it lies lower: who captures does not know where
 # rows go, and who asks does not know how they got there.

@@ -148,11 +148,11 @@ def kinds_inc(kinds: tuple[Kind, ...], facts: Facts) -> str:
             if activity in fed:
                 raise SchemaError(f"{fed[activity]} and {kind.table} both claim {activity} records")
             fed[activity] = kind.table
-    own = "".join(f"\tETL_TABLE_{table.name.upper()},\n" for table in DECODED)
+    # Those of kinds come first, by number.
+    names = [*(kind.table for kind in kinds), *(table.name for table in DECODED)]
+    numbers = "".join(f"\tETL_TABLE_{name.upper()},\n" for name in names)
     out = [_activities(facts), f"enum {{ ETL_N_KINDS = {len(kinds)} }};\n"]
-    # The tables of kinds come first, by number.
-    last = f"\tETL_LAST_KIND = {len(kinds) - 1},\n"
-    out.append(f"enum etl_table_number {{\n{last}{own}\tETL_N_TABLES,\n}};\n\n")
+    out.append(f"enum etl_table_number {{\n{numbers}\tETL_N_TABLES,\n}};\n\n")
     enums = {c.labels.name: c.labels for kind in kinds for c in kind.columns if c.labels}
     out += [_labels(enums[name], facts) for name in sorted(enums)]
     for kind in kinds:

@@ -16,7 +16,7 @@ struct etl_wakeup;
 
 /* Activity kinds have numbers below this; a larger one is taken for damage. */
 enum { ETL_MAX_KIND = 128 };
-enum etl_content { ETL_RECORDS = 1, ETL_STRINGS = 2, ETL_LAUNCH_STACKS = 3, ETL_CALLBACKS = 6 };
+enum etl_content { ETL_RECORDS = 1, ETL_STRINGS = 2, ETL_LAUNCH_STACKS = 3, ETL_RANGES = 4, ETL_FACTS = 5, ETL_CALLBACKS = 6 };
 
 enum etl_process_state {
 	ETL_STARTING,
@@ -116,6 +116,7 @@ struct etl_decoded {
 	uint64_t damaged_stacks;
 	uint64_t callbacks; /* rows of callback_event */
 	uint64_t damaged_callbacks;
+	int64_t open_ranges; /* of its own code, that have not ended */
 };
 
 /* A decoder gathers the rows of all processes, table by table.  Free it last. */

@@ -12,4 +12,8 @@ int cupti_etl_end(struct etl_error *error);
 void cupti_etl_pause(int is_paused);
 /* Whether records are being made. */
 int cupti_etl_is_recording(void);
+/* The functions behind cupti_etl.range(), for the Python that this is loaded in: a dictionary, as
+ * a new reference; NULL with a sentence.  Called with the GIL held; `size_of_object` is
+ * object.__basicsize__. */
+void *cupti_etl_python_ranges(size_t size_of_object, struct etl_error *error);
 /* cffi: end */

@@ -1,0 +1,355 @@
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "etl/clock.h"
+#include "etl/rows.h"
+#include "inject/injector.h"
+#include "inject/ranges.h"
+#include "inject/recording.h"
+#include "inject/row_slot.h"
+#include "inject/wakeup.h"
+
+struct etl_open_range {
+	struct etl_open_range *next, *previous; /* the one that was opened before, and after */
+	const void *owner; /* NULL: it is gone, or a step */
+	uint64_t order; /* in which they were opened */
+	uint32_t capture; /* number of the one that has its start; 0: none */
+	int32_t marker_id;
+	uint32_t thread_id;
+	bool is_step;
+	uint16_t name_length;
+	char name[]; /* again at each piece */
+};
+
+/* Held for some tens of nanoseconds; never while CUPTI or Python is called. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct etl_open_range *last; /* of all threads, the newest first */
+static uint64_t order;
+static uint32_t capture;
+static bool is_begun; /* and not over */
+static int32_t last_id;
+
+static struct etl_row_slot events = ETL_ROW_SLOT_OF_MIXED(ETL_RANGES);
+
+static const struct etl_text nothing = { "", 0 };
+static const struct etl_text step_name = { "step", 4 };
+
+/* As CUPTI numbers them in API calls. */
+static uint32_t this_thread(void)
+{
+	static __thread uint32_t id;
+
+	if (!id)
+		id = etl_injector.cupti.set_thread_id_type ? (uint32_t)syscall(SYS_gettid) :
+							     (uint32_t)(uintptr_t)pthread_self();
+	return id;
+}
+
+/* ---- memory of open ranges, by the length of their names */
+
+#define CHUNK ((size_t)64 << 10)
+enum { SHORT = 64 - sizeof(struct etl_open_range) % 64, CLASSES = 2 };
+static const size_t longest[CLASSES] = { SHORT, ETL_MOST_RANGE_NAME };
+static struct etl_open_range *spare[CLASSES];
+
+static struct etl_open_range *new_range(size_t name_length)
+{
+	int class = name_length > longest[0];
+	size_t each = (sizeof(struct etl_open_range) + longest[class] + 63) & ~(size_t)63;
+	struct etl_open_range *range;
+
+	if (!spare[class]) {
+		uint8_t *chunk = mmap(NULL, CHUNK, PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		for (size_t at = 0; chunk != MAP_FAILED && at + each <= CHUNK; at += each) {
+			range = (struct etl_open_range *)(void *)(chunk + at);
+			range->next = spare[class];
+			spare[class] = range;
+		}
+	}
+	range = spare[class];
+	if (range)
+		spare[class] = range->next;
+	return range;
+}
+
+static void free_range(struct etl_open_range *range)
+{
+	int class = range->name_length > longest[0];
+
+	range->next = spare[class];
+	spare[class] = range;
+}
+
+static void link_range(struct etl_open_range *range)
+{
+	range->order = ++order;
+	range->previous = NULL;
+	range->next = last;
+	if (last)
+		last->previous = range;
+	last = range;
+}
+
+static void unlink_range(struct etl_open_range *range)
+{
+	if (range->previous)
+		range->previous->next = range->next;
+	else
+		last = range->next;
+	if (range->next)
+		range->next->previous = range->previous;
+}
+
+/* ---- what is written; with `lock` held */
+
+static void write_event(const struct etl_open_range *range, bool is_end, int64_t now_ns,
+			struct etl_text name, struct etl_text attributes)
+{
+	struct etl_counters *counters = &etl_injector.map.segment->counters;
+	struct etl_range_event event = {
+		.timestamp_ns = now_ns,
+		.marker_id = range->marker_id,
+		.thread_id = is_end ? this_thread() : range->thread_id,
+		.is_end = is_end,
+		.name_bytes = (uint32_t)name.length,
+		.attribute_bytes = (uint32_t)attributes.length,
+	};
+	const struct iovec parts[] = {
+		{ &event, sizeof event },
+		{ (void *)(uintptr_t)name.bytes, name.length },
+		{ (void *)(uintptr_t)attributes.bytes, attributes.length },
+	};
+
+	etl_add(&counters->handed_over, 1);
+	if (!etl_row_slot_write(&events, parts, 3))
+		etl_add(&counters->ring_full[ETL_ACTIVITY_MARKER], 1);
+}
+
+static void write_start(struct etl_open_range *range, struct etl_text attributes)
+{
+	const struct etl_text name = { range->name, range->name_length };
+
+	write_event(range, false, etl_now_ns(), name, attributes);
+}
+
+/* The end of one that is recorded is recorded, too, be recording paused meanwhile. */
+static void write_end(const struct etl_open_range *range, int64_t now_ns)
+{
+	if (range->capture == capture && is_begun)
+		write_event(range, true, now_ns, nothing, nothing);
+}
+
+/* ---- opening and closing */
+
+static bool is_recorded(void)
+{
+	return is_begun && etl_recording_is_on();
+}
+
+static struct etl_text cut(struct etl_text text)
+{
+	if (text.length > ETL_MOST_RANGE_NAME)
+		text.length = ETL_MOST_RANGE_NAME;
+	return text;
+}
+
+static bool begin_range(const void *owner, bool is_step, struct etl_text name,
+		       struct etl_text attributes)
+{
+	struct etl_open_range *range;
+
+	name = cut(name);
+	if (attributes.length > ETL_MOST_RANGE_ATTRIBUTES)
+		attributes = nothing;
+	range = new_range(name.length);
+	if (!range)
+		return false; /* there is no memory */
+	range->owner = owner;
+	range->is_step = is_step;
+	range->thread_id = this_thread();
+	range->name_length = (uint16_t)name.length;
+	memcpy(range->name, name.bytes, name.length);
+	range->capture = is_recorded() ? capture : 0;
+	link_range(range);
+	if (range->capture) {
+		range->marker_id = --last_id;
+		write_start(range, attributes);
+	}
+	return true;
+}
+
+static void end_range(struct etl_open_range *range, int64_t now_ns)
+{
+	write_end(range, now_ns);
+	unlink_range(range);
+	free_range(range);
+}
+
+static struct etl_open_range *find(const void *owner, bool is_step)
+{
+	struct etl_open_range *elsewhere = NULL;
+	uint32_t me = this_thread();
+
+	for (struct etl_open_range *range = last; range; range = range->next) {
+		if (range->owner != owner || range->is_step != is_step)
+			continue;
+		if (range->thread_id == me)
+			return range;
+		elsewhere = elsewhere ? elsewhere : range;
+	}
+	return is_step ? NULL : elsewhere;
+}
+
+bool etl_range_begin(const void *owner, struct etl_text name, struct etl_text attributes)
+{
+	int saved = errno;
+	bool is_open;
+
+	pthread_mutex_lock(&lock);
+	is_open = begin_range(owner, false, name, attributes);
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+	return is_open;
+}
+
+bool etl_range_end(const void *owner)
+{
+	int64_t now_ns = etl_now_ns();
+	struct etl_open_range *range;
+	int saved = errno;
+
+	pthread_mutex_lock(&lock);
+	range = find(owner, false);
+	if (range)
+		end_range(range, now_ns);
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+	return range != NULL;
+}
+
+void etl_range_disown(const void *owner)
+{
+	pthread_mutex_lock(&lock);
+	for (struct etl_open_range *range = last; range; range = range->next)
+		if (range->owner == owner)
+			range->owner = NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+void etl_range_step(struct etl_text attributes)
+{
+	struct etl_open_range *before;
+	int saved = errno;
+
+	pthread_mutex_lock(&lock);
+	before = find(NULL, true);
+	if (before)
+		end_range(before, etl_now_ns());
+	if (is_recorded())
+		(void)begin_range(NULL, true, step_name, attributes);
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+}
+
+/* ---- pieces */
+
+uint64_t etl_ranges_mark(void)
+{
+	uint64_t mark;
+
+	pthread_mutex_lock(&lock);
+	mark = order;
+	pthread_mutex_unlock(&lock);
+	return mark;
+}
+
+struct etl_open_range *etl_ranges_suspend(uint64_t mark)
+{
+	struct etl_open_range *aside = NULL, *next;
+	int64_t now_ns = 0;
+	int saved = errno;
+
+	pthread_mutex_lock(&lock);
+	for (struct etl_open_range *range = last; range && range->order > mark; range = next) {
+		next = range->next;
+		if (range->thread_id != this_thread() || range->is_step)
+			continue;
+		now_ns = now_ns ? now_ns : etl_now_ns();
+		write_end(range, now_ns);
+		unlink_range(range);
+		range->next = aside; /* the oldest comes first */
+		aside = range;
+	}
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+	return aside;
+}
+
+void etl_ranges_resume(struct etl_open_range *aside)
+{
+	struct etl_open_range *next;
+	int saved = errno;
+
+	pthread_mutex_lock(&lock);
+	for (struct etl_open_range *range = aside; range; range = next) {
+		next = range->next;
+		range->thread_id = this_thread();
+		link_range(range);
+		if (range->capture != capture)
+			continue;
+		if (is_recorded())
+			write_start(range, nothing);
+		else
+			range->capture = 0;
+	}
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+}
+
+/* ---- the capture */
+
+void etl_ranges_flush(void)
+{
+	if (etl_row_slot_flush(&events))
+		etl_wakeup_send();
+}
+
+void etl_ranges_finish(void)
+{
+	int64_t now_ns = etl_now_ns();
+	struct etl_open_range *next;
+
+	pthread_mutex_lock(&lock);
+	for (struct etl_open_range *range = last; range; range = next) {
+		next = range->next;
+		if (range->is_step)
+			end_range(range, now_ns);
+	}
+	/* The last flush follows. */
+	is_begun = false;
+	pthread_mutex_unlock(&lock);
+}
+
+void etl_ranges_forget(void)
+{
+	pthread_mutex_lock(&lock);
+	etl_row_slot_forget(&events);
+	last_id = 0;
+	capture++;
+	is_begun = true;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Whoever held the lock is not here. */
+void etl_ranges_in_child(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	etl_row_slot_forget(&events);
+	last = NULL;
+	is_begun = false;
+}

@@ -1,0 +1,391 @@
+"""``cupti_etl.range()`` and ``step()``: ranges of a program's own code, as rows and in answers."""
+
+from __future__ import annotations
+
+import pytest
+from support.captures import Capturer
+from support.fakes import CUPTI_12, CUPTI_13
+from support.from_inside import Inside
+
+
+@pytest.mark.parametrize("release", [CUPTI_12, CUPTI_13])
+def test_kernels_are_in_the_ranges_that_launched_them(inside: Inside, release: str) -> None:
+    text = """
+driver.cuInit(0)
+@cupti_etl.range("layer", depth=2)
+def layer(count):
+    launch(count)
+with capture("run") as run:
+    for index in range(3):
+        with cupti_etl.range("forward", index=index, shape=(8, 512), name="é\\n", rate=0.1):
+            launch(5)
+            layer(2)
+        launch(1)
+rows = run.trace.query("nvtx_projection").arrow().to_pylist()
+tell(*[(r["path"], r["ranges"], r["activities"]) for r in rows])
+sql = '''FROM nvtx_range JOIN argument USING (process_id, marker_id) SELECT name, arguments
+         ORDER BY start_ns'''
+tell(*[(row["name"], json.loads(row["arguments"])) for row in run.trace.sql(sql)])
+tell([row["subject"] for row in run.trace.query("capture_health")][0])
+"""
+    paths, arguments, health = inside(text, release)
+    assert sorted(map(tuple, paths)) == [("forward", 3, 21), ("forward / layer", 3, 6)]
+    shown = {"shape": [8, 512], "name": "é\n", "rate": 0.1}
+    assert arguments[::2] == [["forward", {"index": index, **shown}] for index in range(3)]
+    assert arguments[1::2] == [["layer", {"depth": 2}]] * 3
+    assert health == ["complete"]
+    trace = inside.trace("run")
+    trace.check_sums()
+    assert {row["object_kind"] for row in trace.rows("marker")} == {"thread"}
+
+
+def test_threads_have_ranges_of_their_own(inside: Inside) -> None:
+    text = """
+import threading
+driver.cuInit(0)
+shared = cupti_etl.range("shared")
+barrier = threading.Barrier(4)
+def work(count):
+    for _ in range(50):
+        with shared, cupti_etl.range(f"own {count}"), shared:
+            launch(count)
+    barrier.wait()
+with capture("run") as run:
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(1, 5)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+rows = run.trace.query("nvtx_projection").arrow().to_pylist()
+tell({r["path"]: (r["ranges"], r["activities"]) for r in rows})
+"""
+    ((paths,),) = inside(text)
+    shared = {"shared": [200, 500]}
+    own = {f"shared / own {n}": [50, 50 * n] for n in range(1, 5)}
+    inner = {f"shared / own {n} / shared": [50, 50 * n] for n in range(1, 5)}
+    assert paths == shared | own | inner
+
+
+def test_a_range_belongs_to_its_task(inside: Inside) -> None:
+    text = """
+import asyncio
+driver.cuInit(0)
+@cupti_etl.range("decorated")
+async def decorated():
+    launch(1)
+    await asyncio.sleep(0.001)
+    launch(1)
+async def work(name, count):
+    with cupti_etl.range(name):
+        for _ in range(4):
+            launch(count)
+            await asyncio.sleep(0)
+        await decorated()
+async def idle():
+    for _ in range(12):
+        launch(1)
+        await asyncio.sleep(0)
+async def main():
+    with capture("run") as run, cupti_etl.range("main"):
+        first = asyncio.create_task(idle())
+        await asyncio.gather(work("a", 10), work("b", 100), first)
+        launch(7)
+    return run
+with cupti_etl.range("before"):
+    run = asyncio.run(main())
+rows = run.trace.query("nvtx_projection").arrow().to_pylist()
+tell({r["path"]: r["activities"] for r in rows})
+tell(run.trace.sql("FROM kernel").count())
+sql = '''SELECT name, count(DISTINCT marker_id) AS n, bool_and(end_ns > start_ns) AS ended
+         FROM nvtx_range GROUP BY ALL ORDER BY 1'''
+tell([tuple(row.values()) for row in run.trace.sql(sql)])
+"""
+    (paths,), (kernels,), (ranges,) = inside(text)
+    assert paths == {
+        "main": 7,
+        "a": 42,
+        "a / decorated": 2,
+        "b": 402,
+        "b / decorated": 2,
+    }
+    assert kernels == 42 + 402 + 12 + 7
+    assert ranges == [["a", 1, True], ["b", 1, True], ["decorated", 2, True], ["main", 1, True]]
+
+
+def test_steps_are_found(inside: Inside) -> None:
+    text = """
+driver.cuInit(0)
+with capture("run") as run:
+    for epoch in range(4):
+        cupti_etl.step(epoch=epoch)
+        with cupti_etl.range("forward"):
+            launch(3)
+        launch(2)
+rows = run.trace.query("step").arrow().to_pylist()
+tell(*[(row["step"], row["source"], row["name"]) for row in rows])
+with run.trace.scope(steps=2) as part:
+    tell(part.sql("FROM kernel").count())
+tell([row["subject"] for row in run.trace.query("capture_health")][0])
+"""
+    steps, kernels, health = inside(text)
+    assert steps == [[n, "nvtx", "step"] for n in range(4)]
+    assert kernels == [5]
+    assert health == ["complete"]
+
+
+def test_a_range_that_is_never_closed_has_no_end(inside: Inside) -> None:
+    text = """
+driver.cuInit(0)
+with capture("run") as run:
+    never = cupti_etl.range("never").__enter__()
+    with cupti_etl.range("ended"):
+        launch(2)
+    del never
+tell([(r["name"], r["end_ns"] is None) for r in run.trace.sql("FROM nvtx_range ORDER BY start_ns")])
+health = run.trace.query("capture_health").arrow().to_pylist()
+tell([(row["subject"], row["lost"], row["detail"]) for row in health if row["section"] == "loss"])
+with run.trace.scope(range="never") as part:
+    tell(part.sql("FROM kernel").count())
+"""
+    ranges, health, kernels = inside(text)
+    assert ranges == [[["never", True], ["ended", False]]]
+    assert health == [
+        [
+            [
+                "incomplete",
+                0,
+                "marker; ranges that were still open when the capture ended have no end",
+            ]
+        ]
+    ]
+    assert kernels == [2]
+
+
+def test_of_a_killed_program_the_open_ranges_are_there(inside: Inside) -> None:
+    text = """
+import time
+driver.cuInit(0)
+run = capture("run", flush_ms=5).start()
+with cupti_etl.range("open"):
+    launch(3)
+    time.sleep(1)
+    os.kill(os.getpid(), 9)
+"""
+    from support.waiting import wait_until
+
+    inside(text, status=-9)
+    trace = inside.trace("run")
+    wait_until(lambda: [row["end_ns"] for row in trace.rows("capture")] != [None])
+    assert [(row["event"], row["name"]) for row in trace.rows("marker")] == [("start", "open")]
+    assert trace.losses()["incomplete"][0]["records"] == 1
+
+
+def test_windows_and_captures_hold_what_is_theirs(inside: Inside) -> None:
+    text = """
+driver.cuInit(0)
+outer = cupti_etl.range("outer").__enter__()
+for name in ("one", "two"):
+    with capture(name, paused=True) as run:
+        with cupti_etl.range("unseen"), cupti_etl.range("unseen"):
+            launch(1)
+        with run.recording():
+            crossing = cupti_etl.range("crossing").__enter__()
+            with cupti_etl.range(name):
+                launch(1)
+        crossing.__exit__(None, None, None)
+    outer.__exit__(None, None, None)
+    outer.__exit__(None, None, None)
+    rows = run.trace.sql("FROM nvtx_range ORDER BY start_ns")
+    tell([(r["name"], r["end_ns"] is None) for r in rows])
+"""
+    told = inside(text)
+    assert told == [[[["crossing", False], [name, False]]] for name in ("one", "two")]
+
+
+def test_a_fork_inside_of_a_range_leaves_the_parent_alone(inside: Inside) -> None:
+    text = """
+import warnings
+warnings.simplefilter("ignore", DeprecationWarning)
+driver.cuInit(0)
+with capture("run") as run:
+    with cupti_etl.range("around") as around:
+        child = os.fork()
+        if child == 0:
+            with cupti_etl.range("child"):
+                pass
+            around.__exit__(None, None, None)
+            os._exit(7)
+        tell(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        launch(2)
+tell([(r["name"], r["end_ns"] is None) for r in run.trace.sql("FROM nvtx_range")], run.problem)
+"""
+    assert inside(text) == [[7], [[["around", False]], None]]
+    inside.trace("run").check_sums()
+
+
+def test_one_thread_may_close_what_another_opened(inside: Inside) -> None:
+    text = """
+import threading
+driver.cuInit(0)
+with capture("run") as run:
+    r = cupti_etl.range("handed on").__enter__()
+    other = threading.Thread(target=r.__exit__, args=(None, None, None))
+    other.start(); other.join()
+rows = run.trace.sql("SELECT thread_id = end_thread_id AS same, end_ns FROM nvtx_range")
+tell([(r["same"], r["end_ns"] is None) for r in rows])
+"""
+    assert inside(text) == [[[[False, False]]]]
+
+
+def test_ranges_count_where_the_whole_program_is_captured(capturer: Capturer) -> None:
+    program = """
+import ctypes, cupti_etl
+driver = ctypes.CDLL("libcuda.so.1")
+driver.cuInit(0)
+for _ in range(20):
+    with cupti_etl.range("work", n=1):
+        driver.fakeLaunch(0, 0, 0)
+cupti_etl.step()
+"""
+    import sys
+
+    run = capturer.run(options=["--kinds", "light"], command=[sys.executable, "-c", program])
+    assert run.status == 0, run.stderr
+    marks = run.rows("marker")
+    assert [row["name"] for row in marks if row["event"] == "start"].count("work") == 20
+    assert len(marks) == 42
+    assert run.count("argument") == 20
+    run.check_sums()
+    assert not run.losses()
+
+
+def test_what_finds_no_room_is_counted(inside: Inside) -> None:
+    text = """
+import signal
+driver.cuInit(0)
+run = capture("run", buffer_mb=32).start()
+os.kill(run._collector._process.pid, signal.SIGSTOP)
+name = "x" * 4000
+for n in range(20_000):
+    with cupti_etl.range(name):
+        pass
+os.kill(run._collector._process.pid, signal.SIGCONT)
+run.stop()
+tell(run.problem)
+"""
+    assert inside(text) == [[None]]
+    trace = inside.trace("run")
+    trace.check_sums()
+    (lost,) = trace.losses()["ring_full"]
+    assert lost["table_name"] == "marker"
+    assert trace.count("marker") + lost["records"] == 40_000
+
+
+REFUSED = {
+    "no name": ("cupti_etl.range()", "TypeError: range() takes a name"),
+    "a number": ("cupti_etl.range(3)", "TypeError: range() takes a name"),
+    "two names": ('cupti_etl.range("a", "b")', "TypeError: range() takes a name"),
+    "two functions": ('cupti_etl.range("a")(print, print)', "TypeError: a range decorates one"),
+    "a step's name": ('cupti_etl.step("a")', "TypeError: step() takes nothing but attributes"),
+    "a generator": (
+        'cupti_etl.range("a")(generate)',
+        "UsageError: generate is a generator, which runs in pieces",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_a_range_is_said(inside: Inside, case: str) -> None:
+    code, message = REFUSED[case]
+    text = f"""
+def generate(): yield
+try:
+    {code}
+except (TypeError, cupti_etl.EtlError) as error:
+    tell(f"{{type(error).__name__}}: {{error}}")
+"""
+    ((said,),) = inside(text)
+    assert said.startswith(message)
+
+
+def test_names_and_attributes_are_what_they_are(inside: Inside) -> None:
+    text = r"""
+driver.cuInit(0)
+class Bad:
+    def __str__(self): raise ValueError
+class Type:
+    def __str__(self): return "torch.float16"
+deep = []
+deep.append(deep)
+with capture("run") as run:
+    for name in ("", "é", "a" * 5000, "\ud800", "q\"\\"):
+        with cupti_etl.range(name): pass
+    with cupti_etl.range("attributes", none=None, yes=True, no=False, big=1 << 80, dtype=Type(),
+                         bad=Bad(), nan=float("nan"), small=1e-300, text='a"b\\',
+                         many=[1, (2.5, "x")]):
+        pass
+    with cupti_etl.range("deep", deep=deep): pass
+    with cupti_etl.range("long", text="x" * 20_000): pass
+    tell(repr(cupti_etl.range("forward")))
+tell([r["name"] for r in run.trace.sql("FROM nvtx_range ORDER BY start_ns")])
+rows = run.trace.sql("FROM argument ORDER BY marker_id DESC")
+tell([json.loads(r["arguments"]) for r in rows][:1])
+tell(run.trace.sql("FROM argument").count())
+"""
+    (shown,), (names,), (arguments,), (rows,) = inside(text)
+    assert shown == "<cupti_etl.range 'forward'>"
+    assert names[:5] == ["", "é", "a" * 4096, "\\ud800", 'q"\\']
+    assert arguments == [
+        {
+            "none": None,
+            "yes": True,
+            "no": False,
+            "big": str(1 << 80),
+            "dtype": "torch.float16",
+            "bad": None,
+            "nan": "nan",
+            "small": 1e-300,
+            "text": 'a"b\\',
+            "many": [1, [2.5, "x"]],
+        }
+    ]
+    assert rows == 2  # those that are too long are left out
+
+
+def test_nothing_is_kept_of_a_name(inside: Inside) -> None:
+    text = """
+import gc
+driver.cuInit(0)
+def size():
+    gc.collect()
+    resident, shared = map(int, open("/proc/self/statm").read().split()[1:3])
+    return (resident - shared) * 4096
+def work():
+    for n in range(50_000):
+        with cupti_etl.range(f"name {n} {'x' * 200}", n=n): pass
+work()
+before = size()
+for _ in range(5): work()
+tell(size() - before < 2 << 20)
+with capture("run"):
+    work()
+    before = size()
+    for _ in range(5): work()
+    tell(size() - before < 2 << 20)
+"""
+    assert inside(text) == [[True], [True]]
+
+
+def test_profile_decorates_with_and_without_arguments(inside: Inside) -> None:
+    text = """
+driver.cuInit(0)
+@cupti_etl.profile("run", **json.loads(os.environ["OPTIONS"]))
+def train(n):
+    launch(n)
+    return n
+tell(train(3), train(4))
+tell(train.run.trace.path.name, train.run.trace.sql("FROM kernel").count())
+@cupti_etl.profile
+def plain():
+    launch(1)
+tell(plain.__name__)
+"""
+    assert inside(text) == [[3, 4], ["run-2", 4], ["plain"]]
