@@ -24,6 +24,7 @@ enum fake_event_type {
 
 #define FAKE_FLAG_ENDLESS 1u /* a kernel that never completes */
 #define FAKE_FLAG_DRIVER 2u  /* launched through the driver API alone, as Triton does */
+#define FAKE_FLAG_CAPTURED 8u /* into a graph: nothing runs */
 
 #define FAKE_FLAG_FAILS 4u   /* the calls return FAKE_FAILURE, as callbacks see them */
 #define FAKE_FAILURE 719
@@ -48,6 +49,8 @@ struct fake_event {
     const char *text; /* kernel name; lives as long as the process */
     uint32_t api;     /* of a FAKE_CALL */
     uint32_t cbid;    /* of a FAKE_CALL */
+    const struct fake_node_event *nodes; /* of graphs: what the call does to them, in order */
+    const struct fake_node *const *runs; /* those of a graph that is launched, then NULL */
 };
 
 typedef void (*fake_sink)(const struct fake_event *event);
@@ -70,6 +73,22 @@ FAKE_EXPORT int fakeSynchronize(void);
 FAKE_EXPORT int fakeCall(uint32_t api, uint32_t cbid);
 FAKE_EXPORT int fakePlay(void);
 FAKE_EXPORT int fakeProfiler(int start);
+
+/* CUDA graphs; see fake_graphs.h.  What a thread launches between Begin and End is captured. */
+FAKE_EXPORT void *fakeGraphBegin(void);
+FAKE_EXPORT void fakeGraphEnd(void);
+FAKE_EXPORT void *fakeGraphCreate(void);
+FAKE_EXPORT int fakeGraphAddKernel(void *graph, uint32_t name_index);
+FAKE_EXPORT int fakeGraphAddChild(void *graph, void *child);
+FAKE_EXPORT void *fakeGraphClone(void *graph);
+FAKE_EXPORT void *fakeGraphInstantiate(void *graph);
+FAKE_EXPORT int fakeGraphUpdate(void *executable, void *graph);
+FAKE_EXPORT int fakeGraphLaunch(void *executable, uint32_t stream);
+
+/* Between the parts of the driver: sends an event to every fake CUPTI; makes a launch one that is
+ * captured, if its thread captures. */
+int fake_driver_send(const struct fake_event *event);
+int fake_driver_capture(struct fake_event *event);
 
 /* For the fake CUPTI: receive events; 0, or -1 when there is no room. */
 FAKE_EXPORT int fake_driver_register_cupti(fake_sink sink);

@@ -29,6 +29,7 @@
 #define FAKE_CUPTI_H
 
 #include "fake_cuda.h"
+#include "fake_graphs.h"
 #include "fake_nvtx.h"
 
 #include <pthread.h>
@@ -130,6 +131,7 @@ extern atomic_bool calls_traced; /* API records were asked for: work has correla
 int enter(const char *function, long argument); /* an error that was asked for, or 0 */
 void attach_driver(void);                       /* start to receive events */
 int driver_version(void);                       /* what cuDriverGetVersion answers; 0 without */
+uint32_t process_id(void);
 uint64_t now_ns(void);                          /* CLOCK_REALTIME */
 uint64_t timestamp(void); /* for a record: of the clock that a client gave, or now_ns() */
 void set_clock(uint64_t (*clock)(void)); /* NULL: the default */
@@ -305,7 +307,7 @@ struct call { /* of the runtime, and the call of the driver inside it */
 };
 void call_back(const struct call *call, bool at_exit);
 /* Callbacks of the domains that are no calls. */
-void call_back_resource(uint32_t cbid, uint64_t context, uint64_t stream);
+void call_back_resource(uint32_t cbid, uint64_t context, uint64_t stream, const void *descriptor);
 void call_back_synchronize(uint64_t stream);
 void call_back_nvtx(uint32_t cbid, const char *function, const void *arguments);
 void call_back_state(uint32_t cbid, int result, const char *message);
@@ -313,6 +315,9 @@ void call_back_state(uint32_t cbid, int result, const char *message);
 /* fake_cupti_params.c */
 void fill_arguments(struct call *call, const struct fake_event *event, bool graph);
 void call_back_besides(const struct fake_event *event); /* of the domains that are no calls */
+
+/* fake_cupti_graphs.c */
+void tell_of_nodes(const struct fake_node_event *event);
 
 /* fake_cupti_events.c */
 bool has_work(void); /* whether anything was ever launched */

@@ -14,6 +14,8 @@ enum {
     DOMAIN_NVTX,
     DOMAIN_STATE,
 };
+/* CUPTI_CBID_RESOURCE_SIZE before CUDA 13.0, which tells of nodes that are updated. */
+enum { RESOURCE_CBIDS_12 = 22 };
 
 struct params { /* CUpti_SubscriberParams; the last member is there from 13.2 on */
     size_t struct_size;
@@ -101,11 +103,12 @@ static void tell(uint32_t domain, uint32_t cbid, const void *info) {
     }
 }
 
-void call_back_resource(uint32_t cbid, uint64_t context, uint64_t stream) {
+void call_back_resource(uint32_t cbid, uint64_t context, uint64_t stream,
+                        const void *descriptor) {
     struct { /* CUpti_ResourceData */
         uint64_t context, stream;
-        void *descriptor;
-    } data = {context, stream, NULL};
+        const void *descriptor;
+    } data = {context, stream, descriptor};
     tell(DOMAIN_RESOURCE, cbid, &data);
 }
 
@@ -154,6 +157,7 @@ static uint32_t domain_size(int domain) {
         return 0;
     return domain == DOMAIN_RUNTIME ? fake_release.runtime_size
            : domain == DOMAIN_DRIVER ? fake_release.driver_size
+           : domain == DOMAIN_RESOURCE && fake_release.api < 130000 ? RESOURCE_CBIDS_12
                                      : others[domain];
 }
 

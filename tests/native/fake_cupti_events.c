@@ -56,13 +56,6 @@ static uint64_t thread_id(const struct queue *queue) {
     return system;
 }
 
-static uint32_t process_id(void) {
-    static atomic_uint known;
-    if (atomic_load(&known) == 0)
-        atomic_store(&known, (unsigned)getpid());
-    return atomic_load(&known);
-}
-
 static void emit_future(struct queue *queue, const struct record_set *set) {
     uint8_t *record = reserve(queue, set, KIND_FUTURE, FUTURE_STRIDE);
     if (record != NULL)
@@ -200,8 +193,23 @@ static void graph_launch(struct queue *queue, const struct work *work) {
     }
 }
 
+static void replay(struct queue *queue, struct work work) {
+    struct fake_event event = *work.event;
+    work.event = &event;
+    for (const struct fake_node *const *node = event.runs; *node != NULL; node++) {
+        event.name_index = (*node)->name_index;
+        event.text = (*node)->name;
+        struct record record = emit_work(queue, KIND_CONCURRENT_KERNEL, &work, false);
+        put(record, F_GRAPH, (*node)->id >> 32);
+        put(record, F_GRAPH_NODE, (*node)->id);
+    }
+}
+
 static void launch(struct queue *queue, const struct work *work) {
-    if (work->graph)
+    bool each = on(queue, KIND_CONCURRENT_KERNEL) && !on(queue, KIND_GRAPH_TRACE);
+    if (work->event->runs != NULL && each)
+        replay(queue, *work);
+    else if (work->graph)
         graph_launch(queue, work);
     else if (on(queue, KIND_CONCURRENT_KERNEL))
         emit_work(queue, KIND_CONCURRENT_KERNEL, work, false);
@@ -217,7 +225,8 @@ static void handle(struct queue *queue, const struct work *work) {
               work->now - 650);
     switch (work->event->type) {
     case FAKE_LAUNCH:
-        launch(queue, work);
+        if (!(work->event->flags & FAKE_FLAG_CAPTURED))
+            launch(queue, work);
         break;
     case FAKE_COPY:
         if (on(queue, KIND_MEMCPY))
@@ -250,7 +259,6 @@ static void owed_overhead(struct queue *queue, uint64_t now) {
         put(record, F_OVERHEAD_KIND, 7u << 16); /* activity buffer request */
         put(record, F_OBJECT_KIND, OBJECT_THREAD);
     }
-    queue->owes_overhead = false;
 }
 
 /* Callback ids of the runtime and the driver. */
@@ -299,9 +307,9 @@ static uint32_t take_device_buffers(const struct work *work) {
 
 static struct work prepare(const struct fake_event *event) {
     struct work work = {.event = event};
-    work.graph = event->type == FAKE_LAUNCH && options.graph_every != 0 &&
-                 atomic_fetch_add(&next_launch, 1) % options.graph_every ==
-                     options.graph_every - 1;
+    uint32_t every = event->type == FAKE_LAUNCH ? options.graph_every : 0;
+    work.graph = event->runs != NULL ||
+                 (every != 0 && atomic_fetch_add(&next_launch, 1) % every == every - 1);
     work.untimed = take_device_buffers(&work);
     work.call.correlation = options.correlation + atomic_fetch_add(&next_correlation, 1);
     work.call.symbol = event->type == FAKE_LAUNCH && !work.graph ? event->text : NULL;
@@ -326,6 +334,7 @@ void on_event(const struct fake_event *event) {
         atomic_store(&began, true);
     struct work work = prepare(event);
     call_back(&work.call, false);
+    tell_of_nodes(event->nodes);
     for (unsigned i = 0; i < atomic_load_explicit(&subscriber_count, memory_order_relaxed); i++) {
         if (atomic_load_explicit(&subscribers[i].client, memory_order_relaxed) == NULL)
             continue;

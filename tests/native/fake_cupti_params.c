@@ -115,10 +115,10 @@ void call_back_besides(const struct fake_event *event) {
     uint64_t stream = (uintptr_t)FAKE_STREAM_HANDLE(event);
     enum { CONTEXT_CREATED = 1, STREAM_CREATED = 3, STATE_ERROR = 2 };
     if (event->type <= FAKE_SET && !atomic_exchange(&has_context, true))
-        call_back_resource(CONTEXT_CREATED, 1, 0);
+        call_back_resource(CONTEXT_CREATED, 1, 0, NULL);
     if (event->type <= FAKE_SET && stream != 0 && event->stream < 1024 &&
         !atomic_exchange(&seen[event->stream], 1))
-        call_back_resource(STREAM_CREATED, 1, stream);
+        call_back_resource(STREAM_CREATED, 1, stream, NULL);
     if (event->type == FAKE_SYNC)
         call_back_synchronize(0);
     if (event->flags & FAKE_FLAG_FAILS && event->type == FAKE_LAUNCH)

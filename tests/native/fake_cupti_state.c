@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <time.h>
 
 struct options options;
@@ -133,6 +134,13 @@ void set_clock(uint64_t (*clock)(void)) {
 uint64_t timestamp(void) {
     uint64_t (*clock)(void) = atomic_load(&given_clock);
     return clock != NULL ? clock() : now_ns();
+}
+
+uint32_t process_id(void) {
+    static atomic_uint known;
+    if (atomic_load(&known) == 0)
+        atomic_store(&known, (unsigned)getpid());
+    return atomic_load(&known);
 }
 
 uint64_t now_ns(void) {

@@ -66,7 +66,7 @@ int cuInit(unsigned int flags) {
     return init_result;
 }
 
-static int send(const struct fake_event *event);
+
 
 /* With FAKE_DRIVER_VERSION_RECORDED=1 a call like any other, with its record: an injected
  * library may wait for that.  Otherwise none, so that records have the same numbers in
@@ -76,7 +76,7 @@ int cuDriverGetVersion(int *version) {
         return INVALID_VALUE;
     *version = (int)setting("FAKE_DRIVER_VERSION", 13000);
     if (setting("FAKE_DRIVER_VERSION_RECORDED", 0))
-        send(&(struct fake_event){.type = FAKE_CALL, .api = FAKE_API_DRIVER, .cbid = 2});
+        fake_driver_send(&(struct fake_event){.type = FAKE_CALL, .api = FAKE_API_DRIVER, .cbid = 2});
     return SUCCESS;
 }
 
@@ -156,7 +156,7 @@ const char *fake_kernel_name(uint32_t index) {
     return name;
 }
 
-static int send(const struct fake_event *event) {
+int fake_driver_send(const struct fake_event *event) {
     if (!atomic_load_explicit(&ready, memory_order_relaxed))
         return NOT_INITIALIZED;
     unsigned count = atomic_load_explicit(&sink_count, memory_order_acquire);
@@ -169,37 +169,39 @@ static int send(const struct fake_event *event) {
 }
 
 int fakeLaunch(uint32_t stream, uint32_t name_index, uint32_t flags) {
-    return send(&(struct fake_event){.type = FAKE_LAUNCH,
-                                     .stream = stream,
-                                     .name_index = name_index % FAKE_MAX_NAMES,
-                                     .flags = flags,
-                                     .text = fake_kernel_name(name_index)});
+    struct fake_event event = {.type = FAKE_LAUNCH,
+                               .stream = stream,
+                               .name_index = name_index % FAKE_MAX_NAMES,
+                               .flags = flags,
+                               .text = fake_kernel_name(name_index)};
+    fake_driver_capture(&event);
+    return fake_driver_send(&event);
 }
 
 int fakeMemcpy(uint32_t stream, uint64_t bytes) {
-    return send(&(struct fake_event){.type = FAKE_COPY, .stream = stream, .bytes = bytes});
+    return fake_driver_send(&(struct fake_event){.type = FAKE_COPY, .stream = stream, .bytes = bytes});
 }
 
 int fakeMemset(uint32_t stream, uint64_t bytes) {
-    return send(&(struct fake_event){.type = FAKE_SET, .stream = stream, .bytes = bytes});
+    return fake_driver_send(&(struct fake_event){.type = FAKE_SET, .stream = stream, .bytes = bytes});
 }
 
 int fakeMalloc(uint64_t bytes) {
-    return send(&(struct fake_event){.type = FAKE_MALLOC, .bytes = bytes});
+    return fake_driver_send(&(struct fake_event){.type = FAKE_MALLOC, .bytes = bytes});
 }
 
 int fakeSynchronize(void) {
-    return send(&(struct fake_event){.type = FAKE_SYNC});
+    return fake_driver_send(&(struct fake_event){.type = FAKE_SYNC});
 }
 
 int fakeCall(uint32_t api, uint32_t cbid) {
-    return send(&(struct fake_event){.type = FAKE_CALL, .api = api, .cbid = cbid});
+    return fake_driver_send(&(struct fake_event){.type = FAKE_CALL, .api = api, .cbid = cbid});
 }
 
 int fakePlay(void) {
-    return send(&(struct fake_event){.type = FAKE_PLAY});
+    return fake_driver_send(&(struct fake_event){.type = FAKE_PLAY});
 }
 
 int fakeProfiler(int start) {
-    return send(&(struct fake_event){.type = FAKE_PROFILER, .flags = start != 0});
+    return fake_driver_send(&(struct fake_event){.type = FAKE_PROFILER, .flags = start != 0});
 }

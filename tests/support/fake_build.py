@@ -202,7 +202,7 @@ class Builder:
         with self._once(product) as make:
             if make:
                 link = ("-shared", "-Wl,-soname,libcuda.so.1")
-                self._cc(product, *HIDDEN, *link, NATIVE / "fake_driver.c")
+                self._cc(product, *HIDDEN, *link, *sorted(NATIVE.glob("fake_driver*.c")))
         return product
 
     def program(self) -> Path:

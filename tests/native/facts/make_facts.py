@@ -145,7 +145,7 @@ FUNCTIONS = {
 # The API functions whose names the tests care about: what launches, copies, sets,
 # allocates and waits, and what programs call all the time without any work behind it.
 NAMED = re.compile(
-    r"(__)?cu(da)?(Launch|Memcpy|Memset|MemAlloc|MemFree|Malloc|Free|Graph(Launch|Instantiate)"
+    r"(__)?cu(da)?(Launch|Memcpy|Memset|MemAlloc|MemFree|Malloc|Free|Graph(Launch|Instantiate|Create|Clone|Add|ExecUpdate)"
     r"|(Stream|Device|Ctx)Synchronize|Event(Record|Query|Sync|Create)|StreamIsCapturing"
     r"|StreamGetCaptureInfo|StreamWaitEvent|GetDevice|SetDevice|GetLastError|PeekAtLastError"
     r"|DeviceGetAttribute|DriverGetVersion|RuntimeGetVersion|FuncGetAttributes|Occupancy"
