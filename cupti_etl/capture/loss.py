@@ -10,6 +10,12 @@ from cupti_etl.native.loader import load
 from cupti_etl.schema.kinds import KINDS
 from cupti_etl.schema.loss import Loss
 
+# Tables of what the injector tells of itself: its name in the counters, and in words.
+_TOLD = {
+    "callback_event": ("callbacks", "callbacks"),
+    "graph_node": ("graph_nodes", "nodes of CUDA graphs"),
+}
+
 
 def _table_of(kind: int) -> str | None:
     _, lib = load()
@@ -100,20 +106,22 @@ def _lost_stacks(process: Process, info: ProcessInfo, is_over: bool) -> list[Los
     return found
 
 
-def _lost_callbacks(process: Process, info: ProcessInfo, is_over: bool) -> list[Loss]:
-    """Callbacks that were to be kept and that are not in ``callback_event``."""
-    me, decoded, table = info.process_id, process.decoded(), "callback_event"
-    found = []
-    if info.callbacks_lost:
+def _lost_rows(process: Process, info: ProcessInfo, is_over: bool, table: str) -> list[Loss]:
+    """What the injector told of and is not in a table of ``_TOLD``."""
+    me, decoded = info.process_id, process.decoded()
+    name, what = _TOLD[table]
+    made, lost = getattr(info, name), getattr(info, f"{name}_lost")
+    damaged, found = getattr(decoded, f"damaged_{name}"), []
+    if lost:
         detail = "no buffer was free: the collector could not keep up; a larger --buffer-mb helps"
-        found.append(Loss(me, "ring_full", table, info.callbacks_lost, detail=detail))
-    if decoded.damaged_callbacks:
-        detail = "what the process wrote of its callbacks cannot be read"
-        found.append(Loss(me, "unreadable", table, decoded.damaged_callbacks, detail=detail))
-    known = info.callbacks_lost + decoded.damaged_callbacks + decoded.callbacks
-    if is_over and info.callbacks > known:
-        detail = "callbacks of the last moments before the process ended"
-        found.append(Loss(me, "killed", table, info.callbacks - known, detail=detail))
+        found.append(Loss(me, "ring_full", table, lost, detail=detail))
+    if damaged:
+        detail = f"what the process wrote of its {what} cannot be read"
+        found.append(Loss(me, "unreadable", table, damaged, detail=detail))
+    known = lost + damaged + getattr(decoded, name)
+    if is_over and made > known:
+        detail = f"{what} of the last moments before the process ended"
+        found.append(Loss(me, "killed", table, made - known, detail=detail))
     return found
 
 
@@ -128,16 +136,17 @@ def _open_ranges(process: Process, info: ProcessInfo) -> list[Loss]:
 
 def emitted(process: Process) -> int:
     """Records that CUPTI made, as far as it says, handed over or dropped; calls whose stack was to
-    be kept; and callbacks that were."""
+    be kept; and what ``_TOLD`` names."""
     info = process.info()
     records = info.handed_over + info.cupti_dropped - process.decoded().filtered
-    return int(records + info.stacks + info.callbacks)
+    return int(records + info.stacks + sum(getattr(info, name) for name, _ in _TOLD.values()))
 
 
 def stored(process: Process) -> int:
-    """Records, calls with a stack and callbacks of the process that became rows."""
+    """Records, calls with a stack and rows of ``_TOLD`` of the process that became rows."""
     kinds = sum(process.stored(table) for table in range(len(KINDS)))
-    return kinds + int(process.decoded().stacks + process.decoded().callbacks)
+    decoded = process.decoded()
+    return kinds + int(decoded.stacks + sum(getattr(decoded, name) for name, _ in _TOLD.values()))
 
 
 def losses(process: Process, end_ns: int | None, is_abandoned: bool = False) -> list[Loss]:
@@ -192,7 +201,8 @@ def losses(process: Process, end_ns: int | None, is_abandoned: bool = False) -> 
         found.append(Loss(me, "unreadable", None, 0, None, True, detail=detail))
     found += _cut_texts(process, me)
     found += _lost_stacks(process, info, end_ns is not None)
-    found += _lost_callbacks(process, info, end_ns is not None)
+    for table in _TOLD:
+        found += _lost_rows(process, info, end_ns is not None, table)
     if info.taken_ns or (end_ns is not None and in_order and info.held):
         detail = (
             "another CUPTI client (such as torch.profiler) took over in this process; "

@@ -37,6 +37,7 @@ QueryName = Literal[
     "graph_against_eager",
     "graph_launch",
     "graph_node_summary",
+    "graph_range",
     "graph_replay",
     "idle_summary",
     "jit_module_load",

@@ -237,8 +237,23 @@ CALLBACK_EVENT = Table(
     ),
     sort=("start_ns",),
 )
+GRAPH_NODE = Table(
+    "graph_node",
+    "One row per node of a CUDA graph that was captured, added, cloned, instantiated or updated, with --python-stacks.",
+    (
+        PROCESS_ID,
+        C("graph_node_id", i64, "", "The node, as CUPTI numbers it.", joins="kernel.graph_node_id"),
+        C("source_graph_node_id", i64, "", "The node of which it was made, as those of an executable graph are, or from which it was updated; NULL of one that was captured or added.", joins="graph_node.graph_node_id"),
+        C("kind", string, "", "kernel, memcpy, memset, host, graph, empty, event_wait, event_record, semaphore_signal, semaphore_wait, mem_alloc, mem_free, batch_mem_op or conditional; NULL of another."),
+        C("at_ns", timestamp, "", "When it was made, or updated.", unit="ns"),
+        C("thread_id", i32, "", "The thread that did it."),
+        C("stack_id", i64, "", "The stack that it was captured or added from; NULL if there is none, or none that could be read.", joins="python_stack.stack_id"),
+        C("state", string, "", "Of this stack, as in launch_stack; NULL of a node that was made of another."),
+    ),
+    sort=("at_ns",),
+)
 # Those that the decoder fills, as it does those of CUPTI's records.
-DECODED = (LAUNCH_STACK, PYTHON_STACK, CALLBACK_EVENT, ARGUMENT)
+DECODED = (LAUNCH_STACK, PYTHON_STACK, CALLBACK_EVENT, GRAPH_NODE, ARGUMENT)
 
 OWN = (
     CAPTURE,

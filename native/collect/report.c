@@ -70,6 +70,8 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 	out->stacks_lost = etl_peek(&header->counters.stacks_lost);
 	out->callbacks = etl_peek(&header->counters.callbacks) - process->callbacks_before;
 	out->callbacks_lost = etl_peek(&header->counters.callbacks_lost);
+	out->graph_nodes = etl_peek(&header->counters.graph_nodes) - process->graph_nodes_before;
+	out->graph_nodes_lost = etl_peek(&header->counters.graph_nodes_lost);
 	count_held(process, &out->held, &out->first_held_ns);
 	out->pid = header->pid;
 	out->is_selected = header->is_selected;

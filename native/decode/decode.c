@@ -6,6 +6,7 @@
 #include "etl/hash.h"
 #include "decode/callbacks.h"
 #include "decode/gather.h"
+#include "decode/graph_nodes.h"
 #include "decode/layout.h"
 #include "decode/rows.h"
 #include "decode/stacks.h"
@@ -208,6 +209,7 @@ int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_
 	uint64_t before = process->decoded.records + process->decoded.filtered;
 	uint64_t stacks_before = process->decoded.stacks;
 	uint64_t callbacks_before = process->decoded.callbacks;
+	uint64_t nodes_before = process->decoded.graph_nodes;
 	int result = 0;
 
 	process_refresh(process);
@@ -226,6 +228,8 @@ int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_
 		result = decode_ranges(process, data, bytes);
 	else if (content == ETL_FACTS)
 		result = decode_facts(process, data, bytes);
+	else if (content == ETL_GRAPH_NODES)
+		result = decode_graph_nodes(process, data, bytes);
 	else
 		process->decoded.unreadable_bytes += bytes;
 	if (result < 0) {
@@ -238,6 +242,7 @@ int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_
 		process->decoded.records + process->decoded.filtered - before);
 	etl_add(&process->header->stacks_drained, process->decoded.stacks - stacks_before);
 	etl_add(&process->header->callbacks_drained, process->decoded.callbacks - callbacks_before);
+	etl_add(&process->header->graph_nodes_drained, process->decoded.graph_nodes - nodes_before);
 	etl_put(&process->header->drained_ns, (uint64_t)etl_now_ns());
 	return result;
 }

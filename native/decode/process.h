@@ -43,7 +43,8 @@ struct etl_process {
 	bool has_image_lock; /* the image's end can be told by its lock */
 	/* What it said of itself, once `is_loaded`; before, only what an earlier collector left. */
 	struct etl_process_info info;
-	uint64_t drained_before, stacks_before, callbacks_before; /* drained by that one */
+	/* Drained by that one. */
+	uint64_t drained_before, stacks_before, callbacks_before, graph_nodes_before;
 	uint64_t process_id;
 	/* Private copies: the originals can change under us. */
 	uint32_t generation;

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "decode/gather.h"
-#include "decode/row.h"
 #include "decode/stacks.h"
 #include "etl/hash.h"
 #include "etl/stacks.h"
@@ -15,6 +14,11 @@ static const char *const states[] = {
 	[ETL_STACK_NO_FRAMES] = "no_frames",	 [ETL_STACK_NO_PYTHON] = "no_python",
 	[ETL_STACK_UNREADABLE] = "unreadable", [ETL_STACK_NO_ROOM] = "no_room",
 };
+
+struct value stack_state(struct etl_process *process, int table, uint32_t column, uint32_t state)
+{
+	return row_text(process, table, column, states[state], strlen(states[state]));
+}
 
 enum { CALL_PROCESS, CALL_CORRELATION, CALL_STACK, CALL_STATE, CALL_COLUMNS };
 _Static_assert(sizeof launch_stack_columns / sizeof *launch_stack_columns == CALL_COLUMNS,
@@ -36,8 +40,7 @@ static int add_call(struct etl_process *process, const struct etl_launch_stack *
 	}
 	if (builder_reserve(builder, 1) < 0)
 		return -ENOMEM;
-	row[CALL_STATE] = row_text(process, ETL_TABLE_LAUNCH_STACK, CALL_STATE, states[call->state],
-				     strlen(states[call->state]));
+	row[CALL_STATE] = stack_state(process, ETL_TABLE_LAUNCH_STACK, CALL_STATE, call->state);
 	process->last_correlation = id;
 	process->decoded.stacks++;
 	row_append(builder, row);

@@ -7,6 +7,7 @@
 #include "inject/callback_watch.h"
 #include "inject/callbacks.h"
 #include "inject/environment.h"
+#include "inject/graph_nodes.h"
 #include "inject/injector.h"
 #include "inject/launch_stacks.h"
 #include "inject/profiler.h"
@@ -36,8 +37,11 @@ void etl_callbacks_call(void *unused, uint32_t domain, uint32_t cbid, const void
 	(void)unused;
 	if (domain == CUPTI_DOMAIN_DRIVER) {
 		etl_profiler_call(cbid, data->site == 1);
+		etl_graph_nodes_call(cbid, data->site == 1);
 		if (data->site == 0)
 			etl_launch_stacks_call(cbid, data->correlation_id);
+	} else if (domain == CUPTI_DOMAIN_RESOURCE) {
+		etl_graph_nodes_resource(cbid, info);
 	}
 	etl_watch_call(domain, cbid, info);
 }
@@ -45,8 +49,9 @@ void etl_callbacks_call(void *unused, uint32_t domain, uint32_t cbid, const void
 /* What the capture needs besides its table of events. */
 static bool is_the_captures(uint32_t domain, uint32_t cbid)
 {
-	return is_captured && domain == CUPTI_DOMAIN_DRIVER &&
-	       (etl_profiler_means(cbid) || etl_launch_stacks_mean(cbid));
+	return is_captured && (etl_graph_nodes_mean(domain, cbid) ||
+			       (domain == CUPTI_DOMAIN_DRIVER && (etl_profiler_means(cbid) ||
+								  etl_launch_stacks_mean(cbid))));
 }
 
 /* Switches on what a watch wants; CUPTI's last refusal if there is nothing that it does not
@@ -99,6 +104,8 @@ static int enable_all(void *subscriber, struct etl_error *error)
 		code = etl_profiler_enable(subscriber, error);
 		if (code == 0)
 			code = etl_launch_stacks_enable(subscriber, error);
+		if (code == 0)
+			etl_graph_nodes_enable(subscriber);
 		if (code == 0)
 			code = begin_capture_watch(subscriber, error);
 	}

@@ -28,6 +28,7 @@ static const struct etl_symbol symbols[] = {
 	OPTIONAL(subscribe, "cuptiSubscribe"),
 	OPTIONAL(unsubscribe, "cuptiUnsubscribe"),
 	OPTIONAL(enable_callback, "cuptiEnableCallback"),
+	OPTIONAL(graph_node_id, "cuptiGetGraphNodeId"),
 	OPTIONAL(nvtx_initialize2, "cuptiNvtxInitialize2"),
 	OPTIONAL(register_timestamp, "cuptiActivityRegisterTimestampCallback"),
 	OPTIONAL(get_timestamp, "cuptiGetTimestamp"),

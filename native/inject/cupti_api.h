@@ -28,6 +28,7 @@ enum {
 	CUPTI_THREAD_ID_SYSTEM = 1,
 	CUPTI_DOMAIN_DRIVER = 1,
 	CUPTI_DOMAIN_RUNTIME = 2,
+	CUPTI_DOMAIN_RESOURCE = 3,
 	/* First API version that drops records when the client has no buffer; before it
 	 * (CUDA 12.9) CUPTI writes through the NULL pointer. */
 	CUPTI_NULL_BUFFER_SINCE = 27,
@@ -74,6 +75,7 @@ struct cupti_api {
 	int (*subscribe)(void **subscriber, void *callback, void *data);
 	int (*unsubscribe)(void *subscriber);
 	int (*enable_callback)(uint32_t enable, void *subscriber, uint32_t domain, uint32_t cbid);
+	int (*graph_node_id)(void *node, uint64_t *id);
 	int (*nvtx_initialize2)(void *get_export_table);
 	int (*register_timestamp)(uint64_t (*clock)(void));
 	int (*get_timestamp)(uint64_t *now);

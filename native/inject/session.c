@@ -10,6 +10,7 @@
 #include "inject/conflict.h"
 #include "inject/descriptors.h"
 #include "inject/environment.h"
+#include "inject/graph_nodes.h"
 #include "inject/handshake.h"
 #include "inject/injector.h"
 #include "inject/intern.h"
@@ -166,6 +167,7 @@ static int start(struct etl_error *error)
 	etl_ranges_forget();
 	etl_conflict_forget();
 	etl_launch_stacks_forget();
+	etl_graph_nodes_forget();
 	etl_takeover_probe_forget();
 	etl_injector.pid = getpid();
 	etl_injector.wakeup = etl_wakeup_map();

@@ -11,6 +11,7 @@
 #include "inject/callbacks.h"
 #include "inject/clock.h"
 #include "inject/conflict.h"
+#include "inject/graph_nodes.h"
 #include "inject/handshake.h"
 #include "inject/injector.h"
 #include "inject/intern.h"
@@ -57,6 +58,7 @@ static void flush(uint32_t flag)
 {
 	struct etl_segment *segment = etl_injector.map.segment;
 
+	etl_graph_nodes_flush();
 	etl_launch_stacks_flush();
 	etl_callbacks_flush();
 	etl_ranges_flush();

@@ -24,6 +24,7 @@ static void check_sums(struct etl_decoder *decoder, const struct etl_process *pr
 		       uint64_t bytes)
 {
 	uint64_t calls = (uint64_t)etl_decoder_rows(decoder, ETL_TABLE_LAUNCH_STACK);
+	uint64_t nodes = (uint64_t)etl_decoder_rows(decoder, ETL_TABLE_GRAPH_NODE);
 	uint64_t rows = take_batches(decoder), stored = 0, unknown = 0;
 	struct etl_decoded decoded;
 
@@ -35,6 +36,7 @@ static void check_sums(struct etl_decoder *decoder, const struct etl_process *pr
 	/* Whatever came: each record is a row or counted. */
 	CHECK(rows == stored);
 	CHECK(calls == decoded.stacks);
+	CHECK(nodes == decoded.graph_nodes);
 	CHECK(stored + unknown == decoded.records);
 	CHECK(decoded.unreadable_bytes <= bytes);
 }
@@ -67,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 #ifdef PLANT_BUG
 		length += 8; /* believes a length that is not so */
 #endif
-		CHECK(etl_process_decode(process, slot, length, content % 4, &error) == 0);
+		CHECK(etl_process_decode(process, slot, length, content % 8, &error) == 0);
 		free(slot);
 	}
 	check_sums(decoder, process, bytes);

@@ -125,7 +125,8 @@ class Capture:
             lost = sum(row["records"] or 0 for row in mine if not row["is_stored"])
             assert process["emitted"] == process["stored"] + lost, (process, mine)
         stored = sum(process["stored"] for process in self.rows("process"))
-        tables = [*(kind.table for kind in KINDS), "launch_stack", "callback_event"]
+        ours = ["launch_stack", "callback_event", "graph_node"]
+        tables = [*(kind.table for kind in KINDS), *ours]
         assert stored == sum(map(self.count, tables))
 
 

@@ -16,7 +16,10 @@ struct etl_wakeup;
 
 /* Activity kinds have numbers below this; a larger one is taken for damage. */
 enum { ETL_MAX_KIND = 128 };
-enum etl_content { ETL_RECORDS = 1, ETL_STRINGS = 2, ETL_LAUNCH_STACKS = 3, ETL_RANGES = 4, ETL_FACTS = 5, ETL_CALLBACKS = 6 };
+enum etl_content {
+	ETL_RECORDS = 1, ETL_STRINGS, ETL_LAUNCH_STACKS, ETL_RANGES, ETL_FACTS, ETL_CALLBACKS,
+	ETL_GRAPH_NODES,
+};
 
 enum etl_process_state {
 	ETL_STARTING,
@@ -67,6 +70,8 @@ struct etl_process_info {
 	uint64_t stacks_lost; /* those of them that found no slot */
 	uint64_t callbacks; /* calls and other callbacks that were to be kept */
 	uint64_t callbacks_lost;
+	uint64_t graph_nodes; /* that CUPTI told of */
+	uint64_t graph_nodes_lost; /* those of them that found no slot */
 	uint64_t held; /* slots that CUPTI holds, or held at the orderly end */
 	int64_t orphaned_ns; /* when an earlier collector last read something; 0: there was none */
 	int64_t adopted_ns; /* when this one took its place */
@@ -117,6 +122,8 @@ struct etl_decoded {
 	uint64_t callbacks; /* rows of callback_event */
 	uint64_t damaged_callbacks;
 	int64_t open_ranges; /* of its own code, that have not ended */
+	uint64_t graph_nodes; /* rows of graph_node */
+	uint64_t damaged_graph_nodes;
 };
 
 /* A decoder gathers the rows of all processes, table by table.  Free it last. */

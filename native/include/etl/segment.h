@@ -74,6 +74,7 @@ struct etl_counters {
 	_Atomic uint64_t truncated_strings;
 	_Atomic uint64_t stacks, stacks_lost; /* see struct etl_process_info */
 	_Atomic uint64_t callbacks, callbacks_lost;
+	_Atomic uint64_t graph_nodes, graph_nodes_lost;
 	_Atomic uint64_t held_at_end; /* slots that CUPTI never returned */
 	_Atomic uint64_t ring_full[ETL_MAX_KIND]; /* records, by activity kind */
 };
@@ -116,9 +117,9 @@ struct etl_segment {
 	 * counts `wanted` up, and the target says when all of them have been published anew. */
 	_Alignas(64) _Atomic uint32_t strings_wanted;
 	_Atomic uint32_t strings_sent;
-	/* Written by the collector: how many records and stacks of calls it has read, and when it
-	 * last read some. */
-	_Atomic uint64_t drained, stacks_drained, callbacks_drained;
+	/* Written by the collector: how many records, stacks of calls, callbacks and nodes of graphs
+	 * it has read, and when it last read some. */
+	_Atomic uint64_t drained, stacks_drained, callbacks_drained, graph_nodes_drained;
 	_Atomic uint64_t drained_ns;
 
 	uint32_t stride[ETL_MAX_KIND]; /* record size by activity kind; 0: not known */

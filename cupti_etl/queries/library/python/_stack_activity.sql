@@ -4,13 +4,16 @@
 --   sum of the durations of activities; activities that overlap each count in full. A call that
 --   asked for several (a graph) has the name of the first. Idle time is that of _gap_edge before
 --   an activity that a call asked for. Calls of PyTorch's backward pass have the stack of the
---   forward pass, where sequence numbers tell it (_backward_stack).
--- needs: launch_stack, _backward_stack, gpu_interval, _gap_edge, kernel_name
+--   forward pass, where sequence numbers tell it (_backward_stack). What a CUDA graph replays has
+--   the stack that it was captured from, if that is known (_graph_interval), each activity as a
+--   call of its own; to the call that launched the graph belong the rest, and the idle time.
+-- needs: launch_stack, _backward_stack, gpu_interval, _graph_interval, _gap_edge, kernel_name
 -- columns:
 --   process_id BIGINT: The traced process.
 --   stack_id BIGINT: The stack; NULL for calls without one.
 --   reason VARCHAR: Why they have none, in words; NULL for calls with one.
 --   is_backward BOOLEAN: Whether the stack is that of the forward pass, and they are not.
+--   is_graph BOOLEAN: Whether the stack is that of the capture, and a CUDA graph replayed them.
 --   name VARCHAR: Short name of the kernels, or the kind of other activities.
 --   launches BIGINT [calls]: Calls that had work done.
 --   activities BIGINT [activities]: Finished activities that they asked for.
@@ -26,11 +29,20 @@ WITH calls AS (
         AND backward.correlation_id = stack.correlation_id
     GROUP BY stack.process_id, stack.correlation_id
 ),
-work AS (
-    SELECT process_id, correlation_id, count(*) AS activities, sum(end_ns - start_ns) AS gpu_ns,
-           arg_min(CASE kind WHEN 'kernel' THEN name ELSE concat_ws(' ', kind, name) END,
-                   (start_ns, name)) AS name
+activities AS (
+    SELECT process_id, correlation_id, start_ns, end_ns, kind, name, NULL::BIGINT AS made_ns
     FROM gpu_interval
+    WHERE graph_node_id IS NULL
+    UNION ALL
+    SELECT process_id, correlation_id, start_ns, end_ns, kind, name, made_ns
+    FROM _graph_interval
+),
+work AS (
+    SELECT process_id, correlation_id, count(*) FILTER (WHERE made_ns IS NULL) AS activities,
+           coalesce(sum(end_ns - start_ns) FILTER (WHERE made_ns IS NULL), 0) AS gpu_ns,
+           arg_min(CASE kind WHEN 'kernel' THEN name ELSE concat_ws(' ', kind, name) END,
+                   (made_ns IS NOT NULL, start_ns, name)) AS name
+    FROM activities
     GROUP BY process_id, correlation_id
 ),
 short AS (
@@ -40,20 +52,32 @@ idle AS (
     SELECT process_id, next_correlation_id AS correlation_id, sum(gap_ns) AS idle_ns
     FROM _gap_edge
     GROUP BY process_id, next_correlation_id
+),
+everything AS (
+    SELECT calls.process_id, stack_id, state, is_backward, false AS is_graph, work.name,
+           1 AS launches, activities, gpu_ns, coalesce(idle_ns, 0) AS idle_ns
+    FROM calls
+    JOIN work
+        ON work.process_id = calls.process_id AND work.correlation_id = calls.correlation_id
+    LEFT JOIN idle
+        ON idle.process_id = calls.process_id AND idle.correlation_id = calls.correlation_id
+    UNION ALL
+    SELECT process_id, stack_id, state, is_backward, true,
+           CASE kind WHEN 'kernel' THEN name ELSE concat_ws(' ', kind, name) END, 1, 1,
+           end_ns - start_ns, 0
+    FROM (FROM _graph_interval WHERE made_ns IS NOT NULL) AS replayed
+    SEMI JOIN calls USING (process_id, correlation_id)
 )
-SELECT calls.process_id, stack_id,
+SELECT process_id, stack_id,
        CASE WHEN stack_id IS NOT NULL THEN NULL
             WHEN state = 'no_frames' THEN '(thread of autograd or a library)'
             WHEN state = 'no_python' THEN '(thread without Python)'
             ELSE '(stack not kept: ' || state || ')' END AS reason,
-       is_backward, coalesce(short, work.name) AS name, count(*) AS launches,
+       is_backward, is_graph, coalesce(short, name) AS name,
+       TRY_CAST(sum(launches) AS BIGINT) AS launches,
        TRY_CAST(sum(activities) AS BIGINT) AS activities,
        TRY_CAST(sum(gpu_ns) AS BIGINT) AS gpu_ns,
-       TRY_CAST(coalesce(sum(idle_ns), 0) AS BIGINT) AS idle_before_ns
-FROM calls
-JOIN work
-    ON work.process_id = calls.process_id AND work.correlation_id = calls.correlation_id
-LEFT JOIN short ON short.mangled = work.name
-LEFT JOIN idle
-    ON idle.process_id = calls.process_id AND idle.correlation_id = calls.correlation_id
-GROUP BY calls.process_id, stack_id, reason, is_backward, coalesce(short, work.name)
+       TRY_CAST(sum(idle_ns) AS BIGINT) AS idle_before_ns
+FROM everything
+LEFT JOIN short ON short.mangled = name
+GROUP BY process_id, stack_id, reason, is_backward, is_graph, coalesce(short, name)

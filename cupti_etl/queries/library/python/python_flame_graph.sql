@@ -3,7 +3,7 @@
 -- computed: _stack_activity by the functions of the stack, the outermost first, and the activity,
 --   with ";" between them. Frames of one function in different lines are one. Stacks of several
 --   processes that look alike are put together. Work of a backward pass has "(backward)" between
---   the two.
+--   the two, and what a CUDA graph replayed, which has the stack of its capture, "(graph)".
 -- needs: _stack_frame, _stack_activity
 -- requires:
 --   launch_stack: no Python stacks were kept (capture with --python-stacks).
@@ -30,12 +30,13 @@ paths AS (
     GROUP BY process_id, stack_id
 ),
 sums AS (
-    SELECT coalesce(path, reason) || CASE WHEN is_backward THEN ';(backward)' ELSE '' END || ';'
-               || replace(name, ';', ':') AS stack,
+    SELECT coalesce(path, reason) || CASE WHEN is_backward THEN ';(backward)' ELSE '' END
+               || CASE WHEN is_graph THEN ';(graph)' ELSE '' END
+               || ';' || replace(name, ';', ':') AS stack,
            sum(gpu_ns) AS gpu_ns, sum(launches) AS launches
     FROM _stack_activity AS work
     LEFT JOIN paths ON paths.process_id = work.process_id AND paths.stack_id = work.stack_id
-    WHERE path IS NOT NULL OR reason IS NOT NULL
+    WHERE (path IS NOT NULL OR reason IS NOT NULL) AND activities > 0
     GROUP BY ALL
 )
 SELECT 100.0 * gpu_ns / nullif(sum(gpu_ns) OVER (), 0) AS percent,

@@ -7,7 +7,7 @@
 -- needs: _stack_frame, _stack_work
 -- requires:
 --   launch_stack: no Python stacks were kept (capture with --python-stacks).
--- limits: Of PyTorch's backward pass as python_line says.
+-- limits: Of PyTorch's backward pass and of CUDA graphs as python_line says.
 -- front: Which Python function is slow?
 -- first: percent, total_gpu_ns, own_gpu_ns, self_gpu_ns, launches, idle_before_ns, function, place
 -- chart: bars(function, total_gpu_ns)

@@ -9,7 +9,8 @@
 --   launch_stack: no Python stacks were kept (capture with --python-stacks).
 -- limits: PyTorch's backward pass runs on threads of autograd, which have no Python. Its work is
 --   that of the forward pass's lines where ranges carry sequence numbers (emit_nvtx), and else of
---   no line.
+--   no line. Work of a CUDA graph whose capture was not seen is that of the line that launched the
+--   graph.
 -- front: Which line of my code is slow?
 -- first: percent, own_gpu_ns, total_gpu_ns, launches, idle_before_ns, place, function
 -- chart: bars(place, own_gpu_ns)
@@ -18,9 +19,11 @@
 --   percent DOUBLE [%]: own_gpu_ns as a share of the GPU time of all calls in launch_stack.
 --   own_gpu_ns BIGINT [ns]: GPU time of work for which it is the program's innermost line.
 --   backward_gpu_ns BIGINT [ns]: What of own_gpu_ns is work of the backward pass of the line.
+--   graph_gpu_ns BIGINT [ns]: What of own_gpu_ns CUDA graphs replayed that the line captured.
 --   self_gpu_ns BIGINT [ns]: GPU time of work that the line itself asked for.
 --   total_gpu_ns BIGINT [ns]: GPU time of work asked for by it and by all that it called.
---   launches BIGINT [calls]: Calls that had work done, by it and by all that it called.
+--   launches BIGINT [calls]: Calls that had work done, by it and by all that it called; of a graph,
+--     each that it captured as often as it was replayed.
 --   idle_before_ns BIGINT [ns]: Time in which a GPU did nothing and then went on with its own work.
 --   place VARCHAR: The file's name and the line; why it is not known.
 --   function VARCHAR: The function's qualified name.
@@ -38,12 +41,12 @@ lines AS (
 ),
 parts AS (
     SELECT place, function, file, line, is_own, is_self AND NOT is_backward AS is_self,
-           is_backward, launches, gpu_ns, idle_before_ns
+           is_backward, is_graph, launches, gpu_ns, idle_before_ns
     FROM lines
     JOIN _stack_work AS work
         ON work.process_id = lines.process_id AND work.stack_id = lines.stack_id
     UNION ALL
-    SELECT reason, NULL, NULL, NULL, true, false, false, launches, gpu_ns, idle_before_ns
+    SELECT reason, NULL, NULL, NULL, true, false, false, is_graph, launches, gpu_ns, idle_before_ns
     FROM _stack_work
     WHERE reason IS NOT NULL
 )
@@ -52,6 +55,8 @@ SELECT 100.0 * coalesce(sum(parts.gpu_ns) FILTER (WHERE is_own), 0)
        TRY_CAST(coalesce(sum(parts.gpu_ns) FILTER (WHERE is_own), 0) AS BIGINT) AS own_gpu_ns,
        TRY_CAST(coalesce(sum(parts.gpu_ns) FILTER (WHERE is_own AND is_backward), 0) AS BIGINT)
            AS backward_gpu_ns,
+       TRY_CAST(coalesce(sum(parts.gpu_ns) FILTER (WHERE is_own AND is_graph), 0) AS BIGINT)
+           AS graph_gpu_ns,
        TRY_CAST(coalesce(sum(parts.gpu_ns) FILTER (WHERE is_self), 0) AS BIGINT) AS self_gpu_ns,
        TRY_CAST(sum(parts.gpu_ns) AS BIGINT) AS total_gpu_ns,
        TRY_CAST(sum(launches) AS BIGINT) AS launches,

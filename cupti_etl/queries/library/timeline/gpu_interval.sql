@@ -17,11 +17,13 @@
 --   name VARCHAR: Mangled name of a kernel, direction of a copy, NULL for others.
 --   bytes BIGINT [bytes]: Bytes copied or set; NULL for others.
 --   graph_id INTEGER: CUDA graph that launched it; NULL outside graphs.
+--   graph_node_id BIGINT: Node of that graph; NULL outside graphs.
 SELECT coalesce(gpu.gpu, -1 - TRY_CAST((hash(act.process_id, act.device_id) >> 33) AS BIGINT))
            AS gpu,
        act.process_id, act.device_id, act.context_id, act.stream_id, act.correlation_id,
        act.start_ns, greatest(act.start_ns, act.end_ns) AS end_ns,
-       act.kind, act.category, act.name, act.bytes, act.graph_id
+       act.kind, act.category, act.name, act.bytes, act.graph_id,
+       act.graph_node_id
 FROM gpu_activity AS act
 LEFT JOIN gpu ON gpu.process_id = act.process_id AND gpu.device_id = act.device_id
 WHERE act.start_ns IS NOT NULL AND act.end_ns IS NOT NULL

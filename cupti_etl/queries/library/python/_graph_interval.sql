@@ -1,0 +1,44 @@
+-- Finished activities of CUDA graphs that were replayed, with the stacks of their capture.
+--
+-- computed: gpu_interval with _graph_node_stack, as it was when the graph was launched; where that
+--   call was not recorded, when the activity began.
+-- needs: gpu_interval, _graph_node_stack, api_call
+-- scope: start_ns to end_ns
+-- columns:
+--   process_id BIGINT: The traced process.
+--   correlation_id BIGINT: The call that launched the graph.
+--   graph_node_id BIGINT: The node.
+--   gpu BIGINT: Number of the GPU, as in gpu; below zero where no device record is known.
+--   start_ns BIGINT [epoch ns]: When it began.
+--   end_ns BIGINT [epoch ns]: When it ended.
+--   kind VARCHAR: kernel, memcpy, memcpy_p2p or memset.
+--   name VARCHAR: Mangled name of a kernel, direction of a copy, NULL for others.
+--   made_ns BIGINT [epoch ns]: When the node was captured or added; NULL if it is not known.
+--   thread_id INTEGER: The thread that did it.
+--   stack_id BIGINT: The stack, as in python_stack; NULL if there is none.
+--   state VARCHAR: Why, as in launch_stack.
+--   is_backward BOOLEAN: Whether the stack is that of the forward pass, and the work is not.
+WITH replayed AS (
+    FROM gpu_interval WHERE graph_node_id IS NOT NULL
+),
+calls AS (
+    SELECT process_id, correlation_id, min(start_ns) AS start_ns
+    FROM api_call
+    SEMI JOIN replayed USING (process_id, correlation_id)
+    GROUP BY process_id, correlation_id
+),
+asked AS (
+    SELECT replayed.*, coalesce(calls.start_ns, replayed.start_ns) AS asked_ns
+    FROM replayed
+    LEFT JOIN calls
+        ON calls.process_id = replayed.process_id
+        AND calls.correlation_id = replayed.correlation_id
+)
+SELECT asked.process_id, correlation_id, asked.graph_node_id, gpu, start_ns, end_ns, kind, name,
+       node.made_ns, node.thread_id, node.stack_id, node.state,
+       coalesce(node.is_backward, false) AS is_backward
+FROM asked
+ASOF LEFT JOIN _graph_node_stack AS node
+    ON node.process_id = asked.process_id
+    AND node.graph_node_id = asked.graph_node_id
+    AND node.from_ns <= asked.asked_ns

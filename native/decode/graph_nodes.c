@@ -1,0 +1,62 @@
+#include <errno.h>
+#include <string.h>
+
+#include "decode/graph_nodes.h"
+#include "decode/stacks.h"
+#include "etl/graph_nodes.h"
+#include "etl/stacks.h"
+
+/* CUgraphNodeType. */
+static const char *const kinds[] = { "kernel",	     "memcpy",		  "memset",
+				     "host",	     "graph",		  "empty",
+				     "event_wait",   "event_record",	  "semaphore_signal",
+				     "semaphore_wait", "mem_alloc",	  "mem_free",
+				     "batch_mem_op", "conditional" };
+
+enum { NODE_PROCESS, NODE_ID, NODE_SOURCE, NODE_KIND, NODE_AT, NODE_THREAD, NODE_STACK, NODE_STATE,
+       NODE_COLUMNS };
+_Static_assert(sizeof graph_node_columns / sizeof *graph_node_columns == NODE_COLUMNS,
+	       "the columns of graph_node");
+
+static int add_node(struct etl_process *process, const struct etl_graph_node *node)
+{
+	struct builder *builder = &process->decoder->builders[ETL_TABLE_GRAPH_NODE];
+	struct value row[NODE_COLUMNS] = {
+		[NODE_PROCESS] = KNOWN(process->process_id),
+		[NODE_ID] = KNOWN(node->id),
+		[NODE_SOURCE] = { (int64_t)node->source_id, node->source_id != 0 },
+		[NODE_AT] = KNOWN(node->at_ns),
+		[NODE_THREAD] = KNOWN(node->thread_id),
+		[NODE_STACK] = { (int64_t)node->stack_id, node->stack_id != 0 },
+	};
+
+	if (!node->id || node->state >= ETL_N_STACK_STATES) {
+		process->decoded.damaged_graph_nodes++;
+		return 0;
+	}
+	if (builder_reserve(builder, 1) < 0)
+		return -ENOMEM;
+	if (node->kind < sizeof kinds / sizeof *kinds)
+		row[NODE_KIND] = row_text(process, ETL_TABLE_GRAPH_NODE, NODE_KIND, kinds[node->kind],
+					  strlen(kinds[node->kind]));
+	if (!node->source_id)
+		row[NODE_STATE] = stack_state(process, ETL_TABLE_GRAPH_NODE, NODE_STATE,
+						  node->state);
+	process->decoded.graph_nodes++;
+	row_append(builder, row);
+	return 0;
+}
+
+int decode_graph_nodes(struct etl_process *process, const uint8_t *data, uint32_t bytes)
+{
+	struct etl_graph_node node;
+	uint32_t at = 0;
+
+	for (; bytes - at >= sizeof node; at += (uint32_t)sizeof node) {
+		memcpy(&node, data + at, sizeof node);
+		if (add_node(process, &node) < 0)
+			return -ENOMEM;
+	}
+	process->decoded.unreadable_bytes += bytes - at;
+	return process->lacks_memory ? -ENOMEM : 0;
+}
