@@ -56,7 +56,7 @@ static uint32_t thread_id(void)
 }
 
 static void call(const struct etl_callback_data *data, const struct etl_callback_name *name,
-		 struct etl_callback_event *event, struct etl_sink_text *text)
+		 struct etl_callback_event *event, struct etl_callback_string *text)
 {
 	event->site = data->site == 1 ? ETL_SITE_EXIT : ETL_SITE_ENTER;
 	event->context_id = data->context_uid;
@@ -130,7 +130,7 @@ static const char *message(const char *function, const struct nvtx_data *data)
 
 void etl_callback_event(uint32_t domain, uint32_t cbid, const void *info,
 			const struct etl_callback_name *name, struct etl_callback_event *event,
-			struct etl_sink_text *text)
+			struct etl_callback_string *text)
 {
 	*event = (struct etl_callback_event){ .domain = domain, .cbid = cbid,
 					      .site = ETL_SITE_MOMENT, .thread_id = thread_id() };

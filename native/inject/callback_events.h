@@ -19,4 +19,4 @@ struct etl_callback_data {
 /* Fills all but the times, and says which text belongs to it, whose hash is not made. */
 void etl_callback_event(uint32_t domain, uint32_t cbid, const void *info,
 			const struct etl_callback_name *name, struct etl_callback_event *event,
-			struct etl_sink_text *text);
+			struct etl_callback_string *text);

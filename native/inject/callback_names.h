@@ -1,10 +1,10 @@
 /* What callbacks are called, and how their arguments lie. */
 #pragma once
 
-#include "inject/callback_sink.h"
+#include "inject/callback_slots.h"
 
 struct etl_callback_name {
-	struct etl_sink_text text; /* without the version of the signature */
+	struct etl_callback_string text; /* without the version of the signature */
 	const struct etl_shape *shape; /* NULL: no arguments are taken */
 };
 

@@ -25,9 +25,9 @@ static struct watch {
 	/* Callback ids by domain; written while it is reserved. */
 	uint64_t wanted[ETL_CALLBACK_DOMAINS][WORDS];
 	int64_t since_ns;
-	etl_callback_fn fn; /* NULL: to the sink */
+	etl_callback_fn fn; /* NULL: to the slots */
 	void *data;
-	struct etl_sink sink;
+	struct etl_callback_slots slots;
 	_Atomic uint64_t callbacks;
 } watches[ETL_WATCHES];
 
@@ -51,9 +51,9 @@ bool etl_watch_is_on(int number)
 	return is_on(&watches[number]);
 }
 
-struct etl_sink *etl_watch_sink(int number)
+struct etl_callback_slots *etl_watch_slots(int number)
 {
-	return &watches[number].sink;
+	return &watches[number].slots;
 }
 
 uint64_t etl_watch_callbacks(int number)
@@ -140,7 +140,7 @@ int etl_watch_begin(int number, const char *selection, etl_callback_fn fn, void 
 	watch->since_ns = etl_now_ns();
 	etl_put(&watch->callbacks, 0);
 	if (!fn)
-		etl_sink_init(&watch->sink, map);
+		etl_callback_slots_init(&watch->slots, map);
 	atomic_fetch_add(&n_on, 1);
 	/* Release: behind all of this. */
 	etl_store(&watch->state, ON);
@@ -203,7 +203,7 @@ void etl_watch_wait(int number, int timeout_ms)
 struct happening {
 	const struct etl_callback_name *name;
 	struct etl_callback_event event;
-	struct etl_sink_text text;
+	struct etl_callback_string text;
 	int64_t entered_ns; /* of a call that returns; not known if it is not plausible */
 	int64_t now_ns;
 };
@@ -223,11 +223,11 @@ static void hand_to_fn(struct watch *watch, const struct happening *what)
 	is_inside = false;
 }
 
-static void hand_to_sink(struct watch *watch, int number, struct happening *what)
+static void hand_to_slots(struct watch *watch, int number, struct happening *what)
 {
 	if (what->event.site == ETL_SITE_ENTER)
 		return; /* the call has one event, when it returns */
-	if (!etl_sink_add(&watch->sink, &what->event, &what->name->text, &what->text))
+	if (!etl_callback_slots_add(&watch->slots, &what->event, &what->name->text, &what->text))
 		return;
 	if (number == ETL_CAPTURE_WATCH)
 		etl_wakeup_send();
@@ -254,7 +254,7 @@ static void hand_out(struct watch *watch, int number, struct happening *what)
 	if (watch->fn)
 		hand_to_fn(watch, what);
 	else
-		hand_to_sink(watch, number, what);
+		hand_to_slots(watch, number, what);
 }
 
 static void look_at(uint32_t domain, uint32_t cbid, const void *info, struct happening *what)

@@ -18,7 +18,7 @@ void etl_watch_stop(int number);
 /* Behind a stop: waits until no callback is at it, and gives the place back. */
 void etl_watch_end(int number);
 bool etl_watch_is_on(int number);
-struct etl_sink *etl_watch_sink(int number);
+struct etl_callback_slots *etl_watch_slots(int number);
 uint64_t etl_watch_callbacks(int number);
 /* Waits until a slot is full, or for so long; of one that has stopped, for its last events. */
 void etl_watch_wait(int number, int timeout_ms);

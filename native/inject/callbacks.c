@@ -248,7 +248,7 @@ void etl_callbacks_unsubscribe(void **subscriber)
 void etl_callbacks_flush(void)
 {
 	if (etl_watch_is_on(ETL_CAPTURE_WATCH))
-		etl_sink_flush(etl_watch_sink(ETL_CAPTURE_WATCH));
+		etl_callback_slots_flush(etl_watch_slots(ETL_CAPTURE_WATCH));
 }
 
 void etl_callbacks_leave(void)
@@ -257,7 +257,7 @@ void etl_callbacks_leave(void)
 
 	if (etl_watch_is_on(ETL_CAPTURE_WATCH)) {
 		etl_watch_end(ETL_CAPTURE_WATCH);
-		etl_sink_flush(etl_watch_sink(ETL_CAPTURE_WATCH));
+		etl_callback_slots_flush(etl_watch_slots(ETL_CAPTURE_WATCH));
 	}
 	pthread_mutex_lock(&changing);
 	is_captured = false;

@@ -94,7 +94,7 @@ int cupti_etl_callbacks_next(int number, int timeout_ms, struct etl_slot_view *o
 
 	if (slot < 0 && timeout_ms >= 0) {
 		etl_watch_wait(number, timeout_ms);
-		etl_sink_flush(etl_watch_sink(number));
+		etl_callback_slots_flush(etl_watch_slots(number));
 		slot = etl_slot_next(map);
 	}
 	if (slot < 0)

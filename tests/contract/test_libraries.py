@@ -46,8 +46,9 @@ def too_new(names: list[str], newest: tuple[int, int] = (2, 28)) -> list[str]:
 
 
 def test_injector_exports_its_entries_and_nothing_else() -> None:
-    inside = (ROOT / "native" / "include" / "etl" / "inside.h").read_text()
-    ours = re.findall(r"\b(cupti_etl_\w+)\(", inside)
+    folder = ROOT / "native" / "include" / "etl"
+    headers = [(folder / name).read_text() for name in ("callbacks.h", "inside.h")]
+    ours = re.findall(r"\b(cupti_etl_\w+)\(", "".join(headers))
     expected = ["InitializeInjection", "InitializeInjectionNvtx2", *ours]
     assert symbols(INJECTOR, "defined") == sorted(expected)
 

@@ -6,9 +6,9 @@
 #include "etl/callbacks.h"
 #include "etl/segment.h"
 
-#define ETL_SINK_TEXTS 512u
+#define ETL_SLOT_TEXTS 512u
 
-struct etl_sink {
+struct etl_callback_slots {
 	struct etl_map *map;
 	/* One slot for all threads, held until it is full or somebody hands it over. */
 	pthread_mutex_t lock;
@@ -20,21 +20,21 @@ struct etl_sink {
 	struct {
 		uint64_t hash;
 		uint32_t serial, at;
-	} texts[ETL_SINK_TEXTS];
+	} texts[ETL_SLOT_TEXTS];
 	_Atomic uint64_t *events, *lost;
 };
 
 /* A text and its hash, which the caller may keep. */
-struct etl_sink_text {
+struct etl_callback_string {
 	const char *text; /* NULL: none */
 	size_t length;
 	uint64_t hash;
 };
 
 /* To a segment, whose counters count. */
-void etl_sink_init(struct etl_sink *sink, struct etl_map *map);
+void etl_callback_slots_init(struct etl_callback_slots *slots, struct etl_map *map);
 /* Appends an event; the texts' places are filled in.  True if a slot became full thereby. */
-bool etl_sink_add(struct etl_sink *sink, struct etl_callback_event *event,
-		  const struct etl_sink_text *function, const struct etl_sink_text *text);
+bool etl_callback_slots_add(struct etl_callback_slots *slots, struct etl_callback_event *event,
+		  const struct etl_callback_string *function, const struct etl_callback_string *text);
 /* Hands over what has gathered. */
-void etl_sink_flush(struct etl_sink *sink);
+void etl_callback_slots_flush(struct etl_callback_slots *slots);
