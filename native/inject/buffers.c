@@ -4,6 +4,7 @@
 
 #include "etl/clock.h"
 #include "inject/buffers.h"
+#include "inject/facts.h"
 #include "inject/injector.h"
 #include "inject/intern.h"
 #include "inject/recording.h"
@@ -183,6 +184,8 @@ static size_t find_boundaries(uint8_t *buffer, size_t valid, uint64_t *records)
 		}
 		if (at + stride > valid)
 			break;
+		if (kind == ETL_ACTIVITY_DEVICE || kind == ETL_ACTIVITY_CONTEXT)
+			etl_facts_note(kind, buffer + at);
 		*records += !etl_takeover_probe_mark(buffer + at);
 		at += stride;
 	}

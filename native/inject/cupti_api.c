@@ -37,6 +37,8 @@ static const struct etl_symbol symbols[] = {
 	OPTIONAL(enable_allocation_source, "cuptiActivityEnableAllocationSource"),
 	OPTIONAL(enable_device_graph, "cuptiActivityEnableDeviceGraph"),
 	OPTIONAL(configure_unified_memory, "cuptiActivityConfigureUnifiedMemoryCounter"),
+	OPTIONAL(get_context_id, "cuptiGetContextId"),
+	OPTIONAL(get_stream_id, "cuptiGetStreamIdEx"),
 	OPTIONAL(subscribe_v2, "cuptiSubscribe_v2"),
 	OPTIONAL(register_callbacks_v2, "cuptiActivityRegisterCallbacks_v2"),
 	OPTIONAL(enable_v2, "cuptiActivityEnable_v2"),

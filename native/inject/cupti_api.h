@@ -84,6 +84,8 @@ struct cupti_api {
 	int (*enable_allocation_source)(uint8_t enable);
 	int (*enable_device_graph)(uint8_t enable);
 	int (*configure_unified_memory)(struct cupti_unified_memory *config, uint32_t count);
+	int (*get_context_id)(void *context, uint32_t *id);
+	int (*get_stream_id)(void *context, void *stream, uint8_t per_thread, uint32_t *id);
 	/* The second interface; see selected.c for the structs. */
 	int (*subscribe_v2)(void **subscriber, void *callback, void *data, void *params);
 	int (*register_callbacks_v2)(void *subscriber, void *request, void *complete);

@@ -19,7 +19,7 @@ int InitializeInjection(void)
 {
 	struct etl_error error;
 
-	(void)etl_session_begin(&error); /* the collector knows */
+	(void)etl_session_begin(false, &error); /* the collector knows */
 	return 1;
 }
 
@@ -48,7 +48,7 @@ int InitializeInjectionNvtx2(void *get_export_table)
 
 ETL_EXPORT int cupti_etl_begin(struct etl_error *error)
 {
-	return etl_session_begin(error);
+	return etl_session_begin(true, error);
 }
 
 ETL_EXPORT int cupti_etl_end(struct etl_error *error)

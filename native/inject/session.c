@@ -9,6 +9,7 @@
 #include "inject/callbacks.h"
 #include "inject/conflict.h"
 #include "inject/descriptors.h"
+#include "inject/facts.h"
 #include "inject/environment.h"
 #include "inject/graph_nodes.h"
 #include "inject/handshake.h"
@@ -155,7 +156,7 @@ static int have_segment(struct etl_error *error)
 	return 0;
 }
 
-static int start(struct etl_error *error)
+static int start(bool is_late, struct etl_error *error)
 {
 	struct etl_map *map = &etl_injector.map;
 	struct etl_error no_cupti;
@@ -165,6 +166,7 @@ static int start(struct etl_error *error)
 	etl_hello_forget();
 	etl_range_forget();
 	etl_ranges_forget();
+	etl_facts_forget();
 	etl_conflict_forget();
 	etl_launch_stacks_forget();
 	etl_graph_nodes_forget();
@@ -204,6 +206,8 @@ static int start(struct etl_error *error)
 	}
 	etl_injector.flush_ms = (int)etl_env_number(ETL_ENV_FLUSH_MS, 100, 1, 60000);
 	etl_store(&etl_injector.active, true);
+	if (is_late)
+		etl_facts_gather();
 	code = start_recording(error);
 	if (code < 0)
 		return give_up(segment, code, error->message);
@@ -220,7 +224,7 @@ static int start(struct etl_error *error)
 	return 0;
 }
 
-int etl_session_begin(struct etl_error *error)
+int etl_session_begin(bool is_late, struct etl_error *error)
 {
 	int code;
 
@@ -232,7 +236,7 @@ int etl_session_begin(struct etl_error *error)
 		code = etl_fail(error, EALREADY, "this process is being captured already");
 	} else {
 		is_begun = true;
-		code = start(error);
+		code = start(is_late, error);
 	}
 	pthread_mutex_unlock(&lock);
 	return code;

@@ -11,6 +11,7 @@
 #include "inject/callbacks.h"
 #include "inject/clock.h"
 #include "inject/conflict.h"
+#include "inject/facts.h"
 #include "inject/graph_nodes.h"
 #include "inject/handshake.h"
 #include "inject/injector.h"
@@ -141,6 +142,7 @@ static void *loop(void *unused)
 		if (etl_load(&stopping))
 			break;
 		flush(0);
+		etl_facts_say(false);
 		look_for_others();
 		etl_intern_answer();
 		etl_recording_retry();
@@ -154,6 +156,7 @@ static void *loop(void *unused)
 	/* First what is complete, then the rest, with unfinished kernels. */
 	flush(0);
 	flush(CUPTI_FLUSH_FORCED);
+	etl_facts_say(true);
 	if (etl_takeover_probe_is_lost())
 		etl_recording_lose();
 	etl_recording_finish();

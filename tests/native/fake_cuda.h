@@ -7,6 +7,7 @@
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define FAKE_EXPORT __attribute__((visibility("default")))
@@ -62,6 +63,11 @@ FAKE_EXPORT int cuDeviceGetCount(int *count);
 FAKE_EXPORT int cuDeviceGet(int *device, int ordinal);
 FAKE_EXPORT int cuDeviceGetName(char *name, int length, int device);
 FAKE_EXPORT int cuDeviceGetUuid_v2(unsigned char *uuid, int device);
+FAKE_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device);
+FAKE_EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device);
+FAKE_EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active);
+FAKE_EXPORT int cuDevicePrimaryCtxRetain(void **context, int device);
+FAKE_EXPORT int cuDevicePrimaryCtxRelease_v2(int device);
 
 /* The driver: ours.  Work before cuInit, or in a child forked after it, is error 3
  * (CUDA_ERROR_NOT_INITIALIZED), as with a real driver. */

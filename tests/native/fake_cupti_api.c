@@ -66,6 +66,19 @@ API int cuptiGetErrorMessage(int result, const char **text) {
     return cuptiGetResultString(result, text);
 }
 
+/* The fake driver's contexts are their numbers; their default stream is 7. */
+API int cuptiGetContextId(void *context, uint32_t *id);
+API int cuptiGetContextId(void *context, uint32_t *id) {
+    *id = (uint32_t)(uintptr_t)context;
+    return context != NULL ? OK : INVALID_PARAMETER;
+}
+
+API int cuptiGetStreamIdEx(void *context, void *stream, uint8_t per_thread, uint32_t *id);
+API int cuptiGetStreamIdEx(void *context, void *stream, uint8_t per_thread, uint32_t *id) {
+    *id = 7;
+    return context != NULL && stream == NULL && !per_thread ? OK : INVALID_PARAMETER;
+}
+
 API int cuptiGetTimestamp(uint64_t *result);
 API int cuptiGetTimestamp(uint64_t *result) {
     ENTER();

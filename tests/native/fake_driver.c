@@ -106,6 +106,37 @@ int cuDeviceGetUuid_v2(unsigned char *uuid, int device) {
     return atomic_load(&ready) ? SUCCESS : NOT_INITIALIZED;
 }
 
+/* Each attribute has a value of its own, but for one that an older driver would not know. */
+int cuDeviceGetAttribute(int *value, int attribute, int device) {
+    *value = 1000 + attribute + 10000 * device;
+    if (!atomic_load(&ready))
+        return NOT_INITIALIZED;
+    return attribute == 106 ? INVALID_VALUE : SUCCESS;
+}
+
+int cuDeviceTotalMem_v2(size_t *bytes, int device) {
+    *bytes = ((size_t)64 << 30) + (size_t)device;
+    return atomic_load(&ready) ? SUCCESS : NOT_INITIALIZED;
+}
+
+/* The program has used device 0 alone. */
+int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) {
+    *flags = 0;
+    *active = device == 0;
+    return atomic_load(&ready) ? SUCCESS : NOT_INITIALIZED;
+}
+
+/* The fake CUPTI counts contexts from 1. */
+int cuDevicePrimaryCtxRetain(void **context, int device) {
+    *context = (void *)(uintptr_t)(device + 1);
+    return atomic_load(&ready) ? SUCCESS : NOT_INITIALIZED;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int device) {
+    (void)device;
+    return SUCCESS;
+}
+
 int fake_driver_register_cupti(fake_sink sink) {
     unsigned place = atomic_fetch_add(&sink_count, 1);
     if (place >= MAX_SINKS) {
