@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision: str = '0005'
+revision: str = '0004'
 down_revision: str | None = '0003'
 # The version of the schema whose names the columns have then.
 schema_version: int = 1
