@@ -16,7 +16,7 @@ from cupti_etl.analysis.renames import ADDED_REMOVED, renamed
 from cupti_etl.analysis.spread import bootstrap, corrected, normal_p, over_runs
 from cupti_etl.analysis.step_parts import SUBJECT as STEP_PART
 from cupti_etl.analysis.step_parts import step_parts
-from cupti_etl.analysis.verdict import VERDICTS, judged, overall
+from cupti_etl.analysis.verdict import VERDICTS, doubted, judged, overall
 from cupti_etl.errors import UsageError
 from cupti_etl.queries.compare import Compared, Key, Run, compared
 from cupti_etl.queries.header import Chart, Label
@@ -168,6 +168,8 @@ def diff(
         judged(row, min_effect)
     rows = renamed(rows, olds, news)
     parts = step_parts(olds, news, gpus)
+    if not is_several:
+        doubted(rows, parts, min_effect)
     verdict, why, note = overall(rows, parts, min_effect, (len(olds), len(news)))
     rows = sorted([*rows, *parts], key=lambda row: _ORDER.index(row["subject"]))
     for row in rows:

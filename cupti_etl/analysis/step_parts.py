@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 SUBJECT = "step part"
 _IDLE = "idle"
+# Equal runs whose host sets the pace differ in their steps by factors of 0.77 to 1.35, on a machine
+# that others use, too (docs/measurements/h200-diff.json).
+_IDLE_DIFFERS = 1.5
 _NAMED = 3
 # A part that explains less of the change goes without saying.
 _SMALLEST = 0.05
@@ -77,6 +80,24 @@ def idle_share(parts: Iterable[Mapping[str, Any]], gpu: str) -> float:
     whole = sum(row["before_ns"] + row["after_ns"] for row in ours)
     idle = sum(row["before_ns"] + row["after_ns"] for row in ours if row["part"].startswith(_IDLE))
     return idle / whole if whole else 0.0
+
+
+def beyond_idle(parts: Iterable[Mapping[str, Any]], gpu: str) -> float | None:
+    """The change of a GPU's steps beyond what idle time differs by in equal runs, as a share.
+
+    Args:
+        parts: of the steps of one run a side.
+        gpu: whose steps; None is returned where nothing is known of their parts.
+    """
+    ours = [row for row in parts if row["gpu"] == gpu]
+    before = sum(row["before_mean_ns"] or 0.0 for row in ours)
+    if not before:
+        return None
+    idle = [row for row in ours if row["part"].startswith(_IDLE)]
+    idle_before = sum(row["before_mean_ns"] or 0.0 for row in idle)
+    least, most = idle_before * (1 / _IDLE_DIFFERS - 1), idle_before * (_IDLE_DIFFERS - 1)
+    by_chance = min(max(sum(map(_change, idle)), least), most)
+    return (sum(map(_change, ours)) - by_chance) / before
 
 
 def explain(parts: Iterable[Mapping[str, Any]], gpu: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cupti_etl.analysis.renames import ADDED_REMOVED
-from cupti_etl.analysis.step_parts import explain, idle_share
+from cupti_etl.analysis.step_parts import beyond_idle, explain, idle_share
 
 VERDICTS = ("regress", "improve", "none", "cannot tell")
 _ALPHA = 0.05
@@ -44,6 +44,27 @@ def _verdict(row: Mapping[str, Any], min_effect: float) -> str:
     return "none" if low >= 1 - min_effect and high <= 1 + min_effect else "cannot tell"
 
 
+def doubted(
+    rows: Iterable[dict[str, Any]], parts: Sequence[Mapping[str, Any]], min_effect: float
+) -> None:
+    """Take back verdicts on steps of one run a side that equal runs would get, too.
+
+    How long a GPU is idle depends on its host, which is never the same twice; one run a side does
+    not show by how much.
+
+    Args:
+        rows: of the comparison, judged.
+        parts: of the steps.
+        min_effect: as of ``judged``.
+    """
+    for row in rows:
+        if row["subject"] == "step" and row["verdict"] in VERDICTS[:2]:
+            rest = beyond_idle(parts, row["name"])
+            sign = 1 if row["verdict"] == "regress" else -1
+            if rest is not None and sign * rest < min_effect:
+                row["verdict"] = "cannot tell"
+
+
 def overall(
     rows: Sequence[Mapping[str, Any]],
     parts: Sequence[Mapping[str, Any]],
@@ -72,7 +93,7 @@ def overall(
     for wanted in VERDICTS[:2]:
         for row in steps:
             if row["verdict"] == wanted:
-                return wanted, _told(row, parts, runs), _note(runs, idle_share(parts, row["name"]))
+                return wanted, _told(row, parts, runs), _note(runs, None)
     verdict = "none" if {row["verdict"] for row in steps} == {"none"} else "cannot tell"
     return verdict, _told(steps[0], parts, runs), _note(runs, idle_share(parts, steps[0]["name"]))
 

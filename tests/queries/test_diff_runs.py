@@ -26,15 +26,18 @@ STEPS = 24
 STEP_NS = 100_000
 
 
-def run(folder: Path, pace: float, *, kernel: str = "k") -> Path:
-    """Steps that take `pace` times as long as usual; within a run all are alike."""
+def run(folder: Path, pace: float, *, kernel: str = "k", busy_ns: int = 0) -> Path:
+    """Steps that take `pace` times as long as usual; within a run all are alike.
+
+    The GPU is busy for half of each, or for `busy_ns`, whatever the pace of the host.
+    """
     length = round(STEP_NS * pace)
     marks, calls, kernels = [], [], []
     for step in range(STEPS):
         at = 1000 + step * length
         marks += [f"1 5 {step} start {at} step", f"1 5 {step} end {at + length - 9} -"]
         calls.append(f"1 5 runtime {step} cudaLaunchKernel {at + 1} {at + 2}")
-        kernels.append(f"1 0 {step} {at + 3} {at + 3 + length // 2 + step} {kernel}")
+        kernels.append(f"1 0 {step} {at + 3} {at + 3 + (busy_ns or length // 2) + step} {kernel}")
     rows = "\n".join
     return write_trace(
         folder,
@@ -69,9 +72,9 @@ def compare() -> Iterator[Compare]:
 def test_what_equal_runs_differ_by_is_no_change(tmp_path: Path, compare: Compare) -> None:
     # Equal runs on an H200 whose host others used, too (docs/measurements/h200-diff.json).
     paces = (1.0, 1.14, 0.88, 1.08, 1.17, 1.19)
-    pool = [run(tmp_path / f"{at}", pace) for at, pace in enumerate(paces)]
-    pairs = [compare([one], [two]) for one, two in ((pool[0], pool[1]), (pool[2], pool[3]))]
-    assert {found.verdict for found in pairs} <= {"regress", "improve"}
+    pool = [run(tmp_path / f"{at}", pace, busy_ns=9000) for at, pace in enumerate(paces)]
+    pairs = [compare([one], [two]) for one, two in combinations(pool, 2)]
+    assert {found.verdict for found in pairs} == {"cannot tell"}
     assert all("two runs of this kind can differ by this much" in each.note for each in pairs)
     splits = [some for some in combinations(range(6), 3) if 0 in some]
     found = [
@@ -81,6 +84,28 @@ def test_what_equal_runs_differ_by_is_no_change(tmp_path: Path, compare: Compare
     assert {each.verdict for each in found} == {"cannot tell"}
     assert all("3 and 3 runs, of which equal ones differ by" in each.why for each in found)
     assert {each.note for each in found} == {""}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [
+        ((1.0, 9000), (1.0, 15_000), "cannot tell"),  # hidden behind the host
+        ((1.0, 60_000), (1.05, 65_000), "regress"),
+        ((1.05, 65_000), (1.0, 60_000), "improve"),
+        ((1.0, 9000), (1.7, 9000), "regress"),
+        ((1.7, 9000), (1.0, 9000), "improve"),
+    ],
+)
+def test_one_run_a_side_shows_what_no_host_does(
+    tmp_path: Path, before: tuple[float, int], after: tuple[float, int], verdict: str
+) -> None:
+    """Work of the GPU that became longer, and idle time beyond what equal runs differ by."""
+    paths = [
+        run(tmp_path / f"{at}", pace, busy_ns=busy)
+        for at, (pace, busy) in enumerate((before, after))
+    ]
+    found = compare(paths[:1], paths[1:])
+    assert found.verdict == verdict, found.why
 
 
 @pytest.mark.parametrize("slower", [0.02, 0.05])
