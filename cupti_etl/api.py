@@ -204,7 +204,7 @@ class Trace:
 
     @property
     def has_steady_state(self) -> bool:
-        """Whether people or frameworks named steps, so that ``steps="steady"`` can be asked."""
+        """Whether steps are named, or can be guessed, so that ``steps="steady"`` can be asked."""
         return has_steady_steps(lambda text: list(self.sql(text)))
 
     @property

@@ -94,7 +94,7 @@ def open_part(
     Args:
         traces: their names.
         scope: what is asked.
-        steady: ask the steady state, where steps are named and the scope says nothing of times.
+        steady: ask the steady state, where there are steps and the scope says nothing of times.
         confined: as of ``cupti_etl.open``.
         said: which parts were said already; they are said once.
     """

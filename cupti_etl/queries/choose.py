@@ -208,7 +208,7 @@ def _steps(
     found = _NUMBERS.match(text.strip())
     if text != "steady" and (not found or not text.strip(" -")):
         raise UsageError(f"--steps {text} is no number of steps", "5, 5-8, 5-, -8, steady or all")
-    rows = ask("SELECT process_id, gpu, step, start_ns, end_ns, is_steady FROM step")
+    rows = ask("SELECT process_id, gpu, step, start_ns, end_ns, is_steady, source FROM step")
     numbers = {gpu.gpu for gpu in gpus}
     if processes is not None:
         rows = [r for r in rows if r["process_id"] in processes and r["gpu"] in numbers]
@@ -233,6 +233,8 @@ def _steps(
         which = f"all {last + 1} steps" if last else "the only step"
     elif text == "steady":
         which += f" of 0-{last}, after the warm-up"
+    if any(row["source"] == "kernels" for row in chosen):
+        which += ", guessed from kernels that repeat"
     return [Window(start, stop, process) for process, (start, stop) in sorted(times.items())], which
 
 
@@ -282,5 +284,5 @@ def _both(some: Sequence[Window], others: Sequence[Window]) -> list[Window]:
 
 
 def has_steady_steps(ask: Ask) -> bool:
-    """Whether people or frameworks named steps, so that their steady state can be asked."""
-    return bool(ask("SELECT 1 FROM step WHERE source = 'nvtx' AND is_steady LIMIT 1"))
+    """Whether there are steps, named or guessed, so that their steady state can be asked."""
+    return bool(ask("SELECT 1 FROM step WHERE is_steady LIMIT 1"))

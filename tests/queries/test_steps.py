@@ -136,10 +136,10 @@ def test_numbers_that_begin_anew_or_lie_in_a_pass_are_of_parts(trace: MakeTrace)
     assert names(trace(marker=ranges(whole, *inside).replace('"-"', "-"), **work)) == []
 
 
-def periodic(call: str) -> dict[str, str]:
+def periodic(call: str, begin: int = 0) -> dict[str, str]:
     """Eight periods of four kernels; {n} in ``call`` is the number of the period."""
     rows = [
-        f"1 0 {call.format(n=n)} {n * 100 + at} {n * 100 + at + 5} {name}"
+        f"1 0 {call.format(n=n)} {begin + n * 100 + at} {begin + n * 100 + at + 5} {name}"
         for n in range(8)
         for at, name in ((10, "begin"), (20, "k"), (30, "k"), (40, "k"))
     ]
@@ -151,16 +151,30 @@ def periodic(call: str) -> dict[str, str]:
 
 
 def test_a_period_of_kernels_is_a_guess_with_a_confidence(trace: MakeTrace) -> None:
-    # All is regular, and from the first to the last of what steps begin with lies 700 of 730.
+    # All is regular, and from the first to the last of what steps begin with lie 29 of 32 kernels.
     rows = list(trace(**periodic("{n}")).sql("FROM step ORDER BY step"))
     assert {row["source"] for row in rows} == {"kernels"}
-    assert [row["confidence"] for row in rows] == pytest.approx([0.4 * 700 / 730] * 7)
+    assert [row["confidence"] for row in rows] == pytest.approx([0.4 * 29 / 32] * 7)
     copies = "process_id device_id start_ns end_ns copy_kind\n" + "\n".join(
         f"1 0 {n * 100 + 50} {n * 100 + 51} DtoH\n1 0 {n * 100 + 52} {n * 100 + 53} DtoH"
         for n in range(8)
     )
     rows = list(trace(memcpy=copies, **periodic("{n}")).sql("FROM step ORDER BY step"))
-    assert [row["confidence"] for row in rows] == pytest.approx([0.8 * 700 / 730] * 7)
+    assert [row["confidence"] for row in rows] == pytest.approx([0.8 * 29 / 32] * 7)
+
+
+def test_a_loop_after_a_long_start_has_steps_which_answers_are_about(trace: MakeTrace) -> None:
+    tables = periodic("{n}", begin=10**9)
+    tables["kernel"] += "\n1 0 99 0 5 load"
+    whole = trace(device="process_id device_id device_uuid\n1 0 GPU-0", **tables)
+    rows = list(whole.sql("FROM step ORDER BY step"))
+    assert [row["start_ns"] for row in rows] == [10**9 + 100 * n + 10 for n in range(7)]
+    assert [row["confidence"] for row in rows] == pytest.approx([0.4 * 29 / 33] * 7)
+    assert whole.has_steady_state
+    with whole.scope(steps="steady") as part:
+        assert part.says == "all 7 steps, guessed from kernels that repeat"
+        (row,) = part.query("busy_breakdown")
+        assert row["span_ns"] < 1000
 
 
 def test_layers_of_one_pass_or_of_one_graph_are_no_steps(trace: MakeTrace) -> None:

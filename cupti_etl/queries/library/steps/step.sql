@@ -7,11 +7,12 @@
 --   the host. Frames of Python, operators and layers are none. A step is on the GPU from the first
 --   activity that it asked for to that of the next step. In processes without them, the rarest
 --   kernel that came at least 5 times at regular distances (3 of 4 within a quarter of their
---   median, covering half of the trace), with about as many kernels each time (3 of 4 within a
---   tenth of the median, 3 or more): a step is from one to the next. If two of them were launched
---   by one call or by one forward pass, these are layers, and no steps. The steady state begins
---   with the first step, of the first half, from which on steps take as long as those of the later
---   half do (their median, give or take 4 deviations or a tenth), if those before took longer.
+--   median, with half of all kernels between the first and the last), with about as many kernels
+--   each time (3 of 4 within a tenth of the median, 3 or more): a step is from one to the next. If
+--   two of them were launched by one call or by one forward pass, these are layers, and no steps.
+--   The steady state begins with the first step, of the first half, from which on steps take as
+--   long as those of the later half do (their median, give or take 4 deviations or a tenth), if
+--   those before took longer.
 -- needs: _range_span, range_gpu, gpu_interval, api_call
 -- materialized: Made once for an opened trace, as it is searched in all kernels.
 -- limits: With kernels, what came before the first and after the last of them is in no step, and
@@ -27,7 +28,7 @@
 --   start_ns BIGINT [epoch ns]: When it began on the GPU.
 --   end_ns BIGINT [epoch ns]: When it ended there.
 --   confidence DOUBLE: 1 for ranges. A guess from kernels has the least of the shares of regular
---     distances, of like counts and of the trace that is covered, times 0.8 if each step copies
+--     distances, of like counts and of the kernels that are covered, times 0.8 if each step copies
 --     something back to the host, as a loop over steps does, down to 0.4 if none does.
 --   is_steady BOOLEAN: Whether it comes after the warm-up.
 WITH passes AS (
@@ -113,10 +114,8 @@ kernels AS (
     FROM gpu_interval
     WHERE kind = 'kernel' AND process_id NOT IN (SELECT process_id FROM marked)
 ),
-spans AS (
-    SELECT process_id, gpu, max(start_ns) - min(start_ns) AS span_ns
-    FROM kernels
-    GROUP BY process_id, gpu
+totals AS (
+    SELECT process_id, gpu, count(*) AS n FROM kernels GROUP BY process_id, gpu
 ),
 -- The rarest names are tried first: a name that comes twice a step would halve it.
 rare AS (
@@ -140,19 +139,31 @@ medians AS (
     FROM distances
     GROUP BY process_id, gpu, name
 ),
-anchors AS (
-    SELECT distances.process_id, distances.gpu, distances.name,
+regular AS (
+    SELECT distances.process_id, distances.gpu, distances.name, count(*) AS n,
+           min(start_ns) AS first_ns, max(start_ns) AS last_ns,
            avg(CASE WHEN abs(distance_ns - median_ns) <= median_ns / 4 THEN 1.0
-                    WHEN distance_ns IS NOT NULL THEN 0.0 END) AS regular,
-           sum(distance_ns) / any_value(span_ns) AS covered
+                    WHEN distance_ns IS NOT NULL THEN 0.0 END) AS regular
     FROM distances
     JOIN medians USING (process_id, gpu, name)
-    JOIN spans ON spans.process_id = distances.process_id AND spans.gpu = distances.gpu
     GROUP BY distances.process_id, distances.gpu, distances.name
-    HAVING regular >= 0.75 AND covered >= 0.5
+    HAVING regular >= 0.75
+),
+-- Of kernels and not of time: a program that starts for longer than it runs has steps, too.
+anchors AS (
+    SELECT regular.process_id, regular.gpu, regular.name, any_value(regular.regular) AS regular,
+           count(*) / any_value(totals.n)::DOUBLE AS covered
+    FROM kernels
+    JOIN regular
+        ON regular.process_id = kernels.process_id
+        AND regular.gpu = kernels.gpu
+        AND kernels.start_ns BETWEEN regular.first_ns AND regular.last_ns
+    JOIN totals ON totals.process_id = regular.process_id AND totals.gpu = regular.gpu
+    GROUP BY regular.process_id, regular.gpu, regular.name
+    HAVING covered >= 0.5
     QUALIFY row_number() OVER (
-        PARTITION BY distances.process_id, distances.gpu
-        ORDER BY count(*), min(start_ns), distances.name
+        PARTITION BY regular.process_id, regular.gpu
+        ORDER BY any_value(regular.n), any_value(regular.first_ns), regular.name
     ) = 1
 ),
 begun AS (
