@@ -16,6 +16,7 @@ from cupti_etl.analysis.notes import why_empty
 from cupti_etl.errors import EtlError
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.header import Query, Saving
+from cupti_etl.render.table import kernel_labels
 
 if TYPE_CHECKING:
     from cupti_etl.api import Trace
@@ -84,7 +85,7 @@ def find(
                 for row in _ask(trace, query, failed, known)
                 if row["saved_ns"] and row["saved_ns"] >= _SMALLEST * span
             ]
-            found += _merged(query, query.saving, rows, span, trace.options)
+            found += _merged(query, query.saving, _named(trace, rows), span, trace.options)
     return sorted(found, key=lambda finding: -finding.saved_ns)
 
 
@@ -100,13 +101,23 @@ def _ask(
         return []
 
 
+def _named(trace: Trace, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same, with the culprits' kernels under the names that tables show."""
+    kernels = {row["kernel"] for row in rows if row.get("kernel")}
+    labels = kernel_labels(kernels, trace.sql) if kernels else {}
+    return [
+        {**row, "culprit": " ".join(filter(None, (row["culprit"], labels.get(row.get("kernel")))))}
+        for row in rows
+    ]
+
+
 def _merged(
     query: Query, saving: Saving, rows: Iterable[dict[str, Any]], span: int, options: str
 ) -> Iterator[Finding]:
     """Findings of which each is of all GPUs that say the same."""
 
     def culprit(row: dict[str, Any]) -> str:
-        return row["culprit"] or ""
+        return str(row["culprit"])
 
     for name, same in groupby(sorted(rows, key=culprit), culprit):
         group = list(same)

@@ -34,7 +34,8 @@ A query is ``library/<topic>/<name>.sql``: a header, then one SELECT::
 ``needs`` lists the tables and queries that the SELECT reads; ``requires`` those of them, however
 far down, without a row of which the answer is empty, and the reason to give; ``device.*`` stands
 for all columns of a table.  ``label`` names a column of names, and what tells two of them apart:
-``kernel``, ``copy``, ``range`` or ``process`` of columns (see ``render/labels.py``).  ``chart``
+``kernel``, ``kernels`` (one after the other), ``copy``, ``range`` or ``process`` of columns (see
+``render/labels.py``); it stands last, unless ``first`` has it before others.  ``chart``
 is one of ``bars``, ``lines`` and ``flame`` of two columns (``flame``: of paths, with ";" between
 their parts).  ``scope`` says how rows are chosen where part of a trace is asked: by the time in a
 column, by the part of a time between two that lies within (and the column of its length), or
@@ -42,7 +43,8 @@ column, by the part of a time between two that lies within (and the column of it
 that is ``steady`` (which asks the steady state where nobody asks for something else), it reads
 what is chosen of what it needs, but for what it says it has to ``lookup`` (see
 ``queries/scope.py``).  A ``finding`` has a row for each GPU, or one for all, with
-the columns gpu, saved_ns and culprit; it is measured or estimated, and ``shown`` in full by another
+the columns gpu, saved_ns and culprit, and kernel where what it says of the culprit ends with
+a kernel; it is measured or estimated, and ``shown`` in full by another
 query.  A query whose name begins with ``_`` is a building block
 of others, and may change from one release to the next.  Text goes on in lines that are indented
 further.  A query without parameters becomes a view, one with parameters a table macro.  What is
@@ -92,7 +94,7 @@ _ENTRY = re.compile(
 )
 _REASON = re.compile(r"(?P<name>[a-z_][a-z0-9_]*): (?P<reason>.+)\Z")
 _STAR = re.compile(r"([a-z][a-z0-9_]*)\.\*\Z")
-_LABEL = re.compile(r"(\w+) = (kernel|copy|range|process)\((\w+(?:, \w+)*)\)\Z")
+_LABEL = re.compile(r"(\w+) = (kernel|kernels|copy|range|process)\((\w+(?:, \w+)*)\)\Z")
 _CHART = re.compile(r"(bars|lines|flame)\((\w+), (\w+)\)\Z")
 _FINDING = re.compile(r"(.+) \((measured|estimated)\)\Z")
 _FINDING_COLUMNS = ["gpu", "saved_ns", "culprit"]
@@ -116,7 +118,7 @@ class Label:
 
     Attributes:
         column: where the names are.
-        kind: what they are names of: kernel, copy, range or process.
+        kind: what they are names of: kernel, kernels, copy, range or process.
         of: the columns that tell two of them apart.
     """
 
@@ -378,7 +380,7 @@ def _complain_of_looks(query: Query, columns: Collection[str]) -> None:
     for name in query.chosen_by:
         if name not in columns:
             raise SchemaError(f"query {query.name}: scope names {name!r}, which is no column")
-    if query.saving and columns != _FINDING_COLUMNS:
+    if query.saving and columns not in (_FINDING_COLUMNS, [*_FINDING_COLUMNS, "kernel"]):
         raise SchemaError(
             f"query {query.name}: a finding has the columns {', '.join(_FINDING_COLUMNS)}"
         )

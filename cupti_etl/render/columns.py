@@ -67,7 +67,7 @@ class Shape:
         return self.chart.x if self.chart is not None and self.chart.kind == "bars" else ""
 
     def chosen(self, differ: Sequence[str], *, wide: bool) -> list[Column]:
-        """Those to show, the most important first and the one with the labels last.
+        """Those to show, the most important first; the label last, if `first` does not say otherwise.
 
         Args:
             differ: columns in which the rows are not all alike.
@@ -83,6 +83,8 @@ class Shape:
             wanted = tuple(dict.fromkeys((*wanted, *whose, *label)))
             names = [*wanted, *(name for name in names if wide and name not in wanted)]
         last = self.label.column if self.label and self.is_known else ""
+        if last in self.first[:-1]:
+            return [by_name[name] for name in names]
         names = [name for name in names if name != last] + [name for name in names if name == last]
         return [by_name[name] for name in names]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from cupti_etl.queries.header import Label
@@ -18,6 +19,7 @@ Thing = tuple[Any, ...]
 # Fewer characters than that before and behind what was cut away tell nobody anything.
 _SHORTEST_PART = 4
 _SEPARATOR = " / "
+_IN_ORDER = " > "
 
 
 def label_rows(
@@ -34,6 +36,8 @@ def label_rows(
     distinct = sorted(set(things), key=_order)
     if label.kind == "kernel":
         texts = _kernels(label, distinct, demangled or {})
+    elif label.kind == "kernels":
+        texts = _sequences(distinct, demangled or {})
     else:
         texts = _KINDS[label.kind](distinct)
     named = dict(zip(distinct, _numbered(texts), strict=True))
@@ -122,6 +126,22 @@ def _kernels(label: Label, things: Sequence[Thing], demangled: Mapping[str, str]
     texts = kernel_names.labels(named)
     rest = [tuple(thing[i] for i in range(1, len(thing)) if i != at) for thing in things]
     return _with_rest(texts, rest)
+
+
+def _sequences(things: Sequence[Thing], demangled: Mapping[str, str]) -> list[str]:
+    """The labels of several kernels, each once for as often as it comes in a row."""
+    names = sorted({name for thing in things for name in thing[1:] if name})
+    known = Label("name", "kernel", ("name",))
+    label = dict(zip(names, label_rows(known, [{"name": name} for name in names], demangled),
+                     strict=True))  # fmt: skip
+    return [
+        _IN_ORDER.join(
+            label[name] + (f" x{n}" if n > 1 else "")
+            for name, n in ((name, len(list(run))) for name, run in groupby(thing[1:]))
+            if name
+        )
+        for thing in things
+    ]
 
 
 def _copies(things: Sequence[Thing]) -> list[str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cupti_etl.progress import printable
 from cupti_etl.queries.choose import begin_ns
+from cupti_etl.queries.header import Label
 from cupti_etl.render.columns import PROCESS, WHOSE, Column, Shape
 from cupti_etl.render.labels import label_rows, processes
 from cupti_etl.render.values import NOTHING, in_unit, one_line, plain
@@ -241,10 +242,24 @@ def _labels(form: Shape, values: Mapping[str, Sequence[Any]], facts: _Facts) -> 
     ]
     if label.kind == "process":
         rows = [{name: facts.process(row[name]) for name in names} for row in rows]
-    names_only = label.kind == "kernel" and "demangled" not in label.of
-    unknown = {row[label.column] for row in rows} - {None} if names_only else set()
-    demangled = facts.demangled(unknown) if unknown else {}
-    return [one_line(text) or NOTHING for text in label_rows(label, rows, demangled)]
+    return [one_line(text) or NOTHING for text in _named(label, rows, facts)]
+
+
+def kernel_labels(names: Iterable[str], ask: Ask) -> dict[str, str]:
+    """Labels of kernels by their mangled names; of what is none, it stays what it is."""
+    label = Label("kernel", "kernel", ("kernel",))
+    distinct = sorted(set(names))
+    texts = _named(label, [{"kernel": name} for name in distinct], _Facts(ask))
+    return dict(zip(distinct, map(one_line, texts), strict=True))
+
+
+def _named(label: Label, rows: Sequence[Mapping[str, Any]], facts: _Facts) -> list[str]:
+    """Labels of rows, with what the trace knows of the names in them."""
+    mangled = {"kernel": (label.column,), "kernels": label.of}.get(label.kind, ())
+    if "demangled" in label.of:
+        mangled = ()
+    unknown = {row[name] for row in rows for name in mangled} - {None}
+    return label_rows(label, rows, facts.demangled(unknown) if unknown else {})
 
 
 def _headed(columns: Sequence[Shown], names: Collection[str]) -> list[Shown]:

@@ -228,7 +228,7 @@ def test_kernels_of_one_name_are_told_apart(tmp_path: Path) -> None:
     table = text.split("## Which kernels took most time")[1].split("##")[0]
     names = [line.split("|")[-2].strip() for line in table.splitlines() if line.startswith("| ")]
     assert names == ["name", "---", "sum<Add>", "sum<Mul>", "cutlass_80_gemm"]
-    assert "| kernels | sum<4, Add<float> >" in text
+    assert "| kernels | sum<Add> |" in text
     # A value that has its unit does not have it twice.
     assert "| 40 ns | 44.4 % of kernel time" in text
 

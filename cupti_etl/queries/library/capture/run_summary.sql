@@ -6,6 +6,7 @@
 -- limits: See capture_health for what is missing from the trace.
 -- front: What ran, for how long, and what took the time?
 -- first: section, subject, value, unit, detail
+-- label: subject = kernel(demangled)
 -- example: cupti-etl query run_summary TRACE
 -- alias: summary
 -- scope: steady
@@ -15,40 +16,40 @@
 --   value DOUBLE: The number; NULL for a fact in words.
 --   unit VARCHAR: Its unit.
 --   detail VARCHAR: More in words.
-SELECT section, subject, value, unit, detail
+--   demangled VARCHAR: Full name of a kernel; NULL for the rest.
+SELECT section, subject, value, unit, detail, demangled
 FROM (
     SELECT 1 AS place, 0::DOUBLE AS rank, 'run' AS section, 'command' AS subject,
-           NULL::DOUBLE AS value, NULL AS unit, command AS detail
+           NULL::DOUBLE AS value, NULL AS unit, command AS detail, NULL AS demangled
     FROM capture
     WHERE command IS NOT NULL
     UNION ALL
     SELECT 2, 0, 'run', 'wall', (max(end_ns) - min(start_ns))::DOUBLE, 'ns',
-           'from the first process traced to the last end'
+           'from the first process traced to the last end', NULL
     FROM process
     HAVING count(*) > 0
     UNION ALL
     SELECT 3, process_id::DOUBLE, 'process',
-           concat('pid ', pid, coalesce(' rank ' || rank, ''), coalesce(' on ' || host, '')),
+           concat('pid ', pid, coalesce(' rank ' || rank, ''), coalesce(' on ' || host, ''),
+                  nullif(' (' || row_number() OVER (PARTITION BY pid, rank, host
+                                                    ORDER BY start_ns, process_id) || ')', ' (1)')),
            (end_ns - start_ns)::DOUBLE, 'ns',
-           concat_ws(', ', state, 'CUPTI ' || cupti_version, 'driver ' || driver_version)
+           concat_ws(', ', state, 'CUPTI ' || cupti_version, 'driver ' || driver_version), NULL
     FROM process
     UNION ALL
-    SELECT 4, gpu, 'gpu', concat('gpu ', gpu, ' busy'), 100 - idle_pct, '%', device_name
+    SELECT 4, gpu, 'gpu', concat('gpu ', gpu, ' busy'), 100 - idle_pct, '%', device_name, NULL
     FROM busy_breakdown
     UNION ALL
-    SELECT 4.1, gpu, 'gpu', concat('gpu ', gpu, ' span'), span_ns, 'ns', host FROM busy_breakdown
+    SELECT 4.1, gpu, 'gpu', concat('gpu ', gpu, ' span'), span_ns, 'ns', host, NULL
+    FROM busy_breakdown
     UNION ALL
     SELECT 5, 0, 'kernels', 'executions', sum(calls)::DOUBLE, 'executions',
-           count(*) || ' different kernels'
+           count(*) || ' different kernels', NULL
     FROM kernel_summary
     HAVING count(*) > 0
     UNION ALL
-    -- Of several with one name, the template arguments tell them apart.
-    SELECT 6, -total_ns, 'kernels',
-           CASE WHEN count(*) OVER (PARTITION BY name) = 1 THEN name
-                ELSE left(regexp_replace(demangled, '^void |(\w+|\(anonymous namespace\))::', '',
-                                         'g'), 120) END,
-           total_ns, 'ns', printf('%.1f %% of kernel time, %d executions', percent, calls)
+    SELECT 6, -total_ns, 'kernels', name, total_ns, 'ns',
+           printf('%.1f %% of kernel time, %d executions', percent, calls), demangled
     FROM (FROM kernel_summary ORDER BY total_ns DESC, demangled LIMIT 5)
     UNION ALL
     SELECT 7, -sum(bytes)::DOUBLE, 'copies', copy_kind, sum(bytes)::DOUBLE, 'bytes',
@@ -56,8 +57,9 @@ FROM (
                      printf('%.4g GB/s', (sum(bytes) / nullif(sum(total_ns)
                          FILTER (WHERE bytes IS NOT NULL), 0))::DOUBLE),
                      printf('%d of unknown size',
-                            TRY_CAST((sum(copies) FILTER (WHERE size IS NULL)) AS BIGINT)))
+                            TRY_CAST((sum(copies) FILTER (WHERE size IS NULL)) AS BIGINT))),
+           NULL
     FROM memcpy_summary
     GROUP BY copy_kind
 )
-ORDER BY place, rank, subject
+ORDER BY place, rank, subject, demangled

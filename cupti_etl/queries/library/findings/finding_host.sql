@@ -9,10 +9,12 @@
 -- finding: idle while its host is outside CUDA (measured)
 -- advice: look at what the host does there: input, Python, other processes
 -- shown: gap_attribution
+-- label: kernel = kernel(kernel)
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
 --   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; NULL if that is not known.
-SELECT gpu, idle_ns AS saved_ns, culprit
+--   culprit VARCHAR: What is most to blame; a kernel, if it ends with one, is in the next column.
+--   kernel VARCHAR: Mangled name of that kernel, or what else it is; NULL if that is not known.
+SELECT gpu, idle_ns AS saved_ns, 'most of it before' AS culprit, kernel
 FROM _idle_culprit
 WHERE state = 'outside'

@@ -2,17 +2,19 @@
 --
 -- computed: saved_ns of launch_bound, where it is at least partly launch bound; the culprit is the
 --   kernel or copy before which most of it was.
--- needs: launch_bound, _gap_cause, kernel_name
+-- needs: launch_bound, _gap_cause
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default).
 --   _busy_interval: no finished GPU activity was recorded.
 -- finding: waiting for launches (estimated)
 -- advice: capture the work in a CUDA graph, or launch fewer and larger kernels
 -- shown: launch_bound
+-- label: kernel = kernel(kernel)
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
 --   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; NULL if that is not known.
+--   culprit VARCHAR: What is most to blame; a kernel, if it ends with one, is in the next column.
+--   kernel VARCHAR: Mangled name of that kernel, or what else it is; NULL if that is not known.
 WITH waits AS (
     SELECT gpu, coalesce(next_name, next_kind) AS name,
            sum(launching_ns + CASE WHEN gap_ns < 100000 THEN outside_ns ELSE 0 END) AS ns
@@ -23,9 +25,7 @@ most AS (
     SELECT gpu, arg_min(name, (-ns, name)) AS name FROM waits GROUP BY gpu
 )
 SELECT bound.gpu, saved_ns,
-       concat(verdict, ', most of it before ', coalesce(
-           (SELECT any_value(short) FROM kernel_name WHERE mangled = most.name), most.name
-       )) AS culprit
+       concat(verdict, ', most of it before') AS culprit, most.name AS kernel
 FROM launch_bound AS bound
 LEFT JOIN most ON most.gpu = bound.gpu
 WHERE verdict != 'not launch bound'

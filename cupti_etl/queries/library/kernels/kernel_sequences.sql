@@ -8,6 +8,7 @@
 -- limits: Copies and sets between kernels are not seen.
 -- front: Which kernels follow one another so often that they should be one, or a graph?
 -- first: count, total_ns, gap_pct, mean_kernel_ns, sequence
+-- label: sequence = kernels(first, second, third, fourth, fifth)
 -- example: cupti-etl query kernel_sequences TRACE
 -- alias: get_frequent_cuda_kernel_sequences
 -- parameters:
@@ -20,6 +21,11 @@
 --   gap_ns BIGINT [ns]: Sum of the times between them, in which the stream had nothing.
 --   gap_pct DOUBLE [%]: gap_ns as a share of the sum of total_ns and gap_ns.
 --   mean_kernel_ns DOUBLE [ns]: Mean duration of one kernel.
+--   first VARCHAR: Mangled name of the first.
+--   second VARCHAR: Mangled name of the second.
+--   third VARCHAR: Mangled name of the third; NULL in a shorter run.
+--   fourth VARCHAR: Mangled name of the fourth; NULL in a shorter run.
+--   fifth VARCHAR: Mangled name of the fifth; NULL in a shorter run.
 WITH names AS (
     SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled
 ),
@@ -30,11 +36,12 @@ SELECT concat_ws(' > ', coalesce(a.short, first), coalesce(b.short, second),
                  coalesce(c.short, third), coalesce(d.short, fourth), coalesce(e.short, fifth))
            AS sequence,
        count, total_ns, gap_ns, 100.0 * gap_ns / nullif(total_ns + gap_ns, 0) AS gap_pct,
-       total_ns / (count * kernels)::DOUBLE AS mean_kernel_ns
+       total_ns / (count * kernels)::DOUBLE AS mean_kernel_ns,
+       first, second, third, fourth, fifth
 FROM runs
 LEFT JOIN names AS a ON a.mangled = first
 LEFT JOIN names AS b ON b.mangled = second
 LEFT JOIN names AS c ON c.mangled = third
 LEFT JOIN names AS d ON d.mangled = fourth
 LEFT JOIN names AS e ON e.mangled = fifth
-ORDER BY gap_ns DESC, sequence
+ORDER BY gap_ns DESC, sequence, first, second, third, fourth, fifth

@@ -10,7 +10,7 @@
 -- limits: As of memory_timeline. What a framework's own allocator gives out is one holder, its
 --   pool.
 -- front: Who held memory when most was in use?
--- first: bytes, percent, allocations, memory_kind, range, api_name, peak_ns
+-- first: bytes, percent, allocations, memory_kind, range, source, api_name, peak_ns
 -- chart: bars(range, bytes)
 -- example: cupti-etl query memory_peak_holders TRACE
 -- scope: whole
