@@ -6,6 +6,7 @@
 #   OUT=results scripts/gpu_acceptance.sh profilers
 #   OUT=results scripts/gpu_acceptance.sh stacks [option of scripts/gpu/stacks.py ...]
 #   OUT=results scripts/gpu_acceptance.sh graphs [option of scripts/gpu/graphs.py ...]
+#   OUT=results scripts/gpu_acceptance.sh callbacks
 #   OUT=results scripts/gpu_acceptance.sh pm [option of scripts/gpu/pm.py ...]
 #   OUT=results scripts/gpu_acceptance.sh truth [option of scripts/gpu/pm_truth.py ...]
 #
@@ -18,7 +19,8 @@
 # two GPUs for all of it.  With `profilers`, OUT/profilers.json, in 2 minutes: torch.profiler
 # comes and goes in a program that is captured.  With `stacks`, OUT/stacks.json, in 6 minutes:
 # Python stacks against what programs log, and their price.  With `graphs`, OUT/graphs.json, in 90 s:
-# the same for what CUDA graphs replay.  With `pm`, OUT/pm.json, in 3 minutes: what
+# the same for what CUDA graphs replay.  With `callbacks`, OUT/callbacks.json, in a minute: callbacks
+# against what a program launched, and their price.  With `pm`, OUT/pm.json, in 3 minutes: what
 # sampling of counters costs and misses, which needs the right to read them.  With `truth`,
 # OUT/pm_truth.json, in 4 minutes: the hardware metrics of kernels beside what the kernels count
 # themselves; that right is needed, too.
@@ -48,6 +50,9 @@ elif [ "${1:-}" = stacks ]; then
     shift
 elif [ "${1:-}" = graphs ]; then
     program=graphs
+    shift
+elif [ "${1:-}" = callbacks ]; then
+    program=callbacks
     shift
 elif [ "${1:-}" = pm ]; then
     program=pm
