@@ -47,6 +47,22 @@ def test_a_long_file_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert too_long([tmp_path / "long.py"]) == ["long.py"]
 
 
+def unnamed(text: str) -> list[str]:
+    """The rooms, and the folders of tests, that a text does not name."""
+    rooms = {f"{path.parent.name}/" for path in ROOT.glob("cupti_etl/*/*.py")}
+    rooms |= {f"{path.parent.name}/" for path in ROOT.glob("native/*/*.[ch]")}
+    rooms |= {f"`tests/{path.parent.name}`" for path in ROOT.glob("tests/*/*.py")}
+    return sorted(room for room in rooms if room not in text)
+
+
+def test_contributing_names_all_rooms() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    assert unnamed(text) == []
+    assert unnamed(text.replace("inprocess/", "").replace("`tests/e2e`", "")) == [
+        "`tests/e2e`", "inprocess/",
+    ]  # fmt: skip
+
+
 def test_public_names() -> None:
     assert cupti_etl.__all__ == sorted(cupti_etl.__all__)
     for name in cupti_etl.__all__:
