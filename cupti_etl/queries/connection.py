@@ -62,14 +62,15 @@ class Connection:
         """Bind, or run, a statement, with what it needs."""
         import duckdb
 
-        parsed = con.extract_statements(statement)
         is_inside = self._in_transaction
-        if parsed[0].type == duckdb.StatementType.TRANSACTION:
-            is_inside = statement.split()[0].lower() in ("begin", "start")
-        if is_inside:
-            self.views.prepare(con, statement)
+        if con.extract_statements(statement)[0].type == duckdb.StatementType.TRANSACTION:
+            is_inside, self._in_transaction = (
+                statement.lower().startswith(("begin", "start")),
+                False,
+            )
+        found = self.views.bind(con, action, is_inside=is_inside)
         self._in_transaction = is_inside
-        return self.views.bind(con, action)
+        return found
 
     def show_tables(self) -> str:
         """What SHOW TABLES means: what can be asked, and what was created here."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from cupti_etl.errors import UsageError
 from cupti_etl.queries.catalog import Catalog
@@ -17,6 +17,8 @@ from cupti_etl.storage.sources import Source, identifier
 
 if TYPE_CHECKING:
     import duckdb
+
+_T = TypeVar("_T")
 
 
 class _Whole(Views):
@@ -56,16 +58,20 @@ class PartViews(Views):
         super().open(sources)
         self._whole.open(sources)
 
-    def prepare(self, con: duckdb.DuckDBPyConnection, statement: str) -> None:
-        """Refuse a transaction: DuckDB lets one write to one database, and here are two.
+    def bind(
+        self, con: duckdb.DuckDBPyConnection, action: Callable[[], _T], *, is_inside: bool = False
+    ) -> _T:
+        """Bind a statement, but in no transaction: DuckDB lets one write to one database, not two.
 
         Raises:
-            UsageError: always.
+            UsageError: it begins one.
         """
-        raise UsageError(
-            "a part of a trace knows no transactions",
-            "leave BEGIN out, or ask the whole trace",
-        )
+        if is_inside:
+            raise UsageError(
+                "a part of a trace knows no transactions",
+                "leave BEGIN out, or ask the whole trace",
+            )
+        return super().bind(con, action)
 
     def _refresh(self, con: duckdb.DuckDBPyConnection) -> None:
         super()._refresh(con)

@@ -6,11 +6,12 @@ found to hold such a number is read with a condition, which costs the skipping o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cupti_etl.queries.tables import table_view
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.types import i64, timestamp
 from cupti_etl.storage.sources import File, Folder, Source, globs, identifier, quoted
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 MOST = 3 << 60
 LEAST = -1 << 60
 _UNITS = ("ns", "bytes")
-
-# Columns by the names of their tables.
-Doubtful = Mapping[str, Collection[str]]
 
 
 @cache
@@ -38,14 +36,10 @@ def _measured(table: str) -> Mapping[str, Collection[str]]:
     return columns
 
 
-def doubtful(
-    con: duckdb.DuckDBPyConnection, sources: Sequence[Source], tables: Collection[str] = TABLES
-) -> Doubtful:
-    """The columns of some tables of which the statistics do not say that all is plausible.
-
-    Raises:
-        duckdb.Error: a part cannot be read.
-    """
+def _doubtful(
+    con: duckdb.DuckDBPyConnection, sources: Sequence[Source], tables: Collection[str]
+) -> Mapping[str, Collection[str]]:
+    """The columns of some tables of which the statistics do not say that all is plausible."""
     found: dict[str, set[str]] = {}
     folders = [source.path for source in sources if isinstance(source, Folder)]
     known = [table for table in tables if table in TABLES and _measured(table)]
@@ -91,13 +85,20 @@ def _beyond(con: duckdb.DuckDBPyConnection, file: File, table: str) -> list[str]
     return [name for name, is_beyond in zip(names, row, strict=True) if is_beyond]
 
 
-def plausible(rows: str, columns: Collection[str]) -> str:
-    """The SELECT with NULL for what is not plausible in some columns."""
-    if not columns:
-        return rows
-    changed = ", ".join(
-        f"CASE WHEN {identifier(name)} BETWEEN {LEAST} AND {MOST} THEN {identifier(name)} END"
-        f" AS {identifier(name)}"
-        for name in sorted(columns)
-    )
-    return f"SELECT * REPLACE ({changed}) FROM (\n{rows}\n)"
+def plausible_tables(
+    con: duckdb.DuckDBPyConnection, sources: Sequence[Source], tables: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Tables with a SELECT of each, NULL for what is not plausible; "" where no source has it.
+
+    Raises:
+        duckdb.Error: a part cannot be read.
+    """
+    selects = {table: table_view(sources, table) for table in tables}
+    suspects = _doubtful(con, sources, [table for table in tables if selects[table]])
+    for table, rows in selects.items():
+        changed = ", ".join(
+            f"CASE WHEN {identifier(name)} BETWEEN {LEAST} AND {MOST} THEN {identifier(name)} END"
+            f" AS {identifier(name)}"
+            for name in sorted(suspects.get(table, ()))
+        )
+        yield table, f"SELECT * REPLACE ({changed}) FROM (\n{rows}\n)" if changed else rows

@@ -11,14 +11,8 @@ from typing import TYPE_CHECKING, Any
 from cupti_etl.errors import UsageError
 from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog, library
 from cupti_etl.queries.header import Query
-from cupti_etl.queries.plausible import doubtful, plausible
-from cupti_etl.queries.tables import (
-    check_types,
-    empty_table,
-    found_tables,
-    table_extent,
-    table_view,
-)
+from cupti_etl.queries.plausible import plausible_tables
+from cupti_etl.queries.tables import check_types, empty_table, found_tables, table_extent
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.storage.sources import Source, as_glob, identifier, quoted
 
@@ -50,6 +44,9 @@ def connect(
         "asof_loop_join_threshold": "0",
         **(settings or {}),
     }
+    if not duckdb.__version__.startswith("1."):
+        # As DuckDB 1 does: a transaction survives a name that is not known, as Views makes it then.
+        config["default_transaction_invalidation_policy"] = "SYNTACTIC_ERRORS_DO_NOT_INVALIDATE"
     con = duckdb.connect(":memory:", config=config)
     if reach is not None:
         # As it is given and without links, which resolve() cannot do for those in a circle.
@@ -97,9 +94,8 @@ def install(
     con.begin()  # else the file is brought to the disk after each statement
     try:
         con.execute(f"COPY FROM DATABASE memory TO {identifier(database)} (SCHEMA)")
-        suspects = doubtful(con, sources)
-        for table in found_tables(sources):
-            if rows := plausible(table_view(sources, table), suspects.get(table, ())):
+        for table, rows in plausible_tables(con, sources, found_tables(sources)):
+            if rows:
                 con.execute(
                     f"CREATE OR REPLACE VIEW {identifier(table)} AS"
                     f" SELECT * FROM (\n{rows}\n) WHERE {condition}"

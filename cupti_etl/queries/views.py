@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog
 from cupti_etl.queries.header import Query
 from cupti_etl.queries.materialize import Materialized, Operators
-from cupti_etl.queries.plausible import doubtful, plausible
+from cupti_etl.queries.plausible import plausible_tables
 from cupti_etl.queries.scope import Choice
 from cupti_etl.queries.tables import (
     check_types,
@@ -24,7 +25,6 @@ from cupti_etl.queries.tables import (
     found_tables,
     table_extent,
     table_rows,
-    table_view,
 )
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.storage.sources import Folder, Source, globs, identifier
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _ROWS = "_table_rows"
-_WORD = re.compile(r"[a-z_][a-z0-9_]*")
 _MISSING = re.compile(r"Table(?: Function)? with name \"?(\w+)\"? does not exist")
 
 
@@ -75,12 +74,15 @@ class Views:
         """What can be asked, whether it was made or not."""
         return sorted({*found_tables(self._sources), *(query.name for query in self._catalog)})
 
-    def bind(self, con: duckdb.DuckDBPyConnection, action: Callable[[], _T]) -> _T:
+    def bind(
+        self, con: duckdb.DuckDBPyConnection, action: Callable[[], _T], *, is_inside: bool = False
+    ) -> _T:
         """Bind a statement, and make what it lacks.
 
         Args:
             con: the connection of the statement.
             action: binds, or runs, one statement; where a name is not known it has done nothing.
+            is_inside: whether the connection is in a transaction.
 
         Raises:
             duckdb.Error: the statement is wrong, or a part cannot be read.
@@ -88,58 +90,45 @@ class Views:
         """
         import duckdb
 
-        self._refresh(con)
-        tried: list[str] = []
+        if not is_inside:
+            self._refresh(con)
+        before = ""
         while True:
             try:
                 return action()
             except duckdb.CatalogException as error:
                 name = self._missing(error)
-                if not name or tried.count(name) == 2:
+                if name in ("", before):
                     raise
-                # A transaction that began earlier does not see what another connection made.
-                if name in tried:
-                    self._make(con, name)
+                if is_inside:
+                    self._make_inside(con, name)
                 else:
                     with con.cursor() as beside:
                         self._make(beside, name)
-                tried.append(name)
+                before = name
+
+    def _make_inside(self, con: duckdb.DuckDBPyConnection, name: str) -> None:
+        """Make something in a transaction, which sees what was made in it and before it began.
+
+        It is read by its SQL, stays so if the transaction is committed, and is not noted, as it may
+        be rolled back.
+        """
+        if name in self._catalog:
+            statement = self._catalog[name].create
+        elif statement := self._by_name(name):
+            pass
+        else:
+            with self._lock:
+                made = set(self._made)
+                self._make_tables(con, (name,))
+                self._made = made
+            return
+        self.bind(con, partial(con.execute, statement), is_inside=True)
 
     def refusal(self, con: duckdb.DuckDBPyConnection) -> str:
         """Why what is computed once cannot be kept in the trace's folder; "" if it can."""
         with self._lock, con.cursor() as beside:
             return self._materialized.refusal(beside)
-
-    def prepare(self, con: duckdb.DuckDBPyConnection, statement: str) -> None:
-        """Within a transaction, which ends where a name is not known: make what may be meant.
-
-        A transaction sees what was made in it and before it began.  What is made here is read by
-        its SQL, and stays so when the transaction is committed.
-        """
-        with self._lock:
-            there: set[str] = set()
-            made = set(self._made)
-            for word in dict.fromkeys(_WORD.findall(statement.lower())):
-                self._prepare(con, word, there)
-            self._made = made  # the transaction may be rolled back
-
-    def _prepare(self, con: duckdb.DuckDBPyConnection, name: str, there: set[str]) -> None:
-        if name in there or not self._is_known(name) or _is_there(con, name):
-            return
-        there.add(name)
-        for needed in self._catalog[name].needs if name in self._catalog else ():
-            self._prepare(con, needed, there)
-        if former := self._catalog.former(name):
-            self._prepare(con, former, there)
-            con.execute(f"CREATE VIEW {name} AS FROM {former}")
-        elif name == TABLE_EXTENT:
-            for table in TABLES:
-                self._prepare(con, table, there)
-            con.execute(f"CREATE VIEW {TABLE_EXTENT} AS\n{table_extent()}")
-        elif name in self._catalog:
-            con.execute(self._catalog[name].create)
-        else:
-            self._make_tables(con, (name,))
 
     def _is_known(self, name: str) -> bool:
         if name == TABLE_EXTENT or name in TABLES or name in self._catalog:
@@ -175,15 +164,19 @@ class Views:
         with self._lock:
             if name in self._catalog:
                 self._define(con, self._catalog[name])
-            elif former := self._catalog.former(name):
-                self._need(con, (former,))
-                con.execute(f"CREATE OR REPLACE VIEW {name} AS FROM {former}")
-            elif name == TABLE_EXTENT:
-                self._need(con, tuple(TABLES))
-                con.execute(f"CREATE OR REPLACE VIEW {TABLE_EXTENT} AS\n{table_extent()}")
+            elif statement := self._by_name(name):
+                self._need(con, tuple(TABLES) if name == TABLE_EXTENT else ())
+                self._execute(con, statement)
             else:
                 self._make_tables(con, (name,))
             self._made.add(name)
+
+    def _by_name(self, name: str) -> str:
+        """The statement that makes what is neither a table nor a query; "" if it is one."""
+        if name == TABLE_EXTENT:
+            return f"CREATE OR REPLACE VIEW {name} AS\n{table_extent()}"
+        former = self._catalog.former(name)
+        return f"CREATE OR REPLACE VIEW {name} AS FROM {former}" if former else ""
 
     def _define(self, con: duckdb.DuckDBPyConnection, query: Query) -> None:
         """Make a query.
@@ -235,31 +228,21 @@ class Views:
 
     def _make_tables(self, con: duckdb.DuckDBPyConnection, tables: Sequence[str]) -> None:
         """Make tables; what has to be looked up in the parts of all is looked up at once."""
-        selects = {table: table_view(self._sources, table) for table in tables}
-        suspects = doubtful(con, self._sources, [table for table in tables if selects[table]])
-        for table, rows in selects.items():
-            if not rows and table in self._there:
+        there = []
+        for table, rows in plausible_tables(con, self._sources, tables):
+            if rows:
+                there.append(table)
+            elif table in self._there:
                 raise TraceError(
                     f"parts of the trace vanished while it was open: {table}",
                     "a capture may just have tidied them up: run it again",
                 )
-            rows = plausible(rows, suspects.get(table, ())) if rows else empty_table(table)
+            rows = rows or empty_table(table)
             if who := self._choice.who(table) if self._choice else "":
                 rows = f"SELECT * FROM (\n{rows}\n) WHERE {who}"
             con.execute(f"CREATE OR REPLACE VIEW {identifier(table)} AS\n{rows}")
-        there = [table for table in tables if selects[table]]
         check_types(con, there)
         self._there.update(there)
+        self._empty.update(tables)
         self._empty.difference_update(there)
-        self._empty.update(table for table in tables if not selects[table])
         self._made.update(tables)
-
-
-def _is_there(con: duckdb.DuckDBPyConnection, name: str) -> bool:
-    found = con.execute(
-        "SELECT 1 FROM information_schema.tables WHERE table_name = $1"
-        " AND table_catalog IN (current_database(), 'temp') UNION ALL"
-        " SELECT 1 FROM duckdb_functions() WHERE NOT internal AND function_name = $1 LIMIT 1",
-        [name],
-    ).fetchall()
-    return bool(found)

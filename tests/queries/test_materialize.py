@@ -17,6 +17,7 @@ import pytest
 from support.trace import add_part, write_manifest, write_trace
 
 import cupti_etl
+from cupti_etl.errors import UsageError
 from cupti_etl.queries import materialize
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.operators import native
@@ -319,7 +320,14 @@ def test_in_a_session_that_is_in_a_transaction(run: Path) -> None:
         session.sql("BEGIN")
         session.sql("CREATE TEMP TABLE mine AS FROM kernel_summary")
         assert session.sql(GAPS).count() == 1
+        # A mistake does not end it, and names of the release before are known.
+        with pytest.raises(UsageError, match="nothing does not exist"):
+            session.sql("FROM nothing")
+        assert session.sql("FROM gap_cause WHERE EXISTS (FROM mine)").count() == 1
+        assert session.sql("FROM _table_extent WHERE table_name = 'kernel'").count() == 1
         session.sql("ROLLBACK")
+        with pytest.raises(UsageError, match="mine does not exist"):
+            session.sql("FROM mine")
         assert session.sql(GAPS).count() == 1
         assert list(trace.sql(GAPS)) == [{"gap_ns": 10, "cause": "launching"}]
 
