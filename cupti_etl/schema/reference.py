@@ -22,6 +22,14 @@ the strings listed, or as its decimal number where CUPTI has a value that is not
 Ids of CUPTI and CUDA are unique in one process only: join on the columns given **and** on
 `process_id`, where both tables have it.
 """
+# When a table gets rows, by the preset of its kind; "" for a table of our own.
+_WHEN = {
+    "light": "with `--kinds light`",
+    "default": "added by `--kinds default`, which is the default",
+    "full": "added by `--kinds full`, or by name",
+    "graph": "with `--graph graph`",
+    "": "about captures, samples and imports",
+}
 _HEADER = ("Column", "Type", "Unit", "Meaning", "NULL if", "CUPTI member", "Joins")
 
 
@@ -78,7 +86,18 @@ def described(table: Table) -> dict[str, Any]:
 
 def tables_markdown(tables: Iterable[Table] = TABLES.values()) -> str:
     """The reference page."""
-    return "\n".join((INTRODUCTION, *map(table_markdown, tables)))
+    all_tables = list(tables)
+    return "\n".join((INTRODUCTION, *_contents(all_tables), "", *map(table_markdown, all_tables)))
+
+
+def _contents(tables: Iterable[Table]) -> Iterable[str]:
+    links: dict[str, list[str]] = {preset: [] for preset in _WHEN}
+    for table in tables:
+        kind = kind_of(table.name)
+        links[kind.preset if kind else ""].append(f"[{table.name}](#{table.name})")
+    for preset, names in links.items():
+        if names:
+            yield f"* {_WHEN[preset]}: {', '.join(names)}"
 
 
 def table_markdown(table: Table) -> str:

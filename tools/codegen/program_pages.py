@@ -41,10 +41,10 @@ already. A process is captured only if they reach it: `sudo`, `ssh` and containe
 
 def cli_markdown() -> str:
     """The reference of all commands, with each command's help at 80 columns."""
-    parts = [_CLI_INTRODUCTION]
-    for title, text in _helps(cli, _context(cli, "cupti-etl", None)):
-        parts.append(f"## {title}\n\n```text\n{text}\n```\n")
-    return "\n".join(parts)
+    helps = list(_helps(cli, _context(cli, "cupti-etl", None)))
+    links = "".join(f"* [{title}](#{title.replace(' ', '-')})\n" for title, _ in helps[1:])
+    pages = (f"## {title}\n\n```text\n{text}\n```\n" for title, text in helps)
+    return "\n".join([_CLI_INTRODUCTION, links, *pages])
 
 
 def _context(command: click.Command, name: str, parent: click.Context | None) -> click.Context:
