@@ -64,6 +64,7 @@ _LATER = {
     "Capture": "cupti_etl.inprocess.capture",
     "CaptureWarning": "cupti_etl.inprocess.capture",
     "profile": "cupti_etl.inprocess.capture",
+    "load_ipython_extension": "cupti_etl.inprocess.magic",
     "range": "cupti_etl.inprocess.ranges",
     "step": "cupti_etl.inprocess.ranges",
 }

@@ -9,15 +9,15 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from cupti_etl.api import Trace, open
+from cupti_etl.api import Result, Trace, open
 from cupti_etl.errors import CaptureError, EtlError, UsageError
-from cupti_etl.inprocess import cuda
+from cupti_etl.inprocess import cuda, results
 from cupti_etl.inprocess.collector import CollectorProcess, words_of
 from cupti_etl.native.loader import error_buffer, load_injected, text
 
@@ -163,6 +163,34 @@ class Capture:
         if self._trace is None:
             self._trace = open(self._path)
         return self._trace
+
+    @property
+    def path(self) -> Path | None:
+        """Where the trace is, or will be; None before ``start``."""
+        return self._path
+
+    def ranges(self, metrics: Sequence[str] = (), reduction: str = "sum") -> Result:
+        """What each range ran: kernels, their time, copies, and hardware metrics.
+
+        Args:
+            metrics: of those that were sampled (``pm=``), each a column.
+            reduction: of times and metrics over the kernels of a range: sum, max or mean.
+
+        Raises:
+            UsageError: the capture is not over; there is no such reduction or metric; a sum is
+                asked of a metric that has none, as a percentage.
+            TraceError: there is no trace.
+        """
+        return results.ranges(self.trace, metrics, reduction)
+
+    def memory(self, name: str | None = None) -> Result:
+        """What each range, or those of a name, allocated and released (``kinds=`` with memory).
+
+        Raises:
+            UsageError: the capture is not over.
+            TraceError: there is no trace.
+        """
+        return results.memory(self.trace, name)
 
     # ---- windows
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cupti_etl.errors import UsageError
@@ -141,6 +143,16 @@ class Result:
         from cupti_etl.render.text import show
 
         show(self, View(wide, raw, time_unit, limit))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all rows to a file; its suffix says how: .csv, .json, .arrow, .parquet, .md, .html.
+
+        Raises:
+            UsageError: it is the suffix of no format, or the file cannot be written.
+        """
+        from cupti_etl.render.output import Output, write
+
+        write(self, Output(path=Path(path)))
 
     def plot(self) -> altair.Chart:
         """The chart that suits the query, by Altair.

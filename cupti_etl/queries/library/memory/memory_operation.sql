@@ -1,0 +1,37 @@
+-- Allocations and releases of memory one by one, with the NVTX range that asked for each.
+--
+-- computed: Rows of memory with the call that made them, and the range that was the innermost of the
+--   call's thread when it began.
+-- needs: memory, api_call, _range_turn, _range_path
+-- requires:
+--   memory: no allocations were recorded (capture with the kind memory).
+-- limits: What a framework's own allocator gives out of memory that it has allocated before is not
+--   here.
+-- scope: timestamp_ns
+-- columns:
+--   memory.*
+--   thread_id INTEGER: The thread that called; NULL if the call is not known.
+--   range_id BIGINT: The range, as in nvtx_range; NULL outside of all.
+--   path VARCHAR: Names of that range and of those around it.
+WITH calls AS (
+    -- Of a runtime call and the driver call inside it, the outer one.
+    SELECT process_id, correlation_id, min(start_ns) AS start_ns,
+           arg_min(thread_id, start_ns) AS thread_id
+    FROM api_call
+    SEMI JOIN memory USING (process_id, correlation_id)
+    GROUP BY process_id, correlation_id
+),
+asked AS (
+    SELECT memory.*, calls.thread_id, coalesce(calls.start_ns, memory.timestamp_ns) AS at_ns
+    FROM memory
+    LEFT JOIN calls
+        ON calls.process_id = memory.process_id
+        AND calls.correlation_id = memory.correlation_id
+)
+SELECT asked.* EXCLUDE (at_ns), turn.range_id, _range_path.path
+FROM asked
+ASOF LEFT JOIN _range_turn AS turn
+    ON turn.process_id = asked.process_id
+    AND turn.thread_id = asked.thread_id
+    AND turn.at_ns <= asked.at_ns
+LEFT JOIN _range_path ON _range_path.range_id = turn.range_id

@@ -1,0 +1,48 @@
+-- Hardware metrics of each NVTX range: of its kernels, put together.
+--
+-- computed: Of each kernel what the samples say that overlap it (_activity_sampled), over the
+--   kernels of all ranges with the same path, with those of ranges inside. Counts are summed, and
+--   mean is that of a kernel; of percentages and clocks there is no sum, and mean is weighted by
+--   the time under samples.
+-- needs: _range_activity, _range_path, _activity_sampled, _pm_column
+-- requires:
+--   pm_sample: no PM samples were recorded (capture --pm).
+--   marker: no ranges were recorded.
+--   api_call: no API calls were recorded (capture with --api default), so work has no range.
+--   device: no device records were recorded, so it is not known which GPU ran the kernels.
+-- limits: A sample is of the whole GPU: what ran beside a kernel counts as its own. Kernels that are
+--   shorter than half a sample have a share of what their neighbours did; see kernel_metrics.
+-- front: What do the hardware counters say of each range of my code?
+-- first: path, metric, mean, max, sum, unit, kernels, measured
+-- label: path = range(path)
+-- example: cupti-etl query range_metric TRACE
+-- columns:
+--   path VARCHAR: Names of the range and of those around it.
+--   process_id BIGINT: The process.
+--   gpu BIGINT: Number of the GPU, as in gpu.
+--   metric VARCHAR: Name of the metric.
+--   unit VARCHAR: Unit of sum, max and mean.
+--   ranges BIGINT [ranges]: Ranges with kernels.
+--   kernels BIGINT [kernels]: Finished kernels.
+--   measured BIGINT [kernels]: Of these, those that samples cover for half of their time or more.
+--   sum DOUBLE: Sum over the kernels; NULL unless the metric is a count.
+--   max DOUBLE: The largest value of a kernel.
+--   mean DOUBLE: The mean; NULL if none is measured.
+SELECT path, work.process_id, work.gpu, _pm_column.metric, any_value(_pm_column.unit) AS unit,
+       count(DISTINCT work.range_id) AS ranges, count(*) AS kernels,
+       count(sampled[place]) AS measured,
+       CASE WHEN any_value(aggregation) = 'sum' THEN sum(sampled[place]) END AS sum,
+       max(sampled[place]) AS max,
+       CASE WHEN any_value(aggregation) = 'sum' THEN avg(sampled[place])
+            ELSE sum(sampled[place] * covered_ns)
+                 / sum(covered_ns) FILTER (WHERE sampled[place] IS NOT NULL) END AS mean
+FROM (SELECT * FROM _range_activity WHERE kind = 'kernel') AS work
+JOIN _range_path ON _range_path.range_id = work.range_id
+JOIN _activity_sampled AS runs
+    ON runs.process_id = work.process_id
+    AND runs.correlation_id = work.correlation_id
+    AND runs.start_ns = work.start_ns
+    AND runs.end_ns = work.end_ns,
+    _pm_column
+GROUP BY path, work.process_id, work.gpu, _pm_column.metric
+ORDER BY path, work.process_id, work.gpu, _pm_column.metric

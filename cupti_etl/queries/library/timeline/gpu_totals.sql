@@ -1,0 +1,36 @@
+-- What each GPU did in the trace, in one line: time, kernels, copies, idle time.
+--
+-- computed: busy_ns and idle_ns are of gpu_busy: the union of all work, and the rest of its span.
+--   Times of kernels and copies are sums of durations.
+-- needs: gpu_busy, gpu_interval
+-- requires:
+--   gpu_activity: no GPU activity was recorded.
+-- limits: As of gpu_busy.
+-- front: What did each GPU do, in one line?
+-- first: gpu, device_name, kernels, kernel_ns, copies, copied_bytes, busy_ns, idle_ns
+-- example: cupti-etl query gpu_totals TRACE
+-- columns:
+--   gpu BIGINT: Number of the GPU, as in gpu; below zero where no device record is known.
+--   device_name VARCHAR: Product name.
+--   kernels BIGINT [kernels]: Finished kernels.
+--   kernel_ns BIGINT [ns]: Sum of their durations.
+--   copies BIGINT [copies]: Finished copies.
+--   copy_ns BIGINT [ns]: Sum of their durations.
+--   copied_bytes BIGINT [bytes]: Their bytes.
+--   busy_ns BIGINT [ns]: Time with at least one activity.
+--   idle_ns BIGINT [ns]: span_ns less busy_ns.
+--   span_ns BIGINT [ns]: From the first start to the last end on this GPU.
+SELECT busy.gpu, busy.device_name,
+       count(*) FILTER (WHERE kind = 'kernel') AS kernels,
+       TRY_CAST(coalesce(sum(work.end_ns - work.start_ns) FILTER (WHERE kind = 'kernel'), 0)
+           AS BIGINT) AS kernel_ns,
+       count(*) FILTER (WHERE starts_with(kind, 'memcpy')) AS copies,
+       TRY_CAST(coalesce(sum(work.end_ns - work.start_ns)
+                         FILTER (WHERE starts_with(kind, 'memcpy')), 0) AS BIGINT) AS copy_ns,
+       TRY_CAST(coalesce(sum(bytes) FILTER (WHERE starts_with(kind, 'memcpy')), 0) AS BIGINT)
+           AS copied_bytes,
+       busy.busy_ns, busy.span_ns - busy.busy_ns AS idle_ns, busy.span_ns
+FROM gpu_busy AS busy
+JOIN gpu_interval AS work ON work.gpu = busy.gpu
+GROUP BY busy.gpu, busy.device_name, busy.busy_ns, busy.span_ns
+ORDER BY busy.gpu

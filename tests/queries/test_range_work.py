@@ -1,0 +1,115 @@
+"""What ranges ran, counted and allocated: kernels, metrics and memory by range."""
+
+from __future__ import annotations
+
+from support.trace import MakeTrace, assert_rows
+
+# forward holds layer; each launches once, and layer copies and allocates, too.
+GIVEN = {
+    "marker": """
+        process_id timestamp_ns marker_id event name    thread_id
+        1          0            1         start forward 9
+        1          100          2         start layer   9
+        1          200          2         end   -       9
+        1          300          1         end   -       9
+    """,
+    "api_call": """
+        process_id correlation_id domain  name             thread_id start_ns end_ns
+        1          1              runtime cudaLaunchKernel 9         50       60
+        1          2              runtime cudaLaunchKernel 9         110      120
+        1          3              runtime cudaMemcpyAsync  9         130      140
+        1          4              runtime cudaMalloc       9         150      160
+        1          5              runtime cudaFree         9         250      260
+        1          6              runtime cudaLaunchKernel 9         400      410
+    """,
+    "kernel": """
+        process_id device_id correlation_id start_ns end_ns name
+        1          0         1              1000     2000   a
+        1          0         2              2000     5000   b
+        1          0         6              6000     7000   a
+    """,
+    "memcpy": """
+        process_id device_id correlation_id start_ns end_ns copy_kind bytes
+        1          0         3              5000     5500   HtoD      4096
+    """,
+    "memory": """
+        process_id device_id timestamp_ns operation  memory_kind address bytes correlation_id
+        1          0         155          allocation device      16      512   4
+        1          0         255          release    device      16      512   5
+        1          0         500          allocation device      32      64    -
+    """,
+    "device": "process_id device_id device_uuid name\n1 0 GPU-a H200",
+    "process": "process_id pid host\n1 7 n",
+}
+
+
+def test_work_of_ranges_is_that_of_the_ranges_inside_too(trace: MakeTrace) -> None:
+    assert_rows(
+        trace(**GIVEN).query("range_work"),
+        """
+        path              gpu ranges kernels sum_ns max_ns mean_ns copies copied_bytes sets
+        forward           0   1      2       4000   3000   2000    1      4096         0
+        "forward / layer" 0   1      1       3000   3000   3000    1      4096         0
+        """,
+    )
+
+
+def test_metrics_of_ranges_are_put_together_over_kernels(trace: MakeTrace) -> None:
+    run = trace(
+        **GIVEN,
+        pm_sample="""
+            device_uuid start_ns end_ns sm_active_pct dram_read_bytes
+            GPU-a       1000     2000   50            100
+            GPU-a       2000     3000   90            200
+            GPU-a       3000     4000   90            200
+            GPU-a       4000     5000   60            200
+            GPU-a       5000     6000   0             0
+            GPU-a       6000     7000   10            10
+        """,
+        pm_metric="""
+            metric          device_uuid unit  aggregation interval_ns
+            sm_active_pct   GPU-a       %     mean        1000
+            dram_read_bytes GPU-a       bytes sum         1000
+        """,
+    )
+    assert_rows(
+        run.query("range_metric"),
+        """
+        path              metric          unit  ranges kernels measured sum max mean
+        forward           dram_read_bytes bytes 1      2       2        700 600 350
+        forward           sm_active_pct   %     1      2       2        -   80  72.5
+        "forward / layer" dram_read_bytes bytes 1      1       1        600 600 600
+        "forward / layer" sm_active_pct   %     1      1       1        -   80  80
+        """,
+    )
+
+
+def test_memory_of_ranges(trace: MakeTrace) -> None:
+    run = trace(**GIVEN)
+    assert_rows(
+        run.query("range_memory"),
+        """
+        path              ranges allocations allocated_bytes releases released_bytes most_bytes
+        forward           1      1           512             1        512            512
+        "forward / layer" 1      1           512             0        0              512
+        """,
+    )
+    assert_rows(
+        run.query("memory_operation"),
+        """
+        timestamp_ns operation  bytes thread_id path
+        155          allocation 512   9         "forward / layer"
+        255          release    512   9         forward
+        500          allocation 64    -         -
+        """,
+    )
+
+
+def test_totals_of_a_gpu(trace: MakeTrace) -> None:
+    assert_rows(
+        trace(**GIVEN).query("gpu_totals"),
+        """
+        gpu device_name kernels kernel_ns copies copy_ns copied_bytes busy_ns idle_ns span_ns
+        0   H200        3       5000      1      500     4096         5500    500     6000
+        """,
+    )
