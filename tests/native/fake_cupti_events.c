@@ -377,6 +377,10 @@ static void marker_records(struct queue *queue, const struct marker *marker, uin
         coloured = marker->attributes->color_type == NVTX_COLOR_ARGB;
         put(record, F_COLOR, marker->attributes->color);
         put(record, F_CATEGORY, marker->attributes->category);
+        if (marker->attributes->payload_type == NVTX_PAYLOAD_INT64) {
+            put(record, F_PAYLOAD_KIND, 4); /* CUPTI_METRIC_VALUE_KIND_INT64 */
+            put(record, F_PAYLOAD, marker->attributes->payload);
+        }
     }
     put(record, F_FLAGS, coloured ? 2 : 1);
 }

@@ -35,6 +35,8 @@ static const char *const field_names[FIELDS] = {
     [F_GRAPH_NODE] = "graphNodeId",
     [F_COLOR] = "color",
     [F_CATEGORY] = "category",
+    [F_PAYLOAD_KIND] = "payloadKind",
+    [F_PAYLOAD] = "payload",
     [F_EXTERNAL_KIND] = "externalKind",
     [F_EXTERNAL_ID] = "externalId",
 };

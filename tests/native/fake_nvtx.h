@@ -15,6 +15,7 @@ enum { NVTX_ETID_CALLBACKS = 1, NVTX_ETID_VERSIONINFO = 3 };
 enum { NVTX_MODULE_CORE = 1, NVTX_MODULE_CORE2 = 5 };
 enum { NVTX_MESSAGE_ASCII = 1, NVTX_MESSAGE_UNICODE = 2, NVTX_MESSAGE_REGISTERED = 3 };
 enum { NVTX_COLOR_ARGB = 1 };
+enum { NVTX_PAYLOAD_INT64 = 2 };
 
 typedef void (*nvtx_function)(void);
 typedef nvtx_function **nvtx_table; /* array of pointers to the slots; entry 0 is NULL */
