@@ -38,6 +38,10 @@ ENVIRONMENT = {
         "CUPTI_ETL_CALLBACKS",
         "callbacks to keep, as DOMAIN:NAME, comma-separated, the domain as CUPTI numbers it",
     ),
+    "PYTORCH": (
+        "CUPTI_ETL_PYTORCH",
+        "what of PyTorch to record as ranges, comma-separated: ops, modules, shapes",
+    ),
     "FLUSH_MS": ("CUPTI_ETL_FLUSH_MS", "interval of cuptiActivityFlushAll in ms"),
     "RING_MB": ("CUPTI_ETL_RING_MB", "upper limit of the shared memory of a process in MiB"),
     "CUPTI": ("CUPTI_ETL_CUPTI", "libcupti to use, as given with --cupti"),
@@ -54,6 +58,7 @@ NVTX_INJECTION = "NVTX_INJECTION64_PATH"
 API_LEVELS = ("all", "default", "launch", "none")
 GRAPH_LEVELS = ("node", "graph")
 CONFLICT_POLICIES = ("yield", "keep", "fail")
+PYTORCH_PARTS = ("ops", "modules", "shapes")
 RECORD_FORMS = ("auto", "fixed", "selected")
 
 
@@ -101,6 +106,7 @@ class CaptureOptions:
         python_stacks: of which calls the Python stack is kept, one of ``api_levels.STACKS``; empty
             for none.
         callbacks: which callbacks are kept, names by domain (see ``schema/callbacks.py``).
+        pytorch: what of PyTorch is recorded as ranges, of ``PYTORCH_PARTS``.
         capture_range: record only inside ranges: ``cudaProfilerApi`` or ``nvtx:NAME[@DOMAIN]``.
         max_rows: stop recording at about so many rows; 0 means never.
         max_bytes: stop recording when the trace has about so many bytes; 0 means never.
@@ -129,6 +135,7 @@ class CaptureOptions:
     duration_ns: int = 0
     python_stacks: str = ""
     callbacks: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    pytorch: tuple[str, ...] = ()
     capture_range: str = ""
     max_rows: int = 0
     max_bytes: int = 0

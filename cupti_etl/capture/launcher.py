@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from cupti_etl.capture.signal_witness import Witness
 from cupti_etl.config import CUDA_INJECTION, ENVIRONMENT, NVTX_INJECTION, CaptureOptions
@@ -16,6 +17,8 @@ from cupti_etl.native.cupti_search import find_cupti
 from cupti_etl.native.loader import inject_library_path
 from cupti_etl.schema.callbacks import selection
 
+# What each Python of the program imports at its start, with --pytorch.
+_STARTUP = Path(__file__).parents[1] / "inprocess" / "startup"
 # Signals that are the program's business, not ours.
 _FORWARDED = (
     signal.SIGINT,
@@ -63,6 +66,7 @@ def target_settings(
         "ON_CONFLICT": options.on_conflict,
         "PYTHON_STACKS": options.python_stacks,
         "CALLBACKS": selection(options.callbacks),
+        "PYTORCH": ",".join(options.pytorch),
         "RANGE": options.capture_range,
         "FLUSH_MS": str(options.flush_ms),
         "RING_MB": str(options.ring_mb),
@@ -76,8 +80,17 @@ def target_settings(
 
 def target_environment(settings: Mapping[str, str], base: Mapping[str, str]) -> dict[str, str]:
     """The environment of the traced program: ``base`` with ``target_settings()``."""
+    settings = {**settings, **python_settings(settings, base)}
     environment = {name: value for name, value in base.items() if name not in settings}
     return environment | {name: value for name, value in settings.items() if value}
+
+
+def python_settings(settings: Mapping[str, str], base: Mapping[str, str]) -> dict[str, str]:
+    """The variables by which each Python observes PyTorch, if ``settings`` ask for it."""
+    if not settings.get(ENVIRONMENT["PYTORCH"][0]):
+        return {}
+    paths = [str(_STARTUP), *filter(None, [base.get("PYTHONPATH")])]
+    return {"PYTHONPATH": os.pathsep.join(paths)}
 
 
 class Launcher:

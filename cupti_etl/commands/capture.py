@@ -20,6 +20,7 @@ from cupti_etl.config import (
     API_LEVELS,
     CONFLICT_POLICIES,
     GRAPH_LEVELS,
+    PYTORCH_PARTS,
     RECORD_FORMS,
     CaptureOptions,
 )
@@ -124,6 +125,15 @@ from cupti_etl.units import duration_ns, size_bytes
     " or state, all or those named, such as driver:cuLaunch*,cuMemcpy*.",
 )
 @click.option(
+    "--pytorch",
+    is_flag=False,
+    flag_value="ops,modules,shapes",
+    default="",
+    metavar="[=PARTS]",
+    help="Record PyTorch's operators, modules and sizes of inputs as ranges; =ops, =modules,"
+    " =ops,modules ...: only these.",
+)
+@click.option(
     "--capture-range",
     default="",
     metavar="RANGE",
@@ -177,6 +187,7 @@ def command(
     duration: str,
     python_stacks: str,
     callbacks: str,
+    pytorch: str,
     capture_range: str,
     max_rows: int | None,
     max_size: str | None,
@@ -211,9 +222,11 @@ def command(
     from cupti_etl.storage.destination import kinds_of
     from cupti_etl.storage.name import expand
 
+    parts = check_pytorch(pytorch)
+    asked = kinds or kinds_of(table)
     options = CaptureOptions(
         out=Path(expand(out, os.environ) if out else time.strftime("trace-%Y%m%d-%H%M%S")),
-        kinds=choose_kinds(kinds or kinds_of(table), graph),
+        kinds=choose_kinds(f"{asked or 'default'},marker,marker_data" if parts else asked, graph),
         table=table,
         api=api,
         graph=graph,
@@ -227,6 +240,7 @@ def command(
         duration_ns=duration_ns(duration),
         python_stacks=check_stacks(python_stacks),
         callbacks=parse_callbacks(callbacks) if callbacks else {},
+        pytorch=parts,
         capture_range=check_range(capture_range),
         max_rows=max_rows or 0,
         max_bytes=size_bytes(max_size) if max_size else 0,
@@ -259,6 +273,24 @@ def check_stacks(text: str) -> str:
             f"give --python-stacks alone or with ={', ='.join(STACKS)}",
         )
     return text
+
+
+def check_pytorch(text: str) -> tuple[str, ...]:
+    """The value of ``--pytorch``; sizes of inputs are those of operators.
+
+    Raises:
+        UsageError: a part is none.
+    """
+    words = {word.strip() for word in text.split(",")} - {""}
+    unknown = sorted(words - set(PYTORCH_PARTS))
+    if unknown:
+        raise UsageError(
+            f"--pytorch has no part {unknown[0]!r}",
+            f"give --pytorch alone or with = and some of {', '.join(PYTORCH_PARTS)}",
+        )
+    if "shapes" in words:
+        words.add("ops")
+    return tuple(part for part in PYTORCH_PARTS if part in words)
 
 
 def check_range(text: str) -> str:

@@ -16,10 +16,13 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from cupti_etl.api import Result, Trace, open
+from cupti_etl.capture.launcher import python_settings
+from cupti_etl.config import ENVIRONMENT
 from cupti_etl.errors import CaptureError, EtlError, UsageError
 from cupti_etl.inprocess import cuda, results
 from cupti_etl.inprocess.collector import CollectorProcess, words_of
-from cupti_etl.native.loader import error_buffer, load_injected, text
+from cupti_etl.inprocess.pytorch import begin_if_imported
+from cupti_etl.native.loader import error_buffer, inject_library_path, load_injected, text
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -49,7 +52,8 @@ class Capture:
             them, so that all of it is recorded.
         quiet: no summary on standard error in the end.
         options: those of ``cupti-etl capture``, with ``_`` for ``-``: ``kinds="full"``,
-            ``api="all"``, ``pm="overview"``, ``python_stacks=True``, ``overwrite=True`` ...
+            ``api="all"``, ``pm="overview"``, ``python_stacks=True``, ``pytorch=True``,
+            ``overwrite=True`` ...
 
     Attributes:
         problem: what went wrong at the end, or None.
@@ -68,6 +72,7 @@ class Capture:
         self._begins_paused, self._synchronizes = paused, synchronize
         self._collector: CollectorProcess | None = None
         self._replaced: dict[str, str | None] = {}
+        self._end_pytorch: Callable[[], None] = lambda: None
         self._pid = 0
         self._path: Path | None = None
         self._trace: Trace | None = None
@@ -110,8 +115,9 @@ class Capture:
     def _begin(self, collector: CollectorProcess) -> None:
         ffi, lib = load_injected()
         error = error_buffer(ffi)
-        self._replaced = {name: os.environ.get(name) for name in collector.settings}
-        _set(collector.settings)
+        settings = collector.settings | python_settings(collector.settings, os.environ)
+        self._replaced = {name: os.environ.get(name) for name in settings}
+        _set(settings)
         if lib.cupti_etl_begin(error) < 0:
             message = text(ffi, error.message)
             lib.cupti_etl_end(error)
@@ -120,6 +126,8 @@ class Capture:
             raise CaptureError(
                 f"this process cannot be captured: {message}", "run `cupti-etl doctor`"
             )
+        if parts := settings.get(ENVIRONMENT["PYTORCH"][0]):
+            self._end_pytorch = begin_if_imported(str(inject_library_path()), parts)
 
     def stop(self) -> None:
         """Record no more, and wait until the trace is written.
@@ -139,6 +147,7 @@ class Capture:
             error = error_buffer(ffi)
             if self._synchronizes:
                 cuda.synchronize()
+            self._end_pytorch()
             if lib.cupti_etl_end(error) < 0:
                 self.problem = CaptureError(text(ffi, error.message))
             _set(self._replaced)

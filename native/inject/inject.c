@@ -7,6 +7,7 @@
 #include "inject/python_range.h"
 #include "inject/recording.h"
 #include "inject/session.h"
+#include "inject/torch.h"
 #include "../generated/env.h"
 
 #define ETL_EXPORT __attribute__((visibility("default")))
@@ -69,4 +70,34 @@ ETL_EXPORT int cupti_etl_is_recording(void)
 ETL_EXPORT void *cupti_etl_python_ranges(size_t size_of_object, struct etl_error *error)
 {
 	return etl_python_ranges(size_of_object, error);
+}
+
+ETL_EXPORT int cupti_etl_torch_open(const char *library, struct etl_error *error)
+{
+	return etl_torch_open(library, error);
+}
+
+ETL_EXPORT void cupti_etl_torch_probe(int64_t sequence)
+{
+	etl_torch_probe(sequence);
+}
+
+ETL_EXPORT int cupti_etl_torch_observe(int what, struct etl_error *error)
+{
+	return etl_torch_observe(what, error);
+}
+
+ETL_EXPORT void cupti_etl_torch_note(const char *text)
+{
+	etl_torch_note(text);
+}
+
+ETL_EXPORT void cupti_etl_torch_module_push(const char *text)
+{
+	etl_torch_module_push(text);
+}
+
+ETL_EXPORT void cupti_etl_torch_module_pop(void)
+{
+	etl_torch_module_pop();
 }

@@ -24,6 +24,7 @@
 #include "inject/space.h"
 #include "inject/takeover_probe.h"
 #include "inject/timer.h"
+#include "inject/torch.h"
 #include "inject/wakeup.h"
 #include "../generated/env.h"
 
@@ -221,6 +222,7 @@ static int start(bool is_late, struct etl_error *error)
 	}
 	etl_store(&segment->state, ETL_TRACING);
 	etl_wakeup_send();
+	etl_torch_begin();
 	return 0;
 }
 
@@ -252,6 +254,7 @@ int etl_session_end(struct etl_error *error)
 		goto out;
 	}
 	/* Before the last flush, or there would be records after it. */
+	etl_torch_end();
 	etl_recording_stop();
 	code = etl_timer_finish();
 	if (code < 0) {

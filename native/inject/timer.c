@@ -21,6 +21,7 @@
 #include "inject/recording.h"
 #include "inject/takeover_probe.h"
 #include "inject/timer.h"
+#include "inject/torch.h"
 #include "inject/wakeup.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -159,6 +160,7 @@ static void *loop(void *unused)
 	etl_facts_say(true);
 	if (etl_takeover_probe_is_lost())
 		etl_recording_lose();
+	etl_torch_finish();
 	etl_recording_finish();
 	etl_put(&segment->counters.held_at_end, etl_count_held());
 	etl_put(&segment->finished_ns, (uint64_t)etl_now_ns());

@@ -305,4 +305,4 @@ def test_ranges_of_people_are_no_operators(trace: MakeTrace) -> None:
         """
     )
     assert list(opened.query("operator_summary")) == []
-    assert "emit_nvtx" in (why_empty(opened, library()["operator_summary"]) or "")
+    assert "--pytorch" in (why_empty(opened, library()["operator_summary"]) or "")

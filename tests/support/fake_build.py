@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 NATIVE = Path(__file__).resolve().parents[1] / "native"
+TORCH = Path(__file__).parent / "fake_torch"
 CACHE = Path(__file__).resolve().parents[2] / ".cache"
 FLAGS = ("-std=c11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-pthread")
 HIDDEN = ("-fvisibility=hidden",)
@@ -204,6 +205,19 @@ class Builder:
                 link = ("-shared", "-Wl,-soname,libcuda.so.1")
                 self._cc(product, *HIDDEN, *link, *sorted(NATIVE.glob("fake_driver*.c")))
         return product
+
+    def torch(self) -> Path:
+        """The folder that a fake torch is imported from."""
+        product = self.folder / "torch" / "torch" / "lib" / "libtorch_cpu.so"
+        with self._once(product) as make:
+            if make:
+                package = product.parents[1] / "__init__.py"
+                package.parent.mkdir(parents=True, exist_ok=True)
+                package.unlink(missing_ok=True)
+                package.symlink_to(TORCH / "torch" / "__init__.py")
+                link = ("-shared", "-Wl,-soname,libtorch_cpu.so")
+                self._cc(product, *HIDDEN, *link, NATIVE / "fake_torch.c")
+        return product.parents[2]
 
     def program(self) -> Path:
         """The program to trace."""

@@ -264,6 +264,10 @@ class Fakes:
         """The library itself, for options that take a path."""
         return self._build.cupti(release)
 
+    def torch(self) -> Path:
+        """The folder that a fake torch is imported from; see tests/support/fake_torch."""
+        return self._build.torch()
+
     def client(self) -> Path:
         """A small injectable client that needs nothing of ours."""
         return self._build.client()

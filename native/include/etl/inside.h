@@ -1,6 +1,8 @@
 /* What the injected library offers to a Python program that it is loaded in. */
 #pragma once
 
+#include <stdint.h>
+
 #include "etl/error.h"
 
 /* cffi: begin */
@@ -16,4 +18,14 @@ int cupti_etl_is_recording(void);
  * a new reference; NULL with a sentence.  Called with the GIL held; `size_of_object` is
  * object.__basicsize__. */
 void *cupti_etl_python_ranges(size_t size_of_object, struct etl_error *error);
+
+
+/* What the start-up hook of --pytorch calls, by ctypes; see inject/torch.h. */
+enum etl_torch_observed { ETL_TORCH_OPERATORS = 1, ETL_TORCH_SIZES = 2, ETL_TORCH_MODULES = 4 };
+int cupti_etl_torch_open(const char *library, struct etl_error *error);
+void cupti_etl_torch_probe(int64_t sequence);
+int cupti_etl_torch_observe(int what, struct etl_error *error);
+void cupti_etl_torch_note(const char *text);
+void cupti_etl_torch_module_push(const char *text);
+void cupti_etl_torch_module_pop(void);
 /* cffi: end */

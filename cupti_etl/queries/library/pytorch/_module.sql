@@ -1,8 +1,8 @@
 -- Runs of modules of PyTorch, one by one: where they lie in each other, what they asked for, and
 -- the backward pass of it.
 --
--- computed: Ranges named nn.Module: ..., as torch.profiler writes them with_stack or with_modules.
---   The module around is the nearest that is around the range, whatever lies between. GPU time is
+-- computed: Ranges named nn.Module: ..., as torch.profiler writes them with_stack or with_modules,
+--   and a capture with --pytorch, whose names have the path and the class. The module around is the nearest that is around the range, whatever lies between. GPU time is
 --   that of range_gpu. A backward pass (_operator_forward) is of the module in which its operator
 --   ran, and of those around it.
 -- needs: _range_span, _range_parent, range_gpu, _operator, _operator_forward, _operator_work
@@ -14,8 +14,9 @@
 --   process_id BIGINT: The process.
 --   range_id BIGINT: The range, as in nvtx_range.
 --   start_ns BIGINT [epoch ns]: When it was entered.
---   module VARCHAR: Class of the module and its number among these.
---   path VARCHAR: The modules around it from the outermost on, and its own, with " / " between.
+--   module VARCHAR: Class of the module; of torch.profiler with its number among these.
+--   path VARCHAR: Its name in the outermost module (Net.layers.3.mlp); of torch.profiler the modules
+--     around it from the outermost on, and its own, with " / " between.
 --   parent_range_id BIGINT: The module around it; NULL if there is none.
 --   activities BIGINT [activities]: Finished activities, with those of modules inside.
 --   gpu_ns BIGINT [ns]: Sum of their durations.
@@ -25,7 +26,11 @@
 --   host_ns BIGINT [ns]: Time on the host; NULL if it did not end.
 --   self_host_ns BIGINT [ns]: The same without modules inside.
 WITH RECURSIVE modules AS MATERIALIZED (
-    SELECT span.process_id, span.range_id, span.start_ns, substr(span.name, 12) AS module,
+    SELECT span.process_id, span.range_id, span.start_ns,
+           CASE WHEN domain = 'pytorch.module' THEN regexp_extract(span.name, '\((.*)\)$', 1)
+                ELSE substr(span.name, 12) END AS module,
+           CASE WHEN domain = 'pytorch.module'
+                THEN regexp_extract(span.name, '^nn.Module: (.*) \(', 1) END AS full_name,
            span.end_ns - span.start_ns AS host_ns, path.parent_range_id AS around_id
     FROM _range_span AS span
     JOIN _range_parent AS path ON path.range_id = span.range_id
@@ -59,11 +64,12 @@ parents AS MATERIALIZED (
     JOIN modules ON modules.range_id = climbing.around_id
 ),
 paths AS (
-    SELECT modules.range_id, module AS path, 0 AS depth
+    SELECT modules.range_id, coalesce(full_name, module) AS path, 0 AS depth
     FROM modules
     ANTI JOIN parents ON parents.range_id = modules.range_id
     UNION ALL
-    SELECT modules.range_id, concat(paths.path, ' / ', modules.module), paths.depth + 1
+    SELECT modules.range_id,
+           coalesce(modules.full_name, concat(paths.path, ' / ', modules.module)), paths.depth + 1
     FROM paths
     JOIN parents ON parents.parent_range_id = paths.range_id
     JOIN modules ON modules.range_id = parents.range_id

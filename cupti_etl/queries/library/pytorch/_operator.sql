@@ -1,6 +1,7 @@
 -- Operators of PyTorch and the ranges of record_function, one by one, as a tree.
 --
--- computed: Ranges of the domains cpu_op and user_annotation of PyTorch's traces; in processes with
+-- computed: Ranges of the domains cpu_op and user_annotation of PyTorch's traces, and of
+--   pytorch.operator, .backward and .annotation of captures with --pytorch; in other processes with
 --   a range named aten::..., as under emit_nvtx, those of NVTX that are named NAMESPACE::NAME or
 --   have PyTorch's numbers (seq, op_id) in their text. place counts them in the order of their
 --   starts, thread by thread, the longer first; last is the place of the last one inside.
@@ -28,13 +29,16 @@
 --   concrete_inputs VARCHAR: Values of inputs that are no tensors, as JSON.
 WITH aten AS (
     SELECT DISTINCT process_id FROM _range_span WHERE starts_with(name, 'aten::')
+    EXCEPT
+    SELECT process_id FROM _range_span WHERE domain = 'pytorch.operator'
 ),
 spans AS (
-    SELECT *, domain IS NULL AS is_nvtx
+    SELECT *, domain IS NULL AS is_nvtx, coalesce(starts_with(domain, 'pytorch.'), false) AS is_ours
     FROM _range_span
     WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
         AND (
-            domain IN ('cpu_op', 'Operator', 'operator', 'user_annotation')
+            domain IN ('cpu_op', 'Operator', 'operator', 'user_annotation', 'pytorch.operator',
+                       'pytorch.backward', 'pytorch.annotation')
             OR (
                 domain IS NULL
                 AND process_id IN (FROM aten)
@@ -45,9 +49,9 @@ spans AS (
         )
 ),
 payloads AS (
-    SELECT process_id, marker_id, any_value(payload) AS external_id
+    SELECT process_id, marker_id, any_value(payload) AS payload
     FROM marker_data
-    WHERE payload > 0 AND payload_kind = 'int64'
+    WHERE payload >= 0 AND payload_kind IN ('int64', 'uint64')
     GROUP BY process_id, marker_id
 ),
 said AS (
@@ -63,20 +67,24 @@ said AS (
 ),
 described AS (
     SELECT spans.*,
-           CASE WHEN is_nvtx THEN regexp_extract(name, '^(.*?)(?:, (?:seq|op_id|sizes) = .*)?$', 1)
+           CASE WHEN is_nvtx OR is_ours
+                THEN regexp_extract(name, '^(.*?)(?:, (?:seq|op_id|sizes) = .*)?$', 1)
                 WHEN starts_with(name, 'ProfilerStep#') THEN 'ProfilerStep*'
                 ELSE name END AS plain_name,
-           CASE WHEN NOT is_nvtx THEN external_id END AS external_id,
-           CASE WHEN is_nvtx
+           CASE WHEN NOT is_nvtx AND NOT is_ours THEN nullif(payload, 0) END AS external_id,
+           CASE WHEN is_ours THEN payload
+                WHEN is_nvtx
                 THEN try_cast(nullif(regexp_extract(name, ', seq = (\d+)', 1), '') AS BIGINT)
                 ELSE try_cast(said[1] AS BIGINT) END AS sequence,
-           CASE WHEN is_nvtx THEN nullif(regexp_extract(
-                    name, ', sizes = (\[.*?\])(?:, input_op_ids = .*)?$', 1
+           CASE WHEN is_nvtx OR is_ours THEN nullif(regexp_extract(
+                    name, ', sizes = (\[.*?\])(?:, (?:input_op_ids|types) = .*)?$', 1
                 ), '')
                 ELSE CAST(said[3] AS VARCHAR) END AS input_dims,
-           CAST(said[4] AS VARCHAR) AS input_types,
+           CASE WHEN is_ours THEN nullif(regexp_extract(name, ', types = (\[.*\])$', 1), '')
+                ELSE CAST(said[4] AS VARCHAR) END AS input_types,
            CAST(said[5] AS VARCHAR) AS concrete_inputs,
-           coalesce(try_cast(said[2] AS BIGINT) > 0, false)
+           coalesce(try_cast(said[2] AS BIGINT) > 0, false) OR coalesce(domain = 'pytorch.backward', false)
+               OR (is_ours AND starts_with(name, 'autograd::engine::evaluate_function: '))
                OR (is_nvtx AND regexp_matches(
                    name, '^autograd::engine::evaluate_function: |^[\w:]+Backward\d*(,|$)'
                )) AS is_backward
@@ -135,7 +143,7 @@ parents AS (
     WHERE around.end_ns >= placed.end_ns
 )
 SELECT described.process_id, described.thread_id, described.range_id, plain_name AS name,
-       CASE WHEN domain = 'user_annotation' THEN 'annotation' ELSE 'operator' END AS kind,
+       CASE WHEN domain IN ('user_annotation', 'pytorch.annotation') THEN 'annotation' ELSE 'operator' END AS kind,
        start_ns, described.end_ns, depth, parent_range_id, place, last_place, external_id,
        sequence, is_backward, input_dims, input_types, concrete_inputs
 FROM described

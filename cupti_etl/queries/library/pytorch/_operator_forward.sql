@@ -1,6 +1,7 @@
 -- Of which operator of the forward pass each backward pass of PyTorch is.
 --
--- computed: A backward pass is the outermost range of its sequence number. It is of the last
+-- computed: A backward pass is the outermost range of its sequence number, and what of autograd's
+--   engine (evaluate_function) is around it without a number. It is of the last
 --   operator that began with that number before it and is no backward pass itself: that one made
 --   the function that runs. Numbers count on each thread: if operators of several threads have
 --   one, the operator is not known.
@@ -15,10 +16,17 @@ WITH numbered AS (
     FROM _operator
     WHERE sequence >= 0 AND kind = 'operator'
 ),
+engine AS (
+    SELECT range_id, start_ns
+    FROM _operator
+    WHERE sequence IS NULL AND starts_with(name, 'autograd::engine::evaluate_function: ')
+),
 passes AS (
-    SELECT numbered.process_id, numbered.range_id, numbered.start_ns, numbered.sequence
+    SELECT numbered.process_id, coalesce(engine.range_id, numbered.range_id) AS range_id,
+           coalesce(engine.start_ns, numbered.start_ns) AS start_ns, numbered.sequence
     FROM numbered
     LEFT JOIN numbered AS around ON around.range_id = numbered.parent_range_id
+    LEFT JOIN engine ON engine.range_id = numbered.parent_range_id
     WHERE numbered.is_backward
         AND NOT coalesce(around.is_backward AND around.sequence = numbered.sequence, false)
 ),

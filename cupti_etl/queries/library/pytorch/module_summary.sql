@@ -4,7 +4,8 @@
 --   the modules inside asked for, too.
 -- needs: _module, gpu_interval
 -- requires:
---   _module: no modules were recorded (torch.profiler with with_stack=True writes them).
+--   _module: no modules were recorded (capture with --pytorch; torch.profiler
+--     writes them with with_stack=True).
 -- limits: As of range_gpu. Where sequence numbers are missing, the backward pass is not known.
 -- front: Which modules of my model take the time?
 -- first: percent, gpu_ns, self_gpu_ns, backward_gpu_ns, calls, host_ns, path
@@ -13,8 +14,9 @@
 -- example: cupti-etl query module_summary TRACE
 -- alias: nn_module_summary, module_view
 -- columns:
---   module VARCHAR: Class of the module and its number among these.
---   path VARCHAR: The modules around it from the outermost on, and its own, with " / " between.
+--   module VARCHAR: Class of the module; of torch.profiler with its number among these.
+--   path VARCHAR: Its name in the outermost module (Net.layers.3.mlp); of torch.profiler the modules
+--     around it from the outermost on, and its own, with " / " between.
 --   percent DOUBLE [%]: gpu_ns as a share of the sum of the durations of all GPU activities.
 --   calls BIGINT [calls]: How often it ran.
 --   activities BIGINT [activities]: Finished activities that it asked for.

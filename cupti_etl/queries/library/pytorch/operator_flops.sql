@@ -6,10 +6,10 @@
 --   operations a byte than the chip does in the time of a byte, else by memory.
 -- needs: _operator_flops, _device_peak
 -- requires:
---   _operator: no operators of PyTorch were recorded (import a trace of torch.profiler, or capture
---     under torch.autograd.profiler.emit_nvtx).
+--   _operator: no operators of PyTorch were recorded (capture with --pytorch, or import a
+--     trace of torch.profiler).
 --   _operator_flops: no operator of which the operations can be counted launched work.
--- limits: NULL where sizes were not recorded (record_shapes=True) or the chip is not listed. Peaks
+-- limits: NULL where sizes were not recorded (--pytorch, record_shapes=True) or the chip is not listed. Peaks
 --   are of data sheets; for float that of TF32. Attention counts as if nothing were masked. Bytes
 --   are the least that must move: caches and copies between layouts are not seen.
 -- front: How many TFLOP/s do my operators reach, and what holds them up?

@@ -4,9 +4,9 @@
 --   key_averages(group_by_input_shape=True).
 -- needs: _operator, _operator_work, gpu_interval
 -- requires:
---   _operator: no operators of PyTorch were recorded (import a trace of torch.profiler, or capture
---     under torch.autograd.profiler.emit_nvtx).
--- limits: As of operator_summary. Sizes are known where they were recorded: record_shapes=True.
+--   _operator: no operators of PyTorch were recorded (capture with --pytorch, or import a
+--     trace of torch.profiler).
+-- limits: As of operator_summary. Sizes are known where they were recorded: --pytorch, or record_shapes=True.
 -- front: For which sizes of inputs do PyTorch operators take the time?
 -- first: percent, self_gpu_ns, gpu_ns, backward_gpu_ns, calls, name, input_dims,
 --   input_types

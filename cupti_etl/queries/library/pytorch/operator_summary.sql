@@ -5,8 +5,8 @@
 --   is one with it. Times on GPUs are sums of durations.
 -- needs: _operator, _operator_work, gpu_interval
 -- requires:
---   _operator: no operators of PyTorch were recorded (import a trace of torch.profiler, or capture
---     under torch.autograd.profiler.emit_nvtx).
+--   _operator: no operators of PyTorch were recorded (capture with --pytorch, or import a
+--     trace of torch.profiler).
 -- limits: percent leaves out what no operator asked for. Where sequence numbers are missing, or
 --   several threads have one, the backward pass is not known.
 -- front: Which PyTorch operators take the time?

@@ -31,12 +31,17 @@
 WITH layers AS (
     SELECT process_id, range_id, end_ns - start_ns AS host_ns,
            regexp_replace(name, '^nn\.Module: ', '') AS layer,
-           regexp_replace(regexp_replace(name, '^nn\.Module: ', ''), '[0-9]+', '*') AS kin
+           -- Classes have numbers in their names, too.
+           CASE WHEN domain = 'pytorch.module' AND regexp_matches(name, '\.[0-9]+[. ]')
+                THEN regexp_replace(substr(name, 12), '\.[0-9]+([. ])', '.*\1')
+                ELSE regexp_replace(regexp_replace(name, '^nn\.Module: ', ''), '[0-9]+', '*')
+                END AS kin
     FROM _range_span
     WHERE starts_with(name, 'nn.Module: ')
         OR (
             coalesce(domain, '') NOT IN (
-                'python_function', 'cpu_op', 'Operator', 'operator', 'Trace'
+                'python_function', 'cpu_op', 'Operator', 'operator', 'Trace', 'pytorch.operator',
+                'pytorch.backward'
             )
             AND NOT contains(name, '::')
             AND regexp_matches(

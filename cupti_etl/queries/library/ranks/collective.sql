@@ -59,7 +59,8 @@ ranges AS (
     WHERE said.said IS NOT NULL
         OR (payload_int > 0 AND contains(lower(name), 'nccl')
             AND coalesce(domain, '') NOT IN ('cpu_op', 'user_annotation', 'python_function',
-                                             'Operator', 'operator'))
+                                             'Operator', 'operator')
+            AND NOT coalesce(starts_with(domain, 'pytorch.'), false))
 ),
 known AS (
     SELECT process_id, correlation_id,

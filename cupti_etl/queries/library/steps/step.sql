@@ -50,7 +50,8 @@ people AS (
                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
            ), true) AS is_outermost
     FROM _range_span
-    WHERE coalesce(domain, '') NOT IN ('python_function', 'cpu_op', 'Operator', 'operator', 'Trace')
+    WHERE coalesce(domain, '') NOT IN ('python_function', 'cpu_op', 'Operator', 'operator', 'Trace',
+                                       'pytorch.operator', 'pytorch.backward')
         AND NOT contains(name, '::')
         AND NOT regexp_matches(name, '\.py\([0-9]+\)|^<built-in |^nn\.Module')
 ),
