@@ -1,7 +1,7 @@
 -- Allocations and releases of memory one by one, with the NVTX range that asked for each.
 --
--- computed: Rows of memory with the call that made them, and the range that was the innermost of the
---   call's thread when it began.
+-- computed: Rows of memory with the call that made them, and the range that was the innermost of
+--   the call's thread when it began.
 -- needs: memory, api_call, _range_turn, _range_path
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).
@@ -35,3 +35,4 @@ ASOF LEFT JOIN _range_turn AS turn
     AND turn.thread_id = asked.thread_id
     AND turn.at_ns <= asked.at_ns
 LEFT JOIN _range_path ON _range_path.range_id = turn.range_id
+ORDER BY asked.timestamp_ns, asked.process_id, asked.address

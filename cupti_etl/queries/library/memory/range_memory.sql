@@ -1,7 +1,7 @@
 -- Memory that each NVTX range allocated and released, by kind.
 --
--- computed: Rows of memory_operation over all ranges with the same path, with those of ranges inside.
---   most_bytes is the most that allocations of the path less its releases came to at any time.
+-- computed: Rows of memory_operation over all ranges with the same path, with those of ranges
+--   inside. most_bytes is the most that allocations less releases came to at any time.
 -- needs: memory_operation, _range_parent, _range_path
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).

@@ -10,8 +10,8 @@
 --   marker: no ranges were recorded.
 --   api_call: no API calls were recorded (capture with --api default), so work has no range.
 --   device: no device records were recorded, so it is not known which GPU ran the kernels.
--- limits: A sample is of the whole GPU: what ran beside a kernel counts as its own. Kernels that are
---   shorter than half a sample have a share of what their neighbours did; see kernel_metrics.
+-- limits: A sample is of the whole GPU: what ran beside a kernel counts as its own. Kernels that
+--   are shorter than half a sample have a share of what their neighbours did; see kernel_metrics.
 -- front: What do the hardware counters say of each range of my code?
 -- first: path, metric, mean, max, sum, unit, kernels, measured
 -- label: path = range(path)

@@ -35,8 +35,8 @@ own AS (
 SELECT around.range_id, around.range_id = own.range_id AS is_own,
        coalesce(gpu.gpu, -1 - TRY_CAST((hash(own.process_id, own.device_id) >> 33) AS BIGINT))
            AS gpu,
-       own.process_id, own.correlation_id, own.start_ns, greatest(own.start_ns, own.end_ns) AS end_ns,
-       own.kind, own.bytes
+       own.process_id, own.correlation_id, own.start_ns,
+       greatest(own.start_ns, own.end_ns) AS end_ns, own.kind, own.bytes
 FROM own
 JOIN around ON around.inner_id = own.range_id
 LEFT JOIN gpu ON gpu.process_id = own.process_id AND gpu.device_id = own.device_id
