@@ -103,10 +103,13 @@ def _ask(
 
 def _named(trace: Trace, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The same, with the culprits' kernels under the names that tables show."""
-    kernels = {row["kernel"] for row in rows if row.get("kernel")}
+    kernels = {str(row["kernel"]) for row in rows if row.get("kernel")}
     labels = kernel_labels(kernels, trace.sql) if kernels else {}
     return [
-        {**row, "culprit": " ".join(filter(None, (row["culprit"], labels.get(row.get("kernel")))))}
+        {
+            **row,
+            "culprit": f"{row['culprit'] or ''} {labels.get(row.get('kernel', ''), '')}".strip(),
+        }
         for row in rows
     ]
 

@@ -67,7 +67,7 @@ class Shape:
         return self.chart.x if self.chart is not None and self.chart.kind == "bars" else ""
 
     def chosen(self, differ: Sequence[str], *, wide: bool) -> list[Column]:
-        """Those to show, the most important first; the label last, if `first` does not say otherwise.
+        """Those to show, the most important first; the label last unless `first` says so.
 
         Args:
             differ: columns in which the rows are not all alike.

@@ -4,12 +4,12 @@
 
 #include "etl/clock.h"
 #include "inject/buffers.h"
-#include "inject/facts.h"
 #include "inject/injector.h"
 #include "inject/intern.h"
 #include "inject/recording.h"
 #include "inject/takeover_probe.h"
 #include "inject/wakeup.h"
+#include "inject/told.h"
 
 /* Which size of slot a thread is given: it starts with a small one and gets a large
  * one as soon as it fills it.  Without this, 512 CUDA threads with CUPTI's per-thread
@@ -185,7 +185,7 @@ static size_t find_boundaries(uint8_t *buffer, size_t valid, uint64_t *records)
 		if (at + stride > valid)
 			break;
 		if (kind == ETL_ACTIVITY_DEVICE || kind == ETL_ACTIVITY_CONTEXT)
-			etl_facts_note(kind, buffer + at);
+			etl_told(kind, buffer + at);
 		*records += !etl_takeover_probe_mark(buffer + at);
 		at += stride;
 	}

@@ -5,6 +5,7 @@
 #include "inject/facts.h"
 #include "inject/injector.h"
 #include "inject/row_slot.h"
+#include "inject/told.h"
 
 /* ---- what is known of one device or context */
 
@@ -23,8 +24,6 @@ struct row {
 
 static struct row rows[MOST_ROWS];
 static unsigned n_rows;
-/* Ids that CUPTI has told of; others than the first 64 are not looked for. */
-static _Atomic uint64_t told_devices, told_contexts;
 static struct etl_row_slot facts = ETL_ROW_SLOT_OF_MIXED(ETL_FACTS);
 
 static struct row *new_row(uint32_t table, int64_t id)
@@ -212,31 +211,11 @@ void etl_facts_gather(void)
 void etl_facts_forget(void)
 {
 	n_rows = 0;
-	etl_put(&told_devices, 0);
-	etl_put(&told_contexts, 0);
+	etl_told_forget();
 	etl_row_slot_forget(&facts);
 }
 
 /* ---- what CUPTI tells */
-
-static _Atomic uint64_t *told(uint32_t table)
-{
-	return table == ETL_TABLE_DEVICE ? &told_devices : &told_contexts;
-}
-
-void etl_facts_note(uint32_t activity, const uint8_t *record)
-{
-	uint32_t table = activity == ETL_ACTIVITY_DEVICE ? ETL_TABLE_DEVICE : ETL_TABLE_CONTEXT;
-	const struct etl_layout *layout = &etl_injector.map.segment->layouts[table];
-	uint32_t id = 0;
-
-	/* Behind the process comes what it is known by. */
-	if (layout->width[1] < sizeof id)
-		return;
-	memcpy(&id, record + layout->offset[1], sizeof id);
-	if (id < 64)
-		atomic_fetch_or(told(table), UINT64_C(1) << id);
-}
 
 static void write_row(const struct row *row)
 {
@@ -265,8 +244,7 @@ void etl_facts_say(bool is_over)
 	if (!n_rows || (!is_over && !etl_peek(&etl_injector.map.segment->last_return_ns)))
 		return;
 	for (unsigned i = 0; i < n_rows; i++)
-		if (rows[i].id >= 64 ||
-		    !(etl_peek(told(rows[i].head.table)) & UINT64_C(1) << rows[i].id))
+		if (!etl_is_told(rows[i].head.table, rows[i].id))
 			write_row(&rows[i]);
 	n_rows = 0;
 	etl_row_slot_flush(&facts);

@@ -6,14 +6,11 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
 /* Asks the driver, if the program has initialised it.  Before anything is recorded, or there
  * would be records of these calls. */
 void etl_facts_gather(void);
 /* Nothing is to be said: the driver is being initialised, and CUPTI tells. */
 void etl_facts_forget(void);
-/* CUPTI has told, in a record of DEVICE or CONTEXT. */
-void etl_facts_note(uint32_t activity, const uint8_t *record);
 /* Writes the rows of which it has not told.  While the program runs, only once records have come. */
 void etl_facts_say(bool is_over);
