@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import UsageError
 from cupti_etl.render.labels import cut_apart
-from cupti_etl.render.table import Rows, View, table
+from cupti_etl.render.table import Rows, View, table, whose
 from cupti_etl.render.values import TIME_UNITS
 
 if TYPE_CHECKING:
@@ -46,15 +46,19 @@ def chart(rows: Rows) -> altair.Chart:
     values = [_row[wanted.y] for _row in _first(rows, limit)]
     unit, factor = _scale(units[wanted.y], values)
     title = wanted.y.removesuffix("_ns") + (f" [{unit}]" if unit else "")
+    owners = whose(shown)
     x: list[Any] = (
-        cut_apart(names[wanted.x], _LONGEST)
+        cut_apart(
+            [": ".join(filter(None, pair)) for pair in zip(owners, names[wanted.x], strict=True)],
+            _LONGEST,
+        )
         if bars
         else [row[wanted.x] for row in _first(rows, limit)]
     )
     data = altair.Data(
         values=[
-            {"x": at, "y": None if value is None else float(value) / factor}
-            for at, value in zip(x, values, strict=True)
+            {"x": at, "y": None if value is None else float(value) / factor, "of": of}
+            for at, value, of in zip(x, values, owners, strict=True)
         ]
     )
     base = altair.Chart(data)
@@ -62,9 +66,10 @@ def chart(rows: Rows) -> altair.Chart:
         return base.mark_bar().encode(
             x=altair.X("y:Q", title=title), y=altair.Y("x:N", title=wanted.x, sort=None)
         )
-    return base.mark_line(point=True).encode(
+    lines = base.mark_line(point=True).encode(
         x=altair.X("x:Q", title=wanted.x), y=altair.Y("y:Q", title=title)
     )
+    return lines.encode(color=altair.Color("of:N", title=None)) if any(owners) else lines
 
 
 def _first(rows: Rows, limit: int) -> list[dict[str, Any]]:

@@ -8,10 +8,12 @@ from typing import Any
 from cupti_etl.queries.header import Query
 from cupti_etl.render.escape import html_text
 from cupti_etl.render.flame import flame_graph
-from cupti_etl.render.table import Table
+from cupti_etl.render.table import Table, whose
 
 _WIDE, _NAME, _BAR = 900, 330, 460
 _COLOUR = "#2a7f62"
+# Of lines of several GPUs; more of them have these again.
+_COLOURS = (_COLOUR, "#d1495b", "#edae49", "#3d6fb6", "#8e5ba6", "#7a7a7a")
 # A longer name is cut in the middle: where names are alike they differ at their ends.
 _LETTERS = 46
 
@@ -34,15 +36,22 @@ def chart(query: Query, shown: Table, rows: Sequence[Mapping[str, Any]]) -> str:
         return ""
     names, texts = columns[query.chart.x], columns[query.chart.y]
     values = [row[query.chart.y] for row in rows]
-    points = [
-        (name, text, float(value))
-        for name, text, value in zip(names, texts, values, strict=True)
-        if value is not None
-    ]
+    series: dict[str, list[tuple[str, str, float]]] = {}
+    for name, text, value, of in zip(names, texts, values, whose(shown), strict=True):
+        if value is not None:
+            series.setdefault(of, []).append((name, text, float(value)))
+    points = [point for each in series.values() for point in each]
     if len(points) < 2 or max(value for _, _, value in points) <= 0:
         return ""
-    draw = _bars if query.chart.kind == "bars" else _lines
-    return draw(points, f"{query.chart.y} by {query.chart.x}")
+    label = f"{query.chart.y} by {query.chart.x}"
+    if query.chart.kind != "bars":
+        return _lines(series, label)
+    named = [
+        (": ".join(filter(None, (of, name))), text, value)
+        for of, each in series.items()
+        for name, text, value in each
+    ]
+    return _bars(named, label)
 
 
 def _bars(points: Sequence[tuple[str, str, float]], label: str) -> str:
@@ -59,22 +68,31 @@ def _bars(points: Sequence[tuple[str, str, float]], label: str) -> str:
     return _svg(len(points) * 20 + 4, shapes, label)
 
 
-def _lines(points: Sequence[tuple[str, str, float]], label: str) -> str:
-    most = max(value for _, _, value in points)
-    step = (_WIDE - 80) / max(len(points) - 1, 1)
-    line = " ".join(
-        f"{70 + at * step:.1f},{130 - max(value, 0) / most * 110:.1f}"
-        for at, (_, _, value) in enumerate(points)
-    )
-    largest = max(points, key=lambda point: point[2])
+def _lines(series: Mapping[str, Sequence[tuple[str, str, float]]], label: str) -> str:
+    largest = max((point for points in series.values() for point in points), key=lambda it: it[2])
+    first, last = (next(iter(series.values()))[at][0] for at in (0, -1))
     shapes = [
         _text(0, 24, largest[1]),
         _text(0, 134, "0"),
         f'<line x1="70" y1="130" x2="{_WIDE}" y2="130" stroke="#8888"/>',
-        f'<polyline fill="none" stroke="{_COLOUR}" stroke-width="1.5" points="{line}"/>',
-        _text(70, 146, points[0][0]),
-        _text(_WIDE - 60, 146, points[-1][0]),
+        _text(70, 146, first),
+        _text(_WIDE - 60, 146, last),
     ]
+    for number, (of, points) in enumerate(series.items()):
+        colour = _COLOURS[number % len(_COLOURS)]
+        step = (_WIDE - 80) / max(len(points) - 1, 1)
+        line = " ".join(
+            f"{70 + at * step:.1f},{130 - max(value, 0) / largest[2] * 110:.1f}"
+            for at, (_, _, value) in enumerate(points)
+        )
+        shapes.append(
+            f'<polyline fill="none" stroke="{colour}" stroke-width="1.5" points="{line}">'
+            f"<title>{html_text(of)}</title></polyline>"
+        )
+        if of:
+            x = 150 + number * 90
+            shapes.append(f'<rect x="{x}" y="138" width="9" height="9" fill="{colour}"/>')
+            shapes.append(_text(x + 13, 146, of))
     return _svg(150, shapes, label)
 
 

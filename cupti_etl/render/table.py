@@ -154,6 +154,19 @@ def table(rows: Rows, view: View) -> Table:
     return Table(_headed(columns, {each.name for each in form.columns}), hidden, more)
 
 
+def whose(shown: Table) -> list[str]:
+    """Of each row in words whose it is, such as ``GPU 1``; "" where all are of one."""
+    told = [each for each in shown.columns if each.name in WHOSE]
+    words = {"gpu": "GPU ", "rank": "rank "}
+    columns = [
+        [f"{words.get(each.name, '')}{cell}" for cell in each.cells]
+        for each in told
+        if len(set(each.cells)) > 1
+    ]
+    rows = max((len(each.cells) for each in shown.columns), default=0)
+    return [", ".join(cells) for cells in zip(*columns, strict=True)] if columns else [""] * rows
+
+
 def _differ(values: Mapping[str, Sequence[Any]]) -> list[str]:
     """Columns that say whose the rows are, where that is not the same for all.
 
