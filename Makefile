@@ -6,7 +6,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 # Whoever is done takes over tests of the others, as some take long.
 PARALLEL = --numprocesses auto --dist worksteal
-BENCHMARKS = decode drain lag query size stalled startup
+BENCHMARKS = callbacks decode drain lag query size stalled startup
 STAMP = $(VENV)/.installed-$(shell $(HOST_PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
 .PHONY: help demo test test-duckdb1 lint check bench generate headers native install fuzz wheelhouse clean

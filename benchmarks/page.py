@@ -22,6 +22,15 @@ CALLS = {
 
 # Figure, what it is, its bound ("<=" or ">=") if it has one.
 FIGURES: dict[str, list[tuple[str, str, str]]] = {
+    "callbacks": [
+        ("plain_ns_per_launch", "a launch of the fake driver from Python, ns of CPU", ""),
+        ("batches_ns_per_callback", "more for each of its two callbacks, in batches", ""),
+        ("batches_over_plain", "that launch over a plain one", ""),
+        ("inline_ns_per_callback", "in line, with a function that does nothing", ""),
+        ("inline_over_plain", "that launch over a plain one", ""),
+        ("reading_ns_per_callback", "with one that reads two attributes", ""),
+        ("reading_over_plain", "that launch over a plain one", ""),
+    ],
     "cold": [
         ("made_ours_cpu_s", "a made trace, 300,000 events: import and seven answers, s of CPU", ""),
         ("made_hta_cpu_s", "HTA loading it, s of CPU", ""),
@@ -226,6 +235,8 @@ def _section(path: Path) -> list[str]:
 
 
 TITLES = {
+    "callbacks": "CUPTI's callbacks of a launch, handed to a Python function by "
+    "`cupti_etl.callbacks()`, beside the same launches without; CPU of the thread that launches.",
     "cold": "An import and seven answers, each a process of its own, beside HolisticTraceAnalysis "
     "loading the same trace, which then could be asked.",
     "decode": "Raw records in cold memory to Arrow columns, on one core.",

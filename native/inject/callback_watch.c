@@ -155,7 +155,10 @@ static void wake(struct watch *watch)
 
 void etl_watch_stop(int number)
 {
-	if (etl_claim(&watches[number].state, ON, STOPPED)) {
+	uint64_t on = ON;
+
+	/* Sequentially consistent, see await_users(). */
+	if (atomic_compare_exchange_strong(&watches[number].state, &on, STOPPED)) {
 		atomic_fetch_sub(&n_on, 1);
 		wake(&watches[number]);
 	}
@@ -201,14 +204,40 @@ void etl_watch_wait(int number, int timeout_ms)
 /* ---- callbacks */
 
 struct happening {
+	uint32_t domain, cbid;
+	const void *info; /* CUPTI's */
 	const struct etl_callback_name *name;
-	struct etl_callback_event event;
-	struct etl_callback_string text;
+	bool is_entry; /* a call begins */
 	int64_t entered_ns; /* of a call that returns; not known if it is not plausible */
 	int64_t now_ns;
+	bool is_made; /* the two that follow */
+	struct etl_callback_event event;
+	struct etl_callback_string text;
 };
 
-static void hand_to_fn(struct watch *watch, const struct happening *what)
+/* When somebody wants to know more than that it happened. */
+static void make_event(const struct watch *watch, struct happening *what)
+{
+	struct etl_callback_event *event = &what->event;
+
+	if (!what->is_made) {
+		etl_callback_event(what->domain, what->cbid, what->info, what->name, event, &what->text);
+		if (what->text.text)
+			what->text.hash = etl_hash(what->text.text, what->text.length);
+		what->is_made = true;
+	}
+	event->start_ns = what->now_ns;
+	event->end_ns = 0;
+	if (event->site == ETL_SITE_EXIT) {
+		/* A call that began before anybody asked has left no time. */
+		bool is_known = what->entered_ns >= watch->since_ns && what->entered_ns <= what->now_ns;
+
+		event->start_ns = is_known ? what->entered_ns : 0;
+		event->end_ns = what->now_ns;
+	}
+}
+
+static void hand_to_fn(struct watch *watch, struct happening *what)
 {
 	static _Thread_local char name[256];
 	size_t length = what->name->text.length < sizeof name ? what->name->text.length : 0;
@@ -218,6 +247,7 @@ static void hand_to_fn(struct watch *watch, const struct happening *what)
 		return;
 	memcpy(name, what->name->text.text, length);
 	name[length] = '\0';
+	make_event(watch, what);
 	is_inside = true;
 	watch->fn(watch->data, &what->event, name, what->text.text);
 	is_inside = false;
@@ -225,8 +255,9 @@ static void hand_to_fn(struct watch *watch, const struct happening *what)
 
 static void hand_to_slots(struct watch *watch, int number, struct happening *what)
 {
-	if (what->event.site == ETL_SITE_ENTER)
+	if (what->is_entry)
 		return; /* the call has one event, when it returns */
+	make_event(watch, what);
 	if (!etl_callback_slots_add(&watch->slots, &what->event, &what->name->text, &what->text))
 		return;
 	if (number == ETL_CAPTURE_WATCH)
@@ -237,39 +268,28 @@ static void hand_to_slots(struct watch *watch, int number, struct happening *wha
 
 static void hand_out(struct watch *watch, int number, struct happening *what)
 {
-	struct etl_callback_event *event = &what->event;
-
 	if (number == ETL_CAPTURE_WATCH && !(etl_injector_is_ours() && etl_recording_is_on()))
 		return;
 	etl_add(&watch->callbacks, 1);
-	event->start_ns = what->now_ns;
-	event->end_ns = 0;
-	if (event->site == ETL_SITE_EXIT) {
-		/* A call that began before nobody asked has left no time. */
-		bool is_known = what->entered_ns >= watch->since_ns && what->entered_ns <= what->now_ns;
-
-		event->start_ns = is_known ? what->entered_ns : 0;
-		event->end_ns = what->now_ns;
-	}
 	if (watch->fn)
 		hand_to_fn(watch, what);
 	else
 		hand_to_slots(watch, number, what);
 }
 
-static void look_at(uint32_t domain, uint32_t cbid, const void *info, struct happening *what)
+static void look_at(struct happening *what)
 {
-	const struct etl_callback_data *call = domain <= CUPTI_DOMAIN_RUNTIME ? info : NULL;
+	const struct etl_callback_data *call = what->domain <= CUPTI_DOMAIN_RUNTIME ? what->info : NULL;
 
-	etl_callback_event(domain, cbid, info, what->name, &what->event, &what->text);
-	if (what->text.text)
-		what->text.hash = etl_hash(what->text.text, what->text.length);
+	what->name = etl_callback_name(what->domain, what->cbid);
+	what->is_entry = call && call->site == 0;
+	what->is_made = false;
 	what->entered_ns = 0;
 	what->now_ns = etl_now_ns();
 	if (!call || !call->correlation_data)
 		return;
 	/* The time of entry travels with the call. */
-	if (call->site == 0)
+	if (what->is_entry)
 		*call->correlation_data = (uint64_t)what->now_ns;
 	else
 		what->entered_ns = (int64_t)*call->correlation_data;
@@ -277,11 +297,15 @@ static void look_at(uint32_t domain, uint32_t cbid, const void *info, struct hap
 
 void etl_watch_call(uint32_t domain, uint32_t cbid, const void *info)
 {
-	struct happening what = { .name = NULL };
+	struct happening what;
+	bool is_looked_at = false;
 	int saved = errno;
 
 	if (!etl_peek(&n_on) || domain == 0 || domain >= ETL_CALLBACK_DOMAINS || cbid >= ETL_MAX_CBID)
 		return;
+	what.domain = domain;
+	what.cbid = cbid;
+	what.info = info;
 	for (int i = 0; i < ETL_WATCHES; i++) {
 		struct watch *watch = &watches[i];
 
@@ -289,11 +313,9 @@ void etl_watch_call(uint32_t domain, uint32_t cbid, const void *info)
 			continue;
 		atomic_fetch_add(&watch->users, 1);
 		if (atomic_load(&watch->state) == ON && has(watch, domain, cbid)) {
-			if (!what.name) {
-				what.name = etl_callback_name(domain, cbid);
-				if (what.name)
-					look_at(domain, cbid, info, &what);
-			}
+			if (!is_looked_at)
+				look_at(&what);
+			is_looked_at = true;
 			if (what.name)
 				hand_out(watch, i, &what);
 		}

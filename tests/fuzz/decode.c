@@ -24,6 +24,7 @@ static void check_sums(struct etl_decoder *decoder, const struct etl_process *pr
 		       uint64_t bytes)
 {
 	uint64_t calls = (uint64_t)etl_decoder_rows(decoder, ETL_TABLE_LAUNCH_STACK);
+	uint64_t events = (uint64_t)etl_decoder_rows(decoder, ETL_TABLE_CALLBACK_EVENT);
 	uint64_t nodes = (uint64_t)etl_decoder_rows(decoder, ETL_TABLE_GRAPH_NODE);
 	uint64_t rows = take_batches(decoder), stored = 0, unknown = 0;
 	struct etl_decoded decoded;
@@ -36,6 +37,7 @@ static void check_sums(struct etl_decoder *decoder, const struct etl_process *pr
 	/* Whatever came: each record is a row or counted. */
 	CHECK(rows == stored);
 	CHECK(calls == decoded.stacks);
+	CHECK(events == decoded.callbacks);
 	CHECK(nodes == decoded.graph_nodes);
 	CHECK(stored + unknown == decoded.records);
 	CHECK(decoded.unreadable_bytes <= bytes);
