@@ -1,4 +1,4 @@
-"""What a launch costs while CUPTI's callbacks are handed on: in batches and in line, on the fakes."""
+"""What a launch costs while CUPTI calls back, in batches and in line, on the fakes."""
 
 from __future__ import annotations
 

@@ -21,6 +21,11 @@ def inject(*names: str) -> list[Path]:
 # Program, and the sources of the libraries that it needs.
 PROGRAMS: dict[str, Sequence[Path | str]] = {
     "wakeup": [*native_sources("collector"), *inject("wakeup", "descriptors", "environment")],
+    "callbacks": [
+        *native_sources("segment"),
+        *inject("callback_arguments", "callback_events", "callback_names", "callback_slots"),
+        *inject("callback_watch", "callbacks", "callbacks_inside", "environment"),
+    ],
     "decode": native_sources("collector"),
     "environment": inject("environment"),
     "gather": native_sources("collector"),
@@ -53,7 +58,7 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
     ],
     "threads": native_sources("segment"),
 }
-THREADED = ("wakeup", "hello", "queue", "release", "sampling", "switching", "threads")
+THREADED = ("callbacks", "wakeup", "hello", "queue", "release", "sampling", "switching", "threads")
 NOT_ALLOWED_HERE = 77
 SANITIZERS = {
     "plain": [],
