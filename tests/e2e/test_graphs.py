@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support.captures import Capture, Capturer
 from support.fakes import CUPTI_12, CUPTI_13
+from support.from_inside import Inside
 from support.pythons import interpreters, program
 
 import cupti_etl
@@ -170,3 +171,29 @@ def test_without_stacks_nothing_is_asked_of_graphs(capturer: Capturer, tmp_path:
     assert capture.count("graph_node") == 0
     assert capture.count("kernel") == 3
     assert [process.counters["callbacks"] for process in capture.log] == [0]
+
+
+def test_captured_before_anybody_looked(inside: Inside) -> None:
+    """The line is not known, and not guessed: the work is that of the line that replays."""
+    text = f"""
+stacks = []
+driver.cuInit(0)
+{GRAPHS}
+graph = begin(); kernel(0, 1, 0); end()
+executable = instantiate(graph)
+with capture("run", python_stacks=True) as run:
+    replay(executable, 0)
+    later = begin(); kernel(0, 2, 0); end()
+    replay(instantiate(later), 0)
+    replay(instantiate(graph), 0)
+tell([
+    [row["is_graph"], row["launches"], row["activities"]]
+    for row in run.trace.sql("FROM _stack_work ORDER BY is_graph, activities")
+])
+"""
+    # Replays of the first are of their lines, the second replay has a line of its capture.
+    assert inside(text) == [[[[False, 1, 0], [False, 1, 1], [False, 1, 1], [True, 1, 1]]]]
+    trace = inside.trace("run")
+    trace.check_sums()
+    nodes = {row["graph_node_id"]: row["source_graph_node_id"] for row in trace.rows("graph_node")}
+    assert [sum(node is None for node in nodes.values()), len(nodes)] == [1, 3]

@@ -93,10 +93,10 @@ def test_a_clone_of_a_clone(trace: MakeTrace) -> None:
         rows,
         """
         graph_node_id from_ns made_graph_node_id made_ns stack_id
-        2             12      2                  12      71
-        5             22      2                  12      71
-        9             32      2                  12      71
-        21            42      2                  12      71
+        2             0       2                  12      71
+        5             0       2                  12      71
+        9             0       2                  12      71
+        21            0       2                  12      71
         """,
     )
 
@@ -111,6 +111,21 @@ def test_an_update_is_of_the_launches_after_it(trace: MakeTrace) -> None:
         "model.py:10": 31,
         "model.py:9": 99,
         "train.py:3": 0,
+    }
+
+
+def test_an_update_of_what_was_captured_before(trace: MakeTrace) -> None:
+    """What the node did before it was updated is not known from the update."""
+    nodes = """
+        process_id graph_node_id source_graph_node_id kind   at_ns thread_id stack_id state
+        1          13            -                    kernel 405   5         71       whole
+        1          21            11                   kernel 32    5         -        -
+        1          21            13                   kernel 407   5         -        -
+    """
+    rows = trace(**TABLES | {"graph_node": nodes}).query("python_line")
+    assert {row["place"]: (row["own_gpu_ns"], row["graph_gpu_ns"]) for row in rows} == {
+        "model.py:8": (38, 31),
+        "train.py:3": (131, 0),
     }
 
 

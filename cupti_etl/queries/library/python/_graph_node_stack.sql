@@ -10,7 +10,7 @@
 -- columns:
 --   process_id BIGINT: The traced process.
 --   graph_node_id BIGINT: The node, as in kernel.
---   from_ns BIGINT [epoch ns]: From when on.
+--   from_ns BIGINT [epoch ns]: When it was updated; 0 for what it was made with.
 --   made_graph_node_id BIGINT: The node that was captured or added.
 --   made_ns BIGINT [epoch ns]: When this was.
 --   thread_id INTEGER: The thread that did it.
@@ -24,7 +24,8 @@ WITH RECURSIVE sources AS (
 ),
 -- Graphs that nobody launches are never updated.
 first_sources AS (
-    SELECT process_id, graph_node_id, arg_min(source_graph_node_id, from_ns) AS source_id
+    SELECT process_id, graph_node_id, arg_min(source_graph_node_id, from_ns) AS source_id,
+           min(from_ns) AS first_ns
     FROM sources
     GROUP BY process_id, graph_node_id
 ),
@@ -52,10 +53,14 @@ nodes AS (
     UNION ALL
     FROM ancestors
 )
-SELECT nodes.process_id, nodes.graph_node_id, from_ns, ancestor_id AS made_graph_node_id, made_ns,
+SELECT nodes.process_id, nodes.graph_node_id,
+       CASE WHEN from_ns > first_ns THEN from_ns ELSE 0 END AS from_ns,
+       ancestor_id AS made_graph_node_id, made_ns,
        made.thread_id, coalesce(stack.stack_id, backward.stack_id) AS stack_id, stack.state,
        backward.stack_id IS NOT NULL AS is_backward
 FROM nodes
 JOIN made ON made.process_id = nodes.process_id AND made.graph_node_id = ancestor_id
+LEFT JOIN first_sources AS first
+    ON first.process_id = nodes.process_id AND first.graph_node_id = nodes.graph_node_id
 LEFT JOIN _backward_stack AS backward
     ON backward.process_id = nodes.process_id AND backward.graph_node_id = ancestor_id
