@@ -197,3 +197,20 @@ tell([
     trace.check_sums()
     nodes = {row["graph_node_id"]: row["source_graph_node_id"] for row in trace.rows("graph_node")}
     assert [sum(node is None for node in nodes.values()), len(nodes)] == [1, 3]
+
+
+def test_nodes_that_find_no_room_are_counted(capturer: Capturer, tmp_path: Path) -> None:
+    """A collector that reads nothing for a while; a node's row has 40 bytes."""
+    text = """
+import signal
+collector, graph = os.getppid(), create()
+os.kill(collector, signal.SIGSTOP)
+for _ in range(500_000): add_kernel(graph, 1)
+executable = instantiate(graph)
+os.kill(collector, signal.SIGCONT)
+"""
+    capture, _ = run(capturer, tmp_path, text, "--buffer-mb", "32", "--api", "none")
+    (loss,) = capture.losses()["ring_full"]
+    assert loss["table_name"] == "graph_node"
+    assert loss["records"] > 0
+    assert capture.count("graph_node") + loss["records"] == 1_000_000

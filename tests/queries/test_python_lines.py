@@ -194,3 +194,49 @@ def test_the_backward_pass_has_the_lines_of_the_forward_pass(trace: MakeTrace) -
         "forward (model.py:5);(backward);mm_b": 30,
         "(thread of autograd or a library);other": 7,
     }
+
+
+# The same as capture --pytorch has it: numbers are payloads; gradients are added up apart.
+OBSERVED = BACKWARD | {
+    "marker": """
+        process_id thread_id marker_id event domain           timestamp_ns name
+        1          5         1         start pytorch.operator 10           aten::mm
+        1          5         1         end   -                15           -
+        1          5         2         start pytorch.operator 20           aten::mm
+        1          5         2         end   -                25           -
+        1          6         3         start pytorch.backward 40           MmBackward0
+        1          6         4         start pytorch.operator 41           aten::mm
+        1          6         4         end   -                46           -
+        1          6         3         end   -                47           -
+        1          6         5         start pytorch.backward 50           MmBackward0
+        1          6         5         end   -                57           -
+        1          6         6         start pytorch.operator 60           aten::add_
+        1          6         6         end   -                67           -
+    """,
+    "marker_data": """
+        process_id marker_id payload_kind payload
+        1          1         uint64       7
+        1          2         uint64       8
+        1          3         uint64       8
+        1          5         uint64       7
+    """,
+}
+
+
+def test_the_backward_pass_by_the_numbers_of_a_capture_with_pytorch(trace: MakeTrace) -> None:
+    assert [*trace(**OBSERVED).query("python_line")] == [*trace(**BACKWARD).query("python_line")]
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    ["1 1 uint64 7\n1 2 uint64 8", "1 3 uint64 8\n1 5 uint64 7"],
+    ids=["only forward", "only backward"],
+)
+def test_without_numbers_on_both_threads_no_line_is_claimed(trace: MakeTrace, numbers: str) -> None:
+    head = OBSERVED["marker_data"].strip().splitlines()[0]
+    rows = trace(**OBSERVED | {"marker_data": f"{head}\n{numbers}"}).query("python_line")
+    assert {row["place"]: (row["own_gpu_ns"], row["backward_gpu_ns"]) for row in rows} == {
+        "model.py:8": (30, 0),
+        "model.py:9": (50, 0),
+        "(thread of autograd or a library)": (37, 0),
+    }

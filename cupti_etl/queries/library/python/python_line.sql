@@ -8,7 +8,7 @@
 -- requires:
 --   launch_stack: no Python stacks were kept (capture with --python-stacks).
 -- limits: PyTorch's backward pass runs on threads of autograd, which have no Python. Its work is
---   that of the forward pass's lines where ranges carry sequence numbers (emit_nvtx), and else of
+--   that of the forward pass's lines where ranges carry sequence numbers (--pytorch), and else of
 --   no line. Work of a CUDA graph whose capture was not seen is that of the line that launched the
 --   graph.
 -- front: Which line of my code is slow?
