@@ -7,6 +7,7 @@
 #   OUT=results scripts/gpu_acceptance.sh stacks [option of scripts/gpu/stacks.py ...]
 #   OUT=results scripts/gpu_acceptance.sh graphs [option of scripts/gpu/graphs.py ...]
 #   OUT=results scripts/gpu_acceptance.sh callbacks
+#   OUT=results scripts/gpu_acceptance.sh pytorch [option of scripts/gpu/pytorch.py ...]
 #   OUT=results scripts/gpu_acceptance.sh pm [option of scripts/gpu/pm.py ...]
 #   OUT=results scripts/gpu_acceptance.sh truth [option of scripts/gpu/pm_truth.py ...]
 #
@@ -20,7 +21,8 @@
 # comes and goes in a program that is captured.  With `stacks`, OUT/stacks.json, in 6 minutes:
 # Python stacks against what programs log, and their price.  With `graphs`, OUT/graphs.json, in 90 s:
 # the same for what CUDA graphs replay.  With `callbacks`, OUT/callbacks.json, in a minute: callbacks
-# against what a program launched, and their price.  With `pm`, OUT/pm.json, in 3 minutes: what
+# against what a program launched, and their price.  With `pytorch`, OUT/pytorch.json: operators and
+# modules against what torch.profiler counts, and their price.  With `pm`, OUT/pm.json, in 3 minutes: what
 # sampling of counters costs and misses, which needs the right to read them.  With `truth`,
 # OUT/pm_truth.json, in 4 minutes: the hardware metrics of kernels beside what the kernels count
 # themselves; that right is needed, too.
@@ -38,30 +40,15 @@ mkdir -p "$work/cupti" "$OUT"
 out=$(cd "$OUT" && pwd)
 
 program=acceptance
-if [ "${1:-}" = features ]; then
-    program=features
-    shift
-    set -- "$@" --features "$work/features"
-elif [ "${1:-}" = profilers ]; then
-    program=profilers
-    shift
-elif [ "${1:-}" = stacks ]; then
-    program=stacks
-    shift
-elif [ "${1:-}" = graphs ]; then
-    program=graphs
-    shift
-elif [ "${1:-}" = callbacks ]; then
-    program=callbacks
-    shift
-elif [ "${1:-}" = pm ]; then
-    program=pm
-    shift
-elif [ "${1:-}" = truth ]; then
-    program=pm_truth
-    shift
-    set -- "$@" --truth "$work/truth"
-fi
+case "${1:-}" in
+features | profilers | stacks | graphs | callbacks | pytorch | inside | pm) program=$1 ;;
+truth) program=pm_truth ;;
+esac
+[ $program = acceptance ] || shift
+case $program in
+features) set -- "$@" --features "$work/features" ;;
+pm_truth) set -- "$@" --truth "$work/truth" ;;
+esac
 set -- "$@" --out "$out"
 [ $program = pm_truth ] || set -- "$@" --launch-loop "$work/launch_loop"
 [ $program = pm ] || set -- "$@" --work "$work"

@@ -52,6 +52,7 @@ static unsigned n_callbacks;
 static char noted[256];
 static _Atomic bool is_ready; /* ranges can be written */
 static _Atomic bool has_sizes;
+static bool tells_inputs;
 static size_t sequence_at; /* in a RecordFunction */
 
 static uint64_t add(start_fn *start, end_fn *end, int scope, bool needs_inputs)
@@ -249,7 +250,7 @@ int etl_torch_open(const char *path, struct etl_error *error)
 		code = find(library, needed[i].symbol, needed[i].function, error);
 	if (code < 0)
 		return code;
-	etl_torch_inputs_open(library);
+	tells_inputs = etl_torch_inputs_open(library);
 	candidates = UINT64_MAX;
 	probed = 0;
 	is_probing = true;
@@ -289,6 +290,10 @@ int etl_torch_observe(int what, struct etl_error *error)
 		code = settle(error);
 	if (code < 0)
 		return code;
+	if (what & ETL_TORCH_SIZES && !tells_inputs) {
+		etl_torch_note("sizes of PyTorch's inputs are not recorded: this version does not tell them");
+		what &= ~ETL_TORCH_SIZES;
+	}
 	pthread_mutex_lock(&lock);
 	is_hooked = true;
 	observed = what;

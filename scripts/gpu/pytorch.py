@@ -1,0 +1,185 @@
+"""``capture --pytorch`` against what torch.profiler counts, and what it costs.
+
+    python pytorch.py --out DIR --work DIR [--rounds 3] [--only exact|price]
+
+Writes DIR/pytorch.json; exits with 1 if something is wrong.  See ``scripts/gpu_acceptance.sh``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from machine import machine
+from overhead import Variant, captured, compare
+from runs import CUPTI_ETL, PYTHON, Runner
+
+import cupti_etl
+
+HERE = Path(__file__).resolve().parent
+SECONDS = 400
+APP = str(HERE / "pytorch_app.py")
+# The profiler's own GPU times differ from run to run; where most time is, by less than this.
+NEAR, MOST_OF_IT = 0.15, 0.02
+
+
+def capture(
+    runner: Runner, program: str, *options: str, before: tuple[str, ...] = ()
+) -> tuple[dict[str, Any], Any, dict[str, Any]]:
+    """A program under --pytorch: the case, its trace and what it logged."""
+    log, folder = runner.folder / f"{program}.json", runner.folder / "traces" / f"torch-{program}"
+    words = [*CUPTI_ETL, "capture", "--pytorch", *options, "-o", str(folder), "--", PYTHON]
+    done = runner.run([*words, *before, APP, program, str(log)])
+    case: dict[str, Any] = {"name": program, "status": done.status, "wrong": []}
+    if done.status or not log.exists():
+        case |= {"wrong": ["the program failed"], "output": done.last_lines}
+        return case, None, {}
+    trace = cupti_etl.open(folder)
+    details = trace.sql("SELECT DISTINCT detail FROM process WHERE detail IS NOT NULL").arrow()
+    case["detail"] = [row["detail"] for row in details.to_pylist()]
+    case["wrong"] += [text for text in case["detail"] if "not recorded" in text]
+    return case, trace, json.loads(log.read_text())
+
+
+def compare_operators(case: dict[str, Any], trace: Any, theirs: dict[str, list[float]]) -> None:
+    """Counts by name must be the same, times on the GPU nearly."""
+    ours = {row["name"]: row for row in trace.query("operator_summary").arrow().to_pylist()}
+    total = sum(self_us for _, self_us, _ in theirs.values())
+    counts = {
+        name: [theirs.get(name, [0])[0], ours[name]["calls"] if name in ours else 0]
+        for name in theirs.keys() | ours.keys()
+        # The profiler has calls of the runtime as events, too.
+        if not name.startswith(("cuda", "cu", "ProfilerStep", "Activity Buffer"))
+    }
+    case["operators"], case["calls"] = len(counts), sum(mine for _, mine in counts.values())
+    different = {name: pair for name, pair in counts.items() if pair[0] != pair[1]}
+    case["counts_differ"] = different
+    if different:
+        case["wrong"].append(f"{len(different)} operators are counted otherwise")
+    times = {
+        name: [round(self_us, 1), round(ours[name]["self_gpu_ns"] / 1e3, 1)]
+        for name, (_, self_us, _) in theirs.items()
+        if name in ours and self_us > MOST_OF_IT * total
+    }
+    case["self_gpu_us"] = times
+    far = [name for name, (a, b) in times.items() if abs(a - b) > NEAR * a]
+    if far or not times:
+        case["wrong"].append(f"GPU time is far from the profiler's: {far}")
+
+
+def exact(runner: Runner) -> list[dict[str, Any]]:
+    """Operators and modules of a Llama, eager and compiled."""
+    cases = []
+    for program in ("llama", "compiled"):
+        log = runner.folder / f"{program}-profiled.json"
+        done = runner.run([PYTHON, APP, program, str(log), "--tool", "torch"])
+        case, trace, said = capture(runner, program, "--capture-range", "nvtx:measured")
+        cases.append(case)
+        if trace is None or done.status:
+            case["wrong"].append("no trace, or no profile")
+            continue
+        profiled = json.loads(log.read_text())
+        compare_operators(case, trace, profiled["operators"])
+        case["compiles"] = [profiled["compiles"], said["compiles"]]
+        if profiled["compiles"] != said["compiles"] or profiled["breaks"] != said["breaks"]:
+            case["wrong"].append("it was compiled otherwise than without a capture")
+        modules = trace.query("module_summary").arrow().to_pylist()
+        gpu_ns = trace.sql("SELECT sum(end_ns - start_ns) AS n FROM gpu_interval").arrow()
+        outer = [row for row in modules if row["path"] in ("LlamaForCausalLM",)]
+        case |= {
+            "modules": len(modules),
+            "gpu_ns": gpu_ns.to_pylist()[0]["n"],
+            "self_of_modules_ns": sum(row["self_gpu_ns"] for row in modules),
+            "outermost_ns": sum(row["gpu_ns"] for row in outer),
+            "backward_ns": sum(row["backward_gpu_ns"] or 0 for row in outer),
+        }
+        if program == "llama":
+            names = {
+                f"LlamaForCausalLM.{name}" if name else "LlamaForCausalLM"
+                for name in said["modules"]
+            }
+            missing = {row["path"] for row in modules} - names
+            if missing or case["self_of_modules_ns"] != case["outermost_ns"]:
+                case["wrong"].append(
+                    f"modules do not add up; not in the model: {sorted(missing)[:3]}"
+                )
+            if not case["backward_ns"]:
+                case["wrong"].append("no module has a backward pass")
+            mfu = trace.query("operator_flops").arrow().to_pylist()
+            case["tflops"] = [
+                [row["name"], row["tflops_per_s"], row["peak_pct"]] for row in mfu[:5]
+            ]
+            if not any(row["tflops_per_s"] for row in mfu):
+                case["wrong"].append("no operator has TFLOP/s")
+    return cases
+
+
+def processes(runner: Runner) -> list[dict[str, Any]]:
+    """Workers of a loader, and ranks of torchrun."""
+    workers, trace, said = capture(runner, "workers")
+    if trace is not None:
+        calls = {row["name"]: row["calls"] for row in trace.query("operator_summary")}
+        workers["linear"] = calls.get("aten::linear")
+        if workers["linear"] != said["batches"] + 1:
+            workers["wrong"].append(f"{workers['linear']} products, not {said['batches'] + 1}")
+    torchrun = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29555")
+    ranks, trace, _ = capture(runner, "ranks", before=torchrun)
+    if trace is not None:
+        rows = trace.sql("""
+            SELECT rank, count(*) FILTER (name = 'aten::linear') AS linear
+            FROM _operator JOIN process USING (process_id) GROUP BY rank ORDER BY rank
+        """).arrow()
+        ranks["ranks"] = rows.to_pylist()
+        if [row["linear"] for row in ranks["ranks"]] != [3, 3]:
+            ranks["wrong"].append("not three products of each rank")
+    return [workers, ranks]
+
+
+def price(runner: Runner, rounds: int) -> dict[str, Any]:
+    """What a step costs under each tool: medians, and what each adds, in one run."""
+    variants = {
+        "plain": Variant(),
+        "capture": captured(every=1),
+        "--pytorch=ops": captured("--pytorch=ops", every=1),
+        "--pytorch=modules": captured("--pytorch=modules", every=1),
+        "--pytorch=ops,modules": captured("--pytorch=ops,modules", every=1),
+        "--pytorch": captured("--pytorch", every=1),
+        "emit_nvtx, captured": Variant(captured().wrap, arguments=("--tool", "emit_nvtx")),
+        "torch.profiler": Variant(arguments=("--tool", "torch")),
+    }
+    return compare(runner, [PYTHON, APP, "train", "{log}"], variants, rounds, "ms_per_step")
+
+
+def main() -> None:
+    """Run all cases and write the report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--newer-cupti", type=Path)
+    parser.add_argument("--launch-loop", type=Path)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--only", choices=("exact", "price"))
+    options = parser.parse_args()
+    runner = Runner(options.work, options.out / "pytorch.log", SECONDS)
+    report: dict[str, Any] = {"machine": machine()}
+
+    def write() -> None:
+        (options.out / "pytorch.json").write_text(json.dumps(report, indent=1) + "\n")
+
+    if options.only != "price":
+        report["exact"] = [*exact(runner), *processes(runner)]
+        write()
+    if options.only != "exact":
+        report["price"] = price(runner, options.rounds)
+    write()
+    for case in report.get("exact", []):
+        print(f"{'FAILED' if case['wrong'] else 'passed':7} {case['name']} {case['wrong']}")
+    print(json.dumps(report.get("price", {}).get("median", {}), indent=1))
+    sys.exit(any(case["wrong"] for case in report.get("exact", [])))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""PyTorch programs whose operators are captured, counted by torch.profiler, or timed.
+
+python pytorch_app.py llama|compiled|train|workers|ranks LOG [--tool torch|emit_nvtx]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+STEPS = 5
+
+
+def llama(*, is_compiled: bool) -> tuple[Callable[[], None], torch.nn.Module]:
+    """A training step of a small Llama."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        hidden_size=256,
+        intermediate_size=512,
+        num_hidden_layers=4,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+        vocab_size=1000,
+    )
+    model: Any = LlamaForCausalLM(config).cuda()
+    called = torch.compile(model) if is_compiled else model
+    optimizer = torch.optim.AdamW(model.parameters())
+    tokens = torch.randint(0, 1000, (2, 64), device="cuda")
+
+    def step() -> None:
+        optimizer.zero_grad()
+        called(input_ids=tokens, labels=tokens).loss.backward()
+        optimizer.step()
+
+    return step, model
+
+
+@contextlib.contextmanager
+def profiled(tool: str, found: dict[str, Any]) -> Iterator[None]:
+    """What torch.profiler counts; nothing else is done without it."""
+    if tool == "emit_nvtx":
+        with torch.autograd.profiler.emit_nvtx():
+            yield
+        return
+    if tool != "torch":
+        yield
+        return
+    activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    with torch.profiler.profile(activities=activities, record_shapes=True) as profile:
+        yield
+        torch.cuda.synchronize()
+    found["operators"] = {
+        event.key: [event.count, event.self_device_time_total, event.device_time_total]
+        for event in profile.key_averages()
+        if event.device_type == torch.autograd.DeviceType.CPU
+    }
+
+
+def measured(step: Callable[[], None], tool: str) -> dict[str, Any]:
+    """Some steps after a warm-up, inside the range that the capture records."""
+    for _ in range(4):
+        step()
+    torch.cuda.synchronize()
+    found: dict[str, Any] = {}
+    with profiled(tool, found):
+        torch.cuda.nvtx.range_push("measured")
+        for _ in range(STEPS):
+            step()
+        torch.cuda.synchronize()
+        torch.cuda.nvtx.range_pop()
+    return found
+
+
+def train(tool: str) -> dict[str, Any]:
+    """Milliseconds a step of a transformer in many small kernels: the host can hardly keep up."""
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(512, 8, 2048, batch_first=True)
+    model = torch.nn.TransformerEncoder(layer, 6).cuda()
+    optimizer = torch.optim.AdamW(model.parameters(), foreach=False, fused=False)
+    x = torch.randn(16, 128, 512, device="cuda")
+
+    def step() -> None:
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+
+    with profiled(tool, {}):
+        for _ in range(10):
+            step()
+        torch.cuda.synchronize()
+        begin, steps = time.perf_counter(), 40
+        for _ in range(steps):
+            step()
+        torch.cuda.synchronize()
+        return {"ms_per_step": (time.perf_counter() - begin) / steps * 1e3}
+
+
+class Rows(torch.utils.data.Dataset[Any]):
+    """Data that is made on the host."""
+
+    def __len__(self) -> int:
+        return 32
+
+    def __getitem__(self, index: int) -> Any:
+        return torch.full((16,), float(index))
+
+
+def workers() -> dict[str, Any]:
+    """A loader with two workers."""
+    model = torch.nn.Linear(16, 4).cuda()
+    loader = torch.utils.data.DataLoader(Rows(), batch_size=4, num_workers=2)
+    model(torch.zeros(1, 16, device="cuda"))
+    batches = [model(batch.cuda()).sum().item() for batch in loader]
+    return {"batches": len(batches)}
+
+
+def ranks() -> dict[str, Any]:
+    """Two processes of torchrun on one GPU, which talk through gloo."""
+    torch.distributed.init_process_group("gloo")
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(16, 4).cuda())
+    for _ in range(3):
+        model(torch.ones(2, 16, device="cuda")).sum().backward()
+    torch.cuda.synchronize()
+    torch.distributed.destroy_process_group()
+    return {"rank": int(os.environ["RANK"])}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("program", choices=("llama", "compiled", "train", "workers", "ranks"))
+    parser.add_argument("log", type=Path)
+    parser.add_argument("--tool", default="")
+    options = parser.parse_args()
+    if options.program in ("llama", "compiled"):
+        step, model = llama(is_compiled=options.program == "compiled")
+        found = measured(step, options.tool)
+        found["modules"] = [name for name, _ in model.named_modules()]
+        found["compiles"] = dict(torch._dynamo.utils.counters["stats"])
+        found["breaks"] = len(torch._dynamo.utils.counters["graph_break"])
+    elif options.program == "train":
+        found = train(options.tool)
+    else:
+        found = workers() if options.program == "workers" else ranks()
+    if os.environ.get("RANK", "0") == "0":
+        options.log.write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
