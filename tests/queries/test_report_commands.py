@@ -1,0 +1,67 @@
+"""What stands in the report is what the commands beside it print."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from cupti_etl.analysis.report import SECTIONS
+from cupti_etl.cli import cli
+from cupti_etl.imports.run import import_traces
+
+DATA = Path(__file__).parents[1] / "data"
+SHOWN = 15
+
+
+def invoke(*words: str) -> str:
+    done = CliRunner().invoke(cli, words, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def sections(page: str) -> dict[str, tuple[str, list[str]]]:
+    """Of each section the command, and the lines of the table."""
+    found = {}
+    for part in re.split(r"^## ", page, flags=re.MULTILINE)[1:]:
+        title, *lines = part.splitlines()
+        command = next((line.strip("`") for line in lines if line.startswith("`cupti-etl")), "")
+        if command:
+            found[title] = command, [line for line in lines if line.startswith("|")]
+    return found
+
+
+def differing(of: dict[str, tuple[str, list[str]]], trace: Path) -> list[str]:
+    """The sections whose commands print something else."""
+    wrong = []
+    for title, (command, lines) in of.items():
+        _, *words = [str(trace) if word == "TRACE" else word for word in shlex.split(command)]
+        printed = invoke(*words, "--format", "markdown", "--limit", str(SHOWN))
+        rows = [line for line in printed.splitlines() if line.startswith("|")]
+        if lines != (rows if len(rows) > 2 else []):
+            wrong.append(title)
+    return wrong
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "files",
+    [
+        (DATA / "kineto_h100_with_stack.json.gz",),
+        (DATA / "kineto_rank0.json.gz", DATA / "kineto_rank1.json.gz"),
+    ],
+    ids=["stacks", "ranks"],
+)
+def test_each_command_prints_the_table_beside_it(files: tuple[Path, ...], tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    import_traces(files, trace, 1)
+    found = sections(invoke("report", str(trace)))
+    assert set(found) <= {asked.title for asked in SECTIONS}
+    assert len(found) > 10
+    assert differing(found, trace) == []
+    # Planted: a row that no command prints.
+    command, lines = found["What ran"]
+    assert differing({"What ran": (command, lines[:-1])}, trace) == ["What ran"]
