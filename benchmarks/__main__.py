@@ -25,6 +25,7 @@ NAMES = (
     "pm_join",
     "queries",
     "query",
+    "ranges",
     "size",
     "stalled",
     "startup",

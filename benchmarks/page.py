@@ -150,6 +150,16 @@ FIGURES: dict[str, list[tuple[str, str, str]]] = {
         ("stalled_ns_per_launch", "the same, stalled", ""),
         ("lost_share", "share of the records that found no room, and were counted", ""),
     ],
+    "ranges": [
+        ("idle_with_range_ns", 'nothing records: `with cupti_etl.range("forward")`, ns', "<= 100"),
+        ("idle_with_made_ns", "`with` a range that was made before", ""),
+        ("idle_decorator_ns", "a decorated call, over a plain one", ""),
+        ("idle_empty_with_ns", "an empty context manager of Python", ""),
+        ("recorded_with_range_ns", 'recorded: `with cupti_etl.range("forward")`, ns', "<= 1000"),
+        ("recorded_with_attribute_ns", "with an attribute", ""),
+        ("recorded_decorator_ns", "a decorated call, over a plain one", ""),
+        ("recorded_lost", "ranges that were lost", "<= 0"),
+    ],
     "startup": [
         ("help_ms", "cupti-etl --help, ms", "<= 150"),
         ("capture_true_ms", "what capturing /bin/true adds, ms", "<= 300"),
@@ -255,6 +265,8 @@ TITLES = {
     "size": "On disk, footers included; what columns mean stands once, in `schema.json`.",
     "stalled": "The collector is stopped by SIGSTOP and the ring of 32 MiB fills up; the program "
     "then copies nothing any more.",
+    "ranges": "CPU time of `cupti_etl.range` with the tests' fake CUPTI; beside it NVTX's "
+    "`annotate`, where its wheel is installed.",
     "startup": "Before anything is captured.",
 }
 

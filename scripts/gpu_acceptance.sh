@@ -8,6 +8,7 @@
 #   OUT=results scripts/gpu_acceptance.sh graphs [option of scripts/gpu/graphs.py ...]
 #   OUT=results scripts/gpu_acceptance.sh callbacks
 #   OUT=results scripts/gpu_acceptance.sh pytorch [option of scripts/gpu/pytorch.py ...]
+#   OUT=results scripts/gpu_acceptance.sh inside [option of scripts/gpu/inside.py ...]
 #   OUT=results scripts/gpu_acceptance.sh pm [option of scripts/gpu/pm.py ...]
 #   OUT=results scripts/gpu_acceptance.sh truth [option of scripts/gpu/pm_truth.py ...]
 #
@@ -19,7 +20,8 @@
 # and the options of a capture combined pairwise; that needs the wheel of nvidia-cuda-cupti, and
 # two GPUs for all of it.  With `profilers`, OUT/profilers.json, in 2 minutes: torch.profiler
 # comes and goes in a program that is captured.  With `stacks`, OUT/stacks.json, in 6 minutes:
-# Python stacks against what programs log, and their price.  With `graphs`, OUT/graphs.json, in 90 s:
+# Python stacks against what programs log, and their price.  With `inside`, OUT/inside.json, in 2
+# minutes: programs that capture themselves, their ranges beside torch.profiler's.  With `graphs`, OUT/graphs.json, in 90 s:
 # the same for what CUDA graphs replay.  With `callbacks`, OUT/callbacks.json, in a minute: callbacks
 # against what a program launched, and their price.  With `pytorch`, OUT/pytorch.json: operators and
 # modules against what torch.profiler counts, and their price.  With `pm`, OUT/pm.json, in 3 minutes: what

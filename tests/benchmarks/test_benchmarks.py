@@ -18,6 +18,7 @@ TINY = {
     "lag": ["--seconds", "2", "--fast-rate", "20000"],
     "queries": ["--rows", "2000", "--rounds", "1", "--only", "gpu_busy"],
     "query": ["--rows", "2000", "--rounds", "1"],
+    "ranges": ["--rounds", "1"],
     "size": ["--thin-seconds", "3"],
     "stalled": ["--rounds", "1", "--launches", "400000"],
     "startup": ["--rounds", "1"],

@@ -274,8 +274,8 @@ tell(run.problem)
     assert inside(text) == [[None]]
     trace = inside.trace("run")
     trace.check_sums()
-    (lost,) = trace.losses()["ring_full"]
-    assert lost["table_name"] == "marker"
+    # Records of CUPTI's own may find no room, either.
+    (lost,) = (row for row in trace.losses()["ring_full"] if row["table_name"] == "marker")
     assert trace.count("marker") + lost["records"] == 40_000
 
 
