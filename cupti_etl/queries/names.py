@@ -104,6 +104,7 @@ QueryName = Literal[
     "stream_gaps",
     "stream_overlap",
     "sync_cost",
+    "triton_autotune",
     "unified_memory_migration",
     "utilization_timeline",
 ]

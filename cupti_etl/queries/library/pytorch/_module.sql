@@ -2,9 +2,10 @@
 -- the backward pass of it.
 --
 -- computed: Ranges named nn.Module: ..., as torch.profiler writes them with_stack or with_modules,
---   and a capture with --pytorch, whose names have the path and the class. The module around is the nearest that is around the range, whatever lies between. GPU time is
---   that of range_gpu. A backward pass (_operator_forward) is of the module in which its operator
---   ran, and of those around it.
+--   and a capture with --pytorch, whose names have the path and the class. The module around is the
+--   nearest that is around the range, whatever lies between. GPU time is that of range_gpu. A
+--   backward pass (_operator_forward) is of the module in which its operator ran, and of those
+--   around it.
 -- needs: _range_span, _range_parent, range_gpu, _operator, _operator_forward, _operator_work
 -- materialized: Made once for an opened trace, as the module of every backward pass is looked for.
 -- limits: Where a process has no sequence numbers, or several threads have one that a backward
@@ -15,8 +16,8 @@
 --   range_id BIGINT: The range, as in nvtx_range.
 --   start_ns BIGINT [epoch ns]: When it was entered.
 --   module VARCHAR: Class of the module; of torch.profiler with its number among these.
---   path VARCHAR: Its name in the outermost module (Net.layers.3.mlp); of torch.profiler the modules
---     around it from the outermost on, and its own, with " / " between.
+--   path VARCHAR: Its name in the outermost module (Net.layers.3.mlp); of torch.profiler the
+--     modules around it from the outermost on, and its own, with " / " between.
 --   parent_range_id BIGINT: The module around it; NULL if there is none.
 --   activities BIGINT [activities]: Finished activities, with those of modules inside.
 --   gpu_ns BIGINT [ns]: Sum of their durations.

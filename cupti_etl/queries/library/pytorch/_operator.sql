@@ -83,7 +83,8 @@ described AS (
            CASE WHEN is_ours THEN nullif(regexp_extract(name, ', types = (\[.*\])$', 1), '')
                 ELSE CAST(said[4] AS VARCHAR) END AS input_types,
            CAST(said[5] AS VARCHAR) AS concrete_inputs,
-           coalesce(try_cast(said[2] AS BIGINT) > 0, false) OR coalesce(domain = 'pytorch.backward', false)
+           coalesce(try_cast(said[2] AS BIGINT) > 0, false)
+               OR coalesce(domain = 'pytorch.backward', false)
                OR (is_ours AND starts_with(name, 'autograd::engine::evaluate_function: '))
                OR (is_nvtx AND regexp_matches(
                    name, '^autograd::engine::evaluate_function: |^[\w:]+Backward\d*(,|$)'
@@ -143,7 +144,8 @@ parents AS (
     WHERE around.end_ns >= placed.end_ns
 )
 SELECT described.process_id, described.thread_id, described.range_id, plain_name AS name,
-       CASE WHEN domain IN ('user_annotation', 'pytorch.annotation') THEN 'annotation' ELSE 'operator' END AS kind,
+       CASE WHEN domain IN ('user_annotation', 'pytorch.annotation') THEN 'annotation'
+            ELSE 'operator' END AS kind,
        start_ns, described.end_ns, depth, parent_range_id, place, last_place, external_id,
        sequence, is_backward, input_dims, input_types, concrete_inputs
 FROM described

@@ -6,7 +6,8 @@
 -- requires:
 --   _operator: no operators of PyTorch were recorded (capture with --pytorch, or import a
 --     trace of torch.profiler).
--- limits: As of operator_summary. Sizes are known where they were recorded: --pytorch, or record_shapes=True.
+-- limits: As of operator_summary. Sizes are known where they were recorded: --pytorch, or
+--   record_shapes=True.
 -- front: For which sizes of inputs do PyTorch operators take the time?
 -- first: percent, self_gpu_ns, gpu_ns, backward_gpu_ns, calls, name, input_dims,
 --   input_types

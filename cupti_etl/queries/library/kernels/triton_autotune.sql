@@ -1,0 +1,138 @@
+-- Executions by which Triton and Inductor tried out configurations of kernels, apart from others.
+--
+-- computed: By Python stacks, where launches have them: those made in a function of Triton's or
+--   Inductor's that benchmarks (source python, confidence 1). Else by what their do_bench does
+--   (source pattern, 0.8): it clears the L2 cache before a run, by a memset of 16 MiB or more or a
+--   kernel that fills. Executions of one kernel and configuration (threads, registers, shared
+--   memory, blocks) in a stream with nothing but clearing between them are tries, up to the last
+--   after clearing, if it was cleared 5 times or more and the kernel has tries of 2 configurations
+--   or more.
+-- needs: gpu_interval, kernel, kernel_name, launch_stack, python_stack
+-- limits: A tuner that does not clear the cache (in CUDA graphs, or of another library) is seen in
+--   stacks alone. A loop of a program's own that clears a buffer around few kernels looks alike.
+-- front: How long did Triton's autotuning take, and for which kernels?
+-- first: tuning_ns, configurations, tries, clearing_ns, other_runs, other_ns, confidence, short
+-- chart: bars(short, tuning_ns)
+-- example: cupti-etl query triton_autotune TRACE
+-- alias: autotune, autotuning, do_bench
+-- columns:
+--   process_id BIGINT: The process.
+--   gpu BIGINT: Number of the GPU, as in gpu.
+--   short VARCHAR: Function name of the kernel.
+--   source VARCHAR: python or pattern.
+--   confidence DOUBLE: How sure it is that these were tries, from 0 to 1.
+--   configurations BIGINT [configurations]: That were tried.
+--   tries BIGINT [executions]: Executions that tried one.
+--   tuning_ns BIGINT [ns]: Sum of their durations, and of clearing the cache.
+--   clearing_ns BIGINT [ns]: Of these, of clearing.
+--   start_ns BIGINT [epoch ns]: When the first began.
+--   end_ns BIGINT [epoch ns]: When the last ended.
+--   other_runs BIGINT [executions]: Executions of the kernel that tried nothing.
+--   other_ns BIGINT [ns]: Sum of their durations.
+WITH benchmarking AS (
+    SELECT DISTINCT process_id, stack_id
+    FROM python_stack
+    WHERE regexp_matches(file, '/(triton|torch/_inductor)/')
+        AND regexp_matches(function, '(^|\.)(_bench|bench|do_bench\w*|benchmark\w*)$')
+),
+stacked AS (
+    SELECT process_id, correlation_id,
+           bool_or((process_id, stack_id) IN (SELECT (process_id, stack_id) FROM benchmarking))
+               AS is_try
+    FROM launch_stack
+    WHERE stack_id IS NOT NULL
+    GROUP BY process_id, correlation_id
+),
+shapes AS (
+    SELECT process_id, correlation_id, start_ns, device_id, name,
+           [block_x, block_y, block_z, registers_per_thread, static_shared_bytes,
+            dynamic_shared_bytes, grid_x, grid_y, grid_z] AS configuration
+    FROM kernel
+),
+work AS (
+    SELECT act.process_id, gpu, stream_id, act.start_ns, act.end_ns, act.name, configuration,
+           stacked.is_try,
+           coalesce(
+               kind = 'memset' AND bytes >= 16777216
+                   OR kind = 'kernel' AND contains(act.name, 'FillFunctor'), false
+           ) AS is_clearing
+    FROM gpu_interval AS act
+    LEFT JOIN shapes
+        ON kind = 'kernel' AND shapes.process_id = act.process_id
+        AND shapes.correlation_id = act.correlation_id AND shapes.start_ns = act.start_ns
+        AND shapes.device_id = act.device_id AND shapes.name = act.name
+    LEFT JOIN stacked
+        ON stacked.process_id = act.process_id AND stacked.correlation_id = act.correlation_id
+),
+ordered AS (
+    SELECT *, coalesce(lag(is_clearing) OVER line, false) AS is_cleared,
+           CASE WHEN lag(is_clearing) OVER line THEN lag(end_ns - start_ns) OVER line ELSE 0 END
+               AS clearing_ns
+    FROM work
+    WINDOW line AS (PARTITION BY process_id, gpu, stream_id ORDER BY start_ns, end_ns, name)
+),
+marked AS (
+    SELECT *,
+           (name, configuration) IS DISTINCT FROM lag((name, configuration)) OVER line AS is_other
+    FROM ordered
+    WHERE NOT is_clearing
+    WINDOW line AS (PARTITION BY process_id, gpu, stream_id ORDER BY start_ns, end_ns, name)
+),
+grouped AS (
+    SELECT *, sum(is_other::INTEGER) OVER (
+               PARTITION BY process_id, gpu, stream_id ORDER BY start_ns, end_ns, name
+               ROWS UNBOUNDED PRECEDING
+           ) AS stretch
+    FROM marked
+),
+cleared AS (
+    -- What runs after the last clearing may be the program's own.
+    SELECT *, sum(is_cleared::INTEGER) OVER whole >= 5
+               AND start_ns <= max(CASE WHEN is_cleared THEN start_ns END) OVER whole
+               AS looks_like_try
+    FROM grouped
+    WHERE configuration IS NOT NULL
+    WINDOW whole AS (PARTITION BY process_id, gpu, stream_id, stretch)
+),
+tried AS (
+    SELECT process_id, gpu, name
+    FROM cleared
+    WHERE looks_like_try
+    GROUP BY process_id, gpu, name
+    HAVING count(DISTINCT configuration) >= 2
+),
+told AS (
+    SELECT cleared.process_id, cleared.gpu, cleared.name, configuration, start_ns, end_ns,
+           clearing_ns, is_try IS NOT NULL AS is_stacked,
+           coalesce(is_try, looks_like_try AND tried.name IS NOT NULL) AS is_tuning
+    FROM cleared
+    LEFT JOIN tried
+        ON tried.process_id = cleared.process_id AND tried.gpu = cleared.gpu
+        AND tried.name = cleared.name
+),
+shorts AS (
+    SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled
+),
+sums AS (
+    SELECT process_id, gpu, coalesce(short, name) AS short,
+           bool_and(is_stacked) FILTER (WHERE is_tuning) AS is_stacked,
+           count(DISTINCT configuration) FILTER (WHERE is_tuning) AS configurations,
+           count(*) FILTER (WHERE is_tuning) AS tries,
+           sum(end_ns - start_ns) FILTER (WHERE is_tuning) AS tries_ns,
+           coalesce(sum(clearing_ns) FILTER (WHERE is_tuning), 0) AS clearing_ns,
+           min(start_ns) FILTER (WHERE is_tuning) AS start_ns,
+           max(end_ns) FILTER (WHERE is_tuning) AS end_ns,
+           count(*) FILTER (WHERE NOT is_tuning) AS other_runs,
+           coalesce(sum(end_ns - start_ns) FILTER (WHERE NOT is_tuning), 0) AS other_ns
+    FROM told
+    LEFT JOIN shorts ON shorts.mangled = told.name
+    GROUP BY process_id, gpu, coalesce(short, name)
+)
+SELECT process_id, gpu, short, CASE WHEN is_stacked THEN 'python' ELSE 'pattern' END AS source,
+       CASE WHEN is_stacked THEN 1.0::DOUBLE ELSE 0.8 END AS confidence, configurations, tries,
+       TRY_CAST(tries_ns + clearing_ns AS BIGINT) AS tuning_ns,
+       TRY_CAST(clearing_ns AS BIGINT) AS clearing_ns, start_ns, end_ns, other_runs,
+       TRY_CAST(other_ns AS BIGINT) AS other_ns
+FROM sums
+WHERE tries > 0
+ORDER BY tuning_ns DESC, short, process_id, gpu
