@@ -265,3 +265,16 @@ def test_loading_after_the_start_is_late(trace: MakeTrace) -> None:
         overhead lazy_function_loading 2     60       50     1    10
         """,
     )
+
+
+def test_what_is_loaded_before_the_20th_kernel_is_no_finding(trace: MakeTrace) -> None:
+    def found(kernels: int) -> list[object]:
+        rows = "".join(f"\n 1 {1000 * n} {1000 * n + 1} a" for n in range(kernels))
+        opened = trace(
+            kernel=f"process_id start_ns end_ns name{rows}",
+            overhead="process_id start_ns end_ns overhead_kind\n 1 15000 15010 module_loading",
+        )
+        return [row["saved_ns"] for row in opened.query("finding_late_loading")]
+
+    assert found(19) == []
+    assert found(20) == [10]

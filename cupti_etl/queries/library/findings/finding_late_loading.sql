@@ -1,8 +1,9 @@
 -- What compiling and loading code costs after the start.
 --
 -- computed: late_ns of jit_module_load, of its source with most of it: a call that loads contains
---   the compilation that it causes, so sources are not added.
--- needs: jit_module_load
+--   the compilation that it causes, so sources are not added. Of a trace with fewer than 20 kernels
+--   all is start.
+-- needs: jit_module_load, kernel
 -- finding: code is compiled or loaded after the start (measured)
 -- advice: load and compile before the loop (CUDA_MODULE_LOADING=EAGER, a warm-up step)
 -- shown: jit_module_load
@@ -19,4 +20,4 @@ WITH sources AS (
 SELECT NULL::BIGINT AS gpu, max(ns) AS saved_ns,
        concat(arg_min(late, (-ns, name)), ' times, most by ', arg_min(name, (-ns, name))) AS culprit
 FROM sources
-HAVING count(*) > 0
+HAVING count(*) > 0 AND (SELECT count(*) FROM kernel) >= 20
