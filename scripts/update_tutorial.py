@@ -1,4 +1,4 @@
-"""Run the commands of the tutorial and the README, and put what they print into them.
+"""Run the commands of the tutorial, the README and others, and put what they print into them.
 
     python scripts/update_tutorial.py [--check]
 
@@ -10,12 +10,16 @@ nothing is written, and the status is 1 if something would be.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from click.testing import CliRunner
+
+from cupti_etl.cli import cli
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (
@@ -23,6 +27,7 @@ PAGES = (
     ROOT / "docs" / "tutorial" / "first-trace.md",
     ROOT / "docs" / "tutorial" / "slow-step.md",
     ROOT / "docs" / "howto" / "reading-answers.md",
+    ROOT / "docs" / "reference" / "answers.md",
 )
 RECORDING = ROOT / "cupti_etl" / "demo" / "h200.etlrec"
 _BLOCK = re.compile(r"^```console\n\$ (.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -43,8 +48,10 @@ def command_of(block: str) -> str:
 
 def run(command: str, folder: Path) -> str:
     """What a call of cupti-etl prints."""
-    words = [sys.executable, "-m", "cupti_etl", *shlex.split(command)[1:]]
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
+    with contextlib.chdir(folder):
+        done = CliRunner().invoke(cli, shlex.split(command)[1:], catch_exceptions=False)
+    if done.exit_code != 0:
+        raise SystemExit(f"{command}: {done.output}")
     return done.stdout.strip("\n")
 
 

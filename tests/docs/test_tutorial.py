@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from cupti_etl.queries.catalog import library
+
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "update_tutorial.py"
 
@@ -19,6 +21,14 @@ def test_the_output_shown_is_what_the_commands_print() -> None:
         [sys.executable, str(SCRIPT), "--check"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_each_question_has_an_example_answer() -> None:
+    """Or is among those that the recording cannot answer."""
+    page = (ROOT / "docs" / "reference" / "answers.md").read_text()
+    asked = re.findall(r"^\$ cupti-etl query (\w+) demo-trace", page, re.MULTILINE)
+    without = re.findall(r"^\* \[(\w+)\]", page, re.MULTILINE)
+    assert sorted([*asked, *without]) == sorted(each.name for each in library() if each.front)
 
 
 def test_other_output_is_noticed(tmp_path: Path) -> None:
