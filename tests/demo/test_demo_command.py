@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import cupti_etl
+from cupti_etl.cli import cli
 from cupti_etl.demo.folder import make_room
 from cupti_etl.errors import UsageError
 from cupti_etl.storage.replace import DEMO_MARK
@@ -129,11 +130,11 @@ def test_a_recording_is_replayed(
     )  # fmt: skip
     monkeypatch.setattr(module, "RECORDING", recording)
     monkeypatch.setattr(module, "gpus", lambda environ: ([], "no driver"))
-    result = CliRunner().invoke(module.command, ["-o", str(tmp_path / "replayed")])
+    result = CliRunner().invoke(cli, ["demo", "-o", str(tmp_path / "replayed")])
     assert result.exception is None, result.output
     assert "Recorded on Fake GPU 0" in result.output
     recording.write_bytes(b"damaged")
-    result = CliRunner().invoke(module.command, ["-o", str(tmp_path / "replayed")])
+    result = CliRunner().invoke(cli, ["demo", "-o", str(tmp_path / "replayed")])
     assert "the recording cannot be replayed" in str(result.exception)
 
 

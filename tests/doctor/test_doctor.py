@@ -14,7 +14,6 @@ import pytest
 from click.testing import CliRunner
 
 from cupti_etl.cli import cli
-from cupti_etl.commands.doctor import command
 from cupti_etl.doctor import host
 from cupti_etl.doctor.ask import ask, gpus
 from cupti_etl.doctor.conflicts import check_conflicts
@@ -331,11 +330,11 @@ def test_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_command_prints_json_and_the_status(monkeypatch: pytest.MonkeyPatch) -> None:
     findings = [Finding("driver", "ok", "fine"), Finding("limits", "warn", "little", "get more")]
     monkeypatch.setattr("cupti_etl.commands.doctor.examine", lambda system: findings)
-    result = CliRunner().invoke(command, ["--json"])
+    result = CliRunner().invoke(cli, ["doctor", "--json"])
     assert result.exit_code == 0
     assert json.loads(result.output)["can_capture"] is True
     findings.append(Finding("cupti", "fail", "none", "get one"))
-    result = CliRunner().invoke(command, [])
+    result = CliRunner().invoke(cli, ["doctor"])
     assert result.exit_code == 1
     assert "-> get one" in result.output
     assert "A capture cannot work: 1 failed." in result.output
@@ -343,7 +342,7 @@ def test_command_prints_json_and_the_status(monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.skipif(Path("/proc/driver/nvidia").exists(), reason="this machine has a GPU")
 def test_command_on_a_machine_without_a_gpu(native: Path) -> None:
-    result = CliRunner().invoke(command, [])
+    result = CliRunner().invoke(cli, ["doctor"])
     assert result.exit_code == 1
     assert "no NVIDIA kernel module" in result.output
 

@@ -205,10 +205,10 @@ def test_a_feature_whose_rows_are_missing_fails(tmp_path: Path) -> None:
     import features
     from click.testing import CliRunner
 
-    from cupti_etl.commands import replay
+    from cupti_etl.cli import cli
 
     trace, recording = tmp_path / "t", SCRIPTS.parent / "cupti_etl" / "demo" / "h200.etlrec"
-    done = CliRunner().invoke(replay.command, [str(recording), "-o", str(trace)])
+    done = CliRunner().invoke(cli, ["replay", str(recording), "-o", str(trace)])
     assert done.exit_code == 0, done.output
     kernels = len(features.cupti_etl.open(trace).sql("FROM kernel").arrow())
     right = features.Case("x", (), exact={features.KERNELS: kernels}, least={features.KERNELS: 1})

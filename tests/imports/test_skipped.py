@@ -12,7 +12,7 @@ from support.trace import assert_rows
 from unit.test_demangling import bomb
 
 import cupti_etl
-from cupti_etl.commands.import_ import command
+from cupti_etl.cli import cli
 
 PLACE = {"device": 0, "context": 1, "stream": 7}
 VERDICT = "SELECT subject FROM capture_health WHERE section = 'verdict'"
@@ -85,7 +85,7 @@ def test_the_command_says_it(tmp_path: Path) -> None:
         for rank in (0, 1)
     ]
     out = tmp_path / "trace"
-    result = CliRunner().invoke(command, [*map(str, files), "-o", str(out)])
+    result = CliRunner().invoke(cli, ["import", *map(str, files), "-o", str(out)])
     assert result.exit_code == 0
     assert [line for line in result.stderr.splitlines() if "not kept" in line] == [
         "cupti-etl: not kept, redundant: arrows ac2g 2",

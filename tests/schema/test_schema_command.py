@@ -12,6 +12,7 @@ import duckdb
 import pytest
 from click.testing import CliRunner
 
+from cupti_etl.cli import cli
 from cupti_etl.commands import schema
 from cupti_etl.errors import UsageError
 from cupti_etl.schema.arrow import TABLES, arrow_schema
@@ -19,7 +20,7 @@ from cupti_etl.schema.reference import tables_markdown
 
 
 def output(*arguments: str) -> str:
-    return CliRunner().invoke(schema.command, arguments, catch_exceptions=False).output
+    return CliRunner().invoke(cli, ["schema", *arguments], catch_exceptions=False).output
 
 
 def test_without_a_table_text_lists_all_of_them() -> None:
