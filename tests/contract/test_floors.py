@@ -68,7 +68,6 @@ EXCEPTIONS = {
     ("cupti_etl", "cupti_etl.inprocess.ranges"),
     ("cupti_etl", "cupti_etl.inprocess.callback_event"),
     ("cupti_etl", "cupti_etl.inprocess.callbacks"),
-    ("cupti_etl", "cupti_etl.inprocess.magic"),
 }
 # What a floor must not know although it lies lower: who captures does not know where
 # rows go, and who asks does not know how they got there.

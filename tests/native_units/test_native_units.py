@@ -46,6 +46,7 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
     "overlap": [*native_sources("collector"), "-DFIT_GROUPS=16"],
     "profiler_host": native_sources("collector"),
     "queue": [],
+    "ranges": [*native_sources("collector"), *inject("ranges", "row_slot")],
     "release": native_sources("collector"),
     "ring": [],
     "sampling": native_sources("collector"),
@@ -58,7 +59,17 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
     ],
     "threads": native_sources("segment"),
 }
-THREADED = ("callbacks", "wakeup", "hello", "queue", "release", "sampling", "switching", "threads")
+THREADED = (
+    "callbacks",
+    "wakeup",
+    "hello",
+    "queue",
+    "ranges",
+    "release",
+    "sampling",
+    "switching",
+    "threads",
+)
 NOT_ALLOWED_HERE = 77
 SANITIZERS = {
     "plain": [],
@@ -118,6 +129,7 @@ def test_a_planted_overflow_is_seen(tmp_path: Path) -> None:
         ("wakeup", "plain", "SILENCE", "end.tv_sec - begin.tv_sec"),
         ("killed", "plain", "EARLY", "records == slots"),
         ("memory", "address", "LEAK", "LeakSanitizer"),
+        ("ranges", "plain", "OPEN", "open_ranges == PLANTED"),
         ("overlap", "plain", "WRONG", "runs == RUNS"),
         ("profiler_host", "address", "LEAK", "LeakSanitizer"),
         ("sampling", "plain", "LOSS", "stats->samples == got.samples"),
