@@ -21,8 +21,9 @@
 # two GPUs for all of it.  With `profilers`, OUT/profilers.json, in 2 minutes: torch.profiler
 # comes and goes in a program that is captured.  With `stacks`, OUT/stacks.json, in 6 minutes:
 # Python stacks against what programs log, and their price.  With `inside`, OUT/inside.json, in 2
-# minutes: programs that capture themselves, their ranges beside torch.profiler's.  With `graphs`, OUT/graphs.json, in 90 s:
-# the same for what CUDA graphs replay.  With `callbacks`, OUT/callbacks.json, in a minute: callbacks
+# minutes: programs that capture themselves, their ranges beside torch.profiler's.  With `graphs`,
+# OUT/graphs.json, in 90 s: the same for what CUDA graphs replay.  With `callbacks`,
+# OUT/callbacks.json, in a minute: callbacks
 # against what a program launched, and their price.  With `pytorch`, OUT/pytorch.json: operators and
 # modules against what torch.profiler counts, and their price.  With `pm`, OUT/pm.json, in 3 minutes: what
 # sampling of counters costs and misses, which needs the right to read them.  With `truth`,

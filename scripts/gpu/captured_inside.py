@@ -148,6 +148,10 @@ def kineto(found: Found) -> None:
     rows = run.trace.sql("SELECT name, count(*) AS n FROM nvtx_range GROUP BY name")
     found |= {"ranges": {row["name"]: row["n"] for row in rows}, "theirs": dict(theirs)}
     found["losses"] = [row["cause"] for row in run.trace.sql("FROM loss")]
+    # While torch.profiler has the records there are no ranges, either: who has them differs.
+    for name in NAMES:
+        if found["ranges"].get(name, 0) < 2 * steps:
+            found["wrong"].append(f"{name}: less ranges than outside of torch.profiler")
     if not theirs:
         found["note"] = "torch.profiler had no kernels"
 

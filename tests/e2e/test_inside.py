@@ -259,3 +259,27 @@ with capture("run"):
 tell(before == dict(os.environ))
 """
     assert inside(text) == [[["CUDA_INJECTION64_PATH", "CUPTI_ETL_API"]], [True]]
+
+
+def test_a_full_disk_is_said_and_the_program_goes_on(inside: Inside) -> None:
+    text = """
+import resource
+driver.cuInit(0)
+warnings.simplefilter("ignore")
+run = capture("run").start()
+full = (20_000, 20_000)  # bytes that any one file may have
+resource.prlimit(run._collector._process.pid, resource.RLIMIT_FSIZE, full)
+for _ in range(60_000):
+    driver.fakeLaunch(0, 0, 0)
+with cupti_etl.range("goes on"):
+    launch(3)
+run.stop()
+tell(type(run.problem).__name__, str(run.problem))
+with capture("next") as run:
+    launch(4)
+tell(run.trace.sql("FROM kernel").count())
+"""
+    (kind, said), (kernels,) = inside(text)
+    assert kind == "CaptureError"
+    assert "File too large" in said, said
+    assert kernels == 4

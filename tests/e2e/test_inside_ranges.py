@@ -6,6 +6,8 @@ import pytest
 from support.captures import Capturer
 from support.fakes import CUPTI_12, CUPTI_13
 from support.from_inside import Inside
+from support.pythons import VERSIONS, interpreters
+from support.waiting import wait_until
 
 
 @pytest.mark.parametrize("release", [CUPTI_12, CUPTI_13])
@@ -169,8 +171,6 @@ with cupti_etl.range("open"):
     time.sleep(1)
     os.kill(os.getpid(), 9)
 """
-    from support.waiting import wait_until
-
     inside(text, status=-9)
     trace = inside.trace("run")
     wait_until(lambda: [row["end_ns"] for row in trace.rows("capture")] != [None])
@@ -235,23 +235,36 @@ tell([(r["same"], r["end_ns"] is None) for r in rows])
     assert inside(text) == [[[[False, False]]]]
 
 
-def test_ranges_count_where_the_whole_program_is_captured(capturer: Capturer) -> None:
+@pytest.mark.parametrize("version", VERSIONS)
+def test_ranges_count_where_the_whole_program_is_captured(capturer: Capturer, version: str) -> None:
+    if version not in interpreters():
+        pytest.skip(f"Python {version} is not here")
     program = """
-import ctypes, cupti_etl
+import asyncio, ctypes, cupti_etl
+from cupti_etl.inprocess import ranges
+assert not ranges.obstacle, ranges.obstacle
 driver = ctypes.CDLL("libcuda.so.1")
 driver.cuInit(0)
+@cupti_etl.range("work", n=1)
+def work():
+    driver.fakeLaunch(0, 0, 0)
 for _ in range(20):
-    with cupti_etl.range("work", n=1):
-        driver.fakeLaunch(0, 0, 0)
+    work()
+async def task(name):
+    with cupti_etl.range(name):
+        await asyncio.sleep(0.001)
+async def main():
+    await asyncio.gather(task("a"), task("b"))
+asyncio.run(main())
 cupti_etl.step()
 """
-    import sys
-
-    run = capturer.run(options=["--kinds", "light"], command=[sys.executable, "-c", program])
+    command = [interpreters()[version], "-c", program]
+    run = capturer.run(options=["--kinds", "light"], command=command)
     assert run.status == 0, run.stderr
-    marks = run.rows("marker")
-    assert [row["name"] for row in marks if row["event"] == "start"].count("work") == 20
-    assert len(marks) == 42
+    names = [row["name"] for row in run.rows("marker") if row["event"] == "start"]
+    # Two pieces of each task.
+    assert sorted(names) == ["a", "a", "b", "b", "step", *["work"] * 20]
+    assert run.count("marker") == 2 * len(names)
     assert run.count("argument") == 20
     run.check_sums()
     assert not run.losses()
