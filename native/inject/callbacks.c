@@ -261,6 +261,9 @@ void etl_callbacks_leave(void)
 	}
 	pthread_mutex_lock(&changing);
 	is_captured = false;
+	/* If it was not given back, it was another client's to end. */
+	of_records = NULL;
+	(void)is_alive();
 	if (!etl_watch_any()) {
 		unsubscribe(&etl_injector.subscriber);
 	} else if (subscribe_alone(&error) == 0) {
@@ -274,9 +277,15 @@ void etl_callbacks_leave(void)
 int etl_callbacks_add(int number, struct etl_error *error)
 {
 	int result, code;
+	bool is_new;
 
 	pthread_mutex_lock(&changing);
+	/* One that another client has ended is made anew, for all. */
+	(void)is_alive();
+	is_new = !in_use();
 	code = subscribe_alone(error);
+	if (code == 0 && is_new)
+		code = enable_all(in_use(), error);
 	if (code == 0) {
 		result = enable_watch(in_use(), number);
 		if (result != CUPTI_OK)

@@ -336,3 +336,21 @@ tell(len(rows))
 """
     assert program(text) == [[0], [10]]
     assert program(text, fake=OLDER) == [[39], [10]]
+
+
+def test_a_subscription_that_another_client_ended_is_made_anew(program: Any) -> None:
+    """As PyTorch's profiler does with TEARDOWN_CUPTI: cuptiFinalize, for all."""
+    text = """
+driver.cuInit(0)
+outer = callbacks("driver", "cuLaunchKernel", gather).start()
+launch(10)
+ctypes.CDLL(OPTIONS["cupti"]).cuptiFinalize()
+launch(10)
+with callbacks("driver", "cuLaunchKernel", note, inline=True):
+    launch(10)
+outer.stop()
+with callbacks("driver", "cuLaunchKernel", note, inline=True):
+    launch(1)
+tell(len(rows), len(events))
+"""
+    assert program(text, CUPTI_12) == [[20, 22]]
