@@ -45,6 +45,7 @@ def summary(collector: Collector, where: object, seconds: float) -> None:
     """Print rows by table, losses, and where the trace is (a sentence)."""
     traced = [one.process for one in collector.traced if one.process.info().state != NOT_TRACED]
     counts = {kind.table: sum(p.stored(i) for p in traced) for i, kind in enumerate(KINDS)}
+    counts["callback_event"] = sum(int(p.decoded().callbacks) for p in traced)
     rows = ", ".join(f"{count:,} {table}" for table, count in counts.items() if count) or "no rows"
     noun = "process" if len(traced) == 1 else "processes"
     say(f"cupti-etl: {rows} from {len(traced)} {noun} in {seconds:.1f} s")

@@ -61,6 +61,7 @@ def test_calls_are_rows_with_their_arguments(
     )
     done.check_sums()
     assert not done.losses()
+    assert "10 callback_event" in done.stderr
     found = rows(done)
     by_function = {(row["domain"], row["function"]): row for row in found[::-1]}
     assert len(found) == 10
