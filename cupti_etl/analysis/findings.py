@@ -85,7 +85,7 @@ def find(
                 for row in _ask(trace, query, failed, known)
                 if row["saved_ns"] and row["saved_ns"] >= _SMALLEST * span
             ]
-            found += _merged(query, query.saving, _named(trace, rows), span, trace.options)
+            found += _merged(query, query.saving, _named(rows, trace), span, trace.options)
     return sorted(found, key=lambda finding: -finding.saved_ns)
 
 
@@ -101,17 +101,16 @@ def _ask(
         return []
 
 
-def _named(trace: Trace, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _named(rows: Sequence[dict[str, Any]], trace: Trace) -> list[dict[str, Any]]:
     """The same, with the culprits' kernels under the names that tables show."""
     kernels = {str(row["kernel"]) for row in rows if row.get("kernel")}
-    labels = kernel_labels(kernels, trace.sql) if kernels else {}
-    return [
-        {
-            **row,
-            "culprit": f"{row['culprit'] or ''} {labels.get(row.get('kernel', ''), '')}".strip(),
-        }
-        for row in rows
-    ]
+    labels = kernel_labels(kernels, trace.query("kernel_named").ask) if kernels else {}
+
+    def culprit(row: dict[str, Any]) -> str:
+        words = (row["culprit"], labels.get(str(row.get("kernel"))))
+        return " ".join(word for word in words if word)
+
+    return [{**row, "culprit": culprit(row)} for row in rows]
 
 
 def _merged(

@@ -78,11 +78,6 @@ bool etl_conflict_fails(void)
 	return fails;
 }
 
-bool etl_conflict_stands(void)
-{
-	return !is_kept() && is_subscribed();
-}
-
 void etl_conflict_begin(void)
 {
 	looked_ns = etl_now_ns();
@@ -97,6 +92,16 @@ int etl_conflict_ask_about_kernels(void)
 	if (result == CUPTI_OK)
 		cupti->disable(ETL_ACTIVITY_KERNEL);
 	return result;
+}
+
+/* Another client that comes with the program may switch on later what it records.  One that is there
+ * when the program's own code begins a capture has had its time: PyTorch's profiler keeps its
+ * subscription when it is done. */
+bool etl_conflict_stands(bool is_late)
+{
+	if (is_kept() || !is_subscribed())
+		return false;
+	return !is_late || finalizes || etl_conflict_ask_about_kernels() != CUPTI_OK;
 }
 
 /* Mostly a client that leaves gives its subscription back.  PyTorch's profiler keeps it, and

@@ -4,7 +4,8 @@
 
 /* What the environment says is read anew: a session begins. */
 void etl_conflict_forget(void);
-bool etl_conflict_stands(void); /* another client is there, and it is to win */
+/* Another client is there, and it is to win; `is_late`: the program's own code begins. */
+bool etl_conflict_stands(bool is_late);
 bool etl_conflict_fails(void); /* --on-conflict fail */
 /* Another client has the records from now on. */
 void etl_conflict_begin(void);

@@ -167,14 +167,14 @@ static void lose(int64_t since_ns)
 	etl_conflict_begin();
 }
 
-int etl_recording_start(struct etl_plan *wanted, const struct etl_records *records,
+int etl_recording_start(struct etl_plan *wanted, const struct etl_records *records, bool is_late,
 			struct etl_error *error)
 {
 	int result;
 
 	plan = wanted;
 	etl_records = records;
-	result = !records->is_selected && etl_conflict_stands() ?
+	result = !records->is_selected && etl_conflict_stands(is_late) ?
 			 etl_fail(error, EBUSY,
 				  "another CUPTI client (a profiler) is active in this process") :
 			 records->start(plan, error);

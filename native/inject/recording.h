@@ -8,7 +8,7 @@
 extern const struct etl_records *etl_records;
 
 /* Asks CUPTI for the records of a plan, which must last. */
-int etl_recording_start(struct etl_plan *plan, const struct etl_records *records,
+int etl_recording_start(struct etl_plan *plan, const struct etl_records *records, bool is_late,
 			struct etl_error *error);
 /* Switches on or off, if it is to be other than it is. */
 void etl_recording_update(enum etl_switch by);

@@ -115,7 +115,7 @@ static void note_size(struct etl_segment *segment)
 			 (unsigned long long)(steps_wanted() * ETL_STEP_BYTES >> 20));
 }
 
-static int start_recording(struct etl_error *error)
+static int start_recording(bool is_late, struct etl_error *error)
 {
 	static struct etl_plan plan;
 	const struct etl_records *records;
@@ -126,7 +126,7 @@ static int start_recording(struct etl_error *error)
 	if (!records)
 		return -ENOTSUP;
 	etl_callbacks_prepare(records->is_selected);
-	code = etl_recording_start(&plan, records, error);
+	code = etl_recording_start(&plan, records, is_late, error);
 	if (code < 0) {
 		etl_recording_undo();
 		etl_callbacks_leave();
@@ -209,7 +209,7 @@ static int start(bool is_late, struct etl_error *error)
 	etl_store(&etl_injector.active, true);
 	if (is_late)
 		etl_facts_gather();
-	code = start_recording(error);
+	code = start_recording(is_late, error);
 	if (code < 0)
 		return give_up(segment, code, error->message);
 	note_size(segment);

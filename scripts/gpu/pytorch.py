@@ -87,7 +87,7 @@ def exact(runner: Runner) -> list[dict[str, Any]]:
         if profiled["compiles"] != said["compiles"] or profiled["breaks"] != said["breaks"]:
             case["wrong"].append("it was compiled otherwise than without a capture")
         modules = trace.query("module_summary").arrow().to_pylist()
-        gpu_ns = trace.sql("SELECT sum(end_ns - start_ns) AS n FROM gpu_interval").arrow()
+        gpu_ns = trace.sql("SELECT sum(end_ns - start_ns)::BIGINT AS n FROM gpu_interval").arrow()
         outer = [row for row in modules if row["path"] in ("LlamaForCausalLM",)]
         case |= {
             "modules": len(modules),

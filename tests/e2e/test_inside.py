@@ -283,3 +283,26 @@ tell(run.trace.sql("FROM kernel").count())
     assert kind == "CaptureError"
     assert "File too large" in said, said
     assert kernels == 4
+
+
+@pytest.mark.parametrize("records", [False, True])
+def test_another_client_that_was_there_before_matters_only_while_it_records(
+    inside: Inside, records: bool
+) -> None:
+    """As PyTorch's profiler, which keeps its subscription when it is done."""
+    text = f"""
+driver.cuInit(0)
+if {records}:  # CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL
+    assert ctypes.CDLL(capture.keywords["cupti"]).cuptiActivityEnable(10) == 0
+    launch(1)  # from 13.5 on, it is not seen before there is work
+with warnings.catch_warnings(record=True), capture("run") as run:
+    launch(10)
+tell(None if run.problem is None else str(run.problem))
+"""
+    ((problem,),) = inside(text, fake={"other_client": 1})
+    if records:
+        assert problem is not None
+        assert "another CUPTI client" in problem
+    else:
+        assert problem is None
+        assert inside.trace("run").count("kernel") == 10

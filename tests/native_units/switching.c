@@ -179,7 +179,7 @@ int main(void)
 	etl_injector.cupti.enable = enable;
 	etl_injector.cupti.disable = disable;
 	CHECK(pthread_barrier_init(&barrier, NULL, PROGRAM_THREADS + 1) == 0);
-	CHECK(etl_recording_start(&plan, &records, &error) == 0);
+	CHECK(etl_recording_start(&plan, &records, false, &error) == 0);
 	CHECK(!is_kernel_on);
 	for (uintptr_t i = 0; i < PROGRAM_THREADS; i++)
 		CHECK(pthread_create(&threads[i], NULL, program_thread, (void *)(i + 1)) == 0);
