@@ -93,6 +93,10 @@ FULL = {
     + "\n".join(f"1 {s * 10 + 1} 7 whole\n1 {s * 10 + 2} - no_frames" for s in _STEPS),
     "python_stack": "process_id stack_id depth function file line first_line\n"
     " 1 7 0 forward /app/model.py 12 10\n 1 7 1 main /app/train.py 40 30",
+    "graph_node": "process_id graph_node_id source_graph_node_id kind at_ns thread_id stack_id state\n"
+    + f" 1 1 - kernel {_STEPS[0] * 5000 + 20} 5 7 whole",
+    "callback_event": "process_id domain function start_ns end_ns correlation_id result\n"
+    " 1 runtime cudaLaunchKernel_v7000 10 15 1 0\n 1 driver cuLaunchKernel 11 14 1 0",
     "unified_memory": "process_id counter start_ns end_ns address bytes\n"
     " 1 bytes_transfer_HtoD 1 2 65536 4096",
     "jit": "process_id start_ns end_ns operation\n 1 1 2 compile",
@@ -117,10 +121,11 @@ FULL = {
     "capture": "capture_id start_ns end_ns\n 5 0 900000",
 }
 # What FULL has no reason to hold: more than one call of an id, a copy that ends within its call, a
-# thread that waits for another, a loss, long gaps, executions and steps out of line.
+# thread that waits for another, a loss, kernels that are tuned, long gaps, executions and steps out
+# of line.
 _EMPTY = {
     "_shared_correlation", "_shared_launch", "_blocking_copy", "_range_wait", "_loss_cause",
-    "_range_helped",
+    "_range_helped", "triton_autotune",
     "finding_host", "finding_queued", "finding_slow_executions", "finding_slow_steps",
 }  # fmt: skip
 

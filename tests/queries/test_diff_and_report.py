@@ -263,7 +263,9 @@ def test_a_saving_is_no_longer_than_the_gpu_was_idle(tmp_path: Path) -> None:
     # and a load contains the compilation that it causes.
     path = write_trace(
         tmp_path / "run",
-        kernel="process_id device_id start_ns end_ns name correlation_id\n1 0 0 980 a 1",
+        # A few more on another stream: what fewer than 20 are loaded for is start-up.
+        kernel="process_id device_id start_ns end_ns name correlation_id\n1 0 0 980 a 1\n"
+        + "\n".join(f"1 0 {at} {at + 1} b -" for at in range(100, 120)),
         memcpy="""
             process_id device_id start_ns end_ns correlation_id bytes copy_kind src_kind dst_kind
             1          0         1000     1005   2              4     DtoH      device   pageable
