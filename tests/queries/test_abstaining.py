@@ -93,8 +93,8 @@ FULL = {
     + "\n".join(f"1 {s * 10 + 1} 7 whole\n1 {s * 10 + 2} - no_frames" for s in _STEPS),
     "python_stack": "process_id stack_id depth function file line first_line\n"
     " 1 7 0 forward /app/model.py 12 10\n 1 7 1 main /app/train.py 40 30",
-    "graph_node": "process_id graph_node_id source_graph_node_id kind at_ns thread_id stack_id state\n"
-    + f" 1 1 - kernel {_STEPS[0] * 5000 + 20} 5 7 whole",
+    "graph_node": "process_id graph_node_id source_graph_node_id kind at_ns thread_id stack_id"
+    f" state\n1 1 - kernel {_STEPS[0] * 5000 + 20} 5 7 whole",
     "callback_event": "process_id domain function start_ns end_ns correlation_id result\n"
     " 1 runtime cudaLaunchKernel_v7000 10 15 1 0\n 1 driver cuLaunchKernel 11 14 1 0",
     "unified_memory": "process_id counter start_ns end_ns address bytes\n"
