@@ -177,6 +177,11 @@ void etl_watch_end(int number)
 {
 	etl_watch_stop(number);
 	await_users(&watches[number]);
+}
+
+void etl_watch_free(int number)
+{
+	/* Release: behind all that the last user did with what belongs to the number. */
 	etl_store(&watches[number].state, FREE);
 }
 

@@ -15,8 +15,10 @@ int etl_watch_begin(int number, const char *selection, etl_callback_fn fn, void 
 int etl_watch_reserve(void);
 /* Nothing more is handed out. */
 void etl_watch_stop(int number);
-/* Behind a stop: waits until no callback is at it, and gives the place back. */
+/* Stops, and waits until no callback is at it. */
 void etl_watch_end(int number);
+/* Behind the end: the number may be another's. */
+void etl_watch_free(int number);
 bool etl_watch_is_on(int number);
 struct etl_callback_slots *etl_watch_slots(int number);
 uint64_t etl_watch_callbacks(int number);

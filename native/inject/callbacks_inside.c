@@ -128,4 +128,5 @@ void cupti_etl_callbacks_close(int number)
 	if (maps[number].segment)
 		etl_segment_unmap(&maps[number]);
 	maps[number].segment = NULL;
+	etl_watch_free(number);
 }
