@@ -135,6 +135,10 @@ void etl_callback_event(uint32_t domain, uint32_t cbid, const void *info,
 	*event = (struct etl_callback_event){ .domain = domain, .cbid = cbid,
 					      .site = ETL_SITE_MOMENT, .thread_id = thread_id() };
 	text->text = NULL;
+	text->length = 0;
+	/* That the driver is initialised comes with nothing. */
+	if (!info)
+		return;
 	if (domain <= CUPTI_DOMAIN_RUNTIME) {
 		call(info, name, event, text);
 	} else if (domain == DOMAIN_RESOURCE) {

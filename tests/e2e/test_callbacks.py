@@ -106,6 +106,7 @@ def test_other_domains_tell_what_happened(capturer: Capturer) -> None:
     done = capture(capturer, "resource,synchronize,state:ERROR")
     found = [picked(row, "domain", "function", "stream", "object") for row in rows(done)]
     assert [one for one in found if one[0] == "resource"] == [
+        ("resource", "CU_INIT_FINISHED", None, None),
         ("resource", "CONTEXT_CREATED", None, 1),
         ("resource", "STREAM_CREATED", 0x3000, 0x3000),
         ("resource", "STREAM_CREATED", 0x2000, 0x2000),

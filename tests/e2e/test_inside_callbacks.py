@@ -259,6 +259,7 @@ tell([[e.site, e.object, e.domain] for e in events])
         [
             [
                 ["resource", "CONTEXT_CREATED", None, None],
+                ["resource", "CU_INIT_FINISHED", None, None],
                 ["resource", "STREAM_CREATED", 0x4000, None],
                 ["synchronize", "CONTEXT_SYNCHRONIZED", 0, None],
             ]

@@ -307,6 +307,7 @@ struct call { /* of the runtime, and the call of the driver inside it */
 };
 void call_back(const struct call *call, bool at_exit);
 /* Callbacks of the domains that are no calls. */
+void call_back_init_finished(void);
 void call_back_resource(uint32_t cbid, uint64_t context, uint64_t stream, const void *descriptor);
 void call_back_synchronize(uint64_t stream);
 void call_back_nvtx(uint32_t cbid, const char *function, const void *arguments);

@@ -112,6 +112,11 @@ void call_back_resource(uint32_t cbid, uint64_t context, uint64_t stream,
     tell(DOMAIN_RESOURCE, cbid, &data);
 }
 
+void call_back_init_finished(void) {
+    enum { CU_INIT_FINISHED = 5 };
+    tell(DOMAIN_RESOURCE, CU_INIT_FINISHED, NULL);
+}
+
 void call_back_synchronize(uint64_t stream) {
     struct { /* CUpti_SynchronizeData */
         uint64_t context, stream;

@@ -114,8 +114,10 @@ void call_back_besides(const struct fake_event *event) {
     static atomic_uchar seen[1024];
     uint64_t stream = (uintptr_t)FAKE_STREAM_HANDLE(event);
     enum { CONTEXT_CREATED = 1, STREAM_CREATED = 3, STATE_ERROR = 2 };
-    if (event->type <= FAKE_SET && !atomic_exchange(&has_context, true))
+    if (event->type <= FAKE_SET && !atomic_exchange(&has_context, true)) {
+        call_back_init_finished();
         call_back_resource(CONTEXT_CREATED, 1, 0, NULL);
+    }
     if (event->type <= FAKE_SET && stream != 0 && event->stream < 1024 &&
         !atomic_exchange(&seen[event->stream], 1))
         call_back_resource(STREAM_CREATED, 1, stream, NULL);
