@@ -46,7 +46,8 @@ static const uint32_t told[] = { GRAPHNODE_CREATED, GRAPHNODE_CLONED, GRAPH_NODE
 
 static bool is_cloning[ETL_MAX_CBID], is_updating[ETL_MAX_CBID]; /* by callback id */
 static __thread unsigned clones; /* such calls that the thread is in */
-static bool is_told, tells_of_updates, is_noted;
+static __thread bool has_told; /* of an update, in the call that the thread is in */
+static bool is_told, is_noted;
 static _Atomic bool was_updated;
 static struct etl_row_slot nodes = ETL_ROW_SLOT(ETL_GRAPH_NODES, struct etl_graph_node);
 
@@ -58,8 +59,10 @@ void etl_graph_nodes_call(uint32_t cbid, bool is_return)
 		clones++;
 	else if (clones)
 		clones--;
-	if (is_updating[cbid] && !tells_of_updates)
+	/* CUPTI 12 tells of no update, and 13.0 and 13.5 not of all. */
+	if (is_updating[cbid] && is_return && !has_told)
 		etl_put(&was_updated, true);
+	has_told = false;
 }
 
 static uint64_t id_of(void *node)
@@ -83,7 +86,7 @@ static uint32_t thread_id(void)
 void etl_graph_nodes_resource(uint32_t cbid, const void *info)
 {
 	struct etl_counters *counters = &etl_injector.map.segment->counters;
-	const struct graph_data *data = ((const struct resource_data *)info)->graph;
+	const struct graph_data *data = info ? ((const struct resource_data *)info)->graph : NULL;
 	bool is_made = cbid == GRAPHNODE_CREATED;
 	struct etl_graph_node node = { .at_ns = etl_now_ns() };
 	int saved = errno;
@@ -91,6 +94,7 @@ void etl_graph_nodes_resource(uint32_t cbid, const void *info)
 	if ((!is_made && cbid != GRAPHNODE_CLONED && cbid != GRAPH_NODE_UPDATED) || !data ||
 	    (is_made && clones) || !etl_injector_is_ours())
 		return;
+	has_told |= cbid == GRAPH_NODE_UPDATED;
 	node.id = id_of(data->node);
 	node.source_id = is_made ? 0 : id_of(data->original_node);
 	if (node.id && (is_made || node.source_id)) {
@@ -125,7 +129,7 @@ void etl_graph_nodes_forget(void)
 {
 	memset(is_cloning, 0, sizeof is_cloning);
 	memset(is_updating, 0, sizeof is_updating);
-	is_told = tells_of_updates = is_noted = false;
+	is_told = is_noted = false;
 	etl_put(&was_updated, false);
 }
 
@@ -147,6 +151,5 @@ void etl_graph_nodes_enable(void *subscriber)
 	}
 	is_told = true;
 	for (unsigned i = 0; i < sizeof told / sizeof *told; i++)
-		tells_of_updates = cupti->enable_callback(1, subscriber, CUPTI_DOMAIN_RESOURCE,
-							  told[i]) == CUPTI_OK;
+		(void)cupti->enable_callback(1, subscriber, CUPTI_DOMAIN_RESOURCE, told[i]);
 }
