@@ -11,9 +11,20 @@ enum { MARK_PROCESS, MARK_TIME, MARK_ID, MARK_EVENT, MARK_NAME, MARK_DOMAIN, MAR
        MARK_COLUMNS };
 _Static_assert(sizeof marker_columns / sizeof *marker_columns == MARK_COLUMNS,
 	       "the columns of marker");
+enum { DATA_PROCESS, DATA_MARK, DATA_KIND, DATA_PAYLOAD, DATA_DOUBLE, DATA_HAS_COLOR, DATA_COLOR,
+       DATA_CATEGORY, DATA_DOMAIN, DATA_COLUMNS };
+_Static_assert(sizeof marker_data_columns / sizeof *marker_data_columns == DATA_COLUMNS,
+	       "the columns of marker_data");
 enum { ARGUMENT_PROCESS, ARGUMENT_MARKER, ARGUMENT_CORRELATION, ARGUMENT_TEXT, ARGUMENT_COLUMNS };
 _Static_assert(sizeof argument_columns / sizeof *argument_columns == ARGUMENT_COLUMNS,
 	       "the columns of argument");
+
+static const char *const domains[ETL_RANGE_DOMAINS] = {
+	[ETL_PYTORCH_OPERATOR] = "pytorch.operator",
+	[ETL_PYTORCH_BACKWARD] = "pytorch.backward",
+	[ETL_PYTORCH_ANNOTATION] = "pytorch.annotation",
+	[ETL_PYTORCH_MODULE] = "pytorch.module",
+};
 
 static struct value literal(struct etl_process *process, uint32_t column, const char *text)
 {
@@ -38,10 +49,30 @@ static int add_mark(struct etl_process *process, const struct etl_range_event *e
 	if (!event->is_end)
 		row[MARK_NAME] = row_text(process, ETL_TABLE_MARKER, MARK_NAME, name,
 					  event->name_bytes);
+	if (domains[event->domain])
+		row[MARK_DOMAIN] = literal(process, MARK_DOMAIN, domains[event->domain]);
 	row_append(builder, row);
 	process->decoded.records++;
 	process->stored[ETL_TABLE_MARKER]++;
 	process->decoded.open_ranges += event->is_end ? -1 : 1;
+	return 0;
+}
+
+static int add_payload(struct etl_process *process, const struct etl_range_event *event)
+{
+	struct builder *builder = &process->decoder->builders[ETL_TABLE_MARKER_DATA];
+	struct value row[DATA_COLUMNS] = {
+		[DATA_PROCESS] = KNOWN(process->process_id),
+		[DATA_MARK] = KNOWN(event->marker_id),
+		[DATA_KIND] = row_text(process, ETL_TABLE_MARKER_DATA, DATA_KIND, "int64", 5),
+		[DATA_PAYLOAD] = KNOWN(event->payload),
+	};
+
+	if (builder_reserve(builder, 1) < 0)
+		return -ENOMEM;
+	row_append(builder, row);
+	process->decoded.records++;
+	process->stored[ETL_TABLE_MARKER_DATA]++;
 	return 0;
 }
 
@@ -73,12 +104,14 @@ int decode_ranges(struct etl_process *process, const uint8_t *data, uint32_t byt
 
 		memcpy(&event, data + at, sizeof event);
 		if (event.name_bytes > ETL_MOST_RANGE_NAME ||
-		    event.attribute_bytes > ETL_MOST_RANGE_ATTRIBUTES)
+		    event.attribute_bytes > ETL_MOST_RANGE_ATTRIBUTES ||
+		    event.domain >= ETL_RANGE_DOMAINS)
 			break;
 		texts = etl_padded(event.name_bytes + event.attribute_bytes);
 		if (texts > bytes - at - sizeof event)
 			break;
 		if (add_mark(process, &event, name) < 0 ||
+		    (event.payload >= 0 && add_payload(process, &event) < 0) ||
 		    (event.attribute_bytes &&
 		     add_attributes(process, &event, name + event.name_bytes) < 0))
 			return -ENOMEM;

@@ -1,28 +1,16 @@
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "etl/clock.h"
 #include "etl/rows.h"
 #include "inject/injector.h"
+#include "inject/open_range.h"
 #include "inject/ranges.h"
 #include "inject/recording.h"
 #include "inject/row_slot.h"
 #include "inject/wakeup.h"
-
-struct etl_open_range {
-	struct etl_open_range *next, *previous; /* the one that was opened before, and after */
-	const void *owner; /* NULL: it is gone, or a step */
-	uint64_t order; /* in which they were opened */
-	uint32_t capture; /* number of the one that has its start; 0: none */
-	int32_t marker_id;
-	uint32_t thread_id;
-	bool is_step;
-	uint16_t name_length;
-	char name[]; /* again at each piece */
-};
 
 /* Held for some tens of nanoseconds; never while CUPTI or Python is called. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -48,43 +36,6 @@ static uint32_t this_thread(void)
 	return id;
 }
 
-/* ---- memory of open ranges, by the length of their names */
-
-#define CHUNK ((size_t)64 << 10)
-enum { SHORT = 64 - sizeof(struct etl_open_range) % 64, CLASSES = 2 };
-static const size_t longest[CLASSES] = { SHORT, ETL_MOST_RANGE_NAME };
-static struct etl_open_range *spare[CLASSES];
-
-static struct etl_open_range *new_range(size_t name_length)
-{
-	int class = name_length > longest[0];
-	size_t each = (sizeof(struct etl_open_range) + longest[class] + 63) & ~(size_t)63;
-	struct etl_open_range *range;
-
-	if (!spare[class]) {
-		uint8_t *chunk = mmap(NULL, CHUNK, PROT_READ | PROT_WRITE,
-				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-		for (size_t at = 0; chunk != MAP_FAILED && at + each <= CHUNK; at += each) {
-			range = (struct etl_open_range *)(void *)(chunk + at);
-			range->next = spare[class];
-			spare[class] = range;
-		}
-	}
-	range = spare[class];
-	if (range)
-		spare[class] = range->next;
-	return range;
-}
-
-static void free_range(struct etl_open_range *range)
-{
-	int class = range->name_length > longest[0];
-
-	range->next = spare[class];
-	spare[class] = range;
-}
-
 static void link_range(struct etl_open_range *range)
 {
 	range->order = ++order;
@@ -107,41 +58,53 @@ static void unlink_range(struct etl_open_range *range)
 
 /* ---- what is written; with `lock` held */
 
-static void write_event(const struct etl_open_range *range, bool is_end, int64_t now_ns,
-			struct etl_text name, struct etl_text attributes)
+static void write_event(struct etl_range_event event, struct etl_text name,
+			struct etl_text attributes)
 {
 	struct etl_counters *counters = &etl_injector.map.segment->counters;
-	struct etl_range_event event = {
-		.timestamp_ns = now_ns,
-		.marker_id = range->marker_id,
-		.thread_id = is_end ? this_thread() : range->thread_id,
-		.is_end = is_end,
-		.name_bytes = (uint32_t)name.length,
-		.attribute_bytes = (uint32_t)attributes.length,
-	};
 	const struct iovec parts[] = {
 		{ &event, sizeof event },
 		{ (void *)(uintptr_t)name.bytes, name.length },
 		{ (void *)(uintptr_t)attributes.bytes, attributes.length },
 	};
+	bool has_data = event.payload >= 0;
 
-	etl_add(&counters->handed_over, 1);
-	if (!etl_row_slot_write(&events, parts, 3))
-		etl_add(&counters->ring_full[ETL_ACTIVITY_MARKER], 1);
+	event.name_bytes = (uint32_t)name.length;
+	event.attribute_bytes = (uint32_t)attributes.length;
+	etl_add(&counters->handed_over, 1u + has_data);
+	if (etl_row_slot_write(&events, parts, 3))
+		return;
+	etl_add(&counters->ring_full[ETL_ACTIVITY_MARKER], 1);
+	if (has_data)
+		etl_add(&counters->ring_full[ETL_ACTIVITY_MARKER_DATA], 1);
 }
 
 static void write_start(struct etl_open_range *range, struct etl_text attributes)
 {
 	const struct etl_text name = { range->name, range->name_length };
+	const struct etl_range_event event = {
+		.timestamp_ns = etl_now_ns(),
+		.marker_id = range->marker_id,
+		.thread_id = range->thread_id,
+		.payload = -1,
+	};
 
-	write_event(range, false, etl_now_ns(), name, attributes);
+	write_event(event, name, attributes);
 }
 
 /* The end of one that is recorded is recorded, too, be recording paused meanwhile. */
 static void write_end(const struct etl_open_range *range, int64_t now_ns)
 {
+	const struct etl_range_event event = {
+		.timestamp_ns = now_ns,
+		.marker_id = range->marker_id,
+		.thread_id = this_thread(),
+		.is_end = true,
+		.payload = -1,
+	};
+
 	if (range->capture == capture && is_begun)
-		write_event(range, true, now_ns, nothing, nothing);
+		write_event(event, nothing, nothing);
 }
 
 /* ---- opening and closing */
@@ -166,7 +129,7 @@ static bool begin_range(const void *owner, bool is_step, struct etl_text name,
 	name = cut(name);
 	if (attributes.length > ETL_MOST_RANGE_ATTRIBUTES)
 		attributes = nothing;
-	range = new_range(name.length);
+	range = etl_range_allocate(name.length);
 	if (!range)
 		return false; /* there is no memory */
 	range->owner = owner;
@@ -187,7 +150,7 @@ static void end_range(struct etl_open_range *range, int64_t now_ns)
 {
 	write_end(range, now_ns);
 	unlink_range(range);
-	free_range(range);
+	etl_range_free(range);
 }
 
 static struct etl_open_range *find(const void *owner, bool is_step)
@@ -254,6 +217,46 @@ void etl_range_step(struct etl_text attributes)
 		(void)begin_range(NULL, true, step_name, attributes);
 	pthread_mutex_unlock(&lock);
 	errno = saved;
+}
+
+/* ---- ranges that others keep account of */
+
+struct etl_range_mark etl_range_open(enum etl_range_domain domain, struct etl_text name,
+				     int64_t payload)
+{
+	struct etl_range_event event = {
+		.thread_id = this_thread(),
+		.domain = domain,
+		.payload = payload,
+	};
+	struct etl_range_mark mark = { 0 };
+
+	pthread_mutex_lock(&lock);
+	if (is_recorded()) {
+		mark = (struct etl_range_mark){ --last_id, capture };
+		event.marker_id = mark.marker_id;
+		event.timestamp_ns = etl_now_ns();
+		write_event(event, cut(name), nothing);
+	}
+	pthread_mutex_unlock(&lock);
+	return mark;
+}
+
+void etl_range_close(enum etl_range_domain domain, struct etl_range_mark mark)
+{
+	const struct etl_range_event event = {
+		.timestamp_ns = etl_now_ns(),
+		.marker_id = mark.marker_id,
+		.thread_id = this_thread(),
+		.is_end = true,
+		.domain = domain,
+		.payload = -1,
+	};
+
+	pthread_mutex_lock(&lock);
+	if (mark.marker_id && mark.capture == capture && is_begun)
+		write_event(event, nothing, nothing);
+	pthread_mutex_unlock(&lock);
 }
 
 /* ---- pieces */

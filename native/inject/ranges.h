@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "etl/rows.h"
+
 struct etl_text {
 	const char *bytes;
 	size_t length;
@@ -21,6 +23,16 @@ bool etl_range_end(const void *owner);
 void etl_range_disown(const void *owner);
 /* Ends the step of the calling thread, if it is in one, and begins another. */
 void etl_range_step(struct etl_text attributes);
+
+/* A range that whoever opens it keeps account of, as those of PyTorch are: on one thread, the last
+ * one first.  With an id of 0 nothing is recorded, and there is nothing to close. */
+struct etl_range_mark {
+	int32_t marker_id;
+	uint32_t capture;
+};
+struct etl_range_mark etl_range_open(enum etl_range_domain domain, struct etl_text name,
+				     int64_t payload);
+void etl_range_close(enum etl_range_domain domain, struct etl_range_mark mark);
 
 /* Ranges of this thread that are opened from here on belong to a piece; until when? */
 uint64_t etl_ranges_mark(void);

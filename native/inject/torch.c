@@ -18,7 +18,7 @@
 #include "etl/atomics.h"
 #include "inject/environment.h"
 #include "inject/injector.h"
-#include "inject/nvtx_client.h"
+#include "inject/ranges.h"
 #include "inject/recording.h"
 #include "inject/torch.h"
 #include "inject/torch_inputs.h"
@@ -50,7 +50,7 @@ static int observed; /* enum etl_torch_observed; with `lock` held */
 static uint64_t callbacks[3];
 static unsigned n_callbacks;
 static char noted[256];
-static _Atomic bool is_ready; /* ranges can be written */
+static _Atomic bool is_ready; /* a session wants ranges */
 static _Atomic bool has_sizes;
 static bool tells_inputs;
 static size_t sequence_at; /* in a RecordFunction */
@@ -68,12 +68,12 @@ static uint64_t add(start_fn *start, end_fn *end, int scope, bool needs_inputs)
 
 /* ---- ranges */
 
-/* What is open on a thread, and whether it was recorded when it began. */
+/* What is open on a thread. */
 #define MOST_OPEN 512u
 static __thread struct {
 	uint32_t depth;
-	uint64_t recorded[MOST_OPEN / 64];
-} open_ranges[ETL_N_DOMAINS];
+	struct etl_range_mark marks[MOST_OPEN];
+} open_ranges[ETL_RANGE_DOMAINS];
 
 /* A forked child has no session. */
 static bool is_recorded(void)
@@ -81,33 +81,35 @@ static bool is_recorded(void)
 	return etl_load(&is_ready) && etl_recording_is_on() && etl_load(&etl_injector.active);
 }
 
-static bool begin(enum etl_domain domain)
+/* Whether it is to be recorded, which etl_range_open() then is called for. */
+static bool begin(enum etl_range_domain domain)
 {
 	uint32_t depth = open_ranges[domain].depth++;
-	uint64_t bit = UINT64_C(1) << depth % 64;
 
 	if (depth >= MOST_OPEN)
 		return false;
-	if (!is_recorded()) {
-		open_ranges[domain].recorded[depth / 64] &= ~bit;
-		return false;
-	}
-	open_ranges[domain].recorded[depth / 64] |= bit;
-	return true;
+	open_ranges[domain].marks[depth] = (struct etl_range_mark){ 0 };
+	return is_recorded();
 }
 
-static void end(enum etl_domain domain)
+static void open_range(enum etl_range_domain domain, struct etl_text name, int64_t payload)
+{
+	open_ranges[domain].marks[open_ranges[domain].depth - 1] =
+		etl_range_open(domain, name, payload);
+}
+
+static void end(enum etl_range_domain domain)
 {
 	uint32_t depth = open_ranges[domain].depth;
 
 	if (depth == 0)
 		return;
 	open_ranges[domain].depth = --depth;
-	if (depth < MOST_OPEN && open_ranges[domain].recorded[depth / 64] >> depth % 64 & 1)
-		etl_nvtx_client_pop(domain);
+	if (depth < MOST_OPEN && open_ranges[domain].marks[depth].marker_id)
+		etl_range_close(domain, open_ranges[domain].marks[depth]);
 }
 
-static void begin_function(enum etl_domain domain, const void *function)
+static void begin_function(enum etl_range_domain domain, const void *function)
 {
 	char text[2048];
 	const char *name;
@@ -126,7 +128,7 @@ static void begin_function(enum etl_domain domain, const void *function)
 		length += etl_torch_inputs(function, text + length, sizeof text - length);
 		name = text;
 	}
-	etl_nvtx_client_push(domain, name, length, sequence);
+	open_range(domain, (struct etl_text){ name, length }, sequence);
 	errno = saved;
 }
 
@@ -157,7 +159,7 @@ void etl_torch_module_push(const char *text)
 	int saved = errno;
 
 	if (begin(ETL_PYTORCH_MODULE))
-		etl_nvtx_client_push(ETL_PYTORCH_MODULE, text, strlen(text), -1);
+		open_range(ETL_PYTORCH_MODULE, (struct etl_text){ text, strlen(text) }, -1);
 	errno = saved;
 }
 
@@ -268,10 +270,6 @@ static void start_observing(void)
 	is_noted = noted[0];
 	if (!observed)
 		return;
-	if (!etl_nvtx_client_open()) {
-		etl_recording_note("ranges of PyTorch are not recorded: this libcupti has no NVTX");
-		return;
-	}
 	etl_store(&is_ready, true);
 	if (!(observed & ETL_TORCH_OPERATORS))
 		return;

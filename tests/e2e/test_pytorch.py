@@ -107,12 +107,12 @@ def test_operators_modules_and_sizes_of_a_program_that_is_not_changed(programs: 
         types = '"float", "c10::complex<c10::Half>", "float"'
         inner = f"aten::addmm, sizes = [[2, 3], [2, 3], [2, 3]], types = [{types}]"
         both += [
-            ("module", block, -1, net),
-            ("module", linear, -1, block),
+            ("module", block, None, net),
+            ("module", linear, None, block),
             ("operator", outer, 7, linear),
             ("operator", inner, 7, outer),
         ]
-    assert ranges(done) == [("module", net, -1, None), *both]
+    assert ranges(done) == [("module", net, None, None), *both]
 
 
 def test_the_queries_answer_as_on_imports(programs: Programs) -> None:

@@ -46,7 +46,7 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
     "overlap": [*native_sources("collector"), "-DFIT_GROUPS=16"],
     "profiler_host": native_sources("collector"),
     "queue": [],
-    "ranges": [*native_sources("collector"), *inject("ranges", "row_slot")],
+    "ranges": [*native_sources("collector"), *inject("ranges", "open_range", "row_slot")],
     "release": native_sources("collector"),
     "ring": [],
     "sampling": native_sources("collector"),

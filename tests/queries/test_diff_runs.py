@@ -97,7 +97,11 @@ def test_what_equal_runs_differ_by_is_no_change(tmp_path: Path, compare: Compare
     ],
 )
 def test_one_run_a_side_shows_what_no_host_does(
-    tmp_path: Path, before: tuple[float, int], after: tuple[float, int], verdict: str
+    tmp_path: Path,
+    compare: Compare,
+    before: tuple[float, int],
+    after: tuple[float, int],
+    verdict: str,
 ) -> None:
     """Work of the GPU that became longer, and idle time beyond what equal runs differ by."""
     paths = [

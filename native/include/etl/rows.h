@@ -12,6 +12,16 @@
 
 #include <stdint.h>
 
+/* Whose they are. */
+enum etl_range_domain {
+	ETL_OWN_RANGES, /* of the program's own code; `domain` is NULL */
+	ETL_PYTORCH_OPERATOR,
+	ETL_PYTORCH_BACKWARD,
+	ETL_PYTORCH_ANNOTATION,
+	ETL_PYTORCH_MODULE,
+	ETL_RANGE_DOMAINS,
+};
+
 /* As the columns of `marker`.  A start has a name; of a range that is made of pieces each piece
  * has a start and an end, and only the first start has attributes. */
 struct etl_range_event {
@@ -20,7 +30,8 @@ struct etl_range_event {
 	uint32_t thread_id;
 	uint32_t is_end;
 	uint32_t name_bytes, attribute_bytes;
-	uint32_t reserved;
+	uint32_t domain; /* enum etl_range_domain */
+	int64_t payload; /* of a start, a row of `marker_data`; below zero: none */
 };
 
 /* What is longer is cut; attributes are then left out. */

@@ -1,9 +1,9 @@
 -- Time per callback of CUPTI's, and the GPU time that the calls asked for.
 --
--- computed: Callbacks by domain and function. Times of calls are sums of durations: those of several
---   threads each count in full, and a driver call inside a runtime call counts in both. GPU time is
---   the sum of the kernels, copies and sets with the call's correlation id, so that a runtime call
---   and the driver call inside it have the same.
+-- computed: Callbacks by domain and function. Times of calls are sums of durations: those of
+--   several threads each count in full, and a driver call inside a runtime call counts in both.
+--   GPU time is the sum of the kernels, copies and sets with the call's correlation id, so that a
+--   runtime call and the driver call inside it have the same.
 -- needs: callback_event, gpu_interval
 -- requires:
 --   callback_event: no callbacks were kept (capture with --callbacks).
