@@ -167,8 +167,9 @@ class Result:
     def _repr_html_(self) -> str:
         from cupti_etl.render.html import table_html
         from cupti_etl.render.table import View
+        from cupti_etl.render.text import IN_PYTHON
 
-        return table_html(self, View())
+        return table_html(self, View(), IN_PYTHON)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """The rows, one dictionary each."""

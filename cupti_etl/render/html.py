@@ -9,7 +9,7 @@ from cupti_etl.queries.choose import begin_ns
 from cupti_etl.render.escape import html_text
 from cupti_etl.render.labels import processes
 from cupti_etl.render.table import Ask, Rows, View, table
-from cupti_etl.render.text import notes
+from cupti_etl.render.text import IN_SHELL, Ways, notes
 from cupti_etl.render.values import duration, number
 
 _NUMBER = ' style="text-align: right; white-space: nowrap"'
@@ -58,8 +58,8 @@ def table_page(rows: Rows, view: View) -> str:
     return _PAGE.format(title="cupti-etl", body=table_html(rows, view))
 
 
-def table_html(rows: Rows, view: View) -> str:
-    """A table, and below it what is left out."""
+def table_html(rows: Rows, view: View, ways: Ways = IN_SHELL) -> str:
+    """A table, and below it what is left out, and how to see it."""
     shown = table(rows, view)
     styles = [_NUMBER if column.is_number else _TEXT for column in shown.columns]
     lines = [
@@ -69,7 +69,7 @@ def table_html(rows: Rows, view: View) -> str:
             for row in zip(*(column.cells for column in shown.columns), strict=True)
         ),
     ]
-    said = "<br>".join(map(html_text, notes(shown, shown.hidden)))
+    said = "<br>".join(map(html_text, notes(shown, shown.hidden, ways)))
     return f"<table>{''.join(lines)}</table>{f'<p><small>{said}</small></p>' if said else ''}"
 
 
@@ -98,8 +98,11 @@ def trace_html(name: str, ask: Ask) -> str:
 def _facts(ask: Ask) -> Iterator[tuple[str, str]]:
     known = list(ask("SELECT process_id, pid, rank, host FROM process ORDER BY rank, pid"))
     yield "processes", _some(list(processes(known).values()))
-    gpus = ask("SELECT DISTINCT gpu, device_name FROM gpu ORDER BY gpu")
-    yield "GPUs", _some([f"{row['gpu']}: {row['device_name'] or 'unknown'}" for row in gpus])
+    gpus = ask(
+        "SELECT device_name, count(DISTINCT gpu) AS gpus, min(gpu) AS first FROM gpu"
+        " GROUP BY device_name ORDER BY first"
+    )
+    yield "GPUs", _some([f"{row['gpus']} x {row['device_name'] or 'unknown'}" for row in gpus])
     extent = list(
         ask(
             "SELECT table_name, rows, end_ns, is_activity FROM _table_extent WHERE rows > 0"

@@ -7,6 +7,7 @@ import shutil
 import sys
 import unicodedata
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 
 from cupti_etl.render.escape import markdown_text
@@ -54,16 +55,28 @@ def drawn(
     return lines, notes(shown, hidden)
 
 
-def notes(shown: Table, hidden: Sequence[str]) -> list[str]:
+@dataclass(frozen=True)
+class Ways:
+    """How to see what is not shown of a table: more rows, and all columns."""
+
+    rows: str
+    columns: str
+
+
+IN_SHELL = Ways("--limit N, --all or --format csv", "--wide shows them")
+IN_PYTHON = Ways(".show(limit=N) or .df()", ".show(wide=True) shows them")
+
+
+def notes(shown: Table, hidden: Sequence[str], ways: Ways = IN_SHELL) -> list[str]:
     """What is to be said of a table: which rows and columns are not shown, and how to see them."""
     found = []
     if shown.more:
         rows = "row" if shown.more == 1 else "rows"
-        found.append(f"{shown.more:,} more {rows}: --limit N, --all or --format csv")
+        found.append(f"{shown.more:,} more {rows}: {ways.rows}")
     if hidden and any(column.cells for column in shown.columns):
         some = hidden if len(hidden) <= _NAMED + 1 else hidden[:_NAMED]
         rest = f" and {len(hidden) - len(some)} more" if len(some) < len(hidden) else ""
-        found.append(f"columns not shown: {', '.join(some)}{rest}; --wide shows them")
+        found.append(f"columns not shown: {', '.join(some)}{rest}; {ways.columns}")
     return found
 
 

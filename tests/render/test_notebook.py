@@ -29,13 +29,20 @@ def test_a_result_is_a_table_of_what_people_want_first(trace: MakeTrace) -> None
     assert "&lt;script&gt;" in page
     assert "<script" not in page
     assert "columns not shown: p95_ns" in page
+    assert ".show(wide=True) shows them" in page
 
 
 def test_a_trace_says_what_is_in_it(trace: MakeTrace) -> None:
-    opened = trace(kernel=KERNELS, process=PROCESSES, capture="capture_id start_ns\n1 1000000000")
+    opened = trace(
+        kernel=KERNELS,
+        process=PROCESSES,
+        capture="capture_id start_ns\n1 1000000000",
+        device="process_id device_id device_uuid name\n1 0 a H200\n2 0 b H200",
+    )
     page = opened._repr_html_()
     assert "rank 0, rank 1" in page
-    assert "2 kernel, 2 process" in page
+    assert "2 x H200" in page
+    assert "2 process" in page
     assert "4.10 ms" in page
     assert "trace.queries.kernel_summary()" in page
 
