@@ -1,4 +1,4 @@
-/* Which devices and contexts CUPTI has told of in this session. */
+/* Which devices and contexts CUPTI has told of since the capture began. */
 #pragma once
 
 #include <stdbool.h>
