@@ -47,6 +47,7 @@ static struct etl_text text(const char *bytes)
 static void one_turn(const char *owner, int turn)
 {
 	const struct etl_text none = { "", 0 }, attributes = text("{\"turn\": 1}");
+	struct etl_range_mark operator;
 	struct etl_open_range *aside;
 	uint64_t mark;
 
@@ -56,9 +57,12 @@ static void one_turn(const char *owner, int turn)
 	mark = etl_ranges_mark();
 	CHECK(etl_range_begin(owner + 1, text("inner"), none));
 	CHECK(etl_range_begin(owner + 1, text("inner"), none));
+	/* With a row of marker_data, and without. */
+	operator = etl_range_open(ETL_PYTORCH_OPERATOR, text("aten::mm"), turn % 2 ? turn : -1);
 	aside = etl_ranges_suspend(mark);
 	CHECK(aside && !etl_range_end(owner + 1));
 	etl_ranges_resume(aside);
+	etl_range_close(ETL_PYTORCH_OPERATOR, operator);
 	CHECK(etl_range_end(owner + 1) && etl_range_end(owner + 1));
 	if (turn % 50 == 0) {
 		/* Longer than is kept. */
@@ -147,7 +151,8 @@ int main(void)
 		etl_ranges_flush();
 		drain(process);
 		etl_process_get_decoded(process, &decoded);
-		CHECK(decoded.records + etl_peek(&counters->ring_full[ETL_ACTIVITY_MARKER]) ==
+		CHECK(decoded.records + etl_peek(&counters->ring_full[ETL_ACTIVITY_MARKER]) +
+			      etl_peek(&counters->ring_full[ETL_ACTIVITY_MARKER_DATA]) ==
 		      etl_peek(&counters->handed_over));
 		CHECK(decoded.unreadable_bytes == 0);
 		/* Without a loss, as many end as begin, but those that are open. */
