@@ -19,6 +19,8 @@
 static _Atomic uint8_t wants_large[N_THREADS];
 static uint16_t slot_thread[ETL_MAX_STEPS * ETL_SLOTS_PER_STEP];
 
+static _Atomic bool had_kernels;
+
 /* Offsets of the pointers that each activity kind's record holds. */
 #define MAX_POINTERS 4
 static struct {
@@ -156,12 +158,18 @@ void etl_set_fields(uint32_t activity, uint32_t stride, const struct etl_field *
 	find_pointers(activity);
 }
 
+bool etl_had_kernels(void)
+{
+	return etl_load(&had_kernels);
+}
+
 /* How many of the bytes can be told apart, and the records in them, probes not
  * counted.  Asks CUPTI about kinds whose size is not known; called without a lock for
  * that reason. */
 static size_t find_boundaries(uint8_t *buffer, size_t valid, uint64_t *records)
 {
 	struct etl_segment *segment = etl_injector.map.segment;
+	bool has_kernels = false;
 	size_t at = 0;
 
 	*records = 0;
@@ -186,9 +194,12 @@ static size_t find_boundaries(uint8_t *buffer, size_t valid, uint64_t *records)
 			break;
 		if (kind == ETL_ACTIVITY_DEVICE || kind == ETL_ACTIVITY_CONTEXT)
 			etl_told(kind, buffer + at);
+		has_kernels |= kind == ETL_ACTIVITY_CONCURRENT_KERNEL;
 		*records += !etl_takeover_probe_mark(buffer + at);
 		at += stride;
 	}
+	if (has_kernels)
+		etl_store(&had_kernels, true);
 	return at;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "etl/segment.h"
@@ -10,6 +11,8 @@ void etl_buffer_completed(uint8_t *buffer, size_t size, size_t valid);
 /* A free slot, of the wanted size if there is one; -1 if there is none. */
 int64_t etl_take_any_slot(bool large);
 uint64_t etl_count_held(void);
+/* Whether a kernel of this process has ever been recorded. */
+bool etl_had_kernels(void);
 /* Notes how the records of a kind lie; with `publish` held once records flow. */
 void etl_set_stride(uint32_t activity, uint32_t stride);
 void etl_set_fields(uint32_t activity, uint32_t stride, const struct etl_field *fields, size_t n);

@@ -130,32 +130,37 @@ int etl_callbacks_enable(void *subscriber, struct etl_error *error)
 
 /* With `changing` held.  Another client may have ended CUPTI for all, and a subscription of ours
  * with it: then there is a new one to be had, and the old handle leads nowhere. */
-static int subscribe_first(void)
+static int subscribe_first(struct etl_error *error)
 {
+	const struct cupti_api *cupti = &etl_injector.cupti;
 	void *subscriber = NULL;
-	int result = cupti_subscribe(&etl_injector.cupti, etl_callbacks_call, &subscriber);
+	int result = cupti_subscribe(cupti, etl_callbacks_call, &subscriber);
 
 	if (result == CUPTI_MULTIPLE_SUBSCRIBERS && etl_injector.subscriber)
-		return CUPTI_OK;
-	if (result == CUPTI_OK)
-		etl_injector.subscriber = subscriber;
-	return result;
+		return 0;
+	if (result == CUPTI_MULTIPLE_SUBSCRIBERS)
+		return etl_fail(error, EIO,
+				"callbacks and Python stacks need CUPTI's one subscription, and another "
+				"profiler has it; torch.profiler keeps it to the program's end, unless "
+				"TEARDOWN_CUPTI=1 is set");
+	if (result != CUPTI_OK)
+		return etl_fail(error, EIO, "cuptiSubscribe: %s (%d)", cupti_result(cupti, result), result);
+	etl_injector.subscriber = subscriber;
+	return 0;
 }
 
 int etl_callbacks_subscribe(struct etl_error *error)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
-	int result, code;
+	int code;
 
 	if (!etl_callbacks_are_wanted())
 		return 0;
 	if (!cupti->subscribe || !cupti->unsubscribe)
 		return etl_fail(error, ENOSYS, "this libcupti has no callbacks");
 	pthread_mutex_lock(&changing);
-	result = subscribe_first();
-	if (result != CUPTI_OK)
-		code = etl_fail(error, EIO, "cuptiSubscribe: %s (%d)", cupti_result(cupti, result), result);
-	else
+	code = subscribe_first(error);
+	if (code == 0)
 		code = enable_all(etl_injector.subscriber, error);
 	pthread_mutex_unlock(&changing);
 	return code;
@@ -168,21 +173,15 @@ int etl_callbacks_subscribe(struct etl_error *error)
 static int subscribe_alone(struct etl_error *error)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
-	int result = CUPTI_NOT_SUPPORTED;
 
 	if (of_records || alone || etl_injector.subscriber)
 		return 0;
 	if (!cupti->subscribe || !cupti->unsubscribe || !cupti->enable_callback)
 		return etl_fail(error, ENOSYS, "this libcupti has no callbacks");
-	if (cupti->version >= SEVERAL_SINCE && cupti->subscribe_v2)
-		result = cupti_subscribe_several(cupti, etl_callbacks_call, &alone);
-	if (result != CUPTI_OK)
-		result = subscribe_first();
-	if (result == CUPTI_MULTIPLE_SUBSCRIBERS)
-		return etl_fail(error, EBUSY, "another CUPTI client (a profiler) has the one subscription");
-	if (result != CUPTI_OK)
-		return etl_fail(error, EIO, "cuptiSubscribe: %s (%d)", cupti_result(cupti, result), result);
-	return 0;
+	if (cupti->version >= SEVERAL_SINCE && cupti->subscribe_v2 &&
+	    cupti_subscribe_several(cupti, etl_callbacks_call, &alone) == CUPTI_OK)
+		return 0;
+	return subscribe_first(error);
 }
 
 /* With `changing` held. */

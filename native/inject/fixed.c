@@ -155,14 +155,19 @@ static int switch_api(const struct etl_api_plan *plan, bool on)
 								     cupti->enable_driver_api;
 	int result;
 
-	if (plan->is_whole || !one) {
-		result = on ? cupti->enable(plan->kind) : cupti->disable(plan->kind);
-		if (result != CUPTI_OK || !on || !one)
-			return result;
-	}
 	/* A function that this driver does not have is refused, and is no loss. */
-	for (uint32_t i = 0; i < plan->n; i++)
-		one(plan->cbids[i], on && !plan->is_whole);
+	if (one && plan->has_single && plan->n_wanted < plan->n_unwanted) {
+		for (uint32_t i = 0; i < plan->n_wanted; i++)
+			one(plan->wanted[i], on);
+		return CUPTI_OK;
+	}
+	/* Which switches all of its functions.  Then each call of the driver costs 0.1 us, whether
+	 * it is recorded or not (H200, CUPTI 13.0 and 13.5). */
+	result = on ? cupti->enable(plan->kind) : cupti->disable(plan->kind);
+	if (result != CUPTI_OK || !on || !one)
+		return result;
+	for (uint32_t i = 0; i < plan->n_unwanted; i++)
+		one(plan->unwanted[i], false);
 	return CUPTI_OK;
 }
 

@@ -22,6 +22,8 @@ bool etl_matches(const char *const *patterns, const char *name)
 /* Whether the level asks for the records of this function. */
 static bool is_wanted(const char *level, uint32_t kind, const char *name)
 {
+	if (strcmp(level, "none") == 0)
+		return false;
 	if (strcmp(level, "all") == 0)
 		return true;
 	if (strcmp(level, "launch") == 0 || kind == ETL_ACTIVITY_DRIVER)
@@ -51,15 +53,8 @@ static void plan_api(struct etl_api_plan *plan, const char *level)
 	const struct cupti_api *cupti = &etl_injector.cupti;
 	char bare[256];
 
-	/* Switching the kind on and single functions off, or the other way round:
-	 * whichever names fewer functions. */
-	plan->is_whole = strcmp(level, "all") == 0 ||
-			 (plan->kind == ETL_ACTIVITY_RUNTIME && strcmp(level, "default") == 0);
-	if (!cupti->callback_name) {
-		plan->is_whole = true;
-		return;
-	}
-	for (uint32_t cbid = 1; cbid < ETL_MAX_CBID; cbid++) {
+	plan->n_wanted = plan->n_unwanted = 0;
+	for (uint32_t cbid = 1; cupti->callback_name && cbid < ETL_MAX_CBID; cbid++) {
 		const char *name = NULL;
 		size_t length;
 		bool wanted;
@@ -75,8 +70,10 @@ static void plan_api(struct etl_api_plan *plan, const char *level)
 		memcpy(bare, name, length);
 		bare[length] = '\0';
 		wanted = is_wanted(level, plan->kind, bare);
-		if (wanted != plan->is_whole)
-			plan->cbids[plan->n++] = cbid;
+		if (wanted)
+			plan->wanted[plan->n_wanted++] = cbid;
+		else
+			plan->unwanted[plan->n_unwanted++] = cbid;
 		pthread_mutex_lock(&etl_injector.publish);
 		/* Where single functions cannot be switched, the decoder filters. */
 		etl_intern(bare, length, etl_api_tag(plan->kind, cbid),
@@ -131,5 +128,8 @@ void etl_plan_make(struct etl_plan *plan)
 			}
 		}
 	}
+	/* For the one call of it that we make. */
+	if (!plan->api[0].is_asked_for)
+		plan_api(&plan->api[0], "none");
 	etl_takeover_probe_plan(plan);
 }

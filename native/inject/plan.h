@@ -11,9 +11,9 @@
 struct etl_api_plan {
 	uint32_t kind, domain;
 	bool is_asked_for;
-	bool is_whole; /* all functions but `cbids`; else only `cbids` */
-	uint32_t n;
-	uint32_t cbids[ETL_MAX_CBID];
+	bool has_single; /* functions can be switched on without their kind */
+	uint32_t n_wanted, n_unwanted; /* without unwanted ones all functions are, listed or not */
+	uint32_t wanted[ETL_MAX_CBID], unwanted[ETL_MAX_CBID];
 };
 
 struct etl_planned {

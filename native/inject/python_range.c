@@ -202,6 +202,44 @@ static void *range(void *module, void *const *arguments, ssize_t n, void *names)
 	return self;
 }
 
+/* ---- a step */
+
+/* What a call returns, whose step has begun, and what begins one where it is entered. */
+static void *begun_step, *each_step;
+
+static void *step_enter(void *self, void *unused)
+{
+	const struct etl_text nothing = { "", 0 };
+
+	(void)unused;
+	if (self == each_step && etl_load(&etl_injector.active))
+		etl_range_step(nothing);
+	etl_python.incref(self);
+	return self;
+}
+
+static void *step_exit(void *self, void *const *unused, ssize_t n)
+{
+	(void)self;
+	(void)unused;
+	(void)n;
+	if (etl_load(&etl_injector.active))
+		etl_range_step_end();
+	return none();
+}
+
+static void *step_repr(void *self)
+{
+	(void)self;
+	return etl_python.new_text("<cupti_etl.step>");
+}
+
+static void *begun(void)
+{
+	etl_python.incref(begun_step);
+	return begun_step;
+}
+
 static void *step(void *self, void *const *arguments, ssize_t n, void *names)
 {
 	char text[ETL_MOST_RANGE_ATTRIBUTES];
@@ -209,13 +247,15 @@ static void *step(void *self, void *const *arguments, ssize_t n, void *names)
 	void *dict;
 
 	(void)self;
+	if (n == 1 && !names && !etl_python.is_instance(arguments[0], etl_python.text_type))
+		return etl_python.call_with(decorate, each_step, arguments[0], NULL);
 	if (n != 0) {
 		etl_python.raise(etl_python.type_error,
 			     "step() takes nothing but attributes by name: step(epoch=3)");
 		return NULL;
 	}
 	if (!etl_load(&etl_injector.active))
-		return none();
+		return begun();
 	if (names) {
 		dict = dictionary(names, arguments);
 		if (!dict)
@@ -224,7 +264,29 @@ static void *step(void *self, void *const *arguments, ssize_t n, void *names)
 		etl_python.decref(dict);
 	}
 	etl_range_step(attributes);
-	return none();
+	return begun();
+}
+
+static bool make_steps(void)
+{
+	static struct etl_method methods[] = {
+		{ "__enter__", step_enter, TAKES_NOTHING, NULL },
+		{ "__exit__", step_exit, TAKES_MANY, NULL },
+		{ NULL, NULL, 0, NULL },
+	};
+	static struct etl_type_slot slots[] = {
+		{ SLOT_REPR, step_repr },
+		{ SLOT_METHODS, methods },
+		{ 0, NULL },
+	};
+	struct etl_type_spec spec = { "cupti_etl.Step", 0, 0, FLAGS_DEFAULT, slots };
+	void *of_steps = etl_python.type_from_spec(&spec);
+
+	if (!of_steps)
+		return false;
+	begun_step = etl_python.type_alloc(of_steps, 0);
+	each_step = etl_python.type_alloc(of_steps, 0);
+	return begun_step && each_step;
 }
 
 /* ---- pieces: numbers that Python keeps for us, 0 for nothing */
@@ -279,7 +341,9 @@ void *etl_python_ranges(size_t size_of_object, struct etl_error *error)
 	};
 	static struct etl_method functions[] = {
 		{ "step", step, TAKES_MANY | TAKES_NAMED,
-		  "step(**attributes)\n--\n\nA step of the program begins, and the one before ends." },
+		  "step(**attributes)\n--\n\n"
+		  "A step of the program begins, and the one before ends. Used as a context manager, the "
+		  "step\nends with it; `@step` makes each call of a function a step." },
 		{ "mark", mark, TAKES_NOTHING, NULL },
 		{ "suspend", suspend, TAKES_ONE, NULL },
 		{ "resume", resume, TAKES_ONE, NULL },
@@ -315,7 +379,8 @@ void *etl_python_ranges(size_t size_of_object, struct etl_error *error)
 	spec.basic_size = (int)(object_size + sizeof(struct range));
 	found = etl_python.new_dict();
 	type = etl_python.type_from_spec(&spec);
-	if (!found || !type || etl_python.dict_set_name(found, "Range", type) < 0)
+	if (!found || !type || !make_steps() ||
+	    etl_python.dict_set_name(found, "Range", type) < 0)
 		return NULL;
 	for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
 		void *function = etl_python.function(&functions[i], NULL, NULL);

@@ -204,17 +204,34 @@ void etl_range_disown(const void *owner)
 	pthread_mutex_unlock(&lock);
 }
 
+/* With `lock` held. */
+static void end_step(int64_t now_ns)
+{
+	struct etl_open_range *range = find(NULL, true);
+
+	if (range)
+		end_range(range, now_ns);
+}
+
 void etl_range_step(struct etl_text attributes)
 {
-	struct etl_open_range *before;
 	int saved = errno;
 
 	pthread_mutex_lock(&lock);
-	before = find(NULL, true);
-	if (before)
-		end_range(before, etl_now_ns());
+	end_step(etl_now_ns());
 	if (is_recorded())
 		(void)begin_range(NULL, true, step_name, attributes);
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+}
+
+void etl_range_step_end(void)
+{
+	int64_t now_ns = etl_now_ns();
+	int saved = errno;
+
+	pthread_mutex_lock(&lock);
+	end_step(now_ns);
 	pthread_mutex_unlock(&lock);
 	errno = saved;
 }

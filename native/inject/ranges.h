@@ -21,8 +21,9 @@ bool etl_range_begin(const void *owner, struct etl_text name, struct etl_text at
 bool etl_range_end(const void *owner);
 /* The owner goes away; what it has open stays open. */
 void etl_range_disown(const void *owner);
-/* Ends the step of the calling thread, if it is in one, and begins another. */
+/* Ends the step of the calling thread, if it is in one, and begins another, or none. */
 void etl_range_step(struct etl_text attributes);
+void etl_range_step_end(void);
 
 /* A range that whoever opens it keeps account of, as those of PyTorch are: on one thread, the last
  * one first.  With an id of 0 nothing is recorded, and there is nothing to close. */

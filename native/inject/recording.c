@@ -167,6 +167,16 @@ static void lose(int64_t since_ns)
 	etl_conflict_begin();
 }
 
+#define SINGLE_FUNCTIONS_SINCE 130500
+
+/* CUPTI 13.0 takes single functions without effect once CUDA is initialised, and after somebody
+ * has switched their kind off; 13.5 does not. */
+static void note_single_functions(bool is_first)
+{
+	for (int i = 0; i < 2; i++)
+		plan->api[i].has_single = is_first || etl_injector.cupti.version >= SINGLE_FUNCTIONS_SINCE;
+}
+
 int etl_recording_start(struct etl_plan *wanted, const struct etl_records *records, bool is_late,
 			struct etl_error *error)
 {
@@ -174,6 +184,7 @@ int etl_recording_start(struct etl_plan *wanted, const struct etl_records *recor
 
 	plan = wanted;
 	etl_records = records;
+	note_single_functions(!is_late);
 	result = !records->is_selected && etl_conflict_stands(is_late) ?
 			 etl_fail(error, EBUSY,
 				  "another CUPTI client (a profiler) is active in this process") :
@@ -278,6 +289,7 @@ void etl_recording_regain(void)
 
 	if (etl_records->start(plan, &error) < 0)
 		return; /* the next flush will do */
+	note_single_functions(false);
 	switch_kinds(true, true);
 	etl_put(&etl_injector.map.segment->regained_ns, (uint64_t)etl_now_ns());
 	etl_store(&is_lost, false);

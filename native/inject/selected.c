@@ -217,18 +217,18 @@ static int switch_api(const struct etl_api_plan *plan, bool on)
 {
 	/* CUPTI does not say that it leaves the list alone. */
 	static uint32_t cbids[ETL_MAX_CBID];
+	bool only_these = plan->n_wanted < plan->n_unwanted;
 	struct cbid_options list = { .size = offsetof(struct cbid_options, padding),
 				     .cbids = cbids,
-				     .n = plan->n,
-				     .only_these = !plan->is_whole };
+				     .n = only_these ? plan->n_wanted : plan->n_unwanted,
+				     .only_these = only_these };
 	struct api_options options = { sizeof options, &list };
-
 	int result;
 
 	if (!on)
 		return etl_injector.cupti.disable_v2(subscriber, plan->kind, NULL);
-	memcpy(cbids, plan->cbids, plan->n * sizeof *cbids);
-	if (plan->n == 0)
+	memcpy(cbids, only_these ? plan->wanted : plan->unwanted, list.n * sizeof *cbids);
+	if (plan->n_unwanted == 0)
 		return enable(plan->kind, etl_table_of(plan->kind), NULL);
 	/* CUPTI knows functions that the driver does not have yet, and refuses a list with one
 	 * in it; they are the last ones. */

@@ -56,18 +56,24 @@ static uint32_t column(const char *name)
 void etl_takeover_probe_plan(struct etl_plan *plan)
 {
 	struct etl_api_plan *api = &plan->api[0];
-	bool is_wanted = api->is_asked_for && api->is_whole;
+	uint32_t at = 0;
 
 	table = etl_table_of(ETL_ACTIVITY_DRIVER);
 	cbid_column = column("cbid");
 	thread_column = column("thread_id");
 	cbid = find();
-	if (!cbid || is_wanted)
+	if (!cbid)
 		return;
 	api->is_asked_for = true;
+	while (at < api->n_unwanted && api->unwanted[at] != cbid)
+		at++;
+	if (at == api->n_unwanted)
+		return;
+	memmove(api->unwanted + at, api->unwanted + at + 1,
+		(--api->n_unwanted - at) * sizeof *api->unwanted);
 	/* First, see selected.c for the last. */
-	memmove(api->cbids + 1, api->cbids, api->n++ * sizeof *api->cbids);
-	api->cbids[0] = cbid;
+	memmove(api->wanted + 1, api->wanted, api->n_wanted++ * sizeof *api->wanted);
+	api->wanted[0] = cbid;
 	pthread_mutex_lock(&etl_injector.publish);
 	etl_intern(PROBE, strlen(PROBE), etl_api_tag(ETL_ACTIVITY_DRIVER, cbid), ETL_API_DROP);
 	etl_intern_flush();

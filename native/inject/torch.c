@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "etl/atomics.h"
+#include "inject/buffers.h"
 #include "inject/environment.h"
 #include "inject/injector.h"
 #include "inject/ranges.h"
@@ -335,7 +336,8 @@ void etl_torch_finish(void)
 	pthread_mutex_lock(&lock);
 	is_missing = !is_hooked;
 	pthread_mutex_unlock(&lock);
-	if (!is_missing || !etl_env(ETL_ENV_PYTORCH) ||
+	/* PyTorch starts processes of its own that compile, and launch nothing. */
+	if (!is_missing || !etl_env(ETL_ENV_PYTORCH) || !etl_had_kernels() ||
 	    !dlopen("libtorch_cpu.so", RTLD_NOLOAD | RTLD_LAZY))
 		return;
 	etl_recording_note("ranges of PyTorch are not recorded: Python ran without what --pytorch "

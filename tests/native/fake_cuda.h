@@ -98,6 +98,8 @@ int fake_driver_capture(struct fake_event *event);
 
 /* For the fake CUPTI: receive events; 0, or -1 when there is no room. */
 FAKE_EXPORT int fake_driver_register_cupti(fake_sink sink);
+/* Whether cuInit is over: an injected library is loaded before. */
+FAKE_EXPORT int fake_driver_is_initialised(void);
 /* Name number `index`; every call gives the same pointer. */
 FAKE_EXPORT const char *fake_kernel_name(uint32_t index);
 

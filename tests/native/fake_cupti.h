@@ -130,6 +130,7 @@ extern atomic_bool closing; /* the process exits or is a forked child */
 extern atomic_bool calls_traced; /* API records were asked for: work has correlation ids */
 int enter(const char *function, long argument); /* an error that was asked for, or 0 */
 void attach_driver(void);                       /* start to receive events */
+bool driver_is_initialised(void);
 int driver_version(void);                       /* what cuDriverGetVersion answers; 0 without */
 uint32_t process_id(void);
 uint64_t now_ns(void);                          /* CLOCK_REALTIME */
@@ -266,6 +267,7 @@ struct subscriber {
     atomic_uchar callback_on[DOMAINS][MAX_CBIDS]; /* cuptiEnableCallback */
     atomic_uchar kind_on[KINDS];                  /* cuptiActivityEnable */
     atomic_uchar cbid_on[3][MAX_CBIDS];           /* by enum fake_api */
+    atomic_bool takes_functions[3];               /* single ones can be switched on */
     atomic_bool zeroed_out, system_thread_id, user_defined;
     atomic_uchar switches[8]; /* attributes 13 to 20 */
     _Atomic(const struct record_set *) set;

@@ -117,6 +117,13 @@ void attach_driver(void) {
     pthread_once(&once, attach_once);
 }
 
+bool driver_is_initialised(void) {
+    int (*ask)(void) = NULL;
+    if (driver() != NULL)
+        *(void **)&ask = dlsym(driver(), "fake_driver_is_initialised");
+    return ask != NULL && ask();
+}
+
 int driver_version(void) {
     int (*get_version)(int *) = NULL;
     int version = 0;

@@ -65,6 +65,7 @@ void switch_kind(struct subscriber *subscriber, int kind, bool on) {
         int api = kind == KIND_RUNTIME ? FAKE_API_RUNTIME : FAKE_API_DRIVER;
         for (uint32_t cbid = 1; cbid < MAX_CBIDS; cbid++)
             atomic_store(&subscriber->cbid_on[api][cbid], on);
+        atomic_store(&subscriber->takes_functions[api], on);
         if (on)
             atomic_store(&calls_traced, true);
     }
@@ -74,6 +75,11 @@ int switch_function(struct subscriber *subscriber, int api, uint32_t cbid, bool 
     uint32_t size = api == FAKE_API_RUNTIME ? fake_release.runtime_size : fake_release.driver_size;
     if (cbid == 0 || cbid >= size)
         return INVALID_PARAMETER;
+    /* Seen with CUPTI 13.0: accepted, and without effect. */
+    if (on && fake_release.api < 130500 && !atomic_load(&subscriber->takes_functions[api]) &&
+        driver_is_initialised())
+        return OK;
+    atomic_store(&subscriber->takes_functions[api], true);
     atomic_store(&subscriber->cbid_on[api][cbid], on);
     if (on)
         atomic_store(&calls_traced, true);

@@ -22,7 +22,7 @@ static _Atomic(fake_sink) sinks[MAX_SINKS];
 static atomic_uint sink_count;
 static pthread_once_t init_once = PTHREAD_ONCE_INIT;
 static int init_result = NOT_INITIALIZED;
-static atomic_bool ready;
+static atomic_bool ready, initialised; /* cuInit has begun; it is over */
 static _Atomic(const char *) names[FAKE_MAX_NAMES];
 
 static long setting(const char *name, long otherwise) {
@@ -57,6 +57,7 @@ static void initialize(void) {
     pthread_atfork(NULL, NULL, in_forked_child);
     atomic_store(&ready, true);
     inject();
+    atomic_store(&initialised, true);
 }
 
 int cuInit(unsigned int flags) {
@@ -135,6 +136,10 @@ int cuDevicePrimaryCtxRetain(void **context, int device) {
 int cuDevicePrimaryCtxRelease_v2(int device) {
     (void)device;
     return SUCCESS;
+}
+
+int fake_driver_is_initialised(void) {
+    return atomic_load(&initialised);
 }
 
 int fake_driver_register_cupti(fake_sink sink) {

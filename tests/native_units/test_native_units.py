@@ -110,6 +110,7 @@ def test_program(tmp_path: Path, program: str, sanitizer: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["switching", "threads"])
 def test_a_planted_race_is_seen(tmp_path: Path, program: str) -> None:
     done = compile_and_run(tmp_path, program, "thread", "-DPLANT_RACE")
@@ -117,6 +118,8 @@ def test_a_planted_race_is_seen(tmp_path: Path, program: str) -> None:
     assert "data race" in done.stderr
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 def test_a_planted_overflow_is_seen(tmp_path: Path) -> None:
     done = compile_and_run(tmp_path, "decode", "address", "-DPLANT_OVERFLOW")
     assert done.returncode != 0
@@ -128,10 +131,10 @@ def test_a_planted_overflow_is_seen(tmp_path: Path) -> None:
     [
         ("wakeup", "plain", "SILENCE", "end.tv_sec - begin.tv_sec"),
         ("killed", "plain", "EARLY", "records == slots"),
-        ("memory", "address", "LEAK", "LeakSanitizer"),
+        pytest.param("memory", "address", "LEAK", "LeakSanitizer", marks=pytest.mark.slow),
         ("ranges", "plain", "OPEN", "open_ranges == PLANTED"),
         ("overlap", "plain", "WRONG", "runs == RUNS"),
-        ("profiler_host", "address", "LEAK", "LeakSanitizer"),
+        pytest.param("profiler_host", "address", "LEAK", "LeakSanitizer", marks=pytest.mark.slow),
         ("sampling", "plain", "LOSS", "stats->samples == got.samples"),
         ("operators", "plain", "UNORDERED", "== length"),
     ],
