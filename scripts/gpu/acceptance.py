@@ -9,7 +9,6 @@ if anything did.  See ``scripts/gpu_acceptance.sh``.
 
 from __future__ import annotations
 
-import argparse
 import json
 import shlex
 import sys
@@ -21,7 +20,7 @@ from typing import Any
 
 from machine import machine
 from overhead import measure, measure_torch
-from runs import CUPTI_ETL, PYTHON, Done, Runner
+from runs import CUPTI_ETL, PYTHON, Done, Runner, arguments
 from verify import launch_view, verify
 
 from cupti_etl.errors import EtlError
@@ -211,11 +210,7 @@ def _substitute(word: str, files: dict[str, Path]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--launch-loop", required=True)
-    parser.add_argument("--newer-cupti")
+    parser = arguments(__doc__, "--launch-loop")
     parser.add_argument("--bare-client", default="", help="see bare_client.c")
     parser.add_argument("--only", nargs="*", default=[], help="names of cases")
     parser.add_argument("--rounds", type=int, default=5)
@@ -238,7 +233,7 @@ def main() -> int:
         """Write what is known so far, in case this is the last that is heard of the machine."""
         report["cases"] = acceptance.reports
         report["seconds"] = round(time.time() - begin, 1)
-        (options.out / "acceptance.json").write_text(json.dumps(report, indent=1) + "\n")
+        runner.write(report)
 
     if wanted("doctor"):
         acceptance.succeed("doctor", [*CUPTI_ETL, "doctor"])

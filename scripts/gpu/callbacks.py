@@ -7,14 +7,12 @@ Writes DIR/callbacks.json; exits with 1 if anything is wrong.  See ``scripts/gpu
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 from machine import machine
-from runs import PYTHON, Runner
+from runs import PYTHON, Runner, arguments
 
 HERE = Path(__file__).resolve().parent
 SECONDS = 240
@@ -24,21 +22,13 @@ def case(runner: Runner, name: str, what: str, *options: str) -> dict[str, Any]:
     """One run of ``called_back.py``."""
     out = runner.folder / f"callbacks-{name}.json"
     command = (PYTHON, str(HERE / "called_back.py"), what, str(out), *options)
-    done = runner.run(command)
-    found: dict[str, Any] = {"name": name, "status": done.status, "seconds": done.seconds}
-    if done.status or not out.exists():
-        return {**found, "wrong": ["the program failed"], "output": done.last_lines}
-    return {**found, **json.loads(out.read_text())}
+    found, log = runner.logged(name, command, out)
+    return {**found, **(log or {})}
 
 
 def main() -> None:
     """Run all cases and write the report."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--newer-cupti", type=Path)
-    parser.add_argument("--launch-loop", type=Path)
-    options = parser.parse_args()
+    options = arguments(__doc__).parse_args()
     runner = Runner(options.work, options.out / "callbacks.log", SECONDS)
     found = [case(runner, "exact", "exact", "--records", "fixed")]
     if options.newer_cupti:
@@ -47,8 +37,7 @@ def main() -> None:
             name = f"exact_newer_{records}"
             found.append(case(runner, name, "exact", *newer, "--records", records))
     found.append(case(runner, "price", "price"))
-    report = {"machine": machine(), "cases": found}
-    (options.out / "callbacks.json").write_text(json.dumps(report, indent=1) + "\n")
+    runner.write({"machine": machine(), "cases": found})
     sys.exit(any(each["wrong"] for each in found))
 
 

@@ -3,9 +3,10 @@
     python diff_truth.py --out DIR --work DIR [--runs 8] [--slow 4]
 
 Pairs of equal runs tell how often a difference is found where there is none; pairs with a slowed
-one, how often it is found.  The slowdown is a kernel that spins for a share of the step.  Equal and
-slowed runs take turns, as a machine changes within minutes.  Writes DIR/diff_truth.json, which
-diff_sets.py judges as several runs a side.
+one, how often it is found.  What slows a step is a kernel that spins for a share of it, or larger
+products.  Equal and slowed runs take turns, as a machine changes within minutes.  With --runs 0
+--slow 0 the runs that are in --work are judged.  Writes DIR/diff_truth.json, which diff_sets.py
+judges as several runs a side.
 """
 
 from __future__ import annotations
@@ -23,20 +24,26 @@ from typing import Any
 STEPS = 60
 # "gpu": large products, the GPU is the limit.  "host": small kernels, launching is.
 PROGRAMS = ("gpu", "host")
-SLOWDOWNS = (0.02, 0.05)
+# How a step is slowed down, by which share, and in which programs.
+ADDED, LONGER = "added", "longer"
+SLOWED = ((ADDED, 0.02, PROGRAMS), (ADDED, 0.05, PROGRAMS), (LONGER, 0.05, ("gpu",)))
+EQUAL = "equal-0"
 
 
-def program(kind: str, slowdown: float) -> None:
+def program(kind: str, how: str, slowdown: float) -> None:
     """The program that is captured: steps of about 15 ms, marked with NVTX."""
     import torch
 
-    large = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
+    n = 8192
+    inner = n + (int(n * slowdown) // 64 * 64 if how == LONGER else 0)
+    large = torch.randn(n, inner, device="cuda", dtype=torch.bfloat16)
+    other = torch.randn(inner, n, device="cuda", dtype=torch.bfloat16)
     small = torch.randn(64, 64, device="cuda")
 
     def step() -> None:
         if kind == "gpu":
             for _ in range(10):
-                torch.mm(large, large)
+                torch.mm(large, other)
         else:
             for _ in range(1500):
                 small.add_(1.0)
@@ -49,7 +56,7 @@ def program(kind: str, slowdown: float) -> None:
         step()
     end.record()
     torch.cuda.synchronize()
-    cycles = int(slowdown * begin.elapsed_time(end) / 5 * 1e-3 * 1.98e9)
+    cycles = int(slowdown * begin.elapsed_time(end) / 5 * 1e-3 * 1.98e9) if how == ADDED else 0
     for _ in range(STEPS):
         with torch.cuda.nvtx.range("step"):
             step()
@@ -58,13 +65,22 @@ def program(kind: str, slowdown: float) -> None:
             torch.cuda.synchronize()
 
 
-def capture(work: Path, kind: str, slowdown: float, number: int) -> Path:
+def capture(work: Path, kind: str, how: str, slowdown: float, number: int) -> None:
     """A trace of one run."""
-    trace = work / f"{kind}-{slowdown:g}-{number}"
-    own = [sys.executable, str(Path(__file__).resolve()), "--program", kind]
+    trace = work / f"{kind}-{how}-{slowdown:g}-{number}"
+    own = [sys.executable, str(Path(__file__).resolve()), "--program", kind, "--how", how]
     words = [sys.executable, "-m", "cupti_etl", "capture", "--quiet", "-o", str(trace), "--"]
     subprocess.run([*words, *own, "--slowdown", str(slowdown)], check=True)
-    return trace
+
+
+def capture_all(work: Path, kind: str, runs: int, slow: int) -> None:
+    """Equal and slowed runs in turns."""
+    for n in range(max(runs, slow)):
+        if n < runs:
+            capture(work, kind, "equal", 0, n)
+        for how, slowdown, kinds in SLOWED:
+            if n < slow and kind in kinds:
+                capture(work, kind, how, slowdown, n)
 
 
 def compare(pair: tuple[Path, Path]) -> dict[str, Any]:
@@ -82,11 +98,16 @@ def compare(pair: tuple[Path, Path]) -> dict[str, Any]:
     rows = found.table.to_pylist()
     (step,) = [row for row in rows if row["subject"] == "step"]
     parts = sum(row["change_ns"] for row in rows if row["subject"] == "step part")
+    (compute,) = [row for row in rows if row["name"].endswith(": compute")]
     return {
         "pair": [path.name for path in pair],
         "verdict": found.verdict,
         "why": found.why,
+        "steps": step["verdict"],
+        "compute": compute["verdict"],
         "ratio": step["ratio"],
+        "compute_change": (compute["after_mean_ns"] - compute["before_mean_ns"])
+        / step["before_mean_ns"],
         "parts_add_up": parts == step["change_ns"],
         "kernels": sum(
             row["verdict"] in ("regress", "improve") for row in rows if row["subject"] == "kernel"
@@ -102,22 +123,21 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=8)
     parser.add_argument("--slow", type=int, default=4)
     parser.add_argument("--program", choices=PROGRAMS)
+    parser.add_argument("--how", default="equal")
     parser.add_argument("--slowdown", type=float, default=0.0)
     given = parser.parse_args()
     if given.program:
-        program(given.program, given.slowdown)
+        program(given.program, given.how, given.slowdown)
         return 0
-    report: dict[str, Any] = {"steps": STEPS, "runs": given.runs, "slow": given.slow}
+    report: dict[str, Any] = {"steps": STEPS}
     for kind in PROGRAMS:
-        runs: dict[float, list[Path]] = {slowdown: [] for slowdown in (0.0, *SLOWDOWNS)}
-        for n in range(max(given.runs, given.slow)):
-            for slowdown, done in runs.items():
-                if n < (given.slow if slowdown else given.runs):
-                    done.append(capture(given.work, kind, slowdown, n))
-        same = runs.pop(0.0)
+        capture_all(given.work, kind, given.runs, given.slow)
+        same = sorted(given.work.glob(f"{kind}-{EQUAL}-*"))
         pairs = {"equal": list(combinations(same, 2))}
-        for slowdown, slow in runs.items():
-            pairs[f"slower by {slowdown:.0%}"] = list(product(same, slow))
+        for how, slowdown, _ in SLOWED:
+            slow = sorted(given.work.glob(f"{kind}-{how}-{slowdown:g}-*"))
+            if slow:
+                pairs[f"{how} {slowdown:.0%}"] = list(product(same, slow))
         with ProcessPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
             report[kind] = {name: list(pool.map(compare, some)) for name, some in pairs.items()}
         for name, found in report[kind].items():

@@ -9,7 +9,6 @@ where there is one.  See ``scripts/gpu_acceptance.sh``.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import subprocess
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from machine import machine
-from runs import CUPTI_ETL, PYTHON, Runner
+from runs import CUPTI_ETL, PYTHON, Runner, arguments
 
 import cupti_etl
 
@@ -234,12 +233,8 @@ def judge(case: Case, trace: Path, status: int) -> dict[str, Any]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--work", type=Path, required=True)
+    parser = arguments(__doc__, "--launch-loop", "--newer-cupti")
     parser.add_argument("--features", required=True)
-    parser.add_argument("--launch-loop", required=True)
-    parser.add_argument("--newer-cupti", required=True)
     parser.add_argument("--only", nargs="*", default=[], help="beginnings of names of cases")
     options = parser.parse_args()
     facts = machine()

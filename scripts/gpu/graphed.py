@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from stacked import stack_from_next_line
-from torch.utils._python_dispatch import TorchDispatchMode
+from stacked import Logging, stack_from_next_line
 
 REPLAYS, WARM_UP = 20, 3
 
@@ -33,19 +32,6 @@ def transformer() -> tuple[torch.nn.Module, torch.Tensor]:
     layer = torch.nn.TransformerEncoderLayer(128, 4, 256, dropout=0.0, batch_first=True)
     model = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).cuda()
     return model, torch.randn(4, 32, 128, device="cuda")
-
-
-class Noting(TorchDispatchMode):
-    """Notes the stack of each operator."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.stacks: set[str] = set()
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        get, note = sys._getframe, self.stacks.add
-        note(json.dumps(stack_from_next_line(get())))
-        return func(*args, **(kwargs or {}))
 
 
 def warm(step: Callable[[], Any]) -> None:
@@ -68,12 +54,12 @@ def capture() -> dict[str, Any]:
 
     warm(step)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph), Noting() as noting:
+    with torch.cuda.graph(graph), Logging() as log:
         step()
     for _ in range(REPLAYS):
         graph.replay()
     torch.cuda.synchronize()
-    return {"stacks": [json.loads(s) for s in sorted(noting.stacks)], "replays": REPLAYS}
+    return {"stacks": [json.loads(s) for s in sorted(log.stacks)], "replays": REPLAYS}
 
 
 def compiled() -> dict[str, Any]:

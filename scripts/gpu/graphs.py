@@ -8,7 +8,6 @@ Writes DIR/graphs.json; exits with 1 if a line is wrong or missing.  See
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import sys
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from machine import machine
-from runs import CUPTI_ETL, PYTHON, Runner
+from runs import CUPTI_ETL, PYTHON, Runner, arguments
 
 import cupti_etl
 
@@ -90,11 +89,10 @@ def run(runner: Runner, program: str, options: tuple[str, ...]) -> dict[str, Any
     name = "-".join((program, *(["newer"] if options else [])))
     log, folder = runner.folder / f"{name}.json", runner.folder / "traces" / f"graphs-{name}"
     capture = (*CUPTI_ETL, "capture", "--python-stacks", *options, "-o", str(folder), "--")
-    done = runner.run([*capture, *PROGRAM, program, str(log)])
-    if done.status or not log.exists():
-        return {"name": name, "wrong": ["the program failed"], "output": done.last_lines}
-    logged = json.loads(log.read_text())
-    case = {"name": name, "seconds": done.seconds, **compare(folder, logged)}
+    case, logged = runner.logged(name, [*capture, *PROGRAM, program, str(log)], log)
+    if logged is None:
+        return case
+    case |= compare(folder, logged)
     # Autograd's threads have no Python, and nothing here says which line they work for.
     if program != "capture" and case["with_line_pct"] < ENOUGH_PCT:
         case["wrong"].append("kernels without a line")
@@ -147,11 +145,7 @@ def price(runner: Runner, rounds: int) -> dict[str, Any]:
 
 def main() -> None:
     """Run all cases and write the report."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--newer-cupti")
-    parser.add_argument("--launch-loop", type=Path)
+    parser = arguments(__doc__)
     parser.add_argument("--rounds", type=int, default=1)
     options = parser.parse_args()
     runner = Runner(options.work, options.out / "graphs.log", SECONDS)
@@ -160,9 +154,9 @@ def main() -> None:
     # What is told of updates depends on CUPTI's version.
     for program, more in (("capture", ()), ("compile", ()), ("update", newer)):
         report["cases"].append(run(runner, program, more))
-        (options.out / "graphs.json").write_text(json.dumps(report, indent=1) + "\n")
+        runner.write(report)
     report["price"] = price(runner, options.rounds)
-    (options.out / "graphs.json").write_text(json.dumps(report, indent=1) + "\n")
+    runner.write(report)
     sys.exit(any(case["wrong"] for case in report["cases"]))
 
 

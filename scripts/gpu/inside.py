@@ -8,14 +8,12 @@ Each case is a process of ``captured_inside.py``, which compares its traces with
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 from machine import machine
-from runs import CUPTI_ETL, PYTHON, Runner
+from runs import CUPTI_ETL, PYTHON, Runner, arguments
 
 import cupti_etl
 
@@ -29,11 +27,8 @@ NOT_TOLD = {"process_id", "tpcs", "numa_id", "is_mig_enabled"}
 def said(runner: Runner, name: str) -> dict[str, Any]:
     """What a case says of itself."""
     log = runner.folder / f"inside-{name}.json"
-    done = runner.run([*PROGRAM, name, str(log)], limit=40)
-    case: dict[str, Any] = {"name": name, "status": done.status, "seconds": done.seconds}
-    if done.status or not log.exists():
-        return {**case, "wrong": ["the program failed"], "output": done.last_lines}
-    return {**case, **json.loads(log.read_text())}
+    case, found = runner.logged(name, [*PROGRAM, name, str(log)], log, limit=40)
+    return {**case, **(found or {})}
 
 
 def devices(runner: Runner) -> dict[str, Any]:
@@ -70,11 +65,7 @@ def devices(runner: Runner) -> dict[str, Any]:
 
 def main() -> None:
     """Run all cases and write the report."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--newer-cupti", type=Path)
-    parser.add_argument("--launch-loop", type=Path)
+    parser = arguments(__doc__)
     parser.add_argument("--only", nargs="+", choices=(*CASES, "devices"), default=())
     options = parser.parse_args()
     runner = Runner(options.work, options.out / "inside.log", SECONDS)
@@ -84,7 +75,7 @@ def main() -> None:
             report["cases"].append(said(runner, name))
     if not options.only or "devices" in options.only:
         report["cases"].append(devices(runner))
-    (options.out / "inside.json").write_text(json.dumps(report, indent=1) + "\n")
+    runner.write(report)
     for case in report["cases"]:
         print(case["name"], case["wrong"] or "right")
     sys.exit(any(case["wrong"] for case in report["cases"]))

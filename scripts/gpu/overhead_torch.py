@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from steps import ms_per_step, profiler, small_transformer, transformer
 
 
 @contextlib.contextmanager
 def tool(name: str) -> Any:
     """The profiler, with nothing on but the GPU's work and the calls."""
     if name == "torch":
-        activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
-        with torch.profiler.profile(activities=activities):
+        with profiler():
             yield
     elif name == "proton":
         import triton.profiler as proton
@@ -31,29 +31,6 @@ def tool(name: str) -> Any:
         proton.finalize()
     else:
         yield
-
-
-def train(batch: int, **optimizer_options: bool) -> dict[str, float]:
-    """A transformer of six layers, eager, in steps of forward, backward and AdamW."""
-    torch.manual_seed(0)
-    layer = torch.nn.TransformerEncoderLayer(512, 8, 2048, batch_first=True)
-    model = torch.nn.TransformerEncoder(layer, 6).cuda()
-    optimizer = torch.optim.AdamW(model.parameters(), **optimizer_options)
-    x = torch.randn(batch, 128, 512, device="cuda")
-
-    def step() -> None:
-        optimizer.zero_grad()
-        model(x).square().mean().backward()
-        optimizer.step()
-
-    for _ in range(20):
-        step()
-    torch.cuda.synchronize()
-    begin, steps = time.perf_counter(), 80
-    for _ in range(steps):
-        step()
-    torch.cuda.synchronize()
-    return {"ms_per_step": (time.perf_counter() - begin) / steps * 1e3}
 
 
 def small() -> dict[str, float]:
@@ -74,10 +51,9 @@ def main() -> None:
     torch.zeros(1, device="cuda")
     with tool(sys.argv[4] if len(sys.argv) > 4 else ""):
         if what == "train":
-            figures = train(128)
+            figures = ms_per_step(transformer(128), 80)
         elif what == "train-small":
-            # Each parameter updated by kernels of its own: the host can hardly keep up.
-            figures = train(16, foreach=False, fused=False)
+            figures = ms_per_step(small_transformer(), 80)
         else:
             figures = small()
     Path(log).write_text(json.dumps(figures))

@@ -10,7 +10,6 @@ outside of the brackets.  See ``scripts/gpu_acceptance.sh``.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from machine import machine
-from runs import CUPTI_ETL, PYTHON, Runner
+from runs import CUPTI_ETL, PYTHON, Runner, arguments
 
 import cupti_etl
 
@@ -143,12 +142,8 @@ def run(runner: Runner, profiler: str, newer: Path | None) -> Iterator[dict[str,
 
 def main() -> None:
     """Run all cases and write the report."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--newer-cupti", type=Path)
+    parser = arguments(__doc__)
     parser.add_argument("--profilers", nargs="+", choices=PROFILERS, default=PROFILERS[:1])
-    parser.add_argument("--launch-loop", type=Path, help="not used")
     given = parser.parse_args()
     runner = Runner(given.work, given.out / "profilers.log", SECONDS)
     cases = [
@@ -157,8 +152,7 @@ def main() -> None:
         for profiler in given.profilers
         for case in run(runner, profiler, newer)
     ]
-    report = {"machine": machine(), "additions": ADDITIONS, "cases": cases}
-    (given.out / "profilers.json").write_text(json.dumps(report, indent=1))
+    runner.write({"machine": machine(), "additions": ADDITIONS, "cases": cases})
     for case in cases:
         print(case["name"], "; ".join(case["wrong"]) or "ok")
     sys.exit(any(case["wrong"] for case in cases))

@@ -7,7 +7,6 @@ Writes DIR/pytorch.json; exits with 1 if something is wrong.  See ``scripts/gpu_
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 from machine import machine
 from overhead import Variant, captured, compare
-from runs import CUPTI_ETL, PYTHON, Runner
+from runs import CUPTI_ETL, PYTHON, Runner, arguments
 
 import cupti_etl
 
@@ -24,6 +23,12 @@ SECONDS = 400
 APP = str(HERE / "pytorch_app.py")
 # The profiler's own GPU times differ from run to run; where most time is, by less than this.
 NEAR, MOST_OF_IT = 0.15, 0.02
+# The profiler has calls of the runtime as events, too; and compiled code tells of its parts only
+# while torch.profiler runs.
+OF_THE_PROFILER = (
+    *("cuda", "cu", "ProfilerStep", "Activity Buffer"),
+    *("triton_", "## Call CompiledFxGraph", "Pregraph bytecode", "AOTDispatcher Runtime"),
+)
 
 
 def capture(
@@ -32,16 +37,14 @@ def capture(
     """A program under --pytorch: the case, its trace and what it logged."""
     log, folder = runner.folder / f"{program}.json", runner.folder / "traces" / f"torch-{program}"
     words = [*CUPTI_ETL, "capture", "--pytorch", *options, "-o", str(folder), "--", PYTHON]
-    done = runner.run([*words, *before, APP, program, str(log)])
-    case: dict[str, Any] = {"name": program, "status": done.status, "wrong": []}
-    if done.status or not log.exists():
-        case |= {"wrong": ["the program failed"], "output": done.last_lines}
+    case, found = runner.logged(program, [*words, *before, APP, program, str(log)], log)
+    if found is None:
         return case, None, {}
     trace = cupti_etl.open(folder)
     details = trace.sql("SELECT DISTINCT detail FROM process WHERE detail IS NOT NULL").arrow()
     case["detail"] = [row["detail"] for row in details.to_pylist()]
     case["wrong"] += [text for text in case["detail"] if "not recorded" in text]
-    return case, trace, json.loads(log.read_text())
+    return case, trace, found
 
 
 def compare_operators(case: dict[str, Any], trace: Any, theirs: dict[str, list[float]]) -> None:
@@ -51,8 +54,7 @@ def compare_operators(case: dict[str, Any], trace: Any, theirs: dict[str, list[f
     counts = {
         name: [theirs.get(name, [0])[0], ours[name]["calls"] if name in ours else 0]
         for name in theirs.keys() | ours.keys()
-        # The profiler has calls of the runtime as events, too.
-        if not name.startswith(("cuda", "cu", "ProfilerStep", "Activity Buffer"))
+        if not name.startswith(OF_THE_PROFILER)
     }
     case["operators"], case["calls"] = len(counts), sum(mine for _, mine in counts.values())
     different = {name: pair for name, pair in counts.items() if pair[0] != pair[1]}
@@ -155,26 +157,18 @@ def price(runner: Runner, rounds: int) -> dict[str, Any]:
 
 def main() -> None:
     """Run all cases and write the report."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--newer-cupti", type=Path)
-    parser.add_argument("--launch-loop", type=Path)
+    parser = arguments(__doc__)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--only", choices=("exact", "price"))
     options = parser.parse_args()
     runner = Runner(options.work, options.out / "pytorch.log", SECONDS)
     report: dict[str, Any] = {"machine": machine()}
-
-    def write() -> None:
-        (options.out / "pytorch.json").write_text(json.dumps(report, indent=1) + "\n")
-
     if options.only != "price":
         report["exact"] = [*exact(runner), *processes(runner)]
-        write()
+        runner.write(report)
     if options.only != "exact":
         report["price"] = price(runner, options.rounds)
-    write()
+    runner.write(report)
     for case in report.get("exact", []):
         print(f"{'FAILED' if case['wrong'] else 'passed':7} {case['name']} {case['wrong']}")
     print(json.dumps(report.get("price", {}).get("median", {}), indent=1))

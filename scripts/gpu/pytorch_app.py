@@ -9,40 +9,14 @@ import argparse
 import contextlib
 import json
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
+from steps import Step, llama, ms_per_step, profiler, small_transformer
 
 STEPS = 5
-
-
-def llama(*, is_compiled: bool) -> tuple[Callable[[], None], torch.nn.Module]:
-    """A training step of a small Llama."""
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        hidden_size=256,
-        intermediate_size=512,
-        num_hidden_layers=4,
-        num_attention_heads=4,
-        num_key_value_heads=4,
-        vocab_size=1000,
-    )
-    model: Any = LlamaForCausalLM(config).cuda()
-    called = torch.compile(model) if is_compiled else model
-    optimizer = torch.optim.AdamW(model.parameters())
-    tokens = torch.randint(0, 1000, (2, 64), device="cuda")
-
-    def step() -> None:
-        optimizer.zero_grad()
-        called(input_ids=tokens, labels=tokens).loss.backward()
-        optimizer.step()
-
-    return step, model
 
 
 @contextlib.contextmanager
@@ -55,8 +29,7 @@ def profiled(tool: str, found: dict[str, Any]) -> Iterator[None]:
     if tool != "torch":
         yield
         return
-    activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
-    with torch.profiler.profile(activities=activities, record_shapes=True) as profile:
+    with profiler(record_shapes=True) as profile:
         yield
         torch.cuda.synchronize()
     found["operators"] = {
@@ -66,7 +39,7 @@ def profiled(tool: str, found: dict[str, Any]) -> Iterator[None]:
     }
 
 
-def measured(step: Callable[[], None], tool: str) -> dict[str, Any]:
+def measured(step: Step, tool: str) -> dict[str, Any]:
     """Some steps after a warm-up, inside the range that the capture records."""
     for _ in range(4):
         step()
@@ -79,30 +52,6 @@ def measured(step: Callable[[], None], tool: str) -> dict[str, Any]:
         torch.cuda.synchronize()
         torch.cuda.nvtx.range_pop()
     return found
-
-
-def train(tool: str) -> dict[str, Any]:
-    """Milliseconds a step of a transformer in many small kernels: the host can hardly keep up."""
-    torch.manual_seed(0)
-    layer = torch.nn.TransformerEncoderLayer(512, 8, 2048, batch_first=True)
-    model = torch.nn.TransformerEncoder(layer, 6).cuda()
-    optimizer = torch.optim.AdamW(model.parameters(), foreach=False, fused=False)
-    x = torch.randn(16, 128, 512, device="cuda")
-
-    def step() -> None:
-        optimizer.zero_grad()
-        model(x).square().mean().backward()
-        optimizer.step()
-
-    with profiled(tool, {}):
-        for _ in range(10):
-            step()
-        torch.cuda.synchronize()
-        begin, steps = time.perf_counter(), 40
-        for _ in range(steps):
-            step()
-        torch.cuda.synchronize()
-        return {"ms_per_step": (time.perf_counter() - begin) / steps * 1e3}
 
 
 class Rows(torch.utils.data.Dataset[Any]):
@@ -148,7 +97,8 @@ def main() -> None:
         found["compiles"] = dict(torch._dynamo.utils.counters["stats"])
         found["breaks"] = len(torch._dynamo.utils.counters["graph_break"])
     elif options.program == "train":
-        found = train(options.tool)
+        with profiled(options.tool, {}):
+            found = ms_per_step(small_transformer(), 40)
     else:
         found = workers() if options.program == "workers" else ranks()
     if os.environ.get("RANK", "0") == "0":

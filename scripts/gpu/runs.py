@@ -1,7 +1,9 @@
-"""Runs commands for the acceptance: with a time limit, output into one log file."""
+"""What the programs of the acceptance share: their options, runs with a time limit, reports."""
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import signal
 import subprocess
@@ -10,9 +12,20 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 PYTHON = sys.executable
 CUPTI_ETL = (PYTHON, "-m", "cupti_etl")
+
+
+def arguments(doc: str | None, *required: str) -> argparse.ArgumentParser:
+    """The options that ``gpu_acceptance.sh`` gives to every program, which adds its own."""
+    parser = argparse.ArgumentParser(description=doc)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    for name in ("--newer-cupti", "--launch-loop"):
+        parser.add_argument(name, required=name in required)
+    return parser
 
 
 @dataclass(frozen=True)
@@ -34,7 +47,7 @@ class Runner:
 
     Args:
         folder: working folder of the commands, and place of their files.
-        log: file that all output is appended to.
+        log: file that all output is appended to; the report is written beside it.
         seconds: time for everything; a command that would begin later is not run.
     """
 
@@ -75,6 +88,20 @@ class Runner:
         seconds = round(time.monotonic() - begin, 2)
         self._note(f"$ {title}\n{output}[status {status}, {seconds} s]\n\n")
         return Done(status, seconds, output)
+
+    def logged(
+        self, name: str, command: Sequence[str], log: Path, *, limit: float = 90
+    ) -> tuple[dict[str, Any], Any]:
+        """Run a program that writes a log: the case, and the log; None if the program failed."""
+        done = self.run(command, limit=limit)
+        case = {"name": name, "status": done.status, "seconds": done.seconds, "wrong": []}
+        if done.status or not log.exists():
+            return {**case, "wrong": ["the program failed"], "output": done.last_lines}, None
+        return case, json.loads(log.read_text())
+
+    def write(self, report: Mapping[str, Any]) -> None:
+        """Write the report, or what there is of it."""
+        self._log.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
 
     def _note(self, text: str) -> None:
         with self._log.open("a") as file:

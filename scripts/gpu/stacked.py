@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from steps import llama, ms_per_step, profiler, small_transformer
 from torch.utils._python_dispatch import TorchDispatchMode
 
 Stack = list[list[Any]]
@@ -72,28 +73,9 @@ class Logging(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def llama() -> list[Any]:
+def operators() -> list[Any]:
     """Two steps of a small Llama; the stacks of the second one's operators, each once."""
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        hidden_size=256,
-        intermediate_size=512,
-        num_hidden_layers=4,
-        num_attention_heads=4,
-        num_key_value_heads=4,
-        vocab_size=1000,
-    )
-    model = LlamaForCausalLM(config).cuda()
-    optimizer = torch.optim.AdamW(model.parameters())
-    tokens = torch.randint(0, 1000, (2, 64), device="cuda")
-
-    def step() -> None:
-        optimizer.zero_grad()
-        model(input_ids=tokens, labels=tokens).loss.backward()
-        optimizer.step()
-
+    step, _ = llama()
     step()
     torch.cuda.synchronize()
     with Logging() as log:
@@ -105,11 +87,7 @@ def llama() -> list[Any]:
 @contextlib.contextmanager
 def tool(name: str) -> Any:
     """torch.profiler with stacks, or nothing."""
-    if name != "torch":
-        yield
-        return
-    activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
-    with torch.profiler.profile(activities=activities, with_stack=True):
+    with profiler(with_stack=True) if name == "torch" else contextlib.nullcontext():
         yield
 
 
@@ -133,29 +111,6 @@ def loop(depth: int) -> dict[str, float]:
     return {"us_per_call": nest(max(0, depth - 3))}
 
 
-def train() -> dict[str, float]:
-    """A transformer of six layers in many small kernels: the host can hardly keep up."""
-    torch.manual_seed(0)
-    layer = torch.nn.TransformerEncoderLayer(512, 8, 2048, batch_first=True)
-    model = torch.nn.TransformerEncoder(layer, 6).cuda()
-    optimizer = torch.optim.AdamW(model.parameters(), foreach=False, fused=False)
-    x = torch.randn(16, 128, 512, device="cuda")
-
-    def step() -> None:
-        optimizer.zero_grad()
-        model(x).square().mean().backward()
-        optimizer.step()
-
-    for _ in range(10):
-        step()
-    torch.cuda.synchronize()
-    begin, steps = time.perf_counter(), 50
-    for _ in range(steps):
-        step()
-    torch.cuda.synchronize()
-    return {"ms_per_step": (time.perf_counter() - begin) / steps * 1e3}
-
-
 def main() -> None:
     """Run a program and write its log."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -166,9 +121,9 @@ def main() -> None:
     options = parser.parse_args()
     programs: dict[str, Callable[[], Any]] = {
         "additions": additions,
-        "llama": llama,
+        "llama": operators,
         "loop": lambda: loop(options.depth),
-        "train": train,
+        "train": lambda: ms_per_step(small_transformer(), 40),
     }
     torch.zeros(1, device="cuda")
     with tool(options.tool):

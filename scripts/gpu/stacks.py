@@ -7,7 +7,6 @@ Writes DIR/stacks.json; exits with 1 if a stack is wrong.  See ``scripts/gpu_acc
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections import Counter
@@ -16,7 +15,7 @@ from typing import Any
 
 from machine import machine
 from overhead import Variant, captured, compare, nsys
-from runs import CUPTI_ETL, PYTHON, Runner
+from runs import CUPTI_ETL, PYTHON, Runner, arguments
 
 import cupti_etl
 
@@ -57,11 +56,9 @@ def exact(runner: Runner, program: str) -> dict[str, Any]:
     """A program's own log of its stacks beside those of the capture."""
     log, folder = runner.folder / f"{program}.json", runner.folder / "traces" / f"stacks-{program}"
     capture = (*CUPTI_ETL, "capture", "--python-stacks", "-o", str(folder), "--")
-    done = runner.run([*capture, *PROGRAM, program, str(log)])
-    case: dict[str, Any] = {"name": program, "status": done.status, "wrong": []}
-    if done.status or not log.exists():
-        return {**case, "wrong": ["the program failed"], "output": done.last_lines}
-    stacks = json.loads(log.read_text())
+    case, stacks = runner.logged(program, [*capture, *PROGRAM, program, str(log)], log)
+    if stacks is None:
+        return case
     logged = Counter(json.dumps(stack) for stack in stacks)
     kernels, others, states = read(folder)
     trace = cupti_etl.open(folder)
@@ -118,11 +115,7 @@ def price(runner: Runner, rounds: int) -> dict[str, Any]:
 
 def main() -> None:
     """Run all cases and write the report."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--newer-cupti", type=Path)
-    parser.add_argument("--launch-loop", type=Path)
+    parser = arguments(__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", choices=("exact", "price"))
     options = parser.parse_args()
@@ -130,10 +123,10 @@ def main() -> None:
     report: dict[str, Any] = {"machine": machine()}
     if options.only != "price":
         report["exact"] = [exact(runner, program) for program in ("additions", "llama")]
-        (options.out / "stacks.json").write_text(json.dumps(report, indent=1) + "\n")
+        runner.write(report)
     if options.only != "exact":
         report["price"] = price(runner, options.rounds)
-    (options.out / "stacks.json").write_text(json.dumps(report, indent=1) + "\n")
+    runner.write(report)
     sys.exit(any(case["wrong"] for case in report.get("exact", [])))
 
 

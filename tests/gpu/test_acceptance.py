@@ -123,6 +123,7 @@ def acceptance(
     return done.returncode, {case["case"]: case for case in report["cases"]}
 
 
+@pytest.mark.slow
 def test_a_true_capture_passes(tmp_path: Path, driver_folder: Path) -> None:
     status, cases = acceptance(tmp_path, driver_folder, "driver_api", "demo")
     assert status == 0

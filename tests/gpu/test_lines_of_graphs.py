@@ -68,6 +68,7 @@ def test_what_is_wrong_is_seen(
     assert wrong in compare(write_trace(tmp_path / "run", **tables), {"stacks": log})["wrong"]
 
 
+@pytest.mark.slow
 def test_lines_after_an_update(tmp_path: Path) -> None:
     from graphs import updated
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from support.captures import PACKAGES
 from support.fake_build import metric_facts
 from support.fakes import Fakes
@@ -56,6 +57,7 @@ def test_all_families_and_presets_are_checked(fakes: Fakes, tmp_path: Path) -> N
     assert loads((tmp_path / "GB202.json.gz").read_bytes()).chip == "GB202"
 
 
+@pytest.mark.slow
 def test_other_names_are_compared_while_a_workload_runs(fakes: Fakes, tmp_path: Path) -> None:
     out = tmp_path / "samples"
     words = ["--workload", "sleep 60", "--seconds", "0.2", "--aliases", "sm_active_pct"]

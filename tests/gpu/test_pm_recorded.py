@@ -43,6 +43,7 @@ def compared(trace: Path, counted: dict[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.slow
 def test_kernels_moved_the_bytes_that_they_count(trace: Path) -> None:
     rows = compared(trace, json.loads((DATA / "counted.json").read_text()))
     judged = [row for row in rows if row["verdict"] != "abstained"]

@@ -296,6 +296,7 @@ def script(fakes: Fakes, tmp_path: Path, truth: str, *only: str) -> tuple[int, d
     return done.returncode, report
 
 
+@pytest.mark.slow
 def test_a_program_that_fails_is_told_and_the_rest_still_runs(fakes: Fakes, tmp_path: Path) -> None:
     status, report = script(
         fakes, tmp_path, "/bin/false", "traffic-minimal-20us", "pair-minimal-20us", "ncu"
@@ -331,6 +332,7 @@ def test_samples_of_another_gpu_fail_a_capture(fakes: Fakes, tmp_path: Path) -> 
     assert (status, report["passed"]) == (1, False)
 
 
+@pytest.mark.slow
 def test_a_short_run_is_kept_with_its_recording(fakes: Fakes, tmp_path: Path) -> None:
     program = stand_in(tmp_path / "truth", fakes, "{}")
     status, report = script(fakes, tmp_path, program, "fixture")
