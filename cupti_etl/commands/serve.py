@@ -1,0 +1,73 @@
+"""``cupti-etl serve``: a trace over HTTP."""
+
+from __future__ import annotations
+
+import click
+
+from cupti_etl.commands._complete import files
+from cupti_etl.errors import UsageError
+from cupti_etl.render.help import Command
+
+
+@click.command("serve", cls=Command)
+@click.argument("traces", nargs=-1, required=True, metavar="TRACE...", shell_complete=files)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8756,
+    show_default=True,
+    help="Listen on this port; 0 takes one that is free.",
+)
+@click.option("--open", "opens", is_flag=True, help="Show the list of queries in a browser.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="Listen on this address; by default, only programs on this machine can connect.",
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Give up an answer that takes longer to compute.",
+)
+@click.pass_context
+def command(
+    context: click.Context,
+    traces: tuple[str, ...],
+    port: int,
+    opens: bool,
+    host: str,
+    time_limit: float,
+) -> None:
+    """Serve a trace over HTTP, as Arrow, JSON and CSV.
+
+    \b
+      cupti-etl serve run42
+      cupti-etl serve run42 --open
+      cupti-etl serve node1 node2.duckdb --port 0
+
+    The address with its token is printed; whoever has it can read the trace, and nothing else. New
+    parts of a capture that still runs are served, too. Ctrl-C ends it. See docs/howto/serve.md.
+    """
+    from importlib.util import find_spec
+
+    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+    if missing:
+        raise UsageError(
+            f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed",
+            "pip install 'cupti-etl[serve]'",
+        )
+    from cupti_etl.api import open as open_trace
+    from cupti_etl.serve.app import Limits
+    from cupti_etl.serve.run import run
+    from cupti_etl.storage.sources import expand
+
+    paths = [path.absolute() for path in expand(traces)]
+    # Whatever is wrong with them is said at once.
+    with open_trace(*paths, confined=True):
+        pass
+    debug = bool((context.find_root().obj or {}).get("debug"))
+    run(paths, host, port, opens=opens, limits=Limits(time_s=time_limit), debug=debug)

@@ -1,0 +1,213 @@
+"""What is served at which address."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from cupti_etl.api import open as open_trace
+from cupti_etl.api import open_for_strangers
+from cupti_etl.errors import EtlError, UsageError
+from cupti_etl.queries.present import listing
+from cupti_etl.render.json import json_text
+from cupti_etl.serve import statement
+from cupti_etl.serve.answer import Answer
+from cupti_etl.serve.asked import Answered, read, rows_of, statement_rows
+from cupti_etl.serve.current import Current
+from cupti_etl.serve.formats import choose_format
+from cupti_etl.serve.guard import OPEN, Guard
+from cupti_etl.serve.index import index_page
+from cupti_etl.serve.openapi import description
+from cupti_etl.serve.refusal import Paths, Refused, refusal
+from cupti_etl.serve.running import Running
+
+_T = TypeVar("_T")
+_STATEMENT_BYTES = 256 << 10
+_HINTS = {404: "GET / lists what there is", 405: "GET; POST for /sql"}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much is served.
+
+    Attributes:
+        time_s: for the rows of one answer to be computed.
+        clients: requests at once.
+        memory: of the DuckDB that runs statements, as it writes sizes.
+    """
+
+    time_s: float = 60.0
+    clients: int = 50
+    memory: str = "1GB"
+
+
+class Service:
+    """The answers about some traces; ``app`` is what a server of ASGI serves.
+
+    Args:
+        paths: of the traces.
+        token: as of ``Guard``.
+        hosts: as of ``Guard``.
+        limits: how much is served.
+        on_fault: gets an error that is none of ours.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        token: str,
+        *,
+        hosts: Sequence[str] = (),
+        limits: Limits | None = None,
+        on_fault: Callable[[BaseException], None] = lambda error: None,
+    ) -> None:
+        self._token = token
+        self._limits = limits or Limits()
+        self._hidden = Paths(paths)
+        self._on_fault = on_fault
+        self._pool = ThreadPoolExecutor(self._limits.clients, "serve")
+        self._trace = Current(
+            lambda: open_trace(*paths, confined=True), lambda: listing(paths, derived=False)
+        )
+        settings = {
+            "memory_limit": self._limits.memory,
+            # Else beside the program, wherever that was started.
+            "temp_directory": "",
+            "allow_persistent_secrets": "false",
+        }
+        self._for_strangers = Current(
+            lambda: open_for_strangers(paths, settings), lambda: listing(paths, derived=True)
+        )
+        inner = Starlette(
+            routes=[
+                Route("/", self._index),
+                Route(OPEN, self._health),
+                Route("/openapi.json", self._openapi),
+                Route("/arrow/{name}", self._rows),
+                Route("/sql", self._sql, methods=["POST"]),
+            ],
+            exception_handlers={
+                HTTPException: self._refuse_address,
+                EtlError: self._refuse,
+                Exception: self._refuse,
+            },
+        )
+        # The address to which Starlette would redirect has no token.
+        inner.router.redirect_slashes = False
+        self.app: ASGIApp = Guard(
+            inner,
+            token=token,
+            hosts=hosts,
+            paths=self._hidden,
+            most=self._limits.clients,
+        )
+
+    def close(self) -> None:
+        """Close the traces; each once the last answer about it is over."""
+        self._trace.close()
+        self._for_strangers.close()
+        self._pool.shutdown(wait=False)
+
+    async def _index(self, request: Request) -> Response:
+        def page() -> str:
+            with self._trace.lease() as trace:
+                return index_page([path.name for path in trace.paths], trace.tables, self._token)
+
+        return HTMLResponse(await self._in_thread(page))
+
+    async def _health(self, request: Request) -> Response:
+        return _json({"status": "ok"})
+
+    async def _openapi(self, request: Request) -> Response:
+        def described() -> Response:
+            with self._trace.lease() as trace:
+                return _json(description(trace.tables))
+
+        return await self._in_thread(described)
+
+    async def _rows(self, request: Request) -> Answer:
+        asked = read(request.query_params.multi_items())
+        name = request.path_params["name"]
+
+        @contextmanager
+        def ask(running: Running) -> Iterator[Answered]:
+            with self._trace.lease() as trace, rows_of(trace, name, asked, running) as found:
+                yield found
+
+        return self._answer(request, asked.format, ask)
+
+    async def _sql(self, request: Request) -> Answer:
+        asked = read(request.query_params.multi_items())
+        text = await _body(request)
+
+        @contextmanager
+        def ask(running: Running) -> Iterator[Answered]:
+            statement.check(text)
+            with (
+                self._for_strangers.lease() as trace,
+                statement_rows(trace, text, asked, running) as found,
+            ):
+                yield found
+
+        return self._answer(request, asked.format, ask)
+
+    def _answer(
+        self,
+        request: Request,
+        name: str,
+        ask: Callable[[Running], AbstractContextManager[Answered]],
+    ) -> Answer:
+        form = choose_format(name, request.headers.get("accept", ""))
+        return Answer(ask, form, self._hidden, self._pool, self._limits.time_s, self._on_fault)
+
+    async def _in_thread(self, action: Callable[[], _T]) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, action)
+
+    async def _refuse(self, request: Request, error: Exception) -> Response:
+        if not isinstance(error, EtlError):
+            self._on_fault(error)
+        return refusal(error, self._hidden)
+
+    async def _refuse_address(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        hint = _HINTS.get(error.status_code, "")
+        refused = Refused(error.status_code, str(error.detail), hint, error.headers)
+        return refusal(refused, self._hidden)
+
+
+def _json(value: object) -> Response:
+    return Response(json_text(value) + "\n", media_type="application/json")
+
+
+async def _body(request: Request) -> str:
+    """The text that a request sends.
+
+    Raises:
+        Refused: it is too long.
+        UsageError: it is no text.
+    """
+    content = bytearray()
+    try:
+        async for chunk in request.stream():
+            content += chunk
+            if len(content) > _STATEMENT_BYTES:
+                raise Refused(
+                    413, f"the statement is longer than {_STATEMENT_BYTES >> 10} KiB", "shorten it"
+                )
+        return content.decode()
+    except UnicodeDecodeError:
+        raise UsageError("the statement is not UTF-8", "send it as text") from None
+    except ClientDisconnect:
+        raise UsageError("the request ended early") from None

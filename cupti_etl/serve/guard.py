@@ -1,0 +1,120 @@
+"""Who is let in, and what every response says of itself."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import secrets
+from collections.abc import Iterable
+from urllib.parse import parse_qsl
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from cupti_etl.errors import EtlError
+from cupti_etl.serve.refusal import Paths, Refused, refusal
+
+# What tells that the server runs, and nothing else.
+OPEN = "/health"
+# With an address of IPv6 in brackets, and a port.
+_HOST = re.compile(r"(?:\[([^\[\]]+)\]|([^:\[\]]+))(?::\d*)?")
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'",
+    # The address has the token.
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class Guard:
+    """Lets requests in that name this machine and have the token, and so many at once.
+
+    A page of another origin can make a browser send requests here: it does not know the token, and
+    if it gave its own name the address of this machine, the header Host has that name.
+
+    Args:
+        app: what they are let in to.
+        token: that requests must have; as ``?token=`` or ``Authorization: Bearer``.
+        hosts: names of this machine, besides localhost and addresses.
+        paths: what hides the paths of this machine.
+        most: how many requests at once.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, token: str, hosts: Iterable[str], paths: Paths, most: int
+    ) -> None:
+        self._app = app
+        self._token = token
+        self._hosts = {"localhost", *(host.lower() for host in hosts)}
+        self._paths = paths
+        self._most = most
+        self._inside = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request in, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        if scope["type"] != "http":
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(_HEADERS)
+            await send(message)
+
+        try:
+            self._check(scope)
+        except EtlError as error:
+            await refusal(error, self._paths)(scope, receive, send_with_headers)
+            return
+        self._inside += 1
+        try:
+            await self._app(scope, receive, send_with_headers)
+        finally:
+            self._inside -= 1
+
+    def _check(self, scope: Scope) -> None:
+        headers = Headers(scope=scope)
+        if not self._is_here(headers.get("host", "")):
+            raise Refused(
+                421, "the header Host names another machine", "use the address that serve printed"
+            )
+        if scope["path"] != OPEN and not self._has_token(scope, headers):
+            raise Refused(
+                401,
+                "the token is missing or wrong",
+                "use the address that serve printed, or its token as Authorization: Bearer TOKEN",
+                {"WWW-Authenticate": "Bearer"},
+            )
+        if self._inside >= self._most:
+            raise Refused(
+                503,
+                f"{self._most} requests are being answered",
+                "try again in a second",
+                {"Retry-After": "1"},
+            )
+
+    def _is_here(self, host: str) -> bool:
+        found = _HOST.fullmatch(host)
+        if not found:
+            return False
+        name = found[1] or found[2]
+        if name.lower() in self._hosts:
+            return True
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return True
+
+    def _has_token(self, scope: Scope, headers: Headers) -> bool:
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            query = scope["query_string"].decode("latin-1")
+            try:
+                words = dict(parse_qsl(query, max_num_fields=1000))
+            except ValueError:
+                return False
+            given = words.get("token", "")
+        return secrets.compare_digest(given.strip().encode(), self._token.encode())

@@ -1,0 +1,55 @@
+"""The page that lists what can be asked, with links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from urllib.parse import quote, urlencode
+
+from cupti_etl.queries.catalog import library
+from cupti_etl.render.escape import html_text
+from cupti_etl.schema.arrow import TABLES
+from cupti_etl.serve.formats import FORMATS
+
+# More of a table is for programs.
+_ROWS = "1000"
+
+
+def index_page(names: Sequence[str], tables: Iterable[str], token: str) -> str:
+    """The page.
+
+    Args:
+        names: of the traces.
+        tables: of the trace.
+        token: which the links have.
+    """
+    title = html_text(", ".join(names))
+    front = [query for query in library() if query.front]
+    queries = [(query.name, query.front) for query in front if not _needed(query.parameters)]
+    listed = [(name, TABLES[name].doc if name in TABLES else "") for name in tables]
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f"</head>\n<body><h1>{title}</h1>\n"
+        f"{_section('Queries', queries, token, {})}"
+        f"{_section('Tables', listed, token, {'limit': _ROWS})}"
+        f'<p><a href="/openapi.json?{urlencode({"token": token})}">All queries and parameters</a>'
+        "</p>\n</body></html>\n"
+    )
+
+
+def _needed(parameters: Iterable[object]) -> bool:
+    return any(getattr(each, "default", None) is None for each in parameters)
+
+
+def _section(title: str, rows: Iterable[tuple[str, str]], token: str, words: dict[str, str]) -> str:
+    lines = [f"<h2>{html_text(title)}</h2>\n<table>"]
+    for name, says in rows:
+        links = " ".join(
+            f'<a href="/arrow/{html_text(quote(name, safe=""))}?'
+            f'{html_text(urlencode({"format": each, **words, "token": token}))}">{each}</a>'
+            for each in FORMATS
+        )
+        lines.append(
+            f"<tr><td><code>{html_text(name)}</code></td><td>{html_text(says)}</td>"
+            f"<td>{links}</td></tr>"
+        )
+    return "\n".join((*lines, "</table>\n"))

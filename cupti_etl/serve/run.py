@@ -1,0 +1,89 @@
+"""Runs the server until it is interrupted."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import socket
+import traceback
+import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import uvicorn
+
+from cupti_etl.errors import UsageError
+from cupti_etl.progress import say
+from cupti_etl.serve.app import Limits, Service
+
+# What is still being answered at Ctrl-C.
+_GRACE_S = 1
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def run(
+    paths: Sequence[Path], host: str, port: int, *, opens: bool, limits: Limits, debug: bool
+) -> None:
+    """Serve until Ctrl-C.
+
+    Args:
+        paths: of the traces.
+        host: the address to listen on.
+        port: 0 for one that is free.
+        opens: whether a browser shows the index.
+        limits: how much is served.
+        debug: whether to show tracebacks.
+
+    Raises:
+        UsageError: the address or the port cannot be had.
+        KeyboardInterrupt: at Ctrl-C.
+    """
+    token = secrets.token_urlsafe(24)
+
+    def show(error: BaseException) -> None:
+        if debug:
+            say("".join(traceback.format_exception(error)).rstrip())
+
+    with _listen(host, port) as listening:
+        service = Service(paths, token, hosts=[host], limits=limits, on_fault=show)
+        # What it has to say is said by us, or is in the answers.
+        logging.getLogger("uvicorn").addHandler(logging.NullHandler())
+        logging.getLogger("uvicorn").propagate = False
+        config = uvicorn.Config(
+            service.app,
+            access_log=False,
+            http="h11",
+            lifespan="off",
+            log_config=None,
+            loop="asyncio",
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=_GRACE_S,
+            ws="none",
+        )
+        place = f"[{host}]" if ":" in host else host
+        url = f"http://{place}:{listening.getsockname()[1]}/?token={token}"
+        if host not in _LOOPBACK:
+            say("cupti-etl: other machines can connect; what is sent is not encrypted")
+        click.echo(url)
+        if opens:
+            webbrowser.open(url)
+        try:
+            uvicorn.Server(config).run(sockets=[listening])
+        finally:
+            service.close()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket that listens, so that whoever reads the address can connect."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        return socket.create_server(address[:2], family=family, backlog=128)
+    except OSError as error:
+        raise UsageError(
+            f"cannot listen on {host}, port {port}: {error.strerror or error}",
+            "choose another --port; --port 0 takes one that is free",
+        ) from error
