@@ -8,11 +8,10 @@ every query of the library is a view; answers are Arrow.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import TraceError, UsageError
@@ -22,8 +21,9 @@ from cupti_etl.queries.completion import Queries
 from cupti_etl.queries.connection import Connection
 from cupti_etl.queries.materialize import DERIVED, Operator
 from cupti_etl.queries.part import PartViews
+from cupti_etl.queries.present import present_files
 from cupti_etl.queries.result import Result
-from cupti_etl.queries.runner import call, check_values, connect
+from cupti_etl.queries.runner import call, check_values, connect, connect_to
 from cupti_etl.queries.scope import Choice
 from cupti_etl.queries.tables import empty_table, found_tables, table_view
 from cupti_etl.queries.views import Views
@@ -61,6 +61,22 @@ def open(*paths: Given | Iterable[Given], confined: bool = False) -> Trace:
     return Trace(tuple(expand(paths)), confined)
 
 
+def open_for_strangers(paths: Iterable[Given], settings: Mapping[str, str]) -> Trace:
+    """Open a trace for statements of others: they reach its present files and nothing else.
+
+    Whoever opens it has to see to it that they are SELECTs alone, as DuckDB lets those files be
+    written to that it may read.
+
+    Args:
+        paths: as of ``open``.
+        settings: of DuckDB, such as its memory_limit, which stay as they are.
+
+    Raises:
+        TraceError, UsageError: as of ``open``.
+    """
+    return Trace(tuple(expand(paths)), confined=True, reading=settings)
+
+
 @dataclass(frozen=True)
 class Indexed:
     """What ``Trace.index`` did.
@@ -84,16 +100,25 @@ class Trace:
     """
 
     def __init__(
-        self, paths: tuple[Path, ...], confined: bool = False, choice: Choice | None = None
+        self,
+        paths: tuple[Path, ...],
+        confined: bool = False,
+        choice: Choice | None = None,
+        reading: Mapping[str, str] | None = None,
     ) -> None:
         self._given, self._confined, self._choice = paths, confined, choice
+        self._reading = reading
         # The trace that this is a part of, or itself.
         self.whole = self
         if choice and choice.windows:
             views: Views = PartViews(library(), _operators, choice)
         else:
             views = Views(library(), _operators, choice)
-        self._connection = Connection(connect(paths if confined else None), views)
+        if reading is None:
+            con = connect(paths if confined else None)
+        else:
+            con = connect_to(present_files(paths), reading)
+        self._connection = Connection(con, views)
         self._sources: tuple[Source, ...] = ()
         try:
             self._sources = open_sources(self._connection.con, paths)
@@ -198,7 +223,7 @@ class Trace:
         if self._choice:
             raise UsageError("this is a part of a trace already", "ask the whole trace for another")
         choice = choose(scope, lambda text: list(self.sql(text))) if scope else None
-        part = Trace(self._given, self._confined, choice)
+        part = Trace(self._given, self._confined, choice, self._reading)
         part.whole = self
         return part
 
@@ -206,6 +231,13 @@ class Trace:
     def has_steady_state(self) -> bool:
         """Whether steps are named, or can be guessed, so that ``steps="steady"`` can be asked."""
         return has_steady_steps(lambda text: list(self.sql(text)))
+
+    def usual(self, scope: Scope) -> Scope:
+        """The scope, with the steady state where there are steps and it says nothing of times."""
+        # Steps are looked for only where nobody said which.
+        if scope.says_when or not self.has_steady_state:
+            return scope
+        return replace(scope, steps="steady")
 
     @property
     def says(self) -> str:
@@ -232,6 +264,10 @@ class Trace:
         other._connection = self._connection.session()
         return other
 
+    def interrupt(self) -> None:
+        """Stop the statement that runs on this connection, from another thread."""
+        self._connection.con.interrupt()
+
     def index(self) -> Indexed:
         """Compute now what is otherwise computed when a query first needs it.
 
@@ -254,12 +290,7 @@ class Trace:
     def __enter__(self) -> Trace:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _repr_html_(self) -> str:

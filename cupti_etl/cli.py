@@ -10,6 +10,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
+from itertools import chain
 from typing import Any, NoReturn
 
 import click
@@ -20,8 +21,16 @@ from cupti_etl.commands._group import Group
 from cupti_etl.errors import EtlError
 from cupti_etl.progress import say
 
+# The commands as --help lists them, those used most first; others follow.
+_SECTIONS = {
+    "Record": ("capture", "sample", "import", "demo", "doctor"),
+    "Ask": ("query", "sql", "report", "diff", "export", "serve"),
+    "Look up": ("schema", "metrics"),
+}
 # Names that commands had once; understood for a release, and listed nowhere.
 _RENAMED = {"attach": "resume"}
+# Most characters of a command's line in the list; a first sentence is to fit.
+_SHORT = 64
 
 
 class Commands(Group):
@@ -50,6 +59,21 @@ class Commands(Group):
         command: click.Command = module.command
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands in sections, each with the first sentence of its help."""
+        listed = {*chain(*_SECTIONS.values())}
+        others = tuple(name for name in self.list_commands(ctx) if name not in listed)
+        for title, names in {**_SECTIONS, "More": others}.items():
+            found = [(name, self.get_command(ctx, name)) for name in names]
+            with formatter.section(title):
+                formatter.write_dl(
+                    [
+                        (name, command.get_short_help_str(_SHORT))
+                        for name, command in found
+                        if command and not command.hidden
+                    ]
+                )
+
     def suggestion(self, ctx: click.Context, words: Sequence[str]) -> str:
         """As of any group; the name of a query is none of a command, but looks like one."""
         from cupti_etl.queries.catalog import library
@@ -62,10 +86,16 @@ class Commands(Group):
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="cupti-etl")
-@click.option("--debug", is_flag=True, help="Show a traceback where there would be a sentence.")
+@click.option("--debug", is_flag=True, help="Show a traceback instead of an error message.")
 @click.pass_context
 def cli(ctx: click.Context, debug: bool) -> None:
-    """CUDA traces as tables: capture a program, ask with SQL."""
+    """CUDA traces as tables: capture a program, ask in SQL.
+
+    \b
+      cupti-etl capture -o run42 -- python train.py
+      cupti-etl query kernel_summary run42
+      cupti-etl report run42 -o run42.html
+    """
     ctx.obj = {"debug": debug}
     if os.environ.get("NO_COLOR"):  # no-color.org
         ctx.color = False

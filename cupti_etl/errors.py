@@ -8,6 +8,7 @@
     ├── TraceError              exit 1   a trace folder cannot be read
     │   ├── RecordingError      exit 1   a recording is damaged or of another version
     │   └── ForeignError        exit 1   a trace of another tool cannot be imported
+    ├── MemoryLimitError        exit 1   a statement needs more memory than DuckDB may take
     ├── NativeError             exit 1   the native library is missing or refuses
     ├── CuptiError              exit 1   CUPTI refused a call; it has CUPTI's result
     │   ├── CuptiValueError     exit 1   ... for an argument; is a ValueError too
@@ -61,6 +62,10 @@ class RecordingError(TraceError):
 
 class ForeignError(TraceError):
     """A trace of another tool is damaged, of an unknown form, or holds nothing for us."""
+
+
+class MemoryLimitError(EtlError):
+    """A statement needs more memory than DuckDB may take."""
 
 
 class NativeError(EtlError):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import shutil
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,6 +40,19 @@ def fakes() -> Fakes:
     return Fakes()
 
 
+@pytest.fixture
+def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the migrations, to which tests may add."""
+    from cupti_etl.schema import revisions
+    from cupti_etl.storage import migrations as migrate
+
+    path = tmp_path / "migrations"
+    shutil.copytree(revisions.migrations_path(), path)
+    for module in (migrate, revisions):
+        monkeypatch.setattr(module, "migrations_path", lambda: path)
+    return path / "versions"
+
+
 # --- slow tests: what CI runs, and who changes a line need not
 
 
@@ -58,7 +74,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=slow)
 
 
+def pytest_collection_finish() -> None:
+    # Thousands of tests, which stay: else each collection of garbage looks at all of them.
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    # What is frozen at the end of the interpreter counts as a leak.
+    gc.unfreeze()
     # In a worker of xdist: for the process that writes the summary.
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["left_out"] = session.config.stash.get(_LEFT_OUT, 0)

@@ -11,12 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from cupti_etl.analysis.gpu_work import SMALLEST, Work, works
 from cupti_etl.analysis.matching import match
 from cupti_etl.analysis.renames import ADDED_REMOVED, renamed
 from cupti_etl.analysis.spread import bootstrap, corrected, normal_p, over_runs
 from cupti_etl.analysis.step_parts import SUBJECT as STEP_PART
 from cupti_etl.analysis.step_parts import step_parts
-from cupti_etl.analysis.verdict import VERDICTS, doubted, judged, overall
+from cupti_etl.analysis.verdict import VERDICTS, doubted, judge_compute, judged, overall
 from cupti_etl.errors import UsageError
 from cupti_etl.queries.compare import Compared, Key, Run, compared
 from cupti_etl.queries.header import Chart, Label
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["VERDICTS", "Diff", "diff"]
 
-# Samples of those of PyTorch are taken where all runs have them, as they add to the GPU time.
-_SAMPLES = {"_module_sample": "_module", "_operator_sample": "_operator"}
+# They are compared where all runs have them, as they add to the GPU time.
+_PYTORCH = ("module", "operator")
 _FEWEST = 5
 # The smallest change that matters, where nobody says: what one run a side cannot tell from chance
 # is more than what several can.
@@ -139,7 +140,7 @@ def diff(
         before: the run to compare with, or several equal ones.
         after: the run that is judged, or several.
         min_effect: the smallest change of a mean that matters, as a share: 0.03 is 3 %, which it is
-            with one run a side; with several it is 1 %.
+            with one run a side, or 1 % of a step for what the GPU computes; with several it is 1 %.
 
     Raises:
         UsageError: ``min_effect`` is not between 0 and 1, or a side has no run.
@@ -151,6 +152,7 @@ def diff(
     if not olds or not news:
         raise UsageError("there is no run to compare", "give one before and one after")
     is_several = len(olds) + len(news) > 2
+    smallest = SMALLEST if min_effect is None else min_effect
     if min_effect is None:
         min_effect = _EFFECT_OF_SEVERAL if is_several else _EFFECT_OF_ONE
     if not 0 < min_effect < 1:
@@ -168,9 +170,12 @@ def diff(
         judged(row, min_effect)
     rows = renamed(rows, olds, news)
     parts = step_parts(olds, news, gpus)
+    computed: dict[str, Work] = {}
     if not is_several:
         doubted(rows, parts, min_effect)
-    verdict, why, note = overall(rows, parts, min_effect, (len(olds), len(news)))
+        computed = works(olds[0], news[0], (gpus[0][0], gpus[1][0]))
+        judge_compute(parts, computed, smallest)
+    verdict, why, note = overall(rows, parts, min_effect, (len(olds), len(news)), computed)
     rows = sorted([*rows, *parts], key=lambda row: _ORDER.index(row["subject"]))
     for row in rows:
         ratios = {name: row.get(ratio) for name, ratio in _SLOWER.items()}
@@ -185,14 +190,14 @@ def _runs(
     sides: Sequence[Sequence[Trace]], gpus: Sequence[Sequence[dict[int, str]]]
 ) -> list[list[Run]]:
     everyone = [trace for side in sides for trace in side]
-    asked = [
-        name for name, block in _SAMPLES.items() if all(trace.has_rows(block) for trace in everyone)
-    ]
+    shared = [each for each in _PYTORCH if all(trace.has_rows(f"_{each}") for trace in everyone)]
+
+    def samples(trace: Trace) -> list[pa.Table]:
+        pytorch = trace.query("_pytorch_sample", subjects=shared)
+        return [each.arrow() for each in (trace.query("_run_sample"), pytorch)]
+
     return [
-        [
-            Run([trace.query(name).arrow() for name in ("_run_sample", *asked)], names)
-            for trace, names in zip(side, of_side, strict=True)
-        ]
+        [Run(samples(trace), names) for trace, names in zip(side, of_side, strict=True)]
         for side, of_side in zip(sides, gpus, strict=True)
     ]
 

@@ -2,13 +2,14 @@
 
 Every finding is a query of the library, which says of itself what it finds, what to do about it
 and which query shows it.  What could save less than a hundredth of the time is none: every
-run has gaps between its kernels, and what profiling costs is of that size.
+run has gaps between its kernels, and what profiling costs is of that size.  What a run does once
+is said of the whole trace where the part that is asked, such as the steady state, has none of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from cupti_etl.api import Trace
 
 _SMALLEST = 0.01
+_ONCE = ("finding_autotuning", "finding_xla_autotuning")
 NONE = f"None: nothing was found that could save {_SMALLEST:.0%} of the time."
 
 
@@ -40,6 +42,7 @@ class Finding:
         query: what shows it.
         source: the query that found it.
         command: that, as a command.
+        is_left_out: whether it is of the whole trace, and the part that is asked has none of it.
     """
 
     saved_ns: int
@@ -52,18 +55,22 @@ class Finding:
     query: str
     source: str
     command: str
+    is_left_out: bool = False
 
     @property
     def text(self) -> str:
         """What was found, in a sentence without its end."""
         who = f"GPU{'s' if len(self.gpus) > 1 else ''} {_ranges(self.gpus)}: " if self.gpus else ""
-        return f"{who}{self.what}" + (f", {self.culprit}" if self.culprit else "")
+        text = f"{who}{self.what}" + (f", {self.culprit}" if self.culprit else "")
+        return text + (" (of the whole trace; this part leaves it out)" if self.is_left_out else "")
 
 
 def find(
     trace: Trace, failed: dict[str, str] | None = None, known: dict[str, bool] | None = None
 ) -> list[Finding]:
     """All findings, the largest first: what could save a hundredth of the time or more.
+
+    Those that the part leaves out come last.
 
     Args:
         trace: where to look.
@@ -74,19 +81,29 @@ def find(
         EtlError: a query could not be answered, and there is no ``failed``.
     """
     known = {} if known is None else known
+    found = list(_found(trace, library(), failed, known))
+    found.sort(key=lambda finding: -finding.saved_ns)
+    if trace.says:
+        here = {finding.source for finding in found}
+        once = [library()[name] for name in _ONCE if name not in here]
+        found += [replace(each, is_left_out=True) for each in _found(trace.whole, once, failed, {})]
+    return found
+
+
+def _found(
+    trace: Trace, queries: Iterable[Query], failed: dict[str, str] | None, known: dict[str, bool]
+) -> Iterator[Finding]:
     busy = _ask(trace, library()["busy_breakdown"], failed, known)
     spans = (row["span_ns"] or 0 for row in busy)
     span = max(spans, default=0)
-    found: list[Finding] = []
-    for query in library():
+    for query in queries:
         if query.saving is not None:
             rows = [
                 row
                 for row in _ask(trace, query, failed, known)
                 if row["saved_ns"] and row["saved_ns"] >= _SMALLEST * span
             ]
-            found += _merged(query, query.saving, _named(rows, trace), span, trace.options)
-    return sorted(found, key=lambda finding: -finding.saved_ns)
+            yield from _merged(query, query.saving, _named(rows, trace), span, trace.options)
 
 
 def _ask(

@@ -109,9 +109,20 @@ def notes(trace: Trace, query: Query, given: Mapping[str, Any], *, is_empty: boo
         yield f"{query.name}: {why or 'nothing of the kind was found.'}"
     if not is_empty and query.topic == "metrics":
         yield from _alignment(trace)
+    if not is_empty and query.topic == "steps":
+        yield from _guessed(trace)
     lost = "" if query.name == _TELLS_LOSSES else losses(trace.whole)
     if lost:
         yield f"warning: the capture has losses ({lost}), so numbers may be too small."
+
+
+def _guessed(trace: Trace) -> Iterator[str]:
+    guesses = [row["confidence"] for row in trace.query("step") if row["source"] == "kernels"]
+    if guesses:
+        yield (
+            f"these steps are guessed from kernels that repeat (confidence {min(guesses):.2f});"
+            " steps that NVTX ranges mark are certain."
+        )
 
 
 def _alignment(trace: Trace) -> Iterator[str]:

@@ -75,6 +75,7 @@ SECTIONS = (
     Asked("GPU time by Python stack", "python_flame_graph"),
     Asked("Which operators of PyTorch", "operator_summary"),
     Asked("Which modules", "module_summary"),
+    Asked("Which HLO operations of JAX", "hlo_summary"),
     Asked("Which layers", "nvtx_layer"),
     Asked("How fast the operators are", "operator_flops"),
     Asked("Time by NVTX range", "nvtx_projection"),
@@ -216,8 +217,8 @@ def _section(trace: Trace, asked: Asked, known: dict[str, bool]) -> Section | No
     query = library()[asked.query]
     command = asked.command(trace.options)
     reason = why_empty(trace, query, known)
-    # These are recorded on demand, and operators by PyTorch alone: nothing is said without.
-    if reason and query.topic in ("metrics", "python", "pytorch"):
+    # These are recorded on demand, or by one framework alone: nothing is said without.
+    if reason and query.topic in ("metrics", "python", "pytorch", "jax"):
         return None
     if reason:
         return Section(asked.title, query, command, None, [], reason)

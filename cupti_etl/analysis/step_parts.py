@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,11 @@ if TYPE_CHECKING:
     from cupti_etl.api import Trace
 
 SUBJECT = "step part"
+COMPUTE = "compute"
 _IDLE = "idle"
-# Equal runs whose host sets the pace differ in their steps by factors of 0.77 to 1.35, on a machine
-# that others use, too (docs/measurements/h200-diff.json).
-_IDLE_DIFFERS = 1.5
+# Of equal runs whose host sets the pace one was idle for 1.8 times as long as another, on a machine
+# that others use, too (docs/measurements/h200-diff-work.json).
+_IDLE_DIFFERS = 2.0
 _NAMED = 3
 # A part that explains less of the change goes without saying.
 _SMALLEST = 0.05
@@ -98,6 +100,21 @@ def beyond_idle(parts: Iterable[Mapping[str, Any]], gpu: str) -> float | None:
     least, most = idle_before * (1 / _IDLE_DIFFERS - 1), idle_before * (_IDLE_DIFFERS - 1)
     by_chance = min(max(sum(map(_change, idle)), least), most)
     return (sum(map(_change, ours)) - by_chance) / before
+
+
+def idle_change(parts: Iterable[Mapping[str, Any]], gpu: str) -> float:
+    """By how many ns a GPU is idle longer in a step."""
+    return math.fsum(
+        _change(row) for row in parts if row["gpu"] == gpu and row["part"].startswith(_IDLE)
+    )
+
+
+def unseen_idle(parts: Iterable[Mapping[str, Any]], gpu: str) -> float:
+    """What idle time of one run a side can be longer by chance, as a share of a GPU's steps."""
+    ours = [row for row in parts if row["gpu"] == gpu]
+    before = math.fsum(row["before_ns"] for row in ours)
+    idle = math.fsum(row["before_ns"] for row in ours if row["part"].startswith(_IDLE))
+    return (_IDLE_DIFFERS - 1) * idle / before if before else 0.0
 
 
 def explain(parts: Iterable[Mapping[str, Any]], gpu: str) -> str:

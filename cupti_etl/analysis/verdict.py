@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from cupti_etl.analysis.gpu_work import SMALLEST, Work
 from cupti_etl.analysis.renames import ADDED_REMOVED
-from cupti_etl.analysis.step_parts import beyond_idle, explain, idle_share
+from cupti_etl.analysis.step_parts import (
+    COMPUTE,
+    beyond_idle,
+    explain,
+    idle_change,
+    idle_share,
+    unseen_idle,
+)
 
 VERDICTS = ("regress", "improve", "none", "cannot tell")
 _ALPHA = 0.05
@@ -65,11 +73,28 @@ def doubted(
                 row["verdict"] = "cannot tell"
 
 
+def judge_compute(
+    parts: Iterable[dict[str, Any]], computed: Mapping[str, Work], smallest: float
+) -> None:
+    """Give what the GPUs compute in steps of one run a side its verdict.
+
+    Args:
+        parts: of the steps.
+        computed: how that changed, by GPU.
+        smallest: the smallest change that matters, as a share of a step.
+    """
+    for row in parts:
+        work = computed.get(row["gpu"])
+        if row["part"] == COMPUTE and work is not None and row["verdict"] is None:
+            row["verdict"] = work.verdict(smallest)
+
+
 def overall(
     rows: Sequence[Mapping[str, Any]],
     parts: Sequence[Mapping[str, Any]],
     min_effect: float,
     runs: tuple[int, int],
+    computed: Mapping[str, Work],
 ) -> tuple[str, str, str]:
     """The verdict on the whole, why, and what the reader must know.
 
@@ -80,6 +105,7 @@ def overall(
         parts: of the steps.
         min_effect: as of ``judged``.
         runs: how many there are before and after.
+        computed: with one run a side, how what the GPUs compute in a step changed.
     """
     if not any(row["before_calls"] for row in rows):
         return "cannot tell", "the run before has no finished kernels", ""
@@ -94,8 +120,52 @@ def overall(
         for row in steps:
             if row["verdict"] == wanted:
                 return wanted, _told(row, parts, runs), _note(runs, None)
+    for row in steps:
+        found = _by_compute(row["name"], parts, computed)
+        if found:
+            return found[0], f"{found[1]}; {_told(row, parts, runs)}", _note(runs, None)
     verdict = "none" if {row["verdict"] for row in steps} == {"none"} else "cannot tell"
-    return verdict, _told(steps[0], parts, runs), _note(runs, idle_share(parts, steps[0]["name"]))
+    gpu = steps[0]["name"]
+    note = _note(runs, idle_share(parts, gpu))
+    if gpu in computed:
+        note = f"{_unseen(parts, gpu, computed[gpu])}; {note}"
+    return verdict, _told(steps[0], parts, runs), note
+
+
+def _by_compute(
+    gpu: str, parts: Sequence[Mapping[str, Any]], computed: Mapping[str, Work]
+) -> tuple[str, str] | None:
+    """The verdict on what a GPU computes in a step, and why; None if steps need not take longer."""
+    for part in parts:
+        if part["gpu"] == gpu and part["part"] == COMPUTE and part["verdict"] in VERDICTS[:2]:
+            work = computed.get(gpu)
+            if work is not None and not work.is_hidden(idle_change(parts, gpu)):
+                return part["verdict"], _computes(gpu, work)
+    return None
+
+
+def _computes(gpu: str, work: Work) -> str:
+    """What the GPU computes more, or less, in a step."""
+    how = "longer" if work.change_ns > 0 else "shorter"
+    text = f"{gpu} computes {_percent(abs(work.change_ns), work)} of a step {how} in each"
+    if work.launched_ns:
+        more = "more" if work.launched_ns > 0 else "less"
+        text += (
+            f", and launches {more} kernels, of {_percent(abs(work.launched_ns), work)} of a step"
+        )
+    return text
+
+
+def _unseen(parts: Iterable[Mapping[str, Any]], gpu: str, work: Work) -> str:
+    """What one run a side would not have shown."""
+    compute = f"{100 * max(work.unseen_ns / work.step_ns, SMALLEST):.1f} %"
+    text = f"of what {gpu} computes, a change below {compute} of a step would not have been seen"
+    idle = unseen_idle(parts, gpu)
+    return f"{text}, of idle time one below {100 * idle:.1f} %" if idle else text
+
+
+def _percent(ns: float, work: Work) -> str:
+    return f"{100 * ns / work.step_ns:.1f} %"
 
 
 def _by_kernels(rows: Sequence[Mapping[str, Any]], min_effect: float) -> tuple[str, str]:

@@ -17,6 +17,6 @@ def fsync_option(function: _F) -> _F:
         "fsync",
         is_flag=True,
         callback=lambda _context, _option, is_given: not is_given,
-        help="Do not wait for the disk: quicker where that is slow, but what was written before a"
-        " power failure can then be damaged.",
+        help="Do not wait for the disk. Faster on slow disks, but a power failure can damage the"
+        " trace.",
     )(function)

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 import click
 
 from cupti_etl.errors import UsageError, did_you_mean
+from cupti_etl.render.help import Command
 
 
 class Group(click.Group):
     """A group that answers a command it does not have with the ones that are spelt alike."""
+
+    command_class = Command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -15,5 +15,5 @@ def overwrite_option(function: _F) -> _F:
     return click.option(
         "--overwrite",
         is_flag=True,
-        help="Replace a trace or a file of that name; other folders are never replaced.",
+        help="Replace an existing trace or file; other folders are never replaced.",
     )(function)

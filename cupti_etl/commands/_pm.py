@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -9,41 +10,43 @@ import click
 
 from cupti_etl.config import PmOptions
 from cupti_etl.errors import UsageError
+from cupti_etl.render.help import Option
 from cupti_etl.units import duration_ns
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _DEFAULT = PmOptions()
 
+pm_option = functools.partial(click.option, cls=Option, section="Hardware counters")
+
 
 def pm_options(default: str | None) -> Callable[[_F], _F]:
     """Adds --pm, --pm-interval and --pm-devices; ``default`` is what --pm is without a value."""
-    only = "" if default else " Without it none are sampled."
 
     def add(function: _F) -> _F:
         for option in reversed(
             (
-                click.option(
+                pm_option(
                     "--pm",
                     is_flag=False,
                     flag_value=_DEFAULT.metrics,
                     default=default,
                     metavar="[PRESET|METRIC,...]",
-                    help="Sample hardware counters of whole GPUs: a preset"
-                    f" ({_DEFAULT.metrics} if none is named), or metrics.{only}",
+                    help="Sample hardware counters of whole GPUs: presets or metrics,"
+                    f" comma-separated; {_DEFAULT.metrics} if none is named.",
                 ),
-                click.option(
+                pm_option(
                     "--pm-interval",
                     default="100us",
                     show_default=True,
                     metavar="TIME",
-                    help="Time between two samples.",
+                    help="Time between samples.",
                 ),
-                click.option(
+                pm_option(
                     "--pm-devices",
                     default=_DEFAULT.devices,
                     show_default=True,
                     metavar="all|0,1|UUID",
-                    help="GPUs to sample, by CUDA's numbers or by UUID.",
+                    help="GPUs to sample, by number as in CUDA, or by UUID.",
                 ),
             )
         ):

@@ -6,8 +6,10 @@ from typing import Any
 
 import click
 
+from cupti_etl.render.help import Option
 
-class RenamedOption(click.Option):
+
+class RenamedOption(Option):
     """An option whose old name is still understood, for one release, and shown nowhere.
 
     Args:

@@ -5,26 +5,30 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from cupti_etl.errors import UsageError
 from cupti_etl.progress import say
+from cupti_etl.render.help import Option
 
 if TYPE_CHECKING:
     from cupti_etl.api import Trace
     from cupti_etl.queries.choose import Scope
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+_option = functools.partial(click.option, cls=Option, section="Part of the trace")
 
 
 def _numbers(context: click.Context, option: click.Parameter, text: str) -> tuple[int, ...]:
+    from cupti_etl.queries.choose import numbers
+
     try:
-        return tuple(int(word) for word in text.split(",")) if text else ()
-    except ValueError:
+        return numbers(str(option.name), text)
+    except UsageError as error:
         raise click.BadParameter(
-            f"{text!r} is not a number, or numbers with commas between", context, option
+            error.message.removeprefix(f"{option.name}: "), context, option
         ) from None
 
 
@@ -47,33 +51,39 @@ def scope_options(function: _F, end: Sequence[str] = ("--to", "--until")) -> Cal
         function(scope=Scope(from_, to, steps, gpu, rank, process, range_), **others)
 
     options = (
-        click.option(
-            "--range", "range_", default="", metavar="NAME", help="Within NVTX range NAME."
+        _option(
+            "--range",
+            "range_",
+            default="",
+            metavar="NAME",
+            help="Only while in an NVTX range of that name.",
         ),
-        click.option(
-            "--process", callback=_numbers, default="", metavar="N,...", help="Only these pids."
+        _option(
+            "--process",
+            callback=_numbers,
+            default="",
+            metavar="N,...",
+            help="Only these process ids.",
         ),
-        click.option(
-            "--rank", callback=_numbers, default="", metavar="N,...", help="Only these ranks."
-        ),
-        click.option(
+        _option("--rank", callback=_numbers, default="", metavar="N,...", help="Only these ranks."),
+        _option(
             "--gpu",
             callback=_numbers,
             default="",
             metavar="N,...",
-            help="Only these GPUs, as numbered by the query gpu.",
+            help="Only these GPUs, by number as in the query gpu.",
         ),
-        click.option(
+        _option(
             "--steps",
             metavar="N[-M]",
-            help="Only these steps: 5, 5-8, 5-, -8, steady (after the warm-up), or all.",
+            help="Only these steps: 5, 5-8, 5-, -8, steady (after the warm-up) or all.",
         ),
-        click.option(*end, "to", metavar="TIME", help="Up to this time, alike."),
-        click.option(
+        _option(*end, "to", metavar="TIME", help="Only up to this time, in the same form."),
+        _option(
             "--from",
             "from_",
             metavar="TIME",
-            help="From this time on: 1.5s after the trace begins, -2s before it ends, 40% of it, or"
+            help="Only from this time on: 1.5s (from the beginning), -2s (from the end), 40%, or"
             " nanoseconds since 1970.",
         ),
     )
@@ -101,10 +111,8 @@ def open_part(
     from cupti_etl.api import open as open_trace
 
     with open_trace(*traces, confined=confined) as whole:
-        # Steps are looked for only where nobody said which.
-        is_chosen = steady and not scope.says_when and whole.has_steady_state
-        if is_chosen:
-            scope = replace(scope, steps="steady")
+        usual = whole.usual(scope) if steady else scope
+        is_chosen, scope = usual != scope, usual
         if not scope:
             yield whole
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import time
@@ -14,7 +15,7 @@ from cupti_etl.commands._convert import convert
 from cupti_etl.commands._fsync import fsync_option
 from cupti_etl.commands._index import index_apart
 from cupti_etl.commands._overwrite import overwrite_option
-from cupti_etl.commands._pm import chosen, pm_options
+from cupti_etl.commands._pm import chosen, pm_option, pm_options
 from cupti_etl.commands._renamed import RenamedOption
 from cupti_etl.config import (
     API_LEVELS,
@@ -25,142 +26,155 @@ from cupti_etl.config import (
     CaptureOptions,
 )
 from cupti_etl.errors import UsageError
+from cupti_etl.render.help import Command, Option
 from cupti_etl.units import duration_ns, size_bytes
 
+_record = functools.partial(click.option, cls=Option, section="What to record")
+_when = functools.partial(click.option, cls=Option, section="When to record")
+_file = functools.partial(click.option, cls=Option, section="Where to write")
+_cupti = functools.partial(click.option, cls=Option, section="CUPTI")
+_process = functools.partial(click.option, cls=Option, section="Processes")
 
-@click.command(context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
+
+@click.command(
+    cls=Command,
+    context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
+)
 @click.option(
     "-o",
     "--out",
-    help="Where to: a folder; FILE.duckdb; or with --table FILE.arrows or - for standard output."
-    " Must not exist without --overwrite. %h is the host, %p the process id, %r the rank."
-    "  [default: trace-DATE-TIME]",
+    metavar="PATH",
+    help="Folder for the trace, or FILE.duckdb; with --table, FILE.arrows or - for standard"
+    " output. %h, %p and %r become host, process id and rank.  [default: trace-DATE-TIME]",
 )
-@click.option(
-    "--table",
-    default="",
-    shell_complete=tables,
-    help="Write this table alone, as a stream of Arrow.",
-)
-@click.option(
+@overwrite_option
+@click.option("--quiet", is_flag=True, help="Print no progress and no summary.")
+@_record(
     "--kinds",
     default="",
+    metavar="KIND,...",
     shell_complete=tables,
-    help="Tables to record, comma-separated, or a preset: light, default, full.",
+    help="Tables to record, or a preset: light, default, full.",
 )
-@click.option(
-    "--graph",
-    type=click.Choice(GRAPH_LEVELS),
-    default="node",
-    show_default=True,
-    help="Record the nodes of CUDA graphs, or each launch of a graph as a whole (cheaper).",
-)
-@click.option(
+@_record(
     "--api",
     type=click.Choice(API_LEVELS),
     default="default",
     show_default=True,
     help="API calls to record.",
 )
-@click.option(
-    "--records",
-    type=click.Choice(RECORD_FORMS),
-    default="auto",
-    show_default=True,
-    help="Form of CUPTI's records: whole structs, or selected fields (CUPTI 13.4 or later).",
+@_record(
+    "--python-stacks",
+    is_flag=False,
+    flag_value="launches",
+    default="",
+    metavar="[=CALLS]",
+    help="Record the Python stack of each launch; =copies: of copies and memsets, too; =all: also"
+    " of allocations and waits.",
 )
-@click.option(
+@_record(
+    "--pytorch",
+    is_flag=False,
+    flag_value="ops,modules,shapes",
+    default="",
+    metavar="[=PARTS]",
+    help="Record PyTorch's operators, modules and input sizes as ranges; =ops, =modules or"
+    " =ops,modules: only these.",
+)
+@_record(
+    "--callbacks",
+    default="",
+    metavar="DOMAIN[:NAME,...]",
+    help="Record CUPTI's callbacks in the table callback_event. Domains: driver, runtime,"
+    " resource, synchronize, nvtx, state. Example: driver:cuLaunch*,cuMemcpy*",
+)
+@_record(
+    "--graph",
+    type=click.Choice(GRAPH_LEVELS),
+    default="node",
+    show_default=True,
+    help="Record each node of a CUDA graph, or each graph launch as a whole (cheaper).",
+)
+@_when("--delay", default="0", metavar="TIME", help="Start recording TIME after the program.")
+@_when("--duration", default="0", metavar="TIME", help="Stop recording after TIME.")
+@_when(
+    "--capture-range",
+    default="",
+    metavar="RANGE",
+    help="Record only inside a range: cudaProfilerApi or nvtx:NAME[@DOMAIN].",
+)
+@_when("--max-rows", type=click.IntRange(1), metavar="N", help="Stop recording after about N rows.")
+@_when("--max-size", metavar="SIZE", help="Stop recording when the trace has about this size.")
+@pm_options(default=None)
+@pm_option("--pm-required", is_flag=True, help="Fail if sampling is not possible until the end.")
+@_file(
+    "--table",
+    default="",
+    metavar="TABLE",
+    shell_complete=tables,
+    help="Write only this table, as an Arrow stream.",
+)
+@_file(
+    "--save-raw",
+    cls=RenamedOption,
+    was="--record",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also save CUPTI's raw buffers to FILE, for `cupti-etl import`.",
+)
+@_file("--index", is_flag=True, help="Run `cupti-etl index` on the trace at the end.")
+@_file("--no-argv", is_flag=True, help="Do not store command lines.")
+@fsync_option
+@_cupti(
     "--on-conflict",
     type=click.Choice(CONFLICT_POLICIES),
     default="yield",
     show_default=True,
-    help="If another CUPTI client comes: leave it the records, take them back, or end the program.",
+    help="If another profiler uses CUPTI in the program: let it have the records, take them back,"
+    " or end the program.",
 )
-@click.option(
-    "--flush-ms",
-    type=click.IntRange(1, 60000),
-    default=100,
-    show_default=True,
-    help="CUPTI flush interval.",
-)
-@click.option(
+@_cupti(
     "--buffer-mb",
     cls=RenamedOption,
     was="--ring-mb",
     type=click.IntRange(32, 4096),
     default=256,
     show_default=True,
-    help="Shared memory per process, at most.",
+    metavar="MIB",
+    help="Largest shared memory of a process.",
 )
-@click.option(
+@_cupti(
+    "--flush-ms",
+    type=click.IntRange(1, 60000),
+    default=100,
+    show_default=True,
+    metavar="MS",
+    help="Time between flushes of CUPTI's buffers.",
+)
+@_cupti(
+    "--records",
+    type=click.Choice(RECORD_FORMS),
+    default="auto",
+    show_default=True,
+    help="Form of CUPTI's records: whole structs, or selected fields (CUPTI 13.4 or later).",
+)
+@_cupti(
     "--cupti",
     type=click.Path(path_type=Path),
-    help="libcupti to use where the program has none loaded.",
+    metavar="FILE",
+    help="libcupti to use if the program has loaded none.",
 )
-@click.option(
-    "--save-raw",
-    cls=RenamedOption,
-    was="--record",
-    type=click.Path(path_type=Path),
-    help="Also keep the raw buffers in this file, to be imported again.",
-)
-@click.option(
-    "--delay", default="0", metavar="TIME", help="Start recording so long after the program."
-)
-@click.option("--duration", default="0", metavar="TIME", help="Stop recording after so long.")
-@click.option(
-    "--python-stacks",
-    is_flag=False,
-    flag_value="launches",
-    default="",
-    metavar="[=CALLS]",
-    help="Keep the Python stack of each launch; =copies: of copies too; =all: also of allocations"
-    " and waits.",
-)
-@click.option(
-    "--callbacks",
-    default="",
-    metavar="DOMAIN[:NAME,...]",
-    help="Keep CUPTI's callbacks as callback_event: of driver, runtime, resource, synchronize, nvtx"
-    " or state, all or those named, such as driver:cuLaunch*,cuMemcpy*.",
-)
-@click.option(
-    "--pytorch",
-    is_flag=False,
-    flag_value="ops,modules,shapes",
-    default="",
-    metavar="[=PARTS]",
-    help="Record PyTorch's operators, modules and sizes of inputs as ranges; =ops, =modules,"
-    " =ops,modules ...: only these.",
-)
-@click.option(
-    "--capture-range",
-    default="",
-    metavar="RANGE",
-    help="Record only inside a range: cudaProfilerApi or nvtx:NAME[@DOMAIN].",
-)
-@click.option("--max-rows", type=click.IntRange(1), help="Stop recording at about so many rows.")
-@click.option("--max-size", metavar="SIZE", help="Stop recording when the trace is about so large.")
-@pm_options(default=None)
-@click.option(
-    "--pm-required", is_flag=True, help="Fail where the counters cannot be sampled to the end."
-)
-@click.option(
+@_process(
     "--linger",
     metavar="TIME",
-    help="How long to follow processes that outlive CMD; default: until they end.",
+    help="How long to follow processes that outlive CMD; by default until they end.",
 )
-@click.option(
+@_process(
     "--allow-uid",
     default="",
     metavar="USER,...",
-    help="Trace processes of these users too, by number or name, and not only your own.",
+    help="Also trace processes of these users, by name or number.",
 )
-@overwrite_option
-@fsync_option
-@click.option("--index", is_flag=True, help="Run `cupti-etl index` on the trace in the end.")
-@click.option("--no-argv", is_flag=True, help="Do not store command lines.")
-@click.option("--quiet", is_flag=True, help="No live line and no summary.")
 # How ``cupti_etl.capture()`` starts the collector of its own process.
 @click.option("--inside", type=int, hidden=True)
 @click.argument(
@@ -205,17 +219,17 @@ def command(
     inside: int | None,
     cmd: tuple[str, ...],
 ) -> None:
-    """Run CMD and write what its GPUs did to a trace.
+    """Run CMD and record what it does on GPUs.
 
     \b
-    cupti-etl capture -o run42 -- python train.py
-    cupti-etl sql run42 "FROM kernel_summary"
-    cupti-etl capture --table kernel -o - -- python train.py | ./reader
-    cupti-etl capture --pm --pm-interval 50us -o run43 -- python train.py
+      cupti-etl capture -o run42 -- python train.py
+      cupti-etl sql run42 "FROM kernel_summary"
+      cupti-etl capture --pm --python-stacks -o run43 -- python train.py
+      cupti-etl capture --table kernel -o - -- python train.py | ./reader
 
-    Exit status: that of CMD if it is not 0; else 0 if it was captured, 3 if it never
-    initialised CUDA, 4 if it did but could not be captured, 1 if the trace could not be
-    written, 2 for a usage error.
+    Exit status: that of CMD if it is not 0; else 0 if CMD was captured, 3 if it never initialised
+    CUDA, 4 if it did but was not captured completely, 1 if the trace could not be written, 2 for
+    a usage error.
     """
     from cupti_etl.capture.session import run
     from cupti_etl.schema.callbacks import parse_callbacks

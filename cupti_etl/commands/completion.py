@@ -12,14 +12,16 @@ from cupti_etl.commands._complete import VARIABLE
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(context: click.Context, shell: str) -> None:
-    """Print a script that makes SHELL complete commands, options, queries and tables.
+    """Print a completion script for bash, zsh or fish.
+
+    It completes commands, options, queries and tables.
 
     \b
       cupti-etl completion bash > ~/.local/share/bash-completion/completions/cupti-etl
       cupti-etl completion zsh > ~/.zfunc/_cupti-etl       # a folder of $fpath
       cupti-etl completion fish > ~/.config/fish/completions/cupti-etl.fish
 
-    For the present shell alone: eval "$(cupti-etl completion bash)".
+    For the current shell only: eval "$(cupti-etl completion bash)".
     """
     found = get_completion_class(shell)
     assert found is not None

@@ -35,9 +35,9 @@ SEMI JOIN kernel USING (process_id, device_id)"""
 def command(out: Path, overwrite: bool) -> None:
     """Make a first trace and show what is in it.
 
-    Where there is a GPU, a small CUDA program of our own is captured on it, and the trace is
-    checked against what the program launched; the command fails if they differ. Where there is
-    none, a recording made on an H200 is replayed, through the same way as a live capture.
+    With a GPU, this captures a small CUDA program, compares the trace with what the program
+    launched, and fails if they differ. Without a GPU, it replays a recording made on an H200, on
+    the same path as a live capture.
     """
     from cupti_etl.demo.folder import make_room
 

@@ -10,6 +10,7 @@ import click
 from cupti_etl.commands._complete import files
 from cupti_etl.commands._scope import open_part, scope_options
 from cupti_etl.progress import say
+from cupti_etl.render.help import Command
 from cupti_etl.render.output import Output, output_options
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 FAILED = 5
 
 
-@click.command("diff")
+@click.command("diff", cls=Command)
 @click.argument("before", shell_complete=files)
 @click.argument("after", shell_complete=files)
 @click.option(
@@ -29,7 +30,7 @@ FAILED = 5
     multiple=True,
     metavar="TRACE",
     shell_complete=files,
-    help="Another run of what BEFORE is a run of; repeat it for several.",
+    help="Another run like BEFORE; can be repeated.",
 )
 @click.option(
     "--after",
@@ -37,20 +38,20 @@ FAILED = 5
     multiple=True,
     metavar="TRACE",
     shell_complete=files,
-    help="Another run of what AFTER is a run of; repeat it for several.",
+    help="Another run like AFTER; can be repeated.",
 )
 @click.option(
     "--fail-on",
     type=click.Choice(["regress", "improve", "cannot-tell"]),
     multiple=True,
-    help=f"Exit with status {FAILED} on this verdict; repeat it for several.",
+    help=f"Exit with status {FAILED} on this verdict; can be repeated.",
 )
 @click.option(
     "--min-effect",
     type=float,
     metavar="SHARE",
-    help="Smallest change of a mean duration that matters; if nothing is said, 0.03 (3 %) with one"
-    " run a side and 0.01 with several.",
+    help="Smallest change of a mean duration that counts; by default 0.03 (3 %) with one run on"
+    " each side, 0.01 with several; and 0.01 of a step for what the GPU computes.",
 )
 @scope_options
 @output_options
@@ -66,25 +67,30 @@ def command(
     scope: Scope,
     output: Output,
 ) -> None:
-    """Compare run AFTER with run BEFORE: steps, modules, operators and kernels.
+    """Compare two runs, or several of each.
+
+    Shows how steps, modules, operators and kernels of AFTER differ from those of BEFORE:
 
     \b
       cupti-etl diff before after
       cupti-etl diff before after --fail-on regress
       cupti-etl diff before after -o diff.html
 
-    Equal runs differ, too. With several of each side a change is judged by how much they do; take
-    turns with them (before, after, before, after), and compare 3 or more of each:
+    Runs of the same program also differ. If you give several runs of each, these differences
+    are taken into account. Make at least 3 of each, in turns (before, after, before, after):
 
     \b
       cupti-etl diff b1 a1 --before b2 --before b3 --after a2 --after a3
 
-    The change of a kernel's time is split into that of its calls, of its launch shapes and of its
-    duration; those of modules and of operators add to the change of GPU time. A verdict is regress,
-    improve, none (less than --min-effect) or cannot tell; kernels of one side only are added,
-    removed, renamed or replaced (kernel_added_removed). The verdict on the run, on standard error,
-    is that of its steps, or of all kernels where there are none. GPUs of one rank are compared,
-    else those whose kernels are most alike.
+    The change of a kernel's time is split into the effects of the number of calls, of the launch
+    shapes and of the durations. The changes of modules, and those of operators, add up to the
+    change of GPU time.
+
+    A verdict is regress, improve, none (less than --min-effect) or cannot tell. Kernels that only
+    one side has are added, removed, renamed or replaced (kernel_added_removed). The verdict on the
+    whole run is printed to standard error; it is about the steps, or about all kernels if there
+    are no steps. GPUs of the same rank are compared; without ranks, those with the most similar
+    kernels.
     """
     from cupti_etl.analysis.diff import diff
     from cupti_etl.render.sections import write_sections

@@ -18,15 +18,17 @@ _COLOURS = {OK: "green", WARN: "yellow", FAIL: "red"}
 @click.option(
     "--cupti",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Look at this libcupti too, as capture --cupti would use it.",
+    metavar="FILE",
+    help="Also check this libcupti, as for capture --cupti.",
 )
 @click.pass_context
 def command(context: click.Context, as_json: bool, cupti: Path | None) -> None:
-    """Say whether this machine can capture, and what to do if not.
+    """Check whether this machine can capture.
 
-    Looks at the driver, the GPUs, every copy of libcupti and which one would be used, the
-    privileges for hardware counters, other tools that are in the way, and limits. Exits with
-    status 0 if a capture can work, with 1 if not.
+    Checks the driver, the GPUs, every copy of libcupti, the privileges for hardware counters,
+    other tools that could interfere, and limits, and says what to do about each problem.
+
+    Exit status: 0 if a capture can work, 1 if not.
     """
     findings = examine(System(cupti=cupti))
     usable = can_capture(findings)

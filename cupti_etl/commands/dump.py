@@ -20,20 +20,23 @@ _PID = re.compile(r"[0-9]{1,18}")  # other digits, and more of them, are no numb
 
 @click.command()
 @click.argument("source", shell_complete=files)
-@click.option("--headers", is_flag=True, help="Processes and slots only, no records.")
+@click.option("--headers", is_flag=True, help="Print only processes and slots, no records.")
 @click.option(
     "--table",
     "tables",
     multiple=True,
     shell_complete=complete_tables,
-    help="Only records of this table; may be repeated.",
+    metavar="TABLE",
+    help="Print only records of this table; can be repeated.",
 )
 def command(source: str, headers: bool, tables: tuple[str, ...]) -> None:
-    """Print SOURCE as text: a recording, or the process id of a traced program.
+    """Print a recording, or the state of a traced process, as text.
 
-    One line a process, slot and record, in the order in which CUPTI returned them; NULL
-    columns are left out.  Of a live process the header and the slots' states are shown,
-    nothing is taken from it.
+    SOURCE is a file of `capture --save-raw`, or the process id of a traced program.
+
+    A recording is printed as one line for each process, slot and record, in the order in which
+    CUPTI returned them, without NULL columns. Of a running process, the header and the states of
+    its slots are printed; nothing is taken from it.
     """
     lines = (
         _live(int(source))

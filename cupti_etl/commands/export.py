@@ -14,12 +14,13 @@ from cupti_etl.commands._overwrite import overwrite_option
 from cupti_etl.commands._scope import open_part, scope_options
 from cupti_etl.errors import UsageError
 from cupti_etl.progress import say
+from cupti_etl.render.help import Command
 
 if TYPE_CHECKING:
     from cupti_etl.queries.choose import Scope
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...", shell_complete=files)
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option(
@@ -27,21 +28,24 @@ if TYPE_CHECKING:
     "form",
     type=click.Choice(["duckdb", "parquet", "arrow", "csv", "spreadsheet", "folded", "speedscope"]),
     required=True,
-    help="What to write.",
+    help="Format of OUT.",
 )
 @click.option(
     "--table",
     "tables",
     default="",
     shell_complete=complete_tables,
-    help="Only these tables, comma-separated.",
+    metavar="TABLE,...",
+    help="Export only these tables.",
 )
 @overwrite_option
 @functools.partial(scope_options, end=("--until",))  # --to says what is written
 def command(
     traces: tuple[str, ...], out: Path, form: str, tables: str, overwrite: bool, scope: Scope
 ) -> None:
-    """Write TRACE, or several as one, to OUT, which must not exist without --overwrite.
+    """Write a trace as DuckDB, Parquet, Arrow, CSV or flame graph.
+
+    Several traces are exported as one. OUT must not exist without --overwrite.
 
     \b
       cupti-etl export run42 --to duckdb run42.duckdb
@@ -50,11 +54,12 @@ def command(
       cupti-etl export run42 --to speedscope run42.speedscope.json
 
     duckdb is one self-contained file with all tables and queries, for any DuckDB and for
-    cupti-etl. The other forms are a folder with a file per table, or with one --table that file
-    alone; OUT may then be - for standard output, except for Parquet, which is sorted by time.
-    Arrow is the IPC stream format; spreadsheet is CSV in which a text is never a formula.
-    folded and speedscope are GPU time by Python stack (capture --python-stacks), for flame graphs:
-    lines for flamegraph.pl and its kin, and a file for speedscope.app.
+    cupti-etl. parquet, arrow (IPC stream), csv and spreadsheet (CSV in which no text can act as a
+    formula) are a folder with one file for each table, or, with a single --table, one file. That
+    file can be - for standard output, except with parquet, which is sorted by time.
+
+    folded and speedscope are GPU time by Python stack (capture --python-stacks), for flame
+    graphs: lines for flamegraph.pl and similar programs, and a file for speedscope.app.
     """
     if tables and form in ("duckdb", "folded", "speedscope"):
         raise UsageError(

@@ -20,7 +20,8 @@ from cupti_etl.progress import say
     "--out",
     type=click.Path(path_type=Path),
     required=True,
-    help="Folder for the trace, or FILE.duckdb; must not exist without --overwrite.",
+    metavar="PATH",
+    help="Folder for the trace, or FILE.duckdb.",
 )
 @click.option(
     "-j",
@@ -28,19 +29,25 @@ from cupti_etl.progress import say
     type=click.IntRange(1),
     default=lambda: os.cpu_count() or 1,
     show_default="processors",
-    help="Files that are read at the same time, at most.",
+    metavar="N",
+    help="Read at most N files at the same time.",
 )
 @overwrite_option
 @fsync_option
-@click.option("--no-index", is_flag=True, help="Leave out `cupti-etl index`.")
+@click.option("--no-index", is_flag=True, help="Do not run `cupti-etl index`.")
 def command(
     files: tuple[Path, ...], out: Path, jobs: int, overwrite: bool, fsync: bool, no_index: bool
 ) -> None:
-    """Make one trace of FILES: exports of Nsight Systems (SQLite, parquetdir), JSON traces of
-    PyTorch (also gzipped; one a rank), recordings of `capture --save-raw`.
+    """Make a trace from files of Nsight Systems or PyTorch.
 
-    What a file is follows from what is in it. If one of them cannot be read, no trace is made.
-    Of a trace of more than 4 MiB, what queries share is computed at the end: see `cupti-etl index`.
+    \b
+      cupti-etl import report.sqlite -o run50
+      cupti-etl import rank0.json.gz rank1.json.gz -o run51
+
+    FILES are exports of Nsight Systems (SQLite, parquetdir), JSON traces of PyTorch's profiler
+    (also gzipped; one for each rank), or recordings of `capture --save-raw`. They become one
+    trace. Their format is detected from their content. If one of them cannot be read, no trace is
+    made. For a trace of more than 4 MiB, `cupti-etl index` runs at the end.
     """
     from cupti_etl.imports.run import import_traces
 

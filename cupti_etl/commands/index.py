@@ -13,12 +13,13 @@ from cupti_etl.units import size_bytes
 
 @click.command()
 @click.argument("trace", type=click.Path(path_type=Path))
-@click.option("--memory-limit", metavar="SIZE", help="Use about so much memory, at most.")
+@click.option("--memory-limit", metavar="SIZE", help="Use at most about this much memory.")
 def command(trace: Path, memory_limit: str | None) -> None:
-    """Compute what the queries of TRACE share, so that first answers are as fast as later ones.
+    """Compute in advance what the queries of a trace share.
 
-    The rows go to the folder `derived` of TRACE, as Parquet. Without this command they are
-    computed when a query first needs them; deleting the folder loses nothing.
+    So the first answers are as fast as later ones. The rows go to the folder `derived` of TRACE,
+    as Parquet. Without this command, they are computed when a query first needs them. You can
+    delete the folder at any time.
     """
     from cupti_etl.api import open as open_trace
 

@@ -19,29 +19,29 @@ if TYPE_CHECKING:
 _chip = click.option(
     "--chip",
     metavar="CHIP",
-    help="The chip, as CUPTI names it: GH100 is that of H100 and H200. GPU 0's if not given.",
+    help="The chip, as CUPTI names it: H100 and H200 are GH100. By default that of GPU 0.",
 )
 _cupti = click.option(
     "--cupti",
     type=click.Path(exists=True, dir_okay=False),
     metavar="FILE",
-    help="Ask this libcupti; the first that is found if not given.",
+    help="libcupti to ask; by default the first one found.",
 )
 
 
 @click.group("metrics", cls=Group)
 def command() -> None:
-    """Hardware metrics: what a chip counts, what they mean, what fits one pass.
+    """Show which hardware metrics a chip has, and which fit together.
 
-    CUPTI is asked where there is an NVIDIA driver. Elsewhere the answers are what was noted of
-    chips on other machines, and the command says so.
+    With an NVIDIA driver, the answers come from CUPTI. Elsewhere, they come from notes that were
+    made on other machines, and the command says so.
     """
 
 
 @command.command("list")
 @click.argument("pattern", required=False)
 @_chip
-@click.option("--set", "single_pass_set", metavar="NAME", help="Only metrics of this set.")
+@click.option("--set", "single_pass_set", metavar="NAME", help="Only metrics of this set of CUPTI.")
 @_cupti
 @output_options
 def list_metrics(
@@ -51,14 +51,14 @@ def list_metrics(
     cupti: str | None,
     output: Output,
 ) -> None:
-    """List the metrics of a chip, or those whose name has PATTERN in it.
+    """List the metrics of a chip, or those that match PATTERN.
 
     \b
       cupti-etl metrics list --chip GH100 tensor
       cupti-etl metrics list 'sm__*_active' --format csv
 
-    A metric is counted under its name and a rollup: sm__cycles_active.avg. Where a preset has an
-    alias for it the column alias says it.
+    To sample a metric, add a rollup to its name: sm__cycles_active.avg. The column `alias` has the
+    short name that presets use for it.
     """
     catalogue = _catalogue(chip, cupti)
     if single_pass_set is not None and single_pass_set not in catalogue.sets:
@@ -96,7 +96,7 @@ def describe(
     cupti: str | None,
     output: Output,
 ) -> None:
-    """Say what the metric or alias NAME is on a chip.
+    """Describe a metric, or a short name, on a chip.
 
     \b
       cupti-etl metrics describe sm__cycles_active --chip GH100
@@ -134,7 +134,7 @@ def describe(
     row["rollups"] = " ".join(catalogue.rollups.get(catalogue.types[base], ()))
     if output.chosen == "table":
         shown = {key: value for key, value in row.items() if value}
-        _write({"": list(shown), "value": list(shown.values())}, output)
+        _write({"field": list(shown), "value": list(shown.values())}, output)
     else:
         _write({key: [value] for key, value in row.items()}, output)
 
@@ -148,7 +148,7 @@ def sets(
     cupti: str | None,
     output: Output,
 ) -> None:
-    """List the chip's sets of metrics that fit one pass, and our presets."""
+    """List CUPTI's sets of metrics that fit one pass, and presets."""
     from cupti_etl.pm.presets import PRESETS, WHAT_FOR, family_of
 
     catalogue = _catalogue(chip, cupti)
@@ -194,16 +194,16 @@ def check(
     cupti: str | None,
     output: Output,
 ) -> None:
-    """Say whether presets, aliases and metrics fit one pass, and what a sample of them costs.
-
-    The exit status is 1 if they do not, or if that is not known.
+    """Check whether presets, short names and metrics fit one pass.
 
     \b
       cupti-etl metrics check overview,fp64_pct
       cupti-etl metrics check sm__cycles_active.avg,dram__bytes.sum --chip GH100
 
-    The cost is the size of a sample's counter data: it decides how short the interval can be. It
-    takes a GPU of that chip to know it.
+    Also prints the size of a sample's counter data, which limits how short the interval can be.
+    That is known only on a GPU of that chip.
+
+    Exit status: 0 if they fit, 1 if they do not, or if that is not known.
     """
     from cupti_etl.pm.checking import check_live, check_noted
     from cupti_etl.pm.presets import resolve
@@ -240,17 +240,29 @@ def check(
 
 
 @command.command()
-@click.option("-o", "--output", "path", type=click.Path(path_type=Path), metavar="FILE")
-@click.option("--device", type=int, default=0, show_default=True, help="The GPU, by number.")
 @click.option(
-    "--chip", metavar="CHIP", help="A chip that is not here: what CUPTI says of it without one."
+    "-o",
+    "--output",
+    "path",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File to write.  [default: CHIP.json.gz]",
 )
-@click.option("--probe/--no-probe", default=True, help="Try each metric by itself on the GPU.")
+@click.option(
+    "--device", type=int, default=0, show_default=True, metavar="N", help="Number of the GPU."
+)
+@click.option(
+    "--chip",
+    metavar="CHIP",
+    help="Another chip than the GPU's.",
+)
+@click.option("--probe/--no-probe", default=True, help="Try each metric on the GPU.")
 @_cupti
 def dump(path: Path | None, device: int, chip: str | None, probe: bool, cupti: str | None) -> None:
-    """Note what CUPTI says of the chip of a GPU: CHIP.json.gz, for machines without one.
+    """Write notes about a chip, for machines without one.
 
-    It goes to the package's folder catalogues/ if that chip is to be known everywhere.
+    Put the file, CHIP.json.gz, into the package's folder pm/catalogues to have the notes in every
+    installation.
     """
     from cupti_etl.pm.catalogue import write as write_catalogue
     from cupti_etl.pm.dump import make, make_unseen
@@ -270,7 +282,7 @@ def _is_live(cupti: str | None) -> bool:
 
 
 def _why_noted(cupti: str | None) -> str:
-    """Why CUPTI cannot be asked, and what was noted has to do; "" if it can.
+    """Why CUPTI cannot be asked, so that notes have to do; "" if it can.
 
     Raises:
         CuptiError: a libcupti was named, and cannot be used.
@@ -310,7 +322,7 @@ def _catalogue(chip: str | None, cupti: str | None) -> Catalogue:
     if chip is None and len(known) != 1:
         raise UsageError("which chip?", f"--chip, one of {', '.join(known)}")
     catalogue = noted(chip or known[0])
-    _say(f"{why}; this was noted of {catalogue.chip} ({catalogue.said_by()})")
+    _say(f"{why}; these are notes about {catalogue.chip} ({catalogue.said_by()})")
     return catalogue
 
 

@@ -11,12 +11,12 @@ from cupti_etl.progress import say
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would be done, and change nothing.")
 def command(file: Path, dry_run: bool) -> None:
-    """Bring FILE to the tables and queries of this version.
+    """Update a .duckdb file to the tables and queries of this version.
 
-    FILE is one that `cupti-etl export --to duckdb` wrote. It is changed in one transaction: if a
-    step fails, it stays exactly as it was. Trace folders need no migration.
+    FILE was written by `cupti-etl export --to duckdb` or `capture -o FILE.duckdb`. It is changed
+    in one transaction: if a step fails, it stays as it was. Trace folders need no migration.
     """
     from cupti_etl.render.duckdb_file import migrate_file, pending_migrations
 

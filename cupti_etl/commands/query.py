@@ -10,6 +10,7 @@ from cupti_etl.commands._complete import files, queries
 from cupti_etl.commands._scope import open_part, scope_options
 from cupti_etl.errors import UsageError
 from cupti_etl.progress import say
+from cupti_etl.render.help import Command
 from cupti_etl.render.output import Output, output_options, write
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 # --help belongs to the query where one is named, so click must not answer it first.
-@click.command("query", add_help_option=False)
+@click.command("query", cls=Command, add_help_option=False)
 @click.argument("name", required=False, shell_complete=queries)
 @click.argument("traces", nargs=-1, metavar="[TRACE]...", shell_complete=files)
 @click.option(
@@ -25,17 +26,21 @@ if TYPE_CHECKING:
     "params",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Value of a parameter; repeat it for several.",
+    help="Set a parameter; can be repeated.",
 )
 @click.option(
     "--list",
     "listing",
     is_flag=True,
-    help="List the queries that people ask, or those about NAME; with --all: all of them.",
+    help="List the queries, or those about NAME; with --all, building blocks as well.",
 )
-@click.option("--sql", "as_sql", is_flag=True, help="Print the SQL of NAME.")
+@click.option("--sql", "as_sql", is_flag=True, help="Print the SQL of query NAME.")
 @click.option(
-    "-h", "--help", "helping", is_flag=True, help="Show this text, or what query NAME does."
+    "-h",
+    "--help",
+    "helping",
+    is_flag=True,
+    help="Show this message, or describe query NAME.",
 )
 @scope_options
 @output_options
@@ -51,7 +56,7 @@ def command(
     scope: Scope,
     output: Output,
 ) -> None:
-    """Run the query NAME on TRACE, or on several as one.
+    """Run a query of the library on a trace, or on several as one.
 
     \b
       cupti-etl query kernel_summary run42
@@ -87,18 +92,13 @@ def command(
         query = library()[name]
         if not traces:
             raise UsageError(f"on which trace shall {name} run?", f"cupti-etl query {name} TRACE")
-        given = dict(map(_assignment, params))
         from cupti_etl.analysis.notes import Watched, notes
+        from cupti_etl.queries.runner import assignment
+
+        given = dict(map(assignment, params))
 
         with open_part(traces, scope, steady=query.scope == "steady") as opened:
             result = Watched(opened.query(query.name, **given))
             write(result, output)
             for line in notes(opened, query, given, is_empty=result.is_empty):
                 say(f"cupti-etl: {line}")
-
-
-def _assignment(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise UsageError(f"--param {text!r} is not NAME=VALUE", "for instance --param min_ns=1000")
-    return name, value

@@ -12,11 +12,11 @@ from cupti_etl.progress import say
 @click.command()
 @click.argument("trace", type=click.Path(path_type=Path))
 def command(trace: Path) -> None:
-    """Finish TRACE, whose collector was killed before the end.
+    """Finish a trace whose collector was killed.
 
-    What had been written is made into a whole trace; what had not is a row in its table of
-    losses, from the time of the last row on. Parts that are damaged or gone, also of a trace that
-    was finished, are named there, too.
+    Makes a complete trace of what was written. What was not written becomes a row in the table
+    `loss`, from the time of the last row on. Damaged and missing parts are listed there as well,
+    also those of a finished trace.
     """
     from cupti_etl.queries.trace_duckdb import write_trace_duckdb
     from cupti_etl.storage.recovery import recover

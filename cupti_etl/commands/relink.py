@@ -10,10 +10,10 @@ import click
 @click.command("relink")
 @click.argument("trace", type=click.Path(path_type=Path))
 def command(trace: Path) -> None:
-    """Make TRACE/trace.duckdb anew.
+    """Write TRACE/trace.duckdb again.
 
-    It holds views with absolute paths, for people with a DuckDB shell; make it again after
-    moving the folder, or to get the query library of this version.
+    This file has views for DuckDB's own shell, with absolute paths. Write it again after you
+    moved the folder, or to get the query library of this version.
     """
     from cupti_etl.queries.trace_duckdb import write_trace_duckdb
 

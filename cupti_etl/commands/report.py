@@ -11,12 +11,14 @@ from cupti_etl.commands._complete import files
 from cupti_etl.commands._scope import open_part, scope_options
 from cupti_etl.errors import UsageError
 from cupti_etl.progress import Line, say
+from cupti_etl.render.help import Command
+from cupti_etl.render.output import open_output
 
 if TYPE_CHECKING:
     from cupti_etl.queries.choose import Scope
 
 
-@click.command("report")
+@click.command("report", cls=Command)
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...", shell_complete=files)
 @click.option(
     "-o",
@@ -24,22 +26,23 @@ if TYPE_CHECKING:
     "path",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write to FILE: .html for a page with plots, .md for Markdown.",
+    help="Write to FILE: .html for a page with charts, .md for Markdown.",
 )
 @scope_options
 @click.pass_context
 def command(
     context: click.Context, traces: tuple[str, ...], path: Path | None, scope: Scope
 ) -> None:
-    """Say what ran in TRACE, where the time went, and what could be saved.
+    """Report where the time went and what could be saved.
 
     \b
       cupti-etl report run42
       cupti-etl report run42 -o run42.html
 
-    Findings are ranked by the time that they could save at most; each names the query that shows
-    it. Without -o, Markdown goes to standard output. The HTML is one file that fetches nothing.
-    What could not be answered is said in its place, and the exit status is 1 then.
+    Findings are ranked by the most time that each could save, with the query that shows the
+    details. Without -o, the report is written to standard output as Markdown. The HTML page is one
+    file and loads nothing from the network. If a section fails, the report says so in its place,
+    and the exit status is 1.
     """
     if path is not None and path.suffix not in (".html", ".md"):
         raise UsageError(f"{path} is neither .html nor .md", "choose one of these suffixes")
@@ -55,18 +58,9 @@ def command(
         text = html(report)
     else:
         text = markdown(report)
-    if path is None:
-        click.echo(text, nl=False)
-    else:
-        _write(path, text)
+    with open_output(path) as out:
+        out.write(text.encode())
     for query, why in report.failed.items():
         say(f"cupti-etl: {query} could not be answered: {why}")
     if report.failed:
         context.exit(1)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}", "choose another file") from error

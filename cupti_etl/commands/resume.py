@@ -19,21 +19,22 @@ class _Pid(click.IntRange):
     "-o",
     "--out",
     type=click.Path(path_type=Path),
-    help="Folder for the trace (default: trace-DATE-TIME); must not exist.",
+    metavar="PATH",
+    help="Folder for the trace; must not exist.  [default: trace-DATE-TIME]",
 )
 @click.option(
     "--duration",
     metavar="TIME",
-    help="End after so long; default: when all of them have ended.",
+    help="Stop after TIME; by default when all programs have ended.",
 )
-@click.option("--quiet", is_flag=True, help="No live line and no summary.")
+@click.option("--quiet", is_flag=True, help="Print no progress and no summary.")
 @click.argument("pids", nargs=-1, required=True, type=_Pid(min=1), metavar="PID...")
 def command(out: Path | None, duration: str | None, quiet: bool, pids: tuple[int, ...]) -> None:
-    """Go on with PID..., traced programs whose collector was killed.
+    """Continue the capture of programs whose collector was killed.
 
-    What they have recorded since, as far as their segments hold it, and what they record from
-    now on becomes a trace of its own, with the same process_id as the first, which
-    `cupti-etl recover` makes whole.  Ctrl-C ends it; the programs go on untraced.
+    Writes a new trace with what the programs recorded since then, as far as their shared memory
+    holds it, and with what they record from now on. It has the same process_id as the first
+    trace, which `cupti-etl recover` finishes. Ctrl-C stops the capture; the programs continue.
     """
     from cupti_etl.capture.session import resume
 

@@ -14,29 +14,31 @@ from cupti_etl.commands._fsync import fsync_option
 from cupti_etl.commands._overwrite import overwrite_option
 from cupti_etl.commands._pm import chosen, pm_options
 from cupti_etl.config import CaptureOptions
+from cupti_etl.render.help import Command
 from cupti_etl.units import duration_ns
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option(
     "-o",
     "--out",
-    help="Where to: a folder; FILE.duckdb; or with --table FILE.arrows or - for standard output."
-    " Must not exist without --overwrite. %h is the host, %p the process id, %r the rank."
-    "  [default: samples-DATE-TIME]",
+    metavar="PATH",
+    help="Folder for the samples, or FILE.duckdb; with --table, FILE.arrows or - for standard"
+    " output. %h, %p and %r become host, process id and rank.  [default: samples-DATE-TIME]",
 )
 @click.option(
     "--table",
     default="",
     shell_complete=tables,
-    help="Write this table alone, as a stream of Arrow.",
+    metavar="TABLE",
+    help="Write only this table, as an Arrow stream.",
 )
-@click.option("--duration", metavar="TIME", help="End after so long; default: at Ctrl-C.")
+@click.option("--duration", metavar="TIME", help="Stop after TIME; by default at Ctrl-C.")
 @pm_options(default="overview")
-@click.option("--cupti", type=click.Path(path_type=Path), help="libcupti to use.")
+@click.option("--cupti", type=click.Path(path_type=Path), metavar="FILE", help="libcupti to use.")
 @overwrite_option
 @fsync_option
-@click.option("--quiet", is_flag=True, help="No live line and no summary.")
+@click.option("--quiet", is_flag=True, help="Print no progress and no summary.")
 def command(
     out: str | None,
     table: str,
@@ -49,15 +51,17 @@ def command(
     fsync: bool,
     quiet: bool,
 ) -> None:
-    """Sample hardware counters of GPUs, whoever uses them, until Ctrl-C.
+    """Sample hardware counters of GPUs until Ctrl-C.
+
+    Samples cover all programs that use the GPUs.
 
     \b
-    cupti-etl sample --duration 10s -o samples
-    cupti-etl sample --pm minimal --pm-interval 20us -o samples
-    cupti-etl sample --table pm_sample -o - | ./reader
+      cupti-etl sample --duration 10s -o samples
+      cupti-etl sample --pm minimal --pm-interval 20us -o samples
+      cupti-etl sample --table pm_sample -o - | ./reader
 
-    Exit status: 0 if there are samples of all GPUs that were asked for, 4 if not, 1 if they
-    could not be written, 2 for a usage error.
+    Exit status: 0 if all chosen GPUs were sampled, 4 if not, 1 if the samples could not be
+    written, 2 for a usage error.
     """
     from cupti_etl.capture.session import sample
     from cupti_etl.storage.name import expand

@@ -29,12 +29,12 @@ _LEAST = 20
     type=click.Choice(["text", "ddl", "arrow", "json", "markdown"]),
     default="text",
     show_default=True,
-    help="ddl is DuckDB's; arrow is the schema of exported files; json is a trace's schema.json.",
+    help="ddl is that of DuckDB, arrow that of exported files, json that of a trace's schema.json.",
 )
 def command(tables: tuple[str, ...], form: str) -> None:
     """Print the tables of a trace, or the columns of each TABLE.
 
-    Without TABLE, text lists the tables; the other formats describe all of them.
+    Without TABLE, text lists the tables; the other formats describe all tables.
     """
     from cupti_etl.schema.arrow import TABLES
 

@@ -13,13 +13,14 @@ import click
 from cupti_etl.commands._complete import files
 from cupti_etl.commands._scope import open_part, scope_options
 from cupti_etl.errors import UsageError
+from cupti_etl.render.help import Command
 from cupti_etl.render.output import Output, output_options, write
 
 if TYPE_CHECKING:
     from cupti_etl.queries.choose import Scope
 
 
-@click.command("sql")
+@click.command("sql", cls=Command)
 @click.argument("words", nargs=-1, required=True, metavar="TRACE... [QUERY]", shell_complete=files)
 @scope_options
 @output_options
@@ -28,7 +29,7 @@ def command(
     scope: Scope,
     output: Output,
 ) -> None:
-    """Ask TRACE, or several as one, in SQL.
+    """Query a trace, or several as one, in SQL.
 
     Every table of the trace is a view, and so is every query of `cupti-etl query --list`:
 
@@ -38,11 +39,11 @@ def command(
       cupti-etl sql node1 node2.duckdb "FROM gpu_busy"
       echo "SELECT count(*) FROM kernel" | cupti-etl sql run42
 
-    A statement that you write may read and write any file that you may, as in DuckDB itself; all
-    other commands reach no file but the trace's and what they are told to write.
+    The last argument is the QUERY if it contains a space and is not the name of a trace. Without
+    a QUERY, SQL is read from standard input; on a terminal, a small shell starts.
 
-    QUERY is the last word, if it has a space in it and is not the name of a trace. Without it,
-    SQL is read from standard input; on a terminal that is a small shell.
+    Your SQL can read and write any file that you can, as in DuckDB itself. All other commands
+    only use the files of the trace and those that you name.
     """
     from cupti_etl.render.shell import Shell
 

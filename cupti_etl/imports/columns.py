@@ -25,6 +25,13 @@ class Batches:
 
     def __init__(self, skipped: Skipped) -> None:
         self.skipped = skipped
+        self._markers = 0
+
+    def marker_ids(self, rows: int) -> pa.Array:
+        """Numbers for so many new markers."""
+        first = self._markers + 1
+        self._markers += rows
+        return numbered(rows, first)
 
     def batch(self, table: str, rows: int, values: Mapping[str, Value]) -> pa.RecordBatch:
         """Rows of a table; columns that are not named are NULL.

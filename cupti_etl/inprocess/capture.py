@@ -12,8 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from cupti_etl.api import Result, Trace, open
 from cupti_etl.capture.launcher import python_settings
@@ -233,12 +232,7 @@ class Capture:
     def __enter__(self) -> Capture:
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if _running() is self:  # else it was stopped inside of the block, or this is a forked child
             self.stop()
 
@@ -278,6 +272,14 @@ class Capture:
     def __repr__(self) -> str:
         state = "running" if _running() is self else "over" if self._path else "not started"
         return f"<cupti_etl.capture {self._path or self._out or ''} ({state})>"
+
+
+@overload
+def profile(out: _F, /) -> _F: ...
+
+
+@overload
+def profile(out: str | os.PathLike[str] | None = None, /, **options: Any) -> Callable[[_F], _F]: ...
 
 
 def profile(out: Any = None, /, **options: Any) -> Any:

@@ -11,8 +11,9 @@ import functools
 import inspect
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, overload
 
 from cupti_etl.errors import NativeError, UsageError
 from cupti_etl.inprocess import tasks
@@ -51,8 +52,13 @@ def _decorated(entered: Any, function: _F) -> _F:
     """A function, or coroutine function, each call of which is such a range.
 
     Raises:
+        TypeError: it cannot be called.
         UsageError: it is a generator function.
     """
+    if not callable(function):
+        raise TypeError(
+            f"{entered!r} decorates a function, not {function!r}; attributes have names: epoch=3"
+        )
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise UsageError(
             f"{function.__qualname__} is a generator, which runs in pieces between others",
@@ -94,12 +100,23 @@ class _Nothing:
         return f"<cupti_etl.range {self._name!r}>"
 
 
-def _no_step(**attributes: object) -> None:
+def _no_step(function: Callable[..., Any] | None = None, /, **attributes: object) -> Any:
     """In place of ``step`` there."""
+    nothing = _Nothing("step")
+    return nothing if function is None else nothing(function)
 
 
-range: Callable[..., Any]
-step: Callable[..., None]
+class _Step(Protocol):
+    @overload
+    def __call__(self, function: _F, /) -> _F: ...
+
+    @overload
+    def __call__(self, **attributes: object) -> AbstractContextManager[object, None]: ...
+
+
+# A type checker knows it as what stands in its place.
+range: type[_Nothing]
+step: _Step
 #: Why ranges are not recorded here; "" if they are.
 obstacle = ""
 try:

@@ -86,7 +86,7 @@ def noted(chip: str) -> Catalogue:
     """
     if chip not in noted_chips():
         raise UsageError(
-            f"of the chip {chip} nothing was noted, and there is no libcupti to ask",
+            f"there are no notes about the chip {chip}, and no libcupti to ask",
             f"noted are: {', '.join(noted_chips())}; on a GPU, `cupti-etl metrics dump` notes",
         )
     return loads(_FOLDER.joinpath(chip + _SUFFIX).read_bytes())

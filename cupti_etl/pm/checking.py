@@ -130,12 +130,15 @@ def _noted_name(name: str, is_optional: bool, catalogue: Catalogue) -> tuple[str
         return bad, f"{catalogue.chip} has no such metric"
     base, rollup = split
     if base in catalogue.refused:
-        return bad, f"not on the GPU that was noted ({catalogue.said_by()})"
+        return bad, f"the GPU of the notes does not have it ({catalogue.said_by()})"
     if any(name in names for names in catalogue.one_pass):
         return "counted", ""
     if rollup in catalogue.rollups.get(catalogue.types[base], ()):
-        return "left out" if is_optional else "counted", "not tried where it was noted"
-    return "not known", f"{rollup or 'a name without rollup'} was not tried where it was noted"
+        return "left out" if is_optional else "counted", "not tried when the notes were made"
+    return (
+        "not known",
+        f"{rollup or 'a name without rollup'} was not tried when the notes were made",
+    )
 
 
 def _noted_cost(selection: Selection, catalogue: Catalogue) -> float | None:

@@ -107,7 +107,7 @@ def open_cupti(path: str | None = None) -> Cupti:
         raise CuptiRuntimeError(
             -errno.ENODEV,
             "there is no NVIDIA driver here, and without one CUPTI answers nothing",
-            "`cupti-etl metrics` shows what was noted of chips elsewhere: --chip GH100",
+            "`cupti-etl metrics list --chip GH100` answers from notes about a chip",
         )
     return Cupti(path or ":".join(str(copy.path) for copy in find_cupti()))
 

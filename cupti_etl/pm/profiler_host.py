@@ -20,7 +20,6 @@ import enum
 import errno
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import CuptiRuntimeError, CuptiValueError
@@ -132,12 +131,7 @@ class ProfilerHost:
         self.initialize()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.deinitialize()
 
     def _cupti(self) -> Cupti:

@@ -16,6 +16,7 @@ from cupti_etl.units import duration_ns
 
 # A whole number that is at least as large is a time since 1970, of 1970-01-12 or later.
 _LEAST_EPOCH = 10**15
+_LEAST_TIME, _MOST_TIME = -(2**63), 2**63 - 1
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%\Z")
 _NUMBERS = re.compile(r"(\d+)?(?:(-)(\d+)?)?\Z")
 
@@ -55,6 +56,39 @@ class Scope:
         return not (
             self.from_ is None and self.to is None and self.steps is None and not self.range
         )
+
+
+SCOPE_NAMES = tuple(field.name.rstrip("_") for field in fields(Scope))
+
+
+def parse(words: Mapping[str, str]) -> Scope:
+    """A scope by its names, with values as in the options of a command.
+
+    Raises:
+        UsageError: a value is to be numbers, and is not.
+    """
+    given: dict[str, Any] = {}
+    for field in fields(Scope):
+        name = field.name.rstrip("_")
+        if name in words:
+            is_numbers = field.default == ()
+            given[field.name] = numbers(name, words[name]) if is_numbers else words[name]
+    return Scope(**given)
+
+
+def numbers(name: str, text: str) -> tuple[int, ...]:
+    """The numbers of a text such as ``0,2``; none of an empty one.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    try:
+        return tuple(int(word) for word in text.split(",")) if text else ()
+    except ValueError:
+        raise UsageError(
+            f"{name}: {text!r} is not a number, or numbers with commas between",
+            f"for instance {name} 0 or {name} 0,2",
+        ) from None
 
 
 def choose(scope: Scope, ask: Ask) -> Choice:
@@ -187,9 +221,11 @@ def _times(scope: Scope, ask: Ask) -> Window:
 
 
 def _at(given: str | int | None, first: int, last: int) -> int | None:
-    """A point in time, as nanoseconds since 1970."""
-    if given is None:
-        return None
+    """A point in time, as nanoseconds since 1970, that a column can hold."""
+    return None if given is None else max(_LEAST_TIME, min(_named(given, first, last), _MOST_TIME))
+
+
+def _named(given: str | int, first: int, last: int) -> int:
     text = str(given).strip()
     if text.isdecimal() and int(text) >= _LEAST_EPOCH:
         return int(text)

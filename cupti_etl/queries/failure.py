@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from cupti_etl.errors import EtlError, TraceError, UsageError
+from cupti_etl.errors import EtlError, MemoryLimitError, TraceError, UsageError
 from cupti_etl.storage.sources import PARTS, as_glob
 
 _QUOTED_PART = re.compile(r"""['"]([^'"]*part-[^'"/]*\.parquet)['"]""")
@@ -40,7 +40,7 @@ def translate(error: BaseException, folders: Sequence[Path]) -> EtlError:
         )
     # Out of a stream, the class of the error does not come along.
     if isinstance(error, duckdb.OutOfMemoryException) or text.startswith("Out of Memory"):
-        return EtlError(
+        return MemoryLimitError(
             text.splitlines()[0], "ask for fewer columns, or aggregate, or SET memory_limit"
         )
     # DuckDB's own checksums, of a self-contained file.

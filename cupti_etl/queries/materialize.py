@@ -335,7 +335,7 @@ def _take(con: duckdb.DuckDBPyConnection, folder: Path, tables: Sequence[str]) -
         for table, file in zip(tables, files, strict=True):
             drop(con, table)
             con.execute(f"CREATE VIEW {table} AS FROM read_parquet({quoted(file)})")
-    except OSError:
+    except (OSError, duckdb.PermissionException):  # made since the trace was opened
         return False
     except duckdb.Error:  # damaged
         for table in tables:

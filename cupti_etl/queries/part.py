@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from cupti_etl.errors import UsageError
+from cupti_etl.queries import part_sums
 from cupti_etl.queries.catalog import Catalog
 from cupti_etl.queries.header import Query
 from cupti_etl.queries.materialize import Operator, Operators
@@ -46,7 +47,8 @@ class PartViews(Views):
     def __init__(self, catalog: Catalog, operators: Operators, choice: Choice) -> None:
         def ours() -> dict[str, Operator]:
             given = operators().items()
-            return {name: each for name, each in given if _will_do(catalog[name], each)}
+            found = {name: each for name, each in given if _will_do(catalog[name], each)}
+            return {**found, **part_sums.operators(catalog, choice, self._whole.need)}
 
         super().__init__(catalog, ours, choice)
         who = replace(choice, windows=()) if choice.is_of_some else None

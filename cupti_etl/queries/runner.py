@@ -1,20 +1,18 @@
-"""Installs a trace's tables and the query library in DuckDB, and writes calls of queries."""
+"""Opens a DuckDB, and writes the statements that install the query library and call queries."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import UsageError
-from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog, library
+from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog
 from cupti_etl.queries.header import Query
-from cupti_etl.queries.plausible import plausible_tables
-from cupti_etl.queries.tables import check_types, empty_table, found_tables, table_extent
+from cupti_etl.queries.tables import create_table_view, empty_table, table_extent
 from cupti_etl.schema.arrow import TABLES
-from cupti_etl.storage.sources import Source, as_glob, identifier, quoted
+from cupti_etl.storage.sources import as_glob, identifier, quoted
 
 if TYPE_CHECKING:
     import duckdb
@@ -55,57 +53,26 @@ def connect(
     return con
 
 
+def connect_to(
+    files: Iterable[str], settings: Mapping[str, str] | None = None
+) -> duckdb.DuckDBPyConnection:
+    """A DuckDB in memory whose statements reach these files, and globs as they are spelt."""
+    con = connect(settings=settings)
+    _lock(con, (), files)
+    return con
+
+
 def _confine(con: duckdb.DuckDBPyConnection, reach: Collection[Path]) -> None:
     """What a link leads to has to be among them.  A glob is looked up as it is spelt."""
     folders = [spelt for each in reach for spelt in (str(each), as_glob(each))]
-    files = [spelt for each in reach for spelt in (str(each), f"{each}.wal")]
+    _lock(con, folders, [spelt for each in reach for spelt in (str(each), f"{each}.wal")])
+
+
+def _lock(con: duckdb.DuckDBPyConnection, folders: Iterable[str], files: Iterable[str]) -> None:
     con.execute(f"SET allowed_directories = [{', '.join(map(quoted, folders))}]")
     con.execute(f"SET allowed_paths = [{', '.join(map(quoted, files))}]")
     con.execute("SET enable_external_access = false")
     con.execute("SET lock_configuration = true")
-
-
-@cache
-def bound_library() -> duckdb.DuckDBPyConnection:
-    """A DuckDB in memory with the library over empty tables, to be copied into files.
-
-    To bind the library takes half a second; to copy it, a twentieth of that.
-    """
-    con = connect()
-    for statement in (*empty_views(), *library_views(library(), plain=True)):
-        con.execute(statement)
-    return con
-
-
-def install(
-    con: duckdb.DuckDBPyConnection, database: str, sources: Sequence[Source], condition: str
-) -> None:
-    """Make the tables of the sources and every query known in a database, the current one, at once.
-
-    Args:
-        con: a cursor of ``bound_library``.
-        database: its name.
-        sources: where the rows are.
-        condition: has to hold where rows of a source are asked for.
-
-    Raises:
-        duckdb.Error: a part cannot be read, or a query of the library is wrong.
-    """
-    con.begin()  # else the file is brought to the disk after each statement
-    try:
-        con.execute(f"COPY FROM DATABASE memory TO {identifier(database)} (SCHEMA)")
-        for table, rows in plausible_tables(con, sources, found_tables(sources)):
-            if rows:
-                con.execute(
-                    f"CREATE OR REPLACE VIEW {identifier(table)} AS"
-                    f" SELECT * FROM (\n{rows}\n) WHERE {condition}"
-                )
-            con.execute(f"COMMENT ON VIEW {identifier(table)} IS {quoted(_doc(table))}")
-        check_types(con, TABLES)
-    except BaseException:
-        con.rollback()
-        raise
-    con.commit()
 
 
 def empty_views() -> Iterator[str]:
@@ -115,7 +82,7 @@ def empty_views() -> Iterator[str]:
     created over empty tables reads no file, however many parts the trace has.
     """
     for table in TABLES:
-        yield f"CREATE OR REPLACE VIEW {identifier(table)} AS {empty_table(table)}"
+        yield create_table_view(table, empty_table(table))
 
 
 def library_views(catalog: Catalog, *, plain: bool = False) -> Iterator[str]:
@@ -170,6 +137,18 @@ def call(query: Query, given: Collection[str]) -> str:
     return f"FROM {query.name}({arguments})"
 
 
+def assignment(text: str) -> tuple[str, str]:
+    """The name and the value of a parameter, as ``--param`` gives them.
+
+    Raises:
+        UsageError: it is something else.
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise UsageError(f"--param {text!r} is not NAME=VALUE", "for instance --param min_ns=1000")
+    return name, value
+
+
 def check_values(con: duckdb.DuckDBPyConnection, query: Query, given: Mapping[str, Any]) -> None:
     """See that values are of their parameters' types; DuckDB would not say which of them is not.
 
@@ -181,13 +160,11 @@ def check_values(con: duckdb.DuckDBPyConnection, query: Query, given: Mapping[st
     for field in query.parameters:
         try:
             if field.name in given:
-                con.execute(f"SELECT CAST($1 AS {field.type})", [given[field.name]])
+                # Of a result that is not read, the transaction goes on, and what is made thereafter
+                # is not seen in it.
+                con.execute(f"SELECT CAST($1 AS {field.type})", [given[field.name]]).fetchall()
         except duckdb.Error as error:
             raise UsageError(
                 f"query {query.name}: {field.name} takes {field.type}, not {given[field.name]!r}",
                 f"{field.name}: {field.doc}",
             ) from error
-
-
-def _doc(table: str) -> str:
-    return TABLES[table].doc if table in TABLES else "Not known to this version of cupti-etl."

@@ -10,7 +10,7 @@ busy and of idle time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -164,6 +164,33 @@ class Choice:
         chosen = self._rows(placed, query.chosen_by, columns)
         return f"SELECT * EXCLUDE (_place) FROM (\n{chosen}\n) ORDER BY _place"
 
+    def whether_cut(self, work: str) -> str:
+        """A SELECT of rows about work of the whole trace that has to do with the times.
+
+        It has one more column, ``is_cut``: whether some of the work is not in them.
+
+        Args:
+            work: its process, in start_ns when the first of it began, in end_ns when the last
+                was over.
+        """
+        window = self._at_once()
+        if window is not None:
+            low = _LEAST if window.start_ns is None else window.start_ns
+            high = _MOST if window.end_ns is None else window.end_ns
+            times = f"JOIN (SELECT {low} AS start_ns, {high} AS end_ns) AS times ON true"
+        else:
+            # Times of a process do not meet: the last that begins by then is the last of all.
+            times = f"ASOF JOIN {_OF_PROCESS} AS times ON rows.process_id = times.key"
+        # What ends with the times began in them, unless it took no time.
+        return f"""
+            SELECT rows.*, rows.start_ns < times.start_ns OR rows.end_ns > times.end_ns
+                       OR (rows.end_ns = times.end_ns AND times.end_ns IN (
+                           SELECT start_ns FROM {WHOLE}.main.gpu_activity WHERE end_ns <= start_ns
+                       )) AS is_cut
+            FROM {work} AS rows
+            {times} AND times.start_ns <= rows.end_ns
+            WHERE rows.start_ns < times.end_ns"""
+
     def _rows(self, relation: str, by: Sequence[str], columns: set[str]) -> str:
         if not by:
             return f"SELECT * FROM {relation}"
@@ -203,14 +230,18 @@ class Choice:
 
 def reads_whole(query: Query) -> str:
     """The SQL of a query, in which what it looks up is that of the whole trace."""
-    sql = query.sql
-    if not query.lookup:
+    return reads_instead(query.sql, {name: f"FROM {WHOLE}.main.{name}" for name in query.lookup})
+
+
+def reads_instead(sql: str, instead: Mapping[str, str]) -> str:
+    """The SQL of a query, in which some names stand for other SELECTs."""
+    if not instead:
         return sql
-    whole = ", ".join(f"{name} AS (FROM {WHOLE}.main.{name})" for name in query.lookup)
+    others = ", ".join(f"{name} AS ({select})" for name, select in instead.items())
     for begin in ("WITH RECURSIVE ", "WITH "):
         if sql.startswith(begin):
-            return f"{begin}{whole},\n{sql.removeprefix(begin)}"
-    return f"WITH {whole}\n{sql}"
+            return f"{begin}{others},\n{sql.removeprefix(begin)}"
+    return f"WITH {others}\n{sql}"
 
 
 def _starts(window: Window, start: str) -> str:

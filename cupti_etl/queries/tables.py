@@ -95,6 +95,12 @@ def _one_row_a_key(table: str, key: Sequence[str], rows: str) -> str:
     )
 
 
+def create_table_view(table: str, rows: str, condition: str = "") -> str:
+    """The statement that makes the view of a table: a SELECT, and what has to hold of its rows."""
+    chosen = f"SELECT * FROM (\n{rows}\n) WHERE {condition}" if condition else rows
+    return f"CREATE OR REPLACE VIEW {identifier(table)} AS\n{chosen}"
+
+
 def empty_table(table: str) -> str:
     """A SELECT that gives the columns of a table and no row."""
     columns = ", ".join(

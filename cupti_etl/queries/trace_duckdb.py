@@ -9,10 +9,12 @@ import os
 from pathlib import Path
 
 from cupti_etl.errors import TraceError
-from cupti_etl.storage.place import unfinished
+from cupti_etl.schema.arrow import TABLES
+from cupti_etl.storage.place import not_written, unfinished
 from cupti_etl.storage.sources import Folder, check_folder, identifier, quoted
 
 NAME = "trace.duckdb"
+_NOT_KNOWN = "Not known to this version of cupti-etl."
 
 
 def write_trace_duckdb(folder: str | os.PathLike[str]) -> Path:
@@ -41,29 +43,28 @@ def write_trace_duckdb(folder: str | os.PathLike[str]) -> Path:
             failure = translate(error, (home,))
             # The statements are our own: what is not a part's fault is the file's.
             if str(partial) in str(error) or not isinstance(failure, TraceError):
-                raise _not_written(target, str(error)) from error
+                raise not_written(target, str(error)) from error
             raise failure from error
         except OSError as error:
-            raise _not_written(target, error.strerror or str(error)) from error
+            raise not_written(target, error) from error
     return target
 
 
 def _write(file: Path, folder: Folder, condition: str) -> None:
-    from cupti_etl.queries.runner import bound_library, install
-    from cupti_etl.schema.revisions import STORAGE_VERSION
+    from cupti_etl.queries.bound_library import copy_library, new_file
+    from cupti_etl.queries.plausible import plausible_tables
+    from cupti_etl.queries.tables import check_types, create_table_view, found_tables
 
-    # Of a name of its own: other threads may write other files.
-    name = identifier(file.name)
-    try:
-        con = bound_library().cursor()
-        con.execute(f"ATTACH {quoted(file)} AS {name} (STORAGE_VERSION '{STORAGE_VERSION}')")
-        con.execute(f"USE {name}")
-        install(con, file.name, (folder,), condition)
-        con.execute("USE memory")
-        con.execute(f"DETACH {name}")
-    except BaseException:
-        bound_library.cache_clear()  # the file is still in it
-        raise
+    with new_file(file) as con:
+        copy_library(con)
+        con.begin()
+        for table, rows in plausible_tables(con, (folder,), found_tables((folder,))):
+            if rows:
+                con.execute(create_table_view(table, rows, condition))
+            doc = TABLES[table].doc if table in TABLES else _NOT_KNOWN
+            con.execute(f"COMMENT ON VIEW {identifier(table)} IS {quoted(doc)}")
+        check_types(con, TABLES)
+        con.commit()
 
 
 def _is_here(target: Path) -> str:
@@ -80,11 +81,4 @@ def _is_here(target: Path) -> str:
     return (
         f"(SELECT CASE WHEN bool_or(path = {quoted(path)}) THEN true"
         f" ELSE error({quoted(message)}) END FROM duckdb_databases())"
-    )
-
-
-def _not_written(target: Path, why: str) -> TraceError:
-    return TraceError(
-        f"cannot write {target}: {why.splitlines()[0]}",
-        "check the permissions and the free space of the folder",
     )

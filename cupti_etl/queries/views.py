@@ -21,13 +21,14 @@ from cupti_etl.queries.plausible import plausible_tables
 from cupti_etl.queries.scope import Choice
 from cupti_etl.queries.tables import (
     check_types,
+    create_table_view,
     empty_table,
     found_tables,
     table_extent,
     table_rows,
 )
 from cupti_etl.schema.arrow import TABLES
-from cupti_etl.storage.sources import Folder, Source, globs, identifier
+from cupti_etl.storage.sources import Folder, Source, globs
 
 if TYPE_CHECKING:
     import duckdb
@@ -57,6 +58,7 @@ class Views:
         # Those without a part, which may get one while a capture runs.
         self._empty: set[str] = set()
         self._there: set[str] = set()
+        self._turn = 0  # how often something was made for a statement
         # A hint: where it is wrong, the binder says so.
         self._made: set[str] = set()
         self._materialized = Materialized(
@@ -94,6 +96,7 @@ class Views:
             self._refresh(con)
         before = ""
         while True:
+            turn = self._turn
             try:
                 return action()
             except duckdb.CatalogException as error:
@@ -102,10 +105,21 @@ class Views:
                     raise
                 if is_inside:
                     self._make_inside(con, name)
-                else:
-                    with con.cursor() as beside:
-                        self._make(beside, name)
+                elif not self._make_in_turn(con, name, turn):
+                    continue
                 before = name
+
+    def _make_in_turn(self, con: duckdb.DuckDBPyConnection, name: str, turn: int) -> bool:
+        """Make something, unless another thread has made anything since.
+
+        It may have made just that, and to make it again would take away what others read.
+        """
+        with self._lock, con.cursor() as beside:
+            if self._turn != turn:
+                return False
+            self._make(beside, name)
+            self._turn += 1
+            return True
 
     def _make_inside(self, con: duckdb.DuckDBPyConnection, name: str) -> None:
         """Make something in a transaction, which sees what was made in it and before it began.
@@ -237,10 +251,8 @@ class Views:
                     f"parts of the trace vanished while it was open: {table}",
                     "a capture may just have tidied them up: run it again",
                 )
-            rows = rows or empty_table(table)
-            if who := self._choice.who(table) if self._choice else "":
-                rows = f"SELECT * FROM (\n{rows}\n) WHERE {who}"
-            con.execute(f"CREATE OR REPLACE VIEW {identifier(table)} AS\n{rows}")
+            who = self._choice.who(table) if self._choice else ""
+            con.execute(create_table_view(table, rows or empty_table(table), who))
         check_types(con, there)
         self._there.update(there)
         self._empty.update(tables)

@@ -16,6 +16,7 @@ _IDS = ("_id", "_uuid", "_address", "_handle", "pid", "cbid")
 # Of whom or where a row is; shown where rows differ in it, whatever comes first.
 WHOSE = ("gpu", "rank", "process_id")
 PROCESS = "process_id"
+_BEFORE_WHOSE = 2
 
 
 @dataclass(frozen=True)
@@ -80,9 +81,11 @@ class Shape:
             wanted = self.first or said
             whose = (name for name in WHOSE if name in differ and name in names)
             label = (self.label.column,) if self.label else ()
-            wanted = tuple(dict.fromkeys((*wanted, *whose, *label)))
+            # Early, or a narrow terminal has no room for it and rows look alike.
+            head, rest = wanted[:_BEFORE_WHOSE], wanted[_BEFORE_WHOSE:]
+            wanted = tuple(dict.fromkeys((*head, *whose, *rest, *label)))
             names = [*wanted, *(name for name in names if wide and name not in wanted)]
-        last = self.label.column if self.label and self.is_known else ""
+        last = self.label.column if self.label and self.is_known else None
         if last in self.first[:-1]:
             return [by_name[name] for name in names]
         names = [name for name in names if name != last] + [name for name in names if name == last]

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from cupti_etl.api import Trace
 from cupti_etl.api import open as open_trace
 from cupti_etl.errors import EtlError, TraceError
-from cupti_etl.queries.catalog import library
+from cupti_etl.queries.catalog import TABLE_EXTENT, library
 from cupti_etl.queries.runner import library_views
 from cupti_etl.render.beside import ROWS, beside, feed
 from cupti_etl.schema.arrow import TABLES
-from cupti_etl.storage.place import refuse_existing, unfinished
+from cupti_etl.storage.place import not_written, refuse_existing, unfinished
 from cupti_etl.storage.replace import install
 from cupti_etl.storage.sources import identifier, quoted
 
@@ -47,16 +47,19 @@ def export_duckdb(trace: Trace, out: Path, *, overwrite: bool = False) -> list[s
             refuse_existing(out, overwrite=overwrite)
             install(partial, out)
         except OSError as error:
-            raise _not_written(out, error.strerror or str(error)) from error
+            raise not_written(out, error) from error
         except EtlError as error:
             if str(partial) in error.message:
-                raise _not_written(out, error.message.replace(str(partial), str(out))) from error
+                raise not_written(out, error.message.replace(str(partial), str(out))) from error
             raise
     return left_out
 
 
 def _fill(trace: Trace, file: Path) -> list[str]:
     left_out = []
+    # Most tables of most traces have no rows.  This makes the tables known all at once, too.
+    extent = trace.sql(f"SELECT table_name, rows FROM {TABLE_EXTENT}")
+    filled = {row["table_name"] for row in extent if row["rows"]}
     with beside(trace, (file.parent,)) as con:
         con.execute(f"ATTACH {quoted(file)} AS {_DATABASE}")
         for table in trace.tables:
@@ -69,27 +72,30 @@ def _fill(trace: Trace, file: Path) -> list[str]:
             if TABLES[table].more is None:
                 left_out += sorted(f"{table}.{column}" for column in more)
                 more = []
-            _copy(trace, con, table, known, more)
+            _add_columns(con, table, more)
+            if table in filled:
+                _copy(trace, con, table, [*known, *more])
         con.execute(f"DETACH {_DATABASE}")  # which writes what its log still holds
     return left_out
 
 
-def _copy(
-    trace: Trace,
-    con: duckdb.DuckDBPyConnection,
-    table: str,
-    known: Sequence[str],
-    more: Sequence[str],
-) -> None:
-    """Copy the rows of a table, with columns that this trace has more."""
-    into = f"{_DATABASE}.main.{identifier(table)}"
-    for name in more:
+def _into(table: str) -> str:
+    return f"{_DATABASE}.main.{identifier(table)}"
+
+
+def _add_columns(con: duckdb.DuckDBPyConnection, table: str, names: Sequence[str]) -> None:
+    """Give a table the columns that this trace has more."""
+    for name in names:
         added = TABLES[table].more
         assert added is not None
-        con.execute(f"ALTER TABLE {into} ADD COLUMN {identifier(name)} {added.sql}")
-    columns = ", ".join(map(identifier, (*known, *more)))
+        con.execute(f"ALTER TABLE {_into(table)} ADD COLUMN {identifier(name)} {added.sql}")
+
+
+def _copy(trace: Trace, con: duckdb.DuckDBPyConnection, table: str, names: Sequence[str]) -> None:
+    """Copy the rows of a table."""
+    columns = ", ".join(map(identifier, names))
     with feed(con, trace.sql(f"SELECT {columns} FROM {identifier(table)}").reader()):
-        con.execute(f"INSERT INTO {into} ({columns}) SELECT {columns} FROM {ROWS}")
+        con.execute(f"INSERT INTO {_into(table)} ({columns}) SELECT {columns} FROM {ROWS}")
 
 
 def convert(folder: Path, out: Path) -> None:
@@ -149,10 +155,3 @@ def pending_migrations(path: Path) -> tuple[str, list[str]]:
 def _install(con: duckdb.DuckDBPyConnection) -> None:
     for statement in library_views(library(), plain=True):
         con.execute(statement)
-
-
-def _not_written(out: Path, why: str) -> TraceError:
-    return TraceError(
-        f"cannot write {out}: {why.splitlines()[0]}",
-        "check the permissions and the free space of the folder",
-    )

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cupti_etl.api import Result, Trace
-from cupti_etl.errors import TraceError, UsageError
+from cupti_etl.errors import UsageError
 from cupti_etl.render.beside import ROWS, beside, feed
 from cupti_etl.render.output import Output, write
 from cupti_etl.render.table import Passed
 from cupti_etl.schema.arrow import TABLES, arrow_schema
-from cupti_etl.storage.place import SPILL, refuse_existing, unfinished
+from cupti_etl.storage.place import SPILL, not_written, refuse_existing, unfinished
 from cupti_etl.storage.replace import install
 from cupti_etl.storage.sources import identifier
 
@@ -69,7 +69,7 @@ def export_folder(
             refuse_existing(out, overwrite=overwrite)
             install(partial, out)
         except OSError as error:
-            raise _not_written(out, error) from error
+            raise not_written(out, error) from error
 
 
 def export_file(
@@ -99,7 +99,7 @@ def export_file(
     try:
         _write_parquet(trace, table, out)
     except OSError as error:
-        raise _not_written(out, error) from error
+        raise not_written(out, error) from error
 
 
 class _Documented(Passed):
@@ -168,10 +168,3 @@ def _groups(rows: pa.RecordBatchReader) -> Iterator[pa.Table]:
             group = []
     if group:
         yield pa.Table.from_batches(group)
-
-
-def _not_written(out: Path, error: OSError) -> TraceError:
-    return TraceError(
-        f"cannot write {out}: {error.strerror or error}",
-        "check the permissions and the free space of the folder",
-    )

@@ -6,6 +6,7 @@ no label says more than that takes.  Neither chance nor the order of rows plays 
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import groupby
@@ -20,6 +21,10 @@ Thing = tuple[Any, ...]
 _SHORTEST_PART = 4
 _SEPARATOR = " / "
 _IN_ORDER = " > "
+# What XLA calls its ranges: Thunk:#name=jit(f)/add,hlo_op=fusion.3,unique_hlo_op_id=7#.
+_XLA = re.compile(r"(Thunk|Xla\w*):#.*#\Z")
+_SAID = re.compile(r"[#,](hlo_op|hlo_module|name|module)=([^,#]+)")
+_PROGRAM = re.compile(r"[#,]program_id=(\d+)")
 
 
 def label_rows(
@@ -153,9 +158,26 @@ def _copies(things: Sequence[Thing]) -> list[str]:
     return _with_rest(texts, [thing[1:] for thing in things])
 
 
+def range_name(text: str) -> str:
+    """What a range is called in a table: of one of XLA's the operation, module or pass."""
+    found = _XLA.match(text)
+    said: dict[str, str] = dict(_SAID.findall(text)) if found else {}
+    if runs := said.get("hlo_op") or said.get("hlo_module"):
+        return runs
+    compiled = said.get("name") or said.get("module")
+    return f"{found[1]} {compiled}" if found and compiled else text
+
+
 def _ranges(things: Sequence[Thing]) -> list[str]:
     """The innermost name of each path, and as many of those around it as it takes."""
-    parts = [str(thing[0] or "").split(_SEPARATOR) for thing in things]
+    full = [str(thing[0] or "").split(_SEPARATOR) for thing in things]
+    parts = [[range_name(name) for name in path] for path in full]
+    for members in _alike(list(map(tuple, parts))):
+        # Modules that XLA compiled anew have the same names.
+        for at in members:
+            for place, name in enumerate(full[at]):
+                if program := _PROGRAM.search(name):
+                    parts[at][place] += f" #{program[1]}"
     long = [1] * len(parts)
     while True:
         texts = [_SEPARATOR.join(each[-n:]) for each, n in zip(parts, long, strict=True)]

@@ -18,6 +18,7 @@ import click
 
 from cupti_etl.errors import UsageError
 from cupti_etl.progress import printable, say
+from cupti_etl.render.help import Option
 from cupti_etl.render.narrow import EVERYTHING, Narrowing, narrow
 from cupti_etl.render.values import TIME_UNITS
 
@@ -41,6 +42,7 @@ _SUFFIXES = {
 }
 _GROUP_BATCHES = 4
 _F = TypeVar("_F", bound=Callable[..., Any])
+_option = functools.partial(click.option, cls=Option, section="Output")
 
 
 @dataclass(frozen=True)
@@ -177,49 +179,50 @@ def output_options(function: Callable[..., None]) -> Callable[..., None]:
         function(output=output, **others)
 
     for option in (
-        click.option(
+        _option(
+            "--spreadsheet", is_flag=True, help="Write CSV in which no text can act as a formula."
+        ),
+        _option(
+            "--raw",
+            is_flag=True,
+            help="Show plain numbers and full names in a table, as in a file.",
+        ),
+        _option(
             "--timeunit",
             "time_unit",
             type=click.Choice(("auto", *TIME_UNITS)),
             default="auto",
-            help="Unit of durations in a table; if nothing is said, one that fits each.",
+            show_default=True,
+            help="Unit of durations in a table; auto chooses one for each.",
         ),
-        click.option(
-            "--raw", is_flag=True, help="Show plain numbers and names in a table, as in a file."
-        ),
-        click.option("--wide", is_flag=True, help="Show every column of a table."),
-        click.option(
-            "--limit", type=click.IntRange(min=0), metavar="N", help="Give the first N rows."
-        ),
-        click.option(
+        _option(
             "--sort",
             default="",
             metavar="COLUMN[:asc|:desc]",
-            help="Sort by COLUMN: numbers from the largest, texts from A, or as you say.",
+            help="Sort by COLUMN; by default numbers from the largest, texts from A.",
         ),
-        click.option(
+        _option(
             "--where",
             default="",
             metavar="SQL",
-            help="Give the rows of which SQL is true, such as 'total_ns > 1e6'.",
+            help="Only rows for which SQL is true, such as 'total_ns > 1e6'.",
         ),
-        click.option(
-            "--spreadsheet", is_flag=True, help="As CSV in which a text is never a formula."
-        ),
-        click.option("--all", "all_rows", is_flag=True, help="Show every row of a table."),
-        click.option(
+        _option("--wide", is_flag=True, help="Show every column of a table."),
+        _option("--all", "all_rows", is_flag=True, help="Show every row of a table."),
+        _option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first N rows."),
+        _option(
             "-o",
             "--output",
             "path",
             type=click.Path(path_type=Path),
             metavar="FILE",
-            help="Write to FILE; its suffix chooses the format where --format does not.",
+            help="Write to FILE; its suffix chooses the format unless --format does.",
         ),
-        click.option(
+        _option(
             "--format",
             "format",
             type=click.Choice(FORMATS),
-            help="How to write the rows; a table if nothing is said.",
+            help="Format of the rows; by default table.",
         ),
     ):
         command = option(command)

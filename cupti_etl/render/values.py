@@ -63,7 +63,7 @@ def number(value: int | float | Decimal) -> str:
         return f"{int(value):,}"
     if abs(value) >= 10**6:
         return f"{value:,.0f}"
-    return f"{value:,.2f}" if abs(value) >= 0.01 else f"{value:.3g}"
+    return f"{value:,.2f}" if abs(value) >= 0.1 else f"{value:.3g}"
 
 
 def in_unit(value: Any, unit: str, time_unit: str = "auto", begin_ns: int = 0) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cupti_etl.errors import UsageError
+from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.storage import disk
 from cupti_etl.storage.replace import check_replaceable
 
@@ -28,6 +28,15 @@ def refuse_existing(out: Path, *, overwrite: bool = False) -> None:
         raise UsageError(f"{out} exists already", "choose another name, or add --overwrite")
     if not out.parent.is_dir():
         raise UsageError(f"there is no folder {out.parent}", "make it, or choose another name")
+
+
+def not_written(out: Path, error: OSError | str) -> TraceError:
+    """What to raise where a file, or a folder, could not be written."""
+    why = error if isinstance(error, str) else error.strerror or str(error)
+    return TraceError(
+        f"cannot write {out}: {why.splitlines()[0]}",
+        "check the permissions and the free space of the folder",
+    )
 
 
 @contextmanager

@@ -86,6 +86,7 @@ def test_names_are_known_in_each_domain() -> None:
     assert not [name for name in known_names("runtime") if re.search(r"_v\d{4}", name)]
 
 
+@pytest.mark.slow
 @pytest.mark.network
 def test_facts_are_those_of_the_headers(tmp_path: Path) -> None:
     headers = fetch_headers(13, ROOT / ".cache" / "headers")

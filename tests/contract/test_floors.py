@@ -56,6 +56,7 @@ FLOORS = {
     "cupti_etl.analysis": 18,
     "cupti_etl.demo": 19,
     "cupti_etl.doctor": 19,
+    "cupti_etl.serve": 19,
     "cupti_etl.commands": 20,
     "cupti_etl.cli": 21,
     "cupti_etl.__main__": 22,

@@ -18,10 +18,12 @@ from tools.codegen.compiled import compiled
 from tools.codegen.headers import dump, load_facts
 
 
+@pytest.mark.slow
 def test_nothing_is_stale() -> None:
     assert generate.stale() == []
 
 
+@pytest.mark.slow
 def test_check_sees_an_edited_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

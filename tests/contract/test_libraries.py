@@ -107,6 +107,7 @@ def test_batches_have_the_columns_of_the_specification(kind: Kind) -> None:
     assert kinds == {facts[f"CUPTI_ACTIVITY_KIND_{name}"] for name in kind.activity}
 
 
+@pytest.mark.slow
 def test_a_warning_is_an_error_in_development(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, ROOT / "native/build.py", "-o", tmp_path],

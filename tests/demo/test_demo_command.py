@@ -47,6 +47,7 @@ def first(
     return folder, demo(folder, driver_folder)
 
 
+@pytest.mark.slow
 def test_on_a_gpu_it_captures_and_compares(
     first: tuple[Path, subprocess.CompletedProcess[str]], driver_folder: Path
 ) -> None:
@@ -64,6 +65,7 @@ def test_on_a_gpu_it_captures_and_compares(
     assert launched["program"] == "driver_api"
 
 
+@pytest.mark.slow
 def test_a_second_demo_replaces_the_first(
     first: tuple[Path, subprocess.CompletedProcess[str]], driver_folder: Path
 ) -> None:
@@ -74,6 +76,7 @@ def test_a_second_demo_replaces_the_first(
     assert (folder / "demo-trace" / DEMO_MARK).read_text() != before
 
 
+@pytest.mark.slow
 def test_a_record_that_is_missing_fails_the_demo(tmp_path: Path, driver_folder: Path) -> None:
     done = demo(tmp_path, driver_folder, FAKE_CUPTI_FORGET="100")
     assert done.returncode == 4
@@ -81,6 +84,7 @@ def test_a_record_that_is_missing_fails_the_demo(tmp_path: Path, driver_folder: 
     assert "launched, 1" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("environ", "sentence"),
     [
@@ -100,6 +104,7 @@ def test_a_failing_workload_fails_the_demo(
     assert not (tmp_path / "demo-trace").exists()
 
 
+@pytest.mark.slow
 def test_without_a_gpu_it_says_so_and_replays(tmp_path: Path, driver_folder: Path) -> None:
     recording = Path(cupti_etl.__file__).parent / "demo" / "h200.etlrec"
     done = demo(tmp_path, driver_folder, FAKE_CUDA_DEVICES="0")
@@ -113,6 +118,7 @@ def test_without_a_gpu_it_says_so_and_replays(tmp_path: Path, driver_folder: Pat
         assert "the recording h200.etlrec is not part of this installation" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_recording_is_replayed(
     tmp_path: Path, driver_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,6 +31,7 @@ def test_each_question_has_an_example_answer() -> None:
     assert sorted([*asked, *without]) == sorted(each.name for each in library() if each.front)
 
 
+@pytest.mark.slow
 def test_other_output_is_noticed(tmp_path: Path) -> None:
     """On a copy of a command of the page, in whose output a word was changed."""
     page = (ROOT / "docs" / "tutorial" / "first-trace.md").read_text()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -13,22 +12,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from support.captures import Capture, Capturer, running
+from support.captures import Capture, Capturer, running, unshare
 from support.fake_cuda import script
 from support.fakes import Fakes
 
 CUPTI = "13.5.25"
-
-
-def unshare(*options: str) -> list[str]:
-    """A command prefix for other namespaces; skips where the machine does not allow them."""
-    prefix = ["unshare", *([] if os.getuid() == 0 else ["--map-root-user"]), *options]
-    if shutil.which("unshare") is None:
-        pytest.skip("there is no unshare here")
-    tried = subprocess.run([*prefix, "true"], capture_output=True, text=True, check=False)
-    if tried.returncode:
-        pytest.skip(f"unshare {' '.join(options)} is not allowed here: {tried.stderr.strip()}")
-    return prefix
 
 
 def check(capture: Capture, kernels: int, processes: int = 1) -> None:
@@ -40,6 +28,7 @@ def check(capture: Capture, kernels: int, processes: int = 1) -> None:
     capture.check_sums()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prefix", [(), ("--pid", "--fork"), ("--pid", "--fork", "--mount-proc")])
 def test_a_program_that_closes_all_descriptors(capturer: Capturer, prefix: Sequence[str]) -> None:
     """Its socket ends, it does not; nor does it end when it is quiet for a while."""
@@ -48,6 +37,7 @@ def test_a_program_that_closes_all_descriptors(capturer: Capturer, prefix: Seque
     check(capturer.run(options=["--flush-ms", "20"], command=command), 35)
 
 
+@pytest.mark.slow
 def test_a_daemon(capturer: Capturer, tmp_path: Path) -> None:
     """It closes everything, gets a session of its own, and outlives the command by far."""
     text = f"""
@@ -80,6 +70,7 @@ sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
     check(capturer.run(command=script(text)), 1)
 
 
+@pytest.mark.slow
 def test_exec_after_cuda(capturer: Capturer, fakes: Fakes) -> None:
     """Two images in one process: the first ends at once, without an orderly end."""
     again = shlex.join(fakes.program(launches=20))
@@ -93,6 +84,7 @@ def test_exec_after_cuda(capturer: Capturer, fakes: Fakes) -> None:
     assert set(capture.losses()) == {"killed"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closes", [False, True])
 def test_exec_is_seen_at_once(capturer: Capturer, closes: bool) -> None:
     """What runs on as another image, without CUDA, does not keep the first one open."""
@@ -106,6 +98,7 @@ def test_exec_is_seen_at_once(capturer: Capturer, closes: bool) -> None:
     assert process["end_ns"] < whole["end_ns"] - 2_000_000_000
 
 
+@pytest.mark.slow
 def test_a_stopped_program_has_not_ended(capturer: Capturer, tmp_path: Path) -> None:
     """Without descriptors and without a heartbeat it is still there."""
     ready = tmp_path / "ready"
@@ -141,6 +134,7 @@ if os.fork() == 0:
     assert whole["end_ns"] - process["end_ns"] < 2_000_000_000
 
 
+@pytest.mark.slow
 def test_small_shared_memory(capturer: Capturer) -> None:
     """A container's /dev/shm of 64 MB, or of 1: it plays no part."""
     command = shlex.join(script("cuda(); launch(60000)"))
@@ -153,6 +147,7 @@ def test_small_shared_memory(capturer: Capturer) -> None:
     check(capturer.run(options=["--buffer-mb", "256"], command=whole), 60_000)
 
 
+@pytest.mark.slow
 def test_cuda_that_comes_late(capturer: Capturer) -> None:
     """The driver is opened long after the start, by a thread that ends."""
     text = """
@@ -185,6 +180,7 @@ def test_nvtx_before_cuda(capturer: Capturer) -> None:
     assert any(names)
 
 
+@pytest.mark.slow
 def test_threads_by_the_hundred(capturer: Capturer) -> None:
     """Each has a buffer of CUPTI's own; what they hold stays within --buffer-mb and 64 MiB."""
     capture = capturer.run(
@@ -197,11 +193,13 @@ def test_threads_by_the_hundred(capturer: Capturer) -> None:
     capture.check_sums()
 
 
+@pytest.mark.slow
 def test_processes_by_the_dozen(capturer: Capturer) -> None:
     capture = capturer.run(options=["--buffer-mb", "32"], spawn=63, launches=30)
     check(capture, 64 * 30, 64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hard", [40, 4096])
 def test_few_descriptors(capturer: Capturer, hard: int) -> None:
     """The soft limit is raised when needed; below the hard one processes wait their turn."""
@@ -226,6 +224,7 @@ def test_the_program_keeps_its_own_limit(capturer: Capturer) -> None:
     assert done.stdout == "40\n"
 
 
+@pytest.mark.slow
 def test_a_connection_that_says_nothing(capturer: Capturer, tmp_path: Path) -> None:
     """It holds nobody up, and is refused after a while."""
     text = f"""

@@ -145,6 +145,7 @@ def test_four_threads_lose_nothing(capturer: Capturer) -> None:
     assert len({row["thread_id"] for row in launches}) == 4
 
 
+@pytest.mark.slow
 def test_what_finds_no_room_is_counted(capturer: Capturer) -> None:
     """A collector that reads nothing for a while: 64 MiB hold so many, and no more."""
     text = """
@@ -186,6 +187,7 @@ def test_what_does_not_exist_is_refused(callbacks: str) -> None:
     assert all(part in done.stderr for part in REFUSED[callbacks]), done.stderr
 
 
+@pytest.mark.slow
 def test_a_recording_holds_them(capturer: Capturer, tmp_path: Any) -> None:
     done = capture(capturer, "driver:cuLaunchKernel", "--save-raw", str(tmp_path / "raw.etlrec"))
     etl("import", str(tmp_path / "raw.etlrec"), "-o", str(tmp_path / "again"))

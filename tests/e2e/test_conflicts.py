@@ -35,6 +35,7 @@ def windows(capture: Capture) -> list[tuple[str, str]]:
     return [(row["opened_by"], row["closed_by"]) for row in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", [CUPTI_12, CUPTI_13])
 @pytest.mark.parametrize("how", [LEAVES, {**LEAVES, "takeover_finalize": 1}])
 def test_yield_comes_back_when_the_other_has_left(
@@ -58,6 +59,23 @@ def test_yield_comes_back_when_the_other_has_left(
     assert during == []
 
 
+def test_calls_are_recorded_again_after_another_client(capturer: Capturer) -> None:
+    """It switched their kinds off, after which old versions take no single function."""
+    capture = capturer.run(
+        CUPTI_12,
+        ["--flush-ms", "5", "--api", "launch"],
+        fake={"driver_version_recorded": 1},
+        **{**PROGRAM, "takeover_kinds": "10,5,4"},
+        **LEAVES,
+    )
+    _, second = sorted(row["start_ns"] for row in capture.rows("capture_window"))
+    calls = {row["correlation_id"] for row in capture.rows("api_call")}
+    later = [row for row in capture.rows("kernel") if (row["start_ns"] or 0) > second]
+    assert len(later) > 1000
+    assert {row["correlation_id"] for row in later} <= calls
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [{}, {"takeover_finalize": 1}])
 def test_stacks_are_kept_again_after_another_client(
     capturer: Capturer, how: dict[str, int]
@@ -77,6 +95,7 @@ def test_stacks_are_kept_again_after_another_client(
     assert sum(row["start_ns"] > second for row in kernels) > 1000
 
 
+@pytest.mark.slow
 def test_yield_stays_away_while_the_other_records(capturer: Capturer) -> None:
     capture = run(capturer, "yield", takeover_for=0)
     assert capture.status == 4
@@ -84,6 +103,7 @@ def test_yield_stays_away_while_the_other_records(capturer: Capturer) -> None:
     assert 900 < capture.count("kernel") <= 1000
 
 
+@pytest.mark.slow
 def test_yield_comes_back_although_the_other_keeps_its_subscription(capturer: Capturer) -> None:
     capture = run(capturer, "yield")
     assert capture.status == 4
@@ -108,6 +128,7 @@ def check_times(capture: Capture) -> None:
         assert len(times) - len(known) == counted.get(table, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", [CUPTI_12, CUPTI_13])
 def test_yield_comes_back_after_each_profile_of_pytorch(capturer: Capturer, release: str) -> None:
     capture = run(capturer, "yield", release, **TORCH)
@@ -128,6 +149,7 @@ def test_yield_comes_back_after_each_profile_of_pytorch(capturer: Capturer, rele
     assert capture.losses().keys() <= {"other_client", "other_clock"}
 
 
+@pytest.mark.slow
 def test_keep_has_its_own_clock(capturer: Capturer) -> None:
     capture = run(capturer, "keep", **TORCH)
     assert capture.status == 4
@@ -136,6 +158,7 @@ def test_keep_has_its_own_clock(capturer: Capturer) -> None:
     assert capture.losses().keys() <= {"other_client", "other_clock"}
 
 
+@pytest.mark.slow
 def test_keep_takes_the_records_back(capturer: Capturer) -> None:
     capture = run(capturer, "keep", takeover_for=6000)
     assert capture.status == 4
@@ -150,6 +173,7 @@ def test_keep_takes_the_records_back(capturer: Capturer) -> None:
     assert capture.count("kernel") > 5500
 
 
+@pytest.mark.slow
 def test_fail_ends_the_program(capturer: Capturer) -> None:
     capture = run(capturer, "fail")
     assert capture.status == 4
@@ -192,6 +216,7 @@ def test_several_clients_of_the_second_interface(capturer: Capturer, tmp_path: P
     assert json.loads((tmp_path / "other.json").read_text())["records"] == 20
 
 
+@pytest.mark.slow
 def test_nobody_came_while_a_program_prepared_its_work(capturer: Capturer, tmp_path: Path) -> None:
     start = tmp_path / "start"
     waits = ["sh", "-c", f'(sleep 1; touch {start}) & exec "$@"', "sh"]

@@ -77,6 +77,7 @@ def test_killed_at_its_end(tmp_path: Path, whole: tuple[int, int], before_the_en
     assert "complete" not in verdict or recovered == all_kernels
 
 
+@pytest.mark.slow
 def test_no_fsync(tmp_path: Path, whole: tuple[int, int]) -> None:
     out = tmp_path / "trace"
     done = replay(out, 0, "--no-fsync")

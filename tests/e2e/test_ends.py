@@ -20,6 +20,7 @@ from cupti_etl.capture.decoder import Decoder
 from cupti_etl.capture.resume import open_segment
 from cupti_etl.capture.segment import Process
 
+pytestmark = pytest.mark.slow
 CUPTI = "13.5.25"
 
 

@@ -19,6 +19,7 @@ from support.waiting import wait_for
 CUPTI = "13.5.25"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_a_program_that_is_killed_at_any_moment(
     capturer: Capturer, tmp_path: Path, seed: int
@@ -50,6 +51,7 @@ def test_a_program_that_is_killed_at_any_moment(
     assert last <= loss["end_ns"]
 
 
+@pytest.mark.slow
 def test_a_collector_without_memory(capturer: Capturer, tmp_path: Path) -> None:
     """It says so and ends in order; the program runs as it would."""
     start, ready = tmp_path / "start", tmp_path / "ready"

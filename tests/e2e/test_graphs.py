@@ -89,6 +89,7 @@ replay(executable, 0); replay(executable, 0)
     assert capture.count("kernel") == 9
 
 
+@pytest.mark.slow
 def test_made_by_hand_cloned_and_put_into_another(capturer: Capturer, tmp_path: Path) -> None:
     text = """
 inner = create()
@@ -132,6 +133,7 @@ replay(executable, 0); replay(executable, 0)
 """
 
 
+@pytest.mark.slow
 def test_updated(capturer: Capturer, tmp_path: Path) -> None:
     capture, said = run(capturer, tmp_path, UPDATED)
     assert replayed(capture) == said
@@ -173,6 +175,7 @@ def test_without_stacks_nothing_is_asked_of_graphs(capturer: Capturer, tmp_path:
     assert [process.counters["callbacks"] for process in capture.log] == [0]
 
 
+@pytest.mark.slow
 def test_captured_before_anybody_looked(inside: Inside) -> None:
     """The line is not known, and not guessed: the work is that of the line that replays."""
     text = f"""
@@ -199,6 +202,7 @@ tell([
     assert [sum(node is None for node in nodes.values()), len(nodes)] == [1, 3]
 
 
+@pytest.mark.slow
 def test_nodes_that_find_no_room_are_counted(capturer: Capturer, tmp_path: Path) -> None:
     """A collector that reads nothing for a while; a node's row has 40 bytes."""
     text = """

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from support.captures import Capture, Capturer, running, table
+from support.captures import Capture, Capturer, running, table, unshare
 from support.fake_cuda import script
 from support.fakes import Fakes
 from support.waiting import wait_for, wait_until
@@ -59,6 +59,7 @@ def emptied(base: Path) -> str:
     return f"rm -rf {base}/cupti-etl-*"
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_emptied(capturer: Capturer, fakes: Fakes, base: Path) -> None:
     program = shlex.join(fakes.program(launches=20))
     words = ["sh", "-c", f"{program} && {emptied(base)} && {program}"]
@@ -81,17 +82,6 @@ subprocess.run({fakes.program(launches=20)!r}, close_fds=True, check=True)
     assert capture.count("kernel") == 20
 
 
-def unshare(*options: str) -> list[str]:
-    """A command prefix for other namespaces; skips where the machine does not allow them."""
-    prefix = ["unshare", *([] if os.getuid() == 0 else ["--map-root-user"]), *options]
-    if shutil.which("unshare") is None:
-        pytest.skip("there is no unshare here")
-    tried = subprocess.run([*prefix, "true"], capture_output=True, text=True, check=False)
-    if tried.returncode:
-        pytest.skip(f"unshare {' '.join(options)} is not allowed here: {tried.stderr.strip()}")
-    return prefix
-
-
 def test_another_network_namespace(capturer: Capturer, fakes: Fakes, base: Path) -> None:
     """There the name is not known, but the path is."""
     command = [*unshare("--net"), *fakes.program(launches=20)]
@@ -108,6 +98,7 @@ def test_no_address_at_all(capturer: Capturer, fakes: Fakes, base: Path) -> None
     assert capture.count("kernel") == 0
 
 
+@pytest.mark.slow
 def test_orders_in_another_pid_namespace(capturer: Capturer, tmp_path: Path) -> None:
     """The page cannot be opened there by its path, and comes with the answer."""
     end = tmp_path / "end"

@@ -32,6 +32,7 @@ tell(sum(row["calls"] for row in run.trace.query("kernel_summary")), run.problem
     assert not trace.losses()
 
 
+@pytest.mark.slow
 def test_captures_one_after_another_hold_what_is_theirs(inside: Inside) -> None:
     text = """
 driver.cuInit(0)
@@ -65,6 +66,7 @@ tell(sizes)
     assert len({row["pid"] for row in rows}) == 1
 
 
+@pytest.mark.slow
 def test_pauses_make_windows_of_one_trace(inside: Inside) -> None:
     text = """
 driver.cuInit(0)
@@ -87,6 +89,7 @@ with capture("run", paused=True) as run:
     assert in_windows == [10, 20]
 
 
+@pytest.mark.slow
 def test_a_decorated_function_is_captured_at_each_call(inside: Inside) -> None:
     text = """
 import asyncio
@@ -175,6 +178,7 @@ with capture("again"):  # nothing stands in the way of the next one
     assert "libcupti.so" in said[0]
 
 
+@pytest.mark.slow
 def test_a_program_that_ends_or_dies_leaves_a_whole_trace(inside: Inside) -> None:
     inside('driver.cuInit(0); capture("a").start(); launch(30); sys.exit(3)', status=3)
     inside('driver.cuInit(0)\nwith capture("b"):\n launch(30)\n raise ValueError', status=1)
@@ -220,6 +224,7 @@ with capture("next"):
     assert inside.trace("next").count("kernel") == 4
 
 
+@pytest.mark.slow
 def test_processes_that_it_starts_are_captured_and_forked_ones_are_not(inside: Inside) -> None:
     text = """
 import subprocess
@@ -261,6 +266,7 @@ tell(before == dict(os.environ))
     assert inside(text) == [[["CUDA_INJECTION64_PATH", "CUPTI_ETL_API"]], [True]]
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_said_and_the_program_goes_on(inside: Inside) -> None:
     text = """
 import resource

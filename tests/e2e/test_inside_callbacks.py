@@ -102,6 +102,7 @@ except AttributeError as error: tell(str(error))
     assert error == ["a callback event has no 'nothing'"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("records", ["fixed", "selected"])
 @pytest.mark.parametrize("fake", [OLDER, {}], ids=["one client", "several clients"])
 def test_a_capture_beside_them_changes_neither(
@@ -304,16 +305,19 @@ launch(1)
     assert has_hint
 
 
-def test_another_client_has_the_subscription(program: Any) -> None:
-    text = """
+@pytest.mark.parametrize(
+    "code", ['callbacks("driver", fn=gather)', 'capture("run", python_stacks=True)']
+)
+def test_another_client_has_the_subscription(program: Any, code: str) -> None:
+    text = f"""
 driver.cuInit(0)
 try:
-    callbacks("driver", fn=gather).start()
+    {code}.start()
 except cupti_etl.CaptureError as error:
     tell(str(error))
 """
     ((said,),) = program(text, fake={"other_client": 1})
-    assert "another CUPTI client" in said
+    assert "need CUPTI's one subscription, and another profiler has it" in said
 
 
 def test_others_live_beside_them_where_cupti_can_serve_several(program: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from support.fakes import CUPTI_12, CUPTI_13
 from support.from_inside import Inside
@@ -42,6 +44,7 @@ def test_what_cupti_told_an_earlier_capture_the_driver_says(inside: Inside, rele
         assert not trace.losses()
 
 
+@pytest.mark.slow
 def test_what_cupti_tells_is_not_told_twice(inside: Inside) -> None:
     inside(_TWICE, fake={"driver_devices": 1})
     (device,) = inside.trace("first").rows("device")
@@ -58,7 +61,24 @@ def test_a_program_that_has_not_begun_with_cuda_is_not_asked(inside: Inside) -> 
     assert inside.trace("none").rows("device") == []
 
 
+@pytest.mark.slow
 def test_kernels_have_a_gpu_in_the_second_capture_too(inside: Inside) -> None:
     text = f"{_TWICE}\ntell(*[(r['gpu'], r['activities']) for r in run.trace.query('range_gpu')])"
     text = text.replace("        launch(3)", "        with cupti_etl.range('r'): launch(3)")
     assert inside(text) == [[[0, 3]]]
+
+
+@pytest.mark.parametrize("release", [CUPTI_12, CUPTI_13])
+def test_single_functions_asked_for_when_cuda_is_initialised(inside: Inside, release: str) -> None:
+    program = """
+driver.cuInit(0)
+launch()
+for name in ("first", "second"):
+    with capture(name, api="launch") as run:
+        launch(3)
+        driver.fakeMalloc(1)
+"""
+    inside(program, release)
+    for name in ("first", "second"):
+        calls = Counter(row["name"] for row in inside.trace(name).rows("api_call"))
+        assert calls == {"cudaLaunchKernel": 3, "cuLaunchKernel": 3}

@@ -11,6 +11,7 @@ REFUSED = {
     "two names": ('cupti_etl.range("a", "b")', "TypeError: range() takes a name"),
     "two functions": ('cupti_etl.range("a")(print, print)', "TypeError: a range decorates one"),
     "a step's name": ('cupti_etl.step("a")', "TypeError: step() takes nothing but attributes"),
+    "a step of nothing": ("cupti_etl.step(3)", "TypeError: <cupti_etl.step> decorates a function"),
     "a generator": (
         'cupti_etl.range("a")(generate)',
         "UsageError: generate is a generator, which runs in pieces",
@@ -76,6 +77,7 @@ tell(run.trace.sql("FROM argument").count())
     assert rows == 2  # those that are too long are left out
 
 
+@pytest.mark.slow
 def test_nothing_is_kept_of_a_name(inside: Inside) -> None:
     text = """
 import gc

@@ -10,6 +10,7 @@ from support.pythons import VERSIONS, interpreters
 from support.waiting import wait_until
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", [CUPTI_12, CUPTI_13])
 def test_kernels_are_in_the_ranges_that_launched_them(inside: Inside, release: str) -> None:
     text = """
@@ -112,6 +113,7 @@ tell([tuple(row.values()) for row in run.trace.sql(sql)])
     assert ranges == [["a", 1, True], ["b", 1, True], ["decorated", 2, True], ["main", 1, True]]
 
 
+@pytest.mark.slow
 def test_steps_are_found(inside: Inside) -> None:
     text = """
 driver.cuInit(0)
@@ -133,6 +135,43 @@ tell([row["subject"] for row in run.trace.query("capture_health")][0])
     assert health == ["complete"]
 
 
+@pytest.mark.slow
+def test_a_step_is_a_block_or_a_function_too(inside: Inside) -> None:
+    text = """
+driver.cuInit(0)
+@cupti_etl.step
+def train(n):
+    launch(n)
+    return n
+tell(repr(cupti_etl.step()), train(1))
+with capture("run") as run:
+    with cupti_etl.step(epoch=3):
+        launch(1)
+    launch(10)
+    try:
+        with cupti_etl.step():
+            launch(2)
+            raise ValueError
+    except ValueError:
+        launch(20)
+    train(3)
+    launch(30)
+    cupti_etl.step()
+    launch(4)
+sql = "SELECT activities FROM range_gpu ORDER BY range_id"
+tell(*[row["activities"] for row in run.trace.sql(sql)])
+tell(*[row["arguments"] for row in run.trace.sql("FROM argument")])
+health = run.trace.query("capture_health")
+tell(run.trace.sql("FROM kernel").count(), next(row["subject"] for row in health))
+"""
+    outside, steps, attributes, health = inside(text)
+    assert outside == ["<cupti_etl.step>", 1]
+    assert steps == [1, 2, 3, 4]
+    assert attributes == ['{"epoch": 3}']
+    assert health == [70, "complete"]
+
+
+@pytest.mark.slow
 def test_a_range_that_is_never_closed_has_no_end(inside: Inside) -> None:
     text = """
 driver.cuInit(0)
@@ -178,6 +217,7 @@ with cupti_etl.range("open"):
     assert trace.losses()["incomplete"][0]["records"] == 1
 
 
+@pytest.mark.slow
 def test_windows_and_captures_hold_what_is_theirs(inside: Inside) -> None:
     text = """
 driver.cuInit(0)
@@ -235,6 +275,7 @@ tell([(r["same"], r["end_ns"] is None) for r in rows])
     assert inside(text) == [[[[False, False]]]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_ranges_count_where_the_whole_program_is_captured(capturer: Capturer, version: str) -> None:
     if version not in interpreters():
@@ -270,6 +311,7 @@ cupti_etl.step()
     assert not run.losses()
 
 
+@pytest.mark.slow
 def test_what_finds_no_room_is_counted(inside: Inside) -> None:
     text = """
 import signal
@@ -292,6 +334,7 @@ tell(run.problem)
     assert trace.count("marker") + lost["records"] == 40_000
 
 
+@pytest.mark.slow
 def test_profile_decorates_with_and_without_arguments(inside: Inside) -> None:
     text = """
 driver.cuInit(0)

@@ -6,6 +6,7 @@ import csv
 import re
 from pathlib import Path
 
+import pytest
 from support.from_inside import Inside
 
 # GMP's example: a range of work, a function by decorator, a range of memory, then what they were.
@@ -59,6 +60,7 @@ run.ranges().show()
     assert (inside.folder / "memory.parquet").exists()
 
 
+@pytest.mark.slow
 def test_metrics_are_columns_of_ranges(inside: Inside) -> None:
     text = """
 driver.cuInit(0)
@@ -97,6 +99,7 @@ driver.cuInit(0)
 """
 
 
+@pytest.mark.slow
 def test_a_cell_says_what_it_did(inside: Inside) -> None:
     text = f"""{_CELL}
 sys.stdout, out = sys.stderr, sys.stdout

@@ -58,6 +58,7 @@ def test_parts_of_a_union_are_null_in_other_records(capturer: Capturer) -> None:
     assert [row["power_mw"] for row in rows if row["power_mw"] is not None] == powers
 
 
+@pytest.mark.slow
 def test_light_preset_and_default_switch_nothing(capturer: Capturer) -> None:
     for preset in ("light", "default"):
         capture = capturer.run(CUPTI_13, ["--kinds", preset], launches=50)
@@ -124,6 +125,7 @@ def test_kinds_that_cannot_be(capturer: Capturer, name: str, words: str) -> None
     assert words in capture.stderr
 
 
+@pytest.mark.slow
 def test_a_kind_that_is_not_ready_is_asked_for_again(capturer: Capturer) -> None:
     # What CUPTI answers for unified memory before there is a context: here, for ever.
     refused = {"fail": "cuptiActivityConfigureUnifiedMemoryCounter=13"}

@@ -59,6 +59,7 @@ def test_kernel_that_never_ends(capturer: Capturer) -> None:
     capture.check_sums()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ending", "status"), [("kill", 137), ("abort", 134), ("_exit", 3)])
 def test_disorderly_end(capturer: Capturer, ending: str, status: int) -> None:
     """What CUPTI had handed over is stored; what it still held is gone, and that is said."""
@@ -76,6 +77,7 @@ def test_disorderly_end(capturer: Capturer, ending: str, status: int) -> None:
     assert "killed" in capture.stderr
 
 
+@pytest.mark.slow
 def test_what_was_flushed_outlives_a_kill(capturer: Capturer, tmp_path: Path) -> None:
     until = tmp_path / "until"
     words, env, trace, log = capturer.prepare(
@@ -89,6 +91,7 @@ def test_what_was_flushed_outlives_a_kill(capturer: Capturer, tmp_path: Path) ->
     assert table(trace, "kernel").num_rows == 200
 
 
+@pytest.mark.slow
 def test_program_is_never_held_up(capturer: Capturer, tmp_path: Path) -> None:
     """A collector that stands still costs records, which are counted, not time.
 
@@ -153,6 +156,7 @@ def test_another_client_was_first(capturer: Capturer) -> None:
     assert capture.log[0].counters["requests"] == 0
 
 
+@pytest.mark.slow
 def test_another_client_takes_over(capturer: Capturer) -> None:
     capture = capturer.run(
         options=["--flush-ms", "5"], launches=2000, rate=10_000, takeover_at=1000

@@ -20,6 +20,7 @@ def test_exit_status(capturer: Capturer, status: int) -> None:
     assert capturer.run(launches=1, status=status).status == status
 
 
+@pytest.mark.slow
 def test_streams_pass_through(capturer: Capturer) -> None:
     capture = capturer.run(launches=1, echo=1, print="out", print_error="err", stdin="in\0\xff")
     assert capture.stdout == "out\nin\0\xff"
@@ -37,6 +38,7 @@ def test_program_without_cuda(capturer: Capturer) -> None:
     assert not capture.trace.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("out", ["trace.duckdb", "kernel.arrows"])
 def test_no_file_of_a_program_without_cuda(capturer: Capturer, tmp_path: Path, out: str) -> None:
     stream = ["--table", "kernel"] if out.endswith(".arrows") else []
@@ -46,6 +48,7 @@ def test_no_file_of_a_program_without_cuda(capturer: Capturer, tmp_path: Path, o
     assert list((tmp_path / "x").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_trace_that_is_replaced(capturer: Capturer, tmp_path: Path) -> None:
     out = tmp_path / "x" / "run"
     options = ["-o", out, "--overwrite"]
@@ -106,6 +109,7 @@ def test_cupti_that_is_too_old(capturer: Capturer) -> None:
     assert "too old" in capture.stderr
 
 
+@pytest.mark.slow
 def test_cupti_refuses(capturer: Capturer) -> None:
     capture = capturer.run(fake={"fail": "cuptiActivityEnable:10=35"}, launches=5)
     assert capture.status == 4
@@ -135,6 +139,7 @@ def test_another_tool_is_injected(capturer: Capturer) -> None:
     assert "/opt/other/tool.so" in done.stderr
 
 
+@pytest.mark.slow
 def test_signal_to_the_collector_reaches_the_program_once(capturer: Capturer) -> None:
     words, env, trace, _ = capturer.prepare(
         "13.5.25", launches=10, print="go", count_sigint=10_000, status=5
@@ -148,6 +153,7 @@ def test_signal_to_the_collector_reaches_the_program_once(capturer: Capturer) ->
     assert (trace / "kernel").is_dir()
 
 
+@pytest.mark.slow
 def test_ctrl_c_on_a_terminal(capturer: Capturer) -> None:
     """The terminal signals the whole process group: the program must not get it twice."""
     words, env, _, _ = capturer.prepare(
@@ -172,6 +178,7 @@ def test_ctrl_c_on_a_terminal(capturer: Capturer) -> None:
     assert b"sigint=1\r\n" in output
 
 
+@pytest.mark.slow
 def test_a_terminal_that_goes_away(capturer: Capturer, tmp_path: Path) -> None:
     """A program that survives the end of its terminal is recorded to its own end."""
     start = tmp_path / "start"
@@ -193,6 +200,7 @@ def test_a_terminal_that_goes_away(capturer: Capturer, tmp_path: Path) -> None:
     assert table(trace, "capture")["exit_status"].to_pylist() == [0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
 def test_signals_to_the_group_and_to_the_collector(
     capturer: Capturer, number: signal.Signals
@@ -220,6 +228,7 @@ for expected in (1, 2, 3, 4):
     assert process.returncode == 0
 
 
+@pytest.mark.slow
 def test_killed_by_a_signal_that_was_passed_on(capturer: Capturer) -> None:
     words, env, _, _ = capturer.prepare("13.5.25", launches=10, exit="wait", print="go")
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -231,6 +240,7 @@ def test_killed_by_a_signal_that_was_passed_on(capturer: Capturer) -> None:
     assert process.returncode == 128 + signal.SIGTERM
 
 
+@pytest.mark.slow
 def test_workers_that_outlive_the_command(capturer: Capturer) -> None:
     capture = capturer.run(launches=20, spawn=2, wait_children=0, rate=100)
     assert capture.status == 0, capture.stderr
@@ -246,6 +256,7 @@ def test_command_lines_can_be_kept_out(capturer: Capturer, fakes: Fakes) -> None
     assert capture.rows("process")[0]["argv"] == " ".join(fakes.program(launches=1, print="shown"))
 
 
+@pytest.mark.slow
 def test_ranks_of_a_distributed_job(capturer: Capturer) -> None:
     words, env, trace, log = capturer.prepare("13.5.25", launches=1)
     env |= {"RANK": "3", "LOCAL_RANK": "1", "WORLD_SIZE": "8", "SLURM_JOB_ID": "123456"}

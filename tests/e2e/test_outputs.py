@@ -33,6 +33,7 @@ def run(words: list[str], env: dict[str, str], **more: Any) -> subprocess.Comple
     return subprocess.run(words, env=env, capture_output=True, timeout=120, check=False, **more)
 
 
+@pytest.mark.slow
 def test_a_self_contained_file(capturer: Capturer, tmp_path: Path) -> None:
     out = tmp_path / "new" / "run.duckdb"
     words, env, log = words_to(capturer, out, launches=300, print="hello")
@@ -51,6 +52,7 @@ def test_a_self_contained_file(capturer: Capturer, tmp_path: Path) -> None:
     assert capturer.fakes.log(log)
 
 
+@pytest.mark.slow
 def test_while_the_program_runs_the_parts_can_be_asked(capturer: Capturer, tmp_path: Path) -> None:
     ready, until = tmp_path / "ready", tmp_path / "until"
     out = tmp_path / "run.duckdb"
@@ -253,6 +255,7 @@ def test_the_pid_in_a_name_is_that_of_the_capture(capturer: Capturer, tmp_path: 
     assert (tmp_path / f"run-{process.pid}" / "kernel").is_dir()
 
 
+@pytest.mark.slow
 def test_a_killed_collector_leaves_parts_that_can_be_recovered(
     capturer: Capturer, tmp_path: Path
 ) -> None:

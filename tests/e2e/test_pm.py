@@ -19,6 +19,7 @@ from support.waiting import wait_until
 
 import cupti_etl
 
+pytestmark = pytest.mark.slow
 KERNEL = 10
 GPU = "GPU-fa4e0000-0000-0000-0000-0000000000{:02x}"
 PIPES = (

@@ -115,6 +115,7 @@ def test_operators_modules_and_sizes_of_a_program_that_is_not_changed(programs: 
     assert ranges(done) == [("module", net, None, None), *both]
 
 
+@pytest.mark.slow
 def test_the_queries_answer_as_on_imports(programs: Programs) -> None:
     text = """
 def step(number):
@@ -236,6 +237,7 @@ for thread in threads: thread.join()
     ]
 
 
+@pytest.mark.slow
 def test_what_ends_on_another_thread_is_no_range(programs: Programs) -> None:
     text = 'torch.run("gloo:all_reduce", launch, scope=torch.USER, is_async=True)'
     assert ranges(programs("import torch\n" + text)) == []
@@ -280,6 +282,11 @@ def test_a_python_that_takes_no_hook_is_said(programs: Programs, flag: str) -> N
     assert ranges(done) == []
 
 
+def test_a_process_that_launches_nothing_lacks_nothing(programs: Programs) -> None:
+    done = programs("import torch\n", python=("-I",))
+    assert [row["detail"] for row in done.rows("process")] == [None]
+
+
 def test_other_pythons_are_as_they_were(programs: Programs, tmp_path: Path) -> None:
     """A program without torch, with a sitecustomize of its own and its own PYTHONPATH."""
     own = tmp_path / "own"
@@ -319,6 +326,7 @@ def test_an_error_of_the_programs_own_hook_is_its_own(tmp_path: Path) -> None:
     assert done[0].stdout == done[1].stdout == "1\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
 def test_workers_run_on_and_record_what_they_launch(
     programs: Programs, tmp_path: Path, start: str

@@ -25,6 +25,7 @@ def recover(trace: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_killed_collector(capturer: Capturer, tmp_path: Path) -> None:
     ready, until = tmp_path / "ready", tmp_path / "until"
     words, env, trace, _ = capturer.prepare("13.5.25", launches=500, ready=ready, until=until)

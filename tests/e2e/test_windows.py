@@ -25,6 +25,7 @@ def test_whole_run_is_one_window(capturer: Capturer) -> None:
     assert capture.count("kernel") == 100
 
 
+@pytest.mark.slow
 def test_delay_and_duration(capturer: Capturer) -> None:
     capture = run_past_the_window(capturer, "--delay", "500ms", "--duration", "5s")
     (window,) = windows(capture)
@@ -39,6 +40,7 @@ def test_delay_and_duration(capturer: Capturer) -> None:
     assert row["stopped_by"] == "duration"
 
 
+@pytest.mark.slow
 def test_a_delay_counts_from_the_start_of_the_program(capturer: Capturer, tmp_path: Path) -> None:
     """And not from before, when the process that samples hardware counters begins."""
     (tmp_path / "sitecustomize.py").write_text(
@@ -62,12 +64,14 @@ def test_a_delay_longer_than_the_program_records_nothing(capturer: Capturer) -> 
     assert (capture.count("kernel"), windows(capture)) == (0, [])
 
 
+@pytest.mark.slow
 def test_max_rows(capturer: Capturer) -> None:
     capture = run_past_the_window(capturer, "--max-rows", "1000")
     assert capture.rows("capture")[0]["stopped_by"] == "max_rows"
     assert sum(capture.count(kind.table) for kind in KINDS) >= 1000
 
 
+@pytest.mark.slow
 def test_max_size(capturer: Capturer) -> None:
     capture = run_past_the_window(capturer, "--max-size", "1kB")
     assert capture.rows("capture")[0]["stopped_by"] == "max_size"
@@ -164,6 +168,7 @@ def test_profiler_start_and_stop(capturer: Capturer, records: str) -> None:
     capture.check_sums()
 
 
+@pytest.mark.slow
 def test_many_switches_in_one_process(capturer: Capturer) -> None:
     capture = capturer.run(
         options=["--capture-range", "nvtx:step"],

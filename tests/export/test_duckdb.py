@@ -35,6 +35,7 @@ def file(run: Path, tmp_path: Path) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_plain_duckdb_sees_tables_and_queries(file: Path) -> None:
     with duckdb.connect(file, read_only=True) as con:
         assert con.sql(CALLS).fetchall() == [("a", 1), ("b", 1)]
@@ -50,6 +51,7 @@ def test_plain_duckdb_sees_tables_and_queries(file: Path) -> None:
                 assert query.parameters or views[query.name] == query.doc
 
 
+@pytest.mark.slow
 def test_the_oldest_duckdb_can_read_it_under_any_name(file: Path) -> None:
     with duckdb.connect() as con:
         con.execute(f"ATTACH '{file}' AS last_night (READ_ONLY)")
@@ -60,6 +62,7 @@ def test_the_oldest_duckdb_can_read_it_under_any_name(file: Path) -> None:
     assert tags["storage_version"].startswith("v1.5")
 
 
+@pytest.mark.slow
 def test_nothing_of_the_folder_is_needed(run: Path, file: Path, tmp_path: Path) -> None:
     run.rename(tmp_path / "elsewhere")
     moved = file.rename(tmp_path / "it's moved.duckdb")
@@ -73,6 +76,7 @@ def test_nothing_of_the_folder_is_needed(run: Path, file: Path, tmp_path: Path) 
             trace.sql("DELETE FROM _file0.kernel")
 
 
+@pytest.mark.slow
 def test_a_file_can_be_opened_twice_and_exported_again(file: Path, tmp_path: Path) -> None:
     with cupti_etl.open(file) as one, cupti_etl.open(file) as two:
         assert one.sql("FROM kernel").count() == two.sql("FROM kernel").count() == 2
@@ -101,6 +105,7 @@ def test_a_damaged_part_leaves_no_file(run: Path, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
+@pytest.mark.slow
 def test_what_this_version_does_not_know_is_left_out_and_named(run: Path, tmp_path: Path) -> None:
     more = as_table("kernel", KERNELS)
     write_part(run / "kernel/part-000001.parquet", more.append_column("novel", more["start_ns"]))
@@ -118,6 +123,7 @@ def test_what_this_version_does_not_know_is_left_out_and_named(run: Path, tmp_pa
     assert not (tmp_path / "b.duckdb").exists()
 
 
+@pytest.mark.slow
 def test_an_older_trace_gives_a_whole_schema(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "run")
     old = as_table("kernel", KERNELS).drop_columns(["grid_id"])
@@ -180,6 +186,7 @@ def test_the_convenience_file_of_a_folder(run: Path) -> None:
     assert "give the folder it is in" in raised.value.hint
 
 
+@pytest.mark.slow
 def test_a_newer_file(file: Path) -> None:
     with duckdb.connect(file) as con:
         con.execute("UPDATE alembic_version SET version_num = '9999'")
@@ -188,6 +195,7 @@ def test_a_newer_file(file: Path) -> None:
     assert "newer" in why.value.hint
 
 
+@pytest.mark.slow
 def test_a_file_that_is_cut(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:9000])
     with pytest.raises(TraceError, match=r"run\.duckdb cannot be opened") as why:
@@ -195,6 +203,7 @@ def test_a_file_that_is_cut(file: Path) -> None:
     assert "make sure that it is whole" in why.value.hint
 
 
+@pytest.mark.slow
 def test_a_file_that_is_damaged_within(tmp_path: Path) -> None:
     rows = "\n".join(f"{at * at} {at} kernel{at * at}" for at in range(20_000))
     path, file = write_trace(tmp_path / "run"), tmp_path / "run.duckdb"
@@ -214,6 +223,7 @@ def test_a_file_that_is_damaged_within(tmp_path: Path) -> None:
     assert any(each.startswith("a .duckdb file of the trace is damaged") for each in said)
 
 
+@pytest.mark.slow
 def test_a_file_that_somebody_writes(file: Path) -> None:
     code = (
         "import duckdb, sys; con = duckdb.connect(sys.argv[1]); print('open', flush=True);"
@@ -231,6 +241,7 @@ def test_a_file_that_somebody_writes(file: Path) -> None:
     assert "open for writing" in why.value.hint
 
 
+@pytest.mark.slow
 def test_an_older_file_is_read_without_what_it_lacks(file: Path) -> None:
     with duckdb.connect(file) as con:
         con.execute("ALTER TABLE kernel DROP COLUMN grid_id")

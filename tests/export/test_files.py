@@ -32,6 +32,7 @@ def succeed(*arguments: object, stdin: str = "") -> bytes:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_parquet_is_sorted_and_explains_itself(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     succeed("export", run, "--to", "parquet", out)
@@ -69,6 +70,7 @@ def test_csv_of_several_tables(run: Path, tmp_path: Path) -> None:
     assert [row["end_ns"] for row in rows if row["start_ns"] == "60"] == [""]
 
 
+@pytest.mark.slow
 def test_what_this_version_does_not_know_is_written_too(run: Path, tmp_path: Path) -> None:
     more = as_table("kernel", KERNELS)
     write_part(run / "kernel/part-000001.parquet", more.append_column("novel", more["start_ns"]))
@@ -79,6 +81,7 @@ def test_what_this_version_does_not_know_is_written_too(run: Path, tmp_path: Pat
     assert pq.read_table(tmp_path / "out/from_the_future.parquet")["realtime_ns"].to_pylist() == [5]
 
 
+@pytest.mark.slow
 def test_from_a_file_and_from_several(run: Path, tmp_path: Path) -> None:
     other = write_trace(tmp_path / "other", capture="capture_id\n 2", kernel=KERNELS)
     succeed("export", run, "--to", "duckdb", tmp_path / "run.duckdb")
@@ -88,6 +91,7 @@ def test_from_a_file_and_from_several(run: Path, tmp_path: Path) -> None:
     assert len(text.splitlines()) == 1 + 4 + 3
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error(run: Path) -> None:
     rows = "\n".join(f"{at} {at}" for at in range(50_000))
     add_part(run, "memset", f"start_ns end_ns\n{rows}")
@@ -147,6 +151,7 @@ def test_what_cannot_be_is_said_in_two_lines(
     assert lines[-1].startswith(f"  {hint}")
 
 
+@pytest.mark.slow
 def test_a_damaged_part_leaves_nothing(run: Path, tmp_path: Path) -> None:
     rows = "\n".join(f"{at * at} {at}" for at in range(5000))
     part = add_part(run, "memset", f"start_ns end_ns\n{rows}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -44,16 +43,6 @@ def etl(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
 
 
-@pytest.fixture
-def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the migrations, to which tests may add."""
-    path = tmp_path / "migrations"
-    shutil.copytree(revisions.migrations_path(), path)
-    for module in (migrate, revisions):
-        monkeypatch.setattr(module, "migrations_path", lambda: path)
-    return path / "versions"
-
-
 def plant(history: Path, *steps: str) -> str:
     """Add a migration; returns its revision."""
     head, revision = migrate.head(), migrate.next_revision()
@@ -78,6 +67,7 @@ def test_every_schema_has_a_file_to_migrate_from() -> None:
     assert {path.name for path in FIXTURES} == made, "run tests/data/make_duckdb.py"
 
 
+@pytest.mark.slow
 def test_the_newest_file_is_what_would_be_written_now(tmp_path: Path) -> None:
     now = make(tmp_path)
     (tmp_path / "then").mkdir()
@@ -85,6 +75,7 @@ def test_the_newest_file_is_what_would_be_written_now(tmp_path: Path) -> None:
     assert described(then) == described(now), "run tests/data/make_duckdb.py"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: path.name)
 def test_a_file_of_each_schema_becomes_one_of_this(fixture: Path, tmp_path: Path) -> None:
     now = make(tmp_path)
@@ -102,6 +93,7 @@ def test_a_file_of_each_schema_becomes_one_of_this(fixture: Path, tmp_path: Path
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: path.name)
 def test_the_next_migration(fixture: Path, tmp_path: Path, history: Path) -> None:
     path = unpacked(fixture, tmp_path)
@@ -152,6 +144,7 @@ def test_a_query_that_fails_leaves_the_file_as_it_was(tmp_path: Path, history: P
 # --- the command
 
 
+@pytest.mark.slow
 def test_a_file_that_is_up_to_date(tmp_path: Path) -> None:
     path = unpacked(FIXTURES[-1], tmp_path)
     for option in ([], ["--dry-run"]):
@@ -161,6 +154,7 @@ def test_a_file_that_is_up_to_date(tmp_path: Path) -> None:
     assert "nothing was changed" in done.stderr
 
 
+@pytest.mark.slow
 def test_what_cannot_be_migrated(tmp_path: Path) -> None:
     newer = unpacked(FIXTURES[-1], tmp_path)
     with duckdb.connect(newer) as con:

@@ -93,6 +93,7 @@ def in_file(folder: Path) -> Path:
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["folders", "files", "both"])
 def test_several_captures_have_the_columns_of_all(runs: list[Path], form: str) -> None:
     given = {
@@ -115,6 +116,7 @@ def test_several_captures_have_the_columns_of_all(runs: list[Path], form: str) -
         )
 
 
+@pytest.mark.slow
 def test_a_file_is_exported_from_a_file(runs: list[Path], tmp_path: Path) -> None:
     with cupti_etl.open(*map(in_file, runs)) as trace:
         assert export_duckdb(trace, tmp_path / "again.duckdb") == []

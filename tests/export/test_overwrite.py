@@ -31,6 +31,7 @@ def _content(out: Path) -> dict[str, bytes]:
     return {str(path.relative_to(out.parent)): path.read_bytes() for path in files}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", FORMS, ids=" ".join)
 def test_an_export_replaces_an_earlier_one(
     run: Path, tmp_path: Path, words: tuple[str, ...]
@@ -101,6 +102,7 @@ def test_a_trace_with_what_asking_left_in_it_is_replaced(run: Path) -> None:
     assert not (run / "derived").exists()
 
 
+@pytest.mark.slow
 def test_an_import_replaces_a_file(tmp_path: Path) -> None:
     out = tmp_path / "out.duckdb"
     for _ in range(2):

@@ -37,6 +37,7 @@ def in_file(folder: Path) -> Path:
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["folders", "files", "both", "list", "pattern"])
 def test_rows_of_all_are_there(nodes: list[Path], form: str) -> None:
     one, two = nodes
@@ -90,6 +91,7 @@ def taken_over(tmp_path: Path) -> list[Path]:
     return [first, second]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 @pytest.mark.parametrize("files", [False, True])
 def test_a_process_in_two_captures_is_one_row(
@@ -122,6 +124,7 @@ def test_one_capture_shows_what_it_has(tmp_path: Path) -> None:
         assert trace.sql("FROM device").count() == 2
 
 
+@pytest.mark.slow
 def test_the_same_capture_twice_is_refused(nodes: list[Path]) -> None:
     file = in_file(nodes[0])
     with pytest.raises(UsageError, match=r"node1.* and .*node1.* hold the same capture") as why:
@@ -142,6 +145,7 @@ def test_patterns_that_match_nothing_and_no_path_at_all(tmp_path: Path) -> None:
         cupti_etl.open(write_trace(tmp_path / "run"), "nowhere")
 
 
+@pytest.mark.slow
 def test_a_folder_that_grows_among_several(
     nodes: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,6 +156,7 @@ def test_a_folder_that_grows_among_several(
         assert trace.sql("FROM process").count() == 2
 
 
+@pytest.mark.slow
 def test_several_in_one_file(nodes: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "both.duckdb"
     with cupti_etl.open(*nodes) as trace:

@@ -43,6 +43,7 @@ def write_sqlite(path: Path, rows: int) -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", [write_json, write_sqlite])
 def test_four_times_the_file_in_the_same_memory(tmp_path: Path, write: object) -> None:
     peaks, sizes = [], []

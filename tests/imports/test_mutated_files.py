@@ -171,6 +171,7 @@ def attempt(make: Callable[[Path, random.Random], None], number: int, path: Path
     return said is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "cases"), [(a_kineto_file, 150), (an_nsys_file, 100)])
 def test_each_is_rows_or_an_error_for_people(
     tmp_path: Path, make: Callable[[Path, random.Random], None], cases: int

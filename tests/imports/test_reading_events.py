@@ -93,6 +93,7 @@ def expected(event: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     events=st.lists(EVENT, max_size=8),

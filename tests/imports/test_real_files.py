@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 from imports.conftest import Import
 from support.trace import assert_rows
@@ -131,6 +132,7 @@ def test_the_command_says_what_it_kept_and_what_not(tmp_path: Path) -> None:
     assert "exists already" in str(again.exception)
 
 
+@pytest.mark.slow
 def test_into_a_self_contained_file(tmp_path: Path) -> None:
     import_traces([RECORDING], tmp_path / "run.duckdb", 1, convert=convert)
     assert [path.name for path in tmp_path.iterdir()] == ["run.duckdb"]

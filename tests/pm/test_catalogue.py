@@ -64,7 +64,7 @@ def test_a_catalogue_survives_its_file(tmp_path: Path) -> None:
 
 
 def test_a_chip_that_nobody_noted() -> None:
-    with pytest.raises(UsageError, match="GR100 nothing was noted") as caught:
+    with pytest.raises(UsageError, match="no notes about the chip GR100") as caught:
         noted("GR100")
     assert "GH100" in caught.value.hint
 

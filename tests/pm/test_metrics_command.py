@@ -19,7 +19,7 @@ from cupti_etl.errors import UsageError
 from cupti_etl.native import cupti_search
 from cupti_etl.pm import cupti
 
-NOTED = "no driver here; this was noted of GH100 (driver 580.159.04, cupti 130500)"
+NOTED = "no driver here; these are notes about GH100 (driver 580.159.04, cupti 130500)"
 CHIP = ("--chip", "GH100")
 
 
@@ -78,7 +78,7 @@ def test_list_chooses() -> None:
         run("list", *CHIP, "--set", "Triage")
     assert "TriageCompute" in caught.value.hint
     assert len(rows("list", "--chip", "AD102")) == 1797
-    with pytest.raises(UsageError, match="of the chip GR100 nothing was noted"):
+    with pytest.raises(UsageError, match="no notes about the chip GR100"):
         run("list", "--chip", "GR100")
     with pytest.raises(UsageError, match="which chip") as caught:
         run("list")
@@ -98,6 +98,7 @@ def test_describe() -> None:
     assert (row["metric"], row["unit"], row["aggregation"]) == ("dram__bytes", "bytes", "sum")
     assert "meaning" not in row
     table = run("describe", "sm__cycles_active", *CHIP).stdout
+    assert table.split()[:2] == ["field", "value"]
     assert "counter" in table
     with pytest.raises(UsageError, match="no metric 'sm__cycle_active'") as caught:
         run("describe", "sm__cycle_active", *CHIP)
@@ -129,7 +130,7 @@ def test_with_a_driver_and_no_cupti_what_was_noted_helps(monkeypatch: pytest.Mon
     cupti.open_cupti.cache_clear()
     result = run("list", "tensor_active_pct", *CHIP)
     assert "there is no libcupti of CUDA 12.6 or later" in result.stderr
-    assert "this was noted of GH100" in result.stderr
+    assert "these are notes about GH100" in result.stderr
 
 
 def live(fakes: Fakes, *words: str, release: str = "13.5.25", **options: Any) -> Any:

@@ -178,6 +178,7 @@ C_STRINGS = st.one_of(
 ).filter(lambda raw: raw != b"\x01")
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(names=st.lists(C_STRINGS))
 def test_names_are_stored_as_text_whatever_they_are(names: list[bytes]) -> None:

@@ -32,13 +32,8 @@ def check_recovered(trace: Path, least: int) -> None:
     assert list(trace.rglob("*.tmp")) == []
 
 
-@pytest.mark.parametrize(
-    "atomic",
-    [
-        pytest.param(True, id="exchange"),
-        pytest.param(False, id="two renames", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("atomic", [True, False], ids=["exchange", "two renames"])
 def test_killed_between_any_two_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, atomic: bool
 ) -> None:

@@ -210,6 +210,7 @@ def test_what_cannot_be_is_said_in_two_lines(
     assert lines[-1].startswith(f"  {hint}".replace("{run}", str(run_folder)))
 
 
+@pytest.mark.slow
 def test_statements_from_a_pipe(run_folder: Path) -> None:
     script = """
         -- a comment; with a semicolon
@@ -292,6 +293,7 @@ def test_a_pipe_ends_at_the_first_error(run_folder: Path) -> None:
     assert "nowhere" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error(run_folder: Path) -> None:
     sql = "SELECT range AS n FROM range(10000000)"
     for kind in ("csv", "json", "arrow", "parquet"):

@@ -78,6 +78,7 @@ def test_gpus_of_one_rank_are_the_same(tmp_path: Path) -> None:
     assert compare(base, other)[1] == {"rank 0": "none", "rank 1": "regress"}
 
 
+@pytest.mark.slow
 def test_without_ranks_gpus_that_do_the_same_are_the_same(tmp_path: Path) -> None:
     # One encodes and one decodes, and a third came with the other run.
     base = run(tmp_path / "a", (0, None, 1000, "encode"), (1, None, 3000, "decode"))
@@ -114,6 +115,7 @@ def only_in_one(found: Diff) -> dict[str, tuple[str, str | None]]:
     }
 
 
+@pytest.mark.slow
 def test_kernels_of_one_run_only_are_added_or_removed(tmp_path: Path) -> None:
     base = stream(tmp_path / "a", "a", "old", "b", "c")
     other = stream(tmp_path / "b", "a", "b", "c", "new/2", "new/2")
@@ -121,6 +123,7 @@ def test_kernels_of_one_run_only_are_added_or_removed(tmp_path: Path) -> None:
     assert only_in_one(found) == {"old": ("removed", None), "new": ("added", None)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
@@ -158,6 +161,7 @@ def test_a_renamed_kernel_is_known_by_its_shape_and_place(
             assert row["change_ns"] == pytest.approx(effects)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "heading"),
     [
@@ -174,6 +178,7 @@ def test_kernels_of_one_run_have_a_section(tmp_path: Path, form: str, heading: s
     assert heading in done.stdout.replace('":"', '": "')
 
 
+@pytest.mark.slow
 def test_steps_that_were_guessed_are_said_to_be(tmp_path: Path) -> None:
     def loop(folder: Path, length: int) -> Path:
         kernels = [
@@ -184,10 +189,10 @@ def test_steps_that_were_guessed_are_said_to_be(tmp_path: Path) -> None:
         rows = "\n".join(["process_id device_id start_ns end_ns name", *kernels])
         return write_trace(folder, kernel=rows, device="process_id device_id\n1 0")
 
-    base, other = loop(tmp_path / "a", 1000), loop(tmp_path / "b", 1500)
+    base, other = loop(tmp_path / "a", 1000), loop(tmp_path / "b", 2500)
     found, steps = compare(base, other)
     assert steps == {"gpu 0 (guessed)": "regress"}
-    assert found.why.startswith("steps on gpu 0 (guessed): +50.0 %")
+    assert found.why.startswith("steps on gpu 0 (guessed): +150.0 %")
     # They are not compared with steps that a range says.
     ranges = run(tmp_path / "c", (0, None, 1000, "a"))
     found, steps = compare(base, ranges)
@@ -195,6 +200,7 @@ def test_steps_that_were_guessed_are_said_to_be(tmp_path: Path) -> None:
     assert found.why.startswith("steps were found in another way in each run")
 
 
+@pytest.mark.slow
 def test_a_run_has_not_changed_from_itself(tmp_path: Path) -> None:
     # Two executions are too few to test, and their lengths far apart.
     base = run(tmp_path / "a", (0, None, 1000, "k"), (1, None, 700, "l"), (0, None, 300, "m"))

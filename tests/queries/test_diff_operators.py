@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+import pytest
 from support.trace import MakeTrace
 
 from cupti_etl.analysis.diff import diff
@@ -48,6 +49,7 @@ def model(linear_ns: int, backward_ns: int, loose_ns: int) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_parts_add_to_the_change_of_gpu_time(trace: MakeTrace) -> None:
     found = diff(trace(**model(100, 200, 50)), trace(**model(100, 260, 40)))
     changes: defaultdict[str, dict[str, int]] = defaultdict(dict)

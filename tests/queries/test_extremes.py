@@ -81,10 +81,9 @@ def ask_all(trace: Trace) -> list[str]:
     return failed
 
 
-# Of the others only CI knows: each takes as long as all other tests of this file.
-@pytest.mark.parametrize(
-    "seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (0, 2, 3, 4, 5))]
-)
+# Each takes as long as all other tests of this file.
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
 def test_every_query_answers(tmp_path: Path, seed: int) -> None:
     with cupti_etl.open(extreme(tmp_path / "run", seed)) as trace:
         assert ask_all(trace) == []
@@ -114,6 +113,7 @@ KERNEL = (
 MAX = (1 << 31) - 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [MAX, -MAX - 1, -1, 0])
 def test_an_absurd_device(trace: MakeTrace, limit: int) -> None:
     opened = trace(device=f"{DEVICE}\n1 0 gpu {' '.join([str(limit)] * 7)}", kernel=KERNEL)
@@ -150,6 +150,7 @@ def test_plausible_times_are_read_as_they_are(trace: MakeTrace) -> None:
     assert "CASE" not in view["sql"]
 
 
+@pytest.mark.slow
 def test_a_section_that_fails_leaves_the_others(
     trace: MakeTrace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,6 +171,7 @@ def test_a_section_that_fails_leaves_the_others(
         assert "kernel_category" in text
 
 
+@pytest.mark.slow
 def test_the_status_of_a_report_that_is_not_whole(tmp_path: Path) -> None:
     run = write_trace(
         tmp_path / "run", kernel="process_id device_id start_ns end_ns name\n 1 0 0 9 a"

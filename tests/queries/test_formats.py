@@ -221,6 +221,7 @@ def test_a_terminal_gets_a_table_of_its_width(trace: MakeTrace) -> None:
 
 
 # Of Parquet whole row groups are gathered: few rows are more than two of them.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "few"),
     [("csv", 200_000), ("json", 200_000), ("arrow", 200_000), ("parquet", 600_000)],

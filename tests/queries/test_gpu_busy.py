@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.trace import assert_rows, write_trace
@@ -182,6 +183,7 @@ def brute_force(intervals: list[tuple[int, int]]) -> tuple[int, int, int]:
     return len(busy), len(gaps), max(gaps, default=0)
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.sampled_from("ab"), st.integers(1, 60), st.integers(0, 12)),

@@ -78,12 +78,14 @@ def relink(run: Path, home: Path, mount: str) -> subprocess.CompletedProcess[str
     return subprocess.run([*words, *RELINK, run], capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_a_home_that_is_full(home: Path, run: Path) -> None:
     done = relink(run, home, f"mount -t tmpfs -o size=64k none {home}")
     assert (done.returncode, done.stderr) == (0, "")
     assert (run / "trace.duckdb").stat().st_size > 0
 
 
+@pytest.mark.slow
 def test_a_home_that_cannot_be_written(home: Path, run: Path) -> None:
     done = relink(run, home, f"mount --bind {home} {home} && mount -o remount,ro,bind {home}")
     assert (done.returncode, done.stderr) == (0, "")

@@ -202,6 +202,7 @@ def test_nothing_of_a_file_is_run_by_migrate(tmp_path: Path, name: str) -> None:
     assert file.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_view_of_ones_own_is_no_matter(tmp_path: Path) -> None:
     file = tmp_path / "mine.duckdb"
     file.write_bytes(gzip.decompress((DATA / "schema_0001.duckdb.gz").read_bytes()))

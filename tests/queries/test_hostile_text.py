@@ -83,6 +83,7 @@ def hostile(folder: Path, evil: str, labels: bool) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [False, True])
 def test_the_report_of_a_trace_of_hostile_text(tmp_path: Path, labels: bool) -> None:
     base = hostile(tmp_path / "a", EVIL, labels)
@@ -110,6 +111,7 @@ def test_the_report_of_a_trace_of_hostile_text(tmp_path: Path, labels: bool) -> 
     assert "<img" not in text.replace("\\<img", "")
 
 
+@pytest.mark.slow
 def test_hostile_text_in_every_format(tmp_path: Path) -> None:
     """Also of diff, whose rows are written as those of a query are."""
     base, other = (hostile(tmp_path / name, EVIL, False) for name in "ab")
@@ -156,6 +158,7 @@ def test_a_spreadsheet_gets_no_formula(trace: MakeTrace, tmp_path: Path) -> None
         Output("json", spreadsheet=True)
 
 
+@pytest.mark.slow
 def test_commands_that_write_for_spreadsheets(tmp_path: Path) -> None:
     run = write_trace(tmp_path / "run", kernel='process_id start_ns end_ns name\n 1 0 5 "=evil()"')
     for words in (
@@ -173,6 +176,7 @@ def etl(*words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
+@pytest.mark.slow
 def test_errors_do_not_steer_the_terminal(tmp_path: Path) -> None:
     evil = "\x1b]0;owned\x07\u202e"
     part = as_table("kernel", "start_ns end_ns name\n 0 5 a")

@@ -283,6 +283,13 @@ def test_a_kernel_that_slows_down(trace: MakeTrace) -> None:
     assert row["warm_up_ratio"] == pytest.approx(10 / 15)
 
 
+def test_a_kernel_that_ran_once_has_no_pace(trace: MakeTrace) -> None:
+    (row,) = trace(kernel=kernels("1 0 1 7 100 110 a 1 1 1 32 1 1 0 0 0 8 0 0 1")).query(
+        "_kernel_trend"
+    )
+    assert (row["calls"], row["period_ns"], row["drift_pct"]) == (1, None, None)
+
+
 def test_categories_are_of_names(trace: MakeTrace) -> None:
     names = [
         "ncclDevKernel_AllReduce_Sum",

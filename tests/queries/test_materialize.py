@@ -94,6 +94,7 @@ def test_a_string_or_an_alias_computes_nothing(run: Path, executed: list[str]) -
     assert files(run) == set()
 
 
+@pytest.mark.slow
 def test_every_materialized_query_is_the_same_again(run: Path, executed: list[str]) -> None:
     def answers() -> dict[str, list[str]]:
         with cupti_etl.open(run) as trace:
@@ -122,6 +123,7 @@ def test_of_other_parts_it_is_computed_anew(run: Path) -> None:
     assert not files(run) & before
 
 
+@pytest.mark.slow
 def test_while_a_trace_is_open(run: Path) -> None:
     with cupti_etl.open(run) as trace:
         assert trace.sql("FROM _gap_edge").count() == 1
@@ -263,6 +265,7 @@ def test_of_several_traces_in_memory(run: Path, tmp_path: Path) -> None:
     assert files(run) | files(other) == set()
 
 
+@pytest.mark.slow
 def test_of_a_self_contained_file_in_memory(run: Path, tmp_path: Path, executed: list[str]) -> None:
     file = tmp_path / "run.duckdb"
     words = [sys.executable, "-m", "cupti_etl", "export", run, "--to", "duckdb", file]
@@ -275,6 +278,7 @@ ASK = "import sys, cupti_etl; print(list(cupti_etl.open(sys.argv[1]).query('_gap
 ASK = f"from cupti_etl.queries import materialize; materialize.WORTH_BYTES = 0; {ASK}"
 
 
+@pytest.mark.slow
 def test_eight_ask_at_once_and_one_is_killed(run: Path) -> None:
     asking = [
         subprocess.Popen([sys.executable, "-c", ASK, run], stdout=subprocess.PIPE, text=True)
@@ -302,6 +306,7 @@ def test_threads_of_one_program(run: Path) -> None:
     assert found == [[{"gap_ns": 10, "cause": "launching"}]] * 6
 
 
+@pytest.mark.slow
 def test_nobody_else_takes_them_for_tables(run: Path, tmp_path: Path) -> None:
     gaps(run)
     with cupti_etl.open(run) as trace:
@@ -314,6 +319,7 @@ def test_nobody_else_takes_them_for_tables(run: Path, tmp_path: Path) -> None:
     assert gaps(run) == [(10, "launching")]
 
 
+@pytest.mark.slow
 def test_in_a_session_that_is_in_a_transaction(run: Path) -> None:
     with cupti_etl.open(run) as trace:
         session = trace.session()
@@ -352,6 +358,7 @@ def test_a_trace_that_cannot_be_written_is_read_all_the_same(
     assert executed == ["edge", "host"]
 
 
+@pytest.mark.slow
 def test_index_computes_all(run: Path, executed: list[str]) -> None:
     with cupti_etl.open(run) as trace:
         done = trace.index()

@@ -295,16 +295,19 @@ def test_a_timeline_does_not_fill_what_is_missing(trace: MakeTrace) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_report_has_metrics_where_there_are_samples(trace: MakeTrace) -> None:
     with_samples = markdown(build(trace_of(trace, levels(90, 80, 5, 10, 10))))
     assert "## What the hardware counters say" in with_samples
     assert "## What holds the kernels up" in with_samples
 
 
+@pytest.mark.slow
 def test_the_report_is_silent_about_metrics_without_samples(trace: MakeTrace) -> None:
     assert "counters" not in markdown(build(trace(kernel=KERNEL)))
 
 
+@pytest.mark.slow
 def test_both_forms_of_a_trace_and_any_metric(tmp_path: Path, trace: MakeTrace) -> None:
     from cupti_etl.render.duckdb_file import export_duckdb
 

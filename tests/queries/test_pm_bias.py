@@ -66,6 +66,7 @@ def test_long_kernels_with_samples_missing(tmp_path: Path, interval: int) -> Non
     assert 90 < rows["k20ms"]["coverage_pct"] < 99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interval", INTERVALS)
 def test_kernels_of_two_streams_that_overlap(tmp_path: Path, interval: int) -> None:
     world = World(seed=5)
@@ -91,6 +92,7 @@ def plain(path: Path) -> dict[str, dict[str, Any]]:
         return {row["name"]: row for row in rows}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interval", INTERVALS)
 def test_a_kernel_that_hardly_goes_on_beside_another(tmp_path: Path, interval: int) -> None:
     """As a copy beside arithmetic that fills the SMs, on an H200; the FMAs are never alone."""
@@ -115,6 +117,7 @@ def test_a_kernel_that_hardly_goes_on_beside_another(tmp_path: Path, interval: i
     assert plain(path)["fma"]["additive_level"] < -40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [{}, {"triad": 3.0}, {"reduce": 3.0}], ids=str)
 def test_a_memory_that_is_full_is_not_shared_out_by_guess(
     tmp_path: Path, weights: dict[str, float]
@@ -183,6 +186,7 @@ def test_a_count_is_what_a_run_gets(tmp_path: Path) -> None:
         assert rows[sort.name]["unit"] == "bytes"
 
 
+@pytest.mark.slow
 def test_standard_errors_are_neither_too_small_nor_idle(tmp_path: Path) -> None:
     squares = []
     for seed in range(6):

@@ -53,6 +53,7 @@ TABLES: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 def test_replays_have_the_lines_of_the_capture(trace: MakeTrace) -> None:
     """Own times add to all, idle time is of the replay, what was not seen is of it, too."""
     rows = trace(**TABLES).query("python_line")

@@ -44,6 +44,7 @@ TABLES = {
 }
 
 
+@pytest.mark.slow
 def test_lines(trace: MakeTrace) -> None:
     """Own work is the innermost own line's, and adds to all of it; totals are of each line once."""
     assert_rows(
@@ -89,6 +90,7 @@ def test_files_of_one_name_are_told_apart(trace: MakeTrace) -> None:
     assert places[:2] == ["a/run.py:1", "b/run.py:1"]
 
 
+@pytest.mark.slow
 def test_without_stacks_it_says_how_to_get_them(tmp_path: Path) -> None:
     folder = write_trace(tmp_path / "run", kernel=TABLES["kernel"])
     assert "capture with --python-stacks" in etl("query", "python_line", folder).stderr
@@ -101,6 +103,7 @@ def test_without_stacks_it_says_how_to_get_them(tmp_path: Path) -> None:
 OUTER = "<module> (main.py:1);Net.train (train.py:10)"
 
 
+@pytest.mark.slow
 def test_flame_graph_as_text_and_for_speedscope(tmp_path: Path) -> None:
     folder = write_trace(tmp_path / "run", **TABLES)
     folded = etl("export", folder, "--to", "folded", "-").stdout
@@ -122,6 +125,7 @@ def test_flame_graph_as_text_and_for_speedscope(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_flame_graph_in_the_report(trace: MakeTrace) -> None:
     page = html(build(trace(**TABLES)))
     assert '<svg class="flame"' in page
@@ -178,6 +182,7 @@ BACKWARD = {
 }
 
 
+@pytest.mark.slow
 def test_the_backward_pass_has_the_lines_of_the_forward_pass(trace: MakeTrace) -> None:
     assert_rows(
         trace(**BACKWARD).query("python_line"),
@@ -223,6 +228,7 @@ OBSERVED = BACKWARD | {
 }
 
 
+@pytest.mark.slow
 def test_the_backward_pass_by_the_numbers_of_a_capture_with_pytorch(trace: MakeTrace) -> None:
     assert [*trace(**OBSERVED).query("python_line")] == [*trace(**BACKWARD).query("python_line")]
 

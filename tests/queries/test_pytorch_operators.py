@@ -150,6 +150,7 @@ def imported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         yield request.param, trace
 
 
+@pytest.mark.slow
 def test_operators_are_those_of_key_averages(imported: Any) -> None:
     path, trace = imported
     columns = ("calls", "self_gpu_ns", "gpu_ns", "self_host_ns", "host_ns")

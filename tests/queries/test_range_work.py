@@ -54,6 +54,23 @@ def test_work_of_ranges_is_that_of_the_ranges_inside_too(trace: MakeTrace) -> No
     )
 
 
+def test_operators_of_pytorch_are_one_whatever_their_numbers(trace: MakeTrace) -> None:
+    marks = [
+        f"1 {at} {number} {event} {name} 9"
+        for number, begin in enumerate((40, 390))
+        for at, event, name in (
+            (begin, "start", f"'aten::mm, op_id = {31 + number}'"),
+            (begin + 40, "end", "-"),
+        )
+    ]
+    marker = "process_id timestamp_ns marker_id event name thread_id\n" + "\n".join(marks)
+    memory = "process_id timestamp_ns operation memory_kind address bytes correlation_id\n"
+    memory += "1 55 allocation device 16 512 1\n1 405 allocation device 17 512 6"
+    run = trace(**{**GIVEN, "marker": marker, "memory": memory})
+    assert_rows(run.query("range_work"), "path ranges kernels\naten::mm 2 2")
+    assert_rows(run.query("range_memory"), "path ranges allocations\naten::mm 2 2")
+
+
 def test_metrics_of_ranges_are_put_together_over_kernels(trace: MakeTrace) -> None:
     run = trace(
         **GIVEN,

@@ -223,6 +223,7 @@ def older_file(folder: Path) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_a_file_that_was_not_migrated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = {"block_x": (), "block_y": ()}
     columns = tuple(

@@ -161,3 +161,9 @@ def test_duckdb_itself_reads_a_result(trace: MakeTrace) -> None:
     counted = trace(kernel=KERNELS).query("kernel_summary").arrow()
     assert counted.num_rows == 7
     assert duckdb.sql("SELECT sum(calls) FROM counted").fetchall() == [(500,)]
+
+
+def test_a_session_sees_what_a_query_with_parameters_needs(trace: MakeTrace) -> None:
+    """Its connection has checked the values before: no transaction of that may go on."""
+    with trace(kernel="start_ns end_ns\n1 2").session() as session:
+        assert session.query("gap_attribution", min_ns=10).count() == 0

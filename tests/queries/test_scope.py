@@ -68,6 +68,12 @@ def test_what_lasts_is_cut_and_what_starts_belongs_where_it_starts(trace) -> Non
             1   24       40     a
             """,
         )
+        assert_rows(part.query("gpu_busy"), "gpu activities busy_ns\n 0 1 10\n 1 0 16")
+        assert_rows(
+            part.query("gpu_totals"), "gpu kernels kernel_ns busy_ns\n 0 1 10 10\n 1 0 0 16"
+        )
+        for query in ("kernel_category", "_kernel_trend"):
+            assert_rows(part.query(query), "calls total_ns\n 1 10")
         assert_rows(
             part.query("busy_breakdown"),
             """
@@ -93,6 +99,7 @@ def test_the_launch_of_a_kernel_is_looked_up_in_the_whole_trace(trace) -> None:
         )
 
 
+@pytest.mark.slow
 def test_ranks_processes_and_gpus_keep_their_numbers(trace) -> None:
     with trace(**TABLES) as whole:
         for scope in ({"rank": 1}, {"process": 22}, {"process": 2}, {"gpu": 1}):
@@ -131,6 +138,7 @@ STEPS = """
 """
 
 
+@pytest.mark.slow
 def test_steps(trace) -> None:
     with trace(**TABLES, marker=STEPS) as whole:
         with whole.scope(steps=1) as part:
@@ -167,6 +175,7 @@ def test_what_is_not_there(trace, scope, message) -> None:
         whole.scope(**scope)
 
 
+@pytest.mark.slow
 def test_times_of_all_kinds(trace) -> None:
     epoch = 1_795_209_557_000_000_000
     kernels = f"start_ns end_ns name\n {epoch} {epoch + 10} a\n {epoch + 100} {epoch + 110} b"
@@ -174,6 +183,19 @@ def test_times_of_all_kinds(trace) -> None:
         for from_ in ("50ns", "+50ns", "50%", "-20ns", epoch + 50, str(epoch + 50)):
             with whole.scope(from_=from_) as part:
                 assert_rows(part.sql("FROM kernel"), "name\n b")
+
+
+@pytest.mark.slow
+def test_a_time_that_no_column_can_hold_is_after_everything(trace) -> None:
+    mark = "process_id marker_id timestamp_ns event name\n 1 1 2 start open"
+    with trace(**TABLES, marker=mark) as whole:
+        with whole.scope(from_="9" * 24, range="open") as part:
+            assert part.query("kernel_summary").count() == 0
+        with (
+            pytest.raises(UsageError, match="'999999999999h' is too much"),
+            whole.scope(from_="9" * 12 + "h") as part,
+        ):
+            part.query("kernel_summary").count()
 
 
 def test_what_counts_the_whole_trace_is_not_of_a_part(trace) -> None:
@@ -272,6 +294,7 @@ def test_two_halves_add_up(recorded: Trace, at: int) -> None:
     assert {name: first[name] + second[name] for name in SUMS} == whole
 
 
+@pytest.mark.slow
 def test_some_questions_are_about_the_steady_state(tmp_path: Path) -> None:
     folder = write_trace(tmp_path / "run", **TABLES, marker=STEPS)
     for words, says in (

@@ -114,6 +114,7 @@ def test_errors_do_not_end_it(start: Callable[[], Terminal]) -> None:
     assert shell.close() == 0
 
 
+@pytest.mark.slow
 def test_dot_commands(start: Callable[[], Terminal]) -> None:
     shell = start()
     assert ".tables" in shell.ask(".help")
@@ -136,6 +137,7 @@ def test_words_that_leave(start: Callable[[], Terminal], word: str) -> None:
     assert shell.close() == 0
 
 
+@pytest.mark.slow
 def test_ctrl_c_gives_up_the_line_and_the_statement_but_not_the_shell(
     start: Callable[[], Terminal],
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from support.trace import MakeTrace
 
 from cupti_etl.analysis.diff import diff
@@ -54,6 +55,7 @@ def change(found) -> int:
     return row["change_ns"]
 
 
+@pytest.mark.slow
 def test_parts_add_to_the_change(trace: MakeTrace) -> None:
     found = diff(trace(**loop(1000, 300)), trace(**loop(1500, 400, copy_ns=50)))
     assert sum(parts(found).values()) == change(found)

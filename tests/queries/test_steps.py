@@ -6,7 +6,9 @@ import pytest
 from support.trace import MakeTrace, assert_rows
 
 from cupti_etl.analysis.findings import find
+from cupti_etl.analysis.notes import notes
 from cupti_etl.api import Trace
+from cupti_etl.queries.catalog import library
 
 CALL = "process_id thread_id correlation_id domain name start_ns end_ns"
 KERNEL = "process_id device_id correlation_id start_ns end_ns name"
@@ -124,6 +126,7 @@ def test_the_steady_state_begins_where_steps_settle(
     assert steady == [n >= first for n in range(len(durations))]
 
 
+@pytest.mark.slow
 def test_numbers_that_begin_anew_or_lie_in_a_pass_are_of_parts(trace: MakeTrace) -> None:
     parts = [("-", f"part {n % 3}", 100 * n, 100 * n + 90) for n in range(9)]
     inside = [("-", f"part {n}", 100 * n, 100 * n + 90) for n in range(9)]
@@ -148,6 +151,19 @@ def periodic(call: str, begin: int = 0) -> dict[str, str]:
         "kernel": "\n".join([KERNEL, *rows]),
         "api_call": "\n".join([CALL, *(row for id_, row in calls.items() if id_ != "-")]),
     }
+
+
+def test_a_guess_is_said_beside_the_steps(trace: MakeTrace) -> None:
+    loop = [
+        f"1 0 {n} {100 * n + at} {100 * n + at + 9} {name}"
+        for n in range(8)
+        for at, name in ((0, "a"), (20, "b"), (40, "c"))
+    ]
+    opened = trace(kernel="\n".join([KERNEL, *loop]))
+    (note,) = notes(opened, library()["step_breakdown"], {}, is_empty=False)
+    assert note.startswith("these steps are guessed from kernels that repeat (confidence 0.")
+    marked = trace(marker=ranges(("", "step 1", 0, 50)), **launched([10, 20]))
+    assert not list(notes(marked, library()["step_breakdown"], {}, is_empty=False))
 
 
 def test_a_period_of_kernels_is_a_guess_with_a_confidence(trace: MakeTrace) -> None:
@@ -177,6 +193,7 @@ def test_a_loop_after_a_long_start_has_steps_which_answers_are_about(trace: Make
         assert row["span_ns"] < 1000
 
 
+@pytest.mark.slow
 def test_layers_of_one_pass_or_of_one_graph_are_no_steps(trace: MakeTrace) -> None:
     assert trace(**periodic("7")).sql("FROM step").count() == 0
     frame = ranges(("python_function", "nn.Module: Model_0", 0, 9), ("-", "model.forward", 0, 9))
@@ -190,6 +207,7 @@ def test_layers_of_one_pass_or_of_one_graph_are_no_steps(trace: MakeTrace) -> No
     assert trace(marker=frames, **calls).sql("FROM step").count() == 7
 
 
+@pytest.mark.slow
 def test_a_guess_is_no_finding(trace: MakeTrace) -> None:
     def finds(opened: Trace) -> bool:
         return any(finding.query == "step_breakdown" for finding in find(opened))

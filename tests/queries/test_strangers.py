@@ -59,6 +59,7 @@ def ask_everything(path: Path) -> None:
 OWNED = "SELECT 'owned'"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -86,6 +87,7 @@ def test_names_of_tables(file: Path, tmp_path: Path, name: str) -> None:
     assert not out.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["folder", "file"])
 def test_names_of_columns(run: Path, file: Path, tmp_path: Path, kind: str) -> None:
     out = tmp_path / "owned"
@@ -121,6 +123,7 @@ def test_names_of_columns(run: Path, file: Path, tmp_path: Path, kind: str) -> N
     assert not out.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "folder",
     [
@@ -149,6 +152,7 @@ def test_words_of_the_path_are_no_columns(tmp_path: Path) -> None:
         assert "date" not in trace.sql("FROM kernel").columns
 
 
+@pytest.mark.slow
 def test_views_and_macros_are_not_taken(file: Path, tmp_path: Path) -> None:
     with duckdb.connect(file) as con:
         con.execute("DROP VIEW kernel_summary")

@@ -305,6 +305,7 @@ def test_what_the_host_did_never_overlaps(trace: MakeTrace) -> None:
     )
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.sampled_from(["a", "nccl", "copy"]), st.integers(1, 50), st.integers(0, 12)),

@@ -15,6 +15,7 @@ from support.trace import add_part, write_trace
 
 import cupti_etl
 from cupti_etl.errors import TraceError
+from cupti_etl.queries import bound_library
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.trace_duckdb import write_trace_duckdb
 from cupti_etl.render.duckdb_file import export_duckdb
@@ -45,6 +46,7 @@ def test_plain_duckdb_sees_tables_and_queries(run: Path) -> None:
     assert sorted(file.name for file in run.iterdir()) == sorted([*TABLES, "trace.duckdb"])
 
 
+@pytest.mark.slow
 def test_its_queries_and_tables_are_those_of_an_exported_file(run: Path, tmp_path: Path) -> None:
     """Of which each query is asked: see test_abstaining."""
     with cupti_etl.open(run) as trace:
@@ -71,8 +73,46 @@ def test_its_queries_and_tables_are_those_of_an_exported_file(run: Path, tmp_pat
 
 
 def _unordered(sql: str) -> str:
-    """DuckDB writes the names of an EXCLUDE in any order."""
-    return re.sub(r"(?<=EXCLUDE \()[^)]*", lambda names: str(sorted(names[0].split(", "))), sql)
+    """DuckDB writes what stands in an EXCLUDE or a REPLACE in any order."""
+    inside = r"(?<=(?:EXCLUDE|REPLACE) \()(?:[^()]|\([^()]*\))*"
+    return re.sub(inside, lambda found: str(sorted(found[0].split(", "))), sql)
+
+
+def test_the_library_is_bound_once(
+    run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "compiled"))
+    write_trace_duckdb(run)
+    (kept,) = (tmp_path / "compiled").rglob("library-*")
+    former = kept.with_name("library-0123456789abcdef.duckdb")
+    kept.rename(former)
+    write_trace_duckdb(run)
+    assert kept.exists()
+    assert not former.exists()
+    monkeypatch.setattr(bound_library, "_bind", None)
+    with duckdb.connect(write_trace_duckdb(run), read_only=True) as con:
+        assert con.sql(CALLS).fetchall() == [("a", 1), ("b", 1)]
+
+
+@pytest.mark.parametrize("kept", [b"", b"no database" * 500])
+def test_a_damaged_library_is_made_anew(
+    run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kept: bytes
+) -> None:
+    monkeypatch.setattr(bound_library, "_kept_file", lambda _: tmp_path / "library.duckdb")
+    (tmp_path / "library.duckdb").write_bytes(kept)
+    for is_there in (False, True):
+        with duckdb.connect(write_trace_duckdb(run), read_only=True) as con:
+            assert con.sql(CALLS).fetchall() == [("a", 1), ("b", 1)]
+        assert (tmp_path / "library.duckdb").exists() == is_there
+
+
+def test_it_is_the_same_where_no_bound_library_can_be_kept(
+    run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(bound_library, "_kept_file", lambda _: tmp_path / "file" / "library.duckdb")
+    with duckdb.connect(write_trace_duckdb(run), read_only=True) as con:
+        assert con.sql(CALLS).fetchall() == [("a", 1), ("b", 1)]
 
 
 def test_it_can_be_attached_under_any_name(run: Path) -> None:
@@ -98,6 +138,7 @@ def test_new_parts_are_seen_without_making_it_anew(run: Path) -> None:
         assert con.sql(CALLS).fetchall() == [("a", 2), ("b", 2)]
 
 
+@pytest.mark.slow
 def test_a_folder_that_moved_is_linked_again(run: Path, tmp_path: Path) -> None:
     write_trace_duckdb(run)
     moved = tmp_path / "moved here"

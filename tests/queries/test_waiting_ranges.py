@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from support.trace import MakeTrace, assert_rows
 
 import cupti_etl
@@ -159,6 +160,7 @@ def test_autograd_beside_the_only_range_is_for_somebody_who_is_not_known(trace: 
     )
 
 
+@pytest.mark.slow
 def test_in_a_program_whose_threads_take_turns_it_is_what_time_alone_says(tmp_path: Path) -> None:
     import_traces([RECORDING], tmp_path / "run", 1)
     with cupti_etl.open(tmp_path / "run") as opened:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
+
 from cupti_etl.queries.catalog import library
 from cupti_etl.render.chart import chart as plotted
 from cupti_etl.render.svg import chart
@@ -38,6 +40,7 @@ def drawn(trace: Any, name: str) -> str:
     return chart(library()[name], table(trace.query(name), View()), rows)
 
 
+@pytest.mark.slow
 def test_bars_and_lines_name_their_gpu(trace: Any) -> None:
     both = trace(**STEPS)
     bars = re.findall(r"<title>(.*?):", drawn(both, "idle_summary"))

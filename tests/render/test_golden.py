@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 GOLDEN = sorted((ROOT / "tests" / "render" / "golden").glob("*.txt"))
 
 
+@pytest.mark.slow
 def test_answers_are_those_that_were_read() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "scripts" / "update_golden.py"), "--check"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cupti_etl.queries.header import Label
@@ -137,6 +137,7 @@ def test_what_is_cut_stays_different() -> None:
     assert len(set(cut_apart(texts, 20))) == 12
 
 
+@settings(deadline=None)
 @given(st.text(), st.text(alphabet="ab<>(){}:, ~*&#1"))
 def test_any_text_has_a_tree(text: str, odd: str) -> None:
     parse(text)
@@ -176,6 +177,7 @@ def _rows(draw: st.DrawFn) -> tuple[Label, list[dict[str, str | None]]]:
     )
 
 
+@settings(deadline=None)
 @given(_rows(), st.randoms(use_true_random=False), st.integers(min_value=12, max_value=60))
 def test_two_things_never_have_one_label(
     made: tuple[Label, list[dict[str, str | None]]], chance: random.Random, width: int
@@ -203,3 +205,23 @@ def test_deep_names_are_read_in_time(depth: int) -> None:
     name = "f<" + "a<" * depth + "int" + ">" * depth + ">(int)"
     assert parse(name).head == "f"
     assert len(set(kernels(name, name.replace("int>", "float>")))) == 2
+
+
+def test_ranges_of_xla_are_called_by_what_they_run() -> None:
+    step = "XlaModule:#prefix=args[0],hlo_module=jit_step,program_id=7#"
+    other = step.replace("7", "8")
+    dot = "Thunk:#name=jit(step)/dot,hlo_op=gemm_fusion.3,unique_hlo_op_id=9#"
+    buffer = "Thunk:#hlo_op=command_buffer_1#"
+    names = {
+        "train": "train",
+        step: "jit_step #7",
+        other: "jit_step #8",
+        f"{step} / {dot}": "gemm_fusion.3",
+        f"train / {buffer}": "train / command_buffer_1",
+        f"{other} / {buffer}": "jit_step / command_buffer_1",
+        "XlaPass:#name=cse,module=jit_step,program_id=0#": "XlaPass cse",
+        "XlaCompile:#module=jit_step#": "XlaCompile jit_step",
+        "Thunk:#broken": "Thunk:#broken",
+    }
+    assert label_rows(RANGE, [{"path": path} for path in names]) == list(names.values())
+    assert label_rows(RANGE, [{"path": step}]) == ["jit_step"]

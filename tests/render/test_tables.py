@@ -176,3 +176,9 @@ def test_texts_that_differ_are_cut_so_that_they_do(
     opened = trace(kernel=f"name\n{long}_1_and_an_end\n{long}_2_and_an_end")
     lines, _ = drawn(opened.sql("SELECT name FROM kernel"), View(), terminal=True)
     assert len(set(lines[-2:])) == 2
+
+
+def test_whose_a_row_is_comes_before_what_a_narrow_terminal_drops(trace: MakeTrace) -> None:
+    opened = trace(kernel=KERNELS.replace("5000000001 0", "5000000002 1"))
+    shown = names(table(opened.query("kernel_category"), View()).columns)
+    assert shown.index("gpu") == 2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,11 +79,13 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 def test_migrations_lead_to_the_specification(connection: sa.Connection) -> None:
     assert differences(connection, metadata()) == []
     assert described(connection) == described_by_spec(list(TABLES.values()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_of_the_specification_is_noticed(change: str, connection: sa.Connection) -> None:
     assert differences(connection, metadata(CHANGES[change])) != []
@@ -164,20 +165,12 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
         migrate.upgrade(tmp_path)
 
 
-@pytest.fixture
-def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the migrations, to which tests may add."""
-    path = tmp_path / "migrations"
-    shutil.copytree(migrate.migrations_path(), path)
-    for module in (migrate, revisions):
-        monkeypatch.setattr(module, "migrations_path", lambda: path)
-    return path / "versions"
-
-
+@pytest.mark.slow
 def test_no_draft_without_a_difference() -> None:
     assert migrate.migration_draft() == ""
 
 
+@pytest.mark.slow
 def test_the_draft_leads_to_the_specification_and_back(
     history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -215,6 +208,7 @@ def test_the_draft_leads_to_the_specification_and_back(
     engine.dispose()
 
 
+@pytest.mark.slow
 def test_the_draft_renames_what_was_called_otherwise(
     history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

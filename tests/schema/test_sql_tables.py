@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from pathlib import Path
 
 import duckdb
@@ -20,8 +21,9 @@ from cupti_etl.schema.tables import comment, ddl, metadata
 from cupti_etl.schema.types import TYPES, i64
 
 
+@functools.cache
 def created() -> duckdb.DuckDBPyConnection:
-    """An empty database with all tables, made from the DDL text."""
+    """An empty database with all tables, made from the DDL text; it is only read."""
     connection = duckdb.connect()
     connection.execute(ddl())
     return connection

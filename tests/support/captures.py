@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import signal
 import struct
 import subprocess
@@ -19,6 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import cupti_etl
 from cupti_etl.capture.resume import open_segment
@@ -33,6 +35,17 @@ _FLOCK = "hhqqi4x"
 _F_OFD_GETLK = 36
 # The copy that is being tested, installed or not.
 PACKAGES = Path(cupti_etl.__file__).resolve().parents[1]
+
+
+def unshare(*options: str) -> list[str]:
+    """A command prefix for other namespaces; skips where the machine does not allow them."""
+    prefix = ["unshare", *([] if os.getuid() == 0 else ["--map-root-user"]), *options]
+    if shutil.which("unshare") is None:
+        pytest.skip("there is no unshare here")
+    tried = subprocess.run([*prefix, "true"], capture_output=True, text=True, check=False)
+    if tried.returncode:
+        pytest.skip(f"unshare {' '.join(options)} is not allowed here: {tried.stderr.strip()}")
+    return prefix
 
 
 def table(trace: Path, name: str) -> pa.Table:

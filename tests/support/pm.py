@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_OVER = 2
-
 
 @dataclass
 class Sampled:

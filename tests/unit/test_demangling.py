@@ -38,6 +38,7 @@ def test_a_pack_that_is_looked_for_in_all_that_is_repeated() -> None:
     assert demangler.refused == 1
 
 
+@pytest.mark.slow
 def test_after_some_of_them_none_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     demangler = Demangler()
     for depth in range(20, 40):

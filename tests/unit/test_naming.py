@@ -90,6 +90,7 @@ def test_names_without_end(
     assert losses(names) == {(ME, "text_limit"): 8}
 
 
+@pytest.mark.slow
 def test_names_that_cost_too_much() -> None:
     """Those of another process are still demangled, in a process of its own if need be."""
     names = Naming()

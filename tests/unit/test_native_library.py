@@ -68,6 +68,7 @@ def test_a_library_of_another_build_is_refused(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_the_same_package_elsewhere_is_not_refused(tmp_path: Path) -> None:
     shutil.copytree(PACKAGE, tmp_path / "cupti_etl", ignore=shutil.ignore_patterns("__pycache__"))
     assert replay(tmp_path / "cupti_etl", tmp_path).returncode == 0

@@ -46,6 +46,7 @@ def test_replay_of_the_shipped_recording(tmp_path: Path) -> None:
     assert verdict["subject"] == "complete"
 
 
+@pytest.mark.slow
 def test_replay_goes_wherever_a_capture_goes(tmp_path: Path) -> None:
     replay(RECORDING, tmp_path / "run.duckdb")
     assert [path.name for path in tmp_path.iterdir()] == ["run.duckdb"]
@@ -69,6 +70,7 @@ def test_a_truncated_recording_keeps_what_came_before(tmp_path: Path) -> None:
     assert 0 < row["n"] < 5947
 
 
+@pytest.mark.slow
 def test_flipped_bits_end_in_an_error_of_ours_or_in_a_trace(tmp_path: Path) -> None:
     """zstd notices most of them; what it does not must not crash the decoder."""
     whole = RECORDING.read_bytes()

@@ -16,7 +16,6 @@ from cupti_etl.imports.columns import (
     mapped,
     not_before,
     null_if,
-    numbered,
 )
 from cupti_etl.imports.kineto.launch_sizes import LaunchSizes
 from cupti_etl.imports.kineto.memory import allocations, with_all_arguments
@@ -71,18 +70,11 @@ class Frame(Batches):
         self.gpu_id = gpu_id
         super().__init__(skipped)
         self._of_pid = of_pid
-        self.markers = 0
         self.sizes = LaunchSizes()
 
     def owner(self, events: pa.RecordBatch) -> pa.Array:
         """The processes of what happened on the host."""
         return mapped(pc.fill_null(events["pid"], ""), self._of_pid, pa.int64())
-
-    def number(self, rows: int) -> pa.Array:
-        """Numbers for so many new markers."""
-        first = self.markers + 1
-        self.markers += rows
-        return numbered(rows, first)
 
 
 Handler: TypeAlias = Callable[[pa.RecordBatch, Frame], Rows]
@@ -256,7 +248,7 @@ def _marker(
 
 def marks(events: pa.RecordBatch, frame: Frame, owner: Value, domain: Value) -> Rows:
     """Instants: marks of a process."""
-    number = frame.number(events.num_rows)
+    number = frame.marker_ids(events.num_rows)
     values = _marker(events, owner, number, domain) | {"event": "instant"}
     yield "marker", frame.batch("marker", events.num_rows, values)
     yield from _arguments(events, process_id=owner, marker_id=number)
@@ -271,7 +263,7 @@ def _ranges(domain: str) -> Handler:
         # The profiler's own have words where others have their process.
         is_own = domain in OF_FILE
         owner: Value = frame.gpu_id if is_own else frame.owner(events)
-        number = frame.number(events.num_rows)
+        number = frame.marker_ids(events.num_rows)
         values = _marker(events, owner, number, domain) | {"event": "start"}
         yield "marker", frame.batch("marker", events.num_rows, values)
         values |= {"timestamp_ns": ends(events), "event": "end", "name": None}

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cupti_etl.imports.columns import Batches, numbered
+from cupti_etl.imports.columns import Batches
 from cupti_etl.imports.skipped import Skipped
 from cupti_etl.imports.source import Process, new_process_id
 
@@ -87,7 +87,6 @@ class Frame(Batches):
         self.processes = Processes()
         self.domains: dict[tuple[int | None, int], str] = {}
         self.devices: set[tuple[int, int]] = set()
-        self._markers = 0
 
     def note_devices(self, batch: pa.RecordBatch) -> None:
         """Which process used which device."""
@@ -127,12 +126,6 @@ class Frame(Batches):
         used = ids.dictionary_encode()
         found = pa.array([names.get(number) for number in used.dictionary.to_pylist()], pa.string())
         return found.take(used.indices)
-
-    def number(self, rows: int) -> pa.Array:
-        """Numbers for so many new markers."""
-        first = self._markers + 1
-        self._markers += rows
-        return numbered(rows, first)
 
 
 def as_int(value: Any, bits: int = 64) -> int | None:

@@ -47,7 +47,7 @@ def nvtx(rows: pa.RecordBatch, frame: Frame) -> Rows:
 
 
 def _markers(rows: pa.RecordBatch, frame: Frame, event: str, key: int | None) -> Rows:
-    number = frame.number(rows.num_rows)
+    number = frame.marker_ids(rows.num_rows)
     registered = frame.strings(rows["textId"])
     text = rows["text"]
     name = registered if text.null_count == rows.num_rows else text

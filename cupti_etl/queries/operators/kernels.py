@@ -37,9 +37,9 @@ TREND = NativeOperator(
     name="trend",
     along="start_ns",
     counted="kernel",
-    reads=("gpu_interval", "kernel"),
+    reads=("_gpu_run", "kernel"),
     named=("kernel",),
-    inputs=(f"SELECT start_ns, end_ns, gpu, {numbered()} FROM gpu_interval WHERE kind = 'kernel'",),
+    inputs=(f"SELECT start_ns, end_ns, gpu, {numbered()} FROM _gpu_run WHERE kind = 'kernel'",),
     outputs={
         "_derived_trend": "gpu id calls period_ns:DOUBLE left:DOUBLE median_ns:DOUBLE"
         " slope:DOUBLE warm_ns:DOUBLE variance:DOUBLE total_ns change_at change_start_ns"
@@ -48,8 +48,11 @@ TREND = NativeOperator(
     queries={
         "_kernel_trend": """
             SELECT gpu, name AS mangled, calls,
-                   period_ns, sqrt("left") AS jitter_ns, median_ns,
-                   100.0 * slope * (calls - 1) / nullif(total_ns / calls, 0) AS drift_pct,
+                   CASE WHEN calls > 1 THEN period_ns END AS period_ns,
+                   sqrt("left") AS jitter_ns, median_ns,
+                   CASE WHEN calls > 1 THEN
+                       100.0 * slope * (calls - 1) / nullif(total_ns / calls, 0)
+                   END AS drift_pct,
                    warm_ns / nullif(median_ns, 0) AS warm_up_ratio, change_start_ns,
                    (change_sum_ns / change_at)::DOUBLE AS before_ns,
                    ((total_ns - change_sum_ns) / nullif(calls - change_at, 0))::DOUBLE AS after_ns,

@@ -2,7 +2,7 @@
 --
 -- computed: Finished executions by GPU and mangled name. Times are sums of durations: kernels that
 --   overlap each count in full.
--- needs: gpu_interval
+-- needs: _gpu_run
 -- materialized: Made once for an opened trace, as categories of kernels read it.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
@@ -12,6 +12,6 @@
 --   total_ns BIGINT [ns]: Sum of their durations.
 SELECT gpu, name, any_value(category) AS category, count(*) AS calls,
        TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS total_ns
-FROM gpu_interval
+FROM _gpu_run
 WHERE kind = 'kernel'
 GROUP BY gpu, name

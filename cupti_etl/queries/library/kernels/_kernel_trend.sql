@@ -6,7 +6,7 @@
 --   The warm-up ratio is the mean of the first tenth over the median of all. The change point is
 --   where the cumulated difference from the mean duration is largest; its strength is that sum
 --   divided by the standard deviation and the root of the count, about 1.4 by chance in one of 20.
--- needs: gpu_interval
+-- needs: _gpu_run
 -- materialized: Made once for an opened trace, in one sweep.
 -- limits: A line fits only what comes at one rate.
 -- columns:
@@ -30,19 +30,20 @@ WITH numbered AS (
            start_ns - min(start_ns) OVER (PARTITION BY gpu, name) AS since_ns,
            avg(end_ns - start_ns) OVER (PARTITION BY gpu, name) AS mean_ns,
            sum(end_ns - start_ns) OVER run AS sum_ns
-    FROM gpu_interval
+    FROM _gpu_run
     WHERE kind = 'kernel'
     WINDOW run AS (PARTITION BY gpu, name ORDER BY start_ns, end_ns ROWS UNBOUNDED PRECEDING)
 ),
 fitted AS (
     SELECT gpu, name, count(*) AS calls,
-           regr_slope(since_ns, i) AS period_ns,
+           CASE WHEN count(*) > 1 THEN regr_slope(since_ns, i) END AS period_ns,
            -- What the line does not explain of the variance.
            sqrt(greatest(var_pop(since_ns) * (1 - coalesce(regr_r2(since_ns, i), 1)), 0))
                AS jitter_ns,
            median(duration_ns) AS median_ns,
-           100.0 * regr_slope(duration_ns, i) * (count(*) - 1) / nullif(avg(duration_ns), 0)
-               AS drift_pct,
+           CASE WHEN count(*) > 1 THEN
+               100.0 * regr_slope(duration_ns, i) * (count(*) - 1) / nullif(avg(duration_ns), 0)
+           END AS drift_pct,
            avg(duration_ns) FILTER (WHERE i <= ceil(n / 10.0)) / nullif(median(duration_ns), 0)
                AS warm_up_ratio,
            arg_max({'i': i, 'start_ns': start_ns, 'sum_ns': sum_ns},

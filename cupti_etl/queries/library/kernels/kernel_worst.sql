@@ -11,7 +11,7 @@
 -- limits: Names and shapes with fewer than min_calls executions are left out. Clocks are recorded
 --   on demand (capture --pm, or --kinds environment); a reading can be old.
 -- front: Which executions of a kernel were slow, and what was around them?
--- first: duration_ns, ratio, previous_name, range, start_ns, median_ns, name
+-- first: duration_ns, ratio, start_ns, previous_name, range, median_ns, name
 -- label: name = kernel(grid, block)
 -- example: cupti-etl query kernel_worst TRACE --param runs=1
 -- lookup: gpu_interval, api_call, nvtx_range, pm_sample, environment

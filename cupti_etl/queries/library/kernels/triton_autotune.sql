@@ -1,17 +1,18 @@
 -- Executions by which Triton and Inductor tried out configurations of kernels, apart from others.
 --
 -- computed: By Python stacks, where launches have them: those made in a function of Triton's or
---   Inductor's that benchmarks (source python, confidence 1). Else by what their do_bench does
---   (source pattern, 0.8): it clears the L2 cache before a run, by a memset of 16 MiB or more or a
---   kernel that fills. Executions of one kernel and configuration (threads, registers, shared
---   memory, blocks) in a stream with nothing but clearing between them are tries, up to the last
---   after clearing, if it was cleared 5 times or more and the kernel has tries of 2 configurations
---   or more.
+--   Inductor's that benchmarks (source python, confidence 1), without those that make its inputs.
+--   Else by what their do_bench does (source pattern, 0.8): it clears the L2 cache before a run, by
+--   a memset of 16 MiB or more or a kernel that fills, and copies back what the last run wrote
+--   over. Executions of one kernel and configuration (threads, registers, shared memory, blocks) in
+--   a stream with nothing but that between them are tries, up to the last after clearing, if it was
+--   cleared 5 times or more and the kernel has tries of 2 configurations or more.
 -- needs: gpu_interval, kernel, kernel_name, launch_stack, python_stack
 -- limits: A tuner that does not clear the cache (in CUDA graphs, or of another library) is seen in
 --   stacks alone. A loop of a program's own that clears a buffer around few kernels looks alike.
 -- front: How long did Triton's autotuning take, and for which kernels?
--- first: tuning_ns, configurations, tries, clearing_ns, other_runs, other_ns, confidence, short
+-- first: span_ns, tuning_ns, configurations, tries, clearing_ns, other_runs, other_ns,
+--   confidence, short
 -- chart: bars(short, tuning_ns)
 -- example: cupti-etl query triton_autotune TRACE
 -- alias: autotune, autotuning, do_bench
@@ -23,17 +24,25 @@
 --   confidence DOUBLE: How sure it is that these were tries, from 0 to 1.
 --   configurations BIGINT [configurations]: That were tried.
 --   tries BIGINT [executions]: Executions that tried one.
---   tuning_ns BIGINT [ns]: Sum of their durations, and of clearing the cache.
---   clearing_ns BIGINT [ns]: Of these, of clearing.
+--   tuning_ns BIGINT [ns]: Sum of their durations, and of clearing the cache and copying back.
+--   clearing_ns BIGINT [ns]: Of these, of clearing and copying.
+--   span_ns BIGINT [ns]: From the first try to the last, with what is compiled in between; without
+--     times in which another kernel ran.
 --   start_ns BIGINT [epoch ns]: When the first began.
 --   end_ns BIGINT [epoch ns]: When the last ended.
 --   other_runs BIGINT [executions]: Executions of the kernel that tried nothing.
 --   other_ns BIGINT [ns]: Sum of their durations.
 WITH benchmarking AS (
-    SELECT DISTINCT process_id, stack_id
+    SELECT process_id, stack_id
     FROM python_stack
-    WHERE regexp_matches(file, '/(triton|torch/_inductor)/')
-        AND regexp_matches(function, '(^|\.)(_bench|bench|do_bench\w*|benchmark\w*)$')
+    GROUP BY process_id, stack_id
+    HAVING bool_or(
+            regexp_matches(file, '/(triton|torch/_inductor)/')
+            AND regexp_matches(function, '(^|\.)(_bench|bench|do_bench\w*|benchmark\w*)$')
+        )
+        AND NOT bool_or(regexp_matches(
+            function, '(^|\.)(rand_strided|get_args|get_inputs|generate_example_value)$'
+        ))
 ),
 stacked AS (
     SELECT process_id, correlation_id,
@@ -55,7 +64,8 @@ work AS (
            coalesce(
                kind = 'memset' AND bytes >= 16777216
                    OR kind = 'kernel' AND contains(act.name, 'FillFunctor'), false
-           ) AS is_clearing
+           ) AS is_clearing,
+           is_clearing OR kind = 'memcpy' AND act.name = 'DtoD' AS is_preparing
     FROM gpu_interval AS act
     LEFT JOIN shapes
         ON kind = 'kernel' AND shapes.process_id = act.process_id
@@ -64,18 +74,23 @@ work AS (
     LEFT JOIN stacked
         ON stacked.process_id = act.process_id AND stacked.correlation_id = act.correlation_id
 ),
+-- What was prepared up to then; what the program itself fills is known by its stack.
 ordered AS (
-    SELECT *, coalesce(lag(is_clearing) OVER line, false) AS is_cleared,
-           CASE WHEN lag(is_clearing) OVER line THEN lag(end_ns - start_ns) OVER line ELSE 0 END
-               AS clearing_ns
+    SELECT *, sum(is_clearing::INTEGER) OVER line AS clearings,
+           sum(CASE WHEN is_preparing AND coalesce(is_try, true) THEN end_ns - start_ns ELSE 0 END)
+               OVER line AS prepared_ns
     FROM work
-    WINDOW line AS (PARTITION BY process_id, gpu, stream_id ORDER BY start_ns, end_ns, name)
+    WINDOW line AS (
+        PARTITION BY process_id, gpu, stream_id ORDER BY start_ns, end_ns, name
+        ROWS UNBOUNDED PRECEDING
+    )
 ),
 marked AS (
-    SELECT *,
+    SELECT *, clearings > coalesce(lag(clearings) OVER line, 0) AS is_cleared,
+           prepared_ns - coalesce(lag(prepared_ns) OVER line, 0) AS clearing_ns,
            (name, configuration) IS DISTINCT FROM lag((name, configuration)) OVER line AS is_other
     FROM ordered
-    WHERE NOT is_clearing
+    WHERE NOT is_preparing
     WINDOW line AS (PARTITION BY process_id, gpu, stream_id ORDER BY start_ns, end_ns, name)
 ),
 grouped AS (
@@ -110,6 +125,14 @@ told AS (
         ON tried.process_id = cleared.process_id AND tried.gpu = cleared.gpu
         AND tried.name = cleared.name
 ),
+-- With the time since the execution before it, if that tried the same kernel.
+turns AS (
+    SELECT *,
+           end_ns - CASE WHEN (name, is_tuning) IS DISTINCT FROM lag((name, is_tuning)) OVER line
+                         THEN start_ns ELSE lag(end_ns) OVER line END AS turn_ns
+    FROM told
+    WINDOW line AS (PARTITION BY process_id, gpu ORDER BY start_ns, end_ns, name)
+),
 shorts AS (
     SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled
 ),
@@ -120,18 +143,20 @@ sums AS (
            count(*) FILTER (WHERE is_tuning) AS tries,
            sum(end_ns - start_ns) FILTER (WHERE is_tuning) AS tries_ns,
            coalesce(sum(clearing_ns) FILTER (WHERE is_tuning), 0) AS clearing_ns,
+           sum(turn_ns) FILTER (WHERE is_tuning) AS span_ns,
            min(start_ns) FILTER (WHERE is_tuning) AS start_ns,
            max(end_ns) FILTER (WHERE is_tuning) AS end_ns,
            count(*) FILTER (WHERE NOT is_tuning) AS other_runs,
            coalesce(sum(end_ns - start_ns) FILTER (WHERE NOT is_tuning), 0) AS other_ns
-    FROM told
-    LEFT JOIN shorts ON shorts.mangled = told.name
+    FROM turns
+    LEFT JOIN shorts ON shorts.mangled = turns.name
     GROUP BY process_id, gpu, coalesce(short, name)
 )
 SELECT process_id, gpu, short, CASE WHEN is_stacked THEN 'python' ELSE 'pattern' END AS source,
        CASE WHEN is_stacked THEN 1.0::DOUBLE ELSE 0.8 END AS confidence, configurations, tries,
        TRY_CAST(tries_ns + clearing_ns AS BIGINT) AS tuning_ns,
-       TRY_CAST(clearing_ns AS BIGINT) AS clearing_ns, start_ns, end_ns, other_runs,
+       TRY_CAST(clearing_ns AS BIGINT) AS clearing_ns, TRY_CAST(span_ns AS BIGINT) AS span_ns,
+       start_ns, end_ns, other_runs,
        TRY_CAST(other_ns AS BIGINT) AS other_ns
 FROM sums
 WHERE tries > 0

@@ -12,7 +12,7 @@
 -- materialized: Made once for an opened trace, as it looks at all calls.
 -- limits: A process with several GPUs has a row for each; the time waited is the same in all.
 -- front: Where does the host wait for the GPU?
--- first: total_ns, calls, idle_ns, max_ns, name, longest_range
+-- first: total_ns, calls, idle_ns, name, longest_range, max_ns
 -- label: longest_range = range(longest_range)
 -- example: cupti-etl query sync_cost TRACE
 -- lookup: _busy_interval

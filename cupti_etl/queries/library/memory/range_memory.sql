@@ -2,7 +2,7 @@
 --
 -- computed: Rows of memory_operation over all ranges with the same path, with those of ranges
 --   inside. most_bytes is the most that allocations less releases came to at any time.
--- needs: memory_operation, _range_parent, _range_path
+-- needs: memory_operation, _range_around, _alike_path
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).
 --   marker: no ranges were recorded.
@@ -24,26 +24,18 @@
 --   releases BIGINT [releases]: How many.
 --   released_bytes BIGINT [bytes]: Their sizes.
 --   most_bytes BIGINT [bytes]: The largest balance of the two.
-WITH RECURSIVE around AS (
-    SELECT range_id AS inner_id, range_id FROM _range_parent
-    UNION ALL
-    SELECT around.inner_id, parents.parent_range_id
-    FROM around
-    JOIN _range_parent AS parents ON parents.range_id = around.range_id
-    WHERE parents.parent_range_id IS NOT NULL
-),
-operations AS (
-    SELECT _range_path.path, around.range_id, done.process_id, done.device_id, done.memory_kind,
+WITH operations AS (
+    SELECT _alike_path.path, around.around_id, done.process_id, done.device_id, done.memory_kind,
            done.operation, done.bytes,
            sum(CASE done.operation WHEN 'allocation' THEN done.bytes ELSE -done.bytes END) OVER (
-               PARTITION BY _range_path.path, done.process_id, done.device_id, done.memory_kind
+               PARTITION BY _alike_path.path, done.process_id, done.device_id, done.memory_kind
                ORDER BY done.timestamp_ns, done.operation
            ) AS balance
     FROM memory_operation AS done
-    JOIN around ON around.inner_id = done.range_id
-    JOIN _range_path ON _range_path.range_id = around.range_id
+    JOIN _range_around AS around ON around.range_id = done.range_id
+    JOIN _alike_path ON _alike_path.range_id = around.around_id
 )
-SELECT path, process_id, device_id, memory_kind, count(DISTINCT range_id) AS ranges,
+SELECT path, process_id, device_id, memory_kind, count(DISTINCT around_id) AS ranges,
        count(*) FILTER (WHERE operation = 'allocation') AS allocations,
        TRY_CAST(coalesce(sum(bytes) FILTER (WHERE operation = 'allocation'), 0) AS BIGINT)
            AS allocated_bytes,

@@ -4,7 +4,7 @@
 --   kernels of all ranges with the same path, with those of ranges inside. Counts are summed, and
 --   mean is that of a kernel; of percentages and clocks there is no sum, and mean is weighted by
 --   the time under samples.
--- needs: _range_activity, _range_path, _activity_sampled, _pm_column
+-- needs: _range_activity, _alike_path, _activity_sampled, _pm_column
 -- requires:
 --   pm_sample: no PM samples were recorded (capture --pm).
 --   marker: no ranges were recorded.
@@ -37,7 +37,7 @@ SELECT path, work.process_id, work.gpu, _pm_column.metric, any_value(_pm_column.
             ELSE sum(sampled[place] * covered_ns)
                  / sum(covered_ns) FILTER (WHERE sampled[place] IS NOT NULL) END AS mean
 FROM (SELECT * FROM _range_activity WHERE kind = 'kernel') AS work
-JOIN _range_path ON _range_path.range_id = work.range_id
+JOIN _alike_path ON _alike_path.range_id = work.range_id
 JOIN _activity_sampled AS runs
     ON runs.process_id = work.process_id
     AND runs.correlation_id = work.correlation_id

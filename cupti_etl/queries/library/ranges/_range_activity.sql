@@ -2,7 +2,7 @@
 --
 -- computed: Activities whose launching call began while a range was the innermost of the call's
 --   thread, or waited for that thread (_range_wait), for that range and all around it.
--- needs: launch_to_gpu, _range_served, _range_parent, gpu
+-- needs: launch_to_gpu, _range_served, _range_around, gpu
 -- limits: As of range_gpu.
 -- scope: start_ns
 -- columns:
@@ -15,15 +15,7 @@
 --   end_ns BIGINT [epoch ns]: When it ended.
 --   kind VARCHAR: kernel, memcpy, memcpy_p2p, memset or graph.
 --   bytes BIGINT [bytes]: Bytes copied or set; NULL for others.
-WITH RECURSIVE around AS (
-    SELECT range_id AS inner_id, range_id FROM _range_parent
-    UNION ALL
-    SELECT around.inner_id, parents.parent_range_id
-    FROM around
-    JOIN _range_parent AS parents ON parents.range_id = around.range_id
-    WHERE parents.parent_range_id IS NOT NULL
-),
-own AS (
+WITH own AS (
     SELECT innermost.range_id, work.*
     FROM (SELECT * FROM launch_to_gpu WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL) AS work
     ASOF JOIN _range_served AS innermost
@@ -32,11 +24,11 @@ own AS (
         AND innermost.at_ns <= work.api_start_ns
     WHERE innermost.range_id IS NOT NULL
 )
-SELECT around.range_id, around.range_id = own.range_id AS is_own,
+SELECT around.around_id AS range_id, around.around_id = own.range_id AS is_own,
        coalesce(gpu.gpu, -1 - TRY_CAST((hash(own.process_id, own.device_id) >> 33) AS BIGINT))
            AS gpu,
        own.process_id, own.correlation_id, own.start_ns,
        greatest(own.start_ns, own.end_ns) AS end_ns, own.kind, own.bytes
 FROM own
-JOIN around ON around.inner_id = own.range_id
+JOIN _range_around AS around ON around.range_id = own.range_id
 LEFT JOIN gpu ON gpu.process_id = own.process_id AND gpu.device_id = own.device_id

@@ -2,7 +2,7 @@
 --
 -- computed: Over the activities of all ranges with the same path, with those of ranges inside.
 --   Times are of kernels and sums of durations; kernels that overlap each count in full.
--- needs: _range_activity, _range_path
+-- needs: _range_activity, _alike_path
 -- requires:
 --   marker: no ranges were recorded.
 --   api_call: no API calls were recorded (capture with --api default), so work has no range.
@@ -33,6 +33,6 @@ SELECT path, process_id, gpu, count(DISTINCT work.range_id) AS ranges,
        TRY_CAST(sum(bytes) FILTER (WHERE starts_with(kind, 'memcpy')) AS BIGINT) AS copied_bytes,
        count(*) FILTER (WHERE kind = 'memset') AS sets
 FROM _range_activity AS work
-JOIN _range_path ON _range_path.range_id = work.range_id
+JOIN _alike_path ON _alike_path.range_id = work.range_id
 GROUP BY path, process_id, gpu
 ORDER BY sum_ns DESC NULLS LAST, path, process_id, gpu

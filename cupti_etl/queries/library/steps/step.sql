@@ -2,18 +2,19 @@
 --
 -- computed: Ranges of people and frameworks that asked for work come first: ProfilerStep#N and
 --   vLLM's execute_..., then those called step (or, by frameworks, run_training_batch, run_batch,
---   execute_model), iteration or batch, then outermost ones with rising
---   numbers in one name, then steps of optimizers and epochs; of equals those with most time on
---   the host. Frames of Python, operators and layers are none. A step is on the GPU from the first
---   activity that it asked for to that of the next step. In processes without them, the rarest
---   kernel that came at least 5 times at regular distances (3 of 4 within a quarter of their
---   median, with half of all kernels between the first and the last), with about as many kernels
---   each time (3 of 4 within a tenth of the median, 3 or more): a step is from one to the next. If
---   two of them were launched by one call or by one forward pass, these are layers, and no steps.
---   The steady state begins with the first step, of the first half, from which on steps take as
---   long as those of the later half do (their median, give or take 4 deviations or a tenth), if
---   those before took longer.
--- needs: _range_span, range_gpu, gpu_interval, api_call
+--   execute_model), iteration or batch, then outermost ones with rising numbers in one name, then
+--   steps of optimizers and epochs, then a module that XLA ran three times or more (jit_update of
+--   JAX); of equals those with most time on the host. Frames of Python, operators, layers and what
+--   XLA's autotuner tries are none. A step is on the GPU from the first activity that it asked for
+--   to that of the next step. In processes without them, after what that tried, the rarest kernel
+--   that came at least 5 times at regular distances (3 of 4 within a quarter of their median, with
+--   half of all kernels between the first and the last), with about as many kernels each time (3
+--   of 4 within a tenth of the median, 3 or more): a step is from one to the next. If two of them
+--   were launched by one call or by one forward pass, these are layers, and no steps. The steady
+--   state begins with the first step, of the first half, from which on steps take as long as those
+--   of the later half do (their median, give or take 4 deviations or a tenth), if those before
+--   took longer.
+-- needs: _range_span, _hlo_range, range_gpu, gpu_interval, api_call
 -- materialized: Made once for an opened trace, as it is searched in all kernels.
 -- limits: With kernels, what came before the first and after the last of them is in no step, and
 --   layers of a model are as regular as steps: see confidence. Where no period is found there is
@@ -24,7 +25,8 @@
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   step BIGINT: Number of the step in its process and GPU, from 0.
 --   source VARCHAR: nvtx or kernels.
---   name VARCHAR: Name of the range, or mangled name of the kernel that a step begins with.
+--   name VARCHAR: Name of the range, of a range of XLA that of its module, or mangled name of the
+--     kernel that a step begins with.
 --   start_ns BIGINT [epoch ns]: When it began on the GPU.
 --   end_ns BIGINT [epoch ns]: When it ended there.
 --   confidence DOUBLE: 1 for ranges. A guess from kernels has the least of the shares of regular
@@ -41,15 +43,25 @@ WITH passes AS (
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ), true)
 ),
+spans AS (
+    -- Of XLA's, those of modules that the program runs.
+    SELECT _range_span.* REPLACE (coalesce(hlo_module, name) AS name),
+           hlo_module IS NOT NULL AS is_xla
+    FROM _range_span
+    LEFT JOIN (SELECT range_id, kind, phase, hlo_module FROM _hlo_range) AS hlo
+        ON hlo.range_id = _range_span.range_id
+    WHERE hlo.range_id IS NULL
+        OR (hlo.kind = 'module' AND hlo.phase = 'program' AND hlo_module IS NOT NULL)
+),
 people AS (
-    SELECT process_id, thread_id, range_id, name, start_ns, end_ns,
+    SELECT process_id, thread_id, range_id, name, start_ns, end_ns, is_xla,
            regexp_replace(name, '[0-9]+', '', 'g') AS stem,
            try_cast(regexp_extract(name, '[0-9]+') AS BIGINT) AS number,
            coalesce(start_ns >= max(coalesce(end_ns, 9223372036854775807)) OVER (
                PARTITION BY process_id, thread_id ORDER BY start_ns, end_ns DESC, range_id
                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
            ), true) AS is_outermost
-    FROM _range_span
+    FROM spans
     WHERE coalesce(domain, '') NOT IN ('python_function', 'cpu_op', 'Operator', 'operator', 'Trace',
                                        'pytorch.operator', 'pytorch.backward')
         AND NOT contains(name, '::')
@@ -71,6 +83,7 @@ named AS (
                 WHEN regexp_matches(name, '(?i)(^|[^a-z])batch(es)?([^a-z]|$)')
                      AND NOT regexp_matches(name, '(?i)batch.?norm|micro') THEN 4
                 WHEN regexp_matches(name, '(?i)(^|[^a-z])epochs?([^a-z]|$)') THEN 7
+                WHEN is_xla THEN 8
                 WHEN number IS NOT NULL AND is_outermost
                      AND coalesce(passes.end_ns <= people.start_ns, true)
                      AND NOT regexp_matches(name, '^[A-Z][A-Za-z0-9]*?_?[0-9]+$')
@@ -95,6 +108,7 @@ stems AS (
     GROUP BY process_id, stem, rank
     HAVING CASE WHEN rank <= 2 THEN true
                 WHEN rank = 5 THEN count(*) >= 3 AND bool_and(is_rising)
+                WHEN rank = 8 THEN count(*) >= 3
                 ELSE count(*) >= 2 END
     QUALIFY row_number() OVER (
         PARTITION BY process_id
@@ -110,10 +124,19 @@ marked AS (
         AND stems.rank = named.rank
     JOIN range_gpu AS work ON work.range_id = named.range_id
 ),
+-- What XLA's autotuner tries comes again and again, too.
+tuned AS (
+    SELECT process_id, max(end_ns) AS end_ns
+    FROM _hlo_range
+    WHERE phase = 'autotuning'
+    GROUP BY process_id
+),
 kernels AS (
-    SELECT process_id, gpu, name, start_ns, correlation_id
-    FROM gpu_interval
-    WHERE kind = 'kernel' AND process_id NOT IN (SELECT process_id FROM marked)
+    SELECT act.process_id, gpu, name, act.start_ns, correlation_id
+    FROM gpu_interval AS act
+    LEFT JOIN tuned ON tuned.process_id = act.process_id
+    WHERE kind = 'kernel' AND act.process_id NOT IN (SELECT process_id FROM marked)
+        AND coalesce(act.start_ns >= tuned.end_ns, true)
 ),
 totals AS (
     SELECT process_id, gpu, count(*) AS n FROM kernels GROUP BY process_id, gpu

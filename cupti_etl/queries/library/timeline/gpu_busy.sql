@@ -3,7 +3,7 @@
 -- computed: The union of the intervals of all finished activities on a GPU, so that work that
 --   overlaps counts once. Processes that share a GPU are put together by its UUID. A GPU of
 --   which no device record is known stands alone, per process and ordinal, with a NULL UUID.
--- needs: gpu_activity, _busy_interval, _gpu_span, _gpu_gap, gpu, process
+-- needs: gpu_activity, gpu_interval, _busy_interval, _gpu_span, _gpu_gap, gpu, process
 -- limits: Only work that was recorded counts. Parts of one GPU (MIG) count as one GPU.
 -- front: How much of the time was each GPU busy?
 -- first: gpu, device_name, busy_pct, busy_ns, span_ns, gaps, longest_gap_ns, activities
@@ -52,6 +52,10 @@ seen AS (
     SELECT process_id, device_id, count(*) AS rows, count(end_ns - start_ns) AS activities
     FROM gpu_activity
     GROUP BY process_id, device_id
+    UNION ALL BY NAME
+    -- What began before a part of a trace is busy there, too.
+    FROM (SELECT DISTINCT process_id, device_id FROM gpu_interval)
+    ANTI JOIN (FROM gpu_activity) USING (process_id, device_id)
 ),
 labels AS (
     SELECT coalesce(gpu.gpu, -1 - TRY_CAST((hash(seen.process_id, seen.device_id) >> 33) AS BIGINT))
@@ -59,8 +63,8 @@ labels AS (
            any_value(gpu.device_uuid) AS device_uuid, any_value(gpu.device_name) AS device_name,
            string_agg(DISTINCT hosts.host, ', ' ORDER BY hosts.host) AS host,
            count(DISTINCT seen.process_id) AS processes,
-           TRY_CAST(sum(seen.activities) AS BIGINT) AS activities,
-           TRY_CAST(sum(seen.rows - seen.activities) AS BIGINT) AS unfinished
+           TRY_CAST(coalesce(sum(seen.activities), 0) AS BIGINT) AS activities,
+           TRY_CAST(coalesce(sum(seen.rows - seen.activities), 0) AS BIGINT) AS unfinished
     FROM seen
     LEFT JOIN gpu ON gpu.process_id = seen.process_id AND gpu.device_id = seen.device_id
     LEFT JOIN hosts ON hosts.process_id = seen.process_id

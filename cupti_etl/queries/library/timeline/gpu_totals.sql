@@ -2,7 +2,7 @@
 --
 -- computed: busy_ns and idle_ns are of gpu_busy: the union of all work, and the rest of its span.
 --   Times of kernels and copies are sums of durations.
--- needs: gpu_busy, gpu_interval
+-- needs: gpu_busy, _gpu_run
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
 -- limits: As of gpu_busy.
@@ -30,7 +30,7 @@ SELECT busy.gpu, busy.device_name,
        TRY_CAST(coalesce(sum(bytes) FILTER (WHERE starts_with(kind, 'memcpy')), 0) AS BIGINT)
            AS copied_bytes,
        busy.busy_ns, busy.span_ns - busy.busy_ns AS idle_ns, busy.span_ns
-FROM gpu_busy AS busy
-JOIN gpu_interval AS work ON work.gpu = busy.gpu
+FROM (FROM gpu_busy WHERE start_ns IS NOT NULL) AS busy
+LEFT JOIN _gpu_run AS work ON work.gpu = busy.gpu
 GROUP BY busy.gpu, busy.device_name, busy.busy_ns, busy.span_ns
 ORDER BY busy.gpu

@@ -1,0 +1,44 @@
+"""How the help of a command looks: its options under headings, in the order of their declaration.
+
+    _part = functools.partial(click.option, cls=Option, section="Part of the trace")
+
+    @click.command(cls=Command)
+    @_part("--steps")
+
+Options without a section come first, under "Options".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+
+class Option(click.Option):
+    """An option that the help shows under a heading.
+
+    Args:
+        section: the heading.
+    """
+
+    def __init__(self, *declarations: Any, section: str = "", **attributes: Any) -> None:
+        super().__init__(*declarations, **attributes)
+        self.section = section
+
+
+class Command(click.Command):
+    """A command whose help has a heading for each section of its options."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, those without a section first."""
+        sections: dict[str, list[tuple[str, str]]] = {"": []}
+        for param in self.get_params(ctx):
+            # Arguments stand in the line of usage.
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record is not None:
+                sections.setdefault(getattr(param, "section", ""), []).append(record)
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title or "Options"):
+                    formatter.write_dl(records)

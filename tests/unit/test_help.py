@@ -1,0 +1,62 @@
+"""What --help shows: each option once, under its heading; each command with a whole sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from cupti_etl.cli import _SECTIONS, cli
+from cupti_etl.render.help import Command, Option
+
+
+def commands(group: click.Group, path: str = "") -> Iterator[tuple[str, click.Command]]:
+    for name in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), name)
+        assert command is not None
+        yield f"{path}{name}", command
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{name} ")
+
+
+ALL = dict(commands(cli))
+
+
+def help_of(command: click.Command) -> str:
+    # click keeps the option --help of a command as it was first asked for.
+    names = ["-h", "--help"]
+    return command.get_help(click.Context(command, terminal_width=80, help_option_names=names))
+
+
+@pytest.mark.parametrize("path", ALL)
+def test_each_option_is_shown_once(path: str) -> None:
+    text = help_of(ALL[path]).partition("\nOptions:")[2]
+    listed = re.findall(r"^  (?:-\w, )?(--[\w-]+)", text, re.MULTILINE)
+    options = [each for each in ALL[path].params if isinstance(each, click.Option)]
+    shown = [each for each in options if not each.hidden and "--help" not in each.opts]
+    assert len(listed) == len(set(listed)) == len(shown) + 1
+    assert all(set(each.opts) & set(listed) for each in shown)
+
+
+@pytest.mark.parametrize("path", ALL)
+def test_the_list_of_commands_has_whole_sentences(path: str) -> None:
+    if not ALL[path].hidden:
+        assert "..." not in ALL[path].get_short_help_str(60 if " " in path else 64)
+
+
+def test_the_sections_of_the_list_name_commands() -> None:
+    assert {name for names in _SECTIONS.values() for name in names} <= set(ALL)
+    text = help_of(cli)
+    shown = re.findall(r"^  ([a-z]+) ", text[text.index("\nRecord:") :], re.MULTILINE)
+    assert sorted(shown) == sorted(n for n, each in ALL.items() if " " not in n and not each.hidden)
+
+
+def test_options_without_a_section_come_first() -> None:
+    params = [Option(["--far"], section="Else", help="B."), click.Option(["--near"], help="A.")]
+    text = help_of(Command("made", params=params))
+    assert re.findall(r"^(\w+):$|(--\w+)", text, re.MULTILINE) == [
+        *(("Options", ""), ("", "--near"), ("", "--help")),
+        *(("Else", ""), ("", "--far")),
+    ]
