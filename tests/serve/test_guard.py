@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from pathlib import Path
 from typing import Any
@@ -124,25 +125,6 @@ def test_a_range_of_any_name_is_a_header(serve: Serve, folder: Path) -> None:
     assert response.headers["x-cupti-etl-part"] == "in \\xfc\\u202ex"
 
 
-def test_so_many_at_once(serve: Serve) -> None:
-    client = serve(clients=1, time_s=2.0)
-    endless = (
-        "SELECT count(*) FROM range(1000000000000) a, range(1000000) b WHERE a.range = b.range + 7"
-    )
-    answers: list[Any] = []
-    thread = threading.Thread(target=lambda: answers.append(client.post("/sql", content=endless)))
-    thread.start()
-    while True:
-        second = client.get("/health")
-        if second.status_code != 200:
-            break
-    assert second.headers["retry-after"] == "1"
-    error(second, 503)
-    thread.join()
-    error(answers[0], 504)
-    assert client.get("/health").status_code == 200
-
-
 def open_things() -> tuple[int, int]:
     return len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
 
@@ -196,9 +178,34 @@ class Asgi:
         await self.leaves.wait()
         return {"type": "http.disconnect"}
 
+    async def answered(self) -> list[dict[str, Any]]:
+        """What it is sent, all of which it takes."""
+        for _ in range(100):
+            self.takes.release()
+        await asyncio.wait_for(self.task, 60)
+        return self.sent
+
     async def _send(self, message: Any) -> None:
         await self.takes.acquire()
         self.sent.append(dict(message))
+
+
+def test_so_many_at_once(folder: Path) -> None:
+    async def run() -> None:
+        service = Service((folder,), TOKEN, limits=Limits(clients=1))
+        first = Asgi(service, "/sql", b"SELECT hash(range) AS h FROM range(1000000000000)")
+        # It is let in at its first step.
+        await asyncio.sleep(0)
+        refused = await Asgi(service, "/health").answered()
+        assert refused[0]["status"] == 503
+        assert (b"retry-after", b"1") in refused[0]["headers"]
+        assert json.loads(refused[1]["body"])["error"]["status"] == 503
+        first.leaves.set()
+        await asyncio.wait_for(first.task, 60)
+        assert (await Asgi(service, "/health").answered())[0]["status"] == 200
+        service.close()
+
+    asyncio.run(run())
 
 
 def test_rows_are_computed_as_fast_as_they_are_taken(folder: Path) -> None:
