@@ -17,6 +17,7 @@ from cupti_etl.commands._index import index_apart
 from cupti_etl.commands._overwrite import overwrite_option
 from cupti_etl.commands._pm import chosen, pm_option, pm_options
 from cupti_etl.commands._renamed import RenamedOption
+from cupti_etl.commands._serve import serving
 from cupti_etl.config import (
     API_LEVELS,
     CONFLICT_POLICIES,
@@ -122,6 +123,14 @@ _process = functools.partial(click.option, cls=Option, section="Processes")
     metavar="FILE",
     help="Also save CUPTI's raw buffers to FILE, for `cupti-etl import`.",
 )
+@_file(
+    "--serve",
+    type=click.IntRange(0, 65535),
+    is_flag=False,
+    flag_value=8756,
+    metavar="[=PORT]",
+    help="Serve the trace while CMD runs, as `cupti-etl serve` does, on port 8756 or this one.",
+)
 @_file("--index", is_flag=True, help="Run `cupti-etl index` on the trace at the end.")
 @_file("--no-argv", is_flag=True, help="Do not store command lines.")
 @fsync_option
@@ -213,6 +222,7 @@ def command(
     allow_uid: str,
     overwrite: bool,
     fsync: bool,
+    serve: int | None,
     index: bool,
     no_argv: bool,
     quiet: bool,
@@ -267,7 +277,8 @@ def command(
         quiet=quiet,
         inside=inside,
     )
-    status = run(options, cmd, convert)
+    with serving(options.out, serve):
+        status = run(options, cmd, convert)
     if index and options.out.is_dir():
         index_apart(options.out)
     sys.exit(status)

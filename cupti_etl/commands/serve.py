@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cupti_etl.commands._complete import files
-from cupti_etl.errors import UsageError
+from cupti_etl.commands._serve import need_the_extra
 from cupti_etl.render.help import Command
 
 
@@ -33,6 +33,8 @@ from cupti_etl.render.help import Command
     metavar="SECONDS",
     help="Give up an answer that takes longer to compute.",
 )
+# How `capture --serve` starts it.
+@click.option("--until-eof", is_flag=True, hidden=True)
 @click.pass_context
 def command(
     context: click.Context,
@@ -41,6 +43,7 @@ def command(
     opens: bool,
     host: str,
     time_limit: float,
+    until_eof: bool,
 ) -> None:
     """Serve a trace over HTTP, as Arrow, JSON and CSV.
 
@@ -52,22 +55,23 @@ def command(
     The address with its token is printed; whoever has it can read the trace, and nothing else. New
     parts of a capture that still runs are served, too. Ctrl-C ends it. See docs/howto/serve.md.
     """
-    from importlib.util import find_spec
-
-    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
-    if missing:
-        raise UsageError(
-            f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed",
-            "pip install 'cupti-etl[serve]'",
-        )
+    need_the_extra()
     from cupti_etl.api import open as open_trace
     from cupti_etl.serve.app import Limits
     from cupti_etl.serve.run import run
     from cupti_etl.storage.sources import expand
 
     paths = [path.absolute() for path in expand(traces)]
-    # Whatever is wrong with them is said at once.
-    with open_trace(*paths, confined=True):
-        pass
-    debug = bool((context.find_root().obj or {}).get("debug"))
-    run(paths, host, port, opens=opens, limits=Limits(time_s=time_limit), debug=debug)
+    if not until_eof:
+        # Whatever is wrong with them is said at once.
+        with open_trace(*paths, confined=True):
+            pass
+    run(
+        paths,
+        host,
+        port,
+        opens=opens,
+        limits=Limits(time_s=time_limit),
+        debug=bool((context.find_root().obj or {}).get("debug")),
+        until_eof=until_eof,
+    )

@@ -17,8 +17,8 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from cupti_etl.api import Trace, open_for_strangers
 from cupti_etl.api import open as open_trace
-from cupti_etl.api import open_for_strangers
 from cupti_etl.errors import EtlError, UsageError
 from cupti_etl.queries.present import listing
 from cupti_etl.render.json import json_text
@@ -32,6 +32,7 @@ from cupti_etl.serve.index import index_page
 from cupti_etl.serve.openapi import description
 from cupti_etl.serve.refusal import Paths, Refused, refusal
 from cupti_etl.serve.running import Running
+from cupti_etl.storage.sources import PARTS
 
 _T = TypeVar("_T")
 _STATEMENT_BYTES = 256 << 10
@@ -62,6 +63,7 @@ class Service:
         hosts: as of ``Guard``.
         limits: how much is served.
         on_fault: gets an error that is none of ours.
+        is_awaited: whether a trace that is not there will be.
     """
 
     def __init__(
@@ -72,14 +74,26 @@ class Service:
         hosts: Sequence[str] = (),
         limits: Limits | None = None,
         on_fault: Callable[[BaseException], None] = lambda error: None,
+        is_awaited: bool = False,
     ) -> None:
+        def awaited(open_it: Callable[[], Trace]) -> Trace:
+            if is_awaited and not all(any(path.glob(f"*/{PARTS}")) for path in paths):
+                raise Refused(
+                    503,
+                    "the capture has written nothing yet",
+                    "try again in a second",
+                    {"Retry-After": "1"},
+                )
+            return open_it()
+
         self._token = token
         self._limits = limits or Limits()
         self._hidden = Paths(paths)
         self._on_fault = on_fault
         self._pool = ThreadPoolExecutor(self._limits.clients, "serve")
         self._trace = Current(
-            lambda: open_trace(*paths, confined=True), lambda: listing(paths, derived=False)
+            lambda: awaited(lambda: open_trace(*paths, confined=True)),
+            lambda: listing(paths, derived=False),
         )
         settings = {
             "memory_limit": self._limits.memory,
@@ -88,7 +102,8 @@ class Service:
             "allow_persistent_secrets": "false",
         }
         self._for_strangers = Current(
-            lambda: open_for_strangers(paths, settings), lambda: listing(paths, derived=True)
+            lambda: awaited(lambda: open_for_strangers(paths, settings)),
+            lambda: listing(paths, derived=True),
         )
         inner = Starlette(
             routes=[

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import secrets
 import socket
+import threading
 import traceback
 import webbrowser
 from collections.abc import Sequence
@@ -23,7 +25,14 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def run(
-    paths: Sequence[Path], host: str, port: int, *, opens: bool, limits: Limits, debug: bool
+    paths: Sequence[Path],
+    host: str,
+    port: int,
+    *,
+    opens: bool,
+    limits: Limits,
+    debug: bool,
+    until_eof: bool = False,
 ) -> None:
     """Serve until Ctrl-C.
 
@@ -34,6 +43,7 @@ def run(
         opens: whether a browser shows the index.
         limits: how much is served.
         debug: whether to show tracebacks.
+        until_eof: whether to serve a trace that may not be there yet, until standard input ends.
 
     Raises:
         UsageError: the address or the port cannot be had.
@@ -46,7 +56,9 @@ def run(
             say("".join(traceback.format_exception(error)).rstrip())
 
     with _listen(host, port) as listening:
-        service = Service(paths, token, hosts=[host], limits=limits, on_fault=show)
+        service = Service(
+            paths, token, hosts=[host], limits=limits, on_fault=show, is_awaited=until_eof
+        )
         # What it has to say is said by us, or is in the answers.
         logging.getLogger("uvicorn").addHandler(logging.NullHandler())
         logging.getLogger("uvicorn").propagate = False
@@ -69,10 +81,19 @@ def run(
         click.echo(url)
         if opens:
             webbrowser.open(url)
+        server = uvicorn.Server(config)
+        if until_eof:
+            threading.Thread(target=_end_at_eof, args=(server,), daemon=True).start()
         try:
-            uvicorn.Server(config).run(sockets=[listening])
+            server.run(sockets=[listening])
         finally:
             service.close()
+
+
+def _end_at_eof(server: uvicorn.Server) -> None:
+    while os.read(0, 1 << 12):
+        pass
+    server.should_exit = True
 
 
 def _listen(host: str, port: int) -> socket.socket:
