@@ -20,13 +20,17 @@ if TYPE_CHECKING:
     from cupti_etl.queries.choose import Scope
 
 
+_TABLES = ("parquet", "arrow", "csv", "spreadsheet")
+FORMS = ("duckdb", *_TABLES, "chrome", "folded", "speedscope")
+
+
 @click.command(cls=Command)
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...", shell_complete=files)
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option(
     "--to",
     "form",
-    type=click.Choice(["duckdb", "parquet", "arrow", "csv", "spreadsheet", "folded", "speedscope"]),
+    type=click.Choice(FORMS),
     required=True,
     help="Format of OUT.",
 )
@@ -43,7 +47,7 @@ if TYPE_CHECKING:
 def command(
     traces: tuple[str, ...], out: Path, form: str, tables: str, overwrite: bool, scope: Scope
 ) -> None:
-    """Write a trace as DuckDB, Parquet, Arrow, CSV or flame graph.
+    """Write a trace as DuckDB, Parquet, Arrow, CSV, Chrome's JSON or flame graph.
 
     Several traces are exported as one. OUT must not exist without --overwrite.
 
@@ -51,6 +55,7 @@ def command(
       cupti-etl export run42 --to duckdb run42.duckdb
       cupti-etl export node1 node2 --to parquet both
       cupti-etl export run42 --to arrow --table kernel - | ./reader
+      cupti-etl export run42 --to chrome run42.json
       cupti-etl export run42 --to speedscope run42.speedscope.json
 
     duckdb is one self-contained file with all tables and queries, for any DuckDB and for
@@ -58,10 +63,13 @@ def command(
     formula) are a folder with one file for each table, or, with a single --table, one file. That
     file can be - for standard output, except with parquet, which is sorted by time.
 
+    chrome is the JSON that PyTorch's profiler writes, for chrome://tracing, ui.perfetto.dev,
+    HolisticTraceAnalysis and `cupti-etl import`.
+
     folded and speedscope are GPU time by Python stack (capture --python-stacks), for flame
     graphs: lines for flamegraph.pl and similar programs, and a file for speedscope.app.
     """
-    if tables and form in ("duckdb", "folded", "speedscope"):
+    if tables and form not in _TABLES:
         raise UsageError(
             f"--table does not go with --to {form}, which is no table",
             "--to parquet --table writes some of them",
@@ -74,6 +82,11 @@ def command(
             if left_out:
                 names = ", ".join(left_out)
                 say(f"cupti-etl: not known to this version, left out: {names}")
+            return
+        if form == "chrome":
+            from cupti_etl.render.chrome import export_chrome
+
+            export_chrome(trace, None if str(out) == "-" else out, overwrite=overwrite)
             return
         if form in ("folded", "speedscope"):
             from cupti_etl.render.stacks import export_stacks

@@ -48,6 +48,7 @@ FLOORS = {
     "cupti_etl.queries.completion": 15,
     "cupti_etl.api": 16,
     "cupti_etl.render.beside": 17,
+    "cupti_etl.render.chrome": 17,
     "cupti_etl.render.duckdb_file": 17,
     "cupti_etl.render.files": 17,
     "cupti_etl.render.shell": 17,

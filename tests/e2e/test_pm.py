@@ -351,8 +351,7 @@ def test_sample_without_a_program(capturer: Capturer, tmp_path: Path, name: str)
     done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     starts = sampled(log)[0].starts
-    # How many of the 15,000 there are depends on the speed of the machine.
-    assert starts
+    assert starts  # up to 15,000, by the speed of the machine
     with cupti_etl.open(tmp_path / name) as trace:
         rows = trace.sql("SELECT start_ns, dram_read_pct FROM pm_sample ORDER BY start_ns").arrow()
         assert rows["start_ns"].to_pylist() == starts

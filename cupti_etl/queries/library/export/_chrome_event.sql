@@ -1,0 +1,165 @@
+-- The trace as events of Chrome's JSON trace format, in the categories of PyTorch's profiler.
+--
+-- computed: One complete event (ph X) a kernel, copy, memset, API call, wait and range; one that
+--   begins only (ph B) where the end is not known; an instant (ph i) a mark; an arrow (ph s and f)
+--   from each call to its work on a GPU; names (ph M) of processes, threads and streams. Times are
+--   microseconds since base_ns. Work on a GPU has the number of the GPU as its pid, or, where the
+--   trace has several processes, a text with theirs. Source: "Trace Event Format", Google, and
+--   the files that PyTorch's profiler writes.
+-- needs: kernel_named, memcpy, memcpy_p2p, memset, api_call, synchronization, nvtx_range, marker,
+--   external_correlation, argument, process, gpu_activity, launch
+-- limits: Other tables have no events.
+-- parameters:
+--   base_ns BIGINT = 0 [epoch ns]: What times are since.
+-- columns:
+--   event VARCHAR: One event, as JSON.
+WITH owner AS (
+    SELECT process_id, coalesce(any_value(pid), 0) AS pid,
+           any_value(rank) AS rank, any_value(argv) AS argv,
+           (SELECT count(DISTINCT process_id) FROM process) > 1 AS has_others
+    FROM process
+    GROUP BY process_id
+),
+-- As process_id and correlation_id are those of a piece of work, or marker_id of a range.
+given AS (
+    SELECT process_id, marker_id, correlation_id,
+           -- Without its braces, behind other members.
+           ',' || nullif(trim(arguments[2:-2]), '') AS members
+    FROM argument
+),
+external AS (
+    SELECT process_id, correlation_id, any_value(external_id) AS external_id
+    FROM external_correlation
+    GROUP BY process_id, correlation_id
+),
+work AS (
+    SELECT process_id, correlation_id, device_id, context_id, stream_id, start_ns, end_ns,
+           graph_id, graph_node_id, 'kernel' AS cat, demangled AS name,
+           concat(
+               ',"registers per thread":' || registers_per_thread,
+               ',"shared memory":' ||
+                   (coalesce(static_shared_bytes, 0) + coalesce(dynamic_shared_bytes, 0)),
+               ',"grid":[' || grid_x || ',' || grid_y || ',' || grid_z || ']',
+               ',"block":[' || block_x || ',' || block_y || ',' || block_z || ']',
+               ',"priority":' || priority
+           ) AS more
+    FROM kernel_named
+    UNION ALL
+    SELECT process_id, correlation_id, device_id, context_id, stream_id, start_ns, end_ns,
+           graph_id, graph_node_id, 'gpu_memcpy',
+           concat('Memcpy ', copy_kind, ' (' || replace(src_kind, '_', ' ') || ' -> '
+                  || replace(dst_kind, '_', ' ') || ')'),
+           concat(',"bytes":' || bytes)
+    FROM memcpy
+    UNION ALL
+    SELECT process_id, correlation_id, device_id, context_id, stream_id, start_ns, end_ns,
+           graph_id, graph_node_id, 'gpu_memcpy',
+           concat('Memcpy ', copy_kind, ' (' || replace(src_kind, '_', ' ') || ' -> '
+                  || replace(dst_kind, '_', ' ') || ')'),
+           concat(',"bytes":' || bytes, ',"fromDevice":' || src_device_id,
+                  ',"toDevice":' || dst_device_id)
+    FROM memcpy_p2p
+    UNION ALL
+    SELECT process_id, correlation_id, device_id, context_id, stream_id, start_ns, end_ns,
+           graph_id, graph_node_id, 'gpu_memset',
+           concat('Memset', ' (' || replace(memory_kind, '_', ' ') || ')'),
+           concat(',"bytes":' || bytes)
+    FROM memset
+),
+-- Whatever has a begin and an end: where it is drawn, its name and its arguments.
+spans AS (
+    SELECT start_ns, end_ns, cat, name,
+           CASE WHEN has_others
+                THEN '"GPU ' || coalesce(device_id, 0) || ' of ' || pid || '"'
+                ELSE coalesce(device_id, 0)::VARCHAR END AS pid,
+           coalesce(stream_id, 0)::VARCHAR AS tid,
+           concat('"device":', coalesce(device_id, 0), ',"context":' || context_id,
+                  ',"stream":' || stream_id, ',"correlation":' || correlation_id,
+                  ',"graph id":' || graph_id, ',"graph node id":' || graph_node_id,
+                  more, members) AS args
+    FROM work
+    LEFT JOIN owner USING (process_id)
+    LEFT JOIN (SELECT process_id, correlation_id, any_value(members) AS members
+               FROM given WHERE marker_id IS NULL GROUP BY ALL) AS given
+        USING (process_id, correlation_id)
+    UNION ALL
+    SELECT start_ns, end_ns, CASE domain WHEN 'driver' THEN 'cuda_driver' ELSE 'cuda_runtime' END,
+           name, coalesce(pid, 0)::VARCHAR, coalesce(thread_id, 0)::VARCHAR,
+           concat('"cbid":', coalesce(cbid, 0), ',"correlation":' || correlation_id,
+                  ',"External id":' || external_id)
+    FROM api_call
+    LEFT JOIN owner USING (process_id)
+    LEFT JOIN external USING (process_id, correlation_id)
+    UNION ALL
+    SELECT start_ns, end_ns, 'cuda_sync', replace(type, '_', ' '),
+           CASE WHEN has_others THEN '"waits of ' || pid || '"' ELSE '"waits"' END,
+           coalesce(stream_id, 0)::VARCHAR,
+           concat('"stream":', coalesce(stream_id, -1), ',"correlation":' || correlation_id,
+                  ',"context":' || context_id, ',"wait_on_cuda_event_id":' || event_id)
+    FROM synchronization
+    LEFT JOIN owner USING (process_id)
+    UNION ALL
+    SELECT ranges.start_ns, ranges.end_ns,
+           CASE WHEN domain IN ('cpu_op', 'user_annotation', 'python_function', 'Trace') THEN domain
+                ELSE 'user_annotation' END,
+           ranges.name, coalesce(pid, 0)::VARCHAR,
+           coalesce(ranges.thread_id::VARCHAR, '"no thread"'),
+           ltrim(concat(
+               CASE WHEN domain NOT IN ('cpu_op', 'user_annotation', 'python_function', 'Trace')
+                    THEN ',"domain":' || to_json(domain) END,
+               ',"External id":' || ranges.payload_int, members
+           ), ',')
+    FROM nvtx_range AS ranges
+    LEFT JOIN owner USING (process_id)
+    LEFT JOIN (SELECT process_id, marker_id, any_value(members) AS members
+               FROM given WHERE marker_id IS NOT NULL GROUP BY ALL) AS given
+        USING (process_id, marker_id)
+),
+arrows AS (
+    SELECT 's' AS ph, correlation_id, start_ns, coalesce(pid, 0)::VARCHAR AS pid,
+           coalesce(thread_id, 0) AS tid, process_id
+    FROM launch
+    LEFT JOIN owner USING (process_id)
+    UNION ALL
+    SELECT 'f', correlation_id, start_ns,
+           CASE WHEN has_others
+                THEN '"GPU ' || coalesce(device_id, 0) || ' of ' || pid || '"'
+                ELSE coalesce(device_id, 0)::VARCHAR END,
+           coalesce(stream_id, 0), process_id
+    FROM gpu_activity
+    LEFT JOIN owner USING (process_id)
+    SEMI JOIN launch USING (process_id, correlation_id)
+)
+SELECT concat('{"ph":"M","name":"process_name","ts":0,"pid":', pid, ',"tid":0,"args":{"name":',
+              to_json(concat('rank ' || rank || ': ', coalesce(argv, 'process ' || pid))), '}}')
+           AS event
+FROM owner
+UNION ALL
+SELECT DISTINCT concat('{"ph":"M","name":"process_name","ts":0,"pid":', pid,
+                       ',"tid":0,"args":{"name":', to_json('GPU ' || trim(pid, '"GPU ')), '}}')
+FROM spans
+WHERE cat IN ('kernel', 'gpu_memcpy', 'gpu_memset')
+UNION ALL
+SELECT DISTINCT concat('{"ph":"M","name":"thread_name","ts":0,"pid":', pid, ',"tid":', tid,
+                       ',"args":{"name":"stream ', tid, '"}}')
+FROM spans
+WHERE cat IN ('kernel', 'gpu_memcpy', 'gpu_memset')
+UNION ALL
+SELECT concat('{"ph":"', CASE WHEN end_ns IS NULL THEN 'B' ELSE 'X' END, '","cat":"', cat,
+              '","name":', to_json(coalesce(name, '')), ',"pid":', pid, ',"tid":', tid,
+              ',"ts":', (start_ns - base_ns) / 1000,
+              ',"dur":' || ((end_ns - start_ns) / 1000), ',"args":{', args, '}}')
+FROM spans
+WHERE start_ns IS NOT NULL
+UNION ALL
+SELECT concat('{"ph":"i","s":"t","cat":"user_annotation","name":', to_json(coalesce(name, '')),
+              ',"pid":', coalesce(pid, 0), ',"tid":', coalesce(thread_id, 0),
+              ',"ts":', (timestamp_ns - base_ns) / 1000, '}')
+FROM marker
+LEFT JOIN owner USING (process_id)
+WHERE event = 'instant' AND timestamp_ns IS NOT NULL
+UNION ALL
+SELECT concat('{"ph":"', ph, '","cat":"ac2g","name":"ac2g","bp":"e","id":', correlation_id,
+              ',"pid":', pid, ',"tid":', tid, ',"ts":', (start_ns - base_ns) / 1000, '}')
+FROM arrows
+WHERE start_ns IS NOT NULL

@@ -1,0 +1,162 @@
+"""A trace as Chrome's JSON: its events, and what an import makes of them again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.command import etl
+from support.trace import write_trace
+
+import cupti_etl
+
+DATA = Path(__file__).parents[1] / "data"
+PROCESS = "process_id pid\n 1 4242"
+
+
+def exported(trace: Path, *options: str) -> dict[str, Any]:
+    done = etl("export", trace, "--to", "chrome", "-", *options)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def events(trace: Path, phase: str, *options: str) -> list[dict[str, Any]]:
+    found = exported(trace, *options)["traceEvents"]
+    return sorted(
+        ({k: v for k, v in each.items() if k != "ph"} for each in found if each["ph"] == phase),
+        key=lambda each: (each["ts"], str(each["pid"])),
+    )
+
+
+def test_a_kernel_its_call_and_the_range_around_it(tmp_path: Path) -> None:
+    trace = write_trace(
+        tmp_path / "run",
+        process=PROCESS,
+        marker="""
+            process_id marker_id event timestamp_ns name   domain thread_id
+            1          1         start 1000         "a\\"b" -      7
+            1          1         end   9500         -      -      7
+        """,
+        api_call="""
+            process_id start_ns end_ns domain  name             cbid correlation_id thread_id
+            1          2000     2501   runtime cudaLaunchKernel 211  5              7
+        """,
+        kernel="""
+            process_id start_ns end_ns name device_id stream_id correlation_id grid_x grid_y grid_z
+            1          4000     8000   k    0         13        5              1      2      3
+        """,
+    )
+    found = exported(trace)
+    assert found["baseTimeNanoseconds"] == 1000
+    assert events(trace, "X") == [
+        {
+            "cat": "user_annotation", "name": 'a"b', "pid": 4242, "tid": 7,
+            "ts": 0.0, "dur": 8.5, "args": {},
+        },
+        {
+            "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 4242, "tid": 7,
+            "ts": 1.0, "dur": 0.501, "args": {"cbid": 211, "correlation": 5},
+        },
+        {
+            "cat": "kernel", "name": "k", "pid": 0, "tid": 13, "ts": 3.0, "dur": 4.0,
+            "args": {"device": 0, "stream": 13, "correlation": 5, "shared memory": 0,
+                     "grid": [1, 2, 3]},
+        },
+    ]  # fmt: skip
+    (begin,), (end,) = events(trace, "s"), events(trace, "f")
+    assert (begin["id"], begin["pid"], begin["tid"], begin["ts"]) == (5, 4242, 7, 1.0)
+    assert (end["id"], end["pid"], end["tid"], end["ts"], end["bp"]) == (5, 0, 13, 3.0, "e")
+    names = {(each["name"], each["args"]["name"]) for each in events(trace, "M")}
+    assert names == {
+        ("process_name", "process 4242"),
+        ("process_name", "GPU 0"),
+        ("thread_name", "stream 13"),
+    }
+
+
+def test_what_has_no_end_only_begins(tmp_path: Path) -> None:
+    kernel = "process_id start_ns end_ns name\n 1 10 - k\n 1 - - never"
+    trace = write_trace(tmp_path / "run", process=PROCESS, kernel=kernel)
+    (begun,) = events(trace, "B")
+    assert (begun["name"], "dur" in begun) == ("k", False)
+    assert not events(trace, "X")
+
+
+def test_gpus_of_several_processes_are_apart(tmp_path: Path) -> None:
+    trace = write_trace(
+        tmp_path / "run",
+        process="process_id pid rank\n 1 10 0\n 2 20 1",
+        kernel="process_id device_id start_ns end_ns name\n 1 0 1 2 a\n 2 0 1 2 b",
+    )
+    assert [each["pid"] for each in events(trace, "X")] == ["GPU 0 of 10", "GPU 0 of 20"]
+    assert "distributedInfo" not in exported(trace)
+    one = exported(trace, "--rank", "1")
+    assert [each["name"] for each in one["traceEvents"] if each["ph"] == "X"] == ["b"]
+    assert one["distributedInfo"] == {"rank": 1}
+
+
+def test_a_scope(tmp_path: Path) -> None:
+    kernel = "process_id start_ns end_ns name\n 1 0 10 a\n 1 20 30 b\n 1 40 50 c"
+    trace = write_trace(tmp_path / "run", process=PROCESS, kernel=kernel)
+    assert [each["name"] for each in events(trace, "X", "--from", "15ns")] == ["b", "c"]
+
+
+def test_an_empty_trace_is_well_formed(tmp_path: Path) -> None:
+    trace = write_trace(tmp_path / "run")
+    assert exported(trace)["traceEvents"] == []
+
+
+def test_names_of_any_kind_stay_as_they_are(tmp_path: Path) -> None:
+    trace = write_trace(tmp_path / "run", process=PROCESS)
+    hostile = ['</script>"\\', "\u202eü\n\t", "\x01", "x" * 70000]
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from cupti_etl.schema.arrow import arrow_schema
+
+    rows = [
+        {"process_id": 1, "start_ns": at, "end_ns": at + 1, "name": name}
+        for at, name in enumerate(hostile)
+    ]
+    pq.write_table(
+        pa.Table.from_pylist(rows, arrow_schema("kernel")),
+        trace / "kernel" / "part-000009.parquet",
+    )
+    assert [each["name"] for each in events(trace, "X")] == hostile
+
+
+@pytest.mark.parametrize(
+    "file", ["kineto_h100_with_stack.json.gz", "kineto_rank1.json.gz", "kineto_fwdbwd.json.gz"]
+)
+def test_an_import_of_the_export_is_the_same_trace(tmp_path: Path, file: str) -> None:
+    out = tmp_path / "out.json"
+    for source, trace in ((DATA / file, "one"), (out, "two")):
+        done = etl("import", source, "-o", tmp_path / trace)
+        assert done.returncode == 0, done.stderr
+        if trace == "one":
+            assert etl("export", tmp_path / "one", "--to", "chrome", out).returncode == 0
+    with cupti_etl.open(tmp_path / "one") as one, cupti_etl.open(tmp_path / "two") as two:
+        for rows in (
+            "SELECT * EXCLUDE (process_id) FROM kernel",
+            "SELECT * EXCLUDE (process_id) FROM memcpy",
+            "SELECT * EXCLUDE (process_id) FROM memset",
+            "SELECT * EXCLUDE (process_id) FROM api_call",
+            "SELECT start_ns, end_ns, name, domain, thread_id, path, payload_int FROM nvtx_range",
+            "SELECT * EXCLUDE (process_id, marker_id) FROM argument WHERE arguments <> '{}'",
+            "FROM operator_summary",
+        ):
+            ordered = f"FROM ({rows}) ORDER BY ALL"
+            assert two.sql(ordered).arrow() == one.sql(ordered).arrow(), rows
+
+
+def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
+    trace = write_trace(tmp_path / "run", process=PROCESS)
+    out = tmp_path / "out.json"
+    out.write_text("mine")
+    assert etl("export", trace, "--to", "chrome", out).returncode == 2
+    assert out.read_text() == "mine"
+    assert etl("export", trace, "--to", "chrome", out, "--overwrite").returncode == 0
+    assert json.loads(out.read_text())
