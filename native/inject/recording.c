@@ -20,15 +20,21 @@ static _Atomic uint32_t is_on;
 static _Atomic bool is_lost; /* another client has the records */
 static _Atomic bool is_paused; /* by the program's own code */
 static bool were_recorded; /* kernels, in this window: only whoever switches looks */
+static bool was_ordered; /* that nothing be recorded, at the last switch: likewise */
 /* 1 while somebody switches, who alone looks at the plan; see etl_recording_update(). */
 static _Atomic uint64_t is_switching;
 
-static bool is_wanted(void)
+/* By the collector: that nothing be recorded. */
+static bool is_ordered(void)
 {
 	const struct etl_wakeup_page *wakeup = etl_injector.wakeup;
 
-	return etl_load(&is_started) && !etl_load(&is_paused) &&
-	       !(wakeup && etl_load(&wakeup->is_paused)) &&
+	return wakeup && etl_load(&wakeup->is_paused);
+}
+
+static bool is_wanted(void)
+{
+	return etl_load(&is_started) && !etl_load(&is_paused) && !is_ordered() &&
 	       etl_range_is_open() && !etl_recording_is_lost();
 }
 
@@ -130,6 +136,7 @@ static int switch_to(bool on, enum etl_switch by)
 	int result = switch_kinds(on, false);
 
 	were_recorded = false;
+	was_ordered = !on && is_ordered();
 	end_ns = etl_now_ns();
 	/* Inside the window every record is made: it opens when all are switched on, and
 	 * closes when the first is to be switched off. */
@@ -167,6 +174,34 @@ static void lose(int64_t since_ns)
 	etl_conflict_begin();
 }
 
+static void update(enum etl_switch by, bool is_left)
+{
+	while (is_wanted() != etl_recording_is_on()) {
+		if (!etl_claim(&is_switching, 0, 1))
+			return;
+		while (is_wanted() != etl_recording_is_on()) {
+			bool on = !etl_recording_is_on();
+			bool is_order = is_left && (on ? was_ordered : is_ordered());
+
+			switch_to(on, is_order ? ETL_BY_COLLECTOR : by);
+		}
+		end_switching();
+	}
+}
+
+/* Called by the timer thread and from the program's own calls.  Nobody waits here: whoever
+ * comes while another switches leaves it to that one, who looks again before leaving. */
+void etl_recording_update(enum etl_switch by)
+{
+	update(by, false);
+}
+
+/* What came while we looked at the plan: the collector's order, or else a range. */
+static void update_what_was_left(void)
+{
+	update(ETL_BY_RANGE, true);
+}
+
 #define SINGLE_FUNCTIONS_SINCE 130500
 
 /* CUPTI 13.0 takes single functions without effect once CUDA is initialised, and after somebody
@@ -198,12 +233,13 @@ int etl_recording_start(struct etl_plan *wanted, const struct etl_records *recor
 	/* Where another client has the records, it may leave. */
 	begin_switching();
 	etl_store(&is_started, true);
+	was_ordered = is_ordered();
 	result = is_wanted() ? switch_to(true, ETL_BY_PROCESS) : CUPTI_OK;
 	end_switching();
 	if (result != CUPTI_OK)
 		return etl_fail(error, EIO, "kernel records cannot be enabled: %s (%d)",
 				cupti_result(&etl_injector.cupti, result), result);
-	etl_recording_update(ETL_BY_RANGE); /* what was left to us meanwhile */
+	update_what_was_left();
 	return 0;
 }
 
@@ -245,21 +281,8 @@ bool etl_recording_is_cut(void)
 		is_cut = were_recorded && kernels == CUPTI_OK;
 	}
 	end_switching();
-	etl_recording_update(ETL_BY_RANGE); /* what was left to us meanwhile */
+	update_what_was_left();
 	return is_cut;
-}
-
-/* Called by the timer thread and from the program's own calls.  Nobody waits here: whoever
- * comes while another switches leaves it to that one, who looks again before leaving. */
-void etl_recording_update(enum etl_switch by)
-{
-	while (is_wanted() != etl_recording_is_on()) {
-		if (!etl_claim(&is_switching, 0, 1))
-			return;
-		while (is_wanted() != etl_recording_is_on())
-			switch_to(!etl_recording_is_on(), by);
-		end_switching();
-	}
 }
 
 /* What a thread does inside its range is to be recorded.  Where another one is in the middle of
@@ -305,9 +328,7 @@ void etl_recording_retry(void)
 		if (plan->kinds[i].waits)
 			plan->kinds[i].waits = etl_records->kind(&plan->kinds[i], true);
 	end_switching();
-	/* A range that came or went meanwhile was left to us; the orders of the collector
-	 * are carried out by this thread. */
-	etl_recording_update(ETL_BY_RANGE);
+	update_what_was_left();
 }
 
 /* Nothing more is recorded. */

@@ -43,6 +43,9 @@ static int subscribe(void **subscriber, void *callback, void *data)
 static int unsubscribe(void *subscriber)
 {
 	CHECK(subscriber);
+	/* What was switched on, goes with the subscription. */
+	for (uint32_t cbid = 0; cbid < ETL_MAX_CBID; cbid++)
+		etl_put(&is_enabled[cbid], 0);
 	CHECK(atomic_exchange(&n_subscribers, 0) == 1);
 	return CUPTI_OK;
 }

@@ -166,6 +166,26 @@ static void check_windows(bool is_on)
 	}
 }
 
+/* An order that comes while something else looks at the plan is the collector's all the same. */
+static void order_that_is_left(void)
+{
+	const struct etl_segment *segment = etl_injector.map.segment;
+	const struct etl_window *window;
+
+	etl_recording_count_range(1);
+	window = &segment->windows[etl_load(&segment->windows_opened) - 1];
+	CHECK(window->opened_by == ETL_BY_RANGE && window->end_ns == 0);
+	etl_store(&wakeup.is_paused, 1);
+	etl_recording_retry();
+	CHECK(window->closed_by == ETL_BY_COLLECTOR && window->end_ns);
+	etl_store(&wakeup.is_paused, 0);
+	CHECK(!etl_recording_is_cut());
+	window++;
+	CHECK(window->opened_by == ETL_BY_COLLECTOR && window->end_ns == 0);
+	etl_recording_count_range(-1);
+	CHECK(window->closed_by == ETL_BY_RANGE);
+}
+
 int main(void)
 {
 	pthread_t threads[PROGRAM_THREADS];
@@ -181,6 +201,7 @@ int main(void)
 	CHECK(pthread_barrier_init(&barrier, NULL, PROGRAM_THREADS + 1) == 0);
 	CHECK(etl_recording_start(&plan, &records, false, &error) == 0);
 	CHECK(!is_kernel_on);
+	order_that_is_left();
 	for (uintptr_t i = 0; i < PROGRAM_THREADS; i++)
 		CHECK(pthread_create(&threads[i], NULL, program_thread, (void *)(i + 1)) == 0);
 	for (int turn = 0; turn < TURNS; turn++) {
