@@ -4,8 +4,9 @@ PYTHON ?= python3
 HOST_PYTHON = $(if $(filter 3.%,$(PYTHON)),python3,$(PYTHON))
 VENV ?= .venv
 BIN = $(VENV)/bin
-# Whoever is done takes over tests of the others, as some take long.
-PARALLEL = --numprocesses auto --dist worksteal
+# Two workers a processor, as tests of whole runs wait a third of their time.  Whoever is done takes
+# over tests of the others, as some take long.
+PARALLEL = --numprocesses $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )) --dist worksteal
 BENCHMARKS = callbacks decode drain lag query size stalled startup
 STAMP = $(VENV)/.installed-$(shell $(HOST_PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 

@@ -47,7 +47,7 @@ FORMS = ("duckdb", *_TABLES, "chrome", "folded", "speedscope")
 def command(
     traces: tuple[str, ...], out: Path, form: str, tables: str, overwrite: bool, scope: Scope
 ) -> None:
-    """Write a trace as DuckDB, Parquet, Arrow, CSV, Chrome's JSON or flame graph.
+    """Write a trace as DuckDB, tables, a timeline or a flame graph.
 
     Several traces are exported as one. OUT must not exist without --overwrite.
 
