@@ -23,45 +23,37 @@ WITH things AS (
     JOIN _timeline_lane AS lanes
         USING (content, gpu, process_id, device_id, context_id, number, metric)
 ),
-first AS (
-    SELECT *, coalesce(start_ns < max(end_ns) OVER before, false) AS is_over
-    FROM things
-    WHERE depth IS NULL
-    WINDOW before AS (
-        PARTITION BY lane ORDER BY start_ns, end_ns DESC
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    )
-),
+-- Whether something of the same lane is still going on, in the row above; likewise twice more. In
+-- one pass each and without a join, as there can be tens of millions.
 second AS (
-    SELECT * REPLACE (coalesce(start_ns < max(end_ns) OVER before, false) AS is_over)
-    FROM first
-    WHERE is_over
+    SELECT *, depth IS NULL AND coalesce(start_ns < max(end_ns) OVER before, false) AS is_second
+    FROM things
     WINDOW before AS (
         PARTITION BY lane ORDER BY start_ns, end_ns DESC
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     )
 ),
 third AS (
-    SELECT * REPLACE (coalesce(start_ns < max(end_ns) OVER before, false) AS is_over)
+    SELECT *, is_second AND coalesce(
+               start_ns < max(end_ns) FILTER (WHERE is_second) OVER before, false) AS is_third
     FROM second
-    WHERE is_over
     WINDOW before AS (
         PARTITION BY lane ORDER BY start_ns, end_ns DESC
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     )
 ),
-placed AS (
-    SELECT lane, depth, start_ns, end_ns, label, category, value FROM things WHERE depth IS NOT NULL
-    UNION ALL
-    SELECT lane, 0, start_ns, end_ns, label, category, value FROM first WHERE NOT is_over
-    UNION ALL
-    SELECT lane, 1, start_ns, end_ns, label, category, value FROM second WHERE NOT is_over
-    UNION ALL
-    SELECT lane, CASE WHEN is_over THEN 3 ELSE 2 END, start_ns, end_ns, label, category, value
+last AS (
+    SELECT *, is_third AND coalesce(
+               start_ns < max(end_ns) FILTER (WHERE is_third) OVER before, false) AS is_last
     FROM third
+    WINDOW before AS (
+        PARTITION BY lane ORDER BY start_ns, end_ns DESC
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    )
 )
 SELECT greatest(0, TRY_CAST(floor(log2(greatest(end_ns - start_ns, 1)) / 2) AS INTEGER) - 6)
            AS level,
-       lane, depth, start_ns, end_ns, label, category, value
-FROM placed
+       lane, coalesce(depth, is_second::INTEGER + is_third::INTEGER + is_last::INTEGER) AS depth,
+       start_ns, end_ns, label, category, value
+FROM last
 ORDER BY level DESC, start_ns

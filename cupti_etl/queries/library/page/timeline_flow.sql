@@ -20,18 +20,25 @@ WITH chosen AS (
     FROM _timeline_lane AS lanes
     WHERE lanes.lane = lane AND content IN ('api', 'stream')
 ),
+-- Equal times alone, so that only what begins then is read.
 links AS (
     SELECT act.*
     FROM launch_to_gpu AS act
     JOIN chosen
         ON chosen.process_id = act.process_id
-        AND CASE chosen.content
-            WHEN 'api' THEN coalesce(act.thread_id, -1) = chosen.number
-                AND act.api_start_ns = chosen.chosen_ns
-            ELSE coalesce(act.device_id, -1) = chosen.device_id
-                AND coalesce(act.context_id, -1) = chosen.context_id
-                AND coalesce(act.stream_id, -1) = chosen.number
-                AND act.start_ns = chosen.chosen_ns END
+        AND chosen.chosen_ns = act.api_start_ns
+        AND chosen.number = coalesce(act.thread_id, -1)
+    WHERE content = 'api'
+    UNION ALL
+    SELECT act.*
+    FROM launch_to_gpu AS act
+    JOIN chosen
+        ON chosen.process_id = act.process_id
+        AND chosen.chosen_ns = act.start_ns
+        AND chosen.device_id = coalesce(act.device_id, -1)
+        AND chosen.context_id = coalesce(act.context_id, -1)
+        AND chosen.number = coalesce(act.stream_id, -1)
+    WHERE content = 'stream'
 ),
 placed AS (
     SELECT calls.lane AS from_lane, links.api_start_ns - calls.begin_ns AS from_ns,

@@ -1,18 +1,18 @@
 -- What a timeline draws of a window of time: things that are long enough one by one, others as how
 -- busy they make a bucket of time.
 --
--- computed: A thing is drawn for itself if it is as long as bucket_ns or longer, of some lengths
---   from half of it on; all are where bucket_ns is 4096 or less. The rest is counted, by lane and
---   row, in buckets of the smallest of 16,384 ns, four times that, and so on that is not narrower
---   than bucket_ns: so nothing is left out, whatever the window. Of buckets at its edges, all is
---   counted. Times are since the trace's beginning.
+-- computed: The rest is counted, by lane and row, in buckets of the smallest of 16,384 ns, four
+--   times that, and so on that is at least twice as wide as bucket_ns, and a thing is drawn for
+--   itself if it is as long as such a bucket; all are where bucket_ns is 4096 or less. So nothing
+--   is left out, whatever the window. Of buckets at its edges, all is counted. Times are since the
+--   trace's beginning.
 -- needs: _timeline_item, _timeline_density
 -- limits: As of timeline_lane.
 -- scope: whole
 -- parameters:
 --   from_ns BIGINT = 0 [ns]: Begin of the window.
 --   to_ns BIGINT = NULL [ns]: End of the window; NULL for that of the trace.
---   bucket_ns BIGINT = 1000000 [ns]: How long a thing is to be drawn for itself: a pixel.
+--   bucket_ns BIGINT = 1000000 [ns]: Time that a pixel is wide, or half of that and more.
 -- columns:
 --   lane INTEGER: The lane, as in timeline_lane.
 --   depth INTEGER: The row of the lane.
@@ -23,23 +23,21 @@
 --   items BIGINT: How many things.
 --   busy_ns BIGINT [ns]: Their length, added up, but not more than the time that they are in.
 --   value DOUBLE: Of samples, the mean over their time; NULL for others.
-WITH width AS (
-    -- Of the level up to which things are counted; -1 where none is.
-    SELECT CASE WHEN bucket_ns <= 4096 THEN -1
-                ELSE least(greatest(ceil((log2(bucket_ns) - 14) / 2), 0), 12) END AS level
-)
 SELECT lane, depth, min(start_ns) AS start_ns, max(end_ns) AS end_ns,
        CASE WHEN sum(items) = 1 THEN any_value(label) END AS label,
        arg_max(category, busy_ns) AS category, TRY_CAST(sum(items) AS BIGINT) AS items,
        TRY_CAST(least(sum(busy_ns), max(end_ns) - min(start_ns)) AS BIGINT) AS busy_ns,
        sum(weighted) / nullif(sum(busy_ns), 0) AS value
 FROM _timeline_density
-WHERE level = (SELECT level FROM width)
+-- As an expression of the parameters alone, so that only rows of the level are read.
+WHERE level = CASE WHEN bucket_ns <= 4096 THEN -1
+                   ELSE least(greatest(ceil((log2(bucket_ns) - 13) / 2), 0), 12)::INTEGER END
     AND start_ns < coalesce(to_ns, 9223372036854775807) AND end_ns >= from_ns
 GROUP BY lane, depth, bucket
 UNION ALL
 SELECT lane, depth, start_ns, end_ns, label, category, 1, end_ns - start_ns, value
 FROM _timeline_item
-WHERE level > (SELECT level FROM width)
+WHERE level > CASE WHEN bucket_ns <= 4096 THEN -1
+                   ELSE least(greatest(ceil((log2(bucket_ns) - 13) / 2), 0), 12)::INTEGER END
     AND start_ns < coalesce(to_ns, 9223372036854775807) AND end_ns >= from_ns
 ORDER BY lane, depth, start_ns
