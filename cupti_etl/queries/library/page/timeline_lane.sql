@@ -66,9 +66,11 @@ SELECT lanes.lane,
                                      CASE WHEN has_processes
                                           THEN ', ' || split_part(processes.section, ',', 1) END)
            WHEN 'loss' THEN 'not recorded'
-           WHEN 'range' THEN concat('thread ', nullif(number, -1), ' ranges')
+           WHEN 'range' THEN concat(coalesce('thread ' || nullif(number, -1), 'no thread:'),
+                                    ' ranges')
            WHEN 'python' THEN concat('thread ', number, ' Python')
-           WHEN 'api' THEN concat('thread ', nullif(number, -1), ' CUDA calls')
+           WHEN 'api' THEN concat(coalesce('thread ' || nullif(number, -1), 'no thread:'),
+                                  ' CUDA calls')
            ELSE metric END AS label,
        content, coalesce(depths, 1) AS depths,
        CASE content
