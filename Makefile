@@ -10,7 +10,7 @@ PARALLEL = --numprocesses $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )) --dist works
 BENCHMARKS = callbacks decode drain lag query size stalled startup
 STAMP = $(VENV)/.installed-$(shell $(HOST_PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
-.PHONY: help demo test test-duckdb1 lint check bench generate headers native install fuzz wheelhouse clean
+.PHONY: help web serve demo test test-duckdb1 lint check bench generate headers native install fuzz wheelhouse clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -27,6 +27,14 @@ install: $(STAMP) native ## make .venv with cupti-etl and what its tests need
 
 native: $(STAMP) ## compile the native libraries in place
 	@$(BIN)/python native/build.py > /dev/null
+
+web: ## build the page of `cupti-etl serve` (needs node)
+	cd web && npm ci --ignore-scripts --no-audit --no-fund --silent && npm run --silent check && npm run --silent build
+
+serve: install ## show the demo's trace in a browser; TRACE=run42 another one
+	@test -f cupti_etl/serve/web/index.html || $(MAKE) web
+	@$(if $(TRACE),,test -d demo-trace || $(BIN)/cupti-etl demo -o demo-trace)
+	$(BIN)/cupti-etl serve $(or $(TRACE),demo-trace) --open
 
 demo: install ## capture a CUDA workload (or replay a recording, without a GPU) and ask
 	$(BIN)/cupti-etl demo

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cupti_etl.progress import printable
@@ -114,6 +114,8 @@ class Shown:
         cells: texts.
         is_number: stands to the right, and is never cut.
         is_label: says what the rows are about.
+        values: of which the cells are made.
+        unit: of the values, as a header says it.
     """
 
     name: str
@@ -121,6 +123,8 @@ class Shown:
     cells: Sequence[str]
     is_number: bool
     is_label: bool = False
+    values: Sequence[Any] = ()
+    unit: str = "1"
 
 
 @dataclass(frozen=True)
@@ -147,7 +151,14 @@ def table(rows: Rows, view: View) -> Table:
     chosen = form.chosen(differ, wide=view.wide)
     facts = _Facts(rows.ask)
     in_view = [each for each in chosen if not _says_nothing(each, form, values, view, facts)]
-    columns = [_column(each, form, values, schema, view, facts) for each in in_view]
+    columns = [
+        replace(
+            _column(each, form, values, schema, view, facts),
+            values=values[each.name],
+            unit=each.unit,
+        )
+        for each in in_view
+    ]
     kept = {each.name for each in columns}
     told = {"unit"} if _has_units(form, view) else set()
     hidden = [each.name for each in form.columns if each.name not in kept | told]
@@ -294,7 +305,7 @@ def _headed(columns: Sequence[Shown], names: Collection[str]) -> list[Shown]:
     return [
         each
         if each.heading == each.name or is_clear(each)
-        else Shown(each.name, printable(each.name), each.cells, each.is_number, each.is_label)
+        else replace(each, heading=printable(each.name))
         for each in columns
     ]
 

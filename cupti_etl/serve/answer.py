@@ -13,9 +13,8 @@ from starlette.types import Receive, Scope, Send
 
 from cupti_etl.errors import EtlError
 from cupti_etl.progress import printable
-from cupti_etl.serve.asked import Answered
 from cupti_etl.serve.channel import Channel
-from cupti_etl.serve.formats import Format
+from cupti_etl.serve.formats import Answered, Format
 from cupti_etl.serve.refusal import Paths, Refused, refusal
 from cupti_etl.serve.running import Running
 
@@ -85,7 +84,7 @@ class Answer:
             with self._ask(running) as answered:
                 running.check()
                 self._says = answered.says
-                self._form.write(answered.rows.reader(), cast("BinaryIO", channel))
+                self._form.write(answered, cast("BinaryIO", channel))
             channel.finish()
         except BaseException as error:
             channel.finish(error)

@@ -24,12 +24,14 @@ from cupti_etl.queries.present import listing
 from cupti_etl.render.json import json_text
 from cupti_etl.serve import statement
 from cupti_etl.serve.answer import Answer
-from cupti_etl.serve.asked import Answered, read, rows_of, statement_rows
+from cupti_etl.serve.asked import Asked, read, rows_of, statement_rows
+from cupti_etl.serve.catalogue import catalogue
 from cupti_etl.serve.current import Current
-from cupti_etl.serve.formats import choose_format
-from cupti_etl.serve.guard import OPEN, Guard
+from cupti_etl.serve.formats import Answered, choose_format
+from cupti_etl.serve.guard import HEALTH, Guard
 from cupti_etl.serve.index import index_page
 from cupti_etl.serve.openapi import description
+from cupti_etl.serve.page import Page
 from cupti_etl.serve.refusal import Paths, Refused, refusal
 from cupti_etl.serve.running import Running
 from cupti_etl.storage.sources import PARTS
@@ -64,6 +66,7 @@ class Service:
         limits: how much is served.
         on_fault: gets an error that is none of ours.
         is_awaited: whether a trace that is not there will be.
+        page: for browsers.
     """
 
     def __init__(
@@ -75,6 +78,7 @@ class Service:
         limits: Limits | None = None,
         on_fault: Callable[[BaseException], None] = lambda error: None,
         is_awaited: bool = False,
+        page: Page | None = None,
     ) -> None:
         def awaited(open_it: Callable[[], Trace]) -> Trace:
             if is_awaited and not all(any(path.glob(f"*/{PARTS}")) for path in paths):
@@ -87,6 +91,7 @@ class Service:
             return open_it()
 
         self._token = token
+        self._page = page or Page()
         self._limits = limits or Limits()
         self._hidden = Paths(paths)
         self._on_fault = on_fault
@@ -105,10 +110,13 @@ class Service:
             lambda: awaited(lambda: open_for_strangers(paths, settings)),
             lambda: listing(paths, derived=True),
         )
+        shown = self._page.addresses
         inner = Starlette(
             routes=[
+                *(Route(address, self._file) for address in shown),
                 Route("/", self._index),
-                Route(OPEN, self._health),
+                Route("/catalogue.json", self._catalogue),
+                Route(HEALTH, self._health),
                 Route("/openapi.json", self._openapi),
                 Route("/arrow/{name}", self._rows),
                 Route("/sql", self._sql, methods=["POST"]),
@@ -127,6 +135,7 @@ class Service:
             hosts=hosts,
             paths=self._hidden,
             most=self._limits.clients,
+            public=(HEALTH, *shown),
         )
 
     def close(self) -> None:
@@ -134,6 +143,16 @@ class Service:
         self._trace.close()
         self._for_strangers.close()
         self._pool.shutdown(wait=False)
+
+    async def _file(self, request: Request) -> Response:
+        return self._page.response(request.url.path)
+
+    async def _catalogue(self, request: Request) -> Response:
+        def told() -> Response:
+            with self._trace.lease() as trace:
+                return _json(catalogue(trace))
+
+        return await self._in_thread(told)
 
     async def _index(self, request: Request) -> Response:
         def page() -> str:
@@ -161,7 +180,7 @@ class Service:
             with self._trace.lease() as trace, rows_of(trace, name, asked, running) as found:
                 yield found
 
-        return self._answer(request, asked.format, ask)
+        return self._answer(request, asked, ask)
 
     async def _sql(self, request: Request) -> Answer:
         asked = read(request.query_params.multi_items())
@@ -176,15 +195,15 @@ class Service:
             ):
                 yield found
 
-        return self._answer(request, asked.format, ask)
+        return self._answer(request, asked, ask)
 
     def _answer(
         self,
         request: Request,
-        name: str,
+        asked: Asked,
         ask: Callable[[Running], AbstractContextManager[Answered]],
     ) -> Answer:
-        form = choose_format(name, request.headers.get("accept", ""))
+        form = choose_format(asked.format, request.headers.get("accept", ""), asked.compression)
         return Answer(ask, form, self._hidden, self._pool, self._limits.time_s, self._on_fault)
 
     async def _in_thread(self, action: Callable[[], _T]) -> _T:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
+from cupti_etl.analysis.notes import notes
 from cupti_etl.api import Trace
 from cupti_etl.errors import UsageError, did_you_mean
 from cupti_etl.queries.catalog import library
@@ -13,14 +16,13 @@ from cupti_etl.queries.choose import SCOPE_NAMES, Scope, parse
 from cupti_etl.queries.header import Query
 from cupti_etl.queries.runner import assignment
 from cupti_etl.render.narrow import Narrowing, narrow
-from cupti_etl.render.table import Rows
-from cupti_etl.serve.formats import FORMATS
+from cupti_etl.serve.formats import COMPRESSIONS, FORMATS, Answered
 from cupti_etl.serve.refusal import Refused
 from cupti_etl.serve.running import Running
 from cupti_etl.storage.sources import identifier
 
 # Beside those of the scope.  The token is looked at before.
-_OTHERS = ("param", "limit", "sort", "format", "token")
+_OTHERS = ("param", "limit", "sort", "format", "compression", "token")
 NAMES = (*SCOPE_NAMES, *_OTHERS)
 
 
@@ -33,12 +35,14 @@ class Asked:
         scope: the part of the trace.
         rows: which of the rows, and in which order.
         format: one of ``FORMATS``; "" if it is not said.
+        compression: one of ``COMPRESSIONS``, of Arrow.
     """
 
     params: dict[str, str]
     scope: Scope
     rows: Narrowing
     format: str
+    compression: str = COMPRESSIONS[0]
 
 
 def read(pairs: Sequence[tuple[str, str]]) -> Asked:
@@ -60,11 +64,17 @@ def read(pairs: Sequence[tuple[str, str]]) -> Asked:
     chosen = words.get("format", "")
     if chosen and chosen not in FORMATS:
         raise UsageError(f"there is no format {chosen[:80]!r}", f"one of {', '.join(FORMATS)}")
+    compression = words.get("compression", COMPRESSIONS[0])
+    if compression not in COMPRESSIONS:
+        raise UsageError(
+            f"there is no compression {compression[:80]!r}", f"one of {', '.join(COMPRESSIONS)}"
+        )
     return Asked(
         dict(assignment(value) for name, value in pairs if name == "param"),
         parse(words),
         Narrowing(sort=words.get("sort", ""), limit=_limit(words.get("limit"))),
         chosen,
+        compression,
     )
 
 
@@ -74,14 +84,6 @@ def _limit(text: str | None) -> int | None:
     if not (text.isascii() and text.isdecimal() and len(text) < 19):
         raise UsageError(f"limit: {text[:80]!r} is no number of rows", "for instance limit=1000")
     return int(text)
-
-
-@dataclass(frozen=True)
-class Answered:
-    """Rows, and of which part of the trace they are; "" for the whole."""
-
-    rows: Rows
-    says: str
 
 
 @contextmanager
@@ -112,16 +114,22 @@ def rows_of(whole: Trace, name: str, asked: Asked, running: Running) -> Iterator
     is_table = name in whole.tables
     query = None if is_table else _query(name, whole.tables)
     scope = asked.scope
+    told: Callable[[bool], Iterable[str]] = lambda is_empty: ()  # noqa: E731
     if query and query.scope == "steady":
         scope = whole.usual(scope)
     with part_of(whole, scope) as part, running.session(part) as session:
         if query:
             rows = session.query(query.name, **asked.params)
+            told = partial(_notes, part, query, asked)
         elif asked.params:
             raise UsageError(f"{name} is a table, which takes no param", "leave it out")
         else:
             rows = session.sql(f"FROM {identifier(name)}")
-        yield Answered(narrow(rows, asked.rows), part.says)
+        words = [
+            word for key, value in asked.params.items() for word in ("--param", f"{key}={value}")
+        ]
+        command = _command("query", [name, *_names(whole), *words], part.options + _narrowed(asked))
+        yield Answered(narrow(rows, asked.rows), part.says, command, told)
 
 
 @contextmanager
@@ -137,7 +145,25 @@ def statement_rows(
     if asked.params:
         raise UsageError("a statement takes no param", "write the values into it")
     with part_of(whole, asked.scope) as part, running.session(part) as session:
-        yield Answered(narrow(session.sql(statement), asked.rows), part.says)
+        command = _command("sql", [*_names(whole), statement], part.options)
+        yield Answered(narrow(session.sql(statement), asked.rows), part.says, command)
+
+
+def _names(trace: Trace) -> list[str]:
+    return [path.name for path in trace.paths]
+
+
+def _command(verb: str, words: Sequence[str], options: str) -> str:
+    return f"cupti-etl {verb} {shlex.join(words)}{options}"
+
+
+def _narrowed(asked: Asked) -> str:
+    sort = f" --sort {shlex.quote(asked.rows.sort)}" if asked.rows.sort else ""
+    return sort + ("" if asked.rows.limit is None else f" --limit {asked.rows.limit}")
+
+
+def _notes(trace: Trace, query: Query, asked: Asked, is_empty: bool) -> Iterator[str]:
+    yield from notes(trace, query, asked.params, is_empty=is_empty)
 
 
 def _query(name: str, tables: Sequence[str]) -> Query:

@@ -15,7 +15,7 @@ from cupti_etl.errors import EtlError
 from cupti_etl.serve.refusal import Paths, Refused, refusal
 
 # What tells that the server runs, and nothing else.
-OPEN = "/health"
+HEALTH = "/health"
 # With an address of IPv6 in brackets, and a port.
 _HOST = re.compile(r"(?:\[([^\[\]]+)\]|([^:\[\]]+))(?::\d*)?")
 _HEADERS = {
@@ -39,16 +39,25 @@ class Guard:
         hosts: names of this machine, besides localhost and addresses.
         paths: what hides the paths of this machine.
         most: how many requests at once.
+        public: addresses that need no token, as they say nothing of a trace.
     """
 
     def __init__(
-        self, app: ASGIApp, *, token: str, hosts: Iterable[str], paths: Paths, most: int
+        self,
+        app: ASGIApp,
+        *,
+        token: str,
+        hosts: Iterable[str],
+        paths: Paths,
+        most: int,
+        public: Iterable[str] = (HEALTH,),
     ) -> None:
         self._app = app
         self._token = token
         self._hosts = {"localhost", *(host.lower() for host in hosts)}
         self._paths = paths
         self._most = most
+        self._public = frozenset(public)
         self._inside = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -80,7 +89,7 @@ class Guard:
             raise Refused(
                 421, "the header Host names another machine", "use the address that serve printed"
             )
-        if scope["path"] != OPEN and not self._has_token(scope, headers):
+        if scope["path"] not in self._public and not self._has_token(scope, headers):
             raise Refused(
                 401,
                 "the token is missing or wrong",

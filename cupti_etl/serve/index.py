@@ -1,4 +1,4 @@
-"""The page that lists what can be asked, with links."""
+"""What stands in for the page where it was not built: a list of what can be asked, with links."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from cupti_etl.render.escape import html_text
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.serve.formats import FORMATS
 
+_NO_PAGE = (
+    "The page that shows the trace is not part of this installation: install cupti-etl from a"
+    " wheel, or run make web in its sources. This is what there is to ask."
+)
 # More of a table is for programs.
 _ROWS = "1000"
 
@@ -28,7 +32,7 @@ def index_page(names: Sequence[str], tables: Iterable[str], token: str) -> str:
     listed = [(name, TABLES[name].doc if name in TABLES else "") for name in tables]
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        f"</head>\n<body><h1>{title}</h1>\n"
+        f"</head>\n<body><h1>{title}</h1>\n<p>{html_text(_NO_PAGE)}</p>\n"
         f"{_section('Queries', queries, token, {})}"
         f"{_section('Tables', listed, token, {'limit': _ROWS})}"
         f'<p><a href="/openapi.json?{urlencode({"token": token})}">All queries and parameters</a>'

@@ -10,7 +10,7 @@ from cupti_etl.queries.catalog import library
 from cupti_etl.queries.choose import SCOPE_NAMES
 from cupti_etl.queries.header import Field, Query
 from cupti_etl.schema.arrow import TABLES
-from cupti_etl.serve.formats import FORMATS
+from cupti_etl.serve.formats import COMPRESSIONS, FORMATS
 
 _ERROR = "#/components/schemas/Error"
 # What it says of each parameter that every address has.
@@ -25,7 +25,9 @@ _SAYS = {
     "limit": "Only the first so many rows.",
     "sort": "A column, and :asc or :desc behind it.",
     "format": "The format, in place of the header Accept.",
+    "compression": "Of Arrow.",
 }
+_ONE_OF = {"format": FORMATS, "compression": COMPRESSIONS}
 
 
 def description(tables: Iterable[str]) -> dict[str, Any]:
@@ -129,9 +131,9 @@ def _common() -> list[dict[str, Any]]:
             "name": name,
             "in": "query",
             "description": _SAYS[name],
-            "schema": {"type": "string", **({"enum": [*FORMATS]} if name == "format" else {})},
+            "schema": {"type": "string", **({"enum": [*_ONE_OF[name]]} if name in _ONE_OF else {})},
         }
-        for name in (*SCOPE_NAMES, "limit", "sort", "format")
+        for name in (*SCOPE_NAMES, "limit", "sort", *_ONE_OF)
     ]
 
 

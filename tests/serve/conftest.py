@@ -35,11 +35,14 @@ def serving(default: Path) -> Iterator[Serve]:
     from starlette.testclient import TestClient
 
     from cupti_etl.serve.app import Limits, Service
+    from cupti_etl.serve.page import Page
 
+    # As if it was not built, wherever the tests run.
+    page = Page(default / "no-page")
     with ExitStack() as stack:
 
         def begin(*paths: Path, **limits: Any) -> TestClient:
-            service = Service(paths or (default,), TOKEN, limits=Limits(**limits))
+            service = Service(paths or (default,), TOKEN, limits=Limits(**limits), page=page)
             stack.callback(service.close)
             client = TestClient(
                 service.app,

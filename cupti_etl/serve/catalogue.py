@@ -1,0 +1,53 @@
+"""What the page knows of the trace and of the queries, from their headers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cupti_etl import __version__
+from cupti_etl.api import Trace
+from cupti_etl.queries.catalog import library
+from cupti_etl.queries.choose import begin_ns
+from cupti_etl.queries.header import Query
+from cupti_etl.schema.arrow import TABLES
+
+
+def catalogue(trace: Trace) -> dict[str, Any]:
+    """The tables of a trace, and the queries that people ask or others are made of.
+
+    Args:
+        trace: that is served.
+    """
+    (extent,) = trace.sql("SELECT max(end_ns) AS end_ns FROM _table_extent WHERE is_activity")
+    begin = begin_ns(trace.sql)
+    return {
+        "version": __version__,
+        "traces": [path.name for path in trace.paths],
+        # As text: a browser rounds integers above 2**53.
+        "begin_ns": str(begin),
+        "duration_ns": max(0, (extent["end_ns"] or begin) - begin),
+        "tables": [
+            {
+                "name": name,
+                "doc": TABLES[name].doc if name in TABLES else "",
+                "columns": [each.name for each in TABLES[name].columns] if name in TABLES else [],
+            }
+            for name in trace.tables
+        ],
+        "queries": [_query(query) for query in library() if not query.is_building_block],
+    }
+
+
+def _query(query: Query) -> dict[str, Any]:
+    return {
+        "name": query.name,
+        "topic": query.topic,
+        "front": query.front,
+        "doc": query.doc,
+        "limits": query.limits,
+        "label": query.label.column if query.label else "",
+        "chart": vars(query.chart) if query.chart else None,
+        "parameters": [vars(each) for each in query.parameters],
+        "columns": [vars(each) for each in query.columns],
+        "sql": query.sql,
+    }

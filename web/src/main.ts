@@ -1,0 +1,19 @@
+import { askCatalogue } from "./catalogue.ts";
+import { connect, takeToken } from "./client.ts";
+import { h } from "./dom.ts";
+import { complaint } from "./panel.ts";
+import { shell } from "./shell.ts";
+import { openState } from "./state.ts";
+import { startTheme } from "./theme.ts";
+
+async function start(): Promise<void> {
+  startTheme();
+  const client = connect(takeToken());
+  try {
+    shell(document.body, client, await askCatalogue(client), openState());
+  } catch (error) {
+    document.body.replaceChildren(h("main", {}, h("h1", {}, "cupti-etl"), complaint(error)));
+  }
+}
+
+void start();

@@ -1,0 +1,103 @@
+// A panel: a query's question, its chart, its rows, the command that gives them, and its SQL.
+import type { Catalogue, Query } from "./catalogue.ts";
+import { address, EtlError, type Client, type Words } from "./client.ts";
+import { h } from "./dom.ts";
+import type { Shown } from "./shown.ts";
+import type { State, StateStore } from "./state.ts";
+import { table } from "./table.ts";
+
+export interface Context {
+  client: Client;
+  catalogue: Catalogue;
+  state: State;
+  store: StateStore;
+  signal: AbortSignal;
+}
+
+let panels = 0;
+
+/** The part of the trace that the state chooses, as parameters of the server. */
+export function partOf(state: State): Words {
+  const part: Words = {};
+  if (state.from !== undefined) part.from = `${Math.round(state.from)}ns`;
+  if (state.to !== undefined) part.to = `${Math.round(state.to)}ns`;
+  return part;
+}
+
+/** A section with a heading, which says when it is loading and what went wrong. */
+export function section(title: string, says: string, fill: (into: HTMLElement) => Promise<void>, signal: AbortSignal): HTMLElement {
+  const id = `panel-${++panels}`;
+  const inside = h("div", { class: "inside" }, h("p", { class: "loading", role: "status" }, "Loading …"));
+  const whole = h("section", { class: "panel", "aria-labelledby": id, "aria-busy": "true" }, h("h2", { id }, title), says && h("p", { class: "says" }, says), inside);
+  const filled = h("div", { class: "inside" });
+  fill(filled)
+    .then(() => inside.replaceWith(filled))
+    .catch((error: unknown) => {
+      if (!signal.aborted) inside.replaceChildren(complaint(error));
+    })
+    .finally(() => whole.setAttribute("aria-busy", "false"));
+  return whole;
+}
+
+export function complaint(error: unknown): HTMLElement {
+  if (!(error instanceof EtlError)) console.error(error);
+  const detail = error instanceof Error ? error.message : String(error);
+  const hint = error instanceof EtlError ? error.hint : "";
+  return h("p", { class: "complaint", role: "alert" }, h("strong", {}, detail), hint && h("span", {}, ` ${hint}`));
+}
+
+/** How a panel's rows were asked for. */
+export function origin(command: string, sql: string): HTMLElement {
+  return h(
+    "details",
+    { class: "origin" },
+    h("summary", {}, "Command and SQL"),
+    h("pre", { tabindex: 0, "aria-label": "Command" }, h("code", {}, command)),
+    h("pre", { tabindex: 0, "aria-label": "SQL" }, h("code", {}, sql)),
+  );
+}
+
+export function notesOf(shown: Shown): HTMLElement[] {
+  const isEmpty = !shown.columns[0]?.cells.length;
+  return shown.notes.slice(isEmpty ? 1 : 0).map((note) => h("p", { class: "note" }, note));
+}
+
+export function queryOf(catalogue: Catalogue, name: string): Query {
+  const query = catalogue.queries.find((each) => each.name === name);
+  if (!query) throw new Error(`there is no query ${name}`);
+  return query;
+}
+
+export function ask(context: Context, name: string, params: Words = {}, part: Words = {}): Promise<Shown> {
+  const where = address(name, params, { ...partOf(context.state), ...part, format: "shown" });
+  return context.client.json<Shown>(where, context.signal);
+}
+
+export interface Options {
+  title?: string;
+  params?: Words;
+  /** Draws something from the rows, above the table. */
+  chart?: (shown: Shown, query: Query) => Node | null;
+}
+
+export function panel(context: Context, name: string, options: Options = {}): HTMLElement {
+  const query = queryOf(context.catalogue, name);
+  const title = options.title ?? (query.front || query.doc);
+  return section(
+    title,
+    query.front ? query.doc : "",
+    async (into) => {
+      const shown = await ask(context, name, options.params);
+      const doc = (column: string) => query.columns.find((each) => each.name === column)?.doc ?? "";
+      const drawn = options.chart?.(shown, query);
+      into.append(
+        ...(shown.part ? [h("p", { class: "part" }, `Part of the trace: ${shown.part}.`)] : []),
+        ...(drawn ? [drawn] : []),
+        table(shown, title, doc),
+        ...notesOf(shown),
+        origin(shown.command, query.sql),
+      );
+    },
+    context.signal,
+  );
+}

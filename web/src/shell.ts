@@ -1,0 +1,73 @@
+// The frame of the page: its name, the views, the part of the trace that is looked at.
+import type { Catalogue } from "./catalogue.ts";
+import type { Client } from "./client.ts";
+import { h } from "./dom.ts";
+import { complaint, partOf } from "./panel.ts";
+import { format, type State, type StateStore } from "./state.ts";
+import { theme, toggleTheme } from "./theme.ts";
+import { duration } from "./units.ts";
+import { VIEWS } from "./views/views.ts";
+
+export function shell(root: HTMLElement, client: Client, catalogue: Catalogue, state: StateStore): void {
+  const links = VIEWS.map((view) => h("a", {}, view.title));
+  const toggle = h("button", { type: "button", class: "theme", click: change });
+  const part = h("div", { class: "chosen", role: "status" });
+  const main = h("main", { id: "main", tabindex: -1 });
+  let running = new AbortController();
+  let drawn = "";
+
+  function change(): void {
+    toggleTheme();
+    name();
+  }
+  function name(): void {
+    toggle.textContent = theme() === "dark" ? "Light theme" : "Dark theme";
+  }
+  function draw(now: State): void {
+    const view = VIEWS.find((each) => each.id === now.view) ?? VIEWS[0]!;
+    links.forEach((link, at) => {
+      const { from, to } = now;
+      link.href = format({ view: VIEWS[at]!.id, from, to });
+      if (VIEWS[at] === view) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    });
+    part.replaceChildren(...chosen(now));
+    const key = JSON.stringify([view.id, partOf(now)]);
+    if (key === drawn) return;
+    const isMove = drawn !== "" && JSON.parse(drawn)[0] !== view.id;
+    drawn = key;
+    running.abort();
+    running = new AbortController();
+    document.title = `${view.title} – ${catalogue.traces.join(", ")} – cupti-etl`;
+    main.replaceChildren(h("h1", {}, view.title));
+    try {
+      main.append(...view.panels({ client, catalogue, state: now, store: state, signal: running.signal }));
+    } catch (error) {
+      main.append(complaint(error));
+    }
+    if (isMove) main.focus({ preventScroll: true });
+  }
+  function chosen(now: State): (Node | string)[] {
+    if (now.from === undefined && now.to === undefined) return [];
+    const from = now.from === undefined ? "the beginning" : duration(now.from);
+    const to = now.to === undefined ? "the end" : duration(now.to);
+    const all = h("button", { type: "button", click: () => state.set({ from: undefined, to: undefined }) }, "Whole trace");
+    return [`From ${from} to ${to} `, all];
+  }
+
+  name();
+  root.replaceChildren(
+    h("a", { class: "skip", href: "#main", click: (event: Event) => (event.preventDefault(), main.focus()) }, "Skip to the view"),
+    h(
+      "header",
+      {},
+      h("p", { class: "name" }, h("strong", {}, "cupti-etl"), " ", h("span", { class: "traces" }, catalogue.traces.join(", "))),
+      toggle,
+      h("nav", { "aria-label": "Views" }, h("ul", {}, ...links.map((link) => h("li", {}, link)))),
+      part,
+    ),
+    main,
+  );
+  state.subscribe(draw);
+  draw(state.get());
+}

@@ -1,0 +1,85 @@
+// The one table of the page: sorts by the values behind its cells, and grows when asked.
+import { h } from "./dom.ts";
+import { numbersOf, rowsOf, type Column, type Shown } from "./shown.ts";
+
+const FEW = 12;
+const MORE = 100;
+
+export function table(shown: Shown, caption: string, doc: (name: string) => string = () => ""): HTMLElement {
+  const count = rowsOf(shown);
+  if (!count) return h("p", { class: "empty" }, shown.notes[0] ?? "No rows.");
+  let order = Array.from({ length: count }, (_, at) => at);
+  let sorted = "";
+  let isUp = false;
+  let limit = FEW;
+  const body = h("tbody");
+  const heads = shown.columns.map((column) => {
+    const button = h("button", { type: "button", class: "sort", click: () => sortBy(column) }, column.heading);
+    return h("th", { scope: "col", class: column.is_number ? "number" : undefined, title: doc(column.name) || undefined }, button);
+  });
+  const more = h("button", { type: "button", class: "more", click: () => grow() });
+  const rest = h("p", { class: "rest" });
+
+  function sortBy(column: Column): void {
+    isUp = sorted === column.name ? !isUp : !column.is_number;
+    sorted = column.name;
+    order = sortedRows(column, isUp);
+    draw();
+  }
+  function grow(): void {
+    limit += MORE;
+    draw();
+  }
+  function draw(): void {
+    heads.forEach((head, at) => {
+      const isThis = shown.columns[at]!.name === sorted;
+      if (isThis) head.setAttribute("aria-sort", isUp ? "ascending" : "descending");
+      else head.removeAttribute("aria-sort");
+    });
+    body.replaceChildren(...order.slice(0, limit).map((row) => line(shown.columns, row)));
+    more.hidden = limit >= count;
+    more.textContent = `Show ${Math.min(MORE, count - limit)} more`;
+    rest.textContent = shown.more
+      ? `${shown.more.toLocaleString("en")} more rows: the command below gives them.`
+      : "";
+  }
+  draw();
+  // Can be scrolled with the keyboard, and says what it is.
+  const frame = h(
+    "div",
+    { class: "scroll", tabindex: 0, role: "region", "aria-label": `Table: ${caption}` },
+    h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, ...heads)), body),
+  );
+  return h("div", { class: "rows" }, frame, more, rest);
+}
+
+function line(columns: Column[], row: number): HTMLElement {
+  const at = columns.findIndex((column) => column.is_label);
+  return h(
+    "tr",
+    {},
+    ...columns.map((column, index) => {
+      const text = column.cells[row] ?? "";
+      const cell = h(index === at ? "th" : "td", { class: column.is_number ? "number" : "text" }, short(text));
+      if (index === at) cell.setAttribute("scope", "row");
+      if (text.length > 40) cell.title = text.slice(0, 2000);
+      return cell;
+    }),
+  );
+}
+
+/** A name can have 64 KiB; nobody reads so much in a cell. */
+export const short = (text: string, most = 300): string =>
+  text.length > most ? `${text.slice(0, most / 2)} … ${text.slice(-most / 2)}` : text;
+
+/** Numbers of rows by the values of a column; what has none is last. */
+export function sortedRows(column: Column, isUp: boolean): number[] {
+  const rows = column.cells.map((_, at) => at);
+  const sign = isUp ? 1 : -1;
+  if (column.is_number) {
+    const values = numbersOf(column);
+    const isNone = (at: number) => Number.isNaN(values[at]);
+    return rows.sort((a, b) => Number(isNone(a)) - Number(isNone(b)) || (isNone(a) ? 0 : sign * (values[a]! - values[b]!)));
+  }
+  return rows.sort((a, b) => sign * column.cells[a]!.localeCompare(column.cells[b]!, "en", { numeric: true }));
+}
