@@ -23,6 +23,7 @@ from cupti_etl.errors import EtlError, UsageError
 from cupti_etl.queries.present import listing
 from cupti_etl.render.json import json_text
 from cupti_etl.serve import statement
+from cupti_etl.serve.analysed import compared_rows, findings_rows
 from cupti_etl.serve.answer import Answer
 from cupti_etl.serve.asked import Asked, read, rows_of, statement_rows
 from cupti_etl.serve.catalogue import catalogue
@@ -91,6 +92,7 @@ class Service:
             return open_it()
 
         self._token = token
+        self._paths = tuple(paths)
         self._page = page or Page()
         self._limits = limits or Limits()
         self._hidden = Paths(paths)
@@ -119,6 +121,8 @@ class Service:
                 Route(HEALTH, self._health),
                 Route("/openapi.json", self._openapi),
                 Route("/arrow/{name}", self._rows),
+                Route("/findings", self._findings),
+                Route("/compare", self._compare),
                 Route("/sql", self._sql, methods=["POST"]),
             ],
             exception_handlers={
@@ -181,6 +185,22 @@ class Service:
                 yield found
 
         return self._answer(request, asked, ask)
+
+    async def _findings(self, request: Request) -> Answer:
+        asked = read(request.query_params.multi_items())
+
+        @contextmanager
+        def ask(running: Running) -> Iterator[Answered]:
+            with self._trace.lease() as trace, findings_rows(trace, asked, running) as found:
+                yield found
+
+        return self._answer(request, asked, ask)
+
+    async def _compare(self, request: Request) -> Answer:
+        asked = read(request.query_params.multi_items())
+        return self._answer(
+            request, asked, lambda running: compared_rows(self._paths, asked, running)
+        )
 
     async def _sql(self, request: Request) -> Answer:
         asked = read(request.query_params.multi_items())

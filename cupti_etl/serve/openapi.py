@@ -45,6 +45,14 @@ def description(tables: Iterable[str]) -> dict[str, Any]:
                 "responses": _text("json", "application/json"),
             }
         },
+        "/catalogue.json": {
+            "get": {
+                "summary": "The tables, and what the headers of the queries say",
+                "responses": _text("json", "application/json"),
+            }
+        },
+        "/findings": _get("What could be saved?", "The findings of cupti-etl report.", (), ()),
+        "/compare": _get("What differs in the two traces that are served?", "", (), ()),
         "/sql": {
             "post": {
                 "summary": "Run a SELECT, or EXPLAIN of one, over tables and queries",

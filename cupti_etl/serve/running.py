@@ -19,7 +19,7 @@ class Running:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._session: Trace | None = None
+        self._sessions: list[Trace] = []
         self._is_stopped = False
 
     @contextmanager
@@ -32,12 +32,12 @@ class Running:
         session = trace.session()
         try:
             with self._lock:
-                self._session = session
+                self._sessions.append(session)
             self.check()
             yield session
         finally:
             with self._lock:
-                self._session = None
+                self._sessions = [each for each in self._sessions if each is not session]
             session.close()
 
     def check(self) -> None:
@@ -53,5 +53,5 @@ class Running:
         """Stop the statement that runs now, and begin no other."""
         with self._lock:
             self._is_stopped = True
-            if self._session is not None:
-                self._session.interrupt()
+            for session in self._sessions:
+                session.interrupt()

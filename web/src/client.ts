@@ -24,6 +24,8 @@ export interface Client {
   rows(name: string, params?: Words, signal?: AbortSignal, part?: Words): Promise<Table>;
   /** The rows of a SELECT. */
   sql(statement: string, signal?: AbortSignal): Promise<Table>;
+  /** The same as an Arrow stream. */
+  arrow(statement: string, signal?: AbortSignal): Promise<Uint8Array>;
   /** What an address answers as JSON; a body makes it a POST. */
   json<T>(address: string, signal?: AbortSignal, body?: string): Promise<T>;
 }
@@ -63,14 +65,14 @@ export function connect(token: string): Client {
     if (!answer.ok) throw await refused(answer);
     return answer;
   }
-  async function table(where: string, signal?: AbortSignal, body?: string): Promise<Table> {
-    const answer = await ask(where, signal, body);
-    return decode(await whole(answer, signal));
-  }
+  const bytes = async (where: string, signal?: AbortSignal, body?: string): Promise<Uint8Array> =>
+    whole(await ask(where, signal, body), signal);
+  const arrow = (statement: string, signal?: AbortSignal) => bytes("/sql?compression=none", signal, statement);
   return {
-    rows: (name, params, signal, part) => table(address(name, params, { ...part, compression: "none" }), signal),
-    sql: (statement, signal) => table("/sql?compression=none", signal, statement),
-    json: async (where, signal, body) => JSON.parse(new TextDecoder().decode(await whole(await ask(where, signal, body), signal))),
+    arrow,
+    rows: async (name, params, signal, part) => decode(await bytes(address(name, params, { ...part, compression: "none" }), signal)),
+    sql: async (statement, signal) => decode(await arrow(statement, signal)),
+    json: async (where, signal, body) => JSON.parse(new TextDecoder().decode(await bytes(where, signal, body))),
   };
 }
 

@@ -1,16 +1,20 @@
 // A panel: a query's question, its chart, its rows, the command that gives them, and its SQL.
-import type { Catalogue, Query } from "./catalogue.ts";
+import type { Catalogue, Chart, Query } from "./catalogue.ts";
+import { chart, type Form } from "./chart.ts";
 import { address, EtlError, type Client, type Words } from "./client.ts";
 import { h } from "./dom.ts";
-import type { Shown } from "./shown.ts";
+import { rowsOf, type Shown } from "./shown.ts";
 import type { State, StateStore } from "./state.ts";
 import { table } from "./table.ts";
 
 export interface Context {
   client: Client;
   catalogue: Catalogue;
-  state: State;
   store: StateStore;
+  /** The part of the trace that is looked at, as parameters of the server. */
+  part: Words;
+  /** In which view a query is shown, if in any. */
+  viewOf(query: string): string | undefined;
   signal: AbortSignal;
 }
 
@@ -47,18 +51,18 @@ export function complaint(error: unknown): HTMLElement {
 }
 
 /** How a panel's rows were asked for. */
-export function origin(command: string, sql: string): HTMLElement {
+export function origin(command: string, sql = ""): HTMLElement {
   return h(
     "details",
     { class: "origin" },
-    h("summary", {}, "Command and SQL"),
+    h("summary", {}, sql ? "Command and SQL" : "Command"),
     h("pre", { tabindex: 0, "aria-label": "Command" }, h("code", {}, command)),
-    h("pre", { tabindex: 0, "aria-label": "SQL" }, h("code", {}, sql)),
+    sql && h("pre", { tabindex: 0, "aria-label": "SQL" }, h("code", {}, sql)),
   );
 }
 
 export function notesOf(shown: Shown): HTMLElement[] {
-  const isEmpty = !shown.columns[0]?.cells.length;
+  const isEmpty = !rowsOf(shown);
   return shown.notes.slice(isEmpty ? 1 : 0).map((note) => h("p", { class: "note" }, note));
 }
 
@@ -69,15 +73,21 @@ export function queryOf(catalogue: Catalogue, name: string): Query {
 }
 
 export function ask(context: Context, name: string, params: Words = {}, part: Words = {}): Promise<Shown> {
-  const where = address(name, params, { ...partOf(context.state), ...part, format: "shown" });
+  const where = address(name, params, { ...context.part, ...part, format: "shown" });
   return context.client.json<Shown>(where, context.signal);
 }
 
 export interface Options {
   title?: string;
   params?: Words;
-  /** Draws something from the rows, above the table. */
-  chart?: (shown: Shown, query: Query) => Node | null;
+  /** What is drawn above the table, where the header of the query does not say it. */
+  chart?: Form | ((query: Query, context: Context) => Promise<Node | null>);
+}
+
+async function drawing(context: Context, query: Query, shown: Shown, by: Options["chart"] | Chart | null): Promise<Node | null> {
+  if (!by || !rowsOf(shown)) return null;
+  if (typeof by === "function") return by(query, context);
+  return by.kind === "flame" ? null : chart(shown, by as Form);
 }
 
 export function panel(context: Context, name: string, options: Options = {}): HTMLElement {
@@ -89,7 +99,7 @@ export function panel(context: Context, name: string, options: Options = {}): HT
     async (into) => {
       const shown = await ask(context, name, options.params);
       const doc = (column: string) => query.columns.find((each) => each.name === column)?.doc ?? "";
-      const drawn = options.chart?.(shown, query);
+      const drawn = await drawing(context, query, shown, options.chart ?? query.chart);
       into.append(
         ...(shown.part ? [h("p", { class: "part" }, `Part of the trace: ${shown.part}.`)] : []),
         ...(drawn ? [drawn] : []),

@@ -6,7 +6,7 @@ import { complaint, partOf } from "./panel.ts";
 import { format, type State, type StateStore } from "./state.ts";
 import { theme, toggleTheme } from "./theme.ts";
 import { duration } from "./units.ts";
-import { VIEWS } from "./views/views.ts";
+import { panels, viewOf, VIEWS } from "./views/views.ts";
 
 export function shell(root: HTMLElement, client: Client, catalogue: Catalogue, state: StateStore): void {
   const links = VIEWS.map((view) => h("a", {}, view.title));
@@ -41,7 +41,8 @@ export function shell(root: HTMLElement, client: Client, catalogue: Catalogue, s
     document.title = `${view.title} – ${catalogue.traces.join(", ")} – cupti-etl`;
     main.replaceChildren(h("h1", {}, view.title));
     try {
-      main.append(...view.panels({ client, catalogue, state: now, store: state, signal: running.signal }));
+      const signal = running.signal;
+      main.append(...panels(view, { client, catalogue, store: state, part: partOf(now), viewOf: (query) => viewOf(query)?.id, signal }));
     } catch (error) {
       main.append(complaint(error));
     }

@@ -4,8 +4,13 @@ import { numbersOf, rowsOf, type Column, type Shown } from "./shown.ts";
 
 const FEW = 12;
 const MORE = 100;
+// What is longer is cut in the middle, and whole in the title of its cell.
+const LONGEST_LABEL = 160;
+const LONGEST = 60;
 
-export function table(shown: Shown, caption: string, doc: (name: string) => string = () => ""): HTMLElement {
+export function table(answer: Shown, caption: string, doc: (name: string) => string = () => ""): HTMLElement {
+  // What a row is of comes first: it stays in view where the rest is scrolled.
+  const shown = { ...answer, columns: [...answer.columns].sort((a, b) => Number(b.is_label) - Number(a.is_label)) };
   const count = rowsOf(shown);
   if (!count) return h("p", { class: "empty" }, shown.notes[0] ?? "No rows.");
   let order = Array.from({ length: count }, (_, at) => at);
@@ -60,9 +65,10 @@ function line(columns: Column[], row: number): HTMLElement {
     {},
     ...columns.map((column, index) => {
       const text = column.cells[row] ?? "";
-      const cell = h(index === at ? "th" : "td", { class: column.is_number ? "number" : "text" }, short(text));
+      const kind = column.is_number ? "number" : column.is_label ? "label" : "text";
+      const cell = h(index === at ? "th" : "td", { class: kind }, short(text, column.is_label ? LONGEST_LABEL : LONGEST));
       if (index === at) cell.setAttribute("scope", "row");
-      if (text.length > 40) cell.title = text.slice(0, 2000);
+      if (text.length > LONGEST) cell.title = text.slice(0, 2000);
       return cell;
     }),
   );

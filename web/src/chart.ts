@@ -1,0 +1,133 @@
+// The one chart module: bars, lines and points by Plot, each with its words for those who hear it.
+import * as Plot from "@observablehq/plot";
+import { h } from "./dom.ts";
+import { flame } from "./flame.ts";
+import { numbersOf, type Column, type Shown } from "./shown.ts";
+import { short } from "./table.ts";
+import { inUnit } from "./units.ts";
+
+const BARS = 12;
+const HEIGHT = 240;
+// Columns that say whose a row is.
+const WHOSE = ["gpu", "rank", "process_id", "device_id", "memory_kind"];
+
+export interface Form {
+  kind: "bars" | "lines" | "points";
+  x: string;
+  y: string;
+  isLog?: boolean;
+}
+
+/** A chart of columns of an answer; null where they have nothing to draw. */
+export function chart(shown: Shown, form: Form): HTMLElement | null {
+  const of = (name: string) => shown.columns.find((column) => column.name === name);
+  const x = of(form.x);
+  const y = of(form.y);
+  if (!x || !y) return null;
+  const heights = numbersOf(y);
+  const rows = heights.map((_, at) => at).filter((at) => Number.isFinite(heights[at]));
+  if (rows.length < (form.kind === "lines" ? 2 : 1)) return null;
+  if (form.kind === "bars") {
+    rows.sort((a, b) => Math.abs(heights[b]!) - Math.abs(heights[a]!));
+    return bars(x, y, heights, rows.slice(0, BARS));
+  }
+  return form.kind === "lines" ? lines(shown, x, y, heights, rows) : points(shown, x, y, heights, rows, form.isLog ?? false);
+}
+
+/** A figure that is drawn for the width that it has, and again when that changes. */
+export function figure(words: string, draw: (width: number) => Element): HTMLElement {
+  const inside = h("div", { role: "img", "aria-label": words, class: "drawn" });
+  const whole = h("figure", {}, inside);
+  let last = 0;
+  new ResizeObserver(() => {
+    const width = Math.floor(inside.clientWidth);
+    if (!width || width === last) return;
+    last = width;
+    inside.replaceChildren(draw(width));
+  }).observe(inside);
+  return whole;
+}
+
+function bars(x: Column, y: Column, heights: number[], rows: number[]): HTMLElement {
+  const listed = rows.slice(0, 5).map((at) => `${short(x.cells[at]!, 80)} ${y.cells[at]}`);
+  const words = `Bars of ${y.heading} by ${x.heading}, the longest first: ${listed.join("; ")}${rows.length > 5 ? "; and so on" : ""}.`;
+  return figure(words, (width) => {
+    const left = Math.round(Math.min(340, width * 0.42));
+    const characters = Math.floor(left / 7.2);
+    const data = rows.map((at) => ({ row: at, value: heights[at]!, text: y.cells[at]! }));
+    return Plot.plot({
+      width,
+      height: rows.length * 24 + 34,
+      marginLeft: left,
+      marginRight: 76,
+      marginTop: 4,
+      x: { grid: true, label: null, ticks: Math.max(2, Math.round(width / 160)), tickFormat: (value: number) => inUnit(value, y.unit) },
+      y: { domain: rows, label: null, tickSize: 0, tickFormat: (at: number) => short(x.cells[at] ?? "", characters) },
+      marks: [
+        Plot.barX(data, { x: "value", y: "row", fill: "var(--bar)" }),
+        Plot.text(data, { x: "value", y: "row", text: "text", textAnchor: "start", dx: 4, fill: "currentColor" }),
+        Plot.ruleX([0]),
+      ],
+    });
+  });
+}
+
+function lines(shown: Shown, x: Column, y: Column, heights: number[], rows: number[]): HTMLElement {
+  const across = x.is_number ? numbersOf(x) : rows;
+  const at = [...rows].sort((a, b) => across[a]! - across[b]!);
+  const values = at.map((row) => heights[row]!);
+  const words = `A line of ${y.heading} by ${x.heading}, ${at.length} points, from ${inUnit(Math.min(...values), y.unit)} to ${inUnit(Math.max(...values), y.unit)}.`;
+  const begin = x.unit === "epoch ns" ? across[at[0]!]! : 0;
+  const whose = shown.columns.find((column) => WHOSE.includes(column.name) && new Set(column.cells).size > 1);
+  const data = at.map((row) => ({ x: across[row]! - begin, y: heights[row]!, of: whose ? `${whose.heading} ${whose.cells[row]}` : "" }));
+  return figure(words, (width) => line(width, data, { x: x.heading, y: y.heading, xUnit: x.unit, yUnit: y.unit, isOfSeveral: Boolean(whose) }));
+}
+
+interface Axes {
+  x: string;
+  y: string;
+  xUnit: string;
+  yUnit: string;
+  /** Whether there is a line for each `of` of the points. */
+  isOfSeveral: boolean;
+}
+
+function line(width: number, data: { x: number; y: number; of: string }[], axes: Axes): Element {
+  const stroke = axes.isOfSeveral ? "of" : "var(--bar)";
+  return Plot.plot({
+    width,
+    height: HEIGHT,
+    marginLeft: 64,
+    color: { scheme: "Observable10", legend: axes.isOfSeveral },
+    x: { label: axes.x, ticks: Math.max(3, Math.round(width / 120)), tickFormat: (value: number) => inUnit(value, axes.xUnit) },
+    y: { label: axes.y, grid: true, ticks: 5, zero: true, tickFormat: (value: number) => inUnit(value, axes.yUnit) },
+    marks: [
+      Plot.lineY(data, { x: "x", y: "y", stroke, z: "of" }),
+      data.length < 60 ? Plot.dot(data, { x: "x", y: "y", r: 2, fill: stroke }) : null,
+      Plot.ruleY([0]),
+    ],
+  });
+}
+
+function points(shown: Shown, x: Column, y: Column, heights: number[], rows: number[], isLog: boolean): HTMLElement | null {
+  const label = shown.columns.find((column) => column.is_label);
+  const across = numbersOf(x);
+  const drawn = rows.filter((at) => Number.isFinite(across[at]) && (!isLog || (across[at]! > 0 && heights[at]! > 0)));
+  if (!drawn.length) return null;
+  const data = drawn.map((at) => ({ x: across[at]!, y: heights[at]!, name: short(label?.cells[at] ?? "", 60) }));
+  const words = `Points of ${y.heading} by ${x.heading}: ${data.slice(0, 5).map((each) => `${each.name} ${inUnit(each.x, x.unit)}, ${inUnit(each.y, y.unit)}`).join("; ")}.`;
+  const type = isLog ? "log" : "linear";
+  return figure(words, (width) =>
+    Plot.plot({
+      width,
+      height: HEIGHT * 1.3,
+      marginLeft: 64,
+      grid: true,
+      x: { type, label: x.heading, tickFormat: (value: number) => inUnit(value, x.unit), ticks: 6 },
+      y: { type, label: y.heading, tickFormat: (value: number) => inUnit(value, y.unit), ticks: 5 },
+      marks: [Plot.dot(data, { x: "x", y: "y", fill: "var(--bar)", r: 4, title: "name" }), Plot.tip(data, Plot.pointer({ x: "x", y: "y", title: "name", fill: "var(--raised)" }))],
+    }),
+  );
+}
+
+export { flame };

@@ -1,0 +1,118 @@
+// Kernels over time and by duration, each a filter of the other and of the table: Mosaic asks the
+// server for the bins, and never for all executions.
+import * as vg from "@uwdata/vgplot";
+import { makeClient } from "@uwdata/mosaic-core";
+import { count, Query, sql as text, sum, desc, median } from "@uwdata/mosaic-sql";
+import { h } from "../dom.ts";
+import { origin, section, type Context } from "../panel.ts";
+import type { Column, Shown } from "../shown.ts";
+import { table } from "../table.ts";
+import { duration } from "../units.ts";
+
+const SOURCE = "executions";
+const ROWS = 200;
+
+/** Finished executions, with times as doubles: nanoseconds since 1970 are none in a browser. */
+function source(context: Context): string {
+  const begin = BigInt(context.catalogue.begin_ns);
+  const { from, to } = context.store.get();
+  const edges = [
+    from === undefined ? "" : ` AND start_ns >= ${begin + BigInt(Math.round(from))}`,
+    to === undefined ? "" : ` AND start_ns < ${begin + BigInt(Math.round(to))}`,
+  ];
+  return (
+    `SELECT (start_ns - ${begin}) / 1e6 AS at_ms, (end_ns - start_ns) / 1e3 AS duration_us,\n` +
+    "       log10(greatest(end_ns - start_ns, 1)) AS magnitude, short AS name\n" +
+    `FROM kernel_named\nWHERE end_ns IS NOT NULL${edges.join("")}`
+  );
+}
+
+export function brushed(context: Context): HTMLElement {
+  return section(
+    "When do kernels run, and how long do they take?",
+    "Drag over a chart: the other one and the table then show what lies in it. A click takes it away.",
+    async (into) => {
+      const from = source(context);
+      const coordinator = new vg.Coordinator(connector(context, from), { logger: null as never, preagg: { enabled: false }, cache: true });
+      const api = vg.createAPIContext({ coordinator });
+      const brush = vg.Selection.crossfilter();
+      const draw = (column: string, label: string, y: unknown, yLabel: string, extra: unknown[]) =>
+        api.plot(
+          api.rectY(api.from(SOURCE, { filterBy: brush }), { x: api.bin(column, { steps: 60 }), y, fill: "var(--bar)", inset: 0.5 } as never),
+          api.intervalX({ as: brush }),
+          api.xLabel(label),
+          api.yLabel(yLabel),
+          api.xDomain(vg.Fixed),
+          api.width(620),
+          api.height(200),
+          api.marginLeft(64),
+          ...(extra as never[]),
+        );
+      const time = draw("at_ms", "time since the trace's beginning (ms)", api.sum("duration_us"), "GPU time (us)", [api.yTickFormat("~s")]);
+      const lengths = draw("magnitude", "duration", api.count(), "executions", [api.xTickFormat(power), api.xTicks(6)]);
+      const rows = h("div", { "aria-live": "polite" });
+      const client = makeClient({
+        coordinator,
+        selection: brush,
+        query: (filter) =>
+          Query.from(SOURCE)
+            .select({ name: "name", calls: text`${count()}::INTEGER`, total_us: sum("duration_us"), median_us: median("duration_us"), of_all: text`sum(count(*)) OVER ()` })
+            .where(filter ?? [])
+            .groupby("name")
+            .orderby(desc("total_us"))
+            .limit(ROWS),
+        queryResult: (data) => rows.replaceChildren(summary(data)),
+        queryError: (error) => rows.replaceChildren(h("p", { class: "complaint" }, error.message)),
+      });
+      context.signal.addEventListener("abort", () => {
+        client.destroy();
+        coordinator.clear();
+      });
+      into.append(
+        h("div", { class: "beside" }, frame("GPU time of kernels over time", time), frame("Executions by duration", lengths)),
+        rows,
+        origin(`cupti-etl sql ${context.catalogue.traces.join(" ")} "FROM kernel_named"`, from),
+      );
+      await client.pending;
+    },
+    context.signal,
+  );
+}
+
+const frame = (words: string, plot: unknown): HTMLElement =>
+  h("figure", { class: "scroll" }, h("figcaption", {}, words), h("div", { role: "img", "aria-label": `${words}; the table below has the numbers.` }, plot as HTMLElement));
+
+/** A power of ten of nanoseconds. */
+const power = (exponent: number): string => duration(10 ** exponent);
+
+/** Gives Mosaic's statements the source that they name. */
+function connector(context: Context, from: string) {
+  return {
+    async query({ sql, type }: { sql: string; type?: string }): Promise<unknown> {
+      if (type === "exec") return undefined;
+      const [, describe = "", rest = ""] = /^(DESCRIBE )?([\s\S]*)$/i.exec(sql) ?? [];
+      const bytes = await context.client.arrow(`${describe}WITH ${SOURCE} AS (${from}) SELECT * FROM (${rest})`, context.signal);
+      return bytes.buffer;
+    },
+  } as never;
+}
+
+function summary(data: unknown): HTMLElement {
+  const found = data as { toArray(): Record<string, unknown>[] };
+  const rows = found.toArray();
+  const column = (name: string, heading: string, unit: string, factor: number): Column => {
+    const values = rows.map((row) => (typeof row[name] === "number" ? (row[name] as number) * factor : row[name]));
+    const cells = values.map((value) => (unit === "ns" ? duration(value as number) : typeof value === "number" ? value.toLocaleString("en") : String(value)));
+    return { name, heading, unit, is_number: name !== "name", is_label: name === "name", cells, values };
+  };
+  const shown: Shown = {
+    part: "",
+    command: "",
+    notes: ["No kernel ran there."],
+    columns: [column("name", "kernel", "1", 1), column("calls", "calls", "executions", 1), column("total_us", "total", "ns", 1e3), column("median_us", "median", "ns", 1e3)],
+    hidden: [],
+    more: 0,
+  };
+  const calls = rows.length ? Number(rows[0]!.of_all) : 0;
+  return h("div", {}, h("p", { class: "says selected" }, `${calls.toLocaleString("en")} executions`), table(shown, "Kernels of the executions that are chosen"));
+}
