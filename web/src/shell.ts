@@ -32,7 +32,7 @@ export function shell(root: HTMLElement, client: Client, catalogue: Catalogue, s
       else link.removeAttribute("aria-current");
     });
     part.replaceChildren(...chosen(now));
-    const key = JSON.stringify([view.id, partOf(now)]);
+    const key = JSON.stringify([view.id, view.isSteady ? {} : partOf(now)]);
     if (key === drawn) return;
     const isMove = drawn !== "" && JSON.parse(drawn)[0] !== view.id;
     drawn = key;

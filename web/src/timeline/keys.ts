@@ -5,7 +5,11 @@ export type Action =
   | { kind: "pan"; share: number }
   | { kind: "step"; by: 1 | -1 }
   | { kind: "scroll"; by: number }
-  | { kind: "fit" | "reset" | "clear" | "help" | "search" };
+  | { kind: "fit" }
+  | { kind: "reset" }
+  | { kind: "clear" }
+  | { kind: "help" }
+  | { kind: "search" };
 
 export interface Key {
   key: string;

@@ -4,6 +4,7 @@ import { panel, type Context, type Options } from "../panel.ts";
 import { compared, findings } from "./analysed.ts";
 import { brushed } from "./brushed.ts";
 import { sql } from "./sql.ts";
+import { timeline } from "./timeline.ts";
 
 export interface View {
   id: string;
@@ -11,6 +12,8 @@ export interface View {
   /** What stands above the queries. */
   first?: (context: Context) => HTMLElement;
   queries: (string | [string, Options])[];
+  /** Shows the chosen part itself, and is not made anew for another one. */
+  isSteady?: boolean;
 }
 
 /** A flame graph of all rows: the first thousand would leave the small ones out. */
@@ -33,6 +36,7 @@ export const VIEWS: View[] = [
     first: findings,
     queries: ["busy_breakdown", "step_breakdown", "idle_summary", ["utilization_timeline", BUSY], "gap_attribution", "run_summary", "capture_health"],
   },
+  { id: "timeline", title: "Timeline", first: timeline, queries: [], isSteady: true },
   {
     id: "kernels",
     title: "Kernels",
