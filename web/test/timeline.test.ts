@@ -5,7 +5,7 @@ import { hit, merged, neighbour } from "../src/timeline/hits.ts";
 import { actionOf } from "../src/timeline/keys.ts";
 import { depthAt, HEADER, layOut, placedAt } from "../src/timeline/layout.ts";
 import { byLane, rowOf, type Lane, type Mark } from "../src/timeline/model.ts";
-import { around, pan, ticks, toTime, toX, zoom } from "../src/timeline/scale.ts";
+import { around, moment, pan, ticks, toTime, toX, zoom } from "../src/timeline/scale.ts";
 
 const lane = (change: Partial<Lane> = {}): Lane => ({
   lane: 0, section: "GPU 0", label: "stream 7", content: "stream", depths: 1, source: "kernel", filter: "stream_id = 7",
@@ -34,6 +34,11 @@ test("zooming keeps the time under the pointer, and stays within the trace", () 
 test("ticks are round, apart, and in a unit that can be read", () => {
   assert.deepEqual(ticks({ from: 0, to: 1e9 }, 500).map((each) => each.label), ["0", "0.2 s", "0.4 s", "0.6 s", "0.8 s", "1.0 s"]);
   assert.deepEqual(ticks({ from: 1_000_000, to: 1_001_000 }, 300).map((each) => each.label), ["1,000.0 us", "1,000.5 us", "1,001.0 us"]);
+});
+
+test("a moment is told apart from the one next to it", () => {
+  assert.equal(moment(19_998_001), "19.998001 ms");
+  assert.equal(moment(0), "0");
 });
 
 test("folding takes the lanes of a section away, and bisection finds what is where", () => {
@@ -67,6 +72,8 @@ test("merging keeps the number of things and leaves single ones alone", () => {
   const dense = (start: number, items: number) => mark(start, start + 10, { label: null, items, busy: 10 });
   const all = merged([dense(0, 3), dense(10, 4), mark(20, 30), dense(30, 5)]);
   assert.deepEqual(all.map((each) => each.items), [7, 1, 5]);
+  const metric = [{ ...dense(0, 1), value: 20 }, { ...dense(10, 1), value: 80 }];
+  assert.deepEqual(merged(metric), metric);
 });
 
 test("small moves ask for the same window; what has not come is stood in for by what covers it", () => {

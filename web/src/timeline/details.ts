@@ -5,6 +5,7 @@ import { complaint } from "../panel.ts";
 import { duration } from "../units.ts";
 import type { Arrow } from "./draw.ts";
 import { rowOf, type Lane, type Mark } from "./model.ts";
+import { moment } from "./scale.ts";
 
 export interface Asks {
   client: Client;
@@ -16,7 +17,7 @@ export interface Asks {
 /** What is known without asking. */
 export function summary(lane: Lane, mark: Mark): string {
   const where = `${lane.section}, ${lane.label}`;
-  const when = `${duration(mark.end - mark.start)} from ${duration(mark.start)}`;
+  const when = `${duration(mark.end - mark.start)} from ${moment(mark.start)}`;
   if (mark.label !== null) return `${mark.label}: ${when}; ${where}`;
   return `${mark.items.toLocaleString("en")} things (${mark.category}), busy ${duration(mark.busy)} in ${when}; ${where}`;
 }

@@ -90,6 +90,8 @@ function sides(pen: Pen, { side, width, height, scroll, inks }: Picture, shown: 
   clipped(pen, 0, AXIS, width, height - AXIS, () => {
     pen.fillStyle = inks.ground;
     pen.fillRect(0, AXIS, side, height);
+    pen.fillStyle = inks.line;
+    pen.fillRect(side - 1, AXIS, 1, height);
     for (const each of shown) {
       const y = each.top - scroll + AXIS;
       if (!each.lane) {
@@ -107,8 +109,6 @@ function sides(pen: Pen, { side, width, height, scroll, inks }: Picture, shown: 
       pen.fillText(cut(pen, each.lane.label, side - 24), 16, y + Math.min(each.height, ROW + 5) / 2);
       if (isArea(each.lane)) pen.fillText(cut(pen, `0 – ${inUnit(each.lane.most, each.lane.unit)}${scaleUnit(each.lane.unit)}`, side - 24), 16, y + 32);
     }
-    pen.fillStyle = inks.line;
-    pen.fillRect(side - 1, AXIS, 1, height);
   });
 }
 

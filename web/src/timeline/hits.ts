@@ -27,7 +27,7 @@ export function merged(marks: readonly Mark[]): Mark[] {
   for (const mark of marks) {
     const at = last.get(mark.depth);
     const before = at === undefined ? undefined : found[at];
-    if (before && mark.label === null && before.label === null && before.category === mark.category && mark.start <= before.end + 1 && Math.abs(share(before) - share(mark)) < 0.02) {
+    if (before && mark.label === null && before.label === null && before.category === mark.category && before.value === mark.value && mark.start <= before.end + 1 && Math.abs(share(before) - share(mark)) < 0.02) {
       found[at!] = { ...before, end: Math.max(before.end, mark.end), items: before.items + mark.items, busy: before.busy + mark.busy };
     } else {
       last.set(mark.depth, found.length);

@@ -58,3 +58,10 @@ export function ticks(span: Span, width: number, apart = 90): Tick[] {
   }
   return found;
 }
+
+/** A time to the nanosecond where its unit lets it: things next to each other differ in that. */
+export function moment(ns: number): string {
+  if (ns === 0) return "0";
+  const [unit, size] = UNITS.find(([, each]) => Math.abs(ns) >= each) ?? UNITS.at(-1)!;
+  return `${(ns / size).toLocaleString("en", { maximumFractionDigits: 9 })} ${unit}`;
+}

@@ -3,6 +3,7 @@ import type { Client } from "../client.ts";
 import { h } from "../dom.ts";
 import { complaint } from "../panel.ts";
 import { duration } from "../units.ts";
+import { moment } from "./scale.ts";
 
 export interface Found {
   lane: number;
@@ -61,7 +62,7 @@ export function search(client: Client, changed: (text: string) => void, found: (
     says.textContent = asked === "" ? "" : `${count.toLocaleString("en")} found${count > all.length ? `, the longest ${all.length.toLocaleString("en")} marked` : ""}`;
     list.hidden = all.length === 0;
     list.replaceChildren(
-      ...all.slice(0, LISTED).map((one, nth) => h("li", {}, h("button", { type: "button", click: () => step(nth) }, `${one.label} – ${duration(one.end - one.start)} at ${duration(one.start)}`))),
+      ...all.slice(0, LISTED).map((one, nth) => h("li", {}, h("button", { type: "button", click: () => step(nth) }, `${one.label} – ${duration(one.end - one.start)} at ${moment(one.start)}`))),
     );
   }
   function step(to: number): void {

@@ -13,7 +13,7 @@ import { HELP, type Action } from "./keys.ts";
 import { depthAt, layOut, placedAt, rowTop, visible } from "./layout.ts";
 import { isArea, readLanes, rowOf, type Lane, type Mark, type Marks } from "./model.ts";
 import { colourOf, inks } from "./palette.ts";
-import { around, pan, toTime, within, zoom, type Span } from "./scale.ts";
+import { around, moment, pan, toTime, within, zoom, type Span } from "./scale.ts";
 import { search, type Found } from "./search.ts";
 
 export function mountTimeline(root: HTMLElement, client: Client, state: StateStore): { destroy(): void } {
@@ -97,7 +97,7 @@ function show(root: HTMLElement, client: Client, state: StateStore, lanes: Lane[
     const brush = dragged ?? (from !== undefined || to !== undefined ? { from: from ?? 0, to: to ?? end } : undefined);
     pen.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
     draw(pen, { span, width, height, side: side(), scroll: scroller.scrollTop, layout, marks, selected, brush, found, arrows, inks: colours });
-    range.textContent = `${duration(span.to - span.from)} from ${duration(span.from)}${brush ? `; chosen: ${duration(brush.to - brush.from)}` : ""}`;
+    range.textContent = `${duration(span.to - span.from)} from ${moment(Math.round(span.from))}${brush ? `; chosen: ${duration(brush.to - brush.from)}` : ""}`;
     canvas.dataset.state = feed.isLoading ? "loading" : "ready";
     if (!feed.isLoading) explain();
   }
