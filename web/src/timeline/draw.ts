@@ -50,7 +50,13 @@ export function draw(pen: Pen, picture: Picture): void {
     pen.fillStyle = inks.line;
     for (const tick of at) pen.fillRect(Math.round(tick.x), AXIS, 1, height);
     pen.translate(side, AXIS - scroll);
-    for (const each of shown) if (each.lane) lane(pen, picture, each, wide);
+    for (const each of shown) {
+      if (each.lane) lane(pen, picture, each, wide);
+      else {
+        pen.fillStyle = inks.raised;
+        pen.fillRect(0, each.top, wide, each.height - 2);
+      }
+    }
     losses(pen, picture, shown, wide);
     for (const each of picture.found) outline(pen, picture, wide, each, inks.accent, 2);
     const chosen = picture.selected && markOf(picture, picture.selected);
@@ -96,7 +102,7 @@ function sides(pen: Pen, { side, width, height, scroll, inks }: Picture, shown: 
       const y = each.top - scroll + AXIS;
       if (!each.lane) {
         pen.fillStyle = inks.raised;
-        pen.fillRect(0, y, width, each.height - 2);
+        pen.fillRect(0, y, side, each.height - 2);
         pen.fillStyle = inks.ink;
         pen.font = `600 ${FONT}`;
         pen.fillText(cut(pen, `${each.isFolded ? "▸" : "▾"} ${each.section}`, width - 16), 8, y + HEADER / 2 - 1);

@@ -29,6 +29,7 @@ export function search(client: Client, changed: (text: string) => void, found: (
   const list = h("ol", { class: "results", "aria-label": "Found", hidden: true });
   let all: Found[] = [];
   let at = -1;
+  let total = 0;
   let asked = "";
   let timer = 0;
   let running = new AbortController();
@@ -57,7 +58,7 @@ export function search(client: Client, changed: (text: string) => void, found: (
     }
   }
   function show(now: Found[], count: number): void {
-    all = now;
+    [all, total] = [now, count];
     found(all);
     says.textContent = asked === "" ? "" : `${count.toLocaleString("en")} found${count > all.length ? `, the longest ${all.length.toLocaleString("en")} marked` : ""}`;
     list.hidden = all.length === 0;
@@ -70,7 +71,8 @@ export function search(client: Client, changed: (text: string) => void, found: (
     const one = all[at];
     if (!one) return;
     [...list.children].forEach((each, nth) => each.classList.toggle("current", nth === at));
-    says.textContent = `${at + 1} of ${all.length.toLocaleString("en")}`;
+    const rest = total > all.length ? ` (${total.toLocaleString("en")} found)` : "";
+    says.textContent = `${at + 1} of ${all.length.toLocaleString("en")}${rest}`;
     go(one);
   }
   function key(event: KeyboardEvent): void {
