@@ -18,12 +18,13 @@ from cupti_etl.serve.refusal import Paths, Refused, refusal
 HEALTH = "/health"
 # With an address of IPv6 in brackets, and a port.
 _HOST = re.compile(r"(?:\[([^\[\]]+)\]|([^:\[\]]+))(?::\d*)?")
-# Everything is from here.  The one exception is the style sheet that Observable Plot puts into each
-# of its charts: the hash is of its text, and lets no other in.
+# Everything is from here.  The exceptions are the two style sheets that Observable Plot puts into
+# its charts and legends: the hashes are of their texts, and let no other in.
 _POLICY = "; ".join(
     (
         "default-src 'self'",
-        "style-src 'self' 'sha256-jSYQUrW7J0b3jPqhZP9C2Xh1PyJKHKXd4s0fpGGKrww='",
+        "style-src 'self' 'sha256-jSYQUrW7J0b3jPqhZP9C2Xh1PyJKHKXd4s0fpGGKrww='"
+        " 'sha256-rCZUQsEQJf1DmnfnMZmlj08XC7qbIZySA6bEtitbQ00='",
         "object-src 'none'",
         "base-uri 'none'",
         "form-action 'none'",

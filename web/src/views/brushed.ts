@@ -4,7 +4,7 @@ import * as vg from "@uwdata/vgplot";
 import { makeClient } from "@uwdata/mosaic-core";
 import { count, Query, sql as text, sum, desc, median } from "@uwdata/mosaic-sql";
 import { h } from "../dom.ts";
-import { origin, section, type Context } from "../panel.ts";
+import { complaint, origin, section, type Context } from "../panel.ts";
 import type { Column, Shown } from "../shown.ts";
 import { table } from "../table.ts";
 import { duration } from "../units.ts";
@@ -33,7 +33,14 @@ export function brushed(context: Context): HTMLElement {
     "Drag over a chart: the other one and the table then show what lies in it. A click takes it away.",
     async (into) => {
       const from = source(context);
-      const coordinator = new vg.Coordinator(connector(context, from), { logger: null as never, preagg: { enabled: false }, cache: true });
+      const rows = h("div", { "aria-live": "polite" });
+      let stop = (): void => undefined;
+      const hasFailed = new Promise<void>((resolve) => (stop = resolve));
+      const fail = (error: unknown) => {
+        rows.replaceChildren(complaint(error));
+        stop();
+      };
+      const coordinator = new vg.Coordinator(connector(context, from, fail), { logger: null as never, preagg: { enabled: false }, cache: true });
       const api = vg.createAPIContext({ coordinator });
       const brush = vg.Selection.crossfilter();
       const draw = (column: string, label: string, y: unknown, yLabel: string, extra: unknown[]) =>
@@ -50,7 +57,6 @@ export function brushed(context: Context): HTMLElement {
         );
       const time = draw("at_ms", "time since the trace's beginning (ms)", api.sum("duration_us"), "GPU time (us)", [api.yTickFormat("~s")]);
       const lengths = draw("magnitude", "duration", api.count(), "executions", [api.xTickFormat(power), api.xTicks(6)]);
-      const rows = h("div", { "aria-live": "polite" });
       const client = makeClient({
         coordinator,
         selection: brush,
@@ -62,18 +68,15 @@ export function brushed(context: Context): HTMLElement {
             .orderby(desc("total_us"))
             .limit(ROWS),
         queryResult: (data) => rows.replaceChildren(summary(data)),
-        queryError: (error) => rows.replaceChildren(h("p", { class: "complaint" }, error.message)),
+        queryError: fail,
       });
-      context.signal.addEventListener("abort", () => {
-        client.destroy();
-        coordinator.clear();
-      });
+      context.signal.addEventListener("abort", () => client.destroy());
       into.append(
         h("div", { class: "beside" }, frame("GPU time of kernels over time", time), frame("Executions by duration", lengths)),
         rows,
         origin(`cupti-etl sql ${context.catalogue.traces.join(" ")} "FROM kernel_named"`, from),
       );
-      await client.pending;
+      await Promise.race([client.pending, hasFailed]);
     },
     context.signal,
   );
@@ -85,14 +88,22 @@ const frame = (words: string, plot: unknown): HTMLElement =>
 /** A power of ten of nanoseconds. */
 const power = (exponent: number): string => duration(10 ** exponent);
 
-/** Gives Mosaic's statements the source that they name. */
-function connector(context: Context, from: string) {
+/**
+ * Gives Mosaic's statements the source that they name. What failed or was given up has no answer:
+ * Mosaic would leave some of the errors to nobody.
+ */
+function connector(context: Context, from: string, fail: (error: unknown) => void) {
   return {
     async query({ sql, type }: { sql: string; type?: string }): Promise<unknown> {
       if (type === "exec") return undefined;
       const [, describe = "", rest = ""] = /^(DESCRIBE )?([\s\S]*)$/i.exec(sql) ?? [];
-      const bytes = await context.client.arrow(`${describe}WITH ${SOURCE} AS (${from}) SELECT * FROM (${rest})`, context.signal);
-      return bytes.buffer;
+      try {
+        const bytes = await context.client.arrow(`${describe}WITH ${SOURCE} AS (${from}) SELECT * FROM (${rest})`, context.signal);
+        return bytes.buffer;
+      } catch (error) {
+        if (!context.signal.aborted) fail(error);
+        return new Promise(() => undefined);
+      }
     },
   } as never;
 }

@@ -12,7 +12,7 @@ import type { Shown } from "../shown.ts";
 import { table } from "../table.ts";
 
 const FIRST = "SELECT name, calls, total_ns, mean_ns\nFROM kernel_summary\nORDER BY total_ns DESC\nLIMIT 20";
-const KINDS: Record<string, string> = { "": "no chart", bars: "bars", lines: "line", points: "points" };
+const KINDS: Record<string, string> = { none: "no chart", bars: "bars", lines: "line", points: "points" };
 
 const colours = HighlightStyle.define([
   { tag: tags.keyword, color: "var(--accent)", fontWeight: "600" },
@@ -104,13 +104,14 @@ function plotted(context: Context, shown: Shown): HTMLElement {
     return [h("label", {}, `${label} `, select), select] as const;
   };
   const label = shown.columns.find((column) => !column.is_number)?.name;
-  const [kindLabel, kind] = choose("Chart", "chart", Object.keys(KINDS), label ? "bars" : "", (value) => KINDS[value]!);
+  const [kindLabel, kind] = choose("Chart", "chart", Object.keys(KINDS), label ? "bars" : "none", (value) => KINDS[value]!);
   const [xLabel, x] = choose("across", "x", all, label ?? all[0]!);
   const [yLabel, y] = choose("of", "y", heights, heights.find((name) => name.endsWith("_ns")) ?? heights[0]!);
   const draw = () => {
     context.store.set({ chart: kind.value, x: x.value, y: y.value });
-    const found = kind.value ? chart(shown, { kind: kind.value as Form["kind"], x: x.value, y: y.value }) : null;
-    drawn.replaceChildren(...(found ? [found] : kind.value ? [h("p", { class: "empty" }, "These columns have nothing to draw.")] : []));
+    if (kind.value === "none") return drawn.replaceChildren();
+    const found = chart(shown, { kind: kind.value as Form["kind"], x: x.value, y: y.value });
+    drawn.replaceChildren(found ?? h("p", { class: "empty" }, "These columns have nothing to draw."));
   };
   draw();
   return h("div", {}, h("p", { class: "choices" }, kindLabel, yLabel, xLabel), drawn);
