@@ -1,10 +1,12 @@
-"""The wheel: one for every Python, with two plain libraries in it, or with none."""
+"""The wheel: one for every Python, with two plain libraries in it, or with none, and the page."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -16,12 +18,20 @@ ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 
 
-def build(source: Path, folder: Path, **environment: str) -> Path:
-    """Build the wheel from a clone, because building writes into its tree."""
+PAGE = {f"cupti_etl/serve/web/{name}" for name in ("index.html", "app.js", "style.css", "icon.svg")}
+PAGE |= {"cupti_etl/serve/web/LICENSES.txt"}
+
+
+def clone(folder: Path) -> Path:
+    """Building writes into its tree."""
     copy = folder / "source"
-    subprocess.run(["git", "clone", "-q", str(source), str(copy)], check=True)
+    subprocess.run(["git", "clone", "-q", str(ROOT), str(copy)], check=True)
+    return copy
+
+
+def run(*words: str | Path, **environment: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), str(copy)],
+        [sys.executable, "-m", *words],
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
@@ -30,13 +40,26 @@ def build(source: Path, folder: Path, **environment: str) -> Path:
     if done.returncode and "hatchling" in done.stderr:
         pytest.skip("the build back end cannot be had here")
     assert done.returncode == 0, done.stderr
+
+
+def build(source: Path, folder: Path, **environment: str) -> Path:
+    run("pip", "wheel", "-q", "--no-deps", "-w", folder, source, **environment)
     (wheel,) = folder.glob("*.whl")
     return wheel
 
 
+def with_npm(folder: Path, does: str) -> str:
+    """A PATH on which npm is a script."""
+    folder.mkdir()
+    npm = folder / "npm"
+    npm.write_text(f"#!/bin/sh\necho $* >> {folder}/asked\n{does}\n")
+    npm.chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
 def test_native_wheel(tmp_path: Path) -> None:
     # Somebody's compiler may warn of what ours does not.
-    wheel = build(ROOT, tmp_path, CC="cc -Wpadded")
+    wheel = build(clone(tmp_path), tmp_path, CC="cc -Wpadded")
     assert wheel.name.endswith("-py3-none-linux_x86_64.whl")
     names = zipfile.ZipFile(wheel).namelist()
     for needed in (
@@ -49,13 +72,48 @@ def test_native_wheel(tmp_path: Path) -> None:
         "cupti_etl/py.typed",
     ):
         assert needed in names
-    assert not [name for name in names if name.startswith(("tests/", "native/", "docs/"))]
+    assert not [name for name in names if name.startswith(("tests/", "native/", "docs/", "web/"))]
+    if shutil.which("npm"):
+        assert set(names) >= PAGE
+
+
+def test_sdist_has_the_page_and_needs_no_npm(tmp_path: Path) -> None:
+    needed = ("hatchling", "packaging", "editables")
+    run("pip", "install", "-q", "--target", tmp_path / "backend", *needed)
+    backend = str(tmp_path / "backend")
+    source = clone(tmp_path)
+    write = f"mkdir -p {source}/cupti_etl/serve/web node_modules; touch node_modules/left-out\n"
+    write += "".join(f"echo page > {source}/{name}\n" for name in sorted(PAGE))
+
+    def hatch(target: str, path: str) -> None:
+        words = ("-m", "hatchling", "build", "-t", target, "-d", tmp_path / "dist")
+        environment = {**os.environ, "PYTHONPATH": backend, "PATH": path}
+        subprocess.run([sys.executable, *words], cwd=source, env=environment, check=True)
+
+    hatch("wheel:editable", with_npm(tmp_path / "editable", write))
+    assert not (tmp_path / "editable/asked").exists()
+    hatch("sdist", with_npm(tmp_path / "there", write))
+    asked = (tmp_path / "there/asked").read_text().splitlines()
+    assert [line.split()[0] for line in asked] == ["ci", "run"]
+
+    (archive,) = (tmp_path / "dist").glob("*.tar.gz")
+    with tarfile.open(archive) as file:
+        file.extractall(tmp_path / "unpacked", filter="data")
+    (unpacked,) = (tmp_path / "unpacked").iterdir()
+    assert (unpacked / "web/src/main.ts").is_file()
+    assert not (unpacked / "web/node_modules").exists()
+    wheel = build(unpacked, tmp_path, PATH=with_npm(tmp_path / "none", "exit 1"))
+    assert set(zipfile.ZipFile(wheel).namelist()) >= PAGE
+    assert not (tmp_path / "none/asked").exists()
 
 
 def test_wheel_without_the_native_part(tmp_path: Path) -> None:
-    wheel = build(ROOT, tmp_path, CUPTI_ETL_NO_NATIVE="1")
+    path = with_npm(tmp_path / "none", "exit 1")
+    wheel = build(clone(tmp_path), tmp_path, CUPTI_ETL_NO_NATIVE="1", PATH=path)
     assert wheel.name.endswith("-py3-none-any.whl")
-    assert not [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".so")]
+    names = zipfile.ZipFile(wheel).namelist()
+    assert not [name for name in names if name.endswith(".so")]
+    assert not PAGE & set(names)
     # Installed apart, with this environment's packages: capture says why it cannot.
     place = tmp_path / "venv"
     venv.create(place, with_pip=False, system_site_packages=False)
