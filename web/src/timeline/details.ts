@@ -35,7 +35,7 @@ export async function details(panel: HTMLElement, lane: Lane, mark: Mark, asks: 
     rows,
     h("details", { class: "origin" }, h("summary", {}, "SQL"), h("pre", { tabindex: 0 }, statement), copy),
   );
-  const params = { lane: String(mark.lane), depth: String(mark.depth), start_ns: String(mark.start) };
+  const params = { lane: String(mark.lane), at_ns: String(mark.start) };
   const [row, flow] = await Promise.allSettled([asks.client.sql(statement, asks.signal), asks.client.rows("timeline_flow", params, asks.signal)]);
   if (asks.signal.aborted) return [];
   rows.replaceChildren(row.status === "rejected" ? complaint(row.reason) : table(row.value.toArray()));

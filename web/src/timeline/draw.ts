@@ -140,7 +140,10 @@ function lane(pen: Pen, picture: Picture, placed: Placed, wide: number): void {
       pen.globalAlpha = 1;
       continue;
     }
+    // What did not run stays behind what did.
+    if (placed.lane!.content === "idle") pen.globalAlpha = 0.6;
     pen.fillRect(from, top + 1, Math.max(long - (long > 3 ? 1 : 0), 1), ROW - 2);
+    pen.globalAlpha = 1;
     if (long < 28) continue;
     const text = cut(pen, mark.label, long - 8);
     pen.fillStyle = ON_MARK;

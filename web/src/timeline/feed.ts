@@ -57,7 +57,7 @@ export class Feed {
   async #ask(want: Asked): Promise<void> {
     const stop = new AbortController();
     this.#running = { want, stop };
-    const params = { start_ns: String(want.from), end_ns: String(want.to), bucket_ns: String(want.bucket) };
+    const params = { from_ns: String(want.from), to_ns: String(want.to), bucket_ns: String(want.bucket) };
     try {
       const table = await this.client.rows("timeline_mark", params, stop.signal);
       if (stop.signal.aborted) return;

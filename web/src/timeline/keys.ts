@@ -39,7 +39,7 @@ export const HELP: [string, string][] = [
   ["A, D", "move left, right (also Shift and the wheel)"],
   ["←, →", "previous, next thing of the lane"],
   ["↑, ↓", "scroll the lanes"],
-  ["F", "show the selected thing"],
+  ["F", "show the selected thing, or the chosen range"],
   ["drag", "choose a range, which the other views show too"],
   ["double click, 0", "show the whole trace"],
   ["/", "search; Enter goes to the next"],

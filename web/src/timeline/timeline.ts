@@ -10,7 +10,7 @@ import { Feed } from "./feed.ts";
 import { hit, neighbour } from "./hits.ts";
 import { listen } from "./input.ts";
 import { HELP, type Action } from "./keys.ts";
-import { depthAt, layOut, placedAt, rowTop, visible } from "./layout.ts";
+import { depthAt, layOut, placedAt, ROW, rowTop, visible } from "./layout.ts";
 import { isArea, readLanes, rowOf, type Lane, type Mark, type Marks } from "./model.ts";
 import { colourOf, inks } from "./palette.ts";
 import { around, moment, pan, toTime, within, zoom, type Span } from "./scale.ts";
@@ -68,7 +68,7 @@ function show(root: HTMLElement, client: Client, state: StateStore, lanes: Lane[
   });
   let layout = layOut(lanes, folded);
   let colours = inks(root);
-  let span = windowOf(state.get().window) ?? { from: 0, to: end };
+  let span = windowOf(state.get().window) ?? chosenSpan() ?? { from: 0, to: end };
   let marks: Marks = new Map();
   let found: Found[] = [];
   let arrows: Arrow[] = [];
@@ -85,6 +85,11 @@ function show(root: HTMLElement, client: Client, state: StateStore, lanes: Lane[
   function windowOf(text: unknown): Span | undefined {
     const [from, to] = String(text ?? "").split("-").map(Number);
     return Number.isFinite(from) && Number.isFinite(to) && to! > from! ? within({ from: from!, to: to! }, end) : undefined;
+  }
+  /** The range that is chosen for all views, with room on both sides. */
+  function chosenSpan(): Span | undefined {
+    const { from, to } = state.get();
+    return from === undefined && to === undefined ? undefined : around(Math.min(from ?? 0, end), Math.min(to ?? end, end), end);
   }
   function later(): void {
     frame ||= requestAnimationFrame(paint);
@@ -134,7 +139,7 @@ function show(root: HTMLElement, client: Client, state: StateStore, lanes: Lane[
     else if (action.kind === "reset") move({ from: 0, to: end });
     else if (action.kind === "help") help.hidden = !help.hidden;
     else if (action.kind === "search") finder.box.focus();
-    else if (action.kind === "fit") chosen && move(around(chosen.start, chosen.end, end));
+    else if (action.kind === "fit") move(chosen ? around(chosen.start, chosen.end, end) : (chosenSpan() ?? span));
     else if (action.kind === "clear") state.set({ selected: undefined, from: undefined, to: undefined });
     else if (chosen && row) {
       const next = neighbour(row, chosen.depth, chosen.start, action.by);
@@ -196,6 +201,7 @@ function show(root: HTMLElement, client: Client, state: StateStore, lanes: Lane[
   }
   function refold(): void {
     layout = layOut(lanes, folded);
+    scroller.style.maxHeight = `${Math.max(layout.height, 3 * ROW) + AXIS + ROW}px`;
     spacer.style.height = `${Math.max(0, layout.height + AXIS - height)}px`;
     later();
   }
