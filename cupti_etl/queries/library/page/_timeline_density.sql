@@ -18,15 +18,19 @@
 --   items BIGINT: How many things.
 --   busy_ns BIGINT [ns]: Their length, added up.
 --   weighted DOUBLE: Of samples, the values times the lengths, added up; NULL for others.
-WITH RECURSIVE counted AS (
-    SELECT 0 AS level, lane, depth, category, start_ns // 16384 AS bucket,
+WITH RECURSIVE own AS MATERIALIZED (
+    -- Each level's own things, in one pass.
+    SELECT level, lane, depth, category, start_ns // (16384::BIGINT << (2 * level)) AS bucket,
            min(start_ns) AS start_ns, max(end_ns) AS end_ns,
            CASE WHEN count(*) = 1 THEN any_value(label) END AS label, count(*) AS items,
            TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS busy_ns,
            sum(value * (end_ns - start_ns)) AS weighted
     FROM _timeline_item
-    WHERE level = 0
+    WHERE level <= 12
     GROUP BY ALL
+),
+counted AS (
+    FROM own WHERE level = 0
     UNION ALL
     -- A level may have no rows: this one keeps on.
     SELECT 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL
@@ -40,12 +44,10 @@ WITH RECURSIVE counted AS (
         FROM counted
         WHERE level < 12
         UNION ALL
-        SELECT next.level, lane, depth, category,
-               start_ns // (16384::BIGINT << (2 * next.level)), start_ns, end_ns, label, 1,
-               end_ns - start_ns, value * (end_ns - start_ns)
-        FROM _timeline_item AS items
+        SELECT own.*
+        FROM own
         JOIN (SELECT DISTINCT level + 1 AS level FROM counted WHERE level < 12) AS next
-            ON next.level = items.level
+            ON next.level = own.level
     )
     GROUP BY ALL
 )
