@@ -20,12 +20,14 @@ def catalogue(trace: Trace) -> dict[str, Any]:
     """
     (extent,) = trace.sql("SELECT max(end_ns) AS end_ns FROM _table_extent WHERE is_activity")
     begin = begin_ns(trace.sql)
+    (capture,) = trace.sql("SELECT count(*) > count(end_ns) AS goes_on FROM capture")
     return {
         "version": __version__,
         "traces": [path.name for path in trace.paths],
         # As text: a browser rounds integers above 2**53.
         "begin_ns": str(begin),
         "duration_ns": max(0, (extent["end_ns"] or begin) - begin),
+        "is_recording": capture["goes_on"],
         "tables": [
             {
                 "name": name,

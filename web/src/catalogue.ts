@@ -33,6 +33,8 @@ export interface Catalogue {
   traces: string[];
   begin_ns: string;
   duration_ns: number;
+  /** Whether the capture goes on. */
+  is_recording: boolean;
   tables: { name: string; doc: string; columns: string[] }[];
   queries: Query[];
 }

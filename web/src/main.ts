@@ -1,5 +1,5 @@
 import { askCatalogue } from "./catalogue.ts";
-import { connect, takeToken } from "./client.ts";
+import { connect, EtlError, takeToken } from "./client.ts";
 import { h } from "./dom.ts";
 import { complaint } from "./panel.ts";
 import { shell } from "./shell.ts";
@@ -13,6 +13,8 @@ async function start(): Promise<void> {
     shell(document.body, client, await askCatalogue(client), openState());
   } catch (error) {
     document.body.replaceChildren(h("main", {}, h("h1", {}, "cupti-etl"), complaint(error)));
+    // A capture that has written nothing yet.
+    if (error instanceof EtlError && error.status === 503) setTimeout(() => void start(), 1000);
   }
 }
 

@@ -2,17 +2,19 @@
 import type { Catalogue } from "./catalogue.ts";
 import type { Client } from "./client.ts";
 import { h } from "./dom.ts";
+import { growing } from "./growing.ts";
 import { complaint, partOf } from "./panel.ts";
 import { format, type State, type StateStore } from "./state.ts";
 import { theme, toggleTheme } from "./theme.ts";
 import { duration } from "./units.ts";
 import { panels, viewOf, VIEWS } from "./views/views.ts";
 
-export function shell(root: HTMLElement, client: Client, catalogue: Catalogue, state: StateStore): void {
+export function shell(root: HTMLElement, client: Client, first: Catalogue, state: StateStore): void {
   const links = VIEWS.map((view) => h("a", {}, view.title));
   const toggle = h("button", { type: "button", class: "theme", click: change });
   const part = h("div", { class: "chosen", role: "status" });
   const main = h("main", { id: "main", tabindex: -1 });
+  let catalogue = first;
   let running = new AbortController();
   let drawn = "";
 
@@ -65,6 +67,11 @@ export function shell(root: HTMLElement, client: Client, catalogue: Catalogue, s
       h("p", { class: "name" }, h("strong", {}, "cupti-etl"), " ", h("span", { class: "traces" }, catalogue.traces.join(", "))),
       toggle,
       h("nav", { "aria-label": "Views" }, h("ul", {}, ...links.map((link) => h("li", {}, link)))),
+      growing(client, first, (now) => {
+        catalogue = now;
+        drawn = "";
+        draw(state.get());
+      }),
       part,
     ),
     main,

@@ -1,0 +1,37 @@
+"""What the page knows before it asks for rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.trace import add_part, write_trace
+
+from cupti_etl.queries.catalog import library
+
+pytest.importorskip("starlette", reason="the extra serve is not installed")
+
+
+@pytest.mark.parametrize(("end_ns", "is_recording"), [("-", True), ("500", False)])
+def test_a_capture_that_goes_on(serve, tmp_path: Path, end_ns: str, is_recording: bool) -> None:
+    path = write_trace(
+        tmp_path / "growing",
+        capture=f"capture_id start_ns end_ns\n1 100 {end_ns}",
+        kernel="start_ns end_ns name\n150 300 a",
+    )
+    client = serve(path)
+    first = client.get("/catalogue.json").json()
+    assert (first["begin_ns"], first["duration_ns"]) == ("100", 200)
+    assert first["is_recording"] == is_recording
+    add_part(path, "kernel", "start_ns end_ns name\n350 400 a")
+    assert client.get("/catalogue.json").json()["duration_ns"] == 300
+
+
+def test_queries_and_tables(client) -> None:
+    known = client.get("/catalogue.json").json()
+    assert known["traces"] == ["run42"]
+    assert {each["name"] for each in known["queries"]} == {
+        query.name for query in library() if not query.is_building_block
+    }
+    (kernel,) = (each for each in known["tables"] if each["name"] == "kernel")
+    assert "grid_x" in kernel["columns"]
