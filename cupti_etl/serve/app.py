@@ -17,21 +17,18 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from cupti_etl.api import Trace, open_for_strangers
-from cupti_etl.api import open as open_trace
 from cupti_etl.errors import EtlError, UsageError
-from cupti_etl.queries.present import listing
 from cupti_etl.render.json import json_text
 from cupti_etl.serve import statement
 from cupti_etl.serve.analysed import compared_rows, findings_rows
 from cupti_etl.serve.answer import Answer
 from cupti_etl.serve.asked import Asked, read, rows_of, statement_rows
 from cupti_etl.serve.catalogue import catalogue
-from cupti_etl.serve.current import Current
 from cupti_etl.serve.formats import Answered, choose_format
 from cupti_etl.serve.guard import HEALTH, Guard
 from cupti_etl.serve.index import index_page
 from cupti_etl.serve.openapi import description
+from cupti_etl.serve.opened import Opened
 from cupti_etl.serve.page import Page
 from cupti_etl.serve.refusal import Paths, Refused, refusal
 from cupti_etl.serve.running import Running
@@ -81,7 +78,7 @@ class Service:
         is_awaited: bool = False,
         page: Page | None = None,
     ) -> None:
-        def awaited(open_it: Callable[[], Trace]) -> Trace:
+        def look() -> None:
             if is_awaited and not all(any(path.glob(f"*/{PARTS}")) for path in paths):
                 raise Refused(
                     503,
@@ -89,7 +86,6 @@ class Service:
                     "try again in a second",
                     {"Retry-After": "1"},
                 )
-            return open_it()
 
         self._token = token
         self._paths = tuple(paths)
@@ -98,20 +94,7 @@ class Service:
         self._hidden = Paths(paths)
         self._on_fault = on_fault
         self._pool = ThreadPoolExecutor(self._limits.clients, "serve")
-        self._trace = Current(
-            lambda: awaited(lambda: open_trace(*paths, confined=True)),
-            lambda: listing(paths, derived=False),
-        )
-        settings = {
-            "memory_limit": self._limits.memory,
-            # Else beside the program, wherever that was started.
-            "temp_directory": "",
-            "allow_persistent_secrets": "false",
-        }
-        self._for_strangers = Current(
-            lambda: awaited(lambda: open_for_strangers(paths, settings)),
-            lambda: listing(paths, derived=True),
-        )
+        self._opened = Opened(paths, self._limits.memory, look)
         shown = self._page.addresses
         inner = Starlette(
             routes=[
@@ -144,8 +127,7 @@ class Service:
 
     def close(self) -> None:
         """Close the traces; each once the last answer about it is over."""
-        self._trace.close()
-        self._for_strangers.close()
+        self._opened.close()
         self._pool.shutdown(wait=False)
 
     async def _file(self, request: Request) -> Response:
@@ -153,14 +135,14 @@ class Service:
 
     async def _catalogue(self, request: Request) -> Response:
         def told() -> Response:
-            with self._trace.lease() as trace:
+            with self._opened.trace.lease() as trace:
                 return _json(catalogue(trace))
 
         return await self._in_thread(told)
 
     async def _index(self, request: Request) -> Response:
         def page() -> str:
-            with self._trace.lease() as trace:
+            with self._opened.trace.lease() as trace:
                 return index_page([path.name for path in trace.paths], trace.tables, self._token)
 
         return HTMLResponse(await self._in_thread(page))
@@ -170,7 +152,7 @@ class Service:
 
     async def _openapi(self, request: Request) -> Response:
         def described() -> Response:
-            with self._trace.lease() as trace:
+            with self._opened.trace.lease() as trace:
                 return _json(description(trace.tables))
 
         return await self._in_thread(described)
@@ -181,7 +163,7 @@ class Service:
 
         @contextmanager
         def ask(running: Running) -> Iterator[Answered]:
-            with self._trace.lease() as trace, rows_of(trace, name, asked, running) as found:
+            with self._opened.trace.lease() as trace, rows_of(trace, name, asked, running) as found:
                 yield found
 
         return self._answer(request, asked, ask)
@@ -191,7 +173,7 @@ class Service:
 
         @contextmanager
         def ask(running: Running) -> Iterator[Answered]:
-            with self._trace.lease() as trace, findings_rows(trace, asked, running) as found:
+            with self._opened.trace.lease() as trace, findings_rows(trace, asked, running) as found:
                 yield found
 
         return self._answer(request, asked, ask)
@@ -210,7 +192,7 @@ class Service:
         def ask(running: Running) -> Iterator[Answered]:
             statement.check(text)
             with (
-                self._for_strangers.lease() as trace,
+                self._opened.for_strangers.lease() as trace,
                 statement_rows(trace, text, asked, running) as found,
             ):
                 yield found
