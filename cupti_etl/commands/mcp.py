@@ -1,0 +1,50 @@
+"""``cupti-etl mcp``: a trace for agents."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import click
+
+from cupti_etl.commands._complete import files
+from cupti_etl.errors import UsageError
+from cupti_etl.render.help import Command
+
+
+@click.command("mcp", cls=Command)
+@click.argument("traces", nargs=-1, required=True, metavar="TRACE...", shell_complete=files)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Give up an answer that takes longer to compute.",
+)
+def command(traces: tuple[str, ...], time_limit: float) -> None:
+    """Answer the questions of an agent about a trace (MCP).
+
+    \b
+      claude mcp add gpu -- cupti-etl mcp run42
+      cupti-etl mcp before after
+
+    It speaks the Model Context Protocol over standard input and output: a program for agents
+    starts it. It only reads the trace: SQL from an agent is one SELECT, in a DuckDB that reaches no
+    other file. See docs/howto/agents.md.
+    """
+    if find_spec("mcp") is None:
+        raise UsageError("mcp is not installed", "pip install 'cupti-etl[mcp]'")
+    from cupti_etl.api import open as open_trace
+    from cupti_etl.mcp.server import server
+    from cupti_etl.mcp.tools import Tools
+    from cupti_etl.storage.sources import expand
+
+    paths = [path.absolute() for path in expand(traces)]
+    # Whatever is wrong with them is said at once.
+    with open_trace(*paths, confined=True):
+        pass
+    tools = Tools(paths, time_limit)
+    try:
+        server(tools).run("stdio")
+    finally:
+        tools.close()

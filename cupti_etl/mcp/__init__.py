@@ -1,0 +1,1 @@
+"""A trace for agents: tools of the Model Context Protocol."""
