@@ -19,10 +19,11 @@ def need_the_extra() -> None:
     """
     from importlib.util import find_spec
 
-    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+    needed = ("starlette", "uvicorn", "prometheus_client")
+    missing = [name for name in needed if find_spec(name) is None]
     if missing:
         raise UsageError(
-            f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed",
+            f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed",
             "pip install 'cupti-etl[serve]'",
         )
 

@@ -29,6 +29,7 @@ from cupti_etl.serve.guard import HEALTH, Guard
 from cupti_etl.serve.index import index_page
 from cupti_etl.serve.openapi import description
 from cupti_etl.serve.opened import Opened
+from cupti_etl.serve.openmetrics import MEDIA_TYPE, exposition
 from cupti_etl.serve.page import Page
 from cupti_etl.serve.refusal import Paths, Refused, refusal
 from cupti_etl.serve.running import Running
@@ -102,6 +103,7 @@ class Service:
                 Route("/", self._index),
                 Route("/catalogue.json", self._catalogue),
                 Route(HEALTH, self._health),
+                Route("/metrics", self._metrics),
                 Route("/openapi.json", self._openapi),
                 Route("/arrow/{name}", self._rows),
                 Route("/findings", self._findings),
@@ -139,6 +141,13 @@ class Service:
                 return _json(catalogue(trace))
 
         return await self._in_thread(told)
+
+    async def _metrics(self, request: Request) -> Response:
+        def exposed() -> Response:
+            with self._opened.trace.lease() as trace:
+                return Response(exposition(trace), media_type=MEDIA_TYPE)
+
+        return await self._in_thread(exposed)
 
     async def _index(self, request: Request) -> Response:
         def page() -> str:

@@ -51,6 +51,12 @@ def description(tables: Iterable[str]) -> dict[str, Any]:
                 "responses": _text("json", "application/json"),
             }
         },
+        "/metrics": {
+            "get": {
+                "summary": "Counters and the present state, for Prometheus",
+                "responses": _text("OpenMetrics", "application/openmetrics-text"),
+            }
+        },
         "/findings": _get("What could be saved?", "The findings of cupti-etl report.", (), ()),
         "/compare": _get("What differs in the two traces that are served?", "", (), ()),
         "/sql": {

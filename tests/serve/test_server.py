@@ -151,5 +151,6 @@ def test_without_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr == (
-        "cupti-etl: starlette and uvicorn are not installed\n  pip install 'cupti-etl[serve]'\n"
+        "cupti-etl: starlette, uvicorn, prometheus_client are not installed\n"
+        "  pip install 'cupti-etl[serve]'\n"
     )
