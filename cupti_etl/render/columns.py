@@ -125,12 +125,14 @@ def _unit(name: str, unit: str) -> str:
 
 @cache
 def _known_units() -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for query in library():
-        for field in query.columns:
-            found.setdefault(field.name, set()).add(field.unit)
+    tables: dict[str, set[str]] = {}
     for table in TABLES.values():
         for column in table.columns:
             unit = "epoch ns" if column.type is timestamp else column.unit
-            found.setdefault(column.name, set()).add(unit)
-    return found
+            tables.setdefault(column.name, set()).add(unit)
+    queries: dict[str, set[str]] = {}
+    for query in library():
+        for field in query.columns:
+            queries.setdefault(field.name, set()).add(field.unit)
+    # A query can count a time from elsewhere than the tables do.
+    return queries | tables

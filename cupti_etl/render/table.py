@@ -116,6 +116,7 @@ class Shown:
         is_label: says what the rows are about.
         values: of which the cells are made.
         unit: of the values, as a header says it.
+        is_chosen: is among those that are shown unless all are asked for.
     """
 
     name: str
@@ -125,6 +126,7 @@ class Shown:
     is_label: bool = False
     values: Sequence[Any] = ()
     unit: str = "1"
+    is_chosen: bool = True
 
 
 @dataclass(frozen=True)
@@ -151,11 +153,18 @@ def table(rows: Rows, view: View) -> Table:
     chosen = form.chosen(differ, wide=view.wide)
     facts = _Facts(rows.ask)
     in_view = [each for each in chosen if not _says_nothing(each, form, values, view, facts)]
+    narrow = replace(view, wide=False)
+    usual = {
+        each.name
+        for each in form.chosen(differ, wide=False)
+        if not _says_nothing(each, form, values, narrow, facts)
+    }
     columns = [
         replace(
             _column(each, form, values, schema, view, facts),
             values=values[each.name],
             unit=each.unit,
+            is_chosen=each.name in usual,
         )
         for each in in_view
     ]

@@ -60,7 +60,7 @@ def _write_arrow(answered: Answered, out: BinaryIO, codec: str | None = "zstd") 
 
 def _write_shown(answered: Answered, out: BinaryIO) -> None:
     """The first rows as ``cupti-etl query`` shows them, and the values behind the cells."""
-    shown = table(answered.rows, View(limit=SHOWN_ROWS))
+    shown = table(answered.rows, View(wide=True, limit=SHOWN_ROWS))
     is_empty = not any(each.cells for each in shown.columns)
     told = {
         "part": answered.says,
@@ -73,12 +73,12 @@ def _write_shown(answered: Answered, out: BinaryIO) -> None:
                 "unit": each.unit,
                 "is_number": each.is_number,
                 "is_label": each.is_label,
+                "is_chosen": each.is_chosen,
                 "cells": each.cells,
                 "values": [_safe(value) for value in each.values],
             }
             for each in shown.columns
         ],
-        "hidden": shown.hidden,
         "more": shown.more,
     }
     out.write(json_text(told).encode() + b"\n")

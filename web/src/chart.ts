@@ -36,8 +36,9 @@ export function chart(shown: Shown, form: Form): HTMLElement | null {
 
 /** A figure that is drawn for the width that it has, and again when that changes. */
 export function figure(words: string, draw: (width: number) => Element): HTMLElement {
-  const inside = h("div", { role: "img", "aria-label": words, class: "drawn" });
-  const whole = h("figure", {}, inside);
+  // What is inside has labels for its parts, without roles that could have them.
+  const inside = h("div", { "aria-hidden": "true", class: "drawn" });
+  const whole = h("figure", {}, h("div", { role: "img", "aria-label": words }, inside));
   let last = 0;
   new ResizeObserver(() => {
     const width = Math.floor(inside.clientWidth);
@@ -53,7 +54,7 @@ function bars(x: Column, y: Column, heights: number[], rows: number[]): HTMLElem
   const words = `Bars of ${y.heading} by ${x.heading}, the longest first: ${listed.join("; ")}${rows.length > 5 ? "; and so on" : ""}.`;
   return figure(words, (width) => {
     const left = Math.round(Math.min(340, width * 0.42));
-    const characters = Math.floor(left / 7.2);
+    const characters = Math.floor(left / 7.2) - 4;
     const data = rows.map((at) => ({ row: at, value: heights[at]!, text: y.cells[at]! }));
     return Plot.plot({
       width,
@@ -98,6 +99,7 @@ function line(width: number, data: { x: number; y: number; of: string }[], axes:
     width,
     height: HEIGHT,
     marginLeft: 64,
+    marginBottom: 40,
     color: { scheme: "Observable10", legend: axes.isOfSeveral },
     x: { label: axes.x, ticks: Math.max(3, Math.round(width / 120)), tickFormat: (value: number) => inUnit(value, axes.xUnit) },
     y: { label: axes.y, grid: true, ticks: 5, zero: true, tickFormat: (value: number) => inUnit(value, axes.yUnit) },
@@ -122,6 +124,7 @@ function points(shown: Shown, x: Column, y: Column, heights: number[], rows: num
       width,
       height: HEIGHT * 1.3,
       marginLeft: 64,
+      marginBottom: 40,
       grid: true,
       x: { type, label: x.heading, tickFormat: (value: number) => inUnit(value, x.unit), ticks: 6 },
       y: { type, label: y.heading, tickFormat: (value: number) => inUnit(value, y.unit), ticks: 5 },

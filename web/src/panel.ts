@@ -93,11 +93,13 @@ async function drawing(context: Context, query: Query, shown: Shown, by: Options
 export function panel(context: Context, name: string, options: Options = {}): HTMLElement {
   const query = queryOf(context.catalogue, name);
   const title = options.title ?? (query.front || query.doc);
-  return section(
+  const whole = section(
     title,
     query.front ? query.doc : "",
     async (into) => {
       const shown = await ask(context, name, options.params);
+      // It is last, and low: what is there is what people came for.
+      whole.classList.toggle("bare", !rowsOf(shown));
       const doc = (column: string) => query.columns.find((each) => each.name === column)?.doc ?? "";
       const drawn = await drawing(context, query, shown, options.chart ?? query.chart);
       into.append(
@@ -110,4 +112,6 @@ export function panel(context: Context, name: string, options: Options = {}): HT
     },
     context.signal,
   );
+  whole.dataset.query = name;
+  return whole;
 }

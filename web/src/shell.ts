@@ -7,7 +7,7 @@ import { complaint, partOf } from "./panel.ts";
 import { format, type State, type StateStore } from "./state.ts";
 import { theme, toggleTheme } from "./theme.ts";
 import { duration } from "./units.ts";
-import { panels, viewOf, VIEWS } from "./views/views.ts";
+import { panels, viewOf, VIEWS, type View } from "./views/views.ts";
 
 export function shell(root: HTMLElement, client: Client, first: Catalogue, state: StateStore): void {
   const links = VIEWS.map((view) => h("a", {}, view.title));
@@ -17,6 +17,7 @@ export function shell(root: HTMLElement, client: Client, first: Catalogue, state
   let catalogue = first;
   let running = new AbortController();
   let drawn = "";
+  let pointed: unknown;
 
   function change(): void {
     toggleTheme();
@@ -35,13 +36,20 @@ export function shell(root: HTMLElement, client: Client, first: Catalogue, state
     });
     part.replaceChildren(...chosen(now));
     const key = JSON.stringify([view.id, view.isSteady ? {} : partOf(now)]);
-    if (key === drawn) return;
+    const isNew = key !== drawn;
+    if (isNew) make(view, now, key);
+    if (typeof now.panel === "string" && (isNew || now.panel !== pointed)) pointTo(main, now.panel, running.signal);
+    pointed = now.panel;
+  }
+  function make(view: View, now: State, key: string): void {
     const isMove = drawn !== "" && JSON.parse(drawn)[0] !== view.id;
     drawn = key;
     running.abort();
     running = new AbortController();
     document.title = `${view.title} – ${catalogue.traces.join(", ")} – cupti-etl`;
     main.replaceChildren(h("h1", {}, view.title));
+    // On a narrow screen, the navigation has its own scrolling.
+    links[VIEWS.indexOf(view)]?.scrollIntoView({ block: "nearest", inline: "nearest" });
     try {
       const signal = running.signal;
       main.append(...panels(view, { client, catalogue, store: state, part: partOf(now), viewOf: (query) => viewOf(query)?.id, signal }));
@@ -78,4 +86,19 @@ export function shell(root: HTMLElement, client: Client, first: Catalogue, state
   );
   state.subscribe(draw);
   draw(state.get());
+}
+
+/** Scrolls to the panel of a query, and again while those above it grow, until somebody scrolls. */
+function pointTo(main: HTMLElement, query: string, signal: AbortSignal): void {
+  const panel = main.querySelector(`[data-query="${CSS.escape(query)}"]`);
+  if (!panel) return;
+  const stop = new AbortController();
+  const grown = new ResizeObserver(() => {
+    panel.scrollIntoView();
+    if (!main.querySelector("[aria-busy=true]")) stop.abort();
+  });
+  for (const moved of ["wheel", "keydown", "pointerdown"]) addEventListener(moved, () => stop.abort(), { signal: stop.signal, passive: true });
+  signal.addEventListener("abort", () => stop.abort(), { signal: stop.signal });
+  stop.signal.addEventListener("abort", () => grown.disconnect());
+  grown.observe(main);
 }

@@ -6,6 +6,8 @@ export interface Column {
   unit: string;
   is_number: boolean;
   is_label: boolean;
+  /** Whether it is shown unless all are asked for. */
+  is_chosen: boolean;
   cells: string[];
   values: unknown[];
 }
@@ -15,7 +17,6 @@ export interface Shown {
   command: string;
   notes: string[];
   columns: Column[];
-  hidden: string[];
   more: number;
 }
 

@@ -10,18 +10,23 @@ const LONGEST = 60;
 
 export function table(answer: Shown, caption: string, doc: (name: string) => string = () => ""): HTMLElement {
   // What a row is of comes first: it stays in view where the rest is scrolled.
-  const shown = { ...answer, columns: [...answer.columns].sort((a, b) => Number(b.is_label) - Number(a.is_label)) };
-  const count = rowsOf(shown);
-  if (!count) return h("p", { class: "empty" }, shown.notes[0] ?? "No rows.");
+  const all = [...answer.columns].sort((a, b) => Number(b.is_label) - Number(a.is_label) || Number(b.is_chosen) - Number(a.is_chosen));
+  const count = rowsOf(answer);
+  if (!count) return h("p", { class: "empty" }, answer.notes[0] ?? "No rows.");
+  const few = all.filter((column) => column.is_chosen);
+  let columns = few;
   let order = Array.from({ length: count }, (_, at) => at);
   let sorted = "";
   let isUp = false;
   let limit = FEW;
   const body = h("tbody");
-  const heads = shown.columns.map((column) => {
+  const heads = all.map((column) => {
     const button = h("button", { type: "button", class: "sort", click: () => sortBy(column) }, column.heading);
     return h("th", { scope: "col", class: column.is_number ? "number" : undefined, title: doc(column.name) || undefined }, button);
   });
+  const head = h("tr");
+  const wide = h("button", { type: "button", "aria-pressed": "false", click: () => widen() }, `All ${all.length} columns`);
+  wide.hidden = few.length === all.length;
   const more = h("button", { type: "button", class: "more", click: () => grow() });
   const rest = h("p", { class: "rest" });
 
@@ -35,17 +40,23 @@ export function table(answer: Shown, caption: string, doc: (name: string) => str
     limit += MORE;
     draw();
   }
+  function widen(): void {
+    columns = columns === few ? all : few;
+    wide.setAttribute("aria-pressed", String(columns === all));
+    draw();
+  }
   function draw(): void {
-    heads.forEach((head, at) => {
-      const isThis = shown.columns[at]!.name === sorted;
-      if (isThis) head.setAttribute("aria-sort", isUp ? "ascending" : "descending");
-      else head.removeAttribute("aria-sort");
+    heads.forEach((each, at) => {
+      const isThis = all[at]!.name === sorted;
+      if (isThis) each.setAttribute("aria-sort", isUp ? "ascending" : "descending");
+      else each.removeAttribute("aria-sort");
     });
-    body.replaceChildren(...order.slice(0, limit).map((row) => line(shown.columns, row)));
+    head.replaceChildren(...heads.filter((_, at) => columns.includes(all[at]!)));
+    body.replaceChildren(...order.slice(0, limit).map((row) => line(columns, row)));
     more.hidden = limit >= count;
     more.textContent = `Show ${Math.min(MORE, count - limit)} more`;
-    rest.textContent = shown.more
-      ? `${shown.more.toLocaleString("en")} more rows: the command below gives them.`
+    rest.textContent = answer.more
+      ? `${answer.more.toLocaleString("en")} more rows: the command below gives them.`
       : "";
   }
   draw();
@@ -53,9 +64,9 @@ export function table(answer: Shown, caption: string, doc: (name: string) => str
   const frame = h(
     "div",
     { class: "scroll", tabindex: 0, role: "region", "aria-label": `Table: ${caption}` },
-    h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, ...heads)), body),
+    h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, head), body),
   );
-  return h("div", { class: "rows" }, frame, more, rest);
+  return h("div", { class: "rows" }, frame, more, " ", wide, rest);
 }
 
 function line(columns: Column[], row: number): HTMLElement {

@@ -22,7 +22,7 @@ export function findings(context: Context): HTMLElement {
         const query = of("query", at);
         const { from, to } = context.store.get();
         const view = context.viewOf(query);
-        const link = view ? h("a", { href: format({ view, from, to }) }, query) : h("code", {}, query);
+        const link = view ? h("a", { href: format({ view, from, to, panel: query }) }, query) : h("code", {}, query);
         return h(
           "li",
           {},

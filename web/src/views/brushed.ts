@@ -51,8 +51,9 @@ export function brushed(context: Context): HTMLElement {
           api.yLabel(yLabel),
           api.xDomain(vg.Fixed),
           api.width(620),
-          api.height(200),
+          api.height(212),
           api.marginLeft(64),
+          api.marginBottom(42),
           ...(extra as never[]),
         );
       const time = draw("at_ms", "time since the trace's beginning (ms)", api.sum("duration_us"), "GPU time (us)", [api.yTickFormat("~s")]);
@@ -83,7 +84,7 @@ export function brushed(context: Context): HTMLElement {
 }
 
 const frame = (words: string, plot: unknown): HTMLElement =>
-  h("figure", { class: "scroll" }, h("figcaption", {}, words), h("div", { role: "img", "aria-label": `${words}; the table below has the numbers.` }, plot as HTMLElement));
+  h("figure", { class: "scroll" }, h("figcaption", {}, words), h("div", { role: "img", "aria-label": `${words}; the table below has the numbers.` }, h("div", { "aria-hidden": "true" }, plot as HTMLElement)));
 
 /** A power of ten of nanoseconds. */
 const power = (exponent: number): string => duration(10 ** exponent);
@@ -114,14 +115,13 @@ function summary(data: unknown): HTMLElement {
   const column = (name: string, heading: string, unit: string, factor: number): Column => {
     const values = rows.map((row) => (typeof row[name] === "number" ? (row[name] as number) * factor : row[name]));
     const cells = values.map((value) => (unit === "ns" ? duration(value as number) : typeof value === "number" ? value.toLocaleString("en") : String(value)));
-    return { name, heading, unit, is_number: name !== "name", is_label: name === "name", cells, values };
+    return { name, heading, unit, is_number: name !== "name", is_label: name === "name", is_chosen: true, cells, values };
   };
   const shown: Shown = {
     part: "",
     command: "",
     notes: ["No kernel ran there."],
     columns: [column("name", "kernel", "1", 1), column("calls", "calls", "executions", 1), column("total_us", "total", "ns", 1e3), column("median_us", "median", "ns", 1e3)],
-    hidden: [],
     more: 0,
   };
   const calls = rows.length ? Number(rows[0]!.of_all) : 0;
