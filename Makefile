@@ -10,7 +10,7 @@ PARALLEL = --numprocesses $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )) --dist works
 BENCHMARKS = callbacks decode drain lag query size stalled startup
 STAMP = $(VENV)/.installed-$(shell $(HOST_PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
-.PHONY: help web serve demo test test-duckdb1 lint check bench generate headers native install fuzz wheelhouse clean
+.PHONY: help web browser serve demo test test-duckdb1 lint check bench generate headers native install fuzz wheelhouse clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -30,6 +30,9 @@ native: $(STAMP) ## compile the native libraries in place
 
 web: ## build the page of `cupti-etl serve` (needs node)
 	cd web && npm ci --ignore-scripts --no-audit --no-fund --silent && npm run --silent check && npm run --silent build
+
+browser: install web ## prepare the tests in a browser, which is to be there: apt-get install chromium
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group browser
 
 serve: install ## show the demo's trace in a browser; TRACE=run42 another one
 	@test -f cupti_etl/serve/web/index.html || $(MAKE) web
