@@ -18,7 +18,7 @@ from cupti_etl.render.help import Command
     show_default=True,
     help="Listen on this port; 0 takes one that is free.",
 )
-@click.option("--open", "opens", is_flag=True, help="Show the list of queries in a browser.")
+@click.option("--open", "opens", is_flag=True, help="Show the page in a browser.")
 @click.option(
     "--host",
     default="127.0.0.1",
@@ -45,7 +45,7 @@ def command(
     time_limit: float,
     until_eof: bool,
 ) -> None:
-    """Serve a trace over HTTP, as Arrow, JSON and CSV.
+    """Serve a trace over HTTP: a page, and Arrow, JSON and CSV.
 
     \b
       cupti-etl serve run42

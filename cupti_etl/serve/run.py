@@ -6,6 +6,7 @@ import logging
 import os
 import secrets
 import socket
+import sys
 import threading
 import traceback
 import webbrowser
@@ -40,7 +41,7 @@ def run(
         paths: of the traces.
         host: the address to listen on.
         port: 0 for one that is free.
-        opens: whether a browser shows the index.
+        opens: whether a browser shows the page, where there is a screen.
         limits: how much is served.
         debug: whether to show tracebacks.
         until_eof: whether to serve a trace that may not be there yet, until standard input ends.
@@ -79,7 +80,7 @@ def run(
         if host not in _LOOPBACK:
             say("cupti-etl: other machines can connect; what is sent is not encrypted")
         click.echo(url)
-        if opens:
+        if opens and _has_screen():
             webbrowser.open(url)
         server = uvicorn.Server(config)
         if until_eof:
@@ -88,6 +89,12 @@ def run(
             server.run(sockets=[listening])
         finally:
             service.close()
+
+
+def _has_screen() -> bool:
+    """Whether a browser has where to show a page; else it would be one of the terminal."""
+    told = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    return sys.platform != "linux" or any(os.environ.get(name) for name in told)
 
 
 def _end_at_eof(server: uvicorn.Server) -> None:

@@ -154,3 +154,26 @@ def test_without_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         "cupti-etl: starlette, uvicorn, prometheus_client are not installed\n"
         "  pip install 'cupti-etl[serve]'\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("environment", "is_shown"),
+    [
+        ({}, False),
+        ({"DISPLAY": ":0"}, True),
+        ({"WAYLAND_DISPLAY": "w"}, True),
+        ({"BROWSER": "b"}, True),
+    ],
+)
+def test_a_browser_is_opened_where_there_is_a_screen(
+    environment: dict[str, str], is_shown: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs_the_extra()
+    from cupti_etl.serve import run
+
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert run._has_screen() == is_shown
