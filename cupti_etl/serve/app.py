@@ -138,7 +138,7 @@ class Service:
     async def _catalogue(self, request: Request) -> Response:
         def told() -> Response:
             with self._opened.trace.lease() as trace:
-                return _json(catalogue(trace))
+                return _json(catalogue(trace, self._paths))
 
         return await self._in_thread(told)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from cupti_etl import __version__
@@ -12,18 +14,19 @@ from cupti_etl.queries.header import Query
 from cupti_etl.schema.arrow import TABLES
 
 
-def catalogue(trace: Trace) -> dict[str, Any]:
+def catalogue(trace: Trace, paths: Iterable[Path]) -> dict[str, Any]:
     """The tables of a trace, and the queries that people ask or others are made of.
 
     Args:
         trace: that is served.
+        paths: of its parts, as they were given: what is compared is the second with the first.
     """
     (extent,) = trace.sql("SELECT max(end_ns) AS end_ns FROM _table_extent WHERE is_activity")
     begin = begin_ns(trace.sql)
     (capture,) = trace.sql("SELECT count(*) > count(end_ns) AS goes_on FROM capture")
     return {
         "version": __version__,
-        "traces": [path.name for path in trace.paths],
+        "traces": [path.name for path in paths],
         # As text: a browser rounds integers above 2**53.
         "begin_ns": str(begin),
         "duration_ns": max(0, (extent["end_ns"] or begin) - begin),

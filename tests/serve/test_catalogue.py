@@ -35,3 +35,13 @@ def test_queries_and_tables(client) -> None:
     }
     (kernel,) = (each for each in known["tables"] if each["name"] == "kernel")
     assert "grid_x" in kernel["columns"]
+
+
+def test_traces_are_named_in_the_order_that_was_given(serve, tmp_path: Path) -> None:
+    paths = [
+        write_trace(tmp_path / name, capture=f"capture_id start_ns\n{at} {at}")
+        for name, at in {"later": 500, "earlier": 100}.items()
+    ]
+    for given in (paths, paths[::-1]):
+        known = serve(*given).get("/catalogue.json").json()
+        assert known["traces"] == [path.name for path in given]

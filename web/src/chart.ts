@@ -28,6 +28,8 @@ export function chart(shown: Shown, form: Form): HTMLElement | null {
   const rows = heights.map((_, at) => at).filter((at) => Number.isFinite(heights[at]));
   if (rows.length < (form.kind === "lines" ? 2 : 1)) return null;
   if (form.kind === "bars") {
+    // Bars without names would say nothing.
+    if (rows.length > 1 && new Set(rows.map((at) => x.cells[at])).size === 1) return null;
     rows.sort((a, b) => Math.abs(heights[b]!) - Math.abs(heights[a]!));
     return bars(x, y, heights, rows.slice(0, BARS));
   }
@@ -62,11 +64,11 @@ function bars(x: Column, y: Column, heights: number[], rows: number[]): HTMLElem
       marginLeft: left,
       marginRight: 76,
       marginTop: 4,
-      x: { grid: true, label: null, ticks: Math.max(2, Math.round(width / 160)), tickFormat: (value: number) => inUnit(value, y.unit) },
+      x: { grid: true, label: null, ticks: ticks(data.map((each) => each.value), y.unit, Math.max(2, Math.round(width / 160))), tickFormat: (value: number) => inUnit(value, y.unit) },
       y: { domain: rows, label: null, tickSize: 0, tickFormat: (at: number) => short(x.cells[at] ?? "", characters) },
       marks: [
         Plot.barX(data, { x: "value", y: "row", fill: "var(--bar)" }),
-        Plot.text(data, { x: "value", y: "row", text: "text", textAnchor: "start", dx: 4, fill: "currentColor" }),
+        Plot.text(data, { x: (each) => Math.max(0, each.value), y: "row", text: "text", textAnchor: "start", dx: 4, fill: "currentColor" }),
         Plot.ruleX([0]),
       ],
     });
@@ -82,6 +84,14 @@ function lines(shown: Shown, x: Column, y: Column, heights: number[], rows: numb
   const whose = shown.columns.find((column) => WHOSE.includes(column.name) && new Set(column.cells).size > 1);
   const data = at.map((row) => ({ x: across[row]! - begin, y: heights[row]!, of: whose ? `${whose.heading} ${whose.cells[row]}` : "" }));
   return figure(words, (width) => line(width, data, { x: x.heading, y: y.heading, xUnit: x.unit, yUnit: y.unit, isOfSeveral: Boolean(whose) }));
+}
+
+/** About so many ticks from 0 on; of bytes, at multiples of a power of two. */
+function ticks(values: number[], unit: string, about: number): number | number[] {
+  const most = values.reduce((a, b) => Math.max(a, b), 0);
+  if (unit !== "bytes" || !(most > 0) || values.some((value) => value < 0)) return about;
+  const step = 2 ** Math.ceil(Math.log2(most / about));
+  return Array.from({ length: Math.floor(most / step) + 1 }, (_, at) => at * step);
 }
 
 interface Axes {
@@ -102,7 +112,7 @@ function line(width: number, data: { x: number; y: number; of: string }[], axes:
     marginBottom: 40,
     color: { scheme: "Observable10", legend: axes.isOfSeveral },
     x: { label: axes.x, ticks: Math.max(3, Math.round(width / 120)), tickFormat: (value: number) => inUnit(value, axes.xUnit) },
-    y: { label: axes.y, grid: true, ticks: 5, zero: true, tickFormat: (value: number) => inUnit(value, axes.yUnit) },
+    y: { label: axes.y, grid: true, ticks: ticks(data.map((each) => each.y), axes.yUnit, 5), zero: true, tickFormat: (value: number) => inUnit(value, axes.yUnit) },
     marks: [
       Plot.lineY(data, { x: "x", y: "y", stroke, z: "of" }),
       data.length < 60 ? Plot.dot(data, { x: "x", y: "y", r: 2, fill: stroke }) : null,
