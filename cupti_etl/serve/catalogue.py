@@ -31,6 +31,7 @@ def catalogue(trace: Trace, paths: Iterable[Path]) -> dict[str, Any]:
         "begin_ns": str(begin),
         "duration_ns": max(0, (extent["end_ns"] or begin) - begin),
         "is_recording": capture["goes_on"],
+        "has_steady_state": trace.has_steady_state,
         "tables": [
             {
                 "name": name,

@@ -23,6 +23,7 @@ def test_a_capture_that_goes_on(serve, tmp_path: Path, end_ns: str, is_recording
     first = client.get("/catalogue.json").json()
     assert (first["begin_ns"], first["duration_ns"]) == ("100", 200)
     assert first["is_recording"] == is_recording
+    assert not first["has_steady_state"]
     add_part(path, "kernel", "start_ns end_ns name\n350 400 a")
     assert client.get("/catalogue.json").json()["duration_ns"] == 300
 

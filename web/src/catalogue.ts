@@ -35,6 +35,8 @@ export interface Catalogue {
   duration_ns: number;
   /** Whether the capture goes on. */
   is_recording: boolean;
+  /** Whether there are steps, and warm-up can be told from them. */
+  has_steady_state: boolean;
   tables: { name: string; doc: string; columns: string[] }[];
   queries: Query[];
 }

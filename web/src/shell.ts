@@ -1,6 +1,6 @@
 // The frame of the page: its name, the views, the part of the trace that is looked at.
 import type { Catalogue } from "./catalogue.ts";
-import type { Client } from "./client.ts";
+import type { Client, Words } from "./client.ts";
 import { h } from "./dom.ts";
 import { growing } from "./growing.ts";
 import { complaint, partOf } from "./panel.ts";
@@ -52,11 +52,16 @@ export function shell(root: HTMLElement, client: Client, first: Catalogue, state
     links[VIEWS.indexOf(view)]?.scrollIntoView({ block: "nearest", inline: "nearest" });
     try {
       const signal = running.signal;
-      main.append(...panels(view, { client, catalogue, store: state, part: partOf(now), viewOf: (query) => viewOf(query)?.id, signal }));
+      main.append(...panels(view, { client, catalogue, store: state, part: usual(view, now), viewOf: (query) => viewOf(query)?.id, signal }));
     } catch (error) {
       main.append(complaint(error));
     }
     if (isMove) main.focus({ preventScroll: true });
+  }
+  /** What a view is about: as the report, the overview leaves out the warm-up unless a part is chosen. */
+  function usual(view: View, now: State): Words {
+    const isWhole = now.from === undefined && now.to === undefined;
+    return view.isReport && isWhole && catalogue.has_steady_state ? { steps: "steady" } : partOf(now);
   }
   function chosen(now: State): (Node | string)[] {
     if (now.from === undefined && now.to === undefined) return [];

@@ -14,6 +14,8 @@ export interface View {
   queries: (string | [string, Options])[];
   /** Shows the chosen part itself, and is not made anew for another one. */
   isSteady?: boolean;
+  /** Whether it is about the steady state, as `cupti-etl report`. */
+  isReport?: boolean;
 }
 
 /** A flame graph of all rows: the first thousand would leave the small ones out. */
@@ -33,6 +35,7 @@ export const VIEWS: View[] = [
   {
     id: "overview",
     title: "Overview",
+    isReport: true,
     first: findings,
     queries: ["busy_breakdown", "step_breakdown", "idle_summary", ["utilization_timeline", BUSY], "gap_attribution", "run_summary", "capture_health"],
   },
