@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,12 @@ def unnamed(text: str) -> list[str]:
     rooms |= {f"{path.parent.name}/" for path in ROOT.glob("native/*/*.[ch]")}
     rooms |= {f"`tests/{path.parent.name}`" for path in ROOT.glob("tests/*/*.py")}
     return sorted(room for room in rooms if room not in text)
+
+
+def test_files_of_tests_have_names_of_their_own() -> None:
+    """Else pytest takes one for the other where it collects both."""
+    names = Counter(path.name for path in ROOT.glob("tests/**/test_*.py"))
+    assert [name for name, times in names.items() if times > 1] == []
 
 
 def test_contributing_names_all_rooms() -> None:

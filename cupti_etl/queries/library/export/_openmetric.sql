@@ -128,7 +128,7 @@ FROM loss WHERE is_stored IS NOT true GROUP BY cause
 UNION ALL
 SELECT 'cupti_etl_recording', 'gauge', '', 'Whether the capture goes on', '{}',
        (count(*) > count(end_ns))::INTEGER
-FROM capture
+FROM capture HAVING count(*) > 0
 UNION ALL
 SELECT 'cupti_etl_process', 'info', '', 'A traced process',
        json_object('pid', pid::VARCHAR, 'host', coalesce(host, ''),
