@@ -19,7 +19,7 @@ from cupti_etl.render.narrow import narrow
 from cupti_etl.render.output import InMemory
 from cupti_etl.serve.asked import Asked, part_of
 from cupti_etl.serve.formats import Answered
-from cupti_etl.serve.refusal import Refused
+from cupti_etl.serve.refused import Refused
 from cupti_etl.serve.running import Running
 
 _FINDINGS = {

@@ -15,7 +15,8 @@ from cupti_etl.errors import EtlError
 from cupti_etl.progress import printable
 from cupti_etl.serve.channel import Channel
 from cupti_etl.serve.formats import Answered, Format
-from cupti_etl.serve.refusal import Paths, Refused, refusal
+from cupti_etl.serve.refusal import refusal
+from cupti_etl.serve.refused import Paths, Refused
 from cupti_etl.serve.running import Running
 
 # A client that takes nothing for so long is given up.

@@ -31,7 +31,8 @@ from cupti_etl.serve.openapi import description
 from cupti_etl.serve.opened import Opened
 from cupti_etl.serve.openmetrics import MEDIA_TYPE, exposition
 from cupti_etl.serve.page import Page
-from cupti_etl.serve.refusal import Paths, Refused, refusal
+from cupti_etl.serve.refusal import refusal
+from cupti_etl.serve.refused import Paths, Refused
 from cupti_etl.serve.running import Running
 from cupti_etl.storage.sources import PARTS
 

@@ -17,7 +17,7 @@ from cupti_etl.queries.header import Query
 from cupti_etl.queries.runner import assignment
 from cupti_etl.render.narrow import Narrowing, narrow
 from cupti_etl.serve.formats import COMPRESSIONS, FORMATS, Answered
-from cupti_etl.serve.refusal import Refused
+from cupti_etl.serve.refused import Refused
 from cupti_etl.serve.running import Running
 from cupti_etl.storage.sources import identifier
 

@@ -12,7 +12,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cupti_etl.errors import EtlError
-from cupti_etl.serve.refusal import Paths, Refused, refusal
+from cupti_etl.serve.refusal import refusal
+from cupti_etl.serve.refused import Paths, Refused
 
 # What tells that the server runs, and nothing else.
 HEALTH = "/health"

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from starlette.responses import FileResponse, Response
 
-BUILT = Path(__file__).with_name("web")
+from cupti_etl.serve.built import BUILT
+
 # By their addresses, so that no address is ever a path.
 _FILES = {
     "/": ("index.html", "text/html"),

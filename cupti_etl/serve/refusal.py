@@ -1,86 +1,18 @@
-"""What went wrong, as a program reads it: one form for every error."""
+"""The response of HTTP that says what went wrong."""
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterable, Mapping
-from http import HTTPStatus
-from pathlib import Path
-
 from starlette.responses import Response
 
-from cupti_etl.errors import EtlError, MemoryLimitError, UsageError
+from cupti_etl.errors import EtlError
 from cupti_etl.render.json import json_text
-
-
-class Refused(EtlError):
-    """A request that is not answered.
-
-    Args:
-        status: of HTTP.
-        message: what is wrong, in one sentence.
-        hint: what to do about it, in one sentence.
-        headers: that go with it.
-    """
-
-    def __init__(
-        self, status: int, message: str, hint: str = "", headers: Mapping[str, str] | None = None
-    ) -> None:
-        super().__init__(message, hint)
-        self.status = status
-        self.headers = dict(headers or {})
-
-
-class Paths:
-    """Takes the paths of this machine out of what is sent.
-
-    Args:
-        traces: what is served; their names stay.
-    """
-
-    def __init__(self, traces: Iterable[Path]) -> None:
-        pairs = {}
-        for path in traces:
-            for spelt in (path.absolute(), Path(os.path.realpath(path))):
-                pairs[str(spelt)] = path.absolute().name
-        for place, name in ((Path.home(), "~"), (Path(sys.prefix), "..."), (Path.cwd(), ".")):
-            # "/" would be in every fraction.
-            if len(place.parts) > 1:
-                pairs.setdefault(str(place), name)
-        # The longest first, as one can be in another.
-        self._pairs = sorted(pairs.items(), key=lambda pair: -len(pair[0]))
-
-    def hide(self, text: str) -> str:
-        """The text without them."""
-        for path, name in self._pairs:
-            text = text.replace(path, name)
-        return text
+from cupti_etl.serve.refused import Paths, Refused, described
 
 
 def refusal(error: BaseException, paths: Paths) -> Response:
-    """The response that says what went wrong; of a fault of our own only that there is one."""
+    """The response for an error; of a fault of our own it says only that there is one."""
     if not isinstance(error, EtlError):
         error = Refused(500, "the server failed to answer", "its terminal says why with --debug")
-    status = status_of(error)
-    hint = error.hint
-    if isinstance(error, MemoryLimitError):
-        # The limit is not the client's to set.
-        hint = "ask for fewer columns or rows, or aggregate"
-    body = {
-        "error": {
-            "title": HTTPStatus(status).phrase,
-            "detail": paths.hide(error.message),
-            "hint": paths.hide(hint),
-            "status": status,
-        }
-    }
+    told = described(error, paths)
     headers = error.headers if isinstance(error, Refused) else {}
-    return Response(json_text(body) + "\n", status, headers, "application/json")
-
-
-def status_of(error: EtlError) -> int:
-    """The status of HTTP that says whose fault it is."""
-    if isinstance(error, Refused):
-        return error.status
-    return 422 if isinstance(error, (UsageError, MemoryLimitError)) else 500
+    return Response(json_text({"error": told}) + "\n", told["status"], headers, "application/json")
