@@ -1,4 +1,4 @@
-// Builds the page into a folder: node build.mjs [FOLDER].
+// Builds the page, and the widget of notebooks, into a folder: node build.mjs [FOLDER].
 import { build } from "esbuild";
 import { copyFile, mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
@@ -19,12 +19,13 @@ const withoutWasm = {
 
 const result = await build({
   absWorkingDir: here,
-  entryPoints: { app: "src/main.ts" },
+  entryPoints: { app: "src/main.ts", widget: "src/widget.ts" },
   outdir: out,
   bundle: true,
   charset: "utf8",
   format: "esm",
   legalComments: "none",
+  loader: { ".css": "text" },
   metafile: true,
   minify: true,
   plugins: [withoutWasm],

@@ -43,6 +43,7 @@ class Connection:
 
     def session(self) -> Connection:
         """The same for one thread, whose statements all run on one connection of its own."""
+        self._check_open()
         other = copy.copy(self)
         other.con = other._own = self.con.cursor()
         return other
@@ -54,9 +55,12 @@ class Connection:
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A connection for one statement."""
+        self._check_open()
+        return self._own or self.con.cursor()
+
+    def _check_open(self) -> None:
         if self._closed:
             raise UsageError("the trace is closed", "open it again")
-        return self._own or self.con.cursor()
 
     def bind(self, con: duckdb.DuckDBPyConnection, statement: str, action: Callable[[], _T]) -> _T:
         """Bind, or run, a statement, with what it needs."""

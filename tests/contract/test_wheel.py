@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.network, pytest.mark.slow]
 
 
 PAGE = {f"cupti_etl/serve/web/{name}" for name in ("index.html", "app.js", "style.css", "icon.svg")}
-PAGE |= {"cupti_etl/serve/web/LICENSES.txt"}
+PAGE |= {f"cupti_etl/serve/web/{name}" for name in ("widget.js", "LICENSES.txt")}
 
 
 def clone(folder: Path) -> Path:

@@ -19,11 +19,17 @@ export class EtlError extends Error {
 
 export type Words = Record<string, string>;
 
-export interface Client {
-  /** The rows of a query or a table; `params` are the query's, `part` is of the trace, limit, sort. */
-  rows(name: string, params?: Words, signal?: AbortSignal, part?: Words): Promise<Table>;
+/** What gives rows, be it a server or a notebook's kernel. */
+export interface Source {
+  /** The rows of a query or a table; `params` are the query's. */
+  rows(name: string, params?: Words, signal?: AbortSignal): Promise<Table>;
   /** The rows of a SELECT. */
   sql(statement: string, signal?: AbortSignal): Promise<Table>;
+}
+
+export interface Client extends Source {
+  /** The rows of a query or a table; `params` are the query's, `part` is of the trace, limit, sort. */
+  rows(name: string, params?: Words, signal?: AbortSignal, part?: Words): Promise<Table>;
   /** The same as an Arrow stream. */
   arrow(statement: string, signal?: AbortSignal): Promise<Uint8Array>;
   /** What an address answers as JSON; a body makes it a POST. */

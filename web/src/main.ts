@@ -1,7 +1,7 @@
 import { askCatalogue } from "./catalogue.ts";
 import { connect, EtlError, takeToken } from "./client.ts";
 import { h } from "./dom.ts";
-import { complaint } from "./panel.ts";
+import { complaint } from "./complaint.ts";
 import { shell } from "./shell.ts";
 import { openState } from "./state.ts";
 import { startTheme } from "./theme.ts";

@@ -1,7 +1,8 @@
 // A panel: a query's question, its chart, its rows, the command that gives them, and its SQL.
 import type { Catalogue, Chart, Query } from "./catalogue.ts";
 import { chart, type Form } from "./chart.ts";
-import { address, EtlError, type Client, type Words } from "./client.ts";
+import { address, type Client, type Words } from "./client.ts";
+import { complaint } from "./complaint.ts";
 import { h } from "./dom.ts";
 import { rowsOf, type Shown } from "./shown.ts";
 import type { State, StateStore } from "./state.ts";
@@ -41,13 +42,6 @@ export function section(title: string, says: string, fill: (into: HTMLElement) =
     })
     .finally(() => whole.setAttribute("aria-busy", "false"));
   return whole;
-}
-
-export function complaint(error: unknown): HTMLElement {
-  if (!(error instanceof EtlError)) console.error(error);
-  const detail = error instanceof Error ? error.message : String(error);
-  const hint = error instanceof EtlError ? error.hint : "";
-  return h("p", { class: "complaint", role: "alert" }, h("strong", {}, detail), hint && h("span", {}, ` ${hint}`));
 }
 
 /** How a panel's rows were asked for. */

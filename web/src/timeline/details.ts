@@ -1,14 +1,14 @@
 // Everything about the selected thing: its row, its statement, what it launched or was launched by.
-import type { Client } from "../client.ts";
+import type { Source } from "../client.ts";
 import { h } from "../dom.ts";
-import { complaint } from "../panel.ts";
+import { complaint } from "../complaint.ts";
 import { duration } from "../units.ts";
 import type { Arrow } from "./draw.ts";
 import { rowOf, type Lane, type Mark } from "./model.ts";
 import { moment } from "./scale.ts";
 
 export interface Asks {
-  client: Client;
+  client: Source;
   signal: AbortSignal;
   go: (lane: number, depth: number, start: number) => void;
   labelOf: (lane: number) => string;

@@ -1,6 +1,6 @@
 // Asks for the marks of a window: at once from the cache, else when the window has been the same
 // for one frame; what was asked before is given up.
-import type { Client } from "../client.ts";
+import type { Source } from "../client.ts";
 import { asked, Cache, type Asked, type Loaded } from "./cache.ts";
 import { byLane, readMarks } from "./model.ts";
 import { merged } from "./hits.ts";
@@ -14,7 +14,7 @@ export class Feed {
   #failed = "";
 
   constructor(
-    readonly client: Client,
+    readonly client: Source,
     readonly end: number,
     /** Called when more can be drawn, or with what went wrong. */
     readonly told: (error?: unknown) => void,

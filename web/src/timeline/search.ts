@@ -1,7 +1,7 @@
 // The search box: what was found, and the next of it.
-import type { Client } from "../client.ts";
+import type { Source } from "../client.ts";
 import { h } from "../dom.ts";
-import { complaint } from "../panel.ts";
+import { complaint } from "../complaint.ts";
 import { duration } from "../units.ts";
 import { moment } from "./scale.ts";
 
@@ -23,7 +23,7 @@ export interface Search {
   stop(): void;
 }
 
-export function search(client: Client, changed: (text: string) => void, found: (all: Found[]) => void, go: (one: Found) => void): Search {
+export function search(client: Source, changed: (text: string) => void, found: (all: Found[]) => void, go: (one: Found) => void): Search {
   const box = h("input", { type: "search", placeholder: "Search names", "aria-label": "Search the timeline", input: later, keydown: key });
   const says = h("span", { class: "found", role: "status" });
   const list = h("ol", { class: "results", "aria-label": "Found", hidden: true });

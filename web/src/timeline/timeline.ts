@@ -1,8 +1,8 @@
 // The timeline: lanes on a canvas, with search, details and a table of the same for screen readers.
-import type { Client } from "../client.ts";
+import type { Source } from "../client.ts";
 import { h } from "../dom.ts";
-import { complaint } from "../panel.ts";
-import type { Selected, StateStore } from "../state.ts";
+import { complaint } from "../complaint.ts";
+import type { Selected, State, StateStore } from "../state.ts";
 import { duration, inUnit } from "../units.ts";
 import { details, summary } from "./details.ts";
 import { AXIS, draw, type Arrow } from "./draw.ts";
@@ -16,7 +16,7 @@ import { colourOf, inks } from "./palette.ts";
 import { around, moment, pan, toTime, within, zoom, type Span } from "./scale.ts";
 import { search, type Found } from "./search.ts";
 
-export function mountTimeline(root: HTMLElement, client: Client, state: StateStore): { destroy(): void } {
+export function mountTimeline(root: HTMLElement, client: Source, state: StateStore): { destroy(): void } {
   const stop = new AbortController();
   root.replaceChildren(h("p", { class: "loading" }, "Loading …"));
   client.rows("timeline_lane", {}, stop.signal).then(
@@ -31,7 +31,9 @@ export function mountTimeline(root: HTMLElement, client: Client, state: StateSto
   return { destroy: () => stop.abort() };
 }
 
-function show(root: HTMLElement, client: Client, state: StateStore, lanes: Lane[], signal: AbortSignal): void {
+const isSame = (one: Selected, other?: Selected): boolean => one.lane === other?.lane && one.start === other.start && one.depth === other.depth;
+
+function show(root: HTMLElement, client: Source, state: StateStore, lanes: Lane[], signal: AbortSignal): void {
   const end = Math.max(1, ...lanes.map((lane) => lane.end));
   const canvas = h("canvas", { tabindex: 0, role: "application", "aria-roledescription": "timeline", "aria-label": `Timeline of ${lanes.length} lanes; press question mark for the keys, or use the button Table` });
   const spacer = h("div", { class: "spacer" });
@@ -68,6 +70,7 @@ function show(root: HTMLElement, client: Client, state: StateStore, lanes: Lane[
   });
   let layout = layOut(lanes, folded);
   let colours = inks(root);
+  let told = state.get();
   let span = windowOf(state.get().window) ?? chosenSpan() ?? { from: 0, to: end };
   let marks: Marks = new Map();
   let found: Found[] = [];
@@ -90,6 +93,11 @@ function show(root: HTMLElement, client: Client, state: StateStore, lanes: Lane[
   function chosenSpan(): Span | undefined {
     const { from, to } = state.get();
     return from === undefined && to === undefined ? undefined : around(Math.min(from ?? 0, end), Math.min(to ?? end, end), end);
+  }
+  /** Changes the state; what others change is to be followed. */
+  function tell(change: Partial<State>): void {
+    told = { ...told, ...change };
+    state.set(change);
   }
   function later(): void {
     frame ||= requestAnimationFrame(paint);
@@ -127,7 +135,7 @@ function show(root: HTMLElement, client: Client, state: StateStore, lanes: Lane[
     clearTimeout(settled);
     settled = window.setTimeout(() => {
       const isWhole = span.from <= 0 && span.to >= end;
-      state.set({ window: isWhole ? undefined : `${Math.round(span.from)}-${Math.round(span.to)}` });
+      tell({ window: isWhole ? undefined : `${Math.round(span.from)}-${Math.round(span.to)}` });
     }, 250);
     later();
   }
@@ -140,7 +148,7 @@ function show(root: HTMLElement, client: Client, state: StateStore, lanes: Lane[
     else if (action.kind === "help") help.hidden = !help.hidden;
     else if (action.kind === "search") finder.box.focus();
     else if (action.kind === "fit") move(chosen ? around(chosen.start, chosen.end, end) : (chosenSpan() ?? span));
-    else if (action.kind === "clear") state.set({ selected: undefined, from: undefined, to: undefined });
+    else if (action.kind === "clear") tell({ selected: undefined, from: undefined, to: undefined });
     else if (chosen && row) {
       const next = neighbour(row, chosen.depth, chosen.start, action.by);
       if (next) pick(next, true);
@@ -150,7 +158,7 @@ function show(root: HTMLElement, client: Client, state: StateStore, lanes: Lane[
   function pick(mark: Mark, isToShow = false): void {
     if (isToShow) reveal(mark);
     chosen = mark;
-    state.set({ selected: { lane: mark.lane, start: mark.start, depth: mark.depth } });
+    tell({ selected: { lane: mark.lane, start: mark.start, depth: mark.depth } });
     const lane = laneOf(mark.lane)!;
     live.textContent = summary(lane, mark);
     asking.abort();
@@ -235,7 +243,7 @@ function show(root: HTMLElement, client: Client, state: StateStore, lanes: Lane[
       brush(from, to, isDone) {
         const [a, b] = [from, to].sort((one, other) => one - other).map((x) => Math.min(Math.max(time(x), 0), end));
         dragged = isDone ? undefined : { from: a!, to: b! };
-        if (isDone) state.set({ from: Math.round(a!), to: Math.round(b!) });
+        if (isDone) tell({ from: Math.round(a!), to: Math.round(b!) });
         later();
       },
       click(x, y) {
@@ -270,8 +278,13 @@ function show(root: HTMLElement, client: Client, state: StateStore, lanes: Lane[
   });
   resized.observe(scroller);
   const themed = new MutationObserver(() => ((colours = inks(root)), later()));
-  themed.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+  themed.observe((root.getRootNode() as Partial<ShadowRoot>).host ?? document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
   const unsubscribe = state.subscribe((now) => {
+    const before = told;
+    told = now;
+    if (now.window !== before.window) move(windowOf(now.window) ?? { from: 0, to: end });
+    else if (now.from !== before.from || now.to !== before.to) move(chosenSpan() ?? span);
+    if (now.selected && !isSame(now.selected, before.selected)) void resolve(now.selected, true);
     if (!now.selected && chosen) {
       asking.abort();
       chosen = undefined;

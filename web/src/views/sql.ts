@@ -7,7 +7,8 @@ import { tags } from "@lezer/highlight";
 import { basicSetup } from "codemirror";
 import { chart, type Form } from "../chart.ts";
 import { h } from "../dom.ts";
-import { complaint, origin, section, type Context } from "../panel.ts";
+import { complaint } from "../complaint.ts";
+import { origin, section, type Context } from "../panel.ts";
 import type { Shown } from "../shown.ts";
 import { table } from "../table.ts";
 
