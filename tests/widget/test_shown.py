@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import importlib.util
 import queue
-import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import conftest
 from support.waiting import wait_until
 
 from cupti_etl.api import Trace
@@ -20,33 +20,22 @@ from cupti_etl.jupyter import timeline
 from cupti_etl.serve.built import WIDGET
 
 HERE = Path(__file__).parent
-CHROMIUM = shutil.which("chromium")
-FLAGS = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-)  # fmt: skip
 SITE = "http://notebook.test"
 
 
 def missing() -> str:
-    if not CHROMIUM:
+    if not conftest.CHROMIUM:
         return "there is no chromium: apt-get install chromium"
     if any(importlib.util.find_spec(name) is None for name in ("playwright", "anywidget")):
-        return "playwright, or anywidget, is not installed"
+        return "playwright, or anywidget, is not installed: make browser"
     return "" if WIDGET.is_file() else "the widget is not built: make web"
 
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield browser
-        browser.close()
+# The same browser as of the page.
+chromium = conftest.chromium
 
 
 class Notebook:
