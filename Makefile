@@ -28,7 +28,7 @@ install: $(STAMP) native ## make .venv with cupti-etl and what its tests need
 native: $(STAMP) ## compile the native libraries in place
 	@$(BIN)/python native/build.py > /dev/null
 
-web: ## build the page of `cupti-etl serve` (needs node)
+web: ## build the page of `cupti-etl serve` and the widget of notebooks (needs node)
 	cd web && npm ci --ignore-scripts --no-audit --no-fund --silent && npm run --silent check && npm run --silent build
 
 browser: install web ## prepare the tests in a browser, which is to be there: apt-get install chromium
