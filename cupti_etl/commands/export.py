@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 _TABLES = ("parquet", "arrow", "csv", "spreadsheet")
-FORMS = ("duckdb", *_TABLES, "chrome", "folded", "speedscope")
+FORMS = ("duckdb", *_TABLES, "sqlite", "chrome", "folded", "speedscope")
 
 
 @click.command(cls=Command)
@@ -55,6 +55,7 @@ def command(
       cupti-etl export run42 --to duckdb run42.duckdb
       cupti-etl export node1 node2 --to parquet both
       cupti-etl export run42 --to arrow --table kernel - | ./reader
+      cupti-etl export run42 --to sqlite run42.sqlite
       cupti-etl export run42 --to chrome run42.json
       cupti-etl export run42 --to speedscope run42.speedscope.json
 
@@ -63,13 +64,15 @@ def command(
     formula) are a folder with one file for each table, or, with a single --table, one file. That
     file can be - for standard output, except with parquet, which is sorted by time.
 
+    sqlite is one file with all tables, or those of --table, and the units of their columns.
+
     chrome is the JSON that PyTorch's profiler writes, for chrome://tracing, ui.perfetto.dev,
     HolisticTraceAnalysis and `cupti-etl import`.
 
     folded and speedscope are GPU time by Python stack (capture --python-stacks), for flame
     graphs: lines for flamegraph.pl and similar programs, and a file for speedscope.app.
     """
-    if tables and form not in _TABLES:
+    if tables and form not in (*_TABLES, "sqlite"):
         raise UsageError(
             f"--table does not go with --to {form}, which is no table",
             "--to parquet --table writes some of them",
@@ -96,6 +99,13 @@ def command(
         from cupti_etl.render.files import choose_tables, export_file, export_folder
 
         chosen = choose_tables(trace, tables)
+        if form == "sqlite":
+            from cupti_etl.render.sqlite_file import export_sqlite
+
+            if str(out) == "-":
+                raise UsageError("a file of SQLite cannot be written to a pipe", "name a file")
+            export_sqlite(trace, chosen, out, overwrite=overwrite)
+            return
         if len(chosen) == 1 and tables:
             export_file(
                 trace, chosen[0], None if str(out) == "-" else out, form, overwrite=overwrite

@@ -52,6 +52,7 @@ FLOORS = {
     "cupti_etl.render.duckdb_file": 17,
     "cupti_etl.render.files": 17,
     "cupti_etl.render.shell": 17,
+    "cupti_etl.render.sqlite_file": 17,
     "cupti_etl.render.stacks": 17,
     "cupti_etl.inprocess": 17,
     "cupti_etl.analysis": 18,
