@@ -99,21 +99,25 @@ spans AS (
     FROM synchronization
     LEFT JOIN owner USING (process_id)
     UNION ALL
-    SELECT ranges.start_ns, ranges.end_ns,
-           CASE WHEN domain IN ('cpu_op', 'user_annotation', 'python_function', 'Trace') THEN domain
-                ELSE 'user_annotation' END,
-           ranges.name, coalesce(pid, 0)::VARCHAR,
-           coalesce(ranges.thread_id::VARCHAR, '"no thread"'),
-           ltrim(concat(
-               CASE WHEN domain NOT IN ('cpu_op', 'user_annotation', 'python_function', 'Trace')
-                    THEN ',"domain":' || to_json(domain) END,
-               ',"External id":' || ranges.payload_int, members
-           ), ',')
-    FROM nvtx_range AS ranges
-    LEFT JOIN owner USING (process_id)
-    LEFT JOIN (SELECT process_id, marker_id, any_value(members) AS members
-               FROM given WHERE marker_id IS NOT NULL GROUP BY ALL) AS given
-        USING (process_id, marker_id)
+    -- Of ranges with the same begin and end, the outer one comes first, as readers nest them so.
+    FROM (
+        SELECT ranges.start_ns, ranges.end_ns,
+               CASE WHEN domain IN ('cpu_op', 'user_annotation', 'python_function', 'Trace')
+                    THEN domain ELSE 'user_annotation' END,
+               ranges.name, coalesce(pid, 0)::VARCHAR,
+               coalesce(ranges.thread_id::VARCHAR, '"no thread"'),
+               ltrim(concat(
+                   CASE WHEN domain NOT IN ('cpu_op', 'user_annotation', 'python_function', 'Trace')
+                        THEN ',"domain":' || to_json(domain) END,
+                   ',"External id":' || ranges.payload_int, members
+               ), ',')
+        FROM nvtx_range AS ranges
+        LEFT JOIN owner USING (process_id)
+        LEFT JOIN (SELECT process_id, marker_id, any_value(members) AS members
+                   FROM given WHERE marker_id IS NOT NULL GROUP BY ALL) AS given
+            USING (process_id, marker_id)
+        ORDER BY range_id
+    )
 ),
 arrows AS (
     SELECT 's' AS ph, correlation_id, start_ns, coalesce(pid, 0)::VARCHAR AS pid,
