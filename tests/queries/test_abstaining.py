@@ -124,11 +124,12 @@ FULL = {
 }
 # What FULL has no reason to hold: more than one call of an id, a copy that ends within its call, a
 # thread that waits for another, a loss, kernels that are tuned, long gaps, executions and steps out
-# of line.
+# of line.  And timeline_flow is of one thing, which nobody chose.
 _EMPTY = {
     "_shared_correlation", "_shared_launch", "_blocking_copy", "_range_wait", "_loss_cause",
-    "_range_helped", "triton_autotune", "finding_autotuning", "finding_xla_autotuning",
-    "finding_host", "finding_queued", "finding_slow_executions", "finding_slow_steps",
+    "_timeline_loss", "timeline_flow", "_range_helped", "triton_autotune", "finding_autotuning",
+    "finding_xla_autotuning", "finding_host", "finding_queued", "finding_slow_executions",
+    "finding_slow_steps",
 }  # fmt: skip
 
 
