@@ -105,4 +105,14 @@ FAKE_EXPORT const char *fake_kernel_name(uint32_t index);
 
 #define FAKE_MAX_NAMES 4096
 
+/* For the test program, of the fake CUPTI: how clients of version 1 stand, so that it can wait for
+ * what one of them does. */
+struct fake_client_state {
+    const void *receiver; /* the callback that gets buffers now; NULL: there is none */
+    uint64_t waiting;     /* buffers that were requested and not handed over */
+    uint64_t refused;     /* subscriptions, up to now */
+    int records_kernels;
+};
+FAKE_EXPORT int fakeClientState(struct fake_client_state *state);
+
 #endif

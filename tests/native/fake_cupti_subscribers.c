@@ -43,6 +43,17 @@ bool have_clients(void) {
     return false;
 }
 
+API int fakeClientState(struct fake_client_state *state) {
+    struct client *client = atomic_load(&subscribers[0].client);
+    *state = (struct fake_client_state){
+        .receiver = client != NULL ? (const void *)client->complete : NULL,
+        .waiting = atomic_load(&counters->counter[C_OUTSTANDING]),
+        .refused = atomic_load(&counters->counter[C_REFUSED_SUBSCRIPTIONS]),
+        .records_kernels = atomic_load(&subscribers[0].kind_on[KIND_CONCURRENT_KERNEL]),
+    };
+    return OK;
+}
+
 uint32_t last_kind(void) {
     uint32_t api = fake_release.api;
     return api < 26 ? 52 : api < 27 ? 54 : api < 130100 ? 55 : api < 130200 ? 58 : 59;

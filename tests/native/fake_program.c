@@ -59,6 +59,12 @@ static const struct option_spec {
     NUMBER("takeover-clock", takeover_clock), /* 1: with a clock of its own, as PyTorch's */
     NUMBER("takeover-times", takeover_times), /* how often it comes; once */
     NUMBER("takeover-every", takeover_every), /* launches from one time to the next */
+    /* 1: it comes when the first client has all records so far, and nothing is launched from its
+     * end until the first records again. */
+    NUMBER("takeover-waits", takeover_waits),
+    /* So many launches after it came, nothing is launched until the first client saw it: which
+     * takes the records back, or asks whether the other is still subscribed. */
+    NUMBER("takeover-noticed", takeover_noticed),
     TEXT("takeover-report", takeover_report), /* what the calls answered, and records; JSON */
     NUMBER("no-cuda", no_cuda),             /* 1: do not touch CUDA */
     NUMBER("init-only", init_only),         /* 1: cuInit and nothing else */
@@ -106,7 +112,7 @@ static void parse(int argc, char **argv) {
     }
 }
 
-static void sleep_ms(long milliseconds) {
+void sleep_ms(long milliseconds) {
     struct timespec left = {milliseconds / 1000, milliseconds % 1000 * 1000000};
     while (nanosleep(&left, &left) != 0) {
     }

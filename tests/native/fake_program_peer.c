@@ -4,6 +4,8 @@
 #define _GNU_SOURCE
 #include "fake_program.h"
 
+#include "fake_cuda.h"
+
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -145,6 +147,40 @@ static void report(void) {
     fclose(out);
 }
 
+static struct fake_client_state look(void) {
+    struct fake_client_state state = {0};
+    int (*ask)(struct fake_client_state *);
+    *(void **)&ask = find("fakeClientState");
+    ask(&state);
+    return state;
+}
+
+static bool all_is_handed_over(void) {
+    return look().waiting == 0;
+}
+
+static bool first_records(void) {
+    struct fake_client_state state = look();
+    return state.receiver != NULL && state.receiver != (const void *)complete &&
+           state.records_kernels;
+}
+
+static uint64_t refused_before;
+static bool first_noticed(void) {
+    return first_records() || look().refused != refused_before;
+}
+
+/* The first client does its part in its own time; only a fault makes us wait in vain. */
+static void wait_until(bool (*is_so)(void), const char *what) {
+    for (long waited = 0; !is_so(); waited++) {
+        if (waited == 60000) {
+            fprintf(stderr, "fake_program: waited in vain until %s\n", what);
+            exit(98);
+        }
+        sleep_ms(1);
+    }
+}
+
 /* Who is refused as a subscriber gives up. */
 static void come(void) {
     bool must_subscribe = given->takeover_subscribe != 0 || given->takeover_v2 != 0;
@@ -153,6 +189,8 @@ static void come(void) {
         cupti = dlopen("libcupti.so.12", RTLD_NOW | RTLD_NOLOAD);
     if (cupti == NULL)
         return;
+    if (given->takeover_waits != 0)
+        wait_until(all_is_handed_over, "all records are handed over");
     if (must_subscribe && (subscribed != 0 || unsubscribed == 0))
         subscribed = subscribe();
     if (!must_subscribe || subscribed == 0) {
@@ -161,6 +199,7 @@ static void come(void) {
         registered = attach();
         enabled = switch_kinds("cuptiActivityEnable", "cuptiActivityEnable_v2");
     }
+    refused_before = look().refused;
     report();
 }
 
@@ -183,6 +222,8 @@ static void leave(void) {
     if (given->takeover_finalize != 0)
         finalized = finalize();
     report();
+    if (given->takeover_waits != 0)
+        wait_until(first_records, "the first client records again");
 }
 
 void peer_after_launch(const struct settings *settings, long launched) {
@@ -195,6 +236,8 @@ void peer_after_launch(const struct settings *settings, long launched) {
         given = settings;
         come();
     }
+    if (settings->takeover_noticed != 0 && since == settings->takeover_noticed)
+        wait_until(first_noticed, "the first client sees the other");
     if (settings->takeover_for != 0 && since == settings->takeover_for)
         leave();
 }
