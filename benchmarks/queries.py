@@ -5,15 +5,17 @@ Two processes share two GPUs; four streams overlap; each kernel has its launch, 
 way a capture writes them.  The rows are made anew each time, unless --keep says where they
 lie; the figures are of a warm file cache.  "first" is in a trace of which nothing was asked
 before; "reopened" is in one just opened of which that was.  "cpu" is the time of all cores
-together, which others on the machine disturb least; "peak" is the most memory up to the end of
-that query.
+together, which others on the machine disturb least; "peak" is the most memory of a process that
+asks nothing else.
 """
 
 from __future__ import annotations
 
 import argparse
-import resource
+import json
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -23,10 +25,11 @@ from typing import Any
 import duckdb
 
 import cupti_etl
-from benchmarks.common import median, rounded, timed
+from benchmarks.common import median, peak_mib, rounded, timed
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.header import Query
 from cupti_etl.queries.materialize import DERIVED
+from cupti_etl.queries.operators import OPERATORS
 from cupti_etl.schema.arrow import TABLES, arrow_schema
 from cupti_etl.storage import manifest
 from cupti_etl.storage.part import write_part
@@ -224,38 +227,81 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="", help="these queries, comma-separated")
+    parser.add_argument("--front", action="store_true", help="the front queries alone")
+    parser.add_argument(
+        "--operators",
+        action="store_true",
+        help="those that native operators compute, and by their SQL, too",
+    )
+    parser.add_argument("--prepared", action="store_true", help="what the one query reads is there")
+    parser.add_argument("--sql", action="store_true", help="the same, and it computes by SQL")
     parser.add_argument("--keep", type=Path, help="keep the trace there, or use it again")
 
 
-def measure(folder: Path, rounds: int, query: Query) -> Iterator[tuple[str, float]]:
+def _prepare(trace: cupti_etl.Trace, name: str) -> None:
+    """Compute what the operator of a query reads."""
+    for need in OPERATORS[name].reads:
+        if need in library() and library()[need].materialized:
+            trace.query(need).count()
+
+
+def measure(
+    folder: Path, query: Query, arguments: argparse.Namespace
+) -> Iterator[tuple[str, float]]:
     """Seconds of the first time, of opening and asking again, and median and size of others."""
 
     def ask() -> float:
         return timed(lambda: trace.query(query.name).count())
 
     with cupti_etl.open(folder) as trace:
+        if arguments.prepared or arguments.sql:
+            _prepare(trace, query.name)
+        if arguments.sql:
+            OPERATORS.clear()
         began = time.process_time()
         first = ask()
         yield f"{query.name}_first_cpu_s", rounded(time.process_time() - began)
-        again = [ask() for _ in range(rounds)]
+        again = [ask() for _ in range(arguments.rounds)]
         yield f"{query.name}_first_s", rounded(first)
         yield f"{query.name}_s", rounded(median(again))
         yield f"{query.name}_rows", trace.query(query.name).count()
     with cupti_etl.open(folder) as trace:
         yield f"{query.name}_reopened_s", rounded(ask())
-    yield f"{query.name}_peak_mib", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    yield f"{query.name}_peak_mib", peak_mib()
+
+
+def _chosen(arguments: argparse.Namespace) -> list[str]:
+    if arguments.only:
+        return list(arguments.only.split(","))
+    if arguments.operators:
+        return sorted(OPERATORS)
+    return [query.name for query in library() if query.front or not arguments.front]
+
+
+def _apart(name: str, folder: Path, rounds: int, *more: str) -> Iterator[tuple[str, Any]]:
+    """The figures of a process that measures one query; ``--sql`` stands in their names."""
+    words = [sys.executable, "-m", "benchmarks", "queries", "--json", "--only", name]
+    words += ["--keep", str(folder), "--rounds", str(rounds), *more]
+    done = subprocess.run(words, stdout=subprocess.PIPE, check=True)
+    way = "_sql" if "--sql" in more else ""
+    for key, value in json.loads(done.stdout)["figures"].items():
+        if key.startswith(f"{name}_"):
+            yield f"{name}{way}{key.removeprefix(name)}", value
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
-    wanted = arguments.only.split(",") if arguments.only else [query.name for query in library()]
+    wanted = _chosen(arguments)
     figures: dict[str, Any] = {"rows": arguments.rows, "rounds": arguments.rounds}
     with tempfile.TemporaryDirectory() as scratch:
         folder = arguments.keep or Path(scratch) / "run"
         if not folder.exists():
             make(folder, arguments.rows)
-        for name in wanted:
+        if arguments.only and len(wanted) == 1:
             # Nothing is computed before.
             shutil.rmtree(folder / DERIVED, ignore_errors=True)
-            figures |= measure(folder, arguments.rounds, library()[name])
-    figures["peak_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+            return figures | dict(measure(folder, library()[wanted[0]], arguments))
+        for name in wanted:
+            ways = (["--prepared"], ["--sql"]) if arguments.operators else ([],)
+            for way in ways:
+                figures |= _apart(name, folder, arguments.rounds, *way)
     return figures

@@ -46,7 +46,8 @@ def log_of(capture: Capture) -> Path:
 
 
 def rows_of(capture: Capture, device: int = 0) -> pa.Table:
-    samples = table(capture.trace, "pm_sample")
+    """The samples of a GPU by time: which of two parts is written first depends on the machine."""
+    samples = table(capture.trace, "pm_sample").sort_by("start_ns")
     return samples.filter(pc.equal(samples["device_uuid"], GPU.format(device)))
 
 
@@ -176,16 +177,18 @@ def test_sampling_goes_on_after_a_loss(
 @pytest.mark.parametrize(
     ("fake", "words", "hint"),
     [
-        ({"pm_lost_at": 40}, "CUPTI_ERROR_UNKNOWN (999)", "is the GPU lost"),
-        ({"pm_kill_at": 40}, "the process that samples ended with signal 9", "--cupti"),
-        ({"pm_hang_at": 40}, "CUPTI did not come back from a call", "--cupti"),
+        ({"pm_lost_at": 10}, "CUPTI_ERROR_UNKNOWN (999)", "is the GPU lost"),
+        ({"pm_kill_at": 10}, "the process that samples ended with signal 9", "--cupti"),
+        ({"pm_hang_at": 10}, "CUPTI did not come back from a call", "--cupti"),
     ],
 )
 def test_the_capture_goes_on_without_the_sampler(
-    capturer: Capturer, fake: dict[str, Any], words: str, hint: str
+    capturer: Capturer, tmp_path: Path, fake: dict[str, Any], words: str, hint: str
 ) -> None:
-    # Lost after two seconds of samples: by then the program has begun even on a busy machine.
-    lasts = {"launches": 200, "linger_ms": 4000}
+    # Lost half a second after the program's work is done.
+    ready = tmp_path / "ready"
+    lasts = {"launches": 200, "linger_ms": 4000, "ready": str(ready)}
+    fake = {**fake, "pm_after": ready}
     options = ("--pm", "--pm-interval", "100us")
     capture = capturer.run(options=options, fake=fake, **lasts)
     assert capture.status == 0, capture.stderr
@@ -203,6 +206,7 @@ def test_the_capture_goes_on_without_the_sampler(
     assert len(starts) > 500
     assert loss["start_ns"] == rows["end_ns"][-1].as_py()
     assert loss["device_uuid"] == GPU.format(0)
+    ready.unlink()
     required = capturer.run(options=(*options, "--pm-required"), fake=fake, **lasts)
     assert required.status == 4
     assert hint in required.stderr

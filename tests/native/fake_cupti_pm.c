@@ -9,6 +9,7 @@
  *   FAKE_PM_LOST_AT=n       from the n-th decode on every call answers 999
  *   FAKE_PM_HANG_AT=n       the n-th decode does not return
  *   FAKE_PM_KILL_AT=n       the n-th decode ends the process with SIGKILL
+ *   FAKE_PM_AFTER=file      these three count from when the file exists
  *   FAKE_PM_DECODE_NS=n     cost of a sample (busy)
  *   FAKE_PM_DEVICE=n        all of these concern device n alone
  *   FAKE_CUPTI_LOG=folder   PID.pm: a line for each start, decode and stop
@@ -96,7 +97,7 @@ static struct device {
     uint64_t interval;
     uint64_t start_ns; /* of the sample that is decoded next */
     uint64_t stop_ns;
-    uint64_t decodes;
+    uint64_t decodes, turns; /* turns: of what FAKE_PM_AFTER counts */
 } devices[DEVICES];
 
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -265,7 +266,10 @@ static void spend(uint64_t ns) {
 }
 
 static int misbehave(struct device *device) {
-    uint64_t turn = ++device->decodes;
+    const char *after = getenv("FAKE_PM_AFTER");
+    if (after != NULL && device->turns == 0 && access(after, F_OK) != 0)
+        return OK;
+    uint64_t turn = ++device->turns;
     if (option("FAKE_PM_KILL_AT", device) == turn)
         kill(getpid(), SIGKILL);
     while (option("FAKE_PM_HANG_AT", device) == turn)
@@ -283,6 +287,7 @@ API int cuptiPmSamplingDecodeData(struct decode_params *params) {
     struct counter_data *data = (void *)params->image;
     if (data == NULL || data->magic != COUNTER_DATA_MAGIC || data->slot_size != device->slot_size)
         return INVALID_PARAMETER;
+    device->decodes++;
     if (misbehave(device) != OK)
         return UNKNOWN_ERROR;
     uint64_t until = device->running ? now_ns() : device->stop_ns;
