@@ -268,7 +268,7 @@ def test_forked_and_killed(run: Run) -> None:
     assert received(report)[KERNEL] == 20
     assert len(logs) == 1
     run(launches=20, fork=2, tiny={"flush_ms": 1})
-    _, logs = run(tiny={"flush_ms": 5}, launches=20, linger_ms=50, exit="kill", status=-9)
+    _, logs = run(tiny={"flush_ms": 5}, launches=20, handed_over=1, exit="kill", status=-9)
     killed = [log for log in logs if not log.ended]
     assert [log.delivered[KERNEL] for log in killed] == [20]
 

@@ -241,8 +241,8 @@ static void deliver(struct queue *queue, struct buffer *buffer) {
         log_delivery(buffer, to->number);
         count(C_COMPLETIONS, 1);
         count(C_BYTES, buffer->valid);
-        atomic_fetch_sub(&counters->counter[C_OUTSTANDING], 1);
         complete(queue, to, buffer);
+        atomic_fetch_sub(&counters->counter[C_OUTSTANDING], 1);
         release_arena(buffer);
         pthread_mutex_lock(&queue->lock);
         bool last = buffer->pending == 0;

@@ -72,6 +72,7 @@ static const struct option_spec {
     NUMBER("fork-after", fork_after),       /* fork so many after the work; they try to launch */
     NUMBER("spawn", spawn_children),        /* run so many children with the same options */
     NUMBER("wait-children", wait_children), /* 0: leave them behind */
+    NUMBER("handed-over", handed_over),     /* 1: wait until all records are handed over */
     NUMBER("linger-ms", linger_ms),         /* sleep before the end */
     NUMBER("count-sigint", count_sigint),   /* wait so many ms for SIGINT, print how many came */
     NUMBER("late-launches", late_launches), /* launch so many more after the tools' atexit */
@@ -203,6 +204,8 @@ static int finish(void) {
             fclose(file);
     }
     wait_for(settings.until_file);
+    if (settings.handed_over != 0)
+        wait_for_records();
     sleep_ms(settings.linger_ms);
     if (settings.count_sigint != 0)
         count_interrupts();

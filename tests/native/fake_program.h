@@ -11,7 +11,7 @@ struct settings {
     long noise, driver_api, rate, long_kernel, play;
     long takeover_at, takeover_for, takeover_v2, takeover_subscribe, takeover_multiple;
     long takeover_unsubscribe, takeover_finalize, takeover_clock, takeover_times, takeover_every;
-    long takeover_waits, takeover_noticed;
+    long takeover_waits, takeover_noticed, handed_over;
     long no_cuda, init_only, fork_children, fork_after, spawn_children, wait_children, children;
     long linger_ms, count_sigint, echo, status, late_launches;
     const char *range_name, *range_form, *range_domain, *range_before;
@@ -25,6 +25,8 @@ void use_cuda(const struct settings *settings);
 int try_launch(void);
 /* Another CUPTI client in the program: what it does after so many launches of the process. */
 void peer_after_launch(const struct settings *settings, long launched);
+/* Wait until CUPTI has handed over all records so far. */
+void wait_for_records(void);
 /* Ranges around the launches of a thread; see the options. */
 void ranges_before_launch(const struct settings *settings, long i);
 void ranges_after_launch(const struct settings *settings, long i);

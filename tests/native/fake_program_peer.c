@@ -181,16 +181,26 @@ static void wait_until(bool (*is_so)(void), const char *what) {
     }
 }
 
+static bool find_cupti(void) {
+    if (cupti == NULL)
+        cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+    if (cupti == NULL)
+        cupti = dlopen("libcupti.so.12", RTLD_NOW | RTLD_NOLOAD);
+    return cupti != NULL;
+}
+
+void wait_for_records(void) {
+    if (find_cupti())
+        wait_until(all_is_handed_over, "all records are handed over");
+}
+
 /* Who is refused as a subscriber gives up. */
 static void come(void) {
     bool must_subscribe = given->takeover_subscribe != 0 || given->takeover_v2 != 0;
-    cupti = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
-    if (cupti == NULL)
-        cupti = dlopen("libcupti.so.12", RTLD_NOW | RTLD_NOLOAD);
-    if (cupti == NULL)
+    if (!find_cupti())
         return;
     if (given->takeover_waits != 0)
-        wait_until(all_is_handed_over, "all records are handed over");
+        wait_for_records();
     if (must_subscribe && (subscribed != 0 || unsubscribed == 0))
         subscribed = subscribe();
     if (!must_subscribe || subscribed == 0) {
