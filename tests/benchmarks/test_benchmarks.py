@@ -45,7 +45,7 @@ def test_a_benchmark(name: str, page) -> None:  # type: ignore[no-untyped-def]
     assert result["machine"]["cores"] >= 1
     keys = [key for key, _, _ in page.FIGURES.get(name, ())]
     if name == "queries":
-        keys = [f"gpu_busy{end}" for end in page.CALLS] + ["gpu_busy_rows", "rows", "peak_mib"]
+        keys = [f"gpu_busy{end}" for end in page.CALLS] + ["gpu_busy_rows", "rows"]
     assert keys
     for key in keys:
         value = result["figures"][key]
@@ -68,4 +68,4 @@ def test_a_figure_that_falls_short_is_shown(page, tmp_path: Path, monkeypatch) -
 
 def test_a_query_that_takes_too_long_is_shown(page) -> None:  # type: ignore[no-untyped-def]
     figures = {"slow_first_s": 3, "slow_first_cpu_s": 4, "slow_s": 0.5, "slow_rows": 7}
-    assert list(page._query_rows(figures, 1))[2:] == ["| slow | 7 | **3** | 4 | 0.5 | — |"]
+    assert list(page._query_rows(figures, 1))[2:] == ["| slow | 7 | **3** | 4 | 0.5 | — | — |"]
