@@ -1,4 +1,4 @@
-"""``cupti-etl serve``: a trace over HTTP."""
+"""``cupti-etl serve``: a trace over HTTP and Flight SQL."""
 
 from __future__ import annotations
 
@@ -17,6 +17,14 @@ from cupti_etl.render.help import Command
     default=8756,
     show_default=True,
     help="Listen on this port; 0 takes one that is free.",
+)
+@click.option(
+    "--flight",
+    type=click.IntRange(0, 65535),
+    is_flag=False,
+    flag_value=8757,
+    metavar="[=PORT]",
+    help="Serve Arrow Flight SQL, too, on port 8757 or this one; 0 takes one that is free.",
 )
 @click.option("--open", "opens", is_flag=True, help="Show the page in a browser.")
 @click.option(
@@ -40,25 +48,27 @@ def command(
     context: click.Context,
     traces: tuple[str, ...],
     port: int,
+    flight: int | None,
     opens: bool,
     host: str,
     time_limit: float,
     until_eof: bool,
 ) -> None:
-    """Serve a trace over HTTP: a page, and Arrow, JSON and CSV.
+    """Serve a trace: a page, Arrow, JSON and CSV over HTTP; Flight SQL.
 
     \b
       cupti-etl serve run42
       cupti-etl serve run42 --open
       cupti-etl serve node1 node2.duckdb --port 0
+      cupti-etl serve run42 --flight
 
     The address with its token is printed; whoever has it can read the trace, and nothing else. New
     parts of a capture that still runs are served, too. Ctrl-C ends it. See docs/howto/serve.md.
     """
     need_the_extra()
     from cupti_etl.api import open as open_trace
-    from cupti_etl.serve.app import Limits
     from cupti_etl.serve.run import run
+    from cupti_etl.serve.served import Limits
     from cupti_etl.storage.sources import expand
 
     paths = [path.absolute() for path in expand(traces)]
@@ -74,4 +84,5 @@ def command(
         limits=Limits(time_s=time_limit),
         debug=bool((context.find_root().obj or {}).get("debug")),
         until_eof=until_eof,
+        flight=flight,
     )

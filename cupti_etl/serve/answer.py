@@ -11,18 +11,13 @@ from typing import Any, BinaryIO, cast
 
 from starlette.types import Receive, Scope, Send
 
-from cupti_etl.errors import EtlError
 from cupti_etl.progress import printable
 from cupti_etl.serve.channel import Channel
 from cupti_etl.serve.formats import Answered, Format
 from cupti_etl.serve.refusal import refusal
-from cupti_etl.serve.refused import Paths, Refused
-from cupti_etl.serve.running import Running
-
-# A client that takes nothing for so long is given up.
-_STALLED_S = 30.0
-# An interrupt can fall between two statements, and is then said once more.
-_PERSIST_S = 0.1
+from cupti_etl.serve.refused import late
+from cupti_etl.serve.running import PERSIST_S, STALLED_S, Running
+from cupti_etl.serve.served import Served
 
 Ask = Callable[[Running], AbstractContextManager[Answered]]
 
@@ -37,27 +32,15 @@ class Answer:
     Args:
         ask: begins the question; called in a thread of ``pool``.
         form: how the rows are sent.
-        paths: what hides the paths of this machine.
+        served: what is asked.
         pool: runs it.
-        limit_s: the time limit.
-        on_fault: gets an error that is none of ours.
     """
 
-    def __init__(
-        self,
-        ask: Ask,
-        form: Format,
-        paths: Paths,
-        pool: Executor,
-        limit_s: float,
-        on_fault: Callable[[BaseException], None],
-    ) -> None:
+    def __init__(self, ask: Ask, form: Format, served: Served, pool: Executor) -> None:
         self._ask = ask
         self._form = form
-        self._paths = paths
+        self._served = served
         self._pool = pool
-        self._limit_s = limit_s
-        self._on_fault = on_fault
         self._says = ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -78,7 +61,7 @@ class Answer:
             while not work.done():
                 running.stop()
                 # The slot of the client is taken until the thread is free.
-                await asyncio.wait({work}, timeout=_PERSIST_S)
+                await asyncio.wait({work}, timeout=PERSIST_S)
 
     def _work(self, running: Running, channel: Channel) -> None:
         try:
@@ -98,7 +81,7 @@ class Answer:
         channel: Channel,
         gone: asyncio.Future[Any],
     ) -> None:
-        left = self._limit_s
+        left = self._served.limits.time_s
         is_begun = False
         while True:
             before = time.monotonic()
@@ -113,12 +96,11 @@ class Answer:
                 error = chunk.exception()
             else:
                 chunk.cancel()
-                error = _late(self._limit_s)
+                error = late(self._served.limits.time_s)
             if error is not None:
-                if not isinstance(error, EtlError):
-                    self._on_fault(error)
+                self._served.note(error)
                 if not is_begun:
-                    await refusal(error, self._paths)(scope, receive, send)
+                    await refusal(error, self._served.paths)(scope, receive, send)
                 return
             if not is_begun:
                 await self._start(send)
@@ -126,7 +108,7 @@ class Answer:
             body = chunk.result()
             message = {"type": "http.response.body", "body": body or b"", "more_body": bool(body)}
             try:
-                await asyncio.wait_for(send(message), _STALLED_S)
+                await asyncio.wait_for(send(message), STALLED_S)
             except OSError:  # it left, or takes nothing
                 return
             if body is None:
@@ -139,14 +121,6 @@ class Answer:
             said = printable(self._says).encode("ascii", "backslashreplace")
             headers.append((b"x-cupti-etl-part", said))
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-
-
-def _late(limit_s: float) -> Refused:
-    return Refused(
-        504,
-        f"the answer took longer than {limit_s:g} s",
-        "ask for a part of the trace (from, to, steps), or serve with a larger --time-limit",
-    )
 
 
 async def _disconnected(receive: Receive) -> None:

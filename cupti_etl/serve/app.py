@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,26 +33,12 @@ from cupti_etl.serve.page import Page
 from cupti_etl.serve.refusal import refusal
 from cupti_etl.serve.refused import Paths, Refused
 from cupti_etl.serve.running import Running
+from cupti_etl.serve.served import STATEMENT_BYTES, Limits, Served
+from cupti_etl.serve.token import Token
 from cupti_etl.storage.sources import PARTS
 
 _T = TypeVar("_T")
-_STATEMENT_BYTES = 256 << 10
 _HINTS = {404: "GET / lists what there is", 405: "GET; POST for /sql"}
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How much is served.
-
-    Attributes:
-        time_s: for the rows of one answer to be computed.
-        clients: requests at once.
-        memory: of the DuckDB that runs statements, as it writes sizes.
-    """
-
-    time_s: float = 60.0
-    clients: int = 50
-    memory: str = "1GB"
 
 
 class Service:
@@ -67,6 +52,10 @@ class Service:
         on_fault: gets an error that is none of ours.
         is_awaited: whether a trace that is not there will be.
         page: for browsers.
+
+    Attributes:
+        app: what a server of ASGI serves.
+        served: the same traces, for other protocols; open until ``close``.
     """
 
     def __init__(
@@ -92,11 +81,11 @@ class Service:
         self._token = token
         self._paths = tuple(paths)
         self._page = page or Page()
-        self._limits = limits or Limits()
+        limits = limits or Limits()
+        self._opened = Opened(paths, limits.memory, look)
         self._hidden = Paths(paths)
-        self._on_fault = on_fault
-        self._pool = ThreadPoolExecutor(self._limits.clients, "serve")
-        self._opened = Opened(paths, self._limits.memory, look)
+        self.served = Served(self._opened, Token(token), limits, self._hidden, on_fault)
+        self._pool = ThreadPoolExecutor(limits.clients, "serve")
         shown = self._page.addresses
         inner = Starlette(
             routes=[
@@ -121,10 +110,10 @@ class Service:
         inner.router.redirect_slashes = False
         self.app: ASGIApp = Guard(
             inner,
-            token=token,
+            token=self.served.token,
             hosts=hosts,
             paths=self._hidden,
-            most=self._limits.clients,
+            most=limits.clients,
             public=(HEALTH, *shown),
         )
 
@@ -216,14 +205,13 @@ class Service:
         ask: Callable[[Running], AbstractContextManager[Answered]],
     ) -> Answer:
         form = choose_format(asked.format, request.headers.get("accept", ""), asked.compression)
-        return Answer(ask, form, self._hidden, self._pool, self._limits.time_s, self._on_fault)
+        return Answer(ask, form, self.served, self._pool)
 
     async def _in_thread(self, action: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._pool, action)
 
     async def _refuse(self, request: Request, error: Exception) -> Response:
-        if not isinstance(error, EtlError):
-            self._on_fault(error)
+        self.served.note(error)
         return refusal(error, self._hidden)
 
     async def _refuse_address(self, request: Request, error: Exception) -> Response:
@@ -248,9 +236,9 @@ async def _body(request: Request) -> str:
     try:
         async for chunk in request.stream():
             content += chunk
-            if len(content) > _STATEMENT_BYTES:
+            if len(content) > STATEMENT_BYTES:
                 raise Refused(
-                    413, f"the statement is longer than {_STATEMENT_BYTES >> 10} KiB", "shorten it"
+                    413, f"the statement is longer than {STATEMENT_BYTES >> 10} KiB", "shorten it"
                 )
         return content.decode()
     except UnicodeDecodeError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import re
-import secrets
 from collections.abc import Iterable
 from urllib.parse import parse_qsl
 
@@ -13,7 +12,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cupti_etl.errors import EtlError
 from cupti_etl.serve.refusal import refusal
-from cupti_etl.serve.refused import Paths, Refused
+from cupti_etl.serve.refused import Paths, Refused, too_many, wrong_token
+from cupti_etl.serve.token import Token
 
 # What tells that the server runs, and nothing else.
 HEALTH = "/health"
@@ -60,7 +60,7 @@ class Guard:
         self,
         app: ASGIApp,
         *,
-        token: str,
+        token: Token,
         hosts: Iterable[str],
         paths: Paths,
         most: int,
@@ -104,19 +104,9 @@ class Guard:
                 421, "the header Host names another machine", "use the address that serve printed"
             )
         if scope["path"] not in self._public and not self._has_token(scope, headers):
-            raise Refused(
-                401,
-                "the token is missing or wrong",
-                "use the address that serve printed, or its token as Authorization: Bearer TOKEN",
-                {"WWW-Authenticate": "Bearer"},
-            )
+            raise wrong_token()
         if self._inside >= self._most:
-            raise Refused(
-                503,
-                f"{self._most} requests are being answered",
-                "try again in a second",
-                {"Retry-After": "1"},
-            )
+            raise too_many(self._most)
 
     def _is_here(self, host: str) -> bool:
         found = _HOST.fullmatch(host)
@@ -132,12 +122,9 @@ class Guard:
         return True
 
     def _has_token(self, scope: Scope, headers: Headers) -> bool:
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer":
-            query = scope["query_string"].decode("latin-1")
-            try:
-                words = dict(parse_qsl(query, max_num_fields=1000))
-            except ValueError:
-                return False
-            given = words.get("token", "")
-        return secrets.compare_digest(given.strip().encode(), self._token.encode())
+        query = scope["query_string"].decode("latin-1")
+        try:
+            words = dict(parse_qsl(query, max_num_fields=1000))
+        except ValueError:
+            words = {}
+        return self._token.is_in(headers.get("authorization", ""), words.get("token", ""))

@@ -30,6 +30,28 @@ class Refused(EtlError):
         self.headers = dict(headers or {})
 
 
+def fault() -> Refused:
+    """What is said of a fault of our own: that there is one."""
+    return Refused(500, "the server failed to answer", "its terminal says why with --debug")
+
+
+def wrong_token() -> Refused:
+    """What is said to whom is not let in."""
+    return Refused(
+        401,
+        "the token is missing or wrong",
+        "use the address that serve printed, or its token as Authorization: Bearer TOKEN",
+        {"WWW-Authenticate": "Bearer"},
+    )
+
+
+def too_many(most: int) -> Refused:
+    """What is said while so many requests are being answered."""
+    return Refused(
+        503, f"{most} requests are being answered", "try again in a second", {"Retry-After": "1"}
+    )
+
+
 class Paths:
     """Takes the paths of this machine out of what is sent.
 
@@ -81,3 +103,12 @@ def status_of(error: EtlError) -> int:
     if isinstance(error, Refused):
         return error.status
     return 422 if isinstance(error, (UsageError, MemoryLimitError)) else 500
+
+
+def late(limit_s: float) -> Refused:
+    """The refusal of what is not computed in time."""
+    return Refused(
+        504,
+        f"the answer took longer than {limit_s:g} s",
+        "ask for a part of the trace (from, to, steps), or serve with a larger --time-limit",
+    )

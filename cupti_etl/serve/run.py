@@ -11,14 +11,20 @@ import threading
 import traceback
 import webbrowser
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import uvicorn
 
 from cupti_etl.errors import UsageError
 from cupti_etl.progress import say
-from cupti_etl.serve.app import Limits, Service
+from cupti_etl.serve.app import Service
+from cupti_etl.serve.served import Limits
+
+if TYPE_CHECKING:
+    from cupti_etl.serve.flight.server import Server
 
 # What is still being answered at Ctrl-C.
 _GRACE_S = 1
@@ -34,6 +40,7 @@ def run(
     limits: Limits,
     debug: bool,
     until_eof: bool = False,
+    flight: int | None = None,
 ) -> None:
     """Serve until Ctrl-C.
 
@@ -45,6 +52,7 @@ def run(
         limits: how much is served.
         debug: whether to show tracebacks.
         until_eof: whether to serve a trace that may not be there yet, until standard input ends.
+        flight: the port of Flight SQL, 0 for one that is free; None: it is not served.
 
     Raises:
         UsageError: the address or the port cannot be had.
@@ -56,10 +64,15 @@ def run(
         if debug:
             say("".join(traceback.format_exception(error)).rstrip())
 
-    with _listen(host, port) as listening:
+    with _listen(host, port) as listening, ExitStack() as stack:
         service = Service(
             paths, token, hosts=[host], limits=limits, on_fault=show, is_awaited=until_eof
         )
+        stack.callback(service.close)
+        of_flight = None
+        if flight is not None:
+            of_flight = _serve_flight(service, host, flight)
+            stack.callback(of_flight.stop)
         # What it has to say is said by us, or is in the answers.
         logging.getLogger("uvicorn").addHandler(logging.NullHandler())
         logging.getLogger("uvicorn").propagate = False
@@ -80,15 +93,26 @@ def run(
         if host not in _LOOPBACK:
             say("cupti-etl: other machines can connect; what is sent is not encrypted")
         click.echo(url)
+        if of_flight:
+            click.echo(f"grpc://{place}:{of_flight.port}")
         if opens and _has_screen():
             webbrowser.open(url)
         server = uvicorn.Server(config)
         if until_eof:
             threading.Thread(target=_end_at_eof, args=(server,), daemon=True).start()
-        try:
-            server.run(sockets=[listening])
-        finally:
-            service.close()
+        server.run(sockets=[listening])
+
+
+def _serve_flight(service: Service, host: str, port: int) -> Server:
+    try:
+        import pyarrow.flight  # noqa: F401
+    except ImportError:
+        raise UsageError(
+            "this pyarrow was built without Flight", "pip install pyarrow; PyPI's has it"
+        ) from None
+    from cupti_etl.serve.flight.server import Server
+
+    return Server(service.served, host, port)
 
 
 def _has_screen() -> bool:

@@ -9,6 +9,11 @@ from contextlib import contextmanager
 from cupti_etl.api import Trace
 from cupti_etl.errors import EtlError
 
+# A client that takes nothing for so long is given up.
+STALLED_S = 30.0
+# An interrupt can fall between two statements, and is then said once more.
+PERSIST_S = 0.1
+
 
 class Stopped(EtlError):
     """Nobody waits for the answer any more."""

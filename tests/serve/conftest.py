@@ -34,8 +34,9 @@ def folder(tmp_path: Path) -> Path:
 def serving(default: Path) -> Iterator[Serve]:
     from starlette.testclient import TestClient
 
-    from cupti_etl.serve.app import Limits, Service
+    from cupti_etl.serve.app import Service
     from cupti_etl.serve.page import Page
+    from cupti_etl.serve.served import Limits
 
     # As if it was not built, wherever the tests run.
     page = Page(default / "no-page")

@@ -14,7 +14,8 @@ from serve.test_answers import error
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")
 
-from cupti_etl.serve.app import Limits, Service
+from cupti_etl.serve.app import Service
+from cupti_etl.serve.served import Limits
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""A trace over Arrow Flight SQL, the protocol of ADBC's driver ``flightsql``."""
