@@ -112,6 +112,8 @@ def _serve_flight(service: Service, host: str, port: int) -> Server:
         ) from None
     from cupti_etl.serve.flight.server import Server
 
+    # gRPC would share a port with another server of gRPC, and print why it cannot have one.
+    _listen(host, port, "--flight").close()
     return Server(service.served, host, port)
 
 
@@ -127,7 +129,7 @@ def _end_at_eof(server: uvicorn.Server) -> None:
     server.should_exit = True
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int, option: str = "--port") -> socket.socket:
     """A socket that listens, so that whoever reads the address can connect."""
     try:
         family, _, _, _, address = socket.getaddrinfo(
@@ -137,5 +139,5 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         raise UsageError(
             f"cannot listen on {host}, port {port}: {error.strerror or error}",
-            "choose another --port; --port 0 takes one that is free",
+            f"choose another {option}; {option}=0 takes one that is free",
         ) from error

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.trace import write_trace
+
+if TYPE_CHECKING:
+    from serve.flight import Running
 
 TOKEN = "the-token"
 KERNELS = """
@@ -78,3 +81,27 @@ def kept_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def kept_client(kept_folder: Path) -> Iterator[Any]:
     with serving(kept_folder) as begin:
         yield begin()
+
+
+@pytest.fixture
+def begin(folder: Path) -> Iterator[Callable[..., Running]]:
+    """Serves the folder over Flight SQL, with other limits."""
+    from serve.flight import Running
+
+    with ExitStack() as stack:
+        yield lambda **limits: Running(folder, stack, **limits)
+
+
+@pytest.fixture(scope="module")
+def running(kept_folder: Path) -> Iterator[Running]:
+    """A server of Flight SQL, for tests that leave the trace as it is."""
+    from serve.flight import Running
+
+    with ExitStack() as stack:
+        yield Running(kept_folder, stack)
+
+
+@pytest.fixture(scope="module")
+def connection(running: Running) -> Any:
+    """Of ADBC, to that server."""
+    return running.connect()

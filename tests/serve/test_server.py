@@ -135,7 +135,7 @@ def test_a_port_that_is_taken(server: tuple[subprocess.Popen[str], str, str], fo
     done = etl("serve", folder, "--port", base.rpartition(":")[2])
     assert done.returncode == 2
     assert "cannot listen on 127.0.0.1" in done.stderr
-    assert "--port 0" in done.stderr
+    assert "--port=0" in done.stderr
 
 
 def test_what_is_no_trace(tmp_path: Path) -> None:

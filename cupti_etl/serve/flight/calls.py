@@ -16,6 +16,9 @@ from cupti_etl.serve.running import PERSIST_S, STALLED_S, Running, Stopped
 from cupti_etl.serve.served import Served
 
 _T = TypeVar("_T")
+# gRPC sends errors as headers, percent-encoded, of which clients take 8 KiB in all; DuckDB repeats
+# statements in them.
+_MESSAGE_BYTES = 1500
 # By the status of HTTP; pyarrow sends a traceback with every exception that is not its own.
 _ERRORS = {
     401: fl.FlightUnauthenticatedError,
@@ -35,6 +38,7 @@ class Call(fl.ServerMiddleware):  # type: ignore[misc]
     Attributes:
         running: what stops it.
         held: what is closed when it is over, however it ends.
+        is_computing: whether it computes now; else the client is waited for.
     """
 
     def __init__(self, calls: Calls, limit_s: float) -> None:
@@ -44,7 +48,7 @@ class Call(fl.ServerMiddleware):  # type: ignore[misc]
         self._calls = calls
         self._limit_s = self._left_s = limit_s
         self._lock = threading.Lock()
-        self._is_computing = False
+        self.is_computing = False
         self._since = time.monotonic()
         self._is_cancelled: Callable[[], bool] = lambda: False
         self._end: EtlError | None = None
@@ -57,13 +61,13 @@ class Call(fl.ServerMiddleware):  # type: ignore[misc]
             action: what is done.
 
         Raises:
-            Refused: it takes too long.
-            Stopped: the client is gone, or the server ends.
+            Refused: it takes too long, the client took nothing, or the server ends.
+            Stopped: the client is gone.
         """
         with self._lock:
             if self._end:
                 raise self._end
-            self._is_computing, self._since = True, time.monotonic()
+            self.is_computing, self._since = True, time.monotonic()
             self._is_cancelled = context.is_cancelled
         try:
             return action()
@@ -76,15 +80,19 @@ class Call(fl.ServerMiddleware):  # type: ignore[misc]
             with self._lock:
                 now = time.monotonic()
                 self._left_s -= now - self._since
-                self._is_computing, self._since = False, now
+                self.is_computing, self._since = False, now
 
     def look(self) -> None:
         """Stop it where it is to go on no longer."""
         with self._lock:
             spent = time.monotonic() - self._since
-            if not self._is_computing:
+            if not self.is_computing:
                 if spent > STALLED_S and not self._end:
-                    self._end = Stopped(f"the client took nothing for {STALLED_S:g} s")
+                    self._end = Refused(
+                        504,
+                        f"the client took no rows for {STALLED_S:g} s",
+                        "read the rows without a pause, or ask again",
+                    )
                     self.held.close()
                 return
             if self._end is None and spent > self._left_s:
@@ -97,7 +105,7 @@ class Call(fl.ServerMiddleware):  # type: ignore[misc]
     def end(self) -> None:
         """Stop it, as the server ends."""
         with self._lock:
-            self._end = self._end or Stopped("the server ends")
+            self._end = self._end or Refused(503, "the server ends", "start it again")
             self.running.stop()
 
     def call_completed(self, exception: BaseException | None) -> None:
@@ -151,27 +159,30 @@ class Calls(fl.ServerMiddlewareFactory):  # type: ignore[misc]
         """An error as Flight sends it."""
         self._served.note(error)
         if isinstance(error, Stopped):
+            # Nobody reads it: pyarrow's client would take it for Ctrl-C.
             return fl.FlightCancelledError(error.message)
         if not isinstance(error, EtlError):
             error = fault()
         told = described(error, self._served.paths)
         kind = _ERRORS.get(told["status"], fl.FlightServerError)
-        return kind("; ".join(text for text in (told["detail"], told["hint"]) if text))
+        said = "; ".join(text for text in (told["detail"], told["hint"]) if text)
+        return kind(said.encode(errors="replace")[:_MESSAGE_BYTES].decode(errors="ignore"))
 
     def close(self) -> None:
         """Stop all of them, and let in no other."""
         self._is_over.set()
-        for call in self._present():
+        for call in self.present():
             call.end()
 
-    def _present(self) -> list[Call]:
+    def present(self) -> list[Call]:
+        """Those that are being answered."""
         with self._lock:
             return list(self._inside)
 
     def _look(self) -> None:
         # As they end, also after the last was let in.
-        while not self._is_over.wait(PERSIST_S) or self._present():
-            for call in self._present():
+        while not self._is_over.wait(PERSIST_S) or self.present():
+            for call in self.present():
                 call.look()
             if self._is_over.is_set():
                 time.sleep(PERSIST_S)

@@ -125,7 +125,7 @@ class Statement:
             )
         (row,) = rows.to_pylist()
         if self.names and not self.names[0].isdecimal() and set(self.names) == set(row):
-            return row
+            return dict(row)
         # Question marks have no names, and each client calls their columns as it likes.
         if len(rows.column_names) != len(self.names):
             raise UsageError(

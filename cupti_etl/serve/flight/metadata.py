@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 
 import pyarrow as pa
 
@@ -151,11 +152,11 @@ def _all_tables(trace: Trace) -> Iterator[tuple[str, str, Callable[[], pa.Schema
     A query that takes parameters is a table function, of which Flight SQL has no list.
     """
     found: dict[str, tuple[str, Callable[[], pa.Schema]]] = {
-        name: (TABLE, lambda name=name: _table_columns(trace, name)) for name in trace.tables
+        name: (TABLE, partial(_table_columns, trace, name)) for name in trace.tables
     }
     for query in library():
         if not (query.parameters or query.is_building_block):
-            found[query.name] = (VIEW, lambda query=query: _query_columns(query))
+            found[query.name] = (VIEW, partial(_query_columns, query))
     for name, (kind, columns) in sorted(found.items()):
         yield name, kind, columns
 

@@ -9,6 +9,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -72,8 +73,8 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
         except (pa.ArrowException, OSError):
             self.calls.close()
             raise UsageError(
-                f"cannot listen on {host}, port {port}, for Flight SQL",
-                "choose another port: --flight=PORT; --flight=0 takes one that is free",
+                f"gRPC cannot listen on {host}, port {port}",
+                "choose another --flight; --flight=0 takes one that is free",
             ) from None
         self._port = self.port
 
@@ -225,11 +226,12 @@ class Server(fl.FlightServerBase):  # type: ignore[misc]
 
 def _break_off(port: int) -> None:
     """Break off the connections to a port of this process, which gRPC has no call for."""
-    for name in os.listdir("/dev/fd"):
+    for path in Path("/dev/fd").iterdir():
         with suppress(OSError):
-            if not stat.S_ISSOCK(os.fstat(int(name)).st_mode):
+            number = int(path.name)
+            if not stat.S_ISSOCK(os.fstat(number).st_mode):
                 continue
-            with socket.socket(fileno=os.dup(int(name))) as each:
+            with socket.socket(fileno=os.dup(number)) as each:
                 # One that listens has no peer.
                 if each.getpeername() and each.getsockname()[1:2] == (port,):
                     each.shutdown(socket.SHUT_RDWR)
