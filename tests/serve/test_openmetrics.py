@@ -15,8 +15,15 @@ pytest.importorskip("prometheus_client", reason="the extra serve is not installe
 # that began before them and of which only half a second is in them.
 RUN = {
     "capture": "start_ns end_ns\n0 -",
-    "process": "process_id pid host rank state\n1 77 node 3 tracing",
-    "device": "process_id device_id device_uuid name\n1 0 GPU-a H200",
+    # The third ended before the last activity, and its memory with it.
+    "process": """
+        process_id pid host  rank state    end_ns
+        1          77  node  3    tracing  -
+        2          78  node2 -    finished 21000000000
+        3          79  node  -    killed   15000000000
+    """,
+    # The second process calls the same GPU 5.
+    "device": "process_id device_id device_uuid name\n1 0 GPU-a H200\n2 5 GPU-a H200",
     "kernel": """
         process_id device_id correlation_id start_ns    end_ns      name
         1          0         1              14000000000 15000000000 a
@@ -33,6 +40,15 @@ RUN = {
         1          1              runtime cudaLaunchKernel 0            13000000000 13500000000
         1          2              runtime cudaLaunchKernel 0            13600000000 13700000000
         1          8              runtime cudaMalloc       2            13800000000 13900000000
+    """,
+    "memory": """
+        process_id device_id operation  memory_kind address bytes timestamp_ns
+        1          0         allocation device      1       9000  13000000000
+        1          0         allocation device      2       4096  13000000001
+        1          0         release    device      1       9000  13000000002
+        2          5         allocation device      1       100   14000000000
+        2          -         allocation pinned      3       10    14000000000
+        3          0         allocation device      1       7000  14000000000
     """,
     "loss": "process_id cause records is_stored\n1 ring_full 7 false\n1 killed - false",
     "pm_metric": "metric device_uuid unit\nsm_active_pct GPU-a %",
@@ -78,7 +94,15 @@ def test_what_is_exposed(serve: Any, tmp_path: Path) -> None:
         ("cupti_etl_losses_total", ("killed",)): 1,
         ("cupti_etl_lost_records_total", ("ring_full",)): 7,
         ("cupti_etl_lost_records_total", ("killed",)): 0,
+        ("cupti_etl_launches_total", ("runtime", "cudaLaunchKernel")): 2,
+        ("cupti_etl_memory_bytes", ("0", "device")): 4096 + 100,
+        ("cupti_etl_memory_bytes", ("", "pinned")): 10,
         ("cupti_etl_recording", ()): 1,
+        ("cupti_etl_last_activity_timestamp_seconds", ()): 20,
+        ("cupti_etl_gpu_info", ("0", "node", "H200", "GPU-a")): 1,
+        ("cupti_etl_gpu_info", ("0", "node2", "H200", "GPU-a")): 1,
+        ("cupti_etl_process_info", ("node2", "78", "", "finished")): 1,
+        ("cupti_etl_process_info", ("node", "79", "", "killed")): 1,
         ("cupti_etl_process_info", ("node", "77", "3", "tracing")): 1,
     }
 

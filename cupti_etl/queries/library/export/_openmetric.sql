@@ -1,8 +1,9 @@
 -- What a trace shows a monitoring system: counters since its beginning, and how it is now.
 --
 -- computed: Counters are sums over the tables. "Now" is the last ten seconds before the last end of
---   an activity: busy is the union of the activities in it, PM metrics are means over time.
--- needs: gpu_interval, api_call, memory_timeline, pm_value, pm_metric, gpu, loss, process,
+--   an activity: busy is the union of the activities in it, PM metrics are means over time. Memory
+--   is that of processes that had not ended before then.
+-- needs: gpu_interval, api_call, launch, memory_timeline, pm_value, pm_metric, gpu, loss, process,
 --   capture
 -- limits: As of memory_timeline; unfinished work and calls count once they have ended.
 -- scope: whole
@@ -53,9 +54,18 @@ calls AS (
     GROUP BY domain, name
 ),
 held AS (
-    SELECT device_id, memory_kind, arg_max(in_use_bytes, timestamp_ns) AS bytes
-    FROM memory_timeline
-    GROUP BY device_id, memory_kind
+    SELECT gpus.gpu, memory_kind, sum(bytes) AS bytes
+    FROM (
+        SELECT process_id, device_id, memory_kind, arg_max(in_use_bytes, timestamp_ns) AS bytes
+        FROM memory_timeline
+        ANTI JOIN (
+            SELECT process_id FROM process, last WHERE process.end_ns < last.end_ns
+        ) AS ended USING (process_id)
+        GROUP BY process_id, device_id, memory_kind
+    )
+    LEFT JOIN (SELECT DISTINCT process_id, device_id, gpu FROM gpu) AS gpus
+        USING (process_id, device_id)
+    GROUP BY gpus.gpu, memory_kind
 ),
 sampled AS (
     SELECT gpus.gpu, metric, any_value(units.unit) AS unit,
@@ -93,6 +103,10 @@ SELECT 'cupti_etl_api_calls', 'counter', '', 'CUDA API calls that have returned'
        json_object('api', domain, 'function', name)::VARCHAR, n
 FROM calls
 UNION ALL
+SELECT 'cupti_etl_launches', 'counter', '', 'CUDA API calls that started work which has ended',
+       json_object('api', domain, 'function', name)::VARCHAR, count(*)
+FROM launch GROUP BY domain, name
+UNION ALL
 SELECT 'cupti_etl_api_seconds', 'counter', 'seconds', 'Time in CUDA API calls',
        json_object('api', domain, 'function', name)::VARCHAR, seconds
 FROM calls
@@ -110,7 +124,7 @@ LEFT JOIN (SELECT gpu, sum(busy_ns) AS busy_ns FROM added GROUP BY gpu) USING (g
 GROUP BY gpu
 UNION ALL
 SELECT 'cupti_etl_memory_bytes', 'gauge', 'bytes', 'Memory allocated and not yet released',
-       json_object('device', device_id::VARCHAR, 'kind', memory_kind)::VARCHAR, bytes
+       json_object('gpu', gpu::VARCHAR, 'kind', memory_kind)::VARCHAR, bytes
 FROM held
 UNION ALL
 SELECT 'cupti_etl_pm', 'gauge', '', 'Mean of a PM metric over the last ten seconds',
@@ -129,6 +143,15 @@ UNION ALL
 SELECT 'cupti_etl_recording', 'gauge', '', 'Whether the capture goes on', '{}',
        (count(*) > count(end_ns))::INTEGER
 FROM capture HAVING count(*) > 0
+UNION ALL
+SELECT 'cupti_etl_last_activity_timestamp_seconds', 'gauge', 'seconds',
+       'When the last activity ended, since 1970', '{}', end_ns / 1e9
+FROM last WHERE end_ns IS NOT NULL
+UNION ALL
+SELECT DISTINCT 'cupti_etl_gpu', 'info', '', 'A GPU',
+       json_object('gpu', gpu::VARCHAR, 'uuid', coalesce(device_uuid, ''),
+                   'name', coalesce(device_name, ''), 'host', coalesce(host, ''))::VARCHAR, 1
+FROM gpu
 UNION ALL
 SELECT 'cupti_etl_process', 'info', '', 'A traced process',
        json_object('pid', pid::VARCHAR, 'host', coalesce(host, ''),
