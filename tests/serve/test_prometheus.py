@@ -15,11 +15,12 @@ from typing import Any
 from urllib.error import URLError
 
 import pytest
+from serve.test_dashboards import targets
 from serve.test_openmetrics import RUN
 from serve.test_server import SERVE, needs_the_extra
 from support.trace import add_part, write_trace
 
-from cupti_etl.queries.catalog import library
+from tools.codegen.dashboards import metric_names
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "prometheus.md"
 CONFIGURATION = """
@@ -32,13 +33,8 @@ scrape_configs:
 
 
 def test_the_page_lists_all_metrics() -> None:
-    suffix = {"counter": "_total", "info": "_info", "gauge": ""}
-    found = re.findall(
-        r"'(cupti_etl_\w+)',\s*'(counter|gauge|info)'",
-        re.sub(r" AS (family|kind)", "", library()["_openmetric"].sql),
-    )
-    assert len(found) >= 17
-    names = {name + suffix[kind] for name, kind in found}
+    names = metric_names()
+    assert len(names) >= 17
     listed = {
         name
         for line in PAGE.read_text().splitlines()
@@ -123,6 +119,18 @@ def test_prometheus_scrapes_it(prometheus: tuple[str, Path]) -> None:
     assert value(address, 'cupti_etl_process_info{pid="77"}') == 1
     assert value(address, "cupti_etl_memory_bytes * on(gpu) group_left(uuid)"
                  ' cupti_etl_gpu_info{host="node"}') == 4196  # fmt: skip
+    # What the dashboard asks is understood, and what is no rate has an answer.
+    asked_all = [
+        each["expr"].replace("$__rate_interval", "1m").replace("$instance", ".*")
+        for each in targets("prometheus")
+    ]
+    for expression in asked_all:
+        url = f"{address}/api/v1/query?{urllib.parse.urlencode({'query': expression})}"
+        with urllib.request.urlopen(url) as answer:
+            found = json.load(answer)
+        assert found["status"] == "success"
+        # Of PM metrics, this trace has none that is no share.
+        assert found["data"]["result"] or "rate(" in expression or "unit!=" in expression
     # What it was told of types and units, of which it keeps no other.
     told = asked(address, "metadata")
     assert told["cupti_etl_kernels"][0]["type"] == "counter"

@@ -17,6 +17,7 @@ from tools.codegen.callback_facts import load_callbacks
 from tools.codegen.callbacks import callback_names, callbacks_inc
 from tools.codegen.cdecl import env_h, kinds_inc
 from tools.codegen.compiled import compiled, fingerprint_h
+from tools.codegen.dashboards import infinity_json, prometheus_json
 from tools.codegen.headers import load_facts
 from tools.codegen.python_layouts import pythons_inc
 
@@ -78,6 +79,8 @@ def outputs() -> dict[str, Callable[[], str]]:
         "cupti_etl/schema/callback_names.py": lambda: callback_names(load_callbacks()),
         "cupti_etl/native/_abi.py": _abi,
         **{f"docs/reference/{name}.md": partial(_page, name) for name in _PAGES},
+        "docs/dashboards/prometheus.json": prometheus_json,
+        "docs/dashboards/infinity.json": infinity_json,
     }
 
 
