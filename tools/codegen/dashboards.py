@@ -19,6 +19,8 @@ _SUFFIXES = {"counter": "_total", "info": "_info", "gauge": ""}
 # Grafana's names of our units.
 _UNITS = {"ns": "ns", "bytes": "bytes", "%": "percent", "gigabytes/s": "GBs"}
 _INFINITY = "yesoreyeram-infinity-datasource"
+# What `cupti-etl serve` prints by default, without its token.
+_SERVER = "http://127.0.0.1:8756"
 
 
 def metric_names() -> set[str]:
@@ -205,8 +207,18 @@ def infinity_json() -> str:
         _rows("Steps", "step_summary"),
         _rows("Is the trace complete?", "capture_health", is_whole=True),
     ]
+    server = {
+        "type": "textbox",
+        "name": "server",
+        "label": "Server",
+        "query": _SERVER,
+        "current": {"selected": True, "text": _SERVER, "value": _SERVER},
+        "options": [{"selected": True, "text": _SERVER, "value": _SERVER}],
+    }
     source = {"type": _INFINITY, "uid": "${source}"}
-    return dashboard("cupti-etl-trace", "cupti-etl: a trace", panels, source, [], "", "now-1h")
+    return dashboard(
+        "cupti-etl-trace", "cupti-etl: a trace", panels, source, [server], "", "now-1h"
+    )
 
 
 def _known(name: str) -> str:
@@ -279,7 +291,7 @@ def _target(
     statement: str = "",
     limit: int = 0,
 ) -> dict[str, Any]:
-    """What Infinity asks for; the address of the server is that of the source."""
+    """What Infinity asks for; the address of the server is a variable of the dashboard."""
     params = {"format": "json"}
     if is_of_range:
         # Grafana's are milliseconds.
@@ -297,7 +309,7 @@ def _target(
         "source": "url",
         "format": "table",
         "parser": "backend",
-        "url": url,
+        "url": f"${{server}}{url}",
         "url_options": options,
         "root_selector": "",
         "columns": [
