@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -211,23 +210,14 @@ def test_rows_are_computed_as_fast_as_they_are_taken(begin: Begin) -> None:
     assert not running.faults
 
 
-def test_a_client_that_leaves_while_nothing_is_computed_yet(begin: Begin) -> None:
-    running = begin()
-    connection = running.connect()
-    slow = (
-        "SELECT count(*) FROM range(1000000000000) a, range(1000000) b WHERE a.range % 7 = b.range"
+def test_a_client_that_leaves_before_the_first_row(begin: Begin) -> None:
+    running = begin(time_s=1e6)
+    slow = f"SELECT count(*) FROM ({ENDLESS}) WHERE h % 7 = 8"
+    leaves = fl.FlightCallOptions(
+        headers=[(b"authorization", f"Bearer {TOKEN}".encode())], timeout=0.5
     )
-    with connection.cursor() as cursor:
-
-        def execute() -> None:
-            with pytest.raises(dbapi.Error, match="(?i)cancel"):
-                cursor.execute(slow)
-
-        asking = threading.Thread(target=execute)
-        asking.start()
-        until(lambda: any(call.is_computing for call in running.server.calls.present()))
-        cursor.adbc_cancel()
-        asking.join()
+    with pytest.raises(fl.FlightTimedOutError):
+        running.client().do_get(fl.Ticket(Statement(slow).ticket), leaves).read_all()
     until(running.is_idle)
 
 
