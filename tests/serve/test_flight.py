@@ -45,9 +45,9 @@ def test_a_statement_is_executed_again_with_other_values(connection: Any) -> Non
 
 
 def test_values_that_do_not_fit(connection: Any) -> None:
-    assert "parameters: 1" in refusal(connection, "SELECT ?")
-    assert "takes 1 value" in refusal(connection, "SELECT ?", 1, 2)
-    assert "takes 0 values" in refusal(connection, "SELECT 1", 1)
+    assert "to bind is 1, and 0 were sent" in refusal(connection, "SELECT ?")
+    assert "to bind is 1, and 2" in refusal(connection, "SELECT ?", 1, 2)
+    assert "to bind is 0, and 1" in refusal(connection, "SELECT 1", 1)
     assert "convert string 'x'" in refusal(connection, "FROM kernel WHERE start_ns > ?", "x")
     assert "longer than 256 KiB" in refusal(connection, "SELECT ?", "x" * (256 << 10))
     assert "longer than 256 KiB" in refusal(connection, "SELECT 1" + " " * (256 << 10))

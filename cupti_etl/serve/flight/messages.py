@@ -84,13 +84,15 @@ class Statement:
 
     @cached_property
     def names(self) -> list[str]:
-        """Its parameters: "1", "2" and so on for question marks.
+        """The names of its parameters: "1", "2" and so on for question marks.
 
         Raises:
             UsageError: DuckDB cannot parse it.
         """
         import duckdb
 
+        if not {"?", "$"} & set(self.sql):
+            return []
         with connect() as con:
             try:
                 found = con.extract_statements(self.sql)
@@ -105,12 +107,14 @@ class Statement:
         return pa.schema([(name, pa.null()) for name in self.names])
 
     def params(self) -> dict[str, Any]:
-        """The values by the names of the parameters; none where none was given.
+        """The values by the names of the parameters.
 
         Raises:
             UsageError: they are other than the statement takes.
         """
         if not self.values:
+            if self.names:
+                raise self._other_number(0)
             return {}
         try:
             with pa.ipc.open_stream(self.values) as stream:
@@ -128,8 +132,11 @@ class Statement:
             return dict(row)
         # Question marks have no names, and each client calls their columns as it likes.
         if len(rows.column_names) != len(self.names):
-            raise UsageError(
-                f"the statement takes {len(self.names)} values, and {rows.num_columns} were sent",
-                "one for each ? of the statement",
-            )
+            raise self._other_number(rows.num_columns)
         return dict(zip(self.names, row.values(), strict=True))
+
+    def _other_number(self, sent: int) -> UsageError:
+        return UsageError(
+            f"the number of values to bind is {len(self.names)}, and {sent} were sent",
+            "bind one for each ? or $name",
+        )
