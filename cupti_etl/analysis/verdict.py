@@ -23,7 +23,8 @@ _KERNELS = ("kernel", ADDED_REMOVED)
 _UNCLEAR = ("cannot tell", "removed", "renamed", "replaced")
 # Steps in which the GPU is idle for longer take as long as their host does.
 _HOST_BOUND = 0.1
-_MORE = "add runs with --before and --after"
+# How the command gets more runs.
+MORE = "add runs with --before and --after"
 _FEW = "a machine that is now in one state and now in another shows from 3 runs a side on"
 
 
@@ -226,6 +227,6 @@ def _note(runs: tuple[int, int], idle: float | None) -> str:
     if idle is not None and idle >= _HOST_BOUND:
         return (
             f"the host sets the pace of these steps (the GPU is idle for {100 * idle:.0f} % of"
-            f" them): two runs of this kind can differ by this much without a change; {_MORE}"
+            f" them): two runs of this kind can differ by this much without a change; {MORE}"
         )
-    return f"how much equal runs differ is not known from one run a side; {_MORE}"
+    return f"how much equal runs differ is not known from one run a side; {MORE}"

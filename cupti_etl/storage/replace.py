@@ -15,12 +15,12 @@ from cupti_etl.storage.exchange import exchange
 # Beside the tables of a trace that the demo made; holds what the workload launched.
 DEMO_MARK = "demo.json"
 # What asking leaves in a trace.
-_OF_QUERIES = ("derived", "trace.duckdb", "trace.duckdb.wal")
+OF_QUERIES = ("derived", "trace.duckdb", "trace.duckdb.wal")
 
 
 def others_in(folder: Path) -> list[str]:
     """What in a folder is not of a trace."""
-    own = {*TABLES, manifest.NAME, schema_file.NAME, DEMO_MARK, *_OF_QUERIES}
+    own = {*TABLES, manifest.NAME, schema_file.NAME, DEMO_MARK, *OF_QUERIES}
     return sorted(path.name for path in folder.iterdir() if path.name not in own)
 
 

@@ -62,6 +62,7 @@ FLOORS = {
     # Asks what is served, in words.
     "cupti_etl.mcp": 20,
     "cupti_etl.jupyter": 20,
+    "cupti_etl.testing": 20,
     "cupti_etl.commands": 21,
     "cupti_etl.cli": 22,
     "cupti_etl.__main__": 23,

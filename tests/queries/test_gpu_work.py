@@ -6,53 +6,13 @@ import random
 from pathlib import Path
 
 import pytest
-from support.trace import write_trace
+from support.stepped import GPU, HOST, KERNEL_NS, STEPS
+from support.stepped import stepped_run as run
 
 import cupti_etl
 from cupti_etl.analysis import gpu_work
 from cupti_etl.analysis.diff import Diff, diff
 from cupti_etl.analysis.gpu_work import SMALLEST, Work
-
-STEPS = 24
-KERNEL_NS = 10_000
-
-
-def run(
-    folder: Path,
-    draw: random.Random,
-    *,
-    idle_ns: int,
-    kernels: int = 3,
-    longer: float = 1.0,
-    added_ns: int = 0,
-    every: int = 1,
-) -> Path:
-    """Steps of kernels that become slower as the GPU warms up, on a host that is never the same.
-
-    ``added_ns`` is what one more kernel takes, in one of ``every`` steps.
-    """
-    host = draw.lognormvariate(0, 0.15)
-    clock = draw.lognormvariate(0, 0.003)
-    marks, calls, rows, at, number = [], [], [], 1000, 0
-    for step in range(STEPS):
-        lengths = [KERNEL_NS * clock * longer * (1 + 0.1 * step / STEPS)] * kernels
-        lengths += [added_ns] if added_ns and step % every == every // 2 else []
-        begin = at
-        for place, length in enumerate(lengths):
-            name = "added" if place == kernels else "k"
-            calls.append(f"1 5 runtime {number} cudaLaunchKernel {at} {at + 1}")
-            rows.append(f"1 0 {number} {at + 2} {at + 2 + round(length)} {name}")
-            at += 2 + round(length) + round(idle_ns * host * draw.lognormvariate(0, 0.05))
-            number += 1
-        marks += [f"1 5 {step} start {begin - 1} step", f"1 5 {step} end {at - 3} -"]
-    text = "\n".join
-    return write_trace(
-        folder,
-        kernel=text(["process_id device_id correlation_id start_ns end_ns name", *rows]),
-        api_call=text(["process_id thread_id domain correlation_id name start_ns end_ns", *calls]),
-        marker=text(["process_id thread_id marker_id event timestamp_ns name", *marks]),
-        device="process_id device_id device_uuid\n1 0 GPU-0",
-    )
 
 
 def compare(one: Path, two: Path) -> Diff:
@@ -63,10 +23,6 @@ def compare(one: Path, two: Path) -> Diff:
 def compute(found: Diff) -> str:
     (row,) = [row for row in found.table.to_pylist() if row["name"] == "gpu 0: compute"]
     return str(row["verdict"])
-
-
-# Where the host sets the pace, and where the GPU does.
-HOST, GPU = 40_000, 50
 
 
 @pytest.mark.parametrize("idle_ns", [HOST, GPU])

@@ -1,0 +1,200 @@
+"""The baseline of a test: traces of earlier runs, and whether runs can be compared with them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from cupti_etl.analysis.diff import diff
+from cupti_etl.analysis.verdict import MORE
+from cupti_etl.api import Scope, Trace
+from cupti_etl.api import open as open_trace
+from cupti_etl.doctor.driver import cuda_text
+from cupti_etl.storage.replace import OF_QUERIES
+
+_NOT_IN_NAMES = re.compile(r"[^\w.\[\]-]+")
+_LONGEST = 100
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is said of a test.
+
+    Attributes:
+        verdict: one of ``diff.VERDICTS``; or no baseline, updated, added.
+        why: in a sentence.
+        note: what the reader must know to believe it, or what to do; "" where there is nothing.
+    """
+
+    verdict: str
+    why: str
+    note: str = ""
+
+
+class Baseline:
+    """The runs of a test that others are compared with.
+
+    Args:
+        folder: of all baselines.
+        test: pytest's id of the test; the baseline lies in a folder of that name.
+
+    Attributes:
+        folder: of this baseline.
+    """
+
+    def __init__(self, folder: Path, test: str) -> None:
+        path, _, name = test.partition("::")
+        self.folder = folder.joinpath(*map(_as_name, path.split("/")), _as_name(name))
+
+    @property
+    def runs(self) -> list[Path]:
+        """The traces, in the order in which they were added."""
+        found = self.folder.glob("run-*[0-9]*")
+        return sorted((each for each in found if _number(each)), key=_number)
+
+    def compare(self, traces: Sequence[Path], min_effect: float | None) -> Outcome:
+        """Compare runs of the test with those of the baseline.
+
+        Raises:
+            TraceError: a trace cannot be read.
+            UsageError: ``min_effect`` is not between 0 and 1.
+        """
+        before = self.runs
+        if not before:
+            return Outcome(
+                "no baseline", f"there is none in {self.folder}", "--cupti-etl-update writes it"
+            )
+        with ExitStack() as stack:
+            olds, news = (
+                [stack.enter_context(open_trace(path)) for path in side]
+                for side in (before, traces)
+            )
+            why = _lost([*olds, *news])
+            if why:
+                return Outcome("cannot tell", why)
+            why = _incomparable(olds, news)
+            if why:
+                return Outcome("cannot tell", why, "--cupti-etl-update replaces the baseline")
+            olds, news = ([_steady(each, stack) for each in side] for side in (olds, news))
+            found = diff(olds, news, min_effect)
+        return Outcome(
+            found.verdict, found.why, found.note.replace(MORE, "--cupti-etl-add adds runs")
+        )
+
+    def keep(self, traces: Sequence[Path], *, replace: bool) -> Outcome:
+        """Make traces runs of the baseline.
+
+        Args:
+            traces: to be copied.
+            replace: remove the runs that are there.
+
+        Raises:
+            TraceError: a trace cannot be read.
+            OSError: they cannot be written.
+        """
+        before = [] if replace else self.runs
+        with ExitStack() as stack:
+            olds, news = (
+                [stack.enter_context(open_trace(path)) for path in side]
+                for side in (before, traces)
+            )
+            why = _lost(news) or (_incomparable(olds, news) if olds else "")
+            if why or not all(each.has_rows("kernel") for each in news):
+                return Outcome("not kept", why or "no kernel was recorded")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        first = max(map(_number, self.runs), default=0) + 1
+        kept = [_copied(trace, self.folder, first + at) for at, trace in enumerate(traces)]
+        if replace:
+            for old in set(self.runs) - set(kept):
+                _remove(old)
+        return Outcome("kept", f"the baseline has {_several(len(self.runs), 'run')}")
+
+
+def _as_name(text: str) -> str:
+    """A name of a file for a part of a test's id; different ones for different parts."""
+    name = _NOT_IN_NAMES.sub("_", text)[:_LONGEST]
+    if name == text and name not in ("", ".", ".."):
+        return name
+    return f"{name.strip('.')}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def _number(run: Path) -> int:
+    """The number of a run; 0 of what is none."""
+    match = re.fullmatch(r"run-(\d+)(\.duckdb)?", run.name)
+    return int(match[1]) if match else 0
+
+
+def _copied(trace: Path, folder: Path, number: int) -> Path:
+    """A copy that is there whole or not at all."""
+    target = folder / f"run-{number}{trace.suffix if trace.is_file() else ''}"
+    partial = folder / f"{target.name}.partial"
+    _remove(partial)
+    if trace.is_file():
+        shutil.copyfile(trace, partial)
+    else:
+        shutil.copytree(trace, partial, ignore=shutil.ignore_patterns(*OF_QUERIES))
+    return partial.rename(target)
+
+
+def _remove(run: Path) -> None:
+    if run.is_dir():
+        shutil.rmtree(run)
+    else:
+        run.unlink(missing_ok=True)
+
+
+def _steady(trace: Trace, stack: ExitStack) -> Trace:
+    """The steps after the warm-up, where there are steps; as `cupti-etl diff` takes them."""
+    scope = trace.usual(Scope())
+    return stack.enter_context(trace.part(scope)) if scope else trace
+
+
+def _lost(traces: Iterable[Trace]) -> str:
+    """What the captures lost; "" if they are complete."""
+    causes = {
+        str(row["cause"])
+        for each in traces
+        for row in each.query("_loss_cause")
+        if row["lost"] != 0
+    }
+    return f"records were lost ({', '.join(sorted(causes))})" if causes else ""
+
+
+def _incomparable(before: Iterable[Trace], after: Iterable[Trace]) -> str:
+    """Why the runs are not of one kind of machine; "" if they are."""
+    olds, news = ({_machine(each) for each in side} for side in (before, after))
+    if len(olds | news) == 1:
+        return ""
+    return f"the baseline is of {_machines(olds)}, and this run of {_machines(news)}"
+
+
+def _machines(machines: Iterable[str]) -> str:
+    return " and of ".join(sorted(machines))
+
+
+def _machine(trace: Trace) -> str:
+    """The GPUs that ran kernels, and the driver."""
+    gpus = sorted(
+        f"{row['gpus']} x {row['device_name'] or 'an unknown GPU'}"
+        for row in trace.sql(
+            "SELECT device_name, count(DISTINCT gpu) AS gpus FROM gpu"
+            " SEMI JOIN kernel USING (process_id, device_id) GROUP BY device_name"
+        )
+    )
+    drivers = sorted(
+        {
+            cuda_text(row["driver_version"])
+            for row in trace.sql("FROM process")
+            if row["driver_version"]
+        }
+    )
+    return f"{', '.join(gpus) or 'no GPU'} (driver for CUDA {', '.join(drivers) or 'unknown'})"
+
+
+def _several(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
