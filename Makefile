@@ -10,7 +10,7 @@ PARALLEL = --numprocesses $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )) --dist works
 BENCHMARKS = callbacks decode drain lag query size stalled startup
 STAMP = $(VENV)/.installed-$(shell $(HOST_PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
-.PHONY: help web browser serve demo test test-duckdb1 lint check bench generate headers native install fuzz wheelhouse clean
+.PHONY: help web browser site serve demo test test-duckdb1 lint check bench generate headers native install fuzz wheelhouse clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -33,6 +33,10 @@ web: ## build the page of `cupti-etl serve` and the widget of notebooks (needs n
 
 browser: install web ## prepare the tests in a browser, which is to be there: apt-get install chromium
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group browser
+
+site: install ## build the documentation as a web site, into site/
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
+	$(BIN)/python -m tools.site
 
 serve: install ## show the demo's trace in a browser; TRACE=run42 another one
 	@test -f cupti_etl/serve/web/index.html || $(MAKE) web
@@ -78,4 +82,4 @@ wheelhouse: $(STAMP) ## fill wheelhouse/ for a machine without a network: PYTHON
 	$(BIN)/python scripts/wheelhouse.py --python $(if $(filter 3.%,$(PYTHON)),$(PYTHON),3.12) --without "$(WITHOUT)"
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) build dist wheelhouse .pytest_cache .mypy_cache .ruff_cache .hypothesis .cache cupti_etl/_native
+	rm -rf $(VENV) build dist site wheelhouse .pytest_cache .mypy_cache .ruff_cache .hypothesis .cache cupti_etl/_native
