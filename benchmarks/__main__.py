@@ -15,6 +15,7 @@ import time
 from benchmarks.common import machine
 
 NAMES = (
+    "baselines",
     "callbacks",
     "cold",
     "decode",

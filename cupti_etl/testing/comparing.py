@@ -53,10 +53,14 @@ class Comparing:
 
     # ---- for the fixtures
 
+    def begin(self, item: pytest.Item) -> None:
+        """A test begins, perhaps once more."""
+        item.stash[_COMPARED] = False
+
     def capture(self, request: pytest.FixtureRequest) -> Capture:
         """The capture of a test, which begins with the test itself and ends with it."""
         item = request.node
-        item.stash[_COMPARED] = False
+        self.begin(item)
         options = {name: value for name, value in _marked(item).items() if name != _MIN_EFFECT}
         folder = request.getfixturevalue("tmp_path_factory").mktemp("cupti-etl")
         captured = item.stash[_CAPTURE] = Capture(folder / "run", **options)
@@ -69,7 +73,7 @@ class Comparing:
             item: the test, which fails if it became slower.
             traces: the runs.
         """
-        if item.stash.get(_COMPARED, False):
+        if item.stash[_COMPARED]:
             pytest.fail(
                 "a test is compared once: give cupti_compare all runs, and use either it or"
                 " cupti_trace",

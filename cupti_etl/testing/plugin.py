@@ -99,6 +99,8 @@ def cupti_compare(request: pytest.FixtureRequest) -> Callable[..., None]:
     Several traces are equal runs.  Without ``--cupti-etl-baseline`` nothing is compared.
     """
     comparing = request.config.pluginmanager.get_plugin(_NAME)
+    if comparing is not None:
+        comparing.begin(request.node)
 
     def compare(*traces: str | os.PathLike[str]) -> None:
         if comparing is not None:

@@ -63,7 +63,7 @@ def test_a_test_that_became_slower_fails(
     done.assert_outcomes(failed=1)
     done.stdout.fnmatch_lines(
         [
-            "slower than its baseline: steps on gpu 0: +*%: compute +*",
+            "slower than its baseline: steps on gpu 0: +*compute +*",
             f"  cupti-etl diff {kept} {slower}",
             "regress: test_model.py::test_step: steps on gpu 0: +*",
             "1 regress",
@@ -227,6 +227,24 @@ def test_tests_at_a_time_are_not_compared(run: Run, tmp_path: Path) -> None:
     assert done.ret == 0
     done.stdout.fnmatch_lines(["cannot tell: *: 2 tests ran at a time, which slows each"])
     assert run(slower, words=("-n1",)).ret == 1
+
+
+def test_a_test_that_seems_slower_can_be_run_once_more(
+    run: Run, tmp_path: Path, pytester: pytest.Pytester
+) -> None:
+    before, slower = made(tmp_path / "a", 1), made(tmp_path / "b", 2, longer=1.2)
+    assert run(before, words=("--cupti-etl-update",)).ret == 0
+    again = ("--reruns=1", "--only-rerun", "slower than its baseline")
+    done = run(slower, words=again)
+    assert done.ret == 1
+    done.stdout.fnmatch_lines(["*2 regress", "*1 failed, 1 rerun*"])
+    pytester.makepyfile(
+        test_model=f"runs = [{str(slower)!r}, {str(before)!r}]\n"
+        "def test_step(cupti_compare): cupti_compare(runs.pop(0))"
+    )
+    done = run(slower, words=again)
+    assert done.ret == 0
+    done.stdout.fnmatch_lines(["regress: *", "1 none, 1 regress", "*1 passed, 1 rerun*"])
 
 
 def test_verdicts_are_in_junit_xml(run: Run, tmp_path: Path, pytester: pytest.Pytester) -> None:
