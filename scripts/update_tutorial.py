@@ -4,8 +4,8 @@
 
 There a ``console`` block begins with ``$`` and a command, which
 ends where its quotes are closed; the rest of the block is output.  All commands run in a
-folder with ``demo-trace``, made from the recording that the package ships.  With ``--check``
-nothing is written, and the status is 1 if something would be.
+folder with the traces of ``example_traces.py``.  With ``--check`` nothing is written, and the
+status is 1 if something would be.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from click.testing import CliRunner
 
 from cupti_etl.cli import cli
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from example_traces import example_traces
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (
     ROOT / "README.md",
@@ -29,7 +32,6 @@ PAGES = (
     ROOT / "docs" / "howto" / "reading-answers.md",
     ROOT / "docs" / "reference" / "answers.md",
 )
-RECORDING = ROOT / "cupti_etl" / "demo" / "h200.etlrec"
 _BLOCK = re.compile(r"^```console\n\$ (.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -70,7 +72,7 @@ def main(arguments: list[str]) -> int:
     before = {page: page.read_text() for page in PAGES}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        run(f"cupti-etl import {RECORDING} -o demo-trace", folder)
+        example_traces(folder)
         after = {page: with_output(text, folder) for page, text in before.items()}
     stale = [page for page in PAGES if after[page] != before[page]]
     for page in stale:

@@ -24,11 +24,11 @@ def test_the_output_shown_is_what_the_commands_print() -> None:
 
 
 def test_each_question_has_an_example_answer() -> None:
-    """Or is among those that the recording cannot answer."""
     page = (ROOT / "docs" / "reference" / "answers.md").read_text()
-    asked = re.findall(r"^\$ cupti-etl query (\w+) demo-trace", page, re.MULTILINE)
-    without = re.findall(r"^\* \[(\w+)\]", page, re.MULTILINE)
-    assert sorted([*asked, *without]) == sorted(each.name for each in library() if each.front)
+    answers = re.findall(r"^\$ cupti-etl query (\w+) [a-z]+-trace.*\n.+\n─", page, re.MULTILINE)
+    asked = {each.name: each.front for each in library() if each.front}
+    assert sorted(answers) == sorted(asked)
+    assert [text for text in asked.values() if page.count(f"[{text}](#") != 1] == []
 
 
 @pytest.mark.slow

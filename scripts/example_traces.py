@@ -1,0 +1,127 @@
+"""The traces that docs/reference/answers.md asks: made from tests/data, and one that is made up."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from support.recorded import DATA, recorded_trace  # noqa: E402
+from support.trace import write_trace  # noqa: E402
+
+_STEPS, _STEP_NS, _BEGIN_NS = 10, 20_000_000, 1_000_000_000
+_MIB = 2**20
+
+
+def example_traces(folder: Path) -> None:
+    """Write them."""
+    _import(folder / "demo-trace", ROOT / "cupti_etl" / "demo" / "h200.etlrec")
+    _import(folder / "pytorch-trace", DATA / "kineto_h100_with_stack.json.gz")
+    _import(folder / "ranks-trace", DATA / "kineto_rank0.json.gz", DATA / "kineto_rank1.json.gz")
+    recorded_trace(folder / "jax-trace", "jax_h200/launches")
+    recorded_trace(folder / "triton-trace", "triton_h200")
+    _import(folder / "pm-trace", DATA / "pm_h200" / "recording.etlrec")
+    for table in ("pm_metric", "pm_sample"):
+        part = folder / "pm-trace" / table / "part-recorded.parquet"
+        shutil.copy(DATA / "pm_h200" / f"{table}.parquet", part)
+    made_trace(folder / "made-trace")
+
+
+def _import(trace: Path, *files: Path) -> None:
+    words = [sys.executable, "-m", "cupti_etl", "import", *map(str, files), "-o", str(trace)]
+    subprocess.run(words, check=True, capture_output=True)
+
+
+def made_trace(folder: Path) -> Path:
+    """Ten steps of two ranks, of which the second is late; each step keeps 1 MiB it allocated."""
+    rows: dict[str, list[str]] = {
+        "process": ["process_id pid host rank world_size"],
+        "device": ["process_id device_id device_uuid name"],
+        "marker": ["process_id thread_id marker_id event timestamp_ns name"],
+        "api_call": ["process_id thread_id correlation_id domain name start_ns end_ns"],
+        "callback_event": ["process_id domain function start_ns end_ns correlation_id result"],
+        "kernel": ["process_id device_id context_id stream_id correlation_id graph_node_id"
+                   " start_ns end_ns name"],
+        "memory": ["process_id device_id memory_kind operation timestamp_ns address bytes"
+                   " correlation_id"],
+        "graph_node": ["process_id graph_node_id source_graph_node_id kind at_ns thread_id"
+                       " stack_id state"],
+        "pm_sample": ["device_uuid start_ns end_ns sm_active_pct dram_read_bytes"],
+        "pm_metric": ["metric device_uuid unit aggregation interval_ns"],
+    }  # fmt: skip
+    for rank in (0, 1):
+        _begin_rank(rows, rank)
+        for step in range(_STEPS):
+            _step(rows, rank, step)
+    return write_trace(folder, **{table: "\n".join(lines) for table, lines in rows.items()})
+
+
+def _begin_rank(rows: dict[str, list[str]], rank: int) -> None:
+    """What a process is, the CUDA graph that it captures, and the samples of its GPU."""
+    process, before = rank + 1, _BEGIN_NS - _STEP_NS
+    rows["process"].append(f"{process} {4000 + rank} node1 {rank} 2")
+    rows["device"].append(f"{process} 0 GPU-{rank} H200")
+    rows["marker"] += [
+        f"{process} 5 900 start {before} capture",
+        f"{process} 5 900 end {before + 100} -",
+    ]
+    rows["api_call"].append(f"{process} 5 900 runtime cudaLaunchKernel {before + 10} {before + 20}")
+    rows["graph_node"] += [
+        f"{process} 1 - kernel {before + 15} 5 - no_frames",
+        f"{process} 2 1 kernel {before + 200} 5 - -",
+    ]
+    for metric, unit, kind in (("sm_active_pct", "%", "mean"), ("dram_read_bytes", "bytes", "sum")):
+        rows["pm_metric"].append(f"{metric} GPU-{rank} {unit} {kind} 1000000")
+    for at in range(_STEPS * _STEP_NS // 1_000_000):
+        begin = _BEGIN_NS + at * 1_000_000
+        is_busy = at % 20 < 12
+        busy, read = (88, 2 * _MIB) if is_busy else (0, 0)
+        rows["pm_sample"].append(f"GPU-{rank} {begin} {begin + 1_000_000} {busy} {read}")
+
+
+def _step(rows: dict[str, list[str]], rank: int, step: int) -> None:
+    """A step: forward allocates and multiplies, a graph is replayed, gradients are reduced."""
+    process, begin, number = rank + 1, _BEGIN_NS + step * _STEP_NS, 10 * step
+    late = 1_000_000 * rank
+
+    def call(at: int, name: str, ns: int = 8000) -> int:
+        nonlocal number
+        number += 1
+        start = begin + at
+        rows["api_call"].append(f"{process} 5 {number} runtime {name} {start} {start + ns}")
+        driver = {"cudaLaunchKernel": "cuLaunchKernel", "cudaGraphLaunch": "cuGraphLaunch"}
+        if name in driver:
+            inside = f"{start + 1000} {start + ns - 1000} {number} 0"
+            rows["callback_event"].append(f"{process} driver {driver[name]} {inside}")
+        return number
+
+    def kernel(correlation: int, node: str, start: int, end: int, name: str) -> None:
+        times = f"{begin + start} {begin + end}"
+        rows["kernel"].append(f"{process} 0 1 7 {correlation} {node} {times} {name}")
+
+    for marker, name, start, end in (
+        (2 * step, "step", 0, _STEP_NS - 100_000),
+        (2 * step + 1, "forward", 10_000, 200_000),
+    ):
+        rows["marker"] += [
+            f"{process} 5 {marker} start {begin + start} {name}",
+            f"{process} 5 {marker} end {begin + end} -",
+        ]
+    for at, size, address in ((20_000, _MIB, 4096 + step), (40_000, 64 * _MIB, 1)):
+        correlation = call(at, "cudaMalloc")
+        when = begin + at + 5000
+        rows["memory"].append(
+            f"{process} 0 device allocation {when} {address} {size} {correlation}"
+        )
+    kernel(call(60_000, "cudaLaunchKernel"), "-", 100_000, 6_000_000 + late, "gemm")
+    kernel(call(210_000, "cudaGraphLaunch"), "2", 6_100_000 + late, 9_000_000 + late, "softmax")
+    name = "ncclDevKernel_AllReduce_Sum_f32"
+    kernel(call(230_000, "cudaLaunchKernel"), "-", 9_100_000 + late, 12_000_000, name)
+    correlation = call(19_000_000, "cudaFree")
+    rows["memory"].append(
+        f"{process} 0 device release {begin + 19_005_000} 1 {64 * _MIB} {correlation}"
+    )
