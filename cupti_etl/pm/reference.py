@@ -16,6 +16,10 @@ Made from `cupti_etl/pm/` by `make generate`; do not edit.
 [How to choose metrics](../howto/metrics.md) says what to do with them. A value with the unit %, or
 Hz, held throughout its sample (`mean`: weight it with time); bytes and counts came up during it
 (`sum`).
+
+* presets: {presets}
+* [aliases](#aliases): the columns of all presets
+* [names on each chip](#names-on-each-chip)
 """
 _ALIASES = """\
 ## Aliases
@@ -33,7 +37,8 @@ them: not every board has NVLink, and not everything fits one pass.
 
 def presets_markdown() -> str:
     """Text of ``docs/reference/presets.md``."""
-    lines = [_INTRODUCTION]
+    listed = ", ".join(f"[{preset}](#{preset})" for preset in PRESETS)
+    lines = [_INTRODUCTION.format(presets=listed)]
     for preset, names in PRESETS.items():
         default = " The default." if preset == DEFAULT else ""
         lines.append(f"## `{preset}`\n\n{WHAT_FOR[preset]}{default}\n")

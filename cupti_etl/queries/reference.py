@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 
 from cupti_etl.queries.catalog import Catalog, library
@@ -78,6 +79,11 @@ def _first_sentence(doc: str) -> str:
     return doc.split(". ")[0].rstrip(".") + "."
 
 
+def _anchor(heading: str) -> str:
+    """What a link to a heading of Markdown calls it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
 def queries_markdown(catalog: Catalog | None = None) -> str:
     """The reference page of all queries."""
     lines = [
@@ -103,7 +109,9 @@ def queries_markdown(catalog: Catalog | None = None) -> str:
         lines += ["", f"## {topic}"]
         for query in queries:
             lines += ["", f"### {query.name}", ""]
-            lines += [f"**{query.front}**", ""] if query.front else []
+            if query.front:
+                answer = f"answers.md#{_anchor(query.front)}"
+                lines += [f"**{query.front}** ([an answer]({answer}))", ""]
             lines += [query.doc, ""]
             lines += ["```sh", query.example, "```", ""] if query.example else []
             lines += ["```sql", signature(query), "```", ""]
