@@ -21,6 +21,7 @@ from cupti_etl.testing.baseline import Baseline
 _ROOT = Path(__file__).parents[1]
 # Runs of two programs on an H200 whose host others used, too: verdicts on pairs, and their means.
 _RECORDED = _ROOT / "docs" / "measurements" / "h200-diff-work.json"
+_LIMITS = ("gpu", "host")
 _SLOWER = (0, 2, 5, 10)
 # Runs of a baseline, where there are several; there is one run after.
 _SEVERAL = (3, 5)
@@ -54,7 +55,7 @@ def _made(folder: Path, pairs: int, slow: int) -> Iterator[dict[str, Any]]:
     sys.path.insert(0, str(_ROOT / "tests"))
     from support.stepped import GPU, HOST, stepped_run
 
-    for limit, idle_ns in (("gpu", GPU), ("host", HOST)):
+    for limit, idle_ns in zip(_LIMITS, (GPU, HOST), strict=True):
         for slower in _SLOWER:
             draw = random.Random(f"{limit} {slower}")
             verdicts = []
@@ -67,7 +68,7 @@ def _made(folder: Path, pairs: int, slow: int) -> Iterator[dict[str, Any]]:
                 baseline.keep([before], replace=True)
                 verdicts.append(baseline.compare([after], None).verdict)
             about = {"limit": limit, "slower_pct": slower, "before": 1}
-            yield {**about, **_count(verdicts), **_interval(verdicts)}
+            yield {**about, **_sure(verdicts)}
 
 
 def _drawn(sets: int) -> Iterator[dict[str, Any]]:
@@ -85,7 +86,7 @@ def _drawn(sets: int) -> Iterator[dict[str, Any]]:
                     first.append(once)
                     both.append(_twice(once, again))
                 about = {"noise": noise, "slower_pct": slower, "before": count}
-                yield {**about, **_count(first), **_interval(first), "twice": _count(both)}
+                yield {**about, **_sure(first), "twice": _sure(both)}
 
 
 def _recorded(sets: int) -> Iterator[dict[str, Any]]:
@@ -94,7 +95,7 @@ def _recorded(sets: int) -> Iterator[dict[str, Any]]:
     The same few runs are in many of them, so that no interval can be given.
     """
     measured = json.loads(_RECORDED.read_text())
-    for limit in ("gpu", "host"):
+    for limit in _LIMITS:
         pairs = measured[limit]
         for name in pairs:
             verdicts = [each["verdict"] for each in pairs[name]]
@@ -143,10 +144,57 @@ def _count(verdicts: Sequence[str]) -> dict[str, Any]:
     return {"n": len(verdicts), "called_slower": slower, "called_slower_pct": share}
 
 
-def _interval(verdicts: Sequence[str]) -> dict[str, Any]:
-    """Between which percentages that lies with 95 % certainty, after Wilson (1927)."""
-    n, found, z = len(verdicts), verdicts.count("regress"), 1.959964
+def _sure(verdicts: Sequence[str]) -> dict[str, Any]:
+    """The same, with its interval, of verdicts that know nothing of each other."""
+    counted = _count(verdicts)
+    interval = _interval(counted["called_slower"], counted["n"])
+    return {**counted, "interval_95_pct": interval}
+
+
+def _interval(found: int, n: int) -> list[float]:
+    """Between which percentages a share lies with 95 % certainty, after Wilson (1927)."""
+    z = 1.959964
     middle = (found + z * z / 2) / (n + z * z)
     wide = z / (n + z * z) * math.sqrt(found * (n - found) / n + z * z / 4)
     ends = (max(0.0, middle - wide), min(1.0, middle + wide))
-    return {"interval_95_pct": [round(100 * end, 2) for end in ends]}
+    return [round(100 * end, 2) for end in ends]
+
+
+def table(figures: dict[str, Any]) -> str:
+    """The figures as docs/howto/pytest.md shows them: how many of 100 are called slower."""
+    slowdowns = " | ".join(f"{slower} % slower" for slower in _SLOWER if slower)
+    lines = [
+        f"| runs in the baseline | which runs | equal | {slowdowns} |",
+        "| --- | --- " + "| ---: " * len(_SLOWER) + "|",
+    ]
+    for limit in _LIMITS:
+        rows = [row for row in figures["made"] if row["limit"] == limit]
+        lines.append(_line("1", f"made traces, the {limit} is the limit", rows, rows[0]))
+    for noise in _NOISE:
+        for count in _SEVERAL:
+            rows = [r for r in figures["drawn"] if (r["noise"], r["before"]) == (noise, count)]
+            lines += _lines(count, f"drawn, equal ones differ by {noise}", rows)
+    for limit in _LIMITS:
+        for count in _SEVERAL:
+            rows = [r for r in figures["recorded"] if (r["limit"], r["before"]) == (limit, count)]
+            what = f"of {rows[0]['runs']} on an H200, the {limit} is the limit"
+            lines += _lines(count, what, rows, is_independent=False)
+    return "\n".join(lines)
+
+
+def _lines(
+    count: int, what: str, rows: Sequence[dict[str, Any]], *, is_independent: bool = True
+) -> Iterator[str]:
+    again = [row["twice"] for row in rows]
+    yield _line(str(count), what, rows, rows[0] if is_independent else None)
+    yield _line("", "the same, run once more", again, again[0] if is_independent else None)
+
+
+def _line(
+    count: str, what: str, rows: Sequence[dict[str, Any]], sure: dict[str, Any] | None
+) -> str:
+    cells = [f"{row['called_slower_pct']:.2g}".replace("1e+02", "100") for row in rows]
+    if sure is not None:
+        low, high = _interval(sure["called_slower"], sure["n"])
+        cells[0] += f" ({low:.2g} to {high:.2g})"
+    return f"| {count} | {what} | {' | '.join(cells)} |"

@@ -69,3 +69,24 @@ def test_a_figure_that_falls_short_is_shown(page, tmp_path: Path, monkeypatch) -
 def test_a_query_that_takes_too_long_is_shown(page) -> None:  # type: ignore[no-untyped-def]
     figures = {"slow_first_s": 3, "slow_first_cpu_s": 4, "slow_s": 0.5, "slow_rows": 7}
     assert list(page._query_rows(figures, 1))[2:] == ["| slow | 7 | **3** | 4 | 0.5 | — | — |"]
+
+
+@pytest.mark.slow
+def test_how_often_the_pytest_plugin_is_wrong() -> None:
+    words = ["baselines", "--json", "--pairs", "1", "--slow", "1", "--sets", "50"]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks", *words], cwd=ROOT, capture_output=True, check=True
+    )
+    figures = json.loads(done.stdout)["figures"]
+    assert {row["called_slower"] for row in figures["made"] if not row["slower_pct"]} == {0}
+    assert any(row["called_slower"] == 50 for row in figures["drawn"] if row["slower_pct"] == 10)
+
+
+def test_the_page_of_the_pytest_plugin_has_the_figures(page) -> None:  # type: ignore[no-untyped-def]
+    from benchmarks.baselines import table
+
+    figures = json.loads((page.MEASURED / "baselines.json").read_text())["figures"]
+    text = (ROOT / "docs" / "howto" / "pytest.md").read_text()
+    assert table(figures) in text
+    figures["made"][0] |= {"called_slower": 9, "called_slower_pct": 9.0}
+    assert table(figures) not in text
