@@ -74,7 +74,7 @@ class Baseline:
                 [stack.enter_context(open_trace(path)) for path in side]
                 for side in (before, traces)
             )
-            why = _lost([*olds, *news])
+            why = _unfit([*olds, *news])
             if why:
                 return Outcome("cannot tell", why)
             why = _incomparable(olds, news)
@@ -103,9 +103,9 @@ class Baseline:
                 [stack.enter_context(open_trace(path)) for path in side]
                 for side in (before, traces)
             )
-            why = _lost(news) or (_incomparable(olds, news) if olds else "")
-            if why or not all(each.has_rows("kernel") for each in news):
-                return Outcome("not kept", why or "no kernel was recorded")
+            why = _unfit(news) or (_incomparable(olds, news) if olds else "")
+            if why:
+                return Outcome("not kept", why)
         self.folder.mkdir(parents=True, exist_ok=True)
         first = max(map(_number, self.runs), default=0) + 1
         kept = [_copied(trace, self.folder, first + at) for at, trace in enumerate(traces)]
@@ -154,15 +154,15 @@ def _steady(trace: Trace, stack: ExitStack) -> Trace:
     return stack.enter_context(trace.part(scope)) if scope else trace
 
 
-def _lost(traces: Iterable[Trace]) -> str:
-    """What the captures lost; "" if they are complete."""
-    causes = {
-        str(row["cause"])
-        for each in traces
-        for row in each.query("_loss_cause")
-        if row["lost"] != 0
-    }
-    return f"records were lost ({', '.join(sorted(causes))})" if causes else ""
+def _unfit(traces: Iterable[Trace]) -> str:
+    """Why traces say nothing of how fast a test is; "" if they do."""
+    for trace in traces:
+        causes = [str(row["cause"]) for row in trace.query("_loss_cause") if row["lost"] != 0]
+        if causes:
+            return f"records were lost ({', '.join(sorted(causes))})"
+        if not trace.has_rows("kernel"):
+            return "no kernel was recorded"
+    return ""
 
 
 def _incomparable(before: Iterable[Trace], after: Iterable[Trace]) -> str:

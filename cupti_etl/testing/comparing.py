@@ -79,6 +79,8 @@ class Comparing:
                 " cupti_trace",
                 pytrace=False,
             )
+        if not traces:
+            pytest.fail("cupti_compare needs the path of a trace", pytrace=False)
         item.stash[_COMPARED] = True
         paths = [Path(each) for each in traces]
         baseline = Baseline(self._folder, item.nodeid)

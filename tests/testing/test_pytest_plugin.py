@@ -165,6 +165,7 @@ def test_lost_records_are_no_comparison(run: Run, tmp_path: Path) -> None:
     empty = write_trace(tmp_path / "c", device=DEVICE, process=PROCESS)
     done = run(empty, words=("--cupti-etl-update",))
     done.stdout.fnmatch_lines(["not kept: *: no kernel was recorded"])
+    run(empty).stdout.fnmatch_lines(["cannot tell: *: no kernel was recorded"])
     assert run(whole).ret == 0  # the baseline is what it was
 
 
@@ -205,6 +206,7 @@ def test_options_that_cannot_be(
     ("text", "said"),
     [
         ("cupti_compare('nowhere')", "*nowhere*"),
+        ("cupti_compare()", "cupti_compare needs the path of a trace"),
         ("cupti_compare(PATH); cupti_compare(PATH)", "a test is compared once:*"),
     ],
 )
