@@ -87,7 +87,7 @@ class Comparing:
         try:
             outcome = self._outcome(item, baseline, paths)
         except EtlError as error:
-            pytest.fail(_told(error), pytrace=False)
+            raise pytest.fail.Exception(_told(error), pytrace=False) from None
         _tell(item, outcome)
         if outcome.verdict == "regress":
             note = f"note: {outcome.note}\n" if outcome.note else ""
@@ -120,7 +120,7 @@ class Comparing:
             try:
                 stack.enter_context(captured)
             except EtlError as error:
-                pytest.fail(_told(error), pytrace=False)
+                raise pytest.fail.Exception(_told(error), pytrace=False) from None
             result = yield
         if captured.problem is not None:
             _tell(item, Outcome("cannot tell", f"not all was captured: {captured.problem}"))
