@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 LIBRARIES = {
     "libcupti_etl_inject.so": ("inject segment", "inject/exports.map"),
     "libcupti_etl.so": (
-        "arrow attribution collect decode imports operators pm segment",
+        "arrow attribution collect decode exports imports operators pm segment",
         "collect/exports.map",
     ),
 }

@@ -80,6 +80,7 @@ BELOW: dict[str, set[str]] = {
     "attribution": {"arrow"},
     "collect": {"decode", "arrow"},
     "decode": {"arrow"},
+    "exports": {"arrow"},
     "imports": {"arrow"},
     "inject": set(),
     "operators": {"arrow"},

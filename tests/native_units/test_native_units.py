@@ -28,6 +28,7 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
     ],
     "decode": native_sources("collector"),
     "environment": inject("environment"),
+    "exports": native_sources("collector"),
     "gather": native_sources("collector"),
     "hello": [
         *native_sources("collector"),

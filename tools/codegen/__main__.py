@@ -24,7 +24,7 @@ from tools.codegen.python_layouts import pythons_inc
 ROOT = Path(__file__).parents[2]
 _SHARED_HEADERS = ROOT / "native" / "include" / "etl"
 # Those of them that Python reads.
-ABI = ("error", "abi", "attribution", "callbacks", "hello", "inside", "operators")
+ABI = ("error", "abi", "attribution", "callbacks", "exports", "hello", "inside", "operators")
 
 
 def _compiled() -> str:
