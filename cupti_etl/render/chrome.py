@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
     from cupti_etl.api import Trace
 
-# Since the begin of the first thing, as a browser has 53 bits for a number.
+# Since the begin of the first thing, as a browser has 53 bits for a number.  A whole microsecond:
+# HolisticTraceAnalysis rounds to these, and would otherwise round each time differently.
 _BEGIN = """
-    SELECT coalesce(min(ns), 0) AS ns FROM (
+    SELECT coalesce(min(ns) // 1000 * 1000, 0) AS ns FROM (
         SELECT min(start_ns) AS ns FROM gpu_activity
         UNION ALL SELECT min(start_ns) FROM api_call
         UNION ALL SELECT min(timestamp_ns) FROM marker

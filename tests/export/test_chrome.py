@@ -77,6 +77,29 @@ def test_a_kernel_its_call_and_the_range_around_it(tmp_path: Path) -> None:
     }
 
 
+def test_a_copy_as_pytorch_writes_it(tmp_path: Path) -> None:
+    """HolisticTraceAnalysis reads the bandwidth, and rounds to whole microseconds since 1970."""
+    trace = write_trace(
+        tmp_path / "run",
+        process=PROCESS,
+        memcpy="""
+            process_id start_ns end_ns copy_kind src_kind dst_kind       bytes
+            1          1900     2400   HtoD      pinned   managed_static 1000
+            1          2500     2500   HtoD      -        device         1000
+        """,
+        memset="process_id start_ns end_ns memory_kind bytes\n 1 3000 3010 device 20",
+    )
+    assert exported(trace)["baseTimeNanoseconds"] == 1000
+    found = [
+        (e["name"], e["ts"], e["args"].get("memory bandwidth (GB/s)")) for e in events(trace, "X")
+    ]
+    assert found == [
+        ("Memcpy HtoD (Pinned -> Managed Static)", 0.9, 2.0),
+        ("Memcpy HtoD", 1.5, None),
+        ("Memset (Device)", 2.0, 2.0),
+    ]
+
+
 def test_what_has_no_end_only_begins(tmp_path: Path) -> None:
     kernel = "process_id start_ns end_ns name\n 1 10 - k\n 1 - - never"
     trace = write_trace(tmp_path / "run", process=PROCESS, kernel=kernel)

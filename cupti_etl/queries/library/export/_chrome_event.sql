@@ -32,6 +32,16 @@ external AS (
     FROM external_correlation
     GROUP BY process_id, correlation_id
 ),
+-- Kinds of memory as PyTorch writes them: Device, Managed Static.
+kinds AS (
+    SELECT kind,
+           array_to_string(
+               [upper(word[1]) || word[2:] FOR word IN string_split(kind, '_')], ' '
+           ) AS shown
+    FROM (SELECT src_kind AS kind FROM memcpy UNION SELECT dst_kind FROM memcpy
+          UNION SELECT src_kind FROM memcpy_p2p UNION SELECT dst_kind FROM memcpy_p2p
+          UNION SELECT memory_kind FROM memset)
+),
 work AS (
     SELECT process_id, correlation_id, device_id, context_id, stream_id, start_ns, end_ns,
            graph_id, graph_node_id, 'kernel' AS cat, demangled AS name,
@@ -47,24 +57,30 @@ work AS (
     UNION ALL
     SELECT process_id, correlation_id, device_id, context_id, stream_id, start_ns, end_ns,
            graph_id, graph_node_id, 'gpu_memcpy',
-           concat('Memcpy ', copy_kind, ' (' || replace(src_kind, '_', ' ') || ' -> '
-                  || replace(dst_kind, '_', ' ') || ')'),
-           concat(',"bytes":' || bytes)
+           concat('Memcpy ', copy_kind, ' (' || src.shown || ' -> ' || dst.shown || ')'),
+           concat(',"bytes":' || bytes,
+                  ',"memory bandwidth (GB/s)":' || bytes / nullif(end_ns - start_ns, 0))
     FROM memcpy
+    LEFT JOIN kinds AS src ON src.kind = src_kind
+    LEFT JOIN kinds AS dst ON dst.kind = dst_kind
     UNION ALL
     SELECT process_id, correlation_id, device_id, context_id, stream_id, start_ns, end_ns,
            graph_id, graph_node_id, 'gpu_memcpy',
-           concat('Memcpy ', copy_kind, ' (' || replace(src_kind, '_', ' ') || ' -> '
-                  || replace(dst_kind, '_', ' ') || ')'),
-           concat(',"bytes":' || bytes, ',"fromDevice":' || src_device_id,
-                  ',"toDevice":' || dst_device_id)
+           concat('Memcpy ', copy_kind, ' (' || src.shown || ' -> ' || dst.shown || ')'),
+           concat(',"bytes":' || bytes,
+                  ',"memory bandwidth (GB/s)":' || bytes / nullif(end_ns - start_ns, 0),
+                  ',"fromDevice":' || src_device_id, ',"toDevice":' || dst_device_id)
     FROM memcpy_p2p
+    LEFT JOIN kinds AS src ON src.kind = src_kind
+    LEFT JOIN kinds AS dst ON dst.kind = dst_kind
     UNION ALL
     SELECT process_id, correlation_id, device_id, context_id, stream_id, start_ns, end_ns,
            graph_id, graph_node_id, 'gpu_memset',
-           concat('Memset', ' (' || replace(memory_kind, '_', ' ') || ')'),
-           concat(',"bytes":' || bytes)
+           concat('Memset', ' (' || kind.shown || ')'),
+           concat(',"bytes":' || bytes,
+                  ',"memory bandwidth (GB/s)":' || bytes / nullif(end_ns - start_ns, 0))
     FROM memset
+    LEFT JOIN kinds AS kind ON kind.kind = memory_kind
 ),
 -- Whatever has a begin and an end: where it is drawn, its name and its arguments.
 spans AS (
