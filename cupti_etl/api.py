@@ -45,20 +45,25 @@ if TYPE_CHECKING:
 __all__ = ["Indexed", "Result", "Scope", "Trace", "open"]
 
 
-def open(*paths: Given | Iterable[Given], confined: bool = False) -> Trace:
+def open(
+    *paths: Given | Iterable[Given],
+    confined: bool = False,
+    settings: Mapping[str, str] | None = None,
+) -> Trace:
     """Open a trace, or several as one: ``open("run42")``, ``open("node1", "node2.duckdb")``.
 
     Args:
         paths: folders and self-contained files, patterns such as ``"run-*"``, lists of them.
         confined: statements reach no file but the trace's, and no setting, for those that
             nobody has typed; else ``sql`` reads and writes whatever it names.
+        settings: of DuckDB, such as its memory_limit.
 
     Raises:
         TraceError: a path does not exist, is not a trace, is of a newer version of
             cupti-etl, or holds a part that cannot be read.
         UsageError: two of them hold the same capture.
     """
-    return Trace(tuple(expand(paths)), confined)
+    return Trace(tuple(expand(paths)), confined, settings=settings)
 
 
 def open_for_strangers(paths: Iterable[Given], settings: Mapping[str, str]) -> Trace:
@@ -74,7 +79,7 @@ def open_for_strangers(paths: Iterable[Given], settings: Mapping[str, str]) -> T
     Raises:
         TraceError, UsageError: as of ``open``.
     """
-    return Trace(tuple(expand(paths)), confined=True, reading=settings)
+    return Trace(tuple(expand(paths)), confined=True, settings=settings, is_for_strangers=True)
 
 
 @dataclass(frozen=True)
@@ -104,20 +109,21 @@ class Trace:
         paths: tuple[Path, ...],
         confined: bool = False,
         choice: Choice | None = None,
-        reading: Mapping[str, str] | None = None,
+        settings: Mapping[str, str] | None = None,
+        is_for_strangers: bool = False,
     ) -> None:
         self._given, self._confined, self._choice = paths, confined, choice
-        self._reading = reading
+        self._settings, self._is_for_strangers = settings, is_for_strangers
         # The trace that this is a part of, or itself.
         self.whole = self
         if choice and choice.windows:
             views: Views = PartViews(library(), _operators, choice)
         else:
             views = Views(library(), _operators, choice)
-        if reading is None:
-            con = connect(paths if confined else None)
+        if is_for_strangers:
+            con = connect_to(present_files(paths), settings)
         else:
-            con = connect_to(present_files(paths), reading)
+            con = connect(paths if confined else None, settings)
         self._connection = Connection(con, views)
         self._sources: tuple[Source, ...] = ()
         try:
@@ -223,7 +229,7 @@ class Trace:
         if self._choice:
             raise UsageError("this is a part of a trace already", "ask the whole trace for another")
         choice = choose(scope, lambda text: list(self.sql(text))) if scope else None
-        part = Trace(self._given, self._confined, choice, self._reading)
+        part = Trace(self._given, self._confined, choice, self._settings, self._is_for_strangers)
         part.whole = self
         return part
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -98,6 +98,7 @@ def open_part(
     steady: bool = False,
     confined: bool = True,
     said: set[str] | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[Trace]:
     """Open traces, or the part of them that is asked; say which on standard error.
 
@@ -107,10 +108,11 @@ def open_part(
         steady: ask the steady state, where there are steps and the scope says nothing of times.
         confined: as of ``cupti_etl.open``.
         said: which parts were said already; they are said once.
+        settings: of DuckDB, as of ``cupti_etl.open``.
     """
     from cupti_etl.api import open as open_trace
 
-    with open_trace(*traces, confined=confined) as whole:
+    with open_trace(*traces, confined=confined, settings=settings) as whole:
         usual = whole.usual(scope) if steady else scope
         is_chosen, scope = usual != scope, usual
         if not scope:

@@ -15,13 +15,16 @@ from cupti_etl.commands._scope import open_part, scope_options
 from cupti_etl.errors import UsageError
 from cupti_etl.progress import say
 from cupti_etl.render.help import Command
+from cupti_etl.storage.place import spilling
+from cupti_etl.units import size_bytes
 
 if TYPE_CHECKING:
+    from cupti_etl.api import Trace
     from cupti_etl.queries.choose import Scope
 
 
 _TABLES = ("parquet", "arrow", "csv", "spreadsheet")
-FORMS = ("duckdb", *_TABLES, "sqlite", "chrome", "folded", "speedscope")
+FORMS = ("duckdb", *_TABLES, "sqlite", "chrome", "perfetto", "folded", "speedscope")
 
 
 @click.command(cls=Command)
@@ -42,10 +45,24 @@ FORMS = ("duckdb", *_TABLES, "sqlite", "chrome", "folded", "speedscope")
     metavar="TABLE,...",
     help="Export only these tables.",
 )
+@click.option(
+    "--memory-limit",
+    "memory",
+    default="400MB",
+    show_default=True,
+    metavar="SIZE",
+    help="Memory for joining and sorting; more goes to the disk.",
+)
 @overwrite_option
 @functools.partial(scope_options, end=("--until",))  # --to says what is written
 def command(
-    traces: tuple[str, ...], out: Path, form: str, tables: str, overwrite: bool, scope: Scope
+    traces: tuple[str, ...],
+    out: Path,
+    form: str,
+    tables: str,
+    memory: str,
+    overwrite: bool,
+    scope: Scope,
 ) -> None:
     """Write a trace as DuckDB, tables, a timeline or a flame graph.
 
@@ -57,6 +74,7 @@ def command(
       cupti-etl export run42 --to arrow --table kernel - | ./reader
       cupti-etl export run42 --to sqlite run42.sqlite
       cupti-etl export run42 --to chrome run42.json
+      cupti-etl export run42 --to perfetto run42.pftrace
       cupti-etl export run42 --to speedscope run42.speedscope.json
 
     duckdb is one self-contained file with all tables and queries, for any DuckDB and for
@@ -69,6 +87,9 @@ def command(
     chrome is the JSON that PyTorch's profiler writes, for chrome://tracing, ui.perfetto.dev,
     HolisticTraceAnalysis and `cupti-etl import`.
 
+    perfetto is the binary format of ui.perfetto.dev: a track for each thread and stream, arrows
+    from calls to their work, counters, and what was lost or not recorded.
+
     folded and speedscope are GPU time by Python stack (capture --python-stacks), for flame
     graphs: lines for flamegraph.pl and similar programs, and a file for speedscope.app.
     """
@@ -77,40 +98,48 @@ def command(
             f"--table does not go with --to {form}, which is no table",
             "--to parquet --table writes some of them",
         )
-    with open_part(traces, scope) as trace:
-        if form == "duckdb":
-            from cupti_etl.render.duckdb_file import export_duckdb
+    file = None if str(out) == "-" else out
+    limit = f"{size_bytes(memory) // 1000} kB"
+    with spilling(file) as spill:
+        settings = {"memory_limit": limit, "temp_directory": str(spill)}
+        with open_part(traces, scope, settings=settings) as trace:
+            _export(trace, file, form, tables, overwrite=overwrite)
 
-            left_out = export_duckdb(trace, out, overwrite=overwrite)
-            if left_out:
-                names = ", ".join(left_out)
-                say(f"cupti-etl: not known to this version, left out: {names}")
-            return
-        if form == "chrome":
-            from cupti_etl.render.chrome import export_chrome
 
-            export_chrome(trace, None if str(out) == "-" else out, overwrite=overwrite)
-            return
-        if form in ("folded", "speedscope"):
-            from cupti_etl.render.stacks import export_stacks
+def _export(trace: Trace, out: Path | None, form: str, tables: str, *, overwrite: bool) -> None:
+    """Write a trace in one of ``FORMS``, to standard output where ``out`` is None."""
+    from cupti_etl.render.files import choose_tables, export_file, export_folder
 
-            export_stacks(trace, None if str(out) == "-" else out, form, overwrite=overwrite)
-            return
-        from cupti_etl.render.files import choose_tables, export_file, export_folder
+    if form == "chrome":
+        from cupti_etl.render.chrome import export_chrome
 
+        export_chrome(trace, out, overwrite=overwrite)
+    elif form == "perfetto":
+        from cupti_etl.render.perfetto.trace import export_perfetto
+
+        export_perfetto(trace, out, overwrite=overwrite)
+    elif form in ("folded", "speedscope"):
+        from cupti_etl.render.stacks import export_stacks
+
+        export_stacks(trace, out, form, overwrite=overwrite)
+    elif form in ("duckdb", "sqlite") and out is None:
+        raise UsageError(f"a file of {form} cannot be written to a pipe", "name a file")
+    elif form == "duckdb" and out:
+        from cupti_etl.render.duckdb_file import export_duckdb
+
+        left_out = export_duckdb(trace, out, overwrite=overwrite)
+        if left_out:
+            names = ", ".join(left_out)
+            say(f"cupti-etl: not known to this version, left out: {names}")
+    elif form == "sqlite" and out:
+        from cupti_etl.render.sqlite_file import export_sqlite
+
+        export_sqlite(trace, choose_tables(trace, tables), out, overwrite=overwrite)
+    else:
         chosen = choose_tables(trace, tables)
-        if form == "sqlite":
-            from cupti_etl.render.sqlite_file import export_sqlite
-
-            if str(out) == "-":
-                raise UsageError("a file of SQLite cannot be written to a pipe", "name a file")
-            export_sqlite(trace, chosen, out, overwrite=overwrite)
-            return
         if len(chosen) == 1 and tables:
-            export_file(
-                trace, chosen[0], None if str(out) == "-" else out, form, overwrite=overwrite
-            )
-        elif str(out) == "-":
+            export_file(trace, chosen[0], out, form, overwrite=overwrite)
+        elif out is None:
             raise UsageError(
                 "standard output takes one table", "name it: --table kernel, for instance"
             )

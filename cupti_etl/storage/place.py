@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,3 +54,17 @@ def unfinished(out: Path) -> Iterator[Path]:
         for suffix in ("", ".wal", SPILL):
             with contextlib.suppress(OSError):
                 disk.remove(path.with_name(path.name + suffix))
+
+
+@contextmanager
+def spilling(out: Path | None) -> Iterator[Path]:
+    """A folder, which DuckDB makes, for what finds no room in memory: beside the file ``out``.
+
+    Beside no file, as of a pipe, it is where the system has such things.  It is removed in the end.
+    """
+    if out is None or (out.exists() and not out.is_file()):
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder) / SPILL
+        return
+    with unfinished(out) as path:
+        yield path.with_name(path.name + SPILL)

@@ -51,6 +51,7 @@ FLOORS = {
     "cupti_etl.render.chrome": 17,
     "cupti_etl.render.duckdb_file": 17,
     "cupti_etl.render.files": 17,
+    "cupti_etl.render.perfetto": 17,
     "cupti_etl.render.shell": 17,
     "cupti_etl.render.sqlite_file": 17,
     "cupti_etl.render.stacks": 17,

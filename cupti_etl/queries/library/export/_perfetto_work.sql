@@ -1,0 +1,65 @@
+-- Work of GPUs, as a Perfetto trace shows it.
+--
+-- computed: The rows of the tables one after another; nothing is joined, so their order is that of
+--   the trace.
+-- needs: kernel, memcpy, memcpy_p2p, memset, graph_trace
+-- columns:
+--   stage BIGINT: 1 kernel, 2 copy, 3 memset, 4 graph whose nodes are not recorded.
+--   stream_key UBIGINT: Its stream, as in _perfetto_stream.
+--   correlation_id BIGINT: The call that asked for it.
+--   start_ns BIGINT [epoch ns]: When it began.
+--   duration_ns BIGINT [ns]: How long it took; NULL if it was still running.
+--   mangled VARCHAR: Mangled name of a kernel; NULL for others.
+--   label VARCHAR: What other work is called; NULL for kernels.
+--   grid_x BIGINT [blocks]: Grid, as are the following; NULL for others than kernels.
+--   grid_y BIGINT [blocks]: Grid.
+--   grid_z BIGINT [blocks]: Grid.
+--   block_x BIGINT [threads]: Block.
+--   block_y BIGINT [threads]: Block.
+--   block_z BIGINT [threads]: Block.
+--   registers_per_thread BIGINT [registers]: Registers that each thread uses.
+--   shared_mem_static BIGINT [bytes]: Shared memory that the kernel declares.
+--   shared_mem_dynamic BIGINT [bytes]: Shared memory that the launch asks for.
+--   graph BIGINT: CUDA graph that launched it; NULL outside graphs.
+--   graph_node BIGINT: Node of that graph; NULL outside graphs.
+--   bytes BIGINT [bytes]: Bytes copied or set; NULL for kernels.
+SELECT 1::BIGINT AS stage, hash(process_id, device_id, context_id, stream_id) AS stream_key,
+       correlation_id, start_ns, if(end_ns < start_ns, 0, end_ns - start_ns) AS duration_ns,
+       coalesce(name, '') AS mangled, NULL::VARCHAR AS label,
+       grid_x::BIGINT AS grid_x, grid_y::BIGINT AS grid_y, grid_z::BIGINT AS grid_z,
+       block_x::BIGINT AS block_x, block_y::BIGINT AS block_y, block_z::BIGINT AS block_z,
+       registers_per_thread::BIGINT AS registers_per_thread,
+       static_shared_bytes::BIGINT AS shared_mem_static,
+       dynamic_shared_bytes::BIGINT AS shared_mem_dynamic,
+       graph_id::BIGINT AS graph, graph_node_id AS graph_node, NULL::BIGINT AS bytes
+FROM kernel
+WHERE start_ns >= 0
+UNION ALL
+SELECT 2, hash(process_id, device_id, context_id, stream_id), correlation_id, start_ns,
+       if(end_ns < start_ns, 0, end_ns - start_ns), NULL,
+       concat('Memcpy ', copy_kind, ' (' || replace(src_kind, '_', ' ') || ' -> '
+              || replace(dst_kind, '_', ' ') || ')'),
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, graph_id, graph_node_id, bytes
+FROM memcpy
+WHERE start_ns >= 0
+UNION ALL
+SELECT 2, hash(process_id, device_id, context_id, stream_id), correlation_id, start_ns,
+       if(end_ns < start_ns, 0, end_ns - start_ns), NULL,
+       concat('Memcpy ', copy_kind, ' (GPU ' || src_device_id || ' -> GPU ' || dst_device_id
+              || ')'),
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, graph_id, graph_node_id, bytes
+FROM memcpy_p2p
+WHERE start_ns >= 0
+UNION ALL
+SELECT 3, hash(process_id, device_id, context_id, stream_id), correlation_id, start_ns,
+       if(end_ns < start_ns, 0, end_ns - start_ns), NULL,
+       concat('Memset', ' (' || replace(memory_kind, '_', ' ') || ')'),
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, graph_id, graph_node_id, bytes
+FROM memset
+WHERE start_ns >= 0
+UNION ALL
+SELECT 4, hash(process_id, device_id, context_id, stream_id), correlation_id, start_ns,
+       if(end_ns < start_ns, 0, end_ns - start_ns), NULL, concat('graph ', graph_id),
+       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, graph_id, NULL, NULL
+FROM graph_trace
+WHERE start_ns >= 0
