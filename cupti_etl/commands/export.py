@@ -12,7 +12,7 @@ from cupti_etl.commands._complete import files
 from cupti_etl.commands._complete import tables as complete_tables
 from cupti_etl.commands._overwrite import overwrite_option
 from cupti_etl.commands._scope import open_part, scope_options
-from cupti_etl.errors import UsageError
+from cupti_etl.errors import MemoryLimitError, UsageError
 from cupti_etl.progress import say
 from cupti_etl.render.help import Command
 from cupti_etl.storage.place import spilling
@@ -102,8 +102,11 @@ def command(
     limit = f"{size_bytes(memory) // 1000} kB"
     with spilling(file) as spill:
         settings = {"memory_limit": limit, "temp_directory": str(spill)}
-        with open_part(traces, scope, settings=settings) as trace:
-            _export(trace, file, form, tables, overwrite=overwrite)
+        try:
+            with open_part(traces, scope, settings=settings) as trace:
+                _export(trace, file, form, tables, overwrite=overwrite)
+        except MemoryLimitError as error:
+            raise MemoryLimitError(error.message, "give a larger --memory-limit") from error
 
 
 def _export(trace: Trace, out: Path | None, form: str, tables: str, *, overwrite: bool) -> None:

@@ -156,23 +156,20 @@ def _in_order(trace: Trace, table: str, spill: Path) -> Iterator[pa.RecordBatchR
 
 
 @contextmanager
-def in_order(
-    trace: Trace, source: str, order: str, spill: Path, memory: str = ""
-) -> Iterator[pa.RecordBatchReader]:
-    """Rows of a trace, sorted; what does not fit into memory goes to the disk.
+def in_order(trace: Trace, source: str, order: str, spill: Path) -> Iterator[pa.RecordBatchReader]:
+    """Rows of a trace, sorted; what does not fit into the trace's memory goes to the disk.
 
     Args:
         trace: whose rows.
         source: a table or query.
         order: how they are sorted, in SQL.
         spill: a folder for what does not fit, which DuckDB makes.
-        memory: how much of it sorting may take, for DuckDB; "" for what the trace may.
 
     Raises:
         TraceError: a part of the trace cannot be read, or the disk is full.
     """
-    settings = {"temp_directory": str(spill)} | ({"memory_limit": memory} if memory else {})
-    with beside(trace, (), settings) as con, feed(con, trace.sql(f"FROM {source}").reader()):
+    rows = trace.sql(f"FROM {source}").reader()
+    with beside(trace, (), {"temp_directory": str(spill)}) as con, feed(con, rows):
         yield con.sql(f"FROM {ROWS} ORDER BY {order}").to_arrow_reader()
 
 

@@ -175,6 +175,26 @@ def test_an_import_of_the_export_is_the_same_trace(tmp_path: Path, file: str) ->
             assert two.sql(ordered).arrow() == one.sql(ordered).arrow(), rows
 
 
+def test_an_import_of_an_exported_capture_has_its_rows(tmp_path: Path) -> None:
+    recording = Path(cupti_etl.__file__).parent / "demo" / "h200.etlrec"
+    assert etl("import", recording, "-o", tmp_path / "one").returncode == 0
+    assert etl("export", tmp_path / "one", "--to", "chrome", tmp_path / "out.json").returncode == 0
+    assert etl("import", tmp_path / "out.json", "-o", tmp_path / "two").returncode == 0
+    place = "start_ns, end_ns, device_id, context_id, stream_id, correlation_id"
+    with cupti_etl.open(tmp_path / "one") as one, cupti_etl.open(tmp_path / "two") as two:
+        for rows in (
+            f"SELECT {place}, demangled, grid_x, grid_y, grid_z, block_x, block_y, block_z,"
+            " registers_per_thread FROM kernel_named",
+            f"SELECT {place}, copy_kind, src_kind, dst_kind, bytes FROM memcpy",
+            f"SELECT {place}, memory_kind, bytes FROM memset",
+            "SELECT start_ns, end_ns, name, domain, correlation_id, thread_id FROM api_call",
+            "SELECT start_ns, end_ns, name, thread_id FROM nvtx_range",
+        ):
+            ordered = f"FROM ({rows}) ORDER BY ALL"
+            assert two.sql(ordered).count() > 0
+            assert two.sql(ordered).arrow() == one.sql(ordered).arrow(), rows
+
+
 def test_a_file_that_is_there_stays(tmp_path: Path) -> None:
     trace = write_trace(tmp_path / "run", process=PROCESS)
     out = tmp_path / "out.json"

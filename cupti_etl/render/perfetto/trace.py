@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 # Names behind so many are written where they are used: they may be as many as events.
 MOST_NAMES = 1 << 16
-# What sorting may take; more goes to the disk.
-_SORT_MEMORY = "256MB"
 _ORDER = "start_ns, end_ns DESC NULLS FIRST, layer, track, name, category, launch_id, arguments"
 # The clocks of the host as they were once, where all is of one; else when the trace began.
 _CLOCKS = """
@@ -155,7 +153,7 @@ class _Writer:
         import pyarrow.compute as pc
 
         crossings = Crossings()
-        with in_order(self._trace, "_perfetto_slice", _ORDER, spill, _SORT_MEMORY) as rows:
+        with in_order(self._trace, "_perfetto_slice", _ORDER, spill) as rows:
             for batch in rows:
                 self._tracks.of(batch["track"])
                 own = crossings.of(batch["track"], batch["start_ns"], batch["end_ns"])
