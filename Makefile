@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 # Two workers a processor, as tests of whole runs wait a third of their time.  Whoever is done takes
 # over tests of the others, as some take long.
 PARALLEL = --numprocesses $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )) --dist worksteal
-BENCHMARKS = callbacks decode drain lag query size stalled startup
+BENCHMARKS = callbacks decode drain exports lag query size stalled startup
 STAMP = $(VENV)/.installed-$(shell $(HOST_PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
 .PHONY: help web browser site serve demo test test-duckdb1 lint check bench generate headers native install fuzz wheelhouse clean
@@ -64,7 +64,7 @@ test-duckdb1: install ## run the tests of queries on DuckDB 1.5, the oldest that
 check: lint ## do all that CI does: lint, and all tests
 	$(MAKE) test ALL=1
 
-bench: install ## measure all that needs no GPU (20 minutes), into docs/measurements and its page
+bench: install ## measure all that needs no GPU (30 minutes), into docs/measurements and its page
 	for name in $(BENCHMARKS); do \
 		$(BIN)/python -m benchmarks $$name --json > docs/measurements/bench-$$name.json || exit 1; done
 	$(BIN)/python -m benchmarks.page

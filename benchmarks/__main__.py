@@ -20,6 +20,7 @@ NAMES = (
     "cold",
     "decode",
     "drain",
+    "exports",
     "imports",
     "lag",
     "peers",

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.exports import FORMS
+
 ROOT = Path(__file__).parents[1]
 MEASURED = ROOT / "docs" / "measurements"
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -72,6 +74,18 @@ FIGURES: dict[str, list[tuple[str, str, str]]] = {
         ("anon_mb_early", "at its most after a sixth of the time, MiB", ""),
         ("anon_mb_late", "at its most in the last sixth, MiB", ""),
         ("collector_cpu_s_per_million", "seconds of CPU per million records", ""),
+    ],
+    "exports": [
+        ("rows", "kernels, and as many calls and stacks", ""),
+        *(
+            (f"{form}_{key}", f"{form}: {what}", bound)
+            for form in FORMS
+            for key, what, bound in (
+                ("cpu_s", "s of CPU", ""),
+                ("peak_mib", "memory at its peak, MiB", "<= 950"),
+                ("mb", "size of the file, MB", ""),
+            )
+        ),
     ],
     "imports": [
         ("kineto_ours_1_core_events_per_s", "JSON of PyTorch, events a second, one core", ""),
@@ -259,6 +273,9 @@ TITLES = {
     "decode": "Raw records in cold memory to Arrow columns, on one core.",
     "drain": "A generator in another process fills a real segment (`benchmarks/generator.c`: the "
     "fake CUPTI would be the bottleneck); `cupti-etl capture` drains, encodes and writes.",
+    "exports": "Each export of a made trace, in a process of its own: ten million kernels with "
+    "their calls and Python stacks, and half a million copies. Each computes what it needs of what "
+    "queries share (ranges, stacks), which `cupti-etl index` computes before.",
     "imports": "Traces of other tools into a finished folder, Parquet and `trace.duckdb` "
     "included; the peers only load or read.",
     "lag": "From the end of a kernel to its row being readable in the folder.",

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,8 @@ from cupti_etl.storage.part import write_part
 PART_ROWS = 5_000_000
 NAMES = 200
 STEP = 1000
+# What tables are sorted by: the first of these that they have.
+_ORDER = ("start_ns", "timestamp_ns", "correlation_id")
 # The place of a row in time; each process has every second pair of rows.
 BEGIN = "1763668800000000000 + i * 1000"
 PROCESS = "4611686018427387 * (1 + i % 4 // 2)"
@@ -160,16 +162,21 @@ SMALL = {
 }
 
 
-def make(folder: Path, rows: int) -> None:
-    """Write the trace."""
+def make(
+    folder: Path,
+    rows: int,
+    columns: Mapping[str, tuple[int, dict[str, str]]] = COLUMNS,
+    small: Mapping[str, str] = SMALL,
+) -> None:
+    """Write the trace: tables by their columns, and small ones by their SELECTs."""
     for table in TABLES:
         (folder / table).mkdir(parents=True)
     with duckdb.connect() as con:
         named: manifest.Named = {}
         con.sql("SELECT setseed(0.5)").fetchall()
         for table in TABLES:
-            if table in COLUMNS:
-                every, values = COLUMNS[table]
+            if table in columns:
+                every, values = columns[table]
                 chunks = [
                     f"SELECT range * {every} + {every // 2} AS i, random() AS r, random() AS s"
                     f" FROM range({at}, {min(at + PART_ROWS, rows // every)})"
@@ -179,7 +186,7 @@ def make(folder: Path, rows: int) -> None:
             elif table == "marker":
                 selects = [_markers(rows)]
             else:
-                selects = [SMALL.get(table, "SELECT 1 WHERE false")]
+                selects = [small.get(table, "SELECT 1 WHERE false")]
             named[table] = {}
             for number, select in enumerate(selects):
                 part = folder / table / f"part-{number:06d}.parquet"
@@ -189,7 +196,7 @@ def make(folder: Path, rows: int) -> None:
 
 def _select(table: str, values: dict[str, str], chunk: str) -> str:
     columns = ", ".join(f"{value} AS {name}" for name, value in values.items())
-    order = next(name for name in values if name in ("start_ns", "timestamp_ns"))
+    order = next(name for name in values if name in _ORDER)
     return f"SELECT {columns} FROM ({chunk}) ORDER BY {order}"
 
 
