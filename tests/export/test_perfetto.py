@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from google.protobuf import text_format
 from support.command import etl, etl_bytes
-from support.perfetto import Replay, definitions, read
+from support.perfetto import Replay, definitions, extensions, read
 from support.trace import write_trace
 
 import cupti_etl
@@ -125,6 +125,31 @@ def test_two_processes_share_a_pid(tmp_path: Path) -> None:
     assert {name: (each.pid, each.tid) for name, each in calls.items()} == {
         "x": (4194306, 5), "y": (4194305, 5), "z": (4194304, 5),
     }  # fmt: skip
+
+
+def test_threads_have_their_names(tmp_path: Path) -> None:
+    trace = write_trace(
+        tmp_path / "run",
+        process=PROCESS,
+        name="process_id object_kind name   pid  thread_id\n 1 thread loader 4242 -7",
+        api_call="process_id thread_id start_ns end_ns name\n 1 -7 0 9 a\n 1 8 0 9 b",
+    )
+    named = {each["name"]: each["track"].thread.thread_name for each in replay(trace).slices}
+    assert named == {"a": "loader", "b": ""}
+
+
+def test_a_range_is_no_call_whatever_its_domain(tmp_path: Path) -> None:
+    trace = write_trace(
+        tmp_path / "run",
+        process=PROCESS,
+        marker="""
+            process_id marker_id event timestamp_ns name domain       thread_id
+            1          1         start 10           a    cuda_runtime 7
+            1          1         end   20           -    -            7
+        """,
+    )
+    events = [each.track_event for each in read(exported(trace)) if each.timestamp == 10]
+    assert [each.Extensions[extensions()["gpu_api"]] for each in events] == [0]
 
 
 def test_what_crosses_has_a_track_of_its_own(tmp_path: Path) -> None:

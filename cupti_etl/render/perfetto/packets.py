@@ -89,7 +89,7 @@ THREAD = (
         message(
             60,
             integer(1, "track"),
-            message(4, integer(1, "pid"), integer(2, "thread_id")),
+            message(4, integer(1, "pid"), integer(2, "thread_id"), text(5, "name")),
         )
     ),
 )

@@ -45,6 +45,14 @@ _KERNELS = """
     GROUP BY mangled
     ORDER BY mangled
 """
+# As the program named them, by NVTX.
+_THREADS = """
+    SELECT place, thread_id, min(name.name) AS name
+    FROM name
+    JOIN _perfetto_process USING (process_id)
+    WHERE object_kind = 'thread' AND thread_id IS NOT NULL
+    GROUP BY place, thread_id
+"""
 _COUNTERS = """
     SELECT counter_key, min(gpu) AS gpu, min(process_place) AS process_place,
            min(counter) AS name, min(unit) AS unit
@@ -56,6 +64,7 @@ _KERNEL_NUMBERS = 1 << 20
 _CORRELATION_BITS = 44
 # Of a track: its process from here on, and what it is of; below, a thread.
 _PROCESS_BIT, _CONTENT_BIT = 40, 32
+_THREAD_BITS = (1 << _CONTENT_BIT) - 1
 _OF_THREAD = 1
 # As what is of no process has none; Linux gives lower ones.
 _NO_PID = 1 << 22
@@ -98,6 +107,11 @@ class _Writer:
         self._tracks = Numbers(self._track)
         self._kernel_names = trace.sql(_KERNELS).arrow()
         self._pids = {row["place"]: row["pid"] for row in trace.sql("FROM _perfetto_process")}
+
+        self._threads = {
+            (row["place"], row["thread_id"] & _THREAD_BITS): row["name"]
+            for row in trace.sql(_THREADS)
+        }
 
     def head(self) -> None:
         """What others refer to, or what is true of the whole trace."""
@@ -237,7 +251,9 @@ class _Writer:
                 self._write(packets.PROCESS, pa.table(_one(_UNKNOWN)))
             if content == _OF_THREAD:
                 pid = self._pids.get(place, _NO_PID)
-                row = {"track": track, "pid": pid, "thread_id": track & 0xFFFFFFFF}
+                thread = track & _THREAD_BITS
+                row = {"track": track, "pid": pid, "thread_id": thread}
+                row["name"] = self._threads.get((place, thread))
                 self._write(packets.THREAD, pa.table(_one(row)))
             else:
                 row = {"track": track, "parent": parent, "name": _CONTENTS[content]}

@@ -2,7 +2,7 @@
 --
 -- computed: API calls, ranges and marks on the track of their thread; waits, and what was lost or
 --   not recorded, on tracks of their process.
--- needs: api_call, nvtx_range, marker, synchronization, argument, _timeline_loss, launch,
+-- needs: api_call, nvtx_range, marker, synchronization, argument, _timeline_loss,
 --   _shared_correlation, _shared_launch, _perfetto_process
 -- columns:
 --   track BIGINT: From bit 40 on one more than process_place, from bit 32 on what it is of (1 what
@@ -41,27 +41,28 @@ given AS (
 ),
 things AS (
     SELECT process_id, 1 AS content, thread_id, 1::BIGINT << 40 AS layer, start_ns, end_ns,
-           false AS is_instant,
+           false AS is_instant, true AS is_call,
            CASE domain WHEN 'driver' THEN 'cuda_driver' ELSE 'cuda_runtime' END AS category, name,
            launch_id, NULL::VARCHAR AS arguments
     FROM calls
     UNION ALL
     SELECT ranges.process_id, CASE WHEN thread_id IS NULL THEN 2 ELSE 1 END, thread_id,
-           ranges.range_id, ranges.start_ns, ranges.end_ns, false, domain, ranges.name, NULL,
-           given.arguments
+           ranges.range_id, ranges.start_ns, ranges.end_ns, false, false, domain, ranges.name,
+           NULL, given.arguments
     FROM nvtx_range AS ranges
     LEFT JOIN given USING (process_id, marker_id)
     UNION ALL
     SELECT process_id, CASE WHEN thread_id IS NULL THEN 2 ELSE 1 END, thread_id, 1::BIGINT << 41,
-           timestamp_ns, timestamp_ns, true, domain, name, NULL, NULL
+           timestamp_ns, timestamp_ns, true, false, domain, name, NULL, NULL
     FROM marker
     WHERE event = 'instant'
     UNION ALL
-    SELECT process_id, 3, NULL, 0, start_ns, end_ns, false, 'cuda_sync', replace(type, '_', ' '),
-           NULL, CASE WHEN stream_id IS NOT NULL THEN to_json({stream: stream_id})::VARCHAR END
+    SELECT process_id, 3, NULL, 0, start_ns, end_ns, false, false, 'cuda_sync',
+           replace(type, '_', ' '), NULL,
+           CASE WHEN stream_id IS NOT NULL THEN to_json({stream: stream_id})::VARCHAR END
     FROM synchronization
     UNION ALL
-    SELECT process_id, 4, NULL, 0, start_ns, end_ns, false, 'loss',
+    SELECT process_id, 4, NULL, 0, start_ns, end_ns, false, false, 'loss',
            concat_ws(': ', cause, table_name), NULL,
            to_json({records: records, detail: detail})::VARCHAR
     FROM _timeline_loss
@@ -69,9 +70,8 @@ things AS (
 SELECT ((coalesce(processes.place, 0) + 1) << 40) + (content::BIGINT << 32)
            + (coalesce(thread_id, 0)::BIGINT & 4294967295) AS track,
        coalesce(processes.place, 0) AS process_place, layer::BIGINT AS layer, start_ns,
-       if(end_ns < start_ns, start_ns, end_ns) AS end_ns, is_instant,
-       content = 1 AND starts_with(category, 'cuda_') AS is_call, category, coalesce(things.name, '') AS name,
-       launch_id, arguments
+       if(end_ns < start_ns, start_ns, end_ns) AS end_ns, is_instant, is_call, category,
+       coalesce(things.name, '') AS name, launch_id, arguments
 FROM things
 LEFT JOIN _perfetto_process AS processes ON processes.process_id = things.process_id
 WHERE start_ns >= 0
