@@ -281,7 +281,7 @@ def test_losses_windows_and_counters(tmp_path: Path) -> None:
     assert found.slices[0]["arguments"] == {"args": '{"records":5,"detail":"was full"}'}
     assert sorted(found.counters) == [
         ("SM clock", 5, 1980.0),
-        ("memory in use: device of device 0", 7, 4096.0),
+        ("memory in use on device 0: device", 7, 4096.0),
         ("memory in use: pinned", 9, 8.0),
         ("sm_active_pct", 0, 50.0),
         ("sm_active_pct", 10, 75.5),
@@ -289,7 +289,7 @@ def test_losses_windows_and_counters(tmp_path: Path) -> None:
     counters = {t.name: t for t in found.tracks.values() if t.HasField("counter")}
     parents = {name: found.tracks[each.parent_uuid] for name, each in counters.items()}
     assert (counters["SM clock"].counter.unit_name, parents["SM clock"].name) == ("MHz", "GPU 0")
-    assert parents["memory in use: device of device 0"].process.pid == 10
+    assert parents["memory in use on device 0: device"].process.pid == 10
     assert parents["memory in use: pinned"].process.process_name == "unknown process"
 
 

@@ -40,7 +40,8 @@ FROM (
     WHERE value IS NOT NULL AND timestamp_ns >= 0
     UNION ALL
     SELECT -1, coalesce(processes.place, 0),
-           concat('memory in use: ', replace(memory_kind, '_', ' '), ' of device ' || device_id),
+           concat('memory in use', ' on device ' || device_id, ': ',
+                  replace(memory_kind, '_', ' ')),
            'bytes', timestamp_ns, in_use_bytes
     FROM memory_timeline AS memory
     LEFT JOIN _perfetto_process AS processes ON processes.process_id = memory.process_id
