@@ -172,7 +172,12 @@ class Views:
         if filled and _ROWS in self._made:
             self._make(con, _ROWS)
         self._materialized.forget(con, stale)
-        self._made.difference_update(stale)
+        # What reads them is there, but they have to be made anew before it is read.
+        gone = set(stale)
+        for query in self._catalog:
+            if gone.intersection(query.needs):
+                gone.add(query.name)
+        self._made -= gone
 
     def _make(self, con: duckdb.DuckDBPyConnection, name: str) -> None:
         with self._lock:

@@ -244,3 +244,13 @@ def test_a_closed_trace_says_so(trace: MakeTrace) -> None:
     opened.close()
     with pytest.raises(UsageError, match="the trace is closed"):
         opened.sql("SELECT 1")
+
+
+def test_what_reads_what_was_computed_of_a_trace_that_grows(tmp_path: Path) -> None:
+    """What was computed is forgotten when parts come, and what reads it is made anew, too."""
+    path = write_trace(tmp_path / "run", kernel=ONE)
+    with cupti_etl.open(path) as trace:
+        assert trace.query("step").count() == 0
+        add_part(path, "kernel", TWO)
+        assert trace.query("step").count() == 0
+        assert trace.query("kernel_summary").count() == 2
