@@ -129,3 +129,17 @@ def test_an_empty_trace_and_hostile_names(serve: Any, tmp_path: Path) -> None:
 
 def test_without_the_token_nothing_is_said(client: Any) -> None:
     assert client.get("/metrics", headers={"Authorization": ""}).status_code == 401
+
+
+def test_memory_of_two_processes_on_a_device(serve: Any, tmp_path: Path) -> None:
+    path = write_trace(
+        tmp_path / "run",
+        device="process_id device_id device_uuid\n1 0 GPU-a\n2 0 GPU-a",
+        memory="""
+            process_id device_id memory_kind operation  address bytes timestamp_ns
+            1          0         device      allocation 16      100   1
+            2          0         device      allocation 16      30    2
+            1          0         device      allocation 32      7     3
+        """,
+    )
+    assert scraped(serve(path))[("cupti_etl_memory_bytes", ("0", "device"))] == 137

@@ -1,0 +1,13 @@
+-- Memory in use at the end, by process, device and kind.
+--
+-- computed: The last row of memory_timeline of each.
+-- needs: memory_timeline
+-- limits: As of memory_timeline.
+-- columns:
+--   process_id BIGINT: The process.
+--   device_id INTEGER: CUDA ordinal of the device in its process.
+--   memory_kind VARCHAR: Kind of memory, such as device or pinned.
+--   in_use_bytes BIGINT [bytes]: Bytes in use.
+SELECT process_id, device_id, memory_kind, arg_max(in_use_bytes, timestamp_ns) AS in_use_bytes
+FROM memory_timeline
+GROUP BY process_id, device_id, memory_kind
