@@ -308,7 +308,8 @@ class Trace:
         return f"cupti_etl.open({', '.join(repr(str(path)) for path in self.paths)})"
 
     def _check_version(self) -> None:
-        patterns = [each for table in TABLES for each in globs(self._connection.folders, table)]
+        folders = [source for source in self._sources if isinstance(source, Folder)]
+        patterns = [each for table in TABLES for each in globs(folders, table)]
         if not patterns:
             return
         newest = self._connection.con.sql(

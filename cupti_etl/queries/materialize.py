@@ -108,6 +108,11 @@ class Materialized:
         """Say where the rows are."""
         self._sources = sources
 
+    @property
+    def names(self) -> list[str]:
+        """The queries that were made."""
+        return list(self._made)
+
     def stale(self) -> list[str]:
         """The queries whose parts are no longer those of the trace."""
         if not self._made:

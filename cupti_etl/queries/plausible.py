@@ -41,7 +41,7 @@ def _doubtful(
 ) -> Mapping[str, Collection[str]]:
     """The columns of some tables of which the statistics do not say that all is plausible."""
     found: dict[str, set[str]] = {}
-    folders = [source.path for source in sources if isinstance(source, Folder)]
+    folders = [source for source in sources if isinstance(source, Folder)]
     known = [table for table in tables if table in TABLES and _measured(table)]
     if patterns := [each for table in known for each in globs(folders, table)]:
         names = sorted({name for table in known for name in _measured(table)})

@@ -52,7 +52,7 @@ def table_view(sources: Sequence[Source], table: str) -> str:
 
 def _rows(sources: Sequence[Source], table: str) -> str:
     """A SELECT over the rows as the sources have them; "" if there are none."""
-    folders = [each.path for each in sources if isinstance(each, Folder)]
+    folders = [each for each in sources if isinstance(each, Folder)]
     selects = [
         _renamed(_parts(patterns), names) for names, patterns in renames.files(folders, table)
     ]
@@ -144,7 +144,7 @@ def _has_key(table: str) -> str:
 
 def table_rows(folders: Sequence[Folder], tables: Collection[str]) -> str:
     """A SELECT of ``_table_rows`` that reads the ends of the tables' parts and makes no view."""
-    patterns = [each for table in tables for each in globs((f.path for f in folders), table)]
+    patterns = [each for table in tables for each in globs(folders, table)]
     known = ", ".join(
         f"({quoted(name)}, {_is_recorded(name)}, {_has_key(name)})" for name in TABLES
     )

@@ -45,10 +45,16 @@ class Views:
         catalog: the queries.
         operators: gives them, by the name of the query that each computes.
         choice: of whom rows are asked; None for all.
+        is_part: whether not all parts of the trace are read.
     """
 
     def __init__(
-        self, catalog: Catalog, operators: Operators, choice: Choice | None = None
+        self,
+        catalog: Catalog,
+        operators: Operators,
+        choice: Choice | None = None,
+        *,
+        is_part: bool = False,
     ) -> None:
         self._catalog = catalog
         self._choice = choice
@@ -62,7 +68,7 @@ class Views:
         # A hint: where it is wrong, the binder says so.
         self._made: set[str] = set()
         self._materialized = Materialized(
-            catalog, operators, self._need, self._execute, is_part=choice is not None
+            catalog, operators, self._need, self._execute, is_part=is_part or choice is not None
         )
 
     def open(self, sources: Sequence[Source]) -> None:
@@ -71,6 +77,12 @@ class Views:
         self._folders = tuple(each for each in sources if isinstance(each, Folder))
         self._there = {table for each in sources for table in each.tables()}
         self._materialized.open(self._sources)
+
+    def reopen(self, con: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> None:
+        """Say that the rows are of others from now on; what was made is of those, too."""
+        with self._lock, con.cursor() as beside:
+            self.open(sources)
+            self._renew(beside, sorted(self._made & TABLES.keys()), self._materialized.names)
 
     def names(self) -> list[str]:
         """What can be asked, whether it was made or not."""
@@ -158,8 +170,7 @@ class Views:
     def _refresh(self, con: duckdb.DuckDBPyConnection) -> None:
         """Forget what was made of parts that are no longer those of the trace."""
         with self._lock:
-            folders = [each.path for each in self._folders]
-            filled = [table for table in sorted(self._empty) if globs(folders, table)]
+            filled = [table for table in sorted(self._empty) if globs(self._folders, table)]
             stale = self._materialized.stale()
             if filled or stale:
                 with con.cursor() as beside:

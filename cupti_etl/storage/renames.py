@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES
-from cupti_etl.storage.sources import PARTS, as_glob, globs
+from cupti_etl.storage.sources import Folder, as_glob
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,7 +57,7 @@ def read_part(
     return rows.rename_columns([now.get(name, name) for name in rows.column_names])
 
 
-def files(folders: Iterable[Path], table: str) -> list[tuple[Mapping[str, str], list[str]]]:
+def files(folders: Iterable[Folder], table: str) -> list[tuple[Mapping[str, str], list[str]]]:
     """The parts of a table as globs, by what is renamed in them."""
     found: dict[_Names, list[str]] = {}
     is_asked = table in TABLES and any(column.was for column in TABLES[table].columns)
@@ -66,18 +66,18 @@ def files(folders: Iterable[Path], table: str) -> list[tuple[Mapping[str, str], 
         if len(parts) > 1:
             for names, paths in parts.items():
                 found.setdefault(names, []).extend(map(as_glob, paths))
-        elif patterns := globs((folder,), table):
+        elif patterns := folder.globs(table):
             # Who writes the trace names the columns of the next part as those of the last.
             found.setdefault(next(iter(parts), ()), []).extend(patterns)
     return [(dict(names), patterns) for names, patterns in found.items()]
 
 
-def _by_names(folder: Path, table: str) -> dict[_Names, list[Path]]:
+def _by_names(folder: Folder, table: str) -> dict[_Names, list[Path]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     parts: dict[_Names, list[Path]] = {}
-    for path in sorted((folder / table).glob(PARTS)):
+    for path in sorted(folder.parts(table)):
         try:
             names: _Names = tuple(of_footer(table, pq.read_metadata(path)).items())
         except FileNotFoundError:  # replaced meanwhile

@@ -27,17 +27,38 @@ _MAGIC = b"DUCK"
 
 @dataclass(frozen=True)
 class Folder:
-    """The folder of a capture; parts may come and be exchanged while it is open."""
+    """The folder of a capture; parts may come and be exchanged while it is open.
+
+    Attributes:
+        path: where it is.
+        only: of some tables, the names of those parts that are read.
+    """
 
     path: Path
+    only: Mapping[str, Sequence[str]] = field(default_factory=dict, compare=False)
 
     def tables(self) -> set[str]:
         """The sub-folders that hold parts."""
         return {
             path.name
             for path in self.path.iterdir()
-            if path.is_dir() and NAME.match(path.name) and next(path.glob(PARTS), None)
+            if path.is_dir() and NAME.match(path.name) and next(self.parts(path.name), None)
         }
+
+    def parts(self, table: str) -> Iterator[Path]:
+        """The parts of a table that are read."""
+        home = self.path / table
+        chosen = self.only.get(table)
+        yield from home.glob(PARTS) if chosen is None else map(home.joinpath, chosen)
+
+    def globs(self, table: str) -> list[str]:
+        """The glob of a table's parts, if it has any."""
+        if table in self.only:
+            return list(map(as_glob, self.parts(table)))
+        # Where a folder cannot be exchanged in one step it is aside for a moment.
+        if next(self.parts(table), None) or (self.path / f".{table}.aside").is_dir():
+            return [f"{as_glob(self.path / table)}/{PARTS}"]
+        return []
 
 
 @dataclass(frozen=True)
@@ -77,14 +98,9 @@ def as_glob(folder: Path) -> str:
     return "".join(f"[{char}]" if char in "*?[" else char for char in str(folder))
 
 
-def globs(folders: Iterable[Path], table: str) -> list[str]:
+def globs(folders: Iterable[Folder], table: str) -> list[str]:
     """The glob of a table's parts in each folder that has any."""
-    return [
-        f"{as_glob(folder / table)}/{PARTS}"
-        for folder in folders
-        # Where a folder cannot be exchanged in one step it is aside for a moment.
-        if next((folder / table).glob(PARTS), None) or (folder / f".{table}.aside").is_dir()
-    ]
+    return [glob for folder in folders for glob in folder.globs(table)]
 
 
 def expand(given: Iterable[Given | Iterable[Given]]) -> Iterator[Path]:
@@ -147,7 +163,7 @@ def check_folder(path: Path, folder: Path) -> None:
         raise TraceError(f"there is no trace {path}", _GIVE)
     if not folder.is_dir():
         raise TraceError(f"{path} is a file, not a trace", _GIVE)
-    if not any(globs((folder,), table) for table in TABLES):
+    if not any(Folder(folder).globs(table) for table in TABLES):
         raise TraceError(f"{path} is not a trace: it holds no {PARTS} of any table", _GIVE)
     for part in folder.glob(f"*/{PARTS}"):
         _check_part(folder, part)
