@@ -110,6 +110,7 @@ class CaptureOptions:
         capture_range: record only inside ranges: ``cudaProfilerApi`` or ``nvtx:NAME[@DOMAIN]``.
         max_rows: stop recording at about so many rows; 0 means never.
         max_bytes: stop recording when the trace has about so many bytes; 0 means never.
+        roll_ns: how long rows wait, at most, until they can be read.
         fsync: whether parts are brought to the disk before they are named.
         pm: which hardware counters to sample; None for none.
         allow_uids: other users whose processes are traced too, by number.
@@ -140,6 +141,7 @@ class CaptureOptions:
     max_rows: int = 0
     max_bytes: int = 0
     table: str = ""
+    roll_ns: int = 60 * 10**9
     fsync: bool = True
     pm: PmOptions | None = None
     allow_uids: tuple[int, ...] = ()

@@ -10,6 +10,13 @@ from pathlib import Path
 
 import click
 
+from cupti_etl.commands._capture_values import (
+    check_pytorch,
+    check_range,
+    check_roll,
+    check_stacks,
+    choose_users,
+)
 from cupti_etl.commands._complete import files, tables
 from cupti_etl.commands._convert import convert
 from cupti_etl.commands._fsync import fsync_option
@@ -22,7 +29,6 @@ from cupti_etl.config import (
     API_LEVELS,
     CONFLICT_POLICIES,
     GRAPH_LEVELS,
-    PYTORCH_PARTS,
     RECORD_FORMS,
     CaptureOptions,
 )
@@ -131,6 +137,13 @@ _process = functools.partial(click.option, cls=Option, section="Processes")
     metavar="[=PORT]",
     help="Serve the trace while CMD runs, as `cupti-etl serve` does, on port 8756 or this one.",
 )
+@_file(
+    "--roll",
+    default="60s",
+    show_default=True,
+    metavar="TIME",
+    help="How long rows wait, at most, until they can be read; at first, a second.",
+)
 @_file("--index", is_flag=True, help="Run `cupti-etl index` on the trace at the end.")
 @_file("--no-argv", is_flag=True, help="Do not store command lines.")
 @fsync_option
@@ -223,6 +236,7 @@ def command(
     overwrite: bool,
     fsync: bool,
     serve: int | None,
+    roll: str,
     index: bool,
     no_argv: bool,
     quiet: bool,
@@ -272,6 +286,7 @@ def command(
         linger_ns=None if linger is None else duration_ns(linger),
         allow_uids=choose_users(allow_uid),
         overwrite=overwrite,
+        roll_ns=check_roll(roll),
         fsync=fsync,
         argv=not no_argv,
         quiet=quiet,
@@ -282,75 +297,6 @@ def command(
     if index and options.out.is_dir():
         index_apart(options.out)
     sys.exit(status)
-
-
-def check_stacks(text: str) -> str:
-    """The value of ``--python-stacks``.
-
-    Raises:
-        UsageError: it is none.
-    """
-    from cupti_etl.schema.api_levels import STACKS
-
-    if text and text not in STACKS:
-        raise UsageError(
-            f"--python-stacks {text!r} names no calls",
-            f"give --python-stacks alone or with ={', ='.join(STACKS)}",
-        )
-    return text
-
-
-def check_pytorch(text: str) -> tuple[str, ...]:
-    """The value of ``--pytorch``; sizes of inputs are those of operators.
-
-    Raises:
-        UsageError: a part is none.
-    """
-    words = {word.strip() for word in text.split(",")} - {""}
-    unknown = sorted(words - set(PYTORCH_PARTS))
-    if unknown:
-        raise UsageError(
-            f"--pytorch has no part {unknown[0]!r}",
-            f"give --pytorch alone or with = and some of {', '.join(PYTORCH_PARTS)}",
-        )
-    if "shapes" in words:
-        words.add("ops")
-    return tuple(part for part in PYTORCH_PARTS if part in words)
-
-
-def check_range(text: str) -> str:
-    """The value of ``--capture-range``.
-
-    Raises:
-        UsageError: it is none.
-    """
-    name, at, domain = text.removeprefix("nvtx:").rpartition("@")
-    if text in ("", "cudaProfilerApi"):
-        return text
-    if text.startswith("nvtx:") and (domain if not at else name and domain):
-        return text
-    raise UsageError(
-        f"--capture-range {text!r} is not a range", "give cudaProfilerApi or nvtx:NAME[@DOMAIN]"
-    )
-
-
-def choose_users(text: str) -> tuple[int, ...]:
-    """The value of ``--allow-uid``.
-
-    Raises:
-        UsageError: a name is nobody's.
-    """
-    import pwd
-
-    users = set()
-    for word in filter(None, (part.strip() for part in text.split(","))):
-        try:
-            users.add(int(word) if word.isdecimal() else pwd.getpwnam(word).pw_uid)
-        except KeyError:
-            raise UsageError(
-                f"there is no user {word!r}", "--allow-uid takes numbers and names of users"
-            ) from None
-    return tuple(sorted(users))
 
 
 # Activity kinds that CUPTI has and no table can honestly hold.

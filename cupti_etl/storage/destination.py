@@ -23,7 +23,6 @@ STREAM_SUFFIXES = (".arrow", ".arrows")
 # Makes a self-contained file of the folder of a finished trace, or fails.
 Convert = Callable[[Path, Path], None]
 _FIRST_ROLL_S = 1.0
-_LAST_ROLL_S = 60.0
 _STREAM_S = 0.25
 
 
@@ -33,6 +32,7 @@ class Destination:
     Attributes:
         folder: of Parquet parts, while the program runs; None for a stream.
         is_watched: whether somebody may look at it before it is finished.
+        longest_roll_s: how long rows wait, at most, until they can be read.
         program_stdout: the descriptor that the program gets as standard output; None for ours.
     """
 
@@ -41,6 +41,7 @@ class Destination:
     def __init__(self, out: Path, *, is_synced: bool = True) -> None:
         self.out = out
         self._is_synced = is_synced
+        self.longest_roll_s = 60.0
         self.folder: Path | None = out
         self.program_stdout: int | None = None
 
@@ -76,7 +77,7 @@ class Destination:
 
     def interval_s(self, age_s: float) -> float:
         """How long rows wait, at most, before they are made readable: a tenth of the age."""
-        return min(max(age_s / 10, _FIRST_ROLL_S), _LAST_ROLL_S)
+        return min(max(age_s / 10, _FIRST_ROLL_S), self.longest_roll_s)
 
     def what_is_left(self) -> str:
         """A sentence for when it could not be written to its end."""
@@ -226,6 +227,7 @@ def choose(options: CaptureOptions, convert: Convert) -> Destination:
         UsageError: one of them needs the other, or there is no such table.
     """
     destination = destination_of(options.out, convert, options.table, is_synced=options.fsync)
+    destination.longest_roll_s = options.roll_ns / 1e9
     if isinstance(destination, Stream) and options.max_bytes and not _is_file(options.out):
         raise UsageError("a pipe has no size", "use --max-rows instead of --max-size")
     return destination

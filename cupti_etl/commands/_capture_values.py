@@ -1,0 +1,91 @@
+"""Values of options of ``cupti-etl capture``, checked."""
+
+from __future__ import annotations
+
+from cupti_etl.config import PYTORCH_PARTS
+from cupti_etl.errors import UsageError
+from cupti_etl.units import duration_ns
+
+# As often as rows are written at first.
+_LEAST_ROLL_NS = 10**9
+
+
+def check_stacks(text: str) -> str:
+    """The value of ``--python-stacks``.
+
+    Raises:
+        UsageError: it is none.
+    """
+    from cupti_etl.schema.api_levels import STACKS
+
+    if text and text not in STACKS:
+        raise UsageError(
+            f"--python-stacks {text!r} names no calls",
+            f"give --python-stacks alone or with ={', ='.join(STACKS)}",
+        )
+    return text
+
+
+def check_pytorch(text: str) -> tuple[str, ...]:
+    """The value of ``--pytorch``; sizes of inputs are those of operators.
+
+    Raises:
+        UsageError: a part is none.
+    """
+    words = {word.strip() for word in text.split(",")} - {""}
+    unknown = sorted(words - set(PYTORCH_PARTS))
+    if unknown:
+        raise UsageError(
+            f"--pytorch has no part {unknown[0]!r}",
+            f"give --pytorch alone or with = and some of {', '.join(PYTORCH_PARTS)}",
+        )
+    if "shapes" in words:
+        words.add("ops")
+    return tuple(part for part in PYTORCH_PARTS if part in words)
+
+
+def check_roll(text: str) -> int:
+    """The value of ``--roll`` in ns.
+
+    Raises:
+        UsageError: it is no time, or too short a one.
+    """
+    time_ns = duration_ns(text)
+    if time_ns < _LEAST_ROLL_NS:
+        raise UsageError(f"--roll {text} would make very many small files", "give 1s or more")
+    return time_ns
+
+
+def check_range(text: str) -> str:
+    """The value of ``--capture-range``.
+
+    Raises:
+        UsageError: it is none.
+    """
+    name, at, domain = text.removeprefix("nvtx:").rpartition("@")
+    if text in ("", "cudaProfilerApi"):
+        return text
+    if text.startswith("nvtx:") and (domain if not at else name and domain):
+        return text
+    raise UsageError(
+        f"--capture-range {text!r} is not a range", "give cudaProfilerApi or nvtx:NAME[@DOMAIN]"
+    )
+
+
+def choose_users(text: str) -> tuple[int, ...]:
+    """The value of ``--allow-uid``.
+
+    Raises:
+        UsageError: a name is nobody's.
+    """
+    import pwd
+
+    users = set()
+    for word in filter(None, (part.strip() for part in text.split(","))):
+        try:
+            users.add(int(word) if word.isdecimal() else pwd.getpwnam(word).pw_uid)
+        except KeyError:
+            raise UsageError(
+                f"there is no user {word!r}", "--allow-uid takes numbers and names of users"
+            ) from None
+    return tuple(sorted(users))
