@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 # Two workers a processor, as tests of whole runs wait a third of their time.  Whoever is done takes
 # over tests of the others, as some take long.
 PARALLEL = --numprocesses $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )) --dist worksteal
-BENCHMARKS = callbacks decode drain exports lag query size stalled startup
+BENCHMARKS = callbacks decode drain exports lag query size stalled startup top
 STAMP = $(VENV)/.installed-$(shell $(HOST_PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
 .PHONY: help web browser site serve demo test test-duckdb1 lint check bench generate headers native install fuzz wheelhouse clean

@@ -31,6 +31,7 @@ NAMES = (
     "size",
     "stalled",
     "startup",
+    "top",
 )
 
 

@@ -180,7 +180,15 @@ FIGURES: dict[str, list[tuple[str, str, str]]] = {
         ("capture_true_ms", "what capturing /bin/true adds, ms", "<= 300"),
         ("python_alone_ms", "python -c pass, ms", ""),
     ],
+    "top": [
+        ("kernels_before", "kernels before", ""),
+        ("kernels_a_refresh", "new kernels, and as many calls", ""),
+        ("refresh_cpu_s", "to read them, s of CPU", "<= 0.3"),
+        ("nothing_new_cpu_s", "where nothing is new, s of CPU", "<= 0.01"),
+        ("first_cpu_s", "the first reading, s of CPU", ""),
+    ],
 }
+FIGURES["top-1m"] = FIGURES["top"]
 
 
 # What a disk costs, at a rate that the machine takes in.
@@ -292,6 +300,7 @@ TITLES = {
     "ranges": "CPU time of `cupti_etl.range` with the tests' fake CUPTI; beside it NVTX's "
     "`annotate`, where its wheel is installed.",
     "startup": "Before anything is captured.",
+    "top": "Synthetic kernels with their calls and copies; parts are read as they come.",
 }
 
 

@@ -182,19 +182,19 @@ def make(
                     f" FROM range({at}, {min(at + PART_ROWS, rows // every)})"
                     for at in range(0, max(rows // every, 1), PART_ROWS)
                 ]
-                selects = [_select(table, values, chunk) for chunk in chunks]
+                selects = [select(table, values, chunk) for chunk in chunks]
             elif table == "marker":
                 selects = [_markers(rows)]
             else:
                 selects = [small.get(table, "SELECT 1 WHERE false")]
             named[table] = {}
-            for number, select in enumerate(selects):
+            for number, text in enumerate(selects):
                 part = folder / table / f"part-{number:06d}.parquet"
-                named[table][part.name] = _write(con, part, table, select)
+                named[table][part.name] = write(con, part, table, text)
     (folder / manifest.NAME).write_bytes(manifest.as_json(named))
 
 
-def _select(table: str, values: dict[str, str], chunk: str) -> str:
+def select(table: str, values: dict[str, str], chunk: str) -> str:
     columns = ", ".join(f"{value} AS {name}" for name, value in values.items())
     order = next(name for name in values if name in _ORDER)
     return f"SELECT {columns} FROM ({chunk}) ORDER BY {order}"
@@ -213,11 +213,11 @@ def _markers(rows: int) -> str:
         ORDER BY timestamp_ns"""
 
 
-def _write(con: duckdb.DuckDBPyConnection, part: Path, table: str, select: str) -> manifest.Entry:
+def write(con: duckdb.DuckDBPyConnection, part: Path, table: str, text: str) -> manifest.Entry:
     """One part, with every column of the table."""
     import pyarrow as pa
 
-    given = con.sql(select).to_arrow_table()
+    given = con.sql(text).to_arrow_table()
     schema = arrow_schema(table)
     columns = [
         given[field.name]

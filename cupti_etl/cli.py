@@ -24,7 +24,7 @@ from cupti_etl.progress import say
 # The commands as --help lists them, those used most first; others follow.
 _SECTIONS = {
     "Record": ("capture", "sample", "import", "demo", "doctor"),
-    "Ask": ("query", "sql", "report", "diff", "export", "serve", "mcp"),
+    "Ask": ("query", "sql", "report", "diff", "export", "serve", "top", "mcp"),
     "Look up": ("schema", "metrics"),
 }
 # Names that commands had once; understood for a release, and listed nowhere.

@@ -89,6 +89,11 @@ def _terminal_lines(table: Table) -> tuple[list[str], list[str]]:
     return list(_lines(columns, colours=colours, wrap=True)), dropped
 
 
+def lines_within(rows: Rows, view: View, width: int) -> list[str]:
+    """The lines of a table in so much room, without colours."""
+    return list(_lines(fit(table(rows, view).columns, width), colours=False, wrap=True))
+
+
 def _plain_lines(table: Table) -> list[str]:
     """A table for a pipe or a file: what is long is not padded, and the last column not cut."""
     last = len(table.columns) - 1

@@ -60,6 +60,7 @@ FLOORS = {
     "cupti_etl.demo": 19,
     "cupti_etl.doctor": 19,
     "cupti_etl.serve": 19,
+    "cupti_etl.top": 19,
     # Asks what is served, in words.
     "cupti_etl.mcp": 20,
     "cupti_etl.jupyter": 20,

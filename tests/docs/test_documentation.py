@@ -90,6 +90,9 @@ def wrong_call(words: list[str]) -> str:
         if command is None:
             return f"there is no command {words[0]}"
     options = {name for each in command.params for name in each.opts} | {"--help", "-h"}
+    if words[0] == "top" and "--" in words:  # what is before it goes to the capture
+        capture = cli.get_command(context, "capture")
+        options |= {name for each in capture.params for name in each.opts} if capture else set()
     for word in words[1:]:
         if word == "--":
             break

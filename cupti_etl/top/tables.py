@@ -1,0 +1,241 @@
+"""A reading as lines of text, as wide as there is room."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cupti_etl.progress import printable
+from cupti_etl.queries.header import Label
+from cupti_etl.render.columns import Column, Shape
+from cupti_etl.render.labels import cut
+from cupti_etl.render.output import InMemory
+from cupti_etl.render.table import View
+from cupti_etl.render.text import display_width, lines_within
+from cupti_etl.render.values import NOTHING, duration, number, one_line, size
+from cupti_etl.top.reading import FINISHED, WAITING, Reading
+
+_KERNELS = Shape(
+    (
+        Column("now_pct", "%"),
+        Column("percent", "%"),
+        Column("total_ns", "ns"),
+        Column("calls", "executions"),
+        Column("mean_ns", "ns"),
+        Column("now_calls", "executions"),
+        Column("now_total_ns", "ns"),
+        Column("now_mean_ns", "ns"),
+        Column("name", "1"),
+        Column("demangled", "1"),
+    ),
+    Label("name", "kernel", ("demangled",)),
+    (
+        "now_pct",
+        "percent",
+        "total_ns",
+        "calls",
+        "mean_ns",
+        "now_calls",
+        "now_total_ns",
+        "now_mean_ns",
+        "name",
+    ),
+    is_known=True,
+)
+# Names of what kernels are sorted by, by their columns; the first is that of a growing trace.
+ORDERS = {
+    "now_total_ns": "time now",
+    "total_ns": "time",
+    "calls": "executions",
+    "mean_ns": "mean",
+    "name": "name",
+}
+_UNITS = {"ns": "_ns", "bytes": "_bytes", "%": "_pct"}
+_GAP = "   "
+_STEP = {"nvtx": "range", "kernels": "guessed from"}
+
+
+def ordered(
+    kernels: Sequence[Mapping[str, Any]], order: str, *, is_reversed: bool = False, part: str = ""
+) -> list[Mapping[str, Any]]:
+    """Kernels in an order, those with most first, names from A on.
+
+    Args:
+        kernels: of a reading.
+        order: one of ``ORDERS``.
+        is_reversed: the other way round.
+        part: only those with this in their names, be it in capitals or not.
+    """
+    found = [row for row in kernels if part.lower() in (row["demangled"] or "").lower()]
+    if order == "name":
+        found.sort(key=lambda row: (row["name"] or "", row["demangled"] or ""))
+    else:
+        # By time where they are alike, as where nothing is now.
+        found.sort(key=lambda row: (-(row[order] or 0), -row["total_ns"], row["demangled"] or ""))
+    return found[::-1] if is_reversed else found
+
+
+def first_order(reading: Reading) -> str:
+    """What kernels of a reading are sorted by, where nobody has chosen."""
+    return "total_ns" if reading.now_ns is None else "now_total_ns"
+
+
+def kernel_lines(
+    kernels: Sequence[Mapping[str, Any]], width: int, limit: int | None = None
+) -> list[str]:
+    """Kernels as a table."""
+    if not kernels:
+        return ["No kernels have ended."]
+    lines = lines_within(_rows(kernels, _KERNELS), View(limit=limit), width)
+    if limit is not None and len(kernels) > limit:
+        lines.append(f"{len(kernels) - limit:,} more kernels")
+    return lines
+
+
+def gpu_lines(reading: Reading, width: int) -> list[str]:
+    """GPUs as a table; what is said of none is left out."""
+    if not reading.gpus:
+        return []
+    units = {
+        name: metric["unit"] or "1"
+        for gpu in reading.gpus
+        for name, metric in gpu["metrics"].items()
+    }
+    # Their names end with the unit, as those of columns do.
+    metrics = {name: _metric_unit(unit) for name, unit in units.items()}
+    columns = (
+        Column("gpu", "1"),
+        Column("now_busy_pct", "%"),
+        Column("busy_pct", "%"),
+        Column("memory_bytes", "bytes"),
+        Column("kernels_per_s", "kernels/s"),
+        Column("kernels", "kernels"),
+        *(Column(name, unit) for name, unit in metrics.items()),
+        Column("device_name", "1"),
+    )
+    form = Shape(columns, None, tuple(each.name for each in columns), is_known=True)
+    rows = [
+        {**gpu, "kernels_per_s": _whole(gpu["kernels_per_s"])}
+        | {name: gpu["metrics"].get(name, {}).get("value") for name in metrics}
+        for gpu in reading.gpus
+    ]
+    return lines_within(_rows(rows, form), View(limit=None), width)
+
+
+def _metric_unit(unit: str) -> str:
+    return unit if unit in _UNITS else "1"
+
+
+def _rows(rows: Sequence[Mapping[str, Any]], form: Shape) -> InMemory:
+    import pyarrow as pa
+
+    names = [each.name for each in form.columns]
+    numeric = {name: any(isinstance(row[name], (int, float)) for row in rows) for name in names}
+    # A name can hold halves of characters, which no table of Arrow can.
+    columns = {
+        name: [
+            row[name] if numeric[name] or row[name] is None else printable(row[name])
+            for row in rows
+        ]
+        for name in names
+    }
+    types = {
+        name: pa.float64() if any(isinstance(v, float) for v in values) else None
+        for name, values in columns.items()
+    }
+    return InMemory(
+        pa.table({name: pa.array(values, types[name]) for name, values in columns.items()}), form
+    )
+
+
+def state_line(reading: Reading, trace: Path) -> str:
+    """What is read, and how it stands with it."""
+    if reading.state == WAITING:
+        return f"{printable(str(trace))}: waiting for the first rows"
+    length = NOTHING if reading.age_ns is None else duration(reading.age_ns)
+    word = (
+        f"finished after {length}" if reading.state == FINISHED else f"recording, {length} so far"
+    )
+    now = "" if reading.now_ns is None else f'; "now" is the last {duration(reading.now_ns)}'
+    return f"{printable(str(trace))}: {word}{now}"
+
+
+def sum_lines(reading: Reading, width: int) -> list[str]:
+    """Launches, copies and steps, a line each; broken where they are too long."""
+    lines = []
+    calls = reading.calls
+    if calls.get("calls"):
+        words = [f"{number(calls['launches'])} launches"]
+        if calls["launches_per_s"] is not None:
+            words.insert(0, f"{number(_whole(calls['launches_per_s']) or 0)} launches/s now")
+        words.append(f"{number(calls['calls'])} calls took {duration(calls['total_ns'])}")
+        if calls["now_ns"] is not None:
+            words.append(f"{duration(calls['now_ns'])} of that now")
+        if calls["errors"]:
+            words.append(f"{number(calls['errors'])} failed")
+        lines += _wrapped("API", words, width)
+    words = []
+    for row in reading.copies:
+        rate = row["bytes_per_s"]
+        now = "" if rate is None else f"{size(rate)}/s now, "
+        words.append(f"{row['direction']} {now}{size(row['bytes'])} in {number(row['copies'])}")
+    if words:
+        lines += _wrapped("Copies", words, width)
+    for row in reading.steps:
+        lines += _wrapped(
+            "Step",
+            [
+                *([f"now {duration(row['current_ns'])}"] if row["current_ns"] is not None else []),
+                f"last {duration(row['last_ns'])}",
+                f"median {duration(row['median_ns'])} of {number(row['steps'])}",
+                f"GPU {row['gpu']}",
+                f"{_STEP[row['source']]} {one_line(row['name'] or NOTHING)}",
+            ],
+            width,
+        )
+    return lines
+
+
+def loss_lines(reading: Reading, width: int) -> list[str]:
+    """What was lost; nothing where nothing was."""
+    return [cut(_loss(row), width) for row in reading.losses]
+
+
+def _loss(row: Mapping[str, Any]) -> str:
+    lost = "an unknown number of" if row["lost"] is None else number(row["lost"])
+    words = (row["cause"], row["detail"])
+    return ": ".join((f"LOST {lost} records", *(printable(word) for word in words if word)))
+
+
+def as_text(reading: Reading, trace: Path, width: int, order: str, limit: int | None) -> str:
+    """A reading as a page of text."""
+    kernels = ordered(reading.kernels, order)
+    blocks = (
+        [
+            *(cut(line, width) for line in (state_line(reading, trace),)),
+            *loss_lines(reading, width),
+        ],
+        gpu_lines(reading, width),
+        sum_lines(reading, width),
+        [] if reading.state == WAITING else kernel_lines(kernels, width, limit),
+    )
+    return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def _whole(rate: float | None) -> float | None:
+    """A rate without what is behind the point, where that says nothing."""
+    return float(round(rate)) if rate is not None and rate >= 10 else rate
+
+
+def _wrapped(head: str, words: Sequence[str], width: int) -> list[str]:
+    """Words after a head, as many on a line as there is room for."""
+    lines = []
+    line = f"{head:<6} "
+    for word in words:
+        room = width - display_width(line)
+        if line.strip() and not line.endswith(" ") and len(_GAP) + display_width(word) > room:
+            lines.append(line)
+            line = " " * 7
+        line += (_GAP if not line.endswith(" ") else "") + word
+    return [cut(each, width) for each in (*lines, line)]
