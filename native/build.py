@@ -27,6 +27,12 @@ WARNINGS = "-Wall -Wextra -Wconversion -Wmissing-prototypes -Wshadow -Wstrict-pr
 FLAGS = f"-std=c11 -D_GNU_SOURCE -O2 -g -fPIC -fvisibility=hidden -pthread {WARNINGS}"
 # For development.  On a user's machine, a compiler that we have not met may warn of more.
 STRICT = ["-Werror"]
+# For wheels: without names and lines, which are two thirds of the libraries.
+RELEASE = ["-g0", "-Wl,--strip-all"]
+
+
+class BuildError(Exception):
+    """A sentence about what failed, and one about what to do."""
 
 
 def compiler() -> list[str]:
@@ -64,10 +70,29 @@ def command(library: str, out: Path, extra: list[str]) -> list[str]:
 
 
 def build(out: Path, extra: list[str] | None = None) -> list[Path]:
-    """Compile all libraries into ``out``; raises CalledProcessError if one fails."""
+    """Compile all libraries into ``out``.
+
+    Raises:
+        BuildError: there is no compiler, or it fails; it has said why.
+    """
     out.mkdir(parents=True, exist_ok=True)
     for library in LIBRARIES:
-        subprocess.run(command(library, out, extra or []), check=True)
+        words = command(library, out, extra or [])
+        try:
+            subprocess.run(words, check=True)
+        except OSError as error:
+            raise BuildError(
+                f"there is no C compiler: {words[0]!r} cannot be run ({error.strerror}); "
+                "install one (such as Debian's gcc and libc6-dev, or conda's c-compiler) or name "
+                "yours in CC; or install a wheel of cupti-etl, which needs none; or set "
+                "CUPTI_ETL_NO_NATIVE=1, to open and query traces without capturing"
+            ) from None
+        except subprocess.CalledProcessError as error:
+            raise BuildError(
+                f"{library} does not compile: {words[0]!r} ended with status {error.returncode} "
+                "and said why above; try another C compiler (CC=clang), or set "
+                "CUPTI_ETL_NO_NATIVE=1, to open and query traces without capturing"
+            ) from None
     return [out / library for library in LIBRARIES]
 
 
@@ -85,7 +110,7 @@ def main() -> int:
     try:
         for path in build(arguments.out, [*STRICT, *extra]):
             print(path)
-    except (subprocess.CalledProcessError, FileNotFoundError) as error:
+    except BuildError as error:
         print(f"native build failed: {error}", file=sys.stderr)
         return 1
     return 0

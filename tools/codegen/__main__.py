@@ -19,6 +19,7 @@ from tools.codegen.cdecl import env_h, kinds_inc
 from tools.codegen.compiled import compiled, fingerprint_h
 from tools.codegen.dashboards import infinity_json, prometheus_json
 from tools.codegen.headers import load_facts
+from tools.codegen.man_pages import man_pages
 from tools.codegen.python_layouts import pythons_inc
 
 ROOT = Path(__file__).parents[2]
@@ -81,6 +82,7 @@ def outputs() -> dict[str, Callable[[], str]]:
         **{f"docs/reference/{name}.md": partial(_page, name) for name in _PAGES},
         "docs/dashboards/prometheus.json": prometheus_json,
         "docs/dashboards/infinity.json": infinity_json,
+        **{f"docs/man/{name}": text.__str__ for name, text in man_pages().items()},
     }
 
 

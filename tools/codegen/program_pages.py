@@ -41,13 +41,13 @@ already. A process is captured only if they reach it: `sudo`, `ssh` and containe
 
 def cli_markdown() -> str:
     """The reference of all commands, with each command's help at 80 columns."""
-    helps = list(_helps(cli, _context(cli, "cupti-etl", None)))
+    helps = list(_helps(cli, context_of(cli, "cupti-etl", None)))
     links = "".join(f"* [{title}](#{title.replace(' ', '-')})\n" for title, _ in helps[1:])
     pages = (f"## {title}\n\n```text\n{text}\n```\n" for title, text in helps)
     return "\n".join([_CLI_INTRODUCTION, links, *pages])
 
 
-def _context(command: click.Command, name: str, parent: click.Context | None) -> click.Context:
+def context_of(command: click.Command, name: str, parent: click.Context | None) -> click.Context:
     """The context in which click would run the command, on a terminal of a fixed width."""
     settings = {"terminal_width": _WIDTH, **command.context_settings}
     return click.Context(command, parent=parent, info_name=name, **settings)
@@ -61,7 +61,7 @@ def _helps(command: click.Command, context: click.Context) -> Iterator[tuple[str
         for name in command.list_commands(context):
             below = command.get_command(context, name)
             if below is not None and not below.hidden:
-                yield from _helps(below, _context(below, name, context))
+                yield from _helps(below, context_of(below, name, context))
 
 
 def environment_markdown() -> str:
