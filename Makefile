@@ -10,7 +10,7 @@ PARALLEL = --numprocesses $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )) --dist works
 BENCHMARKS = callbacks decode drain exports lag query size stalled startup top
 STAMP = $(VENV)/.installed-$(shell $(HOST_PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
-.PHONY: help web browser site serve demo test test-duckdb1 lint check bench generate headers native install fuzz wheelhouse clean
+.PHONY: help web browser site serve demo test test-duckdb1 lint check bench generate headers native install fuzz wheel wheelhouse clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -77,6 +77,13 @@ headers: install ## take the facts of NVIDIA's newest public header (needs a pac
 
 fuzz: install ## run each fuzz target for a minute (libFuzzer if there is clang): SECONDS=3600
 	$(BIN)/python tests/fuzz/run.py $(or $(SECONDS),60)
+
+wheel: $(STAMP) ## make dist/: the wheel for Linux, the one for all systems, and the sdist
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group release
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist > /dev/null
+	CUPTI_ETL_NO_NATIVE=1 $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist dist/*.tar.gz
+	$(BIN)/python scripts/check_wheels.py dist
 
 wheelhouse: $(STAMP) ## fill wheelhouse/ for a machine without a network: PYTHON=3.12 [WITHOUT=pyarrow]
 	$(BIN)/python scripts/wheelhouse.py --python $(if $(filter 3.%,$(PYTHON)),$(PYTHON),3.12) --without "$(WITHOUT)"

@@ -118,6 +118,10 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         package = (error.name or "").partition(".")[0]
         if debug or package == "cupti_etl":
             raise
+        if package in sys.stdlib_module_names:
+            say(f"cupti-etl: this needs Linux: Python has no {package!r} here")
+            say("  do it there: its traces can be opened, queried and exported here")
+            sys.exit(1)
         say(f"cupti-etl: the Python package {package!r} is not installed")
         say(f"  install cupti-etl with its dependencies, or {package} alone")
         sys.exit(1)

@@ -7,7 +7,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+def known(*names: str) -> tuple[signal.Signals, ...]:
+    """Those signals that this system has: Windows has three of them."""
+    return tuple(signal.Signals[name] for name in names if name in signal.Signals.__members__)
+
+
+_INTERRUPTS = known("SIGINT", "SIGTERM", "SIGHUP")
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parents[1]
 OLDEST = (3, 11)
 BUILD_FAILS = "cupti-etl does not build (this needs a C compiler and a package index)"
-# Wheels for glibc 2.28 (RHEL 8, 2018) or older; our own has the plain tag of this machine.
+# Wheels for glibc 2.28 (RHEL 8, 2018) or older.
 PLATFORMS = [*(f"manylinux_2_{minor}_x86_64" for minor in range(28, 4, -1))]
 PLATFORMS += ["manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64", "linux_x86_64"]
 
@@ -65,7 +65,7 @@ def build_own(folder: Path) -> Path:
     """The wheel of this repository, with its native part compiled."""
     pip("wheel", "--no-deps", "--wheel-dir", str(folder), str(ROOT), what=BUILD_FAILS)
     (path,) = folder.glob("cupti_etl-*.whl")
-    if not path.name.endswith("-linux_x86_64.whl"):
+    if not re.search(r"-\w*linux\w*_x86_64\.whl$", path.name):
         raise WheelhouseError(
             f"{path.name} has no native part and could not capture: "
             "run this on Linux x86-64, without CUPTI_ETL_NO_NATIVE"
@@ -73,12 +73,10 @@ def build_own(folder: Path) -> Path:
     return path
 
 
-def glibc_needed(wheel: Path) -> tuple[int, int]:
-    """The newest version of glibc that a library in a wheel asks for."""
-    with zipfile.ZipFile(wheel) as content:
-        libraries = [content.read(name) for name in content.namelist() if name.endswith(".so")]
-    found = re.findall(rb"\0GLIBC_(\d+)\.(\d+)", b"".join(libraries))
-    return max(((int(major), int(minor)) for major, minor in found), default=(2, 0))
+def glibc_needed(wheel: str) -> tuple[int, int]:
+    """The glibc that the tag of a wheel asks for; (2, 0) if it does not say."""
+    found = re.search(r"-manylinux_(\d+)_(\d+)_", wheel)
+    return (int(found[1]), int(found[2])) if found else (2, 0)
 
 
 def for_target(python: str) -> list[str]:
@@ -114,6 +112,8 @@ def _resolve(wanted: Sequence[str], python: str) -> list[Package]:
     arguments = ["install", "--quiet", "--dry-run", "--ignore-installed", "--report", "-"]
     # pip accepts another platform only together with a folder to install to.
     arguments += ["--target", "unused", *for_target(python), *wanted]
+    # Our own wheel is tagged by what this machine's compiler made of it.
+    arguments += ["--platform", wanted[0].removesuffix(".whl").rpartition("-")[2]]
     report = json.loads(pip(*arguments, what=f"the packages for Python {python} cannot be found"))
     return [_package(item["metadata"]) for item in report["install"]]
 
@@ -124,7 +124,11 @@ def _package(metadata: dict[str, Any]) -> Package:
 
 
 def leave_out(packages: list[Package], without: str) -> tuple[list[Package], list[str]]:
-    """Splits off the packages that the machine has; returns the rest, and those names."""
+    """Splits off the packages that the machine has; returns the rest, and those names.
+
+    What cupti-etl does not need is not in the folder anyway: a line says so, as a name may be
+    misspelt.
+    """
     names: list[str] = sorted(
         {canonicalize_name(word) for word in re.split(r"[,\s]+", without) if word}
     )
@@ -132,8 +136,12 @@ def leave_out(packages: list[Package], without: str) -> tuple[list[Package], lis
     for name in names:
         if name not in known:
             needs = ", ".join(sorted(known))
-            raise WheelhouseError(f"cupti-etl does not need {name!r}; it needs {needs}", 2)
-    return [package for package in packages if package.name not in names], names
+            print(
+                f"wheelhouse: cupti-etl does not need {name}, with it or without; it needs {needs}",
+                file=sys.stderr,
+            )
+    rest = [package for package in packages if package.name not in names]
+    return rest, [name for name in names if name in known]
 
 
 def empty(folder: Path) -> None:
@@ -164,7 +172,7 @@ def fill(out: Path, python: str, without: str, extras: str) -> list[str]:
     pip(*download, what="a wheel cannot be downloaded")
     wheels = sorted(out.glob("*.whl"))
     size = sum(path.stat().st_size for path in wheels) / 1e6
-    major, minor = max(glibc_needed(own), (2, 28))
+    major, minor = max(glibc_needed(own.name), (2, 28))
     lines = [f"{path.stat().st_size / 1e6:8.1f} MB  {path.name}" for path in wheels] + [
         f"{out}: {len(wheels)} wheels, {size:.1f} MB, for CPython {python} on Linux x86-64 with "
         f"glibc {major}.{minor} or newer",

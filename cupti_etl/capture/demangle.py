@@ -13,7 +13,6 @@ import contextlib
 import ctypes
 import functools
 import re
-import resource
 import select
 import signal
 import subprocess
@@ -106,6 +105,7 @@ class Demangler:
             or len(mangled) > _LONGEST_NAME
             or "\n" in mangled
             or "\0" in mangled
+            or _cxa_demangle() is None
         ):
             return mangled
         name = mangled.encode("utf-8", "replace")
@@ -174,6 +174,8 @@ def _finish(process: subprocess.Popen[bytes]) -> None:
 
 def _serve() -> None:
     """The other process: a name a line, and for each a line."""
+    import resource  # not on Windows, where nothing is demangled
+
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGPROF])
     _cxa_demangle()

@@ -16,18 +16,12 @@ from cupti_etl.errors import UsageError
 from cupti_etl.native.cupti_search import find_cupti
 from cupti_etl.native.loader import inject_library_path
 from cupti_etl.schema.callbacks import selection
+from cupti_etl.signals import known
 
 # What each Python of the program imports at its start, with --pytorch.
 _STARTUP = Path(__file__).parents[1] / "inprocess" / "startup"
 # Signals that are the program's business, not ours.
-_FORWARDED = (
-    signal.SIGINT,
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGQUIT,
-    signal.SIGUSR1,
-    signal.SIGUSR2,
-)
+_FORWARDED = known("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
 # siginfo's si_code of a signal that the kernel sent, such as for Ctrl-C on a terminal.
 _SI_KERNEL = 0x80
 

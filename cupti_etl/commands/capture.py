@@ -255,6 +255,9 @@ def command(
     CUDA, 4 if it did but was not captured completely, 1 if the trace could not be written, 2 for
     a usage error.
     """
+    from cupti_etl.native.loader import inject_library_path
+
+    inject_library_path()  # says what is missing, before what only Linux has is imported
     from cupti_etl.capture.session import run
     from cupti_etl.schema.callbacks import parse_callbacks
     from cupti_etl.storage.destination import kinds_of

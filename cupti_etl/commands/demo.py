@@ -76,12 +76,14 @@ def _replay(out: Path) -> None:
 
     import cupti_etl
     from cupti_etl.demo.folder import mark
+    from cupti_etl.native.loader import load
 
     if not RECORDING.exists():
         raise RecordingError(
             f"the recording {RECORDING.name} is not part of this installation",
             "install a released wheel of cupti-etl, or run the demo on a machine with a GPU",
         )
+    load()  # says what is missing
     click.echo(f"Replaying a recording made on an H200: {RECORDING}")
     command = [sys.executable, "-m", "cupti_etl", "import", str(RECORDING), "-o", str(out)]
     try:

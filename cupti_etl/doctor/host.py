@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import importlib.util
 import os
 import platform
-import resource
 import socket
 import sys
 import tempfile
@@ -89,6 +87,8 @@ def check_native(system: System) -> Iterator[Finding]:
 
 def check_limits(system: System) -> Iterator[Finding]:
     """Shared memory, sockets and file sizes, each by trying what a capture does."""
+    import resource
+
     need = CaptureOptions(out=Path()).ring_mb * MIB
     yield _check_shared_memory(need)
     yield _check_socket()
@@ -130,6 +130,8 @@ def memory_available(system: System) -> int | None:
 
 
 def _check_shared_memory(need: int) -> Finding:
+    import fcntl
+
     # Opened file descriptors must not grow beyond RLIMIT_FSIZE: that raises SIGXFSZ, which
     # Python ignores, so the failure is an OSError here.
     try:

@@ -24,12 +24,13 @@ def _library(name: str) -> Path:
     if platform.system() != "Linux" or platform.machine() != "x86_64":
         here = f"{platform.system()} on {platform.machine()}"
         raise NativeError(
-            f"capturing needs Linux on x86-64; this is {here}",
-            "traces made elsewhere can be opened and queried here",
+            f"the native part, which captures and imports, needs Linux on x86-64; this is {here}",
+            "make the trace there: it can be opened, queried and exported here",
         )
     raise NativeError(
         f"{name} is not installed: cupti-etl was installed without its native part",
-        "reinstall with a C compiler present and CUPTI_ETL_NO_NATIVE unset",
+        "to capture and import, install the wheel for Linux, or from source with a C compiler and "
+        "CUPTI_ETL_NO_NATIVE unset",
     )
 
 

@@ -44,7 +44,11 @@ def sync(paths: Sequence[Path]) -> None:
 
 
 def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
+    is_windows = os.name == "nt"
+    if is_windows and path.is_dir():  # has no descriptor there
+        return
+    # Windows syncs only what may be written.
+    descriptor = os.open(path, os.O_RDWR if is_windows else os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

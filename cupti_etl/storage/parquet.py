@@ -7,7 +7,6 @@ at the end small ones are compacted.
 
 from __future__ import annotations
 
-import fcntl
 import itertools
 import os
 from collections.abc import Callable, Iterable
@@ -243,6 +242,10 @@ def lock(out: Path) -> int:
     Raises:
         UsageError: another process has it.
     """
+    try:
+        import fcntl
+    except ImportError:  # Windows, which has no descriptors of folders either
+        return os.open(os.devnull, os.O_RDONLY)
     descriptor = os.open(out, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

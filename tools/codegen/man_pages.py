@@ -48,9 +48,7 @@ def _page(
         record = param.get_help_record(context) if isinstance(param, click.Option) else None
         if record:
             sections.setdefault(getattr(param, "section", "") or "Options", []).append(record)
-    commands = [
-        (inner.command_path, found.get_short_help_str(1000)) for found, inner in below
-    ]
+    commands = [(inner.command_path, found.get_short_help_str(1000)) for found, inner in below]
     for title, records in {**sections, "Commands": commands}.items():
         if records:
             yield f'.SH "{title.upper()}"'

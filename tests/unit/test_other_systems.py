@@ -1,0 +1,105 @@
+"""What the wheel without the native part promises where there is not what only Linux has."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+# Imports all modules of a package twice.  Before the second time, what Windows lacks is taken
+# away; the packages that it needs are there already, as they look themselves where they run.
+SCRIPT = """
+import builtins, importlib, os, pkgutil, select, signal, socket, sys
+
+MODULES = {"fcntl", "grp", "pwd", "readline", "resource", "termios"}
+NAMES = {
+    os: "O_CLOEXEC O_DIRECTORY O_NOFOLLOW O_NONBLOCK eventfd fork geteuid getuid memfd_create"
+    " pidfd_open posix_spawn sched_getaffinity",
+    select: "EPOLLIN epoll poll",
+    signal: "ITIMER_PROF SIGALRM SIGCHLD SIGCONT SIGHUP SIGKILL SIGPIPE SIGPROF SIGQUIT SIGSTOP"
+    " SIGUSR1 SIGUSR2 pthread_kill pthread_sigmask setitimer sigtimedwait sigwait sigwaitinfo",
+    socket: "AF_UNIX SCM_RIGHTS SO_PEERCRED",
+}
+import_ = builtins.__import__
+
+
+def import_of_windows(name, globals=None, locals=None, fromlist=(), level=0):
+    ours = (globals or {}).get("__name__", "").partition(".")[0] == sys.argv[1]
+    if ours and not level and name in MODULES:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    return import_(name, globals, locals, fromlist, level)
+
+
+def import_all():
+    package = importlib.import_module(sys.argv[1])
+    for module in pkgutil.walk_packages(package.__path__, f"{sys.argv[1]}."):
+        # Our libraries look like modules of C.
+        if ".lib" in module.name or module.name.endswith("__main__") or module.name in sys.argv[2:]:
+            continue
+        try:
+            importlib.import_module(module.name)
+        except Exception as error:
+            yield f"{module.name}: {error}"
+
+
+broken = list(import_all())
+assert not broken, broken
+for name in list(sys.modules):
+    if name.partition(".")[0] == sys.argv[1]:
+        del sys.modules[name]
+for module, names in NAMES.items():
+    for name in names.split():
+        vars(module).pop(name, None)
+signal.Signals.__members__  # the names that are looked up in it
+for name in NAMES[signal].split():
+    signal.Signals._member_map_.pop(name, None)
+builtins.__import__ = import_of_windows
+print("\\n".join(import_all()))
+"""
+# A capture is on Linux, and what it consists of is imported when it begins.
+LINUX_ONLY = ("capture.collector", "capture.listener", "capture.session")
+
+
+def failing(package: str, *left_out: str, folder: Path | None = None) -> list[str]:
+    """The modules of a package that cannot be imported there, and why."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, package, *left_out],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split("\n")[:-1] if done.stdout.strip() else []
+
+
+def test_every_module_that_it_promises_can_be_imported() -> None:
+    assert failing("cupti_etl", *(f"cupti_etl.{name}" for name in LINUX_ONLY)) == []
+
+
+def test_a_module_that_needs_linux_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "planted").mkdir()
+    (tmp_path / "planted/__init__.py").touch()
+    (tmp_path / "planted/fine.py").write_text("import os, signal, json\nsignal.SIGTERM\n")
+    (tmp_path / "planted/locks.py").write_text("import fcntl\n")
+    (tmp_path / "planted/waits.py").write_text("import signal\nWAIT = signal.SIGHUP\n")
+    assert failing("planted", folder=tmp_path) == [
+        "planted.locks: No module named 'fcntl'",
+        "planted.waits: module 'signal' has no attribute 'SIGHUP'",
+    ]
+
+
+def test_those_of_the_capture_say_that_they_need_linux() -> None:
+    """Which commands these are is not listed: whatever lacks a module of Python says so."""
+    script = (
+        "import sys; sys.modules['fcntl'] = None\n"
+        "from cupti_etl.cli import main; main(['resume', '1'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "cupti-etl: this needs Linux: Python has no 'fcntl' here",
+        "  do it there: its traces can be opened, queried and exported here",
+    ]
