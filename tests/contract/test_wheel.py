@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+from cupti_etl.imports.run import import_traces
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,7 +63,7 @@ def with_npm(folder: Path, does: str) -> str:
 def test_native_wheel(tmp_path: Path) -> None:
     # Somebody's compiler may warn of what ours does not.
     wheel = build(clone(tmp_path), tmp_path, CC="cc -Wpadded")
-    assert wheel.name.endswith("-py3-none-linux_x86_64.whl")
+    assert re.search(r"-py3-none-manylinux_2_\d+_x86_64\.whl$", wheel.name)
     names = zipfile.ZipFile(wheel).namelist()
     for needed in (
         "cupti_etl/native/libcupti_etl.so",
@@ -70,6 +73,7 @@ def test_native_wheel(tmp_path: Path) -> None:
         "cupti_etl/queries/library/kernels/kernel_summary.sql",
         "cupti_etl/demo/h200.etlrec",
         "cupti_etl/py.typed",
+        "cupti_etl-0.1.0.data/data/share/man/man1/cupti-etl-capture.1",
     ):
         assert needed in names
     assert not [name for name in names if name.startswith(("tests/", "native/", "docs/", "web/"))]
@@ -109,7 +113,12 @@ def test_sdist_has_the_page_and_needs_no_npm(tmp_path: Path) -> None:
 
 def test_wheel_without_the_native_part(tmp_path: Path) -> None:
     path = with_npm(tmp_path / "none", "exit 1")
-    wheel = build(clone(tmp_path), tmp_path, CUPTI_ETL_NO_NATIVE="1", PATH=path)
+    source = clone(tmp_path)
+    # What an editable installation of the same tree works with.
+    installed = source / "cupti_etl/native/libcupti_etl.so"
+    installed.write_text("compiled in place")
+    wheel = build(source, tmp_path, CUPTI_ETL_NO_NATIVE="1", PATH=path)
+    assert installed.read_text() == "compiled in place"
     assert wheel.name.endswith("-py3-none-any.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert not [name for name in names if name.endswith(".so")]
@@ -121,23 +130,42 @@ def test_wheel_without_the_native_part(tmp_path: Path) -> None:
     zipfile.ZipFile(wheel).extractall(site)
     others = next(path for path in sys.path if path.endswith("site-packages"))
     (site / "others.pth").write_text(others)
+
+    def etl(*words: str | Path) -> subprocess.CompletedProcess[str]:
+        command = [place / "bin/python", "-m", "cupti_etl", *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+
+    for words in (("capture", "-o", "t", "--", "true"), ("demo", "-o", "t")):
+        done = etl(*words)
+        assert done.returncode == 1
+        assert "without its native part" in done.stderr
+        assert "CUPTI_ETL_NO_NATIVE" in done.stderr
+        assert not (tmp_path / "t").exists()
+
+    # A trace that was made elsewhere.
+    import_traces([ROOT / "cupti_etl/demo/h200.etlrec"], tmp_path / "made", 1)
+    done = etl("query", "kernel_summary", "made", "--format", "csv", "--limit", "1")
+    assert done.returncode == 0, done.stderr
+    assert "adaptive" in done.stdout
+    for words in (
+        ("report", "made", "-o", "r.html"),
+        ("export", "made", "--to", "chrome", "r.json"),
+    ):
+        done = etl(*words)
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / words[-1]).stat().st_size > 10_000
+
+
+def test_without_a_compiler_it_says_what_to_do(tmp_path: Path) -> None:
+    words = ["-m", "pip", "wheel", "-q", "--no-deps", "-w", tmp_path, clone(tmp_path)]
+    environment = {**os.environ, "CC": "no-such-compiler -O2"}
     done = subprocess.run(
-        [
-            place / "bin/python",
-            "-m",
-            "cupti_etl",
-            "capture",
-            "-o",
-            str(tmp_path / "t"),
-            "--",
-            "true",
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
+        [sys.executable, *words], env=environment, capture_output=True, text=True, check=False
     )
+    if "Could not find" in done.stderr:
+        pytest.skip("the build back end cannot be had here")
     assert done.returncode == 1
-    assert "without its native part" in done.stderr
-    assert "CUPTI_ETL_NO_NATIVE" in done.stderr
-    assert not (tmp_path / "t").exists()
+    assert "there is no C compiler: 'no-such-compiler' cannot be run" in done.stderr
+    assert "install a wheel of cupti-etl" in done.stderr
+    assert "CUPTI_ETL_NO_NATIVE=1" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -22,7 +22,7 @@
 SELECT device_uuid, 0::BIGINT AS lag_ns, NULL::DOUBLE AS stderr_ns, NULL::DOUBLE AS correlation,
        NULL::VARCHAR AS metric, NULL::VARCHAR AS work, count(*) AS samples,
        median(end_ns - start_ns) AS interval_ns,
-       'plain DuckDB does not estimate the lag: open the trace with cupti-etl' AS detail
+       'only cupti-etl estimates the lag, with its native part' AS detail
 FROM pm_sample
 WHERE end_ns > start_ns AND device_uuid IS NOT NULL AND (SELECT count(*) FROM pm_metric) > 0
 GROUP BY device_uuid
