@@ -345,10 +345,11 @@ class Trace:
 
 @cache
 def _operators() -> dict[str, Operator]:
+    from cupti_etl import sass
     from cupti_etl.pm import attribution
     from cupti_etl.queries import operators
 
-    return {**attribution.OPERATORS, **operators.OPERATORS}
+    return {**attribution.OPERATORS, **operators.OPERATORS, **sass.operators()}
 
 
 def _numbers(given: int | Sequence[int]) -> tuple[int, ...]:

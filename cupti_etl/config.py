@@ -38,6 +38,11 @@ ENVIRONMENT = {
         "CUPTI_ETL_CALLBACKS",
         "callbacks to keep, as DOMAIN:NAME, comma-separated, the domain as CUPTI numbers it",
     ),
+    "PC_SAMPLING": (
+        "CUPTI_ETL_PC_SAMPLING",
+        "how to sample PCs: logarithm of the period, whether serialized, by launches and with"
+        " cubins, and the duty cycle in ns, colon-separated",
+    ),
     "PYTORCH": (
         "CUPTI_ETL_PYTORCH",
         "what of PyTorch to record as ranges, comma-separated: ops, modules, shapes",
@@ -60,6 +65,7 @@ GRAPH_LEVELS = ("node", "graph")
 CONFLICT_POLICIES = ("yield", "keep", "fail")
 PYTORCH_PARTS = ("ops", "modules", "shapes")
 RECORD_FORMS = ("auto", "fixed", "selected")
+PC_SAMPLING_MODES = ("continuous", "serialized")
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,25 @@ class PmOptions:
     devices: str = "all"
     is_required: bool = False
     is_draining_only: bool = False
+
+
+@dataclass(frozen=True)
+class PcSamplingOptions:
+    """How CUPTI samples where the warps of the GPUs are.
+
+    Attributes:
+        period: 2 to the power of this many cycles from one sample to the next.
+        mode: one of ``PC_SAMPLING_MODES``.
+        on_ns: how long to sample in each cycle.
+        cycle_ns: length of a cycle; 0: sample all the time.
+        cubins: whether the code is kept, without which there are no source lines.
+    """
+
+    period: int = 18
+    mode: str = "continuous"
+    on_ns: int = 0
+    cycle_ns: int = 0
+    cubins: bool = True
 
 
 @dataclass(frozen=True)
@@ -106,6 +131,7 @@ class CaptureOptions:
         python_stacks: of which calls the Python stack is kept, one of ``api_levels.STACKS``; empty
             for none.
         callbacks: which callbacks are kept, names by domain (see ``schema/callbacks.py``).
+        pc_sampling: how to sample PCs; None for not at all.
         pytorch: what of PyTorch is recorded as ranges, of ``PYTORCH_PARTS``.
         capture_range: record only inside ranges: ``cudaProfilerApi`` or ``nvtx:NAME[@DOMAIN]``.
         max_rows: stop recording at about so many rows; 0 means never.
@@ -137,6 +163,7 @@ class CaptureOptions:
     python_stacks: str = ""
     callbacks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     pytorch: tuple[str, ...] = ()
+    pc_sampling: PcSamplingOptions | None = None
     capture_range: str = ""
     max_rows: int = 0
     max_bytes: int = 0

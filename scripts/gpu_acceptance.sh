@@ -11,6 +11,7 @@
 #   OUT=results scripts/gpu_acceptance.sh inside [option of scripts/gpu/inside.py ...]
 #   OUT=results scripts/gpu_acceptance.sh pm [option of scripts/gpu/pm.py ...]
 #   OUT=results scripts/gpu_acceptance.sh truth [option of scripts/gpu/pm_truth.py ...]
+#   OUT=results scripts/gpu_acceptance.sh pc_sampling
 #
 # Needs Python 3.11 or later with PyTorch and Triton, nvcc, and in WHEELS (default .whl) the wheels
 # of cupti-etl and of whatever it needs that is not installed; no network.  A wheel of
@@ -28,7 +29,8 @@
 # modules against what torch.profiler counts, and their price.  With `pm`, OUT/pm.json, in 3 minutes: what
 # sampling of counters costs and misses, which needs the right to read them.  With `truth`,
 # OUT/pm_truth.json, in 4 minutes: the hardware metrics of kernels beside what the kernels count
-# themselves; that right is needed, too.
+# themselves; that right is needed, too.  With `pc_sampling`, OUT/pc_sampling.json, in 3 minutes:
+# samples of PCs, their sums and what they cost; likewise.
 set -eu
 
 repository=$(cd "$(dirname "$0")/.." && pwd)
@@ -44,13 +46,14 @@ out=$(cd "$OUT" && pwd)
 
 program=acceptance
 case "${1:-}" in
-features | profilers | stacks | graphs | callbacks | pytorch | inside | pm) program=$1 ;;
+features | profilers | stacks | graphs | callbacks | pytorch | inside | pm | pc_sampling) program=$1 ;;
 truth) program=pm_truth ;;
 esac
 [ $program = acceptance ] || shift
 case $program in
 features) set -- "$@" --features "$work/features" ;;
 pm_truth) set -- "$@" --truth "$work/truth" ;;
+pc_sampling) set -- "$@" --stalls "$work/stalls" ;;
 esac
 set -- "$@" --out "$out"
 [ $program = pm_truth ] || set -- "$@" --launch-loop "$work/launch_loop"
@@ -78,9 +81,10 @@ fi
 export PYTHONPATH="$site${PYTHONPATH:+:$PYTHONPATH}"
 # The work folder holds no source, so that what is imported is the installed wheel.
 cd "$work"
-for name in launch_loop features truth; do
+for name in launch_loop features truth stalls; do
     source=$repository/scripts/gpu/$name.cu
-    nvcc -O2 -arch="${ARCH:-native}" -o "$name" "$source" || nvcc -O2 -o "$name" "$source"
+    nvcc -O2 -lineinfo -arch="${ARCH:-native}" -o "$name" "$source" ||
+        nvcc -O2 -lineinfo -o "$name" "$source"
 done
 mkdir -p traces
 if [ $program = acceptance ]; then

@@ -60,6 +60,7 @@ def target_settings(
         "ON_CONFLICT": options.on_conflict,
         "PYTHON_STACKS": options.python_stacks,
         "CALLBACKS": selection(options.callbacks),
+        "PC_SAMPLING": _pc_sampling(options),
         "PYTORCH": ",".join(options.pytorch),
         "RANGE": options.capture_range,
         "FLUSH_MS": str(options.flush_ms),
@@ -77,6 +78,21 @@ def target_environment(settings: Mapping[str, str], base: Mapping[str, str]) -> 
     settings = {**settings, **python_settings(settings, base)}
     environment = {name: value for name, value in base.items() if name not in settings}
     return environment | {name: value for name, value in settings.items() if value}
+
+
+def _pc_sampling(options: CaptureOptions) -> str:
+    """What ``native/inject/pc_sampling.c`` reads."""
+    asked = options.pc_sampling
+    if asked is None:
+        return ""
+    # Sampling may begin with a context only if the records of its kernels were switched on before,
+    # and must end before they are switched on again.
+    is_by_launch = bool(
+        options.delay_ns or options.duration_ns or options.max_rows or options.max_bytes
+    ) or (options.inside is not None)
+    flags = (asked.mode == "serialized", is_by_launch, asked.cubins)
+    numbers = (asked.period, *map(int, flags), asked.on_ns, asked.cycle_ns)
+    return ":".join(map(str, numbers))
 
 
 def python_settings(settings: Mapping[str, str], base: Mapping[str, str]) -> dict[str, str]:

@@ -5,6 +5,7 @@ Where a process ended in order, ``emitted = stored + sum(records not stored)`` e
 
 from __future__ import annotations
 
+from cupti_etl.capture.pc_sampling import pc_obstacle
 from cupti_etl.capture.segment import FINISHED, NOT_FLUSHED, NOT_TRACED, Process, ProcessInfo
 from cupti_etl.native.loader import load
 from cupti_etl.schema.kinds import KINDS
@@ -14,6 +15,8 @@ from cupti_etl.schema.loss import Loss
 _TOLD = {
     "callback_event": ("callbacks", "callbacks"),
     "graph_node": ("graph_nodes", "nodes of CUDA graphs"),
+    # Its rows, and those of pc_window and cubin.
+    "pc_sample": ("pc_rows", "PC sampling"),
 }
 
 
@@ -125,6 +128,37 @@ def _lost_rows(process: Process, info: ProcessInfo, is_over: bool, table: str) -
     return found
 
 
+def _lost_samples(info: ProcessInfo, end_ns: int | None) -> list[Loss]:
+    """Samples of PCs that are in no row, and why there are none."""
+    me, found = info.process_id, []
+    if info.pc_dropped:
+        detail = "the hardware dropped these samples; a longer --pc-sampling period helps"
+        found.append(Loss(me, "pc_dropped", "pc_sample", info.pc_dropped, detail=detail))
+    if info.pc_full:
+        detail = (
+            f"the hardware's buffer was full {info.pc_full} times, and what it held is not known; "
+            "a longer --pc-sampling period helps"
+        )
+        found.append(
+            Loss(
+                me,
+                "pc_buffer_full",
+                "pc_sample",
+                start_ns=info.start_ns,
+                end_ns=end_ns,
+                detail=detail,
+            )
+        )
+    if info.pc_failure:
+        detail = f"PCs were not sampled, or not to the end: {pc_obstacle(info.pc_failure)}"
+        found.append(
+            Loss(
+                me, "pc_refused", "pc_sample", start_ns=info.start_ns, end_ns=end_ns, detail=detail
+            )
+        )
+    return found
+
+
 def _open_ranges(process: Process, info: ProcessInfo) -> list[Loss]:
     """Ranges of the program's own code (``cupti_etl.range``) that had not ended at its end."""
     ranges = process.decoded().open_ranges
@@ -139,7 +173,8 @@ def emitted(process: Process) -> int:
     be kept; and what ``_TOLD`` names."""
     info = process.info()
     records = info.handed_over + info.cupti_dropped - process.decoded().filtered
-    return int(records + info.stacks + sum(getattr(info, name) for name, _ in _TOLD.values()))
+    told = sum(getattr(info, name) for name, _ in _TOLD.values())
+    return int(records + info.stacks + told + info.pc_dropped)
 
 
 def stored(process: Process) -> int:
@@ -203,6 +238,7 @@ def losses(process: Process, end_ns: int | None, is_abandoned: bool = False) -> 
     found += _lost_stacks(process, info, end_ns is not None)
     for table in _TOLD:
         found += _lost_rows(process, info, end_ns is not None, table)
+    found += _lost_samples(info, end_ns)
     if info.taken_ns or (end_ns is not None and in_order and info.held):
         detail = (
             "another CUPTI client (such as torch.profiler) took over in this process; "

@@ -22,6 +22,7 @@ from cupti_etl.commands._convert import convert
 from cupti_etl.commands._fsync import fsync_option
 from cupti_etl.commands._index import index_apart
 from cupti_etl.commands._overwrite import overwrite_option
+from cupti_etl.commands._pc_sampling import pc_sampling_options
 from cupti_etl.commands._pm import chosen, pm_option, pm_options
 from cupti_etl.commands._renamed import RenamedOption
 from cupti_etl.commands._serve import serving
@@ -31,6 +32,7 @@ from cupti_etl.config import (
     GRAPH_LEVELS,
     RECORD_FORMS,
     CaptureOptions,
+    PcSamplingOptions,
 )
 from cupti_etl.errors import UsageError
 from cupti_etl.render.help import Command, Option
@@ -112,6 +114,7 @@ _process = functools.partial(click.option, cls=Option, section="Processes")
 )
 @_when("--max-rows", type=click.IntRange(1), metavar="N", help="Stop recording after about N rows.")
 @_when("--max-size", metavar="SIZE", help="Stop recording when the trace has about this size.")
+@pc_sampling_options
 @pm_options(default=None)
 @pm_option("--pm-required", is_flag=True, help="Fail if sampling is not possible until the end.")
 @_file(
@@ -224,6 +227,7 @@ def command(
     python_stacks: str,
     callbacks: str,
     pytorch: str,
+    pc_sampling: PcSamplingOptions | None,
     capture_range: str,
     max_rows: int | None,
     max_size: str | None,
@@ -282,6 +286,7 @@ def command(
         python_stacks=check_stacks(python_stacks),
         callbacks=parse_callbacks(callbacks) if callbacks else {},
         pytorch=parts,
+        pc_sampling=pc_sampling,
         capture_range=check_range(capture_range),
         max_rows=max_rows or 0,
         max_bytes=size_bytes(max_size) if max_size else 0,

@@ -15,6 +15,8 @@ OLDEST_MAJOR = 12
 _ERROR_UNKNOWN = 999
 # What cuptiGetVersion answers from CUDA 12.6 on, which has PM sampling.
 _OLDEST_THAT_SAMPLES = 24
+# And from CUDA 12.8 on: before it, PCs are not sampled beside records of kernels.
+_OLDEST_WITH_PC_SAMPLES = 26
 
 # What cuptiGetVersion answered before it became major * 10000 + minor * 100.
 _OLD_VERSIONS = {
@@ -79,6 +81,11 @@ def check_cupti(system: System, cuda: dict[str, Any]) -> Iterator[Finding]:
         yield _CUPTI.ok(
             "order: one that the program has already loaded (PyTorch does), --cupti, pip, "
             "CUDA_HOME, LD_LIBRARY_PATH, the loader, /usr/local/cuda*",
+        )
+    if versions and max(versions) < _OLDEST_WITH_PC_SAMPLES:
+        yield _CUPTI.warn(
+            "PCs cannot be sampled: that needs a copy of CUDA 12.8 or later",
+            f"nothing for activity; for capture --pc-sampling: {install}",
         )
     if versions and max(versions) < _OLDEST_THAT_SAMPLES:
         yield _CUPTI.warn(

@@ -61,7 +61,8 @@ def _check_partitions(system: System, devices: list[dict[str, str]]) -> Iterator
         capabilities.glob("gpu*/mig/gi*")
     ):
         yield _DEVICE.warn(
-            "a GPU is partitioned (MIG): activity is recorded, whole-GPU counters are not",
+            "a GPU is partitioned (MIG): activity is recorded, whole-GPU counters and PC samples"
+            " are not",
             "leave MIG as it is for captures of activity",
         )
 
@@ -83,8 +84,8 @@ def check_counters(system: System) -> Iterator[Finding]:
         )
     else:
         yield _COUNTERS.warn(
-            "hardware counters (capture --pm) are for administrators only; activity records need no"
-            " privilege",
+            "hardware counters (--pm, --pc-sampling) are for administrators only; activity records"
+            " need no privilege",
             "options nvidia NVreg_RestrictProfilingToAdminUsers=0, or run with CAP_SYS_ADMIN",
         )
 

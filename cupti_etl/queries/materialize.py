@@ -316,6 +316,7 @@ def _code() -> str:
     files = [
         *package.glob("queries/operators/*.py"),
         *package.glob("pm/attribution/*.py"),
+        *package.glob("sass/*.py"),
         *package.glob("native/libcupti_etl.so"),
     ]
     digest = hashlib.sha256(str(SCHEMA_VERSION).encode())

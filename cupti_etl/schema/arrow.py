@@ -81,9 +81,10 @@ def batch_schema(table: str) -> pa.Schema:
     """Schema of the decoder's batches: text columns are dictionaries of int32."""
     import pyarrow as pa
 
-    text = pa.dictionary(pa.int32(), pa.string())
     fields = [
-        field.with_type(text) if field.type == pa.string() else field
+        field.with_type(pa.dictionary(pa.int32(), field.type))
+        if field.type in (pa.string(), pa.binary())
+        else field
         for field in arrow_schema(table)
     ]
     return pa.schema(fields, metadata=arrow_schema(table).metadata)

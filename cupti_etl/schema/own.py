@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from cupti_etl.schema.spec import PROCESS_ID, Table
 from cupti_etl.schema.spec import Column as C
-from cupti_etl.schema.types import boolean, f64, i32, i64, string, timestamp
+from cupti_etl.schema.types import binary, boolean, f64, i32, i64, string, timestamp
 
 CAPTURE = Table(
     "capture",
@@ -117,7 +117,7 @@ LOSS = Table(
     "One row per cause and process: records that a table does not hold, or not whole.",
     (
         PROCESS_ID,
-        C("cause", string, "", "ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_clock, other_client, killed, not_flushed, not_traced, not_written, abandoned, collector_killed or part_lost; of texts: text_limit or not_demangled; of PM samples: pm_overflow, pm_counter_data_full, pm_gap or pm_failed."),
+        C("cause", string, "", "ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_clock, other_client, killed, not_flushed, not_traced, not_written, abandoned, collector_killed or part_lost; of texts: text_limit or not_demangled; of PC samples: pc_dropped, pc_buffer_full or pc_refused; of PM samples: pm_overflow, pm_counter_data_full, pm_gap or pm_failed."),
         C("device_uuid", string, "", "The GPU, where PM samples are missing; NULL for records.", joins="device.device_uuid"),
         C("table_name", string, "", "Table the records belong to; NULL if it is not known."),
         C("records", i64, "", "How many; NULL if it cannot be known.", unit="records"),
@@ -252,8 +252,59 @@ GRAPH_NODE = Table(
     ),
     sort=("at_ns",),
 )
+PC_SAMPLE = Table(
+    "pc_sample",
+    "One row per instruction, reason and collection: how often PC sampling found warps there, with --pc-sampling.",
+    (
+        PROCESS_ID,
+        C("start_ns", timestamp, "", "When the collection began to gather; the end of the one before.", unit="ns"),
+        C("end_ns", timestamp, "", "When it was taken.", unit="ns"),
+        C("device_id", i32, "", "The GPU, as CUDA numbers it in the process.", joins="device.device_id"),
+        C("context_id", i32, "", "The context.", joins="context.context_id"),
+        C("correlation_id", i64, "", "The launch, in serialized mode; NULL in continuous mode.", joins="kernel.correlation_id"),
+        C("function", string, "", "Mangled name of the function; NULL if CUPTI gives none.", joins="kernel_name.mangled"),
+        C("cubin_crc", i64, "", "Its code, by CUPTI's checksum.", joins="cubin.cubin_crc"),
+        C("pc_offset", i64, "", "Where in the function the instruction is.", unit="bytes"),
+        C("stall_reason", string, "", "What the warp waited for, as CUPTI names it on this GPU; that which ends in _selected: for nothing, it issued an instruction."),
+        C("samples", i64, "", "How often.", unit="samples"),
+        C("not_issued_samples", i64, "", "Of these, when the scheduler of the warp issued no instruction: no other warp could go on either.", unit="samples"),
+    ),
+    sort=("start_ns",),
+)
+PC_WINDOW = Table(
+    "pc_window",
+    "One row per collection of PC sampling: samples = stored_samples + dropped_samples + other_samples + lost_samples + left_out_samples.",
+    (
+        PROCESS_ID,
+        C("start_ns", timestamp, "", "When the collection began to gather.", unit="ns"),
+        C("end_ns", timestamp, "", "When it was taken.", unit="ns"),
+        C("device_id", i32, "", "The GPU, as CUDA numbers it in the process.", joins="device.device_id"),
+        C("context_id", i32, "", "The context.", joins="context.context_id"),
+        C("mode", string, "", "continuous, or serialized."),
+        C("period_cycles", i64, "", "Cycles of a multiprocessor from one sample to the next; NULL if CUPTI chose.", unit="cycles"),
+        C("samples", i64, "", "All samples that CUPTI tells of; NULL if the hardware's buffer was full.", unit="samples"),
+        C("stored_samples", i64, "", "Those in pc_sample.", unit="samples"),
+        C("dropped_samples", i64, "", "Those that the hardware dropped.", unit="samples"),
+        C("other_samples", i64, "", "Those in kernels that are not the program's, of which CUPTI gives no instruction.", unit="samples"),
+        C("lost_samples", i64, "", "Those that found no room in the buffers of the capture.", unit="samples"),
+        C("left_out_samples", i64, "", "The rest: of instructions without a reason, which CUPTI leaves out.", unit="samples"),
+        C("buffer_full", boolean, "", "Whether the hardware's buffer was full, and the samples are not known."),
+    ),
+    sort=("start_ns",),
+)
+CUBIN = Table(
+    "cubin",
+    "One row per piece of the code that a program loaded onto its GPUs, with --pc-sampling.",
+    (
+        PROCESS_ID,
+        C("cubin_crc", i64, "", "CUPTI's checksum of the whole.", joins="pc_sample.cubin_crc"),
+        C("size_bytes", i64, "", "Size of the whole.", unit="bytes"),
+        C("piece_offset", i64, "", "Where in the whole the piece begins.", unit="bytes"),
+        C("bytes", binary, "", "The piece; NULL if the whole is too large to be kept."),
+    ),
+)
 # Those that the decoder fills, as it does those of CUPTI's records.
-DECODED = (LAUNCH_STACK, PYTHON_STACK, CALLBACK_EVENT, GRAPH_NODE, ARGUMENT)
+DECODED = (LAUNCH_STACK, PYTHON_STACK, CALLBACK_EVENT, GRAPH_NODE, PC_SAMPLE, PC_WINDOW, CUBIN, ARGUMENT)
 
 OWN = (
     CAPTURE,

@@ -20,6 +20,7 @@ from cupti_etl.schema.types import TYPES
 
 _BY_SQL: dict[str, type[TypeEngine[Any]]] = {
     "BIGINT": sa.BigInteger,
+    "BLOB": sa.LargeBinary,
     "BOOLEAN": sa.Boolean,
     "DOUBLE": sa.Double,
     "INTEGER": sa.Integer,

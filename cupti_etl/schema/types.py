@@ -37,6 +37,8 @@ timestamp = Type("timestamp", "int64", "BIGINT", "ETL_TIMESTAMP", (8,))
 string = Type("string", "string", "VARCHAR", "ETL_STRING", (8,))
 # A number that CUPTI names in an enumeration; stored as a short string.
 enum = Type("enum", "string", "VARCHAR", "ETL_ENUM", (1, 2, 4))
+# Any bytes, as code has them; in the decoder a text.
+binary = Type("binary", "binary", "BLOB", "ETL_BINARY", ())
 # 16 bytes, printed the way nvidia-smi prints them.
 uuid = Type("uuid", "string", "VARCHAR", "ETL_UUID", (16,))
 # CUPTI's 32-bit correlation id, widened to 64 bits while decoding.
@@ -55,6 +57,7 @@ TYPES = (
     timestamp,
     string,
     enum,
+    binary,
     uuid,
     correlation,
     api_name,

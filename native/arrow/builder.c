@@ -22,7 +22,8 @@ static size_t round_up(size_t bytes)
 bool column_is_text(const struct etl_column *column)
 {
 	return column->type == ETL_STRING || column->type == ETL_ENUM ||
-	       column->type == ETL_UUID || column->type == ETL_API_NAME;
+	       column->type == ETL_UUID || column->type == ETL_API_NAME ||
+	       column->type == ETL_BINARY;
 }
 
 size_t column_value_bytes(const struct etl_column *column)
@@ -37,6 +38,7 @@ size_t column_value_bytes(const struct etl_column *column)
 	case ETL_ENUM:
 	case ETL_UUID:
 	case ETL_API_NAME:
+	case ETL_BINARY:
 		return 4;
 	case ETL_INT64:
 	case ETL_DOUBLE:

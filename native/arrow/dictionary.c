@@ -109,8 +109,8 @@ static bool grow_texts(struct dictionary *dictionary, size_t more)
 	return true;
 }
 
-int32_t dictionary_add(struct dictionary *dictionary, uint64_t id, const char *bytes,
-		       size_t length)
+static int32_t add(struct dictionary *dictionary, uint64_t id, const char *bytes, size_t length,
+		   bool is_text)
 {
 	const int64_t key = (int64_t)id;
 	int64_t entry;
@@ -127,9 +127,25 @@ int32_t dictionary_add(struct dictionary *dictionary, uint64_t id, const char *b
 	entry = ids_of(&dictionary->ids, &key);
 	if (entry < 0)
 		return DICTIONARY_NO_MEMORY;
-	dictionary->bytes_used += to_utf8(dictionary->bytes + dictionary->bytes_used, bytes, length);
+	if (is_text) {
+		length = to_utf8(dictionary->bytes + dictionary->bytes_used, bytes, length);
+	} else {
+		memcpy(dictionary->bytes + dictionary->bytes_used, bytes, length);
+	}
+	dictionary->bytes_used += length;
 	dictionary->offsets[entry + 1] = (int32_t)dictionary->bytes_used;
 	return (int32_t)entry;
+}
+
+int32_t dictionary_add(struct dictionary *dictionary, uint64_t id, const char *text, size_t length)
+{
+	return add(dictionary, id, text, length, true);
+}
+
+int32_t dictionary_add_bytes(struct dictionary *dictionary, uint64_t id, const void *bytes,
+			     size_t length)
+{
+	return add(dictionary, id, bytes, length, false);
 }
 
 struct ArrowArray *dictionary_take(struct dictionary *dictionary)

@@ -33,8 +33,10 @@ enum { DICTIONARY_NO_MEMORY = -1, DICTIONARY_FULL = -2 };
 /* Before values of a process are looked up in `recent`; -ENOMEM. */
 ETL_MUST_CHECK int dictionary_begin(struct dictionary *dictionary, uint64_t process);
 /* The entry of a text with that key, which is added if it is new; see above. */
-int32_t dictionary_add(struct dictionary *dictionary, uint64_t id, const char *bytes,
-		       size_t length);
+int32_t dictionary_add(struct dictionary *dictionary, uint64_t id, const char *text, size_t length);
+/* The same for any bytes, which stay as they are. */
+int32_t dictionary_add_bytes(struct dictionary *dictionary, uint64_t id, const void *bytes,
+			     size_t length);
 /* Moves the texts into an array of strings, and begins anew; NULL without memory. */
 struct ArrowArray *dictionary_take(struct dictionary *dictionary);
 void dictionary_free(struct dictionary *dictionary);

@@ -72,6 +72,11 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 	out->callbacks_lost = etl_peek(&header->counters.callbacks_lost);
 	out->graph_nodes = etl_peek(&header->counters.graph_nodes) - process->graph_nodes_before;
 	out->graph_nodes_lost = etl_peek(&header->counters.graph_nodes_lost);
+	out->pc_rows = etl_peek(&header->counters.pc_rows) - process->pc_rows_before;
+	out->pc_rows_lost = etl_peek(&header->counters.pc_rows_lost);
+	out->pc_dropped = etl_peek(&header->counters.pc_dropped);
+	out->pc_full = etl_peek(&header->counters.pc_full);
+	out->pc_failure = etl_peek(&header->counters.pc_failure);
 	count_held(process, &out->held, &out->first_held_ns);
 	out->pid = header->pid;
 	out->is_selected = header->is_selected;

@@ -254,6 +254,7 @@ gather_fn *narrow_for(const struct etl_column *column, uint8_t width)
 	case ETL_STRING:
 	case ETL_API_NAME:
 	case ETL_UUID:
+	case ETL_BINARY:
 		break;
 	case ETL_TIMESTAMP:
 		found = width == 8 ? gather_timestamp : NULL;

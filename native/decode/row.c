@@ -26,3 +26,13 @@ struct value row_text(struct etl_process *process, int table, uint32_t column, c
 		process->cut[table] += entry == DICTIONARY_FULL;
 	return (struct value){ entry, entry >= 0 };
 }
+
+struct value row_bytes(struct etl_process *process, int table, uint32_t column, const void *bytes,
+		       size_t length)
+{
+	struct dictionary *dictionary = &process->decoder->builders[table].dictionaries[column];
+	int32_t entry = dictionary_add_bytes(dictionary, etl_hash(bytes, length), bytes, length);
+
+	process->lacks_memory |= entry == DICTIONARY_NO_MEMORY;
+	return (struct value){ entry, entry >= 0 };
+}

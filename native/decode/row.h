@@ -16,3 +16,6 @@ void row_append(struct builder *builder, const struct value *values);
 /* A text's entry of a column; NULL where it finds no room. */
 struct value row_text(struct etl_process *process, int table, uint32_t column, const char *text,
 		      size_t length);
+/* The same for a column of any bytes. */
+struct value row_bytes(struct etl_process *process, int table, uint32_t column, const void *bytes,
+		       size_t length);

@@ -10,6 +10,7 @@
 #include "inject/graph_nodes.h"
 #include "inject/injector.h"
 #include "inject/launch_stacks.h"
+#include "inject/pc_sampling.h"
 #include "inject/profiler.h"
 #include "../generated/env.h"
 
@@ -26,8 +27,8 @@ static char *selection; /* of the capture's; NULL: it wants none */
 
 bool etl_callbacks_are_wanted(void)
 {
-	return etl_profiler_is_watched() || etl_launch_stacks_are_wanted() || selection ||
-	       etl_watch_any();
+	return etl_profiler_is_watched() || etl_launch_stacks_are_wanted() ||
+	       etl_pc_sampling_is_wanted() || selection || etl_watch_any();
 }
 
 void etl_callbacks_call(void *unused, uint32_t domain, uint32_t cbid, const void *info)
@@ -38,10 +39,13 @@ void etl_callbacks_call(void *unused, uint32_t domain, uint32_t cbid, const void
 	if (domain == CUPTI_DOMAIN_DRIVER) {
 		etl_profiler_call(cbid, data->site == 1);
 		etl_graph_nodes_call(cbid, data->site == 1);
-		if (data->site == 0)
+		if (data->site == 0) {
 			etl_launch_stacks_call(cbid, data->correlation_id);
+			etl_pc_sampling_call(cbid, data->context);
+		}
 	} else if (domain == CUPTI_DOMAIN_RESOURCE) {
 		etl_graph_nodes_resource(cbid, info);
+		etl_pc_sampling_resource(cbid, info);
 	}
 	etl_watch_call(domain, cbid, info);
 }
@@ -50,6 +54,7 @@ void etl_callbacks_call(void *unused, uint32_t domain, uint32_t cbid, const void
 static bool is_the_captures(uint32_t domain, uint32_t cbid)
 {
 	return is_captured && (etl_graph_nodes_mean(domain, cbid) ||
+			       etl_pc_sampling_means(domain, cbid) ||
 			       (domain == CUPTI_DOMAIN_DRIVER && (etl_profiler_means(cbid) ||
 								  etl_launch_stacks_mean(cbid))));
 }
@@ -106,6 +111,8 @@ static int enable_all(void *subscriber, struct etl_error *error)
 			code = etl_launch_stacks_enable(subscriber, error);
 		if (code == 0)
 			etl_graph_nodes_enable(subscriber);
+		if (code == 0)
+			etl_pc_sampling_enable(subscriber);
 		if (code == 0)
 			code = begin_capture_watch(subscriber, error);
 	}

@@ -19,6 +19,7 @@ typedef void (*cupti_callback_fn)(void *data, uint32_t domain, uint32_t cbid, co
 enum {
 	CUPTI_OK = 0,
 	CUPTI_INVALID_PARAMETER = 1,
+	CUPTI_OUT_OF_MEMORY = 8,
 	CUPTI_NOT_READY = 13,
 	CUPTI_NOT_COMPATIBLE = 14,
 	CUPTI_NOT_SUPPORTED = 27,
@@ -86,6 +87,17 @@ struct cupti_api {
 	int (*configure_unified_memory)(struct cupti_unified_memory *config, uint32_t count);
 	int (*get_context_id)(void *context, uint32_t *id);
 	int (*get_stream_id)(void *context, void *stream, uint8_t per_thread, uint32_t *id);
+	int (*get_device_id)(void *context, uint32_t *id);
+	/* PC sampling; see pc_params.h for the structs. */
+	int (*pc_enable)(void *params);
+	int (*pc_disable)(void *params);
+	int (*pc_start)(void *params);
+	int (*pc_stop)(void *params);
+	int (*pc_configure)(void *params);
+	int (*pc_get_data)(void *params);
+	int (*pc_count_reasons)(void *params);
+	int (*pc_reasons)(void *params);
+	int (*cubin_crc)(void *params);
 	/* The second interface; see selected.c for the structs. */
 	int (*subscribe_v2)(void **subscriber, void *callback, void *data, void *params);
 	int (*register_callbacks_v2)(void *subscriber, void *request, void *complete);

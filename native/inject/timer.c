@@ -17,6 +17,7 @@
 #include "inject/injector.h"
 #include "inject/intern.h"
 #include "inject/launch_stacks.h"
+#include "inject/pc_sampling.h"
 #include "inject/ranges.h"
 #include "inject/recording.h"
 #include "inject/takeover_probe.h"
@@ -64,6 +65,7 @@ static void flush(uint32_t flag)
 	etl_launch_stacks_flush();
 	etl_callbacks_flush();
 	etl_ranges_flush();
+	etl_pc_sampling_flush();
 	if (etl_recording_is_lost())
 		return; /* what CUPTI holds is the other's */
 	etl_injector.cupti.flush_all(flag);
@@ -154,6 +156,7 @@ static void *loop(void *unused)
 	}
 	etl_hello_again();
 	etl_ranges_finish();
+	etl_pc_sampling_finish();
 	/* First what is complete, then the rest, with unfinished kernels. */
 	flush(0);
 	flush(CUPTI_FLUSH_FORCED);

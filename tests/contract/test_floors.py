@@ -40,6 +40,7 @@ FLOORS = {
     "cupti_etl.queries": 13,
     "cupti_etl.queries.operators": 14,
     "cupti_etl.pm.attribution": 14,
+    "cupti_etl.sass": 14,
     "cupti_etl.capture.session": 14,
     "cupti_etl.imports.run": 14,
     # How an answer looks, which an answer knows; what writes whole traces lies above them.

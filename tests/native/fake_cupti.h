@@ -308,6 +308,7 @@ struct call { /* of the runtime, and the call of the driver inside it */
     uint8_t arguments[2][128]; /* of the driver's call, and of the runtime's */
 };
 void call_back(const struct call *call, bool at_exit);
+bool is_in_call(void); /* whether this thread is in a callback of a call */
 /* Callbacks of the domains that are no calls. */
 void call_back_init_finished(void);
 void call_back_resource(uint32_t cbid, uint64_t context, uint64_t stream, const void *descriptor);
@@ -317,7 +318,8 @@ void call_back_state(uint32_t cbid, int result, const char *message);
 
 /* fake_cupti_params.c */
 void fill_arguments(struct call *call, const struct fake_event *event, bool graph);
-void call_back_besides(const struct fake_event *event); /* of the domains that are no calls */
+/* Of the domains that are no calls; and what PC sampling finds of a launch. */
+void call_back_besides(const struct fake_event *event, uint32_t correlation);
 
 /* fake_cupti_graphs.c */
 void tell_of_nodes(const struct fake_node_event *event);
@@ -334,6 +336,11 @@ void on_event(const struct fake_event *event);
 void on_marker(const struct marker *marker);
 /* A new record of the kind in the queue's current buffer. */
 struct record emit(struct queue *queue, uint32_t kind);
+
+/* fake_cupti_pcs.c */
+bool pcs_are_sampled(void);
+void pcs_tell_of_module(uint64_t context);
+void pcs_launched(uint32_t name_index, const char *name, uint32_t correlation);
 
 /* fake_cupti_external.c */
 void emit_external(struct queue *queue, uint32_t correlation);

@@ -75,7 +75,7 @@ static void call_domain(const struct call *call, uint32_t domain, uint32_t cbid,
         .parameters = call->arguments[domain - 1],
         .result = at_exit ? (void *)&call->result : NULL,
         .symbol = call->symbol,
-        .context = &allows_others,
+        .context = (void *)(uintptr_t)1, /* as call_back_resource() has it */
         .context_uid = 1,
         .correlation = call->correlation,
     };
@@ -140,12 +140,20 @@ void call_back_state(uint32_t cbid, int result, const char *message) {
     tell(DOMAIN_STATE, cbid, &data);
 }
 
+static _Thread_local bool in_call;
+
+bool is_in_call(void) {
+    return in_call;
+}
+
 void call_back(const struct call *call, bool at_exit) {
+    in_call = true;
     if (!at_exit)
         call_domain(call, DOMAIN_RUNTIME, call->runtime, false);
     call_domain(call, DOMAIN_DRIVER, call->driver, at_exit);
     if (at_exit)
         call_domain(call, DOMAIN_RUNTIME, call->runtime, true);
+    in_call = false;
 }
 
 static struct subscriber *any_subscriber(const void *handle) {

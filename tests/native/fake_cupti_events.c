@@ -349,7 +349,7 @@ void on_event(const struct fake_event *event) {
         owed_overhead(queue, work.now);
         queue_unlock(queue);
     }
-    call_back_besides(event);
+    call_back_besides(event, work.call.correlation);
     call_back(&work.call, true);
 }
 

@@ -109,14 +109,17 @@ void fill_arguments(struct call *call, const struct fake_event *event, bool grap
     }
 }
 
-void call_back_besides(const struct fake_event *event) {
+void call_back_besides(const struct fake_event *event, uint32_t correlation) {
     static atomic_bool has_context;
     static atomic_uchar seen[1024];
     uint64_t stream = (uintptr_t)FAKE_STREAM_HANDLE(event);
     enum { CONTEXT_CREATED = 1, STREAM_CREATED = 3, STATE_ERROR = 2 };
+    if (event->type == FAKE_LAUNCH && !(event->flags & FAKE_FLAG_CAPTURED))
+        pcs_launched(event->name_index, event->text, correlation);
     if (event->type <= FAKE_SET && !atomic_exchange(&has_context, true)) {
         call_back_init_finished();
         call_back_resource(CONTEXT_CREATED, 1, 0, NULL);
+        pcs_tell_of_module(1);
     }
     if (event->type <= FAKE_SET && stream != 0 && event->stream < 1024 &&
         !atomic_exchange(&seen[event->stream], 1))

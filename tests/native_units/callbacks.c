@@ -9,6 +9,7 @@
 #include "inject/callback_watch.h"
 #include "inject/callbacks.h"
 #include "inject/graph_nodes.h"
+#include "inject/pc_sampling.h"
 #include "inject/injector.h"
 #include "inject/launch_stacks.h"
 #include "inject/plan.h"
@@ -104,6 +105,11 @@ void etl_graph_nodes_enable(void *subscriber) { (void)subscriber; }
 bool etl_graph_nodes_mean(uint32_t domain, uint32_t cbid) { (void)domain; (void)cbid; return false; }
 void etl_graph_nodes_call(uint32_t cbid, bool is_return) { (void)cbid; (void)is_return; }
 void etl_graph_nodes_resource(uint32_t cbid, const void *info) { (void)cbid; (void)info; }
+bool etl_pc_sampling_is_wanted(void) { return false; }
+void etl_pc_sampling_enable(void *subscriber) { (void)subscriber; }
+bool etl_pc_sampling_means(uint32_t domain, uint32_t cbid) { (void)domain; (void)cbid; return false; }
+void etl_pc_sampling_call(uint32_t cbid, void *context) { (void)cbid; (void)context; }
+void etl_pc_sampling_resource(uint32_t cbid, const void *info) { (void)cbid; (void)info; }
 
 /* ---- the program's calls */
 

@@ -97,6 +97,9 @@ FULL = {
     " 1 7 0 forward /app/model.py 12 10\n 1 7 1 main /app/train.py 40 30",
     "graph_node": "process_id graph_node_id source_graph_node_id kind at_ns thread_id stack_id"
     f" state\n1 1 - kernel {_STEPS[0] * 5000 + 20} 5 7 whole",
+    "pc_sample": "process_id function cubin_crc pc_offset samples not_issued_samples stall_reason\n"
+    " 1 a 7 16 400 300 smsp__pcsamp_warps_issue_stalled_barrier\n"
+    " 1 a 7 32 100 0 smsp__pcsamp_warps_issue_stalled_selected",
     "callback_event": "process_id domain function start_ns end_ns correlation_id result\n"
     " 1 runtime cudaLaunchKernel_v7000 10 15 1 0\n 1 driver cuLaunchKernel 11 14 1 0",
     "unified_memory": "process_id counter start_ns end_ns address bytes\n"
@@ -124,12 +127,13 @@ FULL = {
 }
 # What FULL has no reason to hold: more than one call of an id, a copy that ends within its call, a
 # thread that waits for another, a loss, kernels that are tuned, long gaps, executions and steps out
-# of line.  And timeline_flow is of one thing, which nobody chose.
+# of line; and code that can be disassembled.  And timeline_flow is of one thing, which nobody
+# chose.
 _EMPTY = {
     "_shared_correlation", "_shared_launch", "_blocking_copy", "_range_wait", "_loss_cause",
     "_timeline_loss", "timeline_flow", "_range_helped", "triton_autotune", "finding_autotuning",
     "finding_xla_autotuning", "finding_host", "finding_queued", "finding_slow_executions",
-    "finding_slow_steps",
+    "finding_slow_steps", "sass", "source_line",
 }  # fmt: skip
 
 

@@ -138,7 +138,7 @@ class Capture:
             lost = sum(row["records"] or 0 for row in mine if not row["is_stored"])
             assert process["emitted"] == process["stored"] + lost, (process, mine)
         stored = sum(process["stored"] for process in self.rows("process"))
-        ours = ["launch_stack", "callback_event", "graph_node"]
+        ours = ["launch_stack", "callback_event", "graph_node", "pc_sample", "pc_window", "cubin"]
         tables = [*(kind.table for kind in KINDS), *ours]
         assert stored == sum(map(self.count, tables))
 

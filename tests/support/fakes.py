@@ -236,7 +236,8 @@ class Fakes:
             play: recording, may be gzipped.
             options: ``late_ms=5`` is FAKE_CUPTI_LATE_MS=5; ``driver_version=12080`` is
                 FAKE_DRIVER_VERSION=12080, ``pm_full_at=3`` FAKE_PM_FULL_AT=3.
-                All are listed in fake_cupti.h, fake_cupti_pm.c, fake_pm.h and fake_driver.c.
+                All are listed in fake_cupti.h, fake_cupti_pm.c, fake_cupti_pcs.c,
+                fake_pm.h and fake_driver.c.
         """
         folders = [self._build.driver().parent]
         env = {}
@@ -250,7 +251,11 @@ class Fakes:
         if play is not None:
             env["FAKE_CUPTI_PLAY"] = str(self._unzipped(play))
         for name, value in options.items():
-            key = name.upper() if name.startswith(("driver_", "pm_")) else f"CUPTI_{name.upper()}"
+            key = (
+                name.upper()
+                if name.startswith(("driver_", "pm_", "pcs_"))
+                else f"CUPTI_{name.upper()}"
+            )
             env[f"FAKE_{key}"] = str(int(value) if isinstance(value, bool) else value)
         existing = os.environ.get("LD_LIBRARY_PATH")
         env["LD_LIBRARY_PATH"] = ":".join([*map(str, folders), *([existing] if existing else [])])

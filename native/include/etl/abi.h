@@ -18,7 +18,7 @@ struct etl_wakeup;
 enum { ETL_MAX_KIND = 128 };
 enum etl_content {
 	ETL_RECORDS = 1, ETL_STRINGS, ETL_LAUNCH_STACKS, ETL_RANGES, ETL_FACTS, ETL_CALLBACKS,
-	ETL_GRAPH_NODES,
+	ETL_GRAPH_NODES, ETL_PC_SAMPLES,
 };
 
 enum etl_process_state {
@@ -72,6 +72,11 @@ struct etl_process_info {
 	uint64_t callbacks_lost;
 	uint64_t graph_nodes; /* that CUPTI told of */
 	uint64_t graph_nodes_lost; /* those of them that found no slot */
+	uint64_t pc_rows; /* rows of pc_sample, pc_window and cubin that were made */
+	uint64_t pc_rows_lost;
+	uint64_t pc_dropped; /* samples that the hardware dropped */
+	uint64_t pc_full; /* collections that gave nothing, as the hardware's buffer was full */
+	int64_t pc_failure; /* why PCs are not sampled: CUPTI's result, or -errno; 0: they are */
 	uint64_t held; /* slots that CUPTI holds, or held at the orderly end */
 	int64_t orphaned_ns; /* when an earlier collector last read something; 0: there was none */
 	int64_t adopted_ns; /* when this one took its place */
@@ -124,6 +129,8 @@ struct etl_decoded {
 	int64_t open_ranges; /* of its own code, that have not ended */
 	uint64_t graph_nodes; /* rows of graph_node */
 	uint64_t damaged_graph_nodes;
+	uint64_t pc_rows; /* of pc_sample, pc_window and cubin */
+	uint64_t damaged_pc_rows;
 };
 
 /* A decoder gathers the rows of all processes, table by table.  Free it last. */

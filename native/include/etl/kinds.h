@@ -22,6 +22,7 @@ enum etl_type {
 	ETL_API_NAME,
 	ETL_PROCESS,
 	ETL_TIMESTAMP,
+	ETL_BINARY,
 };
 
 struct etl_label {

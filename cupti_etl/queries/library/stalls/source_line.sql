@@ -1,0 +1,83 @@
+-- Which lines of source the warps are at, and what they wait for there.
+--
+-- computed: Samples of _pc_stall by the line of their instruction in sass: that of the innermost
+--   function where code was inlined. The reasons are the three with most samples. Samples of
+--   functions without line information have one row a function.
+-- needs: _pc_stall, sass
+-- requires:
+--   sass: the code was not disassembled (pip install "cupti-etl[sass]", or put the nvdisasm of a
+--     CUDA toolkit on PATH).
+-- opened: Plain DuckDB cannot disassemble.
+-- limits: As those of sass and kernel_stall.
+-- front: Which lines of my kernels are hot?
+-- first: percent, reasons, samples, place, name
+-- chart: bars(place, samples)
+-- example: cupti-etl query source_line TRACE
+-- columns:
+--   percent DOUBLE [%]: samples as a share of all samples in kernels of the program.
+--   samples BIGINT [samples]: Samples of instructions of the line.
+--   not_issued BIGINT [samples]: Of these, when the scheduler had no other warp to go on with.
+--   place VARCHAR: The file's name and the line; why it is not known.
+--   reasons VARCHAR: The reasons with most samples, each with its share of the line's.
+--   name VARCHAR: The kernel or function, its name alone; the one with most samples.
+--   functions BIGINT [functions]: How many have instructions of the line.
+--   instructions BIGINT [instructions]: How many of them were sampled.
+--   file VARCHAR: The source file, as the compiler was given it.
+--   line INTEGER: The line there.
+WITH placed AS (
+    SELECT stalls.*, file, line,
+           coalesce(parse_filename(file) || ':' || line, 'no line information in ' || name) AS place
+    FROM _pc_stall AS stalls
+    LEFT JOIN sass
+        ON sass.cubin_crc = stalls.cubin_crc
+        AND sass.function = stalls.function
+        AND sass.pc_offset = stalls.pc_offset
+    WHERE EXISTS (FROM sass)
+),
+by_reason AS (
+    SELECT place, file, line, reason, sum(samples) AS samples,
+           sum(sum(samples)) OVER (PARTITION BY place, file, line) AS line_samples
+    FROM placed
+    GROUP BY place, file, line, reason
+),
+reasons AS (
+    SELECT place, file, line,
+           string_agg(format('{} {:.0f} %', reason, 100.0 * samples / line_samples), ', '
+                      ORDER BY samples DESC, reason) AS reasons
+    FROM (
+        FROM by_reason
+        QUALIFY row_number()
+            OVER (PARTITION BY place, file, line ORDER BY samples DESC, reason) <= 3
+    )
+    GROUP BY place, file, line
+),
+functions AS (
+    SELECT place, file, line, function, any_value(name) AS name, sum(samples) AS samples
+    FROM placed
+    GROUP BY place, file, line, function
+),
+named AS (
+    SELECT place, file, line, arg_max(name, samples) AS name, count(*) AS functions
+    FROM functions
+    GROUP BY place, file, line
+),
+lines AS (
+    SELECT place, file, line, sum(samples) AS samples, sum(not_issued) AS not_issued,
+           count(DISTINCT (cubin_crc, function, pc_offset)) AS instructions
+    FROM placed
+    GROUP BY place, file, line
+)
+SELECT 100.0 * samples / nullif(sum(samples) OVER (), 0) AS percent,
+       TRY_CAST(samples AS BIGINT) AS samples,
+       TRY_CAST(not_issued AS BIGINT) AS not_issued,
+       lines.place, reasons, name, functions, instructions, lines.file, lines.line
+FROM lines
+JOIN reasons
+    ON reasons.place = lines.place
+    AND reasons.file IS NOT DISTINCT FROM lines.file
+    AND reasons.line IS NOT DISTINCT FROM lines.line
+JOIN named
+    ON named.place = lines.place
+    AND named.file IS NOT DISTINCT FROM lines.file
+    AND named.line IS NOT DISTINCT FROM lines.line
+ORDER BY samples DESC, lines.file, lines.line, lines.place

@@ -1,0 +1,115 @@
+#include <string.h>
+
+#include "etl/rows.h"
+#include "inject/injector.h"
+#include "inject/pc_rows.h"
+#include "inject/row_slot.h"
+#include "inject/wakeup.h"
+
+static struct etl_row_slot slot = ETL_ROW_SLOT_OF_MIXED(ETL_PC_SAMPLES);
+
+/* Counts rows, and whether they are lost. */
+static bool write_parts(const struct iovec *parts, int n, uint32_t rows)
+{
+	struct etl_counters *counters = &etl_injector.map.segment->counters;
+	bool is_written;
+
+	etl_add(&counters->pc_rows, rows);
+	is_written = etl_row_slot_write(&slot, parts, n);
+	if (!is_written)
+		etl_add(&counters->pc_rows_lost, rows);
+	return is_written;
+}
+
+void etl_pc_rows_write(struct etl_pc_rows *rows)
+{
+	const struct iovec whole = { rows->bytes, rows->used };
+
+	if (rows->rows && !write_parts(&whole, 1, rows->rows))
+		rows->lost += rows->samples;
+	rows->used = rows->rows = rows->n_known = 0;
+	rows->samples = 0;
+}
+
+static uint32_t length_of(const char *text)
+{
+	return text ? (uint32_t)strnlen(text, ETL_MOST_PC_TEXT) : 0;
+}
+
+/* Where in the piece a text is, which is put there if it is new; there is room for it. */
+static uint32_t text_at(struct etl_pc_rows *rows, const char *text)
+{
+	struct etl_pc_text entry = { .type = ETL_PC_TEXT, .length = length_of(text) };
+	uint32_t at = rows->used;
+
+	for (uint32_t i = rows->n_known; i-- > 0;)
+		if (rows->known[i].text == text)
+			return rows->known[i].at;
+	entry.bytes = (uint32_t)sizeof entry + etl_padded(entry.length);
+	memset(rows->bytes + at, 0, entry.bytes);
+	memcpy(rows->bytes + at, &entry, sizeof entry);
+	memcpy(rows->bytes + at + sizeof entry, text, entry.length);
+	rows->used += entry.bytes;
+	rows->known[rows->n_known].text = text;
+	rows->known[rows->n_known++].at = at;
+	return at;
+}
+
+void etl_pc_rows_add(struct etl_pc_rows *rows, struct etl_pc_sample sample, const char *function,
+		     const char *reason)
+{
+	const size_t most = sizeof sample + 2 * sizeof(struct etl_pc_text) +
+			    etl_padded(length_of(function)) + etl_padded(length_of(reason));
+	uint32_t function_at = 0, reason_at = 0;
+
+	if (rows->used + most > sizeof rows->bytes ||
+	    rows->n_known + 2 > sizeof rows->known / sizeof *rows->known)
+		etl_pc_rows_write(rows);
+	if (function)
+		function_at = text_at(rows, function);
+	if (reason)
+		reason_at = text_at(rows, reason);
+	sample.bytes = sizeof sample;
+	sample.type = ETL_PC_SAMPLE;
+	sample.function = function ? rows->used - function_at : 0;
+	sample.reason = reason ? rows->used - reason_at : 0;
+	memcpy(rows->bytes + rows->used, &sample, sizeof sample);
+	rows->used += (uint32_t)sizeof sample;
+	rows->rows++;
+	rows->samples += sample.samples;
+}
+
+void etl_pc_rows_window(struct etl_pc_window window)
+{
+	const struct iovec whole = { &window, sizeof window };
+
+	window.bytes = sizeof window;
+	window.type = ETL_PC_WINDOW;
+	(void)write_parts(&whole, 1, 1);
+}
+
+bool etl_pc_rows_cubin(struct etl_pc_cubin cubin, const uint8_t *bytes)
+{
+	static const uint8_t zeros[8];
+	const uint32_t padded = etl_padded(cubin.length);
+	const struct iovec parts[] = {
+		{ &cubin, sizeof cubin },
+		{ (void *)(uintptr_t)bytes, cubin.length },
+		{ (void *)(uintptr_t)zeros, padded - cubin.length },
+	};
+
+	cubin.bytes = (uint32_t)sizeof cubin + padded;
+	cubin.type = ETL_PC_CUBIN;
+	return write_parts(parts, 3, 1);
+}
+
+void etl_pc_rows_flush(void)
+{
+	if (etl_row_slot_flush(&slot))
+		etl_wakeup_send();
+}
+
+void etl_pc_rows_forget(void)
+{
+	etl_row_slot_forget(&slot);
+}

@@ -1,0 +1,140 @@
+"""What PC sampling says of kernels."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from support.trace import MakeTrace, assert_rows, write_part, write_trace
+
+import cupti_etl
+from cupti_etl.queries.catalog import library
+from cupti_etl.schema.arrow import arrow_schema
+
+# What CUPTI's names of reasons begin with, in the tables below.
+_STALLED = "smsp__pcsamp_warps_issue_stalled_"
+TABLES = {
+    "kernel_name": """
+        mangled demangled        short
+        _Z4gemm gemm<int>(float) gemm
+        _Z3add  add(float)       add
+    """,
+    "kernel": """
+        process_id device_id correlation_id start_ns end_ns name
+        1          0         1              1000     1300   _Z4gemm
+        1          0         2              1300     1600   _Z4gemm
+        1          0         3              1600     1800   _Z3add
+        1          0         4              1800     2000   unsampled
+    """,
+    "pc_sample": """
+        process_id start_ns function cubin_crc pc_offset samples not_issued_samples stall_reason
+        1          1000     _Z4gemm  7         16        50      15                 ~barrier
+        1          1500     _Z4gemm  7         16        30      5                  ~barrier
+        1          1500     _Z4gemm  7         32        20      0                  ~selected
+        1          1500     _Z3add   7         16        5       0                  ~wait
+    """.replace("~", _STALLED),
+}  # fmt: skip
+
+
+def test_reasons_of_each_kernel_beside_its_time(trace: MakeTrace) -> None:
+    """Of 1000 ns of kernels, gemm had 600; 80 of its 100 samples waited at a barrier."""
+    assert_rows(
+        trace(**TABLES).query("kernel_stall"),
+        """
+        name kernel_pct total_ns reason   percent not_issued_pct samples kernel_samples
+        gemm 60         600      barrier  80      20             80      100
+        gemm 60         600      selected 20      0              20      100
+        add  20         200      wait     100     0              5       5
+        """,
+    )
+
+
+CODE = Path(__file__).parents[1] / "data" / "cubins" / "places.cubin.gz"
+# Samples of the code in CODE, at instructions of three functions of which two are inlined.
+SAMPLED = {
+    "kernel_name": """
+        mangled demangled short
+        places  places    places
+        library library<> library
+    """,
+    "pc_sample": """
+        process_id function cubin_crc pc_offset samples not_issued_samples stall_reason
+        1          places   7         0x60      6       0                  ~long_scoreboard
+        1          places   7         0x70      2       0                  ~selected
+        1          places   7         0xa0      8       8                  ~long_scoreboard
+        1          places   7         0xc0      3       0                  ~drain
+        1          library  8         0x10      1       0                  ~wait
+    """.replace("~", _STALLED),
+}  # fmt: skip
+
+
+def with_code(folder: Path, piece: int = 2048, lost: int = -1) -> Path:
+    """A trace with the code in pieces; one can be lost."""
+    tables = {
+        name: re.sub(r"0x[0-9a-f]+", lambda found: str(int(found[0], 16)), text)
+        for name, text in SAMPLED.items()
+    }
+    write_trace(folder, **tables)
+    code = gzip.decompress(CODE.read_bytes())
+    rows = [
+        {"process_id": 1, "cubin_crc": 7, "size_bytes": len(code), "piece_offset": at,
+         "bytes": code[at : at + piece]}
+        for number, at in enumerate(range(0, len(code), piece))
+        if number != lost
+    ]  # fmt: skip
+    table = pa.Table.from_pylist(rows, schema=arrow_schema("cubin"))
+    write_part(folder / "cubin" / "part-000001.parquet", table)
+    return folder
+
+
+def test_lines_of_source_where_code_was_inlined(tmp_path: Path) -> None:
+    trace = cupti_etl.open(with_code(tmp_path / "run"))
+    assert_rows(
+        trace.query("source_line"),
+        """
+        place percent samples not_issued instructions functions name reasons
+        places.cu:4  40 8 8 1 1 places "long_scoreboard 100 %"
+        places.cu:9  40 8 0 2 1 places "long_scoreboard 75 %, selected 25 %"
+        places.cu:16 15 3 0 1 1 places "drain 100 %"
+        "no line information in library" 5 1 0 1 1 library "wait 100 %"
+        """,
+    )
+    assert_rows(
+        trace.sql("FROM sass WHERE pc_offset IN (96, 160, 208) ORDER BY pc_offset"),
+        """
+        pc_offset instruction                  line inlined_at
+        96        "LDG.E R0, desc[UR4][R2.64]" 9    /src/places.cu:16
+        160       "FFMA R0, R0, R11, 1"        4    "/src/places.cu:9, /src/places.cu:16"
+        208       EXIT                         17   -
+        """,
+    )
+
+
+def test_code_of_which_a_piece_is_lost_is_not_disassembled(tmp_path: Path) -> None:
+    trace = cupti_etl.open(with_code(tmp_path / "run", lost=1))
+    assert [*trace.query("sass")] == []
+    assert [*trace.query("source_line")] == []
+
+
+def test_without_a_disassembler_there_are_no_lines_and_a_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cupti_etl.sass.rows.find_nvdisasm", lambda: None)
+    trace = cupti_etl.open(with_code(tmp_path / "run"))
+    assert [*trace.query("source_line")] == []
+    (reason,) = [text for name, text in library()["source_line"].requires if name == "sass"]
+    assert 'pip install "cupti-etl[sass]"' in reason
+
+
+def test_advice_on_what_kept_schedulers_idle(trace: MakeTrace) -> None:
+    """Of gemm, 20 of 100 samples were at a barrier and nothing was issued: 20 % of its 600 ns.
+
+    add has too few samples, and of those in a fixed wait nothing kept a scheduler idle.
+    """
+    (row,) = trace(**TABLES).query("stall_advice")
+    assert (row["name"], row["reason"], row["saved_ns"]) == ("gemm", "barrier", 120)
+    assert "__syncthreads" in row["meaning"]
+    assert row["guide"].startswith("https://docs.nvidia.com/cuda/")
