@@ -24,6 +24,7 @@ def example_traces(folder: Path) -> None:
     _import(folder / "ranks-trace", DATA / "kineto_rank0.json.gz", DATA / "kineto_rank1.json.gz")
     recorded_trace(folder / "jax-trace", "jax_h200/launches")
     recorded_trace(folder / "triton-trace", "triton_h200")
+    recorded_trace(folder / "stalls-trace", "pcs_h200")
     _import(folder / "pm-trace", DATA / "pm_h200" / "recording.etlrec")
     for table in ("pm_metric", "pm_sample"):
         part = folder / "pm-trace" / table / "part-recorded.parquet"

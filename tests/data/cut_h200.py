@@ -1,8 +1,9 @@
-"""Cuts tests/data/jax_h200 and tests/data/triton_h200 from captures of real programs on an H200.
+"""Cuts tests/data/jax_h200, triton_h200 and pcs_h200 from captures of real programs on an H200.
 
-Run it on traces of JAX with command buffers, of JAX without, and of Triton's tuners::
+Run it on traces of JAX with command buffers, of JAX without, of Triton's tuners, and of
+scripts/gpu/stalls.cu with PC sampling; "" for what is not cut anew::
 
-    .venv/bin/python tests/data/cut_h200.py JAX_DEFAULT JAX_EAGER TUNES
+    .venv/bin/python tests/data/cut_h200.py JAX_DEFAULT JAX_EAGER TUNES STALLS
 
 What is left out: tables that the tests do not ask, passes of XLA's compiler (all but those in which
 work was launched), and what names the machine.
@@ -10,10 +11,13 @@ work was launched), and what names the machine.
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 HERE = Path(__file__).parent
 _WORK = {"kernel": "", "memcpy": "", "memset": "", "kernel_name": "", "device": ""}
@@ -23,6 +27,7 @@ _JAX = _WORK | {
     " (SELECT marker_id FROM TRACE_marker WHERE starts_with(name, 'XlaPass'))",
 }
 _TRITON = _WORK | {"launch_stack": "", "python_stack": ""}
+_STALLS = _WORK | {"pc_sample": "", "pc_window": "", "cubin": ""}
 _PATHS = {
     "^.*/site-packages/": "/venv/",
     "^.*/torchinductor_[a-z]+/": "/cache/",
@@ -58,8 +63,29 @@ def cut(trace: Path, target: Path, tables: dict[str, str]) -> None:
         print(part, part.stat().st_size)
 
 
+def hide_folder(part: Path, name: bytes) -> None:
+    """In the line tables of cubins, another folder of the same length for that of the source."""
+    cubins = pq.read_table(part)
+    code = [
+        re.sub(rb"/[^\0]*(?=\0+" + name + rb"\0)", _as_long, each.as_py())
+        for each in cubins["bytes"]
+    ]
+    at = cubins.schema.get_field_index("bytes")
+    pq.write_table(cubins.set_column(at, "bytes", pa.array(code)), part, compression="zstd")
+
+
+def _as_long(folder: re.Match[bytes]) -> bytes:
+    return b"/src".ljust(len(folder[0]), b"/")
+
+
 if __name__ == "__main__":
-    default, eager, tunes = map(Path, sys.argv[1:])
-    cut(default, HERE / "jax_h200" / "command_buffers", _JAX)
-    cut(eager, HERE / "jax_h200" / "launches", _JAX)
-    cut(tunes, HERE / "triton_h200", _TRITON)
+    default, eager, tunes, stalls = sys.argv[1:]
+    if default:
+        cut(Path(default), HERE / "jax_h200" / "command_buffers", _JAX)
+    if eager:
+        cut(Path(eager), HERE / "jax_h200" / "launches", _JAX)
+    if tunes:
+        cut(Path(tunes), HERE / "triton_h200", _TRITON)
+    if stalls:
+        cut(Path(stalls), HERE / "pcs_h200", _STALLS)
+        hide_folder(HERE / "pcs_h200" / "cubin.parquet", b"stalls.cu")
