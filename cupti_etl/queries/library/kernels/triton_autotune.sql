@@ -52,6 +52,17 @@ stacked AS (
     WHERE stack_id IS NOT NULL
     GROUP BY process_id, correlation_id
 ),
+-- Processes in which something can have been tuned: five clearings of a stream, or stacks that say so.
+tuning AS (
+    SELECT process_id
+    FROM gpu_interval
+    WHERE kind = 'memset' AND bytes >= 16777216
+        OR kind = 'kernel' AND contains(name, 'FillFunctor')
+    GROUP BY process_id, gpu, stream_id
+    HAVING count(*) >= 5
+    UNION
+    SELECT process_id FROM benchmarking
+),
 shapes AS (
     SELECT process_id, correlation_id, start_ns, device_id, name,
            [block_x, block_y, block_z, registers_per_thread, static_shared_bytes,
@@ -67,6 +78,7 @@ work AS (
            ) AS is_clearing,
            is_clearing OR kind = 'memcpy' AND act.name = 'DtoD' AS is_preparing
     FROM gpu_interval AS act
+    SEMI JOIN tuning ON tuning.process_id = act.process_id
     LEFT JOIN shapes
         ON kind = 'kernel' AND shapes.process_id = act.process_id
         AND shapes.correlation_id = act.correlation_id AND shapes.start_ns = act.start_ns

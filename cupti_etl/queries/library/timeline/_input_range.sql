@@ -5,7 +5,7 @@
 --   ranges called data loading, next batch, fetch or alike. Of threads that launch nothing none
 --   counts: workers load while others compute. The union for each process, without the time in
 --   which the host was in CUDA (_host_activity).
--- needs: _range_span, launch, _host_activity
+-- needs: _range_span, launch, api_call, overhead, _blocking_copy
 -- materialized: Made once for an opened trace, as it goes through all ranges.
 -- limits: Names decide; input that nobody marked is not seen.
 -- scope: whole
@@ -14,13 +14,9 @@
 --   start_ns BIGINT [epoch ns]: Begin of an interval.
 --   end_ns BIGINT [epoch ns]: Its end.
 --   before_ns BIGINT [ns]: Length of the earlier intervals of the process together.
-WITH launching AS (
-    SELECT DISTINCT process_id, thread_id FROM launch
-),
-inputs AS MATERIALIZED (
-    SELECT process_id, start_ns, end_ns
+WITH named AS MATERIALIZED (
+    SELECT process_id, thread_id, start_ns, end_ns
     FROM _range_span
-    SEMI JOIN launching USING (process_id, thread_id)
     WHERE start_ns IS NOT NULL AND end_ns > start_ns
         AND regexp_matches(
             name,
@@ -31,18 +27,36 @@ inputs AS MATERIALIZED (
         )
         AND NOT regexp_matches(name, '^(aten|c10d|autograd|torch|nccl)::')
 ),
+-- Of their threads alone: there are as many launches as kernels.
+launching AS (
+    SELECT DISTINCT process_id, thread_id
+    FROM launch
+    SEMI JOIN named USING (process_id, thread_id)
+),
+inputs AS MATERIALIZED (
+    SELECT process_id, start_ns, end_ns
+    FROM named
+    SEMI JOIN launching USING (process_id, thread_id)
+),
+-- In CUDA, as _host_activity has it, of the processes with input alone.
+host AS (
+    SELECT process_id, start_ns, end_ns FROM api_call SEMI JOIN inputs USING (process_id)
+    WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
+    UNION ALL
+    SELECT process_id, start_ns, end_ns FROM overhead SEMI JOIN inputs USING (process_id)
+    WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
+    UNION ALL
+    SELECT process_id, start_ns, end_ns FROM _blocking_copy SEMI JOIN inputs USING (process_id)
+    WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
+),
 events AS (
     SELECT process_id, start_ns AS at_ns, 1 AS input, 0 AS host FROM inputs
     UNION ALL
     SELECT process_id, end_ns, -1, 0 FROM inputs
     UNION ALL
-    SELECT process_id, start_ns, 0, 1
-    FROM _host_activity
-    WHERE process_id IN (SELECT process_id FROM inputs)
+    SELECT process_id, start_ns, 0, 1 FROM host
     UNION ALL
-    SELECT process_id, end_ns, 0, -1
-    FROM _host_activity
-    WHERE process_id IN (SELECT process_id FROM inputs)
+    SELECT process_id, greatest(start_ns, end_ns), 0, -1 FROM host
 ),
 swept AS (
     SELECT process_id, at_ns, sum(input) OVER line AS inputs, sum(host) OVER line AS hosts,
