@@ -30,7 +30,8 @@ def make(con: duckdb.DuckDBPyConnection) -> None:
         return
     sampled: dict[int, set[str]] = {}
     for crc, function in con.execute(
-        "SELECT DISTINCT cubin_crc, function FROM pc_sample WHERE function IS NOT NULL"
+        "SELECT DISTINCT cubin_crc, function FROM pc_sample"
+        " WHERE cubin_crc IS NOT NULL AND function IS NOT NULL"
     ).fetchall():
         sampled.setdefault(crc, set()).add(function)
     for crc, functions in sorted(sampled.items()):

@@ -51,6 +51,8 @@ def extreme(folder: Path, seed: int) -> Path:
             return None
         if kind == "bool":
             return draw.random() < 0.5
+        if kind == "binary":
+            return draw.randbytes(draw.choice([0, 1, 64]))
         if kind == "string":
             return draw.choice(LABELS.get(field.name, ["a", "b", "GPU-1"]))
         # Rows that meet no other prove little.

@@ -71,6 +71,8 @@ def hostile(folder: Path, evil: str, labels: bool) -> Path:
                     row[field.name] = 1_000_000 * (at + 1) + (500_000 if late else 0)
                 elif pa.types.is_string(field.type):
                     row[field.name] = evil
+                elif pa.types.is_binary(field.type):
+                    row[field.name] = evil.encode()
                 elif pa.types.is_boolean(field.type):
                     row[field.name] = True
                 elif field.name.endswith("_id"):
