@@ -66,6 +66,15 @@ def test_a_figure_that_falls_short_is_shown(page, tmp_path: Path, monkeypatch) -
     assert "| 36 | <= 35 | **no** |" in page.page()
 
 
+def test_an_operator_stands_beside_its_sql(page) -> None:  # type: ignore[no-untyped-def]
+    one = {"first_cpu_s": 2, "first_s": 1.5, "peak_mib": 100}
+    figures = {f"fast_{key}": value for key, value in one.items()}
+    figures |= {f"fast_sql_{key}": 4 * value for key, value in one.items()} | {"alone_first_s": 1}
+    assert list(page._operator_rows(figures))[2:] == [
+        "| fast | 2 | 8 | 4.0 | 1.5 | 6 | 100 | 400 |"
+    ]
+
+
 def test_a_query_that_takes_too_long_is_shown(page) -> None:  # type: ignore[no-untyped-def]
     figures = {"slow_first_s": 3, "slow_first_cpu_s": 4, "slow_s": 0.5, "slow_rows": 7}
     assert list(page._query_rows(figures, 1))[2:] == ["| slow | 7 | **3** | 4 | 0.5 | — | — |"]
