@@ -52,7 +52,7 @@ stacked AS (
     WHERE stack_id IS NOT NULL
     GROUP BY process_id, correlation_id
 ),
--- Processes in which something can have been tuned: five clearings of a stream, or stacks that say so.
+-- Processes that can have tuned something: five clearings of a stream, or stacks that say so.
 tuning AS (
     SELECT process_id
     FROM gpu_interval

@@ -21,7 +21,8 @@
 --   advice VARCHAR: What to try.
 --   guide VARCHAR: The page of NVIDIA's guides that explains it.
 --   demangled VARCHAR: Name with template and call arguments.
-WITH rules(reason, least_pct, meaning, advice, guide) AS (
+WITH rules AS (
+    FROM (
     VALUES
     ('long_scoreboard', 30, 'warps wait for data from global or local memory',
      'read neighbouring addresses with neighbouring threads, keep data in shared memory or'
@@ -64,15 +65,19 @@ WITH rules(reason, least_pct, meaning, advice, guide) AS (
      'use fewer texture fetches, or plain loads', 'best#texture-memory'),
     ('sleeping', 15, 'warps sleep, by __nanosleep', 'sleep for a shorter time',
      'ncu')
+    ) AS rule(reason, least_pct, meaning, advice, guide)
 ),
-guides(short, url) AS (
+guides AS (
+    FROM (
     VALUES
     ('best', 'https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html'),
     ('ncu', 'https://docs.nvidia.com/nsight-compute/ProfilingGuide/index.html')
+    ) AS page(short, url)
 )
 SELECT name, stalls.reason, percent, not_issued_pct,
        TRY_CAST(total_ns * not_issued_pct / 100 AS BIGINT) AS saved_ns,
-       meaning, advice, concat_ws('#', url, nullif(split_part(guide, '#', 2), '')) AS guide, demangled
+       meaning, advice, concat_ws('#', url, nullif(split_part(guide, '#', 2), '')) AS guide,
+       demangled
 FROM kernel_stall AS stalls
 JOIN rules ON rules.reason = stalls.reason AND percent >= least_pct
 JOIN guides ON guides.short = split_part(guide, '#', 1)
