@@ -54,7 +54,7 @@ def command(
     time_limit: float,
     until_eof: bool,
 ) -> None:
-    """Serve a trace: a page, Arrow, JSON and CSV over HTTP; Flight SQL.
+    """Serve a trace: a page, Arrow, JSON and CSV; Flight SQL.
 
     \b
       cupti-etl serve run42

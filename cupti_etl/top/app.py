@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -18,6 +19,7 @@ from textual.widgets import Footer, Input, Static
 
 from cupti_etl.errors import EtlError
 from cupti_etl.progress import printable
+from cupti_etl.signals import known
 from cupti_etl.top.reading import FINISHED, WAITING, Reading
 from cupti_etl.top.tables import (
     ORDERS,
@@ -33,7 +35,7 @@ from cupti_etl.top.tables import (
 _EVERY_S = 1.0
 # Kernels that are drawn; what is left out is said.
 _MOST_KERNELS = 500
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SIGNALS = known("SIGINT", "SIGTERM", "SIGHUP")
 
 _HELP = """\
 s        sort by the next column: {orders}
@@ -133,8 +135,11 @@ class TopApp(App[int | None]):
         """Take signals, and read for the first time."""
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
-            self._before[number] = signal.getsignal(number)
-            loop.add_signal_handler(number, self.exit, int(number))
+            before = signal.getsignal(number)
+            # Windows has none for a loop; there, its keys alone end the view.
+            with suppress(NotImplementedError):
+                loop.add_signal_handler(number, self.exit, int(number))
+                self._before[number] = before
         self.query_one("#list").focus()
         self.draw()
         if self._every_s:

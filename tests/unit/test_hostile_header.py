@@ -23,7 +23,7 @@ LARGEST = {
     **dict.fromkeys(("steps", "steps_live", "layout_generation"), 0),
     **dict.fromkeys(("rank", "local_rank", "world_size", "slurm_proc_id"), 2**63 - 1),
     **dict.fromkeys(("slurm_job_id", "start_ns", "taken_ns", "regained_ns"), 2**63 - 1),
-    **dict.fromkeys(("orphaned_ns", "adopted_ns"), 2**63 - 1),
+    **dict.fromkeys(("orphaned_ns", "adopted_ns", "pc_failure"), 2**63 - 1),
     **dict.fromkeys(("last_flush_ns", "last_return_ns", "finished_ns", "first_held_ns"), 2**63 - 1),
 }
 TEXTS = ("host", "cupti_path", "argv", "detail")
@@ -55,6 +55,13 @@ def test_plain_values_arrive() -> None:
 @pytest.mark.parametrize("name", sorted({**LARGEST, **COUNTERS}))
 def test_the_largest_number_anywhere(name: str) -> None:
     write({name: {**LARGEST, **COUNTERS}[name]})
+
+
+def test_an_errno_that_there_is_not() -> None:
+    found = write({"pc_failure": -(2**63)})
+    assert "PCs were not sampled, or not to the end: error (-9223372036854775808)" in [
+        row["detail"] for row in found["loss"]
+    ]
 
 
 def test_the_largest_losses() -> None:

@@ -12,6 +12,11 @@ SCRIPT = """
 import asyncio, builtins, importlib, multiprocessing, os
 import pkgutil, select, signal, socket, subprocess, sys
 
+try:
+    import textual.app  # what it imports tells systems apart by their names, and this is Linux
+except ImportError:
+    pass
+
 MODULES = {"fcntl", "grp", "pwd", "readline", "resource", "termios"}
 NAMES = {
     os: "O_CLOEXEC O_DIRECTORY O_NOFOLLOW O_NONBLOCK eventfd fork geteuid getuid memfd_create"
