@@ -114,5 +114,8 @@ struct fake_client_state {
     int records_kernels;
 };
 FAKE_EXPORT int fakeClientState(struct fake_client_state *state);
+/* Of it, too: from now on no buffer is handed over, and none is halfway.  A program that kills
+ * itself would else do so between the log of a buffer and its callback, now and then. */
+FAKE_EXPORT int fakeEndDeliveries(void);
 
 #endif

@@ -213,6 +213,8 @@ static int finish(void) {
     fflush(NULL);
     if (strcmp(settings.exit_mode, "exit") == 0)
         exit((int)settings.status);
+    if (strcmp(settings.exit_mode, "wait") != 0 && strcmp(settings.exit_mode, "return") != 0)
+        end_deliveries();
     if (strcmp(settings.exit_mode, "_exit") == 0)
         _exit((int)settings.status);
     if (strcmp(settings.exit_mode, "abort") == 0)

@@ -27,6 +27,8 @@ int try_launch(void);
 void peer_after_launch(const struct settings *settings, long launched);
 /* Wait until CUPTI has handed over all records so far. */
 void wait_for_records(void);
+/* And no more are: for a program that kills itself. */
+void end_deliveries(void);
 /* Ranges around the launches of a thread; see the options. */
 void ranges_before_launch(const struct settings *settings, long i);
 void ranges_after_launch(const struct settings *settings, long i);
