@@ -29,7 +29,7 @@ from cupti_etl.queries.catalog import Catalog
 from cupti_etl.queries.header import Query
 from cupti_etl.schema.arrow import SCHEMA_VERSION
 from cupti_etl.storage import manifest
-from cupti_etl.storage.sources import PARTS, File, Folder, Source, quoted
+from cupti_etl.storage.sources import File, Folder, Source, all_part_files, quoted
 
 if TYPE_CHECKING:
     import duckdb
@@ -274,11 +274,12 @@ def state(sources: Sequence[Source]) -> State:
     """The files that the rows of a trace come from, as they are now."""
     found = []
     for source in sources:
-        files = [source.path] if isinstance(source, File) else source.path.glob(f"*/{PARTS}")
+        is_file = isinstance(source, File)
+        files = [source.path] if is_file else all_part_files(source.path)
         for file in files:
             with contextlib.suppress(FileNotFoundError):
                 about = file.stat()
-                found.append((str(file), about.st_size, about.st_mtime_ns))
+                found.append((os.fspath(file), about.st_size, about.st_mtime_ns))
     return tuple(sorted(found))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 # Names that a writer uses for what is not finished do not match.
 PARTS = "part-*.parquet"
+_PART = re.compile(r"part-.*\.parquet")
 _GIVE = "give the folder that capture -o wrote, or a .duckdb file that export did"
 _MOVE = "move it away to read the rest of the trace"
 _MAGIC = b"DUCK"
@@ -40,16 +42,18 @@ class Folder:
     def tables(self) -> set[str]:
         """The sub-folders that hold parts."""
         return {
-            path.name
-            for path in self.path.iterdir()
-            if path.is_dir() and NAME.match(path.name) and next(self.parts(path.name), None)
+            entry.name
+            for entry in _entries(self.path)
+            if NAME.match(entry.name) and next(self.parts(entry.name), None)
         }
 
     def parts(self, table: str) -> Iterator[Path]:
         """The parts of a table that are read."""
         home = self.path / table
         chosen = self.only.get(table)
-        yield from home.glob(PARTS) if chosen is None else map(home.joinpath, chosen)
+        if chosen is None:
+            chosen = [entry.name for entry in part_files(home)]
+        return map(home.joinpath, chosen)
 
     def globs(self, table: str) -> list[str]:
         """The glob of a table's parts, if it has any."""
@@ -81,6 +85,26 @@ class File:
 
 Source = Folder | File
 Given = str | os.PathLike[str]
+
+
+def part_files(folder: str | Path) -> list[os.DirEntry[str]]:
+    """The files in a folder that are called as parts are; none where it cannot be read."""
+    return [entry for entry in _entries(folder) if _PART.fullmatch(entry.name)]
+
+
+def all_part_files(path: Path) -> Iterator[os.DirEntry[str]]:
+    """The parts of all folders in one, whatever these are called; it is asked of each statement."""
+    for entry in _entries(path):
+        if entry.is_dir():
+            yield from part_files(entry.path)
+
+
+def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            return list(found)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return []
 
 
 def quoted(text: str | Path) -> str:
@@ -165,8 +189,8 @@ def check_folder(path: Path, folder: Path) -> None:
         raise TraceError(f"{path} is a file, not a trace", _GIVE)
     if not any(Folder(folder).globs(table) for table in TABLES):
         raise TraceError(f"{path} is not a trace: it holds no {PARTS} of any table", _GIVE)
-    for part in folder.glob(f"*/{PARTS}"):
-        _check_part(folder, part)
+    for part in all_part_files(folder):
+        _check_part(folder, Path(part.path))
 
 
 def _check_part(folder: Path, part: Path) -> None:
