@@ -94,7 +94,8 @@ def _section(section: Section, anchor: str) -> Iterator[str]:
     if section.table is None:
         yield f"<p>No rows: {html_text(section.reason)}</p></section>"
         return
-    yield chart(section.query, section.table, section.drawn)
+    if section.labels is not None:
+        yield chart(section.query, section.labels, section.drawn)
     if len(section.rows) > _FILTERED:
         yield '<input type="search" placeholder="filter" aria-label="filter the rows">'
     columns = section.table.columns

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 _ROWS = 15
-# Stacks of a flame graph: the others are too narrow to be seen.
-_STACKS = 5000
+# Of a chart that needs all rows: the others would be too narrow to be seen.
+_DRAWN = 5000
 # Columns of the timeline at its coarsest and at its finest.
 _BUCKETS = (600, 6000)
 _STEPS = 2000
@@ -70,6 +70,9 @@ SECTIONS = (
     ),
     Asked("Which kernels took most time", "kernel_summary"),
     Asked("What kinds of kernels", "kernel_category"),
+    Asked("What the warps of the kernels wait for", "kernel_stall"),
+    Asked("What they wait for, line by line", "line_stall"),
+    Asked("What to do about it", "stall_advice", none="no rule applies."),
     Asked("Which lines of Python", "python_line"),
     Asked("Which functions of Python", "python_function"),
     Asked("GPU time by Python stack", "python_flame_graph"),
@@ -94,9 +97,6 @@ SECTIONS = (
     Asked("Memory that was not released", "memory_leaks", none="all memory was released."),
     Asked("What the hardware counters say of the kernels", "kernel_metrics"),
     Asked("What holds the kernels up", "kernel_bottleneck"),
-    Asked("What the warps of the kernels wait for", "kernel_stall"),
-    Asked("Which lines of the kernels", "source_line"),
-    Asked("What to do about it", "stall_advice", none="no rule applies."),
     Asked("Roofline", "kernel_roofline"),
     Asked("Links and device memory", "link_utilization"),
     Asked("What was lost", "capture_health", where="section = 'loss'", none="no losses are known."),
@@ -115,6 +115,7 @@ class Section:
         rows: the same, as they are.
         reason: why there are no rows.
         drawn: the rows of its chart.
+        labels: these, as they are shown.
     """
 
     title: str
@@ -124,6 +125,7 @@ class Section:
     rows: Sequence[Row]
     reason: str = ""
     drawn: Sequence[Row] = ()
+    labels: Table | None = None
 
 
 @dataclass(frozen=True)
@@ -221,19 +223,21 @@ def _section(trace: Trace, asked: Asked, known: dict[str, bool]) -> Section | No
     command = asked.command(trace.options)
     reason = why_empty(trace, query, known)
     # These are recorded on demand, or by one framework alone: nothing is said without.
-    if reason and query.topic in ("metrics", "python", "pytorch", "jax"):
+    if reason and query.topic in ("metrics", "stalls", "python", "pytorch", "jax"):
         return None
     if reason:
         return Section(asked.title, query, command, None, [], reason)
     answer = trace.query(asked.query, **asked.params)
-    is_flame = query.chart is not None and query.chart.kind == "flame"
-    most = _STACKS if is_flame else _ROWS
+    # Of these, the first rows alone would be a false picture.
+    is_whole = query.chart is not None and (query.chart.kind == "flame" or bool(query.chart.by))
+    most = _DRAWN if is_whole else _ROWS
     rows = _Fetched(narrow(answer, Narrowing(asked.where, limit=most + 1)))
     if not rows.count():
         return Section(asked.title, query, command, None, [], asked.none)
     shown = table(rows, View(limit=_ROWS))
     drawn = rows.fetched.to_pylist()[:most]
-    return Section(asked.title, query, command, shown, drawn[:_ROWS], drawn=drawn)
+    labels = table(rows, View(wide=True, limit=most)) if is_whole else shown
+    return Section(asked.title, query, command, shown, drawn[:_ROWS], drawn=drawn, labels=labels)
 
 
 def _timeline(trace: Trace) -> Timeline | None:

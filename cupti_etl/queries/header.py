@@ -37,20 +37,19 @@ for all columns of a table.  ``label`` names a column of names, and what tells t
 ``kernel``, ``kernels`` (one after the other), ``copy``, ``range`` or ``process`` of columns (see
 ``render/labels.py``); it stands last, unless ``first`` has it before others.  ``chart``
 is one of ``bars``, ``lines`` and ``flame`` of two columns (``flame``: of paths, with ";" between
-their parts).  ``scope`` says how rows are chosen where part of a trace is asked: by the time in a
-column, by the part of a time between two that lies within (and the column of its length), or
-``whole`` for all rows; the query is computed over the whole trace then. Without it, or where
-that is ``steady`` (which asks the steady state where nobody asks for something else), it reads
-what is chosen of what it needs, but for what it says it has to ``lookup`` (see
-``queries/scope.py``).  A ``finding`` has a row for each GPU, or one for all, with
-the columns gpu, saved_ns and culprit, and kernel where what it says of the culprit ends with
-a kernel; it is measured or estimated, and ``shown`` in full by another
-query.  A query whose name begins with ``_`` is a building block
-of others, and may change from one release to the next.  Text goes on in lines that are indented
-further.  A query without parameters becomes a view, one with parameters a table macro.  What is
-``native`` is computed by ``cupti_etl.pm.attribution`` in an opened trace.  Reading the library
-needs neither
-duckdb nor pyarrow.
+their parts; ``bars(place, samples, by reason)``: the rows of a place are the parts of its bar).
+``scope`` says how rows are chosen where part of a trace is asked: by the time in a column, by the
+part of a time between two that lies within (and the column of its length), or ``whole`` for all
+rows; the query is computed over the whole trace then. Without it, or where that is ``steady``
+(which asks the steady state where nobody asks for something else), it reads what is chosen of
+what it needs, but for what it says it has to ``lookup`` (see ``queries/scope.py``).  A
+``finding`` has a row for each GPU, or one for all, with the columns gpu, saved_ns and culprit, and
+kernel where what it says of the culprit ends with a kernel; it is measured or estimated, and
+``shown`` in full by another query.  A query whose name begins with ``_`` is a building block of
+others, and may change from one release to the next.  Text goes on in lines that are indented
+further.  A query without parameters becomes a view, one with parameters a table macro. What is
+``native`` is computed by ``cupti_etl.pm.attribution`` in an opened trace. Reading the library
+needs neither duckdb nor pyarrow.
 """
 
 from __future__ import annotations
@@ -95,7 +94,7 @@ _ENTRY = re.compile(
 _REASON = re.compile(r"(?P<name>[a-z_][a-z0-9_]*): (?P<reason>.+)\Z")
 _STAR = re.compile(r"([a-z][a-z0-9_]*)\.\*\Z")
 _LABEL = re.compile(r"(\w+) = (kernel|kernels|copy|range|process)\((\w+(?:, \w+)*)\)\Z")
-_CHART = re.compile(r"(bars|lines|flame)\((\w+), (\w+)\)\Z")
+_CHART = re.compile(r"(?:bars|(?P<other>lines|flame))\((\w+), (\w+)(?(other)|(?:, by (\w+))?)\)\Z")
 _FINDING = re.compile(r"(.+) \((measured|estimated)\)\Z")
 _FINDING_COLUMNS = ["gpu", "saved_ns", "culprit"]
 _SCOPE = re.compile(r"whole|steady|(\w+_ns)(?: to (\w+_ns)(?:, (\w+_ns))?)?\Z")
@@ -129,11 +128,15 @@ class Label:
 
 @dataclass(frozen=True)
 class Chart:
-    """How an answer looks as a picture: bars, lines or flame; ``x`` and ``y`` are columns."""
+    """How an answer looks as a picture: bars, lines or flame, of two columns.
+
+    ``by`` is a third, of what the parts of a bar are, each a row; "": each row is a bar.
+    """
 
     kind: str
     x: str
     y: str
+    by: str = ""
 
 
 @dataclass(frozen=True)
@@ -304,7 +307,7 @@ def _chart(name: str, text: str) -> Chart | None:
     found = _CHART.match(text)
     if text and not found:
         raise SchemaError(f"query {name}: cannot read {text!r}", "write: bars(name, total_ns)")
-    return Chart(found[1], found[2], found[3]) if found else None
+    return Chart(found[1] or "bars", found[2], found[3], found[4] or "") if found else None
 
 
 def _saving(name: str, text: str, advice: str, shown: str) -> Saving | None:
@@ -362,7 +365,7 @@ def _complain(query: Query) -> None:
 def _complain_of_looks(query: Query, columns: Collection[str]) -> None:
     """Refuse a header whose keys about how an answer looks do not fit its columns."""
     label = (query.label.column, *query.label.of) if query.label else ()
-    chart = (query.chart.x, query.chart.y) if query.chart else ()
+    chart = [*filter(None, (query.chart.x, query.chart.y, query.chart.by))] if query.chart else ()
     if query.is_of_whole and query.lookup:
         raise SchemaError(f"query {query.name}: in a scope, what has one is computed whole")
     for name in query.lookup:

@@ -55,21 +55,24 @@ def chart(rows: Rows) -> altair.Chart:
         if bars
         else [row[wanted.x] for row in _first(rows, limit)]
     )
+    parts = names[wanted.by] if wanted.by else owners
     data = altair.Data(
         values=[
             {"x": at, "y": None if value is None else float(value) / factor, "of": of}
-            for at, value, of in zip(x, values, owners, strict=True)
+            for at, value, of in zip(x, values, parts, strict=True)
         ]
     )
     base = altair.Chart(data)
+    of = altair.Color("of:N", title=wanted.by or None)
     if bars:
-        return base.mark_bar().encode(
+        drawn = base.mark_bar().encode(
             x=altair.X("y:Q", title=title), y=altair.Y("x:N", title=wanted.x, sort=None)
         )
+        return drawn.encode(color=of) if wanted.by else drawn
     lines = base.mark_line(point=True).encode(
         x=altair.X("x:Q", title=wanted.x), y=altair.Y("y:Q", title=title)
     )
-    return lines.encode(color=altair.Color("of:N", title=None)) if any(owners) else lines
+    return lines.encode(color=of) if any(owners) else lines
 
 
 def _first(rows: Rows, limit: int) -> list[dict[str, Any]]:

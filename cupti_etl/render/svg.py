@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,9 @@ _WIDE, _NAME, _BAR = 900, 330, 460
 _COLOUR = "#2a7f62"
 # Of lines of several GPUs; more of them have these again.
 _COLOURS = (_COLOUR, "#d1495b", "#edae49", "#3d6fb6", "#8e5ba6", "#7a7a7a")
+# Of parts of bars, those with most in all; the others have the last.
+_PARTS = ("#3d6fb6", "#edae49", "#d1495b", "#2a7f62", "#8e5ba6", "#5fb4c9", "#c47a3d", "#b0b0b0")
+_MOST_BARS = 15
 # A longer name is cut in the middle: where names are alike they differ at their ends.
 _LETTERS = 46
 
@@ -36,6 +40,10 @@ def chart(query: Query, shown: Table, rows: Sequence[Mapping[str, Any]]) -> str:
         return ""
     names, texts = columns[query.chart.x], columns[query.chart.y]
     values = [row[query.chart.y] for row in rows]
+    if query.chart.by:
+        parts = columns[query.chart.by]
+        label = f"{query.chart.y} by {query.chart.x} and {query.chart.by}"
+        return _parted(list(zip(names, parts, texts, values, strict=True)), label)
     series: dict[str, list[tuple[str, str, float]]] = {}
     for name, text, value, of in zip(names, texts, values, whose(shown), strict=True):
         if value is not None:
@@ -66,6 +74,47 @@ def _bars(points: Sequence[tuple[str, str, float]], label: str) -> str:
             f"{_text(0, y + 14, _within(name))}{_text(_NAME + 5 + width, y + 14, text)}"
         )
     return _svg(len(points) * 20 + 4, shapes, label)
+
+
+def _parted(rows: Sequence[tuple[str, str, str, float | None]], label: str) -> str:
+    """Bars of parts; of each row its bar, its part, its value in words and as a number."""
+    bars: dict[str, list[tuple[str, str, float]]] = {}
+    sums: defaultdict[str, float] = defaultdict(float)
+    for name, part, text, value in rows:
+        if value and value > 0:
+            bars.setdefault(name, []).append((part, text, value))
+            sums[part] += value
+    if not bars:
+        return ""
+    bars = dict(list(bars.items())[:_MOST_BARS])
+    told = sorted(sums, key=lambda part: -sums[part])[: len(_PARTS) - 1]
+    colours = dict(zip(told, _PARTS, strict=False))
+    longest = max(sum(value for *_, value in parts) for parts in bars.values())
+    shapes = []
+    for at, (name, parts) in enumerate(bars.items()):
+        shapes.append(_text(0, at * 20 + 14, _within(name)))
+        x = float(_NAME)
+        # In one order, so that bars can be compared.
+        for part, text, value in sorted(parts, key=lambda it: (_place(told, it[0]), -it[2])):
+            width = value / longest * _BAR
+            shapes.append(
+                f'<rect x="{x:.1f}" y="{at * 20 + 2}" width="{width:.1f}" height="15"'
+                f' fill="{colours.get(part, _PARTS[-1])}">'
+                f"<title>{html_text(f'{name}: {part} {text}')}</title></rect>"
+            )
+            x += width
+    legend = [*told, "others"] if len(sums) > len(told) else told
+    bottom = len(bars) * 20 + 10
+    for number, part in enumerate(legend):
+        left, top = number % 4 * 220, bottom + number // 4 * 18
+        colour = colours.get(part, _PARTS[-1])
+        shapes.append(f'<rect x="{left}" y="{top}" width="11" height="11" fill="{colour}"/>')
+        shapes.append(_text(left + 16, top + 10, part))
+    return _svg(bottom + (len(legend) + 3) // 4 * 18, shapes, label)
+
+
+def _place(told: Sequence[str], part: str) -> int:
+    return told.index(part) if part in told else len(told)
 
 
 def _lines(series: Mapping[str, Sequence[tuple[str, str, float]]], label: str) -> str:

@@ -80,6 +80,14 @@ def _ranks(folder: Path) -> list[Path]:
     return [folder / "rank0", folder / "rank1"]
 
 
+def _stalls(folder: Path) -> list[Path]:
+    for part in (DATA / "pcs_h200").glob("*.parquet"):
+        place = folder / "stalls" / part.stem / "part-000001.parquet"
+        place.parent.mkdir(parents=True)
+        shutil.copy(part, place)
+    return [folder / "stalls"]
+
+
 def _hostile(folder: Path) -> list[Path]:
     return [write_trace(folder / "a<b>", kernel=KERNELS, device=DEVICES)]
 
@@ -92,6 +100,7 @@ TRACES: dict[str, Callable[[Path], list[Path]]] = {
     "h200": _h200,
     "nsys": _nsys,
     "ranks": _ranks,
+    "stalls": _stalls,
     "hostile": _hostile,
     "empty": _empty,
 }

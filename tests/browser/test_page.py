@@ -130,6 +130,27 @@ def test_names_are_shown_as_text(pages: Pages) -> None:
     assert "x" * 5000 not in view.page.content()
 
 
+@pytest.mark.parametrize(("width", "theme"), [(1440, "light"), (390, "dark")])
+def test_a_line_of_source_opens_to_its_instructions(pages: Pages, width: int, theme: str) -> None:
+    from playwright.sync_api import expect
+
+    view = pages.open("stalls", "#view=stalls", width=width, theme=theme)
+    view.ready()
+    assert view.complaints() == []
+    lines = view.page.locator("details.line")
+    assert lines.count() == 14
+    hot = lines.filter(has_text="47.5 %")
+    expect(hot).to_contain_text("11")
+    expect(hot).to_contain_text("long_scoreboard 99 %")
+    hot.locator("summary").click()
+    expect(hot.locator("code", has_text="STG.E")).to_have_count(4)
+    assert view.page.locator(".panel figure svg").count() >= 4
+    view.page.evaluate(AXE.read_text())
+    said = view.page.evaluate("axe.run({resultTypes: ['violations']})")
+    assert [each["id"] for each in said["violations"] if each["impact"] != "minor"] == []
+    assert view.overflow() <= 0
+
+
 def test_sql(pages: Pages) -> None:
     from playwright.sync_api import expect
 

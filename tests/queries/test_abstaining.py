@@ -133,7 +133,8 @@ _EMPTY = {
     "_shared_correlation", "_shared_launch", "_blocking_copy", "_range_wait", "_loss_cause",
     "_timeline_loss", "timeline_flow", "_range_helped", "triton_autotune", "finding_autotuning",
     "finding_xla_autotuning", "finding_host", "finding_queued", "finding_slow_executions",
-    "finding_slow_steps", "sass", "source_line",
+    "finding_slow_steps", "sass", "source_line", "line_stall", "instruction_stall",
+    "_line_sample",
 }  # fmt: skip
 
 

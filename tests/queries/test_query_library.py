@@ -165,6 +165,16 @@ def test_a_false_need_is_found(con) -> None:
         ("-- columns:", "-- label: name is kernel\n-- columns:", "cannot read 'name is kernel'"),
         ("-- columns:", "-- label: name = kernel(x)\n-- columns:", "label names 'x', which is no"),
         ("-- columns:", "-- chart: pie(name, start_ns)\n-- columns:", "cannot read 'pie(name,"),
+        (
+            "-- columns:",
+            "-- chart: lines(name, start_ns, by name)\n-- columns:",
+            "cannot read 'lines",
+        ),
+        (
+            "-- columns:",
+            "-- chart: bars(name, start_ns, by x)\n-- columns:",
+            "chart names 'x', which",
+        ),
         ("-- columns:", "-- chart: bars(name, x)\n-- columns:", "chart names 'x', which is no"),
         ("-- columns:", "-- scope: name\n-- columns:", "cannot read the scope 'name'"),
         ("-- columns:", "-- scope: start_ns to end_ns\n-- columns:", "scope names 'end_ns', which"),

@@ -103,6 +103,28 @@ def test_lines_of_source_where_code_was_inlined(tmp_path: Path) -> None:
         """,
     )
     assert_rows(
+        trace.query("line_stall"),
+        """
+        place        line_pct reason          percent samples not_issued line_samples line
+        places.cu:4  40       long_scoreboard 100     8       8          8            4
+        places.cu:9  40       long_scoreboard 75      6       0          8            9
+        places.cu:9  40       selected        25      2       0          8            9
+        places.cu:16 15       drain           100     3       0          3            16
+        "no line information in library" 5 wait 100   1       0          1            -
+        """,
+    )
+    assert_rows(
+        trace.query("instruction_stall"),
+        """
+        percent samples not_issued instruction             place        pc_offset reasons
+        40      8       8  "FFMA R0, R0, R11, 1"           places.cu:4  160 "long_scoreboard 100 %"
+        30      6       0  "LDG.E R0, desc[UR4][R2.64]"    places.cu:9  96  "long_scoreboard 100 %"
+        15      3       0  "STG.E desc[UR4][R4.64], R7"    places.cu:16 192 "drain 100 %"
+        10      2       0  "LDG.E R7, desc[UR4][R2.64+0x4]" places.cu:9 112 "selected 100 %"
+        5       1       0  -             "no line information in library" 16  "wait 100 %"
+        """,
+    )
+    assert_rows(
         trace.sql("FROM sass WHERE pc_offset IN (96, 160, 208) ORDER BY pc_offset"),
         """
         pc_offset instruction                  line inlined_at

@@ -58,3 +58,38 @@ def test_of_one_gpu_there_is_nothing_to_say(trace: Any) -> None:
         for name, text in STEPS.items()
     }
     assert "GPU" not in drawn(trace(**tables), "idle_summary")
+
+
+STALLED = """
+    function samples stall_reason pc_offset
+    near     60      wait         16
+    near     20      barrier      16
+    far      40      wait         16
+"""
+
+
+def test_bars_have_parts_in_one_order(trace: Any) -> None:
+    """The longest bar, of 80 samples, is 460 wide; a reason has one colour in all bars."""
+    opened = trace(pc_sample=STALLED)
+    picture = drawn(opened, "kernel_stall")
+    parts = re.findall(r'width="([\d.]+)" height="15" fill="(.*?)"><title>(.*?)</title>', picture)
+    assert [(width, title) for width, _, title in parts] == [
+        ("345.0", "near: wait 60"),
+        ("115.0", "near: barrier 20"),
+        ("230.0", "far: wait 40"),
+    ]
+    assert parts[0][1] == parts[2][1] != parts[1][1]
+    data = plotted(opened.query("kernel_stall")).to_dict()["data"]["values"]
+    assert {(each["x"], each["of"], each["y"]) for each in data} == {
+        ("near", "wait", 60.0), ("near", "barrier", 20.0), ("far", "wait", 40.0),
+    }  # fmt: skip
+
+
+def test_small_parts_share_a_colour(trace: Any) -> None:
+    rows = "\n".join(f"f {100 - at} r{at} 16" for at in range(9))
+    opened = trace(pc_sample=f"function samples stall_reason pc_offset\n{rows}")
+    picture = drawn(opened, "kernel_stall")
+    fills = re.findall(r'height="15" fill="(.*?)"', picture)
+    assert len(set(fills)) == 8
+    assert fills[-1] == fills[-2]
+    assert ">others<" in picture

@@ -13,6 +13,7 @@ export interface Chart {
   kind: "bars" | "lines" | "flame";
   x: string;
   y: string;
+  by: string;
 }
 
 export interface Query {

@@ -8,6 +8,9 @@ import { inUnit } from "./units.ts";
 
 const BARS = 12;
 const HEIGHT = 240;
+// Of the parts of bars, those with most in all; the others have the last.
+export const PARTS = ["#3d6fb6", "#edae49", "#d1495b", "#2a7f62", "#8e5ba6", "#5fb4c9", "#c47a3d", "#b0b0b0"];
+const OTHERS = "others";
 // Columns that say whose a row is.
 const WHOSE = ["gpu", "rank", "process_id", "device_id", "memory_kind"];
 
@@ -15,6 +18,8 @@ export interface Form {
   kind: "bars" | "lines" | "points";
   x: string;
   y: string;
+  /** Of bars: what their parts are, each a row. */
+  by?: string;
   isLog?: boolean;
 }
 
@@ -27,6 +32,8 @@ export function chart(shown: Shown, form: Form): HTMLElement | null {
   const heights = numbersOf(y);
   const rows = heights.map((_, at) => at).filter((at) => Number.isFinite(heights[at]));
   if (rows.length < (form.kind === "lines" ? 2 : 1)) return null;
+  const by = form.by && of(form.by);
+  if (by) return parted(x, y, by, heights, rows);
   if (form.kind === "bars") {
     // Bars without names would say nothing.
     if (rows.length > 1 && new Set(rows.map((at) => x.cells[at])).size === 1) return null;
@@ -71,6 +78,33 @@ function bars(x: Column, y: Column, heights: number[], rows: number[]): HTMLElem
         Plot.text(data, { x: (each) => Math.max(0, each.value), y: "row", text: "text", textAnchor: "start", dx: 4, fill: "currentColor" }),
         Plot.ruleX([0]),
       ],
+    });
+  });
+}
+
+/** Bars of parts, in the order of the rows; the parts in one order, so that bars can be compared. */
+function parted(x: Column, y: Column, by: Column, heights: number[], rows: number[]): HTMLElement | null {
+  const bars = [...new Set(rows.map((at) => x.cells[at]!))].slice(0, BARS);
+  const sums = new Map<string, number>();
+  for (const at of rows) sums.set(by.cells[at]!, (sums.get(by.cells[at]!) ?? 0) + heights[at]!);
+  const told = [...sums.keys()].sort((a, b) => sums.get(b)! - sums.get(a)!).slice(0, PARTS.length - 1);
+  const parts = sums.size > told.length ? [...told, OTHERS] : told;
+  const data = rows
+    .filter((at) => heights[at]! > 0 && bars.includes(x.cells[at]!))
+    .map((at) => ({ bar: x.cells[at]!, part: told.includes(by.cells[at]!) ? by.cells[at]! : OTHERS, value: heights[at]!, title: `${short(x.cells[at]!, 60)}: ${by.cells[at]} ${y.cells[at]}` }));
+  if (!data.length) return null;
+  const listed = data.slice(0, 5).map((each) => `${each.title}`);
+  return figure(`Bars of ${y.heading} by ${x.heading}, in parts by ${by.heading}: ${listed.join("; ")}.`, (width) => {
+    const left = Math.round(Math.min(340, width * 0.42));
+    return Plot.plot({
+      width,
+      height: bars.length * 24 + 34,
+      marginLeft: left,
+      marginTop: 4,
+      color: { domain: parts, range: [...PARTS.slice(0, told.length), PARTS.at(-1)!], legend: true },
+      x: { grid: true, label: null, ticks: Math.max(2, Math.round(width / 160)), tickFormat: (value: number) => inUnit(value, y.unit) },
+      y: { domain: bars, label: null, tickSize: 0, tickFormat: (name: string) => short(name, Math.floor(left / 7.2) - 4) },
+      marks: [Plot.barX(data, { x: "value", y: "bar", fill: "part", order: parts, title: "title" }), Plot.ruleX([0])],
     });
   });
 }

@@ -3,6 +3,7 @@ import { flame } from "../chart.ts";
 import { panel, type Context, type Options } from "../panel.ts";
 import { compared, findings } from "./analysed.ts";
 import { brushed } from "./brushed.ts";
+import { source } from "./source.ts";
 import { sql } from "./sql.ts";
 import { timeline } from "./timeline.ts";
 
@@ -45,6 +46,12 @@ export const VIEWS: View[] = [
     title: "Kernels",
     first: brushed,
     queries: ["kernel_summary", "kernel_category", "kernel_config_summary", ["kernel_roofline", ROOFLINE], "kernel_bottleneck", "kernel_occupancy", "kernel_waves", "kernel_tail", "kernel_pace", "triton_autotune"],
+  },
+  {
+    id: "stalls",
+    title: "Stalls",
+    first: source,
+    queries: ["kernel_stall", "stall_advice", "line_stall", "instruction_stall"],
   },
   {
     id: "launches",

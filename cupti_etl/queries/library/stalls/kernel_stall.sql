@@ -10,7 +10,7 @@
 -- front: What do the warps of my kernels wait for?
 -- first: kernel_pct, percent, reason, not_issued_pct, samples, total_ns, name
 -- label: name = kernel(demangled)
--- chart: bars(reason, samples)
+-- chart: bars(name, samples, by reason)
 -- example: cupti-etl query kernel_stall TRACE
 -- columns:
 --   name VARCHAR: Function name alone.

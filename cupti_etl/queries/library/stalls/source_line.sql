@@ -1,9 +1,8 @@
 -- Which lines of source the warps are at, and what they wait for there.
 --
--- computed: Samples of _pc_stall by the line of their instruction in sass: that of the innermost
---   function where code was inlined. The reasons are the three with most samples. Samples of
---   functions without line information have one row a function.
--- needs: _pc_stall, sass
+-- computed: Samples of _line_sample by line. The reasons are the three with most samples, of those
+--   with 1 % of them. Samples of functions without line information have one row a function.
+-- needs: _line_sample
 -- requires:
 --   sass: the code was not disassembled (pip install "cupti-etl[sass]", or put the nvdisasm of a
 --     CUDA toolkit on PATH).
@@ -24,20 +23,10 @@
 --   instructions BIGINT [instructions]: How many of them were sampled.
 --   file VARCHAR: The source file, as the compiler was given it.
 --   line INTEGER: The line there.
-WITH placed AS (
-    SELECT stalls.*, file, line,
-           coalesce(parse_filename(file) || ':' || line, 'no line information in ' || name) AS place
-    FROM _pc_stall AS stalls
-    LEFT JOIN sass
-        ON sass.cubin_crc = stalls.cubin_crc
-        AND sass.function = stalls.function
-        AND sass.pc_offset = stalls.pc_offset
-    WHERE EXISTS (FROM sass)
-),
-by_reason AS (
+WITH by_reason AS (
     SELECT place, file, line, reason, sum(samples) AS samples,
            sum(sum(samples)) OVER (PARTITION BY place, file, line) AS line_samples
-    FROM placed
+    FROM _line_sample
     GROUP BY place, file, line, reason
 ),
 reasons AS (
@@ -46,6 +35,7 @@ reasons AS (
                       ORDER BY samples DESC, reason) AS reasons
     FROM (
         FROM by_reason
+        WHERE samples > line_samples / 200
         QUALIFY row_number()
             OVER (PARTITION BY place, file, line ORDER BY samples DESC, reason) <= 3
     )
@@ -53,7 +43,7 @@ reasons AS (
 ),
 functions AS (
     SELECT place, file, line, function, any_value(name) AS name, sum(samples) AS samples
-    FROM placed
+    FROM _line_sample
     GROUP BY place, file, line, function
 ),
 named AS (
@@ -64,7 +54,7 @@ named AS (
 lines AS (
     SELECT place, file, line, sum(samples) AS samples, sum(not_issued) AS not_issued,
            count(DISTINCT (cubin_crc, function, pc_offset)) AS instructions
-    FROM placed
+    FROM _line_sample
     GROUP BY place, file, line
 )
 SELECT 100.0 * samples / nullif(sum(samples) OVER (), 0) AS percent,
