@@ -168,8 +168,9 @@ def test_a_guess_is_said_beside_the_steps(trace: MakeTrace) -> None:
 
 def test_a_period_of_kernels_is_a_guess_with_a_confidence(trace: MakeTrace) -> None:
     # All is regular, and from the first to the last of what steps begin with lie 29 of 32 kernels.
-    rows = list(trace(**periodic("{n}")).sql("FROM step ORDER BY step"))
-    assert {row["source"] for row in rows} == {"kernels"}
+    names = "mangled short\nbegin first"
+    rows = list(trace(**periodic("{n}"), kernel_name=names).sql("FROM step ORDER BY step"))
+    assert {(row["source"], row["name"]) for row in rows} == {("kernels", "first")}
     assert [row["confidence"] for row in rows] == pytest.approx([0.4 * 29 / 32] * 7)
     copies = "process_id device_id start_ns end_ns copy_kind\n" + "\n".join(
         f"1 0 {n * 100 + 50} {n * 100 + 51} DtoH\n1 0 {n * 100 + 52} {n * 100 + 53} DtoH"

@@ -14,7 +14,7 @@
 --   state begins with the first step, of the first half, from which on steps take as long as those
 --   of the later half do (their median, give or take 4 deviations or a tenth), if those before
 --   took longer.
--- needs: _range_span, _hlo_range, range_gpu, gpu_interval, api_call
+-- needs: _range_span, _hlo_range, range_gpu, gpu_interval, api_call, kernel_name
 -- materialized: Made once for an opened trace, as it is searched in all kernels.
 -- limits: With kernels, what came before the first and after the last of them is in no step, and
 --   layers of a model are as regular as steps: see confidence. Where no period is found there is
@@ -25,8 +25,8 @@
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   step BIGINT: Number of the step in its process and GPU, from 0.
 --   source VARCHAR: nvtx or kernels.
---   name VARCHAR: Name of the range, of a range of XLA that of its module, or mangled name of the
---     kernel that a step begins with.
+--   name VARCHAR: Name of the range, of a range of XLA that of its module, or that of the
+--     kernel that a step begins with, as in kernel_named.short.
 --   start_ns BIGINT [epoch ns]: When it began on the GPU.
 --   end_ns BIGINT [epoch ns]: When it ended there.
 --   confidence DOUBLE: 1 for ranges. A guess from kernels has the least of the shares of regular
@@ -314,7 +314,9 @@ warm AS (
     GROUP BY process_id, gpu, first_step
     HAVING median(end_ns - start_ns) > any_value(median_ns)
 )
-SELECT numbered.process_id, numbered.gpu, step, source, name, start_ns, end_ns, confidence,
-       step >= coalesce(first_step, 0) AS is_steady
+SELECT numbered.process_id, numbered.gpu, step, source, coalesce(short, name) AS name,
+       start_ns, end_ns, confidence, step >= coalesce(first_step, 0) AS is_steady
 FROM numbered
+LEFT JOIN (SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled) AS names
+    ON mangled = name AND source = 'kernels'
 LEFT JOIN warm ON warm.process_id = numbered.process_id AND warm.gpu = numbered.gpu
