@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -19,7 +20,8 @@ from cupti_etl.queries.catalog import library
 from cupti_etl.queries.choose import Scope, choose, has_steady_steps
 from cupti_etl.queries.completion import Queries
 from cupti_etl.queries.connection import Connection
-from cupti_etl.queries.materialize import DERIVED, Operator
+from cupti_etl.queries.lent_parts import LentParts
+from cupti_etl.queries.materialize import DERIVED, Operator, state
 from cupti_etl.queries.part import PartViews
 from cupti_etl.queries.present import present_files
 from cupti_etl.queries.result import Result
@@ -126,6 +128,7 @@ class Trace:
             con = connect(paths if confined else None, settings)
         self._connection = Connection(con, views)
         self._sources: tuple[Source, ...] = ()
+        self._parts: LentParts[Trace] = LentParts()
         try:
             self._sources = open_sources(self._connection.con, paths)
             folders = tuple(s.path for s in self._sources if isinstance(s, Folder))
@@ -233,6 +236,13 @@ class Trace:
         part.whole = self
         return part
 
+    def lent_part(self, scope: Scope) -> AbstractContextManager[Trace]:
+        """The same for a while, shared by all who ask for that part at once or soon after.
+
+        It is not to be closed; what is created in it is there for the others.
+        """
+        return self._parts.lease(scope, state(self._sources), self.part)
+
     @property
     def has_steady_state(self) -> bool:
         """Whether steps are named, or can be guessed, so that ``steps="steady"`` can be asked."""
@@ -291,6 +301,7 @@ class Trace:
 
     def close(self) -> None:
         """Let go of everything; results that are still being read fail."""
+        self._parts.close()
         self._connection.close()
 
     def __enter__(self) -> Trace:

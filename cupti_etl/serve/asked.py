@@ -92,7 +92,7 @@ def part_of(whole: Trace, scope: Scope) -> Iterator[Trace]:
     if not scope:
         yield whole
         return
-    with whole.part(scope) as part:
+    with whole.lent_part(scope) as part:
         yield part
 
 
