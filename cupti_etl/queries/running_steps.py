@@ -15,7 +15,8 @@ from cupti_etl.queries.running_sums import Run
 _BEGUN = """
     SELECT process_id, gpu, start_ns AS at_ns
     FROM gpu_interval
-    SEMI JOIN (FROM _loop WHERE source = 'kernels') AS loop
+    SEMI JOIN (SELECT process_id, gpu, begins_with AS name
+               FROM _loop WHERE source = 'kernels') AS loop
         USING (process_id, gpu, name)
     WHERE kind = 'kernel'
     UNION ALL
@@ -23,7 +24,7 @@ _BEGUN = """
     FROM marker
     JOIN _loop AS loop
         ON loop.source = 'nvtx' AND loop.process_id = marker.process_id
-        AND loop.name = regexp_replace(marker.name, '[0-9]+', '', 'g')
+        AND loop.begins_with = regexp_replace(marker.name, '[0-9]+', '', 'g')
     WHERE event = 'start'
 """
 
@@ -40,7 +41,7 @@ class RunningSteps:
         self.are_known = False
         run(
             "CREATE OR REPLACE TABLE _loop"
-            " (process_id BIGINT, gpu BIGINT, source VARCHAR, name VARCHAR)"
+            " (process_id BIGINT, gpu BIGINT, source VARCHAR, name VARCHAR, begins_with VARCHAR)"
         )
         run("CREATE OR REPLACE TABLE _step_begin (process_id BIGINT, gpu BIGINT, at_ns BIGINT)")
 
@@ -53,10 +54,17 @@ class RunningSteps:
         self._run(
             """
             CREATE OR REPLACE TABLE _loop AS
-            SELECT process_id, gpu, source,
-                   CASE source WHEN 'nvtx' THEN regexp_replace(any_value(name), '[0-9]+', '', 'g')
-                               ELSE any_value(name) END AS name
+            SELECT process_id, gpu, source, any_value(name) AS name,
+                   any_value(name) AS begins_with
+            FROM (SELECT * REPLACE (regexp_replace(name, '[0-9]+', '', 'g') AS name) FROM step)
+            WHERE source = 'nvtx'
+            GROUP BY process_id, gpu, source
+            UNION ALL
+            -- Kernels are told apart by their mangled names, which the step does not have.
+            SELECT process_id, gpu, source, any_value(step.name), mode(act.name)
             FROM step
+            JOIN gpu_interval AS act USING (process_id, gpu, start_ns)
+            WHERE source = 'kernels' AND act.kind = 'kernel'
             GROUP BY process_id, gpu, source
             """
         )

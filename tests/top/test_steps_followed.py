@@ -27,7 +27,7 @@ def test_steps_are_found_and_followed(tmp_path: Path) -> None:
             at += 100
         add_part(path, "kernel", kernels(*rows))
     (step,) = reader.read().steps
-    assert (step["source"], step["name"], step["gpu"]) == ("kernels", "_Zb", 0)
+    assert (step["source"], step["name"], step["gpu"]) == ("kernels", "b", 0)
     assert (step["last_ns"], step["median_ns"]) == (S // 10, S // 10)
     add_part(path, "kernel", kernels((0, at, at + 1, "_Zb"), (0, at + 300, at + 301, "_Zb")))
     add_part(path, "clock", f"realtime_ns\n{(at + 350) * 10**6}")
