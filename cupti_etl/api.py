@@ -170,19 +170,56 @@ class Trace:
         """
         return Result(self._connection, query, params)
 
-    def query(self, name: QueryName | str, **params: Any) -> Result:
+    def query(self, name: QueryName | str, *, engine: str = "duckdb", **params: Any) -> Result:
         """Run a query of the library, with values for its parameters.
 
+        Args:
+            name: of the query.
+            engine: who computes it: ``"duckdb"``, here; ``"processes"``, several of this machine;
+                or ``"ray"``.
+            params: values of its parameters.
+
         Raises:
-            UsageError: there is no such query or parameter, or a parameter is missing or of another
-                type.
+            UsageError: there is no such query, engine or parameter, a parameter is missing or of
+                another type, or the engine cannot compute the query.
             TraceError: a part is damaged, or has vanished.
+            EngineError: workers were killed, or there are none.
         """
         query = library()[name]
+        if engine != "duckdb":
+            from cupti_etl.engines.distribute import ask
+
+            answer = ask(self, query, params, engine)
+            return Result.of_rows(self._connection, answer.rows, query, answer.notes)
         text = call(query, params)
         if params:
             check_values(self._connection.cursor(), query, params)
         return Result(self._connection, text, params, query)
+
+    @property
+    def choice(self) -> Choice | None:
+        """What part of a trace this is; None for the whole."""
+        return self._choice
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """Of DuckDB, as they were given."""
+        return self._settings or {}
+
+    def processes(self) -> dict[Path, set[int]]:
+        """By path the processes of which it has a row of process or device.
+
+        Raises:
+            TraceError: a part is damaged, or has vanished.
+        """
+        found: dict[Path, set[int]] = {}
+        for source in self._sources:
+            found[source.path] = set()
+            for table in ("process", "device"):
+                if rows := table_view((source,), table):
+                    ids = self.sql(f"SELECT DISTINCT process_id AS id FROM ({rows})").arrow()["id"]
+                    found[source.path].update(ids.drop_null().to_pylist())
+        return found
 
     def has_rows(self, name: str) -> bool:
         """Whether a table, or a query without parameters, has a row.

@@ -9,6 +9,7 @@
     │   ├── RecordingError      exit 1   a recording is damaged or of another version
     │   └── ForeignError        exit 1   a trace of another tool cannot be imported
     ├── MemoryLimitError        exit 1   a statement needs more memory than DuckDB may take
+    ├── EngineError             exit 1   workers were killed, or there are none
     ├── NativeError             exit 1   the native library is missing or refuses
     ├── CuptiError              exit 1   CUPTI refused a call; it has CUPTI's result
     │   ├── CuptiValueError     exit 1   ... for an argument; is a ValueError too
@@ -66,6 +67,10 @@ class ForeignError(TraceError):
 
 class MemoryLimitError(EtlError):
     """A statement needs more memory than DuckDB may take."""
+
+
+class EngineError(EtlError):
+    """The workers of an engine were killed, are of another version, or there are none."""
 
 
 class NativeError(EtlError):

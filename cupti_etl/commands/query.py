@@ -8,6 +8,7 @@ import click
 
 from cupti_etl.commands._complete import files, queries
 from cupti_etl.commands._scope import open_part, scope_options
+from cupti_etl.engines.engine import NAMES as ENGINES
 from cupti_etl.errors import UsageError
 from cupti_etl.progress import say
 from cupti_etl.render.help import Command
@@ -34,6 +35,13 @@ if TYPE_CHECKING:
     is_flag=True,
     help="List the queries, or those about NAME; with --all, building blocks as well.",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(ENGINES),
+    default=ENGINES[0],
+    show_default=True,
+    help="Who computes: one DuckDB, several processes of this machine, or workers of Ray.",
+)
 @click.option("--sql", "as_sql", is_flag=True, help="Print the SQL of query NAME.")
 @click.option(
     "-h",
@@ -51,6 +59,7 @@ def command(
     traces: tuple[str, ...],
     params: tuple[str, ...],
     listing: bool,
+    engine: str,
     as_sql: bool,
     helping: bool,
     scope: Scope,
@@ -62,6 +71,7 @@ def command(
       cupti-etl query kernel_summary run42
       cupti-etl query gpu_busy node1 node2.duckdb
       cupti-etl query kernel_summary run42 --steps 5-8 --rank 3
+      cupti-etl query kernel_summary node* --engine ray
       cupti-etl query kernel_summary --help
       cupti-etl query --list
       cupti-etl query --list idle
@@ -98,7 +108,10 @@ def command(
         given = dict(map(assignment, params))
 
         with open_part(traces, scope, steady=query.scope == "steady") as opened:
-            result = Watched(opened.query(query.name, **given))
+            answer = opened.query(query.name, engine=engine, **given)
+            result = Watched(answer)
             write(result, output)
+            for line in answer.notes:
+                say(f"cupti-etl: {line}")
             for line in notes(opened, query, given, is_empty=result.is_empty):
                 say(f"cupti-etl: {line}")

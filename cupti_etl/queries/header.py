@@ -21,6 +21,7 @@ A query is ``library/<topic>/<name>.sql``: a header, then one SELECT::
     -- renamed: Names that it had in the release before.
     -- scope: start_ns to end_ns, gap_ns
     -- lookup: Of what it needs, what is read whole in a scope.
+    -- approximate: Columns that are estimated where partial answers are merged.
     -- finding: what takes time that could be saved (measured)
     -- advice: what to do about it
     -- shown: The query that shows it.
@@ -29,8 +30,17 @@ A query is ``library/<topic>/<name>.sql``: a header, then one SELECT::
     -- columns:
     --   device.*
     --   busy_ns BIGINT [ns]: Time with at least one activity.
-    SELECT ...
+    SELECT ...;
 
+    -- partial
+    SELECT ...;
+
+    -- merge
+    SELECT ... FROM partial ...
+
+A query with a ``merge`` can be computed by several workers: each asks some of the processes what
+``partial`` says, or else the query itself; ``merge`` makes the answer of all their rows, which
+it finds in the table ``partial`` (see ``engines/``).
 ``needs`` lists the tables and queries that the SELECT reads; ``requires`` those of them, however
 far down, without a row of which the answer is empty, and the reason to give; ``device.*`` stands
 for all columns of a table.  ``label`` names a column of names, and what tells two of them apart:
@@ -55,10 +65,11 @@ needs neither duckdb nor pyarrow.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cupti_etl.errors import SchemaError
+from cupti_etl.queries.header_checks import SCOPE, complain
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.types import timestamp
 
@@ -79,6 +90,7 @@ _KEYS = (
     "renamed",
     "scope",
     "lookup",
+    "approximate",
     "finding",
     "advice",
     "shown",
@@ -96,8 +108,7 @@ _STAR = re.compile(r"([a-z][a-z0-9_]*)\.\*\Z")
 _LABEL = re.compile(r"(\w+) = (kernel|kernels|copy|range|process)\((\w+(?:, \w+)*)\)\Z")
 _CHART = re.compile(r"(?:bars|(?P<other>lines|flame))\((\w+), (\w+)(?(other)|(?:, by (\w+))?)\)\Z")
 _FINDING = re.compile(r"(.+) \((measured|estimated)\)\Z")
-_FINDING_COLUMNS = ["gpu", "saved_ns", "culprit"]
-_SCOPE = re.compile(r"whole|steady|(\w+_ns)(?: to (\w+_ns)(?:, (\w+_ns))?)?\Z")
+_STATEMENT = re.compile(r"^-- (partial|merge)\n", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -183,11 +194,14 @@ class Query:
     scope: str = ""
     lookup: tuple[str, ...] = ()
     saving: Saving | None = None
+    partial: str = ""
+    merge: str = ""
+    approximate: tuple[str, ...] = ()
 
     @property
     def chosen_by(self) -> tuple[str, ...]:
         """The columns of ``scope``: a time, or a start, an end and a length; none for all rows."""
-        found = _SCOPE.fullmatch(self.scope)
+        found = SCOPE.fullmatch(self.scope)
         return tuple(filter(None, found.groups())) if found else ()
 
     @property
@@ -223,6 +237,7 @@ def parse(text: str, name: str, topic: str) -> Query:
     lines = text.splitlines()
     body = next((at for at, line in enumerate(lines) if not line.startswith("--")), len(lines))
     sections = _sections(name, [line[2:] for line in lines[:body]])
+    statements = _statements(name, "\n".join(lines[body:]))
     query = Query(
         name=name,
         topic=topic,
@@ -232,7 +247,10 @@ def parse(text: str, name: str, topic: str) -> Query:
         limits=" ".join(sections["limits"]),
         parameters=tuple(_field(name, line) for line in sections["parameters"]),
         columns=tuple(_columns(name, sections["columns"])),
-        sql="\n".join(lines[body:]).strip().rstrip(";"),
+        sql=statements["query"],
+        partial=statements["partial"],
+        merge=statements["merge"],
+        approximate=_names(sections["approximate"]),
         requires=tuple(_reason(name, line) for line in sections["requires"]),
         materialized=" ".join(sections["materialized"]),
         native=" ".join(sections["native"]),
@@ -248,8 +266,19 @@ def parse(text: str, name: str, topic: str) -> Query:
         lookup=_names(sections["lookup"]),
         saving=_saving(name, *(" ".join(sections[key]) for key in ("finding", "advice", "shown"))),
     )
-    _complain(query)
+    complain(query)
     return query
+
+
+def _statements(name: str, text: str) -> dict[str, str]:
+    """The SELECT, and those of a worker and of who merges."""
+    first, *others = _STATEMENT.split(text)
+    found = {"query": first, "partial": "", "merge": ""}
+    for key, statement in zip(others[::2], others[1::2], strict=True):
+        if found[key]:
+            raise SchemaError(f"query {name}: {key!r} stands twice")
+        found[key] = statement
+    return {key: statement.strip().rstrip(";") for key, statement in found.items()}
 
 
 def _sections(name: str, lines: list[str]) -> dict[str, list[str]]:
@@ -338,63 +367,3 @@ def _columns(name: str, lines: list[str]) -> Iterator[Field]:
             for column in TABLES[star[1]].columns:
                 unit = "epoch ns" if column.type is timestamp else column.unit
                 yield Field(column.name, column.type.sql, column.doc, unit)
-
-
-def _complain(query: Query) -> None:
-    """Refuse a query whose description leaves out what its reader must know."""
-    for field in (*query.parameters, *query.columns):
-        where = f"query {query.name}, {field.name}"
-        if not field.doc.endswith("."):
-            raise SchemaError(f"{where}: the description must be a sentence")
-        if field.name.endswith("_ns") and field.unit not in ("ns", "epoch ns"):
-            raise SchemaError(f"{where}: a name in _ns needs the unit [ns] or [epoch ns]")
-        if field.unit == "%" and " of " not in field.doc:
-            raise SchemaError(f"{where}: a percentage must say of what")
-    if query.materialized and query.parameters:
-        raise SchemaError(f"query {query.name}: what takes parameters cannot be materialized")
-    if query.native and not query.materialized:
-        raise SchemaError(f"query {query.name}: what is made natively must be materialized")
-    names = [field.name for field in query.columns]
-    if len(set(names)) != len(names):
-        raise SchemaError(f"query {query.name}: a column stands twice")
-    _complain_of_looks(query, names)
-    if not re.match(r"(SELECT|WITH|FROM)\b", query.sql):
-        raise SchemaError(f"query {query.name}: the body must be one SELECT")
-
-
-def _complain_of_looks(query: Query, columns: Collection[str]) -> None:
-    """Refuse a header whose keys about how an answer looks do not fit its columns."""
-    label = (query.label.column, *query.label.of) if query.label else ()
-    chart = [*filter(None, (query.chart.x, query.chart.y, query.chart.by))] if query.chart else ()
-    if query.is_of_whole and query.lookup:
-        raise SchemaError(f"query {query.name}: in a scope, what has one is computed whole")
-    for name in query.lookup:
-        if name not in query.needs:
-            raise SchemaError(f"query {query.name}: lookup names {name!r}, which it does not need")
-    if query.scope and not _SCOPE.fullmatch(query.scope):
-        raise SchemaError(
-            f"query {query.name}: cannot read the scope {query.scope!r}",
-            "write: whole, steady, start_ns, or: start_ns to end_ns",
-        )
-    for key, names in (("first", query.first), ("label", label), ("chart", chart)):
-        for name in names:
-            if name not in columns:
-                raise SchemaError(f"query {query.name}: {key} names {name!r}, which is no column")
-    for name in query.chosen_by:
-        if name not in columns:
-            raise SchemaError(f"query {query.name}: scope names {name!r}, which is no column")
-    if query.saving and columns not in (_FINDING_COLUMNS, [*_FINDING_COLUMNS, "kernel"]):
-        raise SchemaError(
-            f"query {query.name}: a finding has the columns {', '.join(_FINDING_COLUMNS)}"
-        )
-    if query.front and not query.front.endswith("?"):
-        raise SchemaError(f"query {query.name}: front must be a question")
-    if query.front and not (query.first and query.example):
-        raise SchemaError(f"query {query.name}: a front query needs first and example")
-    if query.front and query.is_building_block:
-        raise SchemaError(f"query {query.name}: a building block cannot be a front query")
-    if query.example and not query.example.startswith(f"cupti-etl query {query.name} TRACE"):
-        raise SchemaError(
-            f"query {query.name}: cannot read {query.example!r}",
-            f"write: cupti-etl query {query.name} TRACE",
-        )

@@ -47,7 +47,23 @@ class Result:
         self._header = header
         self._table: pa.Table | None = None
         self._bound: tuple[duckdb.DuckDBPyConnection, Any] | None = None
+        self._notes: tuple[str, ...] = ()
         connection.attempt(self._start)
+
+    @classmethod
+    def of_rows(
+        cls, connection: Connection, rows: pa.Table, header: Query, notes: tuple[str, ...]
+    ) -> Result:
+        """An answer that was computed elsewhere, and what belongs beside it."""
+        result = cls.__new__(cls)
+        result._connection, result._header, result._notes = connection, header, notes
+        result._table, result._columns = rows, tuple(rows.column_names)
+        return result
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences that belong beside the rows: what workers estimated, and what befell them."""
+        return self._notes
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -74,7 +90,10 @@ class Result:
         if self._table is not None:
             from cupti_etl.render.output import InMemory
 
-            return InMemory(self._table).refined(clauses)
+            rows = InMemory(self._table).refined(clauses)
+            if self._header is None:
+                return rows
+            return Result.of_rows(self._connection, rows.table, self._header, self._notes)
         sql = f"SELECT * FROM (\n{self._statement}\n) {clauses}"
         return Result(self._connection, sql, self._params, self._header)
 

@@ -47,6 +47,7 @@ FLOORS = {
     "cupti_etl.render": 14,
     "cupti_etl.queries.result": 15,
     "cupti_etl.queries.completion": 15,
+    "cupti_etl.engines": 15,
     "cupti_etl.api": 16,
     "cupti_etl.render.beside": 17,
     "cupti_etl.render.chrome": 17,

@@ -9,6 +9,7 @@
 -- label: name = kernel(demangled)
 -- chart: bars(name, total_ns)
 -- example: cupti-etl query kernel_summary TRACE
+-- approximate: median_ns, p95_ns
 -- alias: top_kernels, cuda_gpu_kern_sum, get_gpu_kernel_breakdown, gpukernsum
 -- columns:
 --   name VARCHAR: Function name alone.
@@ -47,4 +48,72 @@ SELECT name, 100.0 * total_ns / nullif(sum(total_ns) OVER (), 0) AS percent,
        100.0 * total_ns / nullif(max(last_ns) OVER () - min(first_ns) OVER (), 0) AS span_pct,
        unfinished, demangled
 FROM sums
-ORDER BY total_ns DESC, demangled
+ORDER BY total_ns DESC, demangled;
+
+-- partial
+SELECT name AS mangled, any_value(demangled) AS demangled, any_value(short) AS short,
+       sum(end_ns - start_ns) AS total_ns, sketch(end_ns - start_ns) AS durations,
+       count(end_ns - start_ns) AS calls, avg(end_ns - start_ns) AS mean_ns,
+       min(end_ns - start_ns) AS min_ns, max(end_ns - start_ns) AS max_ns,
+       var_pop(end_ns - start_ns) AS variance, count(*) - count(end_ns - start_ns) AS unfinished,
+       min(start_ns) FILTER (WHERE end_ns IS NOT NULL) AS first_ns,
+       max(end_ns) FILTER (WHERE start_ns IS NOT NULL) AS last_ns
+FROM kernel_named
+GROUP BY name;
+
+-- merge
+WITH names AS (
+    -- A process may lack the readable name of a kernel that another has.
+    SELECT mangled,
+           coalesce(any_value(demangled) FILTER (WHERE demangled != mangled), mangled)
+               AS demangled,
+           coalesce(any_value(short) FILTER (WHERE short != mangled), mangled) AS short
+    FROM partial
+    GROUP BY mangled
+),
+named AS (
+    SELECT partial.* REPLACE (names.demangled AS demangled, names.short AS short)
+    FROM partial
+    JOIN names ON names.mangled IS NOT DISTINCT FROM partial.mangled
+),
+sums AS (
+    SELECT demangled, any_value(short) AS name, coalesce(sum(total_ns), 0)::HUGEINT AS total_ns,
+           sum(calls)::BIGINT AS calls, sum(mean_ns * calls) / nullif(sum(calls), 0) AS mean_ns,
+           min(min_ns) AS min_ns, max(max_ns) AS max_ns, sum(unfinished)::BIGINT AS unfinished,
+           min(first_ns) AS first_ns, max(last_ns) AS last_ns
+    FROM named
+    GROUP BY demangled
+),
+spread AS (
+    SELECT named.demangled, sum(named.calls * (variance + pow(named.mean_ns - sums.mean_ns, 2)))
+               AS squares
+    FROM named
+    JOIN sums ON sums.demangled IS NOT DISTINCT FROM named.demangled
+    GROUP BY named.demangled
+),
+buckets AS (
+    SELECT demangled, entry.key AS bucket, sum(entry.value) AS finished
+    FROM (SELECT demangled, unnest(map_entries(durations)) AS entry FROM named)
+    GROUP BY demangled, bucket
+),
+placed AS (
+    SELECT demangled, bucket, sum(finished) OVER (PARTITION BY demangled ORDER BY bucket) AS until
+    FROM buckets
+),
+quantiles AS (
+    SELECT placed.demangled,
+           sketch_quantile(bucket, until, calls, 0.5, min_ns, max_ns) AS median_ns,
+           sketch_quantile(bucket, until, calls, 0.95, min_ns, max_ns) AS p95_ns
+    FROM placed
+    JOIN sums ON sums.demangled IS NOT DISTINCT FROM placed.demangled
+    GROUP BY placed.demangled
+)
+SELECT name, 100.0 * total_ns / nullif(sum(total_ns) OVER (), 0) AS percent,
+       calls, TRY_CAST(total_ns AS BIGINT) AS total_ns, mean_ns, median_ns, p95_ns, min_ns, max_ns,
+       CASE WHEN calls > 1 THEN sqrt(squares / (calls - 1)) END AS stddev_ns,
+       100.0 * total_ns / nullif(max(last_ns) OVER () - min(first_ns) OVER (), 0) AS span_pct,
+       unfinished, sums.demangled
+FROM sums
+LEFT JOIN spread ON spread.demangled IS NOT DISTINCT FROM sums.demangled
+LEFT JOIN quantiles ON quantiles.demangled IS NOT DISTINCT FROM sums.demangled
+ORDER BY total_ns DESC, sums.demangled

@@ -119,4 +119,8 @@ LEFT JOIN climbing
     AND climbing.thread_id = sums.thread_id
     AND climbing.longest_start_ns = sums.longest_start_ns
     AND climbing.parent_range_id IS NULL
-ORDER BY total_ns DESC, sums.process_id, sums.thread_id, name, gpu
+ORDER BY total_ns DESC, sums.process_id, sums.thread_id, name, gpu;
+
+-- merge
+FROM partial
+ORDER BY total_ns DESC, process_id, thread_id, name, gpu

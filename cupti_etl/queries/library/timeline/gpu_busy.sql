@@ -79,4 +79,8 @@ SELECT labels.gpu, labels.device_uuid, labels.device_name, labels.host, labels.p
        busy.longest_gap_ns, busy.start_ns, busy.end_ns
 FROM labels
 LEFT JOIN busy ON busy.gpu = labels.gpu
-ORDER BY labels.host, labels.device_uuid, labels.gpu
+ORDER BY labels.host, labels.device_uuid, labels.gpu;
+
+-- merge
+FROM partial
+ORDER BY host, device_uuid, gpu

@@ -33,4 +33,8 @@ SELECT busy.gpu, busy.device_name,
 FROM (FROM gpu_busy WHERE start_ns IS NOT NULL) AS busy
 LEFT JOIN _gpu_run AS work ON work.gpu = busy.gpu
 GROUP BY busy.gpu, busy.device_name, busy.busy_ns, busy.span_ns
-ORDER BY busy.gpu
+ORDER BY busy.gpu;
+
+-- merge
+FROM partial
+ORDER BY gpu
