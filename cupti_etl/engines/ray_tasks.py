@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
 from typing import Any
 
 from cupti_etl.engines.engine import ATTEMPTS, Call, Done, Task, killed, result_of
@@ -29,15 +31,16 @@ class Ray:
 
     def run(self, function: Callable[[Any], Any], tasks: Sequence[Task]) -> Iterator[Done]:
         """Call a function for each task: see ``Engine``."""
-        ray = self._ray
-        is_ours = not ray.is_initialized()
-        if is_ours:
-            self._begin()
-        try:
+        if self._ray.is_initialized():
             yield from self._run(function, tasks)
-        finally:
-            if is_ours:
-                ray.shutdown()
+            return
+        # Ray prints what befalls workers, where answers are written to.
+        with redirect_stdout(sys.stderr):
+            self._begin()
+            try:
+                yield from self._run(function, tasks)
+            finally:
+                self._ray.shutdown()
 
     def _begin(self) -> None:
         try:

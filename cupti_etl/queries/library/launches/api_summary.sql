@@ -10,6 +10,7 @@
 -- chart: bars(name, total_ns)
 -- example: cupti-etl query api_summary TRACE
 -- alias: cuda_api_sum, cudaapisum, get_cuda_kernel_launch_stats
+-- approximate: median_ns, p99_ns
 -- columns:
 --   name VARCHAR: The function's name; NULL if it is not known.
 --   domain VARCHAR: runtime or driver.
@@ -44,4 +45,68 @@ SELECT name,
        count(*) - count(duration_ns) AS unfinished
 FROM durations
 GROUP BY domain, name
-ORDER BY total_ns DESC, domain, name
+ORDER BY total_ns DESC, domain, name;
+
+-- partial
+WITH durations AS (
+    SELECT domain, name, return_value, end_ns - start_ns AS duration_ns
+    FROM api_call
+)
+SELECT domain, name, count(duration_ns) AS calls,
+       count(duration_ns) FILTER (WHERE return_value NOT IN (0, 600)) AS errors,
+       sum(duration_ns) AS total_ns, sketch(duration_ns) AS durations, avg(duration_ns) AS mean_ns,
+       min(duration_ns) AS min_ns, max(duration_ns) AS max_ns, var_pop(duration_ns) AS variance,
+       count(*) - count(duration_ns) AS unfinished
+FROM durations
+GROUP BY domain, name;
+
+-- merge
+WITH sums AS (
+    SELECT domain, name, sum(calls)::BIGINT AS calls, sum(errors)::BIGINT AS errors,
+           coalesce(sum(total_ns), 0)::HUGEINT AS total_ns,
+           sum(mean_ns * calls) / nullif(sum(calls), 0) AS mean_ns, min(min_ns) AS min_ns,
+           max(max_ns) AS max_ns, sum(unfinished)::BIGINT AS unfinished
+    FROM partial
+    GROUP BY domain, name
+),
+spread AS (
+    SELECT partial.domain, partial.name,
+           sum(partial.calls * (variance + pow(partial.mean_ns - sums.mean_ns, 2))) AS squares
+    FROM partial
+    JOIN sums
+        ON sums.domain IS NOT DISTINCT FROM partial.domain
+        AND sums.name IS NOT DISTINCT FROM partial.name
+    GROUP BY partial.domain, partial.name
+),
+buckets AS (
+    SELECT domain, name, entry.key AS bucket, sum(entry.value) AS finished
+    FROM (SELECT domain, name, unnest(map_entries(durations)) AS entry FROM partial)
+    GROUP BY domain, name, bucket
+),
+placed AS (
+    SELECT domain, name, bucket,
+           sum(finished) OVER (PARTITION BY domain, name ORDER BY bucket) AS until
+    FROM buckets
+),
+quantiles AS (
+    SELECT placed.domain, placed.name,
+           sketch_quantile(bucket, until, calls, 0.5, min_ns, max_ns) AS median_ns,
+           sketch_quantile(bucket, until, calls, 0.99, min_ns, max_ns) AS p99_ns
+    FROM placed
+    JOIN sums
+        ON sums.domain IS NOT DISTINCT FROM placed.domain
+        AND sums.name IS NOT DISTINCT FROM placed.name
+    GROUP BY placed.domain, placed.name
+)
+SELECT sums.name, sums.domain,
+       100.0 * total_ns / nullif(sum(total_ns) OVER (), 0) AS percent,
+       calls, errors, TRY_CAST(total_ns AS BIGINT) AS total_ns, mean_ns, median_ns, p99_ns, min_ns,
+       max_ns, CASE WHEN calls > 1 THEN sqrt(squares / (calls - 1)) END AS stddev_ns, unfinished
+FROM sums
+LEFT JOIN spread
+    ON spread.domain IS NOT DISTINCT FROM sums.domain
+    AND spread.name IS NOT DISTINCT FROM sums.name
+LEFT JOIN quantiles
+    ON quantiles.domain IS NOT DISTINCT FROM sums.domain
+    AND quantiles.name IS NOT DISTINCT FROM sums.name
+ORDER BY total_ns DESC, sums.domain, sums.name

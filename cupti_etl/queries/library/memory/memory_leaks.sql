@@ -79,4 +79,8 @@ FROM (
         AND moments.api_name IS NOT DISTINCT FROM sums.api_name
         AND moments.range IS NOT DISTINCT FROM sums.range
 )
+ORDER BY bytes DESC, process_id, memory_kind, source, api_name, range;
+
+-- merge
+FROM partial
 ORDER BY bytes DESC, process_id, memory_kind, source, api_name, range

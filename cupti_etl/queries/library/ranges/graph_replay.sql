@@ -50,4 +50,8 @@ LEFT JOIN calls
     ON calls.process_id = replays.process_id
     AND calls.correlation_id = replays.correlation_id
 GROUP BY replays.process_id, graph_id
-ORDER BY wall_total_ns DESC, replays.process_id, graph_id
+ORDER BY wall_total_ns DESC, replays.process_id, graph_id;
+
+-- merge
+FROM partial
+ORDER BY wall_total_ns DESC, process_id, graph_id

@@ -35,4 +35,8 @@ SELECT path, process_id, gpu, count(DISTINCT work.range_id) AS ranges,
 FROM _range_activity AS work
 JOIN _alike_path ON _alike_path.range_id = work.range_id
 GROUP BY path, process_id, gpu
+ORDER BY sum_ns DESC NULLS LAST, path, process_id, gpu;
+
+-- merge
+FROM partial
 ORDER BY sum_ns DESC NULLS LAST, path, process_id, gpu
