@@ -21,6 +21,7 @@ NAMES = (
     "decode",
     "drain",
     "exports",
+    "fleet",
     "imports",
     "lag",
     "peers",

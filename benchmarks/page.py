@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks import fleet
 from benchmarks.exports import FORMS
 
 ROOT = Path(__file__).parents[1]
@@ -86,6 +87,12 @@ FIGURES: dict[str, list[tuple[str, str, str]]] = {
                 ("mb", "size of the file, MB", ""),
             )
         ),
+    ],
+    "fleet": [
+        ("ranks", "ranks", ""),
+        ("ask_growth", "CPU a rank, over that with an eighth of the ranks", "<= 1.25"),
+        ("worker_peak_mib", "memory of a worker at its peak, MiB", "<= 2048"),
+        ("driver_peak_mib", "memory of the driver at its peak, MiB", ""),
     ],
     "imports": [
         ("kineto_ours_1_core_events_per_s", "JSON of PyTorch, events a second, one core", ""),
@@ -273,6 +280,10 @@ def _section(path: Path) -> list[str]:
             "",
             *_query_rows(figures, most),
         ]
+    elif one["benchmark"] == "fleet":
+        each = figures["kernels_per_rank"]
+        lines += [f"{each:,} kernels a rank, engine `{figures['engine']}`.", ""]
+        lines += [*fleet.table(figures), "", *_figure_rows(figures, FIGURES["fleet"])]
     elif name.startswith("operators"):
         lines += [f"{figures['rows']:,} kernels.", "", *_operator_rows(figures)]
     else:
@@ -291,6 +302,8 @@ def _section(path: Path) -> list[str]:
 
 
 TITLES = {
+    "fleet": "`kernel_summary` and `gpu_busy` of many ranks, by workers: the kernels of a rank are "
+    "made on the worker that is asked about them. See [several workers](howto/engines.md).",
     "callbacks": "CUPTI's callbacks of a launch, handed to a Python function by "
     "`cupti_etl.callbacks()`, beside the same launches without; CPU of the thread that launches.",
     "cold": "An import and seven answers, each a process of its own, beside HolisticTraceAnalysis "

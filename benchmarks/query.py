@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +48,20 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keep", type=Path, help="keep the trace there, or use it again")
 
 
-def _kernels(con: duckdb.DuckDBPyConnection, first: int, rows: int) -> pa.Table:
+def kernels(
+    con: duckdb.DuckDBPyConnection, first: int, rows: int, others: Mapping[str, str] | None = None
+) -> pa.Table:
+    """Rows of kernels.
+
+    Args:
+        con: makes them.
+        first: the number of the first.
+        rows: how many.
+        others: columns that have other values.
+    """
+    values = VALUES | dict(others or {})
     columns = ", ".join(
-        f"CAST({VALUES.get(column.name, 'NULL')} AS {column.type.sql}) AS {column.name}"
+        f"CAST({values.get(column.name, 'NULL')} AS {column.type.sql}) AS {column.name}"
         for column in TABLES["kernel"].columns
     )
     return (
@@ -90,7 +102,7 @@ def make(folder: Path, rows: int) -> None:
         con.sql("SELECT setseed(0.5)").fetchall()
         for number, first in enumerate(range(0, rows, PART_ROWS)):
             part = folder / "kernel" / f"part-{number:06d}.parquet"
-            write_part(part, "kernel", _kernels(con, first, min(PART_ROWS, rows - first)))
+            write_part(part, "kernel", kernels(con, first, min(PART_ROWS, rows - first)))
 
 
 def measure(path: Path, rounds: int, form: str) -> dict[str, Any]:

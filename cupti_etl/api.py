@@ -27,7 +27,7 @@ from cupti_etl.queries.present import present_files
 from cupti_etl.queries.result import Result
 from cupti_etl.queries.runner import call, check_values, connect, connect_to
 from cupti_etl.queries.scope import Choice
-from cupti_etl.queries.tables import empty_table, found_tables, table_view
+from cupti_etl.queries.tables import empty_table, found_tables, owners, table_view
 from cupti_etl.queries.views import Views
 from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES
 from cupti_etl.storage.sources import (
@@ -212,13 +212,10 @@ class Trace:
         Raises:
             TraceError: a part is damaged, or has vanished.
         """
-        found: dict[Path, set[int]] = {}
-        for source in self._sources:
-            found[source.path] = set()
-            for table in ("process", "device"):
-                if rows := table_view((source,), table):
-                    ids = self.sql(f"SELECT DISTINCT process_id AS id FROM ({rows})").arrow()["id"]
-                    found[source.path].update(ids.drop_null().to_pylist())
+        found: dict[Path, set[int]] = {path: set() for path in self.paths}
+        for rows in owners(self._sources):
+            for row in self.sql(rows):
+                found[Path(row["path"])].add(row["process_id"])
         return found
 
     def has_rows(self, name: str) -> bool:

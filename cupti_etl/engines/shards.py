@@ -106,7 +106,9 @@ def shards(trace: Opened, settings: Mapping[str, str]) -> list[Shard]:
     """
     choice = trace.choice or Choice("")
     # One that knows all numbers of GPUs, however few are asked.
-    gpus = [Gpu(**row) for row in trace.sql("FROM gpu ORDER BY ALL")]
+    gpus: dict[int, list[Gpu]] = {}
+    for row in trace.sql("FROM gpu ORDER BY ALL"):
+        gpus.setdefault(row["process_id"], []).append(Gpu(**row))
     held = trace.processes()
     found = []
     for paths in _together(held, gpus):
@@ -117,7 +119,8 @@ def shards(trace: Opened, settings: Mapping[str, str]) -> list[Shard]:
                 continue
             elsewhere = tuple(sorted(own - group)) if at == 0 else None
             portion = Portion(
-                **{name: getattr(choice, name) for name in _CHOICE} | {"gpus": _of(group, gpus)},
+                **{name: getattr(choice, name) for name in _CHOICE}
+                | {"gpus": tuple(gpu for each in sorted(group) for gpu in gpus.get(each, ()))},
                 own=tuple(sorted(group)),
                 elsewhere=elsewhere,
             )
@@ -131,28 +134,21 @@ def shards(trace: Opened, settings: Mapping[str, str]) -> list[Shard]:
 _CHOICE = tuple(each.name for each in fields(Choice))
 
 
-def _of(group: Collection[int], gpus: Sequence[Gpu]) -> tuple[Gpu, ...]:
-    return tuple(gpu for gpu in gpus if gpu.process_id in group)
-
-
-def _together(held: Mapping[Path, set[int]], gpus: Sequence[Gpu]) -> list[tuple[Path, ...]]:
+def _together(
+    held: Mapping[Path, set[int]], gpus: Mapping[int, Sequence[Gpu]]
+) -> list[tuple[Path, ...]]:
     """Paths, in their order; those with the same process or GPU stand together."""
-    numbers: dict[int, set[int]] = {}
-    for gpu in gpus:
-        numbers.setdefault(gpu.process_id, set()).add(gpu.gpu)
     links = {
         path: {("process", each) for each in processes}
-        | {("gpu", number) for each in processes for number in numbers.get(each, ())}
+        | {("gpu", gpu.gpu) for each in processes for gpu in gpus.get(each, ())}
         for path, processes in held.items()
     }
     return [tuple(each) for each in _united(links)]
 
 
-def _groups(processes: Collection[int], gpus: Sequence[Gpu]) -> list[set[int]]:
+def _groups(processes: Collection[int], gpus: Mapping[int, Sequence[Gpu]]) -> list[set[int]]:
     """Processes by the GPUs that they share; one group of none where there are none."""
-    links = {
-        each: {gpu.gpu for gpu in gpus if gpu.process_id == each} for each in sorted(processes)
-    }
+    links = {each: {gpu.gpu for gpu in gpus.get(each, ())} for each in sorted(processes)}
     return [set(each) for each in _united(links)] or [set()]
 
 

@@ -24,6 +24,14 @@ def _unit(field: Field) -> str:
     return "" if field.unit == "1" else field.unit
 
 
+def _workers(query: Query) -> str:
+    """What several workers make of a query."""
+    estimated = ", ".join(query.approximate)
+    return (
+        f"they estimate {estimated}; all else is exact." if estimated else "their answer is exact."
+    )
+
+
 def describe(query: Query) -> str:
     """All that is known about one query, for a terminal."""
     lines = [f"{query.name} ({query.topic})", ""]
@@ -34,6 +42,8 @@ def describe(query: Query) -> str:
         lines += [f"Also: {', '.join(query.alias)}"]
     if query.limits:
         lines += [f"Limits: {query.limits}"]
+    if query.merge:
+        lines += [f"Several workers: {_workers(query)}"]
     if query.saving:
         lines += [f"To do: {query.saving.advice}", f"Shown by: {query.saving.shown}"]
     lines += [f"Empty without {name}: {reason}" for name, reason in query.requires]
@@ -123,6 +133,8 @@ def queries_markdown(catalog: Catalog | None = None) -> str:
                 lines += [f"* Of an opened trace, not of `trace.duckdb`: {query.opened}"]
             if query.limits:
                 lines += [f"* Limits: {query.limits}"]
+            if query.merge:
+                lines += [f"* [Several workers](../howto/engines.md): {_workers(query)}"]
             if query.saving:
                 lines += [f"* Finding ({query.saving.sure}): {query.saving.what}"]
                 lines += [f"* To do: {query.saving.advice}"]

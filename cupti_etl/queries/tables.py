@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -50,6 +50,28 @@ def table_view(sources: Sequence[Source], table: str) -> str:
     return _one_row_a_key(table, key, united) if numbered else ""
 
 
+def owners(sources: Sequence[Source]) -> Iterator[str]:
+    """SELECTs of the processes that paths know, by their rows of process and device.
+
+    All folders are read at once, however many there are.
+    """
+    folders = [each for each in sources if isinstance(each, Folder)]
+    for table in ("process", "device"):
+        selects = [
+            f"SELECT {quoted(each.path)} AS path, process_id FROM {each.database}.main.{table}"
+            for each in sources
+            if isinstance(each, File) and table in each.names
+        ]
+        if patterns := globs(folders, table):
+            # PATH/TABLE/PART
+            path = r"regexp_replace(filename, '[/\\][^/\\]+[/\\][^/\\]+$', '')"
+            parts = _parts(patterns, "filename = true")
+            selects.append(f"SELECT {path} AS path, process_id FROM {parts}")
+        if selects:
+            united = " UNION ALL ".join(selects)
+            yield f"SELECT DISTINCT * FROM ({united}) WHERE process_id IS NOT NULL"
+
+
 def _rows(sources: Sequence[Source], table: str) -> str:
     """A SELECT over the rows as the sources have them; "" if there are none."""
     folders = [each for each in sources if isinstance(each, Folder)]
@@ -64,9 +86,9 @@ def _rows(sources: Sequence[Source], table: str) -> str:
     return "\nUNION ALL BY NAME\n".join(selects)
 
 
-def _parts(patterns: Sequence[str]) -> str:
+def _parts(patterns: Sequence[str], *more: str) -> str:
     # Words with "=" in the path of a trace are no columns.
-    options = "union_by_name = true, hive_partitioning = false"
+    options = ", ".join(("union_by_name = true", "hive_partitioning = false", *more))
     return f"read_parquet([{', '.join(map(quoted, patterns))}], {options})"
 
 
