@@ -27,7 +27,7 @@ from cupti_etl.queries.present import present_files
 from cupti_etl.queries.result import Result
 from cupti_etl.queries.runner import call, check_values, connect, connect_to
 from cupti_etl.queries.scope import Choice
-from cupti_etl.queries.tables import empty_table, found_tables, owners, table_view
+from cupti_etl.queries.tables import empty_table, found_tables, table_view
 from cupti_etl.queries.views import Views
 from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES
 from cupti_etl.storage.sources import (
@@ -44,7 +44,7 @@ from cupti_etl.storage.sources import (
 if TYPE_CHECKING:
     from cupti_etl.queries.names import QueryName
 
-__all__ = ["Indexed", "Result", "Scope", "Trace", "open"]
+__all__ = ["ByEngine", "Indexed", "Result", "Scope", "Trace", "open"]
 
 
 def open(
@@ -170,53 +170,23 @@ class Trace:
         """
         return Result(self._connection, query, params)
 
-    def query(self, name: QueryName | str, *, engine: str = "duckdb", **params: Any) -> Result:
+    def query(self, name: QueryName | str, **params: Any) -> Result:
         """Run a query of the library, with values for its parameters.
 
-        Args:
-            name: of the query.
-            engine: who computes it: ``"duckdb"``, here; ``"processes"``, several of this machine;
-                or ``"ray"``.
-            params: values of its parameters.
-
         Raises:
-            UsageError: there is no such query, engine or parameter, a parameter is missing or of
-                another type, or the engine cannot compute the query.
+            UsageError: there is no such query or parameter, or a parameter is missing or of another
+                type.
             TraceError: a part is damaged, or has vanished.
-            EngineError: workers were killed, or there are none.
         """
         query = library()[name]
-        if engine != "duckdb":
-            from cupti_etl.engines.distribute import ask
-
-            answer = ask(self, query, params, engine)
-            return Result.of_rows(self._connection, answer.rows, query, answer.notes)
         text = call(query, params)
         if params:
             check_values(self._connection.cursor(), query, params)
         return Result(self._connection, text, params, query)
 
-    @property
-    def choice(self) -> Choice | None:
-        """What part of a trace this is; None for the whole."""
-        return self._choice
-
-    @property
-    def settings(self) -> Mapping[str, str]:
-        """Of DuckDB, as they were given."""
-        return self._settings or {}
-
-    def processes(self) -> dict[Path, set[int]]:
-        """By path the processes of which it has a row of process or device.
-
-        Raises:
-            TraceError: a part is damaged, or has vanished.
-        """
-        found: dict[Path, set[int]] = {path: set() for path in self.paths}
-        for rows in owners(self._sources):
-            for row in self.sql(rows):
-                found[Path(row["path"])].add(row["process_id"])
-        return found
+    def engine(self, name: str) -> ByEngine:
+        """The same trace, its queries computed by "duckdb", "processes" or "ray"."""
+        return ByEngine(self, name)
 
     def has_rows(self, name: str) -> bool:
         """Whether a table, or a query without parameters, has a row.
@@ -298,6 +268,21 @@ class Trace:
     def options(self) -> str:
         """The options with which a command asks this part of a trace; "" for the whole."""
         return self._choice.options if self._choice else ""
+
+    @property
+    def choice(self) -> Choice | None:
+        """The same, in the terms of the trace."""
+        return self._choice
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """Of DuckDB, as they were given."""
+        return self._settings or {}
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """What ``paths`` are."""
+        return self._sources
 
     @property
     def queries(self) -> Queries:
@@ -386,6 +371,30 @@ class Trace:
                         "every row would be there twice: give one of them",
                     )
         return tuple(sorted(self._sources, key=lambda source: started[source]))
+
+
+class ByEngine:
+    """A trace whose queries an engine computes: ``trace.engine("ray").query("gpu_busy")``."""
+
+    def __init__(self, trace: Trace, engine: str) -> None:
+        self._trace, self._engine = trace, engine
+
+    def query(self, name: QueryName | str, **params: Any) -> Result:
+        """Run a query of the library; its ``notes`` say what is estimated.
+
+        Raises:
+            UsageError: as of ``Trace.query``, or the engine cannot compute it.
+            TraceError: a part is damaged, or has vanished.
+            EngineError: workers were killed, or there are none.
+        """
+        from cupti_etl.engines.distribute import ask
+        from cupti_etl.engines.engine import DUCKDB
+
+        if self._engine == DUCKDB:
+            return self._trace.query(name, **params)
+        query = library()[name]
+        answer = ask(self._trace, query, params, self._engine)
+        return Result.of_rows(self._trace._connection, answer.rows, query, answer.notes)
 
 
 @cache

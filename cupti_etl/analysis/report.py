@@ -46,7 +46,7 @@ class Asked:
 
     title: str
     query: str
-    params: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, int] = field(default_factory=dict)
     where: str = ""
     none: str = "nothing of the kind was found."
 

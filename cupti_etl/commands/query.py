@@ -108,7 +108,7 @@ def command(
         given = dict(map(assignment, params))
 
         with open_part(traces, scope, steady=query.scope == "steady") as opened:
-            answer = opened.query(query.name, engine=engine, **given)
+            answer = opened.engine(engine).query(query.name, **given)
             result = Watched(answer)
             write(result, output)
             for line in answer.notes:

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from cupti_etl.queries.scope import Choice, Gpu
+from cupti_etl.queries.tables import owners
 from cupti_etl.schema.arrow import TABLES
+from cupti_etl.storage.sources import Source
 
 _T = TypeVar("_T")
 
@@ -27,7 +29,8 @@ class Opened(Protocol):
     @property
     def settings(self) -> Mapping[str, str]: ...  # noqa: D102
 
-    def processes(self) -> Mapping[Path, set[int]]: ...  # noqa: D102
+    @property
+    def sources(self) -> tuple[Source, ...]: ...  # noqa: D102
 
     def sql(self, query: str, **params: Any) -> Any: ...  # noqa: D102
 
@@ -109,7 +112,10 @@ def shards(trace: Opened, settings: Mapping[str, str]) -> list[Shard]:
     gpus: dict[int, list[Gpu]] = {}
     for row in trace.sql("FROM gpu ORDER BY ALL"):
         gpus.setdefault(row["process_id"], []).append(Gpu(**row))
-    held = trace.processes()
+    held: dict[Path, set[int]] = {source.path: set() for source in trace.sources}
+    for select in owners(trace.sources):
+        for row in trace.sql(select):
+            held[Path(row["path"])].add(row["process_id"])
     found = []
     for paths in _together(held, gpus):
         own = set().union(*(held[path] for path in paths))

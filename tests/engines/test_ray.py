@@ -92,6 +92,6 @@ def test_workers_of_ray_that_are_killed(tmp_path: Path) -> None:
 def test_without_ray_its_extra_is_named(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with cupti_etl.open(run) as trace, pytest.raises(UsageError) as raised:
-        trace.query("gpu_busy", engine="ray")
+        trace.engine("ray").query("gpu_busy")
     assert raised.value.message == "Ray is not installed"
     assert raised.value.hint == "pip install 'cupti-etl[ray]'"
