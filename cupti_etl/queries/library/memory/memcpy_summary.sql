@@ -4,7 +4,7 @@
 --   class. Times are sums of durations: copies that overlap each count in full. Rates are bytes
 --   over time while copying, of copies whose size is known. Beside kernels is the part of the
 --   copies' time within _busy_interval of compute and communication on the same GPU.
--- needs: memcpy, memcpy_p2p, device, gpu_interval, _busy_interval
+-- needs: _copy_beside, _busy_interval
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
 -- materialized: Made once for an opened trace, as each copy is looked for beside all kernels.
@@ -16,7 +16,8 @@
 -- chart: bars(copy_kind, total_ns)
 -- example: cupti-etl query memcpy_summary TRACE
 -- alias: cuda_gpu_mem_time_sum, cuda_gpu_mem_size_sum, gpumemtimesum, get_memory_bw_summary
--- lookup: gpu_interval, _busy_interval
+-- lookup: _busy_interval
+-- approximate: rate_median_gbps, rate_p99_gbps
 -- columns:
 --   copy_kind VARCHAR: Direction, such as HtoD.
 --   src_kind VARCHAR: Kind of memory read, such as pinned.
@@ -39,52 +40,10 @@
 --   min_ns BIGINT [ns]: Shortest duration.
 --   max_ns BIGINT [ns]: Longest duration.
 --   unfinished BIGINT [copies]: Copies without a start or end, which count nowhere else.
-WITH peaks AS (
-    SELECT process_id, device_id, any_value(global_memory_bandwidth_kbps) AS peak_kbps
-    FROM device
-    GROUP BY process_id, device_id
-),
-copies AS (
-    SELECT process_id, device_id, copy_kind, src_kind, dst_kind, bytes, start_ns, end_ns
-    FROM memcpy
-    UNION ALL
-    SELECT process_id, device_id, copy_kind, src_kind, dst_kind, bytes, start_ns, end_ns
-    FROM memcpy_p2p
-),
-gpus AS (
-    SELECT DISTINCT process_id, device_id, gpu
-    FROM gpu_interval
-    WHERE kind IN ('memcpy', 'memcpy_p2p')
-),
-kernels AS (
-    SELECT gpu, start_ns, end_ns, busy_before_ns
+WITH seen AS (
+    SELECT count(*) > 0 AS has_kernels
     FROM _busy_interval
     WHERE work = 'compute_or_communication'
-),
-sized AS (
-    SELECT copies.*, gpu, copies.end_ns - copies.start_ns AS ns,
-           CASE WHEN ns IS NOT NULL THEN bytes END AS copied,
-           CASE WHEN copy_kind = 'DtoD' THEN peak_kbps END AS peak_kbps,
-           CASE WHEN bytes <= 4096 THEN 0 WHEN bytes <= 65536 THEN 1 WHEN bytes <= 1048576 THEN 2
-                WHEN bytes <= 16777216 THEN 3 WHEN bytes > 16777216 THEN 4 END AS class
-    FROM copies
-    LEFT JOIN peaks ON peaks.process_id = copies.process_id AND peaks.device_id = copies.device_id
-    LEFT JOIN gpus ON gpus.process_id = copies.process_id AND gpus.device_id = copies.device_id
-),
--- Time with kernels up to the end of a copy, less that up to its start.
-beside AS (
-    SELECT sized.*,
-           coalesce(till.busy_before_ns + least(sized.end_ns, till.end_ns) - till.start_ns, 0)
-           - coalesce(since.busy_before_ns + least(sized.start_ns, since.end_ns) - since.start_ns,
-                      0) AS beside_ns
-    FROM sized
-    ASOF LEFT JOIN kernels AS since
-        ON since.gpu = sized.gpu
-        AND since.start_ns <= sized.start_ns
-    ASOF LEFT JOIN kernels AS till ON till.gpu = sized.gpu AND till.start_ns <= sized.end_ns
-),
-seen AS (
-    SELECT count(*) > 0 AS has_kernels FROM kernels
 )
 SELECT copy_kind, src_kind, dst_kind,
        CASE class WHEN 0 THEN '<= 4 KiB' WHEN 1 THEN '<= 64 KiB' WHEN 2 THEN '<= 1 MiB'
@@ -109,6 +68,79 @@ SELECT copy_kind, src_kind, dst_kind,
        min(ns) AS min_ns,
        max(ns) AS max_ns,
        count(*) - count(ns) AS unfinished
-FROM beside, seen
+FROM _copy_beside, seen
 GROUP BY copy_kind, src_kind, dst_kind, class
+ORDER BY total_ns DESC, copy_kind, src_kind, dst_kind, class;
+
+-- partial
+SELECT copy_kind, src_kind, dst_kind, class, count(*) AS rows, count(ns) AS copies,
+       sum(ns) AS total_ns, sum(copied) AS copied, count(copied) AS sized,
+       sum(beside_ns) FILTER (WHERE ns > 0) AS beside_ns,
+       sketch(copied / nullif(ns, 0)) AS rates, count(copied / nullif(ns, 0)) AS rated,
+       min(copied / nullif(ns, 0)) AS least, max(copied / nullif(ns, 0)) AS most,
+       any_value(peak_kbps) AS peak_kbps, min(ns) AS min_ns, max(ns) AS max_ns,
+       NULL::BOOLEAN AS has_kernels
+FROM _copy_beside
+GROUP BY copy_kind, src_kind, dst_kind, class
+UNION ALL BY NAME
+SELECT count(*) > 0 AS has_kernels
+FROM _busy_interval
+WHERE work = 'compute_or_communication';
+
+-- merge
+WITH seen AS (
+    SELECT bool_or(has_kernels) AS has_kernels FROM partial
+),
+sums AS (
+    SELECT copy_kind, src_kind, dst_kind, class, sum(rows)::BIGINT AS rows,
+           sum(copies)::BIGINT AS copies, sum(total_ns)::HUGEINT AS ns,
+           sum(copied)::HUGEINT AS copied, sum(sized)::BIGINT AS sized,
+           coalesce(sum(beside_ns), 0)::HUGEINT AS beside_ns, sum(rated)::BIGINT AS rated,
+           min(least) AS least, max(most) AS most, any_value(peak_kbps) AS peak_kbps,
+           min(min_ns) AS min_ns, max(max_ns) AS max_ns,
+           row_number() OVER (ORDER BY copy_kind, src_kind, dst_kind, class) AS place
+    FROM partial
+    WHERE rows IS NOT NULL
+    GROUP BY copy_kind, src_kind, dst_kind, class
+),
+buckets AS (
+    SELECT place, entry.key AS bucket, sum(entry.value) AS finished
+    FROM (
+        SELECT place, unnest(map_entries(rates)) AS entry
+        FROM partial
+        JOIN sums
+            ON sums.copy_kind IS NOT DISTINCT FROM partial.copy_kind
+            AND sums.src_kind IS NOT DISTINCT FROM partial.src_kind
+            AND sums.dst_kind IS NOT DISTINCT FROM partial.dst_kind
+            AND sums.class IS NOT DISTINCT FROM partial.class
+    )
+    GROUP BY place, bucket
+),
+placed AS (
+    SELECT place, bucket, sum(finished) OVER (PARTITION BY place ORDER BY bucket) AS until
+    FROM buckets
+),
+quantiles AS (
+    SELECT place, sketch_quantile(bucket, until, rated, 0.5, least, most) AS rate_median_gbps,
+           sketch_quantile(bucket, until, rated, 0.99, least, most) AS rate_p99_gbps
+    FROM placed
+    JOIN sums USING (place)
+    GROUP BY place
+)
+SELECT copy_kind, src_kind, dst_kind,
+       CASE class WHEN 0 THEN '<= 4 KiB' WHEN 1 THEN '<= 64 KiB' WHEN 2 THEN '<= 1 MiB'
+            WHEN 3 THEN '<= 16 MiB' WHEN 4 THEN '> 16 MiB' END AS size,
+       100.0 * coalesce(ns, 0) / nullif(sum(ns) OVER (), 0) AS percent,
+       copies,
+       TRY_CAST(CASE WHEN class IS NOT NULL THEN coalesce(copied, 0) END AS BIGINT) AS bytes,
+       TRY_CAST(coalesce(ns, 0) AS BIGINT) AS total_ns,
+       TRY_CAST(CASE WHEN has_kernels THEN beside_ns END AS BIGINT) AS beside_kernels_ns,
+       100.0 * beside_kernels_ns / nullif(total_ns, 0) AS beside_kernels_pct,
+       (copied / nullif(ns, 0))::DOUBLE AS rate_gbps, rate_median_gbps, rate_p99_gbps,
+       100.0 * 2 * copied / nullif(ns, 0) / nullif(peak_kbps / 1e6, 0) AS peak_pct,
+       (copied / nullif(sized, 0))::DOUBLE AS mean_bytes,
+       (ns / nullif(copies, 0))::DOUBLE AS mean_ns, min_ns, max_ns, rows - copies AS unfinished
+FROM sums
+CROSS JOIN seen
+LEFT JOIN quantiles USING (place)
 ORDER BY total_ns DESC, copy_kind, src_kind, dst_kind, class
