@@ -185,6 +185,19 @@ def test_a_false_need_is_found(con) -> None:
             "-- example: cupti-etl query x\n-- columns:",
             "cannot read 'cupti-etl query",
         ),
+        ("min_ns;\n", "min_ns;\n\n-- partial\nSELECT 1;\n", "only what has a merge is partial"),
+        ("min_ns;\n", "min_ns;\n\n-- merge\nDELETE 1;\n", "merge must be one SELECT"),
+        ("min_ns;\n", "min_ns;\n\n-- merge\nFROM a\n-- merge\nFROM b\n", "'merge' stands twice"),
+        (
+            "min_ns;\n",
+            "min_ns;\n\n-- partial\nFROM a;\n\n-- merge\nFROM partial;\n",
+            "a partial takes no parameters",
+        ),
+        (
+            "-- columns:",
+            "-- approximate: name\n-- columns:",
+            "only what has a merge is partial or a",
+        ),
     ],
 )
 def test_a_wrong_header_is_refused(before: str, after: str, message: str) -> None:
