@@ -64,7 +64,7 @@ class Rank:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--ranks", type=int, default=64)
+    parser.add_argument("--ranks", type=int, nargs="+", default=[8, 16, 32, 64])
     parser.add_argument("--kernels", type=int, default=100_000, help="of each rank")
     parser.add_argument("--engine", choices=("processes", "ray"), default="processes")
     parser.add_argument("--like", type=int, help="say what so many ranks would cost at this rate")
@@ -182,8 +182,7 @@ def measure(ranks: int, kernels_each: int, engine: str) -> dict[str, Any]:
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
-    ranks = arguments.ranks
-    sizes = sorted({max(1, ranks // 8), max(1, ranks // 4), max(1, ranks // 2), ranks})
+    *_, ranks = sizes = sorted(arguments.ranks)
     measured = [measure(size, arguments.kernels, arguments.engine) for size in sizes]
     first, last = measured[0], measured[-1]
     figures: dict[str, Any] = {
@@ -192,7 +191,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         "kernels_per_rank": arguments.kernels,
         "measured": measured,
         "ranks": ranks,
-        # 1 where twice as many ranks cost twice as much.
+        # 1 where each rank costs the same, however many there are.
         "ask_growth": rounded(last["ask_cpu_ms_per_rank"] / first["ask_cpu_ms_per_rank"]),
         "worker_peak_mib": last["worker_peak_mib"],
         "driver_peak_mib": last["driver_peak_mib"],

@@ -90,7 +90,7 @@ FIGURES: dict[str, list[tuple[str, str, str]]] = {
     ],
     "fleet": [
         ("ranks", "ranks", ""),
-        ("ask_growth", "CPU a rank, over that with an eighth of the ranks", "<= 1.25"),
+        ("ask_growth", "CPU a rank, over that with the fewest ranks", "<= 1.25"),
         ("worker_peak_mib", "memory of a worker at its peak, MiB", "<= 2048"),
         ("driver_peak_mib", "memory of the driver at its peak, MiB", ""),
     ],

@@ -76,8 +76,7 @@ def ask(trace: Opened, query: Query, params: Mapping[str, Any], engine: str) -> 
     if not query.merge:
         known = ", ".join(each.name for each in distributed())
         raise UsageError(
-            f"{query.name} cannot be computed by several workers, as its rows need all processes"
-            f" at once: --engine {DUCKDB} can",
+            f"several workers cannot compute {query.name}: --engine {DUCKDB} does",
             f"with --engine {engine}: {known}",
         )
     call(query, params)
