@@ -269,6 +269,17 @@ def test_emit_nvtx_says_it_in_the_text_of_ranges(trace: MakeTrace) -> None:
     assert_rows(opened.query("operator_summary"), SUMMARY)
 
 
+def test_the_first_range_has_a_backward_pass_too(trace: MakeTrace) -> None:
+    """It has no number of its own, and nothing is before it."""
+    step = """
+        1          5         8         start -5           cpu_op step
+        1          5         8         end   45           cpu_op -
+    """
+    opened = trace(**{**KINETO_LIKE, "marker": KINETO_LIKE["marker"] + step})
+    rows = {row["name"]: row["backward_gpu_ns"] for row in opened.query("operator_summary")}
+    assert (rows["step"], rows["aten::linear"]) == (40, 40)
+
+
 def test_a_backward_pass_that_may_be_of_two_operators_is_of_none(trace: MakeTrace) -> None:
     other = """
         1          9         9         start 2            cpu_op aten::mul

@@ -28,7 +28,8 @@ WITH RECURSIVE work AS MATERIALIZED (
     SELECT _operator.range_id, parent_range_id, place, last_place,
            _operator.end_ns - _operator.start_ns AS host_ns, own.start_ns AS self_start_ns,
            own.device_id,
-           sequence >= 0 AND NOT is_backward AS is_numbered, coalesce(launches, 0) AS launches,
+           coalesce(sequence >= 0 AND NOT is_backward, false) AS is_numbered,
+           coalesce(launches, 0) AS launches,
            coalesce(kernels, 0) AS kernels, coalesce(gpu_ns, 0) AS gpu_ns,
            coalesce(api_calls, 0) AS api_calls, coalesce(api_ns, 0) AS api_ns, name
     FROM _operator
