@@ -50,4 +50,33 @@ SELECT name, kind, 100.0 * self_gpu_ns / nullif(everything.gpu_ns, 0) AS percent
        self_gpu_ns, sums.gpu_ns, backward_ns AS backward_gpu_ns, self_launches, launches, kernels,
        self_host_ns, host_ns, sums.gpu_ns / nullif(calls, 0) AS mean_gpu_ns
 FROM sums, everything
+ORDER BY self_gpu_ns DESC, sums.gpu_ns DESC, host_ns DESC, name;
+
+-- partial
+SELECT *, NULL::BIGINT AS everything_ns
+FROM operator_summary
+UNION ALL BY NAME
+SELECT TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS everything_ns FROM gpu_interval;
+
+-- merge
+WITH everything AS (
+    SELECT sum(everything_ns) AS gpu_ns FROM partial
+),
+sums AS (
+    SELECT name, min(kind) AS kind, sum(calls)::BIGINT AS calls,
+           TRY_CAST(sum(self_gpu_ns) AS BIGINT) AS self_gpu_ns,
+           TRY_CAST(sum(gpu_ns) AS BIGINT) AS gpu_ns,
+           TRY_CAST(sum(backward_gpu_ns) AS BIGINT) AS backward_gpu_ns,
+           sum(self_launches)::BIGINT AS self_launches, sum(launches)::BIGINT AS launches,
+           sum(kernels)::BIGINT AS kernels,
+           TRY_CAST(sum(self_host_ns) AS BIGINT) AS self_host_ns,
+           TRY_CAST(sum(host_ns) AS BIGINT) AS host_ns
+    FROM partial
+    WHERE calls IS NOT NULL
+    GROUP BY name
+)
+SELECT name, kind, 100.0 * self_gpu_ns / nullif(everything.gpu_ns, 0) AS percent, calls,
+       self_gpu_ns, sums.gpu_ns, backward_gpu_ns, self_launches, launches, kernels, self_host_ns,
+       host_ns, sums.gpu_ns / nullif(calls, 0) AS mean_gpu_ns
+FROM sums, everything
 ORDER BY self_gpu_ns DESC, sums.gpu_ns DESC, host_ns DESC, name
