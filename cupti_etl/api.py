@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cupti_etl.engines.by_engine import ByEngine
 from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.choose import Scope, choose, has_steady_steps
@@ -186,7 +187,7 @@ class Trace:
 
     def engine(self, name: str) -> ByEngine:
         """The same trace, its queries computed by "duckdb", "processes" or "ray"."""
-        return ByEngine(self, name)
+        return ByEngine(self, self._connection, name)
 
     def has_rows(self, name: str) -> bool:
         """Whether a table, or a query without parameters, has a row.
@@ -371,30 +372,6 @@ class Trace:
                         "every row would be there twice: give one of them",
                     )
         return tuple(sorted(self._sources, key=lambda source: started[source]))
-
-
-class ByEngine:
-    """A trace whose queries an engine computes: ``trace.engine("ray").query("gpu_busy")``."""
-
-    def __init__(self, trace: Trace, engine: str) -> None:
-        self._trace, self._engine = trace, engine
-
-    def query(self, name: QueryName | str, **params: Any) -> Result:
-        """Run a query of the library; its ``notes`` say what is estimated.
-
-        Raises:
-            UsageError: as of ``Trace.query``, or the engine cannot compute it.
-            TraceError: a part is damaged, or has vanished.
-            EngineError: workers were killed, or there are none.
-        """
-        from cupti_etl.engines.distribute import ask
-        from cupti_etl.engines.engine import DUCKDB
-
-        if self._engine == DUCKDB:
-            return self._trace.query(name, **params)
-        query = library()[name]
-        answer = ask(self._trace, query, params, self._engine)
-        return Result.of_rows(self._trace._connection, answer.rows, query, answer.notes)
 
 
 @cache
