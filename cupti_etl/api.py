@@ -16,30 +16,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.engines.by_engine import ByEngine
-from cupti_etl.errors import TraceError, UsageError
+from cupti_etl.errors import UsageError
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.choose import Scope, choose, has_steady_steps
 from cupti_etl.queries.completion import Queries
 from cupti_etl.queries.connection import Connection
 from cupti_etl.queries.lent_parts import LentParts
 from cupti_etl.queries.materialize import DERIVED, Operator, state
+from cupti_etl.queries.opening import check_version, in_order
 from cupti_etl.queries.part import PartViews
 from cupti_etl.queries.present import present_files
 from cupti_etl.queries.result import Result
 from cupti_etl.queries.runner import call, check_values, connect, connect_to
 from cupti_etl.queries.scope import Choice
-from cupti_etl.queries.tables import empty_table, found_tables, table_view
+from cupti_etl.queries.tables import found_tables
 from cupti_etl.queries.views import Views
-from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES
 from cupti_etl.storage.sources import (
     Folder,
     Given,
     Source,
     expand,
-    globs,
     identifier,
     open_sources,
-    quoted,
 )
 
 if TYPE_CHECKING:
@@ -114,35 +112,54 @@ class Trace:
         choice: Choice | None = None,
         settings: Mapping[str, str] | None = None,
         is_for_strangers: bool = False,
+        below: Trace | None = None,
     ) -> None:
         self._given, self._confined, self._choice = paths, confined, choice
         self._settings, self._is_for_strangers = settings, is_for_strangers
         # The trace that this is a part of, or itself.
         self.whole = self
+        self._parts: LentParts[Trace] = LentParts()
+        self._sources: tuple[Source, ...] = ()
+        # What this lies on, if it was opened for this one alone.
+        self._owned: Trace | None = None
         if choice and choice.windows:
-            views: Views = PartViews(library(), _operators, choice)
-        else:
-            views = Views(library(), _operators, choice)
+            if below is None:
+                who = replace(choice, windows=())
+                below = self._owned = Trace(paths, confined, who, settings, is_for_strangers)
+            self._lie_on(below, choice)
+            return
+        views = Views(library(), _operators, choice)
         if is_for_strangers:
             con = connect_to(present_files(paths), settings)
         else:
             con = connect(paths if confined else None, settings)
         self._connection = Connection(con, views)
-        self._sources: tuple[Source, ...] = ()
-        self._parts: LentParts[Trace] = LentParts()
         try:
-            self._sources = open_sources(self._connection.con, paths)
+            self._sources = open_sources(con, paths)
             folders = tuple(s.path for s in self._sources if isinstance(s, Folder))
             self._connection.folders = folders
-            self._connection.attempt(self._check_version)
-            if choice and choice.windows:
-                choice.begin(self._connection.con)
+            attempt = self._connection.attempt
+            attempt(lambda: check_version(con, self._sources))
             if len(paths) > 1:
-                self._sources = self._connection.attempt(self._in_order)
+                self._sources = attempt(lambda: in_order(con, self._sources))
             views.open(self._sources)
         except BaseException:
             self.close()
             raise
+
+    def _lie_on(self, below: Trace, choice: Choice) -> None:
+        """Be a part of what another trace has, in the same DuckDB."""
+        views = PartViews(library(), _operators, choice, below._connection.views)
+        try:
+            con = below._connection.attempt(lambda: views.begin(below._connection.con.cursor()))
+        except BaseException:
+            if self._owned:
+                self._owned.close()
+            raise
+        self._connection = Connection(con, views)
+        self._connection.folders = below._connection.folders
+        self._sources = below._sources
+        views.open(self._sources)
 
     @property
     def path(self) -> Path:
@@ -237,7 +254,9 @@ class Trace:
         if self._choice:
             raise UsageError("this is a part of a trace already", "ask the whole trace for another")
         choice = choose(scope, lambda text: list(self.sql(text))) if scope else None
-        part = Trace(self._given, self._confined, choice, self._settings, self._is_for_strangers)
+        strangers = self._is_for_strangers
+        below = None if choice and choice.is_of_some else self
+        part = Trace(self._given, self._confined, choice, self._settings, strangers, below)
         part.whole = self
         return part
 
@@ -323,6 +342,8 @@ class Trace:
         """Let go of everything; results that are still being read fail."""
         self._parts.close()
         self._connection.close()
+        if self._owned:
+            self._owned.close()
 
     def __enter__(self) -> Trace:
         return self
@@ -337,41 +358,6 @@ class Trace:
 
     def __repr__(self) -> str:
         return f"cupti_etl.open({', '.join(repr(str(path)) for path in self.paths)})"
-
-    def _check_version(self) -> None:
-        folders = [source for source in self._sources if isinstance(source, Folder)]
-        patterns = [each for table in TABLES for each in globs(folders, table)]
-        if not patterns:
-            return
-        newest = self._connection.con.sql(
-            "SELECT file_name, decode(value) AS version"
-            f" FROM parquet_kv_metadata([{', '.join(map(quoted, patterns))}])"
-            " WHERE decode(key) = 'cupti_etl.schema_version'"
-            f" AND try_cast(decode(value) AS INTEGER) > {SCHEMA_VERSION} LIMIT 1"
-        ).fetchall()
-        for part, version in newest:
-            raise TraceError(
-                f"{part} has table layout {version}; this cupti-etl knows {SCHEMA_VERSION}",
-                "open it with the version of cupti-etl that wrote it, or a newer one",
-            )
-
-    def _in_order(self) -> tuple[Source, ...]:
-        """The sources by the start of their captures; no capture may be in two of them."""
-        started: dict[Source, int] = {}
-        held: dict[int, Source] = {}
-        for source in self._sources:
-            rows = table_view((source,), "capture") or empty_table("capture")
-            found = self._connection.con.sql(
-                f"SELECT capture_id, start_ns FROM ({rows})"
-            ).fetchall()
-            started[source] = max((start or 0 for _, start in found), default=0)
-            for capture_id, _ in found:
-                if held.setdefault(capture_id, source) is not source and capture_id is not None:
-                    raise UsageError(
-                        f"{held[capture_id].path} and {source.path} hold the same capture",
-                        "every row would be there twice: give one of them",
-                    )
-        return tuple(sorted(self._sources, key=lambda source: started[source]))
 
 
 @cache

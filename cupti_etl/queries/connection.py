@@ -45,18 +45,21 @@ class Connection:
         """The same for one thread, whose statements all run on one connection of its own."""
         self._check_open()
         other = copy.copy(self)
-        other.con = other._own = self.con.cursor()
+        other.con = other._own = self.views.cursor(self.con)
         return other
 
     def close(self) -> None:
         """Let go of everything; results that are still being read fail."""
-        self._closed = True
-        self.con.close()
+        if not self._closed:
+            self._closed = True
+            if not self._own:
+                self.views.close(self.con)
+            self.con.close()
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A connection for one statement."""
         self._check_open()
-        return self._own or self.con.cursor()
+        return self._own or self.views.cursor(self.con)
 
     def _check_open(self) -> None:
         if self._closed:

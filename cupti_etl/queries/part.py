@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,51 +14,58 @@ from cupti_etl.queries.header import Query
 from cupti_etl.queries.materialize import Operator, Operators
 from cupti_etl.queries.scope import WHOLE, Choice, reads_whole
 from cupti_etl.queries.views import Views
-from cupti_etl.storage.sources import Source, identifier
+from cupti_etl.storage.sources import identifier
 
 if TYPE_CHECKING:
     import duckdb
 
 _T = TypeVar("_T")
-
-
-class _Whole(Views):
-    """What can be asked of the whole trace, where it is not the current database."""
-
-    def need(self, con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
-        """Make what is not there yet."""
-        with _in_whole(con):
-            self._need(con, names)
-
-    def _renew(
-        self, con: duckdb.DuckDBPyConnection, filled: Sequence[str], stale: Sequence[str]
-    ) -> None:
-        with _in_whole(con):
-            super()._renew(con, filled, stale)
+_NUMBERS = itertools.count(1)
 
 
 class PartViews(Views):
     """What can be asked of the times that a choice has.
 
-    The whole trace is a database of its own, which has what a header says to compute there; what
-    is made there once serves every scope.
+    They lie in a database of their own beside that of the whole trace, or of the processes and
+    GPUs of it that are asked.  What a header says to compute there is made there once, and serves
+    all parts and the whole.
+
+    Args:
+        catalog: the queries.
+        operators: gives them, by the name of the query that each computes.
+        choice: the times.
+        whole: the views that the others are over.
     """
 
-    def __init__(self, catalog: Catalog, operators: Operators, choice: Choice) -> None:
+    def __init__(
+        self, catalog: Catalog, operators: Operators, choice: Choice, whole: Views
+    ) -> None:
         def ours() -> dict[str, Operator]:
             given = operators().items()
             found = {name: each for name, each in given if _will_do(catalog[name], each)}
-            return {**found, **part_sums.operators(catalog, choice, self._whole.need)}
+            return {**found, **part_sums.operators(catalog, choice, whole.need)}
 
         super().__init__(catalog, ours, choice)
-        who = replace(choice, windows=()) if choice.is_of_some else None
-        self._whole = _Whole(catalog, operators, who)
-        self._times = choice
+        self._whole, self._times = whole, choice
+        self._database = f"part_{next(_NUMBERS)}"
 
-    def open(self, sources: Sequence[Source]) -> None:
-        """Say where the rows are, before anything is asked."""
-        super().open(sources)
-        self._whole.open(sources)
+    def begin(self, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+        """Make the database; a connection to it."""
+        con.execute(f"ATTACH ':memory:' AS {self._database}")
+        own = self.cursor(con)
+        self._times.begin(own)
+        return own
+
+    def close(self, con: duckdb.DuckDBPyConnection) -> None:
+        """Drop the database, and with it the rows that it holds."""
+        con.execute(f"USE {WHOLE}.main")
+        con.execute(f"DETACH {self._database}")
+
+    def cursor(self, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+        """Another connection, on which names mean these views."""
+        own = con.cursor()
+        own.execute(f"USE {self._database}.main")
+        return own
 
     def bind(
         self, con: duckdb.DuckDBPyConnection, action: Callable[[], _T], *, is_inside: bool = False
@@ -96,16 +103,6 @@ class PartViews(Views):
                 f"CREATE OR REPLACE VIEW {identifier(table)} AS\n{self._times.table(table)}"
             )
         self._made.update(missing)
-
-
-@contextmanager
-def _in_whole(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    (here,) = con.execute("SELECT current_database()").fetchall()[0]
-    con.execute(f"USE {WHOLE}.main")
-    try:
-        yield
-    finally:
-        con.execute(f"USE {identifier(here)}.main")
 
 
 def _will_do(query: Query, operator: Operator) -> bool:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from cupti_etl.queries.header import Query
 
-# The database in which the whole trace is, beside the one that has the part.
-WHOLE = "whole"
+# The database in which the whole trace is, which a DuckDB in memory calls so; a part has another.
+WHOLE = "memory"
 # Tables of the times that are asked, by process and by GPU.
 _OF_PROCESS, _OF_GPU, _OF_ALL = "_scope_process", "_scope_gpu", "_scope_time"
 # Rows are compared with so many windows each, which takes no sorting of the rows.
@@ -117,7 +117,6 @@ class Choice:
 
     def begin(self, con: duckdb.DuckDBPyConnection) -> None:
         """Make what the views over the whole trace read, in the current database."""
-        con.execute(f"ATTACH ':memory:' AS {WHOLE}")
         if self._at_once() is not None:
             return
         rows = [

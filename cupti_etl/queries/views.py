@@ -78,9 +78,16 @@ class Views:
         self._there = {table for each in sources for table in each.tables()}
         self._materialized.open(self._sources)
 
+    def close(self, con: duckdb.DuckDBPyConnection) -> None:
+        """Let go of what was made; nothing is asked from now on."""
+
+    def cursor(self, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+        """Another connection, on which names mean these views."""
+        return con.cursor()
+
     def reopen(self, con: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> None:
         """Say that the rows are of others from now on; what was made is of those, too."""
-        with self._lock, con.cursor() as beside:
+        with self._lock, self.cursor(con) as beside:
             self.open(sources)
             self._renew(beside, sorted(self._made & TABLES.keys()), self._materialized.names)
 
@@ -126,7 +133,7 @@ class Views:
 
         It may have made just that, and to make it again would take away what others read.
         """
-        with self._lock, con.cursor() as beside:
+        with self._lock, self.cursor(con) as beside:
             if self._turn != turn:
                 return False
             self._make(beside, name)
@@ -153,8 +160,13 @@ class Views:
 
     def refusal(self, con: duckdb.DuckDBPyConnection) -> str:
         """Why what is computed once cannot be kept in the trace's folder; "" if it can."""
-        with self._lock, con.cursor() as beside:
+        with self._lock, self.cursor(con) as beside:
             return self._materialized.refusal(beside)
+
+    def need(self, con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
+        """Make what is not there yet, for views over these."""
+        with self._lock, self.cursor(con) as beside:
+            self._need(beside, names)
 
     def _is_known(self, name: str) -> bool:
         if name == TABLE_EXTENT or name in TABLES or name in self._catalog:
@@ -173,7 +185,7 @@ class Views:
             filled = [table for table in sorted(self._empty) if globs(self._folders, table)]
             stale = self._materialized.stale()
             if filled or stale:
-                with con.cursor() as beside:
+                with self.cursor(con) as beside:
                     self._renew(beside, filled, stale)
 
     def _renew(

@@ -57,7 +57,9 @@ def among(devices: Sequence[str]) -> str:
 
 def batches(con: duckdb.DuckDBPyConnection, sql: str) -> Iterator[pa.RecordBatch]:
     """The rows of a SELECT, batch by batch; every column is BIGINT or DOUBLE without NULL."""
+    (database,) = con.execute("SELECT current_database()").fetchall()[0]
     with con.cursor() as own:
+        own.execute(f"USE {database}.main")
         yield from own.sql(sql).to_arrow_reader(_BATCH_ROWS)
 
 

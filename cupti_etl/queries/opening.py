@@ -1,0 +1,60 @@
+"""What is looked up in the sources of a trace before anything is asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cupti_etl.errors import TraceError, UsageError
+from cupti_etl.queries.tables import empty_table, table_view
+from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES
+from cupti_etl.storage.sources import Folder, Source, globs, quoted
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+def check_version(con: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> None:
+    """See that no part is of a newer schema.
+
+    Raises:
+        TraceError: one is.
+        duckdb.Error: a part cannot be read.
+    """
+    folders = [source for source in sources if isinstance(source, Folder)]
+    patterns = [each for table in TABLES for each in globs(folders, table)]
+    if not patterns:
+        return
+    newest = con.sql(
+        "SELECT file_name, decode(value) AS version"
+        f" FROM parquet_kv_metadata([{', '.join(map(quoted, patterns))}])"
+        " WHERE decode(key) = 'cupti_etl.schema_version'"
+        f" AND try_cast(decode(value) AS INTEGER) > {SCHEMA_VERSION} LIMIT 1"
+    ).fetchall()
+    for part, version in newest:
+        raise TraceError(
+            f"{part} has table layout {version}; this cupti-etl knows {SCHEMA_VERSION}",
+            "open it with the version of cupti-etl that wrote it, or a newer one",
+        )
+
+
+def in_order(con: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> tuple[Source, ...]:
+    """The sources by the start of their captures.
+
+    Raises:
+        UsageError: a capture is in two of them.
+        duckdb.Error: a part cannot be read.
+    """
+    started: dict[Source, int] = {}
+    held: dict[int, Source] = {}
+    for source in sources:
+        rows = table_view((source,), "capture") or empty_table("capture")
+        found = con.sql(f"SELECT capture_id, start_ns FROM ({rows})").fetchall()
+        started[source] = max((start or 0 for _, start in found), default=0)
+        for capture_id, _ in found:
+            if held.setdefault(capture_id, source) is not source and capture_id is not None:
+                raise UsageError(
+                    f"{held[capture_id].path} and {source.path} hold the same capture",
+                    "every row would be there twice: give one of them",
+                )
+    return tuple(sorted(sources, key=lambda source: started[source]))
