@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 
 from cupti_etl.errors import EtlError, MemoryLimitError, TraceError, UsageError
+from cupti_etl.storage import manifest
 from cupti_etl.storage.sources import PARTS, as_glob
 
-_QUOTED_PART = re.compile(r"""['"]([^'"]*part-[^'"/]*\.parquet)['"]""")
+_QUOTED_PART = re.compile(r"""['"(]([^'"(]*part-[^'"/]*\.parquet)['")]""")
+# What DuckDB's reader of Parquet says of pages that it cannot make out, without the file's name.
+_BROKEN_PAGE = re.compile(
+    "TProtocolException|TType|don't know what type|Parquet file is likely corrupted|Out of buffer"
+    "|Corrupted file|bitpacked data exceeds"
+)
 
 
 def is_about(error: BaseException, folders: Sequence[Path]) -> bool:
@@ -52,6 +59,13 @@ def translate(error: BaseException, folders: Sequence[Path]) -> EtlError:
     named = _QUOTED_PART.search(text)
     if named and is_about(error, folders):
         return _damaged(named[1], text)
+    if _BROKEN_PAGE.search(text) and folders:
+        for part in chain(_unreadable(folders), _changed(folders)):
+            return _damaged(str(part), text)
+        return TraceError(
+            f"a part of the trace is damaged: {text.splitlines()[0]}",
+            "take another copy of the trace, or ask for other columns",
+        )
     if not isinstance(error, (duckdb.ProgrammingError, duckdb.DataError)):
         # A damaged footer is reported without the file's name.
         for part in _unreadable(folders):
@@ -85,3 +99,12 @@ def _unreadable(folders: Sequence[Path]) -> Iterable[Path]:
                 pq.read_metadata(part)
             except (pa.ArrowException, OSError):
                 yield part
+
+
+def _changed(folders: Sequence[Path]) -> Iterable[Path]:
+    """The parts that are not what the manifest says."""
+    for folder in folders:
+        for table, parts in (manifest.read(folder) or {}).items():
+            for name, entry in parts.items():
+                if not entry.is_of(folder / table / name):
+                    yield folder / table / name
