@@ -19,6 +19,7 @@ from cupti_etl.queries.header import Query
 from cupti_etl.queries.materialize import Materialized, Operators
 from cupti_etl.queries.plausible import plausible_tables
 from cupti_etl.queries.scope import Choice
+from cupti_etl.queries.small_tables import SmallTables
 from cupti_etl.queries.tables import (
     check_types,
     create_table_view,
@@ -63,6 +64,7 @@ class Views:
         self._folders: tuple[Folder, ...] = ()
         # Those without a part, which may get one while a capture runs.
         self._empty: set[str] = set()
+        self._small = SmallTables()
         self._there: set[str] = set()
         self._turn = 0  # how often something was made for a statement
         # A hint: where it is wrong, the binder says so.
@@ -76,6 +78,7 @@ class Views:
         self._sources = tuple(sources)
         self._folders = tuple(each for each in sources if isinstance(each, Folder))
         self._there = {table for each in sources for table in each.tables()}
+        self._small.open(self._sources)
         self._materialized.open(self._sources)
 
     def close(self, con: duckdb.DuckDBPyConnection) -> None:
@@ -183,6 +186,7 @@ class Views:
         """Forget what was made of parts that are no longer those of the trace."""
         with self._lock:
             filled = [table for table in sorted(self._empty) if globs(self._folders, table)]
+            filled += self._small.stale()
             stale = self._materialized.stale()
             if filled or stale:
                 with self.cursor(con) as beside:
@@ -280,7 +284,8 @@ class Views:
                     "a capture may just have tidied them up: run it again",
                 )
             who = self._choice.who(table) if self._choice else ""
-            con.execute(create_table_view(table, rows or empty_table(table), who))
+            select = self._small.read(con, table, rows) if rows else empty_table(table)
+            con.execute(create_table_view(table, select, who))
         check_types(con, there)
         self._there.update(there)
         self._empty.update(tables)

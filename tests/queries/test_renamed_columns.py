@@ -18,7 +18,7 @@ from support.trace import add_part, as_table, assert_rows, write_part, write_tra
 
 import cupti_etl
 from cupti_etl.errors import SchemaError
-from cupti_etl.queries import plausible
+from cupti_etl.queries import plausible, small_tables
 from cupti_etl.queries.trace_duckdb import write_trace_duckdb
 from cupti_etl.render.duckdb_file import export_duckdb
 from cupti_etl.schema import arrow
@@ -155,7 +155,10 @@ def scans(plan: Any) -> Iterator[dict[str, Any]]:
         ("name = 'a'", "(symbol|function|name) ?= ?'a'"),
     ],
 )
-def test_filters_reach_the_parts(tmp_path: Path, condition: str, pushed: str) -> None:
+def test_filters_reach_the_parts(
+    tmp_path: Path, condition: str, pushed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(small_tables, "MOST_BYTES", 0)
     run = trace_of(tmp_path / "run", 1)
     write_part(run / "kernel/part-000002.parquet", part_of(2, ROWS))
     add_part(run, "kernel", ROWS)

@@ -1,0 +1,78 @@
+"""Tables of few rows, which are read once and then stand in memory.
+
+A view over Parquet is bound anew, and its parts are opened, for each time that a statement names
+it, which a query does dozens of times by the views that it is made of.  Of a small table that costs
+more than all of its rows do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+from cupti_etl.storage.sources import Folder, Source, identifier
+
+if TYPE_CHECKING:
+    import duckdb
+
+# Of all parts of a table, compressed: of as many bytes all columns are read in some milliseconds.
+MOST_BYTES = 256 << 10
+
+# The parts of a table with what changes where one is replaced.
+_State = tuple[tuple[str, int, int, int], ...]
+
+
+class SmallTables:
+    """Which tables of some sources are in memory, and of which parts."""
+
+    def __init__(self) -> None:
+        self._folders: tuple[Folder, ...] = ()
+        self._states: dict[str, _State] = {}
+
+    def open(self, sources: Sequence[Source]) -> None:
+        """Say where the rows are; of files with tables of their own none is copied."""
+        folders = tuple(each for each in sources if isinstance(each, Folder))
+        self._folders = folders if len(folders) == len(sources) else ()
+
+    def read(
+        self,
+        con: duckdb.DuckDBPyConnection,
+        table: str,
+        select: str,
+    ) -> str:
+        """A SELECT of the same rows as another: of a copy in memory, where they are few.
+
+        Args:
+            con: where the copy is made.
+            table: whose rows they are.
+            select: reads its parts.
+        """
+        import duckdb
+
+        self._states.pop(table, None)
+        state = self._state(table)
+        if not state or sum(size for _, size, *_ in state) > MOST_BYTES:
+            return select
+        copy = identifier(f"_small_{table}")
+        try:
+            con.execute(f"CREATE OR REPLACE TABLE {copy} AS\n{select}")
+        except duckdb.Error:
+            # Who asks for a column that is damaged is told so; nobody else has to know.
+            return select
+        self._states[table] = state
+        return f"FROM {copy}"
+
+    def stale(self) -> Collection[str]:
+        """The tables in memory whose parts are no longer those that were read."""
+        return [table for table, then in self._states.items() if self._state(table) != then]
+
+    def _state(self, table: str) -> _State:
+        found = []
+        for folder in self._folders:
+            for part in folder.parts(table):
+                try:
+                    about = part.stat()
+                except FileNotFoundError:  # exchanged meanwhile
+                    return ()
+                found.append((str(part), about.st_size, about.st_mtime_ns, about.st_ino))
+        return tuple(found)

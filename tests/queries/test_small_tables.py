@@ -1,0 +1,107 @@
+"""Tables of few rows stand in memory, and say what their parts say all the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from support.trace import (
+    MakeTrace,
+    add_part,
+    as_table,
+    assert_rows,
+    write_manifest,
+    write_part,
+    write_trace,
+)
+
+import cupti_etl
+from cupti_etl.api import Trace
+from cupti_etl.errors import TraceError
+from cupti_etl.queries import small_tables
+
+ONE = "start_ns end_ns name\n 0 10 a"
+OTHER = "start_ns end_ns name\n 20 30 b"
+NAMES = "SELECT name FROM kernel ORDER BY start_ns"
+
+
+def in_memory(trace: Trace) -> list[str]:
+    rows = trace.sql("SELECT table_name AS name FROM duckdb_tables() ORDER BY ALL")
+    return [row["name"] for row in rows if row["name"].startswith("_small_")]
+
+
+def test_a_table_is_read_when_it_is_first_asked(trace: MakeTrace) -> None:
+    opened = trace(kernel=ONE)
+    assert in_memory(opened) == []
+    assert_rows(opened.sql(NAMES), "name\n a")
+    assert in_memory(opened) == ["_small_kernel"]
+
+
+def test_a_larger_table_is_not(trace: MakeTrace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(small_tables, "MOST_BYTES", 0)
+    opened = trace(kernel=ONE)
+    assert_rows(opened.sql(NAMES), "name\n a")
+    assert in_memory(opened) == []
+
+
+def test_what_is_added_and_exchanged_is_seen(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "run", kernel=ONE)
+    with cupti_etl.open(path) as opened:
+        assert_rows(opened.sql(NAMES), "name\n a")
+        added = add_part(path, "kernel", OTHER)
+        assert_rows(opened.sql(NAMES), "name\n a\n b")
+        write_part(added, as_table("kernel", ONE))
+        assert_rows(opened.sql(NAMES), "name\n a\n a")
+        added.unlink()
+        assert_rows(opened.sql(NAMES), "name\n a")
+
+
+def test_a_table_that_has_grown_is_read_from_its_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_trace(tmp_path / "run", kernel=ONE)
+    (part,) = (path / "kernel").iterdir()
+    monkeypatch.setattr(small_tables, "MOST_BYTES", part.stat().st_size)
+    with cupti_etl.open(path) as opened:
+        assert_rows(opened.sql(NAMES), "name\n a")
+        add_part(path, "kernel", OTHER)
+        # The copy is no longer asked.
+        assert_rows(opened.sql(NAMES), "name\n a\n b")
+        add_part(path, "kernel", "start_ns end_ns name\n 40 50 c")
+        assert_rows(opened.sql(NAMES), "name\n a\n b\n c")
+
+
+def test_parts_and_processes_that_are_asked(trace: MakeTrace) -> None:
+    opened = trace(
+        process="process_id pid rank\n 1 11 0\n 2 12 1",
+        kernel="process_id start_ns end_ns name\n 1 0 10 a\n 2 0 10 b\n 1 50 60 c",
+    )
+    with opened.scope(rank=1) as part:
+        assert_rows(part.sql(NAMES), "name\n b")
+    with opened.scope(to="40ns") as part:
+        assert_rows(part.sql(NAMES + ", name"), "name\n a\n b")
+
+
+@pytest.mark.parametrize("with_manifest", [True, False])
+def test_a_damaged_column_matters_only_where_it_is_asked(
+    tmp_path: Path, with_manifest: bool
+) -> None:
+    path = write_trace(tmp_path / "run", kernel=ONE)
+    part = path / "kernel/part-000000.parquet"
+    if with_manifest:
+        write_manifest(path)
+    column = pq.read_metadata(part).row_group(0).column(arrow_index("end_ns"))
+    begin = column.dictionary_page_offset
+    content = bytearray(part.read_bytes())
+    content[begin : begin + column.total_compressed_size] = b"\xff" * column.total_compressed_size
+    part.write_bytes(content)
+    with cupti_etl.open(path) as opened:
+        assert_rows(opened.sql(NAMES), "name\n a")
+        named = r"kernel/part-000000\.parquet" if with_manifest else "a part of the trace"
+        with pytest.raises(TraceError, match=f"{named} is damaged: don't know what type"):
+            opened.sql("SELECT end_ns FROM kernel").arrow()
+
+
+def arrow_index(name: str) -> int:
+    return int(as_table("kernel", "").schema.get_field_index(name))
