@@ -22,7 +22,7 @@ from cupti_etl.queries.choose import Scope, choose, has_steady_steps
 from cupti_etl.queries.completion import Queries
 from cupti_etl.queries.connection import Connection
 from cupti_etl.queries.lent_parts import LentParts
-from cupti_etl.queries.materialize import DERIVED, Operator, state
+from cupti_etl.queries.materialize import DERIVED, Operator
 from cupti_etl.queries.opening import check_version, in_order
 from cupti_etl.queries.part import PartViews
 from cupti_etl.queries.present import present_files
@@ -38,6 +38,7 @@ from cupti_etl.storage.sources import (
     expand,
     identifier,
     open_sources,
+    state,
 )
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from cupti_etl.queries.catalog import Catalog
 from cupti_etl.queries.header import Query
 from cupti_etl.schema.arrow import SCHEMA_VERSION
 from cupti_etl.storage import manifest
-from cupti_etl.storage.sources import File, Folder, Source, all_part_files, quoted
+from cupti_etl.storage.sources import Folder, Source, State, quoted, state
 
 if TYPE_CHECKING:
     import duckdb
@@ -43,9 +43,6 @@ _ABANDONED_S = 3600
 # Of long names, so many rows are what a thread holds in memory.
 _GROUP_ROWS = 30 * 1024
 _KEY_LETTERS = 16
-
-# Where the rows of a trace come from: files with their sizes and times.
-State = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -113,11 +110,8 @@ class Materialized:
         """The queries that were made."""
         return list(self._made)
 
-    def stale(self) -> list[str]:
+    def stale(self, now: State) -> list[str]:
         """The queries whose parts are no longer those of the trace."""
-        if not self._made:
-            return []
-        now = state(self._sources)
         return [name for name, then in self._made.items() if then != now]
 
     def forget(self, con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
@@ -268,19 +262,6 @@ class Materialized:
                 yield f"{name}\0{query.sql}"
                 left += query.needs
             seen.add(name)
-
-
-def state(sources: Sequence[Source]) -> State:
-    """The files that the rows of a trace come from, as they are now."""
-    found = []
-    for source in sources:
-        is_file = isinstance(source, File)
-        files = [source.path] if is_file else all_part_files(source.path)
-        for file in files:
-            with contextlib.suppress(FileNotFoundError):
-                about = file.stat()
-                found.append((os.fspath(file), about.st_size, about.st_mtime_ns))
-    return tuple(sorted(found))
 
 
 def drop(con: duckdb.DuckDBPyConnection, name: str) -> None:

@@ -14,7 +14,7 @@ from cupti_etl.queries.header import Query
 from cupti_etl.queries.materialize import Operator, Operators
 from cupti_etl.queries.scope import WHOLE, Choice, reads_whole
 from cupti_etl.queries.views import Views
-from cupti_etl.storage.sources import identifier
+from cupti_etl.storage.sources import State, identifier, state
 
 if TYPE_CHECKING:
     import duckdb
@@ -82,9 +82,10 @@ class PartViews(Views):
             )
         return super().bind(con, action)
 
-    def _refresh(self, con: duckdb.DuckDBPyConnection) -> None:
-        super()._refresh(con)
-        self._whole._refresh(con)
+    def _refresh(self, con: duckdb.DuckDBPyConnection, now: State | None = None) -> None:
+        now = state(self._sources) if now is None else now
+        super()._refresh(con, now)
+        self._whole._refresh(con, now)
 
     def _define(self, con: duckdb.DuckDBPyConnection, query: Query) -> None:
         if query.is_of_whole:

@@ -7,10 +7,10 @@ more than all of its rows do.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from cupti_etl.storage.sources import Folder, Source, identifier
+from cupti_etl.storage.sources import Folder, Source, State, identifier, state_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -18,16 +18,13 @@ if TYPE_CHECKING:
 # Of all parts of a table, compressed: of as many bytes all columns are read in some milliseconds.
 MOST_BYTES = 256 << 10
 
-# The parts of a table with what changes where one is replaced.
-_State = tuple[tuple[str, int, int, int], ...]
-
 
 class SmallTables:
     """Which tables of some sources are in memory, and of which parts."""
 
     def __init__(self) -> None:
         self._folders: tuple[Folder, ...] = ()
-        self._states: dict[str, _State] = {}
+        self._states: dict[str, State] = {}
 
     def open(self, sources: Sequence[Source]) -> None:
         """Say where the rows are; of files with tables of their own none is copied."""
@@ -50,8 +47,8 @@ class SmallTables:
         import duckdb
 
         self._states.pop(table, None)
-        state = self._state(table)
-        if not state or sum(size for _, size, *_ in state) > MOST_BYTES:
+        parts = state_of(part for each in self._folders for part in each.parts(table))
+        if not parts or sum(size for _, size, _ in parts) > MOST_BYTES:
             return select
         copy = identifier(f"_small_{table}")
         try:
@@ -59,20 +56,13 @@ class SmallTables:
         except duckdb.Error:
             # Who asks for a column that is damaged is told so; nobody else has to know.
             return select
-        self._states[table] = state
+        self._states[table] = parts
         return f"FROM {copy}"
 
-    def stale(self) -> Collection[str]:
-        """The tables in memory whose parts are no longer those that were read."""
-        return [table for table, then in self._states.items() if self._state(table) != then]
+    def stale(self, there: Mapping[str, State]) -> list[str]:
+        """The tables in memory whose parts are no longer those that were read.
 
-    def _state(self, table: str) -> _State:
-        found = []
-        for folder in self._folders:
-            for part in folder.parts(table):
-                try:
-                    about = part.stat()
-                except FileNotFoundError:  # exchanged meanwhile
-                    return ()
-                found.append((str(part), about.st_size, about.st_mtime_ns, about.st_ino))
-        return tuple(found)
+        Args:
+            there: the parts of each table as they are now.
+        """
+        return [table for table, then in self._states.items() if there.get(table, ()) != then]

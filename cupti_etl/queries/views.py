@@ -29,7 +29,7 @@ from cupti_etl.queries.tables import (
     table_rows,
 )
 from cupti_etl.schema.arrow import TABLES
-from cupti_etl.storage.sources import Folder, Source, globs
+from cupti_etl.storage.sources import Folder, Source, State, by_table, state
 
 if TYPE_CHECKING:
     import duckdb
@@ -182,12 +182,21 @@ class Views:
         name = found[1].lower() if found else ""
         return name if self._is_known(name) else ""
 
-    def _refresh(self, con: duckdb.DuckDBPyConnection) -> None:
-        """Forget what was made of parts that are no longer those of the trace."""
+    def _refresh(self, con: duckdb.DuckDBPyConnection, now: State | None = None) -> None:
+        """Forget what was made of parts that are no longer those of the trace.
+
+        Args:
+            con: a connection.
+            now: the parts, if somebody has looked.
+        """
         with self._lock:
-            filled = [table for table in sorted(self._empty) if globs(self._folders, table)]
-            filled += self._small.stale()
-            stale = self._materialized.stale()
+            if not self._made:
+                return
+            now = state(self._sources) if now is None else now
+            there = by_table(now, self._folders)
+            filled = [table for table in sorted(self._empty) if table in there]
+            filled += self._small.stale(there)
+            stale = self._materialized.stale(now)
             if filled or stale:
                 with self.cursor(con) as beside:
                     self._renew(beside, filled, stale)
