@@ -107,6 +107,23 @@ class PcSamplingOptions:
 
 
 @dataclass(frozen=True)
+class FlightOptions:
+    """What a flight recorder keeps, and when it writes.
+
+    Attributes:
+        before_ns: how long rows are kept in memory, in ns.
+        after_ns: how long a trace goes on after the trigger that began it, in ns.
+        most_bytes: what rows may hold of memory.
+        triggers: as ``--trigger`` has them.
+    """
+
+    before_ns: int
+    after_ns: int
+    most_bytes: int
+    triggers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class CaptureOptions:
     """How to capture.
 
@@ -140,6 +157,8 @@ class CaptureOptions:
         fsync: whether parts are brought to the disk before they are named.
         pm: which hardware counters to sample; None for none.
         allow_uids: other users whose processes are traced too, by number.
+        flight: keep the last rows in memory and write when something happens; None for a trace
+            of the whole run.
         inside: the descriptor of a socket to the program that asked for the capture from inside;
             None if there is a command to start.
     """
@@ -172,4 +191,5 @@ class CaptureOptions:
     fsync: bool = True
     pm: PmOptions | None = None
     allow_uids: tuple[int, ...] = ()
+    flight: FlightOptions | None = None
     inside: int | None = None

@@ -30,7 +30,7 @@ class Caller:
         is_read: whether all is read of the process with a pid.
     """
 
-    interrupts = 0
+    interrupts = kept = 0
     is_terminated = False
 
     def __init__(

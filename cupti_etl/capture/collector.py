@@ -68,6 +68,7 @@ class Collector:
         # a long capture can have thousands of others, which must not cost time for ever.
         self._followed: list[Traced] = []
         self._told: list[Traced] = []
+        self._ended: list[Traced] = []
         self.sampling = sampling
         self._record = record
         self.record_failure: str | None = None
@@ -225,6 +226,7 @@ class Collector:
         self._forget(traced)
         self._has_conflict |= traced.process.info().taken_ns != 0
         traced.end_ns = time.time_ns()
+        self._ended.append(traced)
         self._keep(lambda record: record.head(traced.process))
         # Its shared memory would otherwise stay until the capture ends.
         traced.process.detach()
@@ -239,6 +241,15 @@ class Collector:
         self._followed.clear()
         if self.listener is not None:
             self.listener.last_call()
+
+    def take_ended(self) -> list[Traced]:
+        """Processes that have ended since the last call."""
+        ended, self._ended = self._ended, []
+        return ended
+
+    def alive(self) -> list[Traced]:
+        """Processes that have not ended."""
+        return list(self._followed)
 
     @property
     def live(self) -> int:

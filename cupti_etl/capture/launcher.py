@@ -111,17 +111,31 @@ class Launcher:
     a terminal or somebody else sent them to the whole process group: it must get each
     exactly once.
 
+    Args:
+        command: the program and its arguments.
+        environment: its environment.
+        stdout: see above.
+        kept: signals that are ours, and not passed on.
+
+    Attributes:
+        kept: how many of these have come.
+
     Raises:
         UsageError: the program cannot be started.
     """
 
     def __init__(
-        self, command: Sequence[str], environment: Mapping[str, str], stdout: int | None = None
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        stdout: int | None = None,
+        kept: Sequence[int] = (),
     ) -> None:
         # Blocked before the start, so that none is handled here while it could still be
         # told from one that the program got itself; threads made later inherit this.
         signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
-        self.interrupts = 0
+        self.interrupts = self.kept = 0
+        self._kept = kept
         self._witness = Witness(_FORWARDED)
         self.is_terminated = False  # by us
         self._status: int | None = None
@@ -155,6 +169,9 @@ class Launcher:
 
     def _forward(self) -> None:
         while (info := signal.sigtimedwait(_FORWARDED, 0)) is not None:
+            if info.si_signo in self._kept:
+                self.kept += 1
+                continue
             self.interrupts += info.si_signo in (signal.SIGINT, signal.SIGTERM)
             if self._status is None and not self._got_it_too(info):
                 os.kill(self.pid, info.si_signo)

@@ -4,29 +4,32 @@ killed, of hardware counters alone."""
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cupti_etl.capture.caller import Caller
 from cupti_etl.capture.collector import Collector
 from cupti_etl.capture.launcher import (
     Launcher,
-    injector_loads,
     target_environment,
     target_settings,
 )
 from cupti_etl.capture.limits import Limits
+from cupti_etl.capture.outcome import diagnose
+from cupti_etl.capture.recorder import Recorder
 from cupti_etl.capture.recording import RecordingWriter
-from cupti_etl.capture.segment import NOT_TRACED
 from cupti_etl.capture.summary import ProgressLine, summary, tell_samples
+from cupti_etl.capture.triggers import SIGNAL
 from cupti_etl.config import CaptureOptions
-from cupti_etl.errors import CaptureError, EtlError, NoCudaError, UsageError
+from cupti_etl.errors import EtlError, UsageError
 from cupti_etl.progress import say
 from cupti_etl.signals import caught
 from cupti_etl.storage.destination import Convert, Destination, choose
 from cupti_etl.storage.driver import Driver
+from cupti_etl.storage.flight_folder import FlightFolder
 from cupti_etl.storage.relink import Relink
 from cupti_etl.storage.replace import Aside
 
@@ -59,7 +62,8 @@ def run(options: CaptureOptions, cmd: tuple[str, ...], convert: Convert) -> int:
         capture = _Run(options, cmd, convert, stack)
         status, problem = capture.to_the_end()
     if not options.quiet and capture.is_kept:
-        summary(capture.collector, capture.destination, time.monotonic() - start)
+        taken = time.monotonic() - start
+        summary(capture.collector, capture.destination, taken, capture.kept)
     problem = problem or diagnose(capture.collector)
     if problem is not None and (status == 0 or capture.launcher.is_terminated):
         raise problem
@@ -189,6 +193,7 @@ class _Run:
         self._interrupts = 0  # that came before its end
         self._until = float("inf")
         self.is_kept = True
+        self.kept = ""  # by a flight recorder
         self.destination = choose(options, convert)
         self._relink = Relink(self.destination)
         stack.callback(self._relink.close)
@@ -227,7 +232,9 @@ class _Run:
             )
         else:
             environment = target_environment(settings, os.environ)
-            self.launcher = Launcher(cmd, environment, self.destination.program_stdout)
+            kept = [signal.SIGUSR2] if options.flight and SIGNAL in options.flight.triggers else []
+            stdout = self.destination.program_stdout
+            self.launcher = Launcher(cmd, environment, stdout, kept)
         undo.pop_all()
         stack.callback(self.launcher.close)
 
@@ -245,7 +252,7 @@ class _Run:
             "delay_ns": options.delay_ns,
             "duration_ns": options.duration_ns or None,
         }
-        driver = Driver(self.collector, self.destination, facts, options.kinds, self._meanwhile)
+        driver = self._driver(facts)
         problems: list[EtlError] = []
         with _into(problems):
             driver.run(self._watch)
@@ -257,6 +264,7 @@ class _Run:
                 self.sampling.stop()
             driver.finish(status, self._limits.stopped_by)
             self._relink.finish()
+        self.kept = driver.summary() if isinstance(driver, Recorder) else ""
         unrecorded = self._close_recording()
         self.is_kept = bool(problems) or not self._is_nothing()
         if self.is_kept:
@@ -267,6 +275,22 @@ class _Run:
                 options.record.unlink(missing_ok=True)
             self._before.restore()
         return status, problems[0] if problems else unrecorded
+
+    def _driver(self, facts: dict[str, Any]) -> Driver | Recorder:
+        """What takes the rows."""
+        kinds = self._options.kinds
+        if self._options.flight is None:
+            return Driver(self.collector, self.destination, facts, kinds, self._meanwhile)
+        assert isinstance(self.destination, FlightFolder)
+        return Recorder(
+            self.collector,
+            self.destination,
+            self._options.flight,
+            ({**facts, "start_ns": time.time_ns()}, kinds),
+            lambda: self.launcher.kept,
+            self.launcher.poll,
+            quiet=self._options.quiet,
+        )
 
     def _is_nothing(self) -> bool:
         """Whether no process came to be recorded, nor failed to be."""
@@ -355,36 +379,3 @@ def _into(problems: list[EtlError]) -> Iterator[None]:
                 "raise the limits of the shell that starts it (ulimit -a)",
             )
         )
-
-
-def diagnose(collector: Collector) -> EtlError | None:
-    """Why the capture is not what was asked for, or None if it is."""
-    if not collector.traced and not collector.refused:
-        why = injector_loads()
-        if why is not None:
-            return CaptureError(
-                f"the injected library does not load: {why}", "run `cupti-etl doctor`"
-            )
-        return NoCudaError(
-            "the program ended without initialising CUDA, so there is no trace;"
-            " if it does use CUDA, `cupti-etl doctor` says what is in the way",
-        )
-    if collector.refused:
-        return CaptureError(
-            f"a process was not captured: {collector.refused[0].reason}", "run `cupti-etl doctor`"
-        )
-    for traced in collector.traced:
-        info = traced.process.info()
-        if info.state == NOT_TRACED:
-            return CaptureError(
-                f"process {info.pid} was not captured: {info.detail}", "run `cupti-etl doctor`"
-            )
-    sampling = collector.sampling
-    if sampling is not None and sampling.failure is not None and sampling.options.is_required:
-        return sampling.error()
-    for loss in collector.losses():
-        if loss.cause == "other_client":
-            return CaptureError(
-                f"the capture is incomplete: {loss.detail}", "run without the other profiler"
-            )
-    return None

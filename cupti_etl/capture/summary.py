@@ -41,8 +41,15 @@ class ProgressLine(Line):
         self.show(text)
 
 
-def summary(collector: Collector, where: object, seconds: float) -> None:
-    """Print rows by table, losses, and where the trace is (a sentence)."""
+def summary(collector: Collector, where: object, seconds: float, kept: str = "") -> None:
+    """Print rows by table, losses, and where the trace is (a sentence).
+
+    Args:
+        collector: of the capture.
+        where: where the trace is.
+        seconds: how long the capture took.
+        kept: what a flight recorder kept, in a sentence.
+    """
     traced = [one.process for one in collector.traced if one.process.info().state != NOT_TRACED]
     counts = {kind.table: sum(p.stored(i) for p in traced) for i, kind in enumerate(KINDS)}
     counts["callback_event"] = sum(int(p.decoded().callbacks) for p in traced)
@@ -58,6 +65,8 @@ def summary(collector: Collector, where: object, seconds: float) -> None:
         count = "an unknown number of" if loss.records is None else f"{loss.records:,}"
         what = "rows incomplete" if loss.is_stored else "records lost"
         say(f"cupti-etl: {count} {what} ({loss.cause}): {loss.detail}")
+    if kept:
+        say(f"cupti-etl: {kept}")
     say(f"cupti-etl: {where}")
 
 

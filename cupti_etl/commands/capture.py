@@ -19,6 +19,7 @@ from cupti_etl.commands._capture_values import (
 )
 from cupti_etl.commands._complete import files, tables
 from cupti_etl.commands._convert import convert
+from cupti_etl.commands._flight import check_kinds, flight_options
 from cupti_etl.commands._fsync import fsync_option
 from cupti_etl.commands._index import index_apart
 from cupti_etl.commands._overwrite import overwrite_option
@@ -32,6 +33,7 @@ from cupti_etl.config import (
     GRAPH_LEVELS,
     RECORD_FORMS,
     CaptureOptions,
+    FlightOptions,
     PcSamplingOptions,
 )
 from cupti_etl.errors import UsageError
@@ -114,6 +116,7 @@ _process = functools.partial(click.option, cls=Option, section="Processes")
 )
 @_when("--max-rows", type=click.IntRange(1), metavar="N", help="Stop recording after about N rows.")
 @_when("--max-size", metavar="SIZE", help="Stop recording when the trace has about this size.")
+@flight_options
 @pc_sampling_options
 @pm_options(default=None)
 @pm_option("--pm-required", is_flag=True, help="Fail if sampling is not possible until the end.")
@@ -228,6 +231,7 @@ def command(
     callbacks: str,
     pytorch: str,
     pc_sampling: PcSamplingOptions | None,
+    flight: FlightOptions | None,
     capture_range: str,
     max_rows: int | None,
     max_size: str | None,
@@ -298,8 +302,10 @@ def command(
         fsync=fsync,
         argv=not no_argv,
         quiet=quiet,
+        flight=flight,
         inside=inside,
     )
+    check_kinds(flight, options.kinds)
     with serving(options.out, serve):
         status = run(options, cmd, convert)
     if index and options.out.is_dir():

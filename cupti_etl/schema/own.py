@@ -60,7 +60,7 @@ PROCESS = Table(
         C("argv", string, "", "Command line, words separated by spaces; NULL with --no-argv."),
         C("start_ns", timestamp, "", "When tracing began in it.", unit="ns"),
         C("end_ns", timestamp, "", "When it was seen to end; NULL while it runs.", unit="ns"),
-        C("state", string, "", "tracing, finished (in order), killed, not flushed, lost, failed (see detail), or imported."),
+        C("state", string, "", "tracing, finished (in order), killed, not flushed, lost, failed (see detail), running (when a trace of --flight-recorder ended), or imported."),
         C("detail", string, "", "Why tracing failed, or what was noticed; NULL if nothing."),
         C("rank", i32, "", "RANK of the environment."),
         C("local_rank", i32, "", "LOCAL_RANK of the environment."),
@@ -72,7 +72,7 @@ PROCESS = Table(
         C("records", string, "", "Form of its records: fixed, or selected."),
         C("driver_version", i32, "", "What cuDriverGetVersion answered."),
         C("emitted", i64, "", "Records that CUPTI handed over or said it dropped.", unit="records"),
-        C("stored", i64, "", "Records that became rows.", unit="records"),
+        C("stored", i64, "", "Records that became rows, those in discarded too.", unit="records"),
     ),
     sort=("start_ns",),
     key=("process_id",),
@@ -86,6 +86,7 @@ KERNEL_NAME = Table(
         C("short", string, "", "Function name alone: no return type, namespaces or arguments."),
     ),
     key=("mangled",),
+    is_lasting=True,
 )
 CLOCK = Table(
     "clock",
@@ -127,6 +128,30 @@ LOSS = Table(
         C("end_ns", timestamp, "", "Latest time the loss can concern.", unit="ns"),
         C("detail", string, "", "The cause in a sentence."),
     ),
+)
+DISCARDED = Table(
+    "discarded",
+    "One row per table and reason: rows that were recorded and are not kept, as --flight-recorder or --retain asked for. No loss.",
+    (
+        C("table_name", string, "", "The table that had them."),
+        C("reason", string, "", "age (older than what is kept), memory (--flight-memory was full) or size (--retain)."),
+        C("rows", i64, "", "How many.", unit="rows"),
+        C("end_ns", timestamp, "", "When the last of them arrived: what ended later is all there, but for losses.", unit="ns"),
+        C("detail", string, "", "Why, in a sentence."),
+    ),
+    key=("table_name", "reason", "end_ns"),
+)
+FLIGHT_TRIGGER = Table(
+    "flight_trigger",
+    "One row per trigger of --flight-recorder that fired while the trace was written; the first began it.",
+    (
+        C("fired_ns", timestamp, "", "When it fired.", unit="ns"),
+        C("trigger", string, "", "The trigger, as --trigger has it."),
+        PROCESS_ID,
+        C("is_first", boolean, "", "Whether it began the trace; the others fired while it was being written."),
+        C("detail", string, "", "What happened, in a sentence."),
+    ),
+    sort=("fired_ns",),
 )
 ARGUMENT = Table(
     "argument",
@@ -180,6 +205,7 @@ PM_METRIC = Table(
         C("interval_ns", i64, "", "Time between two samples that was asked for.", unit="ns"),
     ),
     key=("device_uuid", "metric"),
+    is_lasting=True,
 )
 LAUNCH_STACK = Table(
     "launch_stack",
@@ -204,6 +230,7 @@ PYTHON_STACK = Table(
         C("first_line", i32, "", "The first line of the function."),
     ),
     key=("process_id", "stack_id", "depth"),
+    is_lasting=True,
 )
 CALLBACK_EVENT = Table(
     "callback_event",
@@ -251,6 +278,7 @@ GRAPH_NODE = Table(
         C("state", string, "", "Of this stack, as in launch_stack; NULL of a node that was made of another."),
     ),
     sort=("at_ns",),
+    is_lasting=True,
 )
 PC_SAMPLE = Table(
     "pc_sample",
@@ -302,6 +330,7 @@ CUBIN = Table(
         C("piece_offset", i64, "", "Where in the whole the piece begins.", unit="bytes"),
         C("bytes", binary, "", "The piece; NULL if the whole is too large to be kept."),
     ),
+    is_lasting=True,
 )
 # Those that the decoder fills, as it does those of CUPTI's records.
 DECODED = (LAUNCH_STACK, PYTHON_STACK, CALLBACK_EVENT, GRAPH_NODE, PC_SAMPLE, PC_WINDOW, CUBIN, ARGUMENT)
@@ -315,6 +344,8 @@ OWN = (
     CLOCK,
     LOSS,
     IMPORT_SKIPPED,
+    DISCARDED,
+    FLIGHT_TRIGGER,
     PM_SAMPLE,
     PM_METRIC,
     *DECODED,

@@ -111,7 +111,7 @@ class Table:
     hold the same row: opened together, they show it once.  ``more`` is the type of the
     columns that a capture adds after those that every trace has, and ``described_in`` the
     table with a row for each of them.  ``chosen_by`` is the column of time by which a scope
-    chooses rows; "" if it takes all of them.
+    chooses rows; "" if it takes all of them.  ``is_lasting`` is as of ``Kind``.
     """
 
     name: str
@@ -122,6 +122,7 @@ class Table:
     more: Type | None = None
     described_in: str = ""
     chosen_by: str = ""
+    is_lasting: bool = False
 
     def __post_init__(self) -> None:
         names = [column.name for column in self.columns]
@@ -170,7 +171,7 @@ class Kind:
             ``--graph graph`` and only then, because CUPTI then leaves out the records
             of a graph's nodes.
         is_lasting: its rows describe what outlives a window of recording (a device, a
-            context), so they are recorded while recording is off, too.
+            context), so they are recorded while recording is off, too, and kept however old.
         is_gpu_work: its rows are work that keeps a GPU busy, as ``gpu_interval`` has them.
         is_static: its rows describe, and are no activity: a trace with these alone has
             captured nothing.
@@ -212,4 +213,12 @@ class Kind:
         times = {column.name for column in self.columns} & {"start_ns", "timestamp_ns"}
         chosen_by = "" if self.is_static or self.is_state else max(times, default="")
         columns = (PROCESS_ID, *self.columns)
-        return Table(self.table, self.doc, columns, self.sort, key, chosen_by=chosen_by)
+        return Table(
+            self.table,
+            self.doc,
+            columns,
+            self.sort,
+            key,
+            chosen_by=chosen_by,
+            is_lasting=self.is_lasting,
+        )

@@ -226,6 +226,10 @@ def choose(options: CaptureOptions, convert: Convert) -> Destination:
     Raises:
         UsageError: one of them needs the other, or there is no such table.
     """
+    if options.flight is not None:
+        from cupti_etl.storage.flight_folder import FlightFolder
+
+        return FlightFolder(options.out, is_synced=options.fsync)
     destination = destination_of(options.out, convert, options.table, is_synced=options.fsync)
     destination.longest_roll_s = options.roll_ns / 1e9
     if isinstance(destination, Stream) and options.max_bytes and not _is_file(options.out):

@@ -16,6 +16,7 @@ from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.schema import revisions
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.spec import NAME
+from cupti_etl.storage.flight_folder import is_flight_folder, traces_in
 
 if TYPE_CHECKING:
     import duckdb
@@ -220,6 +221,12 @@ def check_folder(path: Path, folder: Path) -> None:
         raise TraceError(f"there is no trace {path}", _GIVE)
     if not folder.is_dir():
         raise TraceError(f"{path} is a file, not a trace", _GIVE)
+    if is_flight_folder(folder):
+        made = traces_in(folder)
+        raise TraceError(
+            f"{path} is of a flight recorder, and holds {len(made)} traces",
+            f"open one of them: {path / made[-1].name}" if made else "no trigger has fired yet",
+        )
     if not any(Folder(folder).globs(table) for table in TABLES):
         raise TraceError(f"{path} is not a trace: it holds no {PARTS} of any table", _GIVE)
     for part in all_part_files(folder):

@@ -41,6 +41,8 @@ FLOORS = {
     "cupti_etl.queries.operators": 14,
     "cupti_etl.pm.attribution": 14,
     "cupti_etl.sass": 14,
+    "cupti_etl.capture.outcome": 12,
+    "cupti_etl.capture.recorder": 12,
     "cupti_etl.capture.session": 14,
     "cupti_etl.imports.run": 14,
     # How an answer looks, which an answer knows; what writes whole traces lies above them.
@@ -89,7 +91,7 @@ FORBIDDEN = (
 )
 
 # Who puts the floors together.
-SESSIONS = {"cupti_etl.capture.session", "cupti_etl.imports.run"}
+SESSIONS = {"cupti_etl.capture.recorder", "cupti_etl.capture.session", "cupti_etl.imports.run"}
 
 
 def floor(module: str) -> int:

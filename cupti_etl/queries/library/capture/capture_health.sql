@@ -1,20 +1,22 @@
 -- Whether the trace can be believed: what is in it, what was lost, and a verdict.
 --
 -- computed: One row for the verdict, then one for each table, each process, each cause of loss,
---   each kind of overhead and each kind of thing that an import did not keep. The verdict is
+--   each kind of overhead, each kind of thing that an import did not keep and each table of which
+--   rows were discarded. The verdict is
 --   "complete", or "nothing captured" (no row of GPU work, API calls or markers), or "losses: " and
 --   how many records each cause concerns ("?" if that is not known), or the latter two together;
 --   "so far" is added while a capture runs. Of an imported process nobody counted what it emitted:
 --   "no losses known, imported" then takes the place of "complete", and numbers of lost records are
 --   NULL. What an import did not keep because it is unsupported or invalid is added as "not kept: "
---   with how many events of each; nothing of it counts as stored or lost. A killed or failed
+--   with how many events of each; nothing of it counts as stored or lost. So are rows that a capture
+--   discarded, as --flight-recorder or --retain asked for, by reason. A killed or failed
 --   process counts as a loss even where no number is known, and so do records that a process was
 --   handed and of which neither a row nor a loss is known. When a capture has ended, rows that it
 --   counted and that are no longer there are "missing from" their table (of an older trace without
 --   row_count, from all tables of records together), and a process that still says "tracing" is a
 --   loss. Overheads are sums of durations: those of several threads each count in full.
 -- needs: _table_extent, _process_loss, _loss_cause, _capture_end, capture, process, loss, overhead,
---   import_skipped
+--   import_skipped, discarded
 -- limits: Overhead is not among the kinds that a capture records by default.
 -- front: Can I believe this trace?
 -- first: section, subject, detail, lost, stored
@@ -22,10 +24,11 @@
 -- alias: diagnostics_summary
 -- scope: whole
 -- columns:
---   section VARCHAR: verdict, table, process, loss, overhead or skipped.
+--   section VARCHAR: verdict, table, process, loss, overhead, skipped or discarded.
 --   subject VARCHAR: The verdict, or the name of the table, the process, the cause or the kind.
 --   records BIGINT [records]: Rows of the table, or of the kind of overhead; records handed to the
---     process; records lost; events that an import did not keep.
+--     process; records lost; events that an import did not keep; rows that were
+--     discarded.
 --   stored BIGINT [records]: Of these, those that are in a table; not for a loss.
 --   lost BIGINT [records]: Records that are not; NULL if the number is not known.
 --   start_ns BIGINT [epoch ns]: Earliest time in the table, of the process, the loss or the
@@ -60,7 +63,9 @@ not_kept AS (
                      AS events
           FROM skipped
           WHERE category != 'redundant'
-          GROUP BY category)
+          GROUP BY category
+          UNION ALL
+          SELECT reason, TRY_CAST(sum(rows) AS BIGINT) FROM discarded GROUP BY reason)
 ),
 verdict AS (
     SELECT CASE
@@ -124,5 +129,9 @@ FROM (
     SELECT 6, 'skipped', what, events, NULL, NULL, NULL, NULL, NULL,
            concat_ws(': ', category, detail)
     FROM skipped
+    UNION ALL
+    SELECT 7, 'discarded', table_name, rows, NULL, NULL, NULL, NULL, NULL,
+           concat('all that ended later is there; ', reason, ': ', detail)
+    FROM discarded
 )
 ORDER BY place, subject

@@ -2,7 +2,7 @@
 --
 -- computed: One row a fact. Busy time is a union (busy_breakdown); times of kernels and copies are
 --   sums of durations.
--- needs: capture, process, busy_breakdown, kernel_summary, memcpy_summary
+-- needs: capture, process, discarded, busy_breakdown, kernel_summary, memcpy_summary
 -- limits: See capture_health for what is missing from the trace.
 -- front: What ran, for how long, and what took the time?
 -- first: section, subject, value, unit, detail
@@ -27,6 +27,11 @@ FROM (
     SELECT 2, 0, 'run', 'wall', (max(end_ns) - min(start_ns))::DOUBLE, 'ns',
            'from the first process traced to the last end', NULL
     FROM process
+    HAVING count(*) > 0
+    UNION ALL
+    SELECT 2.1, 0, 'run', 'kept', ((SELECT max(end_ns) FROM capture) - max(end_ns))::DOUBLE, 'ns',
+           concat('the end of the run: ', sum(rows), ' older rows were not kept'), NULL
+    FROM discarded
     HAVING count(*) > 0
     UNION ALL
     SELECT 3, process_id::DOUBLE, 'process',

@@ -1,0 +1,45 @@
+"""What became of a capture: whether it is what was asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cupti_etl.capture.launcher import injector_loads
+from cupti_etl.capture.segment import NOT_TRACED
+from cupti_etl.errors import CaptureError, EtlError, NoCudaError
+
+if TYPE_CHECKING:
+    from cupti_etl.capture.collector import Collector
+
+
+def diagnose(collector: Collector) -> EtlError | None:
+    """Why the capture is not what was asked for, or None if it is."""
+    if not collector.traced and not collector.refused:
+        why = injector_loads()
+        if why is not None:
+            return CaptureError(
+                f"the injected library does not load: {why}", "run `cupti-etl doctor`"
+            )
+        return NoCudaError(
+            "the program ended without initialising CUDA, so there is no trace;"
+            " if it does use CUDA, `cupti-etl doctor` says what is in the way",
+        )
+    if collector.refused:
+        return CaptureError(
+            f"a process was not captured: {collector.refused[0].reason}", "run `cupti-etl doctor`"
+        )
+    for traced in collector.traced:
+        info = traced.process.info()
+        if info.state == NOT_TRACED:
+            return CaptureError(
+                f"process {info.pid} was not captured: {info.detail}", "run `cupti-etl doctor`"
+            )
+    sampling = collector.sampling
+    if sampling is not None and sampling.failure is not None and sampling.options.is_required:
+        return sampling.error()
+    for loss in collector.losses():
+        if loss.cause == "other_client":
+            return CaptureError(
+                f"the capture is incomplete: {loss.detail}", "run without the other profiler"
+            )
+    return None

@@ -1,0 +1,121 @@
+"""Where a flight recorder writes: a folder with a trace for each time that it was triggered."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cupti_etl.storage import disk
+from cupti_etl.storage.destination import Destination
+
+# Says what the folder is for; there from the start, so that a killed recorder can be told from
+# one that had nothing to write.
+MARK = "flight-recorder.json"
+
+
+class FlightFolder(Destination):
+    """The folder; each trace in it is a destination of its own."""
+
+    def __init__(self, out: Path, *, is_synced: bool = True) -> None:
+        super().__init__(out, is_synced=is_synced)
+        self.folder = None
+        self._lock: int | None = None
+        self.traces: list[Path] = []
+
+    def create(self) -> None:
+        """Make it, before anything is started.
+
+        Raises:
+            UsageError: it is there already, or cannot be made.
+        """
+        self.folder = self.out
+        try:
+            super().create()
+        finally:
+            self.folder = None
+        from cupti_etl.storage.parquet import lock
+
+        self._lock = lock(self.out)
+        _mark(self.out, is_over=False)
+
+    def next(self, trigger: str) -> Destination:
+        """Where the next trace goes; it is not made yet."""
+        word = re.sub(r"[^a-z]+", "-", re.split(r"[:>!]", trigger)[0]).strip("-")
+        path = self.out / f"{len(self.traces) + 1:03d}-{word}"
+        self.traces.append(path)
+        one = Destination(path, is_synced=self._is_synced)
+        one.longest_roll_s = self.longest_roll_s
+        return one
+
+    def discard(self) -> None:
+        """Take it away again, while there is no trace in it."""
+        (self.out / MARK).unlink(missing_ok=True)
+        self.out.rmdir()
+
+    def finish(self) -> None:
+        """Say that nothing more comes; without a trace, remove it."""
+        if any(path.exists() for path in self.traces):
+            _mark(self.out, is_over=True)
+        else:
+            self.discard()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def size(self) -> int:
+        """Bytes that have been written."""
+        return disk.folder_bytes(self.out)
+
+    def __str__(self) -> str:
+        made = [path for path in self.traces if path.exists()]
+        if not made:
+            return "no trigger fired, so nothing was written"
+        return f"{len(made)} {'trace' if len(made) == 1 else 'traces'} in {self.out}"
+
+
+def is_flight_folder(path: Path) -> bool:
+    """Whether a folder is of a flight recorder."""
+    return (path / MARK).is_file()
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Have the folder of a recorder that has ended to ourselves.
+
+    Raises:
+        UsageError: the recorder is still running.
+    """
+    from cupti_etl.storage.parquet import lock
+
+    descriptor = lock(path)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def end(path: Path) -> None:
+    """Say of a recorder that was killed that nothing more comes."""
+    _mark(path, is_over=True)
+
+
+def _mark(path: Path, *, is_over: bool) -> None:
+    content = {"flight_recorder": 1, "is_over": is_over}
+    disk.write(path / MARK, json.dumps(content).encode())
+
+
+def is_over(path: Path) -> bool:
+    """Whether the recorder of a folder ended in order."""
+    try:
+        return bool(json.loads((path / MARK).read_bytes())["is_over"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def traces_in(path: Path) -> list[Path]:
+    """The traces of a flight recorder, the first one first."""
+    return sorted(each for each in path.iterdir() if each.is_dir() and each.name[:1].isdigit())

@@ -1,0 +1,150 @@
+"""Traces of a flight recorder on a disk that fails, and the folder that they are in."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from support.captures import table
+
+import cupti_etl
+from cupti_etl.capture.recorder import Recorder, Span
+from cupti_etl.capture.ring import pack
+from cupti_etl.config import FlightOptions
+from cupti_etl.errors import EtlError, TraceError, UsageError
+from cupti_etl.schema.arrow import arrow_schema
+from cupti_etl.storage import part
+from cupti_etl.storage.flight_folder import FlightFolder, held, is_over
+
+HOUR = 3600 * 10**9
+
+
+def kernels(count: int) -> pa.RecordBatch:
+    rows = [{"process_id": 1, "start_ns": at, "end_ns": at + 1, "name": "k"} for at in range(count)]
+    return pa.RecordBatch.from_pylist(rows, arrow_schema("kernel"))
+
+
+class Collector:
+    """Stands in for the one of a capture: a process that goes on."""
+
+    traced = (object(),)
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[str, pa.RecordBatch]] = []
+
+    def drain(self) -> bool:
+        return False
+
+    def wait(self, timeout_ms: int) -> None:
+        pass
+
+    def batches(self, everything: bool, is_last: bool) -> Iterator[tuple[str, pa.RecordBatch]]:
+        while self.waiting:
+            yield self.waiting.pop()
+
+    def restated(self) -> dict[str, list[dict[str, Any]]]:
+        return {"process": [{"process_id": 1, "pid": 7, "end_ns": None}], "loss": []}
+
+    def facts(self) -> dict[str, Any]:
+        return {}
+
+    def take_ended(self) -> list[Any]:
+        return []
+
+    def alive(self) -> list[Any]:
+        return []
+
+
+class Run:
+    """A recorder, and the signals that it gets."""
+
+    def __init__(self, folder: Path, after_ns: int = 0) -> None:
+        self.collector = Collector()
+        self.folder = FlightFolder(folder, is_synced=False)
+        self.folder.create()
+        self.signals = 0
+        self.recorder = Recorder(
+            self.collector,  # type: ignore[arg-type]
+            self.folder,
+            FlightOptions(HOUR, after_ns, 1 << 20, ("signal",)),
+            ({"source": "capture", "start_ns": 1}, ["kernel"]),
+            lambda: self.signals,
+            lambda: None,
+            quiet=True,
+        )
+
+    def signal(self, rows: int) -> None:
+        """Rows come, and then the signal."""
+        self.collector.waiting.append(("kernel", kernels(rows)))
+        self.signals += 1
+        self.recorder.step()
+
+
+def test_a_disk_that_is_full_when_the_trigger_fires(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """That trace is not whole, and says so; the next one has all of it."""
+    run, real = Run(tmp_path / "run"), part.PartFile.write
+
+    def full(self: part.PartFile, rows: pa.Table) -> None:
+        if "001" in str(self.path) and len(rows) > 20:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(self, rows)
+
+    monkeypatch.setattr(part.PartFile, "write", full)
+    run.signal(50)
+    run.signal(50)
+    with pytest.raises(EtlError, match="No space left on device"):
+        run.recorder.finish(0)
+    first, second = run.folder.traces
+    assert "No space left" in capsys.readouterr().err
+    assert [row["cause"] for row in table(first, "loss").to_pylist()] == ["not_written"]
+    assert table(second, "kernel").num_rows == 100
+    assert table(second, "loss").num_rows == 0
+    assert is_over(run.folder.out)
+
+
+def test_a_disk_that_is_too_slow_for_what_comes_after(tmp_path: Path) -> None:
+    span = Span([], 50_000)
+    for at in range(100):
+        span.add(pack("kernel", kernels(100), at, at))
+    written = sum(batch.num_rows for _, batch in span.batches(True, True))
+    (loss,) = span.restated()["loss"]
+    assert (loss["cause"], loss["table_name"]) == ("not_written", "kernel")
+    assert written + loss["records"] == 100 * 100
+    assert 0 < written < 100 * 100
+
+
+def test_all_that_ended_since_is_counted_from_the_last_row_dropped(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.recorder.ring.span_ns = -1  # all is older
+    run.signal(3)
+    run.recorder.ring.span_ns = HOUR
+    run.signal(4)
+    run.recorder.finish(0)
+    second = run.folder.traces[1]
+    (gone,) = table(second, "discarded").to_pylist()
+    assert (gone["rows"], gone["reason"]) == (3, "age")
+    assert table(second, "capture")["start_ns"].to_pylist() == [gone["end_ns"]]
+    with cupti_etl.open(second) as trace:
+        (row,) = trace.sql("SELECT detail FROM run_summary WHERE subject = 'kept'")
+        assert row["detail"] == "the end of the run: 3 older rows were not kept"
+
+
+def test_the_folder_says_what_to_open(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    with pytest.raises(TraceError, match="holds 0 traces"):
+        cupti_etl.open(run.folder.out)
+    with pytest.raises(UsageError, match="being written"), held(run.folder.out):
+        pass
+    run.signal(1)
+    run.recorder.finish(0)
+    with pytest.raises(TraceError) as caught:
+        cupti_etl.open(run.folder.out)
+    assert caught.value.hint == f"open one of them: {run.folder.out / '001-signal'}"
+    with held(run.folder.out):
+        pass
