@@ -29,6 +29,7 @@ NAMES = (
     "queries",
     "query",
     "ranges",
+    "retention",
     "size",
     "stalled",
     "startup",

@@ -195,6 +195,17 @@ FIGURES: dict[str, list[tuple[str, str, str]]] = {
         ("first_cpu_s", "the first reading, s of CPU", ""),
     ],
 }
+FIGURES["retention"] = [
+    ("simulated_hours", "hours of the simulated run", ""),
+    ("kernels", "kernels in it, each with its call", ""),
+    ("rows_per_s", "rows a second that were written", ""),
+    ("disk_mb_most", "MB on the disk, at most", ""),
+    ("disk_mb_last", "MB in the end", ""),
+    ("parts_most", "parts, at most", ""),
+    ("memory_mib_median_first_half", "MiB of memory, median of the first half of the run", ""),
+    ("memory_mib_median_last_half", "MiB of memory, median of the last half", ""),
+    ("ask_s_most", "seconds to open it and count the kernels, at most", ""),
+]
 FIGURES["top-1m"] = FIGURES["top"]
 
 
@@ -309,6 +320,8 @@ TITLES = {
     "cold": "An import and seven answers, each a process of its own, beside HolisticTraceAnalysis "
     "loading the same trace, which then could be asked.",
     "decode": "Raw records in cold memory to Arrow columns, on one core.",
+    "retention": "A simulated run with a roll for each minute, of which `--retain` keeps the newest; "
+    "opened and asked every six hours, when what is there and what is in `discarded` make all.",
     "drain": "A generator in another process fills a real segment (`benchmarks/generator.c`: the "
     "fake CUPTI would be the bottleneck); `cupti-etl capture` drains, encodes and writes.",
     "exports": "Each export of a made trace, in a process of its own: ten million kernels with "

@@ -124,6 +124,19 @@ class FlightOptions:
 
 
 @dataclass(frozen=True)
+class Retain:
+    """What of a trace is kept.
+
+    Attributes:
+        age_ns: rows of this age; 0 for any.
+        most_bytes: of all parts; 0 for any number.
+    """
+
+    age_ns: int = 0
+    most_bytes: int = 0
+
+
+@dataclass(frozen=True)
 class CaptureOptions:
     """How to capture.
 
@@ -159,6 +172,7 @@ class CaptureOptions:
         allow_uids: other users whose processes are traced too, by number.
         flight: keep the last rows in memory and write when something happens; None for a trace
             of the whole run.
+        retain: what of the trace is kept; None for all of it.
         inside: the descriptor of a socket to the program that asked for the capture from inside;
             None if there is a command to start.
     """
@@ -192,4 +206,5 @@ class CaptureOptions:
     pm: PmOptions | None = None
     allow_uids: tuple[int, ...] = ()
     flight: FlightOptions | None = None
+    retain: Retain | None = None
     inside: int | None = None

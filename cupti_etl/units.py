@@ -15,6 +15,7 @@ _DURATIONS = {
     "s": 10**9,
     "m": 60 * 10**9,
     "h": 3600 * 10**9,
+    "d": 24 * 3600 * 10**9,
 }
 _SIZES = {"": 1, "b": 1} | {
     f"{letter}{suffix}": base**power
@@ -27,7 +28,7 @@ _MOST = 2**63 - 1
 
 
 def duration_ns(text: str) -> int:
-    """Nanoseconds of a duration; seconds if no unit is given (ns, us, ms, s, m, h).
+    """Nanoseconds of a duration; seconds if no unit is given (ns, us, ms, s, m, h, d).
 
     Raises:
         UsageError: it is not one.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from cupti_etl.config import PYTORCH_PARTS
+from collections.abc import Sequence
+
+from cupti_etl.config import PYTORCH_PARTS, Retain
 from cupti_etl.errors import UsageError
-from cupti_etl.units import duration_ns
+from cupti_etl.units import duration_ns, size_bytes
 
 # As often as rows are written at first.
 _LEAST_ROLL_NS = 10**9
@@ -54,6 +56,27 @@ def check_roll(text: str) -> int:
     if time_ns < _LEAST_ROLL_NS:
         raise UsageError(f"--roll {text} would make very many small files", "give 1s or more")
     return time_ns
+
+
+def check_retain(texts: Sequence[str]) -> Retain | None:
+    """The values of ``--retain``: an age, a size, or one of each; None without any.
+
+    Raises:
+        UsageError: one is neither, is nothing, or there are two of a kind.
+    """
+    found: dict[str, int] = {}
+    for text in texts:
+        # Of 10M nobody knows whether it is minutes.
+        is_size = text.strip().lower().endswith("b")
+        name, value = ("most_bytes", size_bytes(text)) if is_size else ("age_ns", duration_ns(text))
+        if text.strip().isdecimal():
+            raise UsageError(f"--retain {text} has no unit", "give an age or a size: 24h or 10GB")
+        if value <= 0:
+            raise UsageError(f"--retain {text} would keep nothing", "leave it out to keep all")
+        if name in found:
+            raise UsageError("--retain takes one age and one size", "leave out one of them")
+        found[name] = value
+    return Retain(**found) if found else None
 
 
 def check_range(text: str) -> str:

@@ -52,6 +52,7 @@ _WHOLE = {
     "max_rows": "--max-rows",
     "max_size": "--max-size",
     "overwrite": "--overwrite",
+    "retain": "--retain",
 }
 
 
@@ -110,7 +111,7 @@ def _chosen(
 
 def _check_others(others: dict[str, Any]) -> None:
     for name, option in _WHOLE.items():
-        if others[name] not in ("", None, False):
+        if others[name] not in ("", None, False, ()):
             raise UsageError(
                 f"--flight-recorder does not go with {option}, which is about one trace of the"
                 " whole run",

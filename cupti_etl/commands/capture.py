@@ -13,6 +13,7 @@ import click
 from cupti_etl.commands._capture_values import (
     check_pytorch,
     check_range,
+    check_retain,
     check_roll,
     check_stacks,
     choose_users,
@@ -150,6 +151,13 @@ _process = functools.partial(click.option, cls=Option, section="Processes")
     metavar="TIME",
     help="How long rows wait, at most, until they can be read; at first, a second.",
 )
+@_file(
+    "--retain",
+    multiple=True,
+    metavar="AGE|SIZE",
+    help="Keep only the last AGE of the trace, such as 24h, or the newest SIZE, such as 10GB; can"
+    " be given once for each.",
+)
 @_file("--index", is_flag=True, help="Run `cupti-etl index` on the trace at the end.")
 @_file("--no-argv", is_flag=True, help="Do not store command lines.")
 @fsync_option
@@ -245,6 +253,7 @@ def command(
     fsync: bool,
     serve: int | None,
     roll: str,
+    retain: tuple[str, ...],
     index: bool,
     no_argv: bool,
     quiet: bool,
@@ -299,6 +308,7 @@ def command(
         allow_uids=choose_users(allow_uid),
         overwrite=overwrite,
         roll_ns=check_roll(roll),
+        retain=check_retain(retain),
         fsync=fsync,
         argv=not no_argv,
         quiet=quiet,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,19 +29,32 @@ def in_order(table: str, rows: pa.Table) -> pa.Table:
 def compact(parts: Parts, tables: Iterable[str]) -> None:
     """Merge the small parts of tables.
 
-    The new parts are made in folders beside the tables', and exchanged with those when all are
-    there.
-
     Raises:
         OSError: they do not fit; then the old ones are still there.
     """
     chosen = [table for table in tables if len(parts.named.get(table, ())) > 1]
+    merge(parts, {table: list(_groups(parts.named[table])) for table in chosen})
+
+
+def merge(parts: Parts, groups: Mapping[str, Sequence[Sequence[str]]]) -> None:
+    """Let each group of a table's parts become one, numbered as the groups are.
+
+    The new parts are made in folders beside the tables', and exchanged with those when all are
+    there.
+
+    Args:
+        parts: of the trace; nobody else may change those of these tables meanwhile.
+        groups: by table, the names of all of its parts.
+
+    Raises:
+        OSError: they do not fit; then the old ones are still there.
+    """
     try:
-        merged = {table: _merged(parts, table) for table in chosen}
+        merged = {table: _merged(parts, table, each) for table, each in groups.items()}
         if merged:
             parts.exchange(merged)
     finally:
-        for table in chosen:
+        for table in groups:
             shutil.rmtree(compacting(parts.out, table), ignore_errors=True)
 
 
@@ -63,13 +76,13 @@ def _groups(named: Mapping[str, Entry]) -> Iterator[list[str]]:
         yield group
 
 
-def _merged(parts: Parts, table: str) -> dict[str, Entry]:
+def _merged(parts: Parts, table: str, groups: Sequence[Sequence[str]]) -> dict[str, Entry]:
     pa.default_memory_pool().release_unused()  # before it needs more of another size
     folder, fresh, named = parts.out / table, compacting(parts.out, table), parts.named[table]
     disk.remove(fresh)
     fresh.mkdir()
     made: dict[str, Entry] = {}
-    for number, group in enumerate(_groups(named)):
+    for number, group in enumerate(groups):
         target = fresh / f"part-{number:06d}.parquet"
         if len(group) == 1 and named[group[0]].rows >= PART_ROWS:
             _link(folder / group[0], target)

@@ -16,7 +16,7 @@ from cupti_etl.storage.folder import create
 from cupti_etl.storage.place import refuse_existing
 
 if TYPE_CHECKING:
-    from cupti_etl.config import CaptureOptions
+    from cupti_etl.config import CaptureOptions, Retain
     from cupti_etl.storage import Target
 
 STREAM_SUFFIXES = (".arrow", ".arrows")
@@ -33,6 +33,7 @@ class Destination:
         folder: of Parquet parts, while the program runs; None for a stream.
         is_watched: whether somebody may look at it before it is finished.
         longest_roll_s: how long rows wait, at most, until they can be read.
+        retain: what of the trace is kept, if not all of it.
         program_stdout: the descriptor that the program gets as standard output; None for ours.
     """
 
@@ -42,6 +43,7 @@ class Destination:
         self.out = out
         self._is_synced = is_synced
         self.longest_roll_s = 60.0
+        self.retain: Retain | None = None
         self.folder: Path | None = out
         self.program_stdout: int | None = None
 
@@ -67,8 +69,16 @@ class Destination:
         """The target, in the thread that will use it."""
         from cupti_etl.storage.parquet import ParquetFolder
 
+        from cupti_etl.storage.retention import Retention
+
         assert self.folder is not None
-        return ParquetFolder(self.folder, tables, is_made=True, is_synced=self._is_synced)
+        return ParquetFolder(
+            self.folder,
+            tables,
+            is_made=True,
+            is_synced=self._is_synced,
+            retention=None if self.retain is None else Retention(self.retain),
+        )
 
     def size(self) -> int:
         """Bytes that have been written."""
@@ -232,6 +242,11 @@ def choose(options: CaptureOptions, convert: Convert) -> Destination:
         return FlightFolder(options.out, is_synced=options.fsync)
     destination = destination_of(options.out, convert, options.table, is_synced=options.fsync)
     destination.longest_roll_s = options.roll_ns / 1e9
+    destination.retain = options.retain
+    if isinstance(destination, Stream) and options.retain:
+        raise UsageError(
+            "what was handed on to a stream cannot be removed", "--retain goes with -o FOLDER"
+        )
     if isinstance(destination, Stream) and options.max_bytes and not _is_file(options.out):
         raise UsageError("a pipe has no size", "use --max-rows instead of --max-size")
     return destination

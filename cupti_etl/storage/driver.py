@@ -232,7 +232,8 @@ class Driver:
         for table, change in self._source.changes().items():
             self._put(lambda target, t=table, c=change: target.rewrite(t, c))  # type: ignore[misc]
         capture = {"end_ns": time.time_ns(), **self._capture_row()}
-        counted = self._source.stored_rows()
+        # What the source counts, and is not there any more, only the target can tell.
+        counted = self._source.stored_rows() if self._destination.retain is None else []
         self._put(lambda target: _end(target, capture, counted))
         self._writer.finish()
         failure = self._writer.failure

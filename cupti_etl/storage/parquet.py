@@ -24,6 +24,7 @@ from cupti_etl.storage.folder import create
 from cupti_etl.storage.part import PartFile, write_part
 from cupti_etl.storage.parts import Finished, Parts
 from cupti_etl.storage.publisher import Publisher
+from cupti_etl.storage.retention import Retention
 
 # A part is finished when it has so many times more than one that stays as it is.
 _FULL_PARTS = 32
@@ -113,6 +114,10 @@ class _TableWriter:
         if self._part is not None:
             self._part.give_up()
 
+    def number(self, parts: int) -> None:
+        """The table has so many parts now, numbered from 0."""
+        self._number = parts
+
     def replace(self, rows: pa.Table) -> None:
         """Replace the table's only part."""
         self.rows = len(rows)
@@ -134,6 +139,7 @@ class ParquetFolder:
             about from the start; others appear with their first rows.
         is_made: the folder is there, made by ``create`` a moment ago.
         is_synced: whether what is written is brought to the disk before it is named.
+        retention: what is removed while the trace grows; None for nothing.
 
     Raises:
         UsageError: the folder exists already or cannot be created.
@@ -146,12 +152,14 @@ class ParquetFolder:
         *,
         is_made: bool = False,
         is_synced: bool = True,
+        retention: Retention | None = None,
     ) -> None:
         if not is_made:
             create(out)
         self.out = out
         self._lock = lock(out)
         self._parts = Parts(out, is_synced=is_synced)
+        self._retention = retention
         self._publisher = Publisher(self._parts)
         self._publisher.start()
         self._finished: list[Finished] = []
@@ -211,6 +219,25 @@ class ParquetFolder:
         for writer in self._tables.values():
             writer.roll()
         self._publish()
+        if self._retention is not None:
+            self._tidy(self._retention)
+
+    def _tidy(self, retention: Retention) -> None:
+        """Merge what is small and remove what is too old; all parts have their names meanwhile."""
+        self._publisher.wait()
+        retention.see(self._parts)
+        for table, parts in retention.merge(self._parts).items():
+            self._tables[table].number(parts)
+        going = retention.choose(self._parts)
+        if not going:
+            return
+        for table, names in going.items():
+            self._tables[table].rows -= sum(self._parts.named[table][name].rows for name in names)
+        # What is gone is said before it goes.
+        self.replace("discarded", retention.discarded())
+        self._publish()
+        self._publisher.wait()
+        self._parts.drop(going)
 
     def finish(self) -> None:
         """Write the last parts and compact the small ones."""
@@ -219,6 +246,7 @@ class ParquetFolder:
             writer.finish()
         self._publish()
         self._publisher.wait()
+        self._retention = None  # it knows the parts by the names that they had
         compact(self._parts, self._tables)
 
     def rows(self) -> dict[str, int]:

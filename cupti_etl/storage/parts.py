@@ -69,6 +69,20 @@ class Parts:
                 disk.rename(part.path, self.out / part.table / part.name)
         self._sync({self.out / part.table for part in finished} | {self.out})
 
+    def drop(self, names: Mapping[str, Iterable[str]]) -> None:
+        """Remove parts; what else is known of them must be published before.
+
+        Raises:
+            OSError: the disk failed.
+        """
+        gone = [(table, name) for table, each in names.items() for name in each]
+        for table, name in gone:
+            del self.named[table][name]
+        # Killed before the files are gone, their rows are there, as if they had stayed.
+        self._save()
+        for table, name in gone:
+            disk.remove(self.out / table / name)
+
     def exchange(self, merged: Mapping[str, Mapping[str, Entry]]) -> None:
         """Let the merged parts of tables take the place of those that they were made of.
 
