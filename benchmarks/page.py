@@ -320,8 +320,9 @@ TITLES = {
     "cold": "An import and seven answers, each a process of its own, beside HolisticTraceAnalysis "
     "loading the same trace, which then could be asked.",
     "decode": "Raw records in cold memory to Arrow columns, on one core.",
-    "retention": "A simulated run with a roll for each minute, of which `--retain` keeps the newest; "
-    "opened and asked every six hours, when what is there and what is in `discarded` make all.",
+    "retention": "A simulated run with a roll for each minute, of which `--retain` keeps the "
+    "newest; opened and asked every six hours, when what is there and what is in `discarded` make "
+    "all.",
     "drain": "A generator in another process fills a real segment (`benchmarks/generator.c`: the "
     "fake CUPTI would be the bottleneck); `cupti-etl capture` drains, encodes and writes.",
     "exports": "Each export of a made trace, in a process of its own: ten million kernels with "

@@ -49,9 +49,11 @@ class Collector:
             left, or only samples, does not).
         sampling: of hardware counters, whose samples are drained too.
         allow_uids: other users whose processes are followed too.
+        path: of the socket; by default, one that nobody can foresee.
 
     Raises:
         NativeError: there is no native part, or no memory.
+        UsageError: nobody can listen at the path.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Collector:
         live: bool = True,
         sampling: Sampling | None = None,
         allow_uids: Collection[int] = (),
+        path: Path | None = None,
     ) -> None:
         self._ffi, self._lib = load()
         self.decoder = Decoder()
@@ -76,7 +79,7 @@ class Collector:
         self._clock = Clock()
         self._naming = Naming()
         self._poll = select.poll()
-        self.listener = Listener(allow_uids) if live else None
+        self.listener = Listener(allow_uids, path) if live else None
 
     # ---- the way in
 
@@ -246,6 +249,17 @@ class Collector:
         """Processes that have ended since the last call."""
         ended, self._ended = self._ended, []
         return ended
+
+    def forget(self, before_ns: int) -> None:
+        """Let go of what is known of processes that ended before, once it was passed on."""
+        gone = [
+            traced
+            for traced in self.traced
+            if traced.end_ns is not None and traced.end_ns < before_ns and traced not in self._told
+        ]
+        for traced in gone:
+            self.traced.remove(traced)
+            self._naming.forget(traced.process.process_id)
 
     def alive(self) -> list[Traced]:
         """Processes that have not ended."""

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cupti_etl.capture.wakeup import Wakeup
+from cupti_etl.errors import UsageError
 from cupti_etl.native.headers import Copy, constant, size, view
 
 _HELLO_BYTES = size("etl_hello")
@@ -77,15 +78,17 @@ class Listener:
 
     Args:
         allow_uids: users whose processes are let in, besides our own and root's.
+        path: of the first address; by default, in a folder of its own.
 
     Attributes:
         has_more: whether others wait that can be let in at once.
 
     Raises:
         NativeError: there is no memory for the page of wakeups.
+        UsageError: the path cannot be listened at, or somebody does already.
     """
 
-    def __init__(self, allow_uids: Collection[int] = ()) -> None:
+    def __init__(self, allow_uids: Collection[int] = (), path: Path | None = None) -> None:
         self.has_more = False
         self._allowed = {os.geteuid(), 0, *allow_uids}
         self._refused: list[Refusal] = []
@@ -95,9 +98,18 @@ class Listener:
         self._listeners: list[socket.socket] = []
         self._folder: Path | None = None
         self._lock: int | None = None
+        self._is_own_folder = path is None
         try:
-            self._open_folder(is_for_others=bool(allow_uids))
-        except OSError:  # no room for it anywhere: there is still the name
+            if path is None:
+                self._open_folder(is_for_others=bool(allow_uids))
+            else:
+                self._open_path(path, is_for_others=bool(allow_uids))
+        except OSError as error:  # no room for it anywhere: there is still the name
+            if path is not None:
+                raise UsageError(
+                    f"{path} cannot be listened at: {error.strerror or error}",
+                    "choose another --socket, of at most 107 bytes",
+                ) from None
             self.path = Path("/", f"{_PREFIX}{secrets.token_hex(8)}", "s")
         self._listen(f"\0{self.path}")
         self.wakeup = Wakeup()
@@ -115,6 +127,22 @@ class Listener:
         if is_for_others:  # who comes in is told by the kernel; this only lets them knock
             self._folder.chmod(0o711)
             self.path.chmod(0o666)
+
+    def _open_path(self, path: Path, *, is_for_others: bool) -> None:
+        self.path = path.absolute()
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
+        lock = self.path.with_name(f"{self.path.name}.lock")
+        self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"another daemon listens at {path}", "end it, or choose another --socket"
+            ) from None
+        # What one that was killed has left.
+        self.path.unlink(missing_ok=True)
+        self._listen(str(self.path))
+        self.path.chmod(0o666 if is_for_others else 0o600)
 
     def _listen(self, address: str) -> None:
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -260,6 +288,9 @@ class Listener:
         for connection in [*self._pending, *self._listeners]:
             connection.close()
         self.wakeup.close()
+        if not self._is_own_folder:
+            with contextlib.suppress(OSError):
+                self.path.unlink()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
         if self._lock is not None:

@@ -71,6 +71,10 @@ class Naming:
         if new:
             self._queue.put((share, new))
 
+    def forget(self, process_id: int) -> None:
+        """A process has ended and makes no more names."""
+        self._shares.pop(process_id, None)
+
     def take(self, is_last: bool = False) -> list[dict[str, str]]:
         """The rows that were made since the last call; all of them if no more names come."""
         if is_last:

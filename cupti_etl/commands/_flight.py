@@ -111,13 +111,13 @@ def _chosen(
 
 def _check_others(others: dict[str, Any]) -> None:
     for name, option in _WHOLE.items():
-        if others[name] not in ("", None, False, ()):
+        if others.get(name) not in ("", None, False, ()):
             raise UsageError(
                 f"--flight-recorder does not go with {option}, which is about one trace of the"
                 " whole run",
                 f"leave out {option}",
             )
-    out = others["out"] or ""
+    out = str(others["out"] or "")
     if out == "-" or out.endswith((".duckdb", *STREAM_SUFFIXES)):
         raise UsageError(
             f"--flight-recorder writes a folder for each trigger, and -o {out} is a file",

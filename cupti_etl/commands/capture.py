@@ -16,6 +16,7 @@ from cupti_etl.commands._capture_values import (
     check_retain,
     check_roll,
     check_stacks,
+    choose_kinds,
     choose_users,
 )
 from cupti_etl.commands._complete import files, tables
@@ -37,7 +38,6 @@ from cupti_etl.config import (
     FlightOptions,
     PcSamplingOptions,
 )
-from cupti_etl.errors import UsageError
 from cupti_etl.render.help import Command, Option
 from cupti_etl.units import duration_ns, size_bytes
 
@@ -321,44 +321,3 @@ def command(
     if index and options.out.is_dir():
         index_apart(options.out)
     sys.exit(status)
-
-
-# Activity kinds that CUPTI has and no table can honestly hold.
-_REFUSED = {
-    "nvlink": "its record was laid out anew in CUPTI 13.2, with pointers to memory of the program",
-    "module": "CUPTI lets no client enable it",
-}
-
-
-def choose_kinds(text: str, graph: str = "node") -> tuple[str, ...]:
-    """Table names for ``--kinds`` and ``--graph``.
-
-    Raises:
-        UsageError: a name is neither a table nor a preset, or is of a kind that is refused
-            or goes only with ``--graph graph``.
-    """
-    from cupti_etl.schema.kinds import KINDS
-    from cupti_etl.schema.spec import PRESETS
-
-    preset_of = {kind.table: kind.preset for kind in KINDS}
-    chosen = {table for table, preset in preset_of.items() if preset == graph}
-    for word in text.split(","):
-        name = word.strip() or "default"
-        if name in PRESETS:
-            included = PRESETS[: PRESETS.index(name) + 1]
-            chosen.update(table for table, preset in preset_of.items() if preset in included)
-        elif name in _REFUSED:
-            raise UsageError(f"the kind {name!r} cannot be recorded: {_REFUSED[name]}")
-        elif name not in preset_of:
-            raise UsageError(
-                f"there is no kind {name!r}",
-                f"kinds are {', '.join(preset_of)}; presets are {', '.join(PRESETS)}",
-            )
-        elif preset_of[name] == "graph" != graph:
-            raise UsageError(
-                f"the kind {name!r} takes the place of the kernels and copies of CUDA graphs",
-                "add --graph graph if that is what you want",
-            )
-        else:
-            chosen.add(name)
-    return tuple(sorted(chosen))

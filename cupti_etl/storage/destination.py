@@ -68,7 +68,6 @@ class Destination:
     def open(self, tables: Collection[str]) -> Target:
         """The target, in the thread that will use it."""
         from cupti_etl.storage.parquet import ParquetFolder
-
         from cupti_etl.storage.retention import Retention
 
         assert self.folder is not None

@@ -9,16 +9,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cupti_etl.config import Retain
+from cupti_etl.errors import UsageError
 from cupti_etl.schema.arrow import TABLES
+from cupti_etl.storage import disk
 from cupti_etl.storage.compaction import PART_ROWS, merge
+from cupti_etl.storage.flight_folder import MARK, held, is_flight_folder
 from cupti_etl.storage.inspect import RESTATED
 from cupti_etl.storage.manifest import Entry
 from cupti_etl.storage.parts import Parts
 
 AGE, SIZE = "age", "size"
+# What the traces of a daemon are called, before the time of its start.
+TRACES = "trace-"
 # So many parts of a table are merged at a time: fewer are no burden to who reads.
 _SMALL_PARTS = 32
 # A merged part has this share of what is kept, at most.
@@ -31,6 +37,40 @@ _STATES = (*RESTATED, "discarded", "flight_trigger")
 class _Gone:
     rows: int = 0
     end_ns: int = 0
+
+
+def remove_earlier(home: Path, retain: Retain) -> list[Path]:
+    """Remove the traces in a folder, the oldest first, that go beyond what is kept.
+
+    What is being written, and what is none of ours, stays.
+
+    Raises:
+        OSError: a trace cannot be removed.
+    """
+    found = sorted((path.stat().st_mtime_ns, path) for path in home.glob(f"{TRACES}*"))
+    sizes = {path: disk.folder_bytes(path) for _, path in found}
+    until_ns = time.time_ns() - retain.age_ns if retain.age_ns else 0
+    removed = []
+    for changed_ns, path in found:
+        is_too_much = retain.most_bytes and sum(sizes.values()) > retain.most_bytes
+        if (changed_ns < until_ns or is_too_much) and _is_removable(path):
+            disk.remove(path)
+            del sizes[path]
+            removed.append(path)
+    return removed
+
+
+def _is_removable(path: Path) -> bool:
+    from cupti_etl.storage.replace import check_replaceable
+
+    try:
+        if is_flight_folder(path):
+            with held(path):
+                return all(each.name == MARK or each.is_dir() for each in path.iterdir())
+        check_replaceable(path)
+    except UsageError:
+        return False
+    return path.is_dir()
 
 
 class Retention:

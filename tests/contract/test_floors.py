@@ -41,6 +41,7 @@ FLOORS = {
     "cupti_etl.queries.operators": 14,
     "cupti_etl.pm.attribution": 14,
     "cupti_etl.sass": 14,
+    "cupti_etl.capture.daemon": 14,
     "cupti_etl.capture.outcome": 12,
     "cupti_etl.capture.recorder": 12,
     "cupti_etl.capture.session": 14,
@@ -91,7 +92,12 @@ FORBIDDEN = (
 )
 
 # Who puts the floors together.
-SESSIONS = {"cupti_etl.capture.recorder", "cupti_etl.capture.session", "cupti_etl.imports.run"}
+SESSIONS = {
+    "cupti_etl.capture.daemon",
+    "cupti_etl.capture.recorder",
+    "cupti_etl.capture.session",
+    "cupti_etl.imports.run",
+}
 
 
 def floor(module: str) -> int:
