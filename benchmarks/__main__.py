@@ -22,6 +22,7 @@ NAMES = (
     "drain",
     "exports",
     "fleet",
+    "flight",
     "imports",
     "lag",
     "peers",

@@ -195,6 +195,17 @@ FIGURES: dict[str, list[tuple[str, str, str]]] = {
         ("first_cpu_s", "the first reading, s of CPU", ""),
     ],
 }
+FIGURES["flight"] = [
+    ("records_per_s", "records a second, kernels and calls 1:1", ""),
+    ("span_s", "seconds that are kept", ""),
+    ("ring_peak_mib", "MiB of rows in memory, at most", ""),
+    ("ring_bytes_per_row", "bytes a row in memory", ""),
+    ("trigger_to_whole_s", "seconds from the signal until the trace is whole", ""),
+    ("trace_mb", "MB of the trace", ""),
+    ("collector_memory_mib_first", "MiB of memory when the ring is full", ""),
+    ("collector_memory_mib_most", "MiB of memory at most", ""),
+    ("collector_cpu_s_per_million", "seconds of CPU per million records", ""),
+]
 FIGURES["retention"] = [
     ("simulated_hours", "hours of the simulated run", ""),
     ("kernels", "kernels in it, each with its call", ""),
@@ -320,6 +331,7 @@ TITLES = {
     "cold": "An import and seven answers, each a process of its own, beside HolisticTraceAnalysis "
     "loading the same trace, which then could be asked.",
     "decode": "Raw records in cold memory to Arrow columns, on one core.",
+    "flight": "`capture --flight-recorder` of a program of an even pace; one signal.",
     "retention": "A simulated run with a roll for each minute, of which `--retain` keeps the "
     "newest; opened and asked every six hours, when what is there and what is in `discarded` make "
     "all.",
