@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from cupti_etl.capture import open_ranges
 from cupti_etl.capture.ring import Piece, Ring, pack
 from cupti_etl.capture.segment import FINISHED
 from cupti_etl.capture.triggers import EXIT, SIGNAL, Alive, Fired, Trigger, parse
@@ -150,6 +151,16 @@ class _Trace(threading.Thread):
             self.failure = EtlError(f"the trace cannot be written: {error or 'no memory is left'}")
 
 
+def _less(discarded: _Rows, ranges: int) -> _Rows:
+    """Without the beginnings of ranges that are in the trace all the same."""
+    for row in discarded:
+        if row["table_name"] == open_ranges.TABLE:
+            taken = min(ranges, row["rows"])
+            ranges -= taken
+            row["rows"] -= taken
+    return [row for row in discarded if row["rows"]]
+
+
 class Recorder:
     """Keeps the last rows of a collector, and writes traces when triggers fire.
 
@@ -184,6 +195,7 @@ class Recorder:
         self._signals_seen = 0
         self._status_seen: int | None = None
         self.ring = Ring(options.before_ns, options.most_bytes)
+        self._ranges = open_ranges.OpenRanges()
         self._open: _Trace | None = None
         self._ending: list[_Trace] = []
         self._last_piece_ns = time.monotonic_ns()
@@ -231,6 +243,8 @@ class Recorder:
         for table, batch in self._collector.batches(everything, is_last):
             piece = pack(table, batch, now_ns, wall_ns)
             self.ring.add(piece)
+            if table == open_ranges.TABLE:
+                self._ranges.add(batch, now_ns)
             if self._open is not None:
                 self._open.span.add(piece)
             for trigger in self._triggers:
@@ -298,11 +312,13 @@ class Recorder:
             trace.start()
 
     def _begin(self, fired: Fired, now_ns: int) -> _Trace:
-        span = Span(self.ring.pieces(), self.ring.most_bytes)
+        begun = self._ranges.until(self.ring.dropped_ns)
+        pieces = [pack(open_ranges.TABLE, begun, now_ns, 0)] if begun is not None else []
+        span = Span([*pieces, *self.ring.pieces()], self.ring.most_bytes)
         about = replace(self._about, facts={**self._about.facts, "start_ns": self._covered_ns()})
         destination = self._folder.next(fired.trigger)
         trace = _Trace(destination, span, about, now_ns + self._options.after_ns)
-        trace.discarded = self.ring.discarded()
+        trace.discarded = _less(self.ring.discarded(), sum(piece.rows for piece in pieces))
         self._open = trace
         return trace
 

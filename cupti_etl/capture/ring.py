@@ -87,6 +87,7 @@ class Ring:
         self._pieces: deque[Piece] = deque()
         self._lasting: list[Piece] = []
         self._discarded: dict[tuple[str, str], _Count] = {}
+        self._dropped_ns = -1  # when the last that was dropped had arrived
 
     def add(self, piece: Piece) -> None:
         """Take a piece that is not older than those before it."""
@@ -96,7 +97,10 @@ class Ring:
             self._pieces.append(piece)
         self.bytes += piece.data.size
         while self.bytes > self.most_bytes and self._pieces:
-            self._drop(MEMORY)
+            # All that arrived together go together.
+            arrived_ns = self._pieces[0].arrived_ns
+            while self._pieces and self._pieces[0].arrived_ns == arrived_ns:
+                self._drop(MEMORY)
         self.peak_bytes = max(self.peak_bytes, self.bytes)
 
     def expire(self, now_ns: int) -> None:
@@ -110,10 +114,16 @@ class Ring:
         count = self._discarded.setdefault((piece.table, reason), _Count())
         count.rows += piece.rows
         count.end_ns = piece.wall_ns
+        self._dropped_ns = piece.arrived_ns
 
     def pieces(self) -> list[Piece]:
         """All that is kept, what is needed for the rest first."""
         return [*self._lasting, *self._pieces]
+
+    @property
+    def dropped_ns(self) -> int:
+        """When the last piece that was dropped had arrived, ns of CLOCK_MONOTONIC; -1: none was."""
+        return self._dropped_ns
 
     @property
     def discarded_rows(self) -> int:

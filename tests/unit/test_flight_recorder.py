@@ -135,6 +135,29 @@ def test_all_that_ended_since_is_counted_from_the_last_row_dropped(tmp_path: Pat
         assert row["detail"] == "the end of the run: 3 older rows were not kept"
 
 
+def test_a_range_that_is_still_open_is_there_however_old(tmp_path: Path) -> None:
+    """Of others that began before, there is only the end, if that is not too old."""
+    run = Run(tmp_path / "run")
+    run.recorder.ring.span_ns = -1  # all is older
+
+    def markers(*rows: tuple[int, int, str, str | None]) -> None:
+        names = ("process_id", "marker_id", "event", "name")
+        made = [{**dict(zip(names, row, strict=True)), "timestamp_ns": 5} for row in rows]
+        batch = pa.RecordBatch.from_pylist(made, arrow_schema("marker"))
+        run.collector.waiting.append(("marker", batch))
+        run.signal(0)
+
+    markers((1, 1, "start", "epoch"), (1, 2, "start", "step"), (2, 1, "start", "other"))
+    markers((1, 2, "end", None), (1, 3, "instant", "mark"), (2, 1, "end", None))
+    run.recorder.ring.span_ns = HOUR
+    markers((1, 4, "start", "step"))
+    run.recorder.finish(0)
+    last = run.folder.traces[-1]
+    assert sorted(table(last, "marker")["name"].to_pylist()) == ["epoch", "step"]
+    gone = {r["table_name"]: r["rows"] for r in table(last, "discarded").to_pylist()}
+    assert gone["marker"] == 5
+
+
 def test_the_folder_says_what_to_open(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     with pytest.raises(TraceError, match="holds 0 traces"):
