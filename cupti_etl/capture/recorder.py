@@ -24,6 +24,8 @@ from cupti_etl.schema.loss import Loss
 from cupti_etl.storage.driver import Driver
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
 
     from cupti_etl.capture.collector import Collector
@@ -38,6 +40,8 @@ _PIECE_NS = 1_000_000_000
 # Pieces that the writer of a trace takes at a time.
 _AT_A_TIME = 8
 _PAUSE_MS = 50
+# How often it is looked whether a trace has become too old.
+_TIDY_NS = 60 * 10**9
 
 
 class Span:
@@ -198,6 +202,9 @@ class Recorder:
         self._ranges = open_ranges.OpenRanges()
         self._open: _Trace | None = None
         self._ending: list[_Trace] = []
+        self._finished: list[Path] = []  # traces that are there, the oldest first
+        self._removed = 0
+        self._tidied_ns = time.monotonic_ns()
         self._last_piece_ns = time.monotonic_ns()
         self.fired = 0
         self.failures: list[EtlError] = []
@@ -222,6 +229,8 @@ class Recorder:
         if is_due:
             self._last_piece_ns = now_ns
             self.ring.expire(now_ns)
+            if now_ns - self._tidied_ns >= _TIDY_NS:
+                self._tidy()
             alive = [
                 Alive(one.process.process_id, one.process.info().pid)
                 for one in self._collector.alive()
@@ -355,11 +364,30 @@ class Recorder:
                 say(f"cupti-etl: {trace.destination.out}: {trace.failure.message}")
             elif not self._quiet:
                 say(f"cupti-etl: {trace.destination}")
+            if trace.destination.out.exists():
+                self._finished.append(trace.destination.out)
+            self._tidy()
+
+    def _tidy(self) -> None:
+        """Remove traces that go beyond what is kept."""
+        self._tidied_ns = time.monotonic_ns()
+        try:
+            gone = self._folder.tidy(self._finished)
+        except OSError as error:
+            say(f"cupti-etl: a trace that is too old cannot be removed: {error}")
+            return
+        for path in gone:
+            self._finished.remove(path)
+            self._removed += 1
+            if not self._quiet:
+                say(f"cupti-etl: {path} is beyond --retain, and was removed")
 
     def summary(self) -> str:
         """What was kept in memory and what was not, in a sentence."""
+        noun = "trace" if self._removed == 1 else "traces"
+        removed = f"; {self._removed:,} {noun} removed for --retain" if self._removed else ""
         return (
             f"{self.fired:,} {'trigger' if self.fired == 1 else 'triggers'};"
             f" at most {self.ring.peak_bytes / 2**20:.1f} MiB of rows in memory;"
-            f" {self.ring.discarded_rows:,} older rows not kept"
+            f" {self.ring.discarded_rows:,} older rows not kept{removed}"
         )

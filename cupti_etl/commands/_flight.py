@@ -52,7 +52,6 @@ _WHOLE = {
     "max_rows": "--max-rows",
     "max_size": "--max-size",
     "overwrite": "--overwrite",
-    "retain": "--retain",
 }
 
 

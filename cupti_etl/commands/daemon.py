@@ -101,7 +101,7 @@ def command(
         for name, value in daemon.environment(path).items():
             click.echo(f"{name}={value}")
         return
-    kept = check_retain(retain or (() if flight else (_RETAIN,)))
+    kept = check_retain(retain or (_RETAIN,))
     options = CaptureOptions(
         out=out / time.strftime(f"{TRACES}%Y%m%d-%H%M%S"),
         kinds=choose_kinds(""),
@@ -112,7 +112,7 @@ def command(
         flight=flight,
         allow_uids=choose_users(allow_uid),
     )
-    if kept is not None and out.is_dir():
+    if kept and out.is_dir():
         try:
             for earlier in remove_earlier(out, kept):
                 say(f"cupti-etl: {earlier} is beyond what is kept, and was removed")

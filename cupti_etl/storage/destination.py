@@ -238,7 +238,9 @@ def choose(options: CaptureOptions, convert: Convert) -> Destination:
     if options.flight is not None:
         from cupti_etl.storage.flight_folder import FlightFolder
 
-        return FlightFolder(options.out, is_synced=options.fsync)
+        folder = FlightFolder(options.out, is_synced=options.fsync)
+        folder.retain = options.retain
+        return folder
     destination = destination_of(options.out, convert, options.table, is_synced=options.fsync)
     destination.longest_roll_s = options.roll_ns / 1e9
     destination.retain = options.retain

@@ -10,8 +10,13 @@ import contextlib
 import os
 import shutil
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cupti_etl.config import Retain
 
 # Where an fsync takes long, several at the same time take hardly longer than one.
 _AT_A_TIME = 8
@@ -87,6 +92,25 @@ def remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+def beyond(folders: Sequence[Path], retain: Retain) -> list[Path]:
+    """Those of some traces that are more than what is kept, the oldest first.
+
+    Args:
+        folders: of the traces, the oldest first.
+        retain: what is kept.
+    """
+    sizes = {path: folder_bytes(path) for path in folders}
+    until_ns = time.time_ns() - retain.age_ns if retain.age_ns else 0
+    found = []
+    for path in folders:
+        is_too_much = retain.most_bytes and sum(sizes.values()) > retain.most_bytes
+        if not is_too_much and path.stat().st_mtime_ns >= until_ns:
+            break
+        del sizes[path]
+        found.append(path)
+    return found
 
 
 def folder_bytes(folder: Path) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -51,6 +51,19 @@ class FlightFolder(Destination):
         one.longest_roll_s = self.longest_roll_s
         return one
 
+    def tidy(self, finished: Sequence[Path]) -> list[Path]:
+        """Remove the oldest of finished traces that go beyond ``retain``; returns those.
+
+        Raises:
+            OSError: one cannot be removed.
+        """
+        if self.retain is None:
+            return []
+        gone = disk.beyond(finished, self.retain)
+        for path in gone:
+            disk.remove(path)
+        return gone
+
     def discard(self) -> None:
         """Take it away again, while there is no trace in it."""
         (self.out / MARK).unlink(missing_ok=True)
@@ -72,8 +85,10 @@ class FlightFolder(Destination):
 
     def __str__(self) -> str:
         made = [path for path in self.traces if path.exists()]
-        if not made:
+        if not self.traces:
             return "no trigger fired, so nothing was written"
+        if not made:
+            return "no trace is there"
         return f"{len(made)} {'trace' if len(made) == 1 else 'traces'} in {self.out}"
 
 

@@ -47,17 +47,11 @@ def remove_earlier(home: Path, retain: Retain) -> list[Path]:
     Raises:
         OSError: a trace cannot be removed.
     """
-    found = sorted((path.stat().st_mtime_ns, path) for path in home.glob(f"{TRACES}*"))
-    sizes = {path: disk.folder_bytes(path) for _, path in found}
-    until_ns = time.time_ns() - retain.age_ns if retain.age_ns else 0
-    removed = []
-    for changed_ns, path in found:
-        is_too_much = retain.most_bytes and sum(sizes.values()) > retain.most_bytes
-        if (changed_ns < until_ns or is_too_much) and _is_removable(path):
-            disk.remove(path)
-            del sizes[path]
-            removed.append(path)
-    return removed
+    found = sorted(home.glob(f"{TRACES}*"), key=lambda path: path.stat().st_mtime_ns)
+    gone = [path for path in disk.beyond(found, retain) if _is_removable(path)]
+    for path in gone:
+        disk.remove(path)
+    return gone
 
 
 def _is_removable(path: Path) -> bool:

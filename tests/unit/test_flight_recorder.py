@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from support.captures import table
 import cupti_etl
 from cupti_etl.capture.recorder import Recorder, Span
 from cupti_etl.capture.ring import pack
-from cupti_etl.config import FlightOptions
+from cupti_etl.config import FlightOptions, Retain
 from cupti_etl.errors import EtlError, TraceError, UsageError
 from cupti_etl.schema.arrow import arrow_schema
 from cupti_etl.storage import part
@@ -133,6 +134,30 @@ def test_all_that_ended_since_is_counted_from_the_last_row_dropped(tmp_path: Pat
     with cupti_etl.open(second) as trace:
         (row,) = trace.sql("SELECT detail FROM run_summary WHERE subject = 'kept'")
         assert row["detail"] == "the end of the run: 3 older rows were not kept"
+
+
+def test_the_oldest_traces_go(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = Run(tmp_path / "run")
+    run.signal(5)
+    (trace,) = run.folder.traces
+    run.folder.retain = Retain(most_bytes=1)
+    run.recorder.finish(0)
+    assert not trace.exists()
+    assert str(run.folder) == "no trace is there"
+    assert run.recorder.summary().endswith("; 1 trace removed for --retain")
+
+
+def test_a_trace_that_is_new_and_small_stays(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    run.folder.retain = Retain(age_ns=HOUR, most_bytes=10**9)
+    run.signal(5)
+    run.signal(5)
+    run.recorder.finish(0)
+    assert all(trace.exists() for trace in run.folder.traces)
+    (first, second) = run.folder.traces
+    os.utime(first, ns=(1, 1))
+    assert run.folder.tidy([first, second]) == [first]
+    assert run.folder.tidy([second]) == []
 
 
 def test_a_range_that_is_still_open_is_there_however_old(tmp_path: Path) -> None:

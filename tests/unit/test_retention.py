@@ -120,6 +120,7 @@ def test_what_goes_is_said_before_it_goes(tmp_path: Path, monkeypatch: pytest.Mo
     assert "not kept: age" in verdict
 
 
+@pytest.mark.slow
 def test_a_part_that_is_large_is_not_written_again(tmp_path: Path) -> None:
     trace = Growing(tmp_path / "trace", Retain(age_ns=24 * 3600 * S))
     trace.go_on(33, rows=70_000)
