@@ -81,6 +81,8 @@ def collect(options: CaptureOptions, path: Path, convert: Convert) -> None:
             if now - looked >= _FORGET_S:
                 looked = now
                 collector.forget(time.time_ns() - _kept_ns(options))
+                if isinstance(driver, Recorder):
+                    driver.ring.forget({one.process.process_id for one in collector.traced})
             failure = driver.failure if isinstance(driver, Driver) else None
             return None if came or failure else _PAUSE_MS
 

@@ -9,115 +9,34 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.capture import open_ranges
-from cupti_etl.capture.ring import Piece, Ring, pack
+from cupti_etl.capture.recent import Recent, tables_since
+from cupti_etl.capture.ring import Ring, pack
 from cupti_etl.capture.segment import FINISHED
+from cupti_etl.capture.span import Span
 from cupti_etl.capture.triggers import EXIT, SIGNAL, Alive, Fired, Trigger, parse
 from cupti_etl.errors import EtlError
 from cupti_etl.progress import say
-from cupti_etl.schema.loss import Loss
 from cupti_etl.storage.driver import Driver
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pyarrow as pa
-
     from cupti_etl.capture.collector import Collector
     from cupti_etl.config import FlightOptions
-    from cupti_etl.storage import Change
     from cupti_etl.storage.destination import Destination
     from cupti_etl.storage.flight_folder import FlightFolder
 
 _Rows = list[dict[str, Any]]
 # How long rows wait, at most, before they become a piece and are looked at.
 _PIECE_NS = 1_000_000_000
-# Pieces that the writer of a trace takes at a time.
-_AT_A_TIME = 8
 _PAUSE_MS = 50
 # How often it is looked whether a trace has become too old.
 _TIDY_NS = 60 * 10**9
-
-
-class Span:
-    """The rows of one trace, on their way from the capture's thread to its writer's.
-
-    Args:
-        pieces: what the ring held when the trigger fired.
-        most_bytes: what may wait for the disk besides; of more, new pieces are lost.
-    """
-
-    def __init__(self, pieces: list[Piece], most_bytes: int) -> None:
-        self._waiting = deque(pieces)
-        self._most_bytes = most_bytes
-        self._bytes = 0  # of those that came since
-        self._lost: dict[str, int] = {}
-        self._came = threading.Event()
-        self._tables: dict[str, _Rows] = {}
-        self._facts: dict[str, Any] = {}
-        self.is_closed = False
-
-    def add(self, piece: Piece) -> None:
-        """Take a piece that came since the trigger fired."""
-        if self._bytes + piece.data.size > self._most_bytes:
-            self._lost[piece.table] = self._lost.get(piece.table, 0) + piece.rows
-            return
-        self._bytes += piece.data.size
-        self._waiting.append(piece)
-        self._came.set()
-
-    def say(self, tables: dict[str, _Rows], facts: dict[str, Any]) -> None:
-        """What the small tables and the row of the capture are now."""
-        self._tables, self._facts = tables, facts
-
-    def close(self) -> None:
-        """No more pieces come."""
-        self.is_closed = True
-        self._came.set()
-
-    # ---- for the writer, as a source of a driver
-
-    def drain(self) -> bool:
-        """Whether there is more to pass on."""
-        return bool(self._waiting)
-
-    def wait(self, timeout_ms: int) -> None:
-        """Wait for the next piece, at most so long."""
-        self._came.wait(timeout_ms / 1000)
-        self._came.clear()
-
-    def batches(self, everything: bool, is_last: bool) -> Iterator[tuple[str, pa.RecordBatch]]:
-        """Some of the rows; all of them in the end."""
-        left = _AT_A_TIME
-        while self._waiting and (is_last or left):
-            piece = self._waiting.popleft()
-            self._bytes = max(self._bytes - piece.data.size, 0)
-            left -= 1
-            yield from piece.batches()
-
-    def restated(self) -> dict[str, _Rows]:
-        """The tables about processes, losses and triggers."""
-        detail = "the disk was too slow for what came after the trigger"
-        lost = [Loss(None, "not_written", t, n, detail=detail) for t, n in self._lost.items()]
-        tables = dict(self._tables)
-        return {**tables, "loss": [*tables.get("loss", ()), *(loss.row() for loss in lost)]}
-
-    def facts(self) -> dict[str, Any]:
-        """Columns of ``capture``."""
-        return self._facts
-
-    def stored_rows(self) -> _Rows:
-        """None: rows are counted while they are written."""
-        return []
-
-    def changes(self) -> Mapping[str, Change]:
-        """None."""
-        return {}
 
 
 @dataclass(frozen=True)
@@ -138,6 +57,8 @@ class _Trace(threading.Thread):
         self.until_ns = until_ns
         self.fired: _Rows = []
         self.discarded: _Rows = []
+        self.since_ns = 0  # what was over before is not about this trace
+        self.lost_before: dict[tuple[Any, ...], int] = {}
         self.failure: EtlError | None = None
         self.exit_status: int | None = None
         self._about = about
@@ -200,6 +121,7 @@ class Recorder:
         self._status_seen: int | None = None
         self.ring = Ring(options.before_ns, options.most_bytes)
         self._ranges = open_ranges.OpenRanges()
+        self._recent = Recent()
         self._open: _Trace | None = None
         self._ending: list[_Trace] = []
         self._finished: list[Path] = []  # traces that are there, the oldest first
@@ -229,6 +151,8 @@ class Recorder:
         if is_due:
             self._last_piece_ns = now_ns
             self.ring.expire(now_ns)
+            losses = self._collector.restated()["loss"]
+            self._recent.note(losses, now_ns, self.ring.dropped_ns)
             if now_ns - self._tidied_ns >= _TIDY_NS:
                 self._tidy()
             alive = [
@@ -327,6 +251,8 @@ class Recorder:
         about = replace(self._about, facts={**self._about.facts, "start_ns": self._covered_ns()})
         destination = self._folder.next(fired.trigger)
         trace = _Trace(destination, span, about, now_ns + self._options.after_ns)
+        trace.since_ns = about.facts["start_ns"]
+        trace.lost_before = self._recent.before(self.ring.dropped_ns)
         trace.discarded = _less(self.ring.discarded(), sum(piece.rows for piece in pieces))
         self._open = trace
         return trace
@@ -340,7 +266,7 @@ class Recorder:
 
     def _tell(self, trace: _Trace, *, is_over: bool = False) -> None:
         """Let a trace know what is known beside the rows."""
-        tables = self._collector.restated()
+        tables = tables_since(self._collector.restated(), trace.since_ns, trace.lost_before)
         for row in tables["process"] if is_over else ():
             if row["end_ns"] is None:
                 row |= {"state": "running", "end_ns": time.time_ns()}

@@ -8,7 +8,7 @@ the arrival of the last dropped piece is still there.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -115,6 +115,25 @@ class Ring:
         count.rows += piece.rows
         count.end_ns = piece.wall_ns
         self._dropped_ns = piece.arrived_ns
+
+    def forget(self, process_ids: Collection[int]) -> None:
+        """Of rows that are kept however old, keep those of these processes, and of none."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        known = pa.array(sorted(process_ids), pa.int64())
+        kept = []
+        for piece in self._lasting:
+            (batch,) = (batch for _, batch in piece.batches())
+            if "process_id" in batch.schema.names:
+                batch = batch.filter(pc.is_in(batch["process_id"], known))
+            if batch.num_rows < piece.rows:
+                self.bytes -= piece.data.size
+                piece = pack(piece.table, batch, piece.arrived_ns, piece.wall_ns)
+                self.bytes += piece.data.size if piece.rows else 0
+            if piece.rows:
+                kept.append(piece)
+        self._lasting = kept
 
     def pieces(self) -> list[Piece]:
         """All that is kept, what is needed for the rest first."""

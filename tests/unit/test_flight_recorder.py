@@ -13,8 +13,9 @@ import pytest
 from support.captures import table
 
 import cupti_etl
-from cupti_etl.capture.recorder import Recorder, Span
+from cupti_etl.capture.recorder import Recorder
 from cupti_etl.capture.ring import pack
+from cupti_etl.capture.span import Span
 from cupti_etl.config import FlightOptions, Retain
 from cupti_etl.errors import EtlError, TraceError, UsageError
 from cupti_etl.schema.arrow import arrow_schema

@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from cupti_etl.capture.recent import Recent, tables_since
 from cupti_etl.capture.ring import Piece, Ring, pack
 from cupti_etl.schema.arrow import arrow_schema, batch_schema
 
@@ -58,6 +59,41 @@ def test_memory_is_bounded_whatever_comes() -> None:
     assert row["reason"] == "memory"
     assert row["rows"] == 20 * (200 - len(ring.pieces())) == ring.discarded_rows
     assert f"{most:,} bytes" in row["detail"]
+
+
+def test_processes_that_ended_long_ago_leave_nothing() -> None:
+    ring = Ring(30 * S, 1 << 30)
+    ring.add(piece("device", 0, {"process_id": 1}, {"process_id": 2}))
+    ring.add(piece("context", 0, {"process_id": 1}))
+    ring.add(piece("kernel_name", 0, {"mangled": "k"}))
+    ring.forget({2})
+    assert [(one.table, one.rows) for one in ring.pieces()] == [("device", 1), ("kernel_name", 1)]
+    assert ring.bytes == sum(one.data.size for one in ring.pieces())
+
+
+def test_losses_are_those_since() -> None:
+    def lost(records: int | None, process: int = 1, cause: str = "ring_full") -> dict[str, Any]:
+        return {"process_id": process, "cause": cause, "table_name": "kernel", "records": records}
+
+    recent = Recent()
+    recent.note([lost(5)], 10 * S, -1)
+    recent.note([lost(5)], 20 * S, 5 * S)
+    recent.note([lost(7)], 30 * S, 5 * S)
+    assert list(recent.before(5 * S).values()) == []
+    assert list(recent.before(25 * S).values()) == [5]
+    recent.note([lost(7)], 40 * S, 35 * S)
+    before = recent.before(35 * S)
+    assert list(before.values()) == [7]
+    processes = [{"process_id": 1, "end_ns": None}, {"process_id": 2, "end_ns": 90}]
+    losses = [lost(7), lost(9, 2), lost(None, 1, "killed"), lost(3, 1, "cupti_dropped")]
+    tables = tables_since({"process": processes, "loss": losses}, 100, before)
+    assert tables["process"] == processes[:1]
+    assert [(row["cause"], row["records"]) for row in tables["loss"]] == [
+        *(("killed", None), ("cupti_dropped", 3))
+    ]
+    tables = tables_since({"process": processes, "loss": [lost(8)]}, 80, before)
+    assert [row["records"] for row in tables["loss"]] == [1]
+    assert len(tables["process"]) == 2
 
 
 def test_rows_come_back_as_they_were() -> None:
