@@ -21,7 +21,7 @@ TINY = {
     "queries": ["--rows", "2000", "--rounds", "1", "--only", "gpu_busy"],
     "query": ["--rows", "2000", "--rounds", "1"],
     "ranges": ["--rounds", "1"],
-    "retention": ["--hours", "2", "--kernels", "6000", "--retain", "1h"],
+    "retention": ["--hours", "6", "--kernels", "6000", "--retain", "1h"],
     "size": ["--thin-seconds", "3"],
     "stalled": ["--rounds", "1", "--launches", "400000"],
     "startup": ["--rounds", "1"],
