@@ -131,9 +131,9 @@ class Trace:
             return
         views = Views(library(), _operators, choice)
         if is_for_strangers:
-            con = connect_to(present_files(paths), settings)
+            con = connect_to(present_files(paths), settings, paths)
         else:
-            con = connect(paths if confined else None, settings)
+            con = connect(paths if confined else None, settings, paths)
         self._connection = Connection(con, views)
         try:
             self._sources = open_sources(con, paths)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cupti_etl.errors import EtlError, MemoryLimitError, TraceError, UsageError
 from cupti_etl.storage import manifest
+from cupti_etl.storage.bucket import readable
 from cupti_etl.storage.sources import PARTS, as_glob
 
 _QUOTED_PART = re.compile(r"""['"(]([^'"(]*part-[^'"/]*\.parquet)['")]""")
@@ -96,7 +97,7 @@ def _unreadable(folders: Sequence[Path]) -> Iterable[Path]:
     for folder in folders:
         for part in sorted(folder.glob(f"*/{PARTS}")):
             try:
-                pq.read_metadata(part)
+                pq.read_metadata(readable(part))
             except (pa.ArrowException, OSError):
                 yield part
 

@@ -29,6 +29,7 @@ from cupti_etl.queries.catalog import Catalog
 from cupti_etl.queries.header import Query
 from cupti_etl.schema.arrow import SCHEMA_VERSION
 from cupti_etl.storage import manifest
+from cupti_etl.storage.bucket import Url
 from cupti_etl.storage.sources import Folder, Source, State, quoted, state
 
 if TYPE_CHECKING:
@@ -229,6 +230,8 @@ class Materialized:
         if len(self._sources) != 1 or not isinstance(self._sources[0], Folder):
             return "", "it is not one folder"
         home = self._sources[0].path
+        if isinstance(home, Url):
+            return "", "it is in a bucket"
         if (home / DERIVED).is_symlink():
             return "", f"{home / DERIVED} is a link"
         parts = _parts(home, now)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from cupti_etl.queries.materialize import DERIVED
 from cupti_etl.schema.arrow import TABLES
+from cupti_etl.storage.bucket import real_path
 from cupti_etl.storage.sources import PARTS, as_glob
 
 # Folders with the names of what is in them, and files with their sizes and times.
@@ -23,7 +23,7 @@ def present_files(paths: Iterable[Path]) -> list[str]:
     return [
         spelt
         for path in paths
-        for spelling in dict.fromkeys((path.absolute(), Path(os.path.realpath(path))))
+        for spelling in dict.fromkeys((path.absolute(), real_path(path)))
         for spelt in _files(spelling)
     ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog
 from cupti_etl.queries.header import Query
 from cupti_etl.queries.tables import create_table_view, empty_table, table_extent
 from cupti_etl.schema.arrow import TABLES
+from cupti_etl.storage.bucket import Url, real_path, register
 from cupti_etl.storage.sources import as_glob, identifier, quoted
 
 if TYPE_CHECKING:
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 def connect(
-    reach: Iterable[Path] | None = None, settings: Mapping[str, str] | None = None
+    reach: Iterable[Path] | None = None,
+    settings: Mapping[str, str] | None = None,
+    paths: Iterable[Path] = (),
 ) -> duckdb.DuckDBPyConnection:
     """A DuckDB in memory, to which the names of Python variables mean nothing.
 
@@ -27,6 +29,7 @@ def connect(
         reach: folders and ``.duckdb`` files that its statements may read and write, and no
             others; its settings stay as they are then.  None: any.
         settings: of DuckDB, to begin with.
+        paths: of the trace; the buckets among them can be read.
     """
     import duckdb
 
@@ -46,26 +49,30 @@ def connect(
         # As DuckDB 1 does: a transaction survives a name that is not known, as Views makes it then.
         config["default_transaction_invalidation_policy"] = "SYNTACTIC_ERRORS_DO_NOT_INVALIDATE"
     con = duckdb.connect(":memory:", config=config)
+    for scheme in sorted({path.parts[0] for path in paths if isinstance(path, Url)}):
+        register(con, scheme.rstrip(":"))
     if reach is not None:
         # As it is given and without links, which resolve() cannot do for those in a circle.
-        ways = [(str(each.absolute()), os.path.realpath(each)) for each in reach]
-        _confine(con, {Path(way) for pair in ways for way in pair})
+        ways = [(str(each.absolute()), str(real_path(each))) for each in reach]
+        _confine(con, {way for pair in ways for way in pair})
     return con
 
 
 def connect_to(
-    files: Iterable[str], settings: Mapping[str, str] | None = None
+    files: Iterable[str],
+    settings: Mapping[str, str] | None = None,
+    paths: Iterable[Path] = (),
 ) -> duckdb.DuckDBPyConnection:
     """A DuckDB in memory whose statements reach these files, and globs as they are spelt."""
-    con = connect(settings=settings)
+    con = connect(settings=settings, paths=paths)
     _lock(con, (), files)
     return con
 
 
-def _confine(con: duckdb.DuckDBPyConnection, reach: Collection[Path]) -> None:
+def _confine(con: duckdb.DuckDBPyConnection, reach: Collection[str]) -> None:
     """What a link leads to has to be among them.  A glob is looked up as it is spelt."""
-    folders = [spelt for each in reach for spelt in (str(each), as_glob(each))]
-    _lock(con, folders, [spelt for each in reach for spelt in (str(each), f"{each}.wal")])
+    folders = [spelt for each in reach for spelt in (each, as_glob(each))]
+    _lock(con, folders, [spelt for each in reach for spelt in (each, f"{each}.wal")])
 
 
 def _lock(con: duckdb.DuckDBPyConnection, folders: Iterable[str], files: Iterable[str]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES
+from cupti_etl.storage.bucket import readable
 from cupti_etl.storage.sources import Folder, as_glob
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _by_names(folder: Folder, table: str) -> dict[_Names, list[Path]]:
     parts: dict[_Names, list[Path]] = {}
     for path in sorted(folder.parts(table)):
         try:
-            names: _Names = tuple(of_footer(table, pq.read_metadata(path)).items())
+            names: _Names = tuple(of_footer(table, pq.read_metadata(readable(path))).items())
         except FileNotFoundError:  # replaced meanwhile
             continue
         except (OSError, pa.ArrowException):  # whoever reads its rows will say so

@@ -16,6 +16,7 @@ from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.schema import revisions
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.spec import NAME
+from cupti_etl.storage.bucket import Url, as_path, look
 from cupti_etl.storage.flight_folder import is_flight_folder, traces_in
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class Folder:
 
     def globs(self, table: str) -> list[str]:
         """The glob of a table's parts, if it has any."""
+        if isinstance(self.path, Url):
+            return list(map(str, self.parts(table)))
         if table in self.only:
             return list(map(as_glob, self.parts(table)))
         # Where a folder cannot be exchanged in one step it is aside for a moment.
@@ -134,6 +137,8 @@ def by_table(now: State, folders: Iterable[Folder]) -> dict[str, State]:
 
 
 def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
+    if isinstance(folder, Url):
+        return list(folder.iterdir())
     try:
         with os.scandir(folder) as found:
             return list(found)
@@ -151,7 +156,7 @@ def identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def as_glob(folder: Path) -> str:
+def as_glob(folder: str | Path) -> str:
     """The path as a glob that matches it and nothing else."""
     return "".join(f"[{char}]" if char in "*?[" else char for char in str(folder))
 
@@ -171,7 +176,7 @@ def expand(given: Iterable[Given | Iterable[Given]]) -> Iterator[Path]:
     count = 0
     for each in given:
         if isinstance(each, (str, os.PathLike)):
-            found = _matches(Path(each))
+            found = [one for path in _matches(as_path(each)) for one in _captures(path)]
         else:
             found = list(expand(each))
         count += len(found)
@@ -180,9 +185,20 @@ def expand(given: Iterable[Given | Iterable[Given]]) -> Iterator[Path]:
         raise UsageError("which trace?", _GIVE)
 
 
+def _captures(path: Path) -> list[Path]:
+    """The path; or, if many hosts wrote there, what each of their captures did."""
+    if isinstance(path, Url):
+        look(path)
+    if not path.is_dir() or any(Folder(path).globs(table) for table in TABLES):
+        return [path]
+    there = (path / entry.name for entry in _entries(path))
+    inside = sorted(each for each in there if part_files(each / "capture"))
+    return inside or [path]
+
+
 def _matches(path: Path) -> list[Path]:
     # A folder may really be called so.
-    if path.exists() or not glob.has_magic(str(path)):
+    if isinstance(path, Url) or path.exists() or not glob.has_magic(str(path)):
         return [path]
     found = sorted(Path(name) for name in glob.glob(str(path)))  # noqa: PTH207 - may be absolute
     if not found:
