@@ -229,13 +229,12 @@ def register(con: duckdb.DuckDBPyConnection, scheme: str) -> None:
         UsageError: the extra is not installed.
     """
     try:
-        from fsspec.implementations.arrow import ArrowFSWrapper
+        from cupti_etl.storage.bucket_reader import Reader
     except ImportError:
         raise UsageError(
             "to ask a trace in a bucket, fsspec is needed", "pip install 'cupti-etl[bucket]'"
         ) from None
-    wrapped = type("Bucket", (ArrowFSWrapper,), {"protocol": scheme, "cachable": False})
-    con.register_filesystem(wrapped(file_system(scheme)))
+    con.register_filesystem(type("Bucket", (Reader,), {"protocol": scheme})(file_system(scheme)))
 
 
 def readable(path: Path) -> Any:
