@@ -190,6 +190,8 @@ class CaptureOptions:
     linger_ns: int | None = None
     argv: bool = True
     quiet: bool = False
+    spool: Path | None = None
+    spool_bytes: int = 4 << 30
     overwrite: bool = False
     delay_ns: int = 0
     duration_ns: int = 0

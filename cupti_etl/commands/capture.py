@@ -56,8 +56,8 @@ _process = functools.partial(click.option, cls=Option, section="Processes")
     "-o",
     "--out",
     metavar="PATH",
-    help="Folder for the trace, or FILE.duckdb; with --table, FILE.arrows or - for standard"
-    " output. %h, %p and %r become host, process id and rank.  [default: trace-DATE-TIME]",
+    help="Folder for the trace, s3://BUCKET/NAME, or FILE.duckdb; with --table, FILE.arrows or - for"
+    " standard output. %h, %p and %r become host, process id and rank.  [default: trace-DATE-TIME]",
 )
 @overwrite_option
 @click.option("--quiet", is_flag=True, help="Print no progress and no summary.")
@@ -158,6 +158,19 @@ _process = functools.partial(click.option, cls=Option, section="Processes")
     help="Keep only the last AGE of the trace, such as 24h, or the newest SIZE, such as 10GB; can"
     " be given once for each.",
 )
+@_file(
+    "--spool",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Where parts wait for their upload to a bucket.  [default: where temporary files are]",
+)
+@_file(
+    "--spool-size",
+    default="4GiB",
+    show_default=True,
+    metavar="SIZE",
+    help="How much of the disk they may take; rows that find no room are counted as lost.",
+)
 @_file("--index", is_flag=True, help="Run `cupti-etl index` on the trace at the end.")
 @_file("--no-argv", is_flag=True, help="Do not store command lines.")
 @fsync_option
@@ -254,6 +267,8 @@ def command(
     serve: int | None,
     roll: str,
     retain: tuple[str, ...],
+    spool: Path | None,
+    spool_size: str,
     index: bool,
     no_argv: bool,
     quiet: bool,
@@ -277,13 +292,14 @@ def command(
     inject_library_path()  # says what is missing, before what only Linux has is imported
     from cupti_etl.capture.session import run
     from cupti_etl.schema.callbacks import parse_callbacks
+    from cupti_etl.storage.bucket import Url, as_target
     from cupti_etl.storage.destination import kinds_of
     from cupti_etl.storage.name import expand
 
     parts = check_pytorch(pytorch)
     asked = kinds or kinds_of(table)
     options = CaptureOptions(
-        out=Path(expand(out, os.environ) if out else time.strftime("trace-%Y%m%d-%H%M%S")),
+        out=as_target(expand(out, os.environ) if out else time.strftime("trace-%Y%m%d-%H%M%S")),
         kinds=choose_kinds(f"{asked or 'default'},marker,marker_data" if parts else asked, graph),
         table=table,
         api=api,
@@ -314,8 +330,18 @@ def command(
         quiet=quiet,
         flight=flight,
         inside=inside,
+        spool=spool,
+        spool_bytes=size_bytes(spool_size),
     )
     check_kinds(flight, options.kinds)
+    if isinstance(options.out, Url) and (
+        overwrite or serve is not None or index or table or retain or flight
+    ):
+        raise UsageError(
+            "--overwrite, --serve, --index, --table, --retain and --flight-recorder do not go with"
+            " a trace in a bucket",
+            "leave them out, or give -o a folder",
+        )
     with serving(options.out, serve):
         status = run(options, cmd, convert)
     if index and options.out.is_dir():

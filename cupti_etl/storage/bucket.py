@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyarrow import fs
 
 SCHEMES = ("s3", "gs", "abfs")
+FILE = "file:"
 _URL = re.compile(r"([a-z][a-z0-9+.-]+)://(.*)", re.DOTALL)
 # How long a connection may say nothing.
 _PATIENCE_S = 30.0
@@ -38,7 +39,7 @@ class Url(type(Path())):  # type: ignore[misc]
 
     def __str__(self) -> str:
         parts = self.parts
-        return f"{parts[0]}//{'/'.join(parts[1:])}" if parts else "."
+        return f"{parts[0]}//{self.key}" if parts else "."
 
     def __fspath__(self) -> str:
         return str(self)
@@ -49,7 +50,7 @@ class Url(type(Path())):  # type: ignore[misc]
     @property
     def key(self) -> str:
         """Bucket and path, as pyarrow's file systems name it."""
-        return "/".join(self.parts[1:])
+        return ("/" if self.parts[0] == FILE else "") + "/".join(self.parts[1:])
 
     def absolute(self) -> Url:
         """The same."""
@@ -172,7 +173,7 @@ def as_path(text: str | os.PathLike[str]) -> Path:
         return Path(text)
     scheme, rest = found.groups()
     if scheme == "file":
-        return Path(rest)
+        return Path(rest).absolute()
     if scheme not in SCHEMES:
         raise UsageError(
             f"{text} is of a kind that is not known",
@@ -193,6 +194,8 @@ def file_system(scheme: str) -> fs.FileSystem:
     from pyarrow import fs
 
     name = scheme.rstrip(":")
+    if scheme == FILE:
+        return fs.LocalFileSystem()
     if name == "s3":
         endpoint = next(filter(None, map(os.environ.get, _ENDPOINTS)), None)
         region = next(filter(None, map(os.environ.get, _REGIONS)), None)
@@ -235,6 +238,36 @@ def register(con: duckdb.DuckDBPyConnection, scheme: str) -> None:
             "to ask a trace in a bucket, fsspec is needed", "pip install 'cupti-etl[bucket]'"
         ) from None
     con.register_filesystem(type("Bucket", (Reader,), {"protocol": scheme})(file_system(scheme)))
+
+
+def as_target(text: str) -> Path:
+    """The path that ``-o`` names: of one host's trace, or a Url if many write into it.
+
+    Raises:
+        UsageError: no such file system is known, or no bucket is named.
+    """
+    path = as_path(text)
+    if text.startswith(f"{FILE}//"):
+        return Url(f"{FILE}//{path}")
+    return path
+
+
+def put(url: Url, content: bytes) -> None:
+    """Write a file, which is seen under its name when it is complete.
+
+    Raises:
+        OSError: that is not possible.
+    """
+    where = file_system(url.parts[0])
+    if url.parts[0] != FILE:
+        # In one piece: what is cut off on its way never gets the name.
+        with where.open_output_stream(url.key) as file:
+            file.write(content)
+        return
+    Path(url.key).parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(url.key).with_name(f".{url.name}.tmp")
+    temporary.write_bytes(content)
+    temporary.replace(url.key)
 
 
 def readable(path: Path) -> Any:

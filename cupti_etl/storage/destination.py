@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cupti_etl.errors import EtlError, UsageError
+from cupti_etl.storage.bucket import Url
 from cupti_etl.storage.disk import folder_bytes, remove, sync
 from cupti_etl.storage.folder import create
 from cupti_etl.storage.place import refuse_existing
@@ -241,7 +242,14 @@ def choose(options: CaptureOptions, convert: Convert) -> Destination:
         folder = FlightFolder(options.out, is_synced=options.fsync)
         folder.retain = options.retain
         return folder
-    destination = destination_of(options.out, convert, options.table, is_synced=options.fsync)
+    if isinstance(options.out, Url) and not options.table:
+        from cupti_etl.storage.spool import Spool
+
+        destination: Destination = Spool(
+            options.out, options.spool, options.spool_bytes, is_synced=options.fsync
+        )
+    else:
+        destination = destination_of(options.out, convert, options.table, is_synced=options.fsync)
     destination.longest_roll_s = options.roll_ns / 1e9
     destination.retain = options.retain
     if isinstance(destination, Stream) and options.retain:

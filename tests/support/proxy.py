@@ -1,0 +1,61 @@
+"""A proxy before a server of the tests: counts what passes, and cuts or refuses connections."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from contextlib import suppress
+
+
+class Proxy:
+    """Passes connections on to a port of this machine.
+
+    Attributes:
+        port: of the proxy.
+        is_gone: whether connections are refused from now on.
+        cut_after: bytes of a request after which its connection is cut; None for never.
+        cuts: how many were.
+        received: bytes that the server sent so far.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._to = port
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self.is_gone = False
+        self.cut_after: int | None = None
+        self.cuts = self.refused = self.received = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                if self.is_gone:
+                    self.refused += 1
+                    client.close()
+                    continue
+                server = socket.create_connection(("127.0.0.1", self._to))
+                for way in ((client, server), (server, client)):
+                    threading.Thread(target=self._pass, args=(*way, way[0] is client)).start()
+
+    def _pass(self, source: socket.socket, target: socket.socket, is_request: bool) -> None:
+        passed = 0
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                if self.is_gone:
+                    break
+                passed += len(data)
+                if is_request and self.cut_after is not None and passed > self.cut_after:
+                    self.cuts += 1
+                    break
+                if not is_request:
+                    self.received += len(data)
+                target.sendall(data)
+        for each in (source, target):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Accept nothing more."""
+        self._listener.close()
