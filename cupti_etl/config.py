@@ -156,6 +156,9 @@ class CaptureOptions:
             they end.
         argv: whether command lines are stored.
         quiet: no live line and no summary.
+        spool: where the folder is made from which a trace is uploaded; None for where temporary
+            files are.
+        spool_bytes: the largest size of that folder.
         delay_ns: record only after so many ns.
         duration_ns: record so long; 0 means to the end.
         python_stacks: of which calls the Python stack is kept, one of ``api_levels.STACKS``; empty

@@ -218,7 +218,9 @@ def file_system(scheme: str) -> fs.FileSystem:
 def reason(error: BaseException) -> str:
     """Why something failed, as far as a service says so in one line."""
     text = (str(error).splitlines() or [type(error).__name__])[0]
-    said = re.search(r"(?:Message: |operation: )(?!Unable to parse)(.*?)(?: \(Request ID|;|$)", text)
+    said = re.search(
+        r"(?:Message: |operation: )(?!Unable to parse)(.*?)(?: \(Request ID|;|$)", text
+    )
     name = re.search(r"AWS Error (\w+)", text)
     if name and said and said[1].strip() not in ("", "No response body."):
         return f"{said[1].strip().rstrip('.')} ({name[1]})"

@@ -1,4 +1,4 @@
-"""What DuckDB reads buckets by: files of pyarrow, of which several threads read at the same time."""
+"""What DuckDB reads buckets by: files of pyarrow, each of which several threads read at once."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import UsageError
+from cupti_etl.schema.kinds import KINDS
 from cupti_etl.schema.loss import Loss
 from cupti_etl.storage import disk
 from cupti_etl.storage.bucket import CHECK, Url, put, reason
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 
 # A file of the trace that says whose it is, and shows that one can write there.
 ORIGIN = "host.txt"
+# Tables whose rows a process emits; all others are small.
+_LARGE = {
+    *(kind.table for kind in KINDS),
+    *("launch_stack", "callback_event", "graph_node", "pc_sample", "pm_sample"),
+}
 _Lost = Counter[tuple["int | None", str]]
 
 
@@ -57,7 +63,9 @@ class Spool(Destination):
         try:
             put(self.out / ORIGIN, f"{socket.gethostname()}\n".encode())
         except OSError as error:
-            raise UsageError(f"{self.out.parent} cannot be written: {reason(error)}", CHECK) from None
+            raise UsageError(
+                f"{self.out.parent} cannot be written: {reason(error)}", CHECK
+            ) from None
         super().create()
         assert self.folder is not None
         self._upload = Upload(self.folder, self.out, self._limit_bytes // 2)
@@ -109,7 +117,10 @@ class _BoundedFolder(ParquetFolder):
         self._lost: _Lost = Counter()
 
     def write(self, table: str, batch: pa.RecordBatch) -> None:
-        """Take a batch, if there is room for it as it is in memory."""
+        """Take a batch, if there is room for it as it is in memory; of small tables, always."""
+        if table not in _LARGE:
+            super().write(table, batch)
+            return
         if self._used_bytes + batch.nbytes > self._limit_bytes:
             self._used_bytes = disk.folder_bytes(self.out)
         if self._used_bytes + batch.nbytes > self._limit_bytes:

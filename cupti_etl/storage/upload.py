@@ -84,8 +84,7 @@ class Upload:
             Part(table, name, entry)
             for table, parts in named.items()
             for name, entry in parts.items()
-            if self._done.get(f"{table}/{name}", None if entry.rows else entry.crc32)
-            != entry.crc32
+            if self._done.get(f"{table}/{name}", None if entry.rows else entry.crc32) != entry.crc32
         ]
 
     def some(self) -> bool:

@@ -18,20 +18,17 @@ import cupti_etl
 from cupti_etl.errors import TraceError
 from cupti_etl.storage import bucket
 
+
 def words_to(capturer: Capturer, out: str, *options: str, **program: Any) -> Any:
     spool = capturer.folder / "spool"
-    words, env, trace, _ = capturer.prepare(
-        "13.5.25", ["--spool", str(spool), *options], **program
-    )
+    words, env, trace, _ = capturer.prepare("13.5.25", ["--spool", str(spool), *options], **program)
     words[words.index(str(trace))] = out
     cloud = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
     return words, {**env, **cloud}, spool
 
 
 def run(words: list[str], env: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        words, env=env, capture_output=True, text=True, timeout=300, check=False
-    )
+    return subprocess.run(words, env=env, capture_output=True, text=True, timeout=300, check=False)
 
 
 def command(*words: str) -> subprocess.CompletedProcess[str]:
@@ -61,9 +58,8 @@ def check_sums(trace: cupti_etl.Trace) -> None:
         assert there["rows"] == counted["stored"], counted
 
 
-def test_two_captures_on_hosts_of_one_name_are_one_trace(
-    capturer: Capturer, proxy: Proxy
-) -> None:
+@pytest.mark.slow
+def test_two_captures_on_hosts_of_one_name_are_one_trace(capturer: Capturer, proxy: Proxy) -> None:
     words, env, spool = words_to(capturer, "s3://traces/run42", launches=300)
     for _ in range(2):
         done = run(words, env)
@@ -81,6 +77,7 @@ def test_two_captures_on_hosts_of_one_name_are_one_trace(
     assert sum(row["calls"] for row in json.loads(asked.stdout)) == 600
 
 
+@pytest.mark.slow
 def test_columns_that_are_not_asked_for_are_not_read(capturer: Capturer, proxy: Proxy) -> None:
     words, env, _ = words_to(capturer, "s3://traces/run42", launches=20000)
     assert run(words, env).returncode == 0
@@ -94,6 +91,7 @@ def test_columns_that_are_not_asked_for_are_not_read(capturer: Capturer, proxy: 
         assert 0 < few < proxy.received - before
 
 
+@pytest.mark.slow
 def test_a_bucket_that_is_away_at_the_end_is_told_and_the_rest_is_uploaded_later(
     capturer: Capturer, proxy: Proxy, tmp_path: Path
 ) -> None:
@@ -120,18 +118,17 @@ def test_a_bucket_that_is_away_at_the_end_is_told_and_the_rest_is_uploaded_later
     assert (again.returncode, "nothing that is to be uploaded" in again.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_uploads_that_are_cut_leave_no_half_part(capturer: Capturer, proxy: Proxy) -> None:
     words, env, spool = words_to(capturer, "s3://traces/run42", launches=3000)
     # What is smaller arrives; the kernels do not.
-    proxy.cut_after = 20000
+    proxy.cut_after = 3000
     done = run(words, env)
     assert (done.returncode, proxy.cuts > 0) == (1, True), done.stderr
     proxy.cut_after = None
     bucket._LISTINGS.clear()
     root = bucket.Url("s3://traces/run42")
-    assert all(
-        each.read_bytes().endswith(b"PAR1") for each in root.glob("*/*/part-*.parquet")
-    )
+    assert all(each.read_bytes().endswith(b"PAR1") for each in root.glob("*/*/part-*.parquet"))
     (left,) = spool.iterdir()
     assert command("upload", str(left)).returncode == 0
     with cupti_etl.open(root) as trace:
@@ -139,16 +136,36 @@ def test_uploads_that_are_cut_leave_no_half_part(capturer: Capturer, proxy: Prox
         check_sums(trace)
 
 
-def test_rows_that_find_no_room_are_counted(capturer: Capturer, proxy: Proxy) -> None:
-    words, env, _ = words_to(
-        capturer, "s3://traces/run42", "--spool-size", "100KiB", launches=3000
+@pytest.mark.slow
+def test_what_a_killed_capture_left_is_uploaded(
+    capturer: Capturer, proxy: Proxy, tmp_path: Path
+) -> None:
+    ready, until = tmp_path / "ready", tmp_path / "until"
+    words, env, spool = words_to(
+        capturer, "s3://traces/run42", launches=300, ready=ready, until=until
     )
+    with running(words, env, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
+        wait_until(lambda: any(spool.glob("*/kernel/part-000001.parquet")))
+        process.kill()
+        process.wait()
+        until.touch()
+    (left,) = spool.iterdir()
+    assert command("upload", str(left)).returncode == 0
+    with cupti_etl.open("s3://traces/run42") as trace:
+        assert launches(trace) == 300
+        (verdict,) = trace.sql("SELECT subject FROM capture_health WHERE section = 'verdict'")
+        assert verdict["subject"] != "complete"
+
+
+@pytest.mark.slow
+def test_rows_that_find_no_room_are_counted(capturer: Capturer, proxy: Proxy) -> None:
+    words, env, _ = words_to(capturer, "s3://traces/run42", "--spool-size", "1MiB", launches=30000)
     done = run(words, env)
     assert done.returncode in (0, 4), done.stderr
     with cupti_etl.open("s3://traces/run42") as trace:
         rows = list(trace.sql("FROM loss WHERE cause = 'spool_full'"))
         assert rows
-        assert launches(trace) < 3000
+        assert launches(trace) < 30000
         check_sums(trace)
 
 
@@ -180,6 +197,7 @@ def test_a_bucket_that_cannot_be_read_is_a_sentence(proxy: Proxy) -> None:
         cupti_etl.open("s3://traces/other")
 
 
+@pytest.mark.slow
 def test_a_shared_disk_is_written_by_renaming(capturer: Capturer, tmp_path: Path) -> None:
     shared = tmp_path / "shared" / "run42"
     words, env, _ = words_to(capturer, f"file://{shared}", launches=300)
