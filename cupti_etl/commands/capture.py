@@ -57,7 +57,8 @@ _process = functools.partial(click.option, cls=Option, section="Processes")
     "--out",
     metavar="PATH",
     help="Folder for the trace, s3://BUCKET/NAME, or FILE.duckdb; with --table, FILE.arrows or -"
-    " for standard output. %h, %p and %r become host, process id and rank.  [default: trace-DATE-TIME]",
+    " for standard output. %h, %p and %r become host, process id and rank."
+    "  [default: trace-DATE-TIME]",
 )
 @overwrite_option
 @click.option("--quiet", is_flag=True, help="Print no progress and no summary.")
