@@ -38,6 +38,7 @@ from cupti_etl.config import (
     FlightOptions,
     PcSamplingOptions,
 )
+from cupti_etl.errors import UsageError
 from cupti_etl.render.help import Command, Option
 from cupti_etl.units import duration_ns, size_bytes
 
