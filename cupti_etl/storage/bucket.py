@@ -28,6 +28,8 @@ _PATIENCE_S = 30.0
 # Where the tools of Amazon take the address of another service that speaks S3.
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
+# A file beside the parts that says whose they are, and shows that one can write there.
+ORIGIN = "host.txt"
 CHECK = "check the name, and the credentials that the cloud's own tools use"
 
 

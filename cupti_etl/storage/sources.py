@@ -16,7 +16,7 @@ from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.schema import revisions
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.spec import NAME
-from cupti_etl.storage.bucket import Url, as_path, look
+from cupti_etl.storage.bucket import ORIGIN, Url, as_path, look
 from cupti_etl.storage.flight_folder import is_flight_folder, traces_in
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def _captures(path: Path) -> list[Path]:
     if not path.is_dir() or any(Folder(path).globs(table) for table in TABLES):
         return [path]
     there = (path / entry.name for entry in _entries(path))
-    inside = sorted(each for each in there if part_files(each / "capture"))
+    inside = sorted(each for each in there if (each / ORIGIN).is_file())
     return inside or [path]
 
 

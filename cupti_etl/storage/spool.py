@@ -15,7 +15,7 @@ from cupti_etl.errors import UsageError
 from cupti_etl.schema.kinds import KINDS
 from cupti_etl.schema.loss import Loss
 from cupti_etl.storage import disk
-from cupti_etl.storage.bucket import CHECK, Url, put, reason
+from cupti_etl.storage.bucket import CHECK, ORIGIN, Url, put, reason
 from cupti_etl.storage.destination import Destination
 from cupti_etl.storage.parquet import ParquetFolder
 from cupti_etl.storage.upload import Upload, Uploader
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from cupti_etl.storage import Target
 
-# A file of the trace that says whose it is, and shows that one can write there.
-ORIGIN = "host.txt"
 # Tables whose rows a process emits; all others are small.
 _LARGE = {
     *(kind.table for kind in KINDS),

@@ -16,6 +16,7 @@ from support.waiting import wait_until
 
 import cupti_etl
 from cupti_etl.errors import TraceError
+from cupti_etl.queries import small_tables
 from cupti_etl.storage import bucket
 
 
@@ -78,7 +79,10 @@ def test_two_captures_on_hosts_of_one_name_are_one_trace(capturer: Capturer, pro
 
 
 @pytest.mark.slow
-def test_columns_that_are_not_asked_for_are_not_read(capturer: Capturer, proxy: Proxy) -> None:
+def test_columns_that_are_not_asked_for_are_not_read(
+    capturer: Capturer, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(small_tables, "MOST_BYTES", 0)
     words, env, _ = words_to(capturer, "s3://traces/run42", launches=20000)
     assert run(words, env).returncode == 0
     with cupti_etl.open("s3://traces/run42") as trace:
