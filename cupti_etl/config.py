@@ -176,6 +176,7 @@ class CaptureOptions:
         flight: keep the last rows in memory and write when something happens; None for a trace
             of the whole run.
         retain: what of the trace is kept; None for all of it.
+        tags: what tells this run from others, by name.
         inside: the descriptor of a socket to the program that asked for the capture from inside;
             None if there is a command to start.
     """
@@ -212,4 +213,5 @@ class CaptureOptions:
     allow_uids: tuple[int, ...] = ()
     flight: FlightOptions | None = None
     retain: Retain | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
     inside: int | None = None

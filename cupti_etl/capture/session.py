@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.capture.caller import Caller
@@ -18,6 +19,7 @@ from cupti_etl.capture.launcher import (
     target_settings,
 )
 from cupti_etl.capture.limits import Limits
+from cupti_etl.capture.origin import origin
 from cupti_etl.capture.outcome import diagnose
 from cupti_etl.capture.recorder import Recorder
 from cupti_etl.capture.recording import RecordingWriter
@@ -251,6 +253,7 @@ class _Run:
             "capture_range": _text(options.capture_range) or None,
             "delay_ns": options.delay_ns,
             "duration_ns": options.duration_ns or None,
+            **origin(Path.cwd(), options.tags),
         }
         driver = self._driver(facts)
         problems: list[EtlError] = []

@@ -79,6 +79,23 @@ def check_retain(texts: Sequence[str]) -> Retain | None:
     return Retain(**found) if found else None
 
 
+def check_tags(texts: Sequence[str]) -> dict[str, str]:
+    """The values of ``--tag``.
+
+    Raises:
+        UsageError: one has no name, or two have the same.
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        name, is_named, value = text.partition("=")
+        if not name.strip() or not is_named:
+            raise UsageError(f"--tag {text!r} is not NAME=VALUE", "for instance --tag model=llama")
+        if name.strip() in found:
+            raise UsageError(f"--tag {name.strip()} is given twice", "give each name once")
+        found[name.strip()] = value.strip()
+    return found
+
+
 def check_range(text: str) -> str:
     """The value of ``--capture-range``.
 

@@ -16,6 +16,7 @@ from cupti_etl.commands._capture_values import (
     check_retain,
     check_roll,
     check_stacks,
+    check_tags,
     choose_kinds,
     choose_users,
 )
@@ -173,6 +174,12 @@ _process = functools.partial(click.option, cls=Option, section="Processes")
     metavar="SIZE",
     help="How much of the disk they may take; rows that find no room are counted as lost.",
 )
+@_file(
+    "--tag",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Remember this about the run, for `cupti-etl runs`; can be repeated.",
+)
 @_file("--index", is_flag=True, help="Run `cupti-etl index` on the trace at the end.")
 @_file("--no-argv", is_flag=True, help="Do not store command lines.")
 @fsync_option
@@ -271,6 +278,7 @@ def command(
     retain: tuple[str, ...],
     spool: Path | None,
     spool_size: str,
+    tag: tuple[str, ...],
     index: bool,
     no_argv: bool,
     quiet: bool,
@@ -327,6 +335,7 @@ def command(
         overwrite=overwrite,
         roll_ns=check_roll(roll),
         retain=check_retain(retain),
+        tags=check_tags(tag),
         fsync=fsync,
         argv=not no_argv,
         quiet=quiet,

@@ -38,6 +38,9 @@ CAPTURE = Table(
         C("end_ns", timestamp, "", "When it ended; NULL while it runs. Written last: a trace that has it is whole.", unit="ns"),
         C("exit_status", i32, "", "Exit status of the command; 128+n if signal n ended it; NULL while it runs."),
         C("row_counts", i32, "", "How many rows row_count has; NULL while the capture runs, and in older traces."),
+        C("user_name", string, "", "Login name of who ran it."),
+        C("git_commit", string, "", "Commit that was checked out where the command was run; NULL outside a git repository."),
+        C("tags", string, "", "What --tag said, as a JSON object; NULL without it."),
     ),
 )
 ROW_COUNT = Table(

@@ -62,6 +62,7 @@ FLOORS = {
     "cupti_etl.render.stacks": 18,
     "cupti_etl.inprocess": 18,
     "cupti_etl.analysis": 19,
+    "cupti_etl.runs": 19,
     "cupti_etl.demo": 20,
     "cupti_etl.doctor": 20,
     "cupti_etl.serve": 20,
