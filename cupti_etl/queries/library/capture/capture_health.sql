@@ -8,8 +8,8 @@
 --   "so far" is added while a capture runs. Of an imported process nobody counted what it emitted:
 --   "no losses known, imported" then takes the place of "complete", and numbers of lost records are
 --   NULL. What an import did not keep because it is unsupported or invalid is added as "not kept: "
---   with how many events of each; nothing of it counts as stored or lost. So are rows that a capture
---   discarded, as --flight-recorder or --retain asked for, by reason. A killed or failed
+--   with how many events of each; nothing of it counts as stored or lost. So are rows that a
+--   capture discarded, as --flight-recorder or --retain asked for, by reason. A killed or failed
 --   process counts as a loss even where no number is known, and so do records that a process was
 --   handed and of which neither a row nor a loss is known. When a capture has ended, rows that it
 --   counted and that are no longer there are "missing from" their table (of an older trace without
