@@ -43,6 +43,15 @@ ENVIRONMENT = {
         "how to sample PCs: logarithm of the period, whether serialized, by launches and with"
         " cubins, and the duty cycle in ns, colon-separated",
     ),
+    "RANGE_METRICS": (
+        "CUPTI_ETL_RANGE_METRICS",
+        "what to measure of single launches: how many of a kernel and shape, cache control and"
+        " metrics, colon-separated",
+    ),
+    "RANGE_FILTER": (
+        "CUPTI_ETL_RANGE_FILTER",
+        "extended regular expression of the mangled names of the kernels to measure",
+    ),
     "PYTORCH": (
         "CUPTI_ETL_PYTORCH",
         "what of PyTorch to record as ranges, comma-separated: ops, modules, shapes",
@@ -66,6 +75,8 @@ CONFLICT_POLICIES = ("yield", "keep", "fail")
 PYTORCH_PARTS = ("ops", "modules", "shapes")
 RECORD_FORMS = ("auto", "fixed", "selected")
 PC_SAMPLING_MODES = ("continuous", "serialized")
+# What becomes of caches before each execution of a kernel, as CUPTI numbers it.
+RANGE_CACHE_CONTROLS = ("none", "flush")
 
 
 @dataclass(frozen=True)
@@ -137,6 +148,23 @@ class Retain:
 
 
 @dataclass(frozen=True)
+class RangeOptions:
+    """Which launches CUPTI's range profiler measures, by replaying them.
+
+    Attributes:
+        metrics: names, as CUPTI has them.
+        filter: extended regular expression of mangled names of kernels; empty for all.
+        limit: launches of a kernel with a shape; 0 for all.
+        cache_control: one of ``RANGE_CACHE_CONTROLS``.
+    """
+
+    metrics: tuple[str, ...]
+    filter: str = ""
+    limit: int = 0
+    cache_control: str = "flush"
+
+
+@dataclass(frozen=True)
 class CaptureOptions:
     """How to capture.
 
@@ -165,6 +193,7 @@ class CaptureOptions:
             for none.
         callbacks: which callbacks are kept, names by domain (see ``schema/callbacks.py``).
         pc_sampling: how to sample PCs; None for not at all.
+        range_metrics: what to measure by replaying kernels; None for nothing.
         pytorch: what of PyTorch is recorded as ranges, of ``PYTORCH_PARTS``.
         capture_range: record only inside ranges: ``cudaProfilerApi`` or ``nvtx:NAME[@DOMAIN]``.
         max_rows: stop recording at about so many rows; 0 means never.
@@ -203,6 +232,7 @@ class CaptureOptions:
     callbacks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     pytorch: tuple[str, ...] = ()
     pc_sampling: PcSamplingOptions | None = None
+    range_metrics: RangeOptions | None = None
     capture_range: str = ""
     max_rows: int = 0
     max_bytes: int = 0

@@ -11,7 +11,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cupti_etl.capture.signal_witness import Witness
-from cupti_etl.config import CUDA_INJECTION, ENVIRONMENT, NVTX_INJECTION, CaptureOptions
+from cupti_etl.config import (
+    CUDA_INJECTION,
+    ENVIRONMENT,
+    NVTX_INJECTION,
+    RANGE_CACHE_CONTROLS,
+    CaptureOptions,
+)
 from cupti_etl.errors import UsageError
 from cupti_etl.native.cupti_search import find_cupti
 from cupti_etl.native.loader import inject_library_path
@@ -61,6 +67,8 @@ def target_settings(
         "PYTHON_STACKS": options.python_stacks,
         "CALLBACKS": selection(options.callbacks),
         "PC_SAMPLING": _pc_sampling(options),
+        "RANGE_METRICS": _range_metrics(options),
+        "RANGE_FILTER": options.range_metrics.filter if options.range_metrics else "",
         "PYTORCH": ",".join(options.pytorch),
         "RANGE": options.capture_range,
         "FLUSH_MS": str(options.flush_ms),
@@ -93,6 +101,15 @@ def _pc_sampling(options: CaptureOptions) -> str:
     flags = (asked.mode == "serialized", is_by_launch, asked.cubins)
     numbers = (asked.period, *map(int, flags), asked.on_ns, asked.cycle_ns)
     return ":".join(map(str, numbers))
+
+
+def _range_metrics(options: CaptureOptions) -> str:
+    """What ``native/inject/range_metrics.c`` reads."""
+    asked = options.range_metrics
+    if asked is None:
+        return ""
+    cache = RANGE_CACHE_CONTROLS.index(asked.cache_control)
+    return f"{asked.limit}:{cache}:{','.join(asked.metrics)}"
 
 
 def python_settings(settings: Mapping[str, str], base: Mapping[str, str]) -> dict[str, str]:

@@ -6,6 +6,7 @@ Where a process ended in order, ``emitted = stored + sum(records not stored)`` e
 from __future__ import annotations
 
 from cupti_etl.capture.pc_sampling import pc_obstacle
+from cupti_etl.capture.range_metrics import LEFT_OUT, range_obstacle
 from cupti_etl.capture.segment import FINISHED, NOT_FLUSHED, NOT_TRACED, Process, ProcessInfo
 from cupti_etl.native.loader import load
 from cupti_etl.schema.kinds import KINDS
@@ -17,6 +18,7 @@ _TOLD = {
     "graph_node": ("graph_nodes", "nodes of CUDA graphs"),
     # Its rows, and those of pc_window and cubin.
     "pc_sample": ("pc_rows", "PC sampling"),
+    "launch_metric": ("range_rows", "the range profiler"),
 }
 
 
@@ -159,6 +161,37 @@ def _lost_samples(info: ProcessInfo, end_ns: int | None) -> list[Loss]:
     return found
 
 
+def _lost_launches(info: ProcessInfo, end_ns: int | None) -> list[Loss]:
+    """Launches that were to be measured and have no values, and what measuring changed."""
+    me, table, found = info.process_id, "launch_metric", []
+    if info.range_launches:
+        detail = (
+            f"{info.range_launches} launches were executed several times to measure them; the"
+            " times of their kernels, and of what waited for them, are not those of the program"
+        )
+        found.append(
+            Loss(me, "replayed", "kernel", info.range_launches, is_stored=True, detail=detail)
+        )
+    if info.range_dropped:
+        detail = (
+            "CUPTI gave no values of these launches, or those of another thread's launch with them"
+        )
+        found.append(Loss(me, "range_dropped", table, info.range_dropped, detail=detail))
+    for name, why in LEFT_OUT.items():
+        number = getattr(info, name)
+        if number:
+            detail = f"these launches were not measured: {why}"
+            found.append(Loss(me, "range_left_out", table, number, detail=detail))
+    if info.range_failure:
+        detail = (
+            f"launches were not measured, or not to the end: {range_obstacle(info.range_failure)}"
+        )
+        found.append(
+            Loss(me, "range_refused", table, start_ns=info.start_ns, end_ns=end_ns, detail=detail)
+        )
+    return found
+
+
 def _open_ranges(process: Process, info: ProcessInfo) -> list[Loss]:
     """Ranges of the program's own code (``cupti_etl.range``) that had not ended at its end."""
     ranges = process.decoded().open_ranges
@@ -174,7 +207,8 @@ def emitted(process: Process) -> int:
     info = process.info()
     records = info.handed_over + info.cupti_dropped - process.decoded().filtered
     told = sum(getattr(info, name) for name, _ in _TOLD.values())
-    return int(records + info.stacks + told + info.pc_dropped)
+    launches = info.range_dropped + sum(getattr(info, name) for name in LEFT_OUT)
+    return int(records + info.stacks + told + info.pc_dropped + launches)
 
 
 def stored(process: Process) -> int:
@@ -239,6 +273,7 @@ def losses(process: Process, end_ns: int | None, is_abandoned: bool = False) -> 
     for table in _TOLD:
         found += _lost_rows(process, info, end_ns is not None, table)
     found += _lost_samples(info, end_ns)
+    found += _lost_launches(info, end_ns)
     if info.taken_ns or (end_ns is not None and in_order and info.held):
         detail = (
             "another CUPTI client (such as torch.profiler) took over in this process; "

@@ -28,6 +28,7 @@ from cupti_etl.commands._index import index_apart
 from cupti_etl.commands._overwrite import overwrite_option
 from cupti_etl.commands._pc_sampling import pc_sampling_options
 from cupti_etl.commands._pm import chosen, pm_option, pm_options
+from cupti_etl.commands._range_metrics import range_options
 from cupti_etl.commands._renamed import RenamedOption
 from cupti_etl.commands._serve import serving
 from cupti_etl.config import (
@@ -38,6 +39,7 @@ from cupti_etl.config import (
     CaptureOptions,
     FlightOptions,
     PcSamplingOptions,
+    RangeOptions,
 )
 from cupti_etl.errors import UsageError
 from cupti_etl.render.help import Command, Option
@@ -121,6 +123,7 @@ _process = functools.partial(click.option, cls=Option, section="Processes")
 @_when("--max-rows", type=click.IntRange(1), metavar="N", help="Stop recording after about N rows.")
 @_when("--max-size", metavar="SIZE", help="Stop recording when the trace has about this size.")
 @flight_options
+@range_options
 @pc_sampling_options
 @pm_options(default=None)
 @pm_option("--pm-required", is_flag=True, help="Fail if sampling is not possible until the end.")
@@ -262,6 +265,7 @@ def command(
     pytorch: str,
     pc_sampling: PcSamplingOptions | None,
     flight: FlightOptions | None,
+    range_metrics: RangeOptions | None,
     capture_range: str,
     max_rows: int | None,
     max_size: str | None,
@@ -326,6 +330,7 @@ def command(
         callbacks=parse_callbacks(callbacks) if callbacks else {},
         pytorch=parts,
         pc_sampling=pc_sampling,
+        range_metrics=range_metrics,
         capture_range=check_range(capture_range),
         max_rows=max_rows or 0,
         max_bytes=size_bytes(max_size) if max_size else 0,

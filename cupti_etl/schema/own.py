@@ -121,7 +121,7 @@ LOSS = Table(
     "One row per cause and process: records that a table does not hold, or not whole.",
     (
         PROCESS_ID,
-        C("cause", string, "", "ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_clock, other_client, killed, not_flushed, not_traced, not_written, abandoned, collector_killed or part_lost; of texts: text_limit or not_demangled; of PC samples: pc_dropped, pc_buffer_full or pc_refused; of PM samples: pm_overflow, pm_counter_data_full, pm_gap or pm_failed."),
+        C("cause", string, "", "ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_clock, other_client, killed, not_flushed, not_traced, not_written, abandoned, collector_killed or part_lost; of texts: text_limit or not_demangled; of PC samples: pc_dropped, pc_buffer_full or pc_refused; of the range profiler: range_dropped, range_left_out, range_refused or replayed; of PM samples: pm_overflow, pm_counter_data_full, pm_gap or pm_failed."),
         C("device_uuid", string, "", "The GPU, where PM samples are missing; NULL for records.", joins="device.device_uuid"),
         C("table_name", string, "", "Table the records belong to; NULL if it is not known."),
         C("records", i64, "", "How many; NULL if it cannot be known.", unit="records"),
@@ -335,8 +335,30 @@ CUBIN = Table(
     ),
     is_lasting=True,
 )
+LAUNCH_METRIC = Table(
+    "launch_metric",
+    "One row per metric and launch that CUPTI's range profiler measured, with --range-metrics.",
+    (
+        PROCESS_ID,
+        C("range_id", i64, "", "The launch that was measured: 1 for the first of the process."),
+        C("start_ns", timestamp, "", "When the launch began.", unit="ns"),
+        C("end_ns", timestamp, "", "When it returned, after all executions of the kernel: no time of the program's own.", unit="ns"),
+        C("device_id", i32, "", "The GPU, as CUDA numbers it in the process.", joins="device.device_id"),
+        C("context_id", i32, "", "The context.", joins="context.context_id"),
+        C("correlation_id", i64, "", "The launch.", joins="kernel.correlation_id"),
+        C("function", string, "", "Mangled name of the kernel.", joins="kernel_name.mangled"),
+        C("passes", i32, "", "How often the kernel was executed for all metrics.", unit="passes"),
+        C("cache_control", string, "", "flush: caches were emptied before each execution; none; NULL if this CUPTI cannot do either."),
+        C("metric", string, "", "The metric, as CUPTI names it."),
+        C("value", f64, "", "What it came to, exactly; its unit is in the column unit."),
+        C("unit", string, "", "The unit of the value; NULL of a ratio."),
+        C("one_pass", boolean, "", "Whether all counters of the metric are of one execution; NULL if they may be of several: then a ratio can be wrong."),
+        C("missing", string, "", "Why there is no value; NULL if there is one."),
+    ),
+    sort=("start_ns",),
+)
 # Those that the decoder fills, as it does those of CUPTI's records.
-DECODED = (LAUNCH_STACK, PYTHON_STACK, CALLBACK_EVENT, GRAPH_NODE, PC_SAMPLE, PC_WINDOW, CUBIN, ARGUMENT)
+DECODED = (LAUNCH_STACK, PYTHON_STACK, CALLBACK_EVENT, GRAPH_NODE, PC_SAMPLE, PC_WINDOW, CUBIN, LAUNCH_METRIC, ARGUMENT)
 
 OWN = (
     CAPTURE,

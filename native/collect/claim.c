@@ -47,6 +47,7 @@ void etl_process_resume(struct etl_process *process)
 	process->callbacks_before = etl_load(&header->callbacks_drained);
 	process->graph_nodes_before = etl_load(&header->graph_nodes_drained);
 	process->pc_rows_before = etl_load(&header->pc_rows_drained);
+	process->range_rows_before = etl_load(&header->range_rows_drained);
 	process->info.orphaned_ns = (int64_t)etl_load(&header->drained_ns);
 	if (!process->info.orphaned_ns)
 		process->info.orphaned_ns = header->start_ns;

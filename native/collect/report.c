@@ -40,6 +40,7 @@ static void count_held(const struct etl_process *process, uint64_t *held, int64_
 void etl_process_get_info(const struct etl_process *process, struct etl_process_info *out)
 {
 	struct etl_segment *header = process->header;
+	_Atomic uint64_t *left_out = header->counters.range_left_out;
 
 	*out = process->info;
 	out->layout_generation = etl_load(&header->layout_generation);
@@ -77,6 +78,15 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 	out->pc_dropped = etl_peek(&header->counters.pc_dropped);
 	out->pc_full = etl_peek(&header->counters.pc_full);
 	out->pc_failure = etl_peek(&header->counters.pc_failure);
+	out->range_rows = etl_peek(&header->counters.range_rows) - process->range_rows_before;
+	out->range_rows_lost = etl_peek(&header->counters.range_rows_lost);
+	out->range_launches = etl_peek(&header->counters.range_launches);
+	out->range_dropped = etl_peek(&header->counters.range_dropped);
+	out->range_cooperative = etl_peek(&left_out[ETL_LEFT_OUT_COOPERATIVE]);
+	out->range_graphs = etl_peek(&left_out[ETL_LEFT_OUT_GRAPH]);
+	out->range_communication = etl_peek(&left_out[ETL_LEFT_OUT_COMMUNICATION]);
+	out->range_others = etl_peek(&left_out[ETL_LEFT_OUT_OTHER]);
+	out->range_failure = etl_peek(&header->counters.range_failure);
 	count_held(process, &out->held, &out->first_held_ns);
 	out->pid = header->pid;
 	out->is_selected = header->is_selected;

@@ -9,6 +9,7 @@
 #include "decode/graph_nodes.h"
 #include "decode/layout.h"
 #include "decode/pc_samples.h"
+#include "decode/range_metrics.h"
 #include "decode/rows.h"
 #include "decode/stacks.h"
 #include "etl/stacks.h"
@@ -212,6 +213,7 @@ int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_
 	uint64_t callbacks_before = process->decoded.callbacks;
 	uint64_t nodes_before = process->decoded.graph_nodes;
 	uint64_t pc_rows_before = process->decoded.pc_rows;
+	uint64_t range_rows_before = process->decoded.range_rows;
 	int result = 0;
 
 	process_refresh(process);
@@ -234,6 +236,8 @@ int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_
 		result = decode_graph_nodes(process, data, bytes);
 	else if (content == ETL_PC_SAMPLES)
 		result = decode_pc_samples(process, data, bytes);
+	else if (content == ETL_RANGE_METRICS)
+		result = decode_range_metrics(process, data, bytes);
 	else
 		process->decoded.unreadable_bytes += bytes;
 	if (result < 0) {
@@ -248,6 +252,8 @@ int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_
 	etl_add(&process->header->callbacks_drained, process->decoded.callbacks - callbacks_before);
 	etl_add(&process->header->graph_nodes_drained, process->decoded.graph_nodes - nodes_before);
 	etl_add(&process->header->pc_rows_drained, process->decoded.pc_rows - pc_rows_before);
+	etl_add(&process->header->range_rows_drained,
+		process->decoded.range_rows - range_rows_before);
 	etl_put(&process->header->drained_ns, (uint64_t)etl_now_ns());
 	return result;
 }

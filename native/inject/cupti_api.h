@@ -98,6 +98,28 @@ struct cupti_api {
 	int (*pc_count_reasons)(void *params);
 	int (*pc_reasons)(void *params);
 	int (*cubin_crc)(void *params);
+	/* The profiler host and the range profiler; see etl/profiler_params.h and range_params.h for
+	 * the structs. */
+	int (*profiler_initialize)(void *params);
+	int (*profiler_availability)(void *params);
+	int (*chip_name)(void *params);
+	int (*host_initialize)(void *params);
+	int (*host_deinitialize)(void *params);
+	int (*host_add_metrics)(void *params);
+	int (*host_config_size)(void *params);
+	int (*host_config_image)(void *params);
+	int (*host_passes)(void *params);
+	int (*host_properties)(void *params);
+	int (*host_evaluate)(void *params);
+	int (*range_enable)(void *params);
+	int (*range_disable)(void *params);
+	int (*range_start)(void *params);
+	int (*range_stop)(void *params);
+	int (*range_set_config)(void *params);
+	int (*range_decode)(void *params);
+	int (*range_counter_data_size)(void *params);
+	int (*range_counter_data_initialize)(void *params);
+	int (*range_counter_data_info)(void *params);
 	/* The second interface; see selected.c for the structs. */
 	int (*subscribe_v2)(void **subscriber, void *callback, void *data, void *params);
 	int (*register_callbacks_v2)(void *subscriber, void *request, void *complete);

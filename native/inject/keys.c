@@ -61,3 +61,9 @@ void etl_keys_clear(struct etl_keys *keys)
 		memset(keys->table, 0, (keys->mask + 1) * sizeof *keys->table);
 	keys->n = 0;
 }
+
+void etl_free_memory(void *memory, size_t bytes)
+{
+	if (memory)
+		munmap(memory, bytes);
+}

@@ -16,5 +16,6 @@ bool etl_keys_have(const struct etl_keys *keys, uint64_t key);
 /* There must be room. */
 void etl_keys_add(struct etl_keys *keys, uint64_t key);
 void etl_keys_clear(struct etl_keys *keys);
-/* Zeros from the system, or NULL. */
+/* Zeros from the system, or NULL; and back to it, which NULL may be. */
 void *etl_new_memory(size_t bytes);
+void etl_free_memory(void *memory, size_t bytes);

@@ -17,6 +17,7 @@
 #include "inject/intern.h"
 #include "inject/launch_stacks.h"
 #include "inject/pc_sampling.h"
+#include "inject/range_metrics.h"
 #include "inject/range.h"
 #include "inject/ranges.h"
 #include "inject/recording.h"
@@ -173,6 +174,7 @@ static int start(bool is_late, struct etl_error *error)
 	etl_launch_stacks_forget();
 	etl_graph_nodes_forget();
 	etl_pc_sampling_forget();
+	etl_range_metrics_forget();
 	etl_takeover_probe_forget();
 	etl_injector.pid = getpid();
 	etl_injector.wakeup = etl_wakeup_map();

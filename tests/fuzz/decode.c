@@ -29,6 +29,7 @@ static void check_sums(struct etl_decoder *decoder, const struct etl_process *pr
 	uint64_t pc_rows = (uint64_t)(etl_decoder_rows(decoder, ETL_TABLE_PC_SAMPLE) +
 				      etl_decoder_rows(decoder, ETL_TABLE_PC_WINDOW) +
 				      etl_decoder_rows(decoder, ETL_TABLE_CUBIN));
+	uint64_t range_rows = (uint64_t)etl_decoder_rows(decoder, ETL_TABLE_LAUNCH_METRIC);
 	uint64_t rows = take_batches(decoder), stored = 0, unknown = 0;
 	struct etl_decoded decoded;
 
@@ -43,6 +44,7 @@ static void check_sums(struct etl_decoder *decoder, const struct etl_process *pr
 	CHECK(events == decoded.callbacks);
 	CHECK(nodes == decoded.graph_nodes);
 	CHECK(pc_rows == decoded.pc_rows);
+	CHECK(range_rows == decoded.range_rows);
 	CHECK(stored + unknown == decoded.records);
 	CHECK(decoded.unreadable_bytes <= bytes);
 }

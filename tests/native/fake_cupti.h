@@ -342,6 +342,9 @@ bool pcs_are_sampled(void);
 void pcs_tell_of_module(uint64_t context);
 void pcs_launched(uint32_t name_index, const char *name, uint32_t correlation);
 
+/* fake_cupti_ranges.c */
+void ranges_launched(uint32_t name_index);
+
 /* fake_cupti_external.c */
 void emit_external(struct queue *queue, uint32_t correlation);
 int push_external(struct subscriber *subscriber, uint32_t kind, uint64_t id);

@@ -116,6 +116,8 @@ void call_back_besides(const struct fake_event *event, uint32_t correlation) {
     enum { CONTEXT_CREATED = 1, STREAM_CREATED = 3, STATE_ERROR = 2 };
     if (event->type == FAKE_LAUNCH && !(event->flags & FAKE_FLAG_CAPTURED))
         pcs_launched(event->name_index, event->text, correlation);
+    if (event->type == FAKE_LAUNCH && !(event->flags & (FAKE_FLAG_CAPTURED | FAKE_FLAG_FAILS)))
+        ranges_launched(event->name_index);
     if (event->type <= FAKE_SET && !atomic_exchange(&has_context, true)) {
         call_back_init_finished();
         call_back_resource(CONTEXT_CREATED, 1, 0, NULL);

@@ -232,7 +232,8 @@ API int cuptiProfilerHostEvaluateToGpuValues(struct evaluate *params) {
     for (size_t i = 0; i < params->numMetrics; i++) {
         if (!is_metric(host->chip, params->ppMetricNames[i]))
             SPOIL(host, INVALID_METRIC_NAME);
-        params->pMetricValues[i] = metric_value(params->ppMetricNames[i], at);
+        params->pMetricValues[i] =
+            range_value(params->ppMetricNames[i], metric_value(params->ppMetricNames[i], at));
     }
     return OK;
 }

@@ -59,6 +59,9 @@ struct config {
     uint64_t profiler_type; /* 0 range, 1 PM sampling */
 };
 
+/* fake_cupti_ranges.c */
+double range_value(const char *metric, double value);
+
 /* fake_cupti_profiler.c */
 const char *fake_chip(void);
 bool fake_has_links(void);

@@ -10,6 +10,7 @@
 #include "inject/callbacks.h"
 #include "inject/graph_nodes.h"
 #include "inject/pc_sampling.h"
+#include "inject/range_metrics.h"
 #include "inject/injector.h"
 #include "inject/launch_stacks.h"
 #include "inject/plan.h"
@@ -105,6 +106,11 @@ void etl_graph_nodes_enable(void *subscriber) { (void)subscriber; }
 bool etl_graph_nodes_mean(uint32_t domain, uint32_t cbid) { (void)domain; (void)cbid; return false; }
 void etl_graph_nodes_call(uint32_t cbid, bool is_return) { (void)cbid; (void)is_return; }
 void etl_graph_nodes_resource(uint32_t cbid, const void *info) { (void)cbid; (void)info; }
+bool etl_range_metrics_are_wanted(void) { return false; }
+void etl_range_metrics_enable(void *subscriber) { (void)subscriber; }
+bool etl_range_metrics_mean(uint32_t domain, uint32_t cbid) { (void)domain; (void)cbid; return false; }
+void etl_range_metrics_call(uint32_t cbid, const struct etl_callback_data *data) { (void)cbid; (void)data; }
+void etl_range_metrics_resource(uint32_t cbid, const void *info) { (void)cbid; (void)info; }
 bool etl_pc_sampling_is_wanted(void) { return false; }
 void etl_pc_sampling_enable(void *subscriber) { (void)subscriber; }
 bool etl_pc_sampling_means(uint32_t domain, uint32_t cbid) { (void)domain; (void)cbid; return false; }

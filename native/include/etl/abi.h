@@ -18,7 +18,7 @@ struct etl_wakeup;
 enum { ETL_MAX_KIND = 128 };
 enum etl_content {
 	ETL_RECORDS = 1, ETL_STRINGS, ETL_LAUNCH_STACKS, ETL_RANGES, ETL_FACTS, ETL_CALLBACKS,
-	ETL_GRAPH_NODES, ETL_PC_SAMPLES,
+	ETL_GRAPH_NODES, ETL_PC_SAMPLES, ETL_RANGE_METRICS,
 };
 
 enum etl_process_state {
@@ -77,6 +77,13 @@ struct etl_process_info {
 	uint64_t pc_dropped; /* samples that the hardware dropped */
 	uint64_t pc_full; /* collections that gave nothing, as the hardware's buffer was full */
 	int64_t pc_failure; /* why PCs are not sampled: CUPTI's result, or -errno; 0: they are */
+	uint64_t range_rows; /* rows of launch_metric that were made */
+	uint64_t range_rows_lost;
+	uint64_t range_launches; /* that were replayed */
+	uint64_t range_dropped; /* of these, those that CUPTI gives no values of */
+	/* Launches that cannot be replayed, by enum etl_left_out. */
+	uint64_t range_cooperative, range_graphs, range_communication, range_others;
+	int64_t range_failure; /* why launches are not measured: CUPTI's result, or -errno */
 	uint64_t held; /* slots that CUPTI holds, or held at the orderly end */
 	int64_t orphaned_ns; /* when an earlier collector last read something; 0: there was none */
 	int64_t adopted_ns; /* when this one took its place */
@@ -131,6 +138,8 @@ struct etl_decoded {
 	uint64_t damaged_graph_nodes;
 	uint64_t pc_rows; /* of pc_sample, pc_window and cubin */
 	uint64_t damaged_pc_rows;
+	uint64_t range_rows; /* of launch_metric */
+	uint64_t damaged_range_rows;
 };
 
 /* A decoder gathers the rows of all processes, table by table.  Free it last. */

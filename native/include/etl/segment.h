@@ -62,6 +62,15 @@ struct etl_field {
 	uint32_t offset, size;
 };
 
+/* Why the range profiler leaves a launch out. */
+enum etl_left_out {
+	ETL_LEFT_OUT_COOPERATIVE,
+	ETL_LEFT_OUT_GRAPH,
+	ETL_LEFT_OUT_COMMUNICATION, /* between GPUs, which waits for others */
+	ETL_LEFT_OUT_OTHER,
+	ETL_LEFT_OUT_REASONS,
+};
+
 /* Only ever added to; read by the collector at any time. */
 struct etl_counters {
 	_Atomic uint64_t handed_over; /* records that CUPTI returned to us */
@@ -77,6 +86,9 @@ struct etl_counters {
 	_Atomic uint64_t graph_nodes, graph_nodes_lost;
 	_Atomic uint64_t pc_rows, pc_rows_lost, pc_dropped, pc_full;
 	_Atomic int64_t pc_failure;
+	_Atomic uint64_t range_rows, range_rows_lost, range_launches, range_dropped;
+	_Atomic uint64_t range_left_out[ETL_LEFT_OUT_REASONS];
+	_Atomic int64_t range_failure;
 	_Atomic uint64_t held_at_end; /* slots that CUPTI never returned */
 	_Atomic uint64_t ring_full[ETL_MAX_KIND]; /* records, by activity kind */
 };
@@ -120,9 +132,9 @@ struct etl_segment {
 	_Alignas(64) _Atomic uint32_t strings_wanted;
 	_Atomic uint32_t strings_sent;
 	/* Written by the collector: how many records, stacks of calls, callbacks, nodes of graphs
-	 * and rows of PC sampling it has read, and when it last read some. */
+	 * and rows of PC sampling and of the range profiler it has read, and when it last read some. */
 	_Atomic uint64_t drained, stacks_drained, callbacks_drained, graph_nodes_drained;
-	_Atomic uint64_t pc_rows_drained;
+	_Atomic uint64_t pc_rows_drained, range_rows_drained;
 	_Atomic uint64_t drained_ns;
 
 	uint32_t stride[ETL_MAX_KIND]; /* record size by activity kind; 0: not known */

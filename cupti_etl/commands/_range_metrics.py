@@ -1,0 +1,144 @@
+"""The options of the range profiler."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from cupti_etl.config import RANGE_CACHE_CONTROLS, RangeOptions
+from cupti_etl.errors import UsageError
+from cupti_etl.render.help import Option
+
+# native/include/etl/range_metrics.h.
+_MOST_METRICS, _MOST_NAME, _MOST_LIST, _MOST_FILTER = 128, 159, 8191, 1023
+_option = functools.partial(click.option, cls=Option, section="Exact counters")
+_OPTIONS = (
+    _option(
+        "--range-metrics",
+        metavar="NAME,...",
+        help="Measure these metrics or presets of each kernel exactly, by executing it again for"
+        " each pass. Times of such kernels are not those of the program.",
+    ),
+    _option(
+        "--range-filter",
+        default="",
+        metavar="REGEX",
+        help="Measure only kernels whose mangled name matches this extended regular expression.",
+    ),
+    _option(
+        "--range-limit",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Measure only the first N launches of each kernel and shape.",
+    ),
+    _option(
+        "--range-cache-control",
+        type=click.Choice(RANGE_CACHE_CONTROLS),
+        default="flush",
+        show_default=True,
+        help="Whether to empty caches before each execution (CUDA 13.4 or later).",
+    ),
+)
+
+
+def range_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options, which the command gets as one: ``range_metrics``."""
+
+    @functools.wraps(function)
+    def command(
+        range_metrics: str | None,
+        range_filter: str,
+        range_limit: int | None,
+        range_cache_control: str,
+        **others: Any,
+    ) -> Any:
+        asked = _chosen(range_metrics, range_filter, range_limit, range_cache_control)
+        if asked is not None and others["pm"] is not None:
+            raise UsageError(
+                "--range-metrics and --pm need the same counters of the GPU",
+                "make two captures, one with each",
+            )
+        if asked is not None and others["pc_sampling"] is not None:
+            raise UsageError(
+                "--range-metrics does not go with --pc-sampling: kernels that are executed several"
+                " times would be sampled several times",
+                "make two captures, one with each",
+            )
+        return function(range_metrics=asked, **others)
+
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def _chosen(names: str | None, pattern: str, limit: int | None, cache: str) -> RangeOptions | None:
+    """What the options ask for; None if nothing is to be measured.
+
+    Raises:
+        UsageError: one of them cannot be, or needs another.
+    """
+    if names is None:
+        if (pattern, limit, cache) != ("", None, "flush"):
+            raise UsageError(
+                "--range-filter, --range-limit and --range-cache-control go with --range-metrics",
+                "add --range-metrics",
+            )
+        return None
+    if pattern:
+        _check_pattern(pattern)
+    return RangeOptions(check_metrics(names), pattern, limit or 0, cache)
+
+
+def check_metrics(names: str) -> tuple[str, ...]:
+    """Names of metrics, those of presets among them.
+
+    Raises:
+        UsageError: there are none, too many, or some that cannot be measured.
+    """
+    from cupti_etl.pm.range_presets import metrics_of
+
+    metrics = metrics_of(names)
+    for name in metrics:
+        if "__" not in name or "." not in name or len(name) > _MOST_NAME or ":" in name:
+            raise UsageError(
+                f"{name!r} is no metric with a rollup, and no preset",
+                "give names such as dram__bytes_read.sum; `cupti-etl metrics list` has them",
+            )
+        if "__sass_" in name:
+            raise UsageError(
+                f"{name} cannot be measured here: CUPTI counts it by patching the code, and beside"
+                " records of kernels it reads 0",
+                "use a counter of the hardware, such as smsp__inst_executed.sum",
+            )
+    if not metrics or len(metrics) > _MOST_METRICS or len(",".join(metrics)) > _MOST_LIST:
+        raise UsageError(
+            f"--range-metrics names {len(metrics)} metrics",
+            f"name from 1 to {_MOST_METRICS}, of {_MOST_LIST} characters altogether",
+        )
+    return metrics
+
+
+def _check_pattern(pattern: str) -> None:
+    """As the injected library compiles it.
+
+    Raises:
+        UsageError: it is no extended regular expression.
+    """
+    import ctypes
+
+    libc = ctypes.CDLL(None)
+    compiled = ctypes.create_string_buffer(256)  # a regex_t is 64 bytes
+    code = libc.regcomp(compiled, pattern.encode(), 1)  # REG_EXTENDED
+    if code:
+        words = ctypes.create_string_buffer(256)
+        libc.regerror(code, compiled, words, len(words))
+        raise UsageError(
+            f"--range-filter {pattern!r}: {words.value.decode(errors='replace')}",
+            "give an extended regular expression (man 7 regex), such as 'gemm|softmax'",
+        )
+    libc.regfree(compiled)
+    if len(pattern.encode()) > _MOST_FILTER:
+        raise UsageError("--range-filter is too long", f"give at most {_MOST_FILTER} bytes")

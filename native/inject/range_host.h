@@ -1,0 +1,23 @@
+/* What the range profiler is to count on one context: made by CUPTI's profiler host. */
+#pragma once
+
+#include <stddef.h>
+
+#include "inject/range_rows.h"
+
+struct etl_range_config {
+	void *host; /* CUPTI's */
+	uint32_t count, passes;
+	const char *names[ETL_MOST_RANGE_METRICS];
+	struct etl_range_metric metrics[ETL_MOST_RANGE_METRICS];
+	uint8_t *image;
+	size_t image_bytes;
+};
+
+/* `list`: names with commas between them, which must last.  CUPTI's result, or -errno. */
+int64_t etl_range_config_make(struct etl_range_config *config, void *context, uint32_t device,
+			      const char *list);
+void etl_range_config_free(struct etl_range_config *config);
+/* All metrics of a range of counter data; a result for each: 0, CUPTI's, or -EDOM. */
+void etl_range_config_evaluate(const struct etl_range_config *config, const uint8_t *image,
+			       size_t bytes, double *values, int32_t *results);

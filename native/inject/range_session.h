@@ -1,0 +1,45 @@
+/* The range profiler on one context: a launch at a time is measured. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "inject/range_host.h"
+
+/* What is asked for. */
+struct etl_range_asked {
+	bool is_wanted, has_filter;
+	int64_t refusal; /* what was asked for cannot be: -errno */
+	int cache_control; /* RANGE_CACHE_* */
+	uint32_t limit; /* launches of a kernel with a shape; 0: all */
+	char metrics[ETL_MOST_RANGE_METRICS * 64];
+	char filter[1024]; /* an extended regular expression */
+};
+
+extern struct etl_range_asked etl_range_asked;
+
+enum etl_range_state { ETL_RANGE_EMPTY, ETL_RANGE_READY, ETL_RANGE_BUSY };
+
+struct etl_range_session {
+	/* enum etl_range_state.  Whoever sets it from READY to BUSY has the rest, and alone calls
+	 * CUPTI about this context. */
+	_Atomic uint64_t state;
+	void *context;
+	uint32_t context_id;
+	int32_t device_id;
+	void *object; /* CUPTI's */
+	struct etl_range_config config;
+	uint8_t *image; /* counter data */
+	size_t image_bytes;
+	int64_t start_ns;
+	bool is_running;
+};
+
+/* These give 0, CUPTI's result, or -errno. */
+int64_t etl_range_session_begin(struct etl_range_session *session, void *context);
+int64_t etl_range_session_start(struct etl_range_session *session);
+/* After the launch; `is_launched`: the call succeeded.  Writes the rows, or counts the range as
+ * dropped. */
+int64_t etl_range_session_stop(struct etl_range_session *session, uint32_t correlation_id,
+			       const char *kernel, bool is_launched);
+void etl_range_session_end(struct etl_range_session *session);

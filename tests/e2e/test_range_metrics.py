@@ -1,0 +1,198 @@
+"""``capture --range-metrics`` with a fake CUPTI: values, losses, and what refuses."""
+
+from __future__ import annotations
+
+import pytest
+from support.captures import Capture, Capturer
+from support.fakes import CUPTI_12, CUPTI_13, kernel_name
+
+READ, CYCLES, HITS = "dram__bytes_read.sum", "sm__cycles_active.avg", "lts__t_sector_hit_rate.pct"
+METRICS = ["--range-metrics", f"{READ},{CYCLES},{HITS}"]
+
+
+def fake_value(metric: str, name: int) -> float:
+    """What the fake answers for a launch of the kernel with this number; see metric_value()."""
+    base, _, rollup = metric.partition(".")
+    number = 2166136261
+    for byte in base.encode():
+        number = ((number ^ byte) * 16777619) % 2**32
+    weight = 0.5 + number % 1000 / 2000
+    return 100 * weight * 0.5 if rollup == "pct" else weight * 0.5 * 1000 * (name + 1)
+
+
+def calls(capture: Capture) -> list[str]:
+    """What the fake was asked and what was launched, in order."""
+    (log,) = capture.trace.parent.glob("log*/*.ranges")
+    return log.read_text().splitlines()
+
+
+@pytest.mark.parametrize("release", [CUPTI_12, CUPTI_13])
+def test_each_launch_has_each_metric_exactly(capturer: Capturer, release: str) -> None:
+    capture = capturer.run(release, METRICS, launches=7, names=3)
+    assert capture.status == 0, capture.stderr
+    rows = capture.rows("launch_metric")
+    kernels = {row["correlation_id"]: row["name"] for row in capture.rows("kernel")}
+    assert len(kernels) == 7
+    found = {(row["correlation_id"], row["metric"]): row["value"] for row in rows}
+    number = {kernel_name(n): n for n in range(3)}
+    assert found == pytest.approx(
+        {
+            (launch, metric): fake_value(metric, number[name])
+            for launch, name in kernels.items()
+            for metric in (READ, CYCLES, HITS)
+        }
+    )
+    assert all(row["function"] == kernels[row["correlation_id"]] for row in rows)
+    assert {row["passes"] for row in rows} == {1}
+    assert {row["one_pass"] for row in rows} == {True}
+    assert {row["missing"] for row in rows} == {None}
+    (replayed,) = capture.losses().pop("replayed")
+    assert (replayed["records"], replayed["is_stored"]) == (7, True)
+    assert set(capture.losses()) == {"replayed"}
+    capture.check_sums()
+    asked = [line.split()[0] for line in calls(capture)]
+    assert asked == ["enable", *["start", "launch", "stop", "decode"] * 7, "disable"]
+
+
+def measured(capture: Capture) -> dict[str, int]:
+    """Launches that were measured, by kernel."""
+    rows = {row["range_id"]: row["function"] for row in capture.rows("launch_metric")}
+    return {name: list(rows.values()).count(name) for name in rows.values()}
+
+
+def test_a_filter_and_a_limit_choose_launches(capturer: Capturer) -> None:
+    first, second, third = map(kernel_name, range(3))
+    options = [*METRICS, "--range-filter", f"^({first}|{third})$", "--range-limit", "2"]
+    capture = capturer.run(CUPTI_13, options, launches=12, names=3)
+    assert measured(capture) == {first: 2, third: 2}
+    assert second not in measured(capture)
+    assert capture.losses().keys() == {"replayed"}
+
+
+def test_metrics_of_several_passes_say_what_cannot_be_trusted(capturer: Capturer) -> None:
+    pipes = ("adu", "alu", "cbu", "fma", "lsu", "tensor", "tex", "uniform")
+    counters = [f"smsp__inst_executed_pipe_{pipe}.sum" for pipe in pipes]
+    counters += ["smsp__inst_executed.sum"]
+    ratio = "smsp__thread_inst_executed_per_inst_executed.ratio"
+    capture = capturer.run(CUPTI_13, ["--range-metrics", ",".join([*counters, ratio])], launches=2)
+    rows = {row["metric"]: row for row in capture.rows("launch_metric")}
+    assert {row["passes"] for row in rows.values()} == {2}
+    assert rows["smsp__inst_executed.sum"]["one_pass"] is True
+    assert rows[ratio]["one_pass"] is None
+    assert rows[ratio]["value"] is not None
+
+
+def test_ranges_that_are_dropped_or_mixed_are_losses(capturer: Capturer) -> None:
+    fake = {"ranges_drop_at": 2, "ranges_other_at": 4}
+    capture = capturer.run(CUPTI_13, METRICS, fake, launches=6)
+    assert sum(measured(capture).values()) == 4
+    (dropped,) = capture.losses()["range_dropped"]
+    assert (dropped["table_name"], dropped["records"]) == ("launch_metric", 2)
+    capture.check_sums()
+
+
+def test_graphs_are_left_out_and_counted(capturer: Capturer) -> None:
+    capture = capturer.run(CUPTI_13, METRICS, {"graph_every": 3}, launches=9)
+    (left_out,) = capture.losses()["range_left_out"]
+    assert left_out["records"] == 3
+    assert "CUDA graphs" in left_out["detail"]
+    assert sum(measured(capture).values()) == 6
+    capture.check_sums()
+
+
+def test_a_value_that_is_no_number_is_null_with_a_reason(capturer: Capturer) -> None:
+    capture = capturer.run(CUPTI_13, METRICS, {"ranges_nan": HITS}, launches=2)
+    for row in capture.rows("launch_metric"):
+        is_bad = row["metric"] == HITS
+        assert (row["value"] is None) is is_bad
+        assert row["missing"] == ("CUPTI's value is no number" if is_bad else None)
+
+
+@pytest.mark.parametrize(
+    ("fail", "says"),
+    [
+        ("cuptiProfilerInitialize=36", "CUPTI answered 36"),
+        ("cuptiProfilerGetCounterAvailability=35", "NVreg_RestrictProfilingToAdminUsers=0"),
+        ("cuptiProfilerHostInitialize=46", "does not know the chip"),
+        ("cuptiRangeProfilerEnable=26", "end it"),
+        ("cuptiRangeProfilerEnable=27", "does not support it"),
+        ("cuptiRangeProfilerEnable=43", "MIG"),
+        ("cuptiRangeProfilerGetCounterDataSize=8", "fewer metrics"),
+        ("cuptiRangeProfilerSetConfig=1", "CUPTI answered 1"),
+        ("cuptiRangeProfilerStart=999", "CUPTI answered 999"),
+    ],
+)
+def test_what_refuses_is_a_loss_and_the_rest_is_recorded(
+    capturer: Capturer, fail: str, says: str
+) -> None:
+    capture = capturer.run(CUPTI_13, METRICS, {"fail": fail}, launches=3)
+    assert capture.status == 0
+    assert capture.count("kernel") == 3
+    assert capture.count("launch_metric") == 0
+    (loss,) = capture.losses()["range_refused"]
+    assert says in loss["detail"]
+    capture.check_sums()
+
+
+@pytest.mark.parametrize("call", ["Stop", "DecodeData", "GetCounterDataInfo", "evaluation"])
+def test_a_range_that_cannot_be_read_has_no_value(capturer: Capturer, call: str) -> None:
+    name = f"cuptiRangeProfiler{call}"
+    if call == "evaluation":
+        name = "cuptiProfilerHostEvaluateToGpuValues"
+    capture = capturer.run(CUPTI_13, METRICS, {"fail": f"{name}=999"}, launches=3)
+    assert capture.count("kernel") == 3
+    if call == "evaluation":
+        assert {row["missing"] for row in capture.rows("launch_metric")} == {"CUPTI answered 999"}
+        assert {row["value"] for row in capture.rows("launch_metric")} == {None}
+    else:
+        assert capture.losses()["range_dropped"][0]["records"] == 1
+        assert "CUPTI answered 999" in capture.losses()["range_refused"][0]["detail"]
+    capture.check_sums()
+
+
+def test_a_metric_that_the_chip_lacks_is_refused_with_a_reason(capturer: Capturer) -> None:
+    capture = capturer.run(CUPTI_13, ["--range-metrics", "sm__nothing.sum"], launches=2)
+    (loss,) = capture.losses()["range_refused"]
+    assert "does not know one of the metrics" in loss["detail"]
+
+
+@pytest.mark.parametrize(
+    ("release", "options", "said", "asked"),
+    [
+        (CUPTI_13, [], "flush", 1),
+        (CUPTI_13, ["--range-cache-control", "none"], "none", 0),
+        (CUPTI_12, [], None, 0),
+    ],
+)
+def test_caches_are_emptied_where_cupti_can(
+    capturer: Capturer, release: str, options: list[str], said: str | None, asked: int
+) -> None:
+    capture = capturer.run(release, [*METRICS, *options], launches=2)
+    assert {row["cache_control"] for row in capture.rows("launch_metric")} == {said}
+    assert calls(capture)[0] == f"enable {asked} 0"
+
+
+def test_nothing_is_measured_outside_of_what_is_recorded(capturer: Capturer) -> None:
+    capture = capturer.run(CUPTI_13, [*METRICS, "--delay", "10m"], launches=3)
+    assert capture.count("launch_metric") == 0
+    assert capture.losses() == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--range-metrics", "sm__sass_inst_executed.sum"], "patching the code"),
+        (["--range-metrics", "fast"], "no preset"),
+        (["--range-metrics", ","], "0 metrics"),
+        (["--range-filter", "gemm"], "add --range-metrics"),
+        ([*METRICS, "--range-filter", "(("], "regular expression"),
+        ([*METRICS, "--pm"], "two captures"),
+        ([*METRICS, "--pc-sampling"], "two captures"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(
+    capturer: Capturer, options: list[str], says: str
+) -> None:
+    capture = capturer.run(CUPTI_13, options, launches=1)
+    assert capture.status == 2
+    assert says in capture.stderr
