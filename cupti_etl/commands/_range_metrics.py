@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cupti_etl.config import RANGE_CACHE_CONTROLS, RangeOptions
 from cupti_etl.errors import UsageError
 from cupti_etl.render.help import Option
+
+if TYPE_CHECKING:
+    from cupti_etl.pm.checking import RangeCheck
 
 # native/include/etl/range_metrics.h.
 _MOST_METRICS, _MOST_NAME, _MOST_LIST, _MOST_FILTER = 128, 159, 8191, 1023
@@ -142,3 +145,30 @@ def _check_pattern(pattern: str) -> None:
     libc.regfree(compiled)
     if len(pattern.encode()) > _MOST_FILTER:
         raise UsageError("--range-filter is too long", f"give at most {_MOST_FILTER} bytes")
+
+
+def columns_of(done: RangeCheck | str) -> tuple[dict[str, list[Any]], str]:
+    """What ``metrics check --range`` prints: columns, and a sentence.
+
+    Args:
+        done: what CUPTI said, or why it cannot be asked.
+
+    Raises:
+        UsageError: it cannot be asked.
+    """
+    if isinstance(done, str):
+        raise UsageError(
+            f"the number of passes is not known: {done}",
+            "ask on a machine with CUPTI and an NVIDIA driver",
+        )
+    columns = {
+        "metric": [row.metric for row in done.rows],
+        "verdict": [row.verdict for row in done.rows],
+        "passes": [row.passes for row in done.rows],
+        "certain": [row.certain for row in done.rows],
+        "why": [row.why for row in done.rows],
+    }
+    if done.passes is None:
+        return columns, "an unknown number of passes, as metrics are refused"
+    times = "1 pass" if done.passes == 1 else f"{done.passes} passes"
+    return columns, f"{times}: each launch is executed so often, with its memory saved and restored"

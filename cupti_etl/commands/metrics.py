@@ -185,11 +185,18 @@ def sets(
 
 @command.command()
 @click.argument("names", metavar="NAME[,NAME]...")
+@click.option(
+    "--range",
+    "is_range",
+    is_flag=True,
+    help="For capture --range-metrics: how many passes they take, which execute a kernel once each.",
+)
 @_chip
 @_cupti
 @output_options
 def check(
     names: str,
+    is_range: bool,
     chip: str | None,
     cupti: str | None,
     output: Output,
@@ -203,11 +210,19 @@ def check(
     Also prints the size of a sample's counter data, which limits how short the interval can be.
     That is known only on a GPU of that chip.
 
-    Exit status: 0 if they fit, 1 if they do not, or if that is not known.
+    Exit status: 0 if they fit (with --range: if CUPTI counts all), 1 if not or if not known.
     """
-    from cupti_etl.pm.checking import check_live, check_noted
+    from cupti_etl.commands._range_metrics import check_metrics, columns_of
+    from cupti_etl.pm.checking import check_live, check_noted, check_passes
     from cupti_etl.pm.presets import resolve
 
+    if is_range:
+        metrics, why = check_metrics(names), _why_noted(cupti)
+        done = why or check_passes(metrics, chip or _chip_here(cupti), cupti=cupti)
+        columns, sentence = columns_of(done)
+        _write(columns, output)
+        _say(sentence)
+        sys.exit(0 if all(columns["passes"]) else 1)
     if _is_live(cupti):
         from cupti_etl.pm.cupti import open_cupti
 
@@ -371,7 +386,8 @@ def _write(columns: dict[str, list[Any]], output: Output) -> None:
     columns = {
         name: values for name, values in columns.items() if name != "description" or any(values)
     }
-    kinds = {"metrics": pa.int64(), "verified": pa.bool_()}
+    kinds = {"metrics": pa.int64(), "passes": pa.int64()}
+    kinds |= dict.fromkeys(("verified", "certain"), pa.bool_())
     arrays = {
         name: pa.array(values, kinds.get(name, pa.string())) for name, values in columns.items()
     }

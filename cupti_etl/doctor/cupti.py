@@ -90,7 +90,7 @@ def check_cupti(system: System, cuda: dict[str, Any]) -> Iterator[Finding]:
     if versions and max(versions) < _OLDEST_THAT_SAMPLES:
         yield _CUPTI.warn(
             "hardware counters cannot be sampled: that needs a copy of CUDA 12.6 or later",
-            f"nothing for activity; for capture --pm: {install}",
+            f"nothing for activity; for capture --pm and --range-metrics: {install}",
         )
 
 

@@ -61,8 +61,8 @@ def _check_partitions(system: System, devices: list[dict[str, str]]) -> Iterator
         capabilities.glob("gpu*/mig/gi*")
     ):
         yield _DEVICE.warn(
-            "a GPU is partitioned (MIG): activity is recorded, whole-GPU counters and PC samples"
-            " are not",
+            "a GPU is partitioned (MIG): activity is recorded, whole-GPU counters, PC samples"
+            " and exact counters are not",
             "leave MIG as it is for captures of activity",
         )
 
@@ -84,8 +84,8 @@ def check_counters(system: System) -> Iterator[Finding]:
         )
     else:
         yield _COUNTERS.warn(
-            "hardware counters (--pm, --pc-sampling) are for administrators only; activity records"
-            " need no privilege",
+            "hardware counters (--pm, --pc-sampling, --range-metrics) are for administrators only;"
+            " activity records need no privilege",
             "options nvidia NVreg_RestrictProfilingToAdminUsers=0, or run with CAP_SYS_ADMIN",
         )
 

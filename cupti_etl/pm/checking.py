@@ -8,6 +8,7 @@ from cupti_etl.errors import CuptiError
 from cupti_etl.pm.catalogue import Catalogue
 from cupti_etl.pm.presets import Metric, Selection, counters
 from cupti_etl.pm.profiler_host import (
+    MetricType,
     ProfilerHost,
     ProfilerType,
     get_chip_name,
@@ -145,3 +146,70 @@ def _noted_cost(selection: Selection, catalogue: Catalogue) -> float | None:
     presets = {metric.preset for metric in selection.metrics}
     only = next(iter(presets)) if len(presets) == 1 else None
     return catalogue.sample_bytes.get(only) if only else None
+
+
+@dataclass(frozen=True)
+class Passes:
+    """A metric that is to be measured by replay.
+
+    Attributes:
+        metric: its name.
+        verdict: ``counted`` or ``refused``.
+        passes: that it takes alone; None if it is refused.
+        certain: whether all its counters are of one execution among the others; None if they may
+            be of several.
+        why: CUPTI's reason, if it is refused.
+    """
+
+    metric: str
+    verdict: str
+    passes: int | None
+    certain: bool | None
+    why: str
+
+
+@dataclass(frozen=True)
+class RangeCheck:
+    """What becomes of metrics that are to be measured by replay.
+
+    Attributes:
+        rows: one for each metric.
+        passes: for all together; None if one is refused.
+    """
+
+    rows: tuple[Passes, ...]
+    passes: int | None
+
+
+def check_passes(metrics: tuple[str, ...], chip: str, *, cupti: str | None = None) -> RangeCheck:
+    """Ask a libcupti how often a kernel is executed for metrics.
+
+    The injected library judges in the same way what is certain (``native/inject/range_host.c``).
+
+    Raises:
+        CuptiError: it cannot be asked at all.
+    """
+    alone: dict[str, int] = {}
+    refused: dict[str, str] = {}
+    counters: set[str] = set()
+    with ProfilerHost(chip, ProfilerType.RANGE_PROFILER, cupti=cupti) as host:
+        for name in metrics:
+            try:
+                alone[name] = host.configure([name])[1]
+                if host.get_metric_properties(name).metric_type is MetricType.COUNTER:
+                    counters.add(name)
+            except CuptiError as error:
+                refused[name] = error.words
+        together = None if refused else host.configure(metrics)[1]
+    rows = []
+    for name in metrics:
+        one = alone.get(name)
+        is_plain = name in counters and name.count(".") == 1
+        certain = None
+        if one is not None and (together == 1 or (one == 1 and is_plain)):
+            certain = True
+        elif one is not None and one > 1:
+            certain = False
+        verdict = "counted" if one is not None else "refused"
+        rows.append(Passes(name, verdict, one, certain, refused.get(name, "")))
+    return RangeCheck(tuple(rows), together)

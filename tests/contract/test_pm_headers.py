@@ -141,10 +141,72 @@ STRUCTS = (
         "pPmSamplingObject pCounterDataImage counterDataImageSize "
         "sampleIndex startTimestamp endTimestamp",
     ),
+    (
+        "range_availability",
+        "CUpti_Profiler_GetCounterAvailability",
+        "context size image",
+        "ctx counterAvailabilityImageSize pCounterAvailabilityImage",
+    ),
+    (
+        "range_enable",
+        "CUpti_RangeProfiler_Enable",
+        "context object cache_control",
+        "ctx pRangeProfilerObject cacheControlMode",
+    ),
+    ("range_object", "CUpti_RangeProfiler_Disable", "object", "pRangeProfilerObject"),
+    ("range_object", "CUpti_RangeProfiler_Start", "object", "pRangeProfilerObject"),
+    (
+        "range_counter_data_size",
+        "CUpti_RangeProfiler_GetCounterDataSize",
+        "object metrics count max_ranges max_nodes size",
+        "pRangeProfilerObject pMetricNames numMetrics maxNumOfRanges maxNumRangeTreeNodes "
+        "counterDataSize",
+    ),
+    (
+        "range_counter_data_initialize",
+        "CUpti_RangeProfiler_CounterDataImage_Initialize",
+        "object size image",
+        "pRangeProfilerObject counterDataSize pCounterData",
+    ),
+    (
+        "range_set_config",
+        "CUpti_RangeProfiler_SetConfig",
+        "object config_size config size image range replay max_ranges levels min_level pass "
+        "target_level",
+        "pRangeProfilerObject configSize pConfig counterDataImageSize pCounterDataImage range "
+        "replayMode maxRangesPerPass numNestingLevels minNestingLevel passIndex "
+        "targetNestingLevel",
+    ),
+    (
+        "range_stop",
+        "CUpti_RangeProfiler_Stop",
+        "object pass target_level is_all_submitted",
+        "pRangeProfilerObject passIndex targetNestingLevel isAllPassSubmitted",
+    ),
+    (
+        "range_decode",
+        "CUpti_RangeProfiler_DecodeData",
+        "object dropped",
+        "pRangeProfilerObject numOfRangeDropped",
+    ),
+    (
+        "range_counter_data_info",
+        "CUpti_RangeProfiler_GetCounterDataInfo",
+        "image size ranges",
+        "pCounterDataImage counterDataImageSize numTotalRanges",
+    ),
 )
+# Of these, we give the size that older releases have, too: what was added is not used.
+GROWN = {"range_availability"}
+NUMBERS = {
+    "RANGE_AUTO": "CUPTI_AutoRange",
+    "RANGE_KERNEL_REPLAY": "CUPTI_KernelReplay",
+    "RANGE_PROFILER_TYPE": "CUPTI_PROFILER_TYPE_RANGE_PROFILER",
+}
 # Members, and whole structs, that came later: native/pm/pm_params.h says when.
 SINCE = {
     "append_mode": 26,
+    "cache_control": 130400,
     "collection_scope": 130100,
     "single_pass_set": 130200,
     "pm_single_pass_sets": 130200,
@@ -163,12 +225,15 @@ def probe(shift: str = "") -> str:
         "#include <cupti_profiler_target.h>",
         "#include <cupti_profiler_host.h>",
         "#include <cupti_pmsampling.h>",
+        "#include <cupti_range_profiler.h>",
         '#include "pm/pm_params.h"',
+        '#include "inject/range_params.h"',
         "#define SIZE(t, m) sizeof(((t *)0)->m)",
         "static void same(const char *what, size_t mine, size_t theirs) {",
         '  if (mine != theirs) printf("%s: %zu, %zu\\n", what, mine, theirs); }',
         "int main(void) {",
     ]
+    lines += [f'same("{ours}", {ours}, {theirs});' for ours, theirs in NUMBERS.items()]
     for mine, stem, my_members, their_members in STRUCTS:
         theirs = f"{stem}_Params"
         pairs = zip(my_members.split(), their_members.split(), strict=True)
@@ -184,7 +249,9 @@ def probe(shift: str = "") -> str:
                 f"size = PM_SIZE({mine}, {ours});",
                 "#endif",
             ]
-        lines += [f'same("size of {mine}", size, {theirs}_STRUCT_SIZE); }}', "#endif"]
+        if mine not in GROWN:
+            lines.append(f'same("size of {mine}", size, {theirs}_STRUCT_SIZE);')
+        lines += ["}", "#endif"]
     return "\n".join([*lines, "return 0; }", ""])
 
 
@@ -194,7 +261,8 @@ def differences(major: int, folder: Path, shift: str = "") -> list[str]:
     source.write_text(probe(shift))
     # The header of 12 includes one of C++, and uses nothing of it.
     (folder / "string").touch()
-    includes = [f"-I{path}" for path in (*headers.include_dirs, ROOT / "native", folder)]
+    ours = (ROOT / "native", ROOT / "native" / "include")
+    includes = [f"-I{path}" for path in (*headers.include_dirs, *ours, folder)]
     subprocess.run(["cc", "-w", *includes, "-o", program, source], check=True)
     done = subprocess.run([program], check=True, capture_output=True, text=True)
     return done.stdout.splitlines()

@@ -185,3 +185,32 @@ def test_what_goes_wrong_is_said_in_two_lines(fakes: Fakes, tmp_path: Path) -> N
     done = live(fakes, "list", fail="cuptiDeviceGetChipName=2")
     assert done.returncode == 2
     assert "--chip GH100" in done.stderr
+
+
+RATIO = "smsp__thread_inst_executed_per_inst_executed.ratio"
+PIPES = ("adu", "alu", "cbu", "fma", "lsu", "tensor", "tex", "uniform")
+COUNTERS = [f"smsp__inst_executed_pipe_{pipe}.sum" for pipe in PIPES]
+
+
+def test_check_says_how_often_a_kernel_is_executed(fakes: Fakes) -> None:
+    names = ",".join([*COUNTERS, RATIO])
+    done = live(fakes, "check", "--range", names, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert "2 passes: each launch is executed so often" in done.stderr
+    found = {row["metric"]: row for row in json.loads(done.stdout)}
+    assert found[COUNTERS[0]]["certain"] is True
+    assert found[RATIO]["certain"] is None
+    assert {row["passes"] for row in found.values()} == {1}
+    done = live(fakes, "check", "--range", "memory,sm__nothing.sum", "--format", "json")
+    assert done.returncode == 1
+    assert [row["metric"] for row in json.loads(done.stdout) if row["verdict"] == "refused"] == [
+        "sm__nothing.sum"
+    ]
+
+
+@pytest.mark.usefixtures("laptop")
+def test_the_number_of_passes_is_not_guessed_without_cupti() -> None:
+    with pytest.raises(UsageError, match="the number of passes is not known"):
+        run("check", "--range", "memory", *CHIP)
+    with pytest.raises(UsageError, match="patching the code"):
+        run("check", "--range", "sm__sass_inst_executed.sum", *CHIP)

@@ -1,0 +1,55 @@
+"""What exact counters say of kernels."""
+
+from __future__ import annotations
+
+from support.trace import MakeTrace, assert_rows
+
+TABLES = {
+    "kernel_name": """
+        mangled demangled        short
+        _Z4gemm gemm<int>(float) gemm
+    """,
+    "kernel": """
+        process_id correlation_id name    grid_x grid_y grid_z block_x block_y block_z
+        1          1              _Z4gemm 2      3      1      64      1       1
+        1          2              _Z4gemm 2      3      1      64      1       1
+        1          3              other   2      3      1      64      1       1
+        1          3              other   2      3      1      64      1       1
+        1          5              other   2      3      1      64      1       1
+    """,
+    "launch_metric": """
+        process_id range_id correlation_id function passes metric value unit one_pass missing
+        1          1        1              _Z4gemm  2      a.sum  10    byte true     -
+        1          1        1              _Z4gemm  2      b.pct  50    %    -        -
+        1          2        2              _Z4gemm  2      a.sum  30    byte true     -
+        1          2        2              _Z4gemm  2      b.pct  -     %    -        lost
+        1          3        3              other    1      a.sum  5     byte false    -
+        1          4        4              gone     1      a.sum  7     byte true     -
+        1          5        5              named    1      a.sum  9     byte true     -
+    """,
+}  # fmt: skip
+
+
+def test_counters_by_kernel_and_shape(trace: MakeTrace) -> None:
+    """A value that is missing is in no mean, and is counted."""
+    assert_rows(
+        trace(**TABLES).query("kernel_counter"),
+        """
+        name  grid  block  metric unit mean least most total launches missing passes certain reason
+        gemm  2x3x1 64x1x1 a.sum  byte 20   10    30   40    2        0       2      true    -
+        gemm  2x3x1 64x1x1 b.pct  %    50   50    50   50    2        1       2      -       lost
+        gone  -     -      a.sum  byte 7    7     7    7     1        0       1      true    -
+        named 2x3x1 64x1x1 a.sum  byte 9    9     9    9     1        0       1      true    -
+        other 2x3x1 64x1x1 a.sum  byte 5    5     5    5     1        0       1      false   -
+        """,
+    )
+
+
+def test_a_launch_without_its_kernel_is_seen(trace: MakeTrace) -> None:
+    assert_rows(
+        trace(**TABLES).query("counter_join"),
+        """
+        process_id is_whole launches joined without_kernel several_kernels other_name
+        1          false    5        2      1              1               1
+        """,
+    )
