@@ -44,7 +44,8 @@ def command(
       cupti-etl import report.sqlite -o run50
       cupti-etl import rank0.json.gz rank1.json.gz -o run51
 
-    FILES are exports of Nsight Systems (SQLite, parquetdir), JSON traces of PyTorch's profiler
+    FILES are exports of Nsight Systems (SQLite, parquetdir), raw pages of Nsight Compute
+    (`ncu --csv --page raw`), JSON traces of PyTorch's profiler
     (also gzipped; one for each rank), or recordings of `capture --save-raw`. They become one
     trace. Their format is detected from their content. If one of them cannot be read, no trace is
     made. For a trace of more than 4 MiB, `cupti-etl index` runs at the end.

@@ -189,7 +189,7 @@ def sets(
     "--range",
     "is_range",
     is_flag=True,
-    help="For capture --range-metrics: how many passes they take, which execute a kernel once each.",
+    help="For capture --range-metrics: how many passes they take, and which values are certain.",
 )
 @_chip
 @_cupti

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from cupti_etl.imports.source import Source
 
 _SQLITE = b"SQLite format 3\0"
-_HINT = "SQLite and parquetdir exports of nsys, JSON of PyTorch and recordings are read"
+_HINT = (
+    "SQLite and parquetdir exports of nsys, raw pages of ncu as CSV, JSON of PyTorch and recordings"
+    " are read"
+)
 
 
 def detect(path: Path) -> Source:
@@ -27,7 +30,7 @@ def detect(path: Path) -> Source:
         if path.is_dir():
             return _folder(path)
         with path.open("rb") as file:
-            head = file.read(4096)
+            head = file.read(65536)
     except OSError as error:
         raise ForeignError(f"{path} cannot be read: {error.strerror}") from None
     if not head:
@@ -37,6 +40,10 @@ def detect(path: Path) -> Source:
         from cupti_etl.imports.nsys.sqlite import SqliteTables
 
         return Nsys(SqliteTables(path))
+    if b'"ID","Process ID",' in head:
+        from cupti_etl.imports.ncu import Ncu
+
+        return Ncu(path)
     if head.startswith(MAGIC):
         from cupti_etl.imports.recording import Recording
 

@@ -337,7 +337,7 @@ CUBIN = Table(
 )
 LAUNCH_METRIC = Table(
     "launch_metric",
-    "One row per metric and launch that CUPTI's range profiler measured, with --range-metrics.",
+    "One row per metric and launch that was measured by replay, with --range-metrics or by Nsight Compute.",
     (
         PROCESS_ID,
         C("range_id", i64, "", "The launch that was measured: 1 for the first of the process."),
@@ -354,6 +354,7 @@ LAUNCH_METRIC = Table(
         C("unit", string, "", "The unit of the value; NULL of a ratio."),
         C("one_pass", boolean, "", "Whether all counters of the metric are of one execution; NULL if they may be of several: then a ratio can be wrong."),
         C("missing", string, "", "Why there is no value; NULL if there is one."),
+        C("source", string, "", "range_profiler, or ncu if the row was imported from Nsight Compute."),
     ),
     sort=("start_ns",),
 )

@@ -32,7 +32,8 @@ def upgrade() -> None:
         sa.Column('unit', sa.String(), nullable=True, comment='The unit of the value; NULL of a ratio.'),
         sa.Column('one_pass', sa.Boolean(), nullable=True, comment='Whether all counters of the metric are of one execution; NULL if they may be of several: then a ratio can be wrong.'),
         sa.Column('missing', sa.String(), nullable=True, comment='Why there is no value; NULL if there is one.'),
-        comment="One row per metric and launch that CUPTI's range profiler measured, with --range-metrics."
+        sa.Column('source', sa.String(), nullable=True, comment='range_profiler, or ncu if the row was imported from Nsight Compute.'),
+        comment='One row per metric and launch that was measured by replay, with --range-metrics or by Nsight Compute.'
     )
     op.alter_column('loss', 'cause',
                existing_type=sa.String(),

@@ -10,7 +10,7 @@
 #include "etl/rows.h"
 
 enum { PROCESS, RANGE, START, END, DEVICE, CONTEXT, CORRELATION, FUNCTION, PASSES, CACHE, METRIC,
-       VALUE, UNIT, ONE_PASS, MISSING, COLUMNS };
+       VALUE, UNIT, ONE_PASS, MISSING, SOURCE, COLUMNS };
 _Static_assert(sizeof launch_metric_columns / sizeof *launch_metric_columns == COLUMNS,
 	       "the columns of launch_metric");
 
@@ -60,6 +60,7 @@ static void put_launch(struct etl_process *process, const struct etl_range_measu
 		row[CORRELATION] =
 			KNOWN(nearest_id(process->last_correlation, measured->correlation_id));
 	row[PASSES] = KNOWN(measured->passes);
+	row[SOURCE] = text(process, SOURCE, "range_profiler", strlen("range_profiler"));
 	if (control)
 		row[CACHE] = text(process, CACHE, control, strlen(control));
 	if (!measured->name_length)
