@@ -80,6 +80,7 @@ QueryName = Literal[
     "memory_peak_holders",
     "memory_pool_usage",
     "memory_timeline",
+    "metric_agreement",
     "module_summary",
     "nvtx_layer",
     "nvtx_projection",

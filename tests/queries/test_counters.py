@@ -53,3 +53,29 @@ def test_a_launch_without_its_kernel_is_seen(trace: MakeTrace) -> None:
         1          false    5        2      1              1               1
         """,
     )
+
+
+def test_three_ways_to_count_stand_side_by_side(trace: MakeTrace) -> None:
+    """ncu saw 10 % more in gemm, and knows it by its demangled name."""
+    found = trace(
+        kernel_name="mangled demangled short\n _Z4gemm gemm<int>(float) gemm<int>",
+        kernel="""
+            process_id correlation_id name              grid_x grid_y grid_z block_x block_y block_z
+            1          1              _Z4gemm           2      3      1      64      1       1
+            2          1              gemm(float,int)   2      3      1      64      1       1
+        """,
+        launch_metric="""
+            process_id range_id correlation_id function        metric value unit one_pass source
+            1          1        1              _Z4gemm         a.sum  100   byte true     range_profiler
+            2          1        1              gemm(float,int) a.sum  110   byte -        ncu
+            2          1        1              gemm(float,int) b.sum  3     byte -        ncu
+        """,
+    )
+    assert_rows(
+        found.query("metric_agreement"),
+        """
+        name grid  block  metric unit exact ncu ncu_apart_pct sampled certain launches
+        gemm 2x3x1 64x1x1 a.sum  byte 100   110 10            -       true    1
+        gemm 2x3x1 64x1x1 b.sum  byte -     3   -             -       -       0
+        """,
+    )
