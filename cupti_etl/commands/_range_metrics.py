@@ -161,7 +161,7 @@ def columns_of(done: RangeCheck | str) -> tuple[dict[str, list[Any]], str]:
             f"the number of passes is not known: {done}",
             "ask on a machine with CUPTI and an NVIDIA driver",
         )
-    columns = {
+    columns: dict[str, list[Any]] = {
         "metric": [row.metric for row in done.rows],
         "verdict": [row.verdict for row in done.rows],
         "passes": [row.passes for row in done.rows],

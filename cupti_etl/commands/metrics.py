@@ -218,8 +218,8 @@ def check(
 
     if is_range:
         metrics, why = check_metrics(names), _why_noted(cupti)
-        done = why or check_passes(metrics, chip or _chip_here(cupti), cupti=cupti)
-        columns, sentence = columns_of(done)
+        said = why or check_passes(metrics, chip or _chip_here(cupti), cupti=cupti)
+        columns, sentence = columns_of(said)
         _write(columns, output)
         _say(sentence)
         sys.exit(0 if all(columns["passes"]) else 1)

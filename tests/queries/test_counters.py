@@ -65,10 +65,10 @@ def test_three_ways_to_count_stand_side_by_side(trace: MakeTrace) -> None:
             2          1              gemm(float,int)   2      3      1      64      1       1
         """,
         launch_metric="""
-            process_id range_id correlation_id function        metric value unit one_pass source
-            1          1        1              _Z4gemm         a.sum  100   byte true     range_profiler
-            2          1        1              gemm(float,int) a.sum  110   byte -        ncu
-            2          1        1              gemm(float,int) b.sum  3     byte -        ncu
+            process_id correlation_id function        metric value unit one_pass source
+            1          1              _Z4gemm         a.sum  100   byte true     range_profiler
+            2          1              gemm(float,int) a.sum  110   byte -        ncu
+            2          1              gemm(float,int) b.sum  3     byte -        ncu
         """,
     )
     assert_rows(

@@ -1,0 +1,176 @@
+"""Exact counters of a capture beside those of Nsight Compute, metric by metric.
+
+    python range_metrics.py --out DIR --work DIR --program PATH [--ncu PATH] [--cupti PATH]
+
+Captures PATH with --range-metrics, runs it under ncu with the same metrics, cache control and
+clocks, imports both as one trace, and asks metric_agreement: first 3 kernels and 10 metrics, then
+10 and 30.  Writes DIR/range_metrics.json.  Exits with 1 if a launch has no kernel, or a metric that
+has to agree is more than 2 % apart; every other difference is listed, and none is explained here.
+See ``scripts/gpu_range_metrics.sh``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from machine import machine
+from runs import CUPTI_ETL, Runner
+
+import cupti_etl
+from cupti_etl.errors import EtlError
+
+APART_PCT = 2.0
+METRICS = (
+    "sm__cycles_active.avg",
+    "dram__bytes_read.sum",
+    "dram__bytes_write.sum",
+    "smsp__inst_executed.sum",
+    "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+    "l1tex__t_sector_hit_rate.pct",
+    "lts__t_sector_hit_rate.pct",
+    "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio",
+    "gpu__time_duration.sum",
+    "lts__t_sectors.sum",
+    # From here on with ten kernels alone.
+    "smsp__inst_issued.sum",
+    "smsp__cycles_active.sum",
+    "smsp__warps_active.sum",
+    "smsp__warps_eligible.sum",
+    "smsp__issue_active.sum",
+    "smsp__inst_executed_pipe_alu.sum",
+    "smsp__inst_executed_pipe_fma.sum",
+    "smsp__inst_executed_pipe_lsu.sum",
+    "smsp__inst_executed_pipe_xu.sum",
+    "smsp__inst_executed_pipe_cbu.sum",
+    "smsp__inst_executed_pipe_adu.sum",
+    "smsp__inst_executed_pipe_uniform.sum",
+    "smsp__thread_inst_executed_per_inst_executed.ratio",
+    "smsp__warps_launched.sum",
+    "smsp__warps_issue_stalled_barrier.sum",
+    "smsp__warps_issue_stalled_long_scoreboard.sum",
+    "smsp__warps_issue_stalled_math_pipe_throttle.sum",
+    "l1tex__t_bytes.sum",
+    "sm__warps_active.avg.pct_of_peak_sustained_active",
+    "gpc__cycles_elapsed.max",
+)
+ROUNDS = {"3x10": (3, METRICS[:10]), "10x30": (10, METRICS)}
+# What a kernel does is the same each time; how long it takes and what caches hold is not.
+EXACT = ("inst_executed.sum", "inst_executed_pipe_", "inst_issued.sum", "warps_launched.sum")
+
+
+def has_to_agree(row: dict[str, Any]) -> bool:
+    """Whether a metric counts what the program does, and not how the GPU came along."""
+    return any(part in row["metric"] for part in EXACT) and row["exact"] is not None
+
+
+def judge(rows: Sequence[dict[str, Any]], join: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What two ways to count say of each other.
+
+    Args:
+        rows: of ``metric_agreement``.
+        join: of ``counter_join``.
+    """
+    compared = [row for row in rows if row["ncu_apart_pct"] is not None]
+    apart = [row for row in compared if abs(row["ncu_apart_pct"]) > APART_PCT]
+    equal = [row for row in rows if row["exact"] == row["ncu"] and row["exact"] is not None]
+    wrong = [row for row in apart if has_to_agree(row)]
+    ours = [row for row in join if row["launches"]]
+    return {
+        "compared": len({(row["name"], row["metric"]) for row in (*compared, *equal)}),
+        "within": len(compared) - len(apart),
+        "apart": apart,
+        "one_sided": [row for row in rows if (row["exact"] is None) != (row["ncu"] is None)],
+        "join": list(join),
+        "ok": bool(compared) and not wrong and bool(ours) and all(r["is_whole"] for r in ours),
+    }
+
+
+def ncu_command(ncu: str, metrics: Sequence[str], cache: str) -> list[str]:
+    """Nsight Compute with the clocks as they are and mangled names, so that rows can be joined."""
+    return [
+        ncu, "--csv", "--page", "raw", "--print-units", "base", "--print-kernel-base", "mangled",
+        "--clock-control", "none", "--cache-control", cache, "--metrics", ",".join(metrics),
+    ]  # fmt: skip
+
+
+def compare(runner: Runner, options: argparse.Namespace, name: str) -> dict[str, Any]:
+    """One round: both tools, and what they say."""
+    kernels, metrics = ROUNDS[name]
+    folder = options.work / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    program = [str(options.program), str(kernels), "3"]
+    cupti = ["--cupti", options.cupti] if options.cupti else []
+    check = runner.run(
+        [*CUPTI_ETL, "metrics", "check", "--range", ",".join(metrics), "--format", "json", *cupti]
+    )
+    control = ["--range-cache-control", options.cache]
+    captured = runner.run(
+        [*CUPTI_ETL, "capture", "-o", str(folder / "ours"), "--range-metrics", ",".join(metrics),
+         *control, *cupti, "--", *program]
+    )  # fmt: skip
+    cache = "all" if options.cache == "flush" else "none"
+    theirs = runner.run([*ncu_command(options.ncu, metrics, cache), *program], limit=180)
+    (folder / "ncu.csv").write_text(theirs.output)
+    imported = runner.run(
+        [*CUPTI_ETL, "import", str(folder / "ncu.csv"), "-o", str(folder / "ncu")]
+    )
+    done = {"check": check, "capture": captured, "ncu": theirs, "import": imported}
+    report: dict[str, Any] = {
+        "kernels": kernels, "metrics": list(metrics), "cache_control": options.cache,
+        "runs": {
+            step: {"status": run.status, "s": round(run.seconds, 2), "said": run.last_lines}
+            for step, run in done.items()
+        },
+        "ok": False,
+    }  # fmt: skip
+    if any(run.status for step, run in done.items() if step != "check"):
+        return report
+    ours = cupti_etl.open(folder / "ours")
+    both = cupti_etl.open(folder / "ours", folder / "ncu")
+    report |= judge([*both.query("metric_agreement")], [*ours.query("counter_join")])
+    report["counters"] = [*ours.query("kernel_counter")]
+    report["loss"] = [*ours.sql("SELECT cause, table_name, records, detail FROM loss")]
+    return report
+
+
+def main() -> int:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--program", type=Path, required=True)
+    parser.add_argument("--ncu", default="ncu")
+    parser.add_argument("--cupti", default="")
+    parser.add_argument("--cache", choices=("flush", "none"), default="flush")
+    parser.add_argument("--seconds", type=float, default=400)
+    options = parser.parse_args()
+    if shutil.which(options.ncu) is None:
+        parser.error(f"{options.ncu} is not there: name Nsight Compute's ncu with --ncu")
+    runner = Runner(options.work, options.out / "range_metrics.log", options.seconds)
+    begin = time.monotonic()
+    report: dict[str, Any] = {"machine": machine(), "rounds": {}, "ok": False}
+    for name in ROUNDS:
+        try:
+            report["rounds"][name] = compare(runner, options, name)
+        except EtlError as error:
+            report["rounds"][name] = {"ok": False, "failed": repr(error)}
+        report["ok"] = len(report["rounds"]) == len(ROUNDS) and all(
+            done["ok"] for done in report["rounds"].values()
+        )
+        report["s"] = round(time.monotonic() - begin, 1)
+        path = options.out / "range_metrics.json"
+        path.write_text(json.dumps(report, indent=1, default=str))
+        print(name, report["rounds"][name]["ok"], flush=True)
+    return 0 if report["ok"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
