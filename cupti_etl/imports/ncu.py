@@ -51,6 +51,7 @@ _UNITS = {
     },
     "sector": ("l2_sector", 1),
 }
+_KEPT = ("ID", "Process ID", "Kernel Name", "Block Size", "Grid Size")
 _SHAPES = {"grid": "Grid Size", "block": "Block Size"}
 
 
@@ -133,6 +134,9 @@ class Ncu:
             ),
         )
         metrics = [name for name in launches.column_names if "__" in name]
+        left = set(launches.column_names) - {*metrics, *_KEPT}
+        for name in sorted(left):
+            self.skipped.unsupported(name, rows, "a column of the raw page that has no place here")
         for metric in metrics:
             unit, factor = _UNITS.get(units[metric], (units[metric] or None, 1))
             if ".pct" in metric:

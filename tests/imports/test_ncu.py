@@ -57,6 +57,10 @@ def test_each_launch_and_metric_is_a_row_in_base_units(tmp_path: Path) -> None:
         """,
     )
     assert_rows(trace.sql("SELECT pid, stored FROM process"), "pid stored\n42 8")
+    assert_rows(
+        trace.sql("SELECT what, events FROM import_skipped WHERE what IN ('Stream', 'ID')"),
+        "what events\nStream 2",
+    )
 
 
 @pytest.mark.parametrize(
