@@ -6,9 +6,7 @@
 -- requires:
 --   launch_metric: no launches were measured (capture with --range-metrics).
 -- limits: Without records of kernels (--kinds), nothing can be joined.
--- front: Does each measured launch have its kernel?
 -- first: is_whole, launches, joined, without_kernel, several_kernels, other_name
--- example: cupti-etl query counter_join TRACE
 -- columns:
 --   process_id BIGINT: The traced process.
 --   is_whole BOOLEAN: Whether each launch has one kernel, of the same name.

@@ -4,16 +4,15 @@
 --   metric: of launch_metric by source, and of samples by pm_metric.hardware_name, as the level
 --   that what ran at once is shared out by (kernel_metrics says how certain that is); of counts,
 --   what a run of mean length gets. A difference is that to the range profiler, as a share of it.
--- needs: launch_metric, kernel, kernel_name, _activity_metric, _activity_group, _pm_column, pm_metric
+-- needs: launch_metric, kernel, kernel_name, _activity_metric, _activity_group, _pm_column,
+--   pm_metric
 -- requires:
 --   launch_metric: no launches were measured (capture with --range-metrics, or import ncu's CSV).
 -- limits: Several captures have to be opened as one, and the program has to do the same in each.
 --   Of a name with several instances of a template, all are put together. Clocks and caches of the
 --   captures may differ.
--- front: Do samples, replay and Nsight Compute agree?
 -- first: metric, exact, ncu, ncu_apart_pct, sampled, sampled_apart_pct, name
 -- label: name = kernel(name, grid, block)
--- example: cupti-etl query metric_agreement TRACE
 -- columns:
 --   name VARCHAR: Function name alone.
 --   grid VARCHAR [blocks]: Blocks in the grid, x, y and z.
