@@ -22,6 +22,7 @@ _ERRNO = {
     errno.ENOSPC: "the program has more than 16 contexts",
     errno.ENOMEM: "the program had no memory for it",
     errno.E2BIG: "the list of metrics is too long",
+    errno.EBUSY: "a launch of the capture before is still being measured",
     errno.EINVAL: "the regular expression of --range-filter is none",
     errno.EOVERFLOW: "CUPTI wants more memory than is given; ask for fewer metrics",
 }
@@ -31,7 +32,8 @@ LEFT_OUT = {
     " CUPTI does not replay them",
     "range_graphs": "they are CUDA graphs, which are not replayed; run the program without graphs",
     "range_communication": "they communicate with other GPUs, which do not replay with this one",
-    "range_others": "they were not launched by cuLaunchKernel or cuLaunchKernelEx",
+    "range_others": "they were not launched by cuLaunchKernel or cuLaunchKernelEx, or came while"
+    " another launch was measured for more than a minute",
 }
 
 

@@ -29,7 +29,8 @@ static char *selection; /* of the capture's; NULL: it wants none */
 bool etl_callbacks_are_wanted(void)
 {
 	return etl_profiler_is_watched() || etl_launch_stacks_are_wanted() ||
-	       etl_pc_sampling_is_wanted() || etl_range_metrics_are_wanted() || selection || etl_watch_any();
+	       etl_pc_sampling_is_wanted() || etl_range_metrics_are_wanted() || selection ||
+	       etl_watch_any();
 }
 
 void etl_callbacks_call(void *unused, uint32_t domain, uint32_t cbid, const void *info)

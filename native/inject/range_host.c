@@ -171,7 +171,7 @@ int64_t etl_range_config_make(struct etl_range_config *config, void *context, ui
 		code = read_list(config, list);
 	if (code == 0)
 		code = cupti->chip_name(&chip);
-	if (code == 0)
+	if (code == 0 && context)
 		code = read_availability(context, &availability, &bytes);
 	if (code == 0)
 		code = new_host(chip.chip, availability, &config->host);

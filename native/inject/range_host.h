@@ -14,7 +14,9 @@ struct etl_range_config {
 	size_t image_bytes;
 };
 
-/* `list`: names with commas between them, which must last.  CUPTI's result, or -errno. */
+/* `list`: names with commas between them, which must last.  `context`: to ask what can be counted
+ * now, which CUPTI does not tell once a context is profiled; NULL: all that the chip has.  CUPTI's
+ * result, or -errno. */
 int64_t etl_range_config_make(struct etl_range_config *config, void *context, uint32_t device,
 			      const char *list);
 void etl_range_config_free(struct etl_range_config *config);

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,15 +18,19 @@
 /* CUpti_CallbackIdResource. */
 enum { CONTEXT_DESTROYED = 2 };
 #define MOST_CONTEXTS 16
-/* A launch waits so long for one of another thread that is measured. */
+/* A launch waits so long for one of another thread that is measured: that one may wait for it. */
 #define PATIENCE_NS INT64_C(60000000000)
 
+/* Whose session is whose, and whether there are new ones.  Never held while calling CUPTI. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct etl_range_session sessions[MOST_CONTEXTS];
 static uint8_t launches[ETL_MAX_CBID]; /* enum etl_launch_call, of the driver's functions */
 static bool is_told;
-static _Atomic bool is_over;
+static bool is_over;
 /* The session that this thread has in hand, between the begin and the return of a launch. */
 static _Thread_local struct etl_range_session *measuring;
+/* Calls of this thread's that CUPTI makes inside of a launch that is measured. */
+static _Thread_local uint32_t inside;
 
 /* ---- what is asked for */
 
@@ -82,8 +87,14 @@ static bool has_failed(void)
 	return etl_peek(&etl_injector.map.segment->counters.range_failure) != 0;
 }
 
+static void leave_out(enum etl_left_out reason)
+{
+	etl_add(&etl_injector.map.segment->counters.range_left_out[reason], 1);
+}
+
 /* ---- contexts */
 
+/* With the lock held. */
 static struct etl_range_session *find(const void *context)
 {
 	for (int i = 0; i < MOST_CONTEXTS; i++)
@@ -92,25 +103,64 @@ static struct etl_range_session *find(const void *context)
 	return NULL;
 }
 
-/* As the caller's, or NULL. */
-static struct etl_range_session *begin(void *context)
+static struct etl_range_session *find_locked(const void *context)
 {
-	struct etl_range_session *session = NULL;
-	int64_t code = -ENOSPC;
+	struct etl_range_session *session;
 
-	for (int i = 0; !session && i < MOST_CONTEXTS; i++)
+	pthread_mutex_lock(&lock);
+	session = find(context);
+	pthread_mutex_unlock(&lock);
+	return session;
+}
+
+/* That of the context; or a new one, which is the caller's and has to begin.  NULL: there is no
+ * room, or it is over. */
+static struct etl_range_session *find_or_make(void *context, bool *is_new)
+{
+	struct etl_range_session *session;
+	bool is_full = false;
+
+	pthread_mutex_lock(&lock);
+	session = is_over ? NULL : find(context);
+	*is_new = !is_over && !session;
+	for (int i = 0; *is_new && !session && i < MOST_CONTEXTS; i++)
 		if (etl_claim(&sessions[i].state, ETL_RANGE_EMPTY, ETL_RANGE_BUSY))
 			session = &sessions[i];
-	if (session)
-		code = etl_range_session_begin(session, context);
-	if (code == 0)
-		return session;
-	fail(code);
-	if (session) {
-		session->context = NULL;
-		etl_store(&session->state, ETL_RANGE_EMPTY);
-	}
-	return NULL;
+	is_full = *is_new && !session;
+	if (*is_new && session)
+		session->context = context;
+	pthread_mutex_unlock(&lock);
+	if (is_full)
+		fail(-ENOSPC);
+	return session;
+}
+
+static void forget_session(struct etl_range_session *session)
+{
+	pthread_mutex_lock(&lock);
+	session->context = NULL;
+	etl_store(&session->state, ETL_RANGE_EMPTY);
+	pthread_mutex_unlock(&lock);
+}
+
+static void let_go(struct etl_range_session *session)
+{
+	etl_range_session_end(session);
+	forget_session(session);
+}
+
+/* For the next launch; or lets go of it if there is none to come. */
+static void release(struct etl_range_session *session)
+{
+	bool is_last;
+
+	pthread_mutex_lock(&lock);
+	is_last = is_over;
+	if (!is_last)
+		etl_store(&session->state, ETL_RANGE_READY);
+	pthread_mutex_unlock(&lock);
+	if (is_last)
+		let_go(session);
 }
 
 /* Waits while another thread's launch is measured: one that ran meanwhile would be measured with
@@ -135,32 +185,58 @@ static bool wait_for(struct etl_range_session *session, bool is_taken)
 
 /* ---- what CUPTI and the timer tell */
 
+/* The session for a launch that is to be measured, or NULL: it runs as always. */
+static struct etl_range_session *take(void *context)
+{
+	bool is_new;
+	struct etl_range_session *session = find_or_make(context, &is_new);
+	int64_t code;
+
+	if (!session)
+		return NULL;
+	if (!is_new) {
+		if (wait_for(session, true))
+			return session;
+		if (!has_failed())
+			leave_out(ETL_LEFT_OUT_OTHER);
+		return NULL;
+	}
+	code = etl_range_session_begin(session, context);
+	if (code == 0)
+		return session;
+	fail(code);
+	forget_session(session);
+	return NULL;
+}
+
 static void launch_begins(enum etl_launch_call call, const struct etl_callback_data *data)
 {
-	struct etl_range_session *session = find(data->context);
+	struct etl_range_session *session;
 	enum etl_left_out reason;
 	enum etl_launch_choice choice = ETL_LAUNCH_NOT_ASKED_FOR;
 	int64_t code;
 
+	if (measuring) {
+		inside++;
+		return;
+	}
 	if (etl_recording_is_on() && !has_failed() && is_told)
 		choice = etl_launch_choose(call, data->parameters, data->symbol, &reason);
 	if (choice == ETL_LAUNCH_LEFT_OUT)
-		etl_add(&etl_injector.map.segment->counters.range_left_out[reason], 1);
+		leave_out(reason);
 	if (choice != ETL_LAUNCH_MEASURED) {
+		session = find_locked(data->context);
 		if (session)
 			(void)wait_for(session, false);
 		return;
 	}
-	if (!session)
-		session = begin(data->context);
-	else if (!wait_for(session, true))
-		session = NULL;
+	session = take(data->context);
 	if (!session)
 		return;
 	code = etl_range_session_start(session);
 	if (code != 0) {
 		fail(code);
-		etl_store(&session->state, ETL_RANGE_READY);
+		release(session);
 		return;
 	}
 	measuring = session;
@@ -174,12 +250,16 @@ static void launch_returns(const struct etl_callback_data *data)
 
 	if (!session)
 		return;
+	if (inside) {
+		inside--;
+		return;
+	}
 	measuring = NULL;
 	code = etl_range_session_stop(session, data->correlation_id, data->symbol,
 				      !result || *result == 0);
 	if (code != 0)
 		fail(code);
-	etl_store(&session->state, ETL_RANGE_READY);
+	release(session);
 }
 
 void etl_range_metrics_call(uint32_t cbid, const struct etl_callback_data *data)
@@ -191,16 +271,9 @@ void etl_range_metrics_call(uint32_t cbid, const struct etl_callback_data *data)
 		return;
 	if (data->site != 0)
 		launch_returns(data);
-	else if (!etl_load(&is_over))
+	else
 		launch_begins(launches[cbid], data);
 	errno = saved;
-}
-
-static void let_go(struct etl_range_session *session)
-{
-	etl_range_session_end(session);
-	session->context = NULL;
-	etl_store(&session->state, ETL_RANGE_EMPTY);
 }
 
 void etl_range_metrics_resource(uint32_t cbid, const void *info)
@@ -215,18 +288,20 @@ void etl_range_metrics_resource(uint32_t cbid, const void *info)
 	if (cbid != CONTEXT_DESTROYED || !etl_range_asked.is_wanted || !info || !etl_injector_is_ours())
 		return;
 	memcpy(&data, info, sizeof data);
-	session = find(data.context);
+	session = find_locked(data.context);
 	if (session && wait_for(session, true))
 		let_go(session);
 	errno = saved;
 }
 
-/* One that is measured right now is left as it is: the process ends, and CUPTI with it. */
+/* One that is measured right now is let go of by its launch. */
 void etl_range_metrics_finish(void)
 {
 	if (!etl_range_asked.is_wanted)
 		return;
-	etl_store(&is_over, true);
+	pthread_mutex_lock(&lock);
+	is_over = true;
+	pthread_mutex_unlock(&lock);
 	for (int i = 0; i < MOST_CONTEXTS; i++)
 		if (etl_claim(&sessions[i].state, ETL_RANGE_READY, ETL_RANGE_BUSY))
 			let_go(&sessions[i]);
@@ -273,14 +348,32 @@ void etl_range_metrics_enable(void *subscriber)
 		fail(-ENOSYS);
 }
 
-void etl_range_metrics_forget(void)
+static void forget_all(void)
 {
+	etl_range_sessions_forget();
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	for (int i = 0; i < MOST_CONTEXTS; i++)
 		etl_store(&sessions[i].state, ETL_RANGE_EMPTY);
-	etl_store(&is_over, false);
+}
+
+void etl_range_metrics_forget(void)
+{
+	/* After a fork, they are of threads that are not here. */
+	if (!etl_injector_is_ours())
+		forget_all();
+	is_over = false;
+	for (int i = 0; i < MOST_CONTEXTS; i++)
+		is_over = is_over || etl_load(&sessions[i].state) != ETL_RANGE_EMPTY;
 	is_told = false;
-	measuring = NULL;
 	memset(launches, 0, sizeof launches);
+	if (is_over) {
+		/* A launch of the capture before is not back, and uses what stands here. */
+		etl_range_asked.is_wanted = etl_env(ETL_ENV_RANGE_METRICS) != NULL;
+		etl_range_asked.refusal = -EBUSY;
+		return;
+	}
+	measuring = NULL;
+	inside = 0;
 	etl_range_rows_forget();
 	etl_range_asked.refusal = read_settings();
 }

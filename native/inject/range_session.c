@@ -16,6 +16,7 @@
 struct etl_range_asked etl_range_asked;
 
 static _Atomic uint64_t last_id;
+static _Atomic uint64_t enabled; /* contexts */
 
 static int64_t have_image(struct etl_range_session *session)
 {
@@ -39,6 +40,12 @@ static void disable(struct etl_range_session *session)
 
 	(void)etl_injector.cupti.range_disable(&ask);
 	session->object = NULL;
+	etl_add(&enabled, UINT64_MAX);
+}
+
+void etl_range_sessions_forget(void)
+{
+	etl_put(&enabled, 0);
 }
 
 int64_t etl_range_session_begin(struct etl_range_session *session, void *context)
@@ -48,15 +55,14 @@ int64_t etl_range_session_begin(struct etl_range_session *session, void *context
 	uint32_t device = 0;
 	int64_t code;
 
-	session->context = context;
 	session->is_running = false;
 	if (!cupti->get_context_id || cupti->get_context_id(context, &session->context_id) != CUPTI_OK)
 		session->context_id = 0;
 	session->device_id = -1;
 	if (cupti->get_device_id && cupti->get_device_id(context, &device) == CUPTI_OK)
 		session->device_id = (int32_t)device;
-	/* Before anything is enabled: CUPTI does not tell what can be counted afterwards. */
-	code = etl_range_config_make(&session->config, context, device, etl_range_asked.metrics);
+	code = etl_range_config_make(&session->config, etl_peek(&enabled) ? NULL : context, device,
+				     etl_range_asked.metrics);
 	if (code != 0)
 		return code;
 	if (cupti->version >= RANGE_API_CACHE_CONTROL) {
@@ -65,6 +71,7 @@ int64_t etl_range_session_begin(struct etl_range_session *session, void *context
 	}
 	code = cupti->range_enable(&enable);
 	if (code == 0) {
+		etl_add(&enabled, 1);
 		session->object = enable.object;
 		code = have_image(session);
 		if (code != 0)

@@ -43,3 +43,5 @@ int64_t etl_range_session_start(struct etl_range_session *session);
 int64_t etl_range_session_stop(struct etl_range_session *session, uint32_t correlation_id,
 			       const char *kernel, bool is_launched);
 void etl_range_session_end(struct etl_range_session *session);
+/* After a fork: there are none. */
+void etl_range_sessions_forget(void);

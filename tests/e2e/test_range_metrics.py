@@ -101,6 +101,24 @@ def test_ranges_that_are_dropped_or_mixed_are_losses(capturer: Capturer) -> None
     capture.check_sums()
 
 
+@pytest.mark.parametrize("contexts", [1, 2])
+def test_launches_of_several_threads_are_measured_one_at_a_time(
+    capturer: Capturer, contexts: int
+) -> None:
+    """Whoever launches first makes the session of the context, and the others wait for it."""
+    fake = {"ranges_contexts": contexts}
+    capture = capturer.run(CUPTI_13, METRICS, fake, threads=4, launches=5)
+    kernels = {row["correlation_id"] for row in capture.rows("kernel")}
+    rows = capture.rows("launch_metric")
+    assert len(kernels) == 20
+    assert {row["correlation_id"] for row in rows} == kernels
+    assert {row["context_id"] for row in rows} == set(range(1, contexts + 1))
+    assert capture.losses().keys() == {"replayed"}
+    asked = [line.split()[0] for line in calls(capture)]
+    assert asked.count("enable") == asked.count("disable") == contexts
+    capture.check_sums()
+
+
 def test_graphs_are_left_out_and_counted(capturer: Capturer) -> None:
     capture = capturer.run(CUPTI_13, METRICS, {"graph_every": 3}, launches=9)
     (left_out,) = capture.losses()["range_left_out"]

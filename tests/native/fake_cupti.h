@@ -344,6 +344,7 @@ void pcs_launched(uint32_t name_index, const char *name, uint32_t correlation);
 
 /* fake_cupti_ranges.c */
 void ranges_launched(uint32_t name_index);
+uint64_t launch_context(void); /* of this thread */
 
 /* fake_cupti_external.c */
 void emit_external(struct queue *queue, uint32_t correlation);

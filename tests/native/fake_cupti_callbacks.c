@@ -75,7 +75,7 @@ static void call_domain(const struct call *call, uint32_t domain, uint32_t cbid,
         .parameters = call->arguments[domain - 1],
         .result = at_exit ? (void *)&call->result : NULL,
         .symbol = call->symbol,
-        .context = (void *)(uintptr_t)1, /* as call_back_resource() has it */
+        .context = (void *)(uintptr_t)launch_context(), /* 1: as call_back_resource() has it */
         .context_uid = 1,
         .correlation = call->correlation,
     };

@@ -4,6 +4,7 @@
  * Environment, read when it is needed:
  *   FAKE_RANGES_DROP_AT=n    CUPTI drops the n-th range
  *   FAKE_RANGES_OTHER_AT=n   another thread launches while the n-th range is measured
+ *   FAKE_RANGES_CONTEXTS=n   threads launch in so many contexts by turns; 1
  *   FAKE_RANGES_NAN=metric   the value of this metric is no number
  *   FAKE_CUPTI_LOG=folder    PID.ranges: a line for each call, and for each launch
  *
@@ -134,10 +135,21 @@ static void add_range(struct profiler *profiler, uint32_t name) {
         profiler->dropped++;
 }
 
+uint64_t launch_context(void) {
+    static _Thread_local uint64_t context;
+    static _Atomic uint64_t threads;
+    uint64_t contexts = option("FAKE_RANGES_CONTEXTS");
+    if (context == 0)
+        context = contexts > 1 ? 1 + threads++ % contexts : 1;
+    return context;
+}
+
 void ranges_launched(uint32_t name_index) {
     pthread_mutex_lock(&lock);
-    struct profiler *profiler = &profilers[0];
-    if (profiler->enabled && profiler->running) {
+    struct profiler *profiler = profilers;
+    while (profiler < profilers + CONTEXTS - 1 && (uintptr_t)profiler->context != launch_context())
+        profiler++;
+    if (profiler->enabled && profiler->running && (uintptr_t)profiler->context == launch_context()) {
         launches++;
         if (option("FAKE_RANGES_OTHER_AT") == launches)
             add_range(profiler, name_index + 1);
