@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from cupti_etl.inprocess.callbacks import Callbacks, CallbackWarning, callbacks
     from cupti_etl.inprocess.capture import Capture, CaptureWarning, profile
     from cupti_etl.inprocess.capture import Capture as capture
+    from cupti_etl.inprocess.range_metrics import range_metrics
     from cupti_etl.inprocess.ranges import range, step
 
 __version__ = "0.1.0"
@@ -50,6 +51,7 @@ __all__ = [
     "open",
     "profile",
     "range",
+    "range_metrics",
     "step",
 ]
 
@@ -66,6 +68,7 @@ _LATER = {
     "profile": "cupti_etl.inprocess.capture",
     "load_ipython_extension": "cupti_etl.inprocess.magic",
     "range": "cupti_etl.inprocess.ranges",
+    "range_metrics": "cupti_etl.inprocess.range_metrics",
     "step": "cupti_etl.inprocess.ranges",
 }
 

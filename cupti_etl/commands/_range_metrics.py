@@ -104,7 +104,7 @@ def check_metrics(names: str) -> tuple[str, ...]:
     from cupti_etl.pm.range_presets import metrics_of
 
     metrics = metrics_of(names)
-    for name in metrics:
+    for name in (name for metric in metrics for name in metric.rstrip("|").split("|")):
         if "__" not in name or "." not in name or len(name) > _MOST_NAME or ":" in name:
             raise UsageError(
                 f"{name!r} is no metric with a rollup, and no preset",

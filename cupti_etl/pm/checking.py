@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cupti_etl.errors import CuptiError
 from cupti_etl.pm.catalogue import Catalogue
@@ -154,11 +154,11 @@ class Passes:
 
     Attributes:
         metric: its name.
-        verdict: ``counted`` or ``refused``.
-        passes: that it takes alone; None if it is refused.
+        verdict: ``counted``, ``refused``, or ``left out`` for one of a preset that the chip lacks.
+        passes: that it takes alone; None if it is not counted.
         certain: whether all its counters are of one execution among the others; None if they may
             be of several.
-        why: CUPTI's reason, if it is refused.
+        why: CUPTI's reason, if it is not counted.
     """
 
     metric: str
@@ -174,7 +174,7 @@ class RangeCheck:
 
     Attributes:
         rows: one for each metric.
-        passes: for all together; None if one is refused.
+        passes: for all together; None if one is refused, or none is counted.
     """
 
     rows: tuple[Passes, ...]
@@ -189,27 +189,32 @@ def check_passes(metrics: tuple[str, ...], chip: str, *, cupti: str | None = Non
     Raises:
         CuptiError: it cannot be asked at all.
     """
-    alone: dict[str, int] = {}
-    refused: dict[str, str] = {}
-    counters: set[str] = set()
-    with ProfilerHost(chip, ProfilerType.RANGE_PROFILER, cupti=cupti) as host:
-        for name in metrics:
-            try:
-                alone[name] = host.configure([name])[1]
-                if host.get_metric_properties(name).metric_type is MetricType.COUNTER:
-                    counters.add(name)
-            except CuptiError as error:
-                refused[name] = error.words
-        together = None if refused else host.configure(metrics)[1]
     rows = []
-    for name in metrics:
-        one = alone.get(name)
-        is_plain = name in counters and name.count(".") == 1
-        certain = None
-        if one is not None and (together == 1 or (one == 1 and is_plain)):
-            certain = True
-        elif one is not None and one > 1:
-            certain = False
-        verdict = "counted" if one is not None else "refused"
-        rows.append(Passes(name, verdict, one, certain, refused.get(name, "")))
+    with ProfilerHost(chip, ProfilerType.RANGE_PROFILER, cupti=cupti) as host:
+        for metric in metrics:
+            rows.append(_first_known(host, metric))
+        counted = [row.metric for row in rows if row.passes is not None]
+        is_refused = any(row.verdict == "refused" for row in rows)
+        together = None if is_refused or not counted else host.configure(counted)[1]
+        for at, row in enumerate(rows):
+            if row.passes is None:
+                continue
+            kind = host.get_metric_properties(row.metric).metric_type
+            is_plain = kind is MetricType.COUNTER and row.metric.count(".") == 1
+            if together == 1 or (row.passes == 1 and is_plain):
+                rows[at] = replace(row, certain=True)
+            elif row.passes > 1:
+                rows[at] = replace(row, certain=False)
     return RangeCheck(tuple(rows), together)
+
+
+def _first_known(host: ProfilerHost, metric: str) -> Passes:
+    """The first name of a metric that the chip has, and its passes; see ``range_presets``."""
+    names = [name for name in metric.split("|") if name]
+    why = ""
+    for name in names:
+        try:
+            return Passes(name, "counted", host.configure([name])[1], None, "")
+        except CuptiError as error:
+            why = why or error.words
+    return Passes(names[0], "left out" if metric.endswith("|") else "refused", None, None, why)

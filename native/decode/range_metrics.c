@@ -14,6 +14,8 @@ enum { PROCESS, RANGE, START, END, DEVICE, CONTEXT, CORRELATION, FUNCTION, PASSE
 _Static_assert(sizeof launch_metric_columns / sizeof *launch_metric_columns == COLUMNS,
 	       "the columns of launch_metric");
 
+enum { INVALID_METRIC_NAME = 17 }; /* CUPTI's */
+
 static struct value text(struct etl_process *process, uint32_t column, const char *bytes, size_t length)
 {
 	return row_text(process, ETL_TABLE_LAUNCH_METRIC, column, bytes, length);
@@ -39,6 +41,8 @@ static void put_value(struct etl_process *process, const struct etl_range_value 
 	}
 	if (value->result == -EDOM)
 		snprintf(why, sizeof why, "CUPTI's value is no number");
+	else if (value->result == INVALID_METRIC_NAME)
+		snprintf(why, sizeof why, "this chip has no such metric");
 	else
 		snprintf(why, sizeof why, "CUPTI answered %d", (int)value->result);
 	row[MISSING] = text(process, MISSING, why, strlen(why));

@@ -9,6 +9,7 @@
 
 #define PARAMS(type, last, ...) { .struct_size = PM_SIZE(type, last), __VA_ARGS__ }
 enum { METRIC_COUNTER = 0 };
+enum { CUPTI_INVALID_METRIC_NAME = 17 };
 /* Of any image; what is more is no size that CUPTI can mean. */
 #define MOST_IMAGE_BYTES ((size_t)64 << 20)
 
@@ -124,21 +125,94 @@ static void describe(struct etl_range_config *config, uint32_t i, const char *ch
 
 /* ---- */
 
-static int64_t read_list(struct etl_range_config *config, const char *list)
-{
-	config->count = 0;
-	while (*list) {
-		const size_t length = strcspn(list, ",");
-		char *name = config->metrics[config->count].name;
+/* One of `list`'s, which is a name, or several with bars between them: the first that the chip has
+ * is taken.  A bar behind the last says that it may have none. */
+struct entry {
+	const char *text;
+	size_t length;
+};
 
-		if (config->count == ETL_MOST_RANGE_METRICS || length >= ETL_MOST_RANGE_METRIC)
+static int64_t read_list(const char *list, struct entry *entries, uint32_t *n)
+{
+	for (*n = 0; *list; (*n)++) {
+		const size_t length = strcspn(list, ",");
+
+		if (*n == ETL_MOST_RANGE_METRICS)
 			return -E2BIG;
-		memcpy(name, list, length);
-		name[length] = 0;
-		config->names[config->count++] = name;
+		entries[*n] = (struct entry){ list, length };
 		list += length + (list[length] == ',');
 	}
 	return 0;
+}
+
+/* The first name in a text; 0, or -E2BIG. */
+static int64_t copy_name(char *to, const struct entry *from)
+{
+	const char *bar = memchr(from->text, '|', from->length);
+	const size_t length = bar ? (size_t)(bar - from->text) : from->length;
+
+	if (length >= ETL_MOST_RANGE_METRIC)
+		return -E2BIG;
+	memcpy(to, from->text, length);
+	to[length] = 0;
+	return 0;
+}
+
+static bool is_known(const char *name, const char *chip, const uint8_t *availability)
+{
+	uint32_t passes;
+	void *host;
+	int64_t code;
+
+	if (new_host(chip, availability, &host) != CUPTI_OK)
+		return false;
+	code = configure(host, &name, 1, NULL, NULL, &passes);
+	drop_host(host);
+	return code == 0;
+}
+
+/* The name that the chip has; false if it has none, and does not need to. */
+static int64_t choose(struct entry entry, const char *chip, const uint8_t *availability, char *name,
+		      bool *is_chosen)
+{
+	const struct entry whole = entry;
+	const char *bar;
+	int64_t code = 0;
+
+	*is_chosen = true;
+	while (code == 0 && (bar = memchr(entry.text, '|', entry.length))) {
+		code = copy_name(name, &entry);
+		if (code == 0 && is_known(name, chip, availability))
+			return 0;
+		entry.length -= (size_t)(bar + 1 - entry.text);
+		entry.text = bar + 1;
+	}
+	*is_chosen = entry.length > 0;
+	return code ? code : copy_name(name, *is_chosen ? &entry : &whole);
+}
+
+/* The metrics that the chip has, and behind them those that it lacks. */
+static int64_t choose_all(struct etl_range_config *config, const char *list, const char *chip,
+			  const uint8_t *availability)
+{
+	struct entry entries[ETL_MOST_RANGE_METRICS], lacking[ETL_MOST_RANGE_METRICS];
+	uint32_t n, left_out = 0;
+	int64_t code = read_list(list, entries, &n);
+
+	for (uint32_t i = 0; code == 0 && i < n; i++) {
+		char *name = config->metrics[config->count].name;
+		bool is_chosen;
+
+		code = choose(entries[i], chip, availability, name, &is_chosen);
+		if (is_chosen)
+			config->names[config->count++] = name;
+		else
+			lacking[left_out++] = entries[i];
+	}
+	config->all = config->count;
+	for (uint32_t i = 0; code == 0 && i < left_out; i++)
+		code = copy_name(config->metrics[config->all++].name, &lacking[i]);
+	return code == 0 && config->count == 0 ? CUPTI_INVALID_METRIC_NAME : code;
 }
 
 /* What can be counted now; CUPTI is asked twice, for the size and for the image. */
@@ -168,11 +242,11 @@ int64_t etl_range_config_make(struct etl_range_config *config, void *context, ui
 
 	memset(config, 0, sizeof *config);
 	if (code == 0)
-		code = read_list(config, list);
-	if (code == 0)
 		code = cupti->chip_name(&chip);
 	if (code == 0 && context)
 		code = read_availability(context, &availability, &bytes);
+	if (code == 0)
+		code = choose_all(config, list, chip.chip, availability);
 	if (code == 0)
 		code = new_host(chip.chip, availability, &config->host);
 	if (code == 0)
@@ -204,4 +278,6 @@ void etl_range_config_evaluate(const struct etl_range_config *config, const uint
 
 	for (uint32_t i = 0; i < config->count; i++)
 		results[i] = result != CUPTI_OK ? result : isfinite(values[i]) ? 0 : -EDOM;
+	for (uint32_t i = config->count; i < config->all; i++)
+		results[i] = CUPTI_INVALID_METRIC_NAME;
 }

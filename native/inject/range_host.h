@@ -8,18 +8,20 @@
 struct etl_range_config {
 	void *host; /* CUPTI's */
 	uint32_t count, passes;
+	uint32_t all; /* with those that the chip lacks, which may be missing */
 	const char *names[ETL_MOST_RANGE_METRICS];
 	struct etl_range_metric metrics[ETL_MOST_RANGE_METRICS];
 	uint8_t *image;
 	size_t image_bytes;
 };
 
-/* `list`: names with commas between them, which must last.  `context`: to ask what can be counted
+/* `list`: names with commas between them; several with bars between them are one, of which the first
+ * that the chip has is taken, and a bar behind it says that it may have none.  `context`: to ask what can be counted
  * now, which CUPTI does not tell once a context is profiled; NULL: all that the chip has.  CUPTI's
  * result, or -errno. */
 int64_t etl_range_config_make(struct etl_range_config *config, void *context, uint32_t device,
 			      const char *list);
 void etl_range_config_free(struct etl_range_config *config);
-/* All metrics of a range of counter data; a result for each: 0, CUPTI's, or -EDOM. */
+/* All metrics of a range of counter data; a result for each of `all`: 0, CUPTI's, or -EDOM. */
 void etl_range_config_evaluate(const struct etl_range_config *config, const uint8_t *image,
 			       size_t bytes, double *values, int32_t *results);

@@ -132,7 +132,7 @@ int64_t etl_range_session_stop(struct etl_range_session *session, uint32_t corre
 	int32_t results[ETL_MOST_RANGE_METRICS];
 	size_t ranges = 0, dropped = 0;
 	int64_t code = decode(session, &ranges, &dropped);
-	struct etl_range_measured measured = { .values = session->config.count,
+	struct etl_range_measured measured = { .values = session->config.all,
 					       .start_ns = session->start_ns,
 					       .end_ns = etl_now_ns(),
 					       .context_id = session->context_id,

@@ -92,6 +92,25 @@ def test_metrics_of_several_passes_say_what_cannot_be_trusted(capturer: Capturer
     assert rows[ratio]["value"] is not None
 
 
+def test_what_a_chip_lacks_of_a_preset_is_null_and_other_names_are_tried(
+    capturer: Capturer,
+) -> None:
+    """The fake has no rollup ``per_cycle_active``, and no ``dram__bytes_get``."""
+    names = f"instructions,dram__bytes_get.sum|{READ}"
+    capture = capturer.run(CUPTI_13, ["--range-metrics", names], launches=2)
+    rows = {row["metric"]: row for row in capture.rows("launch_metric")}
+    lacking = "sm__inst_executed.avg.per_cycle_active"
+    assert lacking in {name for name, row in rows.items() if row["value"] is None}
+    assert {row["missing"] for row in rows.values() if row["value"] is None} == {
+        "this chip has no such metric"
+    }
+    assert rows[READ]["value"] == pytest.approx(fake_value(READ, 0))
+    assert rows["smsp__inst_issued.sum"]["value"] is not None
+    assert "dram__bytes_get.sum" not in rows
+    assert capture.count("launch_metric") == 2 * len(rows)
+    capture.check_sums()
+
+
 def test_ranges_that_are_dropped_or_mixed_are_losses(capturer: Capturer) -> None:
     fake = {"ranges_drop_at": 2, "ranges_other_at": 4}
     capture = capturer.run(CUPTI_13, METRICS, fake, launches=6)

@@ -201,6 +201,18 @@ def test_check_says_how_often_a_kernel_is_executed(fakes: Fakes) -> None:
     assert found[COUNTERS[0]]["certain"] is True
     assert found[RATIO]["certain"] is None
     assert {row["passes"] for row in found.values()} == {1}
+    done = live(
+        fakes,
+        "check",
+        "--range",
+        "instructions,sm__no.sum|sm__cycles_active.sum",
+        "--format",
+        "json",
+    )
+    assert done.returncode == 0, done.stderr
+    verdicts = {row["metric"]: row["verdict"] for row in json.loads(done.stdout)}
+    assert verdicts["sm__cycles_active.sum"] == "counted"
+    assert verdicts["sm__inst_executed.avg.per_cycle_active"] == "left out"
     done = live(fakes, "check", "--range", "memory,sm__nothing.sum", "--format", "json")
     assert done.returncode == 1
     assert [row["metric"] for row in json.loads(done.stdout) if row["verdict"] == "refused"] == [

@@ -53,6 +53,8 @@ def captures() -> None:
     assert_type(run.trace, Trace)
     assert_type(run.ranges(), Result)
     assert_type(run.memory("forward"), Result)
+    with cupti_etl.range_metrics(["memory"], "run43", filter="gemm", limit=3) as measured:
+        assert_type(measured, cupti_etl.Capture)
 
 
 @cupti_etl.profile
