@@ -166,8 +166,8 @@ def _lost_launches(info: ProcessInfo, end_ns: int | None) -> list[Loss]:
     me, table, found = info.process_id, "launch_metric", []
     if info.range_launches:
         detail = (
-            f"{info.range_launches} launches were executed several times to measure them; the"
-            " times of their kernels, and of what waited for them, are not those of the program"
+            f"{info.range_launches} launches were measured, their kernels executed once for each"
+            " pass; the times of these, and of what waited for them, are not those of the program"
         )
         found.append(
             Loss(me, "replayed", "kernel", info.range_launches, is_stored=True, detail=detail)

@@ -38,7 +38,17 @@ class ProgressLine(Line):
         text = f"cupti-etl: {rate:,.0f} records/s, {rows:,} rows, {lost:,} lost"
         if collector.sampling is not None:
             text = f"{text}, {collector.sampling.rows:,} samples"
-        self.show(text)
+        self.show(text + measured(collector))
+
+
+def measured(collector: Collector) -> str:
+    """How many launches the range profiler has measured, and what each costs; "" if none."""
+    infos = [one.process.info() for one in collector.traced]
+    launches = sum(info.range_launches for info in infos)
+    if not launches:
+        return ""
+    each = sum(info.range_ns for info in infos) / launches / 1e6
+    return f", {launches:,} launches measured, {each:,.1f} ms each"
 
 
 def summary(collector: Collector, where: object, seconds: float, kept: str = "") -> None:
@@ -53,6 +63,7 @@ def summary(collector: Collector, where: object, seconds: float, kept: str = "")
     traced = [one.process for one in collector.traced if one.process.info().state != NOT_TRACED]
     counts = {kind.table: sum(p.stored(i) for p in traced) for i, kind in enumerate(KINDS)}
     counts["callback_event"] = sum(int(p.decoded().callbacks) for p in traced)
+    counts["launch_metric"] = sum(int(p.decoded().range_rows) for p in traced)
     rows = ", ".join(f"{count:,} {table}" for table, count in counts.items() if count) or "no rows"
     noun = "process" if len(traced) == 1 else "processes"
     say(f"cupti-etl: {rows} from {len(traced)} {noun} in {seconds:.1f} s")

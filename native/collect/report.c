@@ -82,6 +82,7 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 	out->range_rows_lost = etl_peek(&header->counters.range_rows_lost);
 	out->range_launches = etl_peek(&header->counters.range_launches);
 	out->range_dropped = etl_peek(&header->counters.range_dropped);
+	out->range_ns = etl_peek(&header->counters.range_ns);
 	out->range_cooperative = etl_peek(&left_out[ETL_LEFT_OUT_COOPERATIVE]);
 	out->range_graphs = etl_peek(&left_out[ETL_LEFT_OUT_GRAPH]);
 	out->range_communication = etl_peek(&left_out[ETL_LEFT_OUT_COMMUNICATION]);

@@ -143,6 +143,7 @@ int64_t etl_range_session_stop(struct etl_range_session *session, uint32_t corre
 	if (!is_launched)
 		return code;
 	etl_add(&counters->range_launches, 1);
+	etl_add(&counters->range_ns, (uint64_t)(measured.end_ns - measured.start_ns));
 	if (code != 0 || ranges != 1 || dropped != 0) {
 		etl_add(&counters->range_dropped, 1);
 		return code;

@@ -81,6 +81,7 @@ struct etl_process_info {
 	uint64_t range_rows_lost;
 	uint64_t range_launches; /* that were replayed */
 	uint64_t range_dropped; /* of these, those that CUPTI gives no values of */
+	uint64_t range_ns; /* that they took */
 	/* Launches that cannot be replayed, by enum etl_left_out. */
 	uint64_t range_cooperative, range_graphs, range_communication, range_others;
 	int64_t range_failure; /* why launches are not measured: CUPTI's result, or -errno */

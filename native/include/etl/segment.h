@@ -87,6 +87,7 @@ struct etl_counters {
 	_Atomic uint64_t pc_rows, pc_rows_lost, pc_dropped, pc_full;
 	_Atomic int64_t pc_failure;
 	_Atomic uint64_t range_rows, range_rows_lost, range_launches, range_dropped;
+	_Atomic uint64_t range_ns; /* that launches took to be measured */
 	_Atomic uint64_t range_left_out[ETL_LEFT_OUT_REASONS];
 	_Atomic int64_t range_failure;
 	_Atomic uint64_t held_at_end; /* slots that CUPTI never returned */
