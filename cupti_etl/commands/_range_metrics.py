@@ -26,6 +26,13 @@ _OPTIONS = (
         " each pass. Times of such kernels are not those of the program.",
     ),
     _option(
+        "--range-by",
+        type=click.Choice(("kernel", "range")),
+        default="kernel",
+        show_default=True,
+        help="What to measure as one. Ranges are not supported yet.",
+    ),
+    _option(
         "--range-filter",
         default="",
         metavar="REGEX",
@@ -53,11 +60,19 @@ def range_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def command(
         range_metrics: str | None,
+        range_by: str,
         range_filter: str,
         range_limit: int | None,
         range_cache_control: str,
         **others: Any,
     ) -> Any:
+        if range_by == "range":
+            raise UsageError(
+                "--range-by range is not supported: all that a range does would have to be"
+                " executed again for each pass",
+                "measure the kernels in it: add --capture-range nvtx:NAME; kernel_counter has"
+                " their totals",
+            )
         asked = _chosen(range_metrics, range_filter, range_limit, range_cache_control)
         if asked is not None and others["pm"] is not None:
             raise UsageError(

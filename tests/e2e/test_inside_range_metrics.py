@@ -7,6 +7,9 @@ from support.from_inside import Inside
 _BEGIN = """
 driver.cuInit(0)
 options = json.loads(os.environ["OPTIONS"])
+def counters(run):
+    return run.trace.sql("SELECT metric, sum(launches)::INTEGER AS launches, sum(missing)::INTEGER"
+        " AS missing FROM kernel_counter GROUP BY name, metric")
 reads = ["dram__bytes_read.sum", "smsp__inst_executed.sum"]
 """
 
@@ -22,8 +25,7 @@ with cupti_etl.range_metrics("occupancy", "second", cache_control="none", **opti
     launch(1)
 with capture("third"):
     launch(1)
-counters = list(run.trace.query("kernel_counter"))
-tell(*[(row["metric"], row["launches"], row["missing"]) for row in counters])
+tell(*[(row["metric"], row["launches"], row["missing"]) for row in counters(run)])
 tell([row["is_whole"] for row in run.trace.query("counter_join")])
 tell(*[row["cache_control"] for row in other.trace.sql("FROM launch_metric")])
 """

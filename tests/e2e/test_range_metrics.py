@@ -223,6 +223,7 @@ def test_nothing_is_measured_outside_of_what_is_recorded(capturer: Capturer) -> 
         (["--range-metrics", ","], "0 metrics"),
         (["--range-filter", "gemm"], "add --range-metrics"),
         ([*METRICS, "--range-filter", "(("], "regular expression"),
+        ([*METRICS, "--range-by", "range"], "--capture-range nvtx:NAME"),
         ([*METRICS, "--pm"], "two captures"),
         ([*METRICS, "--pc-sampling"], "two captures"),
     ],
