@@ -209,6 +209,17 @@ def test_caches_are_left_alone_if_that_is_asked_for(capturer: Capturer) -> None:
     assert sum(measured(capture).values()) == 2
 
 
+def test_of_a_program_that_is_killed_what_was_measured_is_stored_or_counted(
+    capturer: Capturer,
+) -> None:
+    capture = capturer.run(CUPTI_13, METRICS, launches=3, exit="kill")
+    (replayed,) = capture.losses()["replayed"]
+    assert replayed["records"] == 3
+    lost = [loss for loss in capture.losses()["killed"] if loss["table_name"] == "launch_metric"]
+    assert capture.count("launch_metric") + sum(loss["records"] for loss in lost) == 9
+    capture.check_sums()
+
+
 def test_nothing_is_measured_outside_of_what_is_recorded(capturer: Capturer) -> None:
     capture = capturer.run(CUPTI_13, [*METRICS, "--delay", "10m"], launches=3)
     assert capture.count("launch_metric") == 0
