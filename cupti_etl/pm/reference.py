@@ -1,4 +1,5 @@
-"""The page of presets and aliases, made from ``presets``, ``aliases`` and ``families``."""
+"""The page of presets and aliases, made from ``presets``, ``aliases``, ``families`` and
+``range_presets``."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from collections.abc import Iterator
 from cupti_etl.pm.aliases import ALIASES
 from cupti_etl.pm.families import FAMILIES, Family
 from cupti_etl.pm.presets import DEFAULT, PRESETS, WHAT_FOR
+from cupti_etl.pm.range_presets import RANGE_PRESETS
 
 _INTRODUCTION = """\
 # Presets of hardware metrics
@@ -20,6 +22,7 @@ Hz, held throughout its sample (`mean`: weight it with time); bytes and counts c
 * presets: {presets}
 * [aliases](#aliases): the columns of all presets
 * [names on each chip](#names-on-each-chip)
+* [presets of exact counters](#presets-of-exact-counters)
 """
 _ALIASES = """\
 ## Aliases
@@ -32,6 +35,15 @@ _CHIPS = """\
 What CUPTI is asked to count. Names that are *not confirmed* are those that NVIDIA documents for
 periodic sampling; no profiler host was asked yet. *Optional* ones are left out where CUPTI refuses
 them: not every board has NVLink, and not everything fits one pass.
+"""
+_EXACT = """\
+## Presets of exact counters
+
+For `--range-metrics`: see [how to measure exact counters](../howto/range-metrics.md). Of several
+names of a metric, the first that the chip has is measured. One that it lacks is NULL.
+
+| preset | metrics |
+| --- | --- |
 """
 
 
@@ -51,7 +63,13 @@ def presets_markdown() -> str:
     lines += ["", _CHIPS]
     for family in FAMILIES:
         lines += _family(family)
+    rows = ((name, ", ".join(map(_names, metrics))) for name, metrics in RANGE_PRESETS.items())
+    lines.append(_EXACT + "\n".join(f"| `{name}` | {metrics} |" for name, metrics in rows))
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _names(metric: str) -> str:
+    return " or ".join(f"`{name}`" for name in metric.split("|"))
 
 
 def _family(family: Family) -> Iterator[str]:
