@@ -80,6 +80,7 @@ EXCEPTIONS = {
     # `cupti_etl.open`, on first use.
     ("cupti_etl", "cupti_etl.api"),
     ("cupti_etl", "cupti_etl.inprocess.capture"),
+    ("cupti_etl", "cupti_etl.inprocess.range_metrics"),
     ("cupti_etl", "cupti_etl.inprocess.ranges"),
     ("cupti_etl", "cupti_etl.inprocess.callback_event"),
     ("cupti_etl", "cupti_etl.inprocess.callbacks"),
