@@ -6,6 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+# What tells a process its place among others, the first that is a number: torchrun and its like,
+# Open MPI, PMIx, MPICH and Intel MPI.  Slurm's come last and only in a step of several tasks, as
+# what a single task starts inherits them, too.
+LAUNCHERS = {
+    "RANK": ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"),
+    "LOCAL_RANK": (
+        "LOCAL_RANK",
+        "OMPI_COMM_WORLD_LOCAL_RANK",
+        "MPI_LOCALRANKID",
+        "SLURM_LOCALID",
+    ),
+    "WORLD_SIZE": ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"),
+}
 # What the launcher sets for the traced process and the injector reads.  The C side
 # takes these names from native/generated/env.h, which is made from this list.
 ENVIRONMENT = {

@@ -7,10 +7,8 @@ import re
 import socket
 from collections.abc import Mapping
 
+from cupti_etl.config import LAUNCHERS
 from cupti_etl.errors import UsageError
-
-# Of torchrun and its like, and of Slurm's srun.
-_RANKS = ("RANK", "SLURM_PROCID")
 
 
 def expand(name: str, environment: Mapping[str, str]) -> str:
@@ -38,11 +36,11 @@ def _value(letter: str, environment: Mapping[str, str]) -> str:
 
 
 def _rank(environment: Mapping[str, str]) -> str:
-    for variable in _RANKS:
+    for variable in LAUNCHERS["RANK"]:
         rank = environment.get(variable, "")
         if rank.isdecimal():
             return rank
     raise UsageError(
-        f"-o has %r, but neither {' nor '.join(_RANKS)} holds a rank",
-        "start the capture with srun or torchrun, set RANK, or use %h or %p instead",
+        f"-o has %r, but none of {', '.join(LAUNCHERS['RANK'])} holds a rank",
+        "start the capture with srun, mpirun or torchrun, set RANK, or use %h or %p instead",
     )

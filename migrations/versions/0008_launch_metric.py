@@ -40,9 +40,39 @@ def upgrade() -> None:
                comment='ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_clock, other_client, killed, not_flushed, not_traced, not_written, abandoned, collector_killed or part_lost; of texts: text_limit or not_demangled; of PC samples: pc_dropped, pc_buffer_full or pc_refused; of the range profiler: range_dropped, range_left_out, range_refused or replayed; of PM samples: pm_overflow, pm_counter_data_full, pm_gap or pm_failed.',
                existing_comment='ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_clock, other_client, killed, not_flushed, not_traced, not_written, abandoned, collector_killed or part_lost; of texts: text_limit or not_demangled; of PC samples: pc_dropped, pc_buffer_full or pc_refused; of PM samples: pm_overflow, pm_counter_data_full, pm_gap or pm_failed.',
                existing_nullable=True)
+    op.alter_column('process', 'rank',
+               existing_type=sa.Integer(),
+               comment='RANK of the environment; else that of MPI, or of a Slurm step of several tasks.',
+               existing_comment='RANK of the environment.',
+               existing_nullable=True)
+    op.alter_column('process', 'local_rank',
+               existing_type=sa.Integer(),
+               comment='LOCAL_RANK of the environment; else that of MPI or Slurm, alike.',
+               existing_comment='LOCAL_RANK of the environment.',
+               existing_nullable=True)
+    op.alter_column('process', 'world_size',
+               existing_type=sa.Integer(),
+               comment='WORLD_SIZE of the environment; else that of MPI or Slurm, alike.',
+               existing_comment='WORLD_SIZE of the environment.',
+               existing_nullable=True)
 
 
 def downgrade() -> None:
+    op.alter_column('process', 'world_size',
+               existing_type=sa.Integer(),
+               comment='WORLD_SIZE of the environment.',
+               existing_comment='WORLD_SIZE of the environment; else that of MPI or Slurm, alike.',
+               existing_nullable=True)
+    op.alter_column('process', 'local_rank',
+               existing_type=sa.Integer(),
+               comment='LOCAL_RANK of the environment.',
+               existing_comment='LOCAL_RANK of the environment; else that of MPI or Slurm, alike.',
+               existing_nullable=True)
+    op.alter_column('process', 'rank',
+               existing_type=sa.Integer(),
+               comment='RANK of the environment.',
+               existing_comment='RANK of the environment; else that of MPI, or of a Slurm step of several tasks.',
+               existing_nullable=True)
     op.alter_column('loss', 'cause',
                existing_type=sa.String(),
                comment='ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_clock, other_client, killed, not_flushed, not_traced, not_written, abandoned, collector_killed or part_lost; of texts: text_limit or not_demangled; of PC samples: pc_dropped, pc_buffer_full or pc_refused; of PM samples: pm_overflow, pm_counter_data_full, pm_gap or pm_failed.',

@@ -27,6 +27,20 @@ static int64_t number(const char *text)
 	return end == text || *end ? ETL_NO_NUMBER : value;
 }
 
+/* The first that is a number; those of Slurm only in a step of several tasks. */
+static int64_t first_number(const char *const *names, size_t count)
+{
+	bool is_slurm = etl_env_number("SLURM_STEP_NUM_TASKS", 1, 1, INT32_MAX) > 1;
+
+	for (size_t i = 0; i < count; i++) {
+		int64_t value = number(etl_env(names[i]));
+
+		if (value != ETL_NO_NUMBER && (is_slurm || strncmp(names[i], "SLURM_", 6) != 0))
+			return value;
+	}
+	return ETL_NO_NUMBER;
+}
+
 long etl_env_number(const char *name, long otherwise, long least, long most)
 {
 	int64_t value = number(etl_env(name));
@@ -69,6 +83,8 @@ static void read_argv(char *out, size_t size)
 
 void etl_describe_process(struct etl_segment *segment)
 {
+	static const char *const ranks[] = { ETL_ENV_RANK }, *const local_ranks[] = { ETL_ENV_LOCAL_RANK },
+				*const sizes[] = { ETL_ENV_WORLD_SIZE };
 	int (*driver_version)(int *) = NULL;
 	void *symbol = dlsym(RTLD_DEFAULT, "cuDriverGetVersion"), *driver;
 
@@ -82,9 +98,9 @@ void etl_describe_process(struct etl_segment *segment)
 	gethostname(segment->host, sizeof segment->host - 1);
 	if (!etl_env(ETL_ENV_NO_ARGV))
 		read_argv(segment->argv, sizeof segment->argv);
-	segment->rank = number(etl_env("RANK"));
-	segment->local_rank = number(etl_env("LOCAL_RANK"));
-	segment->world_size = number(etl_env("WORLD_SIZE"));
+	segment->rank = first_number(ranks, sizeof ranks / sizeof *ranks);
+	segment->local_rank = first_number(local_ranks, sizeof local_ranks / sizeof *local_ranks);
+	segment->world_size = first_number(sizes, sizeof sizes / sizeof *sizes);
 	segment->slurm_job_id = number(etl_env("SLURM_JOB_ID"));
 	segment->slurm_proc_id = number(etl_env("SLURM_PROCID"));
 	if (!symbol) {

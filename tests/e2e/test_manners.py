@@ -14,6 +14,8 @@ from support.captures import Capturer, running, table
 from support.fake_cuda import script
 from support.fakes import Fakes
 
+from cupti_etl.config import LAUNCHERS
+
 
 @pytest.mark.parametrize("status", [0, 1, 7, 200])
 def test_exit_status(capturer: Capturer, status: int) -> None:
@@ -254,6 +256,33 @@ def test_command_lines_can_be_kept_out(capturer: Capturer, fakes: Fakes) -> None
     assert capture.rows("capture")[0]["command"] is None
     capture = capturer.run(launches=1, print="shown")
     assert capture.rows("process")[0]["argv"] == " ".join(fakes.program(launches=1, print="shown"))
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_LOCAL_RANK": "1",
+          "OMPI_COMM_WORLD_SIZE": "8"}, (3, 1, 8)),
+        ({"PMI_RANK": "3", "PMI_SIZE": "8", "MPI_LOCALRANKID": "1"}, (3, 1, 8)),
+        ({"SLURM_PROCID": "3", "SLURM_LOCALID": "1", "SLURM_STEP_NUM_TASKS": "8"}, (3, 1, 8)),
+        # One task a node: what it starts are no ranks for that.
+        ({"SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_STEP_NUM_TASKS": "1"},
+         (None, None, None)),
+        # torchrun within a step, or below mpirun.
+        ({"RANK": "9", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", "WORLD_SIZE": "16",
+          "LOCAL_RANK": "1", "OMPI_COMM_WORLD_RANK": "1"}, (9, 1, 16)),
+        ({"RANK": "first", "PMIX_RANK": "2"}, (2, None, None)),
+    ],
+)  # fmt: skip
+def test_ranks_by_each_launcher(
+    capturer: Capturer, variables: dict[str, str], expected: tuple[int | None, ...]
+) -> None:
+    words, env, trace, _ = capturer.prepare("13.5.25", launches=1)
+    for name in {name for names in LAUNCHERS.values() for name in names}:
+        env.pop(name, None)
+    subprocess.run(words, env=env | variables, check=True, capture_output=True, timeout=120)
+    (row,) = table(trace, "process").to_pylist()
+    assert (row["rank"], row["local_rank"], row["world_size"]) == expected
 
 
 @pytest.mark.slow

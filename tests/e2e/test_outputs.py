@@ -17,6 +17,7 @@ from support.captures import Capturer, running, table
 from support.waiting import wait_until
 
 import cupti_etl
+from cupti_etl.config import LAUNCHERS
 
 # CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL
 KERNEL = 10
@@ -209,7 +210,7 @@ def test_the_status_of_the_program_comes_before_that_of_the_reader(capturer: Cap
         ("-", ["--table", "kernel", "--max-size", "1MB"], "a pipe has no size"),
         ("run-%x", [], "-o does not know %x"),
         ("run-%", [], "-o does not know %"),
-        ("run-%r", [], "neither RANK nor SLURM_PROCID holds a rank"),
+        ("run-%r", [], "none of RANK, OMPI_COMM_WORLD_RANK, PMIX_RANK"),
     ],
 )
 def test_what_cannot_be_asked_for(
@@ -217,7 +218,7 @@ def test_what_cannot_be_asked_for(
 ) -> None:
     marker = tmp_path / "ran"
     words, env, _ = words_to(capturer, out, *options, launches=1, ready=marker)
-    for variable in ("RANK", "SLURM_PROCID"):
+    for variable in LAUNCHERS["RANK"]:
         env.pop(variable, None)
     done = run(words, env, cwd=tmp_path)
     assert done.returncode == 2
@@ -234,6 +235,7 @@ def test_what_cannot_be_asked_for(
     [
         ("run-%r", {"RANK": "3", "SLURM_PROCID": "5"}, "run-3"),
         ("run-%r", {"SLURM_PROCID": "5"}, "run-5"),
+        ("run-%r", {"OMPI_COMM_WORLD_RANK": "7", "SLURM_PROCID": "5"}, "run-7"),
         ("run-%h-100%%", {}, f"run-{socket.gethostname()}-100%"),
     ],
 )
@@ -241,7 +243,7 @@ def test_names_with_percent_signs(
     capturer: Capturer, tmp_path: Path, template: str, variables: dict[str, str], name: str
 ) -> None:
     words, env, _ = words_to(capturer, tmp_path / template, launches=1)
-    for variable in ("RANK", "SLURM_PROCID"):
+    for variable in LAUNCHERS["RANK"]:
         env.pop(variable, None)
     done = run(words, env | variables)
     assert done.returncode == 0, done.stderr

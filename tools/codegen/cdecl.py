@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from cupti_etl.config import ENVIRONMENT
+from cupti_etl.config import ENVIRONMENT, LAUNCHERS
 from cupti_etl.errors import SchemaError
 from cupti_etl.schema.api_levels import LAUNCH, NOISE, STACKS
 from cupti_etl.schema.callbacks import COPY_KINDS, DOMAINS
@@ -180,6 +180,9 @@ def kinds_inc(kinds: tuple[Kind, ...], facts: Facts) -> str:
 
 
 def env_h() -> str:
-    """Text of ``native/generated/env.h``: the names in ``config.ENVIRONMENT``."""
+    """Text of ``native/generated/env.h``: the names in ``config``."""
     lines = [f'#define ETL_ENV_{key} "{name}"\n' for key, (name, _) in ENVIRONMENT.items()]
+    for key, names in LAUNCHERS.items():
+        quoted = ", ".join(f'"{name}"' for name in names)
+        lines.append(f"#define ETL_ENV_{key} {quoted}\n")
     return f"{BANNER}#ifndef ETL_ENV_H\n#define ETL_ENV_H\n\n{''.join(lines)}\n#endif\n"
