@@ -9,14 +9,14 @@ from contextlib import suppress
 from pathlib import Path
 
 # Whatever a test starts inherits it: the pid of the process that runs the test.
-_MARK = "ETL_TESTS_OF"
+MARK = "ETL_TESTS_OF"
 # For those that have been told to end, on a busy machine.
 _PATIENCE_S = 30
 
 
 def mark() -> None:
     """Let all processes that are started from now on be known."""
-    os.environ[_MARK] = str(os.getpid())
+    os.environ[MARK] = str(os.getpid())
 
 
 def check_nothing_is_left() -> None:
@@ -37,7 +37,7 @@ def check_nothing_is_left() -> None:
 
 def _left() -> dict[int, str]:
     """Those that run, with their commands."""
-    ours = f"{_MARK}={os.getpid()}".encode()
+    ours = f"{MARK}={os.getpid()}".encode()
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         # It may end at any time, and be another user's.
