@@ -121,6 +121,11 @@ FULL = {
         f"GPU-{p} pcie_rx_bytes bytes sum 60000000000 100"
         for p in (1, 2)
     ),
+    "launch_metric": "process_id range_id start_ns end_ns device_id correlation_id function passes"
+    " metric value unit source\n"
+    + "\n".join(
+        f"{p} 1 100 400 0 1 a 2 sm__cycles_active.avg 90 cycles range_profiler" for p in (1, 2)
+    ),
     "process": "process_id pid host rank world_size state\n"
     " 1 11 n 0 2 finished\n 2 12 n 1 2 finished",
     "capture": "capture_id start_ns end_ns\n 5 0 900000",

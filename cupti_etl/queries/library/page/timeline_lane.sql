@@ -49,7 +49,8 @@ shared AS (
     GROUP BY gpu
 ),
 depths AS (
-    SELECT lane, max(depth) + 1 AS depths FROM _timeline_item GROUP BY lane
+    -- A damaged stack can say any depth.
+    SELECT lane, least(max(depth), 2147483646) + 1 AS depths FROM _timeline_item GROUP BY lane
 ),
 units AS (
     SELECT metric, any_value(unit) AS unit FROM pm_metric GROUP BY metric
