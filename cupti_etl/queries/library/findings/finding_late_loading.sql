@@ -13,11 +13,12 @@
 --   culprit VARCHAR: What is most to blame; NULL if that is not known.
 WITH sources AS (
     SELECT TRY_CAST(sum(late_ns) AS BIGINT) AS ns, sum(late) AS late,
-           arg_min(name, (-late_ns, name)) AS name
+           arg_min(name, (-late_ns::HUGEINT, name)) AS name
     FROM jit_module_load
     GROUP BY source
 )
 SELECT NULL::BIGINT AS gpu, max(ns) AS saved_ns,
-       concat(arg_min(late, (-ns, name)), ' times, most by ', arg_min(name, (-ns, name))) AS culprit
+       concat(arg_min(late, (-ns::HUGEINT, name)), ' times, most by ',
+              arg_min(name, (-ns::HUGEINT, name))) AS culprit
 FROM sources
 HAVING count(*) > 0 AND (SELECT count(*) FROM kernel) >= 20
