@@ -72,8 +72,10 @@ class _Trace(threading.Thread):
             driver.finish(self.exit_status)
         except EtlError as error:
             self.failure = error
-        except (OSError, MemoryError) as error:
-            self.failure = EtlError(f"the trace cannot be written: {error or 'no memory is left'}")
+        # Whatever it is: else the trace would be said to be there.
+        except Exception as error:
+            why = str(error) or type(error).__name__
+            self.failure = EtlError(f"the trace cannot be written: {why}")
 
 
 def _less(discarded: _Rows, ranges: int) -> _Rows:
@@ -197,7 +199,16 @@ class Recorder:
         for trace in self._ending:
             trace.join()
         self._reap()
-        self._folder.finish()
+        try:
+            self._folder.finish()
+        except OSError as error:
+            out = self._folder.out
+            self.failures.append(
+                EtlError(
+                    f"{out} cannot be finished: {error}",
+                    f"`cupti-etl recover {out}` does that once there is room",
+                )
+            )
         if self.failures:
             raise self.failures[0]
 

@@ -28,8 +28,10 @@ class Span:
 
     def __init__(self, pieces: list[Piece], most_bytes: int) -> None:
         self._waiting = deque(pieces)
+        self._first = len(pieces)  # of the ring, which wait at its expense
         self._most_bytes = most_bytes
         self._bytes = 0  # of those that came since
+        self._counting = threading.Lock()  # both threads count in them
         self._lost: dict[str, int] = {}
         self._came = threading.Event()
         self._tables: dict[str, _Rows] = {}
@@ -38,11 +40,12 @@ class Span:
 
     def add(self, piece: Piece) -> None:
         """Take a piece that came since the trigger fired."""
-        if self._bytes + piece.data.size > self._most_bytes:
-            self._lost[piece.table] = self._lost.get(piece.table, 0) + piece.rows
-            return
-        self._bytes += piece.data.size
-        self._waiting.append(piece)
+        with self._counting:
+            if self._bytes + piece.data.size > self._most_bytes:
+                self._lost[piece.table] = self._lost.get(piece.table, 0) + piece.rows
+                return
+            self._bytes += piece.data.size
+            self._waiting.append(piece)
         self._came.set()
 
     def say(self, tables: dict[str, _Rows], facts: dict[str, Any]) -> None:
@@ -69,15 +72,25 @@ class Span:
         """Some of the rows; all of them in the end."""
         left = _AT_A_TIME
         while self._waiting and (is_last or left):
-            piece = self._waiting.popleft()
-            self._bytes = max(self._bytes - piece.data.size, 0)
+            piece = self._take()
             left -= 1
             yield from piece.batches()
+
+    def _take(self) -> Piece:
+        with self._counting:
+            piece = self._waiting.popleft()
+            if self._first:
+                self._first -= 1
+            else:
+                self._bytes -= piece.data.size
+        return piece
 
     def restated(self) -> dict[str, _Rows]:
         """The tables about processes, losses and triggers."""
         detail = "the disk was too slow for what came after the trigger"
-        lost = [Loss(None, "not_written", t, n, detail=detail) for t, n in self._lost.items()]
+        with self._counting:
+            counts = dict(self._lost)
+        lost = [Loss(None, "not_written", t, n, detail=detail) for t, n in counts.items()]
         tables = dict(self._tables)
         return {**tables, "loss": [*tables.get("loss", ()), *(loss.row() for loss in lost)]}
 

@@ -54,12 +54,14 @@ class FlightFolder(Destination):
     def tidy(self, finished: Sequence[Path]) -> list[Path]:
         """Remove the oldest of finished traces that go beyond ``retain``; returns those.
 
+        Who took one away has it: of what is not there, none is returned.
+
         Raises:
             OSError: one cannot be removed.
         """
         if self.retain is None:
             return []
-        gone = disk.beyond(finished, self.retain)
+        gone = disk.beyond([path for path in finished if path.exists()], self.retain)
         for path in gone:
             disk.remove(path)
         return gone
@@ -70,14 +72,20 @@ class FlightFolder(Destination):
         self.out.rmdir()
 
     def finish(self) -> None:
-        """Say that nothing more comes; without a trace, remove it."""
-        if any(path.exists() for path in self.traces):
-            _mark(self.out, is_over=True)
-        else:
-            self.discard()
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        """Say that nothing more comes; if nothing is in it, remove it.
+
+        Raises:
+            OSError: that is not possible.
+        """
+        try:
+            if any(each.name != MARK for each in self.out.iterdir()):
+                _mark(self.out, is_over=True)
+            else:
+                self.discard()
+        finally:
+            if self._lock is not None:
+                os.close(self._lock)
+                self._lock = None
 
     def size(self) -> int:
         """Bytes that have been written."""
@@ -120,7 +128,10 @@ def end(path: Path) -> None:
 
 def _mark(path: Path, *, is_over: bool) -> None:
     content = {"flight_recorder": 1, "is_over": is_over}
-    disk.write(path / MARK, json.dumps(content).encode())
+    # On a full disk the old one stays, which says what the folder is.
+    new = path / f"{MARK}.tmp"
+    disk.write(new, json.dumps(content).encode())
+    disk.rename(new, path / MARK)
 
 
 def is_over(path: Path) -> bool:
@@ -133,4 +144,9 @@ def is_over(path: Path) -> bool:
 
 def traces_in(path: Path) -> list[Path]:
     """The traces of a flight recorder, the first one first."""
-    return sorted(each for each in path.iterdir() if each.is_dir() and each.name[:1].isdigit())
+    numbered = {
+        each: int(match[0])
+        for each in path.iterdir()
+        if each.is_dir() and (match := re.match(r"[0-9]+(?=-)", each.name))
+    }
+    return sorted(numbered, key=numbered.__getitem__)

@@ -60,7 +60,7 @@ def _is_removable(path: Path) -> bool:
     try:
         if is_flight_folder(path):
             with held(path):
-                return all(each.name == MARK or each.is_dir() for each in path.iterdir())
+                return all(each.name.startswith(MARK) or each.is_dir() for each in path.iterdir())
         check_replaceable(path)
     except UsageError:
         return False

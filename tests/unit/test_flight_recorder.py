@@ -20,7 +20,7 @@ from cupti_etl.config import FlightOptions, Retain
 from cupti_etl.errors import EtlError, TraceError, UsageError
 from cupti_etl.schema.arrow import arrow_schema
 from cupti_etl.storage import part
-from cupti_etl.storage.flight_folder import FlightFolder, held, is_over
+from cupti_etl.storage.flight_folder import FlightFolder, held, is_flight_folder, is_over, traces_in
 
 HOUR = 3600 * 10**9
 
@@ -121,6 +121,77 @@ def test_a_disk_that_is_too_slow_for_what_comes_after(tmp_path: Path) -> None:
     assert 0 < written < 100 * 100
 
 
+def test_what_the_ring_held_leaves_no_more_room_for_what_comes_after() -> None:
+    first = [pack("kernel", kernels(100), at, at) for at in range(8)]
+    size = first[0].data.size
+    span = Span(first, 2 * size)
+
+    def come(count: int) -> None:
+        for at in range(count):
+            span.add(pack("kernel", kernels(100), at, at))
+
+    def lost() -> int:
+        return sum(row["records"] for row in span.restated()["loss"])
+
+    come(2)
+    assert sum(batch.num_rows for _, batch in span.batches(True, False)) == 800
+    come(2)
+    assert lost() == 200
+    assert sum(batch.num_rows for _, batch in span.batches(True, False)) == 200
+    come(2)
+    assert lost() == 200
+
+
+def test_what_nobody_thought_of_is_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = Run(tmp_path / "run")
+
+    def breaks(*_: object) -> None:
+        raise ValueError("nobody thought of it")
+
+    monkeypatch.setattr(Span, "restated", breaks)
+    run.signal(1)
+    with pytest.raises(EtlError, match="the trace cannot be written: nobody thought of it"):
+        run.recorder.finish(0)
+    assert "001-signal: the trace cannot be written" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_finished_is_still_one_of_a_flight_recorder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, real = Run(tmp_path / "run"), Path.write_bytes
+
+    def full(self: Path, content: bytes) -> int:
+        if self.name.startswith("flight-recorder"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(self, content)
+
+    run.signal(1)
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(EtlError, match="cannot be finished.*No space left") as caught:
+        run.recorder.finish(0)
+    assert caught.value.hint is not None
+    assert f"cupti-etl recover {run.folder.out}" in caught.value.hint
+    assert is_flight_folder(run.folder.out)
+    assert not is_over(run.folder.out)
+    with held(run.folder.out):
+        pass
+
+
+def test_what_somebody_put_into_the_folder_stays(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run")
+    (run.folder.out / "notes").write_text("mine")
+    run.recorder.finish(0)
+    assert (run.folder.out / "notes").read_text() == "mine"
+
+
+def test_the_thousandth_trace_comes_after_those_before(tmp_path: Path) -> None:
+    for name in ("1000-signal", "999-hang", "001-exit", "1000", "notes"):
+        (tmp_path / name).mkdir()
+    assert [each.name for each in traces_in(tmp_path)] == ["001-exit", "999-hang", "1000-signal"]
+
+
 def test_all_that_ended_since_is_counted_from_the_last_row_dropped(tmp_path: Path) -> None:
     run = Run(tmp_path / "run")
     run.recorder.ring.span_ns = -1  # all is older
@@ -159,6 +230,7 @@ def test_a_trace_that_is_new_and_small_stays(tmp_path: Path) -> None:
     os.utime(first, ns=(1, 1))
     assert run.folder.tidy([first, second]) == [first]
     assert run.folder.tidy([second]) == []
+    assert run.folder.tidy([tmp_path / "taken away", second]) == []
 
 
 def test_a_range_that_is_still_open_is_there_however_old(tmp_path: Path) -> None:
