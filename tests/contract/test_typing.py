@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
 from pathlib import Path
@@ -26,9 +27,13 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         program = tmp_path / "program.py"
         program.write_text(text)
         options = ["--strict", "--follow-imports=silent", f"--cache-dir={cache}"]
-        # In a process of its own, for it changes Python's recursion limit.
+        # In a process of its own, for it changes Python's recursion limit; and one at a time, as
+        # they share a cache.
         words = [sys.executable, "-m", "mypy", *options, "--config-file=", str(program)]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        cache.mkdir(parents=True, exist_ok=True)
+        with (cache / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            done = subprocess.run(words, capture_output=True, text=True, check=False)
         return done.stdout + done.stderr, done.returncode
 
     return read
