@@ -213,3 +213,14 @@ def test_what_pytorch_numbers_needs_no_clock(trace: MakeTrace) -> None:
         5         1    60 -
         """,
     )
+
+
+def test_ranks_that_are_not_in_the_trace_are_said(trace: MakeTrace) -> None:
+    told = "SELECT subject, value, detail FROM run_summary WHERE subject = 'ranks'"
+    some = trace(process="process_id pid rank world_size\n 1 11 0 4\n 2 12 3 4")
+    assert_rows(
+        some.sql(told), "subject value detail\n ranks 2 'of 4: the others are not in the trace'"
+    )
+    whole = trace(process="process_id pid rank world_size\n 1 11 0 2\n 2 12 1 2\n 3 13 - -")
+    assert whole.sql(told).count() == 0
+    assert trace(process="process_id pid\n 1 11").sql(told).count() == 0

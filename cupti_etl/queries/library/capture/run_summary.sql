@@ -34,6 +34,12 @@ FROM (
     FROM discarded
     HAVING count(*) > 0
     UNION ALL
+    -- A rank that never wrote, or was not captured.
+    SELECT 2.2, 0, 'run', 'ranks', count(DISTINCT rank)::DOUBLE, 'ranks',
+           concat('of ', max(world_size), ': the others are not in the trace'), NULL
+    FROM process
+    HAVING count(DISTINCT rank) BETWEEN 1 AND max(world_size) - 1
+    UNION ALL
     SELECT 3, process_id::DOUBLE, 'process',
            concat('pid ', pid, coalesce(' rank ' || rank, ''), coalesce(' on ' || host, ''),
                   nullif(' (' || row_number() OVER (PARTITION BY pid, rank, host
