@@ -190,8 +190,6 @@ class Views:
             now: the parts, if somebody has looked.
         """
         with self._lock:
-            if not self._made:
-                return
             now = state(self._sources) if now is None else now
             there = by_table(now, self._folders)
             filled = [table for table in sorted(self._empty) if table in there]

@@ -57,6 +57,17 @@ def test_what_is_added_and_exchanged_is_seen(tmp_path: Path) -> None:
         assert_rows(opened.sql(NAMES), "name\n a")
 
 
+def test_what_was_read_in_a_transaction_is_not_kept_for_ever(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "run", kernel=ONE)
+    with cupti_etl.open(path) as opened:
+        session = opened.session()
+        session.sql("BEGIN")
+        assert_rows(session.sql(NAMES), "name\n a")
+        session.sql("COMMIT")
+        add_part(path, "kernel", OTHER)
+        assert_rows(session.sql(NAMES), "name\n a\n b")
+
+
 def test_a_table_that_has_grown_is_read_from_its_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
