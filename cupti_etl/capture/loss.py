@@ -46,6 +46,10 @@ def _null_times(process: Process, info: ProcessInfo) -> list[Loss]:
             continue
         no_start = process.nulls(table, names.index("start_ns"))
         no_end = process.nulls(table, names.index("end_ns"))
+        if kind.table == "kernel":
+            # CUPTI 13.0 gives no times for kernels that were replayed; see _lost_launches().
+            replayed = min(no_start, info.range_launches)
+            no_start, no_end = no_start - replayed, no_end - replayed
         if no_start:
             detail = "CUPTI gave no timestamps for these rows (its device buffers were exhausted)"
             found.append(
@@ -134,7 +138,10 @@ def _lost_samples(info: ProcessInfo, end_ns: int | None) -> list[Loss]:
     """Samples of PCs that are in no row, and why there are none."""
     me, found = info.process_id, []
     if info.pc_dropped:
-        detail = "the hardware dropped these samples; a longer --pc-sampling period helps"
+        detail = (
+            "the hardware dropped these samples, or found no room for them at the end; "
+            "a longer --pc-sampling period helps"
+        )
         found.append(Loss(me, "pc_dropped", "pc_sample", info.pc_dropped, detail=detail))
     if info.pc_full:
         detail = (
@@ -167,7 +174,8 @@ def _lost_launches(info: ProcessInfo, end_ns: int | None) -> list[Loss]:
     if info.range_launches:
         detail = (
             f"{info.range_launches} launches were measured, their kernels executed once for each"
-            " pass; the times of these, and of what waited for them, are not those of the program"
+            " pass; their times, where CUPTI gave some, and those of what waited for them, are not"
+            " those of the program"
         )
         found.append(
             Loss(me, "replayed", "kernel", info.range_launches, is_stored=True, detail=detail)

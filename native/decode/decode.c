@@ -86,6 +86,19 @@ static int decode_block(struct etl_process *process, int table, const uint8_t *n
 	return process->lacks_memory ? -ENOMEM : 0;
 }
 
+/* Whether a kernel is not the program's.  One of that name may be, where nothing is measured. */
+static bool is_own_kernel(struct etl_process *process, const uint8_t *record)
+{
+	uint64_t name;
+
+	memcpy(&name, record + process->kernel_name_at, sizeof name);
+	if (name != process->own_kernel ||
+	    !(process->decoded.range_rows || etl_peek(&process->header->counters.range_launches)))
+		return false;
+	process->decoded.filtered++;
+	return true;
+}
+
 /* Whether a call is one that was not asked for. */
 static bool is_dropped(struct etl_process *process, uint32_t activity, const uint8_t *record)
 {
@@ -126,6 +139,8 @@ static int decode_records(struct etl_process *process, const uint8_t *data, uint
 			break;
 		at += route.stride;
 		if (route.is_api && is_dropped(process, activity, record))
+			continue;
+		if (route.is_kernel && is_own_kernel(process, record))
 			continue;
 		records++;
 		if (route.table < 0) {

@@ -5,6 +5,11 @@
 #include "decode/layout.h"
 #include "decode/text_columns.h"
 #include "decode/wide.h"
+#include "etl/hash.h"
+
+/* What CUPTI 13.5 launches behind each kernel that its range profiler has measured, on a stream of its
+ * own and with the same correlation id (seen on an H200). */
+#define OWN_KERNEL "WaitNs"
 
 gather_fn *gather_for(const struct etl_column *column, uint8_t width)
 {
@@ -13,6 +18,11 @@ gather_fn *gather_for(const struct etl_column *column, uint8_t width)
 	if (wide)
 		return wide;
 	return column_is_text(column) ? text_for(column, width) : narrow_for(column, width);
+}
+
+static bool is_kernel_name(const struct etl_kind *kind, const struct etl_column *column)
+{
+	return strcmp(kind->table, "kernel") == 0 && strcmp(column->name, "name") == 0;
 }
 
 static void refresh_steps(struct etl_process *process, int table, const uint32_t *strides)
@@ -39,6 +49,8 @@ static void refresh_steps(struct etl_process *process, int table, const uint32_t
 			width = 0;
 		if (column->type == ETL_API_NAME)
 			process->cbid_at = layout.offset[c];
+		if (is_kernel_name(kind, column))
+			process->kernel_name_at = width == 8 ? layout.offset[c] : 0;
 		process->steps[table][c] = (struct step){
 			.gather = gather_for(column, width),
 			.offset = layout.offset[c],
@@ -46,8 +58,7 @@ static void refresh_steps(struct etl_process *process, int table, const uint32_t
 			.each = (uint8_t)column_value_bytes(column),
 			.is_absent = width == 0 && column->type != ETL_PROCESS,
 			.is_text = column_is_text(column),
-			.is_kernel_name = strcmp(kind->table, "kernel") == 0 &&
-					  strcmp(column->name, "name") == 0,
+			.is_kernel_name = is_kernel_name(kind, column),
 		};
 	}
 }
@@ -60,6 +71,7 @@ void process_refresh(struct etl_process *process)
 	if (generation == process->generation)
 		return;
 	process->generation = generation;
+	process->own_kernel = etl_hash(OWN_KERNEL, strlen(OWN_KERNEL));
 	memcpy(strides, process->header->stride, sizeof strides);
 	for (int table = 0; table < ETL_N_KINDS; table++)
 		refresh_steps(process, table, strides);
@@ -68,5 +80,7 @@ void process_refresh(struct etl_process *process)
 			.stride = strides[kind] < 8 ? 0 : strides[kind],
 			.table = (int8_t)etl_table_of_kind(kind),
 			.is_api = etl_is_api((uint32_t)kind) && process->cbid_at + 4 <= strides[kind],
+			.is_kernel = etl_table_of_kind(kind) == ETL_TABLE_KERNEL &&
+				     process->kernel_name_at,
 		};
 }

@@ -30,7 +30,7 @@ struct step {
 struct route {
 	uint32_t stride; /* 0: it cannot be read */
 	int8_t table; /* -1: it has none */
-	bool is_api;
+	bool is_api, is_kernel;
 };
 
 struct etl_process {
@@ -52,6 +52,8 @@ struct etl_process {
 	struct route routes[ETL_MAX_KIND];
 	struct step steps[ETL_N_KINDS][ETL_MAX_COLUMNS];
 	uint32_t cbid_at; /* in the record of an API call */
+	uint32_t kernel_name_at; /* in that of a kernel; 0: it has no key of a name */
+	uint64_t own_kernel; /* key of the name of CUPTI's own kernel */
 	struct text_table texts;
 	struct text_table api_texts; /* names of functions, which last */
 	struct stack_codes codes;

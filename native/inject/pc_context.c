@@ -11,6 +11,8 @@
 #define MOST_REASONS 256
 /* PCs that one collection holds; what is more comes with the next. */
 #define MOST_PCS 16384
+/* After the last one, none follows (on an H200, a kernel of 16,000 instructions had more left). */
+#define MOST_PCS_LEFT 65536
 
 struct etl_pc_asked etl_pc_asked;
 
@@ -29,10 +31,10 @@ void etl_pc_fail(int64_t code)
 		etl_put(failure, code);
 }
 
-static struct pc_data *new_data(size_t n_reasons)
+static struct pc_data *new_data(size_t n_reasons, size_t room)
 {
-	const size_t records = MOST_PCS * sizeof(struct pc_record);
-	const size_t stalls = MOST_PCS * n_reasons * sizeof(struct pc_stall);
+	const size_t records = room * sizeof(struct pc_record);
+	const size_t stalls = room * n_reasons * sizeof(struct pc_stall);
 	uint8_t *memory = etl_new_memory(sizeof(struct pc_data) + records + stalls);
 	struct pc_data *data = (struct pc_data *)memory;
 	struct pc_stall *stall;
@@ -40,10 +42,10 @@ static struct pc_data *new_data(size_t n_reasons)
 	if (!memory)
 		return NULL;
 	data->size = sizeof *data;
-	data->room = MOST_PCS;
+	data->room = room;
 	data->records = (struct pc_record *)(memory + sizeof *data);
 	stall = (struct pc_stall *)(memory + sizeof *data + records);
-	for (size_t i = 0; i < MOST_PCS; i++) {
+	for (size_t i = 0; i < room; i++) {
 		data->records[i].size = sizeof(struct pc_record);
 		data->records[i].stalls = stall + i * n_reasons;
 	}
@@ -118,9 +120,9 @@ static int64_t read_reasons(struct etl_pc_context *sampled)
 static bool have_memory(struct etl_pc_context *sampled)
 {
 	if (!sampled->data)
-		sampled->data = new_data(sampled->n_reasons);
+		sampled->data = new_data(sampled->n_reasons, MOST_PCS);
 	if (!sampled->left)
-		sampled->left = new_data(sampled->n_reasons);
+		sampled->left = new_data(sampled->n_reasons, MOST_PCS_LEFT);
 	if (!sampled->rows)
 		sampled->rows = etl_new_memory(sizeof *sampled->rows);
 	return sampled->data && sampled->left && sampled->rows;
@@ -175,6 +177,8 @@ int64_t etl_pc_context_begin(struct etl_pc_context *sampled)
 	sampled->left->count = 0;
 	sampled->left->samples = sampled->left->dropped = sampled->left->not_user = 0;
 	sampled->left->is_full = 0;
+	sampled->left->remaining = 0;
+	sampled->owed = 0;
 	return 0;
 }
 
@@ -208,6 +212,25 @@ static uint64_t store_record(struct etl_pc_context *sampled, const struct pc_rec
 	return stored;
 }
 
+/* CUPTI tells of samples that come with the next collection, if they do not fit this one.  They count
+ * where they come; what is left behind the last one is lost. */
+static void sum_up(struct etl_pc_context *sampled, struct etl_pc_window *window,
+		   const struct pc_data *data)
+{
+	const int64_t told = sampled->owed + (int64_t)data->samples;
+	const int64_t given = (int64_t)(window->stored + data->dropped + data->not_user);
+	const bool is_more = data->remaining > 0, is_last = data == sampled->left;
+
+	window->dropped = data->dropped;
+	window->not_user = data->not_user;
+	window->samples = (uint64_t)(is_more && !is_last ? given : told);
+	sampled->owed = told - (int64_t)window->samples;
+	if (is_more && is_last && told > given) {
+		window->lost = (uint64_t)(told - given);
+		etl_add(&etl_injector.map.segment->counters.pc_dropped, window->lost);
+	}
+}
+
 static void store(struct etl_pc_context *sampled, struct pc_data *data, bool is_full, int64_t end_ns)
 {
 	struct etl_counters *counters = &etl_injector.map.segment->counters;
@@ -220,7 +243,7 @@ static void store(struct etl_pc_context *sampled, struct pc_data *data, bool is_
 					.period_cycles = etl_pc_asked.period ? UINT64_C(1) << etl_pc_asked.period : 0,
 					.is_full = is_full };
 
-	for (size_t i = 0; !is_full && i < data->count && i < MOST_PCS; i++) {
+	for (size_t i = 0; !is_full && i < data->count && i < data->room; i++) {
 		const struct pc_record *record = &data->records[i];
 		struct etl_pc_sample sample = { .start_ns = window.start_ns,
 						.end_ns = end_ns,
@@ -233,12 +256,11 @@ static void store(struct etl_pc_context *sampled, struct pc_data *data, bool is_
 		window.stored += store_record(sampled, record, sample);
 	}
 	etl_pc_rows_write(rows);
-	if (!is_full) {
-		window.samples = data->samples;
-		window.dropped = data->dropped;
-		window.not_user = data->not_user;
-	}
-	window.lost = rows->lost;
+	if (!is_full)
+		sum_up(sampled, &window, data);
+	else
+		sampled->owed = 0;
+	window.lost += rows->lost;
 	window.stored -= rows->lost;
 	rows->lost = 0;
 	etl_add(&counters->pc_dropped, window.dropped);

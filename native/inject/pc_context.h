@@ -32,6 +32,7 @@ struct etl_pc_context {
 	bool is_running;
 	int64_t since_ns; /* when the last collection ended */
 	int64_t until_ns; /* when sampling was switched off */
+	int64_t owed; /* samples that CUPTI told of and has not given */
 	size_t n_reasons; /* places in the records for them */
 	char (*reasons)[128]; /* by their indices; then room for CUPTI's list */
 	/* Of a reason that counts samples of another one in which nothing was issued: that one, + 1;

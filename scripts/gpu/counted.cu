@@ -111,7 +111,7 @@ int main(int count, char **words)
 			case 4: counted_double<<<528, 256>>>((double *)to, 1000); break;
 			case 5: counted_branch<<<1056, 256>>>((int *)to, 1000); break;
 			case 6: counted_stride<<<65536, 256>>>(to, from, n); break;
-			case 7: counted_atomic<<<132, 256>>>(next, 200); break;
+			case 7: counted_atomic<<<132, 256>>>((int *)to, 200); break;
 			case 8: counted_reread<<<264, 256>>>(to, from, 1 << 20); break;
 			case 9: counted_small<<<1, 32>>>(to); break;
 			}

@@ -99,6 +99,18 @@ def test_what_does_not_fit_one_collection_comes_with_the_next(capturer: Capturer
     capture.check_sums()
 
 
+def test_what_does_not_fit_the_last_collection_is_lost(capturer: Capturer) -> None:
+    fake = {"pcs_piece": 9, "pcs_tail": 1}
+    capture = capturer.run(CUPTI_13, ["--pc-sampling"], fake, launches=201, names=20)
+    given = found(capture).total()
+    assert 0 < given < 200 * 10
+    check_windows(capture)
+    assert sum(row["lost_samples"] for row in capture.rows("pc_window")) == 200 * 10 - given
+    (dropped,) = capture.losses()["pc_dropped"]
+    assert dropped["records"] == 200 * 10 - given
+    capture.check_sums()
+
+
 def test_serialized_samples_have_their_launch(capturer: Capturer) -> None:
     options = ["--pc-sampling", "--pc-sampling-mode", "serialized"]
     capture = capturer.run(CUPTI_13, options, launches=51)

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from support.captures import Capture, Capturer
 from support.fakes import CUPTI_12, CUPTI_13, kernel_name
 
+import cupti_etl
 from cupti_etl.capture.range_metrics import range_obstacle
 from cupti_etl.cli import cli
 from cupti_etl.errors import UsageError
@@ -243,3 +244,17 @@ def test_options_that_cannot_be_are_refused(options: list[str], says: str) -> No
     with pytest.raises(UsageError) as refused:
         CliRunner().invoke(cli, ["capture", *options, "--", "true"], catch_exceptions=False)
     assert says in f"{refused.value.message} {refused.value.hint}"
+
+
+@pytest.mark.parametrize("how", ["untimed", "own"])
+def test_kernels_of_measured_launches_are_one_each_and_their_times_no_loss(
+    capturer: Capturer, how: str
+) -> None:
+    """As CUPTI 13.0 and 13.5 were seen to tell of them on an H200."""
+    capture = capturer.run(CUPTI_13, METRICS, {"ranges_kernels": how}, launches=4)
+    assert capture.count("kernel") == 4
+    assert {row["start_ns"] is None for row in capture.rows("kernel")} == {how == "untimed"}
+    (join,) = cupti_etl.open(capture.trace).query("counter_join")
+    assert (join["is_whole"], join["joined"]) == (True, 4)
+    assert set(capture.losses()) == {"replayed"}
+    capture.check_sums()

@@ -23,7 +23,7 @@ def judged(rows: list[dict[str, Any]], join: list[dict[str, Any]] = WHOLE) -> di
 
 
 def row(apart: float | None, **others: Any) -> dict[str, Any]:
-    return {**ROW, "ncu_apart_pct": apart, **others}
+    return {**ROW, "ncu": 100 + (apart or 0), "ncu_apart_pct": apart, **others}
 
 
 def test_what_agrees_passes() -> None:
@@ -49,6 +49,22 @@ def test_what_depends_on_the_machine_is_listed_and_not_judged() -> None:
     done = judged([row(0.0), row(30.0, metric="gpu__time_duration.sum")])
     assert done["ok"] is True
     assert [each["metric"] for each in done["apart"]] == ["gpu__time_duration.sum"]
+
+
+def test_what_ncu_rounds_is_not_apart() -> None:
+    done = judged([row(0.0), row(-20.9, exact=0.0126, ncu=0.01)])
+    assert (done["ok"], done["apart"]) == (True, [])
+
+
+def test_of_what_is_apart_it_is_said_whether_launches_differ_as_much() -> None:
+    from range_metrics import judge
+
+    spread = {"name": "copy", "least": 90.0, "most": 104.0, "ncu_least": 103.0, "ncu_most": 140.0}
+    metric = "dram__bytes_read.sum"
+    found = judge([row(30.0, metric=metric)], WHOLE, [{**spread, "metric": metric}])
+    assert (found["overlapping"], found["apart"][0]["overlap"]) == (1, True)
+    found = judge([row(30.0, metric=metric)], WHOLE, [{**spread, "metric": metric, "most": 100.0}])
+    assert (found["overlapping"], found["apart"][0]["overlap"]) == (0, False)
 
 
 @pytest.mark.slow

@@ -211,9 +211,11 @@ static void launch(struct queue *queue, const struct work *work) {
         replay(queue, *work);
     else if (work->graph)
         graph_launch(queue, work);
-    else if (on(queue, KIND_CONCURRENT_KERNEL))
-        emit_work(queue, KIND_CONCURRENT_KERNEL, work, false);
-    else if (on(queue, KIND_KERNEL))
+    else if (on(queue, KIND_CONCURRENT_KERNEL)) {
+        emit_work(queue, KIND_CONCURRENT_KERNEL, work, ranges_mark("untimed"));
+        if (ranges_mark("own"))
+            put(emit_work(queue, KIND_CONCURRENT_KERNEL, work, false), F_NAME, (uintptr_t)RANGES_OWN);
+    } else if (on(queue, KIND_KERNEL))
         emit_work(queue, KIND_KERNEL, work, false);
 }
 

@@ -6,7 +6,8 @@
  *   FAKE_PCS_LEFT_OUT=n   and n of instructions without a reason, which are in no record
  *   FAKE_PCS_FULL_AT=n    the hardware's buffer is full at the n-th collection
  *   FAKE_PCS_TAIL=1       collections give nothing, and all comes when sampling is disabled
- *   FAKE_PCS_PIECE=n      a collection gives n PCs, and says how many are left
+ *   FAKE_PCS_PIECE=n      a collection gives n PCs, and says how many are left, whose samples are
+ *                         in its total already, and in no later one
  *   FAKE_CUPTI_LOG=folder PID.pcs: a line for each call
  *
  * Errors that a machine gives can be asked for with FAKE_CUPTI_FAIL, such as
@@ -103,7 +104,7 @@ static const struct {
     {0x50, {{3, 1}, {7, 0}}},
     {0x2c0, {{7, 2}, {3, 3}}},
 };
-enum { PATTERN = sizeof pattern / sizeof *pattern };
+enum { PATTERN = sizeof pattern / sizeof *pattern, PATTERN_SAMPLES = 10 };
 /* Of all that the program launches. */
 static const uint8_t cubin[] = "\x7f" "ELF a cubin of the fake";
 
@@ -111,6 +112,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct context {
     void *handle;
     bool enabled, configured, switched, running, serialized;
+    uint64_t owed; /* samples that were told of and not given */
     struct data *buffer;
     uint64_t pending[FAKE_MAX_NAMES]; /* launches, by name, that no collection has told of */
     uint64_t other;                   /* launches whose other samples are not told of */
@@ -206,7 +208,7 @@ static void fill_pc(const struct context *context, struct pc *pc, uint32_t name,
 
 /* Whole kernels, as many as there is room for. */
 static void take(struct context *context, struct data *data) {
-    uint64_t piece = option("FAKE_PCS_PIECE"), stored = 0;
+    uint64_t piece = option("FAKE_PCS_PIECE"), stored = 0, owed = 0;
     size_t room = piece != 0 && piece < data->room ? piece : data->room;
     data->count = data->remaining = 0;
     data->full = 0;
@@ -215,6 +217,7 @@ static void take(struct context *context, struct data *data) {
             continue;
         if (data->count + PATTERN > room) {
             data->remaining += PATTERN;
+            owed += context->pending[name] * PATTERN_SAMPLES;
             continue;
         }
         for (unsigned i = 0; i < PATTERN; i++)
@@ -223,8 +226,9 @@ static void take(struct context *context, struct data *data) {
     }
     data->dropped = context->other * option("FAKE_PCS_DROPPED");
     data->not_user = context->other * option("FAKE_PCS_NOT_USER");
-    data->total = stored + data->dropped + data->not_user +
+    data->total = stored + owed - context->owed + data->dropped + data->not_user +
                   context->other * option("FAKE_PCS_LEFT_OUT");
+    context->owed = owed;
     context->other = 0;
     note("data", data->total, stored);
 }

@@ -6,6 +6,8 @@
  *   FAKE_RANGES_OTHER_AT=n   another thread launches while the n-th range is measured
  *   FAKE_RANGES_CONTEXTS=n   threads launch in so many contexts by turns; 1
  *   FAKE_RANGES_NAN=metric   the value of this metric is no number
+ *   FAKE_RANGES_KERNELS=how  "untimed": measured kernels have no times, as with CUPTI 13.0; "own":
+ *                            behind each comes a kernel of CUPTI's own, as with 13.5
  *   FAKE_CUPTI_LOG=folder    PID.ranges: a line for each call, and for each launch
  *
  * A range has a duration of 1000 ns times one more than the number of the kernel's name, and half
@@ -160,6 +162,18 @@ void ranges_launched(uint32_t name_index) {
         note("launch", name_index, profiler->passes);
     }
     pthread_mutex_unlock(&lock);
+}
+
+bool ranges_mark(const char *how) {
+    const char *wanted = getenv("FAKE_RANGES_KERNELS");
+    bool is_measured = false;
+    if (wanted == NULL || strcmp(wanted, how) != 0)
+        return false;
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < CONTEXTS; i++)
+        is_measured = is_measured || profilers[i].running;
+    pthread_mutex_unlock(&lock);
+    return is_measured;
 }
 
 double range_value(const char *metric, double value) {

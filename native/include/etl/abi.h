@@ -124,7 +124,7 @@ struct etl_window {
 struct etl_decoded {
 	uint64_t slots;
 	uint64_t records; /* of known and unknown kinds, dropped ones not counted */
-	uint64_t filtered; /* API calls that were not asked for */
+	uint64_t filtered; /* API calls that were not asked for, kernels of CUPTI's own */
 	uint64_t unreadable_bytes;
 	uint64_t unresolved_strings;
 	uint64_t damaged_strings;
