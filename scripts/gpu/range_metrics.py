@@ -126,7 +126,8 @@ def judge(
         "apart": apart,
         # ncu tells of the device, too, which was not asked for.
         "one_sided": [
-            row for row in rows
+            row
+            for row in rows
             if row["metric"] in METRICS and (row["exact"] is None) != (row["ncu"] is None)
         ],
         "join": list(join),

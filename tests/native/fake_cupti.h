@@ -343,7 +343,7 @@ void pcs_tell_of_module(uint64_t context);
 void pcs_launched(uint32_t name_index, const char *name, uint32_t correlation);
 
 /* fake_cupti_ranges.c */
-#define RANGES_OWN "WaitNs" /* CUPTI's own kernel */
+#define RANGES_OWN ((uintptr_t)"WaitNs") /* the name of CUPTI's own kernel */
 void ranges_launched(uint32_t name_index);
 /* Whether the launch in hand is measured, and FAKE_RANGES_KERNELS says this of its records. */
 bool ranges_mark(const char *how);

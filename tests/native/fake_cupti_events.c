@@ -171,12 +171,6 @@ static void synchronization_record(struct queue *queue, const struct work *work)
     put(record, F_CONTEXT, 1);
 }
 
-static void environment_record(struct queue *queue, uint64_t now) {
-    struct record record = emit(queue, KIND_ENVIRONMENT);
-    put(record, F_TIMESTAMP, now);
-    put(record, F_DEVICE, 0);
-}
-
 /* One record of the whole where graphs are traced so, else one of each node. */
 static void graph_launch(struct queue *queue, const struct work *work) {
     bool whole = on(queue, KIND_GRAPH_TRACE);
@@ -214,7 +208,7 @@ static void launch(struct queue *queue, const struct work *work) {
     else if (on(queue, KIND_CONCURRENT_KERNEL)) {
         emit_work(queue, KIND_CONCURRENT_KERNEL, work, ranges_mark("untimed"));
         if (ranges_mark("own"))
-            put(emit_work(queue, KIND_CONCURRENT_KERNEL, work, false), F_NAME, (uintptr_t)RANGES_OWN);
+            put(emit_work(queue, KIND_CONCURRENT_KERNEL, work, false), F_NAME, RANGES_OWN);
     } else if (on(queue, KIND_KERNEL))
         emit_work(queue, KIND_KERNEL, work, false);
 }
@@ -245,8 +239,11 @@ static void handle(struct queue *queue, const struct work *work) {
     case FAKE_SYNC:
         if (on(queue, KIND_SYNCHRONIZATION))
             synchronization_record(queue, work);
-        if (on(queue, KIND_ENVIRONMENT))
-            environment_record(queue, work->now);
+        if (on(queue, KIND_ENVIRONMENT)) {
+            struct record record = emit(queue, KIND_ENVIRONMENT);
+            put(record, F_TIMESTAMP, work->now);
+            put(record, F_DEVICE, 0);
+        }
     }
 }
 
