@@ -169,12 +169,14 @@ class RangeOptions:
         filter: extended regular expression of mangled names of kernels; empty for all.
         limit: launches of a kernel with a shape; 0 for all.
         cache_control: one of ``RANGE_CACHE_CONTROLS``.
+        by: ``kernel``, or ``range`` for what is open with ``capture_range`` as a whole.
     """
 
     metrics: tuple[str, ...]
     filter: str = ""
     limit: int = 0
     cache_control: str = "flush"
+    by: str = "kernel"
 
 
 @dataclass(frozen=True)

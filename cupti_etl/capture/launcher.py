@@ -109,7 +109,7 @@ def _range_metrics(options: CaptureOptions) -> str:
     if asked is None:
         return ""
     cache = RANGE_CACHE_CONTROLS.index(asked.cache_control)
-    return f"{asked.limit}:{cache}:{','.join(asked.metrics)}"
+    return f"{asked.limit}:{cache}:{int(asked.by == 'range')}:{','.join(asked.metrics)}"
 
 
 def python_settings(settings: Mapping[str, str], base: Mapping[str, str]) -> dict[str, str]:

@@ -173,9 +173,9 @@ def _lost_launches(info: ProcessInfo, end_ns: int | None) -> list[Loss]:
     me, table, found = info.process_id, "launch_metric", []
     if info.range_launches:
         detail = (
-            f"{info.range_launches} launches were measured, their kernels executed once for each"
-            " pass; their times, where CUPTI gave some, and those of what waited for them, are not"
-            " those of the program"
+            f"{info.range_launches} launches or ranges were measured, kernels of launches executed"
+            " once for each pass; their times, where CUPTI gave some, and those of what waited for"
+            " them, are not those of the program"
         )
         found.append(
             Loss(me, "replayed", "kernel", info.range_launches, is_stored=True, detail=detail)
@@ -188,12 +188,11 @@ def _lost_launches(info: ProcessInfo, end_ns: int | None) -> list[Loss]:
     for name, why in LEFT_OUT.items():
         number = getattr(info, name)
         if number:
-            detail = f"these launches were not measured: {why}"
+            detail = f"these launches or ranges were not measured: {why}"
             found.append(Loss(me, "range_left_out", table, number, detail=detail))
     if info.range_failure:
-        detail = (
-            f"launches were not measured, or not to the end: {range_obstacle(info.range_failure)}"
-        )
+        obstacle = range_obstacle(info.range_failure)
+        detail = f"launches or ranges were not measured, or not to the end: {obstacle}"
         found.append(
             Loss(me, "range_refused", table, start_ns=info.start_ns, end_ns=end_ns, detail=detail)
         )

@@ -1,4 +1,4 @@
-"""Why CUPTI's range profiler does not measure launches, in words."""
+"""Why CUPTI's range profiler does not measure launches or ranges, in words."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ _ERRNO = {
     errno.E2BIG: "the list of metrics is too long",
     errno.EBUSY: "a launch of the capture before is still being measured",
     errno.EINVAL: "the regular expression of --range-filter is none",
+    errno.ERANGE: "one of the metrics needs several passes by itself, and a range is executed once;"
+    " `cupti-etl metrics check --range` says which, and --range-by kernel measures it",
     errno.EOVERFLOW: "CUPTI wants more memory than is given; ask for fewer metrics",
 }
 # Members of etl_process_info.
@@ -33,7 +35,8 @@ LEFT_OUT = {
     "range_graphs": "they are CUDA graphs, which are not replayed; run the program without graphs",
     "range_communication": "they communicate with other GPUs, which do not replay with this one",
     "range_others": "they were not launched by cuLaunchKernel or cuLaunchKernelEx, or came while"
-    " another launch was measured for more than a minute",
+    " another launch was measured for more than a minute, or are ranges that a thread opened before"
+    " it had a CUDA context",
 }
 
 

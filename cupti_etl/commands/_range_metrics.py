@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -30,7 +31,8 @@ _OPTIONS = (
         type=click.Choice(("kernel", "range")),
         default="kernel",
         show_default=True,
-        help="What to measure as one. Ranges are not supported yet.",
+        help="Measure each kernel, or as a whole what runs while the range of --capture-range is"
+        " open. A range is executed once: metrics that need several passes are counted by turns.",
     ),
     _option(
         "--range-filter",
@@ -66,14 +68,10 @@ def range_options(function: Callable[..., Any]) -> Callable[..., Any]:
         range_cache_control: str,
         **others: Any,
     ) -> Any:
-        if range_by == "range":
-            raise UsageError(
-                "--range-by range is not supported: all that a range does would have to be"
-                " executed again for each pass",
-                "measure the kernels in it: add --capture-range nvtx:NAME; kernel_counter has"
-                " their totals",
-            )
         asked = _chosen(range_metrics, range_filter, range_limit, range_cache_control)
+        if range_by == "range":
+            _check_by_range(asked, others["capture_range"])
+            asked = replace(asked, by="range") if asked else None
         if asked is not None and others["pm"] is not None:
             raise UsageError(
                 "--range-metrics and --pm need the same counters of the GPU",
@@ -90,6 +88,27 @@ def range_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+def _check_by_range(asked: RangeOptions | None, capture_range: str) -> None:
+    """Whether ranges can be measured.
+
+    Raises:
+        UsageError: an option is missing, or is of kernels.
+    """
+    if asked is None:
+        raise UsageError("--range-by range goes with --range-metrics", "add --range-metrics")
+    if not capture_range:
+        raise UsageError(
+            "--range-by range does not know which range",
+            "add --capture-range nvtx:NAME, or --capture-range cudaProfilerApi",
+        )
+    if asked.filter or asked.limit:
+        raise UsageError(
+            "--range-filter and --range-limit choose kernels, and --range-by range measures all"
+            " that runs in a range",
+            "leave them out",
+        )
 
 
 def _chosen(names: str | None, pattern: str, limit: int | None, cache: str) -> RangeOptions | None:

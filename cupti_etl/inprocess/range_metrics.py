@@ -15,6 +15,7 @@ def range_metrics(
     filter: str = "",
     limit: int | None = None,
     cache_control: str = "flush",
+    by: str = "kernel",
     **options: object,
 ) -> Capture:
     """Measures hardware counters of each launch in a block, by executing its kernel repeatedly.
@@ -34,6 +35,7 @@ def range_metrics(
         filter: extended regular expression; measure only kernels whose mangled name matches.
         limit: measure only the first so many launches of each kernel and shape.
         cache_control: ``flush`` empties caches before each execution, ``none`` does not.
+        by: ``kernel``, or ``range``: what runs while the range of ``capture_range`` is open.
         options: those of ``capture``.
 
     Raises:
@@ -48,5 +50,6 @@ def range_metrics(
         range_filter=filter or None,
         range_limit=limit,
         range_cache_control=None if cache_control == "flush" else cache_control,
+        range_by=None if by == "kernel" else by,
         **options,  # type: ignore[arg-type]
     )

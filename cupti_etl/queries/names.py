@@ -96,6 +96,7 @@ QueryName = Literal[
     "python_function",
     "python_line",
     "queue_depth",
+    "range_counter",
     "range_gpu",
     "range_memory",
     "range_metric",

@@ -18,14 +18,15 @@ schema_version: int = 1
 def upgrade() -> None:
     op.create_table('launch_metric',
         sa.Column('process_id', sa.BigInteger(), nullable=True, comment='The traced process that made the record.'),
-        sa.Column('range_id', sa.BigInteger(), nullable=True, comment='The launch that was measured: 1 for the first of the process.'),
-        sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When the launch began. Unit: ns.'),
-        sa.Column('end_ns', sa.BigInteger(), nullable=True, comment="When it returned, after all executions of the kernel: no time of the program's own. Unit: ns."),
+        sa.Column('range_id', sa.BigInteger(), nullable=True, comment='The launch or range that was measured: 1 for the first of the process.'),
+        sa.Column('start_ns', sa.BigInteger(), nullable=True, comment='When the launch or the range began. Unit: ns.'),
+        sa.Column('end_ns', sa.BigInteger(), nullable=True, comment="When it returned, after all executions of the kernel, or ended: no time of the program's own. Unit: ns."),
         sa.Column('device_id', sa.Integer(), nullable=True, comment='The GPU, as CUDA numbers it in the process.'),
         sa.Column('context_id', sa.Integer(), nullable=True, comment='The context.'),
-        sa.Column('correlation_id', sa.BigInteger(), nullable=True, comment='The launch.'),
-        sa.Column('function', sa.String(), nullable=True, comment='Mangled name of the kernel.'),
-        sa.Column('passes', sa.Integer(), nullable=True, comment='How often the kernel was executed for all metrics. Unit: passes.'),
+        sa.Column('correlation_id', sa.BigInteger(), nullable=True, comment='The launch; NULL of a range.'),
+        sa.Column('function', sa.String(), nullable=True, comment='Mangled name of the kernel; NULL of a range.'),
+        sa.Column('range_name', sa.String(), nullable=True, comment='Name of the range, with --range-by range; NULL of a launch.'),
+        sa.Column('passes', sa.Integer(), nullable=True, comment='How often the kernel was executed for all metrics; 1 of a range. Unit: passes.'),
         sa.Column('cache_control', sa.String(), nullable=True, comment='flush: caches were emptied before each execution; none; NULL if this CUPTI cannot do either.'),
         sa.Column('metric', sa.String(), nullable=True, comment='The metric, as CUPTI names it.'),
         sa.Column('value', sa.Double(), nullable=True, comment='What it came to, exactly; its unit is in the column unit.'),
@@ -33,7 +34,7 @@ def upgrade() -> None:
         sa.Column('one_pass', sa.Boolean(), nullable=True, comment='Whether all counters of the metric are of one execution; NULL if they may be of several: then a ratio can be wrong.'),
         sa.Column('missing', sa.String(), nullable=True, comment='Why there is no value; NULL if there is one.'),
         sa.Column('source', sa.String(), nullable=True, comment='range_profiler, or ncu if the row was imported from Nsight Compute.'),
-        comment='One row per metric and launch that was measured by replay, with --range-metrics or by Nsight Compute.'
+        comment='One row per metric and launch, or range, that was measured with --range-metrics or by Nsight Compute.'
     )
     op.alter_column('loss', 'cause',
                existing_type=sa.String(),

@@ -9,7 +9,7 @@
 #include "etl/range_metrics.h"
 #include "etl/rows.h"
 
-enum { PROCESS, RANGE, START, END, DEVICE, CONTEXT, CORRELATION, FUNCTION, PASSES, CACHE, METRIC,
+enum { PROCESS, RANGE, START, END, DEVICE, CONTEXT, CORRELATION, FUNCTION, NAME, PASSES, CACHE, METRIC,
        VALUE, UNIT, ONE_PASS, MISSING, SOURCE, COLUMNS };
 _Static_assert(sizeof launch_metric_columns / sizeof *launch_metric_columns == COLUMNS,
 	       "the columns of launch_metric");
@@ -69,6 +69,10 @@ static void put_launch(struct etl_process *process, const struct etl_range_measu
 		row[CACHE] = text(process, CACHE, control, strlen(control));
 	if (!measured->name_length)
 		return;
+	if (measured->is_range) {
+		row[NAME] = text(process, NAME, kernel, measured->name_length);
+		return;
+	}
 	/* A kernel's name, which is demangled elsewhere. */
 	process->lacks_memory |=
 		dictionary_add(&process->names, etl_hash(kernel, measured->name_length), kernel,

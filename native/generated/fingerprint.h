@@ -1,4 +1,4 @@
 /* Made by `python -m tools.codegen`.  Do not edit. */
 #ifndef ETL_FINGERPRINT
-#define ETL_FINGERPRINT UINT64_C(0x2246e9e61d7f5130)
+#define ETL_FINGERPRINT UINT64_C(0xa3a1b2408128d97f)
 #endif

@@ -64,6 +64,8 @@ static const struct etl_symbol symbols[] = {
 	OPTIONAL(range_disable, "cuptiRangeProfilerDisable"),
 	OPTIONAL(range_start, "cuptiRangeProfilerStart"),
 	OPTIONAL(range_stop, "cuptiRangeProfilerStop"),
+	OPTIONAL(range_push, "cuptiRangeProfilerPushRange"),
+	OPTIONAL(range_pop, "cuptiRangeProfilerPopRange"),
 	OPTIONAL(range_set_config, "cuptiRangeProfilerSetConfig"),
 	OPTIONAL(range_decode, "cuptiRangeProfilerDecodeData"),
 	OPTIONAL(range_counter_data_size, "cuptiRangeProfilerGetCounterDataSize"),

@@ -115,6 +115,8 @@ struct cupti_api {
 	int (*range_disable)(void *params);
 	int (*range_start)(void *params);
 	int (*range_stop)(void *params);
+	int (*range_push)(void *params);
+	int (*range_pop)(void *params);
 	int (*range_set_config)(void *params);
 	int (*range_decode)(void *params);
 	int (*range_counter_data_size)(void *params);

@@ -8,10 +8,11 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "etl/atomics.h"
 #include "etl/hash.h"
 #include "inject/nvtx.h"
 #include "inject/range.h"
-#include "inject/recording.h"
+#include "inject/range_user.h"
 
 #define PREFIX "nvtx:"
 
@@ -156,7 +157,7 @@ static void push(const void *domain, bool meant)
 		return;
 	if (meant && stack->depth < 64) {
 		stack->meant |= UINT64_C(1) << stack->depth;
-		etl_recording_count_range(1);
+		etl_range_user_count(1);
 	}
 	stack->depth++;
 }
@@ -170,7 +171,7 @@ static void pop(const void *domain)
 	stack->depth--;
 	if (stack->depth < 64 && stack->meant & UINT64_C(1) << stack->depth) {
 		stack->meant &= ~(UINT64_C(1) << stack->depth);
-		etl_recording_count_range(-1);
+		etl_range_user_count(-1);
 	}
 }
 
@@ -179,14 +180,14 @@ static void note_start(range_id id)
 	for (int i = 0; id && i < MAX_HANDLES; i++)
 		if (etl_claim(&started[i], 0, id))
 			return;
-	etl_recording_count_range(-1); /* its end could not be recognised */
+	etl_range_user_count(-1); /* its end could not be recognised */
 }
 
 static void note_end(range_id id)
 {
 	for (int i = 0; id && i < MAX_HANDLES; i++)
 		if (etl_claim(&started[i], id, 0))
-			etl_recording_count_range(-1);
+			etl_range_user_count(-1);
 }
 
 /* ---- our functions: switch on before, and off after CUPTI has seen the range */
@@ -212,7 +213,7 @@ static _Atomic(function) theirs[HOOKS];
 		bool meant = MEANT;                                   \
 		range_id id;                                          \
 		if (meant)                                            \
-			etl_recording_count_range(1);                           \
+			etl_range_user_count(1);                           \
 		id = CALL(NO_RANGE_ID, range_id, HOOK, TYPES, __VA_ARGS__); \
 		if (meant)                                            \
 			note_start(id);                               \

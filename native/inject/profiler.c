@@ -6,7 +6,7 @@
 #include "inject/injector.h"
 #include "inject/profiler.h"
 #include "inject/range.h"
-#include "inject/recording.h"
+#include "inject/range_user.h"
 
 static uint32_t start_cbid, stop_cbid;
 /* Stop without start, and start twice, mean nothing. */
@@ -17,9 +17,9 @@ void etl_profiler_call(uint32_t cbid, bool is_return)
 	if (!start_cbid)
 		return;
 	if (cbid == start_cbid && is_return && etl_claim(&is_started, 0, 1))
-		etl_recording_count_range(1);
+		etl_range_user_count(1);
 	else if (cbid == stop_cbid && !is_return && etl_claim(&is_started, 1, 0))
-		etl_recording_count_range(-1);
+		etl_range_user_count(-1);
 }
 
 bool etl_profiler_means(uint32_t cbid)

@@ -33,6 +33,11 @@ bool etl_range_is_open(void)
 	return !etl_range() || etl_load(&open_ranges) > 0;
 }
 
+int etl_range_open_count(void)
+{
+	return etl_load(&open_ranges);
+}
+
 void etl_range_count(int by)
 {
 	atomic_fetch_add_explicit(&open_ranges, by, memory_order_acq_rel);

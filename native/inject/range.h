@@ -10,5 +10,7 @@ const char *etl_range(void);
 void etl_range_forget(void);
 /* Whether one is open; without the setting, always. */
 bool etl_range_is_open(void);
+/* How many are. */
+int etl_range_open_count(void);
 /* One was opened (+1) or closed (-1). */
 void etl_range_count(int by);

@@ -230,21 +230,50 @@ static int64_t read_availability(void *context, uint8_t **image, size_t *bytes)
 	return *image ? etl_injector.cupti.profiler_availability(&ask) : -ENOMEM;
 }
 
-int64_t etl_range_config_make(struct etl_range_config *config, void *context, uint32_t device,
-			      const char *list)
+/* What a host object is made of; the image is to be freed. */
+static int64_t read_chip(void *context, uint32_t device, struct pm_chip_name *chip, uint8_t **image,
+			 size_t *bytes)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
 	struct pm_no_params none = { .struct_size = sizeof none };
-	struct pm_chip_name chip = PARAMS(pm_chip_name, chip, .device = device);
-	uint8_t *availability = NULL;
-	size_t bytes = 0;
 	int64_t code = cupti->profiler_initialize(&none);
 
-	memset(config, 0, sizeof *config);
+	*chip = (struct pm_chip_name)PARAMS(pm_chip_name, chip, .device = device);
 	if (code == 0)
-		code = cupti->chip_name(&chip);
+		code = cupti->chip_name(chip);
 	if (code == 0 && context)
-		code = read_availability(context, &availability, &bytes);
+		code = read_availability(context, image, bytes);
+	return code;
+}
+
+int64_t etl_range_config_passes(void *context, uint32_t device, const char *const *names, uint32_t n,
+				uint32_t *passes)
+{
+	struct pm_chip_name chip;
+	uint8_t *availability = NULL;
+	size_t bytes = 0;
+	void *host = NULL;
+	int64_t code = read_chip(context, device, &chip, &availability, &bytes);
+
+	if (code == 0)
+		code = new_host(chip.chip, availability, &host);
+	if (code == 0)
+		code = configure(host, names, n, NULL, NULL, passes);
+	if (host)
+		drop_host(host);
+	etl_free_memory(availability, bytes);
+	return code;
+}
+
+int64_t etl_range_config_make(struct etl_range_config *config, void *context, uint32_t device,
+			      const char *list)
+{
+	struct pm_chip_name chip;
+	uint8_t *availability = NULL;
+	size_t bytes = 0;
+	int64_t code = read_chip(context, device, &chip, &availability, &bytes);
+
+	memset(config, 0, sizeof *config);
 	if (code == 0)
 		code = choose_all(config, list, chip.chip, availability);
 	if (code == 0)

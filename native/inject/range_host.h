@@ -21,6 +21,9 @@ struct etl_range_config {
  * result, or -errno. */
 int64_t etl_range_config_make(struct etl_range_config *config, void *context, uint32_t device,
 			      const char *list);
+/* How often something is executed for metrics.  CUPTI's result, or -errno. */
+int64_t etl_range_config_passes(void *context, uint32_t device, const char *const *names, uint32_t n,
+				uint32_t *passes);
 void etl_range_config_free(struct etl_range_config *config);
 /* All metrics of a range of counter data; a result for each of `all`: 0, CUPTI's, or -EDOM. */
 void etl_range_config_evaluate(const struct etl_range_config *config, const uint8_t *image,

@@ -8,8 +8,8 @@
 #include "etl/profiler_params.h"
 
 enum { RANGE_API_CACHE_CONTROL = 130400 };
-enum { RANGE_AUTO = 1 }; /* a range for each kernel */
-enum { RANGE_KERNEL_REPLAY = 2 };
+enum { RANGE_AUTO = 1, RANGE_USER = 2 }; /* a range for each kernel, or those that are pushed */
+enum { RANGE_KERNEL_REPLAY = 2, RANGE_USER_REPLAY = 3 };
 enum { RANGE_CACHE_NONE = 0, RANGE_CACHE_ALL = 1 };
 enum { RANGE_PROFILER_TYPE = 0 };
 
@@ -27,9 +27,15 @@ struct range_enable {
 	int cache_control; /* since RANGE_API_CACHE_CONTROL */
 };
 
-struct range_object { /* disable, start */
+struct range_object { /* disable, start, pop */
 	PM_HEAD;
 	void *object;
+};
+
+struct range_push {
+	PM_HEAD;
+	void *object;
+	const char *name;
 };
 
 struct range_counter_data_size {

@@ -1,4 +1,4 @@
-/* The range profiler on one context: a launch at a time is measured. */
+/* The range profiler on one context: a launch, or a range of the program, at a time is measured. */
 #pragma once
 
 #include <stdatomic.h>
@@ -9,6 +9,7 @@
 /* What is asked for. */
 struct etl_range_asked {
 	bool is_wanted, has_filter;
+	bool is_by_range; /* not by launch */
 	int64_t refusal; /* what was asked for cannot be: -errno */
 	int cache_control; /* RANGE_CACHE_* */
 	uint32_t limit; /* launches of a kernel with a shape; 0: all */
@@ -17,6 +18,15 @@ struct etl_range_asked {
 };
 
 extern struct etl_range_asked etl_range_asked;
+
+/* Of the ranges of a program, which are executed once: in as many groups as they have passes. */
+#define ETL_MOST_RANGE_GROUPS 32
+
+struct etl_range_group {
+	struct etl_range_config config;
+	uint8_t *image; /* counter data */
+	size_t image_bytes;
+};
 
 enum etl_range_state { ETL_RANGE_EMPTY, ETL_RANGE_READY, ETL_RANGE_BUSY };
 
@@ -28,20 +38,21 @@ struct etl_range_session {
 	uint32_t context_id;
 	int32_t device_id;
 	void *object; /* CUPTI's */
-	struct etl_range_config config;
-	uint8_t *image; /* counter data */
-	size_t image_bytes;
+	/* What is counted, by turns; of launches, one. */
+	struct etl_range_group *groups[ETL_MOST_RANGE_GROUPS];
+	uint32_t n_groups, turn;
 	int64_t start_ns;
 	bool is_running;
 };
 
 /* These give 0, CUPTI's result, or -errno. */
 int64_t etl_range_session_begin(struct etl_range_session *session, void *context);
-int64_t etl_range_session_start(struct etl_range_session *session);
-/* After the launch; `is_launched`: the call succeeded.  Writes the rows, or counts the range as
+/* `name`: of a range of the program's; NULL: a launch. */
+int64_t etl_range_session_start(struct etl_range_session *session, const char *name);
+/* After the launch, or where the range ends; `is_launched`: the call succeeded.  Writes the rows, or counts the range as
  * dropped. */
 int64_t etl_range_session_stop(struct etl_range_session *session, uint32_t correlation_id,
-			       const char *kernel, bool is_launched);
+			       const char *name, bool is_launched);
 void etl_range_session_end(struct etl_range_session *session);
 /* After a fork: there are none. */
 void etl_range_sessions_forget(void);

@@ -1,8 +1,12 @@
 // Ten kernels that do the same at each launch, for exact counters beside Nsight Compute's.
 //
 //   counted KERNELS LAUNCHES   launches the first so many kernels, so often each; prints JSON
+//
+// Each time is an NVTX range "round", which does not wait for what was launched before.
 #include <cstdio>
 #include <cstdlib>
+
+#include <nvtx3/nvToolsExt.h>
 
 __global__ void counted_copy(float *to, const float *from, int n)
 {
@@ -101,7 +105,8 @@ int main(int count, char **words)
 	cudaMemset(from, 0, n * sizeof *from);
 	cudaMemset(next, 0, 4 << 20);
 	cudaDeviceSynchronize();
-	for (int i = 0; i < launches; i++)
+	for (int i = 0; i < launches; i++) {
+		nvtxRangePushA("round");
 		for (int k = 0; k < kernels; k++) {
 			switch (k) {
 			case 0: counted_copy<<<1024, 256>>>(to, from, n); break;
@@ -116,6 +121,8 @@ int main(int count, char **words)
 			case 9: counted_small<<<1, 32>>>(to); break;
 			}
 		}
+		nvtxRangePop();
+	}
 	cudaDeviceSynchronize();
 	const cudaError_t error = cudaGetLastError();
 	printf("{\"kernels\": %d, \"launches\": %d, \"error\": %d}\n", kernels, launches, (int)error);

@@ -4,9 +4,10 @@
 
 Captures PATH with --range-metrics, runs it under ncu with the same metrics, cache control and
 clocks, imports both as one trace, and asks metric_agreement: first 3 kernels and 10 metrics, then
-10 and 30.  Writes DIR/range_metrics.json.  Exits with 1 if a launch has no kernel, or a metric that
-has to agree is more than 2 % apart; every other difference is listed, with
-the least and the most of both ways: where these overlap, launches differ among themselves.
+10 and 30.  Then measures ranges of the program as wholes, which have to be the sums of their
+kernels.  Writes DIR/range_metrics.json.  Exits with 1 if a launch has no kernel, or a metric that
+has to agree is more than 2 % apart; every other difference is listed, with the least and the most
+of both ways: where these overlap, launches differ among themselves.
 See ``scripts/gpu_range_metrics.sh``.
 """
 
@@ -66,6 +67,8 @@ ROUNDS = {"3x10": (3, METRICS[:10]), "10x30": (10, METRICS)}
 # What a kernel does is the same each time; how long it takes, what caches hold, and how often an
 # instruction is issued again because of that, is not.
 EXACT = ("inst_executed.sum", "inst_executed_pipe_", "warps_launched.sum", "l1tex__t_bytes.sum")
+# Of these, what kernels do adds up.
+SUMMED = ("smsp__inst_executed", "smsp__warps_launched", "l1tex__t_bytes")
 # ncu rounds to so many digits.
 ROUNDED = 0.005
 
@@ -187,6 +190,49 @@ def compare(runner: Runner, options: argparse.Namespace, name: str) -> dict[str,
     return report
 
 
+def whole_ranges(runner: Runner, options: argparse.Namespace) -> dict[str, Any]:
+    """Ranges measured as wholes beside the sums of their kernels, measured one by one."""
+    folder = options.work / "ranges"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    metrics = [name for name in METRICS if name.startswith(SUMMED)]
+    program = [str(options.program), "10", str(LAUNCHES)]
+    cupti = ["--cupti", options.cupti] if options.cupti else []
+    by = {
+        "kernel": [],
+        "range": ["--range-by", "range", "--capture-range", "nvtx:round"],
+    }
+    runs = {
+        name: runner.run(
+            [*CUPTI_ETL, "capture", "-o", str(folder / name), "--range-metrics", ",".join(metrics),
+             *flags, *cupti, "--", *program]
+        )
+        for name, flags in by.items()
+    }  # fmt: skip
+    report: dict[str, Any] = {
+        "metrics": metrics, "ok": False,
+        "runs": {name: {"status": run.status, "s": round(run.seconds, 2), "said": run.last_lines}
+                 for name, run in runs.items()},
+    }  # fmt: skip
+    if any(run.status for run in runs.values()):
+        return report
+    kernels, ranges = (cupti_etl.open(folder / name) for name in by)
+    sums = {
+        row["metric"]: row["total"] / LAUNCHES
+        for row in kernels.sql(
+            "SELECT metric, sum(total) AS total FROM kernel_counter GROUP BY metric"
+        )
+    }
+    rows = [*ranges.query("range_counter")]
+    report["ranges"] = [{**row, "kernels_sum": sums.get(row["metric"])} for row in rows]
+    report["range_ms"] = [*ranges.sql(LAUNCH_MS.replace("correlation_id", "range_id"))]
+    report["loss"] = [*ranges.sql("SELECT cause, table_name, records, detail FROM loss")]
+    report["ok"] = len(rows) == len(metrics) and all(
+        row["mean"] == sums.get(row["metric"]) and row["same_kernels"] for row in rows
+    )
+    return report
+
+
 def main() -> int:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -203,12 +249,14 @@ def main() -> int:
     runner = Runner(options.work, options.out / "range_metrics.log", options.seconds)
     begin = time.monotonic()
     report: dict[str, Any] = {"machine": machine(), "rounds": {}, "ok": False}
-    for name in ROUNDS:
+    for name in (*ROUNDS, "ranges"):
         try:
-            report["rounds"][name] = compare(runner, options, name)
+            report["rounds"][name] = (
+                compare(runner, options, name) if name in ROUNDS else whole_ranges(runner, options)
+            )
         except EtlError as error:
             report["rounds"][name] = {"ok": False, "failed": repr(error)}
-        report["ok"] = len(report["rounds"]) == len(ROUNDS) and all(
+        report["ok"] = len(report["rounds"]) == len(ROUNDS) + 1 and all(
             done["ok"] for done in report["rounds"].values()
         )
         report["s"] = round(time.monotonic() - begin, 1)

@@ -236,6 +236,11 @@ def test_nothing_is_measured_outside_of_what_is_recorded(capturer: Capturer) -> 
         (["--range-filter", "gemm"], "add --range-metrics"),
         ([*METRICS, "--range-filter", "(("], "regular expression"),
         ([*METRICS, "--range-by", "range"], "--capture-range nvtx:NAME"),
+        (["--range-by", "range", "--capture-range", "nvtx:a"], "add --range-metrics"),
+        (
+            [*METRICS, "--range-by", "range", "--capture-range", "nvtx:a", "--range-limit", "2"],
+            "choose kernels",
+        ),
         ([*METRICS, "--pm"], "two captures"),
         ([*METRICS, "--pc-sampling"], "two captures"),
     ],

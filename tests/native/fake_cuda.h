@@ -59,6 +59,7 @@ typedef void (*fake_sink)(const struct fake_event *event);
 /* The driver: NVIDIA's names. */
 FAKE_EXPORT int cuInit(unsigned int flags);
 FAKE_EXPORT int cuDriverGetVersion(int *version);
+FAKE_EXPORT int cuCtxGetCurrent(void **context);
 FAKE_EXPORT int cuDeviceGetCount(int *count);
 FAKE_EXPORT int cuDeviceGet(int *device, int ordinal);
 FAKE_EXPORT int cuDeviceGetName(char *name, int length, int device);

@@ -22,7 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { AUTO_RANGE = 1, KERNEL_REPLAY = 2, CONTEXTS = 4 };
+enum { AUTO_RANGE = 1, USER_RANGE = 2, KERNEL_REPLAY = 2, USER_REPLAY = 3, CONTEXTS = 4 };
 
 struct availability_params {
     struct params head;
@@ -39,6 +39,11 @@ struct enable_params {
 struct object_params {
     struct params head;
     void *object;
+};
+struct push_params {
+    struct params head;
+    void *object;
+    const char *name;
 };
 struct size_params {
     struct params head;
@@ -87,6 +92,7 @@ struct info_params {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct profiler {
     bool enabled, configured, running, stopped;
+    bool by_user, is_open;
     void *context;
     size_t slot_size, most;
     struct counter_data *image;
@@ -130,7 +136,13 @@ bool ranges_are_measured(void) {
     return any;
 }
 
+/* A launch adds to the range that is open, or is one. */
 static void add_range(struct profiler *profiler, uint32_t name) {
+    if (profiler->by_user) {
+        if (profiler->is_open && profiler->pending > 0)
+            profiler->slots[profiler->pending - 1].end += 1000u * (name + 1);
+        return;
+    }
     if (profiler->pending < profiler->most)
         profiler->slots[profiler->pending++] = (struct sample_slot){0, 1000u * (name + 1), 0.5};
     else
@@ -265,8 +277,11 @@ API int cuptiRangeProfilerSetConfig(struct config_params *params) {
     struct counter_data *image = (void *)params->image;
     if (config == NULL || params->config_size < sizeof *config || config->magic != CONFIG_MAGIC ||
         config->profiler_type != 0 || image == NULL || image->magic != COUNTER_DATA_MAGIC ||
-        params->size < sizeof *image || params->range != AUTO_RANGE ||
-        params->replay != KERNEL_REPLAY || params->levels != 1 || params->min_level != 1 ||
+        params->size < sizeof *image ||
+        !((params->range == AUTO_RANGE && params->replay == KERNEL_REPLAY) ||
+          (params->range == USER_RANGE && params->replay == USER_REPLAY && config->passes == 1 &&
+           params->target == 1)) ||
+        params->levels != 1 || params->min_level != 1 ||
         params->ranges == 0)
         return INVALID_PARAMETER;
     if (profiler->running)
@@ -274,6 +289,31 @@ API int cuptiRangeProfilerSetConfig(struct config_params *params) {
     profiler->image = image;
     profiler->passes = config->passes;
     profiler->configured = true;
+    profiler->by_user = params->range == USER_RANGE;
+    return OK;
+}
+
+API int cuptiRangeProfilerPushRange(struct push_params *params);
+API int cuptiRangeProfilerPushRange(struct push_params *params) {
+    BEGIN(params, {24, 32});
+    PROFILER(params);
+    if (!profiler->running || !profiler->by_user || profiler->is_open || params->name == NULL ||
+        profiler->pending == profiler->most)
+        return INVALID_OPERATION;
+    profiler->is_open = true;
+    profiler->slots[profiler->pending++] = (struct sample_slot){0, 0, 0.5};
+    note("push", 0, 0);
+    return OK;
+}
+
+API int cuptiRangeProfilerPopRange(struct object_params *params);
+API int cuptiRangeProfilerPopRange(struct object_params *params) {
+    BEGIN(params, {24, 24});
+    PROFILER(params);
+    if (!profiler->is_open)
+        return INVALID_OPERATION;
+    profiler->is_open = false;
+    note("pop", 0, 0);
     return OK;
 }
 

@@ -81,6 +81,14 @@ int cuDriverGetVersion(int *version) {
     return SUCCESS;
 }
 
+/* That of fake_cupti.h's only device, once a thread is in CUDA. */
+int cuCtxGetCurrent(void **context) {
+    if (context == NULL)
+        return INVALID_VALUE;
+    *context = atomic_load(&initialised) ? (void *)1 : NULL;
+    return SUCCESS;
+}
+
 int cuDeviceGetCount(int *count) {
     if (!atomic_load(&ready))
         return NOT_INITIALIZED;

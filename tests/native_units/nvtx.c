@@ -5,7 +5,7 @@
 #include "check.h"
 #include "inject/nvtx.h"
 #include "inject/range.h"
-#include "inject/recording.h"
+#include "inject/range_user.h"
 #include "../generated/env.h"
 
 #define DOMAINS 3
@@ -47,7 +47,7 @@ static const void *get_export_table(uint32_t id)
 }
 
 /* No capture is running: nothing is switched. */
-void etl_recording_count_range(int by)
+void etl_range_user_count(int by)
 {
 	etl_range_count(by);
 }

@@ -1,6 +1,7 @@
 /* Metrics of the range profiler, in band: a slot of content ETL_RANGE_METRICS is a row of
  *
- *	struct etl_range_measured  a launch that was measured, with the kernel's name, and
+ *	struct etl_range_measured  a launch, or a range of the program, that was measured, with the
+ *	                           kernel's name or its own, and
  *	struct etl_range_value     for each metric: a row of launch_metric
  *
  * each a multiple of 8 bytes long, with the texts behind it.
@@ -25,7 +26,7 @@ enum etl_range_parts {
 struct etl_range_measured {
 	uint32_t bytes; /* of it, the kernel's name and all values */
 	uint32_t values;
-	int64_t start_ns, end_ns; /* of the launch with all its executions */
+	int64_t start_ns, end_ns; /* of the launch with all its executions, or of the range */
 	uint64_t range_id; /* from 1, in the process */
 	uint32_t context_id;
 	int32_t device_id; /* below zero: not known */
@@ -33,6 +34,8 @@ struct etl_range_measured {
 	uint32_t passes;
 	uint32_t cache_control; /* 0: CUPTI cannot set it, 1: none, 2: flushed before each pass */
 	uint32_t name_length;
+	uint32_t is_range; /* not a launch */
+	uint32_t reserved;
 };
 
 struct etl_range_value {

@@ -16,7 +16,9 @@
 --   several_kernels BIGINT [launches]: With more than one.
 --   other_name BIGINT [launches]: With one that has another name.
 WITH launches AS (
-    SELECT DISTINCT process_id, range_id, correlation_id, function FROM launch_metric
+    SELECT DISTINCT process_id, range_id, correlation_id, function
+    FROM launch_metric
+    WHERE range_name IS NULL
 ),
 found AS (
     SELECT launches.process_id, range_id, count(kernel.process_id) AS kernels,

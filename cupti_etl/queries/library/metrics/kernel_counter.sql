@@ -50,5 +50,6 @@ SELECT coalesce(any_value(short), function) AS name, grid, block, metric,
 FROM launch_metric
 LEFT JOIN shapes USING (process_id, correlation_id)
 LEFT JOIN names ON mangled = function
+WHERE range_name IS NULL
 GROUP BY function, grid, block, metric
 ORDER BY launches DESC, demangled, grid, block, metric

@@ -42,6 +42,7 @@ measured AS (
     FROM launch_metric
     LEFT JOIN shapes USING (process_id, correlation_id)
     LEFT JOIN names ON mangled = function
+    WHERE range_name IS NULL
 ),
 replayed AS (
     SELECT name, grid, block, metric, min(unit) AS unit,
