@@ -70,7 +70,7 @@ def range_options(function: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         asked = _chosen(range_metrics, range_filter, range_limit, range_cache_control)
         if range_by == "range":
-            _check_by_range(asked, others["capture_range"])
+            _check_by_range(asked, others["capture_range"], others["kinds"])
             asked = replace(asked, by="range") if asked else None
         if asked is not None and others["pm"] is not None:
             raise UsageError(
@@ -90,7 +90,7 @@ def range_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def _check_by_range(asked: RangeOptions | None, capture_range: str) -> None:
+def _check_by_range(asked: RangeOptions | None, capture_range: str, kinds: str) -> None:
     """Whether ranges can be measured.
 
     Raises:
@@ -103,12 +103,29 @@ def _check_by_range(asked: RangeOptions | None, capture_range: str) -> None:
             "--range-by range does not know which range",
             "add --capture-range nvtx:NAME, or --capture-range cudaProfilerApi",
         )
+    if "kernel" in kinds.split(","):
+        raise UsageError(
+            "--range-by range does not go with records of kernels: CUPTI adds instructions to"
+            " kernels for them, which the counters would count",
+            "leave kernel out of --kinds, and make another capture for their times",
+        )
     if asked.filter or asked.limit:
         raise UsageError(
             "--range-filter and --range-limit choose kernels, and --range-by range measures all"
             " that runs in a range",
             "leave them out",
         )
+
+
+def without_kernels(asked: RangeOptions | None, kinds: tuple[str, ...]) -> tuple[str, ...]:
+    """The kinds to record beside what is measured.
+
+    For records of kernels, CUPTI adds instructions to them (8 a warp on an H200), which the
+    counters of a range would count.  Launches that are replayed have none.
+    """
+    if asked is None or asked.by == "kernel":
+        return kinds
+    return tuple(kind for kind in kinds if kind not in ("kernel", "graph_trace"))
 
 
 def _chosen(names: str | None, pattern: str, limit: int | None, cache: str) -> RangeOptions | None:

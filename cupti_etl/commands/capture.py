@@ -28,7 +28,7 @@ from cupti_etl.commands._index import index_apart
 from cupti_etl.commands._overwrite import overwrite_option
 from cupti_etl.commands._pc_sampling import pc_sampling_options
 from cupti_etl.commands._pm import chosen, pm_option, pm_options
-from cupti_etl.commands._range_metrics import range_options
+from cupti_etl.commands._range_metrics import range_options, without_kernels
 from cupti_etl.commands._renamed import RenamedOption
 from cupti_etl.commands._serve import serving
 from cupti_etl.config import (
@@ -314,7 +314,10 @@ def command(
     asked = kinds or kinds_of(table)
     options = CaptureOptions(
         out=as_target(expand(out, os.environ) if out else time.strftime("trace-%Y%m%d-%H%M%S")),
-        kinds=choose_kinds(f"{asked or 'default'},marker,marker_data" if parts else asked, graph),
+        kinds=without_kernels(
+            range_metrics,
+            choose_kinds(f"{asked or 'default'},marker,marker_data" if parts else asked, graph),
+        ),
         table=table,
         api=api,
         graph=graph,

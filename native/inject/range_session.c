@@ -19,20 +19,20 @@ struct etl_range_asked etl_range_asked;
 static _Atomic uint64_t last_id;
 static _Atomic uint64_t enabled; /* contexts */
 
-static int64_t have_image(struct etl_range_session *session, struct etl_range_group *group)
+static int64_t have_image(struct etl_range_session *session)
 {
 	struct range_counter_data_size ask = PARAMS(range_counter_data_size, size,
-		.object = session->object, .metrics = group->config.names,
-		.count = group->config.count, .max_ranges = MOST_RANGES, .max_nodes = MOST_RANGES);
+		.object = session->object, .metrics = session->config.names,
+		.count = session->config.count, .max_ranges = MOST_RANGES, .max_nodes = MOST_RANGES);
 	int result = etl_injector.cupti.range_counter_data_size(&ask);
 
 	if (result != CUPTI_OK)
 		return result;
 	if (ask.size == 0 || ask.size > MOST_IMAGE_BYTES)
 		return -EOVERFLOW;
-	group->image_bytes = ask.size;
-	group->image = etl_new_memory(ask.size);
-	return group->image ? 0 : -ENOMEM;
+	session->image_bytes = ask.size;
+	session->image = etl_new_memory(ask.size);
+	return session->image ? 0 : -ENOMEM;
 }
 
 static void disable(struct etl_range_session *session)
@@ -44,59 +44,68 @@ static void disable(struct etl_range_session *session)
 	etl_add(&enabled, UINT64_MAX);
 }
 
-static void free_groups(struct etl_range_session *session)
+/* Enables it for what its configuration counts, and frees that if it cannot. */
+static int64_t enable(struct etl_range_session *session)
 {
-	for (uint32_t i = 0; i < session->n_groups; i++) {
-		struct etl_range_group *group = session->groups[i];
-
-		etl_range_config_free(&group->config);
-		etl_free_memory(group->image, group->image_bytes);
-		etl_free_memory(group, sizeof *group);
-	}
-	session->n_groups = 0;
-}
-
-/* With no context, CUPTI is not asked what can be counted just now. */
-static int64_t add_group(struct etl_range_session *session, void *context, uint32_t device,
-			 const char *list)
-{
-	struct etl_range_group *group;
+	const struct cupti_api *cupti = &etl_injector.cupti;
+	struct range_enable ask = PARAMS(range_enable, object, .context = session->context);
 	int64_t code;
 
-	if (session->n_groups == ETL_MOST_RANGE_GROUPS)
-		return -E2BIG;
-	group = etl_new_memory(sizeof *group);
-	if (!group)
-		return -ENOMEM;
-	code = etl_range_config_make(&group->config, context, device, list);
-	if (code != 0) {
-		etl_free_memory(group, sizeof *group);
-		return code;
+	if (cupti->version >= RANGE_API_CACHE_CONTROL) {
+		ask.struct_size = PM_SIZE(range_enable, cache_control);
+		ask.cache_control = etl_range_asked.cache_control;
 	}
-	session->groups[session->n_groups++] = group;
-	return 0;
+	code = cupti->range_enable(&ask);
+	if (code == 0) {
+		etl_add(&enabled, 1);
+		session->object = ask.object;
+		code = have_image(session);
+		if (code != 0)
+			disable(session);
+	}
+	if (code != 0)
+		etl_range_config_free(&session->config);
+	return code;
 }
 
-static int64_t add_names(struct etl_range_session *session, void *context, uint32_t device,
-			 const char *const *names, uint32_t n)
+static void close_session(struct etl_range_session *session)
 {
-	char list[sizeof etl_range_asked.metrics];
+	disable(session);
+	etl_range_config_free(&session->config);
+	etl_free_memory(session->image, session->image_bytes);
+	session->image = NULL;
+}
+
+static void free_lists(struct etl_range_session *session)
+{
+	while (session->n_lists > 0)
+		etl_free_memory(session->lists[--session->n_lists], sizeof etl_range_asked.metrics);
+}
+
+static int64_t add_list(struct etl_range_session *session, const char *const *names, uint32_t n)
+{
+	const size_t most = sizeof etl_range_asked.metrics;
+	char *list;
 	size_t at = 0;
 
-	for (uint32_t i = 0; i < n; i++)
-		at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", i ? "," : "", names[i]);
-	return add_group(session, context, device, list);
+	if (session->n_lists == ETL_MOST_RANGE_GROUPS)
+		return -E2BIG;
+	list = etl_new_memory(most);
+	if (!list)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n && at < most; i++)
+		at += (size_t)snprintf(list + at, most - at, "%s%s", i ? "," : "", names[i]);
+	session->lists[session->n_lists++] = list;
+	return at < most ? 0 : -E2BIG;
 }
 
-/* Makes groups of what is in the first, each of which one execution can count. */
+/* Lists of what the configuration counts, each of which one execution can count. */
 static int64_t split(struct etl_range_session *session, void *context, uint32_t device)
 {
-	struct etl_range_group *whole = session->groups[0];
-	const struct etl_range_config *config = &whole->config;
+	const struct etl_range_config *config = &session->config;
 	uint32_t first = 0, passes = 1;
 	int64_t code = 0;
 
-	session->n_groups = 0;
 	for (uint32_t i = 0; code == 0 && i < config->count; i++) {
 		code = etl_range_config_passes(context, device, config->names + first, i + 1 - first,
 					       &passes);
@@ -104,15 +113,10 @@ static int64_t split(struct etl_range_session *session, void *context, uint32_t 
 			code = -ERANGE;
 		if (code != 0 || passes <= 1)
 			continue;
-		code = add_names(session, context, device, config->names + first, i - first);
+		code = add_list(session, config->names + first, i - first);
 		first = i--; /* once more, as the first of the next */
 	}
-	if (code == 0)
-		code = add_names(session, context, device, config->names + first,
-				 config->count - first);
-	etl_range_config_free(&whole->config);
-	etl_free_memory(whole, sizeof *whole);
-	return code;
+	return code ? code : add_list(session, config->names + first, config->count - first);
 }
 
 void etl_range_sessions_forget(void)
@@ -120,85 +124,101 @@ void etl_range_sessions_forget(void)
 	etl_put(&enabled, 0);
 }
 
+static uint32_t device_of(void *context)
+{
+	uint32_t device = 0;
+
+	if (etl_injector.cupti.get_device_id)
+		(void)etl_injector.cupti.get_device_id(context, &device);
+	return device;
+}
+
+/* CUPTI is not asked what can be counted just now while it counts. */
+static int64_t configure(struct etl_range_session *session, const char *list)
+{
+	return etl_range_config_make(&session->config, etl_peek(&enabled) ? NULL : session->context,
+				     device_of(session->context), list);
+}
+
 int64_t etl_range_session_begin(struct etl_range_session *session, void *context)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
-	struct range_enable enable = PARAMS(range_enable, object, .context = context);
 	uint32_t device = 0;
 	int64_t code;
 
 	session->is_running = false;
+	session->n_lists = session->turn = 0;
 	if (!cupti->get_context_id || cupti->get_context_id(context, &session->context_id) != CUPTI_OK)
 		session->context_id = 0;
 	session->device_id = -1;
 	if (cupti->get_device_id && cupti->get_device_id(context, &device) == CUPTI_OK)
 		session->device_id = (int32_t)device;
-	session->n_groups = session->turn = 0;
-	context = etl_peek(&enabled) ? NULL : context;
-	code = add_group(session, context, device, etl_range_asked.metrics);
-	if (code == 0 && etl_range_asked.is_by_range && session->groups[0]->config.passes > 1)
-		code = split(session, context, device);
-	if (code == 0 && cupti->version >= RANGE_API_CACHE_CONTROL) {
-		enable.struct_size = PM_SIZE(range_enable, cache_control);
-		enable.cache_control = etl_range_asked.cache_control;
+	code = configure(session, etl_range_asked.metrics);
+	if (code != 0)
+		return code;
+	if (etl_range_asked.is_by_range && session->config.passes > 1) {
+		code = split(session, etl_peek(&enabled) ? NULL : context, device);
+		etl_range_config_free(&session->config);
+		if (code == 0)
+			code = configure(session, session->lists[0]);
 	}
 	if (code == 0)
-		code = cupti->range_enable(&enable);
-	if (code == 0) {
-		etl_add(&enabled, 1);
-		session->object = enable.object;
-		for (uint32_t i = 0; code == 0 && i < session->n_groups; i++)
-			code = have_image(session, session->groups[i]);
-		if (code != 0)
-			disable(session);
-	}
+		code = enable(session);
 	if (code != 0)
-		free_groups(session);
+		free_lists(session);
 	return code;
 }
 
-static struct etl_range_group *group_of(const struct etl_range_session *session)
+/* The next list's turn.  All is made anew: with configurations side by side, an H200's counters gave
+ * no numbers. */
+static int64_t take_turn(struct etl_range_session *session)
 {
-	return session->groups[session->turn % session->n_groups];
+	int64_t code;
+
+	if (session->n_lists < 2 || session->turn == 0)
+		return 0;
+	close_session(session);
+	code = configure(session, session->lists[session->turn % session->n_lists]);
+	return code ? code : enable(session);
 }
 
 int64_t etl_range_session_start(struct etl_range_session *session, const char *name)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
-	const struct etl_range_group *group = group_of(session);
+	int64_t code = take_turn(session);
 	struct range_counter_data_initialize clear = PARAMS(range_counter_data_initialize, image,
-		.object = session->object, .size = group->image_bytes, .image = group->image);
+		.object = session->object, .size = session->image_bytes, .image = session->image);
 	struct range_set_config set = PARAMS(range_set_config, target_level,
-		.object = session->object, .config_size = group->config.image_bytes,
-		.config = group->config.image, .size = group->image_bytes,
-		.image = group->image, .range = name ? RANGE_USER : RANGE_AUTO,
+		.object = session->object, .config_size = session->config.image_bytes,
+		.config = session->config.image, .size = session->image_bytes,
+		.image = session->image, .range = name ? RANGE_USER : RANGE_AUTO,
 		.replay = name ? RANGE_USER_REPLAY : RANGE_KERNEL_REPLAY,
 		.max_ranges = MOST_RANGES, .levels = 1, .min_level = 1, .target_level = 1);
 	struct range_object start = PARAMS(range_object, object, .object = session->object);
 	struct range_push push = PARAMS(range_push, name, .object = session->object, .name = name);
-	int result = cupti->range_counter_data_initialize(&clear);
 
-	if (result == CUPTI_OK)
-		result = cupti->range_set_config(&set);
+	if (code == 0)
+		code = cupti->range_counter_data_initialize(&clear);
+	if (code == 0)
+		code = cupti->range_set_config(&set);
 	session->start_ns = etl_now_ns();
-	if (result == CUPTI_OK)
-		result = cupti->range_start(&start);
-	session->is_running = result == CUPTI_OK;
-	if (session->is_running && name)
-		result = cupti->range_push(&push);
-	return result;
+	if (code == 0)
+		code = cupti->range_start(&start);
+	session->is_running = code == 0;
+	if (code == 0 && name)
+		code = cupti->range_push(&push);
+	return code;
 }
 
 /* Ranges in the counter data, and those that found no place in it. */
 static int64_t decode(struct etl_range_session *session, size_t *ranges, size_t *dropped)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
-	const struct etl_range_group *group = group_of(session);
 	struct range_object pop = PARAMS(range_object, object, .object = session->object);
 	struct range_stop stop = PARAMS(range_stop, is_all_submitted, .object = session->object);
 	struct range_decode ask = PARAMS(range_decode, dropped, .object = session->object);
 	struct range_counter_data_info info = PARAMS(range_counter_data_info, ranges,
-		.image = group->image, .size = group->image_bytes);
+		.image = session->image, .size = session->image_bytes);
 	int result = CUPTI_OK, stopped;
 
 	if (etl_range_asked.is_by_range)
@@ -224,14 +244,13 @@ int64_t etl_range_session_stop(struct etl_range_session *session, uint32_t corre
 	int32_t results[ETL_MOST_RANGE_METRICS];
 	size_t ranges = 0, dropped = 0;
 	int64_t code = decode(session, &ranges, &dropped);
-	const struct etl_range_group *group = group_of(session);
-	struct etl_range_measured measured = { .values = group->config.all,
+	struct etl_range_measured measured = { .values = session->config.all,
 					       .start_ns = session->start_ns,
 					       .end_ns = etl_now_ns(),
 					       .context_id = session->context_id,
 					       .device_id = session->device_id,
 					       .correlation_id = correlation_id,
-					       .passes = group->config.passes,
+					       .passes = session->config.passes,
 					       .is_range = etl_range_asked.is_by_range };
 
 	if (!is_launched)
@@ -245,8 +264,8 @@ int64_t etl_range_session_stop(struct etl_range_session *session, uint32_t corre
 	if (etl_injector.cupti.version >= RANGE_API_CACHE_CONTROL)
 		measured.cache_control = etl_range_asked.cache_control == RANGE_CACHE_NONE ? 1 : 2;
 	measured.range_id = etl_add(&last_id, 1) + 1;
-	etl_range_config_evaluate(&group->config, group->image, group->image_bytes, values, results);
-	etl_range_rows_add(measured, name, group->config.metrics, values, results);
+	etl_range_config_evaluate(&session->config, session->image, session->image_bytes, values, results);
+	etl_range_rows_add(measured, name, session->config.metrics, values, results);
 	session->turn++;
 	return 0;
 }
@@ -258,6 +277,7 @@ void etl_range_session_end(struct etl_range_session *session)
 	if (session->is_running)
 		(void)etl_injector.cupti.range_stop(&stop);
 	session->is_running = false;
-	disable(session);
-	free_groups(session);
+	if (session->object)
+		close_session(session);
+	free_lists(session);
 }

@@ -19,14 +19,8 @@ struct etl_range_asked {
 
 extern struct etl_range_asked etl_range_asked;
 
-/* Of the ranges of a program, which are executed once: in as many groups as they have passes. */
+/* The metrics of ranges of a program, which are executed once, in groups of one pass each. */
 #define ETL_MOST_RANGE_GROUPS 32
-
-struct etl_range_group {
-	struct etl_range_config config;
-	uint8_t *image; /* counter data */
-	size_t image_bytes;
-};
 
 enum etl_range_state { ETL_RANGE_EMPTY, ETL_RANGE_READY, ETL_RANGE_BUSY };
 
@@ -38,9 +32,12 @@ struct etl_range_session {
 	uint32_t context_id;
 	int32_t device_id;
 	void *object; /* CUPTI's */
-	/* What is counted, by turns; of launches, one. */
-	struct etl_range_group *groups[ETL_MOST_RANGE_GROUPS];
-	uint32_t n_groups, turn;
+	struct etl_range_config config;
+	uint8_t *image; /* counter data */
+	size_t image_bytes;
+	/* What is counted by turns, as lists of names; of launches, one. */
+	char *lists[ETL_MOST_RANGE_GROUPS];
+	uint32_t n_lists, turn;
 	int64_t start_ns;
 	bool is_running;
 };

@@ -228,7 +228,7 @@ def whole_ranges(runner: Runner, options: argparse.Namespace) -> dict[str, Any]:
     report["range_ms"] = [*ranges.sql(LAUNCH_MS.replace("correlation_id", "range_id"))]
     report["loss"] = [*ranges.sql("SELECT cause, table_name, records, detail FROM loss")]
     report["ok"] = len(rows) == len(metrics) and all(
-        row["mean"] == sums.get(row["metric"]) and row["same_kernels"] for row in rows
+        row["mean"] == sums.get(row["metric"]) and row["same_launches"] for row in rows
     )
     return report
 

@@ -61,7 +61,7 @@ def test_metrics_of_several_passes_are_counted_by_turns(capturer: Capturer) -> N
     for row in found:
         assert row["mean"] == row["least"] == row["most"]
         assert row["mean"] == pytest.approx(fake_value(row["metric"], 5))
-        assert (row["range"], row["kernels"]) == ("step", 5)
+        assert (row["range"], row["launches"], row["same_launches"]) == ("step", 5, True)
     capture.check_sums()
 
 
@@ -77,7 +77,7 @@ def test_a_range_that_is_open_at_the_end_is_dropped(capturer: Capturer) -> None:
 def test_a_range_that_was_opened_before_cuda_is_counted(capturer: Capturer) -> None:
     options = ["--range-metrics", READ, "--range-by", "range", "--capture-range", "nvtx:all"]
     capture = capturer.run(CUPTI_13, options, launches=7, range_before="all")
-    assert (capture.count("kernel"), capture.count("launch_metric")) == (7, 0)
+    assert capture.count("launch_metric") == 0
     assert capture.losses()["range_left_out"][0]["records"] == 1
 
 
@@ -91,6 +91,6 @@ def test_kernels_are_not_measured_one_by_one(capturer: Capturer) -> None:
 def test_what_refuses_is_a_loss(capturer: Capturer) -> None:
     fake = {"fail": "cuptiRangeProfilerPushRange=27"}
     capture = capturer.run(CUPTI_13, ["--range-metrics", READ, *BY_RANGE], fake, **RANGES)
-    assert capture.count("kernel") == 4 * 5
+    assert capture.count("api_call") >= 4 * 5
     assert "range_refused" in capture.losses()
     capture.check_sums()

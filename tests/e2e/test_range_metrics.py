@@ -241,6 +241,10 @@ def test_nothing_is_measured_outside_of_what_is_recorded(capturer: Capturer) -> 
             [*METRICS, "--range-by", "range", "--capture-range", "nvtx:a", "--range-limit", "2"],
             "choose kernels",
         ),
+        (
+            [*METRICS, "--range-by", "range", "--capture-range", "nvtx:a", "--kinds", "kernel"],
+            "another capture for their times",
+        ),
         ([*METRICS, "--pm"], "two captures"),
         ([*METRICS, "--pc-sampling"], "two captures"),
     ],
