@@ -11,6 +11,7 @@ struct etl_decoder *etl_decoder_new(void)
 		return NULL;
 	for (int table = 0; table < ETL_N_TABLES; table++)
 		decoder->builders[table].kind = &etl_kinds[table];
+	decoder->cubin_pieces.width = 2;
 	return decoder;
 }
 
@@ -20,6 +21,7 @@ void etl_decoder_free(struct etl_decoder *decoder)
 		return;
 	for (int table = 0; table < ETL_N_TABLES; table++)
 		builder_free(&decoder->builders[table]);
+	ids_free(&decoder->cubin_pieces);
 	free(decoder);
 }
 

@@ -116,23 +116,37 @@ static int add_window(struct etl_process *process, const uint8_t *data, uint32_t
 	return 0;
 }
 
+/* Ranks of a job load the same code: of several processes' pieces, the first is kept. */
+static int is_kept(struct etl_process *process, const struct etl_pc_cubin *cubin, bool *is)
+{
+	struct ids *pieces = &process->decoder->cubin_pieces;
+	const int64_t key[] = { (int64_t)cubin->cubin_crc, cubin->at };
+	const size_t known = pieces->n;
+
+	if (cubin->length && ids_of(pieces, key) < 0)
+		return -ENOMEM;
+	*is = pieces->n > known;
+	return 0;
+}
+
 static int add_cubin(struct etl_process *process, const uint8_t *data, uint32_t at)
 {
 	struct builder *builder = &process->decoder->builders[ETL_TABLE_CUBIN];
 	struct etl_pc_cubin cubin;
 	struct value row[CUBIN_COLUMNS] = { KNOWN(process->process_id) };
+	bool has_bytes;
 
 	memcpy(&cubin, data + at, sizeof cubin);
 	if (cubin.length > cubin.bytes - sizeof cubin) {
 		process->decoded.damaged_pc_rows++;
 		return 0;
 	}
-	if (builder_reserve(builder, 1) < 0)
+	if (builder_reserve(builder, 1) < 0 || is_kept(process, &cubin, &has_bytes) < 0)
 		return -ENOMEM;
 	row[CUBIN_CRC] = KNOWN(cubin.cubin_crc);
 	row[CUBIN_SIZE] = KNOWN(cubin.size);
 	row[CUBIN_AT] = KNOWN(cubin.at);
-	if (cubin.length)
+	if (has_bytes)
 		row[CUBIN_BYTES] = row_bytes(process, ETL_TABLE_CUBIN, CUBIN_BYTES,
 					     data + at + sizeof cubin, cubin.length);
 	process->decoded.pc_rows++;

@@ -10,6 +10,7 @@
 struct etl_decoder {
 	uint64_t processes; /* that it has ever had */
 	struct builder builders[ETL_N_TABLES];
+	struct ids cubin_pieces; /* that have rows with bytes: their cubin's CRC, and where they begin */
 };
 
 struct gather;

@@ -174,6 +174,12 @@ def test_the_code_is_stored_once_and_not_if_it_is_not_wanted(capturer: Capturer)
     assert row["cubin_crc"] == 0xC0BEA5
     assert row["bytes"].startswith(b"\x7fELF")
     assert row["size_bytes"] == len(row["bytes"])
+    program = capturer.fakes.program(launches=50)
+    ranks = ["sh", "-c", '"$@" & "$@" & wait', "sh", *program]
+    two = capturer.run(CUPTI_13, ["--pc-sampling"], command=ranks).rows("cubin")
+    assert len({each["process_id"] for each in two}) == len(two) == 2
+    assert {each["size_bytes"] for each in two} == {row["size_bytes"]}
+    assert sorted(each["bytes"] is None for each in two) == [False, True]
     without = capturer.run(CUPTI_13, ["--pc-sampling", "--no-cubins"], launches=50)
     assert without.rows("cubin") == []
     assert without.count("pc_sample") == 4
