@@ -7,6 +7,7 @@ from typing import Any
 
 from cupti_etl.doctor.ask import ask
 from cupti_etl.doctor.findings import FAIL, WARN, Area, Finding, System
+from cupti_etl.doctor.support import check_support
 from cupti_etl.native.cupti_search import CuptiCopy, driver_cuda_major, find_cupti
 
 _CUPTI = Area("cupti")
@@ -82,6 +83,8 @@ def check_cupti(system: System, cuda: dict[str, Any]) -> Iterator[Finding]:
             "order: one that the program has already loaded (PyTorch does), --cupti, pip, "
             "CUDA_HOME, LD_LIBRARY_PATH, the loader, /usr/local/cuda*",
         )
+    if chosen and cuda.get("devices"):
+        yield from check_support(ask("support", chosen, environ=system.environ))
     if versions and max(versions) < _OLDEST_WITH_PC_SAMPLES:
         yield _CUPTI.warn(
             "PCs cannot be sampled: that needs a copy of CUDA 12.8 or later",

@@ -14,14 +14,14 @@ from typing import Any
 
 
 def main(arguments: list[str]) -> int:
-    """``load PATH``, ``cupti PATH`` or ``cuda``; an exit status."""
+    """``load PATH``, ``cupti PATH``, ``support PATH`` or ``cuda``; an exit status."""
     question, path = arguments[0], arguments[1] if len(arguments) > 1 else "libcuda.so.1"
     try:
         library = ctypes.CDLL(path)
     except OSError as error:
         print(json.dumps({"error": str(error)}))
         return 0
-    answers = {"load": _load, "cupti": _cupti, "cuda": _cuda}
+    answers = {"load": _load, "cupti": _cupti, "cuda": _cuda, "support": _support}
     print(json.dumps(answers[question](library)))
     return 0
 
@@ -37,6 +37,54 @@ def _cupti(library: ctypes.CDLL) -> dict[str, Any]:
     except AttributeError:
         return {"error": "it has no function cuptiGetVersion"}
     return {"code": code, "version": version.value}
+
+
+class _Support(ctypes.Structure):
+    """CUpti_Profiler_DeviceSupported_Params of cupti_profiler_target.h."""
+
+    _fields_ = (
+        ("size", ctypes.c_size_t),
+        ("private", ctypes.c_void_p),
+        ("device", ctypes.c_int),
+        *(
+            (name, ctypes.c_int)
+            for name in (
+                "all", "architecture", "sli", "vgpu", "confidential_compute", "cmp", "wsl", "api",
+                "sku",
+            )
+        ),
+    )  # fmt: skip
+
+
+def _support(library: ctypes.CDLL) -> dict[str, Any]:
+    """What CUPTI says of each device and kind of counting: 3 is supported, 2 disabled, 1 not."""
+    cuda = ctypes.CDLL("libcuda.so.1")
+    count = ctypes.c_int()
+    if cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(count)):
+        return {"error": "the driver shows no device"}
+    try:
+        initialize, supported = (
+            library.cuptiProfilerInitialize,
+            library.cuptiProfilerDeviceSupported,
+        )
+    except AttributeError:
+        return {"error": "it does not tell what a device supports"}
+    nothing = (ctypes.c_size_t * 2)(ctypes.sizeof(ctypes.c_size_t) * 2, 0)
+    code = initialize(nothing)
+    found = []
+    for ordinal in range(count.value):
+        device = ctypes.c_int()
+        cuda.cuDeviceGet(ctypes.byref(device), ordinal)
+        for api in range(4):
+            asked = _Support(size=ctypes.sizeof(_Support), device=device.value, api=api)
+            code = supported(ctypes.byref(asked))
+            if code:  # one before the last member came
+                asked.size = _Support.sku.offset
+                code = supported(ctypes.byref(asked))
+            if not code:
+                levels = {name: getattr(asked, name) for name, _ in _Support._fields_[3:]}
+                found.append(levels | {"device": ordinal})
+    return {"devices": found} if found else {"error": f"it answers {code}"}
 
 
 def _cuda(library: ctypes.CDLL) -> dict[str, Any]:

@@ -20,6 +20,24 @@ int cuptiGetVersion(uint32_t *version)
     *version = VERSION;
     return CODE;
 }
+#ifdef LEVELS /* from "all" to "wsl", of samples of PCs; of the rest, all are supported */
+int cuptiProfilerInitialize(size_t *params)
+{
+    return params[0] == 16 ? 0 : 1;
+}
+int cuptiProfilerDeviceSupported(void *params)
+{
+    static const int levels[] = { LEVELS };
+    struct { size_t size; void *private; int device, levels[7], api, sku; } *asked = params;
+    if (asked->size != SIZE)
+        return 1;
+    for (int i = 0; i < 7; i++)
+        asked->levels[i] = asked->api == 1 ? levels[i] : 3;
+    if (asked->size > 52)
+        asked->sku = 3;
+    return 0;
+}
+#endif
 """
 
 FAKE_CUDA = r"""
@@ -68,8 +86,8 @@ def build(tmp_path: Path) -> Build:
 def cupti(build: Build) -> Build:
     """Builds a libcupti: ``cupti(path, version, code=0, crash=0)``."""
 
-    def run(path: Path, version: int, code: int = 0, crash: int = 0) -> Path:
-        return build(path, FAKE_CUPTI, VERSION=version, CODE=code, CRASH=crash)
+    def run(path: Path, version: int, code: int = 0, crash: int = 0, **macros: object) -> Path:
+        return build(path, FAKE_CUPTI, VERSION=version, CODE=code, CRASH=crash, **macros)
 
     return run
 

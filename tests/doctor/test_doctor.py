@@ -20,6 +20,7 @@ from cupti_etl.doctor.conflicts import check_conflicts
 from cupti_etl.doctor.cupti import check_cupti, version_text
 from cupti_etl.doctor.driver import check_counters, check_driver
 from cupti_etl.doctor.findings import Finding, System, can_capture
+from cupti_etl.doctor.support import check_support
 from cupti_etl.errors import NativeError
 
 CUDA = {"version": 13000, "devices": [{"name": "NVIDIA H200", "uuid": "GPU-1"}]}
@@ -153,6 +154,36 @@ def test_without_a_driver_a_copy_may_not_answer(
 def test_with_a_driver_999_is_a_fault(root: Path, tmp_path: Path, cupti: Build) -> None:
     cupti(tmp_path / "libs/libcupti.so.13", 0, code=999)
     assert "error 999" in only(check(root, tmp_path, CUDA), "warn").what
+
+
+@pytest.mark.parametrize("size", [52, 56])
+@pytest.mark.parametrize(
+    ("levels", "says"),
+    [
+        ("3,3,3,3,3,3,3", "CUPTI supports --range-metrics, --pc-sampling"),
+        ("1,3,3,2,3,3,3", "device 0 does not allow --pc-sampling: it is a virtual GPU"),
+        ("1,3,3,3,1,3,3", "device 0 does not allow --pc-sampling: confidential computing is on"),
+        ("2,3,3,3,3,3,3", "device 0 does not allow --pc-sampling: CUPTI does not say why"),
+    ],
+)
+def test_what_a_device_does_not_support_is_said(
+    tmp_path: Path, cupti: Build, cuda: Build, levels: str, says: str, size: int
+) -> None:
+    library = cupti(tmp_path / "libcupti.so.13", 130500, LEVELS=levels, SIZE=size)
+    environ = {"LD_LIBRARY_PATH": str(cuda(13000, 1).parent)}
+    (finding,) = check_support(ask("support", library, environ=environ))
+    assert finding.what.startswith(says)
+    assert (finding.status == "ok") == (levels == "3,3,3,3,3,3,3") == (not finding.todo)
+
+
+def test_a_copy_that_does_not_tell_of_support_is_no_fault(
+    tmp_path: Path, cupti: Build, cuda: Build
+) -> None:
+    library = cupti(tmp_path / "libcupti.so.13", 130500)
+    environ = {"LD_LIBRARY_PATH": str(cuda(13000, 1).parent)}
+    answer = ask("support", library, environ=environ)
+    assert "does not tell" in answer["error"]
+    assert [*check_support(answer)] == []
 
 
 def test_the_named_copy_comes_first_and_must_be_good(
