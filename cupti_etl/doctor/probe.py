@@ -42,18 +42,15 @@ def _cupti(library: ctypes.CDLL) -> dict[str, Any]:
 class _Support(ctypes.Structure):
     """CUpti_Profiler_DeviceSupported_Params of cupti_profiler_target.h."""
 
+    levels = (
+        "all", "architecture", "sli", "vgpu", "confidential_compute", "cmp", "wsl", "api", "sku",
+    )  # fmt: skip
     _fields_ = (
         ("size", ctypes.c_size_t),
         ("private", ctypes.c_void_p),
         ("device", ctypes.c_int),
-        *(
-            (name, ctypes.c_int)
-            for name in (
-                "all", "architecture", "sli", "vgpu", "confidential_compute", "cmp", "wsl", "api",
-                "sku",
-            )
-        ),
-    )  # fmt: skip
+        *((name, ctypes.c_int) for name in levels),
+    )
 
 
 def _support(library: ctypes.CDLL) -> dict[str, Any]:
@@ -82,7 +79,7 @@ def _support(library: ctypes.CDLL) -> dict[str, Any]:
                 asked.size = _Support.sku.offset
                 code = supported(ctypes.byref(asked))
             if not code:
-                levels = {name: getattr(asked, name) for name, _ in _Support._fields_[3:]}
+                levels = {name: getattr(asked, name) for name in _Support.levels}
                 found.append(levels | {"device": ordinal})
     return {"devices": found} if found else {"error": f"it answers {code}"}
 
