@@ -1,8 +1,9 @@
 -- Exact hardware counters of ranges of the program, each measured as a whole.
 --
--- computed: Rows of launch_metric with a range_name, by range and metric. A range is executed once, so
---   metrics that do not fit one pass are counted by turns: each has a value of some times that the
---   range was open. Launches are the calls that began while it was and have Launch in their name.
+-- computed: Rows of launch_metric with a range_name, by range and metric. A range is executed once,
+--   so metrics that do not fit one pass are counted by turns: each has a value of some times that
+--   the range was open. Launches are the calls that began while it was and have Launch in their
+--   name.
 -- needs: launch_metric, api_call
 -- requires:
 --   launch_metric: no ranges were measured (capture with --range-metrics and --range-by range).
@@ -18,9 +19,9 @@
 --   least DOUBLE: Its smallest value.
 --   most DOUBLE: Its largest value.
 --   launches DOUBLE [launches]: Launches in such a range, on average.
---   same_launches BOOLEAN: Whether all ranges of this name had the same calls that launch in the same
---     order, as far as is known, so that metrics counted by turns are of the same work; NULL without
---     records of calls.
+--   same_launches BOOLEAN: Whether all ranges of this name had the same calls that launch in the
+--     same order, as far as is known, so that metrics counted by turns are of the same work; NULL
+--     without records of calls.
 --   missing VARCHAR: Why there is no value; NULL if there is one.
 WITH ranges AS (
     SELECT DISTINCT process_id, range_id, range_name, start_ns, end_ns
