@@ -69,6 +69,7 @@ ENVIRONMENT = {
         "CUPTI_ETL_PYTORCH",
         "what of PyTorch to record as ranges, comma-separated: ops, modules, shapes",
     ),
+    "NCCL": ("CUPTI_ETL_NCCL", "what of NCCL to record: events, or channels with their times, too"),
     "FLUSH_MS": ("CUPTI_ETL_FLUSH_MS", "interval of cuptiActivityFlushAll in ms"),
     "RING_MB": ("CUPTI_ETL_RING_MB", "upper limit of the shared memory of a process in MiB"),
     "CUPTI": ("CUPTI_ETL_CUPTI", "libcupti to use, as given with --cupti"),
@@ -81,10 +82,12 @@ USER_ENVIRONMENT = {
 }
 CUDA_INJECTION = "CUDA_INJECTION64_PATH"
 NVTX_INJECTION = "NVTX_INJECTION64_PATH"
+NCCL_PLUGIN = "NCCL_PROFILER_PLUGIN"
 
 API_LEVELS = ("all", "default", "launch", "none")
 GRAPH_LEVELS = ("node", "graph")
 CONFLICT_POLICIES = ("yield", "keep", "fail")
+NCCL_LEVELS = ("events", "channels", "none")
 PYTORCH_PARTS = ("ops", "modules", "shapes")
 RECORD_FORMS = ("auto", "fixed", "selected")
 PC_SAMPLING_MODES = ("continuous", "serialized")
@@ -210,6 +213,7 @@ class CaptureOptions:
         pc_sampling: how to sample PCs; None for not at all.
         range_metrics: what to measure by replaying kernels; None for nothing.
         pytorch: what of PyTorch is recorded as ranges, of ``PYTORCH_PARTS``.
+        nccl: what of NCCL is recorded, one of ``NCCL_LEVELS``.
         capture_range: record only inside ranges: ``cudaProfilerApi`` or ``nvtx:NAME[@DOMAIN]``.
         max_rows: stop recording at about so many rows; 0 means never.
         max_bytes: stop recording when the trace has about so many bytes; 0 means never.
@@ -248,6 +252,7 @@ class CaptureOptions:
     pytorch: tuple[str, ...] = ()
     pc_sampling: PcSamplingOptions | None = None
     range_metrics: RangeOptions | None = None
+    nccl: str = "events"
     capture_range: str = ""
     max_rows: int = 0
     max_bytes: int = 0

@@ -78,6 +78,7 @@ class Collector:
         self._has_conflict = False
         self._clock = Clock()
         self._naming = Naming()
+        self.known_losses: list[Loss] = []  # of all processes, from before any began
         self._poll = select.poll()
         self.listener = Listener(allow_uids, path) if live else None
 
@@ -339,7 +340,7 @@ class Collector:
 
     def losses(self) -> list[Loss]:
         """Rows of the table ``loss`` as they are now."""
-        found = [loss for traced in self.traced for loss in traced.losses()]
+        found = [*self.known_losses, *(loss for one in self.traced for loss in one.losses())]
         if self.sampling is not None:
             found += self.sampling.losses()
         found += self._naming.losses()

@@ -14,6 +14,7 @@ from cupti_etl.capture.signal_witness import Witness
 from cupti_etl.config import (
     CUDA_INJECTION,
     ENVIRONMENT,
+    NCCL_PLUGIN,
     NVTX_INJECTION,
     RANGE_CACHE_CONTROLS,
     CaptureOptions,
@@ -22,6 +23,7 @@ from cupti_etl.errors import UsageError
 from cupti_etl.native.cupti_search import find_cupti
 from cupti_etl.native.loader import inject_library_path
 from cupti_etl.schema.callbacks import selection
+from cupti_etl.schema.loss import Loss
 from cupti_etl.signals import known
 
 # What each Python of the program imports at its start, with --pytorch.
@@ -70,6 +72,7 @@ def target_settings(
         "RANGE_METRICS": _range_metrics(options),
         "RANGE_FILTER": options.range_metrics.filter if options.range_metrics else "",
         "PYTORCH": ",".join(options.pytorch),
+        "NCCL": "" if options.nccl == "none" else options.nccl,
         "RANGE": options.capture_range,
         "FLUSH_MS": str(options.flush_ms),
         "RING_MB": str(options.ring_mb),
@@ -78,7 +81,21 @@ def target_settings(
         "NO_ARGV": "" if options.argv else "1",
     }
     named = {ENVIRONMENT[key][0]: value for key, value in settings.items()}
-    return {**named, CUDA_INJECTION: library, NVTX_INJECTION: library}
+    is_taken = options.nccl == "none" or other_nccl_plugin(options, base)
+    plugin = {} if is_taken else {NCCL_PLUGIN: library}
+    return {**named, **plugin, CUDA_INJECTION: library, NVTX_INJECTION: library}
+
+
+def other_nccl_plugin(options: CaptureOptions, base: Mapping[str, str]) -> list[Loss]:
+    """What is lost if the user has named another profiler plugin, which NCCL then loads."""
+    named = base.get(NCCL_PLUGIN, "")
+    if options.nccl == "none" or named in ("", str(inject_library_path())):
+        return []
+    detail = (
+        f"operations of NCCL are not recorded, as {NCCL_PLUGIN}={named} is set; unset it to record"
+        " them, or give --nccl none"
+    )
+    return [Loss(None, "nccl_refused", "nccl_event", detail=detail)]
 
 
 def target_environment(settings: Mapping[str, str], base: Mapping[str, str]) -> dict[str, str]:

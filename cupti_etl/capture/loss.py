@@ -16,6 +16,7 @@ from cupti_etl.schema.loss import Loss
 _TOLD = {
     "callback_event": ("callbacks", "callbacks"),
     "graph_node": ("graph_nodes", "nodes of CUDA graphs"),
+    "nccl_event": ("nccl_events", "events of NCCL"),
     # Its rows, and those of pc_window and cubin.
     "pc_sample": ("pc_rows", "PC sampling"),
     "launch_metric": ("range_rows", "the range profiler"),
@@ -199,6 +200,28 @@ def _lost_launches(info: ProcessInfo, end_ns: int | None) -> list[Loss]:
     return found
 
 
+def _nccl(process: Process, info: ProcessInfo, end_ns: int | None) -> list[Loss]:
+    """Operations without an end, and an NCCL that is too old to tell of them."""
+    found, table = [], "nccl_event"
+    unended = process.decoded().open_nccl_events
+    if unended and end_ns is not None:
+        detail = "what NCCL had begun and not ended when the capture ended has no end"
+        found.append(
+            Loss(info.process_id, "incomplete", table, unended, is_stored=True, detail=detail)
+        )
+    if not info.nccl_too_old:
+        return found
+    detail = (
+        f"NCCL has version {info.nccl_too_old} of the interface for profiler plugins, and only from"
+        " version 4 on its operations are recorded; use NCCL 2.27 or later"
+    )
+    since = info.start_ns
+    refused = Loss(
+        info.process_id, "nccl_refused", table, start_ns=since, end_ns=end_ns, detail=detail
+    )
+    return [*found, refused]
+
+
 def _open_ranges(process: Process, info: ProcessInfo) -> list[Loss]:
     """Ranges of the program's own code (``cupti_etl.range``) that had not ended at its end."""
     ranges = process.decoded().open_ranges
@@ -281,6 +304,7 @@ def losses(process: Process, end_ns: int | None, is_abandoned: bool = False) -> 
         found += _lost_rows(process, info, end_ns is not None, table)
     found += _lost_samples(info, end_ns)
     found += _lost_launches(info, end_ns)
+    found += _nccl(process, info, end_ns)
     if info.taken_ns or (end_ns is not None and in_order and info.held):
         detail = (
             "another CUPTI client (such as torch.profiler) took over in this process; "

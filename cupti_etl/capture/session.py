@@ -15,6 +15,7 @@ from cupti_etl.capture.caller import Caller
 from cupti_etl.capture.collector import Collector
 from cupti_etl.capture.launcher import (
     Launcher,
+    other_nccl_plugin,
     target_environment,
     target_settings,
 )
@@ -222,6 +223,7 @@ class _Run:
             self.destination.size,
         )
         settings = target_settings(options, self.collector.settings, os.environ)
+        self.collector.known_losses += other_nccl_plugin(options, os.environ)
         if self.sampling is not None:
             # So that the program's first kernel is sampled.
             self.sampling.wait_until_ready()

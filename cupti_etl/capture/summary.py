@@ -64,6 +64,7 @@ def summary(collector: Collector, where: object, seconds: float, kept: str = "")
     counts = {kind.table: sum(p.stored(i) for p in traced) for i, kind in enumerate(KINDS)}
     counts["callback_event"] = sum(int(p.decoded().callbacks) for p in traced)
     counts["launch_metric"] = sum(int(p.decoded().range_rows) for p in traced)
+    counts["nccl_event"] = sum(int(p.decoded().nccl_events) for p in traced)
     rows = ", ".join(f"{count:,} {table}" for table, count in counts.items() if count) or "no rows"
     noun = "process" if len(traced) == 1 else "processes"
     say(f"cupti-etl: {rows} from {len(traced)} {noun} in {seconds:.1f} s")

@@ -35,6 +35,7 @@ from cupti_etl.config import (
     API_LEVELS,
     CONFLICT_POLICIES,
     GRAPH_LEVELS,
+    NCCL_LEVELS,
     RECORD_FORMS,
     CaptureOptions,
     FlightOptions,
@@ -97,6 +98,13 @@ _process = functools.partial(click.option, cls=Option, section="Processes")
     metavar="[=PARTS]",
     help="Record PyTorch's operators, modules and input sizes as ranges; =ops, =modules or"
     " =ops,modules: only these.",
+)
+@_record(
+    "--nccl",
+    type=click.Choice(NCCL_LEVELS),
+    default="events",
+    show_default=True,
+    help="Record NCCL's own events: its operations, or also the GPU's times of each channel.",
 )
 @_record(
     "--callbacks",
@@ -261,6 +269,7 @@ def command(
     delay: str,
     duration: str,
     python_stacks: str,
+    nccl: str,
     callbacks: str,
     pytorch: str,
     pc_sampling: PcSamplingOptions | None,
@@ -330,6 +339,7 @@ def command(
         delay_ns=duration_ns(delay),
         duration_ns=duration_ns(duration),
         python_stacks=check_stacks(python_stacks),
+        nccl=nccl,
         callbacks=parse_callbacks(callbacks) if callbacks else {},
         pytorch=parts,
         pc_sampling=pc_sampling,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from cupti_etl.config import CUDA_INJECTION, NVTX_INJECTION
+from cupti_etl.config import CUDA_INJECTION, NCCL_PLUGIN, NVTX_INJECTION
 from cupti_etl.doctor.findings import Area, Finding, System
 
 _CONFLICT = Area("conflict")
@@ -33,6 +33,12 @@ def check_conflicts(system: System) -> Iterator[Finding]:
                 f"{name} is set: {value} is loaded into CUDA programs",
                 f"unset {name}: a capture needs this place and refuses to take it from another",
             )
+    plugin = environ.get(NCCL_PLUGIN, "")
+    if plugin and not plugin.endswith(_OWN_LIBRARY):
+        yield _CONFLICT.warn(
+            f"{NCCL_PLUGIN} is set: a capture leaves it at {plugin}",
+            f"unset {NCCL_PLUGIN} to have them in the table nccl_event",
+        )
     tools = sorted(name for name in environ if _TOOL_VARIABLES.match(name))
     if tools:
         yield _CONFLICT.warn(

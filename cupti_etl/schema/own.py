@@ -6,6 +6,7 @@ that it stays unique across hosts, PID namespaces and exec.
 
 from __future__ import annotations
 
+from cupti_etl.schema.nccl import NCCL_EVENT
 from cupti_etl.schema.spec import PROCESS_ID, Table
 from cupti_etl.schema.spec import Column as C
 from cupti_etl.schema.types import binary, boolean, f64, i32, i64, string, timestamp
@@ -121,7 +122,7 @@ LOSS = Table(
     "One row per cause and process: records that a table does not hold, or not whole.",
     (
         PROCESS_ID,
-        C("cause", string, "", "ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_clock, other_client, killed, not_flushed, not_traced, not_written, abandoned, collector_killed or part_lost; of texts: text_limit or not_demangled; of PC samples: pc_dropped, pc_buffer_full or pc_refused; of the range profiler: range_dropped, range_left_out, range_refused or replayed; of PM samples: pm_overflow, pm_counter_data_full, pm_gap or pm_failed."),
+        C("cause", string, "", "ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_clock, other_client, killed, not_flushed, not_traced, not_written, abandoned, collector_killed or part_lost; of texts: text_limit or not_demangled; of PC samples: pc_dropped, pc_buffer_full or pc_refused; of the range profiler: range_dropped, range_left_out, range_refused or replayed; of NCCL: nccl_refused; of PM samples: pm_overflow, pm_counter_data_full, pm_gap or pm_failed."),
         C("device_uuid", string, "", "The GPU, where PM samples are missing; NULL for records.", joins="device.device_uuid"),
         C("table_name", string, "", "Table the records belong to; NULL if it is not known."),
         C("records", i64, "", "How many; NULL if it cannot be known.", unit="records"),
@@ -360,7 +361,7 @@ LAUNCH_METRIC = Table(
     sort=("start_ns",),
 )
 # Those that the decoder fills, as it does those of CUPTI's records.
-DECODED = (LAUNCH_STACK, PYTHON_STACK, CALLBACK_EVENT, GRAPH_NODE, PC_SAMPLE, PC_WINDOW, CUBIN, LAUNCH_METRIC, ARGUMENT)
+DECODED = (LAUNCH_STACK, PYTHON_STACK, CALLBACK_EVENT, GRAPH_NODE, PC_SAMPLE, PC_WINDOW, CUBIN, LAUNCH_METRIC, ARGUMENT, NCCL_EVENT)
 
 OWN = (
     CAPTURE,

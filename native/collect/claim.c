@@ -46,6 +46,7 @@ void etl_process_resume(struct etl_process *process)
 	process->stacks_before = etl_load(&header->stacks_drained);
 	process->callbacks_before = etl_load(&header->callbacks_drained);
 	process->graph_nodes_before = etl_load(&header->graph_nodes_drained);
+	process->nccl_events_before = etl_load(&header->nccl_events_drained);
 	process->pc_rows_before = etl_load(&header->pc_rows_drained);
 	process->range_rows_before = etl_load(&header->range_rows_drained);
 	process->info.orphaned_ns = (int64_t)etl_load(&header->drained_ns);

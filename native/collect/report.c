@@ -73,6 +73,9 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 	out->callbacks_lost = etl_peek(&header->counters.callbacks_lost);
 	out->graph_nodes = etl_peek(&header->counters.graph_nodes) - process->graph_nodes_before;
 	out->graph_nodes_lost = etl_peek(&header->counters.graph_nodes_lost);
+	out->nccl_events = etl_peek(&header->counters.nccl_events) - process->nccl_events_before;
+	out->nccl_events_lost = etl_peek(&header->counters.nccl_events_lost);
+	out->nccl_too_old = etl_peek(&header->counters.nccl_too_old);
 	out->pc_rows = etl_peek(&header->counters.pc_rows) - process->pc_rows_before;
 	out->pc_rows_lost = etl_peek(&header->counters.pc_rows_lost);
 	out->pc_dropped = etl_peek(&header->counters.pc_dropped);

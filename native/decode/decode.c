@@ -8,6 +8,7 @@
 #include "decode/gather.h"
 #include "decode/graph_nodes.h"
 #include "decode/layout.h"
+#include "decode/nccl_events.h"
 #include "decode/pc_samples.h"
 #include "decode/range_metrics.h"
 #include "decode/rows.h"
@@ -229,6 +230,7 @@ int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_
 	uint64_t nodes_before = process->decoded.graph_nodes;
 	uint64_t pc_rows_before = process->decoded.pc_rows;
 	uint64_t range_rows_before = process->decoded.range_rows;
+	uint64_t nccl_events_before = process->decoded.nccl_events;
 	int result = 0;
 
 	process_refresh(process);
@@ -253,6 +255,8 @@ int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_
 		result = decode_pc_samples(process, data, bytes);
 	else if (content == ETL_RANGE_METRICS)
 		result = decode_range_metrics(process, data, bytes);
+	else if (content == ETL_NCCL_EVENTS)
+		result = decode_nccl_events(process, data, bytes);
 	else
 		process->decoded.unreadable_bytes += bytes;
 	if (result < 0) {
@@ -269,6 +273,8 @@ int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_
 	etl_add(&process->header->pc_rows_drained, process->decoded.pc_rows - pc_rows_before);
 	etl_add(&process->header->range_rows_drained,
 		process->decoded.range_rows - range_rows_before);
+	etl_add(&process->header->nccl_events_drained,
+		process->decoded.nccl_events - nccl_events_before);
 	etl_put(&process->header->drained_ns, (uint64_t)etl_now_ns());
 	return result;
 }

@@ -46,7 +46,7 @@ struct etl_process {
 	struct etl_process_info info;
 	/* Drained by that one. */
 	uint64_t drained_before, stacks_before, callbacks_before, graph_nodes_before;
-	uint64_t pc_rows_before, range_rows_before;
+	uint64_t pc_rows_before, range_rows_before, nccl_events_before;
 	uint64_t process_id;
 	/* Private copies: the originals can change under us. */
 	uint32_t generation;

@@ -12,6 +12,7 @@
 #include "inject/facts.h"
 #include "inject/environment.h"
 #include "inject/graph_nodes.h"
+#include "inject/nccl_rows.h"
 #include "inject/handshake.h"
 #include "inject/injector.h"
 #include "inject/intern.h"
@@ -173,6 +174,7 @@ static int start(bool is_late, struct etl_error *error)
 	etl_conflict_forget();
 	etl_launch_stacks_forget();
 	etl_graph_nodes_forget();
+	etl_nccl_forget();
 	etl_pc_sampling_forget();
 	etl_range_metrics_forget();
 	etl_takeover_probe_forget();

@@ -13,6 +13,7 @@
 #include "inject/conflict.h"
 #include "inject/facts.h"
 #include "inject/graph_nodes.h"
+#include "inject/nccl_rows.h"
 #include "inject/handshake.h"
 #include "inject/injector.h"
 #include "inject/intern.h"
@@ -63,6 +64,7 @@ static void flush(uint32_t flag)
 	struct etl_segment *segment = etl_injector.map.segment;
 
 	etl_graph_nodes_flush();
+	etl_nccl_flush();
 	etl_launch_stacks_flush();
 	etl_callbacks_flush();
 	etl_ranges_flush();
@@ -160,6 +162,7 @@ static void *loop(void *unused)
 	etl_ranges_finish();
 	etl_pc_sampling_finish();
 	etl_range_metrics_finish();
+	etl_nccl_finish();
 	/* First what is complete, then the rest, with unfinished kernels. */
 	flush(0);
 	flush(CUPTI_FLUSH_FORCED);

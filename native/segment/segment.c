@@ -368,6 +368,7 @@ void etl_segment_renew(struct etl_map *map)
 	etl_put(&segment->graph_nodes_drained, 0);
 	etl_put(&segment->pc_rows_drained, 0);
 	etl_put(&segment->range_rows_drained, 0);
+	etl_put(&segment->nccl_events_drained, 0);
 	etl_put(&segment->drained_ns, 0);
 	memset(&segment->counters, 0, sizeof segment->counters);
 	etl_store(&segment->windows_opened, 0);

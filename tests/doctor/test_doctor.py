@@ -254,6 +254,7 @@ def test_counter_privileges(root: Path, admin_only: str, capabilities: str, stat
         ({"NSYS_PROFILING_SESSION_ID": "1"}, "NSYS_PROFILING_SESSION_ID"),
         ({"LD_PRELOAD": "/opt/nsys/libToolsInjectionProxy64.so"}, "LD_PRELOAD"),
         ({"CUDA_MPS_PIPE_DIRECTORY": "/tmp/mps"}, "MPS"),
+        ({"NCCL_PROFILER_PLUGIN": "/opt/inspector.so"}, "leaves it at /opt/inspector.so"),
     ],
 )
 def test_environment_of_other_tools(root: Path, environ: dict[str, str], word: str) -> None:
@@ -278,6 +279,7 @@ def test_processes_of_other_tools(root: Path, process: str, word: str) -> None:
 
 def test_our_own_injector_is_no_conflict(root: Path) -> None:
     environ = {"CUDA_INJECTION64_PATH": "/x/libcupti_etl_inject.so", "HOME": "/root"}
+    environ["NCCL_PROFILER_PLUGIN"] = environ["CUDA_INJECTION64_PATH"]
     assert list(check_conflicts(System(root, environ))) == []
 
 

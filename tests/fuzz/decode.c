@@ -26,6 +26,7 @@ static void check_sums(struct etl_decoder *decoder, const struct etl_process *pr
 	uint64_t calls = (uint64_t)etl_decoder_rows(decoder, ETL_TABLE_LAUNCH_STACK);
 	uint64_t events = (uint64_t)etl_decoder_rows(decoder, ETL_TABLE_CALLBACK_EVENT);
 	uint64_t nodes = (uint64_t)etl_decoder_rows(decoder, ETL_TABLE_GRAPH_NODE);
+	uint64_t nccl_events = (uint64_t)etl_decoder_rows(decoder, ETL_TABLE_NCCL_EVENT);
 	uint64_t pc_rows = (uint64_t)(etl_decoder_rows(decoder, ETL_TABLE_PC_SAMPLE) +
 				      etl_decoder_rows(decoder, ETL_TABLE_PC_WINDOW) +
 				      etl_decoder_rows(decoder, ETL_TABLE_CUBIN));
@@ -43,6 +44,7 @@ static void check_sums(struct etl_decoder *decoder, const struct etl_process *pr
 	CHECK(calls == decoded.stacks);
 	CHECK(events == decoded.callbacks);
 	CHECK(nodes == decoded.graph_nodes);
+	CHECK(nccl_events == decoded.nccl_events);
 	CHECK(pc_rows == decoded.pc_rows);
 	CHECK(range_rows == decoded.range_rows);
 	CHECK(stored + unknown == decoded.records);

@@ -41,6 +41,12 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
         *native_sources("collector"),
         "-Wl,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=pool_get",
     ],
+    # So few places that events are overwritten.
+    "nccl": [
+        *native_sources("collector"),
+        *inject("environment", "nccl_plugin", "nccl_rows", "row_slot"),
+        "-DIN_FLIGHT=32",
+    ],
     "nesting": native_sources("collector"),
     "nvtx": inject("environment", "nvtx", "range"),
     # So few that the program can have more.
@@ -64,6 +70,7 @@ THREADED = (
     "callbacks",
     "wakeup",
     "hello",
+    "nccl",
     "queue",
     "ranges",
     "release",
@@ -134,6 +141,7 @@ def test_a_planted_overflow_is_seen(tmp_path: Path) -> None:
         ("killed", "plain", "EARLY", "records == slots"),
         pytest.param("memory", "address", "LEAK", "LeakSanitizer", marks=pytest.mark.slow),
         ("ranges", "plain", "OPEN", "open_ranges == PLANTED"),
+        ("nccl", "plain", "UNENDED", "open_nccl_events == 0"),
         ("overlap", "plain", "WRONG", "runs == RUNS"),
         pytest.param("profiler_host", "address", "LEAK", "LeakSanitizer", marks=pytest.mark.slow),
         ("sampling", "plain", "LOSS", "stats->samples == got.samples"),

@@ -228,6 +228,14 @@ class Builder:
                 self._cc(product, *sources, "-ldl")
         return product
 
+    def nccl(self) -> Path:
+        """The program that calls NCCL's profiler plugin."""
+        product = self.folder / "fake_nccl"
+        with self._once(product) as make:
+            if make:
+                self._cc(product, NATIVE / "fake_nccl.c", "-ldl")
+        return product
+
     def client(self) -> Path:
         """The small injectable client."""
         product = self.folder / "tiny_client.so"

@@ -278,6 +278,11 @@ class Fakes:
         """A small injectable client that needs nothing of ours."""
         return self._build.client()
 
+    def nccl(self, **options: int) -> list[str]:
+        """Command line of the program that calls NCCL's profiler plugin; see fake_nccl.c."""
+        words = [f"{name}={value}" for name, value in options.items()]
+        return [str(self._build.nccl()), *words]
+
     def program(self, **options: int | str | bool | Path) -> list[str]:
         """Command line of the test program; ``copy_every=5`` is ``--copy-every=5``."""
         words = [str(self._build.program())]

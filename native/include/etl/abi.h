@@ -18,7 +18,7 @@ struct etl_wakeup;
 enum { ETL_MAX_KIND = 128 };
 enum etl_content {
 	ETL_RECORDS = 1, ETL_STRINGS, ETL_LAUNCH_STACKS, ETL_RANGES, ETL_FACTS, ETL_CALLBACKS,
-	ETL_GRAPH_NODES, ETL_PC_SAMPLES, ETL_RANGE_METRICS,
+	ETL_GRAPH_NODES, ETL_PC_SAMPLES, ETL_RANGE_METRICS, ETL_NCCL_EVENTS,
 };
 
 enum etl_process_state {
@@ -72,6 +72,9 @@ struct etl_process_info {
 	uint64_t callbacks_lost;
 	uint64_t graph_nodes; /* that CUPTI told of */
 	uint64_t graph_nodes_lost; /* those of them that found no slot */
+	uint64_t nccl_events; /* operations and channels that NCCL told of */
+	uint64_t nccl_events_lost;
+	uint64_t nccl_too_old; /* version of the interface that an older NCCL has; 0: none */
 	uint64_t pc_rows; /* rows of pc_sample, pc_window and cubin that were made */
 	uint64_t pc_rows_lost;
 	uint64_t pc_dropped; /* samples that the hardware dropped */
@@ -137,6 +140,9 @@ struct etl_decoded {
 	int64_t open_ranges; /* of its own code, that have not ended */
 	uint64_t graph_nodes; /* rows of graph_node */
 	uint64_t damaged_graph_nodes;
+	uint64_t nccl_events; /* rows of nccl_event */
+	uint64_t open_nccl_events; /* those of them without an end */
+	uint64_t damaged_nccl_events;
 	uint64_t pc_rows; /* of pc_sample, pc_window and cubin */
 	uint64_t damaged_pc_rows;
 	uint64_t range_rows; /* of launch_metric */

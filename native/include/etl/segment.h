@@ -84,6 +84,7 @@ struct etl_counters {
 	_Atomic uint64_t stacks, stacks_lost; /* see struct etl_process_info */
 	_Atomic uint64_t callbacks, callbacks_lost;
 	_Atomic uint64_t graph_nodes, graph_nodes_lost;
+	_Atomic uint64_t nccl_events, nccl_events_lost, nccl_too_old;
 	_Atomic uint64_t pc_rows, pc_rows_lost, pc_dropped, pc_full;
 	_Atomic int64_t pc_failure;
 	_Atomic uint64_t range_rows, range_rows_lost, range_launches, range_dropped;
@@ -132,10 +133,11 @@ struct etl_segment {
 	 * counts `wanted` up, and the target says when all of them have been published anew. */
 	_Alignas(64) _Atomic uint32_t strings_wanted;
 	_Atomic uint32_t strings_sent;
-	/* Written by the collector: how many records, stacks of calls, callbacks, nodes of graphs
-	 * and rows of PC sampling and of the range profiler it has read, and when it last read some. */
+	/* Written by the collector: how many records, stacks of calls, callbacks, nodes of graphs,
+	 * rows of PC sampling and of the range profiler and events of NCCL it has read, and when it
+	 * last read some. */
 	_Atomic uint64_t drained, stacks_drained, callbacks_drained, graph_nodes_drained;
-	_Atomic uint64_t pc_rows_drained, range_rows_drained;
+	_Atomic uint64_t pc_rows_drained, range_rows_drained, nccl_events_drained;
 	_Atomic uint64_t drained_ns;
 
 	uint32_t stride[ETL_MAX_KIND]; /* record size by activity kind; 0: not known */
