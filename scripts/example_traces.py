@@ -51,6 +51,9 @@ def made_trace(folder: Path) -> Path:
                    " correlation_id"],
         "graph_node": ["process_id graph_node_id source_graph_node_id kind at_ns thread_id"
                        " stack_id state"],
+        "nccl_event": ["process_id event_id group_id kind communicator rank ranks sequence function"
+                       " datatype count size_bytes algorithm protocol channels thread_id"
+                       " call_start_ns start_ns end_ns launch_start_ns launch_end_ns"],
         "pm_sample": ["device_uuid start_ns end_ns sm_active_pct dram_read_bytes"],
         "pm_metric": ["metric device_uuid unit aggregation interval_ns"],
     }  # fmt: skip
@@ -58,6 +61,7 @@ def made_trace(folder: Path) -> Path:
         _begin_rank(rows, rank)
         for step in range(_STEPS):
             _step(rows, rank, step)
+    _hang(rows)
     return write_trace(folder, **{table: "\n".join(lines) for table, lines in rows.items()})
 
 
@@ -122,7 +126,24 @@ def _step(rows: dict[str, list[str]], rank: int, step: int) -> None:
     kernel(call(210_000, "cudaGraphLaunch"), "2", 6_100_000 + late, 9_000_000 + late, "softmax")
     name = "ncclDevKernel_AllReduce_Sum_f32"
     kernel(call(230_000, "cudaLaunchKernel"), "-", 9_100_000 + late, 12_000_000, name)
+    _all_reduce(rows, rank, step, begin + 222_000)
     correlation = call(19_000_000, "cudaFree")
     rows["memory"].append(
         f"{process} 0 device release {begin + 19_005_000} 1 {64 * _MIB} {correlation}"
     )
+
+
+def _all_reduce(rows: dict[str, list[str]], rank: int, number: int, at: int) -> None:
+    """What NCCL tells of 25 MiB of gradients, whose kernel is launched 8 us after the call."""
+    what = f"{4 * number + 2} {4 * number + 1} collective 77 {rank} 2 {number} AllReduce"
+    size = f"ncclFloat32 {25 * _MIB // 4} {25 * _MIB} RING SIMPLE 24"
+    times = f"{at} {at + 20_000} {at + 22_000} {at + 7_000} {at + 18_000}"
+    rows["nccl_event"].append(f"{rank + 1} {what} {size} 5 {times}")
+
+
+def _hang(rows: dict[str, list[str]]) -> None:
+    """The first rank launches one more operation, which the second one never calls."""
+    at = _BEGIN_NS + _STEPS * _STEP_NS
+    number = 10 * _STEPS + 1
+    rows["api_call"].append(f"1 5 {number} runtime cudaLaunchKernel {at + 8_000} {at + 16_000}")
+    _all_reduce(rows, 0, _STEPS, at)

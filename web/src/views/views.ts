@@ -82,7 +82,11 @@ export const VIEWS: View[] = [
       "range_metric",
     ],
   },
-  { id: "ranks", title: "Ranks", queries: ["rank_stragglers", "collective_bandwidth", "rank_clock"] },
+  {
+    id: "ranks",
+    title: "Ranks",
+    queries: ["rank_stragglers", "collective_wait", "collective_bandwidth", "nccl_unfinished", "rank_clock"],
+  },
   { id: "compare", title: "Compare", first: compared, queries: [] },
   { id: "sql", title: "SQL", first: sql, queries: [] },
 ];

@@ -1,9 +1,10 @@
 -- Collective operations, each with a number that it has on every rank.
 --
--- computed: Where PyTorch numbered them in their group, by that. Else clocks are put together by
---   rank_clock, and an operation is the one of the first rank, of its kernel and group, whose end
---   is nearest, if the two overlap, have one size and neither has a nearer one: recordings may
---   begin and end apart and miss operations.
+-- computed: By the communicator, the function and the number that NCCL gave them, if several ranks
+--   have that of an operation. Else, where PyTorch numbered them in their group, by that. Else
+--   clocks are put together by rank_clock, and an operation is the one of the first rank, of its
+--   kernel and group, whose end is nearest, if the two overlap, have one size and neither has a
+--   nearer one: recordings may begin and end apart and miss operations.
 -- needs: collective, rank_clock
 -- materialized: Made once for an opened trace, as bandwidths and stragglers read it.
 -- limits: Operations that the first rank of a group does not have are not matched. Broadcasts and
@@ -23,6 +24,11 @@
 --   bytes BIGINT [bytes]: Size of the message; NULL if not known.
 --   element_type VARCHAR: Type of an element; NULL if not known.
 --   group_size BIGINT [ranks]: Ranks that take part; NULL if not known.
+--   communicator BIGINT: NCCL's id of the group; NULL if NCCL did not tell.
+--   algorithm VARCHAR: RING, TREE, NVLS and so on; NULL if NCCL did not tell.
+--   protocol VARCHAR: LL, LL128 or SIMPLE; likewise.
+--   call_start_ns BIGINT [epoch ns]: When the program called NCCL; NULL if NCCL did not tell.
+--   matched_by VARCHAR: nccl (its numbers), pytorch (its numbers) or clock; NULL if it was not.
 --   reason VARCHAR: Why it was not matched; NULL if it was, or if only one GPU of the trace has
 --     operations of its kernel, group and size.
 WITH timed AS MATERIALIZED (
@@ -61,25 +67,50 @@ nearest AS (
         ORDER BY abs(timed.until_ns - firsts.until_ns), timed.id
     ) = 1
 ),
-numbered AS (
-    SELECT timed.*, first_id, row_number() OVER (
-               PARTITION BY process_id, gpu, kind, sequence ORDER BY timed.id
-           ) AS turn
+turns AS (
+    SELECT timed.*, first_id,
+           row_number() OVER (PARTITION BY process_id, gpu, kind, sequence ORDER BY timed.id)
+               AS turn,
+           row_number() OVER (
+               PARTITION BY process_id, gpu, communicator, collective, nccl_sequence
+               ORDER BY timed.id
+           ) AS nccl_turn
     FROM timed
     LEFT JOIN nearest ON nearest.id = timed.id
 ),
+by_nccl AS (
+    SELECT *, CASE WHEN nccl_sequence IS NOT NULL AND count(*) OVER same > 1
+                   THEN min(id) OVER same END AS nccl_id
+    FROM turns
+    WINDOW same AS (PARTITION BY communicator, collective, nccl_sequence, nccl_turn)
+),
+-- A rank to which NCCL did not tell belongs to those to which it did.
+numbered AS (
+    SELECT *, coalesce(nccl_id, CASE WHEN sequence IS NOT NULL
+                                     THEN coalesce(min(nccl_id) OVER same, min(id) OVER same) END)
+               AS number_id
+    FROM by_nccl
+    WINDOW same AS (PARTITION BY kind, sequence, turn)
+),
 matched AS (
-    SELECT *, CASE WHEN sequence IS NULL THEN coalesce(first_id, id)
-                   ELSE min(id) OVER (PARTITION BY kind, sequence, turn) END AS operation_id,
-           count(DISTINCT (process_id, gpu)) OVER like_it AS members,
-           max(clock_reason) OVER like_it AS reason
+    SELECT numbered.*,
+           coalesce(numbered.number_id, firsts.number_id, numbered.first_id, numbered.id)
+               AS operation_id,
+           count(DISTINCT (numbered.process_id, numbered.gpu)) OVER like_it AS members,
+           max(numbered.clock_reason) OVER like_it AS reason
     FROM numbered
-    WINDOW like_it AS (PARTITION BY kind)
+    LEFT JOIN numbered AS firsts ON firsts.id = numbered.first_id
+    WINDOW like_it AS (PARTITION BY numbered.kind)
+),
+counted AS (
+    SELECT *, count(*) OVER (PARTITION BY operation_id) > 1 AS is_matched FROM matched
 )
 SELECT process_id, rank, gpu, collective, name, process_group,
        dense_rank() OVER (ORDER BY operation_id) AS operation, start_ns, end_ns, exposed_ns, bytes,
-       element_type, group_size,
-       CASE WHEN members > 1 AND count(*) OVER (PARTITION BY operation_id) = 1
-            THEN coalesce(CASE WHEN sequence IS NULL THEN reason END, 'no other rank has it') END
-           AS reason
-FROM matched
+       element_type, group_size, communicator, algorithm, protocol, call_start_ns,
+       CASE WHEN NOT is_matched THEN NULL WHEN nccl_id IS NOT NULL THEN 'nccl'
+            WHEN sequence IS NOT NULL THEN 'pytorch' ELSE 'clock' END AS matched_by,
+       CASE WHEN members > 1 AND NOT is_matched
+            THEN coalesce(CASE WHEN number_id IS NULL AND nccl_sequence IS NULL THEN reason END,
+                          'no other rank has it') END AS reason
+FROM counted

@@ -2,13 +2,14 @@
 --
 -- computed: Finished kernels whose category is communication, numbered by kind, kernel name and
 --   group in the order of their starts on each GPU. Exposed is what compute on the same GPU did not
---   cover (union). What was sent is taken from the arguments of the kernel or of its operator
---   (_collective_argument), else from those of the innermost range around its call that has some,
---   else from the integer payload of an NVTX range with nccl in its name. So is the kind, or else
---   from the kernel's name. Of what is sent and received, bytes is the larger; NCCL gives that of
+--   cover (union). What was sent is what NCCL says itself (_nccl_operation), else taken from the
+--   arguments of the kernel or of its operator (_collective_argument), else from those of the
+--   innermost range around its call that has some, else from the integer payload of an NVTX range
+--   with nccl in its name. The kind is that of the arguments, or NCCL's, or else from the kernel's
+--   name. Of what is sent and received, bytes is the larger; NCCL gives that of
 --   one rank for AllGather and ReduceScatter, which is multiplied by group_size.
 -- needs: gpu_interval, _busy_interval, process, nvtx_range, launch_to_gpu, argument,
---   _collective_argument
+--   _collective_argument, _nccl_operation
 -- materialized: Made once for an opened trace, as every query about ranks reads it.
 -- limits: Without arguments or payloads sizes are not known, nor is the kind where kernels of all
 --   kinds have one name (RCCL's Generic). One kernel may stand for several fused operations.
@@ -31,6 +32,12 @@
 --   process_group VARCHAR: Name of their group; NULL if not known.
 --   sequence BIGINT: Number that PyTorch gave it in its group, the same on every rank; NULL if not
 --     known.
+--   communicator BIGINT: NCCL's id of the group, the same on every rank; NULL if NCCL did not tell.
+--   nccl_sequence BIGINT: Number that NCCL gave it among those of its function and communicator,
+--     the same on every rank; NULL of sends and receives, and if NCCL did not tell.
+--   algorithm VARCHAR: RING, TREE, NVLS and so on; NULL if NCCL did not tell.
+--   protocol VARCHAR: LL, LL128 or SIMPLE; likewise.
+--   call_start_ns BIGINT [epoch ns]: When the program called NCCL; NULL if NCCL did not tell.
 --   kind UBIGINT: The same for operations of one collective, kernel and group.
 WITH ranks AS (
     SELECT process_id, any_value(rank) AS rank, any_value(world_size) AS world_size
@@ -91,8 +98,15 @@ sizes AS (
 ),
 work AS (
     SELECT act.process_id, act.gpu, act.name, act.start_ns, act.end_ns, lower(act.name) AS text,
-           sizes.* EXCLUDE (process_id, correlation_id)
+           coalesce(sizes.operation, lower(nccl."function")) AS operation, elements,
+           coalesce(sizes.element_type, nccl.element_type) AS element_type, rank_bytes,
+           coalesce(group_size, nccl.ranks) AS group_size, process_group, sizes.sequence,
+           nccl.bytes AS nccl_bytes, nccl.communicator, nccl.sequence AS nccl_sequence,
+           nccl.algorithm, nccl.protocol, nccl.call_start_ns
     FROM gpu_interval AS act
+    LEFT JOIN _nccl_operation AS nccl
+        ON nccl.process_id = act.process_id
+        AND nccl.correlation_id = act.correlation_id
     LEFT JOIN sizes
         ON sizes.process_id = act.process_id
         AND sizes.correlation_id = act.correlation_id
@@ -157,9 +171,10 @@ sorted AS (
     LEFT JOIN ranks ON ranks.process_id = found.process_id
 )
 SELECT process_id, rank, gpu, collective, name, number, start_ns, end_ns, exposed_ns,
-       coalesce(elements * element_bytes,
+       coalesce(nccl_bytes, elements * element_bytes,
                 CASE WHEN collective NOT IN ('AllGather', 'ReduceScatter') THEN rank_bytes
                      ELSE rank_bytes * coalesce(group_size, world_size) END) AS bytes,
        elements, element_type, group_size, process_group, sequence,
+       communicator, nccl_sequence, algorithm, protocol, call_start_ns,
        hash(collective, name, process_group) AS kind
 FROM sorted

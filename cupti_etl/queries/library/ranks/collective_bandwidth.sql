@@ -1,4 +1,4 @@
--- Collective operations by kind and size: how long, how fast, how much was exposed.
+-- Collective operations by kind, size and algorithm: how long, how fast, how much was exposed.
 --
 -- computed: Of one operation the ranks' shortest duration counts, as the others also waited; which
 --   is which on the ranks is told by _collective_match. Algorithm bandwidth is bytes over it; bus
@@ -19,6 +19,8 @@
 --   collective VARCHAR: AllReduce, AllGather, ReduceScatter and so on.
 --   bytes BIGINT [bytes]: Size of the message; NULL if not known.
 --   element_type VARCHAR: Type of an element; NULL if not known.
+--   algorithm VARCHAR: RING, TREE, NVLS and so on; NULL if NCCL did not tell.
+--   protocol VARCHAR: LL, LL128 or SIMPLE; likewise.
 --   ranks BIGINT [ranks]: Ranks that took part, or that are assumed.
 --   operations BIGINT [operations]: Operations, each counted once for all ranks.
 --   unmatched BIGINT [operations]: Those of single ranks besides, which are part of total_ns and
@@ -38,13 +40,14 @@ WITH world AS (
 ),
 operations AS (
     SELECT collective, max(bytes) AS bytes, max(element_type) AS element_type,
+           max(algorithm) AS algorithm, max(protocol) AS protocol,
            coalesce(max(group_size), any_value(n)) AS n, any_value(reason) AS reason,
            CASE WHEN any_value(reason) IS NULL THEN min(end_ns - start_ns) END AS shortest_ns,
            sum(end_ns - start_ns) AS total_ns, sum(exposed_ns) AS exposed_ns, count(*) AS members
     FROM _collective_match, world
     GROUP BY collective, operation
 )
-SELECT collective, bytes, element_type, TRY_CAST(n AS BIGINT) AS ranks,
+SELECT collective, bytes, element_type, algorithm, protocol, TRY_CAST(n AS BIGINT) AS ranks,
        count(*) FILTER (WHERE reason IS NULL) AS operations, count(reason) AS unmatched,
        max(reason) AS reason,
        median(shortest_ns) AS median_ns, TRY_CAST(sum(total_ns) AS BIGINT) AS total_ns,
@@ -57,5 +60,5 @@ SELECT collective, bytes, element_type, TRY_CAST(n AS BIGINT) AS ranks,
                      WHEN collective IN ('AllGather', 'ReduceScatter', 'AllToAll')
                      THEN (n - 1.0) / nullif(n, 0) ELSE 1 END) AS bus_gbps
 FROM operations
-GROUP BY collective, bytes, element_type, n
-ORDER BY total_ns DESC, collective, bytes, element_type, n
+GROUP BY collective, bytes, element_type, algorithm, protocol, n
+ORDER BY total_ns DESC, collective, bytes, element_type, algorithm, protocol, n

@@ -1,0 +1,81 @@
+-- Matched collective operations of each rank: what of their time is waiting, and what transfer.
+--
+-- computed: Operations of _collective_match that end together and that all their ranks have. Their
+--   times are put on the clock of the first rank by rank_clock, or, where that knows nothing and
+--   NCCL's or PyTorch's numbers match them, by the median of the differences of their ends from
+--   that of their first rank. A rank waits from its start until the last one starts, and at most
+--   until its own end; the rest is transfer.
+-- needs: _collective_match, rank_clock
+-- requires:
+--   collective: no communication kernels were recorded.
+-- limits: Broadcasts and sends do not end together; they are left out.
+-- scope: start_ns
+-- columns:
+--   operation BIGINT: Number of the operation, as in _collective_match.
+--   process_id BIGINT: The process.
+--   rank INTEGER: Its rank; NULL if it has none.
+--   gpu BIGINT: Number of the GPU, as in gpu.
+--   collective VARCHAR: AllReduce, AllGather, ReduceScatter or AllToAll.
+--   communicator BIGINT: NCCL's id of the group; NULL if NCCL did not tell.
+--   algorithm VARCHAR: RING, TREE, NVLS and so on; NULL if NCCL did not tell.
+--   protocol VARCHAR: LL, LL128 or SIMPLE; likewise.
+--   bytes BIGINT [bytes]: Size of the message; NULL if not known.
+--   ranks BIGINT [ranks]: Ranks that have it.
+--   matched_by VARCHAR: nccl, pytorch or clock, as in _collective_match.
+--   start_ns BIGINT [epoch ns]: When its kernel began, by the clock of its process.
+--   end_ns BIGINT [epoch ns]: When it ended.
+--   late_ns BIGINT [ns]: How much later than on the first rank its kernel began.
+--   call_late_ns BIGINT [ns]: How much later than the first rank the program called NCCL; NULL if
+--     NCCL did not tell.
+--   wait_ns BIGINT [ns]: Of its time, until the last rank began.
+--   transfer_ns BIGINT [ns]: The rest of its time.
+--   is_last BOOLEAN: Whether the others waited for it.
+--   caused_ns BIGINT [ns]: How long the others waited for it, summed over them; 0 if it was not
+--     last.
+WITH members AS (
+    SELECT *, count(*) OVER same AS n,
+           first_value(process_id) OVER (PARTITION BY operation ORDER BY rank, process_id)
+               AS first_id,
+           first_value(end_ns) OVER (PARTITION BY operation ORDER BY rank, process_id)
+               AS first_end_ns
+    FROM _collective_match
+    WHERE matched_by IS NOT NULL
+        AND collective IN ('AllReduce', 'AllGather', 'ReduceScatter', 'AllToAll')
+    WINDOW same AS (PARTITION BY operation)
+),
+complete AS (
+    SELECT * FROM members WHERE n = coalesce(group_size, n)
+),
+offsets AS (
+    SELECT complete.process_id,
+           coalesce(any_value(mine.ahead_ns),
+                    median(end_ns - first_end_ns + of_first.ahead_ns)::BIGINT) AS ahead_ns
+    FROM complete
+    JOIN rank_clock AS mine ON mine.process_id = complete.process_id
+    JOIN rank_clock AS of_first ON of_first.process_id = complete.first_id
+    WHERE mine.ahead_ns IS NOT NULL OR matched_by <> 'clock'
+    GROUP BY complete.process_id
+),
+aligned AS (
+    SELECT complete.*, start_ns - ahead_ns AS at_ns, end_ns - ahead_ns AS until_ns,
+           call_start_ns - ahead_ns AS call_ns
+    FROM complete
+    JOIN offsets ON offsets.process_id = complete.process_id
+    WHERE ahead_ns IS NOT NULL
+),
+waits AS (
+    SELECT *, at_ns - min(at_ns) OVER same AS late_ns, call_ns - min(call_ns) OVER same AS
+               call_late_ns,
+           greatest(0, least(max(at_ns) OVER same, until_ns) - at_ns) AS wait_ns,
+           row_number() OVER (PARTITION BY operation ORDER BY at_ns DESC, rank, process_id) = 1
+               AS is_last
+    FROM aligned
+    WINDOW same AS (PARTITION BY operation)
+    QUALIFY count(*) OVER same = n
+)
+SELECT operation, process_id, rank, gpu, collective, communicator, algorithm, protocol, bytes,
+       n AS ranks, matched_by, start_ns, end_ns, late_ns, call_late_ns, wait_ns,
+       end_ns - start_ns - wait_ns AS transfer_ns, is_last,
+       CASE WHEN is_last THEN TRY_CAST(sum(wait_ns) OVER (PARTITION BY operation) AS BIGINT)
+            ELSE 0 END AS caused_ns
+FROM waits
