@@ -62,7 +62,7 @@ def compare(folder: Path, log: dict[str, Any]) -> dict[str, Any]:
         " count(DISTINCT interface) AS interfaces, any_value(interface) AS interface,"
         " count(call_start_ns) AS with_call, count(launch_end_ns) AS with_launch FROM nccl_event"
     )
-    (kernels,) = trace.sql("SELECT count(*) AS n FROM kernel WHERE name LIKE 'ncclDevKernel%'")
+    (kernels,) = trace.sql("SELECT count(*) AS n FROM kernel WHERE name LIKE '%ncclDevKernel%'")
     (joined,) = trace.sql(
         "SELECT count(*) AS operations, count(DISTINCT correlation_id) AS kernels FROM _nccl_kernel"
     )
