@@ -44,6 +44,7 @@ from cupti_etl.config import (
 )
 from cupti_etl.errors import UsageError
 from cupti_etl.render.help import Command, Option
+from cupti_etl.render.local_path import LocalPath
 from cupti_etl.units import duration_ns, size_bytes
 
 _record = functools.partial(click.option, cls=Option, section="What to record")
@@ -146,7 +147,7 @@ _process = functools.partial(click.option, cls=Option, section="Processes")
     "--save-raw",
     cls=RenamedOption,
     was="--record",
-    type=click.Path(path_type=Path),
+    type=LocalPath(),
     metavar="FILE",
     help="Also save CUPTI's raw buffers to FILE, for `cupti-etl import`.",
 )
@@ -174,7 +175,7 @@ _process = functools.partial(click.option, cls=Option, section="Processes")
 )
 @_file(
     "--spool",
-    type=click.Path(path_type=Path),
+    type=LocalPath(),
     metavar="FOLDER",
     help="Where parts wait for their upload to a bucket.  [default: where temporary files are]",
 )
@@ -229,7 +230,7 @@ _process = functools.partial(click.option, cls=Option, section="Processes")
 )
 @_cupti(
     "--cupti",
-    type=click.Path(path_type=Path),
+    type=LocalPath(),
     metavar="FILE",
     help="libcupti to use if the program has loaded none.",
 )

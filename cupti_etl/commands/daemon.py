@@ -21,6 +21,7 @@ from cupti_etl.config import CaptureOptions, FlightOptions
 from cupti_etl.errors import UsageError
 from cupti_etl.progress import say
 from cupti_etl.render.help import Command, Option
+from cupti_etl.render.local_path import WRITTEN, LocalPath
 
 _file = functools.partial(click.option, cls=Option, section="Where to write")
 _SOCKET = "/run/cupti-etl/socket"
@@ -31,7 +32,7 @@ _RETAIN = "24h"
 @click.option(
     "-o",
     "--out",
-    type=click.Path(path_type=Path),
+    type=LocalPath(WRITTEN),
     default=Path("/var/lib/cupti-etl"),
     show_default=True,
     metavar="FOLDER",
@@ -40,7 +41,7 @@ _RETAIN = "24h"
 @click.option(
     "--socket",
     "path",
-    type=click.Path(path_type=Path),
+    type=LocalPath(),
     default=Path(_SOCKET),
     show_default=True,
     metavar="PATH",

@@ -12,6 +12,7 @@ from cupti_etl.commands._overwrite import overwrite_option
 from cupti_etl.doctor.ask import gpus
 from cupti_etl.errors import CaptureError, RecordingError
 from cupti_etl.progress import say
+from cupti_etl.render.local_path import WRITTEN, LocalPath
 from cupti_etl.render.table import View
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ SEMI JOIN kernel USING (process_id, device_id)"""
 
 @click.command("demo")
 @click.option(
-    "-o", "--out", type=click.Path(path_type=Path), default="demo-trace", show_default=True,
+    "-o", "--out", type=LocalPath(WRITTEN), default="demo-trace", show_default=True,
     help="Folder for the trace; replaced if an earlier demo made it.",
 )  # fmt: skip
 @overwrite_option

@@ -14,6 +14,7 @@ from cupti_etl.commands._complete import files
 from cupti_etl.commands._complete import tables as complete_tables
 from cupti_etl.errors import NativeError
 from cupti_etl.progress import printable
+from cupti_etl.render.local_path import local_path
 
 _PID = re.compile(r"[0-9]{1,18}")  # other digits, and more of them, are no number of a process
 
@@ -41,7 +42,7 @@ def command(source: str, headers: bool, tables: tuple[str, ...]) -> None:
     lines = (
         _live(int(source))
         if _PID.fullmatch(source)
-        else _recording(Path(source), headers, set(tables))
+        else _recording(local_path(source), headers, set(tables))
     )
     for line in lines:
         click.echo(printable(line))

@@ -15,6 +15,7 @@ from cupti_etl.commands._scope import open_part, scope_options
 from cupti_etl.errors import MemoryLimitError, UsageError
 from cupti_etl.progress import say
 from cupti_etl.render.help import Command
+from cupti_etl.render.local_path import WRITTEN, LocalPath
 from cupti_etl.storage.place import spilling
 from cupti_etl.units import size_bytes
 
@@ -29,7 +30,7 @@ FORMS = ("duckdb", *_TABLES, "sqlite", "chrome", "perfetto", "folded", "speedsco
 
 @click.command(cls=Command)
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...", shell_complete=files)
-@click.argument("out", type=click.Path(path_type=Path))
+@click.argument("out", type=LocalPath(WRITTEN))
 @click.option(
     "--to",
     "form",

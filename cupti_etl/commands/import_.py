@@ -11,14 +11,15 @@ from cupti_etl.commands._convert import convert
 from cupti_etl.commands._fsync import fsync_option
 from cupti_etl.commands._overwrite import overwrite_option
 from cupti_etl.progress import say
+from cupti_etl.render.local_path import WRITTEN, LocalPath
 
 
 @click.command()
-@click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.argument("files", type=LocalPath(), nargs=-1, required=True)
 @click.option(
     "-o",
     "--out",
-    type=click.Path(path_type=Path),
+    type=LocalPath(WRITTEN),
     required=True,
     metavar="PATH",
     help="Folder for the trace, or FILE.duckdb.",

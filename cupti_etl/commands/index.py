@@ -8,11 +8,12 @@ from pathlib import Path
 import click
 
 from cupti_etl.progress import say
+from cupti_etl.render.local_path import LocalPath
 from cupti_etl.units import size_bytes
 
 
 @click.command()
-@click.argument("trace", type=click.Path(path_type=Path))
+@click.argument("trace", type=LocalPath())
 @click.option("--memory-limit", metavar="SIZE", help="Use at most about this much memory.")
 def command(trace: Path, memory_limit: str | None) -> None:
     """Compute in advance what the queries of a trace share.

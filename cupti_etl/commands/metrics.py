@@ -11,6 +11,7 @@ import click
 from cupti_etl.commands._group import Group
 from cupti_etl.errors import CuptiError, UsageError, did_you_mean
 from cupti_etl.progress import say
+from cupti_etl.render.local_path import WRITTEN, LocalPath
 from cupti_etl.render.output import InMemory, Output, output_options, write
 
 if TYPE_CHECKING:
@@ -259,7 +260,7 @@ def check(
     "-o",
     "--output",
     "path",
-    type=click.Path(path_type=Path),
+    type=LocalPath(WRITTEN),
     metavar="FILE",
     help="File to write.  [default: CHIP.json.gz]",
 )

@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from cupti_etl.progress import say
+from cupti_etl.render.local_path import LocalPath
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=LocalPath())
 @click.option("--dry-run", is_flag=True, help="Print what would be done, and change nothing.")
 def command(file: Path, dry_run: bool) -> None:
     """Update a .duckdb file to the tables and queries of this version.

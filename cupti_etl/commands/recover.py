@@ -8,10 +8,11 @@ import click
 
 from cupti_etl.errors import TraceError
 from cupti_etl.progress import say
+from cupti_etl.render.local_path import LocalPath
 
 
 @click.command()
-@click.argument("trace", type=click.Path(path_type=Path))
+@click.argument("trace", type=LocalPath())
 def command(trace: Path) -> None:
     """Finish a trace whose collector was killed.
 

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
+from cupti_etl.render.local_path import LocalPath
+
 
 @click.command("relink")
-@click.argument("trace", type=click.Path(path_type=Path))
+@click.argument("trace", type=LocalPath())
 def command(trace: Path) -> None:
     """Write TRACE/trace.duckdb again.
 

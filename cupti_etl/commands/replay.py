@@ -9,14 +9,15 @@ import click
 from cupti_etl.commands._convert import convert
 from cupti_etl.commands._fsync import fsync_option
 from cupti_etl.progress import say
+from cupti_etl.render.local_path import WRITTEN, LocalPath
 
 
 @click.command(hidden=True)
-@click.argument("recording", type=click.Path(path_type=Path))
+@click.argument("recording", type=LocalPath())
 @click.option(
     "-o",
     "--out",
-    type=click.Path(path_type=Path),
+    type=LocalPath(WRITTEN),
     required=True,
     help="Folder for the trace, FILE.duckdb, or FILE.arrows or - for one table; must not exist.",
 )

@@ -12,6 +12,7 @@ from cupti_etl.commands._scope import open_part, scope_options
 from cupti_etl.errors import UsageError
 from cupti_etl.progress import Line, say
 from cupti_etl.render.help import Command
+from cupti_etl.render.local_path import WRITTEN, LocalPath
 from cupti_etl.render.output import open_output
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     "-o",
     "--output",
     "path",
-    type=click.Path(path_type=Path),
+    type=LocalPath(WRITTEN),
     metavar="FILE",
     help="Write to FILE: .html for a page with charts, .md for Markdown.",
 )

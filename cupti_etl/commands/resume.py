@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from cupti_etl.render.local_path import WRITTEN, LocalPath
 from cupti_etl.units import duration_ns
 
 
@@ -18,7 +19,7 @@ class _Pid(click.IntRange):
 @click.option(
     "-o",
     "--out",
-    type=click.Path(path_type=Path),
+    type=LocalPath(WRITTEN),
     metavar="PATH",
     help="Folder for the trace; must not exist.  [default: trace-DATE-TIME]",
 )

@@ -15,6 +15,7 @@ from cupti_etl.commands._overwrite import overwrite_option
 from cupti_etl.commands._pm import chosen, pm_options
 from cupti_etl.config import CaptureOptions
 from cupti_etl.render.help import Command
+from cupti_etl.render.local_path import WRITTEN, LocalPath, local_path
 from cupti_etl.units import duration_ns
 
 
@@ -35,7 +36,7 @@ from cupti_etl.units import duration_ns
 )
 @click.option("--duration", metavar="TIME", help="Stop after TIME; by default at Ctrl-C.")
 @pm_options(default="overview")
-@click.option("--cupti", type=click.Path(path_type=Path), metavar="FILE", help="libcupti to use.")
+@click.option("--cupti", type=LocalPath(), metavar="FILE", help="libcupti to use.")
 @overwrite_option
 @fsync_option
 @click.option("--quiet", is_flag=True, help="Print no progress and no summary.")
@@ -68,7 +69,7 @@ def command(
 
     name = expand(out, os.environ) if out else time.strftime("samples-%Y%m%d-%H%M%S")
     options = CaptureOptions(
-        out=Path(name),
+        out=local_path(name, WRITTEN),
         table=table,
         cupti=cupti,
         overwrite=overwrite,

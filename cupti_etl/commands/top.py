@@ -16,6 +16,7 @@ from cupti_etl.commands._complete import files
 from cupti_etl.commands._overwrite import overwrite_option
 from cupti_etl.errors import UsageError
 from cupti_etl.render.help import Command
+from cupti_etl.render.local_path import WRITTEN, local_path
 
 if TYPE_CHECKING:
     from cupti_etl.top.program import Program
@@ -83,7 +84,7 @@ def command(
             raise UsageError("which trace?", "give one TRACE, or a command behind --")
         if out or overwrite:
             raise UsageError("-o and --overwrite go with a command", "put it behind --")
-        path = Path(words[0])
+        path = local_path(words[0], f"cupti-etl report {words[0]}")
         sys.exit(_print(path, form, all_rows) if once else _show(path))
     if once:
         raise UsageError(
@@ -146,7 +147,9 @@ def _capture(
     from cupti_etl.top.program import Program
     from cupti_etl.top.reader import Reader
 
-    path = Path(expand(out, os.environ) if out else time.strftime("trace-%Y%m%d-%H%M%S"))
+    path = local_path(
+        expand(out, os.environ) if out else time.strftime("trace-%Y%m%d-%H%M%S"), WRITTEN
+    )
     if str(path) == "-" or path.suffix in (".duckdb", *STREAM_SUFFIXES):
         raise UsageError(f"top shows a folder, and -o {path} writes none", "give -o FOLDER")
     if not overwrite:

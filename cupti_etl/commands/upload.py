@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from cupti_etl.progress import say
+from cupti_etl.render.local_path import LocalPath
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=LocalPath("give the folder that the capture named"))
 def command(folder: Path) -> None:
     """Upload the rest of a trace that a capture could not upload.
 

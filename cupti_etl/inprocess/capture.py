@@ -22,6 +22,7 @@ from cupti_etl.inprocess import cuda, results
 from cupti_etl.inprocess.collector import CollectorProcess, words_of
 from cupti_etl.inprocess.pytorch import begin_if_imported
 from cupti_etl.native.loader import error_buffer, inject_library_path, load_injected, text
+from cupti_etl.storage.bucket import Url, as_path
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -102,7 +103,7 @@ class Capture:
             if self._begins_paused:
                 load_injected()[1].cupti_etl_pause(1)
             self._collector = CollectorProcess(self._words())
-            self._path, self._pid = Path(self._collector.out), os.getpid()
+            self._path, self._pid = as_path(self._collector.out), os.getpid()
             self._begin(self._collector)
             _current.append(self)
         return self
@@ -310,7 +311,9 @@ def _set(settings: dict[str, Any]) -> None:
 
 
 def _free(out: str | os.PathLike[str]) -> Path:
-    first = Path(out)
+    first = as_path(out)
+    if isinstance(first, Url):  # each capture has a folder of its own there
+        return first
     path, number = first, 1
     while path.exists():
         number += 1

@@ -19,6 +19,7 @@ import click
 from cupti_etl.errors import UsageError
 from cupti_etl.progress import printable, say
 from cupti_etl.render.help import Option
+from cupti_etl.render.local_path import WRITTEN, LocalPath
 from cupti_etl.render.narrow import EVERYTHING, Narrowing, narrow
 from cupti_etl.render.values import TIME_UNITS
 
@@ -214,7 +215,7 @@ def output_options(function: Callable[..., None]) -> Callable[..., None]:
             "-o",
             "--output",
             "path",
-            type=click.Path(path_type=Path),
+            type=LocalPath(WRITTEN),
             metavar="FILE",
             help="Write to FILE; its suffix chooses the format unless --format does.",
         ),

@@ -41,7 +41,9 @@ class Url(type(Path())):  # type: ignore[misc]
 
     def __str__(self) -> str:
         parts = self.parts
-        return f"{parts[0]}//{self.key}" if parts else "."
+        if parts and parts[0].endswith(":"):
+            return f"{parts[0]}//{self.key}"
+        return "/".join(parts) or "."  # below another
 
     def __fspath__(self) -> str:
         return str(self)
