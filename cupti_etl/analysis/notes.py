@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cupti_etl.queries.header import Query
 from cupti_etl.render.table import Passed
+from cupti_etl.render.values import duration
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -111,6 +112,8 @@ def notes(trace: Trace, query: Query, given: Mapping[str, Any], *, is_empty: boo
         yield from _alignment(trace)
     if not is_empty and query.topic == "steps":
         yield from _guessed(trace)
+    if not is_empty and query.topic == "ranks":
+        yield from _clocks(trace)
     lost = "" if query.name == _TELLS_LOSSES else losses(trace.whole)
     if lost:
         yield f"warning: the capture has losses ({lost}), so numbers may be too small."
@@ -122,6 +125,17 @@ def _guessed(trace: Trace) -> Iterator[str]:
         yield (
             f"these steps are guessed from kernels that repeat (confidence {min(guesses):.2f});"
             " steps that NVTX ranges mark are certain."
+        )
+
+
+def _clocks(trace: Trace) -> Iterator[str]:
+    for row in trace.query("_clock_apart"):
+        ahead_ns = row["ahead_ns"]
+        yield (
+            f"the clock of {row['who']} is {duration(abs(ahead_ns))}"
+            f" {'ahead of' if ahead_ns > 0 else 'behind'} that of {row['first']}, as their"
+            " collectives tell; queries about ranks take that out, and times in tables of"
+            " different hosts cannot be compared."
         )
 
 

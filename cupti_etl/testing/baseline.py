@@ -157,7 +157,12 @@ def _steady(trace: Trace, stack: ExitStack) -> Trace:
 def _unfit(traces: Iterable[Trace]) -> str:
     """Why traces say nothing of how fast a test is; "" if they do."""
     for trace in traces:
-        causes = [str(row["cause"]) for row in trace.query("_loss_cause") if row["lost"] != 0]
+        causes = [
+            str(row["cause"])
+            for row in trace.query("_loss_cause")
+            # What a rank does is in its own trace, wherever the others are.
+            if row["lost"] != 0 and row["cause"] != "rank_missing"
+        ]
         if causes:
             return f"records were lost ({', '.join(sorted(causes))})"
         if not trace.has_rows("kernel"):

@@ -132,6 +132,7 @@ def test_overheads_by_kind(trace: MakeTrace) -> None:
         ("process_id pid state\n 1 77 failed", "losses: failed ?"),
         ("process_id pid state emitted stored\n 1 77 finished 5 3", "losses: unaccounted 2"),
         ("process_id pid state emitted stored\n 1 77 tracing 5 3", "losses: tracing ?"),
+        ("process_id pid rank world_size\n 1 77 1 2", "losses: rank_missing ?"),
     ],
 )
 def test_what_the_loss_table_does_not_say_is_a_loss_all_the_same(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import pytest
 from support.trace import MakeTrace, assert_rows
+
+from cupti_etl.analysis.notes import notes
+from cupti_etl.api import Trace
+from cupti_etl.queries.catalog import library
 
 NAME = "ncclDevKernel_AllReduce_Sum_f32"
 
@@ -218,9 +222,74 @@ def test_what_pytorch_numbers_needs_no_clock(trace: MakeTrace) -> None:
 def test_ranks_that_are_not_in_the_trace_are_said(trace: MakeTrace) -> None:
     told = "SELECT subject, value, detail FROM run_summary WHERE subject = 'ranks'"
     some = trace(process="process_id pid rank world_size\n 1 11 0 4\n 2 12 3 4")
-    assert_rows(
-        some.sql(told), "subject value detail\n ranks 2 'of 4: the others are not in the trace'"
-    )
+    assert_rows(some.sql(told), "subject value detail\n ranks 2 'of 4; not in the trace: 1, 2'")
     whole = trace(process="process_id pid rank world_size\n 1 11 0 2\n 2 12 1 2\n 3 13 - -")
     assert whole.sql(told).count() == 0
     assert trace(process="process_id pid\n 1 11").sql(told).count() == 0
+    huge = trace(process="process_id pid rank world_size\n 1 11 3 2147483647")
+    (row,) = huge.sql(told)
+    assert row["detail"] == "of 2147483647; not in the trace: 0, 1, 2, 4, 5, 6, 7, 8 ..."
+
+
+PROCESSES = "process_id pid rank world_size slurm_job_id state start_ns end_ns\n"
+
+
+@pytest.mark.parametrize(
+    ("process", "capture", "said"),
+    [
+        ("1 11 0 4 - finished 5 90\n 2 12 3 4 - finished 7 80", "0 100", "2 are", ),
+        ("1 11 0 4 - finished 5 90", "0 100", "1 is"),
+        # A capture runs, and ranks may still begin.
+        ("1 11 0 4 - tracing 5 -", "0 -", None),
+        # That of one host was killed, and so has no end; another one has.
+        ("1 11 0 4 - finished 5 90\n 2 12 3 4 - tracing 7 -", "0 -\n 1 100", "2 are"),
+        # PyTorch writes a file for each rank.
+        ("1 11 0 4 - imported 5 90", "0 100", None),
+        # A job after another, and one that began again with fewer.
+        ("1 11 0 1 7 finished 5 9\n 2 12 0 1 8 finished 5 9", "0 100", None),
+        ("1 1 0 2 - killed 5 9\n 2 2 1 2 - killed 5 9\n 3 3 0 1 - finished 5 9", "0 100", None),
+    ],
+)  # fmt: skip
+def test_ranks_that_never_wrote_are_a_loss(
+    trace: MakeTrace, process: str, capture: str, said: str | None
+) -> None:
+    opened = trace(
+        process=PROCESSES + process,
+        capture="start_ns end_ns\n" + capture,
+        kernel="process_id start_ns end_ns\n 1 10 20",
+    )
+    rows = list(opened.sql("FROM _loss_cause WHERE cause = 'rank_missing'"))
+    assert len(rows) == (said is not None)
+    if said:
+        (row,) = rows
+        assert (row["records"], row["lost"], row["start_ns"]) == (None, None, 5)
+        assert row["detail"].startswith(f"of 4 ranks of the job, {said} in the trace; not there: 1")
+        assert len(notes := list(answered(opened, "kernel_summary"))) == 1
+        assert "the capture has losses (rank_missing ?" in notes[0]
+    # What is there is asked as ever.
+    assert opened.query("kernel_summary").count() == 1
+
+
+def answered(opened: Trace, name: str) -> Iterator[str]:
+    return notes(opened, library()[name], {}, is_empty=False)
+
+
+@pytest.mark.parametrize(("apart_s", "is_told"), [(420, True), (0.01, False)])
+def test_clocks_of_hosts_that_are_far_apart_are_told(
+    trace: MakeTrace, apart_s: float, is_told: bool
+) -> None:
+    begin = 10**12
+    rows = recorded(0, range(24), begin) + "\n" + recorded(1, range(24), begin + int(apart_s * 1e9))
+    opened = trace(
+        kernel=COLUMNS + rows,
+        process="process_id rank world_size host\n 0 0 2 n\n 1 1 2 m",
+    )
+    for name in ("rank_stragglers", "run_summary"):
+        told = [line for line in answered(opened, name) if "clock" in line]
+        assert len(told) == (is_told and name == "rank_stragglers")
+        if told:
+            assert told[0] == (
+                "the clock of rank 1 on m is 420 s ahead of that of rank 0 on n, as their"
+                " collectives tell; queries about ranks take that out, and times in tables of"
+                " different hosts cannot be compared."
+            )

@@ -3,11 +3,12 @@
 -- computed: Beside the rows of loss, a killed or failed process of which nothing is known to be
 --   lost, records of a finished process of which neither a row nor a loss is known, a process that
 --   still says "tracing" after the capture has ended, and rows that a capture counted at its end
---   and that are no longer there. Records are summed.
--- needs: _process_loss, _table_rows, _capture_end, loss, row_count, process, capture
+--   and that are no longer there, and ranks of a job that never wrote. Records are summed.
+-- needs: _process_loss, _table_rows, _capture_end, _rank_missing, loss, row_count, process, capture
 -- scope: whole
 -- columns:
---   cause VARCHAR: As in loss; or killed, failed, unaccounted, tracing or "missing from" a table.
+--   cause VARCHAR: As in loss; or killed, failed, unaccounted, tracing, rank_missing
+--     or "missing from" a table.
 --   records BIGINT [records]: Records that the cause concerns; NULL if the number is not known.
 --   lost BIGINT [records]: Of these, those that are in no table.
 --   start_ns BIGINT [epoch ns]: Earliest time that is known.
@@ -74,6 +75,15 @@ implied AS (
            concat('of ', counted, ' rows that were counted at the end, ', rows, ' are there'),
            NULL, NULL
     FROM missing
+    UNION ALL
+    -- While captures run, ranks may still begin; one that was killed has no end.
+    SELECT 'rank_missing', NULL,
+           concat('of ', world_size, ' ranks of the job, ', ranks,
+                  CASE WHEN ranks = 1 THEN ' is' ELSE ' are' END,
+                  ' in the trace; not there: ', absent),
+           start_ns, end_ns
+    FROM _rank_missing
+    WHERE NOT is_imported AND (SELECT count(end_ns) > 0 FROM capture)
 )
 SELECT cause,
        CASE WHEN count(*) = count(records) THEN TRY_CAST(sum(records) AS BIGINT) END AS records,

@@ -14,7 +14,8 @@
 --   handed and of which neither a row nor a loss is known. When a capture has ended, rows that it
 --   counted and that are no longer there are "missing from" their table (of an older trace without
 --   row_count, from all tables of records together), and a process that still says "tracing" is a
---   loss. Overheads are sums of durations: those of several threads each count in full.
+--   loss, and so are ranks of a job that are not in the trace.
+--   Overheads are sums of durations: those of several threads each count in full.
 -- needs: _table_extent, _process_loss, _loss_cause, _capture_end, capture, process, loss, overhead,
 --   import_skipped, discarded
 -- limits: Overhead is not among the kinds that a capture records by default.

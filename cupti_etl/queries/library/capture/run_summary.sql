@@ -2,7 +2,7 @@
 --
 -- computed: One row a fact. Busy time is a union (busy_breakdown); times of kernels and copies are
 --   sums of durations.
--- needs: capture, process, discarded, busy_breakdown, kernel_summary, memcpy_summary
+-- needs: capture, process, discarded, _rank_missing, busy_breakdown, kernel_summary, memcpy_summary
 -- limits: See capture_health for what is missing from the trace.
 -- front: What ran, for how long, and what took the time?
 -- first: section, subject, value, unit, detail
@@ -35,10 +35,9 @@ FROM (
     HAVING count(*) > 0
     UNION ALL
     -- A rank that never wrote, or was not captured.
-    SELECT 2.2, 0, 'run', 'ranks', count(DISTINCT rank)::DOUBLE, 'ranks',
-           concat('of ', max(world_size), ': the others are not in the trace'), NULL
-    FROM process
-    HAVING count(DISTINCT rank) BETWEEN 1 AND max(world_size) - 1
+    SELECT 2.2, 0, 'run', 'ranks', ranks::DOUBLE, 'ranks',
+           concat('of ', world_size, '; not in the trace: ', absent), NULL
+    FROM _rank_missing
     UNION ALL
     SELECT 3, process_id::DOUBLE, 'process',
            concat('pid ', pid, coalesce(' rank ' || rank, ''), coalesce(' on ' || host, ''),
