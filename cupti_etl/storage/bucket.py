@@ -168,7 +168,7 @@ def as_path(text: str | os.PathLike[str]) -> Path:
     """The path that is meant by one, or by a URL.
 
     Raises:
-        UsageError: no such file system is known, or no bucket is named.
+        UsageError: no such file system is known, no bucket is named, or credentials are.
     """
     if isinstance(text, Path):
         return text
@@ -176,6 +176,13 @@ def as_path(text: str | os.PathLike[str]) -> Path:
     if found is None:
         return Path(text)
     scheme, rest = found.groups()
+    before = rest.partition("/")[0].rpartition("@")[0]
+    # Azure writes CONTAINER@ACCOUNT.
+    if before and (scheme != "abfs" or ":" in before):
+        raise UsageError(
+            f"a {scheme}:// URL with a user or a password in it is not taken: it would be seen",
+            "leave it out; credentials are found where the cloud's own tools find them",
+        )
     if scheme == "file":
         return Path(rest).absolute()
     if scheme not in SCHEMES:

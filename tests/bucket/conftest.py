@@ -20,7 +20,7 @@ from cupti_etl.storage import bucket
 
 _CLOUD = {
     "AWS_ACCESS_KEY_ID": "key",
-    "AWS_SECRET_ACCESS_KEY": "secret",
+    "AWS_SECRET_ACCESS_KEY": "a-key-that-nobody-says",
     "AWS_REGION": "us-east-1",
     "AWS_EC2_METADATA_DISABLED": "true",
     # How often the SDK itself tries again.

@@ -15,9 +15,9 @@ from support.proxy import Proxy
 from support.waiting import wait_until
 
 import cupti_etl
-from cupti_etl.errors import TraceError
+from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.queries import small_tables
-from cupti_etl.storage import bucket
+from cupti_etl.storage import bucket, disk
 
 
 def words_to(capturer: Capturer, out: str, *options: str, **program: Any) -> Any:
@@ -73,6 +73,8 @@ def test_two_captures_on_hosts_of_one_name_are_one_trace(capturer: Capturer, pro
         check_sums(trace)
         (verdict,) = trace.sql("SELECT subject FROM capture_health WHERE section = 'verdict'")
         assert verdict["subject"] == "complete"
+        said = str([list(trace.sql(f"FROM {name}")) for name in ("capture", "process", "loss")])
+        assert os.environ["AWS_SECRET_ACCESS_KEY"] not in said + done.stderr
     asked = command("query", "kernel_summary", "s3://traces/run42", "--format", "json")
     assert asked.returncode == 0, asked.stderr
     assert sum(row["calls"] for row in json.loads(asked.stdout)) == 600
@@ -162,10 +164,26 @@ def test_what_a_killed_capture_left_is_uploaded(
 
 
 @pytest.mark.slow
-def test_rows_that_find_no_room_are_counted(capturer: Capturer, proxy: Proxy) -> None:
-    words, env, _ = words_to(capturer, "s3://traces/run42", "--spool-size", "1MiB", launches=30000)
-    done = run(words, env)
-    assert done.returncode in (0, 4), done.stderr
+def test_on_a_slow_network_rows_that_find_no_room_are_counted(
+    capturer: Capturer, proxy: Proxy
+) -> None:
+    words, env, spool = words_to(
+        capturer, "s3://traces/run42", "--spool-size", "1MiB", launches=30000
+    )
+    proxy.pause_s = 0.005
+    most = 0
+
+    def is_over() -> bool:
+        nonlocal most
+        most = max(most, disk.folder_bytes(spool))
+        return process.poll() is not None
+
+    with running(words, env, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
+        wait_until(is_over)
+    assert process.returncode in (0, 4)
+    # Small tables are always taken.
+    assert 0 < most < 1.5 * (1 << 20)
+    assert not list(spool.iterdir())
     with cupti_etl.open("s3://traces/run42") as trace:
         rows = list(trace.sql("FROM loss WHERE cause = 'spool_full'"))
         assert rows
@@ -179,6 +197,7 @@ def test_rows_that_find_no_room_are_counted(capturer: Capturer, proxy: Proxy) ->
         ("s3://nothing-here/run42", "cannot be written"),
         ("ftp://traces/run42", "is of a kind that is not known"),
         ("s3://", "names no bucket"),
+        ("s3://me:a-key-that-nobody-says@traces/run42", "a user or a password"),
     ],
 )
 def test_where_nothing_can_be_written_nothing_is_started(
@@ -188,6 +207,7 @@ def test_where_nothing_can_be_written_nothing_is_started(
     done = run(words, env)
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
     assert "Traceback" not in done.stderr
+    assert "a-key-that-nobody-says" not in done.stderr
     assert not spool.exists()
 
 
@@ -214,3 +234,16 @@ def test_a_shared_disk_is_written_by_renaming(capturer: Capturer, tmp_path: Path
         check_sums(trace)
     with cupti_etl.open(f"file://{shared}") as trace:
         assert launches(trace) == 600
+
+
+@pytest.mark.parametrize(
+    "url", ["s3://me@traces/run", "gs://me:key@traces/run", "abfs://a:k@b.c/r"]
+)
+def test_credentials_in_a_url_are_refused_and_not_repeated(url: str) -> None:
+    with pytest.raises(UsageError, match="a user or a password") as caught:
+        bucket.as_path(url)
+    assert "@" not in str(caught.value) + str(caught.value.hint)
+
+
+def test_an_account_of_azure_is_no_user() -> None:
+    assert str(bucket.as_path("abfs://run@mine.dfs.core.windows.net/x")).endswith("net/x")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from contextlib import suppress
 
 
@@ -15,6 +16,7 @@ class Proxy:
         is_gone: whether connections are refused from now on.
         cut_after: bytes of a request after which its connection is cut; None for never.
         cuts: how many were.
+        pause_s: how long each 4 KiB of a request takes.
         received: bytes that the server sent so far.
     """
 
@@ -24,6 +26,7 @@ class Proxy:
         self.port = self._listener.getsockname()[1]
         self.is_gone = False
         self.cut_after: int | None = None
+        self.pause_s = 0.0
         self.cuts = self.refused = self.received = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -47,7 +50,9 @@ class Proxy:
     def _pass(self, source: socket.socket, target: socket.socket, is_request: bool) -> None:
         passed = 0
         with suppress(OSError):
-            while data := source.recv(1 << 16):
+            while data := source.recv(1 << 12 if is_request else 1 << 16):
+                if is_request:
+                    time.sleep(self.pause_s)
                 if self.is_gone:
                     break
                 passed += len(data)
