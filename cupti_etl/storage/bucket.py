@@ -11,6 +11,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -177,11 +178,12 @@ def as_path(text: str | os.PathLike[str]) -> Path:
         return Path(text)
     scheme, rest = found.groups()
     before = rest.partition("/")[0].rpartition("@")[0]
-    # Azure writes CONTAINER@ACCOUNT.
-    if before and (scheme != "abfs" or ":" in before):
+    if before:
         raise UsageError(
             f"a {scheme}:// URL with a user or a password in it is not taken: it would be seen",
-            "leave it out; credentials are found where the cloud's own tools find them",
+            "abfs://CONTAINER/run42, and AZURE_STORAGE_ACCOUNT names the account"
+            if scheme == "abfs"
+            else "leave it out; credentials are found where the cloud's own tools find them",
         )
     if scheme == "file":
         return Path(rest).absolute()
@@ -219,11 +221,40 @@ def file_system(scheme: str) -> fs.FileSystem:
             background_writes=False,
         )
     try:
-        return fs.FileSystem.from_uri(f"{name}://bucket/")[0]
-    except (NotImplementedError, ImportError) as error:
+        return _google(fs) if name == "gs" else _azure(fs)
+    except (NotImplementedError, ImportError, AttributeError) as error:
         raise UsageError(
             f"this pyarrow cannot read {name}://: {error}", "install another build of pyarrow"
         ) from None
+
+
+def _google(fs: Any) -> fs.FileSystem:
+    # Google's library takes the address of an emulator from the environment, and no credentials.
+    return fs.GcsFileSystem(
+        anonymous=bool(os.environ.get("CLOUD_STORAGE_EMULATOR_ENDPOINT")),
+        retry_time_limit=timedelta(seconds=_PATIENCE_S),
+    )
+
+
+def _azure(fs: Any) -> fs.FileSystem:
+    # The variables are those of Azure's command line; without a key, its other ways are tried.
+    get = os.environ.get
+    account = get("AZURE_STORAGE_ACCOUNT")
+    if not account:
+        raise UsageError(
+            "abfs:// names a container, and not the account", "set AZURE_STORAGE_ACCOUNT"
+        )
+    scheme, _, authority = (get("AZURE_STORAGE_SERVICE_ENDPOINT") or "").rpartition("://")
+    where = (authority.rstrip("/") or None, scheme or None)
+    return fs.AzureFileSystem(
+        account,
+        account_key=get("AZURE_STORAGE_KEY"),
+        sas_token=get("AZURE_STORAGE_SAS_TOKEN"),
+        blob_storage_authority=where[0],
+        blob_storage_scheme=where[1],
+        dfs_storage_authority=where[0],
+        dfs_storage_scheme=where[1],
+    )
 
 
 def reason(error: BaseException) -> str:

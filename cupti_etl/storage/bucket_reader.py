@@ -59,6 +59,11 @@ class Reader(ArrowFSWrapper):  # type: ignore[misc]
 
     cachable = False
 
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        # fsspec takes the name of a container of Azure for that of a host.
+        return path.removeprefix(f"{cls.protocol}://").rstrip("/")
+
     def open(self, path: str, mode: str = "rb", **_: Any) -> _File:
         """Open a file for reading.
 

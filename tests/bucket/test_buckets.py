@@ -245,5 +245,9 @@ def test_credentials_in_a_url_are_refused_and_not_repeated(url: str) -> None:
     assert "@" not in str(caught.value) + str(caught.value.hint)
 
 
-def test_an_account_of_azure_is_no_user() -> None:
-    assert str(bucket.as_path("abfs://run@mine.dfs.core.windows.net/x")).endswith("net/x")
+def test_azure_needs_the_name_of_an_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AZURE_STORAGE_ACCOUNT", raising=False)
+    bucket.file_system.cache_clear()
+    with pytest.raises(UsageError, match="not the account") as caught:
+        cupti_etl.open("abfs://traces/run42")
+    assert caught.value.hint == "set AZURE_STORAGE_ACCOUNT"
