@@ -136,8 +136,16 @@ static uint32_t device_of(void *context)
 /* CUPTI is not asked what can be counted just now while it counts. */
 static int64_t configure(struct etl_range_session *session, const char *list)
 {
-	return etl_range_config_make(&session->config, etl_peek(&enabled) ? NULL : session->context,
-				     device_of(session->context), list);
+	const uint32_t device = device_of(session->context);
+	int64_t code;
+
+	if (!etl_peek(&enabled)) {
+		code = etl_range_config_make(&session->config, session->context, device, list);
+		/* Another thread may have begun meanwhile. */
+		if (code == 0 || !etl_peek(&enabled))
+			return code;
+	}
+	return etl_range_config_make(&session->config, NULL, device, list);
 }
 
 int64_t etl_range_session_begin(struct etl_range_session *session, void *context)

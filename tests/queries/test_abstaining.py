@@ -132,14 +132,16 @@ FULL = {
 }
 # What FULL has no reason to hold: more than one call of an id, a copy that ends within its call, a
 # thread that waits for another, a loss, kernels that are tuned, long gaps, executions and steps out
-# of line; and code that can be disassembled.  And timeline_flow is of one thing, which nobody
+# of line, operations of NCCL, ranges that were measured, ranks that are missing and clocks that are
+# apart; and code that can be disassembled.  And timeline_flow is of one thing, which nobody
 # chose.
 _EMPTY = {
     "_shared_correlation", "_shared_launch", "_blocking_copy", "_range_wait", "_loss_cause",
     "_timeline_loss", "timeline_flow", "_range_helped", "triton_autotune", "finding_autotuning",
     "finding_xla_autotuning", "finding_host", "finding_queued", "finding_slow_executions",
     "finding_slow_steps", "sass", "source_line", "line_stall", "instruction_stall",
-    "_line_sample",
+    "_line_sample", "_nccl_kernel", "_nccl_operation", "_nccl_channel", "nccl_p2p",
+    "nccl_unfinished", "range_counter", "_rank_missing", "_clock_apart",
 }  # fmt: skip
 
 

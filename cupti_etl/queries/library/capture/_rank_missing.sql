@@ -15,7 +15,7 @@ WITH jobs AS (
     SELECT world_size, list(DISTINCT rank) AS there, bool_and(state = 'imported') AS is_imported,
            min(start_ns) AS start_ns, max(end_ns) AS end_ns
     FROM process
-    WHERE rank BETWEEN 0 AND world_size - 1
+    WHERE rank BETWEEN 0 AND world_size::BIGINT - 1
     GROUP BY slurm_job_id, world_size
 ),
 others AS (
