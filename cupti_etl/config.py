@@ -34,6 +34,10 @@ ENVIRONMENT = {
     "KINDS": ("CUPTI_ETL_KINDS", "tables to record, comma-separated"),
     "API": ("CUPTI_ETL_API", "which API calls to record: all, default, launch or none"),
     "GRAPH": ("CUPTI_ETL_GRAPH", "how to record CUDA graphs: node or graph"),
+    "SERIALIZED": (
+        "CUPTI_ETL_SERIALIZED",
+        "1: record kernels by the kind of record for which they run one at a time",
+    ),
     "RECORDS": ("CUPTI_ETL_RECORDS", "form of CUPTI's records: auto, fixed or selected"),
     "ON_CONFLICT": (
         "CUPTI_ETL_ON_CONFLICT",

@@ -64,6 +64,7 @@ def target_settings(
         "KINDS": ",".join(options.kinds),
         "API": options.api,
         "GRAPH": options.graph,
+        "SERIALIZED": _serialized(options),
         "RECORDS": options.records,
         "ON_CONFLICT": options.on_conflict,
         "PYTHON_STACKS": options.python_stacks,
@@ -103,6 +104,16 @@ def target_environment(settings: Mapping[str, str], base: Mapping[str, str]) -> 
     settings = {**settings, **python_settings(settings, base)}
     environment = {name: value for name, value in base.items() if name not in settings}
     return environment | {name: value for name, value in settings.items() if value}
+
+
+def _serialized(options: CaptureOptions) -> str:
+    """Whether kernels are recorded one at a time.
+
+    For its other records of kernels, CUPTI adds instructions to them (8 a warp on an H200), which
+    counters of single launches would count.
+    """
+    asked = options.range_metrics
+    return "1" if asked and asked.by == "kernel" else ""
 
 
 def _pc_sampling(options: CaptureOptions) -> str:

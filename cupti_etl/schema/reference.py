@@ -104,7 +104,7 @@ def table_markdown(table: Table) -> str:
     """One table: a heading, its doc, where it comes from, and a row for each column."""
     lines = [f"## {table.name}", "", table.doc, ""]
     if kind := kind_of(table.name):
-        activities = ", ".join(f"`CUPTI_ACTIVITY_KIND_{name}`" for name in kind.activity)
+        activities = ", ".join(f"`CUPTI_ACTIVITY_KIND_{name}`" for name in kind.fed_by)
         lines += [f"From {activities}, record `{kind.struct}`.", ""]
     if table.sort:
         lines += [f"Sorted by {', '.join(f'`{key}`' for key in table.sort)}.", ""]

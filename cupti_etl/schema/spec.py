@@ -163,6 +163,8 @@ class Kind:
     Args:
         table: table name.
         activity: activity kinds (without ``CUPTI_ACTIVITY_KIND_``) that feed it.
+        serialized: the one that feeds it instead where its work is to run one piece at a time,
+            as counters of single kernels need it; empty if there is none.
         struct: newest record struct in the header; older ones are prefixes of it.
         doc: one sentence about a row.
         columns: the columns, without ``process_id``, which every kind has first.
@@ -195,10 +197,16 @@ class Kind:
     is_state: bool = False
     fields: str = ""
     key: tuple[str, ...] = ()
+    serialized: str = ""
 
     def __post_init__(self) -> None:
         if self.preset not in (*PRESETS, "graph"):
             raise SchemaError(f"table {self.table}: there is no preset {self.preset!r}")
+
+    @property
+    def fed_by(self) -> tuple[str, ...]:
+        """All activity kinds that feed it."""
+        return (*self.activity, *filter(None, [self.serialized]))
 
     def field(self, column: Column) -> str | None:
         """The enumerator of a column's field in user-defined records; None if it has none."""

@@ -33,11 +33,11 @@ static void refresh_steps(struct etl_process *process, int table, const uint32_t
 
 	memcpy(&layout, &process->header->layouts[table], sizeof layout);
 	/* One without a known size has no records that could be read. */
-	for (int i = 0; i < ETL_MAX_ACTIVITIES; i++) {
-		uint32_t size = strides[kind->activities[i]];
+	for (int i = 0; i <= ETL_MAX_ACTIVITIES; i++) {
+		uint32_t activity = i < ETL_MAX_ACTIVITIES ? kind->activities[i] : kind->serialized;
 
-		if (kind->activities[i] && size && size < stride)
-			stride = size;
+		if (activity && strides[activity] && strides[activity] < stride)
+			stride = strides[activity];
 	}
 	for (uint32_t c = 0; c < kind->n_columns; c++) {
 		const struct etl_column *column = &kind->columns[c];

@@ -194,7 +194,7 @@ static size_t find_boundaries(uint8_t *buffer, size_t valid, uint64_t *records)
 			break;
 		if (kind == ETL_ACTIVITY_DEVICE || kind == ETL_ACTIVITY_CONTEXT)
 			etl_told(kind, buffer + at);
-		has_kernels |= kind == ETL_ACTIVITY_CONCURRENT_KERNEL;
+		has_kernels |= kind == ETL_ACTIVITY_CONCURRENT_KERNEL || kind == ETL_ACTIVITY_KERNEL;
 		*records += !etl_takeover_probe_mark(buffer + at);
 		at += stride;
 	}

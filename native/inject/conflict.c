@@ -84,13 +84,15 @@ void etl_conflict_begin(void)
 	was_recording = false;
 }
 
-int etl_conflict_ask_about_kernels(void)
+int etl_conflict_ask_about_kernels(uint32_t recorded)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
-	int result = cupti->enable(ETL_ACTIVITY_KERNEL);
+	uint32_t other = recorded == ETL_ACTIVITY_KERNEL ? ETL_ACTIVITY_CONCURRENT_KERNEL :
+							   ETL_ACTIVITY_KERNEL;
+	int result = cupti->enable(other);
 
 	if (result == CUPTI_OK)
-		cupti->disable(ETL_ACTIVITY_KERNEL);
+		cupti->disable(other);
 	return result;
 }
 
@@ -101,7 +103,8 @@ bool etl_conflict_stands(bool is_late)
 {
 	if (is_kept() || !is_subscribed())
 		return false;
-	return !is_late || finalizes || etl_conflict_ask_about_kernels() != CUPTI_OK;
+	return !is_late || finalizes ||
+	       etl_conflict_ask_about_kernels(ETL_ACTIVITY_CONCURRENT_KERNEL) != CUPTI_OK;
 }
 
 /* Mostly a client that leaves gives its subscription back.  PyTorch's profiler keeps it, and
@@ -118,7 +121,7 @@ static bool has_left(void)
 	if (is_due)
 		looked_ns = now;
 	if (!finalizes) {
-		kernels = etl_conflict_ask_about_kernels();
+		kernels = etl_conflict_ask_about_kernels(ETL_ACTIVITY_CONCURRENT_KERNEL);
 		was_recording |= kernels == CUPTI_NOT_COMPATIBLE;
 		if (kernels == CUPTI_OK && (was_recording || is_due))
 			return true;

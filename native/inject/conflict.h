@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* What the environment says is read anew: a session begins. */
 void etl_conflict_forget(void);
@@ -12,6 +13,6 @@ void etl_conflict_begin(void);
 /* Whether they are to be asked for again: it has left, or is not to have them. */
 bool etl_conflict_is_over(void);
 /* Kernels are recorded for as long as somebody profiles: CUPTI then refuses to record them in
- * its other way, one after the other.  Where it does not, that is switched off at once, and
+ * its other way than `recorded`.  Where it does not, that is switched off at once, and
  * the answer is CUPTI_OK.  Nobody may switch kinds of ours meanwhile. */
-int etl_conflict_ask_about_kernels(void);
+int etl_conflict_ask_about_kernels(uint32_t recorded);

@@ -123,13 +123,9 @@ static int start(const struct etl_plan *plan, struct etl_error *error)
 	if (result != CUPTI_OK)
 		return etl_fail(error, EIO, "cuptiActivityRegisterCallbacks: %s (%d)",
 				cupti_result(cupti, result), result);
-	for (int table = 0; table < ETL_N_KINDS; table++)
-		for (int i = 0; i < ETL_MAX_ACTIVITIES; i++) {
-			uint32_t activity = etl_kinds[table].activities[i];
-
-			if (activity)
-				etl_set_stride(activity, measure_stride(activity));
-		}
+	for (uint32_t activity = 1; activity < ETL_MAX_KIND; activity++)
+		if (etl_table_of(activity) >= 0)
+			etl_set_stride(activity, measure_stride(activity));
 	return etl_callbacks_subscribe(error);
 }
 

@@ -101,6 +101,7 @@ void etl_plan_make(struct etl_plan *plan)
 	const char *kinds = etl_env(ETL_ENV_KINDS), *level = etl_env(ETL_ENV_API);
 	const char *graph = etl_env(ETL_ENV_GRAPH);
 	bool graphs = graph && strcmp(graph, "graph") == 0;
+	bool is_serialized = etl_env(ETL_ENV_SERIALIZED) != NULL;
 
 	if (!level)
 		level = "default";
@@ -115,6 +116,8 @@ void etl_plan_make(struct etl_plan *plan)
 		for (int i = 0; i < ETL_MAX_ACTIVITIES; i++) {
 			uint32_t activity = etl_kinds[table].activities[i];
 
+			if (is_serialized && etl_kinds[table].serialized && activity)
+				activity = etl_kinds[table].serialized;
 			if (etl_is_api(activity)) {
 				struct etl_api_plan *api = &plan->api[activity == ETL_ACTIVITY_RUNTIME];
 

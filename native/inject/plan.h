@@ -38,6 +38,15 @@ static inline bool etl_plan_has(const struct etl_plan *plan, uint32_t activity)
 	return false;
 }
 
+/* The activity kind that kernels are recorded by; 0 if they are not. */
+static inline uint32_t etl_plan_kernels(const struct etl_plan *plan)
+{
+	for (uint32_t i = 0; i < plan->n; i++)
+		if (plan->kinds[i].table == ETL_TABLE_KERNEL)
+			return plan->kinds[i].activity;
+	return 0;
+}
+
 /* Fixed records are whole structs of CUPTI's; selected ones hold only our columns.
  * Results are CUPTI's. */
 struct etl_records {

@@ -85,7 +85,7 @@ static int switch_kinds(bool on, bool lasting)
 		/* A kind that this device or version does not have: the rest goes on. */
 		planned->is_refused = true;
 		note(etl_kinds[planned->table].table, result);
-		if (planned->activity == ETL_ACTIVITY_CONCURRENT_KERNEL)
+		if (planned->table == ETL_TABLE_KERNEL)
 			kernels = result;
 	}
 	for (int i = 0; i < 2 && !lasting; i++)
@@ -270,12 +270,13 @@ void etl_recording_lose(void)
  * to be recorded are not cut. */
 bool etl_recording_is_cut(void)
 {
+	uint32_t recorded = etl_plan_kernels(plan);
 	bool is_cut = false;
 
 	if (!etl_claim(&is_switching, 0, 1))
 		return false; /* the next flush will do */
-	if (etl_recording_is_on() && etl_plan_has(plan, ETL_ACTIVITY_CONCURRENT_KERNEL)) {
-		int kernels = etl_conflict_ask_about_kernels();
+	if (etl_recording_is_on() && recorded) {
+		int kernels = etl_conflict_ask_about_kernels(recorded);
 
 		were_recorded |= kernels == CUPTI_NOT_COMPATIBLE;
 		is_cut = were_recorded && kernels == CUPTI_OK;

@@ -105,7 +105,7 @@ def test_batches_have_the_columns_of_the_specification(kind: Kind) -> None:
     _, lib = load()
     kinds = {number for number in range(-1, 130) if lib.etl_table_of_kind(number) == table}
     facts = load_facts()["enumerators"]
-    assert kinds == {facts[f"CUPTI_ACTIVITY_KIND_{name}"] for name in kind.activity}
+    assert kinds == {facts[f"CUPTI_ACTIVITY_KIND_{name}"] for name in kind.fed_by}
 
 
 @pytest.mark.slow

@@ -65,6 +65,18 @@ def test_each_launch_has_each_metric_exactly(capturer: Capturer, release: str) -
     assert asked == ["enable", *["start", "launch", "stop", "decode"] * 7, "disable"]
 
 
+@pytest.mark.parametrize("release", [CUPTI_12, CUPTI_13])
+def test_instructions_are_those_of_the_program(capturer: Capturer, release: str) -> None:
+    """And none that CUPTI adds for records of kernels."""
+    executed = "smsp__inst_executed.sum"
+    capture = capturer.run(release, ["--range-metrics", executed], launches=3)
+    assert [row["value"] for row in capture.rows("launch_metric")] == pytest.approx(
+        [fake_value(executed, 0)] * 3
+    )
+    assert capture.count("kernel") == 3
+    capture.check_sums()
+
+
 def measured(capture: Capture) -> dict[str, int]:
     """Launches that were measured, by kernel."""
     rows = {row["range_id"]: row["function"] for row in capture.rows("launch_metric")}

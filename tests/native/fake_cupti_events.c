@@ -46,6 +46,8 @@ static atomic_ulong in_device_buffers;
 static bool on(const struct queue *queue, uint32_t kind) {
     return atomic_load_explicit(&queue->subscriber->kind_on[kind], memory_order_relaxed) != 0;
 }
+/* Of the two kinds of kernels' records, at most one is on. */
+#define OF_KERNELS(queue) (on(queue, KIND_KERNEL) ? KIND_KERNEL : KIND_CONCURRENT_KERNEL)
 
 static uint64_t thread_id(const struct queue *queue) {
     static _Thread_local uint32_t system;
@@ -175,12 +177,12 @@ static void synchronization_record(struct queue *queue, const struct work *work)
 static void graph_launch(struct queue *queue, const struct work *work) {
     bool whole = on(queue, KIND_GRAPH_TRACE);
     uint64_t nodes = whole ? 1 : options.graph_nodes;
+    uint32_t each = OF_KERNELS(queue);
     for (uint64_t node = 1; node <= nodes; node++) {
-        if (!whole && !on(queue, KIND_CONCURRENT_KERNEL))
+        if (!whole && !on(queue, each))
             return;
         bool untimed = !whole && node > nodes - work->untimed;
-        struct record record =
-            emit_work(queue, whole ? KIND_GRAPH_TRACE : KIND_CONCURRENT_KERNEL, work, untimed);
+        struct record record = emit_work(queue, whole ? KIND_GRAPH_TRACE : each, work, untimed);
         put(record, F_GRAPH, GRAPH);
         put(record, F_GRAPH_NODE, node);
         count(C_UNTIMED, untimed);
@@ -193,24 +195,23 @@ static void replay(struct queue *queue, struct work work) {
     for (const struct fake_node *const *node = event.runs; *node != NULL; node++) {
         event.name_index = (*node)->name_index;
         event.text = (*node)->name;
-        struct record record = emit_work(queue, KIND_CONCURRENT_KERNEL, &work, false);
+        struct record record = emit_work(queue, OF_KERNELS(queue), &work, false);
         put(record, F_GRAPH, (*node)->id >> 32);
         put(record, F_GRAPH_NODE, (*node)->id);
     }
 }
 
 static void launch(struct queue *queue, const struct work *work) {
-    bool each = on(queue, KIND_CONCURRENT_KERNEL) && !on(queue, KIND_GRAPH_TRACE);
-    if (work->event->runs != NULL && each)
+    uint32_t kind = OF_KERNELS(queue);
+    if (work->event->runs != NULL && on(queue, kind) && !on(queue, KIND_GRAPH_TRACE))
         replay(queue, *work);
     else if (work->graph)
         graph_launch(queue, work);
-    else if (on(queue, KIND_CONCURRENT_KERNEL)) {
-        emit_work(queue, KIND_CONCURRENT_KERNEL, work, ranges_mark("untimed"));
+    else if (on(queue, kind)) {
+        emit_work(queue, kind, work, ranges_mark("untimed"));
         if (ranges_mark("own"))
-            put(emit_work(queue, KIND_CONCURRENT_KERNEL, work, false), F_NAME, RANGES_OWN);
-    } else if (on(queue, KIND_KERNEL))
-        emit_work(queue, KIND_KERNEL, work, false);
+            put(emit_work(queue, kind, work, false), F_NAME, RANGES_OWN);
+    }
 }
 
 static void handle(struct queue *queue, const struct work *work) {

@@ -144,7 +144,7 @@ def kinds_inc(kinds: tuple[Kind, ...], facts: Facts) -> str:
     """
     fed: dict[str, str] = {}
     for kind in kinds:
-        for activity in kind.activity:
+        for activity in kind.fed_by:
             if activity in fed:
                 raise SchemaError(f"{fed[activity]} and {kind.table} both claim {activity} records")
             fed[activity] = kind.table
@@ -163,13 +163,15 @@ def kinds_inc(kinds: tuple[Kind, ...], facts: Facts) -> str:
     out.append("\nstatic const struct etl_kind etl_kinds[] = {\n")
     for kind in kinds:
         numbers = ", ".join(str(enumerator(f"{_ACTIVITY}{name}", facts)) for name in kind.activity)
-        columns = f"{kind.table}_columns, {len(kind.columns) + 1}"
+        name = f"{_ACTIVITY}{kind.serialized}"
+        serialized = enumerator(name, facts) if kind.serialized else 0
+        columns = f"{serialized}, {kind.table}_columns, {len(kind.columns) + 1}"
         preset = f"ETL_PRESET_{kind.preset.upper()}"
         rest = f"{columns}, {preset}, {int(kind.is_lasting)}, {_kind_field(kind, facts)}"
         out.append(f'\t{{ "{kind.table}", {{ {numbers} }}, {rest} }},\n')
     for table in DECODED:
         columns = f"{table.name}_columns, {len(table.columns)}"
-        out.append(f'\t{{ "{table.name}", {{ 0 }}, {columns}, ETL_PRESET_FULL, 0, -1 }},\n')
+        out.append(f'\t{{ "{table.name}", {{ 0 }}, 0, {columns}, ETL_PRESET_FULL, 0, -1 }},\n')
     out.append("};\n\n")
     out.append(_strings("etl_api_noise", NOISE))
     out.append(_strings("etl_api_launch", LAUNCH))

@@ -9,6 +9,7 @@ from cupti_etl.schema.types import boolean, correlation, enum, i32, i64, string,
 KIND = Kind(
     table="kernel",
     activity=("CONCURRENT_KERNEL",),
+    serialized="KERNEL",
     struct="CUpti_ActivityKernel13",
     doc="One row per kernel execution on a device.",
     sort=("start_ns",),

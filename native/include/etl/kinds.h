@@ -60,6 +60,7 @@ struct etl_column {
 struct etl_kind {
 	const char *table;
 	uint32_t activities[ETL_MAX_ACTIVITIES]; /* 0-terminated unless full */
+	uint32_t serialized; /* instead of them, for one piece of work at a time; 0: none */
 	const struct etl_column *columns;
 	uint32_t n_columns;
 	uint8_t preset; /* enum etl_preset: the smallest that includes it */
@@ -107,9 +108,12 @@ static inline bool etl_is_api(uint32_t activity)
 /* The table that an activity kind feeds, or -1. */
 static inline int etl_table_of(uint32_t activity)
 {
-	for (int table = 0; table < ETL_N_KINDS; table++)
+	for (int table = 0; activity && table < ETL_N_KINDS; table++) {
+		if (etl_kinds[table].serialized == activity)
+			return table;
 		for (int i = 0; i < ETL_MAX_ACTIVITIES; i++)
-			if (activity && etl_kinds[table].activities[i] == activity)
+			if (etl_kinds[table].activities[i] == activity)
 				return table;
+	}
 	return -1;
 }
