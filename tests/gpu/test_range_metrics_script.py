@@ -35,6 +35,7 @@ def test_what_agrees_passes() -> None:
     ("rows", "join"),
     [
         ([row(2.1)], WHOLE),
+        ([row(0.1)], WHOLE),
         ([], WHOLE),
         ([row(None, ncu=None)], WHOLE),
         ([row(0.0)], [{"launches": 3, "is_whole": False}]),
