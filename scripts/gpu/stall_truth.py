@@ -1,7 +1,9 @@
 """Why warps of known kernels wait: what PC samples say, beside the cause and Nsight Compute.
 
 Each kernel of ``stalls.cu`` waits for one thing (EXPECTED); ncu samples, too, and its shares by
-reason have to be as ours within APART_POINTS.
+reason have to be as ours within APART_POINTS.  Both sample, and a loop in step with the period is
+sampled wrong by both: where they differ, the range profiler's counters, which count every cycle of
+every warp, say who is nearer, and that has to be ours.
 """
 
 from __future__ import annotations
@@ -22,6 +24,18 @@ APART_POINTS = 5.0
 # Of fewer samples, a share is not known to so many points.
 LEAST_SAMPLES = 2000
 PREFIX = "smsp__pcsamp_warps_issue_stalled_"
+_COUNTED = "smsp__warps_issue_stalled_"
+# CUPTI has a plural in the name of a sample, and none in that of the counter.
+_REASONS = (
+    "barrier branch_resolving dispatch_stall drain gmma imc_miss lg_throttle long_scoreboard"
+    " math_pipe_throttle membar mio_throttle misc no_instruction not_selected selected"
+    " short_scoreboard sleeping tex_throttle wait"
+)
+EXACT_METRICS = tuple(f"{_COUNTED}{reason}.sum" for reason in _REASONS.split())
+EXACT = """
+    SELECT coalesce(short, function) AS name, metric, sum(value) AS value
+    FROM launch_metric LEFT JOIN kernel_name ON mangled = function
+    GROUP BY ALL"""
 
 
 def ncu_command(ncu: str, program: Sequence[str], launches: int) -> list[str]:
@@ -51,19 +65,35 @@ def ncu_shares(output: str) -> dict[str, dict[str, float]]:
     return {kernel: shares(reasons) for kernel, reasons in samples.items() if any(reasons.values())}
 
 
+def exact_shares(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """Shares of reasons in percent, by kernel, of rows of EXACT."""
+    cycles: dict[str, dict[str, float]] = {}
+    for row in rows:
+        reason = row["metric"].removeprefix(_COUNTED).removesuffix(".sum")
+        reason = "no_instructions" if reason == "no_instruction" else reason
+        cycles.setdefault(row["name"], {})[reason] = row["value"] or 0.0
+    return {kernel: shares(reasons) for kernel, reasons in cycles.items() if any(reasons.values())}
+
+
 def shares(samples: Mapping[str, float]) -> dict[str, float]:
     """Each reason's share in percent."""
     whole = sum(samples.values())
     return {reason: 100 * count / whole for reason, count in samples.items()}
 
 
-def judge(rows: Iterable[Mapping[str, Any]], theirs: Mapping[str, Mapping[str, float]]) -> Any:
-    """Whether the causes are found and ncu agrees.
+def judge(
+    rows: Iterable[Mapping[str, Any]],
+    theirs: Mapping[str, Mapping[str, float]],
+    exact: Mapping[str, Mapping[str, float]] | None = None,
+) -> Any:
+    """Whether the causes are found and ncu agrees, or is farther from what was counted.
 
     Args:
         rows: of ``kernel_stall``.
         theirs: of :func:`ncu_shares`.
+        exact: of :func:`exact_shares`; None if nothing was counted.
     """
+    counted = exact or {}
     ours: dict[str, dict[str, float]] = {}
     count: dict[str, int] = {}
     for row in rows:
@@ -82,15 +112,22 @@ def judge(rows: Iterable[Mapping[str, Any]], theirs: Mapping[str, Mapping[str, f
         {
             "kernel": kernel, "reason": reason, "ours": ours[kernel].get(reason, 0.0),
             "ncu": of_ncu.get(reason, 0.0), "samples": count[kernel],
+            "exact": counted[kernel].get(reason, 0.0) if kernel in counted else None,
         }
         for kernel, of_ncu in theirs.items()
         if kernel in ours and count[kernel] >= LEAST_SAMPLES
         for reason in sorted({*ours[kernel], *of_ncu})
         if abs(ours[kernel].get(reason, 0.0) - of_ncu.get(reason, 0.0)) > APART_POINTS
     ]  # fmt: skip
+    worse = [
+        row for row in apart
+        if row["exact"] is None
+        or abs(row["ours"] - row["exact"]) > abs(row["ncu"] - row["exact"])
+    ]  # fmt: skip
     compared = [kernel for kernel in theirs if count.get(kernel, 0) >= LEAST_SAMPLES]
     return {
         "causes": causes, "apart": apart, "compared": compared,
         "ours": ours, "ncu": {kernel: dict(each) for kernel, each in theirs.items()},
-        "ok": bool(compared) and not apart and all(each["ok"] for each in causes.values()),
+        "exact": {kernel: dict(each) for kernel, each in counted.items()},
+        "ok": bool(compared) and not worse and all(each["ok"] for each in causes.values()),
     }  # fmt: skip

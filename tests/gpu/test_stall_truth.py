@@ -61,6 +61,22 @@ def test_what_does_not_agree_fails(percents: dict[str, float], theirs: dict[str,
     assert judge(rows(**percents), theirs)["ok"] is False
 
 
+@pytest.mark.parametrize(("counted", "ok"), [(68.0, True), (76.0, False)])
+def test_where_ncu_differs_what_was_counted_decides(counted: float, ok: bool) -> None:
+    from stall_truth import EXACT_METRICS, exact_shares, judge
+
+    cycles = {"barrier": counted, "selected": 20.0, "wait": 80.0 - counted}
+    names = {f"smsp__warps_issue_stalled_{reason}.sum": n for reason, n in cycles.items()}
+    assert names.keys() <= {*EXACT_METRICS}
+    exact = exact_shares(
+        {"name": "stall_barrier", "metric": name, "value": n} for name, n in names.items()
+    )
+    assert exact == {"stall_barrier": pytest.approx(cycles)}
+    done = judge(rows(stall_barrier=70.0), SHARES, exact)
+    assert done["ok"] is ok
+    assert [each["reason"] for each in done["apart"]] == ["barrier", "wait"]
+
+
 def test_without_samples_it_fails() -> None:
     from stall_truth import judge
 
