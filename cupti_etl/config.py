@@ -69,6 +69,14 @@ ENVIRONMENT = {
         "CUPTI_ETL_RANGE_FILTER",
         "extended regular expression of the mangled names of the kernels to measure",
     ),
+    "SASS_METRICS": (
+        "CUPTI_ETL_SASS_METRICS",
+        "metrics that instructions count, comma-separated",
+    ),
+    "SASS_FILTER": (
+        "CUPTI_ETL_SASS_FILTER",
+        "extended regular expression of the mangled names of the functions to keep counts of",
+    ),
     "PYTORCH": (
         "CUPTI_ETL_PYTORCH",
         "what of PyTorch to record as ranges, comma-separated: ops, modules, shapes",
@@ -187,6 +195,19 @@ class RangeOptions:
 
 
 @dataclass(frozen=True)
+class SassOptions:
+    """What instructions are to count.
+
+    Attributes:
+        metrics: names, as CUPTI has them.
+        filter: extended regular expression of mangled names of functions; empty for all.
+    """
+
+    metrics: tuple[str, ...]
+    filter: str = ""
+
+
+@dataclass(frozen=True)
 class CaptureOptions:
     """How to capture.
 
@@ -215,6 +236,7 @@ class CaptureOptions:
             for none.
         callbacks: which callbacks are kept, names by domain (see ``schema/callbacks.py``).
         pc_sampling: how to sample PCs; None for not at all.
+        sass_metrics: what instructions count; None for nothing.
         range_metrics: what to measure by replaying kernels; None for nothing.
         pytorch: what of PyTorch is recorded as ranges, of ``PYTORCH_PARTS``.
         nccl: what of NCCL is recorded, one of ``NCCL_LEVELS``.
@@ -255,6 +277,7 @@ class CaptureOptions:
     callbacks: Mapping[str, Sequence[str]] = field(default_factory=dict)
     pytorch: tuple[str, ...] = ()
     pc_sampling: PcSamplingOptions | None = None
+    sass_metrics: SassOptions | None = None
     range_metrics: RangeOptions | None = None
     nccl: str = "events"
     capture_range: str = ""

@@ -72,6 +72,8 @@ def target_settings(
         "PC_SAMPLING": _pc_sampling(options),
         "RANGE_METRICS": _range_metrics(options),
         "RANGE_FILTER": options.range_metrics.filter if options.range_metrics else "",
+        "SASS_METRICS": _sass_metrics(options),
+        "SASS_FILTER": options.sass_metrics.filter if options.sass_metrics else "",
         "PYTORCH": ",".join(options.pytorch),
         "NCCL": "" if options.nccl == "none" else options.nccl,
         "RANGE": options.capture_range,
@@ -110,10 +112,11 @@ def _serialized(options: CaptureOptions) -> str:
     """Whether kernels are recorded one at a time.
 
     For its other records of kernels, CUPTI adds instructions to them (8 a warp on an H200), which
-    counters of single launches would count.
+    counters of single launches, and instructions, would count.
     """
     asked = options.range_metrics
-    return "1" if asked and asked.by == "kernel" else ""
+    is_by_kernel = asked is not None and asked.by == "kernel"
+    return "1" if is_by_kernel or options.sass_metrics else ""
 
 
 def _pc_sampling(options: CaptureOptions) -> str:
@@ -138,6 +141,12 @@ def _range_metrics(options: CaptureOptions) -> str:
         return ""
     cache = RANGE_CACHE_CONTROLS.index(asked.cache_control)
     return f"{asked.limit}:{cache}:{int(asked.by == 'range')}:{','.join(asked.metrics)}"
+
+
+def _sass_metrics(options: CaptureOptions) -> str:
+    """What ``native/inject/sass_metrics.c`` reads."""
+    asked = options.sass_metrics
+    return ",".join(asked.metrics) if asked else ""
 
 
 def python_settings(settings: Mapping[str, str], base: Mapping[str, str]) -> dict[str, str]:

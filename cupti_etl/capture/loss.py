@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from cupti_etl.capture.pc_sampling import pc_obstacle
 from cupti_etl.capture.range_metrics import LEFT_OUT, range_obstacle
+from cupti_etl.capture.sass_metrics import sass_obstacle
 from cupti_etl.capture.segment import FINISHED, NOT_FLUSHED, NOT_TRACED, Process, ProcessInfo
 from cupti_etl.native.loader import load
 from cupti_etl.schema.kinds import KINDS
@@ -17,8 +18,8 @@ _TOLD = {
     "callback_event": ("callbacks", "callbacks"),
     "graph_node": ("graph_nodes", "nodes of CUDA graphs"),
     "nccl_event": ("nccl_events", "events of NCCL"),
-    # Its rows, and those of pc_window and cubin.
-    "pc_sample": ("pc_rows", "PC sampling"),
+    # Its rows, and those of pc_window, cubin and sass_metric.
+    "pc_sample": ("pc_rows", "PC sampling or SASS metrics"),
     "launch_metric": ("range_rows", "the range profiler"),
 }
 
@@ -169,6 +170,21 @@ def _lost_samples(info: ProcessInfo, end_ns: int | None) -> list[Loss]:
     return found
 
 
+def _lost_counts(info: ProcessInfo, end_ns: int | None) -> list[Loss]:
+    """Counts of instructions that are in no row, and why there are none."""
+    me, table, found = info.process_id, "sass_metric", []
+    if info.sass_dropped:
+        detail = "CUPTI dropped these counts of instructions when counting ended"
+        found.append(Loss(me, "sass_dropped", table, info.sass_dropped, detail=detail))
+    if info.sass_failure:
+        obstacle = sass_obstacle(info.sass_failure)
+        detail = f"instructions were not counted, or not to the end: {obstacle}"
+        found.append(
+            Loss(me, "sass_refused", table, start_ns=info.start_ns, end_ns=end_ns, detail=detail)
+        )
+    return found
+
+
 def _lost_launches(info: ProcessInfo, end_ns: int | None) -> list[Loss]:
     """Launches that were to be measured and have no values, and what measuring changed."""
     me, table, found = info.process_id, "launch_metric", []
@@ -238,7 +254,7 @@ def emitted(process: Process) -> int:
     records = info.handed_over + info.cupti_dropped - process.decoded().filtered
     told = sum(getattr(info, name) for name, _ in _TOLD.values())
     launches = info.range_dropped + sum(getattr(info, name) for name in LEFT_OUT)
-    return int(records + info.stacks + told + info.pc_dropped + launches)
+    return int(records + info.stacks + told + info.pc_dropped + info.sass_dropped + launches)
 
 
 def stored(process: Process) -> int:
@@ -303,6 +319,7 @@ def losses(process: Process, end_ns: int | None, is_abandoned: bool = False) -> 
     for table in _TOLD:
         found += _lost_rows(process, info, end_ns is not None, table)
     found += _lost_samples(info, end_ns)
+    found += _lost_counts(info, end_ns)
     found += _lost_launches(info, end_ns)
     found += _nccl(process, info, end_ns)
     if info.taken_ns or (end_ns is not None and in_order and info.held):

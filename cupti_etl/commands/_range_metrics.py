@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cupti_etl.commands._pattern import check_pattern
 from cupti_etl.config import RANGE_CACHE_CONTROLS, RangeOptions
 from cupti_etl.errors import UsageError
 from cupti_etl.render.help import Option
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from cupti_etl.pm.checking import RangeCheck
 
 # native/include/etl/range_metrics.h.
-_MOST_METRICS, _MOST_NAME, _MOST_LIST, _MOST_FILTER = 128, 159, 8191, 1023
+_MOST_METRICS, _MOST_NAME, _MOST_LIST = 128, 159, 8191
 _option = functools.partial(click.option, cls=Option, section="Exact counters")
 _OPTIONS = (
     _option(
@@ -142,7 +143,7 @@ def _chosen(names: str | None, pattern: str, limit: int | None, cache: str) -> R
             )
         return None
     if pattern:
-        _check_pattern(pattern)
+        check_pattern("--range-filter", pattern)
     return RangeOptions(check_metrics(names), pattern, limit or 0, cache)
 
 
@@ -173,29 +174,6 @@ def check_metrics(names: str) -> tuple[str, ...]:
             f"name from 1 to {_MOST_METRICS}, of {_MOST_LIST} characters altogether",
         )
     return metrics
-
-
-def _check_pattern(pattern: str) -> None:
-    """As the injected library compiles it.
-
-    Raises:
-        UsageError: it is no extended regular expression.
-    """
-    import ctypes
-
-    libc = ctypes.CDLL(None)
-    compiled = ctypes.create_string_buffer(256)  # a regex_t is 64 bytes
-    code = libc.regcomp(compiled, pattern.encode(), 1)  # REG_EXTENDED
-    if code:
-        words = ctypes.create_string_buffer(256)
-        libc.regerror(code, compiled, words, len(words))
-        raise UsageError(
-            f"--range-filter {pattern!r}: {words.value.decode(errors='replace')}",
-            "give an extended regular expression (man 7 regex), such as 'gemm|softmax'",
-        )
-    libc.regfree(compiled)
-    if len(pattern.encode()) > _MOST_FILTER:
-        raise UsageError("--range-filter is too long", f"give at most {_MOST_FILTER} bytes")
 
 
 def columns_of(done: RangeCheck | str) -> tuple[dict[str, list[Any]], str]:

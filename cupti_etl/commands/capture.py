@@ -30,6 +30,7 @@ from cupti_etl.commands._pc_sampling import pc_sampling_options
 from cupti_etl.commands._pm import chosen, pm_option, pm_options
 from cupti_etl.commands._range_metrics import range_options, without_kernels
 from cupti_etl.commands._renamed import RenamedOption
+from cupti_etl.commands._sass_metrics import sass_options
 from cupti_etl.commands._serve import serving
 from cupti_etl.config import (
     API_LEVELS,
@@ -41,6 +42,7 @@ from cupti_etl.config import (
     FlightOptions,
     PcSamplingOptions,
     RangeOptions,
+    SassOptions,
 )
 from cupti_etl.errors import UsageError
 from cupti_etl.render.help import Command, Option
@@ -133,6 +135,7 @@ _process = functools.partial(click.option, cls=Option, section="Processes")
 @_when("--max-size", metavar="SIZE", help="Stop recording when the trace has about this size.")
 @flight_options
 @range_options
+@sass_options
 @pc_sampling_options
 @pm_options(default=None)
 @pm_option("--pm-required", is_flag=True, help="Fail if sampling is not possible until the end.")
@@ -274,6 +277,7 @@ def command(
     callbacks: str,
     pytorch: str,
     pc_sampling: PcSamplingOptions | None,
+    sass_metrics: SassOptions | None,
     flight: FlightOptions | None,
     range_metrics: RangeOptions | None,
     capture_range: str,
@@ -344,6 +348,7 @@ def command(
         callbacks=parse_callbacks(callbacks) if callbacks else {},
         pytorch=parts,
         pc_sampling=pc_sampling,
+        sass_metrics=sass_metrics,
         range_metrics=range_metrics,
         capture_range=check_range(capture_range),
         max_rows=max_rows or 0,

@@ -1,4 +1,4 @@
-"""The rows of the query ``sass``: each instruction of the functions in which a sample was taken."""
+"""The rows of the query ``sass``: each instruction of the functions that were sampled or counted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-READS = ("pc_sample", "cubin")
+READS = ("pc_sample", "sass_metric", "cubin")
 _COLUMNS = (
     "cubin_crc BIGINT, function VARCHAR, pc_offset BIGINT, instruction VARCHAR, file VARCHAR,"
     " line INTEGER, inlined_at VARCHAR"
@@ -30,8 +30,10 @@ def make(con: duckdb.DuckDBPyConnection) -> None:
         return
     sampled: dict[int, set[str]] = {}
     for crc, function in con.execute(
-        "SELECT DISTINCT cubin_crc, function FROM pc_sample"
-        " WHERE cubin_crc IS NOT NULL AND function IS NOT NULL"
+        "SELECT DISTINCT cubin_crc, function FROM ("
+        "SELECT cubin_crc, function FROM pc_sample"
+        " UNION ALL SELECT cubin_crc, function FROM sass_metric"
+        ") WHERE cubin_crc IS NOT NULL AND function IS NOT NULL"
     ).fetchall():
         sampled.setdefault(crc, set()).add(function)
     for crc, functions in sorted(sampled.items()):

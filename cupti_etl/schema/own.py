@@ -122,7 +122,7 @@ LOSS = Table(
     "One row per cause and process: records that a table does not hold, or not whole.",
     (
         PROCESS_ID,
-        C("cause", string, "", "ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_clock, other_client, killed, not_flushed, not_traced, not_written, abandoned, collector_killed or part_lost; of texts: text_limit or not_demangled; of PC samples: pc_dropped, pc_buffer_full or pc_refused; of the range profiler: range_dropped, range_left_out, range_refused or replayed; of NCCL: nccl_refused; of PM samples: pm_overflow, pm_counter_data_full, pm_gap or pm_failed."),
+        C("cause", string, "", "ring_full, cupti_dropped, unknown_kind, unreadable, incomplete, zero_timestamp, other_clock, other_client, killed, not_flushed, not_traced, not_written, abandoned, collector_killed or part_lost; of texts: text_limit or not_demangled; of PC samples: pc_dropped, pc_buffer_full or pc_refused; of SASS metrics: sass_dropped or sass_refused; of the range profiler: range_dropped, range_left_out, range_refused or replayed; of NCCL: nccl_refused; of PM samples: pm_overflow, pm_counter_data_full, pm_gap or pm_failed."),
         C("device_uuid", string, "", "The GPU, where PM samples are missing; NULL for records.", joins="device.device_uuid"),
         C("table_name", string, "", "Table the records belong to; NULL if it is not known."),
         C("records", i64, "", "How many; NULL if it cannot be known.", unit="records"),
@@ -326,7 +326,7 @@ PC_WINDOW = Table(
 )
 CUBIN = Table(
     "cubin",
-    "One row per piece of the code that a program loaded onto its GPUs, with --pc-sampling.",
+    "One row per piece of the code that a program loaded onto its GPUs, with --pc-sampling or --sass-metrics.",
     (
         PROCESS_ID,
         C("cubin_crc", i64, "", "CUPTI's checksum of the whole.", joins="pc_sample.cubin_crc"),
@@ -335,6 +335,23 @@ CUBIN = Table(
         C("bytes", binary, "", "The piece; NULL if the whole is too large to be kept."),
     ),
     is_lasting=True,
+)
+SASS_METRIC = Table(
+    "sass_metric",
+    "One row per instruction, metric and collection: what the instruction counted, with --sass-metrics. One that counted 0 has none.",
+    (
+        PROCESS_ID,
+        C("start_ns", timestamp, "", "When the collection began to gather; the end of the one before.", unit="ns"),
+        C("end_ns", timestamp, "", "When it was taken.", unit="ns"),
+        C("device_id", i32, "", "The GPU, as CUDA numbers it in the process.", joins="device.device_id"),
+        C("context_id", i32, "", "The context.", joins="context.context_id"),
+        C("function", string, "", "Mangled name of the function; NULL if CUPTI gives none.", joins="kernel_name.mangled"),
+        C("cubin_crc", i64, "", "Its code, by CUPTI's checksum.", joins="cubin.cubin_crc"),
+        C("pc_offset", i64, "", "Where in the function the instruction is.", unit="bytes"),
+        C("metric", string, "", "The metric, as CUPTI names it."),
+        C("value", i64, "", "What it counted on the whole GPU, over all launches of the collection."),
+    ),
+    sort=("start_ns",),
 )
 LAUNCH_METRIC = Table(
     "launch_metric",
@@ -361,7 +378,7 @@ LAUNCH_METRIC = Table(
     sort=("start_ns",),
 )
 # Those that the decoder fills, as it does those of CUPTI's records.
-DECODED = (LAUNCH_STACK, PYTHON_STACK, CALLBACK_EVENT, GRAPH_NODE, PC_SAMPLE, PC_WINDOW, CUBIN, LAUNCH_METRIC, ARGUMENT, NCCL_EVENT)
+DECODED = (LAUNCH_STACK, PYTHON_STACK, CALLBACK_EVENT, GRAPH_NODE, PC_SAMPLE, PC_WINDOW, CUBIN, SASS_METRIC, LAUNCH_METRIC, ARGUMENT, NCCL_EVENT)
 
 OWN = (
     CAPTURE,

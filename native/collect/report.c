@@ -81,6 +81,8 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 	out->pc_dropped = etl_peek(&header->counters.pc_dropped);
 	out->pc_full = etl_peek(&header->counters.pc_full);
 	out->pc_failure = etl_peek(&header->counters.pc_failure);
+	out->sass_dropped = etl_peek(&header->counters.sass_dropped);
+	out->sass_failure = etl_peek(&header->counters.sass_failure);
 	out->range_rows = etl_peek(&header->counters.range_rows) - process->range_rows_before;
 	out->range_rows_lost = etl_peek(&header->counters.range_rows_lost);
 	out->range_launches = etl_peek(&header->counters.range_launches);

@@ -20,6 +20,11 @@ _Static_assert(sizeof pc_window_columns / sizeof *pc_window_columns == WINDOW_CO
 enum { CUBIN_PROCESS, CUBIN_CRC, CUBIN_SIZE, CUBIN_AT, CUBIN_BYTES, CUBIN_COLUMNS };
 _Static_assert(sizeof cubin_columns / sizeof *cubin_columns == CUBIN_COLUMNS, "the columns of cubin");
 
+enum { COUNT_PROCESS, COUNT_START, COUNT_END, COUNT_DEVICE, COUNT_CONTEXT, COUNT_FUNCTION, COUNT_CRC,
+       COUNT_PC, COUNT_METRIC, COUNT_VALUE, COUNT_COLUMNS };
+_Static_assert(sizeof sass_metric_columns / sizeof *sass_metric_columns == COUNT_COLUMNS,
+	       "the columns of sass_metric");
+
 static struct value known_if(bool is_known, uint64_t number)
 {
 	return (struct value){ (int64_t)number, is_known };
@@ -37,6 +42,49 @@ static const char *text_before(const uint8_t *data, uint32_t at, uint32_t back, 
 		return NULL;
 	*length = entry.length;
 	return (const char *)data + at - back + sizeof entry;
+}
+
+/* A kernel's name, which is demangled elsewhere. */
+static void learn(struct etl_process *process, const char *function, uint32_t bytes)
+{
+	process->lacks_memory |= dictionary_add(&process->names, etl_hash(function, bytes), function,
+						bytes) == DICTIONARY_NO_MEMORY;
+}
+
+static int add_count(struct etl_process *process, const uint8_t *data, uint32_t at)
+{
+	struct builder *builder = &process->decoder->builders[ETL_TABLE_SASS_METRIC];
+	struct etl_sass_count count;
+	const char *function, *metric;
+	uint32_t function_bytes = 0, metric_bytes = 0;
+	struct value row[COUNT_COLUMNS] = { KNOWN(process->process_id) };
+
+	memcpy(&count, data + at, sizeof count);
+	function = text_before(data, at, count.function, &function_bytes);
+	metric = text_before(data, at, count.metric, &metric_bytes);
+	if ((count.function && !function) || !metric) {
+		process->decoded.damaged_pc_rows++;
+		return 0;
+	}
+	if (builder_reserve(builder, 1) < 0)
+		return -ENOMEM;
+	row[COUNT_START] = KNOWN(count.start_ns);
+	row[COUNT_END] = KNOWN(count.end_ns);
+	row[COUNT_DEVICE] = known_if(count.device_id >= 0, (uint32_t)count.device_id);
+	row[COUNT_CONTEXT] = known_if(count.context_id, count.context_id);
+	row[COUNT_CRC] = KNOWN(count.cubin_crc);
+	row[COUNT_PC] = KNOWN(count.pc_offset);
+	row[COUNT_VALUE] = KNOWN(count.value);
+	row[COUNT_METRIC] =
+		row_text(process, ETL_TABLE_SASS_METRIC, COUNT_METRIC, metric, metric_bytes);
+	if (function) {
+		learn(process, function, function_bytes);
+		row[COUNT_FUNCTION] = row_text(process, ETL_TABLE_SASS_METRIC, COUNT_FUNCTION,
+					       function, function_bytes);
+	}
+	process->decoded.pc_rows++;
+	row_append(builder, row);
+	return 0;
 }
 
 static int add_sample(struct etl_process *process, const uint8_t *data, uint32_t at)
@@ -67,11 +115,7 @@ static int add_sample(struct etl_process *process, const uint8_t *data, uint32_t
 	row[SAMPLE_REASON] =
 		row_text(process, ETL_TABLE_PC_SAMPLE, SAMPLE_REASON, reason, reason_bytes);
 	if (function) {
-		/* A kernel's name, which is demangled elsewhere. */
-		process->lacks_memory |= dictionary_add(&process->names,
-							etl_hash(function, function_bytes),
-							function, function_bytes) ==
-					 DICTIONARY_NO_MEMORY;
+		learn(process, function, function_bytes);
 		row[SAMPLE_FUNCTION] = row_text(process, ETL_TABLE_PC_SAMPLE, SAMPLE_FUNCTION,
 						function, function_bytes);
 	}
@@ -163,6 +207,8 @@ static int add_entry(struct etl_process *process, const uint8_t *data, uint32_t 
 		return head[0] < sizeof(struct etl_pc_text);
 	case ETL_PC_SAMPLE:
 		return head[0] != sizeof(struct etl_pc_sample) ? 1 : add_sample(process, data, at);
+	case ETL_SASS_COUNT:
+		return head[0] != sizeof(struct etl_sass_count) ? 1 : add_count(process, data, at);
 	case ETL_PC_WINDOW:
 		return head[0] != sizeof(struct etl_pc_window) ? 1 : add_window(process, data, at);
 	case ETL_PC_CUBIN:

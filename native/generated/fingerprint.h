@@ -1,4 +1,4 @@
 /* Made by `python -m tools.codegen`.  Do not edit. */
 #ifndef ETL_FINGERPRINT
-#define ETL_FINGERPRINT UINT64_C(0xf3231dd98688775c)
+#define ETL_FINGERPRINT UINT64_C(0x73de7bc72713a8ad)
 #endif

@@ -13,6 +13,7 @@
 #include "inject/pc_sampling.h"
 #include "inject/profiler.h"
 #include "inject/range_metrics.h"
+#include "inject/sass_metrics.h"
 #include "../generated/env.h"
 
 /* From CUPTI 13.3 on, with a driver that knows how, several clients can subscribe. */
@@ -29,8 +30,8 @@ static char *selection; /* of the capture's; NULL: it wants none */
 bool etl_callbacks_are_wanted(void)
 {
 	return etl_profiler_is_watched() || etl_launch_stacks_are_wanted() ||
-	       etl_pc_sampling_is_wanted() || etl_range_metrics_are_wanted() || selection ||
-	       etl_watch_any();
+	       etl_pc_sampling_is_wanted() || etl_range_metrics_are_wanted() ||
+	       etl_sass_metrics_are_wanted() || selection || etl_watch_any();
 }
 
 void etl_callbacks_call(void *unused, uint32_t domain, uint32_t cbid, const void *info)
@@ -44,12 +45,14 @@ void etl_callbacks_call(void *unused, uint32_t domain, uint32_t cbid, const void
 		if (data->site == 0) {
 			etl_launch_stacks_call(cbid, data->correlation_id);
 			etl_pc_sampling_call(cbid, data->context);
+			etl_sass_metrics_call(cbid, data->context);
 		}
 		etl_range_metrics_call(cbid, data);
 	} else if (domain == CUPTI_DOMAIN_RESOURCE) {
 		etl_graph_nodes_resource(cbid, info);
 		etl_pc_sampling_resource(cbid, info);
 		etl_range_metrics_resource(cbid, info);
+		etl_sass_metrics_resource(cbid, info);
 	}
 	etl_watch_call(domain, cbid, info);
 }
@@ -60,6 +63,7 @@ static bool is_the_captures(uint32_t domain, uint32_t cbid)
 	return is_captured && (etl_graph_nodes_mean(domain, cbid) ||
 			       etl_pc_sampling_means(domain, cbid) ||
 			       etl_range_metrics_mean(domain, cbid) ||
+			       etl_sass_metrics_mean(domain, cbid) ||
 			       (domain == CUPTI_DOMAIN_DRIVER && (etl_profiler_means(cbid) ||
 								  etl_launch_stacks_mean(cbid))));
 }
@@ -120,6 +124,8 @@ static int enable_all(void *subscriber, struct etl_error *error)
 			etl_pc_sampling_enable(subscriber);
 		if (code == 0)
 			etl_range_metrics_enable(subscriber);
+		if (code == 0)
+			etl_sass_metrics_enable(subscriber);
 		if (code == 0)
 			code = begin_capture_watch(subscriber, error);
 	}

@@ -98,6 +98,15 @@ struct cupti_api {
 	int (*pc_count_reasons)(void *params);
 	int (*pc_reasons)(void *params);
 	int (*cubin_crc)(void *params);
+	/* SASS metrics; see sass_params.h. */
+	int (*sass_properties)(void *params);
+	int (*sass_set_config)(void *params);
+	int (*sass_unset_config)(void *params);
+	int (*sass_enable)(void *params);
+	int (*sass_disable)(void *params);
+	int (*sass_data_properties)(void *params);
+	int (*sass_flush)(void *params);
+
 	/* The profiler host and the range profiler; see etl/profiler_params.h and range_params.h for
 	 * the structs. */
 	int (*profiler_initialize)(void *params);

@@ -55,16 +55,41 @@ static uint32_t text_at(struct etl_pc_rows *rows, const char *text)
 	return at;
 }
 
-void etl_pc_rows_add(struct etl_pc_rows *rows, struct etl_pc_sample sample, const char *function,
-		     const char *reason)
+/* Room for an entry with two texts. */
+static void have_room(struct etl_pc_rows *rows, size_t entry, const char *one, const char *other)
 {
-	const size_t most = sizeof sample + 2 * sizeof(struct etl_pc_text) +
-			    etl_padded(length_of(function)) + etl_padded(length_of(reason));
-	uint32_t function_at = 0, reason_at = 0;
+	const size_t most = entry + 2 * sizeof(struct etl_pc_text) + etl_padded(length_of(one)) +
+			    etl_padded(length_of(other));
 
 	if (rows->used + most > sizeof rows->bytes ||
 	    rows->n_known + 2 > sizeof rows->known / sizeof *rows->known)
 		etl_pc_rows_write(rows);
+}
+
+void etl_pc_rows_count(struct etl_pc_rows *rows, struct etl_sass_count count, const char *function,
+		       const char *metric)
+{
+	uint32_t function_at = 0, metric_at;
+
+	have_room(rows, sizeof count, function, metric);
+	if (function)
+		function_at = text_at(rows, function);
+	metric_at = text_at(rows, metric);
+	count.bytes = sizeof count;
+	count.type = ETL_SASS_COUNT;
+	count.function = function ? rows->used - function_at : 0;
+	count.metric = rows->used - metric_at;
+	memcpy(rows->bytes + rows->used, &count, sizeof count);
+	rows->used += (uint32_t)sizeof count;
+	rows->rows++;
+}
+
+void etl_pc_rows_add(struct etl_pc_rows *rows, struct etl_pc_sample sample, const char *function,
+		     const char *reason)
+{
+	uint32_t function_at = 0, reason_at = 0;
+
+	have_room(rows, sizeof sample, function, reason);
 	if (function)
 		function_at = text_at(rows, function);
 	if (reason)

@@ -24,6 +24,9 @@ struct etl_pc_rows {
 /* The two texts may be NULL; they stay as they are until the next etl_pc_rows_write(). */
 void etl_pc_rows_add(struct etl_pc_rows *rows, struct etl_pc_sample sample, const char *function,
 		     const char *reason);
+/* The same with what an instruction counted, whose metric must have a name. */
+void etl_pc_rows_count(struct etl_pc_rows *rows, struct etl_sass_count count, const char *function,
+		       const char *metric);
 void etl_pc_rows_write(struct etl_pc_rows *rows);
 void etl_pc_rows_window(struct etl_pc_window window);
 /* Of the whole or a piece of it; false if there was no slot. */

@@ -19,6 +19,7 @@
 #include "inject/launch_stacks.h"
 #include "inject/pc_sampling.h"
 #include "inject/range_metrics.h"
+#include "inject/sass_metrics.h"
 #include "inject/range.h"
 #include "inject/ranges.h"
 #include "inject/recording.h"
@@ -177,6 +178,7 @@ static int start(bool is_late, struct etl_error *error)
 	etl_nccl_forget();
 	etl_pc_sampling_forget();
 	etl_range_metrics_forget();
+	etl_sass_metrics_forget();
 	etl_takeover_probe_forget();
 	etl_injector.pid = getpid();
 	etl_injector.wakeup = etl_wakeup_map();

@@ -20,6 +20,7 @@
 #include "inject/launch_stacks.h"
 #include "inject/pc_sampling.h"
 #include "inject/range_metrics.h"
+#include "inject/sass_metrics.h"
 #include "inject/ranges.h"
 #include "inject/recording.h"
 #include "inject/takeover_probe.h"
@@ -70,6 +71,7 @@ static void flush(uint32_t flag)
 	etl_ranges_flush();
 	etl_pc_sampling_flush();
 	etl_range_metrics_flush();
+	etl_sass_metrics_flush();
 	if (etl_recording_is_lost())
 		return; /* what CUPTI holds is the other's */
 	etl_injector.cupti.flush_all(flag);
@@ -162,6 +164,7 @@ static void *loop(void *unused)
 	etl_ranges_finish();
 	etl_pc_sampling_finish();
 	etl_range_metrics_finish();
+	etl_sass_metrics_finish();
 	etl_nccl_finish();
 	/* First what is complete, then the rest, with unfinished kernels. */
 	flush(0);

@@ -342,6 +342,10 @@ bool pcs_are_sampled(void);
 void pcs_tell_of_module(uint64_t context);
 void pcs_launched(uint32_t name_index, const char *name, uint32_t correlation);
 
+/* fake_cupti_sass.c */
+bool sass_is_counted(void);
+void sass_launched(uint32_t name_index, const char *name);
+
 /* fake_cupti_ranges.c */
 #define RANGES_OWN ((uintptr_t)"WaitNs") /* the name of CUPTI's own kernel */
 void ranges_launched(uint32_t name_index);

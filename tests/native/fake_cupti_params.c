@@ -118,6 +118,8 @@ void call_back_besides(const struct fake_event *event, uint32_t correlation) {
         pcs_launched(event->name_index, event->text, correlation);
     if (event->type == FAKE_LAUNCH && !(event->flags & (FAKE_FLAG_CAPTURED | FAKE_FLAG_FAILS)))
         ranges_launched(event->name_index);
+    if (event->type == FAKE_LAUNCH && !(event->flags & (FAKE_FLAG_CAPTURED | FAKE_FLAG_FAILS)))
+        sass_launched(event->name_index, event->text);
     if (event->type <= FAKE_SET && !atomic_exchange(&has_context, true)) {
         call_back_init_finished();
         call_back_resource(CONTEXT_CREATED, 1, 0, NULL);

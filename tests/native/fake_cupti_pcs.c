@@ -162,7 +162,7 @@ void pcs_tell_of_module(uint64_t context) {
         size_t size;
         const uint8_t *cubin;
     } module = {1, sizeof cubin, cubin};
-    if (pcs_are_sampled())
+    if (pcs_are_sampled() || sass_is_counted())
         call_back_resource(MODULE_LOADED, context, 0, &module);
 }
 

@@ -139,7 +139,7 @@ class Capture:
             assert process["emitted"] == process["stored"] + lost, (process, mine)
         stored = sum(process["stored"] for process in self.rows("process"))
         ours = ["launch_stack", "callback_event", "graph_node", "pc_sample", "pc_window", "cubin"]
-        ours += ["launch_metric", "nccl_event"]
+        ours += ["sass_metric", "launch_metric", "nccl_event"]
         tables = [*(kind.table for kind in KINDS), *ours]
         assert stored == sum(map(self.count, tables))
 

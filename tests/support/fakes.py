@@ -237,7 +237,7 @@ class Fakes:
             options: ``late_ms=5`` is FAKE_CUPTI_LATE_MS=5; ``driver_version=12080`` is
                 FAKE_DRIVER_VERSION=12080, ``pm_full_at=3`` FAKE_PM_FULL_AT=3.
                 All are listed in fake_cupti.h, fake_cupti_pm.c, fake_cupti_pcs.c,
-                fake_cupti_ranges.c,
+                fake_cupti_ranges.c, fake_cupti_sass.c,
                 fake_pm.h and fake_driver.c.
         """
         folders = [self._build.driver().parent]
@@ -254,7 +254,7 @@ class Fakes:
         for name, value in options.items():
             key = (
                 name.upper()
-                if name.startswith(("driver_", "pm_", "pcs_", "ranges_"))
+                if name.startswith(("driver_", "pm_", "pcs_", "ranges_", "sass_"))
                 else f"CUPTI_{name.upper()}"
             )
             env[f"FAKE_{key}"] = str(int(value) if isinstance(value, bool) else value)

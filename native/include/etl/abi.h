@@ -75,11 +75,11 @@ struct etl_process_info {
 	uint64_t nccl_events; /* operations and channels that NCCL told of */
 	uint64_t nccl_events_lost;
 	uint64_t nccl_too_old; /* version of the interface that an older NCCL has; 0: none */
-	uint64_t pc_rows; /* rows of pc_sample, pc_window and cubin that were made */
-	uint64_t pc_rows_lost;
+	uint64_t pc_rows; /* rows of pc_sample, pc_window, cubin and sass_metric, made */
+	uint64_t pc_rows_lost, sass_dropped; /* the latter: counts that CUPTI dropped */
 	uint64_t pc_dropped; /* samples that the hardware dropped */
 	uint64_t pc_full; /* collections that gave nothing, as the hardware's buffer was full */
-	int64_t pc_failure; /* why PCs are not sampled: CUPTI's result, or -errno; 0: they are */
+	int64_t pc_failure, sass_failure; /* why there are none: CUPTI's result, or -errno; 0 */
 	uint64_t range_rows; /* rows of launch_metric that were made */
 	uint64_t range_rows_lost;
 	uint64_t range_launches; /* that were replayed */
@@ -143,7 +143,7 @@ struct etl_decoded {
 	uint64_t nccl_events; /* rows of nccl_event */
 	uint64_t open_nccl_events; /* those of them without an end */
 	uint64_t damaged_nccl_events;
-	uint64_t pc_rows; /* of pc_sample, pc_window and cubin */
+	uint64_t pc_rows; /* of pc_sample, pc_window, cubin and sass_metric */
 	uint64_t damaged_pc_rows;
 	uint64_t range_rows; /* of launch_metric */
 	uint64_t damaged_range_rows;

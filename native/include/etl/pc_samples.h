@@ -4,13 +4,14 @@
  *	struct etl_pc_text    a text that entries behind it refer to
  *	struct etl_pc_window  what one collection came to: a row of pc_window
  *	struct etl_pc_sample  samples of a PC with one reason: a row of pc_sample
+ *	struct etl_sass_count what an instruction counted with --sass-metrics: a row of sass_metric
  *	struct etl_pc_cubin   a piece of a cubin, which follows: a row of cubin
  */
 #pragma once
 
 #include <stdint.h>
 
-enum { ETL_PC_TEXT = 1, ETL_PC_WINDOW, ETL_PC_SAMPLE, ETL_PC_CUBIN };
+enum { ETL_PC_TEXT = 1, ETL_PC_WINDOW, ETL_PC_SAMPLE, ETL_PC_CUBIN, ETL_SASS_COUNT };
 /* A longer text is cut. */
 #define ETL_MOST_PC_TEXT 8192u
 /* Of a cubin that is longer, which is stored in pieces. */
@@ -53,6 +54,19 @@ struct etl_pc_sample {
 	uint32_t samples;
 	uint32_t not_issued; /* of these, with a scheduler that issued nothing */
 	uint32_t reserved;
+};
+
+struct etl_sass_count {
+	uint32_t bytes;
+	uint32_t type;
+	/* As those of etl_pc_sample. */
+	uint32_t function, metric;
+	int64_t start_ns, end_ns;
+	uint64_t cubin_crc;
+	uint64_t pc_offset;
+	uint64_t value;
+	uint32_t context_id;
+	int32_t device_id;
 };
 
 struct etl_pc_cubin {

@@ -87,6 +87,8 @@ struct etl_counters {
 	_Atomic uint64_t nccl_events, nccl_events_lost, nccl_too_old;
 	_Atomic uint64_t pc_rows, pc_rows_lost, pc_dropped, pc_full;
 	_Atomic int64_t pc_failure;
+	_Atomic uint64_t sass_dropped;
+	_Atomic int64_t sass_failure;
 	_Atomic uint64_t range_rows, range_rows_lost, range_launches, range_dropped;
 	_Atomic uint64_t range_ns; /* that launches took to be measured */
 	_Atomic uint64_t range_left_out[ETL_LEFT_OUT_REASONS];

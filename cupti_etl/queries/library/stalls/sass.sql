@@ -1,10 +1,10 @@
--- Instructions of the functions in which samples were taken, with their lines of source.
+-- Instructions of the functions that were sampled or counted, with their lines of source.
 --
 -- computed: By nvdisasm from the bytes in cubin, once for a trace.
--- needs: pc_sample, cubin
+-- needs: pc_sample, sass_metric, cubin
 -- requires:
---   pc_sample: no PCs were sampled (capture with --pc-sampling).
---   cubin: the code of the sampled functions was not stored (capture without --no-cubins).
+--   cubin: the code of the functions was not stored (capture with
+--     --pc-sampling or --sass-metrics, and without --no-cubins).
 -- materialized: Made once for an opened trace, as disassembling takes seconds.
 -- native: Plain DuckDB cannot disassemble, and gives no rows.
 -- opened: Plain DuckDB cannot disassemble.
@@ -21,8 +21,12 @@
 --   line INTEGER: The line there.
 --   inlined_at VARCHAR: FILE:LINE of the call that it was inlined into, then of the call of that
 --     one.
-SELECT pc_sample.cubin_crc, pc_sample.function, pc_sample.pc_offset, NULL::VARCHAR AS instruction,
+SELECT cubin_crc, code.function, code.pc_offset, NULL::VARCHAR AS instruction,
        NULL::VARCHAR AS file, NULL::INTEGER AS line, NULL::VARCHAR AS inlined_at
-FROM pc_sample
+FROM (
+    SELECT cubin_crc, function, pc_offset FROM pc_sample
+    UNION ALL
+    SELECT cubin_crc, function, pc_offset FROM sass_metric
+) AS code
 JOIN cubin USING (cubin_crc)
 WHERE false

@@ -1,0 +1,37 @@
+"""Why CUPTI does not count instructions, in words."""
+
+from __future__ import annotations
+
+import errno
+
+# CUPTI's results (cupti_result.h), and what can be done.
+_RESULTS = {
+    7: "another tool in the program counts instructions already; end it",
+    8: "CUPTI had no memory for it; ask for fewer metrics",
+    26: "another profiler has the GPU's counters (HARDWARE_BUSY); end it, such as DCGM's profiling",
+    27: "this GPU, or the way it is shared (MIG, MPS, WSL), does not support it",
+    33: "a virtual GPU does not support it",
+    35: "this needs more privileges: run as root, or load the nvidia driver with"
+    " NVreg_RestrictProfilingToAdminUsers=0",
+}
+_ERRNO = {
+    errno.ENOENT: "CUPTI does not know one of the metrics on this chip; leave it out, or name the"
+    " libcupti of a newer CUDA with --cupti",
+    errno.ENOSYS: "this libcupti has no functions for it; use that of CUDA 12.2 or later",
+    errno.ENOSPC: "the program has more than 16 contexts, or 64 GPUs",
+    errno.ENOMEM: "the program had no memory for it",
+    errno.E2BIG: "the list of metrics is too long",
+    errno.EINVAL: "the regular expression of --sass-filter is none",
+    errno.EOVERFLOW: "CUPTI tells of more counts than can be; ask for fewer metrics",
+}
+
+
+def sass_obstacle(code: int) -> str:
+    """A sentence without its end.
+
+    Args:
+        code: CUPTI's result, or a negative errno.
+    """
+    if code < 0:
+        return _ERRNO.get(-code, f"{errno.errorcode.get(-code, 'error')} ({code})")
+    return _RESULTS.get(code, f"CUPTI answered {code}")

@@ -1,0 +1,86 @@
+"""The options of SASS metrics."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from cupti_etl.commands._pattern import check_pattern
+from cupti_etl.config import SassOptions
+from cupti_etl.errors import UsageError
+from cupti_etl.render.help import Option
+
+# native/inject/sass_context.h.
+_MOST_METRICS, _MOST_NAME, _MOST_LIST = 64, 159, 8191
+_option = functools.partial(click.option, cls=Option, section="Exact counters")
+_OPTIONS = (
+    _option(
+        "--sass-metrics",
+        metavar="NAME,...",
+        help="Count what each instruction does, such as smsp__sass_inst_executed. CUPTI patches"
+        " the kernels and runs one at a time: a program can take more than a hundred times as"
+        " long, and its times are not those without.",
+    ),
+    _option(
+        "--sass-filter",
+        default="",
+        metavar="REGEX",
+        help="Store only the counts of functions whose mangled name matches this extended regular"
+        " expression. All kernels are patched.",
+    ),
+)
+
+
+def sass_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options, which the command gets as one: ``sass_metrics``."""
+
+    @functools.wraps(function)
+    def command(sass_metrics: str | None, sass_filter: str, **others: Any) -> Any:
+        if sass_metrics is None:
+            if sass_filter:
+                raise UsageError("--sass-filter goes with --sass-metrics", "add --sass-metrics")
+            return function(sass_metrics=None, **others)
+        for option in ("--pm", "--pc-sampling", "--range-metrics"):
+            if others[option[2:].replace("-", "_")] is not None:
+                raise UsageError(
+                    f"--sass-metrics does not go with {option}: it patches the code of kernels,"
+                    " which would be measured with it",
+                    "make two captures, one with each",
+                )
+        if others["records"] == "selected":
+            raise UsageError(
+                "--sass-metrics does not go with --records selected: CUPTI runs one kernel at a"
+                " time, and has no fields to choose then",
+                "leave --records out",
+            )
+        if sass_filter:
+            check_pattern("--sass-filter", sass_filter)
+        return function(sass_metrics=SassOptions(_check(sass_metrics), sass_filter), **others)
+
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def _check(names: str) -> tuple[str, ...]:
+    """Names of metrics, each once.
+
+    Raises:
+        UsageError: there are none, too many, or some that instructions do not count.
+    """
+    metrics = tuple(dict.fromkeys(name.strip() for name in names.split(",") if name.strip()))
+    for name in metrics:
+        if "__sass_" not in name or "." in name or ":" in name or len(name) > _MOST_NAME:
+            raise UsageError(
+                f"{name!r} is no metric that an instruction counts",
+                "give names without a rollup, such as smsp__sass_inst_executed",
+            )
+    if not metrics or len(metrics) > _MOST_METRICS or len(",".join(metrics)) > _MOST_LIST:
+        raise UsageError(
+            f"--sass-metrics names {len(metrics)} metrics",
+            f"name from 1 to {_MOST_METRICS}, of {_MOST_LIST} characters altogether",
+        )
+    return metrics

@@ -1,0 +1,36 @@
+-- What the instructions of each line of source counted, by metric.
+--
+-- computed: Rows of instruction_count summed by line. Those without a line have one row a function
+--   and metric.
+-- needs: instruction_count
+-- requires:
+--   sass_metric: no instructions were counted (capture with --sass-metrics).
+-- opened: Plain DuckDB cannot disassemble: file and line are NULL.
+-- limits: As those of instruction_count.
+-- front: How often is each line of my kernels executed?
+-- first: place, value, percent, metric, instructions
+-- chart: bars(place, value, by metric)
+-- example: cupti-etl query line_count TRACE
+-- columns:
+--   place VARCHAR: The file's name and the line; why it is not known.
+--   metric VARCHAR: What was counted, as CUPTI names it.
+--   value BIGINT: The count, of all launches.
+--   percent DOUBLE [%]: value as a share of the metric's counts in all functions.
+--   instructions BIGINT [instructions]: How many instructions of the line counted.
+--   file VARCHAR: The source file, as the compiler was given it.
+--   line INTEGER: The line there.
+WITH placed AS (
+    SELECT coalesce(place, 'no line information in ' || name) AS at_place, file, line, metric, value
+    FROM instruction_count
+),
+sums AS (
+    SELECT at_place, file, line, metric, sum(value) AS value, count(*) AS instructions
+    FROM placed
+    GROUP BY at_place, file, line, metric
+)
+SELECT at_place AS place, metric,
+       TRY_CAST(value AS BIGINT) AS value,
+       100.0 * value / nullif(sum(value) OVER (PARTITION BY metric), 0) AS percent,
+       instructions, file, line
+FROM sums
+ORDER BY metric, value DESC, file, line, place

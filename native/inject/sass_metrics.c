@@ -1,0 +1,279 @@
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+#include "etl/clock.h"
+#include "inject/environment.h"
+#include "inject/injector.h"
+#include "inject/pc_cubins.h"
+#include "inject/pc_rows.h"
+#include "inject/plan.h"
+#include "inject/recording.h"
+#include "inject/sass_context.h"
+#include "inject/sass_metrics.h"
+#include "../generated/env.h"
+
+/* CUpti_CallbackIdResource. */
+enum { CONTEXT_DESTROYED = 2, MODULE_LOADED = 6, MODULE_UNLOADED = 7 };
+
+static const uint32_t told[] = { CONTEXT_DESTROYED, MODULE_LOADED, MODULE_UNLOADED };
+
+#define MOST_CONTEXTS 16
+/* A launch waits so long for one of another thread that begins or takes counts. */
+#define PATIENCE_NS INT64_C(10000000000)
+/* Counts are taken at the first launch after so long: what is killed has the others. */
+#define WINDOW_NS INT64_C(1000000000)
+
+/* Whose context is whose.  Never held while calling CUPTI. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct etl_sass_context contexts[MOST_CONTEXTS];
+static _Atomic bool is_over;
+static bool is_launch[ETL_MAX_CBID]; /* the driver's functions, by callback id */
+static bool is_told;
+
+/* ---- what is asked for */
+
+/* Names, with commas between. */
+static int64_t read_settings(void)
+{
+	const char *text = etl_env(ETL_ENV_SASS_METRICS), *expression = etl_env(ETL_ENV_SASS_FILTER);
+	struct etl_sass_asked *asked = &etl_sass_asked;
+
+	if (asked->has_filter)
+		regfree(&asked->filter);
+	memset(asked, 0, sizeof *asked);
+	if (!text)
+		return 0;
+	asked->is_wanted = true;
+	if (strlen(text) >= sizeof asked->names)
+		return -E2BIG;
+	strcpy(asked->names, text);
+	for (char *name = asked->names; name && *name;) {
+		char *end = strchr(name, ',');
+
+		if (end)
+			*end++ = '\0';
+		if (asked->count == ETL_MOST_SASS_METRICS)
+			return -E2BIG;
+		asked->metrics[asked->count++] = name;
+		name = end;
+	}
+	if (!asked->count)
+		return -EINVAL;
+	if (expression && regcomp(&asked->filter, expression, REG_EXTENDED | REG_NOSUB) != 0)
+		return -EINVAL;
+	asked->has_filter = expression != NULL;
+	return 0;
+}
+
+bool etl_sass_metrics_are_wanted(void)
+{
+	return etl_sass_asked.is_wanted;
+}
+
+static bool has_failed(void)
+{
+	return etl_peek(&etl_injector.map.segment->counters.sass_failure) != 0;
+}
+
+static int64_t missing(void)
+{
+	const struct cupti_api *cupti = &etl_injector.cupti;
+
+	return cupti->profiler_initialize && cupti->chip_name && cupti->sass_properties &&
+			       cupti->sass_set_config && cupti->sass_unset_config &&
+			       cupti->sass_enable && cupti->sass_disable &&
+			       cupti->sass_data_properties && cupti->sass_flush ?
+		       0 :
+		       -ENOSYS;
+}
+
+/* ---- contexts */
+
+/* That of the context; or an empty place, which is the caller's then. */
+static struct etl_sass_context *find_or_make(void *context, bool may_make, bool *is_new)
+{
+	struct etl_sass_context *found = NULL;
+
+	*is_new = false;
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < MOST_CONTEXTS && !found; i++)
+		if (etl_load(&contexts[i].state) != ETL_SASS_EMPTY && contexts[i].context == context)
+			found = &contexts[i];
+	for (int i = 0; i < MOST_CONTEXTS && !found && may_make; i++)
+		if (etl_claim(&contexts[i].state, ETL_SASS_EMPTY, ETL_SASS_BUSY)) {
+			found = &contexts[i];
+			found->context = context;
+			*is_new = true;
+		}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+static void release(struct etl_sass_context *counted, bool is_kept)
+{
+	pthread_mutex_lock(&lock);
+	if (!is_kept)
+		counted->context = NULL;
+	etl_store(&counted->state, is_kept ? ETL_SASS_READY : ETL_SASS_EMPTY);
+	pthread_mutex_unlock(&lock);
+}
+
+/* Waits for another thread that has it; with `is_taken`, it is the caller's then. */
+static bool wait_for(struct etl_sass_context *counted, bool is_taken)
+{
+	const int64_t until = etl_now_ns() + PATIENCE_NS;
+
+	for (;;) {
+		uint64_t state = etl_load(&counted->state);
+
+		if (state == ETL_SASS_EMPTY)
+			return false;
+		if (state == ETL_SASS_READY &&
+		    (!is_taken || etl_claim(&counted->state, ETL_SASS_READY, ETL_SASS_BUSY)))
+			return true;
+		if (etl_now_ns() > until)
+			return false;
+		sched_yield();
+	}
+}
+
+/* Counting begins with the first launch, and ends where recording is switched off. */
+static void at_launch(void *context)
+{
+	const bool on = etl_recording_is_on();
+	bool is_new;
+	struct etl_sass_context *counted = find_or_make(context, on && !has_failed(), &is_new);
+	int64_t code;
+
+	if (!counted) {
+		if (on && !has_failed())
+			etl_sass_fail(-ENOSPC);
+		return;
+	}
+	if (is_new) {
+		code = etl_sass_context_begin(counted);
+		if (code != 0)
+			etl_sass_fail(code);
+		release(counted, code == 0);
+	} else if (!on) {
+		if (wait_for(counted, true)) {
+			etl_sass_context_end(counted);
+			release(counted, false);
+		}
+	} else if (wait_for(counted, false) && etl_now_ns() - counted->since_ns > WINDOW_NS &&
+		   etl_claim(&counted->state, ETL_SASS_READY, ETL_SASS_BUSY)) {
+		etl_sass_context_collect(counted);
+		release(counted, true);
+	}
+}
+
+/* ---- what CUPTI and the timer tell */
+
+void etl_sass_metrics_call(uint32_t cbid, void *context)
+{
+	int saved = errno;
+
+	if (cbid >= ETL_MAX_CBID || !is_launch[cbid] || !context || etl_load(&is_over) ||
+	    !etl_injector_is_ours())
+		return;
+	at_launch(context);
+	errno = saved;
+}
+
+/* Its code goes, and with it what was counted there. */
+static void leave(void *context, bool is_kept)
+{
+	bool is_new;
+	struct etl_sass_context *counted = find_or_make(context, false, &is_new);
+
+	if (!counted || !wait_for(counted, true))
+		return;
+	if (is_kept)
+		etl_sass_context_collect(counted);
+	else
+		etl_sass_context_end(counted);
+	release(counted, is_kept);
+}
+
+void etl_sass_metrics_resource(uint32_t cbid, const void *info)
+{
+	struct { /* CUpti_ResourceData */
+		void *context, *stream;
+		const void *descriptor;
+	} data;
+	int saved = errno;
+
+	if (!etl_sass_asked.is_wanted || !info || !etl_injector_is_ours())
+		return;
+	memcpy(&data, info, sizeof data);
+	if (cbid == MODULE_LOADED)
+		etl_pc_cubin_loaded(data.descriptor);
+	else if ((cbid == MODULE_UNLOADED || cbid == CONTEXT_DESTROYED) && !etl_load(&is_over))
+		leave(data.context, cbid == MODULE_UNLOADED);
+	errno = saved;
+}
+
+void etl_sass_metrics_finish(void)
+{
+	if (!etl_sass_asked.is_wanted)
+		return;
+	etl_store(&is_over, true);
+	for (int i = 0; i < MOST_CONTEXTS; i++)
+		if (etl_load(&contexts[i].state) != ETL_SASS_EMPTY && wait_for(&contexts[i], true)) {
+			etl_sass_context_end(&contexts[i]);
+			release(&contexts[i], false);
+		}
+	etl_pc_rows_flush();
+}
+
+void etl_sass_metrics_flush(void)
+{
+	if (etl_sass_asked.is_wanted)
+		etl_pc_rows_flush();
+}
+
+bool etl_sass_metrics_mean(uint32_t domain, uint32_t cbid)
+{
+	if (domain == CUPTI_DOMAIN_DRIVER)
+		return cbid < ETL_MAX_CBID && is_launch[cbid];
+	return is_told && domain == CUPTI_DOMAIN_RESOURCE &&
+	       (cbid == CONTEXT_DESTROYED || cbid == MODULE_LOADED || cbid == MODULE_UNLOADED);
+}
+
+void etl_sass_metrics_enable(void *subscriber)
+{
+	const struct cupti_api *cupti = &etl_injector.cupti;
+	int64_t code = etl_sass_asked.refusal ? etl_sass_asked.refusal : missing();
+
+	if (!etl_sass_asked.is_wanted)
+		return;
+	for (unsigned i = 0; code == 0 && i < sizeof told / sizeof *told; i++)
+		code = cupti->enable_callback(1, subscriber, CUPTI_DOMAIN_RESOURCE, told[i]);
+	is_told = code == 0;
+	if (code != 0) {
+		etl_sass_fail(code);
+		return;
+	}
+	for (uint32_t cbid = 1; cupti->callback_name && cbid < ETL_MAX_CBID; cbid++) {
+		const char *name = NULL;
+
+		if (cupti->callback_name(CUPTI_DOMAIN_DRIVER, cbid, &name) != CUPTI_OK || !name ||
+		    !etl_matches(etl_stacks_launches, name))
+			continue;
+		is_launch[cbid] = cupti->enable_callback(1, subscriber, CUPTI_DOMAIN_DRIVER,
+							 cbid) == CUPTI_OK;
+	}
+}
+
+void etl_sass_metrics_forget(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	for (int i = 0; i < MOST_CONTEXTS; i++)
+		etl_store(&contexts[i].state, ETL_SASS_EMPTY);
+	etl_store(&is_over, false);
+	is_told = false;
+	memset(is_launch, 0, sizeof is_launch);
+	etl_sass_contexts_forget();
+	etl_sass_asked.refusal = read_settings();
+}

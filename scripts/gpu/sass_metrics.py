@@ -1,0 +1,163 @@
+"""Counts of instructions beside those that are known, and what counting costs.
+
+    python sass_metrics.py --out DIR --work DIR --program PATH [--cupti PATH]
+
+PATH is ``instructions.cu``, compiled.  Captures it with --sass-metrics and compares the counts of
+its loads, stores and exits with what its launches come to; then runs it with and without counting,
+in turns.  Writes DIR/sass_metrics.json.  Exits with 1 if a count is not exactly the known one.
+See ``scripts/gpu_sass_metrics.sh``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import cupti_etl
+
+WARPS, THREADS, TURNS, LAUNCHES = 512, 16384, 100, 3  # a launch's; see instructions.cu
+EXECUTED, BY_THREADS = "smsp__sass_inst_executed", "smsp__sass_thread_inst_executed"
+# Of each kernel, for a launch: instructions that begin so, as warps and as threads execute them.
+KNOWN = {
+    "store_once": {"STG": (WARPS, THREADS), "EXIT": (WARPS, THREADS)},
+    "add_vectors": {
+        "LDG": (2 * WARPS, 2 * THREADS),
+        "STG": (WARPS, THREADS),
+        "EXIT": (WARPS, THREADS),
+    },
+    "store_in_loop": {"STG": (TURNS * WARPS, TURNS * THREADS)},
+    "store_of_few": {"STG": (WARPS, THREADS // 4)},
+}
+PAIRS = 5
+_GUARD = re.compile(r"^@!?U?P\w+\s+")
+
+
+def judge(rows: Sequence[dict[str, Any]], losses: Sequence[str] = ()) -> dict[str, Any]:
+    """What a capture's counts are beside the known ones.
+
+    Args:
+        rows: of ``instruction_count``.
+        losses: causes of losses of ``sass_metric``.
+    """
+    compared = []
+    for kernel, known in KNOWN.items():
+        for begin, values in known.items():
+            for metric, value in zip((EXECUTED, BY_THREADS), values, strict=True):
+                counted = sum(
+                    row["value"]
+                    for row in rows
+                    if row["name"] == kernel
+                    and row["metric"] == metric
+                    and _GUARD.sub("", row["instruction"] or "").startswith(begin)
+                )
+                compared.append(
+                    {
+                        "kernel": kernel,
+                        "instruction": begin,
+                        "metric": metric,
+                        "known": value * LAUNCHES,
+                        "counted": counted,
+                    }
+                )
+    wrong = [each for each in compared if each["known"] != each["counted"]]
+    impossible = _impossible(rows)
+    return {
+        "ok": not wrong and not impossible and not losses,
+        "compared": len(compared),
+        "wrong": wrong,
+        "impossible": impossible,
+        "losses": list(losses),
+    }
+
+
+def _impossible(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Instructions that more than 32 threads of a warp executed."""
+    values = {(row["function"], row["pc_offset"], row["metric"]): row["value"] for row in rows}
+    return [
+        f"{function} at {at}: {value} by threads"
+        for (function, at, metric), value in values.items()
+        if metric == BY_THREADS and value > 32 * values.get((function, at, EXECUTED), 0)
+    ]
+
+
+def _capture(options: argparse.Namespace, out: Path, *words: str) -> float:
+    """Seconds that a capture takes.
+
+    Raises:
+        SystemExit: it failed.
+    """
+    command = [sys.executable, "-m", "cupti_etl", "capture", "--overwrite", "-o", str(out)]
+    command += ["--sass-metrics", f"{EXECUTED},{BY_THREADS}"]
+    if options.cupti:
+        command += ["--cupti", str(options.cupti)]
+    return _seconds([*command, "--", str(options.program), *words])
+
+
+def _seconds(command: Sequence[str]) -> float:
+    began = time.monotonic()
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(command)}: {done.returncode}\n{done.stdout}{done.stderr}")
+    return time.monotonic() - began
+
+
+def _gpu_ns(trace: Path) -> int:
+    with cupti_etl.open(trace) as opened:
+        ((spent,),) = opened.sql("SELECT sum(end_ns - start_ns) FROM kernel").rows()
+    return int(spent or 0)
+
+
+def _price(options: argparse.Namespace, kind: str) -> dict[str, Any]:
+    """Times of a program plain, and counted, in pairs."""
+    pairs = []
+    for number in range(PAIRS):
+        plain = _seconds([str(options.program), kind])
+        pairs.append((plain, _capture(options, options.work / f"{kind}-{number}", kind)))
+    ratios = [counted / plain for plain, counted in pairs]
+    return {
+        "pairs_s": pairs,
+        "ratio": statistics.median(ratios),
+        "ratio_least": min(ratios),
+        "ratio_most": max(ratios),
+        "kernel_ns": _gpu_ns(options.work / f"{kind}-0"),
+    }
+
+
+def main() -> int:
+    """The status."""
+    parser = argparse.ArgumentParser()
+    for name in ("--out", "--work", "--program"):
+        parser.add_argument(name, type=Path, required=True)
+    parser.add_argument("--cupti", type=Path)
+    options = parser.parse_args()
+    trace = options.work / "counted"
+    _capture(options, trace)
+    with cupti_etl.open(trace) as opened:
+        rows = [dict(row) for row in opened.query("instruction_count")]
+        found = opened.sql("SELECT cause, detail FROM loss WHERE table_name = 'sass_metric'")
+        losses = [f"{row['cause']}: {row['detail']}" for row in found]
+        of_each = opened.sql("SELECT name, count(*) AS launches FROM kernel GROUP BY ALL")
+        launches = [dict(row) for row in of_each]
+    report: dict[str, Any] = judge(rows, losses)
+    report["rows"] = rows
+    report["kernels"] = launches
+    if report["ok"]:
+        report["price"] = {kind: _price(options, kind) for kind in ("short", "loop")}
+    options.out.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(report, indent=1, default=str)
+    (options.out / "sass_metrics.json").write_text(text + "\n")
+    brief = {name: value for name, value in report.items() if name != "rows"}
+    print(json.dumps(brief, indent=1, default=str))
+    return 0 if report["ok"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

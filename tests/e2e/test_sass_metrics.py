@@ -1,0 +1,135 @@
+"""``capture --sass-metrics`` with a fake CUPTI: exact counts, filter, losses, and what refuses."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from support.captures import Capture, Capturer
+from support.fakes import CUPTI_12, CUPTI_13, kernel_name
+
+_EXECUTED = "smsp__sass_inst_executed"
+_THREADS = "smsp__sass_thread_inst_executed"
+_DIVERGENT = "smsp__sass_branch_targets_threads_divergent"
+_ASKED = ["--sass-metrics", f"{_EXECUTED},{_THREADS},{_DIVERGENT}"]
+# What the fake counts for each launch; see fake_cupti_sass.c.
+_PATTERN = {
+    (0x10, _EXECUTED): 8,
+    (0x10, _THREADS): 256,
+    (0x50, _EXECUTED): 4,
+    (0x50, _THREADS): 100,
+    (0x50, _DIVERGENT): 2,
+}
+
+
+def found(capture: Capture) -> Counter[tuple[str, int, str]]:
+    """Counts by function, place and metric."""
+    sums: Counter[tuple[str, int, str]] = Counter()
+    for row in capture.rows("sass_metric"):
+        sums[row["function"], row["pc_offset"], row["metric"]] += row["value"]
+    return sums
+
+
+def expected(launches: dict[str, int]) -> Counter[tuple[str, int, str]]:
+    """What launches by kernel come to."""
+    return Counter(
+        {
+            (name, at, metric): count * value
+            for name, count in launches.items()
+            for (at, metric), value in _PATTERN.items()
+        }
+    )
+
+
+@pytest.mark.parametrize("release", [CUPTI_12, CUPTI_13])
+def test_each_launch_is_counted_and_nothing_of_cuptis_own(
+    capturer: Capturer, release: str
+) -> None:
+    """Beside records of concurrent kernels, the fake would count 0xff0, too."""
+    capture = capturer.run(release, _ASKED, launches=300, names=3)
+    assert capture.status == 0, capture.stderr
+    assert found(capture) == expected({kernel_name(i): 100 for i in range(3)})
+    assert capture.count("kernel") == 300
+    rows = capture.rows("sass_metric")
+    assert {row["cubin_crc"] for row in rows} == {0xC0BEA5}
+    assert {(row["context_id"], row["device_id"]) for row in rows} == {(1, 0)}
+    assert all(row["start_ns"] < row["end_ns"] for row in rows)
+    assert [row["cubin_crc"] for row in capture.rows("cubin")] == [0xC0BEA5]
+    capture.check_sums()
+    assert capture.losses() == {}
+
+
+def test_a_filter_chooses_functions(capturer: Capturer) -> None:
+    options = [*_ASKED, "--sass-filter", f"^({kernel_name(1)}|nothing)$"]
+    capture = capturer.run(CUPTI_13, options, launches=300, names=3)
+    assert found(capture) == expected({kernel_name(1): 100})
+    capture.check_sums()
+
+
+def test_counts_are_taken_while_the_program_runs(capturer: Capturer) -> None:
+    capture = capturer.run(CUPTI_13, _ASKED, launches=30, rate=20)
+    assert len({row["end_ns"] for row in capture.rows("sass_metric")}) >= 2
+    assert found(capture) == expected({kernel_name(0): 30})
+
+
+def test_what_cupti_drops_is_counted(capturer: Capturer) -> None:
+    capture = capturer.run(CUPTI_13, _ASKED, {"sass_dropped": 7}, launches=20)
+    (loss,) = capture.losses()["sass_dropped"]
+    assert (loss["table_name"], loss["records"]) == ("sass_metric", 7)
+    capture.check_sums()
+
+
+@pytest.mark.parametrize(
+    ("fail", "says"),
+    [
+        ("cuptiSassMetricsEnable=35", "NVreg_RestrictProfilingToAdminUsers=0"),
+        ("cuptiSassMetricsEnable=7", "another tool"),
+        ("cuptiSassMetricsSetConfig=27", "does not support it"),
+        ("cuptiSassMetricsSetConfig=7", "another tool"),
+        ("cuptiSassMetricsGetProperties=1", "does not know one of the metrics"),
+        ("cuptiSassMetricsGetProperties=26", "end it"),
+        ("cuptiSassMetricsGetDataProperties=999", "CUPTI answered 999"),
+        ("cuptiSassMetricsFlushData=8", "fewer metrics"),
+        ("cuptiSassMetricsDisable=999", "CUPTI answered 999"),
+    ],
+)
+def test_what_refuses_is_a_loss_with_a_reason_and_the_rest_is_recorded(
+    capturer: Capturer, fail: str, says: str
+) -> None:
+    capture = capturer.run(CUPTI_13, _ASKED, {"fail": fail}, launches=50)
+    assert capture.status == 0
+    assert capture.count("kernel") == 50
+    (loss,) = capture.losses()["sass_refused"]
+    assert loss["table_name"] == "sass_metric"
+    assert says in loss["detail"]
+    capture.check_sums()
+
+
+def test_a_metric_that_the_chip_lacks_is_a_loss(capturer: Capturer) -> None:
+    options = ["--sass-metrics", f"{_EXECUTED},smsp__sass_nothing"]
+    capture = capturer.run(CUPTI_13, options, launches=20)
+    assert capture.rows("sass_metric") == []
+    (loss,) = capture.losses()["sass_refused"]
+    assert "does not know one of the metrics" in loss["detail"]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--sass-metrics", "inst_executed"], "without a rollup"),
+        (["--sass-metrics", "smsp__sass_inst_executed.sum"], "without a rollup"),
+        (["--sass-metrics", ","], "from 1 to 64"),
+        (["--sass-filter", "x"], "add --sass-metrics"),
+        ([*_ASKED, "--sass-filter", "("], "extended regular expression"),
+        ([*_ASKED, "--pm"], "two captures"),
+        ([*_ASKED, "--pc-sampling"], "two captures"),
+        ([*_ASKED, "--range-metrics", "dram__bytes_read.sum"], "two captures"),
+        ([*_ASKED, "--records", "selected"], "leave --records out"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(
+    capturer: Capturer, options: list[str], says: str
+) -> None:
+    capture = capturer.run(CUPTI_13, options, launches=1)
+    assert capture.status == 2
+    assert says in capture.stderr
