@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from support.recorded import DATA, recorded_trace  # noqa: E402
-from support.trace import write_trace  # noqa: E402
+from support.trace import write_part, write_trace  # noqa: E402
+
+from cupti_etl.schema.arrow import arrow_schema  # noqa: E402
 
 _STEPS, _STEP_NS, _BEGIN_NS = 10, 20_000_000, 1_000_000_000
 _MIB = 2**20
@@ -30,11 +35,28 @@ def example_traces(folder: Path) -> None:
         part = folder / "pm-trace" / table / "part-recorded.parquet"
         shutil.copy(DATA / "pm_h200" / f"{table}.parquet", part)
     made_trace(folder / "made-trace")
+    counted_trace(folder / "counts-trace")
 
 
 def _import(trace: Path, *files: Path) -> None:
     words = [sys.executable, "-m", "cupti_etl", "import", *map(str, files), "-o", str(trace)]
     subprocess.run(words, check=True, capture_output=True)
+
+
+def counted_trace(folder: Path) -> Path:
+    """What a kernel of tests/data/cubins would count with 1,000 warps, a quarter of them half full."""
+    code = gzip.decompress((DATA / "cubins" / "places.cubin.gz").read_bytes())
+    rows = ["process_id start_ns end_ns device_id function cubin_crc pc_offset metric value"]
+    for at in (96, 112, 160, 192, 208):
+        rows += [
+            f"1 0 1000 0 places 7 {at} smsp__sass_inst_executed 1000",
+            f"1 0 1000 0 places 7 {at} smsp__sass_thread_inst_executed 28000",
+        ]
+    write_trace(folder, sass_metric="\n".join(rows))
+    piece = {"process_id": 1, "cubin_crc": 7, "size_bytes": len(code), "piece_offset": 0}
+    table = pa.Table.from_pylist([{**piece, "bytes": code}], schema=arrow_schema("cubin"))
+    write_part(folder / "cubin" / "part-000001.parquet", table)
+    return folder
 
 
 def made_trace(folder: Path) -> Path:

@@ -42,9 +42,7 @@ def expected(launches: dict[str, int]) -> Counter[tuple[str, int, str]]:
 
 
 @pytest.mark.parametrize("release", [CUPTI_12, CUPTI_13])
-def test_each_launch_is_counted_and_nothing_of_cuptis_own(
-    capturer: Capturer, release: str
-) -> None:
+def test_each_launch_is_counted_and_nothing_of_cuptis_own(capturer: Capturer, release: str) -> None:
     """Beside records of concurrent kernels, the fake would count 0xff0, too."""
     capture = capturer.run(release, _ASKED, launches=300, names=3)
     assert capture.status == 0, capture.stderr

@@ -142,6 +142,7 @@ _EMPTY = {
     "finding_slow_steps", "sass", "source_line", "line_stall", "instruction_stall",
     "_line_sample", "_nccl_kernel", "_nccl_operation", "_nccl_channel", "nccl_p2p",
     "nccl_unfinished", "range_counter", "_rank_missing", "_clock_apart",
+    "instruction_count", "line_count",
 }  # fmt: skip
 
 

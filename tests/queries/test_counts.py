@@ -1,0 +1,92 @@
+"""What instructions counted, with --sass-metrics."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pyarrow as pa
+from support.trace import MakeTrace, assert_rows, write_part, write_trace
+
+import cupti_etl
+from cupti_etl.schema.arrow import arrow_schema
+
+TABLES = {
+    "kernel_name": """
+        mangled demangled        short
+        _Z4gemm gemm<int>(float) gemm
+    """,
+    "sass_metric": """
+        process_id start_ns end_ns function cubin_crc pc_offset metric   value
+        1          1000     2000   _Z4gemm  7         16        executed 50
+        1          2000     3000   _Z4gemm  7         16        executed 30
+        1          2000     3000   _Z4gemm  7         16        threads  960
+        2          1000     3000   _Z4gemm  7         32        executed 10
+        1          1000     2000   _Z3add   8         16        executed 10
+    """,
+}  # fmt: skip
+
+
+def test_collections_and_processes_add_up(trace: MakeTrace) -> None:
+    """Of 100 that were executed, gemm's first instruction has 50 + 30."""
+    assert_rows(
+        trace(**TABLES).query("instruction_count"),
+        """
+        name   pc_offset metric   value percent
+        _Z3add 16        executed 10    10
+        gemm   16        executed 80    80
+        gemm   16        threads  960   100
+        gemm   32        executed 10    10
+        """,
+    )
+
+
+def test_what_has_no_line_has_a_row_a_function(trace: MakeTrace) -> None:
+    assert_rows(
+        trace(**TABLES).query("line_count"),
+        """
+        place                            metric   value percent instructions line
+        "no line information in gemm"    executed 90    90      2            -
+        "no line information in _Z3add"  executed 10    10      1            -
+        "no line information in gemm"    threads  960   100     1            -
+        """,
+    )
+
+
+CODE = Path(__file__).parents[1] / "data" / "cubins" / "places.cubin.gz"
+# Counts of the code in CODE, at instructions of which one was inlined from another line.
+COUNTED = """
+    process_id function cubin_crc pc_offset metric   value
+    1          places   7         96        executed 6
+    1          places   7         112       executed 2
+    1          places   7         160       executed 8
+    1          unknown  8         16        executed 4
+"""
+
+
+def test_instructions_have_their_text_and_their_line(tmp_path: Path) -> None:
+    folder = write_trace(tmp_path / "run", sass_metric=COUNTED)
+    code = gzip.decompress(CODE.read_bytes())
+    whole = {"process_id": 1, "cubin_crc": 7, "size_bytes": len(code), "piece_offset": 0}
+    table = pa.Table.from_pylist([{**whole, "bytes": code}], schema=arrow_schema("cubin"))
+    write_part(folder / "cubin" / "part-000001.parquet", table)
+    trace = cupti_etl.open(folder)
+    assert_rows(
+        trace.query("instruction_count"),
+        """
+        name    pc_offset value instruction                      place
+        places  96        6     "LDG.E R0, desc[UR4][R2.64]"     places.cu:9
+        places  112       2     "LDG.E R7, desc[UR4][R2.64+0x4]" places.cu:9
+        places  160       8     "FFMA R0, R0, R11, 1"            places.cu:4
+        unknown 16        4     -                                -
+        """,
+    )
+    assert_rows(
+        trace.query("line_count"),
+        """
+        place                             value percent instructions line
+        places.cu:4                       8     40      1            4
+        places.cu:9                       8     40      2            9
+        "no line information in unknown"  4     20      1            -
+        """,
+    )
