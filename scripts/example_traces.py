@@ -44,7 +44,7 @@ def _import(trace: Path, *files: Path) -> None:
 
 
 def counted_trace(folder: Path) -> Path:
-    """What a kernel of tests/data/cubins would count with 1,000 warps, a quarter of them half full."""
+    """What code of tests/data/cubins would count with 1,000 warps of which 250 are half full."""
     code = gzip.decompress((DATA / "cubins" / "places.cubin.gz").read_bytes())
     rows = ["process_id start_ns end_ns device_id function cubin_crc pc_offset metric value"]
     for at in (96, 112, 160, 192, 208):

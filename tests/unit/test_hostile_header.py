@@ -23,7 +23,9 @@ LARGEST = {
     **dict.fromkeys(("steps", "steps_live", "layout_generation"), 0),
     **dict.fromkeys(("rank", "local_rank", "world_size", "slurm_proc_id"), 2**63 - 1),
     **dict.fromkeys(("slurm_job_id", "start_ns", "taken_ns", "regained_ns"), 2**63 - 1),
-    **dict.fromkeys(("orphaned_ns", "adopted_ns", "pc_failure", "range_failure", "sass_failure"), 2**63 - 1),
+    **dict.fromkeys(
+        ("orphaned_ns", "adopted_ns", "pc_failure", "range_failure", "sass_failure"), 2**63 - 1
+    ),
     **dict.fromkeys(("last_flush_ns", "last_return_ns", "finished_ns", "first_held_ns"), 2**63 - 1),
 }
 TEXTS = ("host", "cupti_path", "argv", "detail")
