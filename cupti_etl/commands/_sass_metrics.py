@@ -50,12 +50,6 @@ def sass_options(function: Callable[..., Any]) -> Callable[..., Any]:
                     " which would be measured with it",
                     "make two captures, one with each",
                 )
-        if others["records"] == "selected":
-            raise UsageError(
-                "--sass-metrics does not go with --records selected: CUPTI runs one kernel at a"
-                " time, and has no fields to choose then",
-                "leave --records out",
-            )
         if sass_filter:
             check_pattern("--sass-filter", sass_filter)
         return function(sass_metrics=SassOptions(_check(sass_metrics), sass_filter), **others)

@@ -1,4 +1,4 @@
-"""The rows of the query ``sass``: each instruction of the functions that were sampled or counted."""
+"""The rows of the query ``sass``: instructions of functions that were sampled or counted."""
 
 from __future__ import annotations
 

@@ -111,8 +111,8 @@ def _seconds(command: Sequence[str]) -> float:
 
 def _gpu_ns(trace: Path) -> int:
     with cupti_etl.open(trace) as opened:
-        ((spent,),) = opened.sql("SELECT sum(end_ns - start_ns) FROM kernel").rows()
-    return int(spent or 0)
+        (row,) = opened.sql("SELECT sum(end_ns - start_ns)::BIGINT AS spent FROM kernel")
+    return int(row["spent"] or 0)
 
 
 def _price(options: argparse.Namespace, kind: str) -> dict[str, Any]:

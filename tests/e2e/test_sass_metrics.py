@@ -122,7 +122,6 @@ def test_a_metric_that_the_chip_lacks_is_a_loss(capturer: Capturer) -> None:
         ([*_ASKED, "--pm"], "two captures"),
         ([*_ASKED, "--pc-sampling"], "two captures"),
         ([*_ASKED, "--range-metrics", "dram__bytes_read.sum"], "two captures"),
-        ([*_ASKED, "--records", "selected"], "leave --records out"),
     ],
 )
 def test_options_that_cannot_be_are_refused(
