@@ -36,6 +36,8 @@ KNOWN = {
     "store_in_loop": {"STG": (TURNS * WARPS, TURNS * THREADS)},
     "store_of_few": {"STG": (WARPS, THREADS // 4)},
 }
+# Without a branch: each instruction up to the EXIT, 16 bytes long, is executed by each warp.
+STRAIGHT = ("store_once", "add_vectors")
 PAIRS = 5
 _GUARD = re.compile(r"^@!?U?P\w+\s+")
 
@@ -67,6 +69,18 @@ def judge(rows: Sequence[dict[str, Any]], losses: Sequence[str] = ()) -> dict[st
                         "counted": counted,
                     }
                 )
+    for kernel in STRAIGHT:
+        executed = [row for row in rows if row["name"] == kernel and row["metric"] == EXECUTED]
+        ends = [row["pc_offset"] for row in executed if (row["instruction"] or "")[:4] == "EXIT"]
+        compared.append(
+            {
+                "kernel": kernel,
+                "instruction": "all",
+                "metric": EXECUTED,
+                "known": (max(ends, default=0) // 16 + 1) * WARPS * LAUNCHES,
+                "counted": sum(row["value"] for row in executed),
+            }
+        )
     wrong = [each for each in compared if each["known"] != each["counted"]]
     impossible = _impossible(rows)
     return {
