@@ -130,3 +130,14 @@ def test_options_that_cannot_be_are_refused(
     capture = capturer.run(CUPTI_13, options, launches=1)
     assert capture.status == 2
     assert says in capture.stderr
+
+
+def test_of_a_program_that_is_killed_what_was_taken_is_stored(capturer: Capturer) -> None:
+    """Counts are taken about once a second while it launches; the last are lost with it."""
+    capture = capturer.run(CUPTI_13, _ASKED, launches=50, rate=20, exit="kill")
+    assert capture.status == 137
+    counts = found(capture)
+    launches = counts[kernel_name(0), 0x10, _EXECUTED] // 8
+    assert 0 < launches < 50
+    assert counts == expected({kernel_name(0): launches})
+    assert capture.losses()["killed"]
