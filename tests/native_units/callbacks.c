@@ -11,6 +11,7 @@
 #include "inject/graph_nodes.h"
 #include "inject/pc_sampling.h"
 #include "inject/range_metrics.h"
+#include "inject/sass_metrics.h"
 #include "inject/injector.h"
 #include "inject/launch_stacks.h"
 #include "inject/plan.h"
@@ -111,6 +112,11 @@ void etl_range_metrics_enable(void *subscriber) { (void)subscriber; }
 bool etl_range_metrics_mean(uint32_t domain, uint32_t cbid) { (void)domain; (void)cbid; return false; }
 void etl_range_metrics_call(uint32_t cbid, const struct etl_callback_data *data) { (void)cbid; (void)data; }
 void etl_range_metrics_resource(uint32_t cbid, const void *info) { (void)cbid; (void)info; }
+bool etl_sass_metrics_are_wanted(void) { return false; }
+void etl_sass_metrics_enable(void *subscriber) { (void)subscriber; }
+bool etl_sass_metrics_mean(uint32_t domain, uint32_t cbid) { (void)domain; (void)cbid; return false; }
+void etl_sass_metrics_call(uint32_t cbid, void *context) { (void)cbid; (void)context; }
+void etl_sass_metrics_resource(uint32_t cbid, const void *info) { (void)cbid; (void)info; }
 bool etl_pc_sampling_is_wanted(void) { return false; }
 void etl_pc_sampling_enable(void *subscriber) { (void)subscriber; }
 bool etl_pc_sampling_means(uint32_t domain, uint32_t cbid) { (void)domain; (void)cbid; return false; }
