@@ -11,6 +11,7 @@
 #   OUT=results scripts/gpu_acceptance.sh inside [option of scripts/gpu/inside.py ...]
 #   OUT=results scripts/gpu_acceptance.sh pm [option of scripts/gpu/pm.py ...]
 #   OUT=results scripts/gpu_acceptance.sh truth [option of scripts/gpu/pm_truth.py ...]
+#   OUT=results scripts/gpu_acceptance.sh gpm
 #   OUT=results scripts/gpu_acceptance.sh pc_sampling
 #   OUT=results scripts/gpu_acceptance.sh nccl_one
 #   OUT=results scripts/gpu_acceptance.sh nccl [option of scripts/gpu/nccl.py ...]
@@ -32,7 +33,8 @@
 # sampling of counters costs and misses, which needs the right to read them.  With `truth`,
 # OUT/pm_truth.json, in 4 minutes: the hardware metrics of kernels beside what the kernels count
 # themselves; that right is needed, too.  With `pc_sampling`, OUT/pc_sampling.json, in 3 minutes:
-# samples of PCs, their sums and what they cost; likewise.  With `nccl_one`, OUT/nccl_one.json, in 4
+# samples of PCs, their sums and what they cost; likewise.  With `gpm`, OUT/gpm.json, in a minute:
+# what NVML counts beside what CUPTI samples.  With `nccl_one`, OUT/nccl_one.json, in 4
 # minutes: events of NCCL on one GPU against what a program asked of it, and their price.  With
 # `nccl`, OUT/nccl.json, in 5 minutes: the same of several ranks, their matching and their delays;
 # that needs two GPUs.
@@ -51,7 +53,8 @@ out=$(cd "$OUT" && pwd)
 
 program=acceptance
 case "${1:-}" in
-features | profilers | stacks | graphs | callbacks | pytorch | inside | pm | pc_sampling | nccl | nccl_one) program=$1 ;;
+features | profilers | stacks | graphs | callbacks | pytorch | inside) program=$1 ;;
+gpm | pm | pc_sampling | nccl | nccl_one) program=$1 ;;
 truth) program=pm_truth ;;
 esac
 [ $program = acceptance ] || shift

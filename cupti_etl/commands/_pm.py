@@ -15,6 +15,7 @@ from cupti_etl.units import duration_ns
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _DEFAULT = PmOptions()
+_INTERVAL = "100us"
 
 pm_option = functools.partial(click.option, cls=Option, section="Hardware counters")
 
@@ -32,14 +33,15 @@ def pm_options(default: str | None) -> Callable[[_F], _F]:
                     default=default,
                     metavar="[PRESET|METRIC,...]",
                     help="Sample hardware counters of whole GPUs: presets or metrics,"
-                    f" comma-separated; {_DEFAULT.metrics} if none is named.",
+                    f" comma-separated; {_DEFAULT.metrics} if none is named. gpm: what NVML"
+                    " counts, beside tools that have the counters.",
                 ),
                 pm_option(
                     "--pm-interval",
-                    default="100us",
+                    default=_INTERVAL,
                     show_default=True,
                     metavar="TIME",
-                    help="Time between samples.",
+                    help="Time between samples; 100ms for gpm.",
                 ),
                 pm_option(
                     "--pm-devices",
@@ -64,8 +66,11 @@ def chosen(
     Raises:
         UsageError: one of them cannot be, or needs another.
     """
+    from cupti_etl.pm.presets import GPM
     from cupti_etl.pm.sampling import check
 
+    if metrics == GPM and interval == _INTERVAL:
+        interval = "100ms"
     options = PmOptions(
         metrics or _DEFAULT.metrics, duration_ns(interval), devices, is_required=is_required
     )

@@ -16,7 +16,8 @@ _ADVICE = {
     ),
     26: (
         "another tool holds the GPU's counters",
-        "end it (Nsight, another capture with --pm), or for DCGM: dcgmi profile --pause",
+        "end it (Nsight, another capture with --pm), for DCGM: dcgmi profile --pause; or take"
+        " --pm gpm, which does not need them",
     ),
     27: (
         "this GPU or driver cannot sample its counters",

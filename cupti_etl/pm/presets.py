@@ -48,6 +48,8 @@ _PRESETS = {
 PRESETS = {name: tuple(words.split()) for name, (_, words) in _PRESETS.items()}
 WHAT_FOR = {name: what for name, (what, _) in _PRESETS.items()}
 DEFAULT = "overview"
+# No preset of CUPTI's: what NVML counts, see ``gpm``.
+GPM = "gpm"
 
 # unit__what.rollup; of a single-pass set with "UNIT.Set." before it.
 _HARDWARE_NAME = re.compile(r"(?:\w+\.)*[a-z]\w*__\w+(?:\.\w+)+\Z")

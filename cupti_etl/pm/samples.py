@@ -71,9 +71,8 @@ class Samples:
         ]
         for name in self.schema.names[len(self._fixed) :]:
             is_there = name in places
-            columns.append(
-                column(places[name], pa.float64()) if is_there else pa.nulls(rows, pa.float64())
-            )
+            values = column(places[name], pa.float64()) if is_there else None
+            columns.append(pa.nulls(rows, pa.float64()) if values is None else _without_nan(values))
         self._gathered.append(pa.RecordBatch.from_arrays(columns, schema=self.schema))
         return int(columns[2][-1].as_py())
 
@@ -91,6 +90,13 @@ class Samples:
             table = pa.Table.from_batches(gathered).unify_dictionaries().combine_chunks()
             for batch in table.to_batches():
                 yield "pm_sample", batch
+
+
+def _without_nan(values: pa.Array) -> pa.Array:
+    import pyarrow.compute as pc
+
+    unknown = pc.is_nan(values)
+    return pc.if_else(unknown, None, values) if pc.any(unknown).as_py() else values
 
 
 def _metric_rows(options: PmOptions, devices: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:

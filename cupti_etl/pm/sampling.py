@@ -35,6 +35,8 @@ _START_S = 60.0
 _END_S = 10.0
 _PIECE = 1 << 20
 _SHORTEST_NS, _LONGEST_NS = 5_000, 1_000_000_000
+# NVML counts no faster: at 10 ms most samples are 0 on an H200.
+_SHORTEST_GPM_NS = 100_000_000
 
 
 def check(options: PmOptions) -> None:
@@ -44,14 +46,27 @@ def check(options: PmOptions) -> None:
         UsageError: an option cannot be.
     """
     from cupti_etl.pm.aliases import ALIASES
-    from cupti_etl.pm.presets import PRESETS
+    from cupti_etl.pm.presets import GPM, PRESETS
 
     words = [word.strip() for word in options.metrics.split(",")]
+    if GPM in words:
+        if words != [GPM]:
+            raise UsageError(
+                f"--pm {options.metrics}: {GPM} is counted by NVML, the others by CUPTI",
+                f"name {GPM} alone, or leave it out",
+            )
+        if not _SHORTEST_GPM_NS <= options.interval_ns <= _LONGEST_NS:
+            raise UsageError(
+                f"--pm-interval of {options.interval_ns} ns is not between 100ms and 1s",
+                f"--pm {GPM} counts no faster",
+            )
+        return
     for word in words:
         if word not in PRESETS and word not in ALIASES and "__" not in word:
             raise UsageError(
                 f"--pm: {word!r} is neither a preset nor a metric",
-                f"presets are {', '.join(PRESETS)}; `cupti-etl metrics list` has the metrics",
+                f"presets are {', '.join((*PRESETS, GPM))}; `cupti-etl metrics list` has the"
+                " metrics",
             )
     if not _SHORTEST_NS <= options.interval_ns <= _LONGEST_NS:
         raise UsageError(
@@ -118,6 +133,7 @@ class Sampling:
             "is_draining_only": pm.is_draining_only,
         }
         ours = {CUDA_INJECTION, NVTX_INJECTION, *(name for name, _ in ENVIRONMENT.values())}
+        self._is_gpm = pm.metrics == "gpm"
         self._open = ExitStack()
         self._process: subprocess.Popen[bytes] | None = None
         try:
@@ -134,7 +150,7 @@ class Sampling:
             self._stderr = self._open.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
             self._process = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "cupti_etl.pm.sampler"),
+                    *(sys.executable, "-m", f"cupti_etl.pm.{'gpm' if self._is_gpm else 'sampler'}"),
                     *(str(theirs.fileno()), json.dumps(request)),
                 ],
                 pass_fds=[theirs.fileno()],
@@ -286,7 +302,7 @@ class Sampling:
             "pm_state": state,
             "pm_detail": self.failure[0] if self.failure else None,
             # CUPTI does so while it samples.
-            "pm_clocks_locked": None if state == "failed" else True,
+            "pm_clocks_locked": None if state == "failed" else not self._is_gpm,
         }
 
     def results(self) -> list[dict[str, Any]]:

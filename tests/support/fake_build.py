@@ -206,6 +206,15 @@ class Builder:
                 self._cc(product, *HIDDEN, *link, *sorted(NATIVE.glob("fake_driver*.c")))
         return product
 
+    def nvml(self) -> Path:
+        """The fake libnvidia-ml.so.1."""
+        product = self.folder / "nvml" / "libnvidia-ml.so.1"
+        with self._once(product) as make:
+            if make:
+                link = ("-shared", "-Wl,-soname,libnvidia-ml.so.1")
+                self._cc(product, *HIDDEN, *link, NATIVE / "fake_nvml.c")
+        return product
+
     def torch(self) -> Path:
         """The folder that a fake torch is imported from."""
         product = self.folder / "torch" / "torch" / "lib" / "libtorch_cpu.so"

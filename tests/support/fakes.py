@@ -266,6 +266,10 @@ class Fakes:
         """The fake driver's library."""
         return self._build.driver()
 
+    def nvml(self) -> Path:
+        """The fake NVML's library."""
+        return self._build.nvml()
+
     def cupti(self, release: str = CUPTI_13) -> Path:
         """The library itself, for options that take a path."""
         return self._build.cupti(release)
