@@ -13,16 +13,15 @@ import contextlib
 import os
 import select
 import signal
-import struct
 import time
+from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
 
-_NOTE = struct.Struct("<Id")  # number, CLOCK_MONOTONIC
-# The kernel signals a group in one go, so the witness's note is there within moments.
+# Who signals the processes of a control group one by one comes to the witness moments after us.
 _PATIENCE_S = 0.1
-# A note that is older belongs to a signal that was coalesced with another.
-_STALE_S = 1.0
+# On a busy machine the witness may not run for long.  One that has not run for so long is stopped.
+_ANSWER_S = 10.0
 
 
 class Witness:
@@ -34,26 +33,47 @@ class Witness:
 
     def __init__(self, signals: Collection[signal.Signals]) -> None:
         self._notes, write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._noted: Counter[int] = Counter()
+        # The question that it answers is blocked before it is there.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGRTMIN])
         self._pid = os.fork()
         if self._pid == 0:
             try:
-                _note(signals, write)
+                _note([*signals, signal.SIGRTMIN], write)
             finally:
                 os._exit(0)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         os.close(write)
 
     def saw(self, number: int) -> bool:
         """Whether a signal that has just reached us reached it as well."""
-        until = time.monotonic() + _PATIENCE_S
-        while (left := until - time.monotonic()) > 0:
+        self._ask()
+        if not self._noted[number] and self._read_until(number, _PATIENCE_S):
+            self._ask()
+        seen = self._noted[number]
+        # Each of the notes is of a signal that has come to us, too.  What is not waiting here was
+        # one for us where it was several for the witness.
+        self._noted[number] = min(max(seen - 1, 0), int(number in signal.sigpending()))
+        return seen > 0
+
+    def _ask(self) -> None:
+        """Read all its notes of signals that were sent to it until now."""
+        # A kernel hands out the signal with the lowest number first: the question comes last.
+        os.kill(self._pid, signal.SIGRTMIN)
+        self._read_until(signal.SIGRTMIN, _ANSWER_S)
+        self._noted[signal.SIGRTMIN] = 0
+
+    def _read_until(self, number: int, patience_s: float) -> bool:
+        """Read notes until one is of this signal, or time is over; False if the witness is gone."""
+        until = time.monotonic() + patience_s
+        while not self._noted[number] and (left := until - time.monotonic()) > 0:
             ready, _, _ = select.select([self._notes], [], [], left)
-            note = os.read(self._notes, _NOTE.size) if ready else b""
-            if len(note) < _NOTE.size:
-                return False  # nothing came, or somebody killed the witness
-            seen, when = _NOTE.unpack(note)
-            if seen == number and time.monotonic() - when < _STALE_S:
-                return True
-        return False
+            if ready:
+                note = os.read(self._notes, 1)
+                if not note:
+                    return False  # somebody killed it
+                self._noted[note[0]] += 1
+        return True
 
     def close(self) -> None:
         """Dismiss it."""
@@ -64,7 +84,7 @@ class Witness:
         os.close(self._notes)
 
 
-def _note(signals: Collection[signal.Signals], write: int) -> None:
+def _note(signals: Collection[int], write: int) -> None:
     """What the witness does until its parent dismisses it, or is gone."""
     parent = os.getppid()
     # Nobody shall wait for the end of a pipe that only the witness still has open.  Those that
@@ -76,4 +96,4 @@ def _note(signals: Collection[signal.Signals], write: int) -> None:
     while os.getppid() == parent:
         info = signal.sigtimedwait(signals, 1.0)
         if info is not None:
-            os.write(write, _NOTE.pack(info.si_signo, time.monotonic()))
+            os.write(write, bytes([info.si_signo]))

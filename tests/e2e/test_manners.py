@@ -13,6 +13,7 @@ import pytest
 from support.captures import Capturer, running, table
 from support.fake_cuda import script
 from support.fakes import Fakes
+from support.waiting import is_pending, wait_until
 
 from cupti_etl.config import LAUNCHERS
 
@@ -210,15 +211,18 @@ def test_signals_to_the_group_and_to_the_collector(
     """Each reaches the program once: whoever signals a group has reached it already."""
     text = f"""
 import signal
-came = []
+came, last = [], []
 signal.signal({int(number)}, lambda *_: came.append(1))
+signal.signal(signal.SIGUSR2, lambda *_: last.append(1))
 cuda(); launch(1)
 print("go", flush=True)
 for expected in (1, 2, 3, 4):
     while len(came) < expected:
         time.sleep(0.005)
-    time.sleep(0.3)
     print(len(came), flush=True)
+while not last:
+    time.sleep(0.005)
+print(len(came), flush=True)
 """
     words, env, _, _ = capturer.prepare("13.5.25", command=script(text))
     with running(words, env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
@@ -227,6 +231,10 @@ for expected in (1, 2, 3, 4):
         for send, count in zip((os.killpg, os.kill, os.killpg, os.kill), "1234", strict=True):
             send(process.pid, number)
             assert process.stdout.readline().strip() == count
+            wait_until(lambda: not is_pending(process.pid, number))
+        # It comes to the program after all that the collector has passed on.
+        os.kill(process.pid, signal.SIGUSR2)
+        assert process.stdout.readline().strip() == "4"
     assert process.returncode == 0
 
 

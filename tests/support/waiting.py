@@ -33,6 +33,13 @@ def wait_until_worked(pid: int, seconds: float) -> None:
     wait_until(lambda: _cpu_seconds(pid) >= enough, 120)
 
 
+def is_pending(pid: int, number: int) -> bool:
+    """Whether a signal was sent to a process that has not taken it yet."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    masks = [line.split()[1] for line in lines if line.startswith(("SigPnd:", "ShdPnd:"))]
+    return any(int(mask, 16) >> (number - 1) & 1 for mask in masks)
+
+
 def _cpu_seconds(pid: int) -> float:
     """Of user and system, as proc(5) says; the name before them may hold anything."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -9,7 +9,9 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from support.waiting import is_pending, wait_until
 
+from cupti_etl.capture import signal_witness
 from cupti_etl.capture.signal_witness import Witness
 
 SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)
@@ -47,4 +49,59 @@ def test_it_keeps_no_descriptor_of_ours() -> None:
 def test_what_was_for_us_alone_it_did_not_see(witness: Witness) -> None:
     # To this thread: others of the test's process do not have it blocked.
     signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
+    assert not witness.saw(signal.SIGUSR1)
+
+
+def to_both(witness: Witness, number: signal.Signals) -> None:
+    """What a signal to their group does, from the newest process to the oldest."""
+    os.kill(witness._pid, number)
+    signal.pthread_kill(threading.get_ident(), number)
+
+
+def test_what_was_for_the_group_it_saw_though_it_has_not_run_since(
+    witness: Witness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signal_witness, "_PATIENCE_S", 0)
+    os.kill(witness._pid, signal.SIGSTOP)
+    to_both(witness, signal.SIGUSR1)
+
+    def run_once_asked() -> None:
+        wait_until(lambda: is_pending(witness._pid, signal.SIGRTMIN))
+        os.kill(witness._pid, signal.SIGCONT)
+
+    asked = threading.Thread(target=run_once_asked)
+    asked.start()
+    try:
+        assert signal.sigtimedwait([signal.SIGUSR1], 0) is not None
+        assert witness.saw(signal.SIGUSR1)
+    finally:
+        os.kill(witness._pid, signal.SIGRTMIN)
+        asked.join()
+
+
+def test_signals_that_were_one_for_us_are_one(witness: Witness) -> None:
+    for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGUSR1):
+        to_both(witness, number)
+        wait_until(lambda number=number: not is_pending(witness._pid, number))
+    for number in SIGNALS:
+        assert signal.sigtimedwait([number], 0) is not None
+        assert witness.saw(number)
+    # The second note of the first is no note of what comes later, to us alone.
+    signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
+    assert signal.sigtimedwait([signal.SIGUSR1], 0) is not None
+    assert not witness.saw(signal.SIGUSR1)
+
+
+def test_a_signal_that_waits_keeps_its_note(witness: Witness) -> None:
+    to_both(witness, signal.SIGUSR1)
+    wait_until(lambda: not is_pending(witness._pid, signal.SIGUSR1))
+    assert signal.sigtimedwait([signal.SIGUSR1], 0) is not None
+    to_both(witness, signal.SIGUSR1)
+    assert witness.saw(signal.SIGUSR1)
+    assert signal.sigtimedwait([signal.SIGUSR1], 0) is not None
+    assert witness.saw(signal.SIGUSR1)
+
+
+def test_one_that_was_killed_saw_nothing(witness: Witness) -> None:
+    os.kill(witness._pid, signal.SIGKILL)
     assert not witness.saw(signal.SIGUSR1)
