@@ -62,7 +62,7 @@ def means(trace: cupti_etl.Trace, columns: dict[str, str], span: tuple[int, int]
 def main() -> int:
     """Entry point."""
     options = arguments(__doc__).parse_args()
-    ours, theirs = options.work / "gpm", options.work / "cupti"
+    ours, theirs = options.work / "gpm-nvml", options.work / "gpm-cupti"
     capture = subprocess.Popen(
         [*CUPTI_ETL, "capture", "--pm", "-o", str(theirs), "--", PYTHON, "-c", LOAD],
         cwd=options.work, stderr=subprocess.PIPE, text=True,

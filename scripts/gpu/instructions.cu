@@ -62,7 +62,7 @@ int main(int count, char **words)
             store_once<<<BLOCKS, THREADS>>>(out);
     } else if (count > 1 && strcmp(words[1], "loop") == 0) {
         for (int i = 0; i < 20; i++)
-            store_in_loop<<<BLOCKS, THREADS>>>(out, 20000);
+            store_in_loop<<<BLOCKS, THREADS>>>(out, 1000);
     } else {
         for (int i = 0; i < 3; i++) {
             store_once<<<BLOCKS, THREADS>>>(out);

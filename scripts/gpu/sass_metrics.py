@@ -38,7 +38,7 @@ KNOWN = {
 }
 # Without a branch: each instruction up to the EXIT, 16 bytes long, is executed by each warp.
 STRAIGHT = ("store_once", "add_vectors")
-PAIRS = 5
+PAIRS = 3
 _GUARD = re.compile(r"^@!?U?P\w+\s+")
 
 
@@ -102,14 +102,15 @@ def _impossible(rows: Sequence[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _capture(options: argparse.Namespace, out: Path, *words: str) -> float:
-    """Seconds that a capture takes.
+def _capture(options: argparse.Namespace, out: Path, *words: str, is_counted: bool = True) -> float:
+    """Seconds that a capture takes, one that counts or one of kernels alone.
 
     Raises:
         SystemExit: it failed.
     """
     command = [sys.executable, "-m", "cupti_etl", "capture", "--overwrite", "-o", str(out)]
-    command += ["--sass-metrics", f"{EXECUTED},{BY_THREADS}"]
+    if is_counted:
+        command += ["--sass-metrics", f"{EXECUTED},{BY_THREADS}"]
     if options.cupti:
         command += ["--cupti", str(options.cupti)]
     return _seconds([*command, "--", str(options.program), *words])
@@ -130,18 +131,18 @@ def _gpu_ns(trace: Path) -> int:
 
 
 def _price(options: argparse.Namespace, kind: str) -> dict[str, Any]:
-    """Times of a program plain, and counted, in pairs."""
-    pairs = []
-    for number in range(PAIRS):
-        plain = _seconds([str(options.program), kind])
-        pairs.append((plain, _capture(options, options.work / f"{kind}-{number}", kind)))
-    ratios = [counted / plain for plain, counted in pairs]
+    """Times of a program captured plainly, and counted, in pairs: in all, and of its kernels."""
+    plain, counted = options.work / f"{kind}-plain", options.work / f"{kind}-counted"
+    seconds, spent = [], []
+    for _ in range(PAIRS):
+        without = _capture(options, plain, kind, is_counted=False)
+        seconds.append((without, _capture(options, counted, kind)))
+        spent.append((_gpu_ns(plain), _gpu_ns(counted)))
     return {
-        "pairs_s": pairs,
-        "ratio": statistics.median(ratios),
-        "ratio_least": min(ratios),
-        "ratio_most": max(ratios),
-        "kernel_ns": _gpu_ns(options.work / f"{kind}-0"),
+        "pairs_s": seconds,
+        "ratio": statistics.median(after / before for before, after in seconds),
+        "kernel_pairs_ns": spent,
+        "kernel_ratio": statistics.median(after / before for before, after in spent),
     }
 
 
@@ -163,11 +164,12 @@ def main() -> int:
     report: dict[str, Any] = judge(rows, losses)
     report["rows"] = rows
     report["kernels"] = launches
-    if report["ok"]:
-        report["price"] = {kind: _price(options, kind) for kind in ("short", "loop")}
     options.out.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(report, indent=1, default=str)
-    (options.out / "sass_metrics.json").write_text(text + "\n")
+    for kind in ("", *(("short", "loop") if report["ok"] else ())):
+        if kind:
+            report.setdefault("price", {})[kind] = _price(options, kind)
+        text = json.dumps(report, indent=1, default=str)
+        (options.out / "sass_metrics.json").write_text(text + "\n")
     brief = {name: value for name, value in report.items() if name != "rows"}
     print(json.dumps(brief, indent=1, default=str))
     return 0 if report["ok"] else 1
