@@ -22,6 +22,8 @@ _ERRNO = {
     errno.ENOMEM: "the program had no memory for it",
     errno.E2BIG: "the list of metrics is too long",
     errno.EINVAL: "the regular expression of --sass-filter is none",
+    errno.EOWNERDEAD: "counts are taken at the end of the program, and it destroyed its context"
+    " before; let it end without cudaDeviceReset or cuCtxDestroy",
     errno.EOVERFLOW: "CUPTI tells of more counts than can be; ask for fewer metrics",
 }
 

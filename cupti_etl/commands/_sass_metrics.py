@@ -44,11 +44,18 @@ def sass_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 raise UsageError("--sass-filter goes with --sass-metrics", "add --sass-metrics")
             return function(sass_metrics=None, **others)
         for option in ("--pm", "--pc-sampling", "--range-metrics"):
-            if others[option[2:].replace("-", "_")] is not None:
+            if others[option[2:].replace("-", "_")] not in (None, "gpm"):
                 raise UsageError(
                     f"--sass-metrics does not go with {option}: it patches the code of kernels,"
                     " which would be measured with it",
                     "make two captures, one with each",
+                )
+        for option in ("--duration", "--capture-range", "--max-rows", "--max-size"):
+            if others[option[2:].replace("-", "_")] not in (None, "", "0"):
+                raise UsageError(
+                    f"--sass-metrics does not go with {option}: instructions are counted to the"
+                    " end of the program",
+                    "let the program do less",
                 )
         if sass_filter:
             check_pattern("--sass-filter", sass_filter)

@@ -183,7 +183,7 @@ static int64_t take(struct etl_sass_context *counted, size_t records, size_t val
 	return result;
 }
 
-void etl_sass_context_collect(struct etl_sass_context *counted)
+static void collect(struct etl_sass_context *counted)
 {
 	struct sass_data_properties ask = PARAMS(sass_data_properties, instances,
 		.context = counted->context);
@@ -202,13 +202,18 @@ void etl_sass_context_end(struct etl_sass_context *counted)
 	struct sass_disable ask = PARAMS(sass_disable, dropped, .context = counted->context);
 	int result;
 
-	etl_sass_context_collect(counted);
+	collect(counted);
 	result = etl_injector.cupti.sass_disable(&ask);
 	if (result != CUPTI_OK)
 		etl_sass_fail(result);
 	else
 		etl_add(&etl_injector.map.segment->counters.sass_dropped, ask.dropped);
 	unset_config(counted->device);
+}
+
+void etl_sass_context_leave(const struct etl_sass_context *counted)
+{
+	(void)is_first_of_device(counted->device, -1);
 }
 
 void etl_sass_contexts_forget(void)

@@ -38,8 +38,8 @@ struct etl_sass_context {
 void etl_sass_fail(int64_t code);
 /* With the context in hand, as for all that follows.  0, CUPTI's result or -errno. */
 int64_t etl_sass_context_begin(struct etl_sass_context *counted);
-/* Takes what was counted since the last time. */
-void etl_sass_context_collect(struct etl_sass_context *counted);
-/* Takes the rest, and lets go of it. */
+/* Takes what was counted, and lets go of it; not inside of a callback. */
 void etl_sass_context_end(struct etl_sass_context *counted);
+/* Lets go of one that is gone. */
+void etl_sass_context_leave(const struct etl_sass_context *counted);
 void etl_sass_contexts_forget(void);

@@ -14,15 +14,13 @@
 #include "../generated/env.h"
 
 /* CUpti_CallbackIdResource. */
-enum { CONTEXT_DESTROYED = 2, MODULE_LOADED = 6, MODULE_UNLOADED = 7 };
+enum { CONTEXT_DESTROYED = 2, MODULE_LOADED = 6 };
 
-static const uint32_t told[] = { CONTEXT_DESTROYED, MODULE_LOADED, MODULE_UNLOADED };
+static const uint32_t told[] = { CONTEXT_DESTROYED, MODULE_LOADED };
 
 #define MOST_CONTEXTS 16
-/* A launch waits so long for one of another thread that begins or takes counts. */
+/* A launch waits so long for one of another thread that begins. */
 #define PATIENCE_NS INT64_C(10000000000)
-/* Counts are taken at the first launch after so long: what is killed has the others. */
-#define WINDOW_NS INT64_C(1000000000)
 
 /* Whose context is whose.  Never held while calling CUPTI. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -119,8 +117,8 @@ static void release(struct etl_sass_context *counted, bool is_kept)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Waits for another thread that has it; with `is_taken`, it is the caller's then. */
-static bool wait_for(struct etl_sass_context *counted, bool is_taken)
+/* Waits for another thread that begins with it. */
+static bool wait_for(struct etl_sass_context *counted)
 {
 	const int64_t until = etl_now_ns() + PATIENCE_NS;
 
@@ -129,8 +127,7 @@ static bool wait_for(struct etl_sass_context *counted, bool is_taken)
 
 		if (state == ETL_SASS_EMPTY)
 			return false;
-		if (state == ETL_SASS_READY &&
-		    (!is_taken || etl_claim(&counted->state, ETL_SASS_READY, ETL_SASS_BUSY)))
+		if (state == ETL_SASS_READY)
 			return true;
 		if (etl_now_ns() > until)
 			return false;
@@ -138,7 +135,8 @@ static bool wait_for(struct etl_sass_context *counted, bool is_taken)
 	}
 }
 
-/* Counting begins with the first launch, and ends where recording is switched off. */
+/* Counting begins with the first launch.  Its counts are taken at the end of the program alone:
+ * inside of a callback, programs were seen to hang in it. */
 static void at_launch(void *context)
 {
 	const bool on = etl_recording_is_on();
@@ -156,15 +154,8 @@ static void at_launch(void *context)
 		if (code != 0)
 			etl_sass_fail(code);
 		release(counted, code == 0);
-	} else if (!on) {
-		if (wait_for(counted, true)) {
-			etl_sass_context_end(counted);
-			release(counted, false);
-		}
-	} else if (wait_for(counted, false) && etl_now_ns() - counted->since_ns > WINDOW_NS &&
-		   etl_claim(&counted->state, ETL_SASS_READY, ETL_SASS_BUSY)) {
-		etl_sass_context_collect(counted);
-		release(counted, true);
+	} else {
+		(void)wait_for(counted);
 	}
 }
 
@@ -181,19 +172,17 @@ void etl_sass_metrics_call(uint32_t cbid, void *context)
 	errno = saved;
 }
 
-/* Its code goes, and with it what was counted there. */
-static void leave(void *context, bool is_kept)
+/* It goes, and what was counted there with it. */
+static void forget(void *context)
 {
 	bool is_new;
 	struct etl_sass_context *counted = find_or_make(context, false, &is_new);
 
-	if (!counted || !wait_for(counted, true))
+	if (!counted || !wait_for(counted))
 		return;
-	if (is_kept)
-		etl_sass_context_collect(counted);
-	else
-		etl_sass_context_end(counted);
-	release(counted, is_kept);
+	etl_sass_fail(-EOWNERDEAD);
+	etl_sass_context_leave(counted);
+	release(counted, false);
 }
 
 void etl_sass_metrics_resource(uint32_t cbid, const void *info)
@@ -209,8 +198,8 @@ void etl_sass_metrics_resource(uint32_t cbid, const void *info)
 	memcpy(&data, info, sizeof data);
 	if (cbid == MODULE_LOADED)
 		etl_pc_cubin_loaded(data.descriptor);
-	else if ((cbid == MODULE_UNLOADED || cbid == CONTEXT_DESTROYED) && !etl_load(&is_over))
-		leave(data.context, cbid == MODULE_UNLOADED);
+	else if (cbid == CONTEXT_DESTROYED && !etl_load(&is_over))
+		forget(data.context);
 	errno = saved;
 }
 
@@ -220,7 +209,7 @@ void etl_sass_metrics_finish(void)
 		return;
 	etl_store(&is_over, true);
 	for (int i = 0; i < MOST_CONTEXTS; i++)
-		if (etl_load(&contexts[i].state) != ETL_SASS_EMPTY && wait_for(&contexts[i], true)) {
+		if (etl_load(&contexts[i].state) != ETL_SASS_EMPTY && wait_for(&contexts[i])) {
 			etl_sass_context_end(&contexts[i]);
 			release(&contexts[i], false);
 		}
@@ -238,7 +227,7 @@ bool etl_sass_metrics_mean(uint32_t domain, uint32_t cbid)
 	if (domain == CUPTI_DOMAIN_DRIVER)
 		return cbid < ETL_MAX_CBID && is_launch[cbid];
 	return is_told && domain == CUPTI_DOMAIN_RESOURCE &&
-	       (cbid == CONTEXT_DESTROYED || cbid == MODULE_LOADED || cbid == MODULE_UNLOADED);
+	       (cbid == CONTEXT_DESTROYED || cbid == MODULE_LOADED);
 }
 
 void etl_sass_metrics_enable(void *subscriber)

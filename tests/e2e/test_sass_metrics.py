@@ -64,9 +64,10 @@ def test_a_filter_chooses_functions(capturer: Capturer) -> None:
     capture.check_sums()
 
 
-def test_counts_are_taken_while_the_program_runs(capturer: Capturer) -> None:
+def test_counts_are_taken_at_the_end_alone(capturer: Capturer) -> None:
+    """Inside of a launch's callback, CUPTI was seen to hang in it, on an H200."""
     capture = capturer.run(CUPTI_13, _ASKED, launches=30, rate=20)
-    assert len({row["end_ns"] for row in capture.rows("sass_metric")}) >= 2
+    assert len({row["end_ns"] for row in capture.rows("sass_metric")}) == 1
     assert found(capture) == expected({kernel_name(0): 30})
 
 
@@ -122,6 +123,10 @@ def test_a_metric_that_the_chip_lacks_is_a_loss(capturer: Capturer) -> None:
         ([*_ASKED, "--pm"], "two captures"),
         ([*_ASKED, "--pc-sampling"], "two captures"),
         ([*_ASKED, "--range-metrics", "dram__bytes_read.sum"], "two captures"),
+        ([*_ASKED, "--duration", "1s"], "to the end of the program"),
+        ([*_ASKED, "--capture-range", "nvtx:step"], "to the end of the program"),
+        ([*_ASKED, "--max-rows", "5"], "to the end of the program"),
+        ([*_ASKED, "--max-size", "1MB"], "to the end of the program"),
     ],
 )
 def test_options_that_cannot_be_are_refused(
@@ -132,12 +137,8 @@ def test_options_that_cannot_be_are_refused(
     assert says in capture.stderr
 
 
-def test_of_a_program_that_is_killed_what_was_taken_is_stored(capturer: Capturer) -> None:
-    """Counts are taken about once a second while it launches; the last are lost with it."""
-    capture = capturer.run(CUPTI_13, _ASKED, launches=50, rate=20, exit="kill")
+def test_a_program_that_is_killed_takes_its_counts_with_it(capturer: Capturer) -> None:
+    capture = capturer.run(CUPTI_13, _ASKED, launches=50, exit="kill")
     assert capture.status == 137
-    counts = found(capture)
-    launches = counts[kernel_name(0), 0x10, _EXECUTED] // 8
-    assert 0 < launches < 50
-    assert counts == expected({kernel_name(0): launches})
+    assert capture.rows("sass_metric") == []
     assert capture.losses()["killed"]
