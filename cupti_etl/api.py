@@ -204,7 +204,7 @@ class Trace:
         return Result(self._connection, text, params, query)
 
     def engine(self, name: str) -> ByEngine:
-        """The same trace, its queries computed by "duckdb", "processes" or "ray"."""
+        """The same trace, its queries computed by "duckdb", "processes", "ray" or "spark"."""
         return ByEngine(self, self._connection, name)
 
     def has_rows(self, name: str) -> bool:

@@ -14,7 +14,7 @@ from cupti_etl.errors import EngineError, EtlError, UsageError
 
 # The first is no engine of workers: the one DuckDB that answers everything.
 DUCKDB = "duckdb"
-NAMES = (DUCKDB, "processes", "ray")
+NAMES = (DUCKDB, "processes", "ray", "spark")
 # How often a task is begun before it is given up: one worker may be killed by chance, and it
 # may be innocent of why.
 ATTEMPTS = 3
@@ -122,6 +122,10 @@ def find(name: str) -> Engine:
         from cupti_etl.engines.ray_tasks import Ray
 
         return Ray()
+    if name == "spark":
+        from cupti_etl.engines.spark import Spark
+
+        return Spark()
     raise UsageError(f"there is no engine {name!r}", f"engines: {', '.join(NAMES)}")
 
 
