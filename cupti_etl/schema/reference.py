@@ -64,7 +64,7 @@ def described(table: Table) -> dict[str, Any]:
         "table": table.name,
         "schema_version": SCHEMA_VERSION,
         "doc": table.doc,
-        "activity": list(kind.activity) if kind else [],
+        "activity": list(kind.fed_by) if kind else [],
         "struct": kind.struct if kind else None,
         "sort": list(table.sort),
         "columns": [

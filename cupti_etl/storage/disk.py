@@ -116,7 +116,8 @@ def beyond(folders: Sequence[Path], retain: Retain) -> list[Path]:
 def folder_bytes(folder: Path) -> int:
     """Bytes of all files of a trace; what vanishes meanwhile is not counted."""
     total = 0
-    for path in folder.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):
-            total += path.stat().st_size
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                total += Path(parent, name).stat().st_size
     return total

@@ -232,8 +232,8 @@ def test_what_is_wrong_with_a_part_is_said(tmp_path: Path, folders: dict[str, li
 
 
 def test_there_is_no_such_engine(opened: dict[str, Trace]) -> None:
-    with pytest.raises(UsageError, match="no engine 'spark'"):
-        opened["ranks"].engine("spark").query("gpu_busy")
+    with pytest.raises(UsageError, match="no engine 'dask'"):
+        opened["ranks"].engine("dask").query("gpu_busy")
 
 
 def test_an_engine_is_no_parameter(opened: dict[str, Trace]) -> None:

@@ -153,7 +153,7 @@ def test_every_column(kind: Kind, release: str) -> None:
     layout, version = LAYOUTS[kind.table][release], api_version(release)
     dice = random.Random(f"{kind.table}{release}")
     records = [record_of(kind, layout, dice) for _ in range(150)]
-    numbers = [ENUMERATORS[f"CUPTI_ACTIVITY_KIND_{name}"] for name in kind.activity]
+    numbers = [ENUMERATORS[f"CUPTI_ACTIVITY_KIND_{name}"] for name in kind.fed_by]
     decoder = Decoder()
     process = Process.loaded(
         decoder,

@@ -33,7 +33,7 @@ NUMBERS = {
     for name, value in FACTS["enumerators"].items()
     if name.startswith("CUPTI_ACTIVITY_KIND_")
 }
-KIND_OF = {NUMBERS[activity]: kind for kind in KINDS for activity in kind.activity}
+KIND_OF = {NUMBERS[activity]: kind for kind in KINDS for activity in kind.fed_by}
 
 # A kind that no table takes.
 FOREIGN = 120

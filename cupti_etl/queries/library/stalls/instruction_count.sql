@@ -6,8 +6,9 @@
 -- requires:
 --   sass_metric: no instructions were counted (capture with --sass-metrics).
 -- opened: Plain DuckDB cannot disassemble: instruction, file and line are NULL.
--- limits: An instruction that counted 0 has no row. Without nvdisasm (pip install "cupti-etl[sass]")
---   the instruction is NULL; lines are known of code with line information (nvcc -lineinfo).
+-- limits: An instruction that counted 0 has no row. Without nvdisasm (pip install
+--   "cupti-etl[sass]") the instruction is NULL; lines are known of code with line information (nvcc
+--   -lineinfo).
 -- front: How often is each instruction executed?
 -- first: value, metric, pc_offset, instruction, place, name
 -- chart: bars(instruction, value, by metric)
