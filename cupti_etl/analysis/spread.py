@@ -11,6 +11,7 @@ sides together.
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 from collections.abc import Sequence
@@ -111,6 +112,7 @@ def t_p(t: float, free: int) -> float:
     return max(0.0, 1 - inside)
 
 
+@functools.cache
 def t_quantile(p: float, free: int) -> float:
     """What Student's t is as far from 0 as with this probability."""
     low, high = 0.0, 1.0

@@ -100,6 +100,8 @@ class Materialized:
         self._is_part = is_part
         self._sources: tuple[Source, ...] = ()
         self._made: dict[str, State] = {}
+        # The parts as they were when something began to be made, with all that it needs.
+        self._then: State | None = None
         self._fitness: tuple[State, str, str] | None = None
 
     def open(self, sources: tuple[Source, ...]) -> None:
@@ -130,14 +132,26 @@ class Materialized:
         Raises:
             duckdb.Error: a part cannot be read.
         """
-        now = state(self._sources)
         operator = self._operators().get(query.name) or self._select(query)
-        try:
-            made = self._views(con, operator, query)
-        except NativeError:
-            made = self._views(con, self._select(query), query)
+        with self._parts_looked_at() as now:
+            try:
+                made = self._views(con, operator, query)
+            except NativeError:
+                made = self._views(con, self._select(query), query)
         self._made.update(dict.fromkeys(made, now))
         return made
+
+    @contextlib.contextmanager
+    def _parts_looked_at(self) -> Iterator[State]:
+        """The parts as they are; for what is made meanwhile, too, which is stale if they change."""
+        if self._then is not None:
+            yield self._then
+            return
+        self._then = state(self._sources)
+        try:
+            yield self._then
+        finally:
+            self._then = None
 
     def _views(
         self, con: duckdb.DuckDBPyConnection, operator: Operator, query: Query
@@ -219,10 +233,10 @@ class Materialized:
 
     def _fit(self, con: duckdb.DuckDBPyConnection) -> tuple[str, str]:
         """What the manifest says of the parts, and why rows are not in the trace's folder; ""."""
-        now = state(self._sources)
-        if self._fitness is None or self._fitness[0] != now:
-            self._fitness = (now, *self._look(con, now))
-        return self._fitness[1:]
+        with self._parts_looked_at() as now:
+            if self._fitness is None or self._fitness[0] != now:
+                self._fitness = (now, *self._look(con, now))
+            return self._fitness[1:]
 
     def _look(self, con: duckdb.DuckDBPyConnection, now: State) -> tuple[str, str]:
         if self._is_part:
@@ -269,13 +283,13 @@ class Materialized:
 
 def drop(con: duckdb.DuckDBPyConnection, name: str) -> None:
     """Drop the table or view of that name, if there is one."""
-    found = con.execute(
-        "SELECT table_type FROM information_schema.tables"
-        " WHERE table_catalog = current_database() AND table_name = ?",
-        [name],
-    ).fetchall()
-    for (kind,) in found:
-        con.execute(f"DROP {'VIEW' if kind == 'VIEW' else 'TABLE'} {name}")
+    import duckdb
+
+    # The catalogue would say which it is, and takes milliseconds for that.
+    try:
+        con.execute(f"DROP TABLE IF EXISTS {name}")
+    except duckdb.CatalogException:
+        con.execute(f"DROP VIEW IF EXISTS {name}")
 
 
 def _table(query: str) -> str:
