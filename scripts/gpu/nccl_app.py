@@ -1,16 +1,25 @@
-"""A PyTorch program of several ranks that logs what it asks of NCCL.
+"""A PyTorch program of several ranks that logs what it asks of NCCL, and when.
 
     torchrun --nproc-per-node 2 nccl_app.py work LOG     all kinds of operations
+    torchrun --nproc-per-node 2 nccl_app.py graph LOG    all-reduces in a CUDA graph, replayed
     torchrun --nproc-per-node 2 nccl_app.py late LOG     all-reduces to which rank 1 comes late
+    torchrun --nproc-per-node 2 nccl_app.py large LOG    large all-reduces between CUDA events
     torchrun --nproc-per-node 2 nccl_app.py price LOG    microseconds of an all-reduce of 4 KiB
 
-Each rank writes LOG.RANK: {"asked": [[function, bytes, how often]], "late": [[bytes, us]],
-"price_us": of five rounds}.  Functions and bytes are those that NCCL tells: an exchange between all
-is sends and receives, and so is one between two.
+Each rank writes LOG.RANK:
+
+* ``asked``: [[function, bytes, how often]], by the functions and bytes that NCCL tells: an exchange
+  between all is sends and receives; ``alone`` are bytes of collectives in a group of one rank.
+* ``graph``: [bytes, captured, replays].
+* ``late``: for each delay its bytes and microseconds, and for each operation the nanoseconds of
+  CLOCK_REALTIME just before the call.
+* ``large``: bytes, and milliseconds between events around each operation.
+* ``price_us``: of rounds.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import sys
@@ -22,64 +31,146 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-ROUNDS, LATE_ROUNDS, PRICE_CALLS = 30, 150, 2000
+ROUNDS, GROUPED, REPLAYS = 30, 3, 20
+LATE_ROUNDS, PERIOD_NS = 150, 4_000_000
 DELAYS_US = (0, 50, 250, 1000)
+LARGE_BYTES, LARGE_ROUNDS = 1 << 28, 25
+PRICE_ROUNDS, PRICE_CALLS = 10, 1000
 
 
 def work(rank: int, ranks: int) -> dict[str, Any]:
-    """Operations of a size that differs by round, in the group of all and in one of its own."""
+    """Operations of a size that differs by round, in several groups, alone and grouped."""
     asked: Counter[tuple[str, int]] = Counter()
-    other = dist.new_group(list(range(ranks)))
+    alone: set[int] = set()
+    # The same ranks once more, all but the last one, and the first alone.
+    groups = {size: dist.new_group(list(range(size))) for size in range(ranks, 0, -1)}
     for number in range(ROUNDS):
-        part = 1024 * (number + 1)
-        x, whole = torch.ones(part, device="cuda"), torch.ones(part * ranks, device="cuda")
-        for group in (None, other):
+        for size, group in ((ranks, None), *groups.items()):
+            if rank >= size:
+                continue
+            # Another size for each number of ranks, so that those of each can be told apart.
+            part = 1024 * (number + 1) + 16 * size
+            x = torch.ones(part, device="cuda")
+            whole = torch.ones(part * size, device="cuda")
             dist.all_reduce(x, group=group)
             dist.all_gather_into_tensor(whole, x, group=group)
             dist.reduce_scatter_tensor(x, whole, group=group)
             dist.broadcast(x, 0, group=group)
+            if size == 1:
+                alone.add(4 * part)
+                continue
             for function in ("AllReduce", "AllGather", "ReduceScatter", "Broadcast"):
                 asked[function, 4 * part] += 1
-        out = torch.empty_like(whole)
-        dist.all_to_all_single(out, whole)
-        asked["Send", 4 * part] += ranks
-        asked["Recv", 4 * part] += ranks
-        if rank == 0:
-            dist.send(x, 1)
-            asked["Send", 4 * part] += 1
-        elif rank == 1:
-            dist.recv(x, 0)
-            asked["Recv", 4 * part] += 1
+        exchange(rank, ranks, 1024 * (number + 1), asked)
+        grouped(1024 * (number + 1), asked)
     torch.cuda.synchronize()
-    return {"asked": [[*key, count] for key, count in sorted(asked.items())]}
+    told = [[*key, count] for key, count in sorted(asked.items())]
+    return {"asked": told, "alone": sorted(alone)}
 
 
-def late(rank: int) -> dict[str, Any]:
-    """All-reduces of one size for each delay; the delay is a spin of rank 1 before its call."""
-    sizes = []
-    for place, delay_us in enumerate(DELAYS_US):
-        x = torch.ones(65536 * (place + 1), device="cuda")
-        sizes.append([4 * x.numel(), delay_us])
-        for _ in range(LATE_ROUNDS):
-            # So that the ranks begin together: each waits for the other's answer.
-            dist.barrier()
-            torch.cuda.synchronize()
-            until = time.perf_counter() + delay_us * 1e-6 * (rank == 1)
-            while time.perf_counter() < until:
-                pass
+def exchange(rank: int, ranks: int, part: int, asked: Counter[tuple[str, int]]) -> None:
+    """Between all, between two, and both ways at once."""
+    x, whole = torch.ones(part, device="cuda"), torch.ones(part * ranks, device="cuda")
+    dist.all_to_all_single(torch.empty_like(whole), whole)
+    asked["Send", 4 * part] += ranks
+    asked["Recv", 4 * part] += ranks
+    if rank == 0:
+        dist.send(x, 1)
+        asked["Send", 4 * part] += 1
+    elif rank == 1:
+        dist.recv(x, 0)
+        asked["Recv", 4 * part] += 1
+    both = [
+        dist.P2POp(dist.isend, x, (rank + 1) % ranks),
+        dist.P2POp(dist.irecv, torch.empty_like(x), (rank - 1) % ranks),
+    ]
+    for request in dist.batch_isend_irecv(both):
+        request.wait()
+    asked["Send", 4 * part] += 1
+    asked["Recv", 4 * part] += 1
+
+
+def grouped(part: int, asked: Counter[tuple[str, int]]) -> None:
+    """Several all-reduces that NCCL gets as one group."""
+    parts = [torch.ones(part + 4 * n + 4, device="cuda") for n in range(GROUPED)]
+    dist.all_reduce_coalesced(parts)
+    for each in parts:
+        asked["AllReduce", 4 * each.numel()] += 1
+
+
+def graph(rank: int, ranks: int) -> dict[str, Any]:
+    """All-reduces that are captured into a graph."""
+    x = torch.ones(4096, device="cuda")
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            dist.all_reduce(torch.ones(1024, device="cuda"))
+    torch.cuda.synchronize()
+    captured = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(captured, stream=side):
+        for _ in range(2):
             dist.all_reduce(x)
-            torch.cuda.synchronize()
-    return {"late": sizes}
+    for _ in range(REPLAYS):
+        captured.replay()
+    torch.cuda.synchronize()
+    return {"graph": [4 * x.numel(), 2, REPLAYS]}
 
 
-def price() -> dict[str, Any]:
-    """The time of all-reduces of 4 KiB, one by one, in five rounds."""
-    x = torch.ones(1024, device="cuda")
-    for _ in range(200):
+def common_start(ahead_ns: int) -> int:
+    """A moment of CLOCK_REALTIME that all ranks know, which one of them chooses."""
+    at = torch.tensor([time.clock_gettime_ns(time.CLOCK_REALTIME) + ahead_ns])
+    dist.broadcast(at, 0, group=dist.new_group(backend="gloo"))
+    return int(at.item())
+
+
+def late(rank: int, ranks: int) -> dict[str, Any]:
+    """All-reduces at moments that all ranks know; rank 1 calls a delay after them."""
+    xs = [torch.ones(65536 + 16 * place, device="cuda") for place in range(len(DELAYS_US))]
+    for x in xs:
+        # NCCL needs some for its connections; these are told apart by their other size.
+        dist.all_reduce(x[: x.numel() // 2])
+    torch.cuda.synchronize()
+    begin = common_start(50_000_000)
+    called: list[list[int]] = [[] for _ in xs]
+    for number in range(LATE_ROUNDS * len(xs)):
+        place = number % len(xs)
+        at = begin + number * PERIOD_NS + 1000 * DELAYS_US[place] * (rank == 1)
+        while (now := time.clock_gettime_ns(time.CLOCK_REALTIME)) < at:
+            pass
+        dist.all_reduce(xs[place])
+        torch.cuda.synchronize()
+        called[place].append(now)
+    return {
+        "late": [
+            {"bytes": 4 * x.numel(), "delay_us": delay, "called_ns": times}
+            for x, delay, times in zip(xs, DELAYS_US, called, strict=True)
+        ]
+    }
+
+
+def large(rank: int, ranks: int) -> dict[str, Any]:
+    """All-reduces one after the other, with an event between each two."""
+    x = torch.zeros(LARGE_BYTES // 4, device="cuda")
+    for _ in range(3):
+        dist.all_reduce(x[:1024])
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(LARGE_ROUNDS + 1)]
+    events[0].record()
+    for event in events[1:]:
+        dist.all_reduce(x)
+        event.record()
+    torch.cuda.synchronize()
+    times = [before.elapsed_time(after) for before, after in itertools.pairwise(events)]
+    return {"large": [LARGE_BYTES, times]}
+
+
+def price(rank: int, ranks: int) -> dict[str, Any]:
+    """The time of all-reduces of 4 KiB, which the host cannot launch as fast as they run."""
+    x = torch.zeros(1024, device="cuda")
+    for _ in range(300):
         dist.all_reduce(x)
     torch.cuda.synchronize()
     found = []
-    for _ in range(5):
+    for _ in range(PRICE_ROUNDS):
         dist.barrier()
         torch.cuda.synchronize()
         before = time.perf_counter()
@@ -90,13 +181,16 @@ def price() -> dict[str, Any]:
     return {"price_us": found}
 
 
+PROGRAMS = {"work": work, "graph": graph, "late": late, "large": large, "price": price}
+
+
 def main() -> None:
-    """Run one of the three and write its log."""
+    """Run one of them and write its log."""
     what, log = sys.argv[1], sys.argv[2]
     rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("nccl")
-    found = work(rank, ranks) if what == "work" else late(rank) if what == "late" else price()
+    found = PROGRAMS[what](rank, ranks)
     dist.destroy_process_group()
     Path(f"{log}.{rank}").write_text(json.dumps(found))
 

@@ -111,21 +111,26 @@ thread_id call_start_ns start_ns launch_start_ns launch_end_ns
 }
 
 
+def late(delay_us: int, *skews_us: float) -> list[dict[str, Any]]:
+    """Logs of two ranks, of which the second called so much later in each operation."""
+    each = {"bytes": 400, "delay_us": delay_us}
+    first = {**each, "called_ns": [1000] * len(skews_us)}
+    second = {**each, "called_ns": [1000 + int(1e3 * skew) for skew in skews_us]}
+    return [{"late": [first]}, {"late": [second]}]
+
+
 def test_two_ranks_as_they_were_logged(tmp_path: Path) -> None:
-    from nccl import asked_and_told, delays
+    from nccl_checks import asked_and_told, delays
 
     folder = write_trace(tmp_path / "run", **TWO_RANKS)
     case = asked_and_told(folder, [{"asked": [["AllReduce", 400, 1]]}] * 2)
-    assert (case["wrong"], case["matches"]) == ([], {"nccl": 2})
-    case = delays(folder, [{}, {"late": [[400, 250]]}])
+    assert (case["wrong"], case["matches"], case["more"]) == ([], {"nccl": 2}, [])
+    case = delays(folder, late(250, 249))
     (found,) = case["delays"]
-    assert case["wrong"] == []
-    assert (found["n"], found["call_us"], found["kernel_us"], found["wait_us"]) == (
-        1,
-        250,
-        250,
-        250,
-    )
+    assert (found["call_us"], found["kernel_us"], found["wait_us"]) == (250, 250, 250)
+    assert (found["transfer_us"], found["call_off_us"]["median"]) == (10.03, 1)
+    # One operation is too few to say that somebody is always late.
+    assert case["wrong"] == ["rank_stragglers does not name rank 1 alone"]
 
 
 @pytest.mark.parametrize(
@@ -140,16 +145,25 @@ def test_two_ranks_as_they_were_logged(tmp_path: Path) -> None:
 def test_what_is_wrong_of_two_ranks_is_seen(
     tmp_path: Path, table: str, old: str, new: str, asked: int, wrong: str
 ) -> None:
-    from nccl import asked_and_told
+    from nccl_checks import asked_and_told
 
     tables = TWO_RANKS | {table: TWO_RANKS[table].replace(old, new)}
     folder = write_trace(tmp_path / "run", **tables)
-    case = asked_and_told(folder, [{"asked": [["AllReduce", 400, asked]]}] * 2)
+    case = asked_and_told(folder, [{"asked": [["AllReduce", 400, asked]], "alone": []}] * 2)
     assert wrong in "\n".join(case["wrong"])
 
 
+def test_operations_of_a_rank_alone_are_seen(tmp_path: Path) -> None:
+    from nccl_checks import asked_and_told
+
+    folder = write_trace(tmp_path / "run", **TWO_RANKS)
+    case = asked_and_told(folder, [{"asked": [], "alone": [400]}, {"asked": []}])
+    assert case["wrong"][0].startswith("rank 0: operations in a group of one rank")
+    assert case["more"] == [[0, "AllReduce", 400, 1], [1, "AllReduce", 400, 1]]
+
+
 def test_channels_beyond_their_kernels(tmp_path: Path) -> None:
-    from nccl import channels
+    from nccl_checks import channels
 
     logs = [{"asked": [["AllReduce", 400, 1]]}] * 2
     case = channels(write_trace(tmp_path / "none", **TWO_RANKS), logs)
@@ -167,8 +181,99 @@ size_bytes thread_id launch_start_ns launch_end_ns channel gpu_start gpu_end
         assert channels(folder, logs)["wrong"] == wrong
 
 
-def test_a_delay_that_is_not_found_again(tmp_path: Path) -> None:
-    from nccl import delays
+@pytest.mark.parametrize(
+    ("logs", "wrong"),
+    [
+        (late(250, 300), "call_us is 50.0 us off the logs"),
+        (late(200, 250), "a delay of 200 us is recovered as 250.0 by kernel_us"),
+        (late(250, 250, 250), "1 operations, not 2"),
+    ],
+)
+def test_a_delay_that_is_not_found_again(tmp_path: Path, logs: Any, wrong: str) -> None:
+    from nccl_checks import delays
 
     folder = write_trace(tmp_path / "run", **TWO_RANKS)
-    assert len(delays(folder, [{}, {"late": [[400, 50]]}])["wrong"]) == 2
+    assert wrong in "\n".join(delays(folder, logs)["wrong"])
+
+
+def test_transfer_that_a_delay_changes(tmp_path: Path) -> None:
+    from nccl_checks import delays
+
+    tables = {
+        **TWO_RANKS,
+        "kernel": TWO_RANKS["kernel"] + f"1 0 2 500000 510000 {NAME}\n2 0 2 500000 510000 {NAME}",
+        "api_call": TWO_RANKS["api_call"]
+        + "1 5 2 driver cuLaunchKernelEx 499000 499040\n"
+        + "2 6 2 driver cuLaunchKernelEx 499000 499040",
+        "nccl_event": TWO_RANKS["nccl_event"]
+        + "1 5  6  collective 77 0 2 1 AllReduce 404 5 498000 498500 498900 499050\n"
+        + "2 15 16 collective 77 1 2 1 AllReduce 404 6 498000 498500 498900 499050",
+    }
+    none = {"bytes": 404, "delay_us": 0, "called_ns": [1000]}
+    logs = [{"late": [none, *log["late"]]} for log in late(250, 250)]
+    folder = write_trace(tmp_path / "run", **tables)
+    case = delays(folder, logs)
+    assert [found["transfer_us"] for found in case["delays"]] == [10, 10.03]
+    assert not any("transfer" in each for each in case["wrong"])
+    slow = tables["kernel"].replace("261090", "281090")
+    case = delays(write_trace(tmp_path / "slow", **tables | {"kernel": slow}), logs)
+    assert "delay 250 us: transfer takes 30.03 us" in case["wrong"]
+
+
+GRAPH = {
+    "process": "process_id state rank world_size host\n 1 finished 0 1 n",
+    "kernel": f"""
+        process_id device_id correlation_id start_ns end_ns graph_id name
+        1          0         1              1060     2090   7        {NAME}
+        1          0         2              3060     4090   7        {NAME}
+    """,
+    "nccl_event": """
+        process_id event_id kind communicator rank ranks function size_bytes is_graph
+        1 4  collective 77 0 2 AllReduce 400 true
+    """,
+}
+
+
+@pytest.mark.parametrize(
+    ("graph", "wrong"),
+    [
+        ([400, 1, 2], None),
+        ([400, 2, 1], "of 2 captured operations"),
+        ([400, 1, 3], "rank 0: 2 kernels, not 3"),
+        ([404, 1, 2], "'in_graph': 0"),
+    ],
+)
+def test_operations_in_graphs(tmp_path: Path, graph: list[int], wrong: str | None) -> None:
+    from nccl_checks import graphs
+
+    case = graphs(write_trace(tmp_path / "run", **GRAPH), [{"graph": graph}])
+    assert wrong in case["wrong"][0] if wrong else case["wrong"] == []
+
+
+@pytest.mark.parametrize(("median_ms", "is_wrong"), [(0.01003, False), (0.012, True)])
+def test_bandwidths_that_differ(tmp_path: Path, median_ms: float, is_wrong: bool) -> None:
+    from nccl_checks import bandwidth
+
+    folder = write_trace(tmp_path / "run", **TWO_RANKS)
+    case = bandwidth(folder, [{"large": [400, [9.0, median_ms, median_ms]]}] * 2)
+    assert any("bus bandwidths differ" in each for each in case["wrong"]) == is_wrong
+    assert case["bandwidth"]["row"]["bus_gbps"] == pytest.approx(400 / 10030)
+
+
+@pytest.mark.parametrize(
+    ("asked", "profiled", "who"),
+    [
+        ([["AllReduce", 8000, 1]], [["AllReduce", 8000, 1]], None),
+        ([["AllReduce", 8000, 2]], [["AllReduce", 8000, 1]], "the program"),
+        ([["AllReduce", 8000, 1]], [["AllReduce", 8004, 1]], "torch.profiler"),
+        ([["AllReduce", 8000, 1]], [], "torch.profiler"),
+    ],
+)
+def test_collectives_of_a_model(tmp_path: Path, asked: Any, profiled: Any, who: str | None) -> None:
+    from nccl_checks import model
+
+    events = TWO_RANKS["nccl_event"].replace("AllReduce 400", "AllReduce 8000")
+    folder = write_trace(tmp_path / "run", **TWO_RANKS | {"nccl_event": events})
+    case = model(folder, [{"asked": asked}] * 2, [{"asked": profiled}] * 2)
+    assert len(case["wrong"]) == (2 if who else 0)
+    assert all(f"{who} and NCCL differ" in each for each in case["wrong"])
