@@ -33,9 +33,11 @@
 --     operations of its kernel, group and size.
 WITH timed AS MATERIALIZED (
     SELECT collective.*, clocks.reason AS clock_reason,
-           row_number() OVER (ORDER BY end_ns - coalesce(ahead_ns, 0), collective.rank,
+           coalesce(ahead_ns + coalesce(TRY_CAST(drift_ppm * (end_ns - at_ns) / 1e6 AS BIGINT), 0),
+                    0) AS then_ahead_ns,
+           row_number() OVER (ORDER BY end_ns - then_ahead_ns, collective.rank,
                                        collective.process_id, gpu, name, number) AS id,
-           start_ns - coalesce(ahead_ns, 0) AS begin_ns, end_ns - coalesce(ahead_ns, 0) AS until_ns,
+           start_ns - then_ahead_ns AS begin_ns, end_ns - then_ahead_ns AS until_ns,
            rank() OVER (
                PARTITION BY kind ORDER BY clocks.reason NULLS FIRST, collective.rank,
                                           collective.process_id, gpu

@@ -1,10 +1,10 @@
 -- Matched collective operations of each rank: what of their time is waiting, and what transfer.
 --
 -- computed: Operations of _collective_match that end together and that all their ranks have. Their
---   times are put on the clock of the first rank by rank_clock, or, where that knows nothing and
---   NCCL's or PyTorch's numbers match them, by the median of the differences of their ends from
---   that of their first rank. A rank waits from its start until the last one starts, and at most
---   until its own end; the rest is transfer.
+--   times are put on the clock of the first rank by rank_clock, drift included, or, where that
+--   knows nothing and NCCL's or PyTorch's numbers match them, by the median of the differences of
+--   their ends from that of their first rank. A rank waits from its start until the last one
+--   starts, and at most until its own end; the rest is transfer.
 -- needs: _collective_match, rank_clock
 -- requires:
 --   collective: no communication kernels were recorded.
@@ -47,7 +47,8 @@ complete AS (
     SELECT * FROM members WHERE n = coalesce(group_size, n)
 ),
 offsets AS (
-    SELECT complete.process_id,
+    SELECT complete.process_id, any_value(mine.at_ns) AS at_ns,
+           any_value(mine.drift_ppm) AS drift_ppm,
            coalesce(any_value(mine.ahead_ns),
                     median(end_ns - first_end_ns + of_first.ahead_ns)::BIGINT) AS ahead_ns
     FROM complete
@@ -57,8 +58,11 @@ offsets AS (
     GROUP BY complete.process_id
 ),
 aligned AS (
-    SELECT complete.*, start_ns - ahead_ns AS at_ns, end_ns - ahead_ns AS until_ns,
-           call_start_ns - ahead_ns AS call_ns
+    SELECT complete.*,
+           ahead_ns + coalesce(TRY_CAST(drift_ppm * (end_ns - offsets.at_ns) / 1e6 AS BIGINT), 0)
+               AS then_ahead_ns,
+           start_ns - then_ahead_ns AS at_ns, end_ns - then_ahead_ns AS until_ns,
+           call_start_ns - then_ahead_ns AS call_ns
     FROM complete
     JOIN offsets ON offsets.process_id = complete.process_id
     WHERE ahead_ns IS NOT NULL

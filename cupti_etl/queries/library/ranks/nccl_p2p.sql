@@ -23,7 +23,9 @@
 --     waited for the send. NULL if the clocks are not known.
 --   both_ns BIGINT [ns]: How long both kernels ran at a time; NULL likewise.
 WITH each AS (
-    SELECT told.*, ahead_ns,
+    SELECT told.*,
+           ahead_ns + coalesce(TRY_CAST(drift_ppm * (end_ns - at_ns) / 1e6 AS BIGINT), 0)
+               AS ahead_ns,
            row_number() OVER (
                PARTITION BY told.process_id, communicator, told.rank, "function", peer
                ORDER BY event_id
