@@ -184,6 +184,80 @@ def test_bandwidth_by_algorithm(trace: MakeTrace) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("names", "hosts", "found"),
+    [
+        (("NVIDIA H100 80GB HBM3",) * 2, "n n", ("NVLink", 450, 100 * 14.2857 / 450)),
+        (("NVIDIA B200", "NVIDIA A100-SXM4-80GB"), "n n", ("NVLink", 300, 100 * 14.2857 / 300)),
+        (("NVIDIA H100 80GB HBM3",) * 2, "n m", (None, None, None)),
+        (("NVIDIA H100 PCIe",) * 2, "n n", (None, None, None)),
+        (("NVIDIA H100 80GB HBM3", "NVIDIA X1"), "n n", (None, None, None)),
+        # 16 lanes of 16 billion transfers of a bit, of which 128 in 130 are data.
+        (("NVIDIA L4",) * 2, "n n", ("PCIe", 31.508, 100 * 14.2857 / 31.508)),
+    ],
+)
+def test_bandwidth_beside_what_the_link_carries(
+    trace: MakeTrace, names: tuple[str, str], hosts: str, found: tuple[object, ...]
+) -> None:
+    first, second = hosts.split()
+    opened = trace(
+        **TABLES
+        | {
+            "process": f"process_id rank world_size host\n 1 0 2 {first}\n 2 1 2 {second}",
+            "device": "process_id device_id device_uuid name\n"
+            f"1 0 GPU-a '{names[0]}'\n 2 0 GPU-b '{names[1]}'",
+            "pcie": """
+                type device_uuid generation link_rate_gtps link_width
+                gpu  GPU-a       4          16             16
+                gpu  GPU-b       4          16             16
+            """,
+        }
+    )
+    (row,) = opened.sql("FROM collective_bandwidth WHERE bytes = 1000")
+    assert (row["link"], row["link_gbps"], row["link_pct"]) == (
+        found[0],
+        found[1] and pytest.approx(found[1], rel=1e-3),
+        found[2] and pytest.approx(found[2], rel=1e-3),
+    )
+
+
+def operations(late_ns: int, host: str, count: int = 12) -> dict[str, str]:
+    """Operations of two ranks, of which the second begins so much later, or earlier."""
+    rows = [
+        f"{rank} 0 {n} {10000 * n + late_ns * (rank == 1)} {10000 * n + 900} {NAME}"
+        for n in range(count)
+        for rank in (0, 1)
+    ]
+    said = """'{"Collective name": "allreduce", "Process Group Name": "0", "Seq": %d}'"""
+    return {
+        "kernel": "process_id device_id correlation_id start_ns end_ns name\n" + "\n".join(rows),
+        "argument": "process_id correlation_id arguments\n"
+        + "\n".join(f"{rank} {n} {said % n}" for n in range(count) for rank in (0, 1)),
+        "process": f"process_id rank world_size host\n 0 0 2 n\n 1 1 2 {host}",
+    }
+
+
+@pytest.mark.parametrize(
+    ("late_ns", "host", "count", "clock_ns", "is_straggler"),
+    [
+        (300, "n", 12, 0, True),
+        (300, "n", 9, 0, False),
+        # Of another host: by cause and effect alone, the clock can be 1500 ns wrong.
+        (300, "m", 12, 1500, False),
+    ],
+)
+def test_how_sure_it_is_who_is_late(
+    trace: MakeTrace, late_ns: int, host: str, count: int, clock_ns: int, is_straggler: bool
+) -> None:
+    opened = trace(**operations(late_ns, host, count))
+    rows = {row["rank"]: row for row in opened.query("collective_wait")}
+    assert rows[0]["is_straggler"] is False
+    assert (rows[1]["is_straggler"], rows[1]["clock_ns"]) == (is_straggler, clock_ns)
+    assert (rows[1]["last"], rows[1]["median_margin_ns"]) == (count, late_ns)
+    # All of n are 0.5 n above one half, in units of 0.5 sqrt(n).
+    assert rows[1]["sigma"] == pytest.approx(count**0.5)
+
+
 def test_one_kernel_of_several_operations(trace: MakeTrace) -> None:
     # A group of two gathers of 100 bytes a rank, and one of a send with two receives.
     opened = trace(

@@ -4,14 +4,15 @@
 --   is which on the ranks is told by _collective_match. Algorithm bandwidth is bytes over it; bus
 --   bandwidth that times 2(n-1)/n for AllReduce, (n-1)/n for AllGather, ReduceScatter and AllToAll,
 --   1 for others, with n ranks: those of the group, where it is known, else the world size, or the
---   ranks in the trace.
--- needs: _collective_match, process
+--   ranks in the trace. The link's peak is that of the slowest GPU, if all of the operation are on
+--   one host (_link_peak).
+-- needs: _collective_match, process, gpu, _link_peak
 -- requires:
 --   collective: no communication kernels were recorded.
 -- limits: Bandwidths are NULL where sizes are not known. An operation counts as matched if two
 --   ranks have it, or one if no other of the trace has any like it.
 -- front: How fast is communication between GPUs, and how much of it is exposed?
--- first: collective, bytes, operations, median_ns, bus_gbps, exposed_pct, waiting_ns
+-- first: collective, bytes, operations, median_ns, bus_gbps, link_pct, exposed_pct, waiting_ns
 -- chart: bars(collective, total_ns)
 -- example: cupti-etl query collective_bandwidth TRACE
 -- alias: nccl_gpu_time_util_map, get_comm_comp_overlap
@@ -33,18 +34,35 @@
 --   waiting_ns BIGINT [ns]: Of total_ns, what lies above the shortest duration of an operation.
 --   algorithm_gbps DOUBLE [gigabytes/s]: Median algorithm bandwidth, in 10^9 bytes a second.
 --   bus_gbps DOUBLE [gigabytes/s]: Median bus bandwidth, in 10^9 bytes a second.
+--   link VARCHAR: NVLink or PCIe; NULL between hosts, and if it is not known.
+--   link_gbps DOUBLE [gigabytes/s]: What it can carry in one direction; likewise.
+--   link_pct DOUBLE [%]: bus_gbps as a share of link_gbps; NVLS can go beyond 100.
 WITH world AS (
     SELECT greatest(coalesce(max(world_size), 0),
                     (SELECT count(DISTINCT (process_id, gpu)) FROM _collective_match)) AS n
     FROM process
+),
+members AS (
+    SELECT match.*, host, links.link, peak_gbps
+    FROM _collective_match AS match
+    LEFT JOIN (SELECT process_id, any_value(host) AS host FROM process GROUP BY process_id)
+        USING (process_id)
+    LEFT JOIN (SELECT DISTINCT process_id, gpu, device_id FROM gpu) AS devices
+        ON devices.process_id = match.process_id AND devices.gpu = match.gpu
+    LEFT JOIN _link_peak AS links
+        ON links.process_id = match.process_id AND links.device_id = devices.device_id
 ),
 operations AS (
     SELECT collective, max(bytes) AS bytes, max(element_type) AS element_type,
            max(algorithm) AS algorithm, max(protocol) AS protocol,
            coalesce(max(group_size), any_value(n)) AS n, any_value(reason) AS reason,
            CASE WHEN any_value(reason) IS NULL THEN min(end_ns - start_ns) END AS shortest_ns,
-           sum(end_ns - start_ns) AS total_ns, sum(exposed_ns) AS exposed_ns, count(*) AS members
-    FROM _collective_match, world
+           sum(end_ns - start_ns) AS total_ns, sum(exposed_ns) AS exposed_ns, count(*) AS members,
+           -- Ranks of which the trace knows nothing may be on other hosts.
+           CASE WHEN count(DISTINCT host) = 1 AND count(peak_gbps) = count(*)
+                    AND count(*) > 1 AND count(*) >= coalesce(max(group_size), any_value(n))
+                THEN {'name': arg_min(link, peak_gbps), 'gbps': min(peak_gbps)} END AS link
+    FROM members, world
     GROUP BY collective, operation
 )
 SELECT collective, bytes, element_type, algorithm, protocol, TRY_CAST(n AS BIGINT) AS ranks,
@@ -58,7 +76,9 @@ SELECT collective, bytes, element_type, algorithm, protocol, TRY_CAST(n AS BIGIN
        median(bytes / nullif(shortest_ns, 0)
               * CASE WHEN collective = 'AllReduce' THEN 2.0 * (n - 1) / nullif(n, 0)
                      WHEN collective IN ('AllGather', 'ReduceScatter', 'AllToAll')
-                     THEN (n - 1.0) / nullif(n, 0) ELSE 1 END) AS bus_gbps
+                     THEN (n - 1.0) / nullif(n, 0) ELSE 1 END) AS bus_gbps,
+       any_value(link.name) AS link, min(link.gbps) AS link_gbps,
+       100 * bus_gbps / min(link.gbps) AS link_pct
 FROM operations
 GROUP BY collective, bytes, element_type, algorithm, protocol, n
 ORDER BY total_ns DESC, collective, bytes, element_type, algorithm, protocol, n
