@@ -5,7 +5,8 @@
 #include "decode/row.h"
 #include "etl/nccl_events.h"
 
-static const char *const kinds[ETL_N_NCCL_KINDS] = { "collective", "p2p", "copy", "channel" };
+static const char *const kinds[ETL_N_NCCL_KINDS] = { "collective", "p2p", "copy", "channel",
+						      "phase" };
 
 enum { PROCESS, EVENT, PARENT, GROUP, KIND, COMMUNICATOR, NAME, RANK, RANKS, SEQUENCE, FUNCTION,
        DATATYPE, COUNT, BYTES, ROOT, PEER, ALGORITHM, PROTOCOL, CHANNELS, CHANNEL, WARPS, STREAM,
@@ -44,7 +45,8 @@ static struct value text(struct etl_process *process, uint32_t column, const cha
 static int add_event(struct etl_process *process, const struct etl_nccl_event *event)
 {
 	struct builder *builder = &process->decoder->builders[ETL_TABLE_NCCL_EVENT];
-	bool is_channel = event->kind == ETL_NCCL_CHANNEL;
+	/* Or a phase of one. */
+	bool is_channel = event->kind == ETL_NCCL_CHANNEL || event->kind == ETL_NCCL_PHASE;
 	uint64_t bytes = element_bytes(event->datatype, sizeof event->datatype), product;
 	struct value row[COLUMNS] = {
 		[PROCESS] = KNOWN(process->process_id),

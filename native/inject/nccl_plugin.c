@@ -1,6 +1,7 @@
 /* Source of names, numbers and layouts: NVIDIA's public nccl repository, interface versions 4 to
- * 6, of NCCL 2.27, 2.28 and 2.29.  They differ in the order of init()'s arguments and in the width
- * of an event's type.  A later NCCL that does not find its own version takes the newest of these. */
+ * 7, of NCCL 2.27, 2.28, 2.29 and 2.31.  They differ in the order of init()'s arguments and in the
+ * width of an event's type; what 7 adds comes after what there was.  A later NCCL that does not find
+ * its own version takes the newest of these. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,8 +42,11 @@ static int begin(void **context, int *mask, uint16_t version, uint64_t id, const
 		*mask |= ETL_NCCL_COLL_API | ETL_NCCL_P2P_API | ETL_NCCL_KERNEL_LAUNCH;
 	if (version >= 6)
 		*mask |= ETL_NCCL_COPY_COLL;
-	if (etl_list_has(wanted, "channels"))
+	if (etl_list_has(wanted, "channels")) {
 		*mask |= ETL_NCCL_KERNEL_CHANNEL;
+		if (version >= 7)
+			*mask |= ETL_NCCL_KERNEL_PHASE;
+	}
 	*context = of;
 	return 0;
 }
@@ -66,6 +70,13 @@ static int begin_6(void **context, uint64_t id, int *mask, const char *name, int
 {
 	(void)nodes, (void)log;
 	return begin(context, mask, 6, id, name, ranks, rank);
+}
+
+static int begin_7(void **context, uint64_t id, int *mask, const char *name, int nodes, int ranks,
+		   int rank, void *log)
+{
+	(void)nodes, (void)log;
+	return begin(context, mask, 7, id, name, ranks, rank);
 }
 
 /* An NCCL that has no later version tells of no operations that could be told apart. */
@@ -122,7 +133,7 @@ struct plugin_5 {
 
 ETL_EXPORT extern const struct plugin_old ncclProfiler_v1, ncclProfiler_v2, ncclProfiler_v3;
 ETL_EXPORT extern const struct plugin_4 ncclProfiler_v4;
-ETL_EXPORT extern const struct plugin_5 ncclProfiler_v5, ncclProfiler_v6;
+ETL_EXPORT extern const struct plugin_5 ncclProfiler_v5, ncclProfiler_v6, ncclProfiler_v7;
 
 #define CALLS { etl_nccl_start, etl_nccl_stop, etl_nccl_state, end }
 const struct plugin_old ncclProfiler_v1 = { "cupti-etl", begin_1, CALLS };
@@ -131,3 +142,4 @@ const struct plugin_old ncclProfiler_v3 = { "cupti-etl", begin_3, CALLS };
 const struct plugin_4 ncclProfiler_v4 = { "cupti-etl", begin_4, CALLS };
 const struct plugin_5 ncclProfiler_v5 = { "cupti-etl", begin_5, CALLS };
 const struct plugin_5 ncclProfiler_v6 = { "cupti-etl", begin_6, CALLS };
+const struct plugin_5 ncclProfiler_v7 = { "cupti-etl", begin_7, CALLS };

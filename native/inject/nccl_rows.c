@@ -1,4 +1,4 @@
-/* Layouts and states: as in nccl_plugin.c, for versions 4 to 6. */
+/* Layouts and states: as in nccl_plugin.c, for versions 4 to 7. */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -13,10 +13,11 @@
 #include "inject/row_slot.h"
 
 enum {
-	ROWS = ETL_NCCL_COLL | ETL_NCCL_P2P_TASK | ETL_NCCL_COPY_COLL | ETL_NCCL_KERNEL_CHANNEL,
+	ROWS = ETL_NCCL_COLL | ETL_NCCL_P2P_TASK | ETL_NCCL_COPY_COLL | ETL_NCCL_KERNEL_CHANNEL |
+	       ETL_NCCL_KERNEL_PHASE,
 	CALLS = ETL_NCCL_COLL_API | ETL_NCCL_P2P_API,
 };
-enum { KERNEL_CHANNEL_STOP = 22 }; /* a state */
+enum { KERNEL_CHANNEL_STOP = 22, KERNEL_PHASE_STOP = 31 }; /* states */
 
 struct task {
 	uint64_t sequence;
@@ -71,6 +72,11 @@ struct descriptor {
 			uint8_t channel;
 			uint64_t timer;
 		} channel;
+		struct {
+			uint8_t channel, number;
+			const char *name;
+			uint64_t timer;
+		} phase;
 	} of;
 };
 
@@ -213,6 +219,13 @@ static bool describe(struct etl_nccl_event *row, uint32_t type, const struct des
 		row->gpu_start = told->of.channel.timer;
 		row->parent = (uint64_t)(uintptr_t)told->parent;
 		return true;
+	case ETL_NCCL_KERNEL_PHASE:
+		row->kind = ETL_NCCL_PHASE;
+		row->channels = told->of.phase.channel;
+		row->gpu_start = told->of.phase.timer;
+		row->parent = (uint64_t)(uintptr_t)told->parent;
+		copy_text(row->function, sizeof row->function, told->of.phase.name);
+		return true;
 	default:
 		return false;
 	}
@@ -320,11 +333,12 @@ int etl_nccl_state(void *handle, int number, const void *arguments)
 {
 	struct flight *flight;
 
-	if (!handle || !arguments || number != KERNEL_CHANNEL_STOP || !etl_injector_is_ours())
+	if (!handle || !arguments || !etl_injector_is_ours() ||
+	    (number != KERNEL_CHANNEL_STOP && number != KERNEL_PHASE_STOP))
 		return 0;
 	pthread_mutex_lock(&lock);
 	flight = find(handle);
-	if (flight && flight->type == ETL_NCCL_KERNEL_CHANNEL)
+	if (flight && flight->type & (ETL_NCCL_KERNEL_CHANNEL | ETL_NCCL_KERNEL_PHASE))
 		memcpy(&flight->row.gpu_end, arguments, sizeof flight->row.gpu_end);
 	pthread_mutex_unlock(&lock);
 	return 0;

@@ -13,6 +13,7 @@ enum etl_nccl_event_type {
 	ETL_NCCL_P2P_API = 1 << 10,
 	ETL_NCCL_KERNEL_LAUNCH = 1 << 11,
 	ETL_NCCL_COPY_COLL = 1 << 12,
+	ETL_NCCL_KERNEL_PHASE = 1 << 15,
 };
 
 /* The context that NCCL passes with each event. */

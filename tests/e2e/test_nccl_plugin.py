@@ -33,7 +33,7 @@ def run(capturer: Capturer, level: str = "", **options: int) -> Capture:
 
 def rows(capture: Capture) -> list[dict[str, Any]]:
     """Rows of operations by rank, in order."""
-    found = [row for row in capture.rows("nccl_event") if row["kind"] != "channel"]
+    found = [row for row in capture.rows("nccl_event") if row["kind"] not in ("channel", "phase")]
     return sorted(found, key=lambda row: (row["rank"], row["event_id"]))
 
 
@@ -63,7 +63,7 @@ def kernels(capture: Capture) -> list[tuple[int, int]]:
     return [(row["count"], int(row["name"].rsplit("_", 1)[1])) for row in found]
 
 
-@pytest.mark.parametrize(("version", "told"), [(4, 4), (6, 6), (7, 6)])
+@pytest.mark.parametrize(("version", "told"), [(4, 4), (6, 6), (7, 7), (8, 7)])
 def test_each_version_of_the_interface(capturer: Capturer, version: int, told: int) -> None:
     capture = run(capturer, interface=version, communicators=2)
     assert len(operations(capture)) == 10
@@ -130,6 +130,35 @@ def test_channels_have_the_gpus_own_times(capturer: Capturer) -> None:
     assert {(row["channel"], row["gpu_start"], row["gpu_end"]) for row in channels} == {
         *((0, 1000, 2000), (1, 1001, 2001))
     }
+
+
+@pytest.mark.parametrize(("version", "level"), [(7, "channels"), (6, "channels"), (7, "events")])
+def test_phases_are_told_since_version_7(capturer: Capturer, version: int, level: str) -> None:
+    capture = run(capturer, level, interface=version, channels=1, phases=1, operations=2)
+    assert as_asked(capture)
+    told = [row for row in capture.rows("nccl_event") if row["kind"] == "phase"]
+    if (version, level) != (7, "channels"):
+        assert told == []
+        return
+    channels = {
+        row["event_id"]: row for row in capture.rows("nccl_event") if row["kind"] == "channel"
+    }
+    assert len(told) == 12
+    for row in told:
+        assert row["channel"] == channels[row["parent_id"]]["channel"]
+        begin = 1000 + row["channel"]
+        assert (row["function"], row["gpu_start"] - begin, row["gpu_end"] - begin) in [
+            *(("initial_sync", 0, 300), ("compute", 300, 600), ("final_sync", 600, 900))
+        ]
+    found = cupti_etl.open(capture.trace).sql(
+        "SELECT phase, min(_nccl_phase.start_ns - kernel.start_ns) AS begins, max(_nccl_phase.end_ns -"
+        " kernel.start_ns) AS ends FROM _nccl_phase JOIN _nccl_kernel AS kernel"
+        " USING (process_id, event_id) GROUP BY phase ORDER BY begins"
+    )
+    # The second channel begins a nanosecond after the first, with which the kernel does.
+    assert [tuple(row.values()) for row in found] == [
+        *(("initial_sync", 0, 301), ("compute", 300, 601), ("final_sync", 600, 901))
+    ]
 
 
 def test_what_a_graph_replays_has_no_time_of_call(capturer: Capturer) -> None:

@@ -5,7 +5,7 @@
  * fake_nccl WORD=NUMBER...
  *   interface=5 ranks=2 operations=10 communicators=1   and of each operation: group=1 (two of them
  *   are launched as one kernel), channels=1, p2p=1 (sends and receives in
- *   turns), copy=1 (by copy engines, without a kernel), graph=1
+ *   turns), copy=1 (by copy engines, without a kernel), graph=1, phases=1 (of channels)
  *   late=R us=N      rank R calls N us after all others have called
  *   silent=N         of operation N, the kernel is launched, but the plugin not told
  *   killed=N         the last rank is killed inside operation N
@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 enum { GROUP = 1, COLL = 2, P2P = 4, CHANNEL = 64, COLL_API = 512, P2P_API = 1024, LAUNCH = 2048,
-       COPY = 4096 };
+       COPY = 4096, PHASE = 32768 };
 
 typedef int init_3(void **, int *);
 typedef int init_4(void **, int *, const char *, uint64_t, int, int, int, void *);
@@ -42,12 +42,12 @@ struct plugin {
 };
 
 enum { INTERFACE, RANKS, OPERATIONS, COMMUNICATORS, GROUPED, CHANNELS, IS_P2P, IS_COPY, IS_GRAPH, LATE,
-       US, SILENT, KILLED, UNENDED, WORDS };
+       US, SILENT, KILLED, UNENDED, PHASES, WORDS };
 static const char *const words[WORDS] = {"interface", "ranks",  "operations", "communicators",
                                          "group",     "channels", "p2p",     "copy",
                                          "graph",     "late",   "us",         "silent",
-                                         "killed",    "unended"};
-static int given[WORDS] = {5, 1, 10, 1, 0, 0, 0, 0, 0, -1, 0, -1, -1, 0};
+                                         "killed",    "unended", "phases"};
+static int given[WORDS] = {5, 1, 10, 1, 0, 0, 0, 0, 0, -1, 0, -1, -1, 0, 0};
 enum { MOST_COMMUNICATORS = 16, MOST_OPERATIONS = 4096 };
 static _Atomic int *arrived; /* ranks that have called, by operation; of all processes */
 
@@ -138,6 +138,23 @@ static void *task(void *context, void *group, void *of, int rank, uint64_t seque
     return begin(context, told, COLL, version < 5 ? group : of, rank);
 }
 
+/* Of a kernel with symmetric memory: it waits for the others, works, and waits again. */
+static void phase_of(void *context, void *channel, int rank, int number, int phase) {
+    static const char *const names[] = {"initial_sync", "compute", "final_sync"};
+    uint64_t from = 1000 + 300 * (uint64_t)phase + (uint64_t)number, until = from + 300;
+    uint8_t told[256] = {0};
+    void *handle;
+    PUT(24, uint8_t, (uint8_t)number);
+    PUT(25, uint8_t, (uint8_t)phase);
+    PUT(32, const char *, names[phase]);
+    PUT(40, uint64_t, from);
+    handle = begin(context, told, PHASE, channel, rank);
+    if (handle != NULL) {
+        plugin->state(handle, 31, &until);
+        plugin->stop(handle);
+    }
+}
+
 static void channel(void *context, void *parent, int rank, int number) {
     uint8_t told[256] = {0};
     uint64_t until = 2000 + (uint64_t)number;
@@ -145,6 +162,8 @@ static void channel(void *context, void *parent, int rank, int number) {
     PUT(24, uint8_t, (uint8_t)number);
     PUT(32, uint64_t, 1000 + (uint64_t)number);
     handle = begin(context, told, CHANNEL, parent, rank);
+    for (int phase = 0; given[PHASES] && phase < 3; phase++)
+        phase_of(context, handle, rank, number, phase);
     if (handle != NULL) {
         plugin->state(handle, 22, &until);
         plugin->stop(handle);

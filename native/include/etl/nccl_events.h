@@ -1,11 +1,12 @@
 /* What NCCL tells its profiler plugin, in band: a slot of content ETL_NCCL_EVENTS holds one `struct
- * etl_nccl_event` for each operation, and for each channel of one. */
+ * etl_nccl_event` for each operation, and for each channel of one and each phase of a
+ * channel. */
 #pragma once
 
 #include <stdint.h>
 
 enum etl_nccl_kind { ETL_NCCL_COLLECTIVE, ETL_NCCL_P2P, ETL_NCCL_COPY, ETL_NCCL_CHANNEL,
-		     ETL_N_NCCL_KINDS };
+		     ETL_NCCL_PHASE, ETL_N_NCCL_KINDS };
 
 enum etl_nccl_known {
 	ETL_NCCL_HAS_SEQUENCE = 1,

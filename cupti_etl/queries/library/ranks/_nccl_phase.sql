@@ -1,0 +1,40 @@
+-- Phases of NCCL's channels, with times on the clock of kernels: waiting, working, waiting again.
+--
+-- computed: As _nccl_channel: the first channel of a kernel is taken to begin with it.
+-- needs: nccl_event, _nccl_kernel
+-- requires:
+--   nccl_event: NCCL told of nothing; loss may say why.
+-- limits: Only with --nccl channels, NCCL 2.31 and later, and kernels on symmetric memory (buffers
+--   that the program registered as windows). As _nccl_kernel.
+-- scope: start_ns
+-- columns:
+--   process_id BIGINT: The process.
+--   event_id BIGINT: The operation, as in nccl_event.
+--   correlation_id BIGINT: The launch of its kernel.
+--   communicator BIGINT: Id of the communicator.
+--   rank INTEGER: Rank in the communicator.
+--   function VARCHAR: AllReduce, AllGather, ReduceScatter and so on.
+--   channel INTEGER: Number of the channel.
+--   phase VARCHAR: initial_sync (until the others have arrived), compute or final_sync.
+--   start_ns BIGINT [epoch ns]: When it began.
+--   end_ns BIGINT [epoch ns]: When it ended; NULL if that is not known.
+WITH channels AS (
+    SELECT told.process_id, told.event_id AS channel_id, kernel.event_id, kernel.correlation_id,
+           kernel."function", kernel.start_ns,
+           min(told.gpu_start) OVER (PARTITION BY kernel.process_id, kernel.correlation_id)
+               AS from_gpu
+    FROM nccl_event AS told
+    JOIN _nccl_kernel AS kernel
+        ON kernel.process_id = told.process_id
+        AND kernel.event_id = told.parent_id
+    WHERE told.kind = 'channel' AND told.gpu_start IS NOT NULL
+)
+SELECT told.process_id, channels.event_id, channels.correlation_id, told.communicator, told.rank,
+       channels."function", told.channel, told."function" AS phase,
+       channels.start_ns + (told.gpu_start - from_gpu) AS start_ns,
+       channels.start_ns + (told.gpu_end - from_gpu) AS end_ns
+FROM nccl_event AS told
+JOIN channels
+    ON channels.process_id = told.process_id
+    AND channels.channel_id = told.parent_id
+WHERE told.kind = 'phase' AND told.gpu_start IS NOT NULL
