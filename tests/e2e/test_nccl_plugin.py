@@ -151,8 +151,8 @@ def test_phases_are_told_since_version_7(capturer: Capturer, version: int, level
             *(("initial_sync", 0, 300), ("compute", 300, 600), ("final_sync", 600, 900))
         ]
     found = cupti_etl.open(capture.trace).sql(
-        "SELECT phase, min(_nccl_phase.start_ns - kernel.start_ns) AS begins, max(_nccl_phase.end_ns -"
-        " kernel.start_ns) AS ends FROM _nccl_phase JOIN _nccl_kernel AS kernel"
+        "SELECT phase, min(told.start_ns - kernel.start_ns) AS begins, max(told.end_ns -"
+        " kernel.start_ns) AS ends FROM _nccl_phase AS told JOIN _nccl_kernel AS kernel"
         " USING (process_id, event_id) GROUP BY phase ORDER BY begins"
     )
     # The second channel begins a nanosecond after the first, with which the kernel does.
@@ -187,6 +187,32 @@ def test_two_ranks_of_which_one_is_late(capturer: Capturer) -> None:
         "SELECT matched_by, count(*) AS n FROM _collective_match GROUP BY ALL"
     )
     assert [*matches] == [{"matched_by": "nccl", "n": 20}]
+
+
+def test_a_group_of_some_of_the_ranks(capturer: Capturer) -> None:
+    capture = run(capturer, ranks=3, communicators=2, subgroup=1, operations=6)
+    assert as_asked(capture)
+    assert {(row["communicator"] & 0xFF, row["rank"], row["ranks"]) for row in rows(capture)} == {
+        *((0, 0, 3), (0, 1, 3), (0, 2, 3), (1, 0, 2), (1, 1, 2))
+    }
+    found = cupti_etl.open(capture.trace).sql(
+        "SELECT communicator, operation, count(*) AS n FROM _collective_match"
+        " WHERE matched_by = 'nccl' GROUP BY ALL"
+    )
+    assert sorted((row["communicator"] & 0xFF, row["n"]) for row in found) == [
+        *((0, 3), (0, 3), (0, 3), (1, 2), (1, 2), (1, 2))
+    ]
+
+
+def test_sends_and_receives_of_two_ranks_are_paired(capturer: Capturer) -> None:
+    capture = run(capturer, ranks=2, p2p=1, operations=4)
+    assert len(operations(capture)) == 8
+    pairs = cupti_etl.open(capture.trace).sql(
+        "SELECT from_rank, to_rank, number, size_bytes FROM nccl_p2p ORDER BY size_bytes"
+    )
+    assert [tuple(row.values()) for row in pairs] == [
+        *((0, 1, 0, 64), (1, 0, 0, 128), (0, 1, 1, 192), (1, 0, 1, 256))
+    ]
 
 
 def test_a_rank_that_is_killed_inside_an_operation(capturer: Capturer) -> None:

@@ -10,6 +10,7 @@
  *   silent=N         of operation N, the kernel is launched, but the plugin not told
  *   killed=N         the last rank is killed inside operation N
  *   unended=1        the last operation does not end
+ *   subgroup=1       all communicators but the first are without the last rank
  * Prints a line an operation: rank, communicator, sequence, elements, and the times around the call
  * in ns. */
 #define _GNU_SOURCE
@@ -42,12 +43,12 @@ struct plugin {
 };
 
 enum { INTERFACE, RANKS, OPERATIONS, COMMUNICATORS, GROUPED, CHANNELS, IS_P2P, IS_COPY, IS_GRAPH, LATE,
-       US, SILENT, KILLED, UNENDED, PHASES, WORDS };
+       US, SILENT, KILLED, UNENDED, PHASES, SUBGROUP, WORDS };
 static const char *const words[WORDS] = {"interface", "ranks",  "operations", "communicators",
                                          "group",     "channels", "p2p",     "copy",
                                          "graph",     "late",   "us",         "silent",
-                                         "killed",    "unended", "phases"};
-static int given[WORDS] = {5, 1, 10, 1, 0, 0, 0, 0, 0, -1, 0, -1, -1, 0, 0};
+                                         "killed",    "unended", "phases", "subgroup"};
+static int given[WORDS] = {5, 1, 10, 1, 0, 0, 0, 0, 0, -1, 0, -1, -1, 0, 0, 0};
 enum { MOST_COMMUNICATORS = 16, MOST_OPERATIONS = 4096 };
 static _Atomic int *arrived; /* ranks that have called, by operation; of all processes */
 
@@ -182,10 +183,14 @@ static void load_plugin(void) {
     }
 }
 
+static int members_of(int communicator) {
+    return given[RANKS] - (given[SUBGROUP] && communicator > 0);
+}
+
 static void begin_communicator(void **context, int number, int rank) {
     uint64_t id = 0xf00d000000000000u + (uint64_t)number;
-    int ranks = given[RANKS];
-    if (plugin == NULL)
+    int ranks = members_of(number);
+    if (plugin == NULL || rank >= ranks)
         return;
     if (version < 4)
         ((init_3 *)plugin->init)(context, &mask);
@@ -196,9 +201,9 @@ static void begin_communicator(void **context, int number, int rank) {
 }
 
 /* Waits until the others have called, if this rank is the late one. */
-static void arrive(int operation, int rank) {
+static void arrive(int operation, int rank, int others) {
     if (rank == given[LATE]) {
-        while (atomic_load(&arrived[operation]) < given[RANKS] - 1)
+        while (atomic_load(&arrived[operation]) < others)
             usleep(50);
         pass(given[US] * INT64_C(1000));
     }
@@ -208,15 +213,18 @@ static void operate(void *context, int i, int rank) {
     int c = i % given[COMMUNICATORS], members = given[GROUPED] ? 2 : 1;
     uint64_t sequence = (uint64_t)(i / given[COMMUNICATORS] * members);
     uint64_t count = (uint64_t)(i + 1) * 16;
+    int others = members_of(c) - 1;
     bool is_killed = i == given[KILLED] && rank == given[RANKS] - 1;
     bool is_unended = given[UNENDED] && i == given[OPERATIONS] - 1;
     void *calls[2] = {NULL}, *tasks[2] = {NULL}, *launched, *group;
     uint8_t told[256] = {0}, group_told[256] = {0};
     int64_t before, after;
 
+    if (rank > others)
+        return;
     if (given[IS_P2P])
         function = (i + rank) % 2 ? "Recv" : "Send";
-    arrive(i, rank);
+    arrive(i, rank, others);
     before = now_ns();
     for (int m = 0; m < members; m++) {
         calls[m] = call(context, rank, count);

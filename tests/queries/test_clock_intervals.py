@@ -114,6 +114,10 @@ def test_waiting_is_told_although_clocks_drift(trace: MakeTrace) -> None:
     rows = [*found.sql("SELECT transfer_ns FROM _collective_wait WHERE is_last")]
     assert len(rows) == OPERATIONS
     assert all(9_000 < row["transfer_ns"] < 32_000 for row in rows)
+    late = [row["max_late_ns"] for row in found.query("rank_stragglers")]
+    # Each is late by 20 us in the mean, and by what 40 draws of that give at most.
+    assert len(late) == 2
+    assert max(late) < 200_000
 
 
 def test_a_clock_that_was_set_has_no_interval(trace: MakeTrace) -> None:

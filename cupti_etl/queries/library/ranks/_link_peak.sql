@@ -5,8 +5,7 @@
 --   without NVLink, by lanes and rate of the pcie table.
 -- needs: device, pcie
 -- limits: Chips whose NVLink is an option, a bridge or differs by machine have no row (H100 PCIe,
---   V100); nor have those of one GPU on a host, or with PCIe where that was not recorded (--preset
---   full). Operations inside of switches (NVLS) can be faster than a link.
+--   V100), nor those with PCIe where that was not recorded (--kinds full). Operations inside of switches (NVLS) can be faster than a link.
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.

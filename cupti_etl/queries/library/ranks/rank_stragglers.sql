@@ -2,11 +2,11 @@
 --
 -- computed: Operations are matched over ranks by _collective_match. They end together, so the
 --   clocks of ranks are aligned by the median of the differences of their ends from the operation's
---   mean. Lateness is the aligned start less the first of the operation's. Who is last by chance is
+--   mean, after the drift that rank_clock knows of is taken out. Lateness is the aligned start less the first of the operation's. Who is last by chance is
 --   last in one of n operations: above 3 standard deviations of that binomial, with 10 operations
 --   or more, it is persistent. The score is the least mean time of its own work (from the end of
 --   one operation to the start of the next) of any rank over that of the rank.
--- needs: _shared_collective
+-- needs: _shared_collective, rank_clock
 -- requires:
 --   collective: no communication kernels were recorded.
 --   _shared_collective: no operation that ends together is known to be in the trace of two ranks or
@@ -31,9 +31,21 @@
 --   score DOUBLE: Mean time of the fastest rank over its own: 1 for the fastest.
 --   waiting_caused_ns BIGINT [ns]: Time that the other ranks waited for it, summed over them.
 --   clock_offset_ns DOUBLE [ns]: How far its clock was ahead of the mean.
-WITH complete AS (
+WITH clocks AS (
+    SELECT rank, any_value(drift_ppm) AS drift_ppm, any_value(at_ns) AS at_ns
+    FROM rank_clock
+    GROUP BY rank
+),
+steady AS (
+    SELECT shared.rank, operation, n,
+           coalesce(TRY_CAST(drift_ppm * (end_ns - at_ns) / 1e6 AS BIGINT), 0) AS gained_ns,
+           start_ns - gained_ns AS start_ns, end_ns - gained_ns AS end_ns
+    FROM _shared_collective AS shared
+    LEFT JOIN clocks ON clocks.rank = shared.rank
+),
+complete AS (
     SELECT *, avg(end_ns - base_ns) OVER (PARTITION BY operation) AS mean_end_ns
-    FROM _shared_collective, (SELECT min(start_ns) AS base_ns FROM _shared_collective)
+    FROM steady, (SELECT min(start_ns) AS base_ns FROM steady)
 ),
 offsets AS (
     SELECT rank, median(end_ns - base_ns - mean_end_ns) AS offset_ns FROM complete GROUP BY rank
