@@ -49,7 +49,7 @@ def test_injector_exports_its_entries_and_nothing_else() -> None:
     folder = ROOT / "native" / "include" / "etl"
     headers = [(folder / name).read_text() for name in ("callbacks.h", "inside.h")]
     ours = re.findall(r"\b(cupti_etl_\w+)\(", "".join(headers))
-    plugin = [f"ncclProfiler_v{version}" for version in range(1, 7)]
+    plugin = [f"ncclProfiler_v{version}" for version in range(1, 8)]
     expected = ["InitializeInjection", "InitializeInjectionNvtx2", *ours, *plugin]
     assert symbols(INJECTOR, "defined") == sorted(expected)
 
