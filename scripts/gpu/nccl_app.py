@@ -19,6 +19,8 @@ Each rank writes LOG.RANK:
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import itertools
 import json
 import os
@@ -30,6 +32,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from nccl_self import Nccl, UniqueId
 
 ROUNDS, GROUPED, REPLAYS = 30, 3, 20
 LATE_ROUNDS, PERIOD_NS = 150, 4_000_000
@@ -116,30 +119,51 @@ def graph(rank: int, ranks: int) -> dict[str, Any]:
     return {"graph": [4 * x.numel(), 2, REPLAYS]}
 
 
-def common_start(ahead_ns: int) -> int:
-    """A moment of CLOCK_REALTIME that all ranks know, which one of them chooses."""
-    at = torch.tensor([time.clock_gettime_ns(time.CLOCK_REALTIME) + ahead_ns])
-    dist.broadcast(at, 0, group=dist.new_group(backend="gloo"))
-    return int(at.item())
+def communicator(nccl: Nccl, rank: int, ranks: int, others: Any) -> ctypes.c_void_p:
+    """One of all ranks, made without PyTorch."""
+    unique, handle = UniqueId(), ctypes.c_void_p()
+    if rank == 0:
+        nccl.call("ncclGetUniqueId", ctypes.byref(unique))
+    given = torch.tensor(list(bytes(unique)), dtype=torch.uint8)
+    dist.broadcast(given, 0, group=others)
+    unique = UniqueId.from_buffer_copy(bytes(given.tolist()))
+    nccl.call("ncclCommInitRank", ctypes.byref(handle), ranks, unique, rank)
+    return handle
 
 
 def late(rank: int, ranks: int) -> dict[str, Any]:
-    """All-reduces at moments that all ranks know; rank 1 calls a delay after them."""
+    """All-reduces at moments that all ranks know; rank 1 calls a delay after them.
+
+    NCCL is called without PyTorch, whose way to it takes some ten microseconds more or less.
+    """
+    gc.disable()
+    nccl, others = Nccl(), dist.new_group(backend="gloo")
+    handle = communicator(nccl, rank, ranks, others)
     xs = [torch.ones(65536 + 16 * place, device="cuda") for place in range(len(DELAYS_US))]
+    stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+    calls = []
     for x in xs:
+        pointer, count = ctypes.c_void_p(x.data_ptr()), ctypes.c_size_t(x.numel())
+        # The type is float, the operation a sum.
+        calls.append((pointer, pointer, count, 7, 0, handle, stream))
         # NCCL needs some for its connections; these are told apart by their other size.
-        dist.all_reduce(x[: x.numel() // 2])
+        half = ctypes.c_size_t(x.numel() // 2)
+        nccl.call("ncclAllReduce", pointer, pointer, half, 7, 0, handle, stream)
     torch.cuda.synchronize()
-    begin = common_start(50_000_000)
+    # One rank chooses the moment of CLOCK_REALTIME with which all begin.
+    at = torch.tensor([time.clock_gettime_ns(time.CLOCK_REALTIME) + 50_000_000])
+    dist.broadcast(at, 0, group=others)
+    begin = int(at.item())
     called: list[list[int]] = [[] for _ in xs]
     for number in range(LATE_ROUNDS * len(xs)):
         place = number % len(xs)
-        at = begin + number * PERIOD_NS + 1000 * DELAYS_US[place] * (rank == 1)
-        while (now := time.clock_gettime_ns(time.CLOCK_REALTIME)) < at:
+        at_ns = begin + number * PERIOD_NS + 1000 * DELAYS_US[place] * (rank == 1)
+        while (now := time.clock_gettime_ns(time.CLOCK_REALTIME)) < at_ns:
             pass
-        dist.all_reduce(xs[place])
+        nccl.call("ncclAllReduce", *calls[place])
         torch.cuda.synchronize()
         called[place].append(now)
+    nccl.call("ncclCommDestroy", handle)
     return {
         "late": [
             {"bytes": 4 * x.numel(), "delay_us": delay, "called_ns": times}
