@@ -12,6 +12,7 @@
 -- limits: The first 5000 operations of each process, and of those the first 2500 of the first
 --   rank. Operations at a perfectly even pace tell nothing. Hosts of one name are taken for one.
 -- scope: whole
+-- gathered: collective
 -- columns:
 --   process_id BIGINT: The process.
 --   rank INTEGER: Its rank; NULL if it has none.
