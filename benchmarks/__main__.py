@@ -16,6 +16,7 @@ from benchmarks.common import machine
 
 NAMES = (
     "baselines",
+    "bucket",
     "callbacks",
     "cold",
     "decode",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import fleet
+from benchmarks import bucket, fleet
 from benchmarks.exports import FORMS
 
 ROOT = Path(__file__).parents[1]
@@ -26,6 +26,7 @@ CALLS = {
 
 # Figure, what it is, its bound ("<=" or ">=") if it has one.
 FIGURES: dict[str, list[tuple[str, str, str]]] = {
+    "bucket": [(f"{name}_mib", sql, "") for name, sql in bucket.ASKED.items()],
     "callbacks": [
         ("plain_ns_per_launch", "a launch of the fake driver from Python, ns of CPU", ""),
         ("batches_ns_per_callback", "more for each of its two callbacks, in batches", ""),
@@ -306,6 +307,13 @@ def _section(path: Path) -> list[str]:
         each = figures["kernels_per_rank"]
         lines += [f"{each:,} kernels a rank, engine `{figures['engine']}`.", ""]
         lines += [*fleet.table(figures), "", *_figure_rows(figures, FIGURES["fleet"])]
+    elif one["benchmark"] == "bucket":
+        each = figures["kernels_per_rank"]
+        lines += [
+            f"{figures['ranks']} hosts with {each:,} kernels each, {figures['mib']:g} MiB.",
+            "",
+        ]
+        lines += bucket.table(figures)
     elif name.startswith("operators"):
         lines += [f"{figures['rows']:,} kernels.", "", *_operator_rows(figures)]
     else:
@@ -326,6 +334,8 @@ def _section(path: Path) -> list[str]:
 TITLES = {
     "fleet": "`kernel_summary` and `gpu_busy` of many ranks, by workers: the kernels of a rank are "
     "made on the worker that is asked about them. See [several workers](howto/engines.md).",
+    "bucket": "A trace in a bucket, opened and asked: what is read of it for a question. The "
+    "server is moto's, on the same machine. See [many hosts](howto/many-hosts.md).",
     "callbacks": "CUPTI's callbacks of a launch, handed to a Python function by "
     "`cupti_etl.callbacks()`, beside the same launches without; CPU of the thread that launches.",
     "cold": "An import and seven answers, each a process of its own, beside HolisticTraceAnalysis "

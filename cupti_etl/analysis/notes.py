@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from cupti_etl.engines.engine import DUCKDB
 from cupti_etl.queries.header import Query
 from cupti_etl.render.table import Passed
 from cupti_etl.render.values import duration
@@ -96,7 +97,14 @@ def losses(trace: Trace) -> str:
     )
 
 
-def notes(trace: Trace, query: Query, given: Mapping[str, Any], *, is_empty: bool) -> Iterator[str]:
+def notes(
+    trace: Trace,
+    query: Query,
+    given: Mapping[str, Any],
+    *,
+    is_empty: bool,
+    engine: str = DUCKDB,
+) -> Iterator[str]:
     """What belongs beside the rows: why there are none, and what was lost.
 
     Args:
@@ -104,6 +112,7 @@ def notes(trace: Trace, query: Query, given: Mapping[str, Any], *, is_empty: boo
         query: by which query.
         given: values of its parameters.
         is_empty: whether it had no row.
+        engine: which computed it; it is asked, too, where all of the trace would have to be read.
     """
     if is_empty:
         why = why_empty(trace, query) or hidden(trace, query, given)
@@ -111,16 +120,19 @@ def notes(trace: Trace, query: Query, given: Mapping[str, Any], *, is_empty: boo
     if not is_empty and query.topic == "metrics":
         yield from _alignment(trace)
     if not is_empty and query.topic == "steps":
-        yield from _guessed(trace)
+        yield from _guessed(trace, engine)
     if not is_empty and query.topic == "ranks":
-        yield from _clocks(trace)
+        yield from _clocks(trace, engine)
     lost = "" if query.name == _TELLS_LOSSES else losses(trace.whole)
     if lost:
         yield f"warning: the capture has losses ({lost}), so numbers may be too small."
 
 
-def _guessed(trace: Trace) -> Iterator[str]:
-    guesses = [row["confidence"] for row in trace.query("step") if row["source"] == "kernels"]
+def _guessed(trace: Trace, engine: str) -> Iterator[str]:
+    # Workers know no step alone.
+    name = "step" if engine == DUCKDB else "step_breakdown"
+    steps = trace.engine(engine).query(name)
+    guesses = [row["confidence"] for row in steps if row["source"] == "kernels"]
     if guesses:
         yield (
             f"these steps are guessed from kernels that repeat (confidence {min(guesses):.2f});"
@@ -128,8 +140,8 @@ def _guessed(trace: Trace) -> Iterator[str]:
         )
 
 
-def _clocks(trace: Trace) -> Iterator[str]:
-    for row in trace.query("_clock_apart"):
+def _clocks(trace: Trace, engine: str) -> Iterator[str]:
+    for row in trace.engine(engine).query("_clock_apart"):
         ahead_ns = row["ahead_ns"]
         yield (
             f"the clock of {row['who']} is {duration(abs(ahead_ns))}"

@@ -113,5 +113,6 @@ def command(
             write(result, output)
             for line in answer.notes:
                 say(f"cupti-etl: {line}")
-            for line in notes(opened, query, given, is_empty=result.is_empty):
+            more = notes(opened, query, given, is_empty=result.is_empty, engine=engine)
+            for line in more:
                 say(f"cupti-etl: {line}")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from cupti_etl.engines.engine import DUCKDB, SETTINGS, find
-from cupti_etl.engines.shards import Opened, Shard, shards
+from cupti_etl.engines.engine import DUCKDB, SETTINGS, Engine, find
+from cupti_etl.engines.shards import Opened, Portion, Shard, shards
 from cupti_etl.engines.sketch import ERROR, MACROS
 from cupti_etl.errors import UsageError
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.header import Query
 from cupti_etl.queries.runner import call, check_values, connect
+from cupti_etl.queries.scope import Choice
+from cupti_etl.schema.arrow import TABLES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +57,7 @@ class Answer:
 
 def distributed() -> list[Query]:
     """The queries that workers can compute."""
-    return [query for query in library() if query.merge]
+    return [query for query in library() if query.is_distributed and not query.is_building_block]
 
 
 def ask(trace: Opened, query: Query, params: Mapping[str, Any], engine: str) -> Answer:
@@ -73,7 +75,7 @@ def ask(trace: Opened, query: Query, params: Mapping[str, Any], engine: str) -> 
         EngineError: workers were killed, or there are none.
     """
     runs = find(engine)
-    if not query.merge:
+    if not query.is_distributed:
         known = ", ".join(each.name for each in distributed())
         raise UsageError(
             f"several workers cannot compute {query.name}: --engine {DUCKDB} does",
@@ -83,20 +85,77 @@ def ask(trace: Opened, query: Query, params: Mapping[str, Any], engine: str) -> 
     if params:
         with connect() as con:
             check_values(con, query, params)
-    asked = [
-        Question(type(trace), shard, query.name, params)
-        for shard in shards(trace, {**SETTINGS, **trace.settings})
-    ]
-    found: dict[int, pa.Table] = {}
+    found = shards(trace, {**SETTINGS, **trace.settings})
     notes = list(_exactness(query))
-    for done in runs.run(partial, asked):
-        found[done.place] = done.result
-        if done.attempts > 1:
-            notes.append(
-                f"{asked[done.place].says} was asked {done.attempts} times, as a worker died;"
-                " nothing is missing."
-            )
-    return Answer(merge(query, [found[place] for place in sorted(found)]), tuple(notes))
+    workers = _Workers(runs, type(trace), found, notes)
+    if query.merge:
+        return Answer(workers.answer(query, params), tuple(notes))
+    # Of the whole time: what of it is asked is chosen of what it is computed to.
+    whole = replace(
+        workers, shards=[replace(one, portion=_at_all_times(one.portion)) for one in found]
+    )
+    given = {name: whole.answer(library()[name], {}) for name in query.gathered}
+    choice = replace(trace.choice or Choice(""), given=given)
+    with workers.opens(trace.paths, True, choice, trace.settings) as here:
+        return Answer(here.query(query.name, **params).arrow(), tuple(notes))
+
+
+def _at_all_times(portion: Portion | None) -> Portion | None:
+    return replace(portion, windows=()) if portion else None
+
+
+@dataclass(frozen=True)
+class _Workers:
+    """An engine, and what it asks: the class of a trace, its shards, and where notes go."""
+
+    engine: Engine
+    opens: Callable[..., Opened]
+    shards: Sequence[Shard]
+    notes: list[str]
+
+    def answer(self, query: Query, params: Mapping[str, Any]) -> pa.Table:
+        """The answer of a query that has a merge."""
+        asked = [Question(self.opens, shard, query.name, params) for shard in self.shards]
+        if query.shared and len(asked) > 1:
+            said = self._every(shared, asked)
+            given = {name: _united(name, [one[name] for one in said]) for name in query.shared}
+            asked = [replace(one, shard=one.shard.with_given(given)) for one in asked]
+        return merge(query, self._every(partial, asked))
+
+    def _every(self, function: Callable[[Question], Any], asked: Sequence[Question]) -> list[Any]:
+        """What a function says of each question, in their order."""
+        found: dict[int, Any] = {}
+        for done in self.engine.run(function, asked):
+            found[done.place] = done.result
+            if done.attempts > 1:
+                self.notes.append(
+                    f"{asked[done.place].says} was asked {done.attempts} times, as a worker died;"
+                    " nothing is missing."
+                )
+        return [found[place] for place in sorted(found)]
+
+
+def shared(question: Question) -> dict[str, pa.Table]:
+    """What a worker adds to what all workers are given.
+
+    Raises:
+        TraceError: a part is damaged, or cannot be reached from here.
+    """
+    shard, query = question.shard, library()[question.query]
+    with question.opens(shard.paths, True, shard.portion, shard.settings) as trace:
+        return {name: trace.sql(f"FROM {name}").arrow() for name in query.shared}
+
+
+def _united(name: str, said: Sequence[pa.Table]) -> pa.Table:
+    """What all workers say of a table or a query; of rows with the same key, the last."""
+    if name not in TABLES:
+        return merge(library()[name], said)
+    key = ", ".join(TABLES[name].key)
+    sql = (
+        "SELECT * EXCLUDE (_place) FROM (SELECT *, row_number() OVER () AS _place FROM partial)"
+        f" QUALIFY row_number() OVER (PARTITION BY {key} ORDER BY _place DESC) = 1"
+    )
+    return _of_partials(sql, said)
 
 
 def partial(question: Question) -> pa.Table:
@@ -130,13 +189,17 @@ def merge(query: Query, partials: Iterable[pa.Table]) -> pa.Table:
         query: which one.
         partials: rows of each worker, always in the same order, so that the answer is the same.
     """
+    return _of_partials(query.merge, partials)
+
+
+def _of_partials(sql: str, partials: Iterable[pa.Table]) -> pa.Table:
     import pyarrow as pa
 
     with connect() as con:
         for macro in MACROS:
             con.execute(macro)
         con.register("partial", pa.concat_tables(partials))
-        return con.sql(query.merge).to_arrow_table()
+        return con.sql(sql).to_arrow_table()
 
 
 def _exactness(query: Query) -> Iterable[str]:

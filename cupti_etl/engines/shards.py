@@ -8,14 +8,17 @@ opens its own folders and no others.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from cupti_etl.queries.scope import Choice, Gpu
 from cupti_etl.queries.tables import owners
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.storage.sources import Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _T = TypeVar("_T")
 
@@ -31,6 +34,9 @@ class Opened(Protocol):
 
     @property
     def sources(self) -> tuple[Source, ...]: ...  # noqa: D102
+
+    @property
+    def paths(self) -> tuple[Path, ...]: ...  # noqa: D102
 
     def sql(self, query: str, **params: Any) -> Any: ...  # noqa: D102
 
@@ -84,6 +90,10 @@ class Shard:
     paths: tuple[Path, ...]
     portion: Portion | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+
+    def with_given(self, rows: Mapping[str, pa.Table]) -> Shard:
+        """The same, with rows of tables and queries that all shards have in common."""
+        return replace(self, portion=replace(self.portion or Portion(""), given=rows))
 
     @property
     def says(self) -> str:

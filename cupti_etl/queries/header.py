@@ -22,6 +22,8 @@ A query is ``library/<topic>/<name>.sql``: a header, then one SELECT::
     -- scope: start_ns to end_ns, gap_ns
     -- lookup: Of what it needs, what is read whole in a scope.
     -- approximate: Columns that are estimated where partial answers are merged.
+    -- shared: Of what it needs, what workers are given, as the rows of one depend on others'.
+    -- gathered: Of what it needs, what workers compute; the rest is computed of all their rows.
     -- finding: what takes time that could be saved (measured)
     -- advice: what to do about it
     -- shown: The query that shows it.
@@ -40,7 +42,9 @@ A query is ``library/<topic>/<name>.sql``: a header, then one SELECT::
 
 A query with a ``merge`` can be computed by several workers: each asks some of the processes what
 ``partial`` says, or else the query itself; ``merge`` makes the answer of all their rows, which
-it finds in the table ``partial`` (see ``engines/``).
+it finds in the table ``partial`` (see ``engines/``).  What is ``shared`` is asked of all workers
+before: tables with a key, and queries that have a ``merge`` themselves.  A query without a
+``merge`` can have something ``gathered``: queries that have one, and are of the whole trace.
 ``needs`` lists the tables and queries that the SELECT reads; ``requires`` those of them, however
 far down, without a row of which the answer is empty, and the reason to give; ``device.*`` stands
 for all columns of a table.  ``label`` names a column of names, and what tells two of them apart:
@@ -91,6 +95,8 @@ _KEYS = (
     "scope",
     "lookup",
     "approximate",
+    "shared",
+    "gathered",
     "finding",
     "advice",
     "shown",
@@ -197,6 +203,13 @@ class Query:
     partial: str = ""
     merge: str = ""
     approximate: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
+    gathered: tuple[str, ...] = ()
+
+    @property
+    def is_distributed(self) -> bool:
+        """Whether workers can compute it."""
+        return bool(self.merge or self.gathered)
 
     @property
     def chosen_by(self) -> tuple[str, ...]:
@@ -251,6 +264,8 @@ def parse(text: str, name: str, topic: str) -> Query:
         partial=statements["partial"],
         merge=statements["merge"],
         approximate=_names(sections["approximate"]),
+        shared=_names(sections["shared"]),
+        gathered=_names(sections["gathered"]),
         requires=tuple(_reason(name, line) for line in sections["requires"]),
         materialized=" ".join(sections["materialized"]),
         native=" ".join(sections["native"]),

@@ -82,8 +82,12 @@ def _complain_of_merging(query: Query, columns: Collection[str]) -> None:
     for key, statement in (("partial", query.partial), ("merge", query.merge)):
         if statement and not _SELECT.match(statement):
             raise SchemaError(f"query {query.name}: {key} must be one SELECT")
-    if (query.partial or query.approximate) and not query.merge:
-        raise SchemaError(f"query {query.name}: only what has a merge is partial or approximate")
+    if (query.partial or query.approximate or query.shared) and not query.merge:
+        raise SchemaError(
+            f"query {query.name}: only what has a merge is partial, approximate or shared"
+        )
+    if query.merge and query.gathered:
+        raise SchemaError(f"query {query.name}: it has a merge, or something is gathered, not both")
     if query.partial and query.parameters:
         raise SchemaError(f"query {query.name}: a partial takes no parameters")
     for name in query.approximate:

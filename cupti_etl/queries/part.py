@@ -45,7 +45,8 @@ class PartViews(Views):
             found = {name: each for name, each in given if _will_do(catalog[name], each)}
             return {**found, **part_sums.operators(catalog, choice, whole.need)}
 
-        super().__init__(catalog, ours, choice)
+        # What is given is of the whole, and chosen from it as all else.
+        super().__init__(catalog, ours, replace(choice, given={}))
         self._whole, self._times = whole, choice
         self._database = f"part_{next(_NUMBERS)}"
 

@@ -42,7 +42,7 @@ def describe(query: Query) -> str:
         lines += [f"Also: {', '.join(query.alias)}"]
     if query.limits:
         lines += [f"Limits: {query.limits}"]
-    if query.merge:
+    if query.is_distributed:
         lines += [f"Several workers: {_workers(query)}"]
     if query.saving:
         lines += [f"To do: {query.saving.advice}", f"Shown by: {query.saving.shown}"]
@@ -133,7 +133,7 @@ def queries_markdown(catalog: Catalog | None = None) -> str:
                 lines += [f"* Of an opened trace, not of `trace.duckdb`: {query.opened}"]
             if query.limits:
                 lines += [f"* Limits: {query.limits}"]
-            if query.merge:
+            if query.is_distributed:
                 lines += [f"* [Several workers](../howto/engines.md): {_workers(query)}"]
             if query.saving:
                 lines += [f"* Finding ({query.saving.sure}): {query.saving.what}"]

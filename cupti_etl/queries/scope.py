@@ -11,7 +11,7 @@ busy and of idle time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cupti_etl.schema.arrow import TABLES
@@ -19,6 +19,7 @@ from cupti_etl.storage.sources import identifier, quoted
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow as pa
 
     from cupti_etl.queries.header import Query
 
@@ -71,6 +72,7 @@ class Choice:
         gpus: those that are asked, with the numbers that they have in the whole trace.
         some_gpus: whether these are not all GPUs of the processes.
         windows: times that do not overlap, of the same process; none for all of the time.
+        given: rows of tables and queries that are not looked up here, by name.
     """
 
     says: str
@@ -79,6 +81,7 @@ class Choice:
     gpus: tuple[Gpu, ...] = ()
     some_gpus: bool = False
     windows: tuple[Window, ...] = ()
+    given: Mapping[str, pa.Table] = field(default_factory=dict, hash=False, compare=False)
 
     @property
     def is_of_some(self) -> bool:

@@ -29,10 +29,11 @@ from cupti_etl.queries.tables import (
     table_rows,
 )
 from cupti_etl.schema.arrow import TABLES
-from cupti_etl.storage.sources import Folder, Source, State, by_table, state
+from cupti_etl.storage.sources import Folder, Source, State, by_table, identifier, state
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow as pa
 
 _T = TypeVar("_T")
 _ROWS = "_table_rows"
@@ -215,7 +216,9 @@ class Views:
 
     def _make(self, con: duckdb.DuckDBPyConnection, name: str) -> None:
         with self._lock:
-            if name in self._catalog:
+            if self._choice and name in self._choice.given:
+                self._give(con, name, self._choice.given[name])
+            elif name in self._catalog:
                 self._define(con, self._catalog[name])
             elif statement := self._by_name(name):
                 self._need(con, tuple(TABLES) if name == TABLE_EXTENT else ())
@@ -223,6 +226,13 @@ class Views:
             else:
                 self._make_tables(con, (name,))
             self._made.add(name)
+
+    def _give(self, con: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
+        """Make a table or a query of rows that somebody else has found."""
+        con.register("_rows", rows)
+        con.execute(f"CREATE OR REPLACE TABLE _given_{name} AS FROM _rows")
+        con.unregister("_rows")
+        con.execute(f"CREATE OR REPLACE VIEW {identifier(name)} AS FROM _given_{name}")
 
     def _by_name(self, name: str) -> str:
         """The statement that makes what is neither a table nor a query; "" if it is one."""
@@ -256,7 +266,8 @@ class Views:
     def _need(self, con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
         """Make what is not there yet, before the binder has to ask for one after the other."""
         missing = [name for name in dict.fromkeys(names) if name not in self._made]
-        if tables := [name for name in missing if name in TABLES]:
+        given = self._choice.given if self._choice else {}
+        if tables := [name for name in missing if name in TABLES and name not in given]:
             self._make_tables(con, tables)
         for name in missing:
             # One may have needed, or be made with, another of them.

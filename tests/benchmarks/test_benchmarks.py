@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TINY = {
+    "bucket": ["--ranks", "2", "--kernels", "5000"],
     "callbacks": ["--launches", "2000", "--rounds", "1"],
     "decode": ["--mib", "1", "--rounds", "1"],
     "drain": ["--rate", "20000", "--seconds", "1", "--tries", "1"],

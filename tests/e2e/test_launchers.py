@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from importlib.util import find_spec
@@ -14,6 +13,7 @@ import pytest
 from support import slurm
 from support.captures import Capturer
 from support.fake_cuda import script
+from support.torchrun import torchrun
 
 import cupti_etl
 from cupti_etl.config import LAUNCHERS
@@ -84,7 +84,7 @@ def test_srun(capturer: Capturer, cluster: dict[str, str], is_inside: bool) -> N
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed")
 def test_torchrun(capturer: Capturer) -> None:
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--no-python"]
+    launcher = torchrun("--nproc-per-node=2", "--no-python")
     found = launched(capturer, launcher, is_inside=False, variables={})
     assert found == [(0, 0, 2), (1, 1, 2)]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from importlib.util import find_spec
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from support.captures import Capturer, running
+from support.torchrun import torchrun
 
 import cupti_etl
 from cupti_etl.config import LAUNCHERS
@@ -76,11 +76,10 @@ def test_four_ranks_on_two_hosts(capturer: Capturer, hosts: list[str], tmp_path:
     with ExitStack() as stack:
         started = []
         for node, host in enumerate(hosts):
-            launcher = [
-                *(sys.executable, "-m", "torch.distributed.run", "--nnodes=2"),
-                *(f"--node-rank={node}", f"--master-addr={ADDRESSES[0]}", "--master-port=29500"),
-                *("--nproc-per-node=2", str(program)),
-            ]
+            launcher = torchrun(
+                *("--nnodes=2", "--nproc-per-node=2", f"--node-rank={node}"),
+                *(f"--master-addr={ADDRESSES[0]}", "--master-port=29500", str(program)),
+            )
             line = ["ip", "netns", "exec", host, *words[:at], *launcher, *words[at:]]
             process = stack.enter_context(
                 running(line, env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

@@ -196,7 +196,7 @@ def test_a_false_need_is_found(con) -> None:
         (
             "-- columns:",
             "-- approximate: name\n-- columns:",
-            "only what has a merge is partial or a",
+            "only what has a merge is partial, approximate or shared",
         ),
     ],
 )

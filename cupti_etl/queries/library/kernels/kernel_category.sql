@@ -10,6 +10,7 @@
 -- first: category, percent, total_ns, calls, names, longest_name
 -- chart: bars(category, total_ns)
 -- example: cupti-etl query kernel_category TRACE
+-- shared: kernel_name, _kernel_told
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   category VARCHAR: As in kernel_rule.
@@ -28,4 +29,8 @@ SELECT gpu, rule.category,
 FROM _kernel_time
 JOIN kernel_rule AS rule ON rule.mangled IS NOT DISTINCT FROM _kernel_time.name
 GROUP BY gpu, rule.category
-ORDER BY gpu, total_ns DESC, rule.category
+ORDER BY gpu, total_ns DESC, rule.category;
+
+-- merge
+FROM partial
+ORDER BY gpu, total_ns DESC, category

@@ -1,13 +1,13 @@
 -- What kind of work each kernel does, by its name, and the rule that says so.
 --
 -- computed: A kernel is communication if the trace gives most of its executions the arguments of a
---   collective (_collective_argument). Else the first of the rules below that the name meets
+--   collective (_kernel_told). Else the first of the rules below that the name meets
 --   decides: it holds one of the rule's words, and the word within, if there is one. Names are
 --   compared in lower case, each run of other characters than letters and digits as one _, with
 --   one before and one behind, and ^ and $ at the ends. Rules look at the function's own name, for
 --   functions that libraries call by one name for all (Kernel) at the whole one; those on "whole"
 --   always at the whole one, which has namespaces, template and call arguments.
--- needs: kernel, kernel_name, _collective_argument
+-- needs: _kernel_told, kernel_name
 -- materialized: Made once for an opened trace, as every activity is told apart by it.
 -- limits: The rules know names of common libraries and compilers; "other" is what none knows. Of a
 --   name, the first 4096 characters count. Kernels that a compiler made of pointwise operators are
@@ -140,27 +140,8 @@ called AS (
     FROM kernel_name
     GROUP BY mangled
 ),
--- Executions that the trace says were a collective: of the kernels of a graph, which have one call,
--- only if it says so of all.
-told AS (
-    SELECT process_id, correlation_id, name, count(*) OVER call <= pieces AS is_all
-    FROM kernel
-    JOIN _collective_argument USING (process_id, correlation_id)
-    WINDOW call AS (PARTITION BY process_id, correlation_id)
-),
-told_names AS (
-    SELECT name, count(*) AS executions FROM told WHERE is_all GROUP BY name
-),
-mostly_told AS (
-    SELECT name
-    FROM kernel
-    JOIN told_names USING (name)
-    GROUP BY name
-    HAVING 2 * any_value(executions) > count(*)
-),
 names AS (
-    SELECT name AS mangled, name IN (FROM mostly_told) AS is_told
-    FROM (SELECT DISTINCT name FROM kernel)
+    SELECT name AS mangled, coalesce(2 * told > executions, false) AS is_told FROM _kernel_told
 ),
 shown AS (
     SELECT names.mangled, is_told, left(coalesce(demangled, names.mangled), 4096) AS whole,

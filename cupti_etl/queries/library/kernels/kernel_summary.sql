@@ -51,15 +51,22 @@ FROM sums
 ORDER BY total_ns DESC, demangled;
 
 -- partial
-SELECT name AS mangled, any_value(demangled) AS demangled, any_value(short) AS short,
-       sum(end_ns - start_ns) AS total_ns, sketch(end_ns - start_ns) AS durations,
-       count(end_ns - start_ns) AS calls, avg(end_ns - start_ns) AS mean_ns,
-       min(end_ns - start_ns) AS min_ns, max(end_ns - start_ns) AS max_ns,
-       var_pop(end_ns - start_ns) AS variance, count(*) - count(end_ns - start_ns) AS unfinished,
-       min(start_ns) FILTER (WHERE end_ns IS NOT NULL) AS first_ns,
-       max(end_ns) FILTER (WHERE start_ns IS NOT NULL) AS last_ns
-FROM kernel_named
-GROUP BY name;
+WITH called AS MATERIALIZED (
+    SELECT name AS mangled, any_value(demangled) AS demangled, any_value(short) AS short,
+           sum(end_ns - start_ns) AS total_ns, sketch(end_ns - start_ns) AS durations,
+           count(end_ns - start_ns) AS calls, avg(end_ns - start_ns) AS mean_ns,
+           min(end_ns - start_ns) AS min_ns, max(end_ns - start_ns) AS max_ns,
+           var_pop(end_ns - start_ns) AS variance,
+           count(*) - count(end_ns - start_ns) AS unfinished,
+           min(start_ns) FILTER (WHERE end_ns IS NOT NULL) AS first_ns,
+           max(end_ns) FILTER (WHERE start_ns IS NOT NULL) AS last_ns
+    FROM kernel_named
+    GROUP BY name
+)
+FROM called
+UNION ALL BY NAME
+-- Others may run these.
+SELECT mangled, demangled, short FROM kernel_name ANTI JOIN called USING (mangled);
 
 -- merge
 WITH names AS (
@@ -75,6 +82,7 @@ named AS (
     SELECT partial.* REPLACE (names.demangled AS demangled, names.short AS short)
     FROM partial
     JOIN names ON names.mangled IS NOT DISTINCT FROM partial.mangled
+    WHERE calls IS NOT NULL
 ),
 sums AS (
     SELECT demangled, any_value(short) AS name, coalesce(sum(total_ns), 0)::HUGEINT AS total_ns,

@@ -17,6 +17,7 @@
 -- chart: lines(step, mfu_pct)
 -- example: cupti-etl query step_mfu TRACE
 -- alias: mfu, region_mfu, model_flops_utilization
+-- shared: kernel_name
 -- columns:
 --   process_id BIGINT: The process.
 --   gpu BIGINT: Number of the GPU, as in gpu.
@@ -64,4 +65,8 @@ JOIN sums
     ON sums.process_id = step.process_id
     AND sums.gpu = step.gpu
     AND sums.step = step.step
-ORDER BY step.process_id, step.gpu, step.step
+ORDER BY step.process_id, step.gpu, step.step;
+
+-- merge
+FROM partial
+ORDER BY process_id, gpu, step

@@ -3,6 +3,7 @@
 -- computed: One row a host, of its first rank, where rank_clock knows the difference.
 -- needs: rank_clock, process
 -- scope: whole
+-- gathered: collective
 -- columns:
 --   rank INTEGER: The rank.
 --   who VARCHAR: The rank and its host.

@@ -14,6 +14,7 @@
 -- limits: Without arguments or payloads sizes are not known, nor is the kind where kernels of all
 --   kinds have one name (RCCL's Generic). One kernel may stand for several fused operations.
 -- scope: start_ns
+-- shared: kernel_name, _kernel_told
 -- columns:
 --   process_id BIGINT: The process.
 --   rank INTEGER: Its rank; NULL if it has none.
@@ -177,4 +178,8 @@ SELECT process_id, rank, gpu, collective, name, number, start_ns, end_ns, expose
        elements, element_type, group_size, process_group, sequence,
        communicator, nccl_sequence, algorithm, protocol, call_start_ns,
        hash(collective, name, process_group) AS kind
-FROM sorted
+FROM sorted;
+
+-- merge
+FROM partial
+ORDER BY process_id, gpu, start_ns, name, number

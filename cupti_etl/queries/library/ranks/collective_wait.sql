@@ -14,6 +14,7 @@
 -- first: rank, operations, wait_ns, wait_pct, transfer_ns, caused_ns, last_pct, is_straggler
 -- chart: bars(rank, wait_ns)
 -- example: cupti-etl query collective_wait TRACE
+-- gathered: collective
 -- columns:
 --   rank INTEGER: The rank; NULL of processes that have none.
 --   operations BIGINT [operations]: Operations that all their ranks have.

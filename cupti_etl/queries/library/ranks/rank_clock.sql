@@ -17,6 +17,7 @@
 --   that run evenly; they are as wide as the shortest operations last. Hosts of one name are taken
 --   for one.
 -- scope: whole
+-- gathered: collective
 -- columns:
 --   process_id BIGINT: The process.
 --   rank INTEGER: Its rank; NULL if it has none.

@@ -16,6 +16,7 @@
 -- chart: lines(step, duration_ns)
 -- example: cupti-etl query step_breakdown TRACE
 -- scope: start_ns
+-- shared: kernel_name, _kernel_told
 -- columns:
 --   process_id BIGINT: The process.
 --   gpu BIGINT: Number of the GPU, as in gpu.
@@ -87,4 +88,8 @@ JOIN parts
     ON parts.process_id = scored.process_id
     AND parts.gpu = scored.gpu
     AND parts.step = scored.step
-ORDER BY scored.process_id, scored.gpu, scored.step
+ORDER BY scored.process_id, scored.gpu, scored.step;
+
+-- merge
+FROM partial
+ORDER BY process_id, gpu, step

@@ -17,6 +17,7 @@
 -- example: cupti-etl query step_summary TRACE
 -- alias: iteration_timing, iteration_detail
 -- scope: start_ns
+-- shared: kernel_name, _kernel_told, _any_api_call
 -- columns:
 --   process_id BIGINT: The process.
 --   gpu BIGINT: Number of the GPU, as in gpu.
@@ -86,4 +87,8 @@ LEFT JOIN idle
     ON idle.process_id = part.process_id
     AND idle.gpu = part.gpu
     AND idle.step = part.step
-ORDER BY part.process_id, part.gpu, part.step
+ORDER BY part.process_id, part.gpu, part.step;
+
+-- merge
+FROM partial
+ORDER BY process_id, gpu, step

@@ -5,7 +5,7 @@
 --   the process of the next activity; time in none of its states is outside CUDA.
 --   Where that call was not recorded, as it was made before the recording began, it is not known
 --   why the next activity came when it did, and all of the gap is unknown.
--- needs: _gap_edge, api_call, _host_activity
+-- needs: _gap_edge, api_call, _host_activity, _any_api_call
 -- materialized: Made once for an opened trace, as several queries read it.
 -- lookup: api_call, _host_activity
 -- columns:
@@ -106,7 +106,7 @@ parts AS (
            CASE WHEN is_known THEN 0 ELSE gap_ns END AS unknown_ns
     FROM split
     JOIN spent ON spent.gpu = split.gpu AND spent.gap_start_ns = split.start_ns
-    WHERE EXISTS (SELECT 1 FROM api_call)
+    WHERE EXISTS (SELECT 1 FROM _any_api_call)
 )
 SELECT gpu, process_id, start_ns, gap_ns, queued_ns, profiler_ns, waiting_ns, memory_ns,
        launching_ns, other_ns AS other_cuda_ns,

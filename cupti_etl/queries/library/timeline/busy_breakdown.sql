@@ -13,6 +13,7 @@
 --   device_name
 -- example: cupti-etl query busy_breakdown TRACE
 -- alias: get_temporal_breakdown
+-- shared: kernel_name, _kernel_told
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   device_name VARCHAR: Product name; NULL if no device record is known.
@@ -65,4 +66,8 @@ SELECT times.gpu, device_name, host,
        span_ns, start_ns, end_ns
 FROM times
 LEFT JOIN labels ON labels.gpu = times.gpu
-ORDER BY times.gpu
+ORDER BY times.gpu;
+
+-- merge
+FROM partial
+ORDER BY gpu

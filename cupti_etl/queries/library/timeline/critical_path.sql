@@ -6,7 +6,7 @@
 --   synchronizing call before it, whence it goes on on the GPU: what ran there meanwhile had slack.
 --   A copy that ended before its call returned is such a call, too. The classes of a GPU add to
 --   its span.
--- needs: _host_path, api_call, _busy_interval
+-- needs: _host_path, _busy_interval, _any_api_call
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so the host is not seen.
 --   _busy_interval: no finished GPU activity was recorded.
@@ -16,7 +16,7 @@
 -- first: class, percent, total_ns, slack_ns, gpu
 -- example: cupti-etl query critical_path TRACE
 -- alias: critical_path_analysis
--- lookup: api_call
+-- shared: kernel_name, _kernel_told, _any_api_call
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   class VARCHAR: host, compute, communication, copy, or idle (launched and not begun).
@@ -63,7 +63,7 @@ totals AS (
                      WHERE gpu = spans.gpu AND work = 'compute_or_communication'), 0) AS hmc,
            coalesce((SELECT ns FROM beside WHERE gpu = spans.gpu AND work = 'any'), 0) AS ha
     FROM spans
-    WHERE EXISTS (SELECT 1 FROM api_call)
+    WHERE EXISTS (SELECT 1 FROM _any_api_call)
 ),
 classes AS (
     SELECT gpu, span_ns, 1 AS place, 'host' AS class, host_ns AS total_ns, 0 AS slack_ns FROM totals
@@ -79,4 +79,8 @@ classes AS (
 SELECT gpu, class, TRY_CAST(total_ns AS BIGINT) AS total_ns,
        100.0 * total_ns / nullif(span_ns, 0) AS percent, TRY_CAST(slack_ns AS BIGINT) AS slack_ns
 FROM classes
-ORDER BY gpu, place
+ORDER BY gpu, place;
+
+-- merge
+FROM partial
+ORDER BY gpu, list_position(['host', 'compute', 'communication', 'copy', 'idle'], class)

@@ -12,6 +12,7 @@
 -- chart: bars(cause, idle_ns)
 -- example: cupti-etl query idle_summary TRACE
 -- alias: get_idle_time_breakdown, gpu_time_util, idle_time
+-- shared: kernel_name, _kernel_told, _any_api_call
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   cause VARCHAR: input (waiting for data), host (Python and other work outside CUDA), launching,
@@ -47,4 +48,8 @@ FROM parts
 JOIN busy_breakdown AS total ON total.gpu = parts.gpu
 WHERE parts.idle_ns > 0
 GROUP BY parts.gpu, parts.cause
-ORDER BY parts.gpu, sum(parts.idle_ns) DESC, parts.cause
+ORDER BY parts.gpu, sum(parts.idle_ns) DESC, parts.cause;
+
+-- merge
+FROM partial
+ORDER BY gpu, idle_ns DESC, cause

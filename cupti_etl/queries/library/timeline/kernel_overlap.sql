@@ -34,4 +34,8 @@ SELECT gpu, kernel_ns, busy_ns, kernel_ns / busy_ns AS ratio,
        same_stream_ns, 100.0 * same_stream_ns / busy_ns AS same_stream_pct,
        max_kernels, max_streams
 FROM sums
+ORDER BY gpu;
+
+-- merge
+FROM partial
 ORDER BY gpu
