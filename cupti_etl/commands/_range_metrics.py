@@ -36,6 +36,14 @@ _OPTIONS = (
         " open. A range is executed once: metrics that need several passes are counted by turns.",
     ),
     _option(
+        "--range-replay",
+        type=click.Choice(("kernel", "application")),
+        default="kernel",
+        show_default=True,
+        help="Execute each kernel again for each pass (ranges: count by turns), or run CMD again:"
+        " nothing is executed twice within a run, and each kernel or range gets all metrics.",
+    ),
+    _option(
         "--range-filter",
         default="",
         metavar="REGEX",
@@ -64,6 +72,7 @@ def range_options(function: Callable[..., Any]) -> Callable[..., Any]:
     def command(
         range_metrics: str | None,
         range_by: str,
+        range_replay: str,
         range_filter: str,
         range_limit: int | None,
         range_cache_control: str,
@@ -73,6 +82,9 @@ def range_options(function: Callable[..., Any]) -> Callable[..., Any]:
         if range_by == "range":
             _check_by_range(asked, others["capture_range"], others["kinds"])
             asked = replace(asked, by="range") if asked else None
+        if range_replay == "application":
+            _check_application(asked, others)
+            asked = replace(asked, replay="application") if asked else None
         if asked is not None and others["pm"] is not None:
             raise UsageError(
                 "--range-metrics and --pm need the same counters of the GPU",
@@ -115,6 +127,30 @@ def _check_by_range(asked: RangeOptions | None, capture_range: str, kinds: str) 
             "--range-filter and --range-limit choose kernels, and --range-by range measures all"
             " that runs in a range",
             "leave them out",
+        )
+
+
+# Options that choose a part of the run, or of what it records, by what came before.
+_PARTS = {
+    "delay": "0", "duration": "0", "max_rows": None, "max_size": None, "flight": None,
+}  # fmt: skip
+
+
+def _check_application(asked: RangeOptions | None, others: dict[str, Any]) -> None:
+    """Whether the command can be run again for each pass.
+
+    Raises:
+        UsageError: there is nothing to measure, or runs would not be comparable.
+    """
+    if asked is None:
+        raise UsageError(
+            "--range-replay application goes with --range-metrics", "add --range-metrics"
+        )
+    if any(others[name] != default for name, default in _PARTS.items()):
+        raise UsageError(
+            "--range-replay application compares runs of the command, and --delay, --duration,"
+            " --max-rows, --max-size and --flight-recorder would cut each of them elsewhere",
+            "choose a part with --capture-range, --range-filter or --range-limit",
         )
 
 

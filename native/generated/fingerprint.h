@@ -1,4 +1,4 @@
 /* Made by `python -m tools.codegen`.  Do not edit. */
 #ifndef ETL_FINGERPRINT
-#define ETL_FINGERPRINT UINT64_C(0x73de7bc72713a8ad)
+#define ETL_FINGERPRINT UINT64_C(0x49f21a564bffc583)
 #endif

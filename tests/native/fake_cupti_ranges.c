@@ -6,6 +6,7 @@
  *   FAKE_RANGES_OTHER_AT=n   another thread launches while the n-th range is measured
  *   FAKE_RANGES_CONTEXTS=n   threads launch in so many contexts by turns; 1
  *   FAKE_RANGES_NAN=metric   the value of this metric is no number
+ *   FAKE_RANGES_APART=metric this metric takes three passes by itself
  *   FAKE_RANGES_KERNELS=how  "untimed": measured kernels have no times, as with CUPTI 13.0; "own":
  *                            behind each comes a kernel of CUPTI's own, as with 13.5
  *   FAKE_CUPTI_LOG=folder    PID.ranges: a line for each call, and for each launch
@@ -284,8 +285,8 @@ API int cuptiRangeProfilerSetConfig(struct config_params *params) {
         config->profiler_type != 0 || image == NULL || image->magic != COUNTER_DATA_MAGIC ||
         params->size < sizeof *image ||
         !((params->range == AUTO_RANGE && params->replay == KERNEL_REPLAY) ||
-          (params->range == USER_RANGE && params->replay == USER_REPLAY && config->passes == 1 &&
-           params->target == 1)) ||
+          ((params->range == AUTO_RANGE || params->range == USER_RANGE) &&
+           params->replay == USER_REPLAY && config->passes == 1 && params->target == 1)) ||
         params->levels != 1 || params->min_level != 1 ||
         params->ranges == 0)
         return INVALID_PARAMETER;
