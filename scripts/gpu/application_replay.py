@@ -1,8 +1,9 @@
-"""What several runs of a program counted beside what replayed kernels did: parts of range_metrics.py.
+"""What several runs of a program counted beside replayed kernels: a round of range_metrics.py.
 
 Counts of what a kernel does have to be the same whether it is executed again for each pass or the
-program is; those of a range have to be the sums of its kernels; runs that launch otherwise have to be
-seen; a kernel that cannot be replayed has to be counted.
+program is; those of a range have to be the sums of its kernels; runs that launch otherwise have to
+be seen; a kernel that cannot be replayed has to be counted.  Traces are left in OUT/traces, with
+one of counts of instructions, for tests/data/cut_h200.py.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ RATES = ("l1tex__t_sector_hit_rate.pct", "lts__t_sector_hit_rate.pct")
 THROUGHPUT = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
 BY_RANGE = ("--range-by", "range", "--capture-range", "nvtx:round")
 APPLICATION = ("--range-replay", "application")
+SASS = ("--sass-metrics", "smsp__sass_inst_executed,smsp__sass_thread_inst_executed")
+KEPT = ("runs", "ranges", "differing", "sass")
 # Of each kernel, by launch.
 REPLAYED = """
     SELECT coalesce(short, function) AS name, metric, value, range_id
@@ -54,17 +57,31 @@ class Captures:
         self.runs: dict[str, Any] = {}
 
     def make(self, name: str, metrics: Sequence[str], flags: Sequence[str], *words: object) -> Any:
-        """An opened trace; None if there is none."""
+        """An opened trace; None if there is none.
+
+        Args:
+            name: of its folder.
+            metrics: that are measured, if any.
+            flags: more options of ``cupti-etl capture``.
+            words: of the program.
+        """
+        asked = ["--range-metrics", ",".join(metrics)] if metrics else []
         options = self._options
         cupti = ["--cupti", options.cupti] if options.cupti else []
         done = self._runner.run(
-            [*CUPTI_ETL, "capture", "-o", str(self._folder / name), "--range-metrics",
-             ",".join(metrics), *flags, *cupti, "--", str(options.program), *map(str, words)]
+            [*CUPTI_ETL, "capture", "-o", str(self._folder / name), *asked, *flags, *cupti, "--",
+             str(options.program), *map(str, words)]
         )  # fmt: skip
         self.runs[name] = {
             "status": done.status, "s": round(done.seconds, 2), "said": done.last_lines,
         }  # fmt: skip
-        return None if done.status else cupti_etl.open(self._folder / name)
+        if done.status:
+            return None
+        if name in KEPT:
+            kept = self._options.out / "traces" / name
+            shutil.rmtree(kept, ignore_errors=True)
+            shutil.copytree(self._folder / name, kept)
+        return cupti_etl.open(self._folder / name)
 
 
 def judge(
@@ -156,6 +173,7 @@ def application(runner: Runner, options: argparse.Namespace) -> dict[str, Any]:
     ranges = captures.make("ranges", SAME, (*APPLICATION, *BY_RANGE), KERNELS, LAUNCHES)
     differing = captures.make("differing", SAME, APPLICATION, 2, 1, "differing")
     cooperative = captures.make("cooperative", SAME[:1], APPLICATION, 1, 1, "cooperative")
+    captures.make("sass", (), SASS, KERNELS, 1)
     if replayed is not None:
         kernels = [*replayed.sql(REPLAYED)]
         if runs is not None:

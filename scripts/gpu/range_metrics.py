@@ -6,11 +6,11 @@
 Captures PATH with --range-metrics, runs it under ncu with the same metrics, cache control and
 clocks, imports both as one trace, and asks metric_agreement: first 3 kernels and 10 metrics, then
 10 and 30, then 10 and one alone.  Then measures ranges of the program as wholes, which have to be
-the sums of their kernels, and runs the program once for each group of metrics, which has to give the
-same (round `application`, which needs no ncu).  Writes DIR/range_metrics.json.  Exits with 1 if a launch has no kernel,
-or a metric that has to agree does not to the last digit; every other difference above 2 % is
-listed, with the least and the most of both ways: where these overlap, launches differ among
-themselves.
+the sums of their kernels, and runs the program once for each group of metrics, which has to give
+the same (round `application`, which needs no ncu; see application_replay.py).  Writes
+DIR/range_metrics.json.  Exits with 1 if a launch has no kernel, or a metric that has to agree does
+not to the last digit; every other difference above 2 % is listed, with the least and the most of
+both ways: where these overlap, launches differ among themselves.
 See ``scripts/gpu_range_metrics.sh``.
 """
 

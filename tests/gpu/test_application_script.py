@@ -85,11 +85,14 @@ def test_the_round_runs_to_its_end(
         f"exec {' '.join(words)} --launches=$((8 + more)) > /dev/null\n"
     )
     program.chmod(0o755)
-    options = argparse.Namespace(work=tmp_path, program=program, cupti=str(fakes.cupti(CUPTI_13)))
+    options = argparse.Namespace(
+        out=tmp_path / "out", work=tmp_path, program=program, cupti=str(fakes.cupti(CUPTI_13))
+    )
     report = script.application(Runner(tmp_path, tmp_path / "log", 300), options)
     assert {name: run["status"] for name, run in report["captures"].items()} == {
-        "kernels": 0, "runs": 0, "ranges": 0, "differing": 0, "cooperative": 0,
+        "kernels": 0, "runs": 0, "ranges": 0, "differing": 0, "cooperative": 0, "sass": 0,
     }, report  # fmt: skip
+    assert {path.name for path in (tmp_path / "out" / "traces").iterdir()} == set(script.KEPT)
     assert report["kernel"]["ok"], report["kernel"]
     assert (report["kernel"]["runs"], report["kernel"]["compared"]) == (2, 8 * len(script.SAME))
     assert report["range"]["ok"], report["range"]
