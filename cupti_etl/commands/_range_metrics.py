@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from cupti_etl.pm.checking import RangeCheck
 
 # native/include/etl/range_metrics.h.
+# What a pass of a launch took on an H200, with CUPTI 13.5 and 13.0 (docs/howto/range-metrics.md).
+_PASS_MS = (10, 20)
 _MOST_METRICS, _MOST_NAME, _MOST_LIST = 128, 159, 8191
 _option = functools.partial(click.option, cls=Option, section="Exact counters")
 _OPTIONS = (
@@ -231,9 +233,18 @@ def columns_of(done: RangeCheck | str) -> tuple[dict[str, list[Any]], str]:
         "verdict": [row.verdict for row in done.rows],
         "passes": [row.passes for row in done.rows],
         "certain": [row.certain for row in done.rows],
+        "run": [row.run for row in done.rows],
         "why": [row.why for row in done.rows],
     }
     if done.passes is None:
         return columns, "an unknown number of passes, as metrics are refused"
     times = "1 pass" if done.passes == 1 else f"{done.passes} passes"
-    return columns, f"{times}: each launch is executed so often, with its memory saved and restored"
+    runs = "1 run" if done.runs == 1 else f"{done.runs} runs"
+    least, most = (f"{done.passes * ms / 1000:g} s" for ms in _PASS_MS)
+    several = sum(row.passes is not None and row.run is None for row in done.rows)
+    left_out = f", without the {several} that need several passes by themselves" if several else ""
+    return columns, (
+        f"{times}: each launch is executed so often, with its memory saved and restored. On an H200,"
+        f" a launch of 128 MiB took {least} to {most}. With --range-replay application, the command"
+        f" is run instead: {runs}{left_out}"
+    )
