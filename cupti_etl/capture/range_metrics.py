@@ -24,14 +24,14 @@ _ERRNO = {
     errno.E2BIG: "the list of metrics is too long",
     errno.EBUSY: "a launch of the capture before is still being measured",
     errno.EINVAL: "the regular expression of --range-filter is none",
-    errno.ERANGE: "one of the metrics needs several passes by itself, and a range is executed once;"
-    " `cupti-etl metrics check --range` says which, and --range-by kernel measures it",
+    errno.ERANGE: "each of the metrics needs several passes by itself, and what is executed once has"
+    " one; leave out --range-by range and --range-replay application",
     errno.EOVERFLOW: "CUPTI wants more memory than is given; ask for fewer metrics",
 }
 # Members of etl_process_info.
 LEFT_OUT = {
     "range_cooperative": "they are cooperative: their blocks wait for each other, and"
-    " CUPTI does not replay them",
+    " CUPTI does not replay them; --range-replay application measures them",
     "range_graphs": "they are CUDA graphs, which are not replayed; run the program without graphs",
     "range_communication": "they communicate with other GPUs, which do not replay with this one",
     "range_others": "they were not launched by cuLaunchKernel or cuLaunchKernelEx, or came while"
