@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ class Replay:
 
     def __init__(self, environment: Mapping[str, str], *, quiet: bool) -> None:
         self.run = 1
+        self._begin = time.monotonic()
         self._environment = environment
         self._quiet = quiet
         self._stdin: int | None = None
@@ -58,9 +60,10 @@ class Replay:
             )
             collector.known_losses.append(Loss(None, "range_runs", "launch_metric", detail=detail))
             return False
+        left = (time.monotonic() - self._begin) / self.run * (runs - self.run)
         self.run += 1
         if not self._quiet:
-            say(f"cupti-etl: run {self.run} of {runs}")
+            say(f"cupti-etl: run {self.run} of {runs}, about {left:,.1f} s left")
         if self._stdin is not None:
             with contextlib.suppress(OSError):
                 os.lseek(_STDIN, self._stdin, os.SEEK_SET)
