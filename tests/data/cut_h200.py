@@ -45,8 +45,10 @@ def cut(trace: Path, target: Path, tables: dict[str, str]) -> None:
     work = " UNION ALL ".join(
         f"SELECT correlation_id FROM read_parquet('{trace}/{table}/*.parquet')"
         for table in ("kernel", "memcpy", "memset")
+        if (trace / table).is_dir()  # without, of ranges that were measured as wholes
     )
-    con.execute(f"CREATE TABLE launched AS {work}")
+    if work:
+        con.execute(f"CREATE TABLE launched AS {work}")
     for table, where in tables.items():
         source = f"read_parquet('{trace}/{table}/*.parquet')"
         columns = "*"
@@ -96,6 +98,7 @@ if __name__ == "__main__":
         hide_folder(HERE / "pcs_h200" / "cubin.parquet", b"stalls.cu")
     if counters:
         for name in ("runs", "ranges", "differing"):
-            cut(Path(counters) / name, HERE / "counters_h200" / name, _RUNS)
+            tables = {t: rows for t, rows in _RUNS.items() if (Path(counters) / name / t).is_dir()}
+            cut(Path(counters) / name, HERE / "counters_h200" / name, tables)
         cut(Path(counters) / "sass", HERE / "counters_h200" / "sass", _SASS)
         hide_folder(HERE / "counters_h200" / "sass" / "cubin.parquet", b"counted.cu")
