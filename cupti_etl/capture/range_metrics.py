@@ -24,8 +24,8 @@ _ERRNO = {
     errno.E2BIG: "the list of metrics is too long",
     errno.EBUSY: "a launch of the capture before is still being measured",
     errno.EINVAL: "the regular expression of --range-filter is none",
-    errno.ERANGE: "each of the metrics needs several passes by itself, and what is executed once has"
-    " one; leave out --range-by range and --range-replay application",
+    errno.ERANGE: "each of the metrics needs several passes by itself, and what is executed once"
+    " has one; leave out --range-by range and --range-replay application",
     errno.EOVERFLOW: "CUPTI wants more memory than is given; ask for fewer metrics",
 }
 # Members of etl_process_info.

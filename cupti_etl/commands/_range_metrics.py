@@ -244,7 +244,7 @@ def columns_of(done: RangeCheck | str) -> tuple[dict[str, list[Any]], str]:
     several = sum(row.passes is not None and row.run is None for row in done.rows)
     left_out = f", without the {several} that need several passes by themselves" if several else ""
     return columns, (
-        f"{times}: each launch is executed so often, with its memory saved and restored. On an H200,"
-        f" a launch of 128 MiB took {least} to {most}. With --range-replay application, the command"
-        f" is run instead: {runs}{left_out}"
+        f"{times}: each launch is executed so often, with its memory saved and restored. On an"
+        f" H200, a launch of 128 MiB took {least} to {most}. With --range-replay application, the"
+        f" command is run instead: {runs}{left_out}"
     )

@@ -161,6 +161,19 @@ def test_what_needs_several_passes_by_itself_is_null_with_a_reason(capturer: Cap
     capture.check_sums()
 
 
+@pytest.mark.parametrize(("replay", "measured"), [("kernel", 2), ("application", 3)])
+def test_cooperative_kernels_are_measured_where_nothing_is_executed_twice(
+    capturer: Capturer, replay: str, measured: int
+) -> None:
+    options = ["--range-metrics", METRICS[8], "--range-replay", replay]
+    capture = capturer.run(CUPTI_13, options, {"ranges_cooperative": 3}, launches=3)
+    assert capture.count("launch_metric") == measured
+    left_out = capture.losses().get("range_left_out", [])
+    assert sum(row["records"] for row in left_out) == 3 - measured
+    assert all("--range-replay application" in row["detail"] for row in left_out)
+    capture.check_sums()
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

@@ -6,6 +6,7 @@
  *   FAKE_RANGES_OTHER_AT=n   another thread launches while the n-th range is measured
  *   FAKE_RANGES_CONTEXTS=n   threads launch in so many contexts by turns; 1
  *   FAKE_RANGES_NAN=metric   the value of this metric is no number
+ *   FAKE_RANGES_COOPERATIVE=n every n-th launch is a cooperative one
  *   FAKE_RANGES_APART=metric this metric takes three passes by itself
  *   FAKE_RANGES_KERNELS=how  "untimed": measured kernels have no times, as with CUPTI 13.0; "own":
  *                            behind each comes a kernel of CUPTI's own, as with 13.5
@@ -175,6 +176,12 @@ void ranges_launched(uint32_t name_index) {
         note("launch", name_index, profiler->passes);
     }
     pthread_mutex_unlock(&lock);
+}
+
+bool ranges_cooperate(void) {
+    static _Atomic uint64_t made;
+    uint64_t every = option("FAKE_RANGES_COOPERATIVE");
+    return every != 0 && atomic_fetch_add(&made, 1) % every == every - 1;
 }
 
 bool ranges_mark(const char *how) {

@@ -1,5 +1,4 @@
-"""What warps waited for on an H200 (tests/data/pcs_h200): kernels that are built to wait for memory,
-and for a pipe that is busy."""
+"""What warps waited for on an H200 (tests/data/pcs_h200): kernels that are built for that."""
 
 from __future__ import annotations
 
