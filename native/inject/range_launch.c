@@ -178,7 +178,7 @@ static const struct shape *shape_of(enum etl_launch_call call, const void *param
 
 uint64_t etl_launch_hash(enum etl_launch_call call, const void *parameters, const char *kernel)
 {
-	void *stream;
+	void *stream = NULL;
 	const struct shape *shape = shape_of(call, parameters, &stream);
 	uint64_t hash = kernel ? etl_hash(kernel, strlen(kernel)) : (uint64_t)call;
 
@@ -191,7 +191,7 @@ enum etl_launch_choice etl_launch_choose(enum etl_launch_call call, const void *
 	/* What is executed once needs nothing of its blocks but that they run. */
 	const bool runs_once = etl_range_asked.run && call == ETL_LAUNCH_COOPERATIVE;
 	const struct launch_kernel_ex *ex = parameters;
-	void *stream;
+	void *stream = NULL;
 	const struct shape *shape = shape_of(call, parameters, &stream);
 
 	*reason = call == ETL_LAUNCH_GRAPH ? ETL_LEFT_OUT_GRAPH :
