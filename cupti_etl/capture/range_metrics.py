@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import errno
 
-# CUPTI's results (cupti_result.h), and what can be done.
+from cupti_etl.capture.obstacles import obstacle
+
+# Beside those that all share (obstacles.py): CUPTI's results, and what can be done.
 _RESULTS = {
     8: "CUPTI had no memory for it; ask for fewer metrics",
     17: "CUPTI does not know one of the metrics on this chip; `cupti-etl metrics check --range`"
     " says which",
-    26: "another profiler has the GPU's counters (HARDWARE_BUSY); end it, such as DCGM's profiling",
-    27: "this GPU, or the way it is shared (MPS, WSL), does not support it",
-    33: "a virtual GPU does not support it",
-    35: "this needs more privileges: run as root, or load the nvidia driver with"
-    " NVreg_RestrictProfilingToAdminUsers=0",
-    43: "a GPU that is partitioned (MIG) does not support it",
-    46: "this libcupti does not know the chip; name a newer one with --cupti",
 }
 _ERRNO = {
     errno.ENOSYS: "this libcupti has no range profiler; use that of CUDA 12.6 or later",
@@ -46,6 +41,4 @@ def range_obstacle(code: int) -> str:
     Args:
         code: CUPTI's result, or a negative errno.
     """
-    if code < 0:
-        return _ERRNO.get(-code, f"{errno.errorcode.get(-code, 'error')} ({code})")
-    return _RESULTS.get(code, f"CUPTI answered {code}")
+    return obstacle(code, _RESULTS, _ERRNO)
