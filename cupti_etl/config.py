@@ -65,6 +65,10 @@ ENVIRONMENT = {
         "what to measure of single launches: how many of a kernel and shape, cache control and"
         " metrics, colon-separated",
     ),
+    "REPLAY_RUN": (
+        "CUPTI_ETL_REPLAY_RUN",
+        "which run of the command this is, from 1, with --range-replay application",
+    ),
     "RANGE_FILTER": (
         "CUPTI_ETL_RANGE_FILTER",
         "extended regular expression of the mangled names of the kernels to measure",
@@ -185,6 +189,7 @@ class RangeOptions:
         limit: launches of a kernel with a shape; 0 for all.
         cache_control: one of ``RANGE_CACHE_CONTROLS``.
         by: ``kernel``, or ``range`` for what is open with ``capture_range`` as a whole.
+        replay: ``kernel``, or ``application``: the command is run once for each group of metrics.
     """
 
     metrics: tuple[str, ...]
@@ -192,6 +197,7 @@ class RangeOptions:
     limit: int = 0
     cache_control: str = "flush"
     by: str = "kernel"
+    replay: str = "kernel"
 
 
 @dataclass(frozen=True)

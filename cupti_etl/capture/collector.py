@@ -78,7 +78,7 @@ class Collector:
         self._has_conflict = False
         self._clock = Clock()
         self._naming = Naming()
-        self.known_losses: list[Loss] = []  # of all processes, from before any began
+        self.known_losses: list[Loss] = []  # of no process, or of all
         self._poll = select.poll()
         self.listener = Listener(allow_uids, path) if live else None
 

@@ -71,6 +71,7 @@ def target_settings(
         "CALLBACKS": selection(options.callbacks),
         "PC_SAMPLING": _pc_sampling(options),
         "RANGE_METRICS": _range_metrics(options),
+        "REPLAY_RUN": "1" if _is_replayed(options) else "",
         "RANGE_FILTER": options.range_metrics.filter if options.range_metrics else "",
         "SASS_METRICS": _sass_metrics(options),
         "SASS_FILTER": options.sass_metrics.filter if options.sass_metrics else "",
@@ -143,6 +144,11 @@ def _range_metrics(options: CaptureOptions) -> str:
     return f"{asked.limit}:{cache}:{int(asked.by == 'range')}:{','.join(asked.metrics)}"
 
 
+def _is_replayed(options: CaptureOptions) -> bool:
+    """Whether the command is run once for each group of metrics."""
+    return options.range_metrics is not None and options.range_metrics.replay == "application"
+
+
 def _sass_metrics(options: CaptureOptions) -> str:
     """What ``native/inject/sass_metrics.c`` reads."""
     asked = options.sass_metrics
@@ -158,7 +164,7 @@ def python_settings(settings: Mapping[str, str], base: Mapping[str, str]) -> dic
 
 
 class Launcher:
-    """The traced program: started once, waited for without blocking.
+    """The traced program: started, and waited for without blocking.
 
     stdin, stdout and stderr are the caller's own, unless ``stdout`` is another descriptor.
     Signals that arrive here are passed on, except those that the program got itself, because
@@ -193,23 +199,37 @@ class Launcher:
         self._witness = Witness(_FORWARDED)
         self.is_terminated = False  # by us
         self._status: int | None = None
+        self._command = list(command)
+        self._stdout = stdout
+        try:
+            self.start(environment)
+        except UsageError:
+            self._unblock()
+            raise
+
+    def start(self, environment: Mapping[str, str]) -> None:
+        """Start the program; again, when it has ended.
+
+        Raises:
+            UsageError: it cannot be started.
+        """
+        program, stdout = self._command[0], self._stdout
         try:
             self.pid = os.posix_spawnp(
-                command[0],
-                list(command),
+                program,
+                self._command,
                 dict(environment),
                 file_actions=[] if stdout is None else [(os.POSIX_SPAWN_DUP2, stdout, 1)],
                 setsigmask=[],
                 setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores them
             )
         except FileNotFoundError:
-            self._unblock()
             raise UsageError(
-                f"there is no program {command[0]!r}", "check the name after --"
+                f"there is no program {program!r}", "check the name after --"
             ) from None
         except OSError as error:
-            self._unblock()
-            raise UsageError(f"{command[0]!r} cannot be run: {error.strerror}") from None
+            raise UsageError(f"{program!r} cannot be run: {error.strerror}") from None
+        self._status = None
 
     def poll(self) -> int | None:
         """Exit status if the program has ended: its own, or 128 + n for signal n."""

@@ -190,9 +190,9 @@ def _lost_launches(info: ProcessInfo, end_ns: int | None) -> list[Loss]:
     me, table, found = info.process_id, "launch_metric", []
     if info.range_launches:
         detail = (
-            f"{info.range_launches} launches or ranges were measured, kernels of launches executed"
-            " once for each pass; their times, where CUPTI gave some, and those of what waited for"
-            " them, are not those of the program"
+            f"{info.range_launches} launches or ranges were measured, kernels of launches one at a"
+            " time and once for each pass; their times, where CUPTI gave some, and those of what"
+            " waited for them, are not those of the program"
         )
         found.append(
             Loss(me, "replayed", "kernel", info.range_launches, is_stored=True, detail=detail)

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import errno
 
-# CUPTI's results (cupti_result.h), and what can be done.
+from cupti_etl.capture.obstacles import obstacle
+
+# Beside those that all share (obstacles.py): CUPTI's results, and what can be done.
 _RESULTS = {
     8: "CUPTI had no memory for it; ask for fewer metrics",
     17: "CUPTI does not know one of the metrics on this chip; `cupti-etl metrics check --range`"
     " says which",
-    26: "another profiler has the GPU's counters (HARDWARE_BUSY); end it, such as DCGM's profiling",
-    27: "this GPU, or the way it is shared (MPS, WSL), does not support it",
-    33: "a virtual GPU does not support it",
-    35: "this needs more privileges: run as root, or load the nvidia driver with"
-    " NVreg_RestrictProfilingToAdminUsers=0",
-    43: "a GPU that is partitioned (MIG) does not support it",
-    46: "this libcupti does not know the chip; name a newer one with --cupti",
 }
 _ERRNO = {
     errno.ENOSYS: "this libcupti has no range profiler; use that of CUDA 12.6 or later",
@@ -24,14 +19,14 @@ _ERRNO = {
     errno.E2BIG: "the list of metrics is too long",
     errno.EBUSY: "a launch of the capture before is still being measured",
     errno.EINVAL: "the regular expression of --range-filter is none",
-    errno.ERANGE: "one of the metrics needs several passes by itself, and a range is executed once;"
-    " `cupti-etl metrics check --range` says which, and --range-by kernel measures it",
+    errno.ERANGE: "each of the metrics needs several passes by itself, and what is executed once"
+    " has one; leave out --range-by range and --range-replay application",
     errno.EOVERFLOW: "CUPTI wants more memory than is given; ask for fewer metrics",
 }
 # Members of etl_process_info.
 LEFT_OUT = {
     "range_cooperative": "they are cooperative: their blocks wait for each other, and"
-    " CUPTI does not replay them",
+    " CUPTI does not replay them; --range-replay application measures them",
     "range_graphs": "they are CUDA graphs, which are not replayed; run the program without graphs",
     "range_communication": "they communicate with other GPUs, which do not replay with this one",
     "range_others": "they were not launched by cuLaunchKernel or cuLaunchKernelEx, or came while"
@@ -46,6 +41,4 @@ def range_obstacle(code: int) -> str:
     Args:
         code: CUPTI's result, or a negative errno.
     """
-    if code < 0:
-        return _ERRNO.get(-code, f"{errno.errorcode.get(-code, 'error')} ({code})")
-    return _RESULTS.get(code, f"CUPTI answered {code}")
+    return obstacle(code, _RESULTS, _ERRNO)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import errno
 
-# CUPTI's results (cupti_result.h), and what can be done.
+from cupti_etl.capture.obstacles import obstacle
+
+# Beside those that all share (obstacles.py): CUPTI's results, and what can be done.
 _RESULTS = {
     7: "another tool in the program counts instructions already; end it",
     8: "CUPTI had no memory for it; ask for fewer metrics",
-    26: "another profiler has the GPU's counters (HARDWARE_BUSY); end it, such as DCGM's profiling",
-    27: "this GPU, or the way it is shared (MIG, MPS, WSL), does not support it",
-    33: "a virtual GPU does not support it",
-    35: "this needs more privileges: run as root, or load the nvidia driver with"
-    " NVreg_RestrictProfilingToAdminUsers=0",
 }
 _ERRNO = {
     errno.ENOENT: "CUPTI does not know one of the metrics on this chip; leave it out, or name the"
@@ -34,6 +31,4 @@ def sass_obstacle(code: int) -> str:
     Args:
         code: CUPTI's result, or a negative errno.
     """
-    if code < 0:
-        return _ERRNO.get(-code, f"{errno.errorcode.get(-code, 'error')} ({code})")
-    return _RESULTS.get(code, f"CUPTI answered {code}")
+    return obstacle(code, _RESULTS, _ERRNO)

@@ -24,6 +24,7 @@ from cupti_etl.capture.origin import origin
 from cupti_etl.capture.outcome import diagnose
 from cupti_etl.capture.recorder import Recorder
 from cupti_etl.capture.recording import RecordingWriter
+from cupti_etl.capture.replay import Replay
 from cupti_etl.capture.summary import ProgressLine, summary, tell_samples
 from cupti_etl.capture.triggers import SIGNAL
 from cupti_etl.config import CaptureOptions
@@ -195,6 +196,7 @@ class _Run:
         self._idle: int | None = None
         self._interrupts = 0  # that came before its end
         self._until = float("inf")
+        self._replay: Replay | None = None
         self.is_kept = True
         self.kept = ""  # by a flight recorder
         self.destination = choose(options, convert)
@@ -238,6 +240,8 @@ class _Run:
             environment = target_environment(settings, os.environ)
             kept = [signal.SIGUSR2] if options.flight and SIGNAL in options.flight.triggers else []
             stdout = self.destination.program_stdout
+            if options.range_metrics and options.range_metrics.replay == "application":
+                self._replay = Replay(environment, quiet=options.quiet)
             self.launcher = Launcher(cmd, environment, stdout, kept)
         undo.pop_all()
         stack.callback(self.launcher.close)
@@ -322,7 +326,7 @@ class _Run:
             self._idle = 0 if more else self._idle + 1
             is_told_to = launcher.interrupts > self._interrupts or time.monotonic() >= self._until
             if (is_told_to and more) or (self._idle > 1 and (is_told_to or collector.live == 0)):
-                return None
+                return self._next_run()
         elif has_ended:
             self._idle = 0
             self._interrupts = launcher.interrupts
@@ -335,6 +339,13 @@ class _Run:
             self._relink.begin()
         self._line.tell(collector)
         return 0 if self._idle is not None and self._idle < 2 else _PAUSE_MS
+
+    def _next_run(self) -> int | None:
+        self._line.clear()
+        if self._replay is None or not isinstance(self.launcher, Launcher):
+            return None
+        self._idle, self._until = None, float("inf")
+        return _PAUSE_MS if self._replay.begin_next(self.launcher, self.collector) else None
 
     def _close_recording(self) -> EtlError | None:
         if self._recorder is None:

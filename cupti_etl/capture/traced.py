@@ -84,6 +84,7 @@ def _process_row(traced: Traced) -> dict[str, Any]:
         "world_size": _fit(info.world_size),
         "slurm_job_id": info.slurm_job_id,
         "slurm_proc_id": _fit(info.slurm_proc_id),
+        "replay_run": _fit(info.replay_run or None),
         "cupti_version": _fit(info.cupti_version or None),
         "cupti_path": info.cupti_path or None,
         "records": "selected" if info.is_selected else "fixed",

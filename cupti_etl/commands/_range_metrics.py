@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from cupti_etl.pm.checking import RangeCheck
 
 # native/include/etl/range_metrics.h.
+# What a pass of a launch took on an H200, with CUPTI 13.5 and 13.0 (docs/howto/range-metrics.md).
+_PASS_MS = (10, 20)
 _MOST_METRICS, _MOST_NAME, _MOST_LIST = 128, 159, 8191
 _option = functools.partial(click.option, cls=Option, section="Exact counters")
 _OPTIONS = (
@@ -34,6 +36,14 @@ _OPTIONS = (
         show_default=True,
         help="Measure each kernel, or as a whole what runs while the range of --capture-range is"
         " open. A range is executed once: metrics that need several passes are counted by turns.",
+    ),
+    _option(
+        "--range-replay",
+        type=click.Choice(("kernel", "application")),
+        default="kernel",
+        show_default=True,
+        help="Execute each kernel again for each pass (ranges: count by turns), or run CMD again:"
+        " nothing is executed twice within a run, and each kernel or range gets all metrics.",
     ),
     _option(
         "--range-filter",
@@ -64,6 +74,7 @@ def range_options(function: Callable[..., Any]) -> Callable[..., Any]:
     def command(
         range_metrics: str | None,
         range_by: str,
+        range_replay: str,
         range_filter: str,
         range_limit: int | None,
         range_cache_control: str,
@@ -73,6 +84,9 @@ def range_options(function: Callable[..., Any]) -> Callable[..., Any]:
         if range_by == "range":
             _check_by_range(asked, others["capture_range"], others["kinds"])
             asked = replace(asked, by="range") if asked else None
+        if range_replay == "application":
+            _check_application(asked, others)
+            asked = replace(asked, replay="application") if asked else None
         if asked is not None and others["pm"] is not None:
             raise UsageError(
                 "--range-metrics and --pm need the same counters of the GPU",
@@ -115,6 +129,30 @@ def _check_by_range(asked: RangeOptions | None, capture_range: str, kinds: str) 
             "--range-filter and --range-limit choose kernels, and --range-by range measures all"
             " that runs in a range",
             "leave them out",
+        )
+
+
+# Options that choose a part of the run, or of what it records, by what came before.
+_PARTS = {
+    "delay": "0", "duration": "0", "max_rows": None, "max_size": None, "flight": None,
+}  # fmt: skip
+
+
+def _check_application(asked: RangeOptions | None, others: dict[str, Any]) -> None:
+    """Whether the command can be run again for each pass.
+
+    Raises:
+        UsageError: there is nothing to measure, or runs would not be comparable.
+    """
+    if asked is None:
+        raise UsageError(
+            "--range-replay application goes with --range-metrics", "add --range-metrics"
+        )
+    if any(others[name] != default for name, default in _PARTS.items()):
+        raise UsageError(
+            "--range-replay application compares runs of the command, and --delay, --duration,"
+            " --max-rows, --max-size and --flight-recorder would cut each of them elsewhere",
+            "choose a part with --capture-range, --range-filter or --range-limit",
         )
 
 
@@ -195,9 +233,18 @@ def columns_of(done: RangeCheck | str) -> tuple[dict[str, list[Any]], str]:
         "verdict": [row.verdict for row in done.rows],
         "passes": [row.passes for row in done.rows],
         "certain": [row.certain for row in done.rows],
+        "run": [row.run for row in done.rows],
         "why": [row.why for row in done.rows],
     }
     if done.passes is None:
         return columns, "an unknown number of passes, as metrics are refused"
     times = "1 pass" if done.passes == 1 else f"{done.passes} passes"
-    return columns, f"{times}: each launch is executed so often, with its memory saved and restored"
+    runs = "1 run" if done.runs == 1 else f"{done.runs} runs"
+    least, most = (f"{done.passes * ms / 1000:g} s" for ms in _PASS_MS)
+    several = sum(row.passes is not None and row.run is None for row in done.rows)
+    left_out = f", without the {several} that need several passes by themselves" if several else ""
+    return columns, (
+        f"{times}: each launch is executed so often, with its memory saved and restored. On an"
+        f" H200, a launch of 128 MiB took {least} to {most}. With --range-replay application, the"
+        f" command is run instead: {runs}{left_out}"
+    )

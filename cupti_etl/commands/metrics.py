@@ -387,7 +387,7 @@ def _write(columns: dict[str, list[Any]], output: Output) -> None:
     columns = {
         name: values for name, values in columns.items() if name != "description" or any(values)
     }
-    kinds = {"metrics": pa.int64(), "passes": pa.int64()}
+    kinds = dict.fromkeys(("metrics", "passes", "run"), pa.int64())
     kinds |= dict.fromkeys(("verified", "certain"), pa.bool_())
     arrays = {
         name: pa.array(values, kinds.get(name, pa.string())) for name, values in columns.items()

@@ -158,6 +158,7 @@ class Passes:
         passes: that it takes alone; None if it is not counted.
         certain: whether all its counters are of one execution among the others; None if they may
             be of several.
+        run: of the command, from 1, that counts it with application replay; None if none does.
         why: CUPTI's reason, if it is not counted.
     """
 
@@ -166,6 +167,7 @@ class Passes:
     passes: int | None
     certain: bool | None
     why: str
+    run: int | None = None
 
 
 @dataclass(frozen=True)
@@ -175,16 +177,19 @@ class RangeCheck:
     Attributes:
         rows: one for each metric.
         passes: for all together; None if one is refused, or none is counted.
+        runs: of the command that application replay takes; 0 if it counts none.
     """
 
     rows: tuple[Passes, ...]
     passes: int | None
+    runs: int = 0
 
 
 def check_passes(metrics: tuple[str, ...], chip: str, *, cupti: str | None = None) -> RangeCheck:
     """Ask a libcupti how often a kernel is executed for metrics.
 
-    The injected library judges in the same way what is certain (``native/inject/range_host.c``).
+    The injected library judges in the same way what is certain (``native/inject/range_host.c``),
+    and what goes into one run (``range_session.c``).
 
     Raises:
         CuptiError: it cannot be asked at all.
@@ -205,7 +210,23 @@ def check_passes(metrics: tuple[str, ...], chip: str, *, cupti: str | None = Non
                 rows[at] = replace(row, certain=True)
             elif row.passes > 1:
                 rows[at] = replace(row, certain=False)
-    return RangeCheck(tuple(rows), together)
+        runs = _in_runs(host, rows)
+    return RangeCheck(tuple(rows), together, runs)
+
+
+def _in_runs(host: ProfilerHost, rows: list[Passes]) -> int:
+    """Puts metrics into runs of one pass each, in their order; how many these are."""
+    group: list[str] = []
+    run = 0
+    for at, row in enumerate(rows):
+        if row.passes != 1:
+            continue
+        if not group or host.configure([*group, row.metric])[1] > 1:
+            group = []
+            run += 1
+        group.append(row.metric)
+        rows[at] = replace(row, run=run)
+    return run
 
 
 def _first_known(host: ProfilerHost, metric: str) -> Passes:

@@ -108,6 +108,8 @@ QueryName = Literal[
     "range_work",
     "rank_clock",
     "rank_stragglers",
+    "replay_check",
+    "replay_counter",
     "run_summary",
     "sass",
     "short_kernels",

@@ -88,6 +88,7 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 	out->range_launches = etl_peek(&header->counters.range_launches);
 	out->range_dropped = etl_peek(&header->counters.range_dropped);
 	out->range_ns = etl_peek(&header->counters.range_ns);
+	out->range_groups = etl_peek(&header->counters.range_groups);
 	out->range_cooperative = etl_peek(&left_out[ETL_LEFT_OUT_COOPERATIVE]);
 	out->range_graphs = etl_peek(&left_out[ETL_LEFT_OUT_GRAPH]);
 	out->range_communication = etl_peek(&left_out[ETL_LEFT_OUT_COMMUNICATION]);
@@ -96,6 +97,7 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 	count_held(process, &out->held, &out->first_held_ns);
 	out->pid = header->pid;
 	out->is_selected = header->is_selected;
+	out->replay_run = header->replay_run;
 	out->parent_pid = header->parent_pid;
 	out->cupti_version = header->cupti_version;
 	out->driver_version = header->driver_version;

@@ -9,7 +9,8 @@
 #include "etl/range_metrics.h"
 #include "etl/rows.h"
 
-enum { PROCESS, RANGE, START, END, DEVICE, CONTEXT, CORRELATION, FUNCTION, NAME, PASSES, CACHE, METRIC,
+enum { PROCESS, RANGE, START, END, DEVICE, CONTEXT, CORRELATION, FUNCTION, NAME, LAUNCHES,
+       HASH, PASSES, CACHE, METRIC,
        VALUE, UNIT, ONE_PASS, MISSING, SOURCE, COLUMNS };
 _Static_assert(sizeof launch_metric_columns / sizeof *launch_metric_columns == COLUMNS,
 	       "the columns of launch_metric");
@@ -24,7 +25,7 @@ static struct value text(struct etl_process *process, uint32_t column, const cha
 static void put_value(struct etl_process *process, const struct etl_range_value *value,
 		      const char *texts, struct value *row)
 {
-	char why[48];
+	char why[80];
 
 	row[METRIC] = text(process, METRIC, texts, value->name_length);
 	row[UNIT] = value->unit_length ?
@@ -41,6 +42,8 @@ static void put_value(struct etl_process *process, const struct etl_range_value 
 	}
 	if (value->result == -EDOM)
 		snprintf(why, sizeof why, "CUPTI's value is no number");
+	else if (value->result == -ERANGE)
+		snprintf(why, sizeof why, "it needs several passes, and one execution has one");
 	else if (value->result == INVALID_METRIC_NAME)
 		snprintf(why, sizeof why, "this chip has no such metric");
 	else
@@ -71,6 +74,8 @@ static void put_launch(struct etl_process *process, const struct etl_range_measu
 		return;
 	if (measured->is_range) {
 		row[NAME] = text(process, NAME, kernel, measured->name_length);
+		row[LAUNCHES] = KNOWN(measured->launches);
+		row[HASH] = KNOWN(measured->launch_hash);
 		return;
 	}
 	/* A kernel's name, which is demangled elsewhere. */

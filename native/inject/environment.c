@@ -103,6 +103,7 @@ void etl_describe_process(struct etl_segment *segment)
 	segment->world_size = first_number(sizes, sizeof sizes / sizeof *sizes);
 	segment->slurm_job_id = number(etl_env("SLURM_JOB_ID"));
 	segment->slurm_proc_id = number(etl_env("SLURM_PROCID"));
+	segment->replay_run = (uint32_t)etl_env_number(ETL_ENV_REPLAY_RUN, 0, 0, INT32_MAX);
 	if (!symbol) {
 		/* The driver is loaded privately as a rule; it is there, or nobody would
 		 * have called us. */

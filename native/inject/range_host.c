@@ -210,8 +210,10 @@ static int64_t choose_all(struct etl_range_config *config, const char *list, con
 			lacking[left_out++] = entries[i];
 	}
 	config->all = config->count;
-	for (uint32_t i = 0; code == 0 && i < left_out; i++)
+	for (uint32_t i = 0; code == 0 && i < left_out; i++) {
+		config->metrics[config->all].result = CUPTI_INVALID_METRIC_NAME;
 		code = copy_name(config->metrics[config->all++].name, &lacking[i]);
+	}
 	return code == 0 && config->count == 0 ? CUPTI_INVALID_METRIC_NAME : code;
 }
 
@@ -289,6 +291,12 @@ int64_t etl_range_config_make(struct etl_range_config *config, void *context, ui
 	return code;
 }
 
+void etl_range_config_lack(struct etl_range_config *config, const struct etl_range_metric *metric)
+{
+	if (config->all < ETL_MOST_RANGE_METRICS)
+		config->metrics[config->all++] = *metric;
+}
+
 void etl_range_config_free(struct etl_range_config *config)
 {
 	if (config->host)
@@ -308,5 +316,5 @@ void etl_range_config_evaluate(const struct etl_range_config *config, const uint
 	for (uint32_t i = 0; i < config->count; i++)
 		results[i] = result != CUPTI_OK ? result : isfinite(values[i]) ? 0 : -EDOM;
 	for (uint32_t i = config->count; i < config->all; i++)
-		results[i] = CUPTI_INVALID_METRIC_NAME;
+		results[i] = config->metrics[i].result;
 }

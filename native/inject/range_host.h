@@ -8,7 +8,7 @@
 struct etl_range_config {
 	void *host; /* CUPTI's */
 	uint32_t count, passes;
-	uint32_t all; /* with those that the chip lacks, which may be missing */
+	uint32_t all; /* with those that are not counted, which say why */
 	const char *names[ETL_MOST_RANGE_METRICS];
 	struct etl_range_metric metrics[ETL_MOST_RANGE_METRICS];
 	uint8_t *image;
@@ -24,6 +24,8 @@ int64_t etl_range_config_make(struct etl_range_config *config, void *context, ui
 /* How often something is executed for metrics.  CUPTI's result, or -errno. */
 int64_t etl_range_config_passes(void *context, uint32_t device, const char *const *names, uint32_t n,
 				uint32_t *passes);
+/* One more that is not counted, and says why. */
+void etl_range_config_lack(struct etl_range_config *config, const struct etl_range_metric *metric);
 void etl_range_config_free(struct etl_range_config *config);
 /* All metrics of a range of counter data; a result for each of `all`: 0, CUPTI's, or -EDOM. */
 void etl_range_config_evaluate(const struct etl_range_config *config, const uint8_t *image,

@@ -160,30 +160,54 @@ static bool communicates(const char *kernel)
 	return false;
 }
 
-enum etl_launch_choice etl_launch_choose(enum etl_launch_call call, const void *parameters,
-					 const char *kernel, enum etl_left_out *reason)
+/* With the stream; NULL if they are not known. */
+static const struct shape *shape_of(enum etl_launch_call call, const void *parameters, void **stream)
 {
 	const struct launch_kernel *plain = parameters;
 	const struct launch_kernel_ex *ex = parameters;
-	const struct shape *shape;
-	void *stream;
+
+	if (!parameters || (call == ETL_LAUNCH_KERNEL_EX && !ex->config))
+		return NULL;
+	if (call == ETL_LAUNCH_KERNEL_EX) {
+		*stream = ex->config->stream;
+		return &ex->config->shape;
+	}
+	*stream = plain->stream;
+	return call == ETL_LAUNCH_KERNEL || call == ETL_LAUNCH_COOPERATIVE ? &plain->shape : NULL;
+}
+
+uint64_t etl_launch_hash(enum etl_launch_call call, const void *parameters, const char *kernel)
+{
+	void *stream = NULL;
+	const struct shape *shape = shape_of(call, parameters, &stream);
+	uint64_t hash = kernel ? etl_hash(kernel, strlen(kernel)) : (uint64_t)call;
+
+	return shape ? etl_fold(hash, etl_hash(shape, sizeof *shape)) : hash;
+}
+
+enum etl_launch_choice etl_launch_choose(enum etl_launch_call call, const void *parameters,
+					 const char *kernel, enum etl_left_out *reason)
+{
+	/* What is executed once needs nothing of its blocks but that they run. */
+	const bool runs_once = etl_range_asked.run && call == ETL_LAUNCH_COOPERATIVE;
+	const struct launch_kernel_ex *ex = parameters;
+	void *stream = NULL;
+	const struct shape *shape = shape_of(call, parameters, &stream);
 
 	*reason = call == ETL_LAUNCH_GRAPH ? ETL_LEFT_OUT_GRAPH :
 		  call == ETL_LAUNCH_COOPERATIVE ? ETL_LEFT_OUT_COOPERATIVE : ETL_LEFT_OUT_OTHER;
-	if ((call != ETL_LAUNCH_KERNEL && call != ETL_LAUNCH_KERNEL_EX) || !parameters || !kernel ||
-	    (call == ETL_LAUNCH_KERNEL_EX && !ex->config)) {
+	if (!shape || !kernel || (call == ETL_LAUNCH_COOPERATIVE && !runs_once)) {
 		if (call != ETL_LAUNCH_GRAPH && kernel && !is_wanted(kernel, NULL))
 			return ETL_LAUNCH_NOT_ASKED_FOR;
 		return ETL_LAUNCH_LEFT_OUT;
 	}
-	shape = call == ETL_LAUNCH_KERNEL ? &plain->shape : &ex->config->shape;
-	stream = call == ETL_LAUNCH_KERNEL ? plain->stream : ex->config->stream;
 	if (is_captured(stream))
 		return ETL_LAUNCH_IN_CAPTURE;
 	if (!is_wanted(kernel, shape))
 		return ETL_LAUNCH_NOT_ASKED_FOR;
 	*reason = communicates(kernel) ? ETL_LEFT_OUT_COMMUNICATION : ETL_LEFT_OUT_COOPERATIVE;
-	if (communicates(kernel) || (call == ETL_LAUNCH_KERNEL_EX && is_cooperative(ex->config)))
+	if (communicates(kernel) || (call == ETL_LAUNCH_KERNEL_EX && !etl_range_asked.run &&
+				     is_cooperative(ex->config)))
 		return ETL_LAUNCH_LEFT_OUT;
 	return ETL_LAUNCH_MEASURED;
 }

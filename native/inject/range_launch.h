@@ -21,5 +21,7 @@ enum etl_launch_call etl_launch_call(const char *function);
  * out. */
 enum etl_launch_choice etl_launch_choose(enum etl_launch_call call, const void *parameters,
 					 const char *kernel, enum etl_left_out *reason);
+/* Of the kernel's name and the launch's shape, as far as they are known. */
+uint64_t etl_launch_hash(enum etl_launch_call call, const void *parameters, const char *kernel);
 /* Takes what is asked for; -EINVAL: the expression is none. */
 int etl_launch_choice_begin(void);

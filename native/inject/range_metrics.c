@@ -38,6 +38,7 @@ static int64_t read_settings(void)
 			    &is_by_range, &at) != 3 || !at)
 		return 0;
 	etl_range_asked.is_by_range = is_by_range != 0;
+	etl_range_asked.run = (uint32_t)etl_env_number(ETL_ENV_REPLAY_RUN, 0, 0, INT32_MAX);
 	etl_range_asked.is_wanted = true;
 	etl_range_asked.has_filter = expression != NULL;
 	if (strlen(text + at) >= sizeof etl_range_asked.metrics ||
@@ -126,9 +127,14 @@ void etl_range_metrics_call(uint32_t cbid, const struct etl_callback_data *data)
 	int saved = errno;
 
 	if (cbid >= ETL_MAX_CBID || launches[cbid] == ETL_NO_LAUNCH || !data->context ||
-	    etl_range_asked.is_by_range || !etl_injector_is_ours())
+	    !etl_injector_is_ours())
 		return;
-	if (data->site != 0)
+	if (etl_range_asked.is_by_range && data->site == 0)
+		etl_range_user_launch(data->context, etl_launch_hash(launches[cbid], data->parameters,
+								     data->symbol));
+	else if (etl_range_asked.is_by_range)
+		;
+	else if (data->site != 0)
 		launch_returns(data);
 	else
 		launch_begins(launches[cbid], data);
@@ -185,7 +191,7 @@ void etl_range_metrics_enable(void *subscriber)
 	}
 	if (etl_range_asked.is_by_range && etl_range_is_open())
 		etl_range_leave_out(ETL_LEFT_OUT_OTHER); /* it was opened before there was CUDA */
-	for (uint32_t cbid = 1; cbid < ETL_MAX_CBID && !etl_range_asked.is_by_range; cbid++) {
+	for (uint32_t cbid = 1; cbid < ETL_MAX_CBID; cbid++) {
 		const char *name = NULL;
 
 		if (cupti->callback_name(CUPTI_DOMAIN_DRIVER, cbid, &name) != CUPTI_OK || !name ||

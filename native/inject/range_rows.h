@@ -7,6 +7,7 @@ struct etl_range_metric {
 	char name[ETL_MOST_RANGE_METRIC];
 	char unit[ETL_MOST_RANGE_UNIT];
 	enum etl_range_parts parts;
+	int32_t result; /* why it is not counted; 0: it is */
 };
 
 /* A launch, the name of its kernel, and as many metrics, values and results as it says. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "etl/clock.h"
+#include "etl/hash.h"
 #include "inject/injector.h"
 #include "inject/keys.h"
 #include "inject/range_params.h"
@@ -99,24 +100,39 @@ static int64_t add_list(struct etl_range_session *session, const char *const *na
 	return at < most ? 0 : -E2BIG;
 }
 
+static void lack(struct etl_range_session *session, uint32_t number, int32_t reason)
+{
+	session->lacking[session->n_lacking] = session->config.metrics[number];
+	session->lacking[session->n_lacking++].result = reason;
+}
+
 /* Lists of what the configuration counts, each of which one execution can count. */
 static int64_t split(struct etl_range_session *session, void *context, uint32_t device)
 {
 	const struct etl_range_config *config = &session->config;
-	uint32_t first = 0, passes = 1;
+	const char *names[ETL_MOST_RANGE_METRICS];
+	uint32_t n = 0, first = 0, passes = 1;
 	int64_t code = 0;
 
 	for (uint32_t i = 0; code == 0 && i < config->count; i++) {
-		code = etl_range_config_passes(context, device, config->names + first, i + 1 - first,
-					       &passes);
-		if (code == 0 && passes > 1 && i == first)
-			code = -ERANGE;
+		code = etl_range_config_passes(context, device, &config->names[i], 1, &passes);
+		if (passes > 1)
+			lack(session, i, -ERANGE);
+		else
+			names[n++] = config->names[i];
+	}
+	for (uint32_t i = 0; code == 0 && i < n; i++) {
+		code = etl_range_config_passes(context, device, names + first, i + 1 - first, &passes);
 		if (code != 0 || passes <= 1)
 			continue;
-		code = add_list(session, config->names + first, i - first);
+		code = add_list(session, names + first, i - first);
 		first = i--; /* once more, as the first of the next */
 	}
-	return code ? code : add_list(session, config->names + first, config->count - first);
+	if (code == 0)
+		code = n > 0 ? add_list(session, names + first, n - first) : -ERANGE;
+	for (uint32_t i = config->count; i < config->all; i++)
+		lack(session, i, config->metrics[i].result);
+	return code;
 }
 
 void etl_range_sessions_forget(void)
@@ -148,6 +164,31 @@ static int64_t configure(struct etl_range_session *session, const char *list)
 	return etl_range_config_make(&session->config, NULL, device, list);
 }
 
+/* One of the lists; with the first, what is in none is told. */
+static int64_t use_list(struct etl_range_session *session, uint32_t number)
+{
+	int64_t code = configure(session, session->lists[number]);
+
+	for (uint32_t i = 0; code == 0 && number == 0 && i < session->n_lacking; i++)
+		etl_range_config_lack(&session->config, &session->lacking[i]);
+	return code;
+}
+
+/* What is executed once has one pass; each run of the command counts one list. */
+static bool is_split(const struct etl_range_session *session)
+{
+	return (etl_range_asked.is_by_range || etl_range_asked.run) && session->config.passes > 1;
+}
+
+/* Of several GPUs, the one with most lists says how often the command is run. */
+static void tell_groups(const struct etl_range_session *session)
+{
+	_Atomic uint64_t *groups = &etl_injector.map.segment->counters.range_groups;
+
+	if (etl_peek(groups) < session->n_lists)
+		etl_put(groups, session->n_lists);
+}
+
 int64_t etl_range_session_begin(struct etl_range_session *session, void *context)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
@@ -155,7 +196,7 @@ int64_t etl_range_session_begin(struct etl_range_session *session, void *context
 	int64_t code;
 
 	session->is_running = false;
-	session->n_lists = session->turn = 0;
+	session->n_lists = session->turn = session->n_lacking = 0;
 	if (!cupti->get_context_id || cupti->get_context_id(context, &session->context_id) != CUPTI_OK)
 		session->context_id = 0;
 	session->device_id = -1;
@@ -164,11 +205,13 @@ int64_t etl_range_session_begin(struct etl_range_session *session, void *context
 	code = configure(session, etl_range_asked.metrics);
 	if (code != 0)
 		return code;
-	if (etl_range_asked.is_by_range && session->config.passes > 1) {
+	if (is_split(session)) {
 		code = split(session, etl_peek(&enabled) ? NULL : context, device);
 		etl_range_config_free(&session->config);
+		tell_groups(session);
 		if (code == 0)
-			code = configure(session, session->lists[0]);
+			code = use_list(session, etl_range_asked.run ?
+					(etl_range_asked.run - 1) % session->n_lists : 0);
 	}
 	if (code == 0)
 		code = enable(session);
@@ -183,10 +226,10 @@ static int64_t take_turn(struct etl_range_session *session)
 {
 	int64_t code;
 
-	if (session->n_lists < 2 || session->turn == 0)
+	if (session->n_lists < 2 || session->turn == 0 || etl_range_asked.run)
 		return 0;
 	close_session(session);
-	code = configure(session, session->lists[session->turn % session->n_lists]);
+	code = use_list(session, session->turn % session->n_lists);
 	return code ? code : enable(session);
 }
 
@@ -200,7 +243,7 @@ int64_t etl_range_session_start(struct etl_range_session *session, const char *n
 		.object = session->object, .config_size = session->config.image_bytes,
 		.config = session->config.image, .size = session->image_bytes,
 		.image = session->image, .range = name ? RANGE_USER : RANGE_AUTO,
-		.replay = name ? RANGE_USER_REPLAY : RANGE_KERNEL_REPLAY,
+		.replay = name || etl_range_asked.run ? RANGE_USER_REPLAY : RANGE_KERNEL_REPLAY,
 		.max_ranges = MOST_RANGES, .levels = 1, .min_level = 1, .target_level = 1);
 	struct range_object start = PARAMS(range_object, object, .object = session->object);
 	struct range_push push = PARAMS(range_push, name, .object = session->object, .name = name);
@@ -209,6 +252,8 @@ int64_t etl_range_session_start(struct etl_range_session *session, const char *n
 		code = cupti->range_counter_data_initialize(&clear);
 	if (code == 0)
 		code = cupti->range_set_config(&set);
+	etl_put(&session->launches, 0);
+	etl_put(&session->launch_hash, 0);
 	session->start_ns = etl_now_ns();
 	if (code == 0)
 		code = cupti->range_start(&start);
@@ -259,10 +304,14 @@ int64_t etl_range_session_stop(struct etl_range_session *session, uint32_t corre
 					       .device_id = session->device_id,
 					       .correlation_id = correlation_id,
 					       .passes = session->config.passes,
+					       .launches = (uint32_t)etl_peek(&session->launches),
+					       .launch_hash = etl_peek(&session->launch_hash),
 					       .is_range = etl_range_asked.is_by_range };
 
 	if (!is_launched)
 		return code;
+	/* One without values has its number, too: of several runs, the n-th is compared. */
+	measured.range_id = etl_add(&last_id, 1) + 1;
 	etl_add(&counters->range_launches, 1);
 	etl_add(&counters->range_ns, (uint64_t)(measured.end_ns - measured.start_ns));
 	if (code != 0 || ranges != 1 || dropped != 0) {
@@ -271,11 +320,20 @@ int64_t etl_range_session_stop(struct etl_range_session *session, uint32_t corre
 	}
 	if (etl_injector.cupti.version >= RANGE_API_CACHE_CONTROL)
 		measured.cache_control = etl_range_asked.cache_control == RANGE_CACHE_NONE ? 1 : 2;
-	measured.range_id = etl_add(&last_id, 1) + 1;
 	etl_range_config_evaluate(&session->config, session->image, session->image_bytes, values, results);
 	etl_range_rows_add(measured, name, session->config.metrics, values, results);
 	session->turn++;
 	return 0;
+}
+
+void etl_range_session_launched(struct etl_range_session *session, uint64_t launch)
+{
+	uint64_t before;
+
+	etl_add(&session->launches, 1);
+	do
+		before = etl_peek(&session->launch_hash);
+	while (!etl_claim(&session->launch_hash, before, etl_fold(before + 1, launch)));
 }
 
 void etl_range_session_end(struct etl_range_session *session)

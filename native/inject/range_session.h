@@ -10,6 +10,7 @@
 struct etl_range_asked {
 	bool is_wanted, has_filter;
 	bool is_by_range; /* not by launch */
+	uint32_t run; /* of the command, from 1, each for one list of metrics; 0: there is only one */
 	int64_t refusal; /* what was asked for cannot be: -errno */
 	int cache_control; /* RANGE_CACHE_* */
 	uint32_t limit; /* launches of a kernel with a shape; 0: all */
@@ -19,7 +20,7 @@ struct etl_range_asked {
 
 extern struct etl_range_asked etl_range_asked;
 
-/* The metrics of ranges of a program, which are executed once, in groups of one pass each. */
+/* Metrics of what is executed once, in groups of one pass each. */
 #define ETL_MOST_RANGE_GROUPS 32
 
 enum etl_range_state { ETL_RANGE_EMPTY, ETL_RANGE_READY, ETL_RANGE_BUSY };
@@ -38,6 +39,11 @@ struct etl_range_session {
 	/* What is counted by turns, as lists of names; of launches, one. */
 	char *lists[ETL_MOST_RANGE_GROUPS];
 	uint32_t n_lists, turn;
+	/* What is in none of them. */
+	struct etl_range_metric lacking[ETL_MOST_RANGE_METRICS];
+	uint32_t n_lacking;
+	/* Launches in the range, added by whichever thread launches. */
+	_Atomic uint64_t launches, launch_hash;
 	int64_t start_ns;
 	bool is_running;
 };
@@ -50,6 +56,8 @@ int64_t etl_range_session_start(struct etl_range_session *session, const char *n
  * dropped. */
 int64_t etl_range_session_stop(struct etl_range_session *session, uint32_t correlation_id,
 			       const char *name, bool is_launched);
+/* A launch in the range that is measured, by its name and shape; any thread's. */
+void etl_range_session_launched(struct etl_range_session *session, uint64_t launch);
 void etl_range_session_end(struct etl_range_session *session);
 /* After a fork: there are none. */
 void etl_range_sessions_forget(void);

@@ -13,6 +13,9 @@
  * opens it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct etl_range_session *open_session;
+/* The same, for launches: they hold no lock, as whoever opens a range waits for CUPTI with it, which
+ * may wait for the launch.  A session is never freed. */
+static _Atomic(struct etl_range_session *) counted;
 
 /* Without "nvtx:". */
 static const char *plain(const char *name)
@@ -69,6 +72,7 @@ static void enter(const char *name)
 		etl_range_leave_out(ETL_LEFT_OUT_OTHER);
 	else if (!open_session)
 		open_session = start(context, plain(name));
+	etl_store(&counted, open_session);
 	pthread_mutex_unlock(&lock);
 	errno = saved;
 }
@@ -80,6 +84,7 @@ static void stop(const char *name, bool is_whole)
 	int64_t code;
 
 	open_session = NULL;
+	etl_store(&counted, NULL);
 	code = etl_range_session_stop(session, 0, name, is_whole);
 	if (code != 0)
 		etl_range_fail(code);
@@ -121,8 +126,18 @@ void etl_range_user_leave(const void *context)
 	pthread_mutex_unlock(&lock);
 }
 
+void etl_range_user_launch(const void *context, uint64_t launch)
+{
+	/* With the context that was stored before it. */
+	struct etl_range_session *session = etl_load(&counted);
+
+	if (session && session->context == context)
+		etl_range_session_launched(session, launch);
+}
+
 void etl_range_user_forget(void)
 {
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	open_session = NULL;
+	etl_store(&counted, NULL);
 }

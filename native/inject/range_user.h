@@ -6,4 +6,6 @@
 void etl_range_user_count(int by);
 /* The context goes away, or with NULL the process: what is open on it is not measured. */
 void etl_range_user_leave(const void *context);
+/* A launch on the context begins; see etl_launch_hash(). */
+void etl_range_user_launch(const void *context, uint64_t launch);
 void etl_range_user_forget(void);

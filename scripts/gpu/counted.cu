@@ -1,11 +1,16 @@
 // Ten kernels that do the same at each launch, for exact counters beside Nsight Compute's.
 //
-//   counted KERNELS LAUNCHES   launches the first so many kernels, so often each; prints JSON
+//   counted KERNELS LAUNCHES [differing|cooperative]
+//
+// Launches the first so many kernels, so often each, and prints JSON.  Also, each time: a kernel whose
+// blocks wait for each other; or counted_small once more in each run of the command.
 //
 // Each time is an NVTX range "round", which does not wait for what was launched before.
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
+#include <cooperative_groups.h>
 #include <nvtx3/nvToolsExt.h>
 
 __global__ void counted_copy(float *to, const float *from, int n)
@@ -92,6 +97,23 @@ __global__ void counted_small(float *to)
 	to[threadIdx.x] = threadIdx.x;
 }
 
+__global__ void counted_cooperative(float *to)
+{
+	cooperative_groups::this_grid().sync();
+	to[blockIdx.x * blockDim.x + threadIdx.x] = threadIdx.x;
+}
+
+static void launch_more(const char *which, float *to)
+{
+	const char *run = getenv("CUPTI_ETL_REPLAY_RUN");
+	void *arguments[] = { &to };
+
+	if (strcmp(which, "cooperative") == 0)
+		cudaLaunchCooperativeKernel((const void *)counted_cooperative, 32, 128, arguments, 0, 0);
+	for (int i = 0; strcmp(which, "differing") == 0 && i < (run ? atoi(run) : 1); i++)
+		counted_small<<<1, 32>>>(to);
+}
+
 int main(int count, char **words)
 {
 	const int kernels = count > 1 ? atoi(words[1]) : 10, launches = count > 2 ? atoi(words[2]) : 3;
@@ -121,6 +143,7 @@ int main(int count, char **words)
 			case 9: counted_small<<<1, 32>>>(to); break;
 			}
 		}
+		launch_more(count > 3 ? words[3] : "", to);
 		nvtxRangePop();
 	}
 	cudaDeviceSynchronize();

@@ -1,14 +1,16 @@
 """Exact counters of a capture beside those of Nsight Compute, metric by metric.
 
     python range_metrics.py --out DIR --work DIR --program PATH [--ncu PATH] [--cupti PATH]
+                            [--rounds NAME,...]
 
 Captures PATH with --range-metrics, runs it under ncu with the same metrics, cache control and
 clocks, imports both as one trace, and asks metric_agreement: first 3 kernels and 10 metrics, then
 10 and 30, then 10 and one alone.  Then measures ranges of the program as wholes, which have to be
-the sums of their kernels.  Writes DIR/range_metrics.json.  Exits with 1 if a launch has no kernel,
-or a metric that has to agree does not to the last digit; every other difference above 2 % is
-listed, with the least and the most of both ways: where these overlap, launches differ among
-themselves.
+the sums of their kernels, and runs the program once for each group of metrics, which has to give
+the same (round `application`, which needs no ncu; see application_replay.py).  Writes
+DIR/range_metrics.json.  Exits with 1 if a launch has no kernel, or a metric that has to agree does
+not to the last digit; every other difference above 2 % is listed, with the least and the most of
+both ways: where these overlap, launches differ among themselves.
 See ``scripts/gpu_range_metrics.sh``.
 """
 
@@ -23,6 +25,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from application_replay import application
 from machine import machine
 from runs import CUPTI_ETL, Runner
 
@@ -247,20 +250,26 @@ def main() -> int:
     parser.add_argument("--cupti", default="")
     parser.add_argument("--cache", choices=("flush", "none"), default="flush")
     parser.add_argument("--seconds", type=float, default=400)
+    every = (*ROUNDS, "ranges", "application")
+    parser.add_argument("--rounds", default=",".join(every))
     options = parser.parse_args()
-    if shutil.which(options.ncu) is None:
+    rounds = options.rounds.split(",")
+    if not set(rounds) <= set(every):
+        parser.error(f"rounds are {', '.join(every)}")
+    if set(rounds) & set(ROUNDS) and shutil.which(options.ncu) is None:
         parser.error(f"{options.ncu} is not there: name Nsight Compute's ncu with --ncu")
     runner = Runner(options.work, options.out / "range_metrics.log", options.seconds)
     begin = time.monotonic()
     report: dict[str, Any] = {"machine": machine(), "rounds": {}, "ok": False}
-    for name in (*ROUNDS, "ranges"):
+    others = {"ranges": whole_ranges, "application": application}
+    for name in rounds:
         try:
             report["rounds"][name] = (
-                compare(runner, options, name) if name in ROUNDS else whole_ranges(runner, options)
+                compare(runner, options, name) if name in ROUNDS else others[name](runner, options)
             )
         except EtlError as error:
             report["rounds"][name] = {"ok": False, "failed": repr(error)}
-        report["ok"] = len(report["rounds"]) == len(ROUNDS) + 1 and all(
+        report["ok"] = len(report["rounds"]) == len(rounds) and all(
             done["ok"] for done in report["rounds"].values()
         )
         report["s"] = round(time.monotonic() - begin, 1)

@@ -45,6 +45,7 @@ FLOORS = {
     "cupti_etl.capture.daemon": 14,
     "cupti_etl.capture.outcome": 12,
     "cupti_etl.capture.recorder": 12,
+    "cupti_etl.capture.replay": 12,
     "cupti_etl.capture.session": 14,
     "cupti_etl.imports.run": 14,
     # How an answer looks, which an answer knows; what writes whole traces lies above them.

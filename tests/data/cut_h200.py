@@ -1,9 +1,10 @@
-"""Cuts tests/data/jax_h200, triton_h200 and pcs_h200 from captures of real programs on an H200.
+"""Cuts tests/data/jax_h200, triton_h200, pcs_h200 and counters_h200 from captures on an H200.
 
-Run it on traces of JAX with command buffers, of JAX without, of Triton's tuners, and of
-scripts/gpu/stalls.cu with PC sampling; "" for what is not cut anew::
+Run it on traces of JAX with command buffers, of JAX without, of Triton's tuners, of
+scripts/gpu/stalls.cu with PC sampling, and on the folder with the traces of
+`scripts/gpu_range_metrics.sh --rounds application`; "" for what is not cut anew::
 
-    .venv/bin/python tests/data/cut_h200.py JAX_DEFAULT JAX_EAGER TUNES STALLS
+    .venv/bin/python tests/data/cut_h200.py JAX_DEFAULT JAX_EAGER TUNES STALLS COUNTERS
 
 What is left out: tables that the tests do not ask, passes of XLA's compiler (all but those in which
 work was launched), and what names the machine.
@@ -28,6 +29,8 @@ _JAX = _WORK | {
 }
 _TRITON = _WORK | {"launch_stack": "", "python_stack": ""}
 _STALLS = _WORK | {"pc_sample": "", "pc_window": "", "cubin": ""}
+_RUNS = {"kernel": "", "kernel_name": "", "launch_metric": "", "process": ""}
+_SASS = {"kernel": "", "kernel_name": "", "sass_metric": "", "cubin": ""}
 _PATHS = {
     "^.*/site-packages/": "/venv/",
     "^.*/torchinductor_[a-z]+/": "/cache/",
@@ -42,8 +45,10 @@ def cut(trace: Path, target: Path, tables: dict[str, str]) -> None:
     work = " UNION ALL ".join(
         f"SELECT correlation_id FROM read_parquet('{trace}/{table}/*.parquet')"
         for table in ("kernel", "memcpy", "memset")
+        if (trace / table).is_dir()  # without, of ranges that were measured as wholes
     )
-    con.execute(f"CREATE TABLE launched AS {work}")
+    if work:
+        con.execute(f"CREATE TABLE launched AS {work}")
     for table, where in tables.items():
         source = f"read_parquet('{trace}/{table}/*.parquet')"
         columns = "*"
@@ -54,6 +59,8 @@ def cut(trace: Path, target: Path, tables: dict[str, str]) -> None:
             columns = f"* REPLACE ({file} AS file)"
         if table == "device":
             columns = "* REPLACE ('GPU-0' AS device_uuid)"
+        if table == "process":
+            columns = "* REPLACE ('node1' AS host, './counted' AS argv, NULL AS cupti_path)"
         where = where.replace("TRACE_marker", source)
         part = target / f"{table}.parquet"
         con.execute(
@@ -79,7 +86,7 @@ def _as_long(folder: re.Match[bytes]) -> bytes:
 
 
 if __name__ == "__main__":
-    default, eager, tunes, stalls = sys.argv[1:]
+    default, eager, tunes, stalls, counters = sys.argv[1:]
     if default:
         cut(Path(default), HERE / "jax_h200" / "command_buffers", _JAX)
     if eager:
@@ -89,3 +96,9 @@ if __name__ == "__main__":
     if stalls:
         cut(Path(stalls), HERE / "pcs_h200", _STALLS)
         hide_folder(HERE / "pcs_h200" / "cubin.parquet", b"stalls.cu")
+    if counters:
+        for name in ("runs", "ranges", "differing"):
+            tables = {t: rows for t, rows in _RUNS.items() if (Path(counters) / name / t).is_dir()}
+            cut(Path(counters) / name, HERE / "counters_h200" / name, tables)
+        cut(Path(counters) / "sass", HERE / "counters_h200" / "sass", _SASS)
+        hide_folder(HERE / "counters_h200" / "sass" / "cubin.parquet", b"counted.cu")

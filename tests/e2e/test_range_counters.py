@@ -94,3 +94,36 @@ def test_what_refuses_is_a_loss(capturer: Capturer) -> None:
     assert capture.count("api_call") >= 4 * 5
     assert "range_refused" in capture.losses()
     capture.check_sums()
+
+
+def test_metrics_that_need_several_passes_by_themselves_are_null_with_a_reason(
+    capturer: Capturer,
+) -> None:
+    options = ["--range-metrics", f"{READ},{CYCLES}", *BY_RANGE]
+    capture = capturer.run(CUPTI_13, options, {"ranges_apart": CYCLES}, **RANGES)
+    rows = capture.rows("launch_metric")
+    assert [(row["metric"], row["value"] is None) for row in rows] == [
+        (READ, False), (CYCLES, True),
+    ] * 4  # fmt: skip
+    assert {row["missing"] for row in rows} == {
+        None, "it needs several passes, and one execution has one",
+    }  # fmt: skip
+    capture.check_sums()
+
+
+def test_if_all_need_several_passes_nothing_is_measured(capturer: Capturer) -> None:
+    options = ["--range-metrics", READ, *BY_RANGE]
+    capture = capturer.run(CUPTI_13, options, {"ranges_apart": READ}, **RANGES)
+    assert capture.count("launch_metric") == 0
+    assert "each of the metrics" in capture.losses()["range_refused"][0]["detail"]
+
+
+def test_ranges_with_other_kernels_are_said_to_differ(capturer: Capturer) -> None:
+    """The same calls, of two kernels by turns: 5 in each range, so that they begin with another."""
+    fake = {**RANGES, "names": 2, "range_gap": 0}
+    capture = capturer.run(CUPTI_13, ["--range-metrics", READ, *BY_RANGE], **fake)
+    rows = capture.rows("launch_metric")
+    assert {row["launches"] for row in rows} == {5}
+    assert len({row["launch_hash"] for row in rows}) > 1
+    (found,) = cupti_etl.open(capture.trace).query("range_counter")
+    assert found["same_launches"] is False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 
 import pytest
 from click.testing import CliRunner
@@ -10,7 +11,9 @@ from support.captures import Capture, Capturer
 from support.fakes import CUPTI_12, CUPTI_13, kernel_name
 
 import cupti_etl
+from cupti_etl.capture.pc_sampling import pc_obstacle
 from cupti_etl.capture.range_metrics import range_obstacle
+from cupti_etl.capture.sass_metrics import sass_obstacle
 from cupti_etl.cli import cli
 from cupti_etl.errors import UsageError
 
@@ -187,6 +190,15 @@ def test_what_refuses_is_a_loss_and_the_rest_is_recorded(
     (loss,) = capture.losses()["range_refused"]
     assert says in loss["detail"]
     capture.check_sums()
+
+
+@pytest.mark.parametrize("obstacle", [range_obstacle, pc_obstacle, sass_obstacle])
+def test_what_a_machine_does_not_allow_has_words(obstacle: Callable[[int], str]) -> None:
+    """cupti_result.h: 33 and 40 are virtual GPUs, 41 confidential computing, 43 MIG."""
+    said = {code: obstacle(code) for code in (8, 26, 27, 33, 35, *range(40, 47))}
+    assert len(set(said.values())) == len(said)
+    assert not [words for words in said.values() if words.startswith("CUPTI answered")]
+    assert obstacle(47) == "CUPTI answered 47"
 
 
 def test_each_refusal_has_words() -> None:

@@ -350,6 +350,7 @@ void sass_launched(uint32_t name_index, const char *name);
 #define RANGES_OWN ((uintptr_t)"WaitNs") /* the name of CUPTI's own kernel */
 void ranges_launched(uint32_t name_index);
 /* Whether the launch in hand is measured, and FAKE_RANGES_KERNELS says this of its records. */
+bool ranges_cooperate(void);
 bool ranges_mark(const char *how);
 uint64_t launch_context(void); /* of this thread */
 

@@ -13,18 +13,16 @@ enum {
     RT_MEMCPY_ASYNC = 41,
     RT_MEMSET_ASYNC = 51,
     RT_DEVICE_SYNCHRONIZE = 165,
-    RT_PROFILER_START = 171,
-    RT_PROFILER_STOP = 172,
+    RT_PROFILER_START = 171, RT_PROFILER_STOP = 172,
     RT_LAUNCH_KERNEL = 211,
-    RT_GRAPH_LAUNCH = 311,
+    RT_COOPERATIVE = 269, RT_GRAPH_LAUNCH = 311,
     DRV_MEM_ALLOC = 243,
     DRV_CTX_SYNCHRONIZE = 17,
     DRV_MEMSET_D8_ASYNC = 216,
     DRV_MEMCPY_ASYNC = 306,
     DRV_LAUNCH_KERNEL = 307,
-    DRV_PROFILER_START = 308,
-    DRV_PROFILER_STOP = 309,
-    DRV_GRAPH_LAUNCH = 514,
+    DRV_PROFILER_START = 308, DRV_PROFILER_STOP = 309,
+    DRV_COOPERATIVE = 477, DRV_GRAPH_LAUNCH = 514,
 };
 enum { GRAPH = 9, FIRST_STREAM = 7, STREAMS = 1024, OBJECT_THREAD = 2 };
 
@@ -285,6 +283,8 @@ static void find_functions(struct work *work) {
     } else if (work->graph) {
         call->runtime = RT_GRAPH_LAUNCH;
         call->driver = DRV_GRAPH_LAUNCH;
+    } else if (event->type == FAKE_LAUNCH && ranges_cooperate()) {
+        call->runtime = RT_COOPERATIVE, call->driver = DRV_COOPERATIVE;
     } else if (event->flags & FAKE_FLAG_DRIVER) {
         call->runtime = 0;
     }

@@ -6,6 +6,8 @@
  *   FAKE_RANGES_OTHER_AT=n   another thread launches while the n-th range is measured
  *   FAKE_RANGES_CONTEXTS=n   threads launch in so many contexts by turns; 1
  *   FAKE_RANGES_NAN=metric   the value of this metric is no number
+ *   FAKE_RANGES_COOPERATIVE=n every n-th launch is a cooperative one
+ *   FAKE_RANGES_APART=metric this metric takes three passes by itself
  *   FAKE_RANGES_KERNELS=how  "untimed": measured kernels have no times, as with CUPTI 13.0; "own":
  *                            behind each comes a kernel of CUPTI's own, as with 13.5
  *   FAKE_CUPTI_LOG=folder    PID.ranges: a line for each call, and for each launch
@@ -176,6 +178,12 @@ void ranges_launched(uint32_t name_index) {
     pthread_mutex_unlock(&lock);
 }
 
+bool ranges_cooperate(void) {
+    static _Atomic uint64_t made;
+    uint64_t every = option("FAKE_RANGES_COOPERATIVE");
+    return every != 0 && atomic_fetch_add(&made, 1) % every == every - 1;
+}
+
 bool ranges_mark(const char *how) {
     const char *wanted = getenv("FAKE_RANGES_KERNELS");
     bool is_measured = false;
@@ -284,8 +292,8 @@ API int cuptiRangeProfilerSetConfig(struct config_params *params) {
         config->profiler_type != 0 || image == NULL || image->magic != COUNTER_DATA_MAGIC ||
         params->size < sizeof *image ||
         !((params->range == AUTO_RANGE && params->replay == KERNEL_REPLAY) ||
-          (params->range == USER_RANGE && params->replay == USER_REPLAY && config->passes == 1 &&
-           params->target == 1)) ||
+          ((params->range == AUTO_RANGE || params->range == USER_RANGE) &&
+           params->replay == USER_REPLAY && config->passes == 1 && params->target == 1)) ||
         params->levels != 1 || params->min_level != 1 ||
         params->ranges == 0)
         return INVALID_PARAMETER;

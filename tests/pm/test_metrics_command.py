@@ -197,10 +197,13 @@ def test_check_says_how_often_a_kernel_is_executed(fakes: Fakes) -> None:
     done = live(fakes, "check", "--range", names, "--format", "json")
     assert done.returncode == 0, done.stderr
     assert "2 passes: each launch is executed so often" in done.stderr
+    assert "took 0.02 s to 0.04 s. With" in done.stderr
+    assert "the command is run instead: 2 runs" in done.stderr
     found = {row["metric"]: row for row in json.loads(done.stdout)}
     assert found[COUNTERS[0]]["certain"] is True
     assert found[RATIO]["certain"] is None
     assert {row["passes"] for row in found.values()} == {1}
+    assert [row["run"] for row in found.values()] == [*[1] * len(COUNTERS), 2]
     done = live(
         fakes,
         "check",
@@ -218,6 +221,18 @@ def test_check_says_how_often_a_kernel_is_executed(fakes: Fakes) -> None:
     assert [row["metric"] for row in json.loads(done.stdout) if row["verdict"] == "refused"] == [
         "sm__nothing.sum"
     ]
+
+
+def test_check_says_which_metrics_application_replay_leaves_out(
+    fakes: Fakes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_RANGES_APART", COUNTERS[1])
+    names = ",".join(COUNTERS[:3])
+    done = live(fakes, "check", "--range", names, "--format", "json")
+    assert [(row["passes"], row["run"]) for row in json.loads(done.stdout)] == [
+        (1, 1), (3, None), (1, 1),
+    ]  # fmt: skip
+    assert "1 run, without the 1 that need several passes by themselves" in done.stderr
 
 
 @pytest.mark.usefixtures("laptop")

@@ -82,50 +82,34 @@ def test_three_ways_to_count_stand_side_by_side(trace: MakeTrace) -> None:
 
 
 def test_counters_of_ranges_say_whether_they_are_of_the_same_work(trace: MakeTrace) -> None:
-    """Two steps launch a kernel and a graph, one a kernel; what ran between belongs to none."""
+    """Two steps launch the same; of the tail, nothing is known."""
     found = trace(
-        api_call="""
-            process_id correlation_id start_ns end_ns domain  name
-            1          1              110      120    runtime cudaLaunchKernel_v7000
-            1          1              112      118    driver  cuLaunchKernel
-            1          2              130      140    runtime cudaGraphLaunch_v10000
-            1          2              141      143    runtime cudaFree_v3020
-            1          3              150      250    runtime cudaLaunchKernel_v7000
-            1          4              210      220    runtime cudaLaunchKernel_v7000
-            1          5              215      240    runtime cudaGraphLaunch_v10000
-            1          6              310      320    runtime cudaLaunchKernel_v7000
-        """,
         launch_metric="""
-            process_id range_id start_ns end_ns range_name metric value unit passes
-            1          1        100      145    step       x.sum  10    byte 1
-            1          2        200      219    step       x.sum  30    byte 1
-            1          3        300      400    tail       x.sum  7     byte 1
-            1          3        300      400    tail       y.sum  8     -    1
+            process_id range_id range_name launches launch_hash metric value unit passes
+            1          1        step       2        77          x.sum  10    byte 1
+            1          2        step       2        77          x.sum  30    byte 1
+            1          3        tail       1        -           x.sum  7     byte 1
+            1          3        tail       1        -           y.sum  8     -    1
         """,
-    ).query("range_counter")  # fmt: skip
+    ).query("range_counter")
     assert_rows(
         found,
         """
         range metric mean unit ranges least most launches same_launches missing
         step  x.sum  20   byte 2      10    30   2        true          -
-        tail  x.sum  7    byte 1      7     7    1        true          -
-        tail  y.sum  8    -    1      8     8    1        true          -
+        tail  x.sum  7    byte 1      7     7    1        -             -
+        tail  y.sum  8    -    1      8     8    1        -             -
         """,
     )
 
 
 def test_ranges_with_other_launches_are_said_to_differ(trace: MakeTrace) -> None:
     found = trace(
-        api_call="""
-            process_id correlation_id start_ns end_ns domain  name
-            1          1              110      120    runtime cudaLaunchKernel_v7000
-            1          2              210      220    runtime cudaLaunchKernelExC_v11060
-        """,
         launch_metric="""
-            process_id range_id start_ns end_ns range_name metric value unit passes
-            1          1        100      145    step       x.sum  10    byte 1
-            1          2        200      245    step       y.sum  30    byte 1
-            1          3        500      545    none       y.sum  30    byte 1
+            process_id range_id range_name launches launch_hash metric value unit passes
+            1          1        step       1        77          x.sum  10    byte 1
+            1          2        step       1        78          y.sum  30    byte 1
+            1          3        none       0        0           y.sum  30    byte 1
         """,
-    ).query("range_counter")  # fmt: skip
-    assert [row["same_launches"] for row in found] == [None, False, False]
+    ).query("range_counter")
+    assert [row["same_launches"] for row in found] == [True, False, False]

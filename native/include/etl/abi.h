@@ -84,7 +84,7 @@ struct etl_process_info {
 	uint64_t range_rows_lost;
 	uint64_t range_launches; /* that were replayed */
 	uint64_t range_dropped; /* of these, those that CUPTI gives no values of */
-	uint64_t range_ns; /* that they took */
+	uint64_t range_ns, range_groups; /* that they took; runs that all metrics take, at one pass each */
 	/* Launches that cannot be replayed, by enum etl_left_out. */
 	uint64_t range_cooperative, range_graphs, range_communication, range_others;
 	int64_t range_failure; /* why launches are not measured: CUPTI's result, or -errno */
@@ -99,7 +99,7 @@ struct etl_process_info {
 	uint32_t steps;
 	uint32_t steps_live;
 	uint32_t layout_generation;
-	uint32_t is_selected; /* its records hold only chosen fields */
+	uint32_t is_selected, replay_run; /* records of chosen fields; of the command, from 1, or 0 */
 	char host[128];
 	char cupti_path[512];
 	char argv[4096];

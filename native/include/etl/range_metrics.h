@@ -27,7 +27,8 @@ struct etl_range_measured {
 	uint32_t bytes; /* of it, the kernel's name and all values */
 	uint32_t values;
 	int64_t start_ns, end_ns; /* of the launch with all its executions, or of the range */
-	uint64_t range_id; /* from 1, in the process */
+	uint64_t range_id; /* from 1, in the process; those without values have one, too */
+	uint64_t launch_hash; /* of the launches in a range, in order */
 	uint32_t context_id;
 	int32_t device_id; /* below zero: not known */
 	uint32_t correlation_id;
@@ -35,14 +36,14 @@ struct etl_range_measured {
 	uint32_t cache_control; /* 0: CUPTI cannot set it, 1: none, 2: flushed before each pass */
 	uint32_t name_length;
 	uint32_t is_range; /* not a launch */
-	uint32_t reserved;
+	uint32_t launches; /* in a range */
 };
 
 struct etl_range_value {
 	uint32_t bytes;
 	uint32_t parts; /* enum etl_range_parts */
 	double value; /* if `result` is 0 */
-	int32_t result; /* CUPTI's, or -EDOM for a value that is no number */
+	int32_t result; /* CUPTI's; -EDOM: the value is no number; -ERANGE: it takes several passes */
 	uint32_t name_length; /* of the metric's name, which follows, and of its unit behind it */
 	uint32_t unit_length;
 	uint32_t reserved;

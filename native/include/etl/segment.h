@@ -91,6 +91,7 @@ struct etl_counters {
 	_Atomic int64_t sass_failure;
 	_Atomic uint64_t range_rows, range_rows_lost, range_launches, range_dropped;
 	_Atomic uint64_t range_ns; /* that launches took to be measured */
+	_Atomic uint64_t range_groups; /* lists that the metrics were split into */
 	_Atomic uint64_t range_left_out[ETL_LEFT_OUT_REASONS];
 	_Atomic int64_t range_failure;
 	_Atomic uint64_t held_at_end; /* slots that CUPTI never returned */
@@ -115,6 +116,7 @@ struct etl_segment {
 	int32_t driver_version;
 	uint32_t is_selected; /* records hold only chosen fields */
 	int64_t rank, local_rank, world_size, slurm_job_id, slurm_proc_id;
+	uint32_t replay_run; /* see struct etl_process_info */
 	char host[128];
 	char cupti_path[512];
 	char argv[4096]; /* words separated by spaces */
