@@ -47,6 +47,10 @@ ENVIRONMENT = {
         "CUPTI_ETL_RANGE",
         "record only inside a range: cudaProfilerApi or nvtx:NAME[@DOMAIN]",
     ),
+    "ORDERS": (
+        "CUPTI_ETL_ORDERS",
+        "1: the collector's orders are carried out where the program has waited for the GPU",
+    ),
     "PYTHON_STACKS": (
         "CUPTI_ETL_PYTHON_STACKS",
         "of which calls to keep the Python stack: launches, copies or all",
@@ -180,6 +184,19 @@ class Retain:
 
 
 @dataclass(frozen=True)
+class BudgetOptions:
+    """How much recording may slow the program down.
+
+    Attributes:
+        share: of its time: 0.01 is one percent.
+        window_ns: how long it is recorded at a time, in ns.
+    """
+
+    share: float
+    window_ns: int
+
+
+@dataclass(frozen=True)
 class RangeOptions:
     """Which launches CUPTI's range profiler measures, by replaying them.
 
@@ -247,6 +264,7 @@ class CaptureOptions:
         pytorch: what of PyTorch is recorded as ranges, of ``PYTORCH_PARTS``.
         nccl: what of NCCL is recorded, one of ``NCCL_LEVELS``.
         capture_range: record only inside ranges: ``cudaProfilerApi`` or ``nvtx:NAME[@DOMAIN]``.
+        budget: record for parts of the time; None for all of it.
         max_rows: stop recording at about so many rows; 0 means never.
         max_bytes: stop recording when the trace has about so many bytes; 0 means never.
         roll_ns: how long rows wait, at most, until they can be read.
@@ -287,6 +305,7 @@ class CaptureOptions:
     range_metrics: RangeOptions | None = None
     nccl: str = "events"
     capture_range: str = ""
+    budget: BudgetOptions | None = None
     max_rows: int = 0
     max_bytes: int = 0
     table: str = ""

@@ -45,6 +45,26 @@ def size_bytes(text: str) -> int:
     return _parse(text, _SIZES, "a size such as 500MB or 2GiB")
 
 
+def share(text: str) -> float:
+    """The part of a whole that a percentage such as ``1%`` or ``0.5`` says.
+
+    Raises:
+        UsageError: it is not one, or not above 0 and below 100.
+    """
+    try:
+        value = float(text.strip().removesuffix("%")) / 100
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1:
+        raise UsageError(f"{text!r} is not a percentage", "give one below 100, such as 1%")
+    return value
+
+
+def percent(part: float) -> str:
+    """A part of a whole as a percentage with two digits, such as ``0.85 %``."""
+    return f"{100 * part:.2g} %"
+
+
 def _parse(text: str, units: dict[str, int], wanted: str) -> int:
     match = _NUMBER.match(text.strip())
     if match is None or match[2].lower() not in units:

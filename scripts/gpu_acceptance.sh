@@ -13,6 +13,7 @@
 #   OUT=results scripts/gpu_acceptance.sh truth [option of scripts/gpu/pm_truth.py ...]
 #   OUT=results scripts/gpu_acceptance.sh gpm
 #   OUT=results scripts/gpu_acceptance.sh pc_sampling
+#   OUT=results scripts/gpu_acceptance.sh budget
 #   OUT=results scripts/gpu_acceptance.sh nccl_one
 #   OUT=results scripts/gpu_acceptance.sh nccl [option of scripts/gpu/nccl.py ...]
 #
@@ -37,7 +38,8 @@
 # what NVML counts beside what CUPTI samples.  With `nccl_one`, OUT/nccl_one.json, in 4
 # minutes: events of NCCL on one GPU against what a program asked of it, and their price.  With
 # `nccl`, OUT/nccl.json, in 5 minutes: the same of several ranks, their matching and their delays;
-# that needs two GPUs.
+# that needs two GPUs.  With `budget`, OUT/budget.json, in 6 minutes: what `--budget` costs, beside what
+# a program logs of its steps.
 set -eu
 
 repository=$(cd "$(dirname "$0")/.." && pwd)
@@ -54,7 +56,7 @@ out=$(cd "$OUT" && pwd)
 program=acceptance
 case "${1:-}" in
 features | profilers | stacks | graphs | callbacks | pytorch | inside) program=$1 ;;
-gpm | pm | pc_sampling | nccl | nccl_one) program=$1 ;;
+budget | gpm | pm | pc_sampling | nccl | nccl_one) program=$1 ;;
 truth) program=pm_truth ;;
 esac
 [ $program = acceptance ] || shift

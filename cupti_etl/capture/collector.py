@@ -79,6 +79,8 @@ class Collector:
         self._clock = Clock()
         self._naming = Naming()
         self.known_losses: list[Loss] = []  # of no process, or of all
+        # Who else looks at batches of records, such as those that decide when to record.
+        self.watchers: list[Callable[[str, pa.RecordBatch], None]] = []
         self._poll = select.poll()
         self.listener = Listener(allow_uids, path) if live else None
 
@@ -289,6 +291,8 @@ class Collector:
                 for traced in self._told:
                     names = traced.process.take_kernel_names()
                     self._naming.add(traced.process.process_id, names)
+            for watcher in self.watchers:
+                watcher(table, batch)
             yield table, batch
         clock = self._clock.due()
         own = {

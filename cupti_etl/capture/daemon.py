@@ -93,8 +93,8 @@ def collect(options: CaptureOptions, path: Path, convert: Convert) -> None:
             collector.abandon()
             driver.finish()
     if not options.quiet:
-        kept = driver.summary() if isinstance(driver, Recorder) else ""
-        summary(collector, destination, time.monotonic() - start, kept)
+        said = [driver.summary()] if isinstance(driver, Recorder) else []
+        summary(collector, destination, time.monotonic() - start, said)
 
 
 def _kept_ns(options: CaptureOptions) -> int:

@@ -78,6 +78,7 @@ def target_settings(
         "PYTORCH": ",".join(options.pytorch),
         "NCCL": "" if options.nccl == "none" else options.nccl,
         "RANGE": options.capture_range,
+        "ORDERS": "1" if options.budget else "",
         "FLUSH_MS": str(options.flush_ms),
         "RING_MB": str(options.ring_mb),
         "CUPTI": str(options.cupti.resolve()) if options.cupti else "",

@@ -11,6 +11,31 @@ from cupti_etl.config import CaptureOptions
 _PERIOD_NS = 50_000_000
 
 
+class Pauses:
+    """Several who pause all traced processes: these record when nobody pauses them.
+
+    Args:
+        pause: tells the traced processes whether to pause.
+    """
+
+    def __init__(self, pause: Callable[[bool], None]) -> None:
+        self._pause = pause
+        self._paused: list[bool] = []
+
+    def add(self) -> Callable[[bool], None]:
+        """One more of them, as the function that it calls."""
+        number = len(self._paused)
+        self._paused.append(False)
+
+        def pause(is_paused: bool) -> None:
+            was_paused = any(self._paused)
+            self._paused[number] = is_paused
+            if any(self._paused) != was_paused:
+                self._pause(not was_paused)
+
+        return pause
+
+
 class Limits:
     """Pauses and resumes all traced processes; the program itself always goes on.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from cupti_etl.capture.launcher import injector_loads
@@ -43,3 +45,19 @@ def diagnose(collector: Collector) -> EtlError | None:
                 f"the capture is incomplete: {loss.detail}", "run without the other profiler"
             )
     return None
+
+
+@contextmanager
+def taken_down(problems: list[EtlError]) -> Iterator[None]:
+    """Takes down what goes wrong, so that the program is waited for and the trace finished."""
+    try:
+        yield
+    except EtlError as error:
+        problems.append(error)
+    except (OSError, MemoryError) as error:
+        problems.append(
+            EtlError(
+                f"the capture cannot go on: {error or 'no memory is left'}",
+                "raise the limits of the shell that starts it (ulimit -a)",
+            )
+        )

@@ -6,11 +6,11 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cupti_etl.capture.budget import Budget
 from cupti_etl.capture.caller import Caller
 from cupti_etl.capture.collector import Collector
 from cupti_etl.capture.launcher import (
@@ -19,9 +19,9 @@ from cupti_etl.capture.launcher import (
     target_environment,
     target_settings,
 )
-from cupti_etl.capture.limits import Limits
+from cupti_etl.capture.limits import Limits, Pauses
 from cupti_etl.capture.origin import origin
-from cupti_etl.capture.outcome import diagnose
+from cupti_etl.capture.outcome import diagnose, taken_down
 from cupti_etl.capture.recorder import Recorder
 from cupti_etl.capture.recording import RecordingWriter
 from cupti_etl.capture.replay import Replay
@@ -67,7 +67,7 @@ def run(options: CaptureOptions, cmd: tuple[str, ...], convert: Convert) -> int:
         status, problem = capture.to_the_end()
     if not options.quiet and capture.is_kept:
         taken = time.monotonic() - start
-        summary(capture.collector, capture.destination, taken, capture.kept)
+        summary(capture.collector, capture.destination, taken, capture.said)
     problem = problem or diagnose(capture.collector)
     if problem is not None and (status == 0 or capture.launcher.is_terminated):
         raise problem
@@ -198,7 +198,8 @@ class _Run:
         self._until = float("inf")
         self._replay: Replay | None = None
         self.is_kept = True
-        self.kept = ""  # by a flight recorder
+        # What a flight recorder kept, and what a budget left out, in sentences.
+        self.said: list[str] = []
         self.destination = choose(options, convert)
         self._relink = Relink(self.destination)
         stack.callback(self._relink.close)
@@ -218,12 +219,17 @@ class _Run:
             self._recorder, sampling=self.sampling, allow_uids=options.allow_uids
         )
         stack.callback(self.collector.close)
+        pauses = Pauses(self.collector.pause)
         self._limits = Limits(
             options,
-            self.collector.pause,
+            pauses.add(),
             lambda: self.collector.rows_and_records()[0],
             self.destination.size,
         )
+        self._budget: Budget | None = None
+        if options.budget is not None:
+            self._budget = Budget(options.budget, pauses.add())
+            self.collector.watchers.append(self._budget.add)
         settings = target_settings(options, self.collector.settings, os.environ)
         self.collector.known_losses += other_nccl_plugin(options, os.environ)
         if self.sampling is not None:
@@ -259,21 +265,25 @@ class _Run:
             "capture_range": _text(options.capture_range) or None,
             "delay_ns": options.delay_ns,
             "duration_ns": options.duration_ns or None,
+            "budget_pct": options.budget and 100 * options.budget.share,
             **origin(Path.cwd(), options.tags),
         }
         driver = self._driver(facts)
         problems: list[EtlError] = []
-        with _into(problems):
+        with taken_down(problems):
             driver.run(self._watch)
             self._line.clear()
         status = self.launcher.wait()
-        with _into(problems):
+        with taken_down(problems):
             self.collector.abandon()
             if self.sampling is not None:
                 self.sampling.stop()
             driver.finish(status, self._limits.stopped_by)
             self._relink.finish()
-        self.kept = driver.summary() if isinstance(driver, Recorder) else ""
+        if isinstance(driver, Recorder):
+            self.said.append(driver.summary())
+        if self._budget is not None:
+            self.said.append(self._budget.summary())
         unrecorded = self._close_recording()
         self.is_kept = bool(problems) or not self._is_nothing()
         if self.is_kept:
@@ -333,6 +343,10 @@ class _Run:
             if linger_ns is not None:
                 self._until = time.monotonic() + linger_ns / 1e9
         self._limits.look()
+        if self._budget is not None:
+            if collector.traced:
+                self._budget.begin()
+            self._budget.look()
         if self._options.on_conflict == "fail" and collector.has_conflict():
             launcher.terminate()
         if collector.traced or self.sampling is not None:
@@ -379,19 +393,3 @@ def tell_failure(sampling: Sampling, *, quiet: bool) -> None:
         what, hint = sampling.failure
         say(f"cupti-etl: hardware counters are not sampled: {what}")
         say(f"  {hint}")
-
-
-@contextmanager
-def _into(problems: list[EtlError]) -> Iterator[None]:
-    """Takes down what goes wrong, so that the program is waited for and the trace finished."""
-    try:
-        yield
-    except EtlError as error:
-        problems.append(error)
-    except (OSError, MemoryError) as error:
-        problems.append(
-            EtlError(
-                f"the capture cannot go on: {error or 'no memory is left'}",
-                "raise the limits of the shell that starts it (ulimit -a)",
-            )
-        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cupti_etl.capture.segment import NOT_TRACED
@@ -51,14 +52,14 @@ def measured(collector: Collector) -> str:
     return f", {launches:,} launches measured, {each:,.1f} ms each"
 
 
-def summary(collector: Collector, where: object, seconds: float, kept: str = "") -> None:
+def summary(collector: Collector, where: object, seconds: float, said: Sequence[str] = ()) -> None:
     """Print rows by table, losses, and where the trace is (a sentence).
 
     Args:
         collector: of the capture.
         where: where the trace is.
         seconds: how long the capture took.
-        kept: what a flight recorder kept, in a sentence.
+        said: what else there is to say, in sentences.
     """
     traced = [one.process for one in collector.traced if one.process.info().state != NOT_TRACED]
     counts = {kind.table: sum(p.stored(i) for p in traced) for i, kind in enumerate(KINDS)}
@@ -77,8 +78,8 @@ def summary(collector: Collector, where: object, seconds: float, kept: str = "")
         count = "an unknown number of" if loss.records is None else f"{loss.records:,}"
         what = "rows incomplete" if loss.is_stored else "records lost"
         say(f"cupti-etl: {count} {what} ({loss.cause}): {loss.detail}")
-    if kept:
-        say(f"cupti-etl: {kept}")
+    for sentence in said:
+        say(f"cupti-etl: {sentence}")
     say(f"cupti-etl: {where}")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from cupti_etl.commands._budget import budget_options
 from cupti_etl.commands._capture_values import (
     check_pytorch,
     check_range,
@@ -38,6 +39,7 @@ from cupti_etl.config import (
     GRAPH_LEVELS,
     NCCL_LEVELS,
     RECORD_FORMS,
+    BudgetOptions,
     CaptureOptions,
     FlightOptions,
     PcSamplingOptions,
@@ -133,6 +135,7 @@ _process = functools.partial(click.option, cls=Option, section="Processes")
 )
 @_when("--max-rows", type=click.IntRange(1), metavar="N", help="Stop recording after about N rows.")
 @_when("--max-size", metavar="SIZE", help="Stop recording when the trace has about this size.")
+@budget_options
 @flight_options
 @range_options
 @sass_options
@@ -278,6 +281,7 @@ def command(
     pytorch: str,
     pc_sampling: PcSamplingOptions | None,
     sass_metrics: SassOptions | None,
+    budget: BudgetOptions | None,
     flight: FlightOptions | None,
     range_metrics: RangeOptions | None,
     capture_range: str,
@@ -351,6 +355,7 @@ def command(
         sass_metrics=sass_metrics,
         range_metrics=range_metrics,
         capture_range=check_range(capture_range),
+        budget=budget,
         max_rows=max_rows or 0,
         max_bytes=size_bytes(max_size) if max_size else 0,
         pm=chosen(pm, pm_interval, pm_devices, is_required=pm_required),

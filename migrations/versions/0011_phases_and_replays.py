@@ -1,4 +1,4 @@
-"""Change launch_metric, loss, nccl_event, process.
+"""Change capture, capture_window, launch_metric, loss, nccl_event, process.
 
 Frozen once released: what has to change later is the next migration's work.
 """
@@ -16,6 +16,17 @@ schema_version: int = 1
 
 
 def upgrade() -> None:
+    op.add_column('capture', sa.Column('budget_pct', sa.Double(), nullable=True, comment='How much longer --budget let the program take; NULL without it. Unit: %.'))
+    op.alter_column('capture_window', 'opened_by',
+               existing_type=sa.String(),
+               comment='process (its start), collector (--delay, --budget), range (--capture-range) or other_client (it left).',
+               existing_comment='process (its start), collector (--delay), range (--capture-range) or other_client (it left).',
+               existing_nullable=True)
+    op.alter_column('capture_window', 'closed_by',
+               existing_type=sa.String(),
+               comment='process (its end), collector (--duration, --max-rows, --max-size, --budget), range, other_client (it came); NULL if open.',
+               existing_comment='process (its end), collector (--duration, --max-rows, --max-size), range, other_client (it came); NULL if open.',
+               existing_nullable=True)
     op.add_column('launch_metric', sa.Column('launches', sa.BigInteger(), nullable=True, comment='Launches in the range; NULL of a launch. Unit: launches.'))
     op.add_column('launch_metric', sa.Column('launch_hash', sa.BigInteger(), nullable=True, comment='Equal for ranges with the same launches in the same order: names of kernels and shapes, hashed; NULL of a launch.'))
     op.alter_column('launch_metric', 'passes',
@@ -107,3 +118,14 @@ def downgrade() -> None:
                existing_nullable=True)
     op.drop_column('launch_metric', 'launch_hash')
     op.drop_column('launch_metric', 'launches')
+    op.alter_column('capture_window', 'closed_by',
+               existing_type=sa.String(),
+               comment='process (its end), collector (--duration, --max-rows, --max-size), range, other_client (it came); NULL if open.',
+               existing_comment='process (its end), collector (--duration, --max-rows, --max-size, --budget), range, other_client (it came); NULL if open.',
+               existing_nullable=True)
+    op.alter_column('capture_window', 'opened_by',
+               existing_type=sa.String(),
+               comment='process (its start), collector (--delay), range (--capture-range) or other_client (it left).',
+               existing_comment='process (its start), collector (--delay, --budget), range (--capture-range) or other_client (it left).',
+               existing_nullable=True)
+    op.drop_column('capture', 'budget_pct')

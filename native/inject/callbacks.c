@@ -10,6 +10,7 @@
 #include "inject/graph_nodes.h"
 #include "inject/injector.h"
 #include "inject/launch_stacks.h"
+#include "inject/orders.h"
 #include "inject/pc_sampling.h"
 #include "inject/profiler.h"
 #include "inject/range_metrics.h"
@@ -31,7 +32,7 @@ bool etl_callbacks_are_wanted(void)
 {
 	return etl_profiler_is_watched() || etl_launch_stacks_are_wanted() ||
 	       etl_pc_sampling_is_wanted() || etl_range_metrics_are_wanted() ||
-	       etl_sass_metrics_are_wanted() || selection || etl_watch_any();
+	       etl_sass_metrics_are_wanted() || etl_orders_wait() || selection || etl_watch_any();
 }
 
 void etl_callbacks_call(void *unused, uint32_t domain, uint32_t cbid, const void *info)
@@ -42,6 +43,7 @@ void etl_callbacks_call(void *unused, uint32_t domain, uint32_t cbid, const void
 	if (domain == CUPTI_DOMAIN_DRIVER) {
 		etl_profiler_call(cbid, data->site == 1);
 		etl_graph_nodes_call(cbid, data->site == 1);
+		etl_orders_call(cbid, data->site == 1);
 		if (data->site == 0) {
 			etl_launch_stacks_call(cbid, data->correlation_id);
 			etl_pc_sampling_call(cbid, data->context);
@@ -65,6 +67,7 @@ static bool is_the_captures(uint32_t domain, uint32_t cbid)
 			       etl_range_metrics_mean(domain, cbid) ||
 			       etl_sass_metrics_mean(domain, cbid) ||
 			       (domain == CUPTI_DOMAIN_DRIVER && (etl_profiler_means(cbid) ||
+								  etl_orders_mean(cbid) ||
 								  etl_launch_stacks_mean(cbid))));
 }
 
@@ -121,6 +124,8 @@ static int enable_all(void *subscriber, struct etl_error *error)
 		if (code == 0)
 			etl_graph_nodes_enable(subscriber);
 		if (code == 0)
+			etl_orders_enable(subscriber);
+		if (code == 0)
 			etl_pc_sampling_enable(subscriber);
 		if (code == 0)
 			etl_range_metrics_enable(subscriber);
@@ -160,7 +165,7 @@ static int subscribe_first(struct etl_error *error)
 		return 0;
 	if (result == CUPTI_MULTIPLE_SUBSCRIBERS)
 		return etl_fail(error, EIO,
-				"callbacks and Python stacks need CUPTI's one subscription, and another "
+				"callbacks, Python stacks and --budget need CUPTI's one subscription, and another "
 				"profiler has it; torch.profiler keeps it to the program's end, unless "
 				"TEARDOWN_CUPTI=1 is set");
 	if (result != CUPTI_OK)

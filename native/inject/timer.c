@@ -14,6 +14,7 @@
 #include "inject/facts.h"
 #include "inject/graph_nodes.h"
 #include "inject/nccl_rows.h"
+#include "inject/orders.h"
 #include "inject/handshake.h"
 #include "inject/injector.h"
 #include "inject/intern.h"
@@ -50,7 +51,8 @@ static void sleep_until(const struct timespec *until)
 		 * then the kernel does not let us sleep. */
 		uint32_t seen = etl_load(alarm_clock());
 
-		etl_recording_update(ETL_BY_COLLECTOR);
+		if (!etl_orders_wait())
+			etl_recording_update(ETL_BY_COLLECTOR);
 		if (etl_load(&stopping))
 			return;
 		if (syscall(SYS_futex, alarm_clock(), FUTEX_WAIT_BITSET, seen, until, NULL,

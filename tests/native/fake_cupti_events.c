@@ -26,6 +26,8 @@ enum {
 };
 enum { GRAPH = 9, FIRST_STREAM = 7, STREAMS = 1024, OBJECT_THREAD = 2 };
 
+#define FIRST_GRID 100
+
 /* One event of the program, the same for all subscribers. */
 struct work {
     const struct fake_event *event;
@@ -34,9 +36,11 @@ struct work {
     bool graph;        /* a launch of a whole graph */
     uint32_t untimed;  /* of its nodes, how many found no room in a device buffer */
     uint32_t memory_number;
+    uint64_t grid;     /* the driver numbers launches and sets, whoever records them */
 };
 
 static atomic_uint next_correlation, next_memory, next_launch;
+static atomic_ulong next_grid = FIRST_GRID;
 static atomic_uchar stream_seen[MAX_SUBSCRIBERS][STREAMS];
 static atomic_bool devices_seen[MAX_SUBSCRIBERS];
 static atomic_ulong in_device_buffers;
@@ -143,8 +147,11 @@ static struct record emit_work(struct queue *queue, uint32_t kind, const struct 
     put(record, F_CORRELATION, joined);
     put(record, F_RUNTIME_CORRELATION, joined);
     put(record, F_BYTES, event->bytes);
-    if (kind == KIND_KERNEL || kind == KIND_CONCURRENT_KERNEL)
+    if (kind == KIND_KERNEL || kind == KIND_CONCURRENT_KERNEL) {
         put(record, F_NAME, (uintptr_t)name_for(queue->current, event->name_index, event->text));
+        /* Kernels of graphs keep the number that they got when the graph was made. */
+        put(record, F_GRID, work->graph ? FIRST_GRID - 1 : work->grid);
+    }
     else if (kind != KIND_GRAPH_TRACE)
         put(record, F_FLAGS, correlation & 1u);
     if (late)
@@ -313,6 +320,8 @@ static struct work prepare(const struct fake_event *event) {
     work.untimed = take_device_buffers(&work);
     work.call.correlation = options.correlation + atomic_fetch_add(&next_correlation, 1);
     work.call.symbol = event->type == FAKE_LAUNCH && !work.graph ? event->text : NULL;
+    if (!work.graph && (event->type == FAKE_LAUNCH || event->type == FAKE_SET))
+        work.grid = atomic_fetch_add(&next_grid, 1);
     if (event->type == FAKE_MALLOC)
         work.memory_number = atomic_fetch_add(&next_memory, 1);
     find_functions(&work);

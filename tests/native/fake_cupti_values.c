@@ -39,6 +39,7 @@ static const char *const field_names[FIELDS] = {
     [F_PAYLOAD] = "payload",
     [F_EXTERNAL_KIND] = "externalKind",
     [F_EXTERNAL_ID] = "externalId",
+    [F_GRID] = "gridId",
 };
 
 static uint64_t hash(uint32_t kind, const char *name, uint32_t variant) {

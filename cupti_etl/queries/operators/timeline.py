@@ -86,11 +86,17 @@ _GAP = f"""
     LEFT JOIN _derived_gpu_activity_name AS before ON before.id = previous_id
     LEFT JOIN _derived_gpu_activity_name AS after ON after.id = next_id"""
 
+# Times in which nothing was recorded are no gaps.
+_IS_RECORDED = """NOT EXISTS (
+        SELECT 1 FROM _not_recorded AS off
+        WHERE off.gpu = gap.gpu AND off.start_ns < gap.end_ns AND off.end_ns > gap.start_ns
+    )"""
+
 EDGE = NativeOperator(
     name="edge",
     along="start_ns",
     counted="gpu_activity",
-    reads=("gpu_interval",),
+    reads=("gpu_interval", "_not_recorded"),
     named=("gpu_activity",),
     inputs=(
         "SELECT start_ns, end_ns, gpu, CASE kind WHEN 'graph' THEN 1::BIGINT"
@@ -105,7 +111,7 @@ EDGE = NativeOperator(
         " next_correlation_id:BIGINT?",
         "_derived_gap_tie": "gap id",
     },
-    queries={"_gap_edge": f"SELECT * FROM ({_GAP})"},
+    queries={"_gap_edge": f"SELECT * FROM ({_GAP}) AS gap WHERE {_IS_RECORDED}"},
 )
 
 # How long the host was in each state, within gaps up to when the next work was launched.
@@ -113,7 +119,7 @@ CAUSE = NativeOperator(
     name="host",
     along="start_ns",
     counted="api_call",
-    reads=("_gap_edge", "api_call", "overhead", "_blocking_copy"),
+    reads=("_gap_edge", "api_call", "overhead", "_blocking_copy", "_not_recorded"),
     # In order, as calls are: few runs are merged fast.
     before={
         "_blocking": "SELECT start_ns, end_ns, process_id FROM _blocking_copy ORDER BY start_ns",
@@ -157,8 +163,8 @@ CAUSE = NativeOperator(
                        coalesce(launching_ns, 0) AS launching_ns, coalesce(other_ns, 0) AS other_ns,
                        CASE WHEN process_id IS NULL THEN start_ns ELSE split_ns END AS split_ns,
                        coalesce(is_known, false) AS is_known, next_kind, next_id
-                FROM (SELECT * FROM _derived_gap POSITIONAL JOIN _derived_spent)
-                WHERE EXISTS (SELECT 1 FROM api_call)
+                FROM (SELECT * FROM _derived_gap POSITIONAL JOIN _derived_spent) AS gap
+                WHERE EXISTS (SELECT 1 FROM api_call) AND {_IS_RECORDED}
             ),
             rests AS (
                 SELECT *, CASE WHEN is_known THEN end_ns - split_ns ELSE 0 END AS queued_ns,

@@ -1,0 +1,82 @@
+"""The options that bound what recording costs; hidden, as they are not proven: see ``WARNING``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from cupti_etl.config import BudgetOptions
+from cupti_etl.errors import UsageError
+from cupti_etl.progress import say
+from cupti_etl.render.help import Option
+from cupti_etl.units import duration_ns, share
+
+_option = functools.partial(click.option, cls=Option, section="When to record")
+_WINDOW = "100ms"
+WARNING = (
+    "cupti-etl: --budget is experimental: with CUPTI 13.0, programs whose records were switched on"
+    " and off hundreds of times lost times of kernels, and some crashed"
+)
+# Switching all records on and off takes some tenths of a millisecond.
+_SHORTEST_NS = 10_000_000
+_OPTIONS = (
+    _option(
+        "--budget",
+        metavar="PERCENT",
+        hidden=True,
+        help="Record for parts of the time, so that CMD takes at most PERCENT longer, such as 1%.",
+    ),
+    _option(
+        "--budget-window",
+        metavar="TIME",
+        hidden=True,
+        help=f"How long to record at a time with --budget.  [default: {_WINDOW}]",
+    ),
+)
+# What does not go with it, by its option, and why.
+_OTHERS = {
+    "flight_recorder": ("--flight-recorder", "the flight recorder has to see all of the run"),
+    "capture_range": ("--capture-range", "both say when to record"),
+    "range_metrics": ("--range-metrics", "kernels that are replayed take times of their own"),
+    "sass_metrics": ("--sass-metrics", "patched kernels are slow, recorded or not"),
+    "pc_sampling": ("--pc-sampling", "samples have --pc-duty"),
+}
+
+
+def budget_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options, which the command gets as one: ``budget``."""
+
+    @functools.wraps(function)
+    def command(budget: str | None, budget_window: str | None, **others: Any) -> Any:
+        return function(budget=_chosen(budget, budget_window, others), **others)
+
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def _chosen(budget: str | None, window: str | None, others: dict[str, Any]) -> BudgetOptions | None:
+    """What the options ask for; None if all of the run is to be recorded.
+
+    Raises:
+        UsageError: one of them cannot be, or does not go with another.
+    """
+    if budget is None:
+        if window is not None:
+            raise UsageError("--budget-window goes with --budget", "add --budget 1%")
+        return None
+    window_ns = duration_ns(window or _WINDOW)
+    if window_ns < _SHORTEST_NS:
+        raise UsageError(
+            f"--budget-window {window} is too short: switching records on and off takes as long",
+            "give 10ms or more",
+        )
+    for name, (option, why) in _OTHERS.items():
+        if others.get(name) not in ("", None):
+            raise UsageError(f"--budget does not go with {option}: {why}", "leave out one of them")
+    options = BudgetOptions(share(budget), window_ns)
+    say(WARNING)
+    return options

@@ -1,0 +1,21 @@
+-- The times in which work of a GPU was not recorded, of one of the processes that used it.
+--
+-- computed: From the end of a window of a process to the begin of its next one, and windows that
+--   stand for several, as it is not known when in them nothing was recorded.
+-- needs: _window, gpu
+-- scope: whole
+-- columns:
+--   gpu BIGINT: Number of the GPU, as in gpu.
+--   start_ns BIGINT [epoch ns]: When records were switched off.
+--   end_ns BIGINT [epoch ns]: When they were on again.
+WITH off AS (
+    SELECT process_id, end_ns AS start_ns,
+           lead(start_ns) OVER (PARTITION BY process_id ORDER BY number) AS end_ns
+    FROM _window
+    UNION ALL
+    SELECT process_id, start_ns, end_ns FROM _window WHERE is_several
+)
+SELECT DISTINCT gpu.gpu, off.start_ns, off.end_ns
+FROM off
+JOIN gpu ON gpu.process_id = off.process_id
+WHERE off.start_ns < off.end_ns

@@ -1,0 +1,191 @@
+"""What ``--budget`` keeps of its promise: the price, how well it is known, and what is estimated.
+
+    python budget.py --out DIR --work DIR [--seconds 40]
+
+Writes DIR/budget.json; exits with 1 if a program lost more than its budget allows and the errors of
+both measurements explain, or if the estimates do not hold the truth.  The truth is what the program
+logs: how long its steps took that lay in windows, and those that lay between them.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from bisect import bisect_right
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from machine import machine
+from runs import CUPTI_ETL, PYTHON, Runner, arguments
+
+import cupti_etl
+
+PROGRAM = str(Path(__file__).resolve().parent / "budget_app.py")
+SECONDS = 540
+BUDGETS = (("small", 1.0), ("llama", 1.0), ("train", 1.0), ("graph", 1.0))
+# What single things cost: windows for most of the time.
+PARTS: dict[str, tuple[str, ...]] = {
+    "kernels": ("--kinds", "light", "--api", "none"),
+    "kernels and launches": ("--kinds", "light", "--api", "launch"),
+    "default": (),
+    "default, flushed every 10 ms": ("--flush-ms", "10"),
+    "default, with Python stacks": ("--python-stacks",),
+}
+# Of the kernels' names, by time: those that are compared.
+NAMES = 20
+
+
+def logged_price(steps: Sequence[Sequence[int]], windows: Sequence[dict[str, Any]]) -> Any:
+    """How much longer steps in windows took than those around them, in percent, with an error."""
+    starts = [window["start_ns"] for window in windows]
+    inside: dict[int, list[int]] = {}
+    between: dict[int, list[int]] = {}
+    for began, ended in steps:
+        place = bisect_right(starts, began) - 1
+        if place < 0:
+            continue
+        end = windows[place]["end_ns"] or ended
+        following = starts[place + 1] if place + 1 < len(starts) else None
+        if ended <= end:
+            inside.setdefault(place, []).append(ended - began)
+        elif began > end and following is not None and ended < following:
+            between.setdefault(place, []).append(ended - began)
+    pairs = [
+        (statistics.fmean(inside[place]), statistics.fmean(between[place - 1] + between[place]))
+        for place in inside
+        if place in between and place - 1 in between
+    ]
+    if len(pairs) < 5:
+        return None
+    on, off = sum(a for a, _ in pairs), sum(b for _, b in pairs)
+    without = [(on - a) / (off - b) for a, b in pairs]
+    mean = statistics.fmean(without)
+    error = ((len(pairs) - 1) / len(pairs) * sum((x - mean) ** 2 for x in without)) ** 0.5
+    return {"pct": 100 * (on / off - 1), "error_pct": 100 * error, "windows": len(pairs)}
+
+
+def estimates(trace: Any, a_step: dict[str, float], steps: int) -> dict[str, Any]:
+    """Whether the intervals of ``kernel_estimate`` hold what so many steps executed."""
+    held, off = [], []
+    for row in list(trace.query("kernel_estimate"))[:NAMES]:
+        truth = a_step.get(row["demangled"], 0) * steps
+        if not truth or row["calls"] is None:
+            continue
+        held.append(row["calls_low"] <= truth <= row["calls_high"])
+        off.append(100 * (row["calls"] / truth - 1))
+    if not held:
+        return {"names": 0}
+    return {
+        "names": len(held),
+        "held": sum(held),
+        "median_off_pct": statistics.median(off),
+        "most_off_pct": max(off, key=abs),
+    }
+
+
+class Cases:
+    """Runs the program in captures."""
+
+    def __init__(self, runner: Runner, seconds: float) -> None:
+        self._runner = runner
+        self._seconds = seconds
+
+    def run(self, name: str, what: str, seconds: float, *options: str) -> Any:
+        """The steps of the program and its trace; or what went wrong."""
+        folder = self._runner.folder / "traces" / name.replace(" ", "-").replace(",", "")
+        log = self._runner.folder / f"{folder.name}.json"
+        wrap = (*CUPTI_ETL, "capture", "-o", str(folder), *options, "--")
+        command = [*(() if "plain" in options else wrap), PYTHON, PROGRAM, what]
+        done = self._runner.run([*command, str(seconds), str(log)], limit=seconds + 60)
+        if done.status or not log.exists():
+            return None, None, done.last_lines
+        steps = json.loads(log.read_text())["steps"]
+        return steps, None if "plain" in options else cupti_etl.open(folder), done.last_lines
+
+    def budget(self, what: str, percent: float) -> dict[str, Any]:
+        """A run with a budget, beside one of the same program that is recorded whole."""
+        case: dict[str, Any] = {"program": what, "budget_pct": percent, "wrong": []}
+        whole_steps, whole, last = self.run(f"{what}-whole", what, 2)
+        options = ("--budget", f"{percent}%", "--budget-window", "100ms")
+        steps, trace, last = self.run(f"{what}-budget", what, self._seconds, *options)
+        if trace is None or whole is None:
+            return {**case, "wrong": ["the program failed"], "output": last}
+        (price,) = trace.query("capture_price")
+        windows = list(trace.sql("FROM capture_window ORDER BY start_ns"))
+        logged = logged_price(steps, windows)
+        case |= {"told": [line for line in last if "--budget" in line], "price": dict(price)}
+        case["logged"] = logged
+        # Of the whole run each step executed the same; the warm-up is of the same steps.
+        counts = {
+            row["demangled"]: row["n"] / len(whole_steps)
+            for row in whole.sql(
+                "SELECT demangled, count(*) AS n FROM kernel_named"
+                f" WHERE start_ns >= {whole_steps[0][0]} AND start_ns < {whole_steps[-1][1]}"
+                " GROUP BY demangled"
+            )
+        }
+        case["estimates"] = estimates(trace, counts, len(steps) + 20)
+        losses = [row["detail"] for row in trace.sql("FROM loss")]
+        if losses:
+            case["wrong"].append(f"losses: {losses}")
+        if price["price_pct"] is None or logged is None:
+            case["wrong"].append("the price is not known")
+            return case
+        share = price["recorded_pct"] / 100
+        lost = share * max(logged["pct"], 0) / (1 + max(logged["pct"], 0) / 100)
+        case["lost_pct"] = lost
+        if lost - 2 * share * logged["error_pct"] > percent:
+            case["wrong"].append(f"it lost {lost:.2f} %")
+        error = (logged["error_pct"] ** 2 + price["price_error_pct"] ** 2) ** 0.5
+        if abs(price["price_pct"] - logged["pct"]) > 3 * error + 0.5:
+            case["wrong"].append("the price that was told is not that of the log")
+        told = case["estimates"]
+        if told["names"] and told["held"] < 0.75 * told["names"]:
+            case["wrong"].append("the estimates do not hold the truth")
+        return case
+
+    def part(self, name: str, options: tuple[str, ...]) -> dict[str, Any]:
+        """What it costs to record this: windows and rests by turns."""
+        window = ("--budget", "60%", "--budget-window", "100ms")
+        steps, trace, last = self.run(f"part {name}", "small", 12, *window, *options)
+        if trace is None:
+            return {"output": last}
+        (price,) = trace.query("capture_price")
+        kernels = trace.sql("FROM kernel").count()
+        windows = list(trace.sql("FROM capture_window ORDER BY start_ns"))
+        return {"price": dict(price), "logged": logged_price(steps, windows), "kernels": kernels}
+
+
+def main() -> None:
+    """Run all cases and write the report."""
+    parser = arguments(__doc__)
+    parser.add_argument("--seconds", type=float, default=40)
+    options = parser.parse_args()
+    for folder in (options.out, options.work / "traces"):
+        folder.mkdir(parents=True, exist_ok=True)
+    runner = Runner(options.work, options.out / "budget.log", SECONDS)
+    cases = Cases(runner, options.seconds)
+    report: dict[str, Any] = {"machine": machine(), "budgets": [], "parts": {}, "rounds": {}}
+    for what, percent in BUDGETS:
+        report["budgets"].append(cases.budget(what, percent))
+        runner.write(report)
+    for name, more in PARTS.items():
+        report["parts"][name] = cases.part(name, more)
+        runner.write(report)
+    # What it costs that the library is there and records nothing.
+    closed = ("--capture-range", "nvtx:never")
+    for number in range(3):
+        for name, more in (("plain", ("plain",)), ("closed", closed), ("1%", ("--budget", "1%"))):
+            steps, _, _ = cases.run(f"round-{name.strip('%')}-{number}", "small", 5, *more)
+            taken = [(b - a) / 1e6 for a, b in steps or []]
+            median = statistics.median(taken) if taken else None
+            report["rounds"].setdefault(name, []).append(median)
+            runner.write(report)
+    print(json.dumps({key: report[key] for key in ("budgets", "parts", "rounds")}, indent=1))
+    sys.exit(any(case["wrong"] for case in report["budgets"]))
+
+
+if __name__ == "__main__":
+    main()

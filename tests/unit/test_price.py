@@ -1,0 +1,236 @@
+"""When a capture with a budget records, and what it learns from kernels of what that costs.
+
+A program is played whose kernels take longer while they are recorded; clocks are played, too.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pytest
+
+from cupti_etl.capture.budget import ASSUMED, Budget
+from cupti_etl.capture.limits import Pauses
+from cupti_etl.capture.price import Price, PriceMeter
+from cupti_etl.config import BudgetOptions
+
+MS, S = 10**6, 10**9
+Rows = list[tuple[int, int]]
+
+
+def batch_of(rows: Rows, graph_node: int | None = None) -> pa.RecordBatch:
+    """Kernels by the number of their launch and their start."""
+    count = len(rows)
+    return pa.RecordBatch.from_pydict(
+        {
+            "process_id": [1] * count,
+            "device_id": [0] * count,
+            "grid_id": [grid for grid, _ in rows],
+            "start_ns": [start for _, start in rows],
+            "graph_node_id": pa.array([graph_node] * count, pa.int64()),
+        }
+    )
+
+
+@dataclass
+class Program:
+    """One that launches a kernel every so often, more rarely while it is recorded.
+
+    Args:
+        pace_ns: between two kernels that are not recorded.
+        price: how much longer that is when they are.
+        noise: how far single paces lie from the mean, as a part of it.
+        delay_ns: how long kernels wait on the GPU.
+        graph_node: what they are of a graph, which has a number once and for all.
+    """
+
+    pace_ns: int = 2 * MS
+    price: float = 0.2
+    noise: float = 0.0
+    delay_ns: int = 0
+    graph_node: int | None = None
+    now: int = 100 * S
+    is_recorded: bool = False
+    grid: int = 0
+    recorded_ns: int = 0
+    rows: Rows = field(default_factory=list)
+    random: random.Random = field(default_factory=lambda: random.Random(1))
+
+    def pause(self, is_paused: bool) -> None:
+        self.is_recorded = not is_paused
+
+    def launch(self) -> None:
+        """The next kernel, and the time until it."""
+        took = self.pace_ns * (1 + self.price * self.is_recorded)
+        took = int(took * self.random.uniform(1 - self.noise, 1 + self.noise))
+        self.now += took
+        self.grid += self.graph_node is None
+        self.recorded_ns += took * self.is_recorded
+        if self.is_recorded:
+            self.rows.append((self.grid, self.now + self.delay_ns))
+
+    def play(self, budget: Budget, seconds: float) -> None:
+        """Run so long; rows arrive once a second."""
+        end, due = self.now + int(seconds * S), self.now + S
+        while self.now < end:
+            self.launch()
+            budget.look()
+            if self.now >= due and self.rows:
+                due = self.now + S
+                budget.add("kernel", batch_of(self.rows, self.graph_node))
+                self.rows.clear()
+
+
+def of(program: Program, share: float = 0.01, window_ns: int = 200 * MS) -> Budget:
+    def now() -> int:
+        return program.now
+
+    return Budget(BudgetOptions(share, window_ns), program.pause, now, now, seed=1)
+
+
+def test_nothing_is_recorded_before_a_process_is_there() -> None:
+    program = Program()
+    budget = of(program)
+    program.play(budget, 2)
+    assert (program.recorded_ns, budget.windows) == (0, 0)
+    assert budget.summary() == "--budget: nothing was recorded"
+    budget.begin()
+    assert program.is_recorded
+
+
+@pytest.mark.parametrize("price", [0.02, 0.2, 1.0])
+@pytest.mark.parametrize("share", [0.005, 0.02])
+def test_the_program_loses_its_share(price: float, share: float) -> None:
+    program = Program(price=price)
+    budget = of(program, share)
+    budget.begin()
+    program.play(budget, 300)
+    known = budget.price()
+    assert known is not None
+    assert known.share == pytest.approx(price, abs=0.02)
+    lost = program.recorded_ns * price / (1 + price) / (300 * S)
+    # Half of it goes unspent where the price is small beside its error.
+    assert 0.5 * share < lost < 1.05 * share
+
+
+def test_noise_is_an_error_that_covers_the_truth() -> None:
+    covered = 0
+    for seed in range(20):
+        program = Program(price=0.1, noise=0.8, random=random.Random(seed))
+        budget = of(program, 0.01)
+        budget.begin()
+        program.play(budget, 120)
+        known = budget.price()
+        assert known is not None
+        assert 0 < known.error < 0.05
+        covered += abs(known.share - 0.1) < 2 * known.error
+    assert covered >= 17
+
+
+def test_work_that_waits_on_the_gpu_past_its_window() -> None:
+    program = Program(delay_ns=70 * MS)
+    budget = of(program)
+    budget.begin()
+    program.play(budget, 100)
+    known = budget.price()
+    assert known is not None
+    assert known.share == pytest.approx(0.2, abs=0.02)
+
+
+def test_a_program_that_stands_still_says_nothing_of_its_price() -> None:
+    program = Program()
+    budget = of(program)
+    budget.begin()
+    program.play(budget, 100)
+    program.now += 300 * S  # it writes a checkpoint
+    program.play(budget, 100)
+    known = budget.price()
+    assert known is not None
+    assert known.share == pytest.approx(0.2, abs=0.02)
+
+
+def test_until_it_is_known_a_quarter_is_assumed() -> None:
+    program = Program()
+    budget = of(program)
+    budget.begin()
+    for _ in range(10**4):
+        program.launch()
+        budget.look()
+    assert budget.price() is None
+    lost = ASSUMED / (1 + ASSUMED)
+    spent = program.recorded_ns * lost / (program.now - 100 * S)
+    assert spent == pytest.approx(0.01, rel=0.3)
+
+
+def test_kernels_of_graphs_have_no_numbers_of_their_own() -> None:
+    program = Program(graph_node=7)
+    budget = of(program)
+    budget.begin()
+    program.play(budget, 100)
+    assert budget.price() is None
+    assert "could not be measured" in budget.summary()
+
+
+def test_a_free_program_is_recorded_most_of_the_time_and_compared_all_the_same() -> None:
+    program = Program(price=0.0)
+    budget = of(program)
+    budget.begin()
+    program.play(budget, 60)
+    program.recorded_ns = 0
+    program.play(budget, 60)
+    known = budget.price()
+    assert known is not None
+    assert abs(known.share) < 0.002
+    assert 0.7 < program.recorded_ns / (60 * S) < 0.9
+
+
+def test_kernels_without_times_end_it() -> None:
+    program = Program()
+    budget = of(program)
+    budget.begin()
+    program.play(budget, 1)
+    batch = batch_of([(1, 1), (2, 2)])
+    without = batch.set_column(3, "start_ns", pa.array([1, None], pa.int64()))
+    budget.add("kernel", without)
+    program.recorded_ns = 0
+    program.play(budget, 20)
+    assert program.recorded_ns < 10 * MS
+    assert ", and then no more, as CUPTI gave kernels no times" in budget.summary()
+
+
+def test_its_summary() -> None:
+    program = Program()
+    budget = of(program)
+    budget.begin()
+    program.play(budget, 60)
+    summary = budget.summary()
+    assert summary.startswith("--budget: ")
+    assert "% of the time was recorded, in" in summary
+    assert "in which it took 20 % longer" in summary
+
+
+def test_the_price_by_hand() -> None:
+    """Nine windows of 20 launches, each 30 ns apart, after each 80 launches 10 ns apart."""
+    meter, at, grid = PriceMeter(), 1000, 0
+    rows: Rows = []
+    for _ in range(9):
+        meter.opened(at)
+        for _ in range(20):
+            rows.append((grid, at))
+            at, grid = at + 30, grid + 1
+        at, grid = at + 80 * 10, grid + 80
+    meter.add(batch_of(rows))
+    price = meter.price()
+    # From the last launch of a window to the first of the next: 81 in 830 ns.
+    assert price == Price(pytest.approx(30 / (830 / 81) - 1), pytest.approx(0, abs=1e-9), 7)
+
+
+def test_two_who_pause() -> None:
+    said: list[bool] = []
+    pauses = Pauses(said.append)
+    one, other = pauses.add(), pauses.add()
+    for pause, is_paused in ((one, True), (other, True), (one, False), (other, False), (one, True)):
+        pause(is_paused)
+    assert said == [True, False, True]
