@@ -20,7 +20,7 @@ def command(trace: Path) -> None:
     `loss`, from the time of the last row on. Damaged and missing parts are listed there as well,
     also those of a finished trace. Of the folder of a flight recorder, all traces are finished.
     """
-    from cupti_etl.storage.flight_folder import is_flight_folder
+    from cupti_etl.storage.flights import is_flight_folder
 
     if is_flight_folder(trace):
         _recover_flight(trace)
