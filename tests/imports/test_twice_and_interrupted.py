@@ -13,7 +13,7 @@ import pytest
 from imports.conftest import event, kineto, nsys
 from imports.test_nsys import KERNEL, STRINGS, as_parquetdir
 
-from cupti_etl.commands._convert import convert
+from cupti_etl.commands._writing import convert
 from cupti_etl.errors import UsageError
 from cupti_etl.imports import run as importing
 from cupti_etl.imports.kineto.reader import Kineto
