@@ -7,6 +7,8 @@ import sys
 from importlib.resources import files
 from pathlib import Path
 
+import pytest
+
 # Imports all modules of a package, without what Windows lacks.  Other packages may import it, as
 # they look themselves where they run.
 SCRIPT = """
@@ -70,6 +72,7 @@ def failing(package: str, *left_out: str, folder: Path | None = None) -> list[st
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_every_module_that_it_promises_can_be_imported() -> None:
     # Built with the page, which wheels have and a checkout need not.
     is_built = files("cupti_etl").joinpath("serve/web/widget.js").is_file()
