@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cupti_etl.commands._convert import convert
+from cupti_etl.commands._writing import convert
 from cupti_etl.imports.run import import_recording
 from cupti_etl.schema.arrow import arrow_schema
 from cupti_etl.storage.part import write_part

@@ -10,17 +10,15 @@ its own, which may use little memory and little time for each.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
 import re
-import select
-import signal
-import subprocess
 import sys
-import weakref
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import subprocess
 
 # libstdc++ (since GCC 9) takes no longer ones.
 _LONGEST_NAME = 1024
@@ -48,6 +46,8 @@ def _most_text(mangled: str) -> int:
 @functools.cache
 def _cxa_demangle() -> tuple[Callable[..., int | None], Callable[[int], None]] | None:
     """The function of the C++ library, and the one that frees its answers; None without one."""
+    import ctypes
+
     for name in ("libstdc++.so.6", "libc++abi.so.1"):
         try:
             demangle = ctypes.CDLL(name).__cxa_demangle
@@ -67,6 +67,8 @@ def _demangled(mangled: bytes) -> bytes | None:
     Raises:
         MemoryError: it is too long.
     """
+    import ctypes
+
     functions = _cxa_demangle()
     if functions is None:
         return None
@@ -128,6 +130,8 @@ class Demangler:
         Raises:
             OSError: it ended over this name, or cannot be started.
         """
+        import select
+
         if self.refused >= _MOST_REFUSED:
             raise MemoryError
         if self._process is None:
@@ -152,6 +156,9 @@ class Demangler:
         return answer[1:-1] if answer.startswith(b"=") else None
 
     def _start(self) -> None:
+        import subprocess
+        import weakref
+
         # In a session of its own: Ctrl-C is not for it; it ends when nobody writes to it.
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", __file__],
@@ -175,6 +182,7 @@ def _finish(process: subprocess.Popen[bytes]) -> None:
 def _serve() -> None:
     """The other process: a name a line, and for each a line."""
     import resource  # not on Windows, where nothing is demangled
+    import signal
 
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGPROF])

@@ -5,9 +5,12 @@ Where a process ended in order, ``emitted = stored + sum(records not stored)`` e
 
 from __future__ import annotations
 
-from cupti_etl.capture.pc_sampling import pc_obstacle
-from cupti_etl.capture.range_metrics import LEFT_OUT, range_obstacle
-from cupti_etl.capture.sass_metrics import sass_obstacle
+from cupti_etl.capture.obstacles import (
+    LEFT_OUT,
+    pc_obstacle,
+    range_obstacle,
+    sass_obstacle,
+)
 from cupti_etl.capture.segment import FINISHED, NOT_FLUSHED, NOT_TRACED, Process, ProcessInfo
 from cupti_etl.native.loader import load
 from cupti_etl.schema.kinds import KINDS

@@ -22,17 +22,21 @@ from cupti_etl.commands._capture_values import (
     choose_users,
 )
 from cupti_etl.commands._complete import files, tables
-from cupti_etl.commands._convert import convert
 from cupti_etl.commands._flight import check_kinds, flight_options
-from cupti_etl.commands._fsync import fsync_option
 from cupti_etl.commands._index import index_apart
-from cupti_etl.commands._overwrite import overwrite_option
 from cupti_etl.commands._pc_sampling import pc_sampling_options
 from cupti_etl.commands._pm import chosen, pm_option, pm_options
 from cupti_etl.commands._range_metrics import range_options, without_kernels
 from cupti_etl.commands._renamed import RenamedOption
 from cupti_etl.commands._sass_metrics import sass_options
 from cupti_etl.commands._serve import serving
+from cupti_etl.commands._writing import (
+    convert,
+    fsync_option,
+    overwrite_option,
+    quiet_option,
+    roll_option,
+)
 from cupti_etl.config import (
     API_LEVELS,
     CONFLICT_POLICIES,
@@ -71,7 +75,7 @@ _process = functools.partial(click.option, cls=Option, section="Processes")
     "  [default: trace-DATE-TIME]",
 )
 @overwrite_option
-@click.option("--quiet", is_flag=True, help="Print no progress and no summary.")
+@quiet_option
 @_record(
     "--kinds",
     default="",
@@ -165,13 +169,7 @@ _process = functools.partial(click.option, cls=Option, section="Processes")
     metavar="[=PORT]",
     help="Serve the trace while CMD runs, as `cupti-etl serve` does, on port 8756 or this one.",
 )
-@_file(
-    "--roll",
-    default="60s",
-    show_default=True,
-    metavar="TIME",
-    help="How long rows wait, at most, until they can be read; at first, a second.",
-)
+@roll_option
 @_file(
     "--retain",
     multiple=True,

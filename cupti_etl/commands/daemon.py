@@ -14,9 +14,8 @@ from cupti_etl.commands._capture_values import (
     choose_kinds,
     choose_users,
 )
-from cupti_etl.commands._convert import convert
 from cupti_etl.commands._flight import flight_options
-from cupti_etl.commands._fsync import fsync_option
+from cupti_etl.commands._writing import convert, fsync_option, quiet_option, roll_option
 from cupti_etl.config import CaptureOptions, FlightOptions
 from cupti_etl.errors import UsageError
 from cupti_etl.progress import say
@@ -56,7 +55,7 @@ _RETAIN = "24h"
 @click.option(
     "--environment", is_flag=True, help="Print the variables that programs need, and end."
 )
-@click.option("--quiet", is_flag=True, help="Print no progress and no summary.")
+@quiet_option
 @flight_options
 @_file(
     "--retain",
@@ -65,13 +64,7 @@ _RETAIN = "24h"
     help="Keep only the last AGE of what was collected, such as 7d, or the newest SIZE, such as"
     f" 10GB; can be given once for each.  [default: {_RETAIN}]",
 )
-@_file(
-    "--roll",
-    default="60s",
-    show_default=True,
-    metavar="TIME",
-    help="How long rows wait, at most, until they can be read; at first, a second.",
-)
+@roll_option
 @fsync_option
 def command(
     out: Path,

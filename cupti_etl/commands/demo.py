@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cupti_etl.commands._overwrite import overwrite_option
+from cupti_etl.commands._writing import overwrite_option
 from cupti_etl.doctor.ask import gpus
 from cupti_etl.errors import CaptureError, RecordingError
 from cupti_etl.progress import say

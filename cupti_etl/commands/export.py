@@ -10,8 +10,8 @@ import click
 
 from cupti_etl.commands._complete import files
 from cupti_etl.commands._complete import tables as complete_tables
-from cupti_etl.commands._overwrite import overwrite_option
 from cupti_etl.commands._scope import open_part, scope_options
+from cupti_etl.commands._writing import overwrite_option
 from cupti_etl.errors import MemoryLimitError, UsageError
 from cupti_etl.progress import say
 from cupti_etl.render.help import Command

@@ -20,7 +20,7 @@ def command(trace: Path) -> None:
     `loss`, from the time of the last row on. Damaged and missing parts are listed there as well,
     also those of a finished trace. Of the folder of a flight recorder, all traces are finished.
     """
-    from cupti_etl.storage.flight_folder import is_flight_folder
+    from cupti_etl.storage.flights import is_flight_folder
 
     if is_flight_folder(trace):
         _recover_flight(trace)
@@ -49,17 +49,18 @@ def _recover_flight(folder: Path) -> None:
     Raises:
         UsageError: it is still running.
     """
-    from cupti_etl.storage import flight_folder
+    from cupti_etl.storage.flight_folder import end, held
+    from cupti_etl.storage.flights import is_over, traces_in
 
-    with flight_folder.held(folder):
-        for trace in flight_folder.traces_in(folder):
+    with held(folder):
+        for trace in traces_in(folder):
             try:
                 _recover(trace)
             except TraceError as error:  # it was killed as the trace began
                 say(f"cupti-etl: {error.message}")
-        if not flight_folder.is_over(folder):
+        if not is_over(folder):
             say(
                 "cupti-etl: the flight recorder was killed, and what it had in memory is gone;"
                 " `cupti-etl resume PID` goes on with a program that still runs"
             )
-            flight_folder.end(folder)
+            end(folder)

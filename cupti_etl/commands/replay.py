@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from cupti_etl.commands._convert import convert
-from cupti_etl.commands._fsync import fsync_option
+from cupti_etl.commands._writing import convert, fsync_option
 from cupti_etl.progress import say
 from cupti_etl.render.local_path import WRITTEN, LocalPath
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from cupti_etl.commands._writing import quiet_option
 from cupti_etl.render.local_path import WRITTEN, LocalPath
 from cupti_etl.units import duration_ns
 
@@ -28,7 +29,7 @@ class _Pid(click.IntRange):
     metavar="TIME",
     help="Stop after TIME; by default when all programs have ended.",
 )
-@click.option("--quiet", is_flag=True, help="Print no progress and no summary.")
+@quiet_option
 @click.argument("pids", nargs=-1, required=True, type=_Pid(min=1), metavar="PID...")
 def command(out: Path | None, duration: str | None, quiet: bool, pids: tuple[int, ...]) -> None:
     """Continue the capture of programs whose collector was killed.

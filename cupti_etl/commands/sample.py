@@ -9,10 +9,8 @@ from pathlib import Path
 import click
 
 from cupti_etl.commands._complete import tables
-from cupti_etl.commands._convert import convert
-from cupti_etl.commands._fsync import fsync_option
-from cupti_etl.commands._overwrite import overwrite_option
 from cupti_etl.commands._pm import chosen, pm_options
+from cupti_etl.commands._writing import convert, fsync_option, overwrite_option, quiet_option
 from cupti_etl.config import CaptureOptions
 from cupti_etl.render.help import Command
 from cupti_etl.render.local_path import WRITTEN, LocalPath, local_path
@@ -39,7 +37,7 @@ from cupti_etl.units import duration_ns
 @click.option("--cupti", type=LocalPath(), metavar="FILE", help="libcupti to use.")
 @overwrite_option
 @fsync_option
-@click.option("--quiet", is_flag=True, help="Print no progress and no summary.")
+@quiet_option
 def command(
     out: str | None,
     table: str,

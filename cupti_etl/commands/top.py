@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cupti_etl.commands._complete import files
-from cupti_etl.commands._overwrite import overwrite_option
+from cupti_etl.commands._writing import overwrite_option
 from cupti_etl.errors import UsageError
 from cupti_etl.render.help import Command
 from cupti_etl.render.local_path import WRITTEN, local_path

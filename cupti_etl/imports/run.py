@@ -171,7 +171,7 @@ class _Hidden(Destination):
 def _link(folder: Path) -> None:
     from cupti_etl.queries.trace_duckdb import write_trace_duckdb
 
-    write_trace_duckdb(folder)
+    write_trace_duckdb(folder, is_complete=True)
 
 
 def _remove(path: Path) -> None:

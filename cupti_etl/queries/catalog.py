@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from cupti_etl.errors import SchemaError, UsageError, did_you_mean
@@ -71,18 +71,44 @@ class Catalog:
         ]
 
 
-def load(folder: Path = LIBRARY) -> Catalog:
-    """Read every query of a library folder."""
-    return Catalog(
-        parse(path.read_text(encoding="utf-8"), path.stem, path.parent.name)
-        for path in sorted(folder.glob("*/*.sql"))
-    )
+class Library(Catalog):
+    """The queries of a folder, each read when it is first asked for.
+
+    One question needs a few of them; all are read, and compared, where all are looked at.
+    """
+
+    def __init__(self, folder: Path = LIBRARY) -> None:
+        self._found = sorted(folder.glob("*/*.sql"))
+        self._paths = {path.stem: path for path in self._found}
+
+    @cached_property
+    def _all(self) -> Catalog:
+        return Catalog(map(_read, self._found))
+
+    def __iter__(self) -> Iterator[Query]:
+        return iter(self._all)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._paths
+
+    def __getitem__(self, name: str) -> Query:
+        """As of ``Catalog``."""
+        return _read(self._paths[name]) if name in self._paths else self._all[name]
+
+    def former(self, name: str) -> str:
+        """As of ``Catalog``."""
+        return self._all.former(name)
+
+
+@cache
+def _read(path: Path) -> Query:
+    return parse(path.read_text(encoding="utf-8"), path.stem, path.parent.name)
 
 
 @cache
 def library() -> Catalog:
     """The library that is part of cupti-etl."""
-    return load()
+    return Library()
 
 
 def _in_order(queries: dict[str, Query]) -> list[str]:

@@ -195,11 +195,7 @@ class RunningSums:
                        TRY_CAST(sum(now_calls) AS BIGINT) AS now_calls,
                        TRY_CAST(sum(now_ns) AS BIGINT) AS now_total_ns
                 FROM works
-                LEFT JOIN (
-                    SELECT mangled, any_value(demangled) AS demangled, any_value(short) AS short
-                    FROM kernel_name
-                    GROUP BY mangled
-                ) AS names ON names.mangled = works.name
+                LEFT JOIN _readable_name AS names ON names.mangled = works.name
                 WHERE kind IN ('kernel', 'graph')
                 GROUP BY ALL
             )

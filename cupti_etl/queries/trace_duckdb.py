@@ -6,10 +6,12 @@ It is a convenience that can be made again at any time; nothing of cupti-etl ope
 from __future__ import annotations
 
 import os
+from itertools import chain
 from pathlib import Path
 
 from cupti_etl.errors import TraceError
 from cupti_etl.schema.arrow import TABLES
+from cupti_etl.storage import manifest
 from cupti_etl.storage.place import not_written, unfinished
 from cupti_etl.storage.sources import Folder, check_folder, identifier, quoted
 
@@ -17,11 +19,16 @@ NAME = "trace.duckdb"
 _NOT_KNOWN = "Not known to this version of cupti-etl."
 
 
-def write_trace_duckdb(folder: str | os.PathLike[str]) -> Path:
+def write_trace_duckdb(folder: str | os.PathLike[str], *, is_complete: bool = False) -> Path:
     """Write the file into a trace's folder, in one step, and return its path.
 
     The views hold absolute paths: after the folder has moved, write it again.  In a copy of the
     folder they say so.
+
+    Args:
+        folder: of the trace.
+        is_complete: whether nothing is added to it any more; the views of tables without rows look
+            for no parts then.
 
     Raises:
         TraceError: the folder is not a trace or has a damaged part, or the file cannot be
@@ -37,7 +44,7 @@ def write_trace_duckdb(folder: str | os.PathLike[str]) -> Path:
     check_folder(given, home)
     with unfinished(target) as partial:
         try:
-            _write(partial, Folder(home), _is_here(target))
+            _write(partial, Folder(home), _is_here(target), is_complete=is_complete)
             partial.replace(target)
         except duckdb.Error as error:
             failure = translate(error, (home,))
@@ -50,15 +57,28 @@ def write_trace_duckdb(folder: str | os.PathLike[str]) -> Path:
     return target
 
 
-def _write(file: Path, folder: Folder, condition: str) -> None:
+def _write(file: Path, folder: Folder, condition: str, *, is_complete: bool) -> None:
     from cupti_etl.queries.bound_library import copy_library, new_file
     from cupti_etl.queries.plausible import plausible_tables
-    from cupti_etl.queries.tables import check_types, create_table_view, found_tables
+    from cupti_etl.queries.tables import (
+        check_types,
+        create_table_view,
+        empty_table,
+        found_tables,
+    )
 
+    named = (manifest.read(folder.path) or {}) if is_complete else {}
+    empty = {
+        table
+        for table in TABLES.keys() & named.keys()
+        if not any(part.rows for part in named[table].values())
+    }
+    others = [table for table in found_tables((folder,)) if table not in empty]
     with new_file(file) as con:
         copy_library(con)
         con.begin()
-        for table, rows in plausible_tables(con, (folder,), found_tables((folder,))):
+        known = plausible_tables(con, (folder,), others)
+        for table, rows in chain(known, ((table, empty_table(table)) for table in sorted(empty))):
             if rows:
                 con.execute(create_table_view(table, rows, condition))
             doc = TABLES[table].doc if table in TABLES else _NOT_KNOWN

@@ -17,8 +17,7 @@ from cupti_etl.queries.catalog import TABLE_EXTENT, library
 from cupti_etl.queries.runner import library_views
 from cupti_etl.render.beside import ROWS, beside, feed
 from cupti_etl.schema.arrow import TABLES
-from cupti_etl.storage.place import not_written, refuse_existing, unfinished
-from cupti_etl.storage.replace import install
+from cupti_etl.storage.place import new_output
 from cupti_etl.storage.sources import identifier, quoted
 
 if TYPE_CHECKING:
@@ -39,20 +38,9 @@ def export_duckdb(trace: Trace, out: Path, *, overwrite: bool = False) -> list[s
     """
     from cupti_etl.storage.migrations import upgrade
 
-    refuse_existing(out, overwrite=overwrite)
-    with unfinished(out) as partial:
-        try:
-            upgrade(partial, then=_install)
-            left_out = _fill(trace, partial)
-            refuse_existing(out, overwrite=overwrite)
-            install(partial, out)
-        except OSError as error:
-            raise not_written(out, error) from error
-        except EtlError as error:
-            if str(partial) in error.message:
-                raise not_written(out, error.message.replace(str(partial), str(out))) from error
-            raise
-    return left_out
+    with new_output(out, overwrite=overwrite) as partial:
+        upgrade(partial, then=_install)
+        return _fill(trace, partial)
 
 
 def _fill(trace: Trace, file: Path) -> list[str]:

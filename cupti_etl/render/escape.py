@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from html import escape
 
 from cupti_etl.progress import printable
 
@@ -21,4 +20,6 @@ def markdown_text(text: str) -> str:
 
 def html_text(text: object) -> str:
     """The text as HTML that shows it, also within an attribute."""
+    from html import escape  # slow to load, and not needed on a terminal
+
     return escape(printable(str(text)))

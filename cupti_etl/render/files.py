@@ -16,7 +16,7 @@ from cupti_etl.render.beside import ROWS, beside, feed
 from cupti_etl.render.output import Output, write
 from cupti_etl.render.table import Passed
 from cupti_etl.schema.arrow import TABLES, arrow_schema
-from cupti_etl.storage.place import SPILL, not_written, refuse_existing, unfinished
+from cupti_etl.storage.place import SPILL, new_output, not_written, refuse_existing, unfinished
 from cupti_etl.storage.replace import install
 from cupti_etl.storage.sources import identifier
 
@@ -60,16 +60,10 @@ def export_folder(
         UsageError: the folder exists already.
         TraceError: a part of the trace cannot be read, or a file cannot be written.
     """
-    refuse_existing(out, overwrite=overwrite)
-    with unfinished(out) as partial:
-        try:
-            partial.mkdir()
-            for table in tables:
-                export_file(trace, table, partial / f"{table}{SUFFIXES[form]}", form)
-            refuse_existing(out, overwrite=overwrite)
-            install(partial, out)
-        except OSError as error:
-            raise not_written(out, error) from error
+    with new_output(out, overwrite=overwrite) as partial:
+        partial.mkdir()
+        for table in tables:
+            export_file(trace, table, partial / f"{table}{SUFFIXES[form]}", form)
 
 
 def export_file(

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.api import Trace
-from cupti_etl.errors import EtlError
 from cupti_etl.schema.arrow import TABLES
-from cupti_etl.storage.place import not_written, refuse_existing, unfinished
-from cupti_etl.storage.replace import install
+from cupti_etl.storage.place import new_output, not_written
 from cupti_etl.storage.sources import identifier
 
 if TYPE_CHECKING:
@@ -37,8 +35,7 @@ def export_sqlite(
         UsageError: the file exists already.
         EtlError: it cannot be written, or a part of the trace cannot be read.
     """
-    refuse_existing(out, overwrite=overwrite)
-    with unfinished(out) as partial:
+    with new_output(out, overwrite=overwrite) as partial:
         try:
             with closing(sqlite3.connect(partial, isolation_level=None)) as con:
                 # Who breaks off leaves no file, so there is nothing to come back to.
@@ -49,16 +46,8 @@ def export_sqlite(
                 for table in tables:
                     _copy(trace, con, table)
                 con.execute("COMMIT")
-            refuse_existing(out, overwrite=overwrite)
-            install(partial, out)
-        except OSError as error:
-            raise not_written(out, error) from error
         except sqlite3.Error as error:
             raise not_written(out, str(error)) from error
-        except EtlError as error:
-            if str(partial) in error.message:
-                raise not_written(out, error.message.replace(str(partial), str(out))) from error
-            raise
 
 
 def _copy(trace: Trace, con: sqlite3.Connection, table: str) -> None:

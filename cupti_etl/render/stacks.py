@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import UsageError
 from cupti_etl.queries.catalog import library
-from cupti_etl.storage.place import refuse_existing, unfinished
-from cupti_etl.storage.replace import install
+from cupti_etl.storage.place import new_output
 
 if TYPE_CHECKING:
     from cupti_etl.api import Trace
@@ -40,11 +39,8 @@ def export_stacks(trace: Trace, out: Path | None, form: str, *, overwrite: bool 
     if out is None:
         sys.stdout.write(text)
         return
-    refuse_existing(out, overwrite=overwrite)
-    with unfinished(out) as partial:
+    with new_output(out, overwrite=overwrite) as partial:
         partial.write_text(text)
-        refuse_existing(out, overwrite=overwrite)
-        install(partial, out)
 
 
 def _folded(rows: list[tuple[str, int]]) -> str:

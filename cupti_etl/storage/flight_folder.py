@@ -11,10 +11,7 @@ from pathlib import Path
 
 from cupti_etl.storage import disk
 from cupti_etl.storage.destination import Destination
-
-# Says what the folder is for; there from the start, so that a killed recorder can be told from
-# one that had nothing to write.
-MARK = "flight-recorder.json"
+from cupti_etl.storage.flights import MARK
 
 
 class FlightFolder(Destination):
@@ -100,11 +97,6 @@ class FlightFolder(Destination):
         return f"{len(made)} {'trace' if len(made) == 1 else 'traces'} in {self.out}"
 
 
-def is_flight_folder(path: Path) -> bool:
-    """Whether a folder is of a flight recorder."""
-    return (path / MARK).is_file()
-
-
 @contextmanager
 def held(path: Path) -> Iterator[None]:
     """Have the folder of a recorder that has ended to ourselves.
@@ -132,21 +124,3 @@ def _mark(path: Path, *, is_over: bool) -> None:
     new = path / f"{MARK}.tmp"
     disk.write(new, json.dumps(content).encode())
     disk.rename(new, path / MARK)
-
-
-def is_over(path: Path) -> bool:
-    """Whether the recorder of a folder ended in order."""
-    try:
-        return bool(json.loads((path / MARK).read_bytes())["is_over"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-
-
-def traces_in(path: Path) -> list[Path]:
-    """The traces of a flight recorder, the first one first."""
-    numbered = {
-        each: int(match[0])
-        for each in path.iterdir()
-        if each.is_dir() and (match := re.match(r"[0-9]+(?=-)", each.name))
-    }
-    return sorted(numbered, key=numbered.__getitem__)

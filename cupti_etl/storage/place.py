@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cupti_etl.errors import TraceError, UsageError
+from cupti_etl.errors import EtlError, TraceError, UsageError
 from cupti_etl.storage import disk
-from cupti_etl.storage.replace import check_replaceable
+from cupti_etl.storage.replace import check_replaceable, install
 
 # Of the folder beside an unfinished file to which is written what finds no room in memory.
 SPILL = ".spill"
@@ -54,6 +54,28 @@ def unfinished(out: Path) -> Iterator[Path]:
         for suffix in ("", ".wal", SPILL):
             with contextlib.suppress(OSError):
                 disk.remove(path.with_name(path.name + suffix))
+
+
+@contextmanager
+def new_output(out: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """A path to write to; what is there in the end appears as ``out``.
+
+    Raises:
+        UsageError: there is something of that name.
+        EtlError: it cannot be written.
+    """
+    refuse_existing(out, overwrite=overwrite)
+    with unfinished(out) as partial:
+        try:
+            yield partial
+            refuse_existing(out, overwrite=overwrite)
+            install(partial, out)
+        except OSError as error:
+            raise not_written(out, error) from error
+        except EtlError as error:
+            if str(partial) in error.message:
+                raise not_written(out, error.message.replace(str(partial), str(out))) from error
+            raise
 
 
 @contextmanager

@@ -17,7 +17,8 @@ from cupti_etl.errors import UsageError
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.storage import disk
 from cupti_etl.storage.compaction import PART_ROWS, merge
-from cupti_etl.storage.flight_folder import MARK, held, is_flight_folder
+from cupti_etl.storage.flight_folder import held
+from cupti_etl.storage.flights import MARK, is_flight_folder
 from cupti_etl.storage.inspect import RESTATED
 from cupti_etl.storage.manifest import Entry
 from cupti_etl.storage.parts import Parts

@@ -17,7 +17,7 @@ from cupti_etl.schema import revisions
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.spec import NAME
 from cupti_etl.storage.bucket import ORIGIN, Url, as_path, look
-from cupti_etl.storage.flight_folder import is_flight_folder, traces_in
+from cupti_etl.storage.flights import is_flight_folder, traces_in
 
 if TYPE_CHECKING:
     import duckdb

@@ -16,11 +16,6 @@ _Static_assert(sizeof callback_event_columns / sizeof *callback_event_columns ==
 #define TABLE ETL_TABLE_CALLBACK_EVENT
 #define IS_API(domain) ((domain) <= 2)
 
-static struct value known_if(bool is_known, uint64_t number)
-{
-	return (struct value){ (int64_t)number, is_known };
-}
-
 /* The text of an entry that lies before `end`; NULL where there is none. */
 static const char *text_at(const uint8_t *data, uint32_t at, uint32_t end, uint32_t *length)
 {
@@ -70,7 +65,7 @@ static struct value label(struct etl_process *process, const char *const *labels
 {
 	if (number >= n)
 		return known_if(false, 0);
-	return row_text(process, TABLE, column, labels[number], strlen(labels[number]));
+	return row_word(process, TABLE, column, labels[number]);
 }
 
 #define N(array) (sizeof(array) / sizeof *(array) - 1) /* they end in NULL */

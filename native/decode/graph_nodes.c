@@ -18,16 +18,17 @@ enum { NODE_PROCESS, NODE_ID, NODE_SOURCE, NODE_KIND, NODE_AT, NODE_THREAD, NODE
 _Static_assert(sizeof graph_node_columns / sizeof *graph_node_columns == NODE_COLUMNS,
 	       "the columns of graph_node");
 
-static int add_node(struct etl_process *process, const struct etl_graph_node *node)
+static int add_node(struct etl_process *process, const void *entry)
 {
+	const struct etl_graph_node *node = entry;
 	struct builder *builder = &process->decoder->builders[ETL_TABLE_GRAPH_NODE];
 	struct value row[NODE_COLUMNS] = {
 		[NODE_PROCESS] = KNOWN(process->process_id),
 		[NODE_ID] = KNOWN(node->id),
-		[NODE_SOURCE] = { (int64_t)node->source_id, node->source_id != 0 },
+		[NODE_SOURCE] = known_if(node->source_id, node->source_id),
 		[NODE_AT] = KNOWN(node->at_ns),
 		[NODE_THREAD] = KNOWN(node->thread_id),
-		[NODE_STACK] = { (int64_t)node->stack_id, node->stack_id != 0 },
+		[NODE_STACK] = known_if(node->stack_id, node->stack_id),
 	};
 
 	if (!node->id || node->state >= ETL_N_STACK_STATES) {
@@ -37,8 +38,7 @@ static int add_node(struct etl_process *process, const struct etl_graph_node *no
 	if (builder_reserve(builder, 1) < 0)
 		return -ENOMEM;
 	if (node->kind < sizeof kinds / sizeof *kinds)
-		row[NODE_KIND] = row_text(process, ETL_TABLE_GRAPH_NODE, NODE_KIND, kinds[node->kind],
-					  strlen(kinds[node->kind]));
+		row[NODE_KIND] = row_word(process, ETL_TABLE_GRAPH_NODE, NODE_KIND, kinds[node->kind]);
 	if (!node->source_id)
 		row[NODE_STATE] = stack_state(process, ETL_TABLE_GRAPH_NODE, NODE_STATE,
 						  node->state);
@@ -49,14 +49,5 @@ static int add_node(struct etl_process *process, const struct etl_graph_node *no
 
 int decode_graph_nodes(struct etl_process *process, const uint8_t *data, uint32_t bytes)
 {
-	struct etl_graph_node node;
-	uint32_t at = 0;
-
-	for (; bytes - at >= sizeof node; at += (uint32_t)sizeof node) {
-		memcpy(&node, data + at, sizeof node);
-		if (add_node(process, &node) < 0)
-			return -ENOMEM;
-	}
-	process->decoded.unreadable_bytes += bytes - at;
-	return process->lacks_memory ? -ENOMEM : 0;
+	return decode_entries(process, data, bytes, sizeof(struct etl_graph_node), add_node);
 }

@@ -30,7 +30,7 @@ static uint64_t element_bytes(const char *name, size_t size)
 
 static struct value or_null(uint64_t number)
 {
-	return (struct value){ (int64_t)number, number != 0 };
+	return known_if(number, number);
 }
 
 static struct value text(struct etl_process *process, uint32_t column, const char *text,
@@ -39,11 +39,12 @@ static struct value text(struct etl_process *process, uint32_t column, const cha
 	size_t length = strnlen(text, size);
 
 	return length ? row_text(process, ETL_TABLE_NCCL_EVENT, column, text, length) :
-			(struct value){ 0, false };
+			known_if(false, 0);
 }
 
-static int add_event(struct etl_process *process, const struct etl_nccl_event *event)
+static int add_event(struct etl_process *process, const void *entry)
 {
+	const struct etl_nccl_event *event = entry;
 	struct builder *builder = &process->decoder->builders[ETL_TABLE_NCCL_EVENT];
 	/* Or a phase of one. */
 	bool is_channel = event->kind == ETL_NCCL_CHANNEL || event->kind == ETL_NCCL_PHASE;
@@ -98,14 +99,5 @@ static int add_event(struct etl_process *process, const struct etl_nccl_event *e
 
 int decode_nccl_events(struct etl_process *process, const uint8_t *data, uint32_t bytes)
 {
-	struct etl_nccl_event event;
-	uint32_t at = 0;
-
-	for (; bytes - at >= sizeof event; at += (uint32_t)sizeof event) {
-		memcpy(&event, data + at, sizeof event);
-		if (add_event(process, &event) < 0)
-			return -ENOMEM;
-	}
-	process->decoded.unreadable_bytes += bytes - at;
-	return process->lacks_memory ? -ENOMEM : 0;
+	return decode_entries(process, data, bytes, sizeof(struct etl_nccl_event), add_event);
 }

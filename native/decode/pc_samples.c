@@ -25,11 +25,6 @@ enum { COUNT_PROCESS, COUNT_START, COUNT_END, COUNT_DEVICE, COUNT_CONTEXT, COUNT
 _Static_assert(sizeof sass_metric_columns / sizeof *sass_metric_columns == COUNT_COLUMNS,
 	       "the columns of sass_metric");
 
-static struct value known_if(bool is_known, uint64_t number)
-{
-	return (struct value){ (int64_t)number, is_known };
-}
-
 /* The text that begins `back` bytes in front of the entry at `at`; NULL if there is none. */
 static const char *text_before(const uint8_t *data, uint32_t at, uint32_t back, uint32_t *length)
 {
@@ -144,7 +139,7 @@ static int add_window(struct etl_process *process, const uint8_t *data, uint32_t
 	row[WINDOW_END] = KNOWN(window.end_ns);
 	row[WINDOW_DEVICE] = known_if(window.device_id >= 0, (uint32_t)window.device_id);
 	row[WINDOW_CONTEXT] = known_if(window.context_id, window.context_id);
-	row[WINDOW_MODE] = row_text(process, ETL_TABLE_PC_WINDOW, WINDOW_MODE, mode, strlen(mode));
+	row[WINDOW_MODE] = row_word(process, ETL_TABLE_PC_WINDOW, WINDOW_MODE, mode);
 	row[WINDOW_PERIOD] = known_if(window.period_cycles, window.period_cycles);
 	row[WINDOW_TOTAL] = known_if(is_known, window.samples);
 	row[WINDOW_STORED] = KNOWN(window.stored);

@@ -1,3 +1,6 @@
+#include <errno.h>
+#include <string.h>
+
 #include "decode/row.h"
 #include "etl/hash.h"
 
@@ -27,6 +30,11 @@ struct value row_text(struct etl_process *process, int table, uint32_t column, c
 	return (struct value){ entry, entry >= 0 };
 }
 
+struct value row_word(struct etl_process *process, int table, uint32_t column, const char *word)
+{
+	return row_text(process, table, column, word, strlen(word));
+}
+
 struct value row_bytes(struct etl_process *process, int table, uint32_t column, const void *bytes,
 		       size_t length)
 {
@@ -35,4 +43,19 @@ struct value row_bytes(struct etl_process *process, int table, uint32_t column, 
 
 	process->lacks_memory |= entry == DICTIONARY_NO_MEMORY;
 	return (struct value){ entry, entry >= 0 };
+}
+
+int decode_entries(struct etl_process *process, const uint8_t *data, uint32_t bytes, size_t size,
+		   int (*add)(struct etl_process *process, const void *entry))
+{
+	uint64_t entry[64]; /* a copy: in a segment another program can change it meanwhile */
+	uint32_t at = 0;
+
+	for (; size <= sizeof entry && bytes - at >= size; at += (uint32_t)size) {
+		memcpy(entry, data + at, size);
+		if (add(process, entry) < 0)
+			return -ENOMEM;
+	}
+	process->decoded.unreadable_bytes += bytes - at;
+	return process->lacks_memory ? -ENOMEM : 0;
 }

@@ -26,11 +26,6 @@ static const char *const domains[ETL_RANGE_DOMAINS] = {
 	[ETL_PYTORCH_MODULE] = "pytorch.module",
 };
 
-static struct value literal(struct etl_process *process, uint32_t column, const char *text)
-{
-	return row_text(process, ETL_TABLE_MARKER, column, text, strlen(text));
-}
-
 static int add_mark(struct etl_process *process, const struct etl_range_event *event,
 		    const char *name)
 {
@@ -44,13 +39,13 @@ static int add_mark(struct etl_process *process, const struct etl_range_event *e
 
 	if (builder_reserve(builder, 1) < 0)
 		return -ENOMEM;
-	row[MARK_EVENT] = literal(process, MARK_EVENT, event->is_end ? "end" : "start");
-	row[MARK_OBJECT] = literal(process, MARK_OBJECT, "thread");
+	row[MARK_EVENT] = row_word(process, ETL_TABLE_MARKER, MARK_EVENT, event->is_end ? "end" : "start");
+	row[MARK_OBJECT] = row_word(process, ETL_TABLE_MARKER, MARK_OBJECT, "thread");
 	if (!event->is_end)
 		row[MARK_NAME] = row_text(process, ETL_TABLE_MARKER, MARK_NAME, name,
 					  event->name_bytes);
 	if (domains[event->domain])
-		row[MARK_DOMAIN] = literal(process, MARK_DOMAIN, domains[event->domain]);
+		row[MARK_DOMAIN] = row_word(process, ETL_TABLE_MARKER, MARK_DOMAIN, domains[event->domain]);
 	row_append(builder, row);
 	process->decoded.records++;
 	process->stored[ETL_TABLE_MARKER]++;

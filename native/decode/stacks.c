@@ -17,21 +17,22 @@ static const char *const states[] = {
 
 struct value stack_state(struct etl_process *process, int table, uint32_t column, uint32_t state)
 {
-	return row_text(process, table, column, states[state], strlen(states[state]));
+	return row_word(process, table, column, states[state]);
 }
 
 enum { CALL_PROCESS, CALL_CORRELATION, CALL_STACK, CALL_STATE, CALL_COLUMNS };
 _Static_assert(sizeof launch_stack_columns / sizeof *launch_stack_columns == CALL_COLUMNS,
 	       "the columns of launch_stack");
 
-static int add_call(struct etl_process *process, const struct etl_launch_stack *call)
+static int add_call(struct etl_process *process, const void *entry)
 {
+	const struct etl_launch_stack *call = entry;
 	struct builder *builder = &process->decoder->builders[ETL_TABLE_LAUNCH_STACK];
 	uint64_t id = nearest_id(process->last_correlation, call->correlation_id);
 	struct value row[CALL_COLUMNS] = {
 		[CALL_PROCESS] = KNOWN(process->process_id),
 		[CALL_CORRELATION] = KNOWN(id),
-		[CALL_STACK] = { (int64_t)call->stack_id, call->stack_id != 0 },
+		[CALL_STACK] = known_if(call->stack_id, call->stack_id),
 	};
 
 	if (call->state >= ETL_N_STACK_STATES || !call->correlation_id) {
@@ -49,16 +50,7 @@ static int add_call(struct etl_process *process, const struct etl_launch_stack *
 
 int decode_launch_stacks(struct etl_process *process, const uint8_t *data, uint32_t bytes)
 {
-	struct etl_launch_stack call;
-	uint32_t at = 0;
-
-	for (; bytes - at >= sizeof call; at += (uint32_t)sizeof call) {
-		memcpy(&call, data + at, sizeof call);
-		if (add_call(process, &call) < 0)
-			return -ENOMEM;
-	}
-	process->decoded.unreadable_bytes += bytes - at;
-	return process->lacks_memory ? -ENOMEM : 0;
+	return decode_entries(process, data, bytes, sizeof(struct etl_launch_stack), add_call);
 }
 
 enum { FRAME_PROCESS, FRAME_STACK, FRAME_DEPTH, FRAME_FUNCTION, FRAME_FILE, FRAME_LINE, FRAME_FIRST,

@@ -1,10 +1,9 @@
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "inject/callback_arguments.h"
 #include "inject/callback_events.h"
 #include "inject/cupti_api.h"
+#include "inject/thread_id.h"
 
 enum { DOMAIN_RESOURCE = 3, DOMAIN_SYNCHRONIZE, DOMAIN_NVTX, DOMAIN_STATE };
 
@@ -45,15 +44,6 @@ struct state_data { /* CUpti_StateData */
 	int32_t result;
 	const char *message;
 };
-
-static uint32_t thread_id(void)
-{
-	static _Thread_local uint32_t id;
-
-	if (!id)
-		id = (uint32_t)syscall(SYS_gettid);
-	return id;
-}
 
 static void call(const struct etl_callback_data *data, const struct etl_callback_name *name,
 		 struct etl_callback_event *event, struct etl_callback_string *text)
@@ -133,7 +123,7 @@ void etl_callback_event(uint32_t domain, uint32_t cbid, const void *info,
 			struct etl_callback_string *text)
 {
 	*event = (struct etl_callback_event){ .domain = domain, .cbid = cbid,
-					      .site = ETL_SITE_MOMENT, .thread_id = thread_id() };
+					      .site = ETL_SITE_MOMENT, .thread_id = etl_thread_id() };
 	text->text = NULL;
 	text->length = 0;
 	/* That the driver is initialised comes with nothing. */

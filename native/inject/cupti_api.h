@@ -45,6 +45,12 @@ struct cupti_unified_memory {
 	uint32_t enable;
 };
 
+/* CUpti_ResourceData. */
+struct cupti_resource {
+	void *context, *stream;
+	const void *descriptor;
+};
+
 /* CUpti_SubscriberParams. */
 struct cupti_subscriber_params {
 	size_t size;

@@ -1,7 +1,5 @@
 #include <errno.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "etl/clock.h"
 #include "etl/graph_nodes.h"
@@ -12,6 +10,7 @@
 #include "inject/plan.h"
 #include "inject/recording.h"
 #include "inject/row_slot.h"
+#include "inject/thread_id.h"
 
 /* CUpti_CallbackIdResource. */
 enum {
@@ -27,13 +26,6 @@ struct graph_data {
 	uint32_t kind;
 	void *dependency;
 	void *executable;
-};
-
-/* CUpti_ResourceData. */
-struct resource_data {
-	void *context;
-	void *stream;
-	const struct graph_data *graph;
 };
 
 /* Calls that make nodes of other nodes.  CUPTI tells of those as created, too; the line of such a
@@ -72,21 +64,12 @@ static uint64_t id_of(void *node)
 	return node && etl_injector.cupti.graph_node_id(node, &id) == CUPTI_OK ? id : 0;
 }
 
-static uint32_t thread_id(void)
-{
-	static __thread uint32_t known;
-
-	if (!known)
-		known = (uint32_t)syscall(SYS_gettid);
-	return known;
-}
-
 /* Also while nothing is recorded: a graph is captured in the first steps, and replayed in those
  * that are looked at. */
 void etl_graph_nodes_resource(uint32_t cbid, const void *info)
 {
 	struct etl_counters *counters = &etl_injector.map.segment->counters;
-	const struct graph_data *data = info ? ((const struct resource_data *)info)->graph : NULL;
+	const struct graph_data *data = info ? ((const struct cupti_resource *)info)->descriptor : NULL;
 	bool is_made = cbid == GRAPHNODE_CREATED;
 	struct etl_graph_node node = { .at_ns = etl_now_ns() };
 	int saved = errno;
@@ -99,7 +82,7 @@ void etl_graph_nodes_resource(uint32_t cbid, const void *info)
 	node.source_id = is_made ? 0 : id_of(data->original_node);
 	if (node.id && (is_made || node.source_id)) {
 		node.kind = (uint16_t)data->kind;
-		node.thread_id = thread_id();
+		node.thread_id = etl_thread_id();
 		if (is_made)
 			node.state = (uint16_t)etl_launch_stacks_here(&node.stack_id);
 		etl_row_slot_add(&nodes, &node, &counters->graph_nodes, &counters->graph_nodes_lost);
@@ -139,16 +122,11 @@ void etl_graph_nodes_enable(void *subscriber)
 
 	if (!etl_launch_stacks_are_wanted() || !cupti->graph_node_id)
 		return;
-	for (uint32_t cbid = 1; cbid < ETL_MAX_CBID; cbid++) {
-		const char *name = NULL;
-
-		if (cupti->callback_name(CUPTI_DOMAIN_DRIVER, cbid, &name) != CUPTI_OK || !name ||
-		    !etl_matches(cloning, name))
-			continue;
-		is_updating[cbid] = etl_matches(updating, name);
+	for (uint32_t cbid = 0; etl_next_driver_call(updating, &cbid);)
+		is_updating[cbid] = true;
+	for (uint32_t cbid = 0; etl_next_driver_call(cloning, &cbid);)
 		is_cloning[cbid] = cupti->enable_callback(1, subscriber, CUPTI_DOMAIN_DRIVER,
 							  cbid) == CUPTI_OK;
-	}
 	is_told = true;
 	for (unsigned i = 0; i < sizeof told / sizeof *told; i++)
 		(void)cupti->enable_callback(1, subscriber, CUPTI_DOMAIN_RESOURCE, told[i]);

@@ -231,12 +231,7 @@ int etl_launch_stacks_enable(void *subscriber, struct etl_error *error)
 	if (!cupti->enable_callback || !cupti->callback_name)
 		return etl_fail(error, ENOSYS, "this libcupti has no callbacks");
 	etl_python_look();
-	for (uint32_t cbid = 1; cbid < ETL_MAX_CBID; cbid++) {
-		const char *name = NULL;
-
-		if (cupti->callback_name(CUPTI_DOMAIN_DRIVER, cbid, &name) != CUPTI_OK || !name ||
-		    !etl_matches(calls_of(level), name))
-			continue;
+	for (uint32_t cbid = 0; etl_next_driver_call(calls_of(level), &cbid);) {
 		/* Before CUPTI is asked: it may tell at once.  A function that this driver does
 		 * not have is refused, and is no loss. */
 		is_meant[cbid] = true;

@@ -2,8 +2,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "etl/clock.h"
 #include "etl/nccl_events.h"
@@ -11,6 +9,7 @@
 #include "inject/nccl_rows.h"
 #include "inject/recording.h"
 #include "inject/row_slot.h"
+#include "inject/thread_id.h"
 
 enum {
 	ROWS = ETL_NCCL_COLL | ETL_NCCL_P2P_TASK | ETL_NCCL_COPY_COLL | ETL_NCCL_KERNEL_CHANNEL |
@@ -117,15 +116,6 @@ static void copy_text(char *to, size_t size, const char *text)
 {
 	if (text)
 		memcpy(to, text, strnlen(text, size));
-}
-
-static uint32_t thread_id(void)
-{
-	static __thread uint32_t known;
-
-	if (!known)
-		known = (uint32_t)syscall(SYS_gettid);
-	return known;
 }
 
 /* The call that asked for an operation: not of one that a graph replays. */
@@ -271,7 +261,7 @@ static struct flight *begin(const struct etl_nccl_communicator *of, const struct
 					    .ranks = of->ranks,
 					    .version = of->version,
 					    .start_ns = now,
-					    .thread_id = thread_id() } };
+					    .thread_id = etl_thread_id() } };
 	memcpy(flight->row.name, of->name, sizeof of->name);
 	if (!describe(&flight->row, type, told, of->version))
 		return NULL;

@@ -24,13 +24,6 @@ static const uint32_t told[] = { CONTEXT_CREATED, CONTEXT_DESTROYED, MODULE_LOAD
 /* CUDA 12.8: before it, CUPTI samples nothing while concurrent kernels are recorded. */
 #define BESIDE_ACTIVITY_SINCE 26
 
-/* CUpti_ResourceData. */
-struct resource_data {
-	void *context;
-	void *stream;
-	const void *descriptor;
-};
-
 /* ---- what is asked for */
 
 static bool is_told;
@@ -190,6 +183,13 @@ static struct etl_pc_context *find(const void *context)
 	return NULL;
 }
 
+static void leave(struct etl_pc_context *sampled)
+{
+	etl_pc_context_end(sampled);
+	sampled->context = NULL;
+	etl_store(&sampled->state, ETL_PC_EMPTY);
+}
+
 /* A thread that has it in hand leaves it as it is: the next launch comes here, too. */
 static void at_launch(void *context)
 {
@@ -208,9 +208,7 @@ static void at_launch(void *context)
 		etl_store(&sampled->state, ETL_PC_READY);
 	} else {
 		/* Records of kernels cannot be switched on again while it samples. */
-		etl_pc_context_end(sampled);
-		sampled->context = NULL;
-		etl_store(&sampled->state, ETL_PC_EMPTY);
+		leave(sampled);
 	}
 }
 
@@ -227,20 +225,14 @@ void etl_pc_sampling_call(uint32_t cbid, void *context)
 
 static void context_ends(const void *context)
 {
-	for (int i = 0; i < MOST_CONTEXTS; i++) {
-		struct etl_pc_context *sampled = &contexts[i];
-
-		if (sampled->context != context || !take(sampled))
-			continue;
-		etl_pc_context_end(sampled);
-		sampled->context = NULL;
-		etl_store(&sampled->state, ETL_PC_EMPTY);
-	}
+	for (int i = 0; i < MOST_CONTEXTS; i++)
+		if (contexts[i].context == context && take(&contexts[i]))
+			leave(&contexts[i]);
 }
 
 void etl_pc_sampling_resource(uint32_t cbid, const void *info)
 {
-	const struct resource_data *data = info;
+	const struct cupti_resource *data = info;
 	int saved = errno;
 
 	if (!etl_pc_asked.is_wanted || !data || !etl_injector_is_ours())
@@ -260,11 +252,8 @@ void etl_pc_sampling_finish(void)
 		return;
 	etl_store(&is_over, true);
 	for (int i = 0; i < MOST_CONTEXTS; i++)
-		if (etl_load(&contexts[i].state) != ETL_PC_EMPTY && take(&contexts[i])) {
-			etl_pc_context_end(&contexts[i]);
-			contexts[i].context = NULL;
-			etl_store(&contexts[i].state, ETL_PC_EMPTY);
-		}
+		if (etl_load(&contexts[i].state) != ETL_PC_EMPTY && take(&contexts[i]))
+			leave(&contexts[i]);
 	etl_pc_rows_flush();
 }
 
@@ -282,21 +271,6 @@ bool etl_pc_sampling_means(uint32_t domain, uint32_t cbid)
 	       (cbid == CONTEXT_CREATED || cbid == CONTEXT_DESTROYED || cbid == MODULE_LOADED);
 }
 
-static void enable_launches(void *subscriber)
-{
-	const struct cupti_api *cupti = &etl_injector.cupti;
-
-	for (uint32_t cbid = 1; cupti->callback_name && cbid < ETL_MAX_CBID; cbid++) {
-		const char *name = NULL;
-
-		if (cupti->callback_name(CUPTI_DOMAIN_DRIVER, cbid, &name) != CUPTI_OK || !name ||
-		    !etl_matches(etl_stacks_launches, name))
-			continue;
-		is_launch[cbid] = cupti->enable_callback(1, subscriber, CUPTI_DOMAIN_DRIVER,
-							 cbid) == CUPTI_OK;
-	}
-}
-
 void etl_pc_sampling_enable(void *subscriber)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
@@ -310,7 +284,7 @@ void etl_pc_sampling_enable(void *subscriber)
 	if (code != 0)
 		etl_pc_fail(code);
 	else if (etl_pc_asked.is_by_launch)
-		enable_launches(subscriber);
+		etl_tell_of_launches(subscriber, is_launch);
 }
 
 void etl_pc_sampling_forget(void)

@@ -19,6 +19,27 @@ bool etl_matches(const char *const *patterns, const char *name)
 	return false;
 }
 
+bool etl_next_driver_call(const char *const *patterns, uint32_t *cbid)
+{
+	const struct cupti_api *cupti = &etl_injector.cupti;
+	const char *name;
+
+	while (cupti->callback_name && ++*cbid < ETL_MAX_CBID) {
+		name = NULL;
+		if (cupti->callback_name(CUPTI_DOMAIN_DRIVER, *cbid, &name) == CUPTI_OK && name &&
+		    etl_matches(patterns, name))
+			return true;
+	}
+	return false;
+}
+
+void etl_tell_of_launches(void *subscriber, bool is_launch[ETL_MAX_CBID])
+{
+	for (uint32_t cbid = 0; etl_next_driver_call(etl_stacks_launches, &cbid);)
+		is_launch[cbid] = etl_injector.cupti.enable_callback(
+					  1, subscriber, CUPTI_DOMAIN_DRIVER, cbid) == CUPTI_OK;
+}
+
 /* Whether the level asks for the records of this function. */
 static bool is_wanted(const char *level, uint32_t kind, const char *name)
 {

@@ -65,5 +65,10 @@ struct etl_records {
 bool etl_matches(const char *const *patterns, const char *name);
 /* Of a name of CUPTI's, without the version of a signature that it may end in. */
 size_t etl_bare_length(const char *name);
+/* The next function of the driver's, by callback id, whose name is one of a list; `cbid` is that of
+ * the one before, 0 at first.  False behind the last. */
+bool etl_next_driver_call(const char *const *patterns, uint32_t *cbid);
+/* Has a subscriber told of the driver's functions that launch, and notes which those are. */
+void etl_tell_of_launches(void *subscriber, bool is_launch[ETL_MAX_CBID]);
 /* Decides, and publishes the names of the APIs' functions. */
 void etl_plan_make(struct etl_plan *plan);

@@ -187,10 +187,7 @@ static void forget(void *context)
 
 void etl_sass_metrics_resource(uint32_t cbid, const void *info)
 {
-	struct { /* CUpti_ResourceData */
-		void *context, *stream;
-		const void *descriptor;
-	} data;
+	struct cupti_resource data;
 	int saved = errno;
 
 	if (!etl_sass_asked.is_wanted || !info || !etl_injector_is_ours())
@@ -244,15 +241,7 @@ void etl_sass_metrics_enable(void *subscriber)
 		etl_sass_fail(code);
 		return;
 	}
-	for (uint32_t cbid = 1; cupti->callback_name && cbid < ETL_MAX_CBID; cbid++) {
-		const char *name = NULL;
-
-		if (cupti->callback_name(CUPTI_DOMAIN_DRIVER, cbid, &name) != CUPTI_OK || !name ||
-		    !etl_matches(etl_stacks_launches, name))
-			continue;
-		is_launch[cbid] = cupti->enable_callback(1, subscriber, CUPTI_DOMAIN_DRIVER,
-							 cbid) == CUPTI_OK;
-	}
+	etl_tell_of_launches(subscriber, is_launch);
 }
 
 void etl_sass_metrics_forget(void)

@@ -11,9 +11,7 @@ from support.captures import Capture, Capturer
 from support.fakes import CUPTI_12, CUPTI_13, kernel_name
 
 import cupti_etl
-from cupti_etl.capture.pc_sampling import pc_obstacle
-from cupti_etl.capture.range_metrics import range_obstacle
-from cupti_etl.capture.sass_metrics import sass_obstacle
+from cupti_etl.capture.obstacles import pc_obstacle, range_obstacle, sass_obstacle
 from cupti_etl.cli import cli
 from cupti_etl.errors import UsageError
 

@@ -14,14 +14,19 @@ import pytest
 
 import cupti_etl
 from cupti_etl.api import Trace
+from cupti_etl.imports import run
 from cupti_etl.imports.run import import_traces
 
 Import = Callable[..., Trace]
 
 
 @pytest.fixture
-def imported(tmp_path: Path) -> Iterator[Import]:
-    """Imports files, and opens the trace until the end of the test."""
+def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Import]:
+    """Imports files, and opens the trace until the end of the test.
+
+    Without trace.duckdb, which takes half the time of so small an import: test_real_files has it.
+    """
+    monkeypatch.setattr(run, "_link", lambda folder: None)
     with ExitStack() as stack:
 
         def make(*files: Path, jobs: int = 2) -> Trace:

@@ -18,7 +18,7 @@ from support.trace import assert_rows
 import cupti_etl
 from cupti_etl.api import Trace
 from cupti_etl.cli import cli
-from cupti_etl.commands._convert import convert
+from cupti_etl.commands._writing import convert
 from cupti_etl.imports.run import import_traces
 
 DATA = Path(__file__).parents[1] / "data"

@@ -13,7 +13,7 @@ import pytest
 from imports.conftest import event, kineto, nsys
 from imports.test_nsys import KERNEL, STRINGS, as_parquetdir
 
-from cupti_etl.commands._convert import convert
+from cupti_etl.commands._writing import convert
 from cupti_etl.errors import UsageError
 from cupti_etl.imports import run as importing
 from cupti_etl.imports.kineto.reader import Kineto
@@ -91,6 +91,8 @@ def _around(where: str, name: str, *, after: bool) -> Callable[..., None]:
     return patch
 
 
+# Migrations take more than a second.
+SLOW = {True: (pytest.mark.slow,), False: ()}
 STAGES = {
     "reading": _while_reading,
     "finishing": _around("importing", "finish", after=False),
@@ -100,7 +102,9 @@ STAGES = {
 }
 
 
-@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize(
+    "stage", [pytest.param(each, marks=SLOW[each == "converting"]) for each in STAGES]
+)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_leaves_no_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str, number: signal.Signals

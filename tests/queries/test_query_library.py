@@ -16,7 +16,7 @@ from support.trace import write_trace
 
 from cupti_etl.cli import cli
 from cupti_etl.errors import SchemaError, UsageError
-from cupti_etl.queries.catalog import LIBRARY, TABLE_EXTENT, Catalog, library, load
+from cupti_etl.queries.catalog import LIBRARY, TABLE_EXTENT, Catalog, Library, library
 from cupti_etl.queries.header import Chart, Label, Query, parse
 from cupti_etl.queries.reference import describe, overview, queries_markdown
 from cupti_etl.queries.runner import call, connect, empty_views, library_views
@@ -269,7 +269,7 @@ def test_names_and_needs_must_fit_together() -> None:
 def test_a_query_with_parameters_is_a_table_macro(tmp_path: Path) -> None:
     (tmp_path / "test").mkdir()
     (tmp_path / "test/planted.sql").write_text(GOOD)
-    catalog = load(tmp_path)
+    catalog = Library(tmp_path)
     query = catalog["planted"]
     assert query.computed == "The rows of kernel with the device."
     assert query.parameters[1].doc == "Shortest duration that is listed."

@@ -98,7 +98,7 @@ def test_the_library_is_bound_once(
 def test_a_damaged_library_is_made_anew(
     run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kept: bytes
 ) -> None:
-    monkeypatch.setattr(bound_library, "_kept_file", lambda _: tmp_path / "library.duckdb")
+    monkeypatch.setattr(bound_library, "_kept_file", lambda: tmp_path / "library.duckdb")
     (tmp_path / "library.duckdb").write_bytes(kept)
     for is_there in (False, True):
         with duckdb.connect(write_trace_duckdb(run), read_only=True) as con:
@@ -110,7 +110,7 @@ def test_it_is_the_same_where_no_bound_library_can_be_kept(
     run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
-    monkeypatch.setattr(bound_library, "_kept_file", lambda _: tmp_path / "file" / "library.duckdb")
+    monkeypatch.setattr(bound_library, "_kept_file", lambda: tmp_path / "file" / "library.duckdb")
     with duckdb.connect(write_trace_duckdb(run), read_only=True) as con:
         assert con.sql(CALLS).fetchall() == [("a", 1), ("b", 1)]
 

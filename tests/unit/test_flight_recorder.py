@@ -20,7 +20,8 @@ from cupti_etl.config import FlightOptions, Retain
 from cupti_etl.errors import EtlError, TraceError, UsageError
 from cupti_etl.schema.arrow import arrow_schema
 from cupti_etl.storage import part
-from cupti_etl.storage.flight_folder import FlightFolder, held, is_flight_folder, is_over, traces_in
+from cupti_etl.storage.flight_folder import FlightFolder, held
+from cupti_etl.storage.flights import is_flight_folder, is_over, traces_in
 
 HOUR = 3600 * 10**9
 

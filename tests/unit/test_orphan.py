@@ -19,6 +19,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_files_that_are_closed_while_we_look() -> None:
     with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE) as busy:
         try:

@@ -18,7 +18,7 @@ from cupti_etl.capture.decoder import Decoder
 from cupti_etl.capture.recording import MAGIC, RecordingWriter, read_recording
 from cupti_etl.capture.segment import Process
 from cupti_etl.cli import cli
-from cupti_etl.commands._convert import convert
+from cupti_etl.commands._writing import convert
 from cupti_etl.errors import EtlError, RecordingError, UsageError
 from cupti_etl.imports.run import import_recording
 from cupti_etl.schema.kinds import KINDS

@@ -60,6 +60,7 @@ def gone(out: Path) -> dict[tuple[str, str], int]:
     return {(row["table_name"], row["reason"]): row["rows"] for row in rows}
 
 
+@pytest.mark.slow
 def test_what_is_older_goes_and_is_said(tmp_path: Path) -> None:
     trace = Growing(tmp_path / "trace", Retain(age_ns=3600 * S))
     for _ in range(4):
@@ -83,6 +84,7 @@ def test_what_is_older_goes_and_is_said(tmp_path: Path) -> None:
     trace.target.close()
 
 
+@pytest.mark.slow
 def test_a_size(tmp_path: Path) -> None:
     most = 100_000
     trace = Growing(tmp_path / "trace", Retain(most_bytes=most))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from support.command import etl
 
-from cupti_etl.commands._convert import convert
+from cupti_etl.commands._writing import convert
 from cupti_etl.config import CaptureOptions
 from cupti_etl.storage.destination import choose
 

@@ -2,7 +2,7 @@
 --
 -- computed: Percentiles of the duration of finished executions by name and launch shape, so that
 --   different sizes are not mixed.
--- needs: kernel, kernel_name
+-- needs: kernel, _readable_name
 -- materialized: Made once for an opened trace, as percentiles want all durations in order.
 -- columns:
 --   name VARCHAR: Function name alone.
@@ -64,9 +64,6 @@ before AS (
         AND kernel.end_ns >> 20 = bucket
         AND kernel.start_ns < worst.start_ns
     GROUP BY shape
-),
-names AS (
-    SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled
 )
 SELECT coalesce(names.short, shapes.name) AS name,
        shapes.grid_x || 'x' || shapes.grid_y || 'x' || shapes.grid_z AS grid, calls, p50_ns,
@@ -77,5 +74,5 @@ SELECT coalesce(names.short, shapes.name) AS name,
 FROM shapes
 LEFT JOIN beyond ON beyond.shape = shapes.shape
 LEFT JOIN before ON before.shape = shapes.shape
-LEFT JOIN names ON names.mangled = shapes.name
-LEFT JOIN names AS others ON others.mangled = before.previous
+LEFT JOIN _readable_name AS names ON names.mangled = shapes.name
+LEFT JOIN _readable_name AS others ON others.mangled = before.previous

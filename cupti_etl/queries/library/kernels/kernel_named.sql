@@ -1,7 +1,7 @@
 -- Kernels with their readable names.
 --
 -- computed: Each row of kernel, with the row of kernel_name that has its mangled name.
--- needs: kernel, kernel_name
+-- needs: kernel, _readable_name
 -- columns:
 --   kernel.*
 --   demangled VARCHAR: Name with template and call arguments; the mangled name if none is known.
@@ -11,8 +11,4 @@ SELECT kernel.*,
        coalesce(names.short, kernel.name) AS short
 FROM kernel
 -- One row a name, so that no kernel is ever doubled.
-LEFT JOIN (
-    SELECT mangled, any_value(demangled) AS demangled, any_value(short) AS short
-    FROM kernel_name
-    GROUP BY mangled
-) AS names ON names.mangled = kernel.name
+LEFT JOIN _readable_name AS names ON names.mangled = kernel.name

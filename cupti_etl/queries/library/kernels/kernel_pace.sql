@@ -5,7 +5,7 @@
 --   The warm-up ratio is the mean of the first tenth over the median of all. The change point is
 --   where the cumulated difference from the mean duration is largest; its strength is that sum
 --   divided by the standard deviation and the root of the count, about 1.4 by chance in one of 20.
--- needs: _kernel_trend, kernel_name
+-- needs: _kernel_trend, _readable_name
 -- requires:
 --   kernel: no kernels were recorded.
 -- limits: Names with fewer than min_calls executions are left out. A line fits only what comes at
@@ -27,13 +27,10 @@
 --   after_ns DOUBLE [ns]: Mean duration from there on; NULL if it is the last.
 --   change_strength DOUBLE: How clear the change is; NULL if all are alike.
 --   mangled VARCHAR: Mangled name.
-WITH names AS (
-    SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled
-)
 SELECT coalesce(names.short, trend.mangled) AS name, gpu, calls, period_ns, jitter_ns, median_ns,
        drift_pct, warm_up_ratio, change_start_ns, before_ns, after_ns, change_strength,
        trend.mangled
 FROM _kernel_trend AS trend
-LEFT JOIN names ON names.mangled = trend.mangled
+LEFT JOIN _readable_name AS names ON names.mangled = trend.mangled
 WHERE calls >= min_calls
 ORDER BY abs(drift_pct) * total_ns DESC, trend.mangled, gpu

@@ -7,7 +7,7 @@
 --   one before and one behind, and ^ and $ at the ends. Rules look at the function's own name, for
 --   functions that libraries call by one name for all (Kernel) at the whole one; those on "whole"
 --   always at the whole one, which has namespaces, template and call arguments.
--- needs: _kernel_told, kernel_name
+-- needs: _kernel_told, _readable_name
 -- materialized: Made once for an opened trace, as every activity is told apart by it.
 -- limits: The rules know names of common libraries and compilers; "other" is what none knows. Of a
 --   name, the first 4096 characters count. Kernels that a compiler made of pointwise operators are
@@ -135,11 +135,6 @@ WITH rules AS (
         'eigenmetakernel'])
     ) AS listed(category, part, within, words)
 ),
-called AS (
-    SELECT mangled, any_value(demangled) AS demangled, any_value(short) AS short
-    FROM kernel_name
-    GROUP BY mangled
-),
 names AS (
     SELECT name AS mangled, coalesce(2 * told > executions, false) AS is_told FROM _kernel_told
 ),
@@ -156,7 +151,7 @@ shown AS (
            regexp_extract(whole, '(?i:(\w+)::(?:\w*kernel\d?|kentry|_kernel_agent)<)', 1)
                AS namespace
     FROM names
-    LEFT JOIN called ON called.mangled = names.mangled
+    LEFT JOIN _readable_name AS called ON called.mangled = names.mangled
 ),
 texts AS (
     SELECT mangled, is_told,

@@ -2,7 +2,7 @@
 --
 -- computed: Every run of `length` neighbours in a stream, counted by their names; runs overlap, so
 --   their times must not be added. The gaps are those between the kernels of a run.
--- needs: _kernel_run, kernel_name
+-- needs: _kernel_run, _readable_name
 -- requires:
 --   kernel: no kernels were recorded.
 -- limits: Copies and sets between kernels are not seen.
@@ -26,10 +26,7 @@
 --   third VARCHAR: Mangled name of the third; NULL in a shorter run.
 --   fourth VARCHAR: Mangled name of the fourth; NULL in a shorter run.
 --   fifth VARCHAR: Mangled name of the fifth; NULL in a shorter run.
-WITH names AS (
-    SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled
-),
-runs AS (
+WITH runs AS (
     SELECT * FROM _kernel_run WHERE kernels = length AND count >= min_count
 )
 SELECT concat_ws(' > ', coalesce(a.short, first), coalesce(b.short, second),
@@ -39,9 +36,9 @@ SELECT concat_ws(' > ', coalesce(a.short, first), coalesce(b.short, second),
        total_ns / (count * kernels)::DOUBLE AS mean_kernel_ns,
        first, second, third, fourth, fifth
 FROM runs
-LEFT JOIN names AS a ON a.mangled = first
-LEFT JOIN names AS b ON b.mangled = second
-LEFT JOIN names AS c ON c.mangled = third
-LEFT JOIN names AS d ON d.mangled = fourth
-LEFT JOIN names AS e ON e.mangled = fifth
+LEFT JOIN _readable_name AS a ON a.mangled = first
+LEFT JOIN _readable_name AS b ON b.mangled = second
+LEFT JOIN _readable_name AS c ON c.mangled = third
+LEFT JOIN _readable_name AS d ON d.mangled = fourth
+LEFT JOIN _readable_name AS e ON e.mangled = fifth
 ORDER BY gap_ns DESC, sequence, first, second, third, fourth, fifth

@@ -4,7 +4,7 @@
 --   the last that began earlier in the stream; the range is the innermost around the launching
 --   call, on its thread. The clock is that of the PM sample in which the run began (its lag taken
 --   off), or else of the last reading in environment before it.
--- needs: kernel, kernel_name, gpu, gpu_interval, api_call, _range_served, nvtx_range, pm_sample,
+-- needs: kernel, _readable_name, gpu, gpu_interval, api_call, _range_served, nvtx_range, pm_sample,
 --   pm_alignment, environment
 -- requires:
 --   kernel: no kernels were recorded.
@@ -39,10 +39,7 @@
 --   since_previous_ns BIGINT [ns]: From its end to the start of the run; below 0 if they overlap.
 --   range VARCHAR: Path of the NVTX range; NULL outside ranges.
 --   sm_clock_mhz DOUBLE [MHz]: Clock of the multiprocessors at that time; NULL if not known.
-WITH names AS (
-    SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled
-),
-shapes AS (
+WITH shapes AS (
     SELECT name, grid_x || 'x' || grid_y || 'x' || grid_z AS grid,
            block_x || 'x' || block_y || 'x' || block_z AS block,
            count(*) AS calls, median(end_ns - start_ns) AS median_ns,
@@ -53,7 +50,7 @@ shapes AS (
     FROM kernel
     WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
         AND (named IS NULL OR name = named
-             OR name IN (SELECT mangled FROM names WHERE short = named))
+             OR name IN (SELECT mangled FROM _readable_name WHERE short = named))
     GROUP BY name, grid_x, grid_y, grid_z, block_x, block_y, block_z
 ),
 worst AS MATERIALIZED (
@@ -141,7 +138,7 @@ LEFT JOIN before ON before.run = worst.run
 LEFT JOIN ranges ON ranges.run = worst.run
 LEFT JOIN sampled ON sampled.run = worst.run
 LEFT JOIN read ON read.run = worst.run
-LEFT JOIN names ON names.mangled = worst.name
-LEFT JOIN names AS others ON others.mangled = before.act.name
+LEFT JOIN _readable_name AS names ON names.mangled = worst.name
+LEFT JOIN _readable_name AS others ON others.mangled = before.act.name
 ORDER BY max(end_ns - start_ns - median_ns) OVER (PARTITION BY worst.name, grid, block) DESC,
          worst.name, grid, block, place

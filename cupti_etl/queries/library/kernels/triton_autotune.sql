@@ -7,7 +7,7 @@
 --   over. Executions of one kernel and configuration (threads, registers, shared memory, blocks) in
 --   a stream with nothing but that between them are tries, up to the last after clearing, if it was
 --   cleared 5 times or more and the kernel has tries of 2 configurations or more.
--- needs: gpu_interval, kernel, kernel_name, launch_stack, python_stack
+-- needs: gpu_interval, kernel, _readable_name, launch_stack, python_stack
 -- limits: A tuner that does not clear the cache (in CUDA graphs, or of another library) is seen in
 --   stacks alone. A loop of a program's own that clears a buffer around few kernels looks alike.
 -- front: How long did Triton's autotuning take, and for which kernels?
@@ -145,9 +145,6 @@ turns AS (
     FROM told
     WINDOW line AS (PARTITION BY process_id, gpu ORDER BY start_ns, end_ns, name)
 ),
-shorts AS (
-    SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled
-),
 sums AS (
     SELECT process_id, gpu, coalesce(short, name) AS short,
            bool_and(is_stacked) FILTER (WHERE is_tuning) AS is_stacked,
@@ -161,7 +158,7 @@ sums AS (
            count(*) FILTER (WHERE NOT is_tuning) AS other_runs,
            coalesce(sum(end_ns - start_ns) FILTER (WHERE NOT is_tuning), 0) AS other_ns
     FROM turns
-    LEFT JOIN shorts ON shorts.mangled = turns.name
+    LEFT JOIN _readable_name AS shorts ON shorts.mangled = turns.name
     GROUP BY process_id, gpu, coalesce(short, name)
 )
 SELECT process_id, gpu, short, CASE WHEN is_stacked THEN 'python' ELSE 'pattern' END AS source,

@@ -3,7 +3,7 @@
 -- computed: Per kernel name, over kernels with a known call: the call's duration; the time from
 --   its return to the kernel's start, 0 where the kernel began before the call returned; the
 --   kernel's duration. Of a graph launch, the first kernel counts.
--- needs: _launch_time, kernel_name
+-- needs: _launch_time, _readable_name
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default).
 --   launch_to_gpu: no activity has a recorded call.
@@ -21,9 +21,6 @@
 --   kernel_p99_ns DOUBLE [ns]: 99th percentile of it.
 --   started_early BIGINT [launches]: Kernels that began before their call returned.
 --   shorter_than_call BIGINT [launches]: Kernels that ran for less time than their call.
-WITH names AS (
-    SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled
-)
 SELECT api_name, coalesce(any_value(short), _launch_time.name) AS name, count(*) AS launches,
        median(api_ns) AS api_median_ns, quantile_cont(api_ns, 0.99) AS api_p99_ns,
        median(queue_ns) AS queue_median_ns, quantile_cont(queue_ns, 0.99) AS queue_p99_ns,
@@ -31,6 +28,6 @@ SELECT api_name, coalesce(any_value(short), _launch_time.name) AS name, count(*)
        count(*) FILTER (WHERE is_early) AS started_early,
        count(*) FILTER (WHERE kernel_ns < api_ns) AS shorter_than_call
 FROM _launch_time
-LEFT JOIN names ON names.mangled = _launch_time.name
+LEFT JOIN _readable_name AS names ON names.mangled = _launch_time.name
 GROUP BY api_name, _launch_time.name
 ORDER BY count(*) DESC, api_name, _launch_time.name

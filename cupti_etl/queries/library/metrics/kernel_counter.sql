@@ -2,7 +2,7 @@
 --
 -- computed: Values of launch_metric by kernel, shape and metric. The shape is that of the launch's
 --   row in kernel; NULL if it has none (see counter_join).
--- needs: launch_metric, kernel, kernel_name
+-- needs: launch_metric, kernel, _readable_name
 -- requires:
 --   launch_metric: no launches were measured (capture with --range-metrics).
 -- limits: Metrics of several passes come from several executions. Where certain is not true, a
@@ -27,12 +27,7 @@
 --     known.
 --   reason VARCHAR: Why values are missing; NULL if none is.
 --   demangled VARCHAR: Name with template and call arguments.
-WITH names AS (
-    SELECT mangled, any_value(demangled) AS demangled, any_value(short) AS short
-    FROM kernel_name
-    GROUP BY mangled
-),
-shapes AS (
+WITH shapes AS (
     SELECT process_id, correlation_id,
            any_value(grid_x || 'x' || grid_y || 'x' || grid_z) AS grid,
            any_value(block_x || 'x' || block_y || 'x' || block_z) AS block
@@ -49,7 +44,7 @@ SELECT coalesce(any_value(short), function) AS name, grid, block, metric,
        coalesce(any_value(demangled), function) AS demangled
 FROM launch_metric
 LEFT JOIN shapes USING (process_id, correlation_id)
-LEFT JOIN names ON mangled = function
+LEFT JOIN _readable_name AS names ON mangled = function
 WHERE range_name IS NULL
 GROUP BY function, grid, block, metric
 ORDER BY launches DESC, demangled, grid, block, metric

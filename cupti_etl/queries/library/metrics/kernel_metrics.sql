@@ -7,7 +7,7 @@
 --   how far that may be off. own: no fit, mean of the runs' own values, for runs of ten samples
 --   and more. A clock is the mean over the samples that overlap it (mean), a ratio that of
 --   samples which it alone fills (held). Else value is NULL and reason says why.
--- needs: _activity_metric, _activity_group, pm_alignment, _pm_column, pm_metric, kernel_name
+-- needs: _activity_metric, _activity_group, pm_alignment, _pm_column, pm_metric, _readable_name
 -- requires:
 --   pm_sample: no PM samples were recorded (capture --pm).
 --   kernel: no kernels were recorded.
@@ -48,11 +48,7 @@
 --   device_uuid VARCHAR: The GPU across processes and hosts.
 --   activity_group BIGINT: Number of the kernel and shape, as in activity_group.
 --   demangled VARCHAR: Name with template and call arguments.
-WITH names AS (
-    SELECT mangled, any_value(demangled) AS demangled, any_value(short) AS short
-    FROM kernel_name
-    GROUP BY mangled
-),
+WITH
 -- Beside the most that is seen, a hundredth of it is nothing.
 peaks AS (
     SELECT device_uuid, metric,
@@ -159,5 +155,5 @@ SELECT gpu, coalesce(names.short, signed.mangled) AS name,
        known_mean AS own_mean, known_stddev AS own_stddev, device_uuid, activity_group,
        coalesce(names.demangled, signed.mangled) AS demangled
 FROM signed
-LEFT JOIN names ON names.mangled = signed.mangled
+LEFT JOIN _readable_name AS names ON names.mangled = signed.mangled
 ORDER BY total_ns DESC, gpu, activity_group, metric

@@ -3,7 +3,7 @@
 -- computed: The lists of _activity_sampled as rows, kernels alone. What the whole GPU did counts as
 --   the run's only if nothing else was there: else value is NULL and reason says why. A clock
 --   always does; a ratio from ten samples on, of which the first and last are of little weight.
--- needs: _activity_sampled, _activity_group, _pm_column, kernel_name
+-- needs: _activity_sampled, _activity_group, _pm_column, _readable_name
 -- requires:
 --   pm_sample: no PM samples were recorded (capture --pm).
 --   kernel: no kernels were recorded.
@@ -29,10 +29,7 @@
 --   coverage_pct DOUBLE [%]: Time under samples as a share of its duration.
 --   alone_pct DOUBLE [%]: Time with nothing else on the GPU as a share of its duration.
 --   activity_group BIGINT: Kernel and launch shape, as in activity_group.
-WITH names AS (
-    SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled
-),
-joined AS (
+WITH joined AS (
     SELECT work.gpu, runs.process_id, runs.correlation_id, runs.start_ns, runs.end_ns,
            coalesce(names.short, work.name) AS name, _pm_column.metric, _pm_column.unit,
            runs.sampled[_pm_column.place] AS gpu_value, runs.samples,
@@ -50,7 +47,7 @@ joined AS (
         ON work.device_uuid = runs.device_uuid
         AND work.activity_group = runs.activity_group
         AND work.kind = 'kernel'
-    LEFT JOIN names ON names.mangled = work.name,
+    LEFT JOIN _readable_name AS names ON names.mangled = work.name,
         _pm_column
 )
 SELECT gpu, process_id, correlation_id, start_ns, end_ns, name, metric, unit,

@@ -4,7 +4,7 @@
 --   metric: of launch_metric by source, and of samples by pm_metric.hardware_name, as the level
 --   that what ran at once is shared out by (kernel_metrics says how certain that is); of counts,
 --   what a run of mean length gets. A difference is that to the range profiler, as a share of it.
--- needs: launch_metric, kernel, kernel_name, _activity_metric, _activity_group, _pm_column,
+-- needs: launch_metric, kernel, _readable_name, _activity_metric, _activity_group, _pm_column,
 --   pm_metric
 -- requires:
 --   launch_metric: no launches were measured (capture with --range-metrics, or import ncu's CSV).
@@ -26,10 +26,7 @@
 --   sampled_apart_pct DOUBLE [%]: sampled less exact, as a share of exact.
 --   certain BOOLEAN: Whether all counters behind exact are of one execution; NULL if not known.
 --   launches BIGINT [launches]: Launches that the range profiler measured.
-WITH names AS (
-    SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled
-),
-shapes AS (
+WITH shapes AS (
     SELECT process_id, correlation_id,
            any_value(grid_x || 'x' || grid_y || 'x' || grid_z) AS grid,
            any_value(block_x || 'x' || block_y || 'x' || block_z) AS block
@@ -41,7 +38,7 @@ measured AS (
            metric, unit, value, one_pass, source
     FROM launch_metric
     LEFT JOIN shapes USING (process_id, correlation_id)
-    LEFT JOIN names ON mangled = function
+    LEFT JOIN _readable_name AS names ON mangled = function
     WHERE range_name IS NULL
 ),
 replayed AS (
@@ -69,7 +66,7 @@ levels AS (
         AND work.kind = 'kernel'
     JOIN _pm_column ON _pm_column.metric = sums.metric
     JOIN hardware ON hardware.metric = sums.metric
-    LEFT JOIN names ON names.mangled = work.name
+    LEFT JOIN _readable_name AS names ON names.mangled = work.name
 ),
 samples AS (
     SELECT regexp_extract(name, '^(?:void )?([^(<]*)', 1) AS name, grid, block, metric,

@@ -4,7 +4,7 @@
 --   is taken from the launch of the same kernel and shape, or the range of the same name, that came
 --   there as the n-th, too; and only if it came as often in both runs, and for ranges, if both made
 --   the same launches in the same order.
--- needs: _replayed, launch_metric, process, kernel_name
+-- needs: _replayed, launch_metric, process, _readable_name
 -- requires:
 --   launch_metric: nothing was measured (capture with --range-metrics).
 --   process: the command was run once (capture with --range-replay application).
@@ -26,12 +26,7 @@
 --   run INTEGER: The run that measured it.
 --   missing VARCHAR: Why there is no value; NULL if there is one.
 --   demangled VARCHAR: Name with template and call arguments, or name of the range.
-WITH names AS (
-    SELECT mangled, any_value(demangled) AS demangled, any_value(short) AS short
-    FROM kernel_name
-    GROUP BY mangled
-),
-metrics AS (
+WITH metrics AS (
     SELECT metric, any_value(unit) AS unit, min(replay_run) AS run
     FROM launch_metric
     JOIN process USING (process_id)
@@ -75,5 +70,5 @@ SELECT process_id, range_id, coalesce(short, name) AS name, grid, block, nth, me
        CASE WHEN difference IS NULL THEN value END AS value, unit, other_run AS run,
        coalesce(difference, missing) AS missing, coalesce(demangled, name) AS demangled
 FROM compared
-LEFT JOIN names ON mangled = function
+LEFT JOIN _readable_name ON mangled = function
 ORDER BY process_id, range_id, metric

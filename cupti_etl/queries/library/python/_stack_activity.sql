@@ -7,7 +7,7 @@
 --   forward pass, where sequence numbers tell it (_backward_stack). What a CUDA graph replays has
 --   the stack that it was captured from, if that is known (_graph_interval), each activity as a
 --   call of its own; to the call that launched the graph belong the rest, and the idle time.
--- needs: launch_stack, _backward_stack, gpu_interval, _graph_interval, _gap_edge, kernel_name
+-- needs: launch_stack, _backward_stack, gpu_interval, _graph_interval, _gap_edge, _readable_name
 -- materialized: Made once for an opened trace, as few rows are made of all activities.
 -- columns:
 --   process_id BIGINT: The traced process.
@@ -46,9 +46,6 @@ work AS (
     FROM activities
     GROUP BY process_id, correlation_id
 ),
-short AS (
-    SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled
-),
 idle AS (
     SELECT process_id, next_correlation_id AS correlation_id, sum(gap_ns) AS idle_ns
     FROM _gap_edge
@@ -80,5 +77,5 @@ SELECT process_id, stack_id,
        TRY_CAST(sum(gpu_ns) AS BIGINT) AS gpu_ns,
        TRY_CAST(sum(idle_ns) AS BIGINT) AS idle_before_ns
 FROM everything
-LEFT JOIN short ON short.mangled = name
+LEFT JOIN _readable_name AS short ON short.mangled = name
 GROUP BY process_id, stack_id, reason, is_backward, is_graph, coalesce(short, name)

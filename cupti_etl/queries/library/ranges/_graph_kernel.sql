@@ -2,7 +2,7 @@
 --
 -- computed: Finished kernels of a process by mangled name: those of _graph_work, and those of no
 --   graph, with the durations of the calls that launched these.
--- needs: _graph_work, graph_launch, gpu_activity, launch_to_gpu, kernel_name
+-- needs: _graph_work, graph_launch, gpu_activity, launch_to_gpu, _readable_name
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
 -- materialized: Made once for an opened trace, as launches and kernels are joined.
@@ -41,9 +41,6 @@ launches AS (
     SEMI JOIN inside USING (process_id, name)
     WHERE kind = 'kernel' AND NOT is_graph
     GROUP BY process_id, name
-),
-names AS (
-    SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled
 )
 SELECT process_id, graph_id, coalesce(short, inside.name) AS name, runs, mean_ns,
        coalesce(eager_runs, 0) AS eager_runs, eager_mean_ns, eager_launch_ns,
@@ -52,5 +49,5 @@ SELECT process_id, graph_id, coalesce(short, inside.name) AS name, runs, mean_ns
 FROM inside
 LEFT JOIN eager USING (process_id, name)
 LEFT JOIN launches USING (process_id, name)
-LEFT JOIN names ON names.mangled = inside.name
+LEFT JOIN _readable_name AS names ON names.mangled = inside.name
 ORDER BY runs * mean_ns DESC, process_id, graph_id, inside.name

@@ -2,7 +2,7 @@
 --
 -- computed: Finished activities of _graph_work by process, graph and node, and where the trace does
 --   not number the nodes by name. Times are sums of durations.
--- needs: _graph_work, kernel_name
+-- needs: _graph_work, _readable_name
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
 -- limits: Nodes are seen only where they were recorded one by one, and not as whole graphs.
@@ -27,14 +27,11 @@ WITH nodes AS (
     WHERE kind != 'graph' AND start_ns IS NOT NULL AND end_ns IS NOT NULL
     GROUP BY process_id, graph_id, graph_node_id, kind,
              CASE WHEN graph_node_id IS NULL THEN name END
-),
-names AS (
-    SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled
 )
 SELECT process_id, graph_id, graph_node_id, kind, coalesce(short, name) AS name,
        100.0 * total_ns / nullif(sum(total_ns) OVER (PARTITION BY process_id, graph_id), 0)
            AS percent,
        runs, total_ns, mean_ns, stddev_ns
 FROM nodes
-LEFT JOIN names ON names.mangled = nodes.name
+LEFT JOIN _readable_name AS names ON names.mangled = nodes.name
 ORDER BY total_ns DESC, process_id, graph_id, graph_node_id, nodes.name

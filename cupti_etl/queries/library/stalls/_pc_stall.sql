@@ -2,7 +2,7 @@
 --
 -- computed: Rows of pc_sample summed over its collections. A reason is CUPTI's name without what
 --   all of them begin with.
--- needs: pc_sample, kernel_name
+-- needs: pc_sample, _readable_name
 -- requires:
 --   pc_sample: no PCs were sampled (capture with --pc-sampling).
 -- columns:
@@ -14,12 +14,7 @@
 --   reason VARCHAR: What the warp waited for; selected: for nothing, it issued an instruction.
 --   samples BIGINT [samples]: How often a warp was found there for that reason.
 --   not_issued BIGINT [samples]: Of these, when the scheduler had no other warp to go on with.
-WITH names AS (
-    SELECT mangled, any_value(demangled) AS demangled, any_value(short) AS short
-    FROM kernel_name
-    GROUP BY mangled
-),
-sums AS (
+WITH sums AS (
     SELECT function, cubin_crc, pc_offset, stall_reason, sum(samples) AS samples,
            sum(not_issued_samples) AS not_issued
     FROM pc_sample
@@ -33,4 +28,4 @@ SELECT function,
        TRY_CAST(samples AS BIGINT) AS samples,
        TRY_CAST(not_issued AS BIGINT) AS not_issued
 FROM sums
-LEFT JOIN names ON mangled = function
+LEFT JOIN _readable_name AS names ON mangled = function

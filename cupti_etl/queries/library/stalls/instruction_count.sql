@@ -2,7 +2,7 @@
 --
 -- computed: Rows of sass_metric summed over collections, processes and GPUs, each with its
 --   instruction in sass.
--- needs: sass_metric, kernel_name, sass
+-- needs: sass_metric, _readable_name, sass
 -- requires:
 --   sass_metric: no instructions were counted (capture with --sass-metrics).
 -- opened: Plain DuckDB cannot disassemble: instruction, file and line are NULL.
@@ -27,12 +27,7 @@
 --   line INTEGER: The line there.
 --   inlined_at VARCHAR: FILE:LINE of the call that it was inlined into, then of the call of that
 --     one.
-WITH names AS (
-    SELECT mangled, any_value(short) AS short
-    FROM kernel_name
-    GROUP BY mangled
-),
-sums AS (
+WITH sums AS (
     SELECT function, cubin_crc, pc_offset, metric, sum(value) AS value
     FROM sass_metric
     GROUP BY function, cubin_crc, pc_offset, metric
@@ -44,7 +39,7 @@ SELECT coalesce(short, sums.function) AS name,
        parse_filename(file) || ':' || line AS place,
        sums.function, sums.cubin_crc, file, line, inlined_at
 FROM sums
-LEFT JOIN names ON mangled = sums.function
+LEFT JOIN _readable_name AS names ON mangled = sums.function
 LEFT JOIN sass
     ON sass.cubin_crc = sums.cubin_crc
     AND sass.function = sums.function

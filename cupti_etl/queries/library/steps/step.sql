@@ -14,7 +14,7 @@
 --   state begins with the first step, of the first half, from which on steps take as long as those
 --   of the later half do (their median, give or take 4 deviations or a tenth), if those before
 --   took longer.
--- needs: _range_span, _hlo_range, range_gpu, gpu_interval, api_call, kernel_name
+-- needs: _range_span, _hlo_range, range_gpu, gpu_interval, api_call, _readable_name
 -- materialized: Made once for an opened trace, as it is searched in all kernels.
 -- limits: With kernels, what came before the first and after the last of them is in no step, and
 --   layers of a model are as regular as steps: see confidence. Where no period is found there is
@@ -317,6 +317,6 @@ warm AS (
 SELECT numbered.process_id, numbered.gpu, step, source, coalesce(short, name) AS name,
        start_ns, end_ns, confidence, step >= coalesce(first_step, 0) AS is_steady
 FROM numbered
-LEFT JOIN (SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled) AS names
+LEFT JOIN _readable_name AS names
     ON mangled = name AND source = 'kernels'
 LEFT JOIN warm ON warm.process_id = numbered.process_id AND warm.gpu = numbered.gpu

@@ -3,7 +3,7 @@
 -- computed: A kernel that ends while the path is on the host (_host_path) can end later by the time
 --   to the end of that stretch, less what the GPU is busy with until then (union of all work): what
 --   follows it moves along. Other kernels are on the path and have no slack.
--- needs: gpu_interval, _host_path, _busy_interval, kernel_name, api_call
+-- needs: gpu_interval, _host_path, _busy_interval, _readable_name, api_call
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so the host is not seen.
 --   kernel: no kernels were recorded.
@@ -61,9 +61,6 @@ sums AS (
     FROM kernels
     WHERE EXISTS (SELECT 1 FROM api_call)
     GROUP BY gpu, name
-),
-names AS (
-    SELECT mangled, any_value(short) AS short FROM kernel_name GROUP BY mangled
 )
 SELECT sums.gpu, coalesce(short, sums.name) AS name, runs, runs - coalesce(kernels, 0) AS on_path,
        total_ns, TRY_CAST((total_ns - coalesce(ns, 0)) AS BIGINT) AS path_ns,
@@ -73,5 +70,5 @@ FROM sums
 LEFT JOIN off_path
     ON off_path.gpu = sums.gpu
     AND off_path.name IS NOT DISTINCT FROM sums.name
-LEFT JOIN names ON names.mangled = sums.name
+LEFT JOIN _readable_name AS names ON names.mangled = sums.name
 ORDER BY path_ns DESC, sums.gpu, sums.name
