@@ -86,11 +86,19 @@ _GAP = f"""
     LEFT JOIN _derived_gpu_activity_name AS before ON before.id = previous_id
     LEFT JOIN _derived_gpu_activity_name AS after ON after.id = next_id"""
 
-# Times in which nothing was recorded are no gaps.
-_IS_RECORDED = """NOT EXISTS (
-        SELECT 1 FROM _not_recorded AS off
-        WHERE off.gpu = gap.gpu AND off.start_ns < gap.end_ns AND off.end_ns > gap.start_ns
-    )"""
+def _recorded(gaps: str) -> str:
+    """Of gaps, those in which all was recorded (_not_recorded); most traces have no others."""
+    return f"""
+        WITH gaps AS ({gaps}),
+        parted AS (FROM gaps WHERE EXISTS (SELECT 1 FROM _not_recorded))
+        FROM gaps WHERE NOT EXISTS (SELECT 1 FROM _not_recorded)
+        UNION ALL
+        SELECT parted.*
+        FROM parted
+        ASOF LEFT JOIN _not_recorded AS off
+            ON off.gpu = parted.gpu AND off.start_ns < parted.end_ns
+        WHERE off.end_ns IS NULL OR off.end_ns <= parted.start_ns"""
+
 
 EDGE = NativeOperator(
     name="edge",
@@ -111,7 +119,7 @@ EDGE = NativeOperator(
         " next_correlation_id:BIGINT?",
         "_derived_gap_tie": "gap id",
     },
-    queries={"_gap_edge": f"SELECT * FROM ({_GAP}) AS gap WHERE {_IS_RECORDED}"},
+    queries={"_gap_edge": _recorded(_GAP)},
 )
 
 # How long the host was in each state, within gaps up to when the next work was launched.
@@ -163,8 +171,8 @@ CAUSE = NativeOperator(
                        coalesce(launching_ns, 0) AS launching_ns, coalesce(other_ns, 0) AS other_ns,
                        CASE WHEN process_id IS NULL THEN start_ns ELSE split_ns END AS split_ns,
                        coalesce(is_known, false) AS is_known, next_kind, next_id
-                FROM (SELECT * FROM _derived_gap POSITIONAL JOIN _derived_spent) AS gap
-                WHERE EXISTS (SELECT 1 FROM api_call) AND {_IS_RECORDED}
+                FROM ({_recorded("SELECT * FROM _derived_gap POSITIONAL JOIN _derived_spent")})
+                WHERE EXISTS (SELECT 1 FROM api_call)
             ),
             rests AS (
                 SELECT *, CASE WHEN is_known THEN end_ns - split_ns ELSE 0 END AS queued_ns,

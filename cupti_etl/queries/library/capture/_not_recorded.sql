@@ -1,7 +1,8 @@
 -- The times in which work of a GPU was not recorded, of one of the processes that used it.
 --
 -- computed: From the end of a window of a process to the begin of its next one, and windows that
---   stand for several, as it is not known when in them nothing was recorded.
+--   stand for several, as it is not known when in them nothing was recorded. The union over the
+--   processes of a GPU: times of one GPU do not meet.
 -- needs: _window, gpu
 -- scope: whole
 -- columns:
@@ -14,8 +15,24 @@ WITH off AS (
     FROM _window
     UNION ALL
     SELECT process_id, start_ns, end_ns FROM _window WHERE is_several
+),
+of_gpu AS (
+    SELECT gpu.gpu, off.start_ns, off.end_ns,
+           max(off.end_ns) OVER (
+               PARTITION BY gpu.gpu ORDER BY off.start_ns, off.end_ns
+               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+           ) AS until_ns
+    FROM off
+    JOIN gpu ON gpu.process_id = off.process_id
+    WHERE off.start_ns < off.end_ns
+),
+apart AS (
+    SELECT *, count(*) FILTER (WHERE start_ns > until_ns OR until_ns IS NULL) OVER (
+                  PARTITION BY gpu ORDER BY start_ns, end_ns
+                  ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+              ) AS island
+    FROM of_gpu
 )
-SELECT DISTINCT gpu.gpu, off.start_ns, off.end_ns
-FROM off
-JOIN gpu ON gpu.process_id = off.process_id
-WHERE off.start_ns < off.end_ns
+SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns
+FROM apart
+GROUP BY gpu, island

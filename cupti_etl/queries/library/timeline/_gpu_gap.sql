@@ -9,15 +9,21 @@
 --   start_ns BIGINT [epoch ns]: When the GPU became idle.
 --   end_ns BIGINT [epoch ns]: When it went on.
 --   gap_ns BIGINT [ns]: Length.
-SELECT gpu, start_ns, end_ns, end_ns - start_ns AS gap_ns
-FROM (
+WITH gaps AS (
     SELECT gpu, end_ns AS start_ns,
            lead(start_ns) OVER (PARTITION BY gpu ORDER BY start_ns) AS end_ns
     FROM _busy_interval
     WHERE work = 'any'
-) AS gap
-WHERE end_ns IS NOT NULL
-      AND NOT EXISTS (
-          SELECT 1 FROM _not_recorded AS off
-          WHERE off.gpu = gap.gpu AND off.start_ns < gap.end_ns AND off.end_ns > gap.start_ns
-      )
+),
+-- Most traces are recorded without an interruption, and need no look at each gap.
+parted AS (
+    FROM gaps WHERE EXISTS (SELECT 1 FROM _not_recorded)
+)
+SELECT gpu, start_ns, end_ns, end_ns - start_ns AS gap_ns
+FROM gaps
+WHERE end_ns IS NOT NULL AND NOT EXISTS (SELECT 1 FROM _not_recorded)
+UNION ALL
+SELECT parted.gpu, parted.start_ns, parted.end_ns, parted.end_ns - parted.start_ns
+FROM parted
+ASOF LEFT JOIN _not_recorded AS off ON off.gpu = parted.gpu AND off.start_ns < parted.end_ns
+WHERE parted.end_ns IS NOT NULL AND (off.end_ns IS NULL OR off.end_ns <= parted.start_ns)

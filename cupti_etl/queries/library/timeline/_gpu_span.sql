@@ -3,31 +3,33 @@
 -- computed: Over finished activities, without the times between two of them in which work of the
 --   GPU was not recorded (_not_recorded): such a time parts what was seen. In a scope, the parts of
 --   that time that lie within.
--- needs: _busy_interval, _not_recorded
+-- needs: _busy_interval, _gpu_gap, _not_recorded
 -- scope: start_ns to end_ns
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   start_ns BIGINT [epoch ns]: When it began.
 --   end_ns BIGINT [epoch ns]: When it ended.
 WITH busy AS (
-    SELECT gpu, start_ns, end_ns,
-           lag(end_ns) OVER (PARTITION BY gpu ORDER BY start_ns) AS until_ns
-    FROM _busy_interval
-    WHERE work = 'any'
+    SELECT gpu, start_ns, end_ns FROM _busy_interval WHERE work = 'any'
 ),
--- What begins after a time in which nothing was recorded.
-parted AS (
-    SELECT DISTINCT busy.gpu, busy.start_ns
+-- Most traces are recorded without an interruption, and have one piece.
+ordered AS (
+    SELECT *, lag(end_ns) OVER (PARTITION BY gpu ORDER BY start_ns) AS until_ns
     FROM busy
-    JOIN _not_recorded AS off
-        ON off.gpu = busy.gpu AND off.start_ns < busy.start_ns AND off.end_ns > busy.until_ns
+    WHERE EXISTS (SELECT 1 FROM _not_recorded)
 ),
 pieces AS (
-    SELECT busy.*,
-           count(parted.start_ns) OVER (PARTITION BY busy.gpu ORDER BY busy.start_ns) AS piece
-    FROM busy
-    LEFT JOIN parted ON parted.gpu = busy.gpu AND parted.start_ns = busy.start_ns
+    SELECT ordered.gpu, ordered.start_ns, ordered.end_ns,
+           count(*) FILTER (WHERE gap.gpu IS NULL)
+               OVER (PARTITION BY ordered.gpu ORDER BY ordered.start_ns) AS piece
+    FROM ordered
+    LEFT JOIN _gpu_gap AS gap ON gap.gpu = ordered.gpu AND gap.start_ns = ordered.until_ns
 )
 SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns
+FROM busy
+WHERE NOT EXISTS (SELECT 1 FROM _not_recorded)
+GROUP BY gpu
+UNION ALL
+SELECT gpu, min(start_ns), max(end_ns)
 FROM pieces
 GROUP BY gpu, piece
