@@ -1,4 +1,4 @@
-"""Cuts tests/data/jax_h200, triton_h200, pcs_h200 and counters_h200 from captures on an H200.
+"""Cuts tests/data/jax_h200, triton_h200, pcs_h200 and counters_h100 from captures on these GPUs.
 
 Run it on traces of JAX with command buffers, of JAX without, of Triton's tuners, of
 scripts/gpu/stalls.cu with PC sampling, and on the folder with the traces of
@@ -74,7 +74,7 @@ def hide_folder(part: Path, name: bytes) -> None:
     """In the line tables of cubins, another folder of the same length for that of the source."""
     cubins = pq.read_table(part)
     code = [
-        re.sub(rb"/[^\0]*(?=\0+" + name + rb"\0)", _as_long, each.as_py())
+        re.sub(rb"/[^\0]*(?=\0+" + name + rb"\0)|/[^\0]*/scripts/gpu(?=\0)", _as_long, each.as_py())
         for each in cubins["bytes"]
     ]
     at = cubins.schema.get_field_index("bytes")
@@ -99,6 +99,6 @@ if __name__ == "__main__":
     if counters:
         for name in ("runs", "ranges", "differing"):
             tables = {t: rows for t, rows in _RUNS.items() if (Path(counters) / name / t).is_dir()}
-            cut(Path(counters) / name, HERE / "counters_h200" / name, tables)
-        cut(Path(counters) / "sass", HERE / "counters_h200" / "sass", _SASS)
-        hide_folder(HERE / "counters_h200" / "sass" / "cubin.parquet", b"counted.cu")
+            cut(Path(counters) / name, HERE / "counters_h100" / name, tables)
+        cut(Path(counters) / "sass", HERE / "counters_h100" / "sass", _SASS)
+        hide_folder(HERE / "counters_h100" / "sass" / "cubin.parquet", b"counted.cu")

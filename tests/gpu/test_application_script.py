@@ -11,7 +11,7 @@ import pytest
 from support.captures import PACKAGES
 from support.fakes import CUPTI_13, Fakes
 
-EXACT, RATE = "smsp__inst_executed.sum", "lts__t_sector_hit_rate.pct"
+EXACT, RATE = "smsp__inst_executed.sum", "l1tex__t_sector_hit_rate.pct"
 KERNEL = {"name": "copy", "range_id": 1, "metric": EXACT, "value": 100.0}
 RUN = {**KERNEL, "run": 1, "missing": None}
 SAME = [{"run": 2, "is_same": True}]
