@@ -1,7 +1,7 @@
 -- Phases of NCCL's channels, with times on the clock of kernels: waiting, working, waiting again.
 --
--- computed: As _nccl_channel: the first channel of a kernel is taken to begin with it.
--- needs: nccl_event, _nccl_kernel
+-- computed: As _nccl_channel.
+-- needs: nccl_event, _nccl_kernel, _nccl_gpu_clock
 -- requires:
 --   nccl_event: NCCL told of nothing; loss may say why.
 -- limits: Only with --nccl channels, NCCL 2.31 and later, and kernels on symmetric memory (buffers
@@ -16,23 +16,27 @@
 --   function VARCHAR: AllReduce, AllGather, ReduceScatter and so on.
 --   channel INTEGER: Number of the channel.
 --   phase VARCHAR: initial_sync (until the others have arrived), compute or final_sync.
---   start_ns BIGINT [epoch ns]: When it began.
+--   start_ns BIGINT [epoch ns]: When it began; NULL if that is not known.
 --   end_ns BIGINT [epoch ns]: When it ended; NULL if that is not known.
 WITH channels AS (
     SELECT told.process_id, told.event_id AS channel_id, kernel.event_id, kernel.correlation_id,
-           kernel."function", kernel.start_ns,
-           min(told.gpu_start) OVER (PARTITION BY kernel.process_id, kernel.correlation_id)
-               AS from_gpu
+           kernel."function", clock.ahead_ns, clock.earliest_ns,
+           coalesce(clock.latest_ns, 9223372036854775807) AS latest_ns
     FROM nccl_event AS told
     JOIN _nccl_kernel AS kernel
         ON kernel.process_id = told.process_id
         AND kernel.event_id = told.parent_id
-    WHERE told.kind = 'channel' AND told.gpu_start IS NOT NULL
+    JOIN _nccl_gpu_clock AS clock
+        ON clock.process_id = kernel.process_id
+        AND clock.correlation_id = kernel.correlation_id
+    WHERE told.kind = 'channel'
 )
 SELECT told.process_id, channels.event_id, channels.correlation_id, told.communicator, told.rank,
        channels."function", told.channel, told."function" AS phase,
-       channels.start_ns + (told.gpu_start - from_gpu) AS start_ns,
-       channels.start_ns + (told.gpu_end - from_gpu) AS end_ns
+       CASE WHEN told.gpu_start + ahead_ns BETWEEN earliest_ns AND latest_ns
+            THEN told.gpu_start + ahead_ns END AS start_ns,
+       CASE WHEN told.gpu_end + ahead_ns BETWEEN earliest_ns AND latest_ns
+            THEN told.gpu_end + ahead_ns END AS end_ns
 FROM nccl_event AS told
 JOIN channels
     ON channels.process_id = told.process_id
