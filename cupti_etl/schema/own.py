@@ -1,7 +1,6 @@
 """The tables that are ours: what a capture knows about itself.
 
-``process_id`` is a random 63-bit number drawn when a process image is traced, so
-that it stays unique across hosts, PID namespaces and exec.
+``process_id`` is a random number of 63 bits, unique across hosts, PID namespaces and exec.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ CAPTURE = Table(
         C("capture_range", string, "", "What --capture-range said; NULL without it."),
         C("delay_ns", i64, "", "How long recording was to wait.", unit="ns"),
         C("duration_ns", i64, "", "How long it was to last; NULL for to the end.", unit="ns"),
-        C("budget_pct", f64, "", "How much longer --budget let the program take; NULL without it.", unit="%"),
         C("stopped_by", string, "", "Which limit ended the recording: duration, max_rows or max_size; NULL if none did."),
         C("pm_metrics", string, "", "What --pm asked for: a preset, or metrics, comma-separated; NULL without it."),
         C("pm_interval_ns", i64, "", "Time between two PM samples that was asked for.", unit="ns"),
@@ -43,6 +41,7 @@ CAPTURE = Table(
         C("user_name", string, "", "Login name of who ran it."),
         C("git_commit", string, "", "Commit that was checked out where the command was run; NULL outside a git repository."),
         C("tags", string, "", "What --tag said, as a JSON object; NULL without it."),
+        C("budget_pct", f64, "", "How much longer --budget let the program take; NULL without it.", unit="%"),
     ),
 )
 ROW_COUNT = Table(
@@ -72,13 +71,13 @@ PROCESS = Table(
         C("world_size", i32, "", "WORLD_SIZE of the environment; else that of MPI or Slurm, alike."),
         C("slurm_job_id", i64, "", "SLURM_JOB_ID of the environment."),
         C("slurm_proc_id", i32, "", "SLURM_PROCID of the environment."),
-        C("replay_run", i32, "", "Which run of the command it belongs to, from 1, with --range-replay application; else NULL."),
         C("cupti_version", i32, "", "What cuptiGetVersion answered."),
         C("cupti_path", string, "", "The libcupti that was used."),
         C("records", string, "", "Form of its records: fixed, or selected."),
         C("driver_version", i32, "", "What cuDriverGetVersion answered."),
         C("emitted", i64, "", "Records that CUPTI handed over or said it dropped.", unit="records"),
         C("stored", i64, "", "Records that became rows, those in discarded too.", unit="records"),
+        C("replay_run", i32, "", "Which run of the command it belongs to, from 1, with --range-replay application; else NULL."),
     ),
     sort=("start_ns",),
     key=("process_id",),
@@ -368,8 +367,6 @@ LAUNCH_METRIC = Table(
         C("correlation_id", i64, "", "The launch; NULL of a range.", joins="kernel.correlation_id"),
         C("function", string, "", "Mangled name of the kernel; NULL of a range.", joins="kernel_name.mangled"),
         C("range_name", string, "", "Name of the range, with --range-by range; NULL of a launch."),
-        C("launches", i64, "", "Launches in the range; NULL of a launch.", unit="launches"),
-        C("launch_hash", i64, "", "Equal for ranges with the same launches in the same order: names of kernels and shapes, hashed; NULL of a launch."),
         C("passes", i32, "", "How often the kernel was executed for all metrics; 1 of a range, and in each run with --range-replay application.", unit="passes"),
         C("cache_control", string, "", "flush: caches were emptied before each execution; none; NULL if this CUPTI cannot do either."),
         C("metric", string, "", "The metric, as CUPTI names it."),
@@ -378,6 +375,8 @@ LAUNCH_METRIC = Table(
         C("one_pass", boolean, "", "Whether all counters of the metric are of one execution; NULL if they may be of several: then a ratio can be wrong."),
         C("missing", string, "", "Why there is no value; NULL if there is one."),
         C("source", string, "", "range_profiler, or ncu if the row was imported from Nsight Compute."),
+        C("launches", i64, "", "Launches in the range; NULL of a launch.", unit="launches"),
+        C("launch_hash", i64, "", "Equal for ranges with the same launches in the same order: names of kernels and shapes, hashed; NULL of a launch."),
     ),
     sort=("start_ns",),
 )

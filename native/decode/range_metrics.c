@@ -9,9 +9,8 @@
 #include "etl/range_metrics.h"
 #include "etl/rows.h"
 
-enum { PROCESS, RANGE, START, END, DEVICE, CONTEXT, CORRELATION, FUNCTION, NAME, LAUNCHES,
-       HASH, PASSES, CACHE, METRIC,
-       VALUE, UNIT, ONE_PASS, MISSING, SOURCE, COLUMNS };
+enum { PROCESS, RANGE, START, END, DEVICE, CONTEXT, CORRELATION, FUNCTION, NAME, PASSES,
+       CACHE, METRIC, VALUE, UNIT, ONE_PASS, MISSING, SOURCE, LAUNCHES, HASH, COLUMNS };
 _Static_assert(sizeof launch_metric_columns / sizeof *launch_metric_columns == COLUMNS,
 	       "the columns of launch_metric");
 

@@ -1,32 +1,14 @@
 /* From the program's calls to records. */
 #define _GNU_SOURCE
 #include "fake_cupti.h"
+#include "fake_cupti_ids.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Callback ids, the same in every release. */
-enum {
-    RT_MALLOC = 20,
-    RT_MEMCPY_ASYNC = 41,
-    RT_MEMSET_ASYNC = 51,
-    RT_DEVICE_SYNCHRONIZE = 165,
-    RT_PROFILER_START = 171, RT_PROFILER_STOP = 172,
-    RT_LAUNCH_KERNEL = 211,
-    RT_COOPERATIVE = 269, RT_GRAPH_LAUNCH = 311,
-    DRV_MEM_ALLOC = 243,
-    DRV_CTX_SYNCHRONIZE = 17,
-    DRV_MEMSET_D8_ASYNC = 216,
-    DRV_MEMCPY_ASYNC = 306,
-    DRV_LAUNCH_KERNEL = 307,
-    DRV_PROFILER_START = 308, DRV_PROFILER_STOP = 309,
-    DRV_COOPERATIVE = 477, DRV_GRAPH_LAUNCH = 514,
-};
-enum { GRAPH = 9, FIRST_STREAM = 7, STREAMS = 1024, OBJECT_THREAD = 2 };
-
-#define FIRST_GRID 100
+enum { GRAPH = 9, FIRST_STREAM = 7, STREAMS = 1024, OBJECT_THREAD = 2, FIRST_GRID = 100 };
 
 /* One event of the program, the same for all subscribers. */
 struct work {

@@ -33,7 +33,7 @@ named AS (
 -- PCIe 1 and 2 send 10 bits for 8, later ones 130 for 128.
 lanes AS (
     SELECT device_uuid,
-           max(link_rate_gtps * link_width / 8.0
+           max(link_rate_gtps::DOUBLE * link_width / 8.0
                * CASE WHEN generation < 3 THEN 0.8 ELSE 128 / 130.0 END) AS pcie_gbps
     FROM pcie
     WHERE device_uuid IS NOT NULL AND link_rate_gtps > 0 AND link_width > 0
