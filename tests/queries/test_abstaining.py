@@ -129,11 +129,14 @@ FULL = {
     "process": "process_id pid host rank world_size state\n"
     " 1 11 n 0 2 finished\n 2 12 n 1 2 finished",
     "capture": "capture_id start_ns end_ns\n 5 0 900000",
+    "capture_window": "process_id start_ns end_ns\n 1 0 900000\n 2 0 900000",
+    "kernel_name": "mangled demangled short\n nobody nobody() nobody",
 }
 # What FULL has no reason to hold: more than one call of an id, a copy that ends within its call, a
 # thread that waits for another, a loss, kernels that are tuned, long gaps, executions and steps out
 # of line, operations of NCCL, ranges that were measured, ranks that are missing and clocks that are
-# apart; and code that can be disassembled.  And timeline_flow is of one thing, which nobody
+# apart; launches that are numbered, and times without records; and code that can be disassembled.
+# And timeline_flow is of one thing, which nobody
 # chose.
 _EMPTY = {
     "_shared_correlation", "_shared_launch", "_blocking_copy", "_range_wait", "_loss_cause",
@@ -142,7 +145,8 @@ _EMPTY = {
     "finding_slow_steps", "sass", "source_line", "line_stall", "instruction_stall",
     "_line_sample", "_nccl_kernel", "_nccl_operation", "_nccl_channel", "nccl_p2p",
     "nccl_unfinished", "range_counter", "_rank_missing", "_clock_apart",
-    "instruction_count", "line_count",
+    "instruction_count", "line_count", "_window_run", "_not_recorded", "_nccl_gpu_clock",
+    "_nccl_phase", "_replayed", "replay_check", "replay_counter",
 }  # fmt: skip
 
 
