@@ -4,6 +4,7 @@
 --   stand for several, as it is not known when in them nothing was recorded. The union over the
 --   processes of a GPU: times of one GPU do not meet.
 -- needs: _window, gpu
+-- materialized: Few rows, which are looked at in all that is about idle time.
 -- scope: whole
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.

@@ -4,6 +4,7 @@
 --   GPU was not recorded (_not_recorded): such a time parts what was seen. In a scope, the parts of
 --   that time that lie within.
 -- needs: _busy_interval, _gpu_gap, _not_recorded
+-- materialized: Few rows, of all intervals.
 -- scope: start_ns to end_ns
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
