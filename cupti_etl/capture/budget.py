@@ -75,6 +75,7 @@ class Budget:
         if table != "kernel":
             return
         # What CUPTI was seen to do before it ended a program whose records were switched too often.
+        # (A process that dies leaves no more than a kernel that runs, which has a start.)
         if batch["start_ns"].null_count:
             self._is_over = True
         self._meter.add(batch)

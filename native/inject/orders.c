@@ -1,4 +1,5 @@
-/* The collector's orders to record or to pause, carried out where the program has waited for the GPU.
+/* The collector's orders to record or to pause, carried out where the program has waited for the
+ * GPU.
  *
  * With CUPTI 13.0, kinds that are switched off and on again and again while kernels run cost the
  * program its life after some tens or hundreds of times: kernels have no times or those of no
@@ -38,18 +39,11 @@ bool etl_orders_mean(uint32_t cbid)
 
 void etl_orders_enable(void *subscriber)
 {
-	const struct cupti_api *cupti = &etl_injector.cupti;
-
 	if (!etl_orders_wait())
 		return;
-	for (uint32_t cbid = 1; cupti->callback_name && cbid < ETL_MAX_CBID; cbid++) {
-		const char *name = NULL;
-
-		if (cupti->callback_name(CUPTI_DOMAIN_DRIVER, cbid, &name) == CUPTI_OK && name &&
-		    etl_matches(waits, name))
-			is_wait[cbid] = cupti->enable_callback(1, subscriber, CUPTI_DOMAIN_DRIVER,
-							       cbid) == CUPTI_OK;
-	}
+	for (uint32_t cbid = 0; etl_next_driver_call(waits, &cbid);)
+		is_wait[cbid] = etl_injector.cupti.enable_callback(1, subscriber, CUPTI_DOMAIN_DRIVER,
+								   cbid) == CUPTI_OK;
 }
 
 void etl_orders_call(uint32_t cbid, bool is_return)

@@ -147,6 +147,36 @@ def test_a_run_that_was_recorded_whole_is_as_it_is(trace: MakeTrace) -> None:
         assert (row["basis"], row["reason"]) == ("everything", None)
 
 
+@pytest.mark.parametrize(
+    ("opened_by", "closed_by"), [("collector", "process"), ("process", "range")]
+)
+def test_one_window_of_a_longer_run_says_nothing_of_the_rest(
+    trace: MakeTrace, opened_by: str, closed_by: str
+) -> None:
+    run = trace(
+        process=PROCESS,
+        kernel="process_id device_id start_ns end_ns name grid_id\n 1 0 110 120 a 1",
+        capture_window="process_id start_ns end_ns opened_by closed_by"
+        f"\n 1 100 200 {opened_by} {closed_by}",
+    )
+    (row,) = run.query("kernel_estimate")
+    assert (row["calls"], row["recorded_calls"]) == (None, 1)
+    assert row["reason"] == "fewer than ten windows"
+
+
+def test_windows_that_were_not_noted_one_by_one(trace: MakeTrace) -> None:
+    run = trace(
+        process=PROCESS,
+        kernel="process_id device_id start_ns end_ns name grid_id\n 1 0 110 120 a 1",
+        capture_window="process_id start_ns end_ns windows\n 1 100 200 1\n 1 300 9000 40",
+    )
+    (price,) = run.query("capture_price")
+    assert price["recorded_ns"] is price["recorded_pct"] is price["lost_pct"] is None
+    (row,) = run.query("kernel_estimate")
+    assert row["calls"] is None
+    assert row["reason"] == "windows that were too many to be noted one by one"
+
+
 def test_few_windows_give_no_interval(trace: MakeTrace) -> None:
     run, _ = played(trace, 9)
     for row in run.query("kernel_estimate"):

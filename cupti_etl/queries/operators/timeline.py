@@ -86,6 +86,7 @@ _GAP = f"""
     LEFT JOIN _derived_gpu_activity_name AS before ON before.id = previous_id
     LEFT JOIN _derived_gpu_activity_name AS after ON after.id = next_id"""
 
+
 def _recorded(gaps: str) -> str:
     """Of gaps, those in which all was recorded (_not_recorded); most traces have no others."""
     return f"""

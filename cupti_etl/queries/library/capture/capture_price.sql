@@ -17,7 +17,8 @@
 -- scope: whole
 -- columns:
 --   recorded_pct DOUBLE [%]: recorded_ns as a share of span_ns.
---   recorded_ns BIGINT [ns]: Time in which the process was recorded.
+--   recorded_ns BIGINT [ns]: Time in which the process was recorded; NULL if windows were too many
+--     to be noted one by one.
 --   span_ns BIGINT [ns]: From the begin of its first window to its end.
 --   windows BIGINT [windows]: How many stretches of time that was.
 --   recorded_launches BIGINT [launches]: Launches in windows.
@@ -87,7 +88,8 @@ counted AS (
 ),
 recorded AS (
     SELECT seen.process_id, count(*) AS windows,
-           TRY_CAST(sum(seen.end_ns - seen.start_ns) AS BIGINT) AS recorded_ns,
+           CASE WHEN NOT bool_or(seen.is_several)
+                THEN TRY_CAST(sum(seen.end_ns - seen.start_ns) AS BIGINT) END AS recorded_ns,
            greatest(max(ended.end_ns), max(seen.end_ns)) - min(seen.start_ns) AS span_ns
     FROM _window AS seen
     LEFT JOIN (SELECT process_id, max(end_ns) AS end_ns FROM process GROUP BY process_id) AS ended

@@ -61,7 +61,7 @@ placed AS (
 bases AS (
     SELECT seen.process_id, count(*) AS windows,
            bool_and(coalesce(runs.launches >= 10, false)) AS is_by_launches,
-           bool_or(is_several) AS is_several
+           bool_or(is_several) AS is_several, bool_and(is_whole) AS is_whole
     FROM _window AS seen
     LEFT JOIN runs ON runs.process_id = seen.process_id AND runs.number = seen.number
     GROUP BY seen.process_id
@@ -77,7 +77,7 @@ sizes AS (
 wholes AS (
     SELECT sizes.process_id, any_value(windows) AS windows, sum(size) AS size,
            sum(size * size) AS squares, any_value(is_by_launches) AS is_by_launches,
-           any_value(is_several) AS is_several,
+           any_value(is_several) AS is_several, any_value(is_whole) AS is_whole,
            CASE WHEN any_value(is_by_launches) THEN any_value(all_launches.launches)
                 ELSE any_value(span_ns) END::DOUBLE AS all_size
     FROM sizes
@@ -108,7 +108,8 @@ sums AS (
 ),
 -- The variance of a ratio estimate: what windows differ by from their share, by size.
 of_process AS (
-    SELECT sums.*, is_by_launches, windows = 1 AND NOT is_several AS is_whole,
+    SELECT sums.*, is_by_launches, windows = 1 AND is_whole AS is_whole,
+           is_several,
            windows >= 10 AND NOT is_several AND size > 0 AS is_enough,
            greatest(all_size / nullif(size, 0), 1) AS factor,
            windows / nullif(windows - 1, 0) * greatest(1 - size / nullif(all_size, 0), 0)
@@ -136,6 +137,7 @@ together AS (
            sum(ns) AS recorded_ns,
            CASE WHEN count(*) = count(all_calls) THEN sum(all_calls) END AS calls,
            CASE WHEN count(*) = count(all_ns) THEN sum(all_ns) END AS total_ns,
+           bool_or(is_several) AS is_several,
            1.96 * sqrt(sum(calls_variance)) AS calls_off, 1.96 * sqrt(sum(ns_variance)) AS ns_off,
            CASE WHEN bool_and(is_whole) THEN 'everything'
                 WHEN bool_or(is_whole) THEN NULL
@@ -154,6 +156,8 @@ SELECT name, 100.0 * recorded_ns / nullif(sum(recorded_ns) OVER (), 0) AS percen
        CASE WHEN total_ns IS NOT NULL THEN total_ns + ns_off END AS total_high_ns,
        TRY_CAST(recorded_calls AS BIGINT) AS recorded_calls,
        TRY_CAST(recorded_ns AS BIGINT) AS recorded_ns, basis,
-       CASE WHEN calls IS NULL THEN 'fewer than ten windows' END AS reason, demangled
+       CASE WHEN calls IS NOT NULL THEN NULL
+            WHEN is_several THEN 'windows that were too many to be noted one by one'
+            ELSE 'fewer than ten windows' END AS reason, demangled
 FROM together
 ORDER BY recorded_ns DESC, demangled

@@ -5,7 +5,8 @@
 --   without NVLink, by lanes and rate of the pcie table.
 -- needs: device, pcie
 -- limits: Chips whose NVLink is an option, a bridge or differs by machine have no row (H100 PCIe,
---   V100), nor those with PCIe where that was not recorded (--kinds full). Operations inside of switches (NVLS) can be faster than a link.
+--   V100), nor those with PCIe where that was not recorded (--kinds full). Operations inside of
+--   switches (NVLS) can be faster than a link.
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.
@@ -17,6 +18,7 @@ WITH chips AS (
     FROM (VALUES
         ('B200', 900.0), ('B300', 900.0), ('GB200', 900.0), ('GB300', 900.0),
         ('H100 PCIe', NULL), ('H100 NVL', NULL), ('H200 NVL', NULL), ('GH200', NULL),
+        ('H800 PCIe', NULL),
         ('H100', 450.0), ('H200', 450.0), ('H20', 450.0), ('H800', 200.0), ('A800-SXM4', 200.0),
         ('A100-SXM4', 300.0),
         ('L40S', 0.0), ('L40', 0.0), ('L4', 0.0), ('T4', 0.0), ('A10', 0.0), ('A16', 0.0),

@@ -3,7 +3,7 @@
 -- computed: Sums of _collective_wait over the operations of a rank. Waiting lasts until the last
 --   rank begins; what the others wait is caused by that one. By chance a rank is last in one of n
 --   operations of n ranks: a straggler is so in 10 operations and more, 3 standard deviations above
---   that, and in the middle one of these comes later than its clock may be wrong (rank_clock).
+--   that, and in the middle one of these comes later than clocks may be wrong (rank_clock).
 -- needs: _collective_wait, rank_clock
 -- requires:
 --   collective: no communication kernels were recorded.
@@ -31,19 +31,32 @@
 --   sigma DOUBLE: Standard deviations of last above what chance gives.
 --   median_margin_ns DOUBLE [ns]: Median of how long after the one before it began, where it was
 --     the last.
---   clock_ns BIGINT [ns]: How wide the interval is in which its clock lies; 0 on the host of the
---     first rank, NULL if it is not known.
---   is_straggler BOOLEAN: Whether it makes the others wait more often than by chance, and its clock
---     cannot be the reason; NULL if that is not known of its clock.
+--   clock_ns BIGINT [ns]: How wide the interval is in which the clock lies of a rank that it has
+--     operations with, where it is widest; 0 if all are on one host, NULL if one is not known.
+--   is_straggler BOOLEAN: Whether it makes the others wait more often than by chance, and clocks
+--     cannot be the reason; NULL if that is not known of a clock.
 --   caused_ns BIGINT [ns]: How long the others waited for it, summed over them.
 --   matched_by VARCHAR: How operations were matched: nccl, pytorch, clock, or several of them.
-WITH each AS (
-    SELECT waits.*, ahead_high_ns - ahead_low_ns AS clock_ns,
+WITH clock AS (
+    SELECT process_id, ahead_high_ns - ahead_low_ns AS wide_ns, at_ns,
+           -- What is not known of a drift is within 200 ppm.
+           CASE WHEN known_by = 'host' THEN 0 ELSE coalesce(drift_high_ppm - drift_low_ppm, 400)
+                END AS drift_wide_ppm
+    FROM rank_clock
+),
+each AS (
+    SELECT waits.*,
+           -- On the first rank's host, clocks are one; elsewhere they drift from where they were.
+           CASE WHEN count(clock.wide_ns) OVER (PARTITION BY operation)
+                     = count(*) OVER (PARTITION BY operation)
+                THEN max(clock.wide_ns + clock.drift_wide_ppm
+                         * coalesce(abs(waits.end_ns - clock.at_ns), 0) / 1e6)
+                         OVER (PARTITION BY operation) END AS clock_ns,
            CASE WHEN is_last
                 THEN min(CASE WHEN NOT is_last THEN wait_ns END) OVER (PARTITION BY operation)
            END AS margin_ns
     FROM _collective_wait AS waits
-    LEFT JOIN rank_clock ON rank_clock.process_id = waits.process_id
+    LEFT JOIN clock ON clock.process_id = waits.process_id
 ),
 sums AS (
     SELECT rank, count(*) AS operations, TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS total_ns,
@@ -56,7 +69,8 @@ sums AS (
            100.0 * count(*) FILTER (WHERE is_last) / count(*) AS last_pct,
            (last - sum(1.0 / ranks)) / nullif(sqrt(sum((ranks - 1.0) / ranks ** 2)), 0) AS sigma,
            median(margin_ns)::DOUBLE AS median_margin_ns,
-           CASE WHEN count(clock_ns) = count(*) THEN max(clock_ns) END AS clock_ns,
+           CASE WHEN count(clock_ns) = count(*)
+                THEN TRY_CAST(ceil(max(clock_ns)) AS BIGINT) END AS clock_ns,
            TRY_CAST(sum(caused_ns) AS BIGINT) AS caused_ns,
            string_agg(DISTINCT matched_by, ', ' ORDER BY matched_by) AS matched_by
     FROM each

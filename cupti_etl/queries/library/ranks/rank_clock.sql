@@ -165,7 +165,8 @@ middles AS (
 -- at most when it ended.
 placed AS (
     SELECT matched.process_id, is_together, (end_ns - at_ns) / 1e9 AS until_s,
-           (start_ns - at_ns) / 1e9 AS from_s, (end_ns - first_end_ns - base_ns)::DOUBLE AS apart_ns,
+           (start_ns - at_ns) / 1e9 AS from_s,
+           (end_ns - first_end_ns - base_ns)::DOUBLE AS apart_ns,
            (start_ns - first_end_ns - base_ns)::DOUBLE AS low_ns,
            (end_ns - first_start_ns - base_ns)::DOUBLE AS high_ns,
            ntile(16) OVER (PARTITION BY matched.process_id ORDER BY end_ns, first_end_ns) AS part
