@@ -114,6 +114,26 @@ def test_a_run_that_fails_is_the_last(capturer: Capturer, tmp_path: Path) -> Non
     assert loss["detail"] in capture.stderr
 
 
+@pytest.mark.parametrize(
+    ("fail", "says"),
+    [
+        ("cuptiRangeProfilerEnable=35", "NVreg_RestrictProfilingToAdminUsers=0"),
+        ("cuptiRangeProfilerStart=26", "another profiler has the GPU's counters"),
+    ],
+)
+def test_where_nothing_is_counted_the_command_is_run_once(
+    capturer: Capturer, tmp_path: Path, fail: str, says: str
+) -> None:
+    words = command(capturer, tmp_path, "launch 2")
+    capture = capturer.run(CUPTI_13, ASKED, {"fail": fail}, command=words)
+    assert capture.status == 0, capture.stderr
+    assert (tmp_path / "runs").read_text() == "\n"
+    assert says in capture.losses()["range_refused"][0]["detail"]
+    assert says in capture.stderr
+    assert capture.count("kernel") == 2
+    capture.check_sums()
+
+
 def test_an_interrupt_ends_all_runs(capturer: Capturer, tmp_path: Path) -> None:
     """Also of a program that takes it and ends in order."""
     body = "trap : INT; launch 2; kill -INT $PPID; sleep 1; exit 0"
