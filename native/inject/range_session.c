@@ -90,7 +90,7 @@ static int64_t add_list(struct etl_range_session *session, const char *const *na
 	size_t at = 0;
 
 	if (session->n_lists == ETL_MOST_RANGE_GROUPS)
-		return -E2BIG;
+		return -EMLINK;
 	list = etl_new_memory(most);
 	if (!list)
 		return -ENOMEM;

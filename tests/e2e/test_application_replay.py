@@ -134,6 +134,18 @@ def test_where_nothing_is_counted_the_command_is_run_once(
     capture.check_sums()
 
 
+def test_more_groups_than_there_can_be_are_refused(capturer: Capturer, tmp_path: Path) -> None:
+    """33 metrics, of which no two fit one pass."""
+    bases = [name.removesuffix(".sum") for name in METRICS]
+    names = [f"{base}.{rollup}" for base in bases for rollup in ("sum", "avg", "min", "max")][:33]
+    words = command(capturer, tmp_path, "launch 1")
+    options = ["--range-metrics", ",".join(names), *ASKED[2:]]
+    capture = capturer.run(CUPTI_13, options, {"ranges_one_by_one": 1}, command=words)
+    assert capture.status == 0, capture.stderr
+    assert (tmp_path / "runs").read_text() == "\n"
+    assert "more than 32 groups; ask for fewer" in capture.losses()["range_refused"][0]["detail"]
+
+
 def test_an_interrupt_ends_all_runs(capturer: Capturer, tmp_path: Path) -> None:
     """Also of a program that takes it and ends in order."""
     body = "trap : INT; launch 2; kill -INT $PPID; sleep 1; exit 0"
