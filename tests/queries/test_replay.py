@@ -171,6 +171,34 @@ def test_each_chip_has_its_own_groups(trace: MakeTrace) -> None:
     )
 
 
+def test_runs_that_lack_different_launches_are_not_mixed(trace: MakeTrace) -> None:
+    """Run 1 lacks the first of three, run 2 the last, run 3 the first, as run 1 does."""
+    found = trace(
+        process=PROCESSES,
+        launch_metric="""
+            process_id range_id function metric value
+            1          2        mul      x.sum  12
+            1          3        mul      x.sum  13
+            2          1        mul      y.sum  21
+            2          2        mul      y.sum  22
+            3          2        mul      z.sum  32
+            3          3        mul      z.sum  33
+        """,
+    )
+    assert_rows(
+        found.query("replay_counter"),
+        """
+        range_id metric value run missing
+        2        x.sum  12    1   -
+        2        y.sum  -     2   "run 1 or 2 lacks others, so this may be another one"
+        2        z.sum  32    3   -
+        3        x.sum  13    1   -
+        3        y.sum  -     2   "run 1 or 2 lacks others, so this may be another one"
+        3        z.sum  33    3   -
+        """,
+    )
+
+
 def test_a_command_that_is_run_once_has_no_runs(trace: MakeTrace) -> None:
     found = trace(
         process="process_id start_ns\n 1 100",

@@ -3,13 +3,15 @@
 -- computed: Launches and ranges of the first run, with each metric of all runs. That of another run
 --   is taken from the launch of the same kernel and shape, or the range of the same name, that came
 --   there as the n-th, too; and only if it came as often in both runs, and for ranges, if both made
---   the same launches in the same order.
+--   the same launches in the same order. Where CUPTI gave no values of some, which are not counted
+--   then, it has to have the same number in the process (range_id).
 -- needs: _replayed, launch_metric, process, _readable_name
 -- requires:
 --   launch_metric: nothing was measured (capture with --range-metrics).
 --   process: the command was run once (capture with --range-replay application).
 -- limits: That kernels have the same names and shapes does not make their data the same.
---   replay_check says where runs differ in the order of launches, too.
+--   replay_check says where runs differ in the order of launches, too. Threads that launch in one
+--   range do so in any order: then runs differ that do the same.
 -- first: name, nth, metric, value, unit, run, missing
 -- label: name = kernel(demangled, grid, block)
 -- example: cupti-etl query replay_counter TRACE
@@ -58,6 +60,8 @@ compared AS (
                 WHEN counts.times <> one.times
                 THEN format('run {} measured it {} times, and run 1 {} times', metrics.run,
                             counts.times, one.times)
+                WHEN NOT (one.is_whole AND other.is_whole) AND other.range_id <> one.range_id
+                THEN format('run 1 or {} lacks others, so this may be another one', metrics.run)
                 WHEN other.launch_hash IS DISTINCT FROM one.launch_hash
                 THEN format('run {} made other launches in it than run 1', metrics.run)
            END AS difference
