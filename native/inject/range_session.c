@@ -185,9 +185,11 @@ static bool is_split(const struct etl_range_session *session)
 static void tell_groups(const struct etl_range_session *session)
 {
 	_Atomic uint64_t *groups = &etl_injector.map.segment->counters.range_groups;
+	uint64_t before;
 
-	if (etl_peek(groups) < session->n_lists)
-		etl_put(groups, session->n_lists);
+	do
+		before = etl_peek(groups);
+	while (before < session->n_lists && !etl_claim(groups, before, session->n_lists));
 }
 
 int64_t etl_range_session_begin(struct etl_range_session *session, void *context)
