@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 from collections.abc import Mapping
 
+from cupti_etl.native.headers import constant
+
 # CUPTI's results (cupti_result.h), and what can be done.
 _RESULTS = {
     8: "CUPTI had no memory for it; ask for fewer metrics",
@@ -54,6 +56,8 @@ _RANGE_METRICS = {
     -errno.EINVAL: "the regular expression of --range-filter is none",
     -errno.ERANGE: "each of the metrics needs several passes by itself, and what is executed once"
     " has one; leave out --range-by range and --range-replay application",
+    -errno.EMLINK: "one execution counts so few of the metrics that they need more than"
+    f" {constant('ETL_MOST_RANGE_GROUPS')} groups; ask for fewer metrics",
     -errno.EOVERFLOW: "CUPTI wants more memory than is given; ask for fewer metrics",
 }
 # Why launches and ranges are not measured, by members of etl_process_info.

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from cupti_etl.capture.obstacles import range_obstacle
 from cupti_etl.config import ENVIRONMENT
 from cupti_etl.progress import say
 from cupti_etl.schema.loss import Loss
@@ -81,4 +82,5 @@ def _obstacle(launcher: Launcher, collector: Collector) -> str:
         return "it was interrupted"
     if collector.live:
         return "processes that it left behind still ran"
-    return ""
+    failures = (one.process.info().range_failure for one in collector.traced)
+    return next((range_obstacle(code) for code in failures if code), "")

@@ -17,9 +17,9 @@ from cupti_etl.render.help import Option
 if TYPE_CHECKING:
     from cupti_etl.pm.checking import RangeCheck
 
-# native/include/etl/range_metrics.h.
 # What a pass of a launch took on an H200, with CUPTI 13.5 and 13.0 (docs/howto/range-metrics.md).
 _PASS_MS = (10, 20)
+# native/include/etl/range_metrics.h.
 _MOST_METRICS, _MOST_NAME, _MOST_LIST = 128, 159, 8191
 _option = functools.partial(click.option, cls=Option, section="Exact counters")
 _OPTIONS = (
@@ -223,6 +223,8 @@ def columns_of(done: RangeCheck | str) -> tuple[dict[str, list[Any]], str]:
     Raises:
         UsageError: it cannot be asked.
     """
+    from cupti_etl.pm.checking import MOST_RUNS
+
     if isinstance(done, str):
         raise UsageError(
             f"the number of passes is not known: {done}",
@@ -240,6 +242,8 @@ def columns_of(done: RangeCheck | str) -> tuple[dict[str, list[Any]], str]:
         return columns, "an unknown number of passes, as metrics are refused"
     times = "1 pass" if done.passes == 1 else f"{done.passes} passes"
     runs = "1 run" if done.runs == 1 else f"{done.runs} runs"
+    if done.runs > MOST_RUNS:
+        runs += f", which is refused, as it is more than {MOST_RUNS}: ask for fewer metrics"
     least, most = (f"{done.passes * ms / 1000:g} s" for ms in _PASS_MS)
     several = sum(row.passes is not None and row.run is None for row in done.rows)
     left_out = f", without the {several} that need several passes by themselves" if several else ""

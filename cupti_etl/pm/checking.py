@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from cupti_etl.errors import CuptiError
+from cupti_etl.native.headers import constant
 from cupti_etl.pm.catalogue import Catalogue
 from cupti_etl.pm.presets import Metric, Selection, counters
 from cupti_etl.pm.profiler_host import (
@@ -15,6 +16,9 @@ from cupti_etl.pm.profiler_host import (
     get_counter_availability,
     get_sample_bytes,
 )
+
+# Of a command with application replay.
+MOST_RUNS = constant("ETL_MOST_RANGE_GROUPS")
 
 
 @dataclass(frozen=True)
@@ -177,7 +181,8 @@ class RangeCheck:
     Attributes:
         rows: one for each metric.
         passes: for all together; None if one is refused, or none is counted.
-        runs: of the command that application replay takes; 0 if it counts none.
+        runs: of the command that application replay takes; 0 if it counts none.  More than
+            ``MOST_RUNS`` are refused.
     """
 
     rows: tuple[Passes, ...]

@@ -53,6 +53,7 @@ enum etl_launch_call etl_launch_call(const char *function)
 		{ "cuLaunchHostFunc", ETL_NO_LAUNCH },
 		{ "cuLaunchKernelEx", ETL_LAUNCH_KERNEL_EX },
 		{ "cuLaunchKernel", ETL_LAUNCH_KERNEL },
+		{ "cuLaunchCooperativeKernelMultiDevice", ETL_LAUNCH_OTHER },
 		{ "cuLaunchCooperative", ETL_LAUNCH_COOPERATIVE },
 		{ "cuGraphLaunch", ETL_LAUNCH_GRAPH },
 		{ "cuLaunch", ETL_LAUNCH_OTHER },
@@ -172,8 +173,11 @@ static const struct shape *shape_of(enum etl_launch_call call, const void *param
 		*stream = ex->config->stream;
 		return &ex->config->shape;
 	}
+	/* The parameters of others are shorter. */
+	if (call != ETL_LAUNCH_KERNEL && call != ETL_LAUNCH_COOPERATIVE)
+		return NULL;
 	*stream = plain->stream;
-	return call == ETL_LAUNCH_KERNEL || call == ETL_LAUNCH_COOPERATIVE ? &plain->shape : NULL;
+	return &plain->shape;
 }
 
 uint64_t etl_launch_hash(enum etl_launch_call call, const void *parameters, const char *kernel)

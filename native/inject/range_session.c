@@ -90,7 +90,7 @@ static int64_t add_list(struct etl_range_session *session, const char *const *na
 	size_t at = 0;
 
 	if (session->n_lists == ETL_MOST_RANGE_GROUPS)
-		return -E2BIG;
+		return -EMLINK;
 	list = etl_new_memory(most);
 	if (!list)
 		return -ENOMEM;
@@ -180,13 +180,16 @@ static bool is_split(const struct etl_range_session *session)
 	return (etl_range_asked.is_by_range || etl_range_asked.run) && session->config.passes > 1;
 }
 
-/* Of several GPUs, the one with most lists says how often the command is run. */
+/* Of several GPUs, the one with most lists says how often the command is run; one that refuses to
+ * count says nothing. */
 static void tell_groups(const struct etl_range_session *session)
 {
 	_Atomic uint64_t *groups = &etl_injector.map.segment->counters.range_groups;
+	uint64_t before;
 
-	if (etl_peek(groups) < session->n_lists)
-		etl_put(groups, session->n_lists);
+	do
+		before = etl_peek(groups);
+	while (before < session->n_lists && !etl_claim(groups, before, session->n_lists));
 }
 
 int64_t etl_range_session_begin(struct etl_range_session *session, void *context)
@@ -208,14 +211,15 @@ int64_t etl_range_session_begin(struct etl_range_session *session, void *context
 	if (is_split(session)) {
 		code = split(session, etl_peek(&enabled) ? NULL : context, device);
 		etl_range_config_free(&session->config);
-		tell_groups(session);
 		if (code == 0)
 			code = use_list(session, etl_range_asked.run ?
 					(etl_range_asked.run - 1) % session->n_lists : 0);
 	}
 	if (code == 0)
 		code = enable(session);
-	if (code != 0)
+	if (code == 0)
+		tell_groups(session);
+	else
 		free_lists(session);
 	return code;
 }

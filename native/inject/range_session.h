@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "etl/abi.h"
 #include "inject/range_host.h"
 
 /* What is asked for. */
@@ -19,9 +20,6 @@ struct etl_range_asked {
 };
 
 extern struct etl_range_asked etl_range_asked;
-
-/* Metrics of what is executed once, in groups of one pass each. */
-#define ETL_MOST_RANGE_GROUPS 32
 
 enum etl_range_state { ETL_RANGE_EMPTY, ETL_RANGE_READY, ETL_RANGE_BUSY };
 

@@ -29,8 +29,8 @@ def runs(capture: Capture) -> dict[int, int]:
 
 
 def calls(capture: Capture) -> list[list[str]]:
-    """What the fake was asked in each run."""
-    logs = sorted(capture.trace.parent.glob("log*/*.ranges"), key=lambda log: log.stat().st_mtime)
+    """What the fake was asked in each process."""
+    logs = sorted(capture.trace.parent.glob("log*/*.ranges"))
     return [[line.split()[0] for line in log.read_text().splitlines()] for log in logs]
 
 
@@ -112,6 +112,38 @@ def test_a_run_that_fails_is_the_last(capturer: Capturer, tmp_path: Path) -> Non
     (loss,) = capture.losses()["range_runs"]
     assert loss["detail"].startswith("the command was run 1 of 2 times, as it ended with status 7")
     assert loss["detail"] in capture.stderr
+
+
+@pytest.mark.parametrize(
+    ("fail", "says"),
+    [
+        ("cuptiRangeProfilerEnable=35", "NVreg_RestrictProfilingToAdminUsers=0"),
+        ("cuptiRangeProfilerStart=26", "another profiler has the GPU's counters"),
+    ],
+)
+def test_where_nothing_is_counted_the_command_is_run_once(
+    capturer: Capturer, tmp_path: Path, fail: str, says: str
+) -> None:
+    words = command(capturer, tmp_path, "launch 2")
+    capture = capturer.run(CUPTI_13, ASKED, {"fail": fail}, command=words)
+    assert capture.status == 0, capture.stderr
+    assert (tmp_path / "runs").read_text() == "\n"
+    assert says in capture.losses()["range_refused"][0]["detail"]
+    assert says in capture.stderr
+    assert capture.count("kernel") == 2
+    capture.check_sums()
+
+
+def test_more_groups_than_there_can_be_are_refused(capturer: Capturer, tmp_path: Path) -> None:
+    """33 metrics, of which no two fit one pass."""
+    bases = [name.removesuffix(".sum") for name in METRICS]
+    names = [f"{base}.{rollup}" for base in bases for rollup in ("sum", "avg", "min", "max")][:33]
+    words = command(capturer, tmp_path, "launch 1")
+    options = ["--range-metrics", ",".join(names), *ASKED[2:]]
+    capture = capturer.run(CUPTI_13, options, {"ranges_one_by_one": 1}, command=words)
+    assert capture.status == 0, capture.stderr
+    assert (tmp_path / "runs").read_text() == "\n"
+    assert "more than 32 groups; ask for fewer" in capture.losses()["range_refused"][0]["detail"]
 
 
 def test_an_interrupt_ends_all_runs(capturer: Capturer, tmp_path: Path) -> None:

@@ -46,9 +46,12 @@ API int cuptiProfilerHostGetConfigImageSize(struct get_config_size *params) {
     return OK;
 }
 
-/* FAKE_RANGES_APART names a metric that takes three passes by itself, as throughputs do. */
+/* FAKE_RANGES_APART names a metric that takes three passes by itself, as throughputs do;
+ * with FAKE_RANGES_ONE_BY_ONE, none goes into a pass with another. */
 static size_t more_passes(const struct host *host) {
     const char *apart = getenv("FAKE_RANGES_APART");
+    if (getenv("FAKE_RANGES_ONE_BY_ONE") != NULL)
+        return host->count > 0 ? host->count - 1 : 0;
     for (size_t i = 0; apart != NULL && i < host->count; i++)
         if (strcmp(host->metrics[i], apart) == 0)
             return 2;

@@ -235,6 +235,19 @@ def test_check_says_which_metrics_application_replay_leaves_out(
     assert "1 run, without the 1 that need several passes by themselves" in done.stderr
 
 
+def test_check_says_which_are_too_many_for_application_replay(
+    fakes: Fakes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_RANGES_ONE_BY_ONE", "1")
+    bases = [name.removesuffix(".sum") for name in COUNTERS]
+    names = [f"{b}.{rollup}" for b in bases for rollup in ("sum", "avg", "min", "max")]
+    done = live(fakes, "check", "--range", ",".join(names))
+    assert "the command is run instead: 32 runs" in done.stderr
+    assert "refused" not in done.stderr
+    done = live(fakes, "check", "--range", ",".join([*names, "smsp__inst_executed.sum"]))
+    assert "33 runs, which is refused, as it is more than 32" in done.stderr
+
+
 @pytest.mark.usefixtures("laptop")
 def test_the_number_of_passes_is_not_guessed_without_cupti() -> None:
     with pytest.raises(UsageError, match="the number of passes is not known"):

@@ -132,6 +132,73 @@ def test_processes_are_those_of_the_same_rank(trace: MakeTrace) -> None:
     )
 
 
+def test_each_chip_has_its_own_groups(trace: MakeTrace) -> None:
+    """Rank 1 counts y.sum in its first run and x.sum in its second, and z.sum of one launch."""
+    found = trace(
+        process="""
+            process_id start_ns host argv  rank replay_run
+            1          100      a    ./app 0    1
+            2          101      a    ./app 1    1
+            3          200      a    ./app 0    2
+            4          201      a    ./app 1    2
+        """,
+        launch_metric="""
+            process_id range_id range_name launch_hash metric value
+            1          1        step       7           x.sum  10
+            1          1        step       7           z.sum  30
+            3          1        step       7           y.sum  11
+            2          1        step       7           y.sum  21
+            2          2        step       7           y.sum  22
+            2          2        step       7           z.sum  32
+            4          1        step       7           x.sum  20
+            4          2        step       7           x.sum  25
+        """,
+    )
+    assert_rows(
+        found.query("replay_counter"),
+        """
+        process_id range_id metric value run missing
+        1          1        x.sum  10    1   -
+        1          1        y.sum  11    2   -
+        1          1        z.sum  30    1   -
+        2          1        x.sum  20    2   -
+        2          1        y.sum  21    1   -
+        2          1        z.sum  -     1   "CUPTI gave no value"
+        2          2        x.sum  25    2   -
+        2          2        y.sum  22    1   -
+        2          2        z.sum  32    1   -
+        """,
+    )
+
+
+def test_runs_that_lack_different_launches_are_not_mixed(trace: MakeTrace) -> None:
+    """Run 1 lacks the first of three, run 2 the last, run 3 the first, as run 1 does."""
+    found = trace(
+        process=PROCESSES,
+        launch_metric="""
+            process_id range_id function metric value
+            1          2        mul      x.sum  12
+            1          3        mul      x.sum  13
+            2          1        mul      y.sum  21
+            2          2        mul      y.sum  22
+            3          2        mul      z.sum  32
+            3          3        mul      z.sum  33
+        """,
+    )
+    assert_rows(
+        found.query("replay_counter"),
+        """
+        range_id metric value run missing
+        2        x.sum  12    1   -
+        2        y.sum  -     2   "run 1 or 2 lacks others, so this may be another one"
+        2        z.sum  32    3   -
+        3        x.sum  13    1   -
+        3        y.sum  -     2   "run 1 or 2 lacks others, so this may be another one"
+        3        z.sum  33    3   -
+        """,
+    )
+
+
 def test_a_command_that_is_run_once_has_no_runs(trace: MakeTrace) -> None:
     found = trace(
         process="process_id start_ns\n 1 100",

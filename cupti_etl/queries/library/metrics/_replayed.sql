@@ -17,6 +17,7 @@
 --   launch_hash BIGINT: Of the launches in a range.
 --   nth BIGINT: How often it came so far in the process, with this name and shape.
 --   times BIGINT: How often it came in all.
+--   is_whole BOOLEAN: Whether each of the process has values, up to the last that has some.
 WITH units AS (
     SELECT process_id, range_id, any_value(function) AS function,
            coalesce(any_value(range_name), any_value(function)) AS name,
@@ -47,7 +48,9 @@ peers AS (
 )
 SELECT process_id, peer, run, range_id, function, name, grid, block, launch_hash,
        row_number() OVER (PARTITION BY process_id, name, grid, block ORDER BY range_id) AS nth,
-       count(*) OVER (PARTITION BY process_id, name, grid, block) AS times
+       count(*) OVER (PARTITION BY process_id, name, grid, block) AS times,
+       count(*) OVER (PARTITION BY process_id) = max(range_id) OVER (PARTITION BY process_id)
+       AS is_whole
 FROM units
 JOIN peers USING (process_id)
 LEFT JOIN shapes USING (process_id, correlation_id)

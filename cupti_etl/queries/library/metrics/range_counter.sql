@@ -6,7 +6,8 @@
 -- needs: launch_metric
 -- requires:
 --   launch_metric: no ranges were measured (capture with --range-metrics and --range-by range).
--- limits: Launches of the range's context count, and of no other; a CUDA graph is one.
+-- limits: Launches of the range's context count, and of no other; a CUDA graph is one. Threads that
+--   launch in one range do so in any order: then same_launches may be false of the same work.
 -- first: range, metric, mean, unit, ranges, launches, same_launches
 -- example: cupti-etl query range_counter TRACE
 -- columns:

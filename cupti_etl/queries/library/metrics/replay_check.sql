@@ -7,6 +7,8 @@
 -- requires:
 --   launch_metric: nothing was measured (capture with --range-metrics).
 --   process: the command was run once (capture with --range-replay application).
+-- limits: The order in which threads launch is part of it. Where several do, runs may differ that
+--   launch the same.
 -- first: run, is_same, first_launches, launches, first_difference, expected, found
 -- example: cupti-etl query replay_check TRACE
 -- columns:
