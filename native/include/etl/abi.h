@@ -14,10 +14,8 @@ struct etl_decoder;
 struct etl_process;
 struct etl_wakeup;
 
-/* Activity kinds have numbers below this; a larger one is taken for damage. */
-enum { ETL_MAX_KIND = 128 };
-/* Metrics of what is executed once are counted in at most so many groups of one pass each. */
-enum { ETL_MOST_RANGE_GROUPS = 32 };
+/* A kind of that number or larger is taken for damage; more groups of one pass each are refused. */
+enum { ETL_MAX_KIND = 128, ETL_MOST_RANGE_GROUPS = 32 };
 enum etl_content {
 	ETL_RECORDS = 1, ETL_STRINGS, ETL_LAUNCH_STACKS, ETL_RANGES, ETL_FACTS, ETL_CALLBACKS,
 	ETL_GRAPH_NODES, ETL_PC_SAMPLES, ETL_RANGE_METRICS, ETL_NCCL_EVENTS,
