@@ -9,6 +9,7 @@
 #include "inject/callback_watch.h"
 #include "inject/callbacks.h"
 #include "inject/graph_nodes.h"
+#include "inject/orders.h"
 #include "inject/pc_sampling.h"
 #include "inject/range_metrics.h"
 #include "inject/sass_metrics.h"
@@ -117,6 +118,10 @@ void etl_sass_metrics_enable(void *subscriber) { (void)subscriber; }
 bool etl_sass_metrics_mean(uint32_t domain, uint32_t cbid) { (void)domain; (void)cbid; return false; }
 void etl_sass_metrics_call(uint32_t cbid, void *context) { (void)cbid; (void)context; }
 void etl_sass_metrics_resource(uint32_t cbid, const void *info) { (void)cbid; (void)info; }
+bool etl_orders_wait(void) { return false; }
+void etl_orders_enable(void *subscriber) { (void)subscriber; }
+bool etl_orders_mean(uint32_t cbid) { (void)cbid; return false; }
+void etl_orders_call(uint32_t cbid, bool is_return) { (void)cbid; (void)is_return; }
 bool etl_pc_sampling_is_wanted(void) { return false; }
 void etl_pc_sampling_enable(void *subscriber) { (void)subscriber; }
 bool etl_pc_sampling_means(uint32_t domain, uint32_t cbid) { (void)domain; (void)cbid; return false; }

@@ -11,7 +11,6 @@
 -- limits: What costs the same whether a window is open or not is not seen: --pm, --callbacks,
 --   --pytorch. Of a program whose kernels are all in CUDA graphs, the pace is not known. Launches
 --   are those of kernels and memsets outside of graphs.
--- front: How much was recorded, and what did recording cost?
 -- first: recorded_pct, price_pct, price_error_pct, lost_pct, budget_pct, windows, process_id
 -- example: cupti-etl query capture_price TRACE
 -- scope: whole

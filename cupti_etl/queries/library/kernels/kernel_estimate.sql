@@ -13,7 +13,6 @@
 -- limits: Kernels that ran in no window are not here, nor what was launched before the first
 --   window or after the last. Windows that keep time with the steps of the
 --   program would show the same part of them again and again: --budget varies their distance.
--- front: How much did each kernel take in the whole run, if only parts were recorded?
 -- first: percent, total_ns, total_low_ns, total_high_ns, calls, calls_low, calls_high, name
 -- label: name = kernel(demangled)
 -- example: cupti-etl query kernel_estimate TRACE
