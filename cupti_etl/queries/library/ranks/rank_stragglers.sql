@@ -3,8 +3,9 @@
 -- computed: Operations are matched over ranks by _collective_match. They end together, so the
 --   clocks of ranks are aligned by the median of the differences of their ends from the operation's
 --   mean, after the drift that rank_clock knows of is taken out. Lateness is the aligned start less
---   the first of the operation's. Who is last by chance is last in one of n operations: above
---   3 standard deviations of that binomial, with 10 operations or more, it is persistent. The score is the least mean time of its own work (from the end of
+--   the first of the operation's. Who is last by chance is last in one of n operations: above 3
+--   standard deviations of that binomial, with 10 operations or more, it is persistent. The
+--   score is the least mean time of its own work (from the end of
 --   one operation to the start of the next) of any rank over that of the rank.
 -- needs: _shared_collective, rank_clock
 -- requires:
