@@ -8,6 +8,7 @@ import pytest
 from support.trace import MakeTrace, assert_rows
 
 from cupti_etl.api import Trace
+from cupti_etl.capture.price import PriceMeter
 
 DEVICE = "process_id device_id device_uuid name\n 1 0 GPU-a H100"
 PROCESS = "process_id pid start_ns end_ns\n 1 7 0 100000"
@@ -57,11 +58,14 @@ def test_of_another_process_on_the_gpu(trace: MakeTrace) -> None:
     assert_rows(run.sql("SELECT start_ns, gap_ns FROM _gpu_gap"), "start_ns gap_ns\n 600 100")
 
 
-def played(trace: MakeTrace, windows: int, seed: int = 0) -> tuple[Trace, dict[str, int]]:
+def played(
+    trace: MakeTrace, windows: int, seed: int = 0, noise: int = 0
+) -> tuple[Trace, dict[str, int]]:
     """A program of kernels a (one in three) and b, which take twice as long while recorded.
 
-    Kernels begin 10 ns apart, 20 while they are recorded; a window is 40 launches, the time until
-    the next one is 160.  Returns the trace, and how often each kernel ran.
+    Kernels begin 10 ns apart, 20 while they are recorded, and up to ``noise`` ns more; a window is
+    40 launches, the time until the next one is 160.  Returns the trace, and how often each kernel
+    ran.
     """
     chosen = random.Random(seed)
     kernels, stretches, ran = [], [], {"a": 0, "b": 0}
@@ -72,12 +76,12 @@ def played(trace: MakeTrace, windows: int, seed: int = 0) -> tuple[Trace, dict[s
             name = "a" if chosen.random() < 1 / 3 else "b"
             ran[name] += 1
             kernels.append(f"1 0 {at} {at + 5} {name} {grid} -")
-            at, grid = at + 20, grid + 1
+            at, grid = at + 20 + chosen.randint(0, noise), grid + 1
         # Switching on takes 4 ns, in which kernels are recorded already.
         stretches.append(f"1 {begin} {at} 4")
         for _ in range(160 * (window + 1 < windows)):
             ran["a" if chosen.random() < 1 / 3 else "b"] += 1
-            at, grid = at + 10, grid + 1
+            at, grid = at + 10 + chosen.randint(0, noise), grid + 1
     run = trace(
         device=DEVICE,
         process=f"process_id pid start_ns end_ns\n 1 7 0 {at}",
@@ -104,6 +108,23 @@ def test_the_price_of_recording(trace: MakeTrace) -> None:
     share = price["recorded_ns"] / price["span_ns"]
     longer = price["price_pct"] / 100
     assert price["lost_pct"] == pytest.approx(100 * share * longer / (1 + longer))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_capture_that_goes_on_finds_the_same_price(trace: MakeTrace, seed: int) -> None:
+    run, _ = played(trace, 40, seed, noise=30)
+    (price,) = run.query("capture_price")
+    meter = PriceMeter()
+    for window in run.sql("FROM _window ORDER BY start_ns"):
+        meter.opened(window["begin_ns"])
+    for batch in run.sql("FROM kernel").arrow().to_batches():
+        meter.add(batch)
+    known = meter.price()
+    assert known is not None
+    assert price["price_pct"] == pytest.approx(100 * known.share)
+    assert price["price_error_pct"] == pytest.approx(100 * known.error)
+    assert price["price_error_pct"] > 0.1
+    assert price["pairs"] == known.pairs == 38
 
 
 def test_with_one_window_there_is_no_price(trace: MakeTrace) -> None:

@@ -1,7 +1,7 @@
 -- Phases of NCCL's channels, with times on the clock of kernels: waiting, working, waiting again.
 --
 -- computed: As _nccl_channel.
--- needs: nccl_event, _nccl_kernel, _nccl_gpu_clock
+-- needs: nccl_event, _nccl_placed
 -- requires:
 --   nccl_event: NCCL told of nothing; loss may say why.
 -- limits: Only with --nccl channels, NCCL 2.31 and later, and kernels on symmetric memory (buffers
@@ -18,19 +18,6 @@
 --   phase VARCHAR: initial_sync (until the others have arrived), compute or final_sync.
 --   start_ns BIGINT [epoch ns]: When it began; NULL if that is not known.
 --   end_ns BIGINT [epoch ns]: When it ended; NULL if that is not known.
-WITH channels AS (
-    SELECT told.process_id, told.event_id AS channel_id, kernel.event_id, kernel.correlation_id,
-           kernel."function", clock.ahead_ns, clock.earliest_ns,
-           coalesce(clock.latest_ns, 9223372036854775807) AS latest_ns
-    FROM nccl_event AS told
-    JOIN _nccl_kernel AS kernel
-        ON kernel.process_id = told.process_id
-        AND kernel.event_id = told.parent_id
-    JOIN _nccl_gpu_clock AS clock
-        ON clock.process_id = kernel.process_id
-        AND clock.correlation_id = kernel.correlation_id
-    WHERE told.kind = 'channel'
-)
 SELECT told.process_id, channels.event_id, channels.correlation_id, told.communicator, told.rank,
        channels."function", told.channel, told."function" AS phase,
        CASE WHEN told.gpu_start + ahead_ns BETWEEN earliest_ns AND latest_ns
@@ -38,7 +25,7 @@ SELECT told.process_id, channels.event_id, channels.correlation_id, told.communi
        CASE WHEN told.gpu_end + ahead_ns BETWEEN earliest_ns AND latest_ns
             THEN told.gpu_end + ahead_ns END AS end_ns
 FROM nccl_event AS told
-JOIN channels
+JOIN _nccl_placed AS channels
     ON channels.process_id = told.process_id
     AND channels.channel_id = told.parent_id
 WHERE told.kind = 'phase' AND told.gpu_start IS NOT NULL
