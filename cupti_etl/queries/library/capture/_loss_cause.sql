@@ -23,10 +23,18 @@ ended AS (
 processes AS (
     SELECT * FROM _process_loss
 ),
+tables AS (
+    SELECT * FROM _table_rows
+),
+captures AS (
+    SELECT count(*) AS captures, count(end_ns) AS ended, count(row_counts) AS with_counts,
+           TRY_CAST(sum(row_counts) AS BIGINT) AS row_counts
+    FROM capture
+),
 counted AS (
     SELECT table_name, TRY_CAST(sum(stored) AS BIGINT) AS counted FROM row_count GROUP BY table_name
     UNION ALL
-    SELECT 'row_count', TRY_CAST(sum(row_counts) AS BIGINT) FROM capture
+    SELECT 'row_count', row_counts FROM captures
 ),
 -- Rows of a lost part are a loss already.
 gone AS (
@@ -38,19 +46,19 @@ gone AS (
 missing AS (
     SELECT there.table_name, counted, rows
     FROM counted
-    JOIN _table_rows AS there ON there.table_name = counted.table_name
+    JOIN tables AS there ON there.table_name = counted.table_name
     LEFT JOIN gone ON gone.table_name = counted.table_name
     WHERE (SELECT is_over FROM ended)
       -- Of several traces, rows with the same key are shown once.
-      AND ((SELECT count(*) FROM capture) <= 1 OR NOT has_key)
+      AND ((SELECT captures FROM captures) <= 1 OR NOT has_key)
       AND rows < counted::HUGEINT - CASE WHEN gone.table_name IS NULL THEN 0 ELSE gone.records END
     UNION ALL
     SELECT 'all tables', stored, rows
     FROM (SELECT TRY_CAST(sum(stored) AS BIGINT) AS stored FROM process),
-         (SELECT TRY_CAST(sum(rows) AS BIGINT) AS rows FROM _table_rows
+         (SELECT TRY_CAST(sum(rows) AS BIGINT) AS rows FROM tables
           WHERE is_recorded AND table_name <> 'pm_sample' OR table_name = 'argument')
     WHERE (SELECT is_over FROM ended) AND rows < stored
-      AND (SELECT count(*) = 1 AND count(row_counts) = 0 FROM capture)
+      AND (SELECT captures = 1 AND with_counts = 0 FROM captures)
       AND (SELECT count(*) FROM gone) = 0
 ),
 -- What the loss table does not say, but the processes and the tables do.
@@ -83,7 +91,7 @@ implied AS (
                   ' in the trace; not there: ', absent),
            start_ns, end_ns
     FROM _rank_missing
-    WHERE NOT is_imported AND (SELECT count(end_ns) > 0 FROM capture)
+    WHERE NOT is_imported AND (SELECT ended > 0 FROM captures)
 )
 SELECT cause,
        CASE WHEN count(*) = count(records) THEN TRY_CAST(sum(records) AS BIGINT) END AS records,
