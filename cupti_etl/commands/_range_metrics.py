@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from cupti_etl.commands._pattern import check_pattern
 from cupti_etl.config import RANGE_CACHE_CONTROLS, RangeOptions
@@ -80,19 +80,29 @@ def range_options(function: Callable[..., Any]) -> Callable[..., Any]:
         range_cache_control: str,
         **others: Any,
     ) -> Any:
-        asked = _chosen(range_metrics, range_filter, range_limit, range_cache_control)
-        if range_by == "range":
+        if range_metrics is None:
+            _refuse_alone(click.get_current_context())
+            return function(range_metrics=None, **others)
+        if range_filter:
+            check_pattern("--range-filter", range_filter)
+        asked = RangeOptions(
+            check_metrics(range_metrics),
+            range_filter,
+            range_limit or 0,
+            range_cache_control,
+            by=range_by,
+            replay=range_replay,
+        )
+        if asked.by == "range":
             _check_by_range(asked, others["capture_range"], others["kinds"])
-            asked = replace(asked, by="range") if asked else None
-        if range_replay == "application":
-            _check_application(asked, others)
-            asked = replace(asked, replay="application") if asked else None
-        if asked is not None and others["pm"] is not None:
+        if asked.replay == "application":
+            _check_application(others)
+        if others["pm"] is not None:
             raise UsageError(
                 "--range-metrics and --pm need the same counters of the GPU",
                 "make two captures, one with each",
             )
-        if asked is not None and others["pc_sampling"] is not None:
+        if others["pc_sampling"] is not None:
             raise UsageError(
                 "--range-metrics does not go with --pc-sampling: kernels that are executed several"
                 " times would be sampled several times",
@@ -105,14 +115,31 @@ def range_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def _check_by_range(asked: RangeOptions | None, capture_range: str, kinds: str) -> None:
+def _refuse_alone(context: click.Context) -> None:
+    """Refuse options that say how to measure where nothing is measured.
+
+    Raises:
+        UsageError: one of them is given.
+    """
+    given = [
+        option.opts[0]
+        for option in context.command.params
+        if (name := option.name or "").startswith("range_")
+        and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise UsageError(
+            f"{' and '.join(given)} {'goes' if len(given) == 1 else 'go'} with --range-metrics",
+            "add --range-metrics",
+        )
+
+
+def _check_by_range(asked: RangeOptions, capture_range: str, kinds: str) -> None:
     """Whether ranges can be measured.
 
     Raises:
         UsageError: an option is missing, or is of kernels.
     """
-    if asked is None:
-        raise UsageError("--range-by range goes with --range-metrics", "add --range-metrics")
     if not capture_range:
         raise UsageError(
             "--range-by range does not know which range",
@@ -138,16 +165,12 @@ _PARTS = {
 }  # fmt: skip
 
 
-def _check_application(asked: RangeOptions | None, others: dict[str, Any]) -> None:
+def _check_application(others: dict[str, Any]) -> None:
     """Whether the command can be run again for each pass.
 
     Raises:
-        UsageError: there is nothing to measure, or runs would not be comparable.
+        UsageError: runs would not be comparable.
     """
-    if asked is None:
-        raise UsageError(
-            "--range-replay application goes with --range-metrics", "add --range-metrics"
-        )
     if any(others[name] != default for name, default in _PARTS.items()):
         raise UsageError(
             "--range-replay application compares runs of the command, and --delay, --duration,"
@@ -165,24 +188,6 @@ def without_kernels(asked: RangeOptions | None, kinds: tuple[str, ...]) -> tuple
     if asked is None or asked.by == "kernel":
         return kinds
     return tuple(kind for kind in kinds if kind not in ("kernel", "graph_trace"))
-
-
-def _chosen(names: str | None, pattern: str, limit: int | None, cache: str) -> RangeOptions | None:
-    """What the options ask for; None if nothing is to be measured.
-
-    Raises:
-        UsageError: one of them cannot be, or needs another.
-    """
-    if names is None:
-        if (pattern, limit, cache) != ("", None, "flush"):
-            raise UsageError(
-                "--range-filter, --range-limit and --range-cache-control go with --range-metrics",
-                "add --range-metrics",
-            )
-        return None
-    if pattern:
-        check_pattern("--range-filter", pattern)
-    return RangeOptions(check_metrics(names), pattern, limit or 0, cache)
 
 
 def check_metrics(names: str) -> tuple[str, ...]:
