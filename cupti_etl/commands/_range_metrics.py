@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from cupti_etl.commands._pattern import check_pattern
 from cupti_etl.config import RANGE_CACHE_CONTROLS, RangeOptions
@@ -80,19 +80,20 @@ def range_options(function: Callable[..., Any]) -> Callable[..., Any]:
         range_cache_control: str,
         **others: Any,
     ) -> Any:
+        how = RangeOptions(
+            (), range_filter, range_limit or 0, range_cache_control, range_by, range_replay
+        )
         if range_metrics is None:
-            _refuse_alone(click.get_current_context())
+            if how != RangeOptions(()):
+                raise UsageError(
+                    "--range-by, --range-replay, --range-filter, --range-limit and"
+                    " --range-cache-control go with --range-metrics",
+                    "add --range-metrics",
+                )
             return function(range_metrics=None, **others)
         if range_filter:
             check_pattern("--range-filter", range_filter)
-        asked = RangeOptions(
-            check_metrics(range_metrics),
-            range_filter,
-            range_limit or 0,
-            range_cache_control,
-            by=range_by,
-            replay=range_replay,
-        )
+        asked = replace(how, metrics=check_metrics(range_metrics))
         if asked.by == "range":
             _check_by_range(asked, others["capture_range"], others["kinds"])
         if asked.replay == "application":
@@ -113,25 +114,6 @@ def range_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
-
-
-def _refuse_alone(context: click.Context) -> None:
-    """Refuse options that say how to measure where nothing is measured.
-
-    Raises:
-        UsageError: one of them is given.
-    """
-    given = [
-        option.opts[0]
-        for option in context.command.params
-        if (name := option.name or "").startswith("range_")
-        and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-    ]
-    if given:
-        raise UsageError(
-            f"{' and '.join(given)} {'goes' if len(given) == 1 else 'go'} with --range-metrics",
-            "add --range-metrics",
-        )
 
 
 def _check_by_range(asked: RangeOptions, capture_range: str, kinds: str) -> None:

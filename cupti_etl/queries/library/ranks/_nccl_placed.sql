@@ -20,7 +20,8 @@
 --   gpu_end BIGINT [ns]: When it ended, by the GPU's timer.
 --   ahead_ns BIGINT [ns]: How far the clock of kernels is ahead of the GPU's timer.
 --   earliest_ns BIGINT [epoch ns]: What is before cannot be of this kernel.
---   latest_ns BIGINT [epoch ns]: What is after cannot be of it.
+--   latest_ns BIGINT [epoch ns]: What is after cannot be of it; the largest number if the kernel
+--     has no end.
 SELECT told.process_id, told.event_id AS channel_id, kernel.event_id, kernel.correlation_id,
        told.communicator, told.rank, kernel."function", told.channel, told.gpu_start, told.gpu_end,
        clock.ahead_ns, clock.earliest_ns,
