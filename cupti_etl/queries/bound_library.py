@@ -1,16 +1,13 @@
 """The query library over empty tables, as a DuckDB file that is copied into those of traces.
 
 To bind the library takes longer than all else that is done for a small trace, and it is the same
-for every trace.  So it stays beside Python's compiled modules, as they do, until it is another;
-where nothing can be written there, it is bound each time.
+for every trace.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Iterator
-from importlib.util import cache_from_source
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +15,7 @@ from cupti_etl.queries.catalog import LIBRARY, library
 from cupti_etl.queries.runner import connect, empty_views, library_views
 from cupti_etl.queries.tables import table_extent
 from cupti_etl.schema.revisions import STORAGE_VERSION
-from cupti_etl.storage.place import unfinished
+from cupti_etl.storage.made_once import keep, kept_file
 from cupti_etl.storage.sources import quoted
 
 if TYPE_CHECKING:
@@ -46,8 +43,7 @@ def copy_library(con: duckdb.DuckDBPyConnection) -> None:
 
     kept = _kept_file()
     try:
-        if not kept.is_file():
-            _keep(kept)
+        keep(kept, _make)
         con.execute(f"ATTACH {quoted(kept)} AS library (READ_ONLY)")
     except (OSError, duckdb.Error):
         # What cannot be read would be in the way of one that can.
@@ -65,24 +61,16 @@ def _bind(con: duckdb.DuckDBPyConnection) -> None:
     con.commit()
 
 
+def _make(file: Path) -> None:
+    with new_file(file) as con:
+        _bind(con)
+
+
 def _kept_file() -> Path:
-    """Where it is kept: under a digest of all that it is made of, which takes no query apart."""
-    import duckdb
-
-    ours = (*LIBRARY.glob("*/*.sql"), *LIBRARY.parent.glob("*.py"))
-    words = (duckdb.__version__, STORAGE_VERSION, table_extent(), *empty_views())
-    digest = hashlib.sha256("\0".join(words).encode())
-    for file in sorted(ours):
-        digest.update(file.read_bytes())
-    name = f"library-{digest.hexdigest()[:16]}.duckdb"
-    return Path(cache_from_source(__file__)).with_name(name)
+    return kept_file("library", (table_extent(), *empty_views()), library_files())
 
 
-def _keep(kept: Path) -> None:
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    with unfinished(kept) as partial:
-        with new_file(partial) as con:
-            _bind(con)
-        for former in kept.parent.glob("library-*.duckdb"):
-            former.unlink()
-        partial.replace(kept)
+def library_files() -> Iterator[Path]:
+    """The queries, and the modules that make statements of them; no query has to be parsed."""
+    yield from LIBRARY.glob("*/*.sql")
+    yield from LIBRARY.parent.glob("*.py")

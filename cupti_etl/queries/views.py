@@ -67,6 +67,9 @@ class Views:
         self._empty: set[str] = set()
         self._small = SmallTables()
         self._there: set[str] = set()
+        # The parts when a statement was bound last.
+        self._state: State = ()
+        self._parts: dict[str, State] = {}
         self._turn = 0  # how often something was made for a statement
         # A hint: where it is wrong, the binder says so.
         self._made: set[str] = set()
@@ -79,6 +82,7 @@ class Views:
         self._sources = tuple(sources)
         self._folders = tuple(each for each in sources if isinstance(each, Folder))
         self._there = {table for each in sources for table in each.tables()}
+        self._state, self._parts = (), {}
         self._small.open(self._sources)
         self._materialized.open(self._sources)
 
@@ -192,7 +196,9 @@ class Views:
         """
         with self._lock:
             now = state(self._sources) if now is None else now
-            there = by_table(now, self._folders)
+            if now != self._state:
+                self._state, self._parts = now, by_table(now, self._folders)
+            there = self._parts
             filled = [table for table in sorted(self._empty) if table in there]
             filled += self._small.stale(there)
             stale = self._materialized.stale(now)

@@ -6,6 +6,8 @@ library stands beside them as views and macros, for any DuckDB.
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,10 +15,15 @@ from typing import TYPE_CHECKING
 from cupti_etl.api import Trace
 from cupti_etl.api import open as open_trace
 from cupti_etl.errors import EtlError, TraceError
+from cupti_etl.queries.bound_library import library_files
 from cupti_etl.queries.catalog import TABLE_EXTENT, library
 from cupti_etl.queries.runner import library_views
+from cupti_etl.queries.tables import table_extent
 from cupti_etl.render.beside import ROWS, beside, feed
 from cupti_etl.schema.arrow import TABLES
+from cupti_etl.schema.revisions import TABLE as REVISION
+from cupti_etl.schema.revisions import migrations_path
+from cupti_etl.storage.made_once import keep, kept_file
 from cupti_etl.storage.place import new_output
 from cupti_etl.storage.sources import identifier, quoted
 
@@ -36,11 +43,40 @@ def export_duckdb(trace: Trace, out: Path, *, overwrite: bool = False) -> list[s
         UsageError: the file exists already.
         TraceError: a part of the trace cannot be read, or the file cannot be written.
     """
+    with new_output(out, overwrite=overwrite) as partial:
+        _make(partial)
+        return _fill(trace, partial)
+
+
+def _make(file: Path) -> None:
+    """Make a file of the present schema, with the query library, that has no rows.
+
+    The migrations and the binding of the library take over a second, for the same file each time.
+    """
+    import duckdb
+
+    kept = _kept_file()
+    try:
+        keep(kept, _migrate_and_install)
+        shutil.copyfile(kept, file)
+        with duckdb.connect(file) as con:  # which reads all of it
+            con.execute(f"FROM {REVISION}")
+    except (OSError, duckdb.Error):
+        for damaged in (kept, file):
+            with contextlib.suppress(OSError):
+                damaged.unlink()
+        _migrate_and_install(file)
+
+
+def _kept_file() -> Path:
+    files = (*library_files(), *migrations_path().rglob("*.py"))
+    return kept_file("file", (table_extent(),), files)
+
+
+def _migrate_and_install(file: Path) -> str:
     from cupti_etl.storage.migrations import upgrade
 
-    with new_output(out, overwrite=overwrite) as partial:
-        upgrade(partial, then=_install)
-        return _fill(trace, partial)
+    return upgrade(file, then=_install)
 
 
 def _fill(trace: Trace, file: Path) -> list[str]:
@@ -114,10 +150,8 @@ def migrate_file(path: Path) -> str:
     Raises:
         TraceError: see ``cupti_etl.storage.migrations.upgrade``; also if there is no file.
     """
-    from cupti_etl.storage.migrations import upgrade
-
     pending_migrations(path)
-    return upgrade(path, then=_install)
+    return _migrate_and_install(path)
 
 
 def pending_migrations(path: Path) -> tuple[str, list[str]]:
