@@ -128,7 +128,6 @@ def test_a_planted_race_is_seen(tmp_path: Path, program: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_a_planted_overflow_is_seen(tmp_path: Path) -> None:
     done = compile_and_run(tmp_path, "decode", "address", "-DPLANT_OVERFLOW")
     assert done.returncode != 0

@@ -7,6 +7,9 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+# An inner pytest forgets what it has imported, and these cannot be imported twice.
+import duckdb  # noqa: F401
+import pyarrow.parquet  # noqa: F401
 import pytest
 from support.captures import PACKAGES
 from support.fakes import CUPTI_13, Fakes
@@ -16,7 +19,7 @@ from support.trace import write_trace
 import cupti_etl
 
 pytest_plugins = ["pytester"]
-# Each starts Python with DuckDB a few times.
+# Each compares traces a few times, and some start Python for each.
 pytestmark = pytest.mark.slow
 
 Run = Callable[..., pytest.RunResult]
