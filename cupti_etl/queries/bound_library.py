@@ -15,7 +15,7 @@ from cupti_etl.queries.catalog import LIBRARY, library
 from cupti_etl.queries.runner import connect, empty_views, library_views
 from cupti_etl.queries.tables import table_extent
 from cupti_etl.schema.revisions import STORAGE_VERSION
-from cupti_etl.storage.made_once import keep, kept_file
+from cupti_etl.storage.made_once import kept_file, use
 from cupti_etl.storage.sources import quoted
 
 if TYPE_CHECKING:
@@ -39,19 +39,11 @@ def copy_library(con: duckdb.DuckDBPyConnection) -> None:
     Raises:
         duckdb.Error: a query of the library is wrong.
     """
-    import duckdb
-
     kept = _kept_file()
-    try:
-        keep(kept, _make)
-        con.execute(f"ATTACH {quoted(kept)} AS library (READ_ONLY)")
-    except (OSError, duckdb.Error):
-        # What cannot be read would be in the way of one that can.
-        with contextlib.suppress(OSError):
-            kept.unlink()
-        _bind(con)
-    else:
+    if use(kept, _make, lambda: con.execute(f"ATTACH {quoted(kept)} AS library (READ_ONLY)")):
         con.execute("COPY FROM DATABASE library TO made (SCHEMA)")
+    else:
+        _bind(con)
 
 
 def _bind(con: duckdb.DuckDBPyConnection) -> None:

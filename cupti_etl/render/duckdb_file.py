@@ -6,7 +6,6 @@ library stands beside them as views and macros, for any DuckDB.
 
 from __future__ import annotations
 
-import contextlib
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +22,7 @@ from cupti_etl.render.beside import ROWS, beside, feed
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.revisions import TABLE as REVISION
 from cupti_etl.schema.revisions import migrations_path
-from cupti_etl.storage.made_once import keep, kept_file
+from cupti_etl.storage.made_once import kept_file, use
 from cupti_etl.storage.place import new_output
 from cupti_etl.storage.sources import identifier, quoted
 
@@ -53,19 +52,18 @@ def _make(file: Path) -> None:
 
     The migrations and the binding of the library take over a second, for the same file each time.
     """
+    kept = _kept_file()
+    if not use(kept, _migrate_and_install, lambda: _copy_file(kept, file)):
+        file.unlink(missing_ok=True)
+        _migrate_and_install(file)
+
+
+def _copy_file(kept: Path, file: Path) -> None:
     import duckdb
 
-    kept = _kept_file()
-    try:
-        keep(kept, _migrate_and_install)
-        shutil.copyfile(kept, file)
-        with duckdb.connect(file) as con:  # which reads all of it
-            con.execute(f"FROM {REVISION}")
-    except (OSError, duckdb.Error):
-        for damaged in (kept, file):
-            with contextlib.suppress(OSError):
-                damaged.unlink()
-        _migrate_and_install(file)
+    shutil.copyfile(kept, file)
+    with duckdb.connect(file, read_only=True) as con:  # which reads all of it
+        con.execute(f"FROM {REVISION}")
 
 
 def _kept_file() -> Path:

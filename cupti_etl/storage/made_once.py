@@ -6,15 +6,17 @@ one makes it each time.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable, Iterable
 from importlib.util import cache_from_source
 from pathlib import Path
 
+from cupti_etl.errors import EtlError
 from cupti_etl.schema.revisions import STORAGE_VERSION
 from cupti_etl.storage.place import unfinished
 
-SUFFIX = ".duckdb"
+_SUFFIX = ".duckdb"
 
 
 def kept_file(name: str, words: Iterable[str], files: Iterable[Path]) -> Path:
@@ -24,20 +26,41 @@ def kept_file(name: str, words: Iterable[str], files: Iterable[Path]) -> Path:
     digest = hashlib.sha256("\0".join((duckdb.__version__, STORAGE_VERSION, *words)).encode())
     for file in sorted(files):
         digest.update(file.read_bytes())
-    return Path(cache_from_source(__file__)).with_name(f"{name}-{digest.hexdigest()[:16]}{SUFFIX}")
+    return Path(cache_from_source(__file__)).with_name(f"{name}-{digest.hexdigest()[:16]}{_SUFFIX}")
 
 
-def keep(kept: Path, make: Callable[[Path], object]) -> None:
-    """Make the file if it is not there, in the place of a former one.
+def use(kept: Path, make: Callable[[Path], object], read: Callable[[], object]) -> bool:
+    """Read the file, which is made first if it is not there, in the place of a former one.
 
-    Raises:
-        OSError: nothing can be written there.
+    Args:
+        kept: what ``kept_file`` said.
+        make: writes it, under another name.
+        read: reads it.
+
+    Returns:
+        Whether that succeeded.  It cannot where nothing can be written, or the file is damaged.
     """
-    if kept.is_file():
-        return
+    import duckdb
+
+    try:
+        if not kept.is_file():
+            _keep(kept, make)
+        read()
+    except duckdb.Error:
+        # What cannot be read would be in the way of one that can.
+        with contextlib.suppress(OSError):
+            kept.unlink()
+    except (OSError, EtlError):
+        pass
+    else:
+        return True
+    return False
+
+
+def _keep(kept: Path, make: Callable[[Path], object]) -> None:
     kept.parent.mkdir(parents=True, exist_ok=True)
     with unfinished(kept) as partial:
         make(partial)
-        for former in kept.parent.glob(f"{kept.stem.split('-')[0]}-*{SUFFIX}"):
+        for former in kept.parent.glob(f"{kept.stem.split('-')[0]}-*{_SUFFIX}"):
             former.unlink(missing_ok=True)
         partial.replace(kept)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from errno import ENOSPC
 from pathlib import Path
+from unittest.mock import Mock
 
 import duckdb
 import pytest
@@ -13,6 +15,9 @@ import cupti_etl
 from cupti_etl.render import duckdb_file
 from cupti_etl.render.duckdb_file import export_duckdb
 from cupti_etl.storage import migrations
+
+# Each runs all migrations.
+pytestmark = pytest.mark.slow
 
 ALL = """
     SELECT 'column', table_name || '.' || column_name, data_type, comment FROM duckdb_columns()
@@ -70,10 +75,23 @@ def test_a_damaged_one_is_made_anew(
     assert kept.exists()
 
 
+# Not even its superuser can write into /proc: an installation that belongs to somebody else.
+@pytest.mark.parametrize("folder", ["/dev/null/compiled", "/proc"])
 def test_a_file_is_the_same_where_none_can_be_kept(
-    run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    run: Path, monkeypatch: pytest.MonkeyPatch, folder: str
 ) -> None:
     expected = exported(run, "first")
-    (tmp_path / "file").touch()
-    monkeypatch.setattr(duckdb_file, "_kept_file", lambda: tmp_path / "file" / "file.duckdb")
+    monkeypatch.setattr(duckdb_file, "_kept_file", lambda: Path(folder, "file.duckdb"))
     assert exported(run, "second") == expected
+
+
+def test_a_full_disk_damages_nothing(
+    run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    kept = tmp_path / "file.duckdb"
+    monkeypatch.setattr(duckdb_file, "_kept_file", lambda: kept)
+    exported(run, "first")
+    before = kept.read_bytes()
+    monkeypatch.setattr(duckdb_file.shutil, "copyfile", Mock(side_effect=OSError(ENOSPC, "full")))
+    exported(run, "second")  # there was room for a moment only
+    assert kept.read_bytes() == before

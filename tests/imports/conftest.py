@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.trace import words
 
 import cupti_etl
 from cupti_etl.api import Trace
@@ -70,7 +70,7 @@ def nsys(path: Path, version: str | None = "3.25.0", **tables: str) -> Path:
         if version is not None:
             tables = {"META_DATA_EXPORT": f"name value\nEXPORT_SCHEMA_VERSION {version}", **tables}
         for table, text in tables.items():
-            names, *rows = [shlex.split(line) for line in text.splitlines() if line.strip()]
+            names, *rows = words(text)
             con.execute(f"CREATE TABLE {table} ({', '.join(names)})")
             marks = ", ".join("?" * len(names))
             values = [[_cell(cell) for cell in row] for row in rows]

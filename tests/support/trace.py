@@ -134,13 +134,18 @@ def assert_rows(result: Iterable[Mapping[str, Any]], text: str) -> None:
 
 
 def _words(text: str) -> tuple[list[str], list[list[str]]]:
+    lines = words(text)
+    return (lines[0], lines[1:]) if lines else ([], [])
+
+
+def words(text: str) -> list[list[str]]:
+    """The cells of each line, empty lines left out."""
     # As shlex takes most of the time of tests that have many rows.
-    lines = [
+    return [
         shlex.split(line) if _QUOTING.search(line) else line.split()
         for line in text.splitlines()
         if line.strip()
     ]
-    return (lines[0], lines[1:]) if lines else ([], [])
 
 
 def _value(cell: str, kind: pa.DataType) -> Any:

@@ -7,9 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-# An inner pytest forgets what it has imported, and these cannot be imported twice.
-import duckdb  # noqa: F401
-import pyarrow.parquet  # noqa: F401
+import duckdb  # noqa: F401  # an inner pytest forgets its imports; this cannot be had twice
 import pytest
 from support.captures import PACKAGES
 from support.fakes import CUPTI_13, Fakes
