@@ -95,23 +95,30 @@ class Windows:
             if missed := number[0] - self._next:
                 last = self._more or (self._closed[-1] if self._closed else None)
                 since = start_ns if last is None or last.end_ns is None else last.end_ns
-                self._add(Window(since, window.start_ns, None, None, None, None, missed))
-            self._next = number[0]
+                if missed > 1:
+                    self._add(_several(since, window.start_ns, missed))
+                    self._next = number[0]
+                else:
+                    # As one alone it would look as if it were known.
+                    window = _several(since, window.end_ns, 2)
             self._open = window if window.end_ns is None else None
             if self._open is not None:
                 return
             self._add(window)
-            self._next += 1
+            self._next = number[0] + 1
 
     def _add(self, window: Window) -> None:
         if self._more is not None:
             count = self._more.windows + window.windows
-            since = self._more.start_ns
-            self._more = Window(since, window.end_ns, None, None, None, None, count)
+            self._more = _several(self._more.start_ns, window.end_ns, count)
         elif len(self._closed) < _MOST:
             self._closed.append(window)
         else:
             self._more = window
+
+
+def _several(start_ns: int, end_ns: int | None, count: int) -> Window:
+    return Window(start_ns, end_ns, None, None, None, None, count)
 
 
 def _window(raw: Any) -> Window:
@@ -135,7 +142,7 @@ def _described(description: dict[str, Any]) -> list[Window]:
         # It was open, or it is several.
         may_lack = {"end_ns", "closed_by", "switch_off_ns"}
         if isinstance(window.windows, int) and window.windows > 1:
-            may_lack = {"opened_by", "closed_by", "switch_on_ns", "switch_off_ns"}
+            may_lack |= {"opened_by", "switch_on_ns"}
         for name, value in vars(window).items():
             if value is None and name in may_lack:
                 continue

@@ -25,12 +25,15 @@ class Segment:
     def open(self, count: int) -> None:
         self.opened += count
 
+    def oldest(self) -> int:
+        return self.opened - RING + 1
+
     def etl_process_window(self, handle: object, number: Any, out: Any) -> int:
         self.reads += 1
         self.opened += self.opened_a_read
         if number[0] >= self.opened:
             return 0
-        number[0] = max(number[0], self.opened - RING + 1)
+        number[0] = max(number[0], self.oldest())
         is_last = number[0] == self.opened - 1
         out.start_ns = 10 * number[0] + 1
         out.end_ns = 0 if is_last and self.is_open else 10 * number[0] + 5
@@ -90,6 +93,33 @@ def test_those_that_were_missed_count(segment: Segment) -> None:
     (rest,) = found.new(7, True)
     assert len(passed_on) == 100
     assert sum(window.windows for window in [*passed_on, rest]) == segment.opened
+
+
+def test_one_that_was_missed_is_told_with_the_next(segment: Segment) -> None:
+    found = Windows(None)
+    segment.open(RING)
+    first, *others = found.new(7, True)
+    assert first == Window(7, 15, None, None, None, None, 2)
+    assert others == [closed(number) for number in range(2, RING)]
+
+
+def test_one_that_was_missed_before_one_that_is_open(
+    segment: Segment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segment, "oldest", lambda: segment.opened - 1)
+    found = Windows(None)
+    segment.open(2)
+    segment.is_open = True
+    several = Window(7, None, None, None, None, None, 2)
+    for _ in range(2):
+        assert found.so_far(7) == [several]
+        assert list(found.new(7, False)) == []
+    # Of a recording of a process that was killed then, it is no damage.
+    Windows(None).described({"windows": [vars(several)]})
+    segment.is_open = False
+    assert list(found.new(7, False)) == [Window(7, 15, None, None, None, None, 2)]
+    segment.open(1)
+    assert list(found.new(7, True)) == [closed(2)]
 
 
 def test_nobody_is_waited_for_who_opens_them_without_end(segment: Segment) -> None:
