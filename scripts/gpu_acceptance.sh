@@ -13,7 +13,8 @@
 #   OUT=results scripts/gpu_acceptance.sh truth [option of scripts/gpu/pm_truth.py ...]
 #   OUT=results scripts/gpu_acceptance.sh gpm
 #   OUT=results scripts/gpu_acceptance.sh pc_sampling
-#   OUT=results scripts/gpu_acceptance.sh budget
+#   OUT=results scripts/gpu_acceptance.sh budget [option of scripts/gpu/budget.py ...]
+#   OUT=results scripts/gpu_acceptance.sh switching [option of scripts/gpu/switching.py ...]
 #   OUT=results scripts/gpu_acceptance.sh nccl_one
 #   OUT=results scripts/gpu_acceptance.sh nccl [option of scripts/gpu/nccl.py ...]
 #
@@ -39,7 +40,8 @@
 # minutes: events of NCCL on one GPU against what a program asked of it, and their price.  With
 # `nccl`, OUT/nccl.json, in 5 minutes: the same of several ranks, their matching and their delays;
 # that needs two GPUs.  With `budget`, OUT/budget.json, in 6 minutes: what `--budget` costs, beside what
-# a program logs of its steps.
+# a program logs of its steps.  With `switching`, OUT/switching.json, in 4 minutes: programs whose
+# records are switched on and off hundreds of times.
 set -eu
 
 repository=$(cd "$(dirname "$0")/.." && pwd)
@@ -56,7 +58,7 @@ out=$(cd "$OUT" && pwd)
 program=acceptance
 case "${1:-}" in
 features | profilers | stacks | graphs | callbacks | pytorch | inside) program=$1 ;;
-budget | gpm | pm | pc_sampling | nccl | nccl_one) program=$1 ;;
+budget | switching | gpm | pm | pc_sampling | nccl | nccl_one) program=$1 ;;
 truth) program=pm_truth ;;
 esac
 [ $program = acceptance ] || shift

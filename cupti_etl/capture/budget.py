@@ -21,6 +21,8 @@ ASSUMED = 0.25
 _LEAST = 0.002
 # The longest part of the time that is recorded: without a rest there is nothing to compare with.
 _MOST = 0.8
+# Kernels without times after which nothing more is recorded: so many, and of all such a part.
+_FEW_UNTIMED, _MOST_UNTIMED = 10, 0.001
 # By how much times without recording differ in length, at most: a program whose steps keep time
 # with the windows would otherwise show the same part of its steps again and again.
 _JITTER = 0.3
@@ -61,6 +63,7 @@ class Budget:
         self._opened_ns = 0
         self._recorded_ns = 0
         self.windows = 0
+        self._kernels = self._untimed = 0
         self._is_over = False
         pause(True)
 
@@ -74,10 +77,11 @@ class Budget:
         """Learn from rows that arrive."""
         if table != "kernel":
             return
-        # What CUPTI was seen to do before it ended a program whose records were switched too often.
-        # (A process that dies leaves no more than a kernel that runs, which has a start.)
-        if batch["start_ns"].null_count:
-            self._is_over = True
+        # What CUPTI was seen to do before it ended a program whose records were switched where it
+        # does not stand it; single ones have been seen without that.
+        self._untimed += batch["start_ns"].null_count
+        self._kernels += batch.num_rows
+        self._is_over = self._untimed > max(_FEW_UNTIMED, _MOST_UNTIMED * self._kernels)
         self._meter.add(batch)
 
     def look(self) -> None:

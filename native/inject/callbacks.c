@@ -13,6 +13,7 @@
 #include "inject/orders.h"
 #include "inject/pc_sampling.h"
 #include "inject/profiler.h"
+#include "inject/range.h"
 #include "inject/range_metrics.h"
 #include "inject/sass_metrics.h"
 #include "../generated/env.h"
@@ -28,11 +29,48 @@ static void *of_records, *alone;
 static bool is_captured; /* between etl_callbacks_prepare() and etl_callbacks_leave() */
 static char *selection; /* of the capture's; NULL: it wants none */
 
+/* With `changing` held. */
+static void *in_use(void)
+{
+	return of_records ? of_records : alone ? alone : etl_injector.subscriber;
+}
+
 bool etl_callbacks_are_wanted(void)
 {
 	return etl_profiler_is_watched() || etl_launch_stacks_are_wanted() ||
 	       etl_pc_sampling_is_wanted() || etl_range_metrics_are_wanted() ||
-	       etl_sass_metrics_are_wanted() || etl_orders_wait() || selection || etl_watch_any();
+	       etl_sass_metrics_are_wanted() || etl_is_switched_in_calls() || selection || etl_watch_any();
+}
+
+/* Whether a driver's function is told of for the capture's sake, its orders aside. */
+static bool is_kept(uint32_t cbid)
+{
+	const uint32_t driver = CUPTI_DOMAIN_DRIVER;
+
+	return etl_watch_wants(driver, cbid) ||
+	       (is_captured &&
+		(etl_graph_nodes_mean(driver, cbid) || etl_pc_sampling_means(driver, cbid) ||
+		 etl_range_metrics_mean(driver, cbid) || etl_sass_metrics_mean(driver, cbid) ||
+		 etl_profiler_means(cbid) || etl_launch_stacks_mean(cbid)));
+}
+
+/* In a callback nobody may be waited for. */
+static void update_orders(bool is_patient)
+{
+	if (!etl_orders_are_due())
+		return;
+	if (is_patient)
+		pthread_mutex_lock(&changing);
+	else if (pthread_mutex_trylock(&changing) != 0)
+		return; /* the next call will do */
+	if (is_captured && in_use())
+		etl_orders_arm(in_use(), is_kept);
+	pthread_mutex_unlock(&changing);
+}
+
+void etl_callbacks_order(void)
+{
+	update_orders(true);
 }
 
 void etl_callbacks_call(void *unused, uint32_t domain, uint32_t cbid, const void *info)
@@ -43,8 +81,9 @@ void etl_callbacks_call(void *unused, uint32_t domain, uint32_t cbid, const void
 	if (domain == CUPTI_DOMAIN_DRIVER) {
 		etl_profiler_call(cbid, data->site == 1);
 		etl_graph_nodes_call(cbid, data->site == 1);
-		etl_orders_call(cbid, data->site == 1);
 		if (data->site == 0) {
+			if (etl_orders_call(cbid))
+				update_orders(false);
 			etl_launch_stacks_call(cbid, data->correlation_id);
 			etl_pc_sampling_call(cbid, data->context);
 			etl_sass_metrics_call(cbid, data->context);
@@ -62,13 +101,11 @@ void etl_callbacks_call(void *unused, uint32_t domain, uint32_t cbid, const void
 /* What the capture needs besides its table of events. */
 static bool is_the_captures(uint32_t domain, uint32_t cbid)
 {
-	return is_captured && (etl_graph_nodes_mean(domain, cbid) ||
-			       etl_pc_sampling_means(domain, cbid) ||
-			       etl_range_metrics_mean(domain, cbid) ||
-			       etl_sass_metrics_mean(domain, cbid) ||
-			       (domain == CUPTI_DOMAIN_DRIVER && (etl_profiler_means(cbid) ||
-								  etl_orders_mean(cbid) ||
-								  etl_launch_stacks_mean(cbid))));
+	if (domain == CUPTI_DOMAIN_DRIVER)
+		return is_kept(cbid) || (is_captured && etl_orders_mean(cbid));
+	return is_captured &&
+	       (etl_graph_nodes_mean(domain, cbid) || etl_pc_sampling_means(domain, cbid) ||
+		etl_range_metrics_mean(domain, cbid) || etl_sass_metrics_mean(domain, cbid));
 }
 
 /* Switches on what a watch wants; CUPTI's last refusal if there is nothing that it does not
@@ -123,8 +160,7 @@ static int enable_all(void *subscriber, struct etl_error *error)
 			code = etl_launch_stacks_enable(subscriber, error);
 		if (code == 0)
 			etl_graph_nodes_enable(subscriber);
-		if (code == 0)
-			etl_orders_enable(subscriber);
+		etl_orders_find();
 		if (code == 0)
 			etl_pc_sampling_enable(subscriber);
 		if (code == 0)
@@ -215,11 +251,6 @@ static void unsubscribe(void **subscriber)
 	if (*subscriber)
 		etl_injector.cupti.unsubscribe(*subscriber);
 	*subscriber = NULL;
-}
-
-static void *in_use(void)
-{
-	return of_records ? of_records : alone ? alone : etl_injector.subscriber;
 }
 
 /* With `changing` held.  Whether our subscription of the first interface is alive: another client

@@ -1,53 +1,68 @@
-/* The collector's orders to record or to pause, carried out where the program has waited for the
- * GPU.
+/* The collector's orders to record or to pause, carried out by the program's own threads where they
+ * enter a call of the driver.
  *
- * With CUPTI 13.0, kinds that are switched off and on again and again while kernels run cost the
- * program its life after some tens or hundreds of times: kernels have no times or those of no
- * clock, and then it crashes, whichever thread switches.  Switched when the GPU had done all that
- * was launched, they did not.  So a thread does it that comes back from such a wait. */
-#include <pthread.h>
-
-#include "inject/environment.h"
+ * With CUPTI 13.0 and 13.5, kinds that are switched off and on again and again by another thread,
+ * or by a thread that is between two calls or returns from one, cost the program its life after
+ * some tens to thousands of times: it crashes or stands still, and before that kernels have no
+ * times.  In the callback of a call's entry, tens of thousands of times did no harm, however many
+ * threads launched. */
 #include "inject/injector.h"
 #include "inject/orders.h"
 #include "inject/plan.h"
+#include "inject/range.h"
 #include "inject/recording.h"
-#include "../generated/env.h"
 
-/* Behind a wait for one stream, work of others may run; most programs have one. */
-static const char *const waits[] = { "cuCtxSynchronize*", "cuStreamSynchronize*", NULL };
+/* What programs that have something to record cannot do without. */
+static const char *const places[] = { "cuLaunch*",
+				      "cuGraphLaunch*",
+				      "cuMemcpy*",
+				      "cuMemset*",
+				      "cuCtxSynchronize*",
+				      "cuEventSynchronize",
+				      "cuStreamSynchronize*",
+				      NULL };
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool is_asked;
-static bool is_wait[ETL_MAX_CBID]; /* the driver's functions, by callback id */
+static bool is_place[ETL_MAX_CBID]; /* the driver's functions, by callback id */
+/* A callback costs a launch half a microsecond, even if it does nothing: there are some only while
+ * there is something to do. */
+static _Atomic bool is_armed;
 
-static void read_setting(void)
+void etl_orders_find(void)
 {
-	is_asked = etl_env(ETL_ENV_ORDERS) != NULL;
-}
-
-bool etl_orders_wait(void)
-{
-	pthread_once(&once, read_setting);
-	return is_asked;
+	etl_store(&is_armed, false);
+	if (!etl_is_switched_in_calls())
+		return;
+	for (uint32_t cbid = 0; etl_next_driver_call(places, &cbid);)
+		is_place[cbid] = true;
 }
 
 bool etl_orders_mean(uint32_t cbid)
 {
-	return cbid < ETL_MAX_CBID && is_wait[cbid];
+	return etl_load(&is_armed) && cbid < ETL_MAX_CBID && is_place[cbid];
 }
 
-void etl_orders_enable(void *subscriber)
+bool etl_orders_are_due(void)
 {
-	if (!etl_orders_wait())
+	return etl_is_switched_in_calls() && etl_load(&is_armed) != etl_recording_is_due();
+}
+
+void etl_orders_arm(void *subscriber, bool (*is_kept)(uint32_t cbid))
+{
+	bool on = etl_recording_is_due();
+
+	if (on == etl_load(&is_armed))
 		return;
-	for (uint32_t cbid = 0; etl_next_driver_call(waits, &cbid);)
-		is_wait[cbid] = etl_injector.cupti.enable_callback(1, subscriber, CUPTI_DOMAIN_DRIVER,
-								   cbid) == CUPTI_OK;
+	for (uint32_t cbid = 1; cbid < ETL_MAX_CBID; cbid++)
+		/* A function that this driver does not have is refused. */
+		if (is_place[cbid] && (on || !is_kept(cbid)))
+			etl_injector.cupti.enable_callback(on, subscriber, CUPTI_DOMAIN_DRIVER, cbid);
+	etl_store(&is_armed, on);
 }
 
-void etl_orders_call(uint32_t cbid, bool is_return)
+bool etl_orders_call(uint32_t cbid)
 {
-	if (is_return && etl_orders_mean(cbid) && etl_injector_is_ours())
-		etl_recording_update(ETL_BY_COLLECTOR);
+	if (!etl_orders_mean(cbid) || !etl_injector_is_ours())
+		return false;
+	etl_recording_catch_up();
+	return true;
 }

@@ -7,6 +7,7 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const char *range;
+static bool is_switched_in_calls;
 static _Atomic int open_ranges;
 
 static void read_setting(void)
@@ -14,12 +15,19 @@ static void read_setting(void)
 	range = etl_env(ETL_ENV_RANGE);
 	if (range)
 		range = strdup(range);
+	is_switched_in_calls = etl_env(ETL_ENV_ORDERS) != NULL;
 }
 
 const char *etl_range(void)
 {
 	pthread_once(&once, read_setting);
 	return range;
+}
+
+bool etl_is_switched_in_calls(void)
+{
+	pthread_once(&once, read_setting);
+	return is_switched_in_calls;
 }
 
 void etl_range_forget(void)

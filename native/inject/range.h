@@ -1,4 +1,5 @@
-/* --capture-range: recording only while a range of the program is open. */
+/* When to record: --capture-range, only while a range of the program is open; and where the
+ * collector's orders are carried out. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,7 +7,10 @@
 /* The setting, or NULL.  Read once: the program may change its environment while its own
  * threads ask. */
 const char *etl_range(void);
-/* A session begins: the setting is read anew. */
+/* Whether the program's threads carry them out, at the entry of a call (see orders.c), and not the
+ * timer's thread at once. */
+bool etl_is_switched_in_calls(void);
+/* A session begins: the settings are read anew. */
 void etl_range_forget(void);
 /* Whether one is open; without the setting, always. */
 bool etl_range_is_open(void);

@@ -196,10 +196,21 @@ void etl_recording_update(enum etl_switch by)
 	update(by, false);
 }
 
-/* What came while we looked at the plan: the collector's order, or else a range. */
-static void update_what_was_left(void)
+bool etl_recording_is_due(void)
+{
+	return is_wanted() != etl_recording_is_on();
+}
+
+void etl_recording_catch_up(void)
 {
 	update(ETL_BY_RANGE, true);
+}
+
+/* What came while we looked at the plan. */
+static void update_what_was_left(void)
+{
+	if (!etl_is_switched_in_calls()) /* or else the program's next call does it */
+		etl_recording_catch_up();
 }
 
 #define SINGLE_FUNCTIONS_SINCE 130500

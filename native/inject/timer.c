@@ -14,12 +14,12 @@
 #include "inject/facts.h"
 #include "inject/graph_nodes.h"
 #include "inject/nccl_rows.h"
-#include "inject/orders.h"
 #include "inject/handshake.h"
 #include "inject/injector.h"
 #include "inject/intern.h"
 #include "inject/launch_stacks.h"
 #include "inject/pc_sampling.h"
+#include "inject/range.h"
 #include "inject/range_metrics.h"
 #include "inject/sass_metrics.h"
 #include "inject/ranges.h"
@@ -51,7 +51,9 @@ static void sleep_until(const struct timespec *until)
 		 * then the kernel does not let us sleep. */
 		uint32_t seen = etl_load(alarm_clock());
 
-		if (!etl_orders_wait())
+		if (etl_is_switched_in_calls())
+			etl_callbacks_order();
+		else
 			etl_recording_update(ETL_BY_COLLECTOR);
 		if (etl_load(&stopping))
 			return;

@@ -1,6 +1,6 @@
 """What ``--budget`` keeps of its promise: the price, how well it is known, and what is estimated.
 
-    python budget.py --out DIR --work DIR [--seconds 40]
+    python budget.py --out DIR --work DIR --launch-loop FILE [--seconds 40] [--no-parts]
 
 Writes DIR/budget.json; exits with 1 if a program lost more than its budget allows and the errors of
 both measurements explain, or if the estimates do not hold the truth.  The truth is what the program
@@ -33,6 +33,9 @@ PARTS: dict[str, tuple[str, ...]] = {
     "default, flushed every 10 ms": ("--flush-ms", "10"),
     "default, with Python stacks": ("--python-stacks",),
 }
+# Launches, streams and threads of the loop whose launches are timed.
+LOOP = ("600000", "2", "1")
+ROUNDS = 5
 # Of the kernels' names, by time: those that are compared.
 NAMES = 20
 
@@ -146,6 +149,15 @@ class Cases:
             case["wrong"].append("the estimates do not hold the truth")
         return case
 
+    def launch_ns(self, name: str, loop: str, *options: str) -> float | None:
+        """What a launch takes in a program that does nothing else."""
+        folder = self._runner.folder / "traces" / name
+        wrap = (*CUPTI_ETL, "capture", "-o", str(folder), *options, "--")
+        log = folder.with_suffix(".json")
+        command = [*(() if "plain" in options else wrap), loop, str(log), *LOOP]
+        self._runner.run(command)
+        return json.loads(log.read_text())["enqueue_ns_per_launch"] if log.exists() else None
+
     def part(self, name: str, options: tuple[str, ...]) -> dict[str, Any]:
         """What it costs to record this: windows and rests by turns."""
         window = ("--budget", "60%", "--budget-window", "100ms")
@@ -160,7 +172,8 @@ class Cases:
 
 def main() -> None:
     """Run all cases and write the report."""
-    parser = arguments(__doc__)
+    parser = arguments(__doc__, "launch_loop")
+    parser.add_argument("--no-parts", action="store_true", help="leave out what single kinds cost")
     parser.add_argument("--seconds", type=float, default=40)
     options = parser.parse_args()
     for folder in (options.out, options.work / "traces"):
@@ -171,17 +184,22 @@ def main() -> None:
     for what, percent in BUDGETS:
         report["budgets"].append(cases.budget(what, percent))
         runner.write(report)
-    for name, more in PARTS.items():
+    for name, more in () if options.no_parts else PARTS.items():
         report["parts"][name] = cases.part(name, more)
         runner.write(report)
-    # What it costs that the library is there and records nothing.
-    closed = ("--capture-range", "nvtx:never")
-    for number in range(3):
-        for name, more in (("plain", ("plain",)), ("closed", closed), ("1%", ("--budget", "1%"))):
-            steps, _, _ = cases.run(f"round-{name.strip('%')}-{number}", "small", 5, *more)
-            taken = [(b - a) / 1e6 for a, b in steps or []]
-            median = statistics.median(taken) if taken else None
-            report["rounds"].setdefault(name, []).append(median)
+    # What it costs that the library is there and records nothing, no more, or next to nothing.
+    rounds = {
+        "plain": ("plain",),
+        "closed": ("--capture-range", "nvtx:never"),
+        "after 300 ms": ("--duration", "300ms"),
+        "1%": ("--budget", "1%"),
+        "whole": (),
+    }
+    for number in range(ROUNDS):
+        for name, more in rounds.items():
+            folder = f"round-{name.split()[0].strip('%')}-{number}"
+            took = cases.launch_ns(folder, options.launch_loop, *more)
+            report["rounds"].setdefault(name, []).append(took)
             runner.write(report)
     print(json.dumps({key: report[key] for key in ("budgets", "parts", "rounds")}, indent=1))
     sys.exit(any(case["wrong"] for case in report["budgets"]))

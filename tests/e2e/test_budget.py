@@ -27,6 +27,12 @@ def test_a_program_is_recorded_in_windows(capturer: Capturer) -> None:
     (row,) = capture.rows("capture")
     assert row["budget_pct"] == 20.0
     assert re.search(r"--budget: [\d.]+ % of the time was recorded, in \d+ windows", capture.stderr)
+    # Whatever was switched when the program ran was switched at the entry of a call: all but what
+    # is switched on at the start, and off at the end.
+    (log,) = capture.log
+    switched = log.counters["enables"] + log.counters["disables"]
+    assert log.counters["outside"] * WINDOWS < 2 * switched
+    assert log.counters["callbacks"] < 100 * len(windows)
     # Not all was recorded, and of the rest it is known how much it was.
     (price,) = cupti_etl.open(capture.trace).query("capture_price")
     assert price["launches"] > price["recorded_launches"] > 0

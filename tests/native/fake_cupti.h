@@ -310,6 +310,7 @@ struct call { /* of the runtime, and the call of the driver inside it */
 };
 void call_back(const struct call *call, bool at_exit);
 bool is_in_call(void); /* whether this thread is in a callback of a call */
+bool is_in_entry(void); /* and that of its entry */
 /* Callbacks of the domains that are no calls. */
 void call_back_init_finished(void);
 void call_back_resource(uint32_t cbid, uint64_t context, uint64_t stream, const void *descriptor);
@@ -373,7 +374,7 @@ enum counter {
     C_FLUSH_FORCED, C_FLUSH_IN_CALLBACK, C_BYTES, C_NEXT_RECORD, C_ENABLES, C_CLIENTS,
     C_DROPPED_REPORTED, C_MAX_OUTSTANDING, C_OUTSTANDING, C_PLAYED, C_SWITCHES, C_DISABLES,
     C_SUBSCRIPTIONS, C_UNSUBSCRIPTIONS, C_REFUSED_SUBSCRIPTIONS, C_FINALIZES, C_CALLBACKS,
-    C_UNTIMED, C_UNFENCED, C_POOL_LIMIT, C_DEVICE_BUFFER_SIZE, COUNTERS = 64,
+    C_UNTIMED, C_UNFENCED, C_POOL_LIMIT, C_DEVICE_BUFFER_SIZE, C_OUTSIDE, COUNTERS = 64,
 };
 struct counters {
     uint64_t magic, pid, version, ended;

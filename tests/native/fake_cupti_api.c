@@ -132,6 +132,7 @@ API int cuptiActivityEnable(int kind) {
     REFUSE_WITH_V2();
     attach_driver();
     count(C_ENABLES, 1);
+    count(C_OUTSIDE, !is_in_entry());
     if (!has_kind(kind))
         return INVALID_KIND;
     int other = kind == KIND_KERNEL ? KIND_CONCURRENT_KERNEL : KIND_KERNEL;
@@ -148,6 +149,7 @@ API int cuptiActivityDisable(int kind) {
     ENTER_WITH(kind);
     REFUSE_WITH_V2();
     count(C_DISABLES, 1);
+    count(C_OUTSIDE, !is_in_entry());
     if (!has_kind(kind))
         return INVALID_KIND;
     switch_kind(V1, kind, false);

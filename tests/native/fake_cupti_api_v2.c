@@ -148,6 +148,7 @@ API int cuptiActivityEnable_v2(void *handle, int kind, const struct config *conf
     ENTER_WITH(kind);
     FIND_SUBSCRIBER();
     count(C_ENABLES, 1);
+    count(C_OUTSIDE, !is_in_entry());
     return enable(subscriber, kind, config);
 }
 
@@ -157,6 +158,7 @@ API int cuptiActivityDisable_v2(void *handle, int kind, const struct config *con
     FIND_SUBSCRIBER();
     (void)config;
     count(C_DISABLES, 1);
+    count(C_OUTSIDE, !is_in_entry());
     if (!has_kind(kind) && kind != 53)
         return INVALID_KIND;
     switch_kind(subscriber, kind, false);

@@ -140,20 +140,25 @@ void call_back_state(uint32_t cbid, int result, const char *message) {
     tell(DOMAIN_STATE, cbid, &data);
 }
 
-static _Thread_local bool in_call;
+static _Thread_local bool in_call, in_entry;
 
 bool is_in_call(void) {
     return in_call;
 }
 
+bool is_in_entry(void) {
+    return in_entry;
+}
+
 void call_back(const struct call *call, bool at_exit) {
     in_call = true;
+    in_entry = !at_exit;
     if (!at_exit)
         call_domain(call, DOMAIN_RUNTIME, call->runtime, false);
     call_domain(call, DOMAIN_DRIVER, call->driver, at_exit);
     if (at_exit)
         call_domain(call, DOMAIN_RUNTIME, call->runtime, true);
-    in_call = false;
+    in_call = in_entry = false;
 }
 
 static struct subscriber *any_subscriber(const void *handle) {

@@ -10,6 +10,7 @@
 #include "inject/callbacks.h"
 #include "inject/graph_nodes.h"
 #include "inject/orders.h"
+#include "inject/range.h"
 #include "inject/pc_sampling.h"
 #include "inject/range_metrics.h"
 #include "inject/sass_metrics.h"
@@ -118,10 +119,12 @@ void etl_sass_metrics_enable(void *subscriber) { (void)subscriber; }
 bool etl_sass_metrics_mean(uint32_t domain, uint32_t cbid) { (void)domain; (void)cbid; return false; }
 void etl_sass_metrics_call(uint32_t cbid, void *context) { (void)cbid; (void)context; }
 void etl_sass_metrics_resource(uint32_t cbid, const void *info) { (void)cbid; (void)info; }
-bool etl_orders_wait(void) { return false; }
-void etl_orders_enable(void *subscriber) { (void)subscriber; }
+bool etl_is_switched_in_calls(void) { return false; }
+void etl_orders_find(void) {}
+bool etl_orders_are_due(void) { return false; }
+void etl_orders_arm(void *s, bool (*is_kept)(uint32_t)) { (void)s; (void)is_kept; }
 bool etl_orders_mean(uint32_t cbid) { (void)cbid; return false; }
-void etl_orders_call(uint32_t cbid, bool is_return) { (void)cbid; (void)is_return; }
+bool etl_orders_call(uint32_t cbid) { (void)cbid; return false; }
 bool etl_pc_sampling_is_wanted(void) { return false; }
 void etl_pc_sampling_enable(void *subscriber) { (void)subscriber; }
 bool etl_pc_sampling_means(uint32_t domain, uint32_t cbid) { (void)domain; (void)cbid; return false; }

@@ -61,6 +61,10 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
     "segment": native_sources("segment"),
     "strings": [*native_sources("collector"), *inject("intern", "keys")],
     "operators": native_sources("collector"),
+    "orders": [
+        *native_sources("segment"),
+        *inject("conflict", "environment", "orders", "range", "recording"),
+    ],
     "switching": [
         *native_sources("segment"),
         *inject("conflict", "environment", "range", "recording"),
@@ -72,6 +76,7 @@ THREADED = (
     "wakeup",
     "hello",
     "nccl",
+    "orders",
     "queue",
     "ranges",
     "release",
@@ -146,6 +151,7 @@ def test_a_planted_overflow_is_seen(tmp_path: Path) -> None:
         pytest.param("profiler_host", "address", "LEAK", "LeakSanitizer", marks=pytest.mark.slow),
         ("sampling", "plain", "LOSS", "stats->samples == got.samples"),
         ("operators", "plain", "UNORDERED", "== length"),
+        ("orders", "plain", "OUTSIDE", "is_in_entry"),
     ],
 )
 def test_a_planted_fault_is_seen(

@@ -52,6 +52,7 @@ _COUNTERS = (
     "unfenced",
     "pool_limit",
     "device_buffer_size",
+    "outside",
 )
 
 Row = dict[str, "int | bytes | str | None"]
@@ -91,7 +92,8 @@ class ProcessLog:
             each counter of managed memory.  ``untimed`` are records whose start and end
             are 0 for want of a device buffer; ``unfenced`` changes of a kind's fields while
             records waited to be handed over.  ``pool_limit`` and ``device_buffer_size`` are what
-            a client set these attributes to, 0 if it did not.
+            a client set these attributes to, 0 if it did not.  ``outside``: kinds that were
+            switched on or off by a thread that was not at the entry of a call.
         enabled: of each kind, how many subscribers want it now (at the end).
         ended: whether the process ended in order.
     """

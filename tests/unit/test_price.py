@@ -186,18 +186,20 @@ def test_a_free_program_is_recorded_most_of_the_time_and_compared_all_the_same()
     assert 0.7 < program.recorded_ns / (60 * S) < 0.9
 
 
-def test_kernels_without_times_end_it() -> None:
+@pytest.mark.parametrize(("untimed", "is_over"), [(1, False), (10, False), (11, True)])
+def test_kernels_without_times_end_it(untimed: int, is_over: bool) -> None:
     program = Program()
     budget = of(program)
     budget.begin()
     program.play(budget, 1)
-    batch = batch_of([(1, 1), (2, 2)])
-    without = batch.set_column(3, "start_ns", pa.array([1, None], pa.int64()))
+    batch = batch_of([(1, 1)] * untimed)
+    without = batch.set_column(3, "start_ns", pa.nulls(untimed, pa.int64()))
     budget.add("kernel", without)
     program.recorded_ns = 0
     program.play(budget, 20)
-    assert program.recorded_ns < 10 * MS
-    assert ", and then no more, as CUPTI gave kernels no times" in budget.summary()
+    assert (program.recorded_ns < 10 * MS) == is_over
+    said = ", and then no more, as CUPTI gave kernels no times"
+    assert (said in budget.summary()) == is_over
 
 
 def test_its_summary() -> None:

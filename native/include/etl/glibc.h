@@ -19,6 +19,7 @@ ETL_OLD(dlerror, "2.2.5");
 ETL_OLD(dlinfo, "2.3.3");
 ETL_OLD(pthread_create, "2.2.5");
 ETL_OLD(pthread_join, "2.2.5");
+ETL_OLD(pthread_mutex_trylock, "2.2.5");
 ETL_OLD(pthread_once, "2.2.5");
 ETL_OLD(pthread_sigmask, "2.2.5");
 ETL_OLD(pthread_condattr_setclock, "2.3.3");
