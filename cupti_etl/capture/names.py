@@ -12,6 +12,11 @@ _CLOSES = {")": "(", "]": "[", "}": "{", ">": "<"}
 # Tensile, which makes AMD's products of matrices, puts some 60 parameters into a name; up to the
 # tile it says what is multiplied.
 _TENSILE = re.compile(r"((?:Custom_)?Cijk_\w*?_MT\d+x\d+x\d+)_(\w+)(?:\.kd)?")
+# CuTe's Python puts the types of the arguments into a name, and the object whose method it is.
+_CUTE = re.compile(
+    r"(kernel_cutlass_\w+?)(?:_object_at_)?_+"
+    r"((?:tensor(?:ptr|[0-9])|Tiled(?:Copy|MMA)_|(?:Copy|Mma)Atom_|(?:Composed)?Layout_)\w*)"
+)
 
 
 def _without_brackets(name: str) -> str:
@@ -59,8 +64,11 @@ def short_name(demangled: str) -> str:
 
 def parameters(name: str) -> tuple[str, list[str]]:
     """A name, and the parameters that its end is made of where a generator wrote them there."""
-    tensile = _TENSILE.fullmatch(name)
-    return (tensile[1], tensile[2].split("_")) if tensile else (name, [])
+    if tensile := _TENSILE.fullmatch(name):
+        return tensile[1], tensile[2].split("_")
+    if cute := _CUTE.fullmatch(name):
+        return cute[1], [each for each in cute[2].split("_") if each]
+    return name, []
 
 
 _NESTED = re.compile(r"_Z(N?)[VKr]*")

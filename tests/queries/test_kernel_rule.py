@@ -51,6 +51,7 @@ NAMES = {
         triton_flex_attention_0
         kernel_cutlass_kernel_flash_attncuteflash_fwd_sm100FlashAttentionForwardSm100_object_0""",
     "gemm": """
+        kernel_cutlass_kernel_quackgemm_sm90GemmSm90_object_at__TiledMMA_ThrLayoutVMNK21110_0
         void ck::kernel_moe_gemm_2lds<int>(int)
         triton_tem_fused_bmm_1
         Custom_Cijk_Alik_Bljk_HHS_BH_MT256x128x64
@@ -153,6 +154,7 @@ NAMES = {
         void at::native::(anonymous namespace)::fused_dropout_kernel_vec<float, float>(int)
         void at::native::distribution_elementwise_grid_stride_kernel<int>()""",
     "elementwise": """
+        kernel_cutlass_add_kernel_tensorptrf32gmemalign16o10241_0
         void at::native::elementwise_kernel_manual_unroll<128, 4, at::native::add<int>>(int)
         void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)
         void vllm::act_and_mul_kernel<c10::BFloat16, vllm::silu_kernel<c10::BFloat16>>(int)

@@ -52,7 +52,8 @@ def test_reasons_of_each_kernel_beside_its_time(trace: MakeTrace) -> None:
     )
 
 
-CODE = Path(__file__).parents[1] / "data" / "cubins" / "places.cubin.gz"
+CUBINS = Path(__file__).parents[1] / "data" / "cubins"
+CODE = CUBINS / "places.cubin.gz"
 # Samples of the code in CODE, at instructions of three functions of which two are inlined.
 SAMPLED = {
     "kernel_name": """
@@ -71,14 +72,20 @@ SAMPLED = {
 }  # fmt: skip
 
 
-def with_code(folder: Path, piece: int = 2048, lost: int = -1) -> Path:
+def with_code(
+    folder: Path,
+    piece: int = 2048,
+    lost: int = -1,
+    sampled: dict[str, str] = SAMPLED,
+    cubin: Path = CODE,
+) -> Path:
     """A trace with the code in pieces; one can be lost."""
     tables = {
         name: re.sub(r"0x[0-9a-f]+", lambda found: str(int(found[0], 16)), text)
-        for name, text in SAMPLED.items()
+        for name, text in sampled.items()
     }
     write_trace(folder, **tables)
-    code = gzip.decompress(CODE.read_bytes())
+    code = gzip.decompress(cubin.read_bytes())
     rows = [
         {"process_id": 1, "cubin_crc": 7, "size_bytes": len(code), "piece_offset": at,
          "bytes": code[at : at + piece]}
@@ -131,6 +138,37 @@ def test_lines_of_source_where_code_was_inlined(tmp_path: Path) -> None:
         96        "LDG.E R0, desc[UR4][R2.64]" 9    /src/places.cu:16
         160       "FFMA R0, R0, R11, 1"        4    "/src/places.cu:9, /src/places.cu:16"
         208       EXIT                         17   -
+        """,
+    )
+
+
+CUTE_KERNEL = (
+    "kernel_cutlass_add_kernel_tensorptrf32gmemalign16o10241_tensorptrf32gmemalign16o10241_0"
+)
+
+
+def test_lines_of_a_kernel_of_cute(tmp_path: Path) -> None:
+    sampled = {
+        "kernel_name": f"""
+            mangled       demangled     short
+            {CUTE_KERNEL} {CUTE_KERNEL} kernel_cutlass_add_kernel
+        """,
+        "pc_sample": f"""
+            process_id function      cubin_crc pc_offset samples not_issued_samples stall_reason
+            1          {CUTE_KERNEL} 7         0x60      6       6                  ~long_scoreboard
+            1          {CUTE_KERNEL} 7         0xa0      3       0                  ~wait
+            1          {CUTE_KERNEL} 7         0xc0      1       0                  ~selected
+        """.replace("~", _STALLED),
+    }
+    folder = with_code(tmp_path / "run", sampled=sampled, cubin=CUBINS / "cute_add.cubin.gz")
+    trace = cupti_etl.open(folder)
+    assert_rows(
+        trace.query("source_line"),
+        """
+        place          percent samples name                      reasons
+        cute_add.py:19 60      6       kernel_cutlass_add_kernel "long_scoreboard 100 %"
+        cute_add.py:13 30      3       kernel_cutlass_add_kernel "wait 100 %"
+        cute_add.py:20 10      1       kernel_cutlass_add_kernel "selected 100 %"
         """,
     )
 

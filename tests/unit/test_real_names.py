@@ -38,6 +38,15 @@ MANGLED = {
     "void cudnn::bn_fw_tr_1C11_singleread<float, 512, true, 1, 2, 0>(float)": (
         "bn_fw_tr_1C11_singleread"
     ),
+    "kernel_cutlass_add_kernel_tensorptrf32gmemalign16o10241_tensorptrf32gmemalign16o10241_0": (
+        "kernel_cutlass_add_kernel"
+    ),
+    "kernel_cutlass_kernel___main__ScaledAdd_object_at__tensorptrf32gmemalign16o10241__TiledCopy_"
+    "TilerMN1281_TVLayouttiled32441_CopyAtom_ThrID10_TVLayoutSrc1100_Valuetypef32_0": (
+        "kernel_cutlass_kernel___main__ScaledAdd"
+    ),
+    "kernel_cutlass_first__tensorptrf32gmemalign16o10241_0": "kernel_cutlass_first",
+    "kernel_cutlass_layout_of_tensors_0": "kernel_cutlass_layout_of_tensors_0",
     "unsigned int* ns::foo<int>(int)": "foo",
     "decltype(auto) f<int>(int)": "f",
     "S::~S()": "~S",

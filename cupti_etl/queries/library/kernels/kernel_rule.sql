@@ -32,9 +32,9 @@ WITH rules AS (
     ('softmax', 'own', '^_triton_red_', ['softmax', 'cross_entropy', 'nll_loss']),
     ('fused', 'own', '^_triton_', ['_triton_poi_', '_triton_red_', '_triton_per_', '_triton_for_',
         '_triton_spl_', '_triton_unk_', '_triton_0d', '_triton_fused_']),
-    ('normalization', 'own', '^_kernel_cutlass_', ['norm']),
-    ('softmax', 'own', '^_kernel_cutlass_', ['softmax', 'cross_entropy', 'crossentropy']),
-    ('quantization', 'own', '^_kernel_cutlass_', ['quant']),
+    ('normalization', 'own', '^_kernel_cute_', ['norm']),
+    ('softmax', 'own', '^_kernel_cute_', ['softmax', 'cross_entropy', 'crossentropy']),
+    ('quantization', 'own', '^_kernel_cute_', ['quant']),
     -- Matrix products that send what they made, or multiply what they receive.
     ('gemm', 'whole', 'gemm', ['gemm_all_reduce', 'gemm_allreduce', 'gemmallreduce', 'gemm_ar_',
         'gemm_rs_', 'gemm_reduce_scatter', 'gemmreducescatter', '_ag_gemm', 'all_gather_gemm',
@@ -160,8 +160,10 @@ texts AS (
                                                  'double|void|true|false|\d*)')
                 THEN concat_ws('::', nullif(namespace, ''), short)
                 ELSE operator END AS shown,
-           '^_' || trim(regexp_replace(lower(CASE WHEN is_frame THEN whole ELSE short END),
-                                       '[^a-z0-9]+', '_', 'g'), '_') || '_$' AS own,
+           -- Every kernel of CuTe's Python is one of kernel_cutlass, whatever it computes.
+           '^_' || trim(regexp_replace(regexp_replace(
+               lower(CASE WHEN is_frame THEN whole ELSE short END),
+               '^kernel_cutlass_', 'kernel_cute_'), '[^a-z0-9]+', '_', 'g'), '_') || '_$' AS own,
            '^_' || trim(regexp_replace(lower(whole), '[^a-z0-9]+', '_', 'g'), '_') || '_$'
                AS full_name
     FROM shown
