@@ -262,7 +262,7 @@ class Materialized:
     def _folder(self, con: duckdb.DuckDBPyConnection, operator: Operator) -> Path | None:
         """Where the rows are kept; None if only in memory."""
         parts, reason = self._fit(con)
-        if reason:
+        if reason or not any(map(self._is_materialized, (operator.name, *operator.queries))):
             return None
         words = "\0".join([parts, _code(), *sorted(self._texts(operator))])
         key = hashlib.sha256(words.encode()).hexdigest()[:_KEY_LETTERS]

@@ -97,6 +97,9 @@ class PartViews(Views):
             self._whole.need(con, query.lookup)
         super()._define(con, replace(query, sql=reads_whole(query)))
 
+    def _table_bytes(self, table: str) -> int:
+        return self._whole._table_bytes(table)
+
     def _make_tables(self, con: duckdb.DuckDBPyConnection, tables: Sequence[str]) -> None:
         missing = [table for table in tables if table not in self._made]
         self._whole.need(con, missing)

@@ -59,6 +59,11 @@ class SmallTables:
         self._states[table] = parts
         return f"FROM {copy}"
 
+    def bytes(self, table: str) -> int:
+        """How large the parts of a table in memory are; more than is few of one that is not."""
+        parts = self._states.get(table)
+        return MOST_BYTES + 1 if parts is None else sum(size for _, size, _ in parts)
+
     def stale(self, there: Mapping[str, State]) -> list[str]:
         """The tables in memory whose parts are no longer those that were read.
 

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from cupti_etl.errors import TraceError, UsageError
+from cupti_etl.queries import small_tables
 from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog
 from cupti_etl.queries.header import Query
 from cupti_etl.queries.materialize import Materialized, Operators
@@ -267,7 +268,41 @@ class Views:
             self._made.update(self._materialized.make(con, query))
         else:
             self._need(con, query.needs)
-            self._execute(con, query.create)
+            if not self._compute_once(con, query):
+                self._execute(con, query.create)
+
+    def _compute_once(self, con: duckdb.DuckDBPyConnection, query: Query) -> bool:
+        """Materialize a query of few rows, in memory; whether that was done.
+
+        To bind what it is made of takes longer than to compute it, and each that reads it would
+        bind it again.
+        """
+        import duckdb
+
+        if query.parameters or self._bytes(query.name, set()) > small_tables.MOST_BYTES:
+            return False
+        try:
+            self._made.update(self._materialized.make(con, query))
+        except duckdb.InterruptException:
+            raise
+        except duckdb.Error:
+            # Whoever asks for what cannot be computed is told so; others may ask for less.
+            return False
+        return True
+
+    def _bytes(self, name: str, seen: set[str]) -> int:
+        """How large the parts are that a query, or a table, is of; more than is few if unknown."""
+        if name in seen:
+            return 0
+        seen.add(name)
+        if name in TABLES:
+            return self._table_bytes(name)
+        if name in self._catalog and name != _ROWS:
+            return sum(self._bytes(each, seen) for each in self._catalog[name].needs)
+        return small_tables.MOST_BYTES + 1
+
+    def _table_bytes(self, table: str) -> int:
+        return 0 if table in self._empty else self._small.bytes(table)
 
     def _need(self, con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
         """Make what is not there yet, before the binder has to ask for one after the other."""

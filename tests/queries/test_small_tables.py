@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 from support.trace import (
@@ -18,17 +20,19 @@ from support.trace import (
 
 import cupti_etl
 from cupti_etl.api import Trace
-from cupti_etl.errors import TraceError
+from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.queries import small_tables
+from cupti_etl.queries.header import Query
+from cupti_etl.queries.materialize import Materialized, Operator
 
 ONE = "start_ns end_ns name\n 0 10 a"
 OTHER = "start_ns end_ns name\n 20 30 b"
 NAMES = "SELECT name FROM kernel ORDER BY start_ns"
 
 
-def in_memory(trace: Trace) -> list[str]:
+def in_memory(trace: Trace, prefix: str = "_small_") -> list[str]:
     rows = trace.sql("SELECT table_name AS name FROM duckdb_tables() ORDER BY ALL")
-    return [row["name"] for row in rows if row["name"].startswith("_small_")]
+    return [row["name"] for row in rows if row["name"].startswith(prefix)]
 
 
 def test_a_table_is_read_when_it_is_first_asked(trace: MakeTrace) -> None:
@@ -92,6 +96,76 @@ def test_parts_and_processes_that_are_asked(trace: MakeTrace) -> None:
         assert_rows(part.sql(NAMES), "name\n b")
     with opened.scope(to="40ns") as part:
         assert_rows(part.sql(NAMES + ", name"), "name\n a\n b")
+
+
+PLACED = "device_id start_ns end_ns\n 0 0 10"
+BUSY = "SELECT busy_ns FROM gpu_busy"
+
+
+Computing = Callable[[Exception], None]
+
+
+@pytest.fixture
+def computing(monkeypatch: pytest.MonkeyPatch) -> Computing:
+    """To compute gpu_activity raises that."""
+
+    def raises(error: Exception) -> None:
+        select = Materialized._select
+
+        def fail(self: Materialized, query: Query) -> Operator:
+            if query.name == "gpu_activity":
+                raise error
+            return select(self, query)
+
+        monkeypatch.setattr(Materialized, "_select", fail)
+
+    return raises
+
+
+def test_a_query_over_them_is_computed_once_for_all_that_read_it(trace: MakeTrace) -> None:
+    opened = trace(kernel=PLACED)
+    assert_rows(opened.sql(BUSY), "busy_ns\n 10")
+    assert "_derived_gpu_busy" in in_memory(opened, "_derived_")
+    assert "_derived_gpu_activity" in in_memory(opened, "_derived_")
+
+
+def test_a_query_over_a_larger_one_is_not(
+    trace: MakeTrace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(small_tables, "MOST_BYTES", 0)
+    opened = trace(kernel=PLACED)
+    assert_rows(opened.sql(BUSY), "busy_ns\n 10")
+    made = in_memory(opened, "_derived_")
+    assert "_derived_gpu_busy" not in made
+    assert "_derived_gpu_activity" not in made
+
+
+def test_a_query_over_what_is_added_and_exchanged(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "run", kernel=PLACED)
+    with cupti_etl.open(path) as opened:
+        assert_rows(opened.sql(BUSY), "busy_ns\n 10")
+        added = add_part(path, "kernel", "device_id start_ns end_ns\n 0 20 50")
+        assert_rows(opened.sql(BUSY), "busy_ns\n 40")
+        write_part(added, as_table("kernel", "device_id start_ns end_ns\n 0 20 30"))
+        assert_rows(opened.sql(BUSY), "busy_ns\n 20")
+        added.unlink()
+        assert_rows(opened.sql(BUSY), "busy_ns\n 10")
+
+
+def test_a_query_that_cannot_be_computed_whole_is_bound_as_it_is(
+    trace: MakeTrace, computing: Computing
+) -> None:
+    computing(duckdb.OutOfRangeException("Overflow"))
+    opened = trace(kernel=PLACED)
+    assert_rows(opened.sql("SELECT count(*) AS n FROM gpu_activity"), "n\n 1")
+    assert "_derived_gpu_activity" not in in_memory(opened, "_derived_")
+
+
+def test_ctrl_c_while_it_is_computed(trace: MakeTrace, computing: Computing) -> None:
+    computing(duckdb.InterruptException("INTERRUPT Error: Interrupted!"))
+    opened = trace(kernel=PLACED)
+    with pytest.raises(UsageError, match="Interrupted"):
+        opened.sql("SELECT count(*) AS n FROM gpu_activity").arrow()
 
 
 @pytest.mark.parametrize("with_manifest", [True, False])
