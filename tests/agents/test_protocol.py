@@ -25,6 +25,7 @@ def talk(transport: Any, talks: Callable[[Any], Any]) -> Any:
     return anyio.run(conversation)
 
 
+@pytest.mark.slow
 def test_tools_are_described(tools: Ask) -> None:
     from cupti_etl.mcp.server import server
 
@@ -63,6 +64,7 @@ def test_answers_and_refusals(tools: Ask) -> None:
     assert "name" in wrong.content[0].text
 
 
+@pytest.mark.slow
 def test_a_real_command(folder: Callable[[str], Path]) -> None:
     """Nothing but the protocol is on its standard output, and it ends with its input."""
     from mcp.client.stdio import StdioServerParameters, stdio_client

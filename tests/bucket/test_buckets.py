@@ -19,6 +19,8 @@ from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.queries import small_tables
 from cupti_etl.storage import bucket, disk
 
+pytestmark = pytest.mark.slow
+
 
 def words_to(capturer: Capturer, out: str, *options: str, **program: Any) -> Any:
     spool = capturer.folder / "spool"
@@ -59,7 +61,6 @@ def check_sums(trace: cupti_etl.Trace) -> None:
         assert there["rows"] == counted["stored"], counted
 
 
-@pytest.mark.slow
 def test_two_captures_on_hosts_of_one_name_are_one_trace(capturer: Capturer, proxy: Proxy) -> None:
     words, env, spool = words_to(capturer, "s3://traces/run42", launches=300)
     for _ in range(2):
@@ -80,7 +81,6 @@ def test_two_captures_on_hosts_of_one_name_are_one_trace(capturer: Capturer, pro
     assert sum(row["calls"] for row in json.loads(asked.stdout)) == 600
 
 
-@pytest.mark.slow
 def test_columns_that_are_not_asked_for_are_not_read(
     capturer: Capturer, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,7 +97,6 @@ def test_columns_that_are_not_asked_for_are_not_read(
         assert 0 < few < proxy.received - before
 
 
-@pytest.mark.slow
 def test_a_bucket_that_is_away_at_the_end_is_told_and_the_rest_is_uploaded_later(
     capturer: Capturer, proxy: Proxy, tmp_path: Path
 ) -> None:
@@ -124,7 +123,6 @@ def test_a_bucket_that_is_away_at_the_end_is_told_and_the_rest_is_uploaded_later
     assert (again.returncode, "nothing that is to be uploaded" in again.stderr) == (2, True)
 
 
-@pytest.mark.slow
 def test_uploads_that_are_cut_leave_no_half_part(capturer: Capturer, proxy: Proxy) -> None:
     words, env, spool = words_to(capturer, "s3://traces/run42", launches=3000)
     # What is smaller arrives; the kernels do not.
@@ -142,7 +140,6 @@ def test_uploads_that_are_cut_leave_no_half_part(capturer: Capturer, proxy: Prox
         check_sums(trace)
 
 
-@pytest.mark.slow
 def test_what_a_killed_capture_left_is_uploaded(
     capturer: Capturer, proxy: Proxy, tmp_path: Path
 ) -> None:
@@ -163,7 +160,6 @@ def test_what_a_killed_capture_left_is_uploaded(
         assert verdict["subject"] != "complete"
 
 
-@pytest.mark.slow
 def test_on_a_slow_network_rows_that_find_no_room_are_counted(
     capturer: Capturer, proxy: Proxy
 ) -> None:
@@ -221,7 +217,6 @@ def test_a_bucket_that_cannot_be_read_is_a_sentence(proxy: Proxy) -> None:
         cupti_etl.open("s3://traces/other")
 
 
-@pytest.mark.slow
 def test_a_shared_disk_is_written_by_renaming(capturer: Capturer, tmp_path: Path) -> None:
     shared = tmp_path / "shared" / "run42"
     words, env, _ = words_to(capturer, f"file://{shared}", launches=300)

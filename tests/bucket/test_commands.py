@@ -150,6 +150,7 @@ def test_it_is_served() -> None:
     service.close()
 
 
+@pytest.mark.slow
 def test_an_agent_asks_it() -> None:
     pytest.importorskip("starlette", reason="the extra mcp is not installed")
     from cupti_etl.mcp.tools import Tools

@@ -26,6 +26,7 @@ def collect(*words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", ["-n0", "-n1"])
 def test_it_is_said_how_many_are_left_out(processes: str) -> None:
     said = collect(SLOW, processes, *(["--collect-only"] if processes == "-n0" else []))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from support.fakes import Fakes
 from support.from_inside import Inside
 
@@ -12,6 +13,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "from-inside.md"
 _CODE = re.compile(r"^```(python|sql)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+@pytest.mark.slow
 def test_the_examples_run(fakes: Fakes, tmp_path: Path) -> None:
     inside = Inside(fakes, tmp_path)
     blocks = _CODE.findall(PAGE.read_text())

@@ -15,6 +15,8 @@ import cupti_etl
 from cupti_etl.cli import cli
 from cupti_etl.errors import UsageError
 
+pytestmark = pytest.mark.slow
+
 PIPES = ("adu", "alu", "cbu", "fma", "lsu", "tensor", "tex", "uniform")
 # Nine counters, of which the fake counts eight in a pass.
 METRICS = [f"smsp__inst_executed_pipe_{pipe}.sum" for pipe in PIPES] + ["smsp__inst_executed.sum"]

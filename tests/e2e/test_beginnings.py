@@ -119,6 +119,7 @@ Path({str(ready)!r}).write_text(str(os.getpid())); time.sleep(0.5); launch(20)"
     check(Capture(trace, done, capturer.fakes.log(log)), 30)
 
 
+@pytest.mark.slow
 def test_a_child_that_closes_nothing_does_not_hide_an_end(capturer: Capturer) -> None:
     """A fork without exec, alive when its parent has long ended."""
     text = """
@@ -259,6 +260,7 @@ def base() -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.slow
 def test_what_a_killed_capture_left_is_removed_by_the_next(capturer: Capturer, base: Path) -> None:
     foreign = base / "cupti-etl-of-a-friend"  # without a lock: not ours to judge
     foreign.mkdir()

@@ -131,6 +131,7 @@ def test_nvtx_has_its_messages(capturer: Capturer) -> None:
     done.check_sums()
 
 
+@pytest.mark.slow
 def test_four_threads_lose_nothing(capturer: Capturer) -> None:
     options = ["--callbacks", "driver:cuLaunchKernel,runtime"]
     done = capturer.run(CUPTI_13, options, threads=4, launches=5000, streams=3, names=40)

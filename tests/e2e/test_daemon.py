@@ -84,6 +84,7 @@ def ended(trace: Path) -> Callable[[], bool]:
     return lambda: bool(table(trace, "process")["end_ns"].null_count == 0)
 
 
+@pytest.mark.slow
 def test_programs_come_and_go(node: Node) -> None:
     # Before it is there, they run as they would alone.
     assert node.run(node.fakes.program(launches=30)) == 0
@@ -121,6 +122,7 @@ def test_it_ends_before_a_program(node: Node) -> None:
     assert [row["cause"] for row in table(trace, "loss").to_pylist()] == ["abandoned"]
 
 
+@pytest.mark.slow
 def test_one_daemon_at_a_socket_and_one_after_another_was_killed(node: Node) -> None:
     with node.daemon() as process:
         second = subprocess.run(

@@ -12,6 +12,8 @@ from support.endings import verdict_and_kernels
 import cupti_etl
 from cupti_etl.storage.recovery import recover
 
+pytestmark = pytest.mark.slow
+
 RECORDING = Path(cupti_etl.__file__).parent / "demo" / "h200.etlrec"
 # Kills itself before the disk does something for the n-th time; prints how often it did.  That is
 # always the same, as nothing is written because time has passed.
@@ -77,7 +79,6 @@ def test_killed_at_its_end(tmp_path: Path, whole: tuple[int, int], before_the_en
     assert "complete" not in verdict or recovered == all_kernels
 
 
-@pytest.mark.slow
 def test_no_fsync(tmp_path: Path, whole: tuple[int, int]) -> None:
     out = tmp_path / "trace"
     done = replay(out, 0, "--no-fsync")

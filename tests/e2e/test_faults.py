@@ -93,6 +93,7 @@ def test_a_folder_that_is_removed_under_way(capturer: Capturer, tmp_path: Path) 
     assert capturer.fakes.log(log)[0].ended
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up(capturer: Capturer, tmp_path: Path) -> None:
     """Parts that were written stay whole; the program ends as it would have."""
     disk, kept = tmp_path / "disk", tmp_path / "kept"

@@ -19,6 +19,8 @@ from support.waiting import wait_for, wait_until
 
 import cupti_etl
 
+pytestmark = pytest.mark.slow
+
 FLIGHT = ("--flight-recorder", "1h", "--flight-after", "0")
 
 

@@ -14,6 +14,8 @@ from support.pythons import interpreters, program
 
 import cupti_etl
 
+pytestmark = pytest.mark.slow
+
 # Graphs of the fake driver: what a thread launches between begin() and end() is captured.
 # `here` notes the line that it is called from as one whose kernels graphs replay so often.
 GRAPHS = """
@@ -89,7 +91,6 @@ replay(executable, 0); replay(executable, 0)
     assert capture.count("kernel") == 9
 
 
-@pytest.mark.slow
 def test_made_by_hand_cloned_and_put_into_another(capturer: Capturer, tmp_path: Path) -> None:
     text = """
 inner = create()
@@ -133,7 +134,6 @@ replay(executable, 0); replay(executable, 0)
 """
 
 
-@pytest.mark.slow
 def test_updated(capturer: Capturer, tmp_path: Path) -> None:
     capture, said = run(capturer, tmp_path, UPDATED)
     assert replayed(capture) == said
@@ -175,7 +175,6 @@ def test_without_stacks_nothing_is_asked_of_graphs(capturer: Capturer, tmp_path:
     assert [process.counters["callbacks"] for process in capture.log] == [0]
 
 
-@pytest.mark.slow
 def test_captured_before_anybody_looked(inside: Inside) -> None:
     """The line is not known, and not guessed: the work is that of the line that replays."""
     text = f"""
@@ -202,7 +201,6 @@ tell([
     assert [sum(node is None for node in nodes.values()), len(nodes)] == [1, 3]
 
 
-@pytest.mark.slow
 def test_nodes_that_find_no_room_are_counted(capturer: Capturer, tmp_path: Path) -> None:
     """A collector that reads nothing for a while; a node's row has 40 bytes."""
     text = """

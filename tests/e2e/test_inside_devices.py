@@ -8,6 +8,8 @@ import pytest
 from support.fakes import CUPTI_12, CUPTI_13
 from support.from_inside import Inside
 
+pytestmark = pytest.mark.slow
+
 _TWICE = """
 driver.cuInit(0)
 for name in ("first", "second"):
@@ -44,7 +46,6 @@ def test_what_cupti_told_an_earlier_capture_the_driver_says(inside: Inside, rele
         assert not trace.losses()
 
 
-@pytest.mark.slow
 def test_what_cupti_tells_is_not_told_twice(inside: Inside) -> None:
     inside(_TWICE, fake={"driver_devices": 1})
     (device,) = inside.trace("first").rows("device")
@@ -61,7 +62,6 @@ def test_a_program_that_has_not_begun_with_cuda_is_not_asked(inside: Inside) -> 
     assert inside.trace("none").rows("device") == []
 
 
-@pytest.mark.slow
 def test_kernels_have_a_gpu_in_the_second_capture_too(inside: Inside) -> None:
     text = f"{_TWICE}\ntell(*[(r['gpu'], r['activities']) for r in run.trace.query('range_gpu')])"
     text = text.replace("        launch(3)", "        with cupti_etl.range('r'): launch(3)")

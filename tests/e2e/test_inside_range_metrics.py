@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from support.from_inside import Inside
 
 _BEGIN = """
@@ -14,6 +15,7 @@ reads = ["dram__bytes_read.sum", "smsp__inst_executed.sum"]
 """
 
 
+@pytest.mark.slow
 def test_the_launches_of_a_block_are_measured_and_no_others(inside: Inside) -> None:
     text = f"""{_BEGIN}
 launch(2)

@@ -67,6 +67,7 @@ tell({r["path"]: (r["ranges"], r["activities"]) for r in rows})
     assert paths == shared | own | inner
 
 
+@pytest.mark.slow
 def test_a_range_belongs_to_its_task(inside: Inside) -> None:
     text = """
 import asyncio
@@ -240,6 +241,7 @@ for name in ("one", "two"):
     assert told == [[[["crossing", False], [name, False]]] for name in ("one", "two")]
 
 
+@pytest.mark.slow
 def test_a_fork_inside_of_a_range_leaves_the_parent_alone(inside: Inside) -> None:
     text = """
 import warnings

@@ -31,6 +31,7 @@ def settle():
 """
 
 
+@pytest.mark.slow
 def test_the_example_of_gmp_gives_its_row(inside: Inside) -> None:
     text = f"""{_SETTLE}{_WORK}
 tell(*[(row["path"], row["ranges"], row["kernels"]) for row in run.ranges()])

@@ -14,6 +14,8 @@ from support.command import etl
 
 import cupti_etl
 
+pytestmark = pytest.mark.slow
+
 KERNEL = {"FAKE_KERNEL_NAME": "ncclDevKernel_AllReduce_Sum_f32_RING_LL"}
 
 

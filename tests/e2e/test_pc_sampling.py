@@ -169,6 +169,7 @@ def test_what_refuses_is_a_loss_with_a_reason_and_the_rest_is_recorded(
     capture.check_sums()
 
 
+@pytest.mark.slow
 def test_the_code_is_stored_once_and_not_if_it_is_not_wanted(capturer: Capturer) -> None:
     (row,) = capturer.run(CUPTI_13, ["--pc-sampling"], launches=50).rows("cubin")
     assert row["cubin_crc"] == 0xC0BEA5

@@ -14,6 +14,8 @@ from support.command import etl
 from support.fakes import CUPTI_13
 from support.pythons import VERSIONS, interpreters, program, shared_library
 
+pytestmark = pytest.mark.slow
+
 STACKS = ["--python-stacks"]
 
 
@@ -148,7 +150,6 @@ for _ in range(7): driver.fakeLaunch(0, 0, 0)
 """
 
 
-@pytest.mark.slow
 def test_an_interpreter_that_is_not_known_is_refused_with_a_sentence(capturer: Capturer) -> None:
     older = [path for version, path in interpreters().items() if version in ("3.10", "3.9", "3.8")]
     if not older:
@@ -173,7 +174,6 @@ def test_programs_without_python(capturer: Capturer) -> None:
     capture.check_sums()
 
 
-@pytest.mark.slow
 def test_threads_that_python_does_not_know_and_those_that_run_none_of_it(
     capturer: Capturer, tmp_path: Path
 ) -> None:
@@ -204,7 +204,6 @@ ctypes.CDLL(source + ".so").go(
     assert read(capture) == ["no_python"] * 3 + ["no_frames"] * 3
 
 
-@pytest.mark.slow
 def test_which_calls_have_stacks(capturer: Capturer) -> None:
     text = PLAIN + "for _ in range(3): driver.fakeMemcpy(0, ctypes.c_uint64(64))\n"
     for options, calls in ((STACKS, 7), (["--python-stacks=copies"], 10), ([], 0)):
@@ -226,7 +225,6 @@ for start in (1, 0):
     assert read(capture) == logged[1:4]
 
 
-@pytest.mark.slow
 def test_children_that_are_executed_and_those_that_are_forked(
     capturer: Capturer, tmp_path: Path
 ) -> None:

@@ -21,6 +21,8 @@ import cupti_etl
 from cupti_etl.capture.launcher import target_environment
 from cupti_etl.config import CaptureOptions
 
+pytestmark = pytest.mark.slow
+
 _PRELUDE = """
 import ctypes, os, sys, threading, time
 driver = ctypes.CDLL("libcuda.so.1", mode=ctypes.RTLD_GLOBAL)
@@ -115,7 +117,6 @@ def test_operators_modules_and_sizes_of_a_program_that_is_not_changed(programs: 
     assert ranges(done) == [("module", net, None, None), *both]
 
 
-@pytest.mark.slow
 def test_the_queries_answer_as_on_imports(programs: Programs) -> None:
     text = """
 def step(number):
@@ -237,7 +238,6 @@ for thread in threads: thread.join()
     ]
 
 
-@pytest.mark.slow
 def test_what_ends_on_another_thread_is_no_range(programs: Programs) -> None:
     text = 'torch.run("gloo:all_reduce", launch, scope=torch.USER, is_async=True)'
     assert ranges(programs("import torch\n" + text)) == []
@@ -326,7 +326,6 @@ def test_an_error_of_the_programs_own_hook_is_its_own(tmp_path: Path) -> None:
     assert done[0].stdout == done[1].stdout == "1\n"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("start", ["fork", "spawn", "forkserver"])
 def test_workers_run_on_and_record_what_they_launch(
     programs: Programs, tmp_path: Path, start: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
 from support.captures import Capturer, running, table
 from support.endings import verdict_and_kernels
 from support.fake_cuda import script
@@ -22,6 +23,7 @@ def test_a_run_that_is_shorter_than_what_is_kept(capturer: Capturer) -> None:
     assert run["row_counts"] == capture.count("row_count")
 
 
+@pytest.mark.slow
 def test_what_goes_while_it_is_captured(capturer: Capturer, tmp_path: Path) -> None:
     """The sums are right in the end, and no loss is known."""
     stop = tmp_path / "stop"

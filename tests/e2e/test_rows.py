@@ -14,6 +14,8 @@ from support.captures import Capture, Capturer
 from support.expected import TABLES, all_rows
 from support.fakes import CUPTI_12, KERNEL, RUNTIME, Fakes, kernel_name
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).resolve().parents[1] / "data"
 # What is left of the fake program's calls at each level of --api.
 LAUNCHES = {
@@ -136,7 +138,6 @@ def test_kinds(capturer: Capturer) -> None:
         assert capture.count(table) == 0
 
 
-@pytest.mark.slow
 def test_names_in_memory_that_is_reused(capturer: Capturer) -> None:
     fake = {"names": "moving", "log_rows": True}
     capture = capturer.run(fake=fake, launches=5000, names=500, options=["--flush-ms", "1"])
@@ -173,7 +174,6 @@ def test_late_completion(capturer: Capturer) -> None:
     assert_rows(capture, DEFAULT)
 
 
-@pytest.mark.slow
 def test_many_threads(capturer: Capturer) -> None:
     capture = capturer.run(threads=500, launches=4)
     assert capture.count("kernel") == 2000
@@ -200,7 +200,6 @@ def test_two_programs_in_turn(capturer: Capturer, fakes: Fakes) -> None:
     assert capture.count("kernel") == 30
 
 
-@pytest.mark.slow
 def test_a_million_records(capturer: Capturer) -> None:
     capture = capturer.run(threads=2, launches=150_000, names=10, options=["--buffer-mb", "1024"])
     (process,) = capture.rows("process")
@@ -225,7 +224,6 @@ def raw_records(name: str) -> list[tuple[int, bytes]]:
     return found
 
 
-@pytest.mark.slow
 def test_replay_of_real_buffers(capturer: Capturer) -> None:
     """Buffers of a training program on an H200; ten rows are checked by hand."""
     play = DATA / "raw_cupti13.0_torch.bin.gz"
@@ -259,7 +257,6 @@ def test_replay_of_real_buffers(capturer: Capturer) -> None:
         assert row["correlation_id"] == correlation
 
 
-@pytest.mark.slow
 def test_replay_without_noise(capturer: Capturer) -> None:
     play = DATA / "raw_cupti13.0_torch.bin.gz"
     capture = capturer.run("13.0.85", fake={"play": play}, play=1)
@@ -277,7 +274,6 @@ def test_replay_of_the_square_wave(capturer: Capturer) -> None:
     assert len(capture.rows("kernel_name")) == 3
 
 
-@pytest.mark.slow
 def test_a_recording_replays_to_the_same_rows(capturer: Capturer, tmp_path: Path) -> None:
     recording, again = tmp_path / "run.rec", tmp_path / "again"
     capture = capturer.run(options=["--save-raw", recording], spawn=1, **WORK)

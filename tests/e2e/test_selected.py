@@ -14,6 +14,8 @@ from support.windows import run_past_the_window
 from cupti_etl.commands import replay
 from cupti_etl.schema.kinds import KINDS
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = {
     "launches": 500, "streams": 3, "names": 9, "copy_every": 7, "set_every": 11,
     "malloc_every": 13, "sync_every": 17, "nvtx_every": 19, "noise": 2,
@@ -65,7 +67,6 @@ def test_threads_are_those_of_the_system(capturer: Capturer) -> None:
     assert {row["thread_id"] for row in capture.rows("api_call")} == {process["pid"]}
 
 
-@pytest.mark.slow
 def test_calls_can_still_be_chosen(capturer: Capturer) -> None:
     for level, least in (("all", 3), ("default", 1), ("launch", 1), ("none", 0)):
         capture = capturer.run(CUPTI_13, [*SELECTED, "--api", level], launches=50, noise=1)
@@ -86,7 +87,6 @@ def test_recording_replays_the_same(capturer: Capturer, tmp_path: Path) -> None:
         assert again == sorted(capture.rows(name), key=lambda row: row[key]), name
 
 
-@pytest.mark.slow
 def test_an_older_cupti_is_named_as_the_reason(capturer: Capturer) -> None:
     capture = capturer.run("13.3.75", SELECTED, launches=5)
     assert capture.status == 4
@@ -95,7 +95,6 @@ def test_an_older_cupti_is_named_as_the_reason(capturer: Capturer) -> None:
     assert capturer.run("13.3.75", launches=5).count("kernel") == 5
 
 
-@pytest.mark.slow
 def test_auto_takes_selected_records_where_nothing_is_lost_by_it(capturer: Capturer) -> None:
     auto = ["--records", "auto"]
     library = str(capturer.fakes.cupti(CUPTI_13))
@@ -126,7 +125,6 @@ def test_another_client_is_named(capturer: Capturer) -> None:
     assert "another CUPTI client" in capture.stderr
 
 
-@pytest.mark.slow
 def test_pause_and_resume(capturer: Capturer) -> None:
     options = [*SELECTED, "--delay", "300ms", "--duration", "3s"]
     capture = run_past_the_window(capturer, *options)

@@ -180,6 +180,7 @@ def ordered(query: Query, *tables: pa.Table) -> list[pa.Table]:
     return [table.sort_by([(name, "ascending") for name in table.column_names]) for table in tables]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", distributed(), ids=lambda query: query.name)
 @pytest.mark.usefixtures("here")
 def test_the_answer_is_that_of_one_duckdb(query: Query, opened: dict[str, Trace]) -> None:
@@ -215,6 +216,7 @@ def test_a_wrong_claim_is_seen(opened: dict[str, Trace]) -> None:
     assert differences(expected, off, query.approximate)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scope", [{"from_": "20%", "to": "60%"}, {"gpu": 0, "from_": "50%"}])
 @pytest.mark.usefixtures("here")
 def test_a_part_of_a_trace(scope: dict[str, Any], opened: dict[str, Trace]) -> None:
@@ -225,6 +227,7 @@ def test_a_part_of_a_trace(scope: dict[str, Any], opened: dict[str, Trace]) -> N
             assert differences(expected.arrow(), found.arrow(), library()[name].approximate) == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_ranks_in_a_part_of_a_trace(folders: dict[str, list[Path]]) -> None:
     with cupti_etl.open(*folders["hosts"]) as hosts, hosts.scope(rank=(0, 1), from_="50%") as trace:
@@ -234,6 +237,7 @@ def test_ranks_in_a_part_of_a_trace(folders: dict[str, list[Path]]) -> None:
         assert trace.query("rank_clock").count() == 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here")
 def test_clocks_that_are_apart_are_told_by_an_engine_too(folders: dict[str, list[Path]]) -> None:
     query = library()["rank_stragglers"]
@@ -343,6 +347,7 @@ def test_a_worker_of_another_version(tmp_path: Path) -> None:
         result_of(Call(dying.square, Square(1, tmp_path), "0.0.1")())
 
 
+@pytest.mark.slow
 def test_an_answer_says_that_a_worker_died(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(distribute, "partial", dying.partial)
     with cupti_etl.open(write_trace(tmp_path / "run", **MADE)) as trace:

@@ -65,6 +65,7 @@ def within(found: list[float], expected: list[float], error: float) -> bool:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(parts=st.lists(st.lists(NUMBERS, min_size=1, max_size=12), min_size=1, max_size=4))
 def test_quantiles_are_within_the_error(con: duckdb.DuckDBPyConnection, parts) -> None:  # type: ignore[no-untyped-def]

@@ -12,6 +12,8 @@ from support.trace import write_trace
 
 import cupti_etl
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parents[1] / "data"
 PROCESS = "process_id pid\n 1 4242"
 

@@ -25,6 +25,7 @@ def trace(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_little_memory_is_enough(tmp_path: Path, trace: Path) -> None:
     made = {}
     for limit in ("60MB", "2GB"):

@@ -18,6 +18,8 @@ import cupti_etl
 from cupti_etl.render.perfetto import trace as writer
 from cupti_etl.schema.arrow import arrow_schema
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parents[1] / "data"
 PROCESS = "process_id pid argv\n 1 4242 train"
 

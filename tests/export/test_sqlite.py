@@ -49,6 +49,7 @@ def test_rows_types_and_units(tmp_path: Path) -> None:
     assert doc == next(each.doc for each in TABLES["kernel"].columns if each.name == "start_ns")
 
 
+@pytest.mark.slow
 def test_every_table_of_a_recording(tmp_path: Path) -> None:
     recording = Path(cupti_etl.__file__).parent / "demo" / "h200.etlrec"
     assert etl("import", recording, "-o", tmp_path / "run").returncode == 0

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 
 
@@ -123,7 +125,6 @@ def acceptance(
     return done.returncode, {case["case"]: case for case in report["cases"]}
 
 
-@pytest.mark.slow
 def test_a_true_capture_passes(tmp_path: Path, driver_folder: Path) -> None:
     status, cases = acceptance(tmp_path, driver_folder, "driver_api", "demo")
     assert status == 0
@@ -131,7 +132,6 @@ def test_a_true_capture_passes(tmp_path: Path, driver_folder: Path) -> None:
     assert cases["demo"]["passed"]
 
 
-@pytest.mark.slow
 def test_a_lost_record_fails_it_and_the_rest_still_runs(
     tmp_path: Path, driver_folder: Path
 ) -> None:
@@ -145,7 +145,6 @@ def test_a_lost_record_fails_it_and_the_rest_still_runs(
     assert "counts per kernel name and stream" in failed
 
 
-@pytest.mark.slow
 def test_a_recording_is_made_replayed_and_checked(
     tmp_path: Path, driver_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

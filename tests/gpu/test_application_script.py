@@ -11,6 +11,8 @@ import pytest
 from support.captures import PACKAGES
 from support.fakes import CUPTI_13, Fakes
 
+pytestmark = pytest.mark.slow
+
 EXACT, RATE = "smsp__inst_executed.sum", "l1tex__t_sector_hit_rate.pct"
 KERNEL = {"name": "copy", "range_id": 1, "metric": EXACT, "value": 100.0}
 RUN = {**KERNEL, "run": 1, "missing": None}
@@ -64,7 +66,6 @@ def test_other_launches_have_to_be_seen() -> None:
     assert not judge_differing([copy], differs)["ok"]
 
 
-@pytest.mark.slow
 def test_the_round_runs_to_its_end(
     fakes: Fakes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,8 @@ import pytest
 from support.captures import PACKAGES
 from support.fakes import CUPTI_13, Fakes
 
+pytestmark = pytest.mark.slow
+
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts" / "gpu"
 # The program of the acceptance, whose kernels are the fake driver's.
 PROGRAM = """
@@ -76,13 +78,11 @@ def run(
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("records", ["fixed", "selected"])
 def test_nothing_is_wrong_where_nothing_is(fakes: Fakes, tmp_path: Path, records: str) -> None:
     assert run(fakes, tmp_path, 0, "exact", "--records", records)["wrong"] == []
 
 
-@pytest.mark.slow
 def test_other_arguments_are_seen(fakes: Fakes, tmp_path: Path) -> None:
     wrong = run(fakes, tmp_path, 1)["wrong"]
     for words in ("batches: 5000 launches", "in line: launches", "beside: 5000", "table: 5000"):

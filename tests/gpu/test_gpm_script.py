@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 CUPTI = {
     "sm_active_pct": 95.0,
     "tensor_active_pct": 92.0,

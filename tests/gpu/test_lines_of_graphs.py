@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from support.trace import write_trace
 
+pytestmark = pytest.mark.slow
+
 STACK = [["noting", "/app/run.py", 9], ["step", "/app/run.py", 20]]
 TABLES: dict[str, str] = {
     "process": "process_id state cupti_version detail\n 1 finished 130000 -",
@@ -68,7 +70,6 @@ def test_what_is_wrong_is_seen(
     assert wrong in compare(write_trace(tmp_path / "run", **tables), {"stacks": log})["wrong"]
 
 
-@pytest.mark.slow
 def test_lines_after_an_update(tmp_path: Path) -> None:
     from graphs import updated
 

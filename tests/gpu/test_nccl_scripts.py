@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from support.trace import write_trace
 
+pytestmark = pytest.mark.slow
+
 # One communicator, two groups: a send with its receive, and two of these as one kernel.
 LOG: dict[str, Any] = {
     "version": 22809,

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from support.fakes import Fakes
 
+pytestmark = pytest.mark.slow
+
 RELEASE = "13.5.25"
 
 
@@ -31,7 +33,6 @@ def measure(fakes: Fakes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> An
     return run
 
 
-@pytest.mark.slow
 def test_presets_and_intervals(measure: Any) -> None:
     status, report = measure("--presets", "overview,minimal", "--intervals", "100us,50us")
     assert status == 0

@@ -20,6 +20,8 @@ from cupti_etl.pm.catalogue import loads
 from cupti_etl.pm.families import FAMILIES
 from cupti_etl.pm.presets import PRESETS
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "gpu" / "pm_presets.py"
 GH100 = next(family for family in FAMILIES if family.name == "GH100")
 
@@ -57,7 +59,6 @@ def test_all_families_and_presets_are_checked(fakes: Fakes, tmp_path: Path) -> N
     assert loads((tmp_path / "GB202.json.gz").read_bytes()).chip == "GB202"
 
 
-@pytest.mark.slow
 def test_other_names_are_compared_while_a_workload_runs(fakes: Fakes, tmp_path: Path) -> None:
     out = tmp_path / "samples"
     words = ["--workload", "sleep 60", "--seconds", "0.2", "--aliases", "sm_active_pct"]

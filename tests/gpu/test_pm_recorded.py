@@ -18,6 +18,8 @@ from click.testing import CliRunner
 import cupti_etl
 from cupti_etl.cli import cli
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).resolve().parents[1] / "data" / "pm_h200"
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts" / "gpu"
 
@@ -43,7 +45,6 @@ def compared(trace: Path, counted: dict[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.slow
 def test_kernels_moved_the_bytes_that_they_count(trace: Path) -> None:
     rows = compared(trace, json.loads((DATA / "counted.json").read_text()))
     judged = [row for row in rows if row["verdict"] != "abstained"]

@@ -18,6 +18,8 @@ from support.fakes import Fakes
 from support.pm_world import Sort, World
 from support.trace import add_part
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "gpu" / "pm_truth.py"
 US, MS = 1000, 1_000_000
 BASE = 10**15
@@ -296,7 +298,6 @@ def script(fakes: Fakes, tmp_path: Path, truth: str, *only: str) -> tuple[int, d
     return done.returncode, report
 
 
-@pytest.mark.slow
 def test_a_program_that_fails_is_told_and_the_rest_still_runs(fakes: Fakes, tmp_path: Path) -> None:
     status, report = script(
         fakes, tmp_path, "/bin/false", "traffic-minimal-20us", "pair-minimal-20us", "ncu"
@@ -317,7 +318,6 @@ def stand_in(path: Path, fakes: Fakes, log: str) -> str:
     return str(path)
 
 
-@pytest.mark.slow
 def test_samples_of_another_gpu_fail_a_capture(fakes: Fakes, tmp_path: Path) -> None:
     """The fake's kernels are on another GPU than its samples."""
     phase = {"kernel": "kernel_0", "runs": 200, "begin_ns": 0, "end_ns": 2**62}
@@ -332,7 +332,6 @@ def test_samples_of_another_gpu_fail_a_capture(fakes: Fakes, tmp_path: Path) -> 
     assert (status, report["passed"]) == (1, False)
 
 
-@pytest.mark.slow
 def test_a_short_run_is_kept_with_its_recording(fakes: Fakes, tmp_path: Path) -> None:
     program = stand_in(tmp_path / "truth", fakes, "{}")
     status, report = script(fakes, tmp_path, program, "fixture")

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 OURS = [
     {"name": "aten::mm", "calls": 4, "self_gpu_ns": 80_000},
     {"name": "aten::linear", "calls": 4, "self_gpu_ns": 0},

@@ -11,6 +11,8 @@ import pytest
 from support.captures import PACKAGES
 from support.fakes import CUPTI_13, Fakes, kernel_name
 
+pytestmark = pytest.mark.slow
+
 ROW = {"name": "copy", "metric": "smsp__inst_executed.sum", "exact": 100.0, "ncu": 100.0}
 WHOLE = [{"launches": 3, "is_whole": True}, {"launches": 0, "is_whole": True}]
 
@@ -68,7 +70,6 @@ def test_of_what_is_apart_it_is_said_whether_launches_differ_as_much() -> None:
     assert (found["overlapping"], found["apart"][0]["overlap"]) == (0, False)
 
 
-@pytest.mark.slow
 def test_a_round_runs_to_its_end(
     fakes: Fakes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,8 @@ import pytest
 from support.captures import PACKAGES
 from support.fakes import CUPTI_13, Fakes
 
+pytestmark = pytest.mark.slow
+
 
 def whole() -> list[dict[str, Any]]:
     """What a capture has if all is as known; kernels without a branch are as short as can be."""
@@ -64,7 +66,6 @@ def test_nothing_counted_and_losses_fail() -> None:
     assert judged(whole(), ("sass_refused: no",))["ok"] is False
 
 
-@pytest.mark.slow
 def test_the_script_runs_to_its_end_and_says_what_is_wrong(
     fakes: Fakes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

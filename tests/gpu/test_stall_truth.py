@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 _STALLED = "smsp__pcsamp_warps_issue_stalled_"
 NCU = f"""==PROF== x
 "ID","Kernel Name","{_STALLED}barrier","{_STALLED}selected","{_STALLED}barrier_not_issued"

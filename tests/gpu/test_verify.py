@@ -13,6 +13,8 @@ import pytest
 
 from cupti_etl.schema.arrow import TABLES, arrow_schema
 
+pytestmark = pytest.mark.slow
+
 Rows = dict[str, list[dict[str, Any]]]
 Log = dict[str, Any]
 

@@ -8,10 +8,13 @@ import socket
 import struct
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cupti_etl.capture.collector import Collector
+
+pytestmark = pytest.mark.slow
 
 MAGIC = 0x314F4C4C45484C45
 HELLO = struct.Struct("<QIi512s")

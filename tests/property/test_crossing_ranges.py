@@ -138,6 +138,7 @@ def _written(folder: Path, ranges: list[Range], launches: list[Launch]) -> Path:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_what_is_around_is_what_a_plain_search_finds(tmp_path: Path, seed: int) -> None:
     ranges, launches = made_up(seed)

@@ -76,6 +76,7 @@ def test_recover_killed_between_any_two_files(
         check_recovered(copy, kernels)
 
 
+@pytest.mark.slow
 def test_power_failure_at_any_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = Steps(tmp_path / "trace", monkeypatch)
     capture(tmp_path / "trace")

@@ -14,6 +14,8 @@ from cupti_etl.api import Trace
 from cupti_etl.queries import part_sums
 from cupti_etl.queries.scope import Choice, Gpu, Window
 
+pytestmark = pytest.mark.slow
+
 SPAN = 200
 PROCESSES = (1, 2, 3)
 NAMES = ("a", "b", "autograd::engine::x")

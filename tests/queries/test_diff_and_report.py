@@ -17,6 +17,8 @@ from cupti_etl.analysis.findings import find
 from cupti_etl.cli import cli
 from cupti_etl.errors import UsageError
 
+pytestmark = pytest.mark.slow
+
 
 def run(folder: Path, seed: int, **kernels: tuple[int, float]) -> Path:
     """A run of kernels: name, how many, mean duration; the grid is the number after the name."""
@@ -62,7 +64,6 @@ def test_a_slower_kernel_is_a_regression(tmp_path: Path) -> None:
     assert rows["few_1"]["q"] is None
 
 
-@pytest.mark.slow
 def test_a_change_below_the_smallest_effect_is_none(tmp_path: Path) -> None:
     base = run(tmp_path / "a", 1, k=(2000, 10000))
     other = run(tmp_path / "b", 2, k=(2000, 10100))
@@ -96,7 +97,6 @@ def test_kernels_without_a_name_count_and_are_not_compared(tmp_path: Path) -> No
     assert (row["verdict"], row["q"]) == ("cannot tell", None)
 
 
-@pytest.mark.slow
 def test_runs_of_one_distribution_are_not_told_apart(tmp_path: Path) -> None:
     names = {f"k{n}": (40, 1000) for n in range(40)}
     verdict, rows = compare(run(tmp_path / "a", 1, **names), run(tmp_path / "b", 2, **names))
@@ -104,7 +104,6 @@ def test_runs_of_one_distribution_are_not_told_apart(tmp_path: Path) -> None:
     assert not [name for name, row in rows.items() if row["verdict"] in ("regress", "improve")]
 
 
-@pytest.mark.slow
 def test_the_command_fails_where_it_shall(tmp_path: Path) -> None:
     base = str(run(tmp_path / "a", 1, k=(100, 1000)))
     other = str(run(tmp_path / "b", 2, k=(100, 2000)))
@@ -122,7 +121,6 @@ def test_the_command_fails_where_it_shall(tmp_path: Path) -> None:
         diff(trace, trace, min_effect=0)
 
 
-@pytest.mark.slow
 def test_runs_of_other_kernels_and_of_few_steps_say_so(tmp_path: Path) -> None:
     base, other = run(tmp_path / "a", 1, k=(100, 1000)), run(tmp_path / "b", 1, m=(100, 1000))
     with cupti_etl.open(base) as before, cupti_etl.open(other) as after:
@@ -152,14 +150,12 @@ def test_runs_of_other_kernels_and_of_few_steps_say_so(tmp_path: Path) -> None:
         assert diff(before, after).why.startswith("steps were found in the run before only;")
 
 
-@pytest.mark.slow
 def test_nothing_can_be_told_of_an_empty_run(tmp_path: Path) -> None:
     base, empty = run(tmp_path / "a", 1, k=(100, 1000)), write_trace(tmp_path / "b")
     assert compare(base, empty)[0] == compare(empty, base)[0] == "cannot tell"
     assert compare(empty, empty)[0] == "cannot tell"
 
 
-@pytest.mark.slow
 def test_nothing_can_be_told_of_kernels_without_a_length(tmp_path: Path) -> None:
     header = (
         "process_id device_id start_ns end_ns name grid_x grid_y grid_z block_x block_y block_z"
@@ -197,7 +193,6 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
 
-@pytest.mark.slow
 def test_the_report_says_what_is_there_and_what_is_not(tmp_path: Path) -> None:
     path = write_trace(
         tmp_path / "run<1>", **FULL, loss="process_id cause records\n 1 ring_full 12"
@@ -220,7 +215,6 @@ def test_the_report_says_what_is_there_and_what_is_not(tmp_path: Path) -> None:
     assert "<1>" not in text
 
 
-@pytest.mark.slow
 def test_kernels_of_one_name_are_told_apart(tmp_path: Path) -> None:
     path = write_trace(
         tmp_path / "run",
@@ -241,7 +235,6 @@ def test_kernels_of_one_name_are_told_apart(tmp_path: Path) -> None:
     assert "| 40 ns | 44.4 % of kernel time" in text
 
 
-@pytest.mark.slow
 def test_causes_of_idle_time_are_parts_of_it(tmp_path: Path) -> None:
     # 100 ns of idle time, of which 40 outside CUDA, 30 launching and 30 queued.
     path = write_trace(
@@ -302,7 +295,6 @@ def test_findings_are_ranked_by_what_they_could_save(tmp_path: Path) -> None:
     assert {"launch_bound", "busy_breakdown", "kernel_waves"} <= {each.query for each in found}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("gap", "expected"), [(940, []), (1010, ["gap_attribution"])])
 def test_less_than_a_hundredth_of_the_run_is_no_finding(
     tmp_path: Path, gap: int, expected: list[str]
@@ -330,7 +322,6 @@ def test_less_than_a_hundredth_of_the_run_is_no_finding(
     assert said == (not expected)
 
 
-@pytest.mark.slow
 def test_a_report_of_kernels_alone_gives_reasons(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "run", kernel=FULL["kernel"])
     done = CliRunner().invoke(cli, ["report", str(path)])
@@ -339,7 +330,6 @@ def test_a_report_of_kernels_alone_gives_reasons(tmp_path: Path) -> None:
     assert "No rows: no allocations were recorded" in done.output
 
 
-@pytest.mark.slow
 def test_a_report_is_html_or_markdown(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "run")
     done = CliRunner().invoke(cli, ["report", str(path), "-o", "report.pdf"])

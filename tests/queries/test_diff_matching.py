@@ -12,6 +12,8 @@ import cupti_etl
 from cupti_etl.analysis.diff import Diff, diff
 from cupti_etl.cli import cli
 
+pytestmark = pytest.mark.slow
+
 STEPS = 12
 Loop = tuple[int, int | None, int, str]
 
@@ -78,7 +80,6 @@ def test_gpus_of_one_rank_are_the_same(tmp_path: Path) -> None:
     assert compare(base, other)[1] == {"rank 0": "none", "rank 1": "regress"}
 
 
-@pytest.mark.slow
 def test_without_ranks_gpus_that_do_the_same_are_the_same(tmp_path: Path) -> None:
     # One encodes and one decodes, and a third came with the other run.
     base = run(tmp_path / "a", (0, None, 1000, "encode"), (1, None, 3000, "decode"))
@@ -115,7 +116,6 @@ def only_in_one(found: Diff) -> dict[str, tuple[str, str | None]]:
     }
 
 
-@pytest.mark.slow
 def test_kernels_of_one_run_only_are_added_or_removed(tmp_path: Path) -> None:
     base = stream(tmp_path / "a", "a", "old", "b", "c")
     other = stream(tmp_path / "b", "a", "b", "c", "new/2", "new/2")
@@ -123,7 +123,6 @@ def test_kernels_of_one_run_only_are_added_or_removed(tmp_path: Path) -> None:
     assert only_in_one(found) == {"old": ("removed", None), "new": ("added", None)}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
@@ -161,7 +160,6 @@ def test_a_renamed_kernel_is_known_by_its_shape_and_place(
             assert row["change_ns"] == pytest.approx(effects)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "heading"),
     [
@@ -178,7 +176,6 @@ def test_kernels_of_one_run_have_a_section(tmp_path: Path, form: str, heading: s
     assert heading in done.stdout.replace('":"', '": "')
 
 
-@pytest.mark.slow
 def test_steps_that_were_guessed_are_said_to_be(tmp_path: Path) -> None:
     def loop(folder: Path, length: int) -> Path:
         kernels = [
@@ -200,7 +197,6 @@ def test_steps_that_were_guessed_are_said_to_be(tmp_path: Path) -> None:
     assert found.why.startswith("steps were found in another way in each run")
 
 
-@pytest.mark.slow
 def test_a_run_has_not_changed_from_itself(tmp_path: Path) -> None:
     # Two executions are too few to test, and their lengths far apart.
     base = run(tmp_path / "a", (0, None, 1000, "k"), (1, None, 700, "l"), (0, None, 300, "m"))

@@ -76,6 +76,7 @@ def test_parts_add_to_the_change_of_gpu_time(trace: MakeTrace) -> None:
     assert verdicts["aten::linear"] == "none"
 
 
+@pytest.mark.slow
 def test_what_one_run_only_has_of_pytorch_is_not_compared(trace: MakeTrace) -> None:
     whole = model(100, 200, 50)
     bare = {name: rows for name, rows in whole.items() if name not in ("marker", "argument")}

@@ -14,6 +14,8 @@ from cupti_etl.analysis import gpu_work
 from cupti_etl.analysis.diff import Diff, diff
 from cupti_etl.analysis.gpu_work import SMALLEST, Work
 
+pytestmark = pytest.mark.slow
+
 
 def compare(one: Path, two: Path) -> Diff:
     with cupti_etl.open(one) as before, cupti_etl.open(two) as after:

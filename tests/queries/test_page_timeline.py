@@ -12,6 +12,8 @@ from support.trace import MakeTrace, assert_rows, write_trace
 import cupti_etl
 from cupti_etl.api import Trace
 
+pytestmark = pytest.mark.slow
+
 # A range around two calls, a driver call in the first of them; a kernel of 40 us, one of 5 us that
 # begins before it has ended, a copy, and a kernel that never ended.
 RUN = {

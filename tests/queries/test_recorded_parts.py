@@ -147,6 +147,7 @@ def test_kernels_of_graphs_say_nothing_of_the_price(trace: MakeTrace) -> None:
     assert price["reason"] == "too few launches outside of CUDA graphs in windows and between them"
 
 
+@pytest.mark.slow
 def test_the_whole_run_lies_in_the_interval(trace: MakeTrace) -> None:
     held = 0
     for seed in range(20):

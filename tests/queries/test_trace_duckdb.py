@@ -21,6 +21,8 @@ from cupti_etl.queries.trace_duckdb import write_trace_duckdb
 from cupti_etl.render.duckdb_file import export_duckdb
 from cupti_etl.schema.arrow import TABLES
 
+pytestmark = pytest.mark.slow
+
 KERNELS = "start_ns end_ns name\n 0 10 a\n 20 50 b"
 # What a person types who knows nothing of cupti-etl.
 CALLS = "SELECT name, calls FROM kernel_summary ORDER BY name"
@@ -46,7 +48,6 @@ def test_plain_duckdb_sees_tables_and_queries(run: Path) -> None:
     assert sorted(file.name for file in run.iterdir()) == sorted([*TABLES, "trace.duckdb"])
 
 
-@pytest.mark.slow
 def test_its_queries_and_tables_are_those_of_an_exported_file(run: Path, tmp_path: Path) -> None:
     """Of which each query is asked: see test_abstaining."""
     with cupti_etl.open(run) as trace:
@@ -139,7 +140,6 @@ def test_new_parts_are_seen_without_making_it_anew(run: Path) -> None:
         assert con.sql(CALLS).fetchall() == [("a", 2), ("b", 2)]
 
 
-@pytest.mark.slow
 def test_a_folder_that_moved_is_linked_again(run: Path, tmp_path: Path) -> None:
     write_trace_duckdb(run)
     moved = tmp_path / "moved here"

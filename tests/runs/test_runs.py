@@ -17,6 +17,8 @@ from cupti_etl.runs import catalogue as made
 from cupti_etl.runs.answers import kernels, runs
 from cupti_etl.runs.catalogue import NAME, catalogue
 
+pytestmark = pytest.mark.slow
+
 S = 10**9
 
 

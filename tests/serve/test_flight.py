@@ -65,6 +65,7 @@ def test_the_columns_of_a_prepared_statement(connection: Any) -> None:
         assert columns == pa.schema([("n", pa.int64()), ("t", pa.string())])
 
 
+@pytest.mark.slow
 def test_what_there_is(connection: Any, kept_client: Any) -> None:
     (found,) = connection.adbc_get_objects(depth="columns").read_all().to_pylist()
     assert found["catalog_name"] == "memory"

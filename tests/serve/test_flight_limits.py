@@ -51,6 +51,7 @@ def test_what_does_not_run(
     assert not running.faults
 
 
+@pytest.mark.slow
 def test_a_handle_of_ones_own_runs_no_more_and_no_error_names_a_path(
     running: Running, kept_folder: Path
 ) -> None:

@@ -16,6 +16,8 @@ from docs.test_documentation import blocks
 from serve.test_server import SERVE, ended, needs_the_extra
 from support.command import etl
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "flight.md"
 ENDLESS = "SELECT hash(range) AS h FROM range(1000000000000)"
 

@@ -130,6 +130,7 @@ def open_things() -> tuple[int, int]:
     return len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_with_requests(client: Any) -> None:
     addresses = ("/arrow/kernel", "/arrow/kernl", "/arrow/kernel?from=15ns", "/arrow/kernel?gpu=9")
 

@@ -70,6 +70,7 @@ def test_termination_ends_it_silently(server: tuple[subprocess.Popen[str], str, 
     assert ended(process, signal.SIGTERM) == (-signal.SIGTERM, "", "")
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_with_connections(
     server: tuple[subprocess.Popen[str], str, str],
 ) -> None:

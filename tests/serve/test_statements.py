@@ -179,6 +179,7 @@ def test_names_of_python_are_none_of_sql(client: Any) -> None:
     assert "kernel_rows" in said["detail"]
 
 
+@pytest.mark.slow
 def test_no_error_names_a_path(kept_client: Any, kept_folder: Path) -> None:
     for statement in HOSTILE:
         said = json.dumps(ask(kept_client, statement).json())

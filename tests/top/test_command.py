@@ -55,6 +55,7 @@ def test_one_reading_as_text(path: Path) -> None:
     assert "\x1b" not in done.stdout
 
 
+@pytest.mark.slow
 def test_how_many_kernels(tmp_path: Path) -> None:
     rows = "\n".join(f"1 0 0 {n + 1} k{n}" for n in range(50))
     path = write_trace(

@@ -19,6 +19,8 @@ from cupti_etl.top.growing import EVENTS, Growing, Part, parts_of
 from cupti_etl.top.reader import Reader
 from cupti_etl.top.reading import FINISHED, RECORDING, WAITING
 
+pytestmark = pytest.mark.slow
+
 
 def test_what_is_new_is_now(tmp_path: Path) -> None:
     path = running(tmp_path / "run", kernel=kernels((0, 0, 500, "_Za"), (0, 500, 1000, "_Zb")))
@@ -325,7 +327,6 @@ def test_a_damaged_part(tmp_path: Path) -> None:
     assert by_name(reader.read())["a"]["calls"] == 1
 
 
-@pytest.mark.slow
 def test_a_self_contained_file(tmp_path: Path) -> None:
     from cupti_etl.render.duckdb_file import export_duckdb
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from support.growing import S, end, kernels, running
 from support.trace import add_part
 
@@ -11,6 +12,7 @@ from cupti_etl.top.growing import Part, latest
 from cupti_etl.top.reader import Reader
 
 
+@pytest.mark.slow
 def test_steps_are_found_and_followed(tmp_path: Path) -> None:
     path = running(tmp_path / "run")
     reader = Reader(path)

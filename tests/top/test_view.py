@@ -18,6 +18,8 @@ from cupti_etl.top.app import TopApp
 from cupti_etl.top.reader import Reader
 from cupti_etl.top.reading import RECORDING, Reading
 
+pytestmark = pytest.mark.slow
+
 S = 10**9
 RUN = {
     "device": "process_id device_id device_uuid name\n1 0 GPU-a H200",

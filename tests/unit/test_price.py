@@ -115,6 +115,7 @@ def test_the_program_loses_its_share(price: float, share: float) -> None:
     assert 0.5 * share < lost < 1.05 * share
 
 
+@pytest.mark.slow
 def test_noise_is_an_error_that_covers_the_truth() -> None:
     covered = 0
     for seed in range(20):
