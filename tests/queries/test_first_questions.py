@@ -74,6 +74,41 @@ def test_a_step_says_what_it_launched_and_waited_for(trace: MakeTrace) -> None:
     )
 
 
+def test_a_call_counts_once_where_its_first_work_began(trace: MakeTrace) -> None:
+    # The first is a driver's call inside one of the runtime, with one number; the second a graph
+    # of which a kernel runs in the next step; and a kernel has no call.
+    opened = trace(
+        marker="""
+            process_id thread_id marker_id event timestamp_ns name
+            1          5         1         start 0            ProfilerStep#1
+            1          5         1         end   100          -
+            1          5         2         start 100          ProfilerStep#2
+            1          5         2         end   200          -
+        """,
+        api_call="""
+            process_id thread_id correlation_id domain  name             start_ns end_ns
+            1          5         1              runtime cudaLaunchKernel 10       20
+            1          5         1              driver  cuLaunchKernel   12       18
+            1          5         2              runtime cudaGraphLaunch  40       50
+            1          5         3              runtime cudaLaunchKernel 110      115
+            1          5         4              runtime cudaLaunchKernel 180      185
+        """,
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name
+            1          0         1              30       40     a
+            1          0         2              60       70     b
+            1          0         2              130      140    c
+            1          0         3              120      125    a
+            1          0         9              150      160    d
+            1          0         4              190      195    a
+        """,
+    )
+    assert_rows(
+        opened.query("step_summary"),
+        "step launches kernels copies\n 0 2 2 0\n 1 2 4 0",
+    )
+
+
 def test_layers_of_a_kind_are_compared(trace: MakeTrace) -> None:
     opened = trace(
         marker="process_id thread_id marker_id event timestamp_ns name\n"

@@ -2,7 +2,7 @@
 --
 -- computed: Finished activities of the step's process that began within it. A call counts where
 --   its first activity began, so that it counts once.
--- needs: step, launch_to_gpu, gpu, gpu_interval
+-- needs: step, launch_to_gpu, gpu, gpu_interval, api_call, _shared_correlation
 -- materialized: Made once for an opened trace, as the step of each activity is looked for.
 -- opened: Plain DuckDB takes minutes to plan it, as it repeats the text of all views below.
 -- limits: Calls whose activities are not known count nowhere.
@@ -18,25 +18,52 @@ WITH steps AS MATERIALIZED (
     -- Once: for plain DuckDB every mention of a view is all of its text.
     FROM step
 ),
+work AS (
+    SELECT process_id, gpu, correlation_id, start_ns, kind
+    FROM gpu_interval
+    WHERE process_id IN (SELECT process_id FROM steps)
+),
+-- What has to be looked at call by call; most calls asked for one thing, which is theirs alone.
+several AS MATERIALIZED (
+    SELECT process_id, correlation_id
+    FROM work
+    WHERE correlation_id IS NOT NULL
+    GROUP BY process_id, correlation_id
+    HAVING count(*) > 1
+    UNION
+    FROM _shared_correlation
+),
 calls AS (
     SELECT process_id, arg_min(device_id, (start_ns, device_id)) AS device_id,
            min(start_ns) AS start_ns
     FROM launch_to_gpu
+    SEMI JOIN several USING (process_id, correlation_id)
     WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
         AND process_id IN (SELECT process_id FROM steps)
     GROUP BY process_id, correlation_id, api_start_ns
 ),
+others AS (
+    SELECT process_id, correlation_id
+    FROM api_call
+    ANTI JOIN several USING (process_id, correlation_id)
+    WHERE correlation_id IS NOT NULL
+),
 counted AS (
+    SELECT work.process_id, gpu, start_ns,
+           (others.correlation_id IS NOT NULL)::INTEGER AS launches,
+           (kind = 'kernel')::INTEGER AS kernels,
+           (kind IN ('memcpy', 'memcpy_p2p', 'memset'))::INTEGER AS copies
+    FROM work
+    LEFT JOIN others
+        ON others.process_id = work.process_id
+        AND others.correlation_id = work.correlation_id
+    UNION ALL BY NAME
     SELECT calls.process_id, start_ns, 1 AS launches, 0 AS kernels, 0 AS copies,
            coalesce(
                gpu.gpu, -1 - TRY_CAST((hash(calls.process_id, calls.device_id) >> 33) AS BIGINT)
            ) AS gpu
     FROM calls
     LEFT JOIN gpu ON gpu.process_id = calls.process_id AND gpu.device_id = calls.device_id
-    UNION ALL BY NAME
-    SELECT process_id, gpu, start_ns, 0 AS launches, (kind = 'kernel')::INTEGER AS kernels,
-           (kind IN ('memcpy', 'memcpy_p2p', 'memset'))::INTEGER AS copies
-    FROM gpu_interval
 )
 SELECT step.process_id, step.gpu, step.step, sum(launches)::BIGINT AS launches,
        sum(kernels)::BIGINT AS kernels, sum(copies)::BIGINT AS copies
