@@ -17,8 +17,8 @@ from cupti_etl.units import duration_ns, share
 _option = functools.partial(click.option, cls=Option, section="When to record")
 _WINDOW = "100ms"
 WARNING = (
-    "cupti-etl: --budget is experimental: it compares the time in windows with that between them;"
-    " a loop of nothing but small kernels was slower than that even between them"
+    "cupti-etl: --budget is experimental: it bounds how much slower the program is in windows than"
+    " between them; CUPTI makes small kernels slower even there, once a window was open"
 )
 # Switching all records on and off takes some tenths of a millisecond.
 _SHORTEST_NS = 10_000_000

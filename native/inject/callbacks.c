@@ -21,7 +21,7 @@
 /* From CUPTI 13.3 on, with a driver that knows how, several clients can subscribe. */
 #define SEVERAL_SINCE 130300
 
-/* Held while subscriptions change, as CUPTI wants it; no callback takes it. */
+/* Held while subscriptions change, as CUPTI wants it; no callback waits for it. */
 static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
 /* What has been subscribed with: the capture's own, of its records, or one that lives without a
  * capture.  etl_injector.subscriber is that of CUPTI's first interface, whoever needs it. */
@@ -39,7 +39,8 @@ bool etl_callbacks_are_wanted(void)
 {
 	return etl_profiler_is_watched() || etl_launch_stacks_are_wanted() ||
 	       etl_pc_sampling_is_wanted() || etl_range_metrics_are_wanted() ||
-	       etl_sass_metrics_are_wanted() || etl_is_switched_in_calls() || selection || etl_watch_any();
+	       etl_sass_metrics_are_wanted() || etl_is_switched_in_calls() || selection ||
+	       etl_watch_any();
 }
 
 /* Whether a driver's function is told of for the capture's sake, its orders aside. */
@@ -54,7 +55,8 @@ static bool is_kept(uint32_t cbid)
 		 etl_profiler_means(cbid) || etl_launch_stacks_mean(cbid)));
 }
 
-/* In a callback nobody may be waited for. */
+/* Switches the callbacks of orders on or off.  In a callback nobody may be waited for: whoever
+ * holds the lock may be waiting in CUPTI for that very callback. */
 static void update_orders(bool is_patient)
 {
 	if (!etl_orders_are_due())
