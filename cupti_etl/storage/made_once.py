@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import time
 from collections.abc import Callable, Iterable
 from importlib.util import cache_from_source
 from pathlib import Path
@@ -17,6 +18,8 @@ from cupti_etl.schema.revisions import STORAGE_VERSION
 from cupti_etl.storage.place import unfinished
 
 _SUFFIX = ".duckdb"
+# Nobody takes so long to make one.
+_ABANDONED_S = 3600
 
 
 def kept_file(name: str, words: Iterable[str], files: Iterable[Path]) -> Path:
@@ -61,6 +64,12 @@ def _keep(kept: Path, make: Callable[[Path], object]) -> None:
     kept.parent.mkdir(parents=True, exist_ok=True)
     with unfinished(kept) as partial:
         make(partial)
-        for former in kept.parent.glob(f"{kept.stem.split('-')[0]}-*{_SUFFIX}"):
+        name = kept.stem.split("-")[0]
+        for former in kept.parent.glob(f"{name}-*{_SUFFIX}"):
             former.unlink(missing_ok=True)
+        # Of somebody who was killed.
+        for left in kept.parent.glob(f".{name}-*{_SUFFIX}.*"):
+            with contextlib.suppress(OSError):
+                if time.time() - left.stat().st_mtime > _ABANDONED_S:
+                    left.unlink()
         partial.replace(kept)
