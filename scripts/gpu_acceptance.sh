@@ -15,6 +15,7 @@
 #   OUT=results scripts/gpu_acceptance.sh pc_sampling
 #   OUT=results scripts/gpu_acceptance.sh budget [option of scripts/gpu/budget.py ...]
 #   OUT=results scripts/gpu_acceptance.sh switching [option of scripts/gpu/switching.py ...]
+#   OUT=results scripts/gpu_acceptance.sh switching_ways [option of scripts/gpu/switching_ways.py ...]
 #   OUT=results scripts/gpu_acceptance.sh nccl_one
 #   OUT=results scripts/gpu_acceptance.sh nccl [option of scripts/gpu/nccl.py ...]
 #
@@ -41,7 +42,8 @@
 # `nccl`, OUT/nccl.json, in 5 minutes: the same of several ranks, their matching and their delays;
 # that needs two GPUs.  With `budget`, OUT/budget.json, in 6 minutes: what `--budget` costs, beside what
 # a program logs of its steps.  With `switching`, OUT/switching.json, in 4 minutes: programs whose
-# records are switched on and off hundreds of times.
+# records are switched on and off hundreds of times.  With `switching_ways`, OUT/switching_ways.json,
+# in 5 minutes: which way of switching CUPTI stands, and what it costs a launch afterwards.
 set -eu
 
 repository=$(cd "$(dirname "$0")/.." && pwd)
@@ -58,7 +60,7 @@ out=$(cd "$OUT" && pwd)
 program=acceptance
 case "${1:-}" in
 features | profilers | stacks | graphs | callbacks | pytorch | inside) program=$1 ;;
-budget | switching | gpm | pm | pc_sampling | nccl | nccl_one) program=$1 ;;
+budget | switching | switching_ways | gpm | pm | pc_sampling | nccl | nccl_one) program=$1 ;;
 truth) program=pm_truth ;;
 esac
 [ $program = acceptance ] || shift

@@ -1,0 +1,285 @@
+/* A client of CUPTI that does nothing but switch records on and off, in one of several ways.
+ *
+ * Injected through CUDA_INJECTION64_PATH.  SWITCH_WAY says how:
+ *
+ *   whole     all is recorded
+ *   closed    nothing is, ever
+ *   thread    a thread of its own switches, whenever it is time
+ *   entry     the program's threads do, at the entry of their calls
+ *   return    likewise, when they return
+ *   armed     as entry, by callbacks that are on only when it is time
+ *   finalize  as armed, and between two windows CUPTI is taken down, at the return of a call
+ *
+ * SWITCH_ON_US and SWITCH_OFF_US say when (5000), SWITCH_CUPTI names the libcupti, and SWITCH_OUT a
+ * file that holds the numbers of `struct counts` even if the program crashes. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BYTES = 1 << 20, MOST_BUFFERS = 1 << 14, MOST_PLACES = 64, DRIVER = 1, FORCED = 1 };
+enum { KERNEL = 10, ZEROED_OUT = 5 };
+
+struct counts {
+	_Atomic uint64_t switches, kernels, untimed, of_other_clock, refused;
+};
+
+struct callback_data { /* the begin of CUpti_CallbackData */
+	int site;
+};
+
+static int (*flush_all)(uint32_t), (*enable)(uint32_t), (*disable)(uint32_t);
+static int (*next_record)(uint8_t *, size_t, uint8_t **), (*finalize)(void);
+static int (*register_buffers)(void *, void *), (*subscribe)(void **, void *, void *);
+static int (*enable_callback)(uint32_t, void *, uint32_t, uint32_t);
+static int (*callback_name)(uint32_t, uint32_t, const char **);
+static int (*set_attribute)(uint32_t, size_t *, void *);
+
+/* As a capture has by default: what describes what lasts is always on. */
+static const uint32_t kinds[] = { KERNEL, 1, 22, 2, 12, 13, 5, 4 }, lasting[] = { 8, 9 };
+static const char *const place_names[] = { "cuLaunch", "cuGraphLaunch", "cuCtxSynchronize",
+					   "cuStreamSynchronize", "cuEventSynchronize" };
+
+static struct counts *counts;
+static const char *way;
+static uint64_t begin_ns;
+static useconds_t on_us = 5000, off_us = 5000;
+static uint32_t places[MOST_PLACES];
+static int n_places;
+static void *subscriber;
+static pthread_mutex_t buffers_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint8_t *free_buffers[MOST_BUFFERS];
+static int n_free;
+/* Held by whoever switches; in a callback nobody waits for it. */
+static pthread_mutex_t switching = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic int is_wanted, is_on, is_armed, is_down;
+
+static int is(const char *name)
+{
+	return strcmp(way, name) == 0;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void requested(uint8_t **buffer, size_t *size, size_t *most)
+{
+	pthread_mutex_lock(&buffers_lock);
+	*buffer = n_free ? free_buffers[--n_free] : NULL;
+	pthread_mutex_unlock(&buffers_lock);
+	if (!*buffer)
+		*buffer = calloc(1, BYTES);
+	*size = BYTES;
+	*most = 0;
+}
+
+static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+{
+	uint64_t latest = now_ns() + 1000000000u;
+	uint8_t *record = NULL;
+
+	(void)context, (void)stream, (void)size;
+	while (valid && next_record(buffer, valid, &record) == 0) {
+		uint64_t times[2];
+
+		if (*(uint32_t *)record != KERNEL)
+			continue;
+		memcpy(times, record + 16, sizeof times);
+		counts->kernels++;
+		if (!times[0] || !times[1])
+			counts->untimed++;
+		else if (times[0] < begin_ns || times[1] > latest || times[1] < times[0])
+			counts->of_other_clock++;
+	}
+	memset(buffer, 0, valid);
+	pthread_mutex_lock(&buffers_lock);
+	free_buffers[n_free++] = buffer;
+	pthread_mutex_unlock(&buffers_lock);
+}
+
+/* With `switching` held. */
+static void switch_to(int on)
+{
+	for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		counts->refused += (on ? enable : disable)(kinds[i]) != 0;
+	atomic_store(&is_on, on);
+	counts->switches++;
+}
+
+/* Likewise. */
+static void arm(int on)
+{
+	for (int i = 0; i < n_places; i++)
+		(void)enable_callback((uint32_t)on, subscriber, DRIVER, places[i]);
+	atomic_store(&is_armed, on);
+}
+
+/* Takes CUPTI down, as its documentation wants it: when a call returns. */
+static void take_down(void)
+{
+	flush_all(FORCED);
+	counts->refused += finalize() != 0;
+	atomic_store(&is_armed, 0);
+	atomic_store(&is_down, 1);
+}
+
+static void called(void *unused, int domain, uint32_t cbid, const struct callback_data *data)
+{
+	int at_return = is("return"), wanted = atomic_load(&is_wanted);
+
+	(void)unused, (void)domain, (void)cbid;
+	if (pthread_mutex_trylock(&switching) != 0)
+		return;
+	if (is("finalize") && data->site == 1 && !wanted && !atomic_load(&is_on) &&
+	    !atomic_load(&is_down)) {
+		take_down();
+	} else if (data->site == at_return && atomic_load(&is_on) != wanted && !atomic_load(&is_down)) {
+		switch_to(wanted);
+		if (is("armed") || (is("finalize") && wanted))
+			arm(0);
+	}
+	pthread_mutex_unlock(&switching);
+}
+
+static void set_up(void)
+{
+	uint8_t one = 1;
+	size_t size = 1;
+
+	set_attribute(ZEROED_OUT, &size, &one);
+	if (subscribe(&subscriber, (void *)called, NULL) != 0 ||
+	    register_buffers((void *)requested, (void *)completed) != 0) {
+		fprintf(stderr, "switching_client: CUPTI cannot be had\n");
+		_exit(1);
+	}
+	for (unsigned i = 0; i < sizeof lasting / sizeof *lasting; i++)
+		enable(lasting[i]);
+	atomic_store(&is_down, 0);
+}
+
+static void *orders(void *unused)
+{
+	for (int on = 0;; on = !on) {
+		usleep(on ? off_us : on_us);
+		pthread_mutex_lock(&switching);
+		if (on && atomic_load(&is_down))
+			set_up();
+		atomic_store(&is_wanted, on);
+		if (is("thread"))
+			switch_to(on);
+		else if ((is("armed") || is("finalize")) && !atomic_load(&is_armed))
+			arm(1);
+		pthread_mutex_unlock(&switching);
+	}
+	return unused;
+}
+
+static void *flush(void *unused)
+{
+	for (;; usleep(100000)) {
+		pthread_mutex_lock(&switching);
+		if (!atomic_load(&is_down))
+			flush_all(0);
+		pthread_mutex_unlock(&switching);
+	}
+	return unused;
+}
+
+static void at_exit(void)
+{
+	if (!atomic_load(&is_down))
+		flush_all(FORCED);
+}
+
+static void find_places(void)
+{
+	for (uint32_t cbid = 1; cbid < 1000; cbid++) {
+		const char *name = NULL;
+
+		if (callback_name(DRIVER, cbid, &name) != 0 || !name)
+			continue;
+		for (unsigned i = 0; i < sizeof place_names / sizeof *place_names; i++)
+			if (strncmp(name, place_names[i], strlen(place_names[i])) == 0 &&
+			    n_places < MOST_PLACES)
+				places[n_places++] = cbid;
+	}
+}
+
+static void map_counts(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0 || ftruncate(fd, sizeof *counts) != 0 ||
+	    (counts = mmap(NULL, sizeof *counts, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) == MAP_FAILED) {
+		perror(path);
+		_exit(1);
+	}
+	close(fd);
+}
+
+static useconds_t microseconds(const char *variable)
+{
+	const char *text = getenv(variable);
+
+	return text ? (useconds_t)strtoul(text, NULL, 10) : 5000;
+}
+
+__attribute__((visibility("default"))) int InitializeInjection(void)
+{
+	const char *path = getenv("SWITCH_CUPTI"), *out = getenv("SWITCH_OUT");
+	void *cupti = dlopen(path && *path ? path : "libcupti.so.13", RTLD_NOW);
+	const struct {
+		void *function;
+		const char *name;
+	} functions[] = {
+		{ &flush_all, "cuptiActivityFlushAll" },
+		{ &enable, "cuptiActivityEnable" },
+		{ &disable, "cuptiActivityDisable" },
+		{ &next_record, "cuptiActivityGetNextRecord" },
+		{ &finalize, "cuptiFinalize" },
+		{ &register_buffers, "cuptiActivityRegisterCallbacks" },
+		{ &subscribe, "cuptiSubscribe" },
+		{ &enable_callback, "cuptiEnableCallback" },
+		{ &callback_name, "cuptiGetCallbackName" },
+		{ &set_attribute, "cuptiActivitySetAttribute" },
+	};
+	pthread_t thread;
+
+	way = getenv("SWITCH_WAY");
+	if (!cupti || !way || !out) {
+		fprintf(stderr, "switching_client: %s\n", cupti ? "SWITCH_WAY and SWITCH_OUT" : dlerror());
+		_exit(1);
+	}
+	for (unsigned i = 0; i < sizeof functions / sizeof *functions; i++)
+		*(void **)functions[i].function = dlsym(cupti, functions[i].name);
+	on_us = microseconds("SWITCH_ON_US");
+	off_us = microseconds("SWITCH_OFF_US");
+	map_counts(out);
+	begin_ns = now_ns();
+	find_places();
+	set_up();
+	if (!is("closed")) {
+		atomic_store(&is_wanted, 1);
+		switch_to(1);
+	}
+	if (is("entry") || is("return"))
+		arm(1);
+	pthread_create(&thread, NULL, flush, NULL);
+	if (!is("closed") && !is("whole"))
+		pthread_create(&thread, NULL, orders, NULL);
+	atexit(at_exit);
+	return 1;
+}
