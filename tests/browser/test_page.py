@@ -81,7 +81,10 @@ def test_brushing_filters_and_a_click_takes_it_away(pages: Pages) -> None:
     view = pages.open("h200", "#view=kernels")
     view.ready()
     assert executions(view) == KERNELS
-    box = view.page.locator("figure svg").nth(1).bounding_box()
+    # Where a chart lies is known when all are there: they come one after the other.
+    charts = view.page.locator("figure svg")
+    expect(charts.nth(CHARTS["Kernels"] - 1)).to_be_visible()
+    box = charts.nth(1).bounding_box()
     middle = box["y"] + box["height"] / 2
 
     def drag(start: float, end: float) -> None:
