@@ -43,36 +43,28 @@ bool etl_callbacks_are_wanted(void)
 	       etl_watch_any();
 }
 
-/* Whether a driver's function is told of for the capture's sake, its orders aside. */
-static bool is_kept(uint32_t cbid)
+/* Whether a callback is on for others than the collector's orders. */
+static bool is_kept(uint32_t domain, uint32_t cbid)
 {
-	const uint32_t driver = CUPTI_DOMAIN_DRIVER;
-
-	return etl_watch_wants(driver, cbid) ||
-	       (is_captured &&
-		(etl_graph_nodes_mean(driver, cbid) || etl_pc_sampling_means(driver, cbid) ||
-		 etl_range_metrics_mean(driver, cbid) || etl_sass_metrics_mean(driver, cbid) ||
-		 etl_profiler_means(cbid) || etl_launch_stacks_mean(cbid)));
+	return etl_watch_wants(domain, cbid) ||
+	       (is_captured && (etl_graph_nodes_mean(domain, cbid) ||
+				etl_pc_sampling_means(domain, cbid) ||
+				etl_range_metrics_mean(domain, cbid) ||
+				etl_sass_metrics_mean(domain, cbid) ||
+				(domain == CUPTI_DOMAIN_DRIVER && (etl_profiler_means(cbid) ||
+								   etl_launch_stacks_mean(cbid)))));
 }
 
-/* Switches the callbacks of orders on or off.  In a callback nobody may be waited for: whoever
- * holds the lock may be waiting in CUPTI for that very callback. */
-static void update_orders(bool is_patient)
+static void *captured(void)
 {
-	if (!etl_orders_are_due())
-		return;
-	if (is_patient)
-		pthread_mutex_lock(&changing);
-	else if (pthread_mutex_trylock(&changing) != 0)
-		return; /* the next call will do */
-	if (is_captured && in_use())
-		etl_orders_arm(in_use(), is_kept);
-	pthread_mutex_unlock(&changing);
+	return is_captured ? in_use() : NULL;
 }
+
+static const struct etl_orders_of orders_of = { &changing, captured, is_kept };
 
 void etl_callbacks_order(void)
 {
-	update_orders(true);
+	etl_orders_settle(&orders_of, true);
 }
 
 void etl_callbacks_call(void *unused, uint32_t domain, uint32_t cbid, const void *info)
@@ -84,8 +76,7 @@ void etl_callbacks_call(void *unused, uint32_t domain, uint32_t cbid, const void
 		etl_profiler_call(cbid, data->site == 1);
 		etl_graph_nodes_call(cbid, data->site == 1);
 		if (data->site == 0) {
-			if (etl_orders_call(cbid))
-				update_orders(false);
+			etl_orders_call(cbid, &orders_of);
 			etl_launch_stacks_call(cbid, data->correlation_id);
 			etl_pc_sampling_call(cbid, data->context);
 			etl_sass_metrics_call(cbid, data->context);
@@ -98,16 +89,6 @@ void etl_callbacks_call(void *unused, uint32_t domain, uint32_t cbid, const void
 		etl_sass_metrics_resource(cbid, info);
 	}
 	etl_watch_call(domain, cbid, info);
-}
-
-/* What the capture needs besides its table of events. */
-static bool is_the_captures(uint32_t domain, uint32_t cbid)
-{
-	if (domain == CUPTI_DOMAIN_DRIVER)
-		return is_kept(cbid) || (is_captured && etl_orders_mean(cbid));
-	return is_captured &&
-	       (etl_graph_nodes_mean(domain, cbid) || etl_pc_sampling_means(domain, cbid) ||
-		etl_range_metrics_mean(domain, cbid) || etl_sass_metrics_mean(domain, cbid));
 }
 
 /* Switches on what a watch wants; CUPTI's last refusal if there is nothing that it does not
@@ -289,8 +270,8 @@ static void disable(void *subscriber, int number)
 {
 	for (uint32_t domain = 1; subscriber && domain < ETL_CALLBACK_DOMAINS; domain++)
 		for (uint32_t cbid = 1; cbid < ETL_MAX_CBID; cbid++)
-			if (etl_watch_has(number, domain, cbid) && !etl_watch_wants(domain, cbid) &&
-			    !is_the_captures(domain, cbid))
+			if (etl_watch_has(number, domain, cbid) && !is_kept(domain, cbid) &&
+			    !(is_captured && domain == CUPTI_DOMAIN_DRIVER && etl_orders_mean(cbid)))
 				etl_injector.cupti.enable_callback(0, subscriber, domain, cbid);
 }
 

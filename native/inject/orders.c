@@ -41,28 +41,43 @@ bool etl_orders_mean(uint32_t cbid)
 	return etl_load(&is_armed) && cbid < ETL_MAX_CBID && is_place[cbid];
 }
 
-bool etl_orders_are_due(void)
+static bool are_due(void)
 {
-	return etl_is_switched_in_calls() && etl_load(&is_armed) != etl_recording_is_due();
+	return etl_load(&is_armed) != etl_recording_is_due();
 }
 
-void etl_orders_arm(void *subscriber, bool (*is_kept)(uint32_t cbid))
+static void arm(void *subscriber, bool (*is_kept)(uint32_t domain, uint32_t cbid))
 {
 	bool on = etl_recording_is_due();
 
-	if (on == etl_load(&is_armed))
-		return;
 	for (uint32_t cbid = 1; cbid < ETL_MAX_CBID; cbid++)
 		/* A function that this driver does not have is refused. */
-		if (is_place[cbid] && (on || !is_kept(cbid)))
+		if (is_place[cbid] && (on || !is_kept(CUPTI_DOMAIN_DRIVER, cbid)))
 			etl_injector.cupti.enable_callback(on, subscriber, CUPTI_DOMAIN_DRIVER, cbid);
 	etl_store(&is_armed, on);
 }
 
-bool etl_orders_call(uint32_t cbid)
+void etl_orders_settle(const struct etl_orders_of *of, bool is_patient)
+{
+	void *subscriber;
+
+	if (!etl_is_switched_in_calls() || !are_due())
+		return;
+	if (is_patient)
+		pthread_mutex_lock(of->changing);
+	else if (pthread_mutex_trylock(of->changing) != 0)
+		return; /* the next call will do */
+	subscriber = of->subscriber();
+	/* Whoever had the lock may have done it. */
+	if (subscriber && are_due())
+		arm(subscriber, of->is_kept);
+	pthread_mutex_unlock(of->changing);
+}
+
+void etl_orders_call(uint32_t cbid, const struct etl_orders_of *of)
 {
 	if (!etl_orders_mean(cbid) || !etl_injector_is_ours())
-		return false;
+		return;
 	etl_recording_catch_up();
-	return true;
+	etl_orders_settle(of, false);
 }

@@ -121,10 +121,9 @@ void etl_sass_metrics_call(uint32_t cbid, void *context) { (void)cbid; (void)con
 void etl_sass_metrics_resource(uint32_t cbid, const void *info) { (void)cbid; (void)info; }
 bool etl_is_switched_in_calls(void) { return false; }
 void etl_orders_find(void) {}
-bool etl_orders_are_due(void) { return false; }
-void etl_orders_arm(void *s, bool (*is_kept)(uint32_t)) { (void)s; (void)is_kept; }
+void etl_orders_settle(const struct etl_orders_of *of, bool is_patient) { (void)of; (void)is_patient; }
 bool etl_orders_mean(uint32_t cbid) { (void)cbid; return false; }
-bool etl_orders_call(uint32_t cbid) { (void)cbid; return false; }
+void etl_orders_call(uint32_t cbid, const struct etl_orders_of *of) { (void)cbid; (void)of; }
 bool etl_pc_sampling_is_wanted(void) { return false; }
 void etl_pc_sampling_enable(void *subscriber) { (void)subscriber; }
 bool etl_pc_sampling_means(uint32_t domain, uint32_t cbid) { (void)domain; (void)cbid; return false; }

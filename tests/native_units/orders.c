@@ -96,30 +96,24 @@ void etl_wakeup_send(void)
 
 static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
 
-static bool is_kept(uint32_t cbid)
+static bool is_kept(uint32_t domain, uint32_t cbid)
 {
-	return cbid == WAIT;
+	return domain == CUPTI_DOMAIN_DRIVER && cbid == WAIT;
 }
 
-static void update_orders(bool is_patient)
+static void *subscriber(void)
 {
-	if (!etl_orders_are_due())
-		return;
-	if (is_patient)
-		pthread_mutex_lock(&changing);
-	else if (pthread_mutex_trylock(&changing) != 0)
-		return;
-	etl_orders_arm(&is_enabled, is_kept);
-	pthread_mutex_unlock(&changing);
+	return &is_enabled;
 }
+
+static const struct etl_orders_of orders_of = { &changing, subscriber, is_kept };
 
 static void enter(uint32_t cbid)
 {
 	if (!etl_load(&is_enabled[cbid]))
 		return;
 	is_in_entry = true;
-	if (etl_orders_call(cbid))
-		update_orders(false);
+	etl_orders_call(cbid, &orders_of);
 	is_in_entry = false;
 }
 
@@ -144,7 +138,7 @@ static void order(bool paused)
 	etl_recording_update(ETL_BY_COLLECTOR);
 #endif
 	while (etl_recording_is_on() == paused || etl_load(&is_enabled[LAUNCH])) {
-		update_orders(true);
+		etl_orders_settle(&orders_of, true);
 		/* The looks that the timer's thread takes after each flush switch nothing. */
 		CHECK(!etl_recording_is_cut());
 		sched_yield();
@@ -172,9 +166,10 @@ int main(void)
 	etl_injector.cupti.enable_callback = enable_callback;
 	etl_orders_find();
 	etl_store(&is_enabled[WAIT], 1); /* for somebody else */
-	CHECK(!etl_orders_are_due() && !etl_orders_mean(LAUNCH));
+	CHECK(!etl_orders_mean(LAUNCH));
 	CHECK(etl_recording_start(&plan, &records, false, &error) == 0);
-	CHECK(is_kernel_on && !etl_orders_are_due());
+	etl_orders_settle(&orders_of, true);
+	CHECK(is_kernel_on && !etl_orders_mean(LAUNCH) && !is_enabled[LAUNCH]);
 	is_begun = true;
 	for (int i = 0; i < PROGRAM_THREADS; i++)
 		CHECK(pthread_create(&threads[i], NULL, program_thread, NULL) == 0);
