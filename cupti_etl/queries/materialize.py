@@ -133,7 +133,7 @@ class Materialized:
             duckdb.Error: a part cannot be read.
         """
         operator = self._operators().get(query.name) or self._select(query)
-        with self._parts_looked_at() as now:
+        with self.parts_looked_at() as now:
             try:
                 made = self._views(con, operator, query)
             except NativeError:
@@ -142,7 +142,7 @@ class Materialized:
         return made
 
     @contextlib.contextmanager
-    def _parts_looked_at(self) -> Iterator[State]:
+    def parts_looked_at(self) -> Iterator[State]:
         """The parts as they are; for what is made meanwhile, too, which is stale if they change."""
         if self._then is not None:
             yield self._then
@@ -233,7 +233,7 @@ class Materialized:
 
     def _fit(self, con: duckdb.DuckDBPyConnection) -> tuple[str, str]:
         """What the manifest says of the parts, and why rows are not in the trace's folder; ""."""
-        with self._parts_looked_at() as now:
+        with self.parts_looked_at() as now:
             if self._fitness is None or self._fitness[0] != now:
                 self._fitness = (now, *self._look(con, now))
             return self._fitness[1:]
@@ -261,8 +261,10 @@ class Materialized:
 
     def _folder(self, con: duckdb.DuckDBPyConnection, operator: Operator) -> Path | None:
         """Where the rows are kept; None if only in memory."""
+        if not any(map(self._is_materialized, (operator.name, *operator.queries))):
+            return None
         parts, reason = self._fit(con)
-        if reason or not any(map(self._is_materialized, (operator.name, *operator.queries))):
+        if reason:
             return None
         words = "\0".join([parts, _code(), *sorted(self._texts(operator))])
         key = hashlib.sha256(words.encode()).hexdigest()[:_KEY_LETTERS]

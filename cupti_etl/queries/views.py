@@ -267,11 +267,12 @@ class Views:
         elif query.materialized:
             self._made.update(self._materialized.make(con, query))
         else:
-            self._need(con, query.needs)
-            if not self._compute_once(con, query):
-                self._execute(con, query.create)
+            with self._materialized.parts_looked_at():
+                self._need(con, query.needs)
+                if not self._materialize_small(con, query):
+                    self._execute(con, query.create)
 
-    def _compute_once(self, con: duckdb.DuckDBPyConnection, query: Query) -> bool:
+    def _materialize_small(self, con: duckdb.DuckDBPyConnection, query: Query) -> bool:
         """Materialize a query of few rows, in memory; whether that was done.
 
         To bind what it is made of takes longer than to compute it, and each that reads it would
