@@ -64,7 +64,6 @@ class Budget:
         self._recorded_ns = 0
         self.windows = 0
         self._kernels = self._untimed = 0
-        self._is_over = False
         pause(True)
 
     def begin(self) -> None:
@@ -77,12 +76,18 @@ class Budget:
         """Learn from rows that arrive."""
         if table != "kernel":
             return
-        # What CUPTI was seen to do before it ended a program whose records were switched where it
-        # does not stand it; single ones have been seen without that.
         self._untimed += batch["start_ns"].null_count
         self._kernels += batch.num_rows
-        self._is_over = self._untimed > max(_FEW_UNTIMED, _MOST_UNTIMED * self._kernels)
         self._meter.add(batch)
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether so many kernels have no times that nothing more is to be recorded.
+
+        That is what CUPTI was seen to do before it ended a program whose records were switched
+        where it does not stand it; single ones have been seen without that.
+        """
+        return self._untimed > max(_FEW_UNTIMED, _MOST_UNTIMED * self._kernels)
 
     def look(self) -> None:
         """Open or close a window, if it is time to."""
