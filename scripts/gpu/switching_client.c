@@ -51,7 +51,7 @@ static const char *const place_names[] = { "cuLaunch", "cuGraphLaunch", "cuCtxSy
 static struct counts *counts;
 static const char *way;
 static uint64_t begin_ns;
-static useconds_t on_us = 5000, off_us = 5000;
+static useconds_t on_us, off_us;
 static uint32_t places[MOST_PLACES];
 static int n_places;
 static void *subscriber;
@@ -220,7 +220,7 @@ static void find_places(void)
 
 static void map_counts(const char *path)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	if (fd < 0 || ftruncate(fd, sizeof *counts) != 0 ||
 	    (counts = mmap(NULL, sizeof *counts, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) == MAP_FAILED) {

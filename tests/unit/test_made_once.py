@@ -18,11 +18,11 @@ def test_what_others_left_is_removed_and_what_they_make_is_not(tmp_path: Path) -
         os.utime(path, times=(time.time() - age_s,) * 2)
         return path
 
-    former = beside("library-0123.duckdb", 0)
-    killed = beside(".library-4567.duckdb.89ab", 2 * HOUR_S)
-    in_work = beside(".library-4567.duckdb.cdef", HOUR_S / 2)
+    former = beside("views-0123.duckdb", 0)
+    killed = beside(".views-4567.duckdb.89ab", 2 * HOUR_S)
+    in_work = beside(".views-4567.duckdb.cdef", HOUR_S / 2)
     another = beside(".file-4567.duckdb.cdef", 2 * HOUR_S)
-    kept = tmp_path / "library-4567.duckdb"
+    kept = tmp_path / "views-4567.duckdb"
     made: list[Path] = []
 
     def make(path: Path) -> None:
