@@ -114,11 +114,10 @@ def _serialized(options: CaptureOptions) -> str:
     """Whether kernels are recorded one at a time.
 
     For its other records of kernels, CUPTI adds instructions to them (8 a warp on an H200), which
-    counters of single launches, and instructions, would count.
+    counters of single launches would count.
     """
     asked = options.range_metrics
-    is_by_kernel = asked is not None and asked.by == "kernel"
-    return "1" if is_by_kernel or options.sass_metrics else ""
+    return "1" if asked is not None and asked.by == "kernel" else ""
 
 
 def _pc_sampling(options: CaptureOptions) -> str:

@@ -47,6 +47,8 @@ _SASS_METRICS = {
     -errno.EOWNERDEAD: "counts are taken at the end of the program, and it destroyed its context"
     " before; let it end without cudaDeviceReset or cuCtxDestroy",
     -errno.EOVERFLOW: "CUPTI tells of more counts than can be; ask for fewer metrics",
+    -errno.ENODATA: "CUPTI has counted nothing, though the program launched kernels; leave out the"
+    " other tools in the program that record, or name the libcupti of a newer CUDA with --cupti",
 }
 _RANGE_METRICS = {
     17: "CUPTI does not know one of the metrics on this chip; `cupti-etl metrics check --range`"

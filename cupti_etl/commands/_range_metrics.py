@@ -161,17 +161,6 @@ def _check_application(others: dict[str, Any]) -> None:
         )
 
 
-def without_kernels(asked: RangeOptions | None, kinds: tuple[str, ...]) -> tuple[str, ...]:
-    """The kinds to record beside what is measured.
-
-    For records of kernels, CUPTI adds instructions to them (8 a warp on an H200), which the
-    counters of a range would count.  Launches that are replayed have none.
-    """
-    if asked is None or asked.by == "kernel":
-        return kinds
-    return tuple(kind for kind in kinds if kind not in ("kernel", "graph_trace"))
-
-
 def check_metrics(names: str) -> tuple[str, ...]:
     """Names of metrics, those of presets among them.
 

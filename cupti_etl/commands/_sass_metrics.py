@@ -21,8 +21,8 @@ _OPTIONS = (
         "--sass-metrics",
         metavar="NAME,...",
         help="Count what each instruction does, such as smsp__sass_inst_executed. CUPTI patches"
-        " the kernels and runs one at a time: a program can take more than a hundred times as"
-        " long, and its times are not those without.",
+        " the kernels: a program can take more than a hundred times as long. Kernels, copies and"
+        " sets are not recorded beside it.",
     ),
     _option(
         "--sass-filter",

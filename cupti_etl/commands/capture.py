@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from cupti_etl.commands._beside import kinds_beside
 from cupti_etl.commands._budget import budget_options
 from cupti_etl.commands._capture_values import (
     check_pytorch,
@@ -26,7 +27,7 @@ from cupti_etl.commands._flight import check_kinds, flight_options
 from cupti_etl.commands._index import index_apart
 from cupti_etl.commands._pc_sampling import pc_sampling_options
 from cupti_etl.commands._pm import chosen, pm_option, pm_options
-from cupti_etl.commands._range_metrics import range_options, without_kernels
+from cupti_etl.commands._range_metrics import range_options
 from cupti_etl.commands._renamed import RenamedOption
 from cupti_etl.commands._sass_metrics import sass_options
 from cupti_etl.commands._serve import serving
@@ -330,9 +331,11 @@ def command(
     asked = kinds or kinds_of(table)
     options = CaptureOptions(
         out=as_target(expand(out, os.environ) if out else time.strftime("trace-%Y%m%d-%H%M%S")),
-        kinds=without_kernels(
-            range_metrics,
+        kinds=kinds_beside(
             choose_kinds(f"{asked or 'default'},marker,marker_data" if parts else asked, graph),
+            asked,
+            range_metrics,
+            sass_metrics,
         ),
         table=table,
         api=api,

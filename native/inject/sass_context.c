@@ -191,7 +191,10 @@ static void collect(struct etl_sass_context *counted)
 
 	if (code == 0 && (ask.records > MOST_RECORDS || ask.instances > 4096))
 		code = -EOVERFLOW;
-	if (code == 0 && ask.records && ask.instances)
+	/* There was a launch, or counting would not have begun. */
+	if (code == 0 && (!ask.records || !ask.instances))
+		code = -ENODATA;
+	if (code == 0)
 		code = take(counted, ask.records, ask.instances * etl_sass_asked.count);
 	if (code != 0)
 		etl_sass_fail(code);

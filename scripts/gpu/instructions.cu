@@ -1,6 +1,9 @@
 // Kernels that execute instructions of known numbers, for scripts/gpu/sass_metrics.py.
 //
-//   instructions [short]   all kernels once; short: 2000 launches of the first alone
+//   instructions [short|loop]   all kernels three times; short: 2000 launches of the first alone;
+//                               loop: 20 of the one that loops, with more turns
+//
+// Prints how long the GPU took, in ms, from an event before the launches to one after them.
 //
 // Loops are not unrolled, so that each has a store, or a load, that is executed once a turn.
 #include <cstdio>
@@ -57,6 +60,10 @@ int main(int count, char **words)
     CHECK(cudaMalloc(&out, bytes));
     CHECK(cudaMemset(a, 0, bytes));
     CHECK(cudaMemset(b, 0, bytes));
+    cudaEvent_t begin, end;
+    CHECK(cudaEventCreate(&begin));
+    CHECK(cudaEventCreate(&end));
+    CHECK(cudaEventRecord(begin));
     if (count > 1 && strcmp(words[1], "short") == 0) {
         for (int i = 0; i < 2000; i++)
             store_once<<<BLOCKS, THREADS>>>(out);
@@ -72,7 +79,10 @@ int main(int count, char **words)
         }
     }
     CHECK(cudaGetLastError());
+    CHECK(cudaEventRecord(end));
     CHECK(cudaDeviceSynchronize());
-    printf("done\n");
+    float ms;
+    CHECK(cudaEventElapsedTime(&ms, begin, end));
+    printf("gpu_ms %.4f\n", ms);
     return 0;
 }

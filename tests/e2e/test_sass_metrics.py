@@ -42,12 +42,13 @@ def expected(launches: dict[str, int]) -> Counter[tuple[str, int, str]]:
 
 
 @pytest.mark.parametrize("release", [CUPTI_12, CUPTI_13])
-def test_each_launch_is_counted_and_nothing_of_cuptis_own(capturer: Capturer, release: str) -> None:
-    """Beside records of concurrent kernels, the fake would count 0xff0, too."""
+def test_each_launch_is_counted(capturer: Capturer, release: str) -> None:
+    """Were kernels recorded, the fake would end the program; were copies, it would count nothing."""
     capture = capturer.run(release, _ASKED, launches=300, names=3)
     assert capture.status == 0, capture.stderr
     assert found(capture) == expected({kernel_name(i): 100 for i in range(3)})
-    assert capture.count("kernel") == 300
+    assert (capture.count("kernel"), capture.count("memcpy")) == (0, 0)
+    assert capture.count("api_call") >= 300
     rows = capture.rows("sass_metric")
     assert {row["cubin_crc"] for row in rows} == {0xC0BEA5}
     assert {(row["context_id"], row["device_id"]) for row in rows} == {(1, 0)}
@@ -97,10 +98,17 @@ def test_what_refuses_is_a_loss_with_a_reason_and_the_rest_is_recorded(
 ) -> None:
     capture = capturer.run(CUPTI_13, _ASKED, {"fail": fail}, launches=50)
     assert capture.status == 0
-    assert capture.count("kernel") == 50
+    assert capture.count("api_call") >= 50
     (loss,) = capture.losses()["sass_refused"]
     assert loss["table_name"] == "sass_metric"
     assert says in loss["detail"]
+    capture.check_sums()
+
+
+def test_that_nothing_was_counted_is_a_loss(capturer: Capturer) -> None:
+    capture = capturer.run(CUPTI_13, _ASKED, {"sass_nothing": 1}, launches=20)
+    (loss,) = capture.losses()["sass_refused"]
+    assert "counted nothing, though the program launched kernels" in loss["detail"]
     capture.check_sums()
 
 
@@ -125,6 +133,8 @@ def test_a_metric_that_the_chip_lacks_is_a_loss(capturer: Capturer) -> None:
         ([*_ASKED, "--range-metrics", "dram__bytes_read.sum"], "two captures"),
         ([*_ASKED, "--duration", "1s"], "to the end of the program"),
         ([*_ASKED, "--capture-range", "nvtx:step"], "to the end of the program"),
+        ([*_ASKED, "--kinds", "kernel"], "kernel cannot be recorded with --sass-metrics"),
+        ([*_ASKED, "--kinds", "light, memset"], "memset cannot be recorded with --sass-metrics"),
         ([*_ASKED, "--max-rows", "5"], "to the end of the program"),
         ([*_ASKED, "--max-size", "1MB"], "to the end of the program"),
     ],

@@ -77,7 +77,7 @@ def test_the_script_runs_to_its_end_and_says_what_is_wrong(
     monkeypatch.setenv("PYTHONPATH", str(PACKAGES))
     program = tmp_path / "program"
     words = fakes.program(launches=2, names=1)
-    program.write_text(f"#!/bin/sh\nexec {' '.join(words)} > /dev/null\n")
+    program.write_text(f"#!/bin/sh\necho gpu_ms 1.5\nexec {' '.join(words)} > /dev/null\n")
     program.chmod(0o755)
     folders = ["--out", str(tmp_path / "out"), "--work", str(tmp_path)]
     cupti = ["--cupti", str(fakes.cupti(CUPTI_13))]
