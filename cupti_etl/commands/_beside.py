@@ -14,10 +14,10 @@ def kinds_beside(
 ) -> tuple[str, ...]:
     """Those of the kinds that can be recorded beside what is counted.
 
-    For records of kernels, CUPTI adds instructions to them (8 a warp on an H200), which the counters
-    of a range would count; launches that are replayed have none.  While instructions are counted,
-    CUPTI 13.0 and 13.5 hang after some hundred launches if kernels are recorded, and count nothing
-    if copies and sets are, but not kernels.
+    For records of kernels, CUPTI adds instructions to them (8 a warp on an H200), which the
+    counters of a range would count; launches that are replayed have none.  While instructions are
+    counted, CUPTI 13.0 and 13.5 hang after some hundred launches if kernels are recorded, and count
+    nothing if copies and sets are, but not kernels.
 
     Args:
         kinds: what would be recorded without counters.
@@ -39,7 +39,7 @@ def kinds_beside(
     asked = [word for word in (word.strip() for word in named.split(",")) if word in left_out]
     if asked:
         raise UsageError(
-            f"{', '.join(asked)} cannot be recorded with {option}: that would disturb what is counted",
+            f"{', '.join(asked)} cannot be recorded with {option}: what is counted would change",
             "make two captures, one with each",
         )
     return tuple(kind for kind in kinds if kind not in left_out)

@@ -43,7 +43,7 @@ def expected(launches: dict[str, int]) -> Counter[tuple[str, int, str]]:
 
 @pytest.mark.parametrize("release", [CUPTI_12, CUPTI_13])
 def test_each_launch_is_counted(capturer: Capturer, release: str) -> None:
-    """Were kernels recorded, the fake would end the program; were copies, it would count nothing."""
+    """With records of kernels the fake would end the program, of copies count nothing."""
     capture = capturer.run(release, _ASKED, launches=300, names=3)
     assert capture.status == 0, capture.stderr
     assert found(capture) == expected({kernel_name(i): 100 for i in range(3)})
