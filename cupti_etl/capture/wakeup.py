@@ -41,6 +41,14 @@ class Wakeup:
         """Tell all traced processes, those to come too, whether to record."""
         self._lib.etl_wakeup_pause(self._handle, is_paused)
 
+    def order_trial(self, trial: int) -> None:
+        """Tell them whether to count their launches, and to delay each (``ETL_TRIAL_*``)."""
+        self._lib.etl_wakeup_trial(self._handle, trial)
+
+    def launches(self) -> int:
+        """Launches that they have counted so far, all together."""
+        return int(self._lib.etl_wakeup_launches(self._handle))
+
     def unmet(self) -> int:
         """Processes that came and have not been able to say hello, as they say themselves."""
         return int(self._lib.etl_wakeup_unmet(self._handle))

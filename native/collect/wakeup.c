@@ -63,12 +63,27 @@ void etl_wakeup_wait(struct etl_wakeup *wakeup, uint32_t seen, int timeout_ms)
 	syscall(SYS_futex, &wakeup->page->sent, FUTEX_WAIT, seen, &timeout, NULL, 0);
 }
 
-void etl_wakeup_pause(struct etl_wakeup *wakeup, int is_paused)
+static void order(struct etl_wakeup *wakeup, _Atomic uint32_t *word, uint32_t value)
 {
-	etl_put(&wakeup->page->is_paused, (uint32_t)(is_paused != 0));
+	etl_put(word, value);
 	/* Release: whoever wakes up for the new number sees the order. */
 	atomic_fetch_add_explicit(&wakeup->page->orders, 1, memory_order_release);
 	syscall(SYS_futex, &wakeup->page->orders, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void etl_wakeup_pause(struct etl_wakeup *wakeup, int is_paused)
+{
+	order(wakeup, &wakeup->page->is_paused, (uint32_t)(is_paused != 0));
+}
+
+void etl_wakeup_trial(struct etl_wakeup *wakeup, enum etl_trial trial)
+{
+	order(wakeup, &wakeup->page->trial, (uint32_t)trial);
+}
+
+uint64_t etl_wakeup_launches(const struct etl_wakeup *wakeup)
+{
+	return etl_load(&wakeup->page->launches);
 }
 
 void etl_wakeup_free(struct etl_wakeup *wakeup)

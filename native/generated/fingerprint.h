@@ -1,4 +1,4 @@
 /* Made by `python -m tools.codegen`.  Do not edit. */
 #ifndef ETL_FINGERPRINT
-#define ETL_FINGERPRINT UINT64_C(0x4000c6e270f89b88)
+#define ETL_FINGERPRINT UINT64_C(0x862c8c280eec1402)
 #endif

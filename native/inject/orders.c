@@ -1,4 +1,4 @@
-/* The collector's orders to record or to pause, carried out by the program's own threads where they
+/* The collector's orders to record, to pause or to try a delay, carried out by the program's own threads where they
  * enter a call of the driver.
  *
  * With CUPTI 13.0 and 13.5, kinds that are switched off and on again and again by another thread,
@@ -11,18 +11,16 @@
 #include "inject/plan.h"
 #include "inject/range.h"
 #include "inject/recording.h"
+#include "inject/trial.h"
 
 /* What programs that have something to record cannot do without. */
-static const char *const places[] = { "cuLaunch*",
-				      "cuGraphLaunch*",
-				      "cuMemcpy*",
-				      "cuMemset*",
-				      "cuCtxSynchronize*",
-				      "cuEventSynchronize",
-				      "cuStreamSynchronize*",
-				      NULL };
+static const char *const launches[] = { "cuLaunch*", "cuGraphLaunch*", NULL };
+static const char *const others[] = { "cuMemcpy*",          "cuMemset*",
+				      "cuCtxSynchronize*",  "cuEventSynchronize",
+				      "cuStreamSynchronize*", NULL };
 
-static bool is_place[ETL_MAX_CBID]; /* the driver's functions, by callback id */
+/* The driver's functions, by callback id. */
+static bool is_launch[ETL_MAX_CBID], is_place[ETL_MAX_CBID];
 /* A callback costs a launch half a microsecond, even if it does nothing: there are some only while
  * there is something to do. */
 static _Atomic bool is_armed;
@@ -32,7 +30,9 @@ void etl_orders_find(void)
 	etl_store(&is_armed, false);
 	if (!etl_is_switched_in_calls())
 		return;
-	for (uint32_t cbid = 0; etl_next_driver_call(places, &cbid);)
+	for (uint32_t cbid = 0; etl_next_driver_call(launches, &cbid);)
+		is_place[cbid] = is_launch[cbid] = true;
+	for (uint32_t cbid = 0; etl_next_driver_call(others, &cbid);)
 		is_place[cbid] = true;
 }
 
@@ -41,14 +41,19 @@ bool etl_orders_mean(uint32_t cbid)
 	return etl_load(&is_armed) && cbid < ETL_MAX_CBID && is_place[cbid];
 }
 
+static bool are_needed(void)
+{
+	return etl_recording_is_due() || etl_trial_is_on();
+}
+
 static bool are_due(void)
 {
-	return etl_load(&is_armed) != etl_recording_is_due();
+	return etl_load(&is_armed) != are_needed();
 }
 
 static void arm(void *subscriber, bool (*is_kept)(uint32_t domain, uint32_t cbid))
 {
-	bool on = etl_recording_is_due();
+	bool on = are_needed();
 
 	for (uint32_t cbid = 1; cbid < ETL_MAX_CBID; cbid++)
 		/* A function that this driver does not have is refused. */
@@ -68,8 +73,9 @@ void etl_orders_settle(const struct etl_orders_of *of, bool is_patient)
 	else if (pthread_mutex_trylock(of->changing) != 0)
 		return; /* the next call will do */
 	subscriber = of->subscriber();
-	/* Whoever had the lock may have done it. */
-	if (subscriber && are_due())
+	/* Whoever had the lock may have done it.  Again: whoever saw the callbacks as they were
+	 * before, when they were right for an order that came meanwhile, leaves that to us. */
+	while (subscriber && are_due())
 		arm(subscriber, of->is_kept);
 	pthread_mutex_unlock(of->changing);
 }
@@ -80,4 +86,6 @@ void etl_orders_call(uint32_t cbid, const struct etl_orders_of *of)
 		return;
 	etl_recording_catch_up();
 	etl_orders_settle(of, false);
+	if (is_launch[cbid])
+		etl_trial_launch();
 }

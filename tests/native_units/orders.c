@@ -63,9 +63,11 @@ static int enable_kind(uint32_t kind)
 
 bool etl_next_driver_call(const char *const *patterns, uint32_t *cbid)
 {
-	CHECK(strcmp(patterns[0], "cuLaunch*") == 0);
-	*cbid = *cbid < LAUNCH ? LAUNCH : *cbid + 1;
-	return *cbid <= WAIT;
+	uint32_t found = strcmp(patterns[0], "cuLaunch*") == 0 ? LAUNCH : WAIT;
+	bool is_first = *cbid < found;
+
+	*cbid = found;
+	return is_first;
 }
 
 const char *cupti_result(const struct cupti_api *cupti, int result)
@@ -151,6 +153,25 @@ static void order(bool paused)
 		CHECK(segment->windows[(opened - 1) % ETL_WINDOWS].closed_by == ETL_BY_COLLECTOR);
 }
 
+/* Launches are counted, waits are not, and callbacks are on for as long as the trial. */
+static void try_delays(void)
+{
+	CHECK(etl_load(&wakeup.launches) == 0);
+	etl_store(&wakeup.trial, ETL_TRIAL_COUNT);
+	etl_orders_settle(&orders_of, true);
+	while (etl_load(&wakeup.launches) < 100)
+		sched_yield();
+	etl_store(&wakeup.trial, ETL_TRIAL_DELAY);
+	for (uint64_t seen = etl_load(&wakeup.launches); etl_load(&wakeup.launches) < seen + 100;)
+		sched_yield();
+	etl_store(&wakeup.trial, ETL_TRIAL_OFF);
+	while (etl_orders_mean(LAUNCH)) {
+		etl_orders_settle(&orders_of, true);
+		sched_yield();
+	}
+	CHECK(!etl_load(&is_enabled[LAUNCH]));
+}
+
 int main(void)
 {
 	pthread_t threads[PROGRAM_THREADS];
@@ -175,6 +196,7 @@ int main(void)
 		CHECK(pthread_create(&threads[i], NULL, program_thread, NULL) == 0);
 	for (int round = 0; round < ROUNDS; round++)
 		order(round % 2 == 0);
+	try_delays();
 	etl_store(&is_over, true);
 	for (int i = 0; i < PROGRAM_THREADS; i++)
 		pthread_join(threads[i], NULL);

@@ -63,7 +63,7 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
     "operators": native_sources("collector"),
     "orders": [
         *native_sources("segment"),
-        *inject("conflict", "environment", "orders", "range", "recording"),
+        *inject("conflict", "environment", "orders", "range", "recording", "trial"),
     ],
     "switching": [
         *native_sources("segment"),

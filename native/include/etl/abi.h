@@ -37,6 +37,12 @@ enum etl_switch {
 	ETL_BY_OTHER_CLIENT, /* that another CUPTI client came, or left */
 };
 
+/* What is done with launches to tell what recording would cost; see inject/trial.c. */
+enum etl_trial { ETL_TRIAL_OFF, ETL_TRIAL_COUNT, ETL_TRIAL_DELAY };
+/* By so much CUPTI makes a launch longer once it has recorded, at most: 1.2 to 1.7 us were seen on
+ * an H100, with CUPTI 13.0. */
+enum { ETL_TRIAL_DELAY_NS = 1700 };
+
 /* A full slot that the caller is draining. */
 struct etl_slot_view {
 	int64_t slot;
@@ -227,6 +233,9 @@ uint32_t etl_wakeup_value(struct etl_wakeup *wakeup);
 void etl_wakeup_wait(struct etl_wakeup *wakeup, uint32_t seen, int timeout_ms);
 /* Tells all traced processes, those to come too, whether to record. */
 void etl_wakeup_pause(struct etl_wakeup *wakeup, int is_paused);
+/* Tells them whether to count their launches, and to delay each. */
+void etl_wakeup_trial(struct etl_wakeup *wakeup, enum etl_trial trial);
+uint64_t etl_wakeup_launches(const struct etl_wakeup *wakeup); /* counted so far */
 void etl_wakeup_free(struct etl_wakeup *wakeup);
 
 /* ---- CUPTI's profiler host; see pm/host.c.  What can fail returns 0, -errno, or CUPTI's

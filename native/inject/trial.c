@@ -1,0 +1,35 @@
+/* Counts launches, and delays each for parts of the time, where the collector wants to know how much
+ * slower the program would be if launches took longer.
+ *
+ * Once CUPTI has recorded, it makes each launch longer to the program's end, whatever is switched
+ * off.  Nothing takes that back, so it has to be known before; a delay can be taken back. */
+#include "etl/clock.h"
+#include "inject/injector.h"
+#include "inject/trial.h"
+
+static uint32_t ordered(void)
+{
+	const struct etl_wakeup_page *page = etl_injector.wakeup;
+
+	return page ? etl_load(&page->trial) : ETL_TRIAL_OFF;
+}
+
+bool etl_trial_is_on(void)
+{
+	return ordered() != ETL_TRIAL_OFF;
+}
+
+void etl_trial_launch(void)
+{
+	uint32_t trial = ordered();
+
+	if (trial == ETL_TRIAL_OFF)
+		return;
+	etl_add(&etl_injector.wakeup->launches, 1);
+	if (trial == ETL_TRIAL_DELAY) {
+		const int64_t until = etl_clock_ns(CLOCK_MONOTONIC) + ETL_TRIAL_DELAY_NS;
+
+		while (etl_clock_ns(CLOCK_MONOTONIC) < until)
+			;
+	}
+}
