@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cupti_etl.capture.price import Price, PriceMeter
+from cupti_etl.capture.trial import DELAY_NS, Lasting, Trial
 from cupti_etl.config import BudgetOptions
 from cupti_etl.units import percent
 
@@ -26,37 +27,62 @@ _FEW_UNTIMED, _MOST_UNTIMED = 10, 0.001
 # By how much times without recording differ in length, at most: a program whose steps keep time
 # with the windows would otherwise show the same part of its steps again and again.
 _JITTER = 0.3
+# The part of the budget that may be lost for good; windows have what is left.
+_LASTING_PART = 0.5
+# How many windows the shortest parts of a trial are as long as, times ten.
+_PERIODS = 10
+# Until what was too much is tried again, as the program may have changed.
+_AGAIN_NS = 60_000_000_000
 
 
 class Budget:
     """Opens and closes windows; the program is recorded in these alone.
 
-    The time until the next window is such that what all windows have cost stays within the share
-    of the time since the first one.  What they cost is measured (see ``price``), plus one standard
-    error; until it is known, it is taken to be a quarter of their time.
+    Before the first one a trial tells what the program loses for good once it has been recorded;
+    there are windows only if it can afford that.  The time until the next window is such that what
+    all windows have cost stays within what is left of the share of the time since the first process
+    came.  What they cost is measured (see ``price``), plus one standard error; until it is known, it
+    is taken to be a quarter of their time.
 
     Args:
         options: how much the program may lose, and how long a window is.
         pause: tells the traced processes whether to pause.
+        order_trial: tells them what to do with launches; see ``trial``.
+        launches: how many they have counted.
         monotonic_ns: the clock that windows are measured by.
         realtime_ns: the clock of records.
+        tell: says at once that there are no windows, as a program can run for weeks.
         seed: of the lengths of the times without recording.
+
+    Attributes:
+        lasting: what the last trial told; None before the first is over.
+        windows: how many have been opened.
     """
 
     def __init__(
         self,
         options: BudgetOptions,
         pause: Callable[[bool], None],
+        order_trial: Callable[[int], None],
+        launches: Callable[[], int],
         monotonic_ns: Callable[[], int] = time.monotonic_ns,
         realtime_ns: Callable[[], int] = time.time_ns,
+        tell: Callable[[str], None] = lambda text: None,
         seed: int | None = None,
     ) -> None:
         self._options = options
         self._pause = pause
+        self._order_trial = order_trial
+        self._launches = launches
         self._now = monotonic_ns
         self._realtime = realtime_ns
+        self._tell = tell
         self._random = random.Random(seed)
         self._meter = PriceMeter()
+        self._trial: Trial | None = None
+        self.lasting: Lasting | None = None
+        self._trials = 0
+        self._lost_ns = 0.0  # by trials
         self._begun: int | None = None
         self._next_ns = 0
         self._is_open = False
@@ -67,10 +93,10 @@ class Budget:
         pause(True)
 
     def begin(self) -> None:
-        """The first process is there: now the first window opens."""
+        """The first process is there: now the trial begins."""
         if self._begun is None:
             self._begun = self._now()
-            self._open(self._begun)
+            self._try()
 
     def add(self, table: str, batch: pa.RecordBatch) -> None:
         """Learn from rows that arrive."""
@@ -90,18 +116,64 @@ class Budget:
         return self._untimed > max(_FEW_UNTIMED, _MOST_UNTIMED * self._kernels)
 
     def look(self) -> None:
-        """Open or close a window, if it is time to."""
+        """Go on with the trial, or open or close a window, if it is time to."""
         now = self._now()
-        if self._begun is None or (now < self._next_ns and not self._is_over):
+        if self._begun is None:
             return
-        if not self._is_open:
+        if self._trial is not None:
+            self._trial.look()
+            if self._trial.found is not None:
+                self._judge(self._trial, now)
+        elif now < self._next_ns and not self._is_over:
+            return
+        elif not self.windows and not self._is_affordable:
+            self._try()
+        elif not self._is_open:
             if not self._is_over:
                 self._open(now)
-            return
-        self._is_open = False
-        self._recorded_ns += now - self._opened_ns
-        self._pause(True)
-        self._next_ns = now + self._rest_ns(now)
+        else:
+            self._is_open = False
+            self._recorded_ns += now - self._opened_ns
+            self._pause(True)
+            self._next_ns = now + self._rest_ns(now)
+
+    # ---- what is lost for good
+
+    @property
+    def _affordable(self) -> float:
+        return _LASTING_PART * self._options.share
+
+    @property
+    def _is_affordable(self) -> bool:
+        return self.lasting is not None and self.lasting.most <= self._affordable
+
+    def _try(self) -> None:
+        self._trials += 1
+        self._trial = Trial(
+            self._affordable,
+            _PERIODS * self._options.window_ns,
+            self._order_trial,
+            self._launches,
+            self._now,
+            self._random,
+        )
+
+    def _judge(self, trial: Trial, now: int) -> None:
+        """A trial is over: the first window opens, or nothing is recorded for a while."""
+        assert trial.found is not None
+        self._trial, self.lasting = None, trial.found
+        share = max(trial.found.share, 0.0)
+        lost = trial.delayed_ns * share / (1 + share)
+        self._lost_ns += lost
+        if trial.is_affordable:
+            self._open(now)
+        else:
+            if self._trials == 1:
+                self._tell(f"--budget: nothing is recorded for now{self._why_not()}")
+            again = _AGAIN_NS * 2 ** min(self._trials - 1, 6)
+            self._next_ns = now + int(max(again, lost / self._affordable))
+
+    # ---- windows
 
     def _open(self, now: int) -> None:
         self._is_open = True
@@ -114,12 +186,14 @@ class Budget:
     def _rest_ns(self, now: int) -> int:
         """How long nothing is recorded from now on."""
         assert self._begun is not None
-        window, share = self._options.window_ns, self._options.share
+        assert self.lasting is not None
+        window, share = self._options.window_ns, self._options.share - self.lasting.most
         price = self.price()
         upper = max(ASSUMED if price is None else price.share + price.error, _LEAST)
         # Of the time of a window, what the program would not have needed.
         lost = upper / (1 + upper)
-        until = self._begun + (self._recorded_ns + window) * lost / share - window
+        spent = self._lost_ns + (self._recorded_ns + window) * lost
+        until = self._begun + spent / share - window
         # What was saved is not spent at once: at most twice what goes on average.
         part = min(_MOST, 2 * share / lost)
         rest = max(until - now, window * (1 - part) / part)
@@ -129,23 +203,44 @@ class Budget:
         """What recording costs while it goes on; None if that is not known."""
         return self._meter.price()
 
+    # ---- in words
+
     def summary(self) -> str:
         """How much was recorded and what that cost, in a sentence."""
-        if self._begun is None:
-            return "--budget: nothing was recorded"
+        if not self.windows:
+            return f"--budget: nothing was recorded{self._why_not()}"
+        assert self._begun is not None
+        assert self.lasting is not None
         now = self._now()
         recorded = self._recorded_ns + (now - self._opened_ns if self._is_open else 0)
         part = recorded / max(now - self._begun, 1)
         what = f"--budget: {percent(part)} of the time was recorded, in {self.windows:,} windows"
         if self._is_over:
             what += ", and then no more, as CUPTI gave kernels no times"
+        lasting = f"; from the first one on, at most {percent(self.lasting.most)} more for launches"
         price = self.price()
         if price is None:
             return f"{what}; what that costs could not be measured, and was taken to be" + (
-                f" {percent(ASSUMED)} of their time"
+                f" {percent(ASSUMED)} of their time{lasting}"
             )
         lost = part * max(price.share, 0) / (1 + max(price.share, 0))
         return (
             f"{what}, in which it took {percent(price.share)} longer"
-            f" (± {percent(2 * price.error)}): {percent(lost)} of the run"
+            f" (± {percent(2 * price.error)}): {percent(lost)} of the run{lasting}"
+        )
+
+    def _why_not(self) -> str:
+        if self._begun is None:
+            return ""
+        if self.lasting is None:
+            return ", as the program ended before it was known what that would cost"
+        told = self.lasting
+        how = f"{percent(told.share)} longer (± {percent(2 * told.error)})"
+        if told.is_bound:
+            how = f"up to {percent(told.share)} longer"
+        return (
+            f": from the first window to the end of the program, CUPTI makes each launch about"
+            f" {DELAY_NS / 1e3:.1f} us longer, of {told.launches_s:,.0f} a second, by which the"
+            f" program would take {how}; allow it more, or record a part of it with --delay and"
+            " --duration"
         )

@@ -135,6 +135,16 @@ class Collector:
         assert self.listener is not None
         self.listener.wakeup.pause(is_paused)
 
+    def order_trial(self, trial: int) -> None:
+        """Tell them what to do with launches; see ``trial``."""
+        assert self.listener is not None
+        self.listener.wakeup.order_trial(trial)
+
+    def launches(self) -> int:
+        """Launches that they have counted, all together."""
+        assert self.listener is not None
+        return self.listener.wakeup.launches()
+
     # ---- draining
 
     def wait(self, timeout_ms: int) -> None:

@@ -185,7 +185,7 @@ class Recorder:
             for trigger in self._triggers:
                 yield from trigger.look(table, batch, now_ns)
 
-    def finish(self, status: int | None = None, stopped_by: str | None = None) -> None:
+    def finish(self, status: int | None = None, facts: Mapping[str, Any] | None = None) -> None:
         """Write what is left of open traces, and wait for them.
 
         Raises:

@@ -228,7 +228,14 @@ class _Run:
         )
         self._budget: Budget | None = None
         if options.budget is not None:
-            self._budget = Budget(options.budget, pauses.add())
+            collector = self.collector
+            self._budget = Budget(
+                options.budget,
+                pauses.add(),
+                collector.order_trial,
+                collector.launches,
+                tell=lambda text: None if options.quiet else say(f"cupti-etl: {text}"),
+            )
             self.collector.watchers.append(self._budget.add)
         settings = target_settings(options, self.collector.settings, os.environ)
         self.collector.known_losses += other_nccl_plugin(options, os.environ)
@@ -278,7 +285,7 @@ class _Run:
             self.collector.abandon()
             if self.sampling is not None:
                 self.sampling.stop()
-            driver.finish(status, self._limits.stopped_by)
+            driver.finish(status, self._facts_of_the_end())
             self._relink.finish()
         if isinstance(driver, Recorder):
             self.said.append(driver.summary())
@@ -294,6 +301,13 @@ class _Run:
                 options.record.unlink(missing_ok=True)
             self._before.restore()
         return status, problems[0] if problems else unrecorded
+
+    def _facts_of_the_end(self) -> dict[str, Any]:
+        lasting = self._budget.lasting if self._budget is not None else None
+        return {
+            "stopped_by": self._limits.stopped_by,
+            "lasting_pct": None if lasting is None else 100 * lasting.most,
+        }
 
     def _driver(self, facts: dict[str, Any]) -> Driver | Recorder:
         """What takes the rows."""

@@ -42,6 +42,7 @@ CAPTURE = Table(
         C("git_commit", string, "", "Commit that was checked out where the command was run; NULL outside a git repository."),
         C("tags", string, "", "What --tag said, as a JSON object; NULL without it."),
         C("budget_pct", f64, "", "How much longer --budget let the program take; NULL without it.", unit="%"),
+        C("lasting_pct", f64, "", "How much longer it takes, at most, from the first window of --budget to its end, recorded or not, as CUPTI makes launches longer once it has recorded: told by a trial before; NULL without one.", unit="%"),
     ),
 )
 ROW_COUNT = Table(

@@ -214,16 +214,18 @@ class Driver:
         for table, rows in {**self._source.restated(), "capture": [capture]}.items():
             self._put(lambda target, t=table, r=rows: target.replace(t, r))  # type: ignore[misc]
 
-    def finish(self, exit_status: int | None = None, stopped_by: str | None = None) -> None:
+    def finish(
+        self, exit_status: int | None = None, facts: Mapping[str, Any] | None = None
+    ) -> None:
         """Write what is left, and bring the trace to its end.
 
-        ``stopped_by`` is the limit that ended the recording, if one did.
+        ``facts`` are columns of the ``capture`` row that are known only now.
 
         Raises:
             EtlError: the trace could not be written; what was written stays.
         """
         self._pass_on(everything=True, is_last=True)
-        self._capture |= {"exit_status": exit_status, "stopped_by": stopped_by}
+        self._capture |= {"exit_status": exit_status, **(facts or {})}
         self._restate()
         if self._destination.is_watched:
             # With the last rows, so that who finds the status knows that nothing else is to come.

@@ -3,8 +3,9 @@
     python budget.py --out DIR --work DIR --launch-loop FILE [--seconds 40] [--no-parts]
 
 Writes DIR/budget.json; exits with 1 if a program lost more than its budget allows and the errors of
-both measurements explain, or if the estimates do not hold the truth.  The truth is what the program
-logs: how long its steps took that lay in windows, and those that lay between them.
+both measurements explain, if it loses more for good than a trial told, or if the estimates do not
+hold the truth.  The truth is what the program logs: how long its steps took that lay in windows,
+those that lay between them, and those before the first one.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ import cupti_etl
 PROGRAM = str(Path(__file__).resolve().parent / "budget_app.py")
 SECONDS = 540
 BUDGETS = (("small", 1.0), ("llama", 1.0), ("train", 1.0), ("graph", 1.0))
+# So large that each program can afford it: how windows, and what lasts, compare with the logs.
+AMPLE = 90.0
+# Steps before the first window, and after it, that are compared.
+AROUND_NS = 8_000_000_000
 # What single things cost: windows for most of the time.
 PARTS: dict[str, tuple[str, ...]] = {
     "kernels": ("--kinds", "light", "--api", "none"),
@@ -35,6 +40,7 @@ PARTS: dict[str, tuple[str, ...]] = {
 }
 # Launches, streams and threads of the loop whose launches are timed.
 LOOP = ("600000", "2", "1")
+LONG_LOOP = ("4000000", "2", "1")
 ROUNDS = 5
 # Of the kernels' names, by time: those that are compared.
 NAMES = 20
@@ -67,6 +73,35 @@ def logged_price(steps: Sequence[Sequence[int]], windows: Sequence[dict[str, Any
     mean = statistics.fmean(without)
     error = ((len(pairs) - 1) / len(pairs) * sum((x - mean) ** 2 for x in without)) ** 0.5
     return {"pct": 100 * (on / off - 1), "error_pct": 100 * error, "windows": len(pairs)}
+
+
+def logged_lasting(steps: Sequence[Sequence[int]], windows: Sequence[dict[str, Any]]) -> Any:
+    """How much longer steps between windows took than those before the first, in percent."""
+    if not windows:
+        return None
+    first = windows[0]["start_ns"]
+    spans = [(window["start_ns"], window["end_ns"] or window["start_ns"]) for window in windows]
+    before, after = [], []
+    for began, ended in steps:
+        if first - AROUND_NS <= began and ended < first:
+            before.append(ended - began)
+        elif first <= began < first + AROUND_NS and not any(
+            began < end and ended > start for start, end in spans
+        ):
+            after.append(ended - began)
+    if min(len(before), len(after)) < 20:
+        return None
+    (a, a_error), (b, b_error) = (
+        (statistics.fmean(some), statistics.stdev(some) / len(some) ** 0.5)
+        for some in (before, after)
+    )
+    error = ((a_error / a) ** 2 + (b_error / b) ** 2) ** 0.5
+    return {
+        "pct": 100 * (b / a - 1),
+        "error_pct": 100 * error * b / a,
+        "before": len(before),
+        "after": len(after),
+    }
 
 
 def estimates(trace: Any, a_step: dict[str, float], steps: int) -> dict[str, Any]:
@@ -108,18 +143,27 @@ class Cases:
         return steps, None if "plain" in options else cupti_etl.open(folder), done.last_lines
 
     def budget(self, what: str, percent: float) -> dict[str, Any]:
-        """A run with a budget, beside one of the same program that is recorded whole."""
+        """A run with a budget; if there were windows, one of the same program recorded whole, too."""
         case: dict[str, Any] = {"program": what, "budget_pct": percent, "wrong": []}
-        whole_steps, whole, last = self.run(f"{what}-whole", what, 2)
         options = ("--budget", f"{percent}%", "--budget-window", "100ms")
-        steps, trace, last = self.run(f"{what}-budget", what, self._seconds, *options)
-        if trace is None or whole is None:
+        steps, trace, last = self.run(f"{what}-{percent}", what, self._seconds, *options)
+        if trace is None:
             return {**case, "wrong": ["the program failed"], "output": last}
-        (price,) = trace.query("capture_price")
+        (capture,) = trace.sql("FROM capture")
         windows = list(trace.sql("FROM capture_window ORDER BY start_ns"))
+        case["told"] = [line for line in last if "--budget" in line]
+        case |= {"lasting_pct": capture["lasting_pct"], "windows": len(windows)}
+        if not windows:
+            return case
+        (price,) = trace.query("capture_price")
         logged = logged_price(steps, windows)
-        case |= {"told": [line for line in last if "--budget" in line], "price": dict(price)}
-        case["logged"] = logged
+        lasting = logged_lasting(steps, windows)
+        case |= {"price": dict(price), "logged": logged, "logged_lasting": lasting}
+        if lasting and lasting["pct"] - 3 * lasting["error_pct"] > capture["lasting_pct"]:
+            case["wrong"].append("it loses more for good than was told")
+        whole_steps, whole, last = self.run(f"{what}-whole-{percent}", what, 2)
+        if whole is None:
+            return {**case, "wrong": ["the program failed"], "output": last}
         # Of the whole run each step executed the same; the warm-up is of the same steps.
         counts = {
             row["demangled"]: row["n"] / len(whole_steps)
@@ -149,14 +193,15 @@ class Cases:
             case["wrong"].append("the estimates do not hold the truth")
         return case
 
-    def launch_ns(self, name: str, loop: str, *options: str) -> float | None:
-        """What a launch takes in a program that does nothing else."""
+    def loop(self, name: str, loop: str, words: Sequence[str], *options: str) -> dict[str, Any]:
+        """What a launch takes in a program that does nothing else, and what the capture said."""
         folder = self._runner.folder / "traces" / name
         wrap = (*CUPTI_ETL, "capture", "-o", str(folder), *options, "--")
         log = folder.with_suffix(".json")
-        command = [*(() if "plain" in options else wrap), loop, str(log), *LOOP]
-        self._runner.run(command)
-        return json.loads(log.read_text())["enqueue_ns_per_launch"] if log.exists() else None
+        done = self._runner.run([*(() if "plain" in options else wrap), loop, str(log), *words])
+        launch_ns = json.loads(log.read_text())["enqueue_ns_per_launch"] if log.exists() else None
+        told = [line for line in done.last_lines if "--budget" in line]
+        return {"launch_ns": launch_ns, "told": told}
 
     def part(self, name: str, options: tuple[str, ...]) -> dict[str, Any]:
         """What it costs to record this: windows and rests by turns."""
@@ -182,8 +227,9 @@ def main() -> None:
     cases = Cases(runner, options.seconds)
     report: dict[str, Any] = {"machine": machine(), "budgets": [], "parts": {}, "rounds": {}}
     for what, percent in BUDGETS:
-        report["budgets"].append(cases.budget(what, percent))
-        runner.write(report)
+        for share in (percent, AMPLE):
+            report["budgets"].append(cases.budget(what, share))
+            runner.write(report)
     for name, more in () if options.no_parts else PARTS.items():
         report["parts"][name] = cases.part(name, more)
         runner.write(report)
@@ -198,10 +244,12 @@ def main() -> None:
     for number in range(ROUNDS):
         for name, more in rounds.items():
             folder = f"round-{name.split()[0].strip('%')}-{number}"
-            took = cases.launch_ns(folder, options.launch_loop, *more)
+            took = cases.loop(folder, options.launch_loop, LOOP, *more)["launch_ns"]
             report["rounds"].setdefault(name, []).append(took)
             runner.write(report)
-    print(json.dumps({key: report[key] for key in ("budgets", "parts", "rounds")}, indent=1))
+    report["loop"] = cases.loop("loop", options.launch_loop, LONG_LOOP, "--budget", "1%")
+    runner.write(report)
+    print(json.dumps({key: report[key] for key in ("budgets", "parts", "rounds", "loop")}, indent=1))
     sys.exit(any(case["wrong"] for case in report["budgets"]))
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import subprocess
 
 import pytest
-from support.captures import Capturer
+from support.captures import Capturer, running, table
+from support.fake_cuda import script
 from support.windows import kernels_are_inside, run_until_windows
 
 import cupti_etl
@@ -26,17 +28,52 @@ def test_a_program_is_recorded_in_windows(capturer: Capturer) -> None:
     }
     (row,) = capture.rows("capture")
     assert row["budget_pct"] == 20.0
+    assert 0 < row["lasting_pct"] <= 10
     assert re.search(r"--budget: [\d.]+ % of the time was recorded, in \d+ windows", capture.stderr)
+    assert re.search(r"from the first one on, at most [\d.]+ % more for launches", capture.stderr)
     # Whatever was switched when the program ran was switched at the entry of a call: all but what
     # is switched on at the start, and off at the end.
     (log,) = capture.log
     switched = log.counters["enables"] + log.counters["disables"]
     assert log.counters["outside"] * WINDOWS < 2 * switched
-    assert log.counters["callbacks"] < 100 * len(windows)
+    # Were they always on, each launch would have two callbacks, and each wait.
+    assert log.counters["callbacks"] < 2 * max(row["grid_id"] for row in capture.rows("kernel"))
     # Not all was recorded, and of the rest it is known how much it was.
     (price,) = cupti_etl.open(capture.trace).query("capture_price")
     assert price["launches"] > price["recorded_launches"] > 0
     assert 0 < price["recorded_pct"] < 100
+
+
+def test_a_program_that_ends_before_it_is_known_what_it_can_afford(capturer: Capturer) -> None:
+    capture = capturer.run(options=("--budget", "1%"), launches=300)
+    assert capture.status == 0
+    assert (capture.count("kernel"), capture.rows("capture_window")) == (0, [])
+    assert "nothing was recorded, as the program ended before it was known" in capture.stderr
+
+
+@pytest.mark.slow
+def test_a_program_bound_by_launches_is_not_recorded(capturer: Capturer) -> None:
+    """It does nothing else, and each of its launches takes less than the delay."""
+    options = ("--budget", "2%", "--budget-window", "10ms")
+    stop = capturer.folder / "stop"
+    text = f"""
+cuda()
+while not os.path.exists({str(stop)!r}):
+    launch(1000, 1)
+"""
+    words, env, trace, log = capturer.prepare("13.5.25", options, command=script(text))
+    with running(words, env, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        said = next(line for line in process.stderr if "nothing is recorded for now" in line)
+        stop.touch()
+        _, stderr = process.communicate(timeout=120)
+    assert "CUPTI makes each launch about 1.7 us longer" in said
+    assert "--budget: nothing was recorded: from the first window" in stderr
+    assert (table(trace, "kernel").num_rows, table(trace, "capture_window").num_rows) == (0, 0)
+    (row,) = table(trace, "capture").to_pylist()
+    assert row["lasting_pct"] > 10
+    (counted,) = capturer.fakes.log(log)
+    assert counted.counters["enables"] == counted.counters["disables"] + 2
 
 
 def test_a_program_without_cuda(capturer: Capturer) -> None:

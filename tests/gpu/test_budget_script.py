@@ -35,6 +35,23 @@ def test_the_price_by_steps(price: float) -> None:
     assert found["error_pct"] == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.parametrize("lasting", [0.0, 0.5])
+def test_what_lasts_by_steps(lasting: float) -> None:
+    """Steps of 10 ms before the first window, and longer ones between the first and the second."""
+    from budget import logged_lasting
+
+    steps = [[at * MS, (at + 10) * MS] for at in range(0, 1000, 10)]
+    took = int(10 * (1 + lasting))
+    steps += [[at * MS, (at + took) * MS] for at in range(1100, 1900, took)]
+    windows = [
+        {"start_ns": 1000 * MS, "end_ns": 1100 * MS},
+        {"start_ns": 1900 * MS, "end_ns": None},
+    ]
+    found = logged_lasting(steps, windows)
+    assert found["pct"] == pytest.approx(100 * lasting)
+    assert logged_lasting(steps, []) is None
+
+
 def test_few_windows_give_none() -> None:
     from budget import logged_price
 

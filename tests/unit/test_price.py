@@ -14,9 +14,12 @@ import pytest
 from cupti_etl.capture.budget import ASSUMED, Budget
 from cupti_etl.capture.limits import Pauses
 from cupti_etl.capture.price import Price, PriceMeter
+from cupti_etl.capture.trial import DELAY_NS
 from cupti_etl.config import BudgetOptions
+from cupti_etl.native.headers import constant
 
-MS, S = 10**6, 10**9
+US, MS, S = 10**3, 10**6, 10**9
+DELAYED = constant("ETL_TRIAL_DELAY")
 Rows = list[tuple[int, int]]
 
 
@@ -44,6 +47,7 @@ class Program:
         noise: how far single paces lie from the mean, as a part of it.
         delay_ns: how long kernels wait on the GPU.
         graph_node: what they are of a graph, which has a number once and for all.
+        sensitivity: the part of a delay of each launch that it notices.
     """
 
     pace_ns: int = 2 * MS
@@ -51,6 +55,9 @@ class Program:
     noise: float = 0.0
     delay_ns: int = 0
     graph_node: int | None = None
+    sensitivity: float = 1.0
+    trial: int = 0
+    counted: int = 0
     now: int = 100 * S
     is_recorded: bool = False
     grid: int = 0
@@ -61,9 +68,17 @@ class Program:
     def pause(self, is_paused: bool) -> None:
         self.is_recorded = not is_paused
 
+    def order_trial(self, trial: int) -> None:
+        self.trial = trial
+
+    def launches(self) -> int:
+        return self.counted
+
     def launch(self) -> None:
         """The next kernel, and the time until it."""
         took = self.pace_ns * (1 + self.price * self.is_recorded)
+        took += DELAY_NS * self.sensitivity * (self.trial == DELAYED)
+        self.counted += self.trial != 0
         took = int(took * self.random.uniform(1 - self.noise, 1 + self.noise))
         self.now += took
         self.grid += self.graph_node is None
@@ -87,7 +102,28 @@ def of(program: Program, share: float = 0.01, window_ns: int = 200 * MS) -> Budg
     def now() -> int:
         return program.now
 
-    return Budget(BudgetOptions(share, window_ns), program.pause, now, now, seed=1)
+    return Budget(
+        BudgetOptions(share, window_ns),
+        program.pause,
+        program.order_trial,
+        program.launches,
+        now,
+        now,
+        seed=1,
+    )
+
+
+def begun(program: Program, share: float = 0.01, window_ns: int = 200 * MS) -> Budget:
+    """A budget whose first window is open."""
+    budget = of(program, share, window_ns)
+    budget.begin()
+    for _ in range(10**6):
+        if program.is_recorded:
+            break
+        program.launch()
+        budget.look()
+    assert program.is_recorded
+    return budget
 
 
 def test_nothing_is_recorded_before_a_process_is_there() -> None:
@@ -96,16 +132,15 @@ def test_nothing_is_recorded_before_a_process_is_there() -> None:
     program.play(budget, 2)
     assert (program.recorded_ns, budget.windows) == (0, 0)
     assert budget.summary() == "--budget: nothing was recorded"
-    budget.begin()
-    assert program.is_recorded
+    budget = begun(program)
+    assert budget.windows == 1
 
 
 @pytest.mark.parametrize("price", [0.02, 0.2, 1.0])
 @pytest.mark.parametrize("share", [0.005, 0.02])
 def test_the_program_loses_its_share(price: float, share: float) -> None:
     program = Program(price=price)
-    budget = of(program, share)
-    budget.begin()
+    budget = begun(program, share)
     program.play(budget, 300)
     known = budget.price()
     assert known is not None
@@ -120,8 +155,7 @@ def test_noise_is_an_error_that_covers_the_truth() -> None:
     covered = 0
     for seed in range(20):
         program = Program(price=0.1, noise=0.8, random=random.Random(seed))
-        budget = of(program, 0.01)
-        budget.begin()
+        budget = begun(program)
         program.play(budget, 120)
         known = budget.price()
         assert known is not None
@@ -132,8 +166,7 @@ def test_noise_is_an_error_that_covers_the_truth() -> None:
 
 def test_work_that_waits_on_the_gpu_past_its_window() -> None:
     program = Program(delay_ns=70 * MS)
-    budget = of(program)
-    budget.begin()
+    budget = begun(program)
     program.play(budget, 100)
     known = budget.price()
     assert known is not None
@@ -142,8 +175,7 @@ def test_work_that_waits_on_the_gpu_past_its_window() -> None:
 
 def test_a_program_that_stands_still_says_nothing_of_its_price() -> None:
     program = Program()
-    budget = of(program)
-    budget.begin()
+    budget = begun(program)
     program.play(budget, 100)
     program.now += 300 * S  # it writes a checkpoint
     program.play(budget, 100)
@@ -154,8 +186,7 @@ def test_a_program_that_stands_still_says_nothing_of_its_price() -> None:
 
 def test_until_it_is_known_a_quarter_is_assumed() -> None:
     program = Program()
-    budget = of(program)
-    budget.begin()
+    budget = begun(program)
     for _ in range(10**4):
         program.launch()
         budget.look()
@@ -167,8 +198,7 @@ def test_until_it_is_known_a_quarter_is_assumed() -> None:
 
 def test_kernels_of_graphs_have_no_numbers_of_their_own() -> None:
     program = Program(graph_node=7)
-    budget = of(program)
-    budget.begin()
+    budget = begun(program)
     program.play(budget, 100)
     assert budget.price() is None
     assert "could not be measured" in budget.summary()
@@ -176,8 +206,7 @@ def test_kernels_of_graphs_have_no_numbers_of_their_own() -> None:
 
 def test_a_free_program_is_recorded_most_of_the_time_and_compared_all_the_same() -> None:
     program = Program(price=0.0)
-    budget = of(program)
-    budget.begin()
+    budget = begun(program)
     program.play(budget, 60)
     program.recorded_ns = 0
     program.play(budget, 60)
@@ -190,8 +219,7 @@ def test_a_free_program_is_recorded_most_of_the_time_and_compared_all_the_same()
 @pytest.mark.parametrize(("untimed", "is_over"), [(1, False), (10, False), (11, True)])
 def test_kernels_without_times_end_it(untimed: int, is_over: bool) -> None:
     program = Program()
-    budget = of(program)
-    budget.begin()
+    budget = begun(program)
     program.play(budget, 1)
     batch = batch_of([(1, 1)] * untimed)
     without = batch.set_column(3, "start_ns", pa.nulls(untimed, pa.int64()))
@@ -205,8 +233,7 @@ def test_kernels_without_times_end_it(untimed: int, is_over: bool) -> None:
 
 def test_its_summary() -> None:
     program = Program()
-    budget = of(program)
-    budget.begin()
+    budget = begun(program)
     program.play(budget, 60)
     summary = budget.summary()
     assert summary.startswith("--budget: ")

@@ -8,10 +8,11 @@
 -- needs: _window, _window_run, process, capture
 -- requires:
 --   _window: no recording windows are known (imported traces have none).
--- limits: What costs the same whether a window is open or not is not seen: --pm, --callbacks,
---   --pytorch. Of a program whose kernels are all in CUDA graphs, the pace is not known. Launches
+-- limits: What costs the same whether a window is open or not is in lasting_pct alone, and that
+--   of --pm, --callbacks and --pytorch nowhere. Of a program whose kernels are all in CUDA graphs, the pace is not known. Launches
 --   are those of kernels and memsets outside of graphs.
--- first: recorded_pct, price_pct, price_error_pct, lost_pct, budget_pct, windows, process_id
+-- first: recorded_pct, price_pct, price_error_pct, lost_pct, lasting_pct, budget_pct, windows,
+--   process_id
 -- example: cupti-etl query capture_price TRACE
 -- scope: whole
 -- columns:
@@ -29,6 +30,8 @@
 --   lost_pct DOUBLE [%]: What recording has cost, as a share of span_ns.
 --   budget_pct DOUBLE [%]: What --budget allowed, as a share of the time without recording; NULL
 --     without it.
+--   lasting_pct DOUBLE [%]: How much longer the program takes at most from the first window of
+--     --budget to its end, recorded or not, as a trial before it told; NULL without one.
 --   reason VARCHAR: Why there is no price; NULL if there is one.
 --   process_id BIGINT: The process.
 WITH around AS (
@@ -98,7 +101,8 @@ recorded AS (
 budgets AS (
     -- Of several captures that are opened as one it is not known which process is whose.
     SELECT CASE WHEN count(DISTINCT coalesce(budget_pct, 0)) = 1 THEN max(budget_pct) END
-               AS budget_pct
+               AS budget_pct,
+           CASE WHEN count(*) = 1 THEN max(lasting_pct) END AS lasting_pct
     FROM capture
 )
 SELECT 100.0 * recorded_ns / nullif(span_ns, 0) AS recorded_pct,
@@ -106,7 +110,7 @@ SELECT 100.0 * recorded_ns / nullif(span_ns, 0) AS recorded_pct,
        100 * error AS price_error_pct, pairs,
        100 * greatest(price, 0) / (1 + greatest(price, 0)) * recorded_ns / nullif(span_ns, 0)
            AS lost_pct,
-       budget_pct,
+       budget_pct, lasting_pct,
        CASE WHEN price IS NOT NULL THEN NULL
             WHEN windows < 7 THEN 'too few windows: with one alone, there is no time without'
             ELSE 'too few launches outside of CUDA graphs in windows and between them' END
