@@ -249,7 +249,9 @@ def main() -> None:
             runner.write(report)
     report["loop"] = cases.loop("loop", options.launch_loop, LONG_LOOP, "--budget", "1%")
     runner.write(report)
-    print(json.dumps({key: report[key] for key in ("budgets", "parts", "rounds", "loop")}, indent=1))
+    print(
+        json.dumps({key: report[key] for key in ("budgets", "parts", "rounds", "loop")}, indent=1)
+    )
     sys.exit(any(case["wrong"] for case in report["budgets"]))
 
 

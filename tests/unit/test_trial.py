@@ -53,9 +53,7 @@ def test_a_program_that_waits_for_its_launches_cannot_afford_it(seed: int) -> No
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_program_that_does_not_notice_can(seed: int) -> None:
-    program = Program(
-        pace_ns=100 * US, noise=0.3, sensitivity=0.0, random=random.Random(seed)
-    )
+    program = Program(pace_ns=100 * US, noise=0.3, sensitivity=0.0, random=random.Random(seed))
     trial = tried(program)
     assert trial.found is not None
     assert trial.is_affordable
