@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from unit.test_price import MS, S, US, Program, begun, of
+from unit.test_price import MS, US, Program, S, begun, of
 
 from cupti_etl.capture.trial import DELAY_NS, Lasting, Trial
 
