@@ -61,7 +61,7 @@ def share(text: str) -> float:
 
 
 def percent(part: float) -> str:
-    """A part of a whole as a percentage with two digits, such as ``0.85 %``, or more if it is large."""
+    """A part of a whole as a percentage with two digits, such as ``0.85 %``, or ``263 %``."""
     return f"{100 * part:.0f} %" if abs(part) >= 1 else f"{100 * part:.2g} %"
 
 

@@ -22,7 +22,8 @@ ASSUMED = 0.25
 _LEAST = 0.002
 # The longest part of the time that is recorded: without a rest there is nothing to compare with.
 _MOST = 0.8
-# Kernels without times after which nothing more is recorded: so many, and of all such a part.
+# Kernels and calls without times after which nothing more is recorded: so many, and of all such a
+# part.
 _FEW_UNTIMED, _MOST_UNTIMED = 10, 0.001
 # By how much times without recording differ in length, at most: a program whose steps keep time
 # with the windows would otherwise show the same part of its steps again and again.
@@ -41,8 +42,8 @@ class Budget:
     Before the first one a trial tells what the program loses for good once it has been recorded;
     there are windows only if it can afford that.  The time until the next window is such that what
     all windows have cost stays within what is left of the share of the time since the first process
-    came.  What they cost is measured (see ``price``), plus one standard error; until it is known, it
-    is taken to be a quarter of their time.
+    came.  What they cost is measured (see ``price``), plus one standard error; until it is known,
+    it is taken to be a quarter of their time.
 
     Args:
         options: how much the program may lose, and how long a window is.
@@ -89,7 +90,7 @@ class Budget:
         self._opened_ns = 0
         self._recorded_ns = 0
         self.windows = 0
-        self._kernels = self._untimed = 0
+        self._rows = self._untimed = 0
         pause(True)
 
     def begin(self) -> None:
@@ -100,20 +101,20 @@ class Budget:
 
     def add(self, table: str, batch: pa.RecordBatch) -> None:
         """Learn from rows that arrive."""
-        if table != "kernel":
-            return
-        self._untimed += batch["start_ns"].null_count
-        self._kernels += batch.num_rows
-        self._meter.add(batch)
+        if table in ("kernel", "api_call"):
+            self._untimed += batch["start_ns"].null_count
+            self._rows += batch.num_rows
+        if table == "kernel":
+            self._meter.add(batch)
 
     @property
     def _is_over(self) -> bool:
-        """Whether so many kernels have no times that nothing more is to be recorded.
+        """Whether so many rows have no times that nothing more is to be recorded.
 
         That is what CUPTI was seen to do before it ended a program whose records were switched
         where it does not stand it; single ones have been seen without that.
         """
-        return self._untimed > max(_FEW_UNTIMED, _MOST_UNTIMED * self._kernels)
+        return self._untimed > max(_FEW_UNTIMED, _MOST_UNTIMED * self._rows)
 
     def look(self) -> None:
         """Go on with the trial, or open or close a window, if it is time to."""
@@ -216,7 +217,7 @@ class Budget:
         part = recorded / max(now - self._begun, 1)
         what = f"--budget: {percent(part)} of the time was recorded, in {self.windows:,} windows"
         if self._is_over:
-            what += ", and then no more, as CUPTI gave kernels no times"
+            what += ", and then no more, as CUPTI gave kernels or calls no times"
         lasting = f"; from the first one on, at most {percent(self.lasting.most)} more for launches"
         price = self.price()
         if price is None:

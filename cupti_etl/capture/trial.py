@@ -2,10 +2,10 @@
 
 Once CUPTI has recorded, it makes each launch longer to the end of the program, whatever is switched
 off afterwards.  A program whose GPU has work waiting does not notice that; one that is bound by
-launches does.  So, for parts of the time, each launch is delayed by as much (``ETL_TRIAL_DELAY_NS``),
-and launches are counted with and without the delay.  An experiment on the running program tells
-what it is bound by as nothing else does: Curtsinger and Berger, "Coz: finding code that counts with
-causal profiling", SOSP 2015.
+launches does.  So, for parts of the time, each launch is delayed by as much
+(``ETL_TRIAL_DELAY_NS``), and launches are counted with and without the delay.  An experiment on the
+running program tells what it is bound by as nothing else does: Curtsinger and Berger, "Coz: finding
+code that counts with causal profiling", SOSP 2015.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The options that bound what recording costs."""
+"""The options that bound what recording costs; hidden, as they are not proven: see ``WARNING``."""
 
 from __future__ import annotations
 
@@ -10,23 +10,30 @@ import click
 
 from cupti_etl.config import BudgetOptions
 from cupti_etl.errors import UsageError
+from cupti_etl.progress import say
 from cupti_etl.render.help import Option
 from cupti_etl.units import duration_ns, share
 
 _option = functools.partial(click.option, cls=Option, section="When to record")
 _WINDOW = "100ms"
+WARNING = (
+    "cupti-etl: --budget is experimental: whether a program can afford to be recorded was told of"
+    " few programs yet"
+)
 # Switching all records on and off takes some tenths of a millisecond.
 _SHORTEST_NS = 10_000_000
 _OPTIONS = (
     _option(
         "--budget",
         metavar="PERCENT",
+        hidden=True,
         help="Record for parts of the time, so that CMD takes at most PERCENT longer, such as 1%."
         " Before, launches are counted and delayed for some seconds, to tell what CMD can afford.",
     ),
     _option(
         "--budget-window",
         metavar="TIME",
+        hidden=True,
         help=f"How long to record at a time with --budget.  [default: {_WINDOW}]",
     ),
 )
@@ -71,4 +78,6 @@ def _chosen(budget: str | None, window: str | None, others: dict[str, Any]) -> B
     for name, (option, why) in _OTHERS.items():
         if others.get(name) not in ("", None):
             raise UsageError(f"--budget does not go with {option}: {why}", "leave out one of them")
-    return BudgetOptions(share(budget), window_ns)
+    options = BudgetOptions(share(budget), window_ns)
+    say(WARNING)
+    return options

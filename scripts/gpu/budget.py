@@ -143,7 +143,7 @@ class Cases:
         return steps, None if "plain" in options else cupti_etl.open(folder), done.last_lines
 
     def budget(self, what: str, percent: float) -> dict[str, Any]:
-        """A run with a budget; if there were windows, one of the same program recorded whole, too."""
+        """A run with a budget; if there were windows, also one that is recorded whole."""
         case: dict[str, Any] = {"program": what, "budget_pct": percent, "wrong": []}
         options = ("--budget", f"{percent}%", "--budget-window", "100ms")
         steps, trace, last = self.run(f"{what}-{percent}", what, self._seconds, *options)

@@ -1,6 +1,6 @@
 /* The collector's orders, carried out by the program's threads as they enter a call: kinds are
- * switched nowhere else, and callbacks are on only while there is an order to carry out.  Run
- * under ThreadSanitizer too. */
+ * switched nowhere else, and callbacks are on only in windows, and while there is an order to carry
+ * out.  Run under ThreadSanitizer too. */
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
@@ -139,7 +139,7 @@ static void order(bool paused)
 #ifdef PLANT_OUTSIDE
 	etl_recording_update(ETL_BY_COLLECTOR);
 #endif
-	while (etl_recording_is_on() == paused || etl_load(&is_enabled[LAUNCH])) {
+	while (etl_recording_is_on() == paused || etl_load(&is_enabled[LAUNCH]) == paused) {
 		etl_orders_settle(&orders_of, true);
 		/* The looks that the timer's thread takes after each flush switch nothing. */
 		CHECK(!etl_recording_is_cut());
@@ -156,6 +156,7 @@ static void order(bool paused)
 /* Launches are counted, waits are not, and callbacks are on for as long as the trial. */
 static void try_delays(void)
 {
+	order(true);
 	CHECK(etl_load(&wakeup.launches) == 0);
 	etl_store(&wakeup.trial, ETL_TRIAL_COUNT);
 	etl_orders_settle(&orders_of, true);
@@ -190,7 +191,7 @@ int main(void)
 	CHECK(!etl_orders_mean(LAUNCH));
 	CHECK(etl_recording_start(&plan, &records, false, &error) == 0);
 	etl_orders_settle(&orders_of, true);
-	CHECK(is_kernel_on && !etl_orders_mean(LAUNCH) && !is_enabled[LAUNCH]);
+	CHECK(is_kernel_on && etl_orders_mean(LAUNCH) && is_enabled[LAUNCH]);
 	is_begun = true;
 	for (int i = 0; i < PROGRAM_THREADS; i++)
 		CHECK(pthread_create(&threads[i], NULL, program_thread, NULL) == 0);

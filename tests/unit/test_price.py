@@ -216,18 +216,19 @@ def test_a_free_program_is_recorded_most_of_the_time_and_compared_all_the_same()
     assert 0.7 < program.recorded_ns / (60 * S) < 0.9
 
 
+@pytest.mark.parametrize("table", ["kernel", "api_call"])
 @pytest.mark.parametrize(("untimed", "is_over"), [(1, False), (10, False), (11, True)])
-def test_kernels_without_times_end_it(untimed: int, is_over: bool) -> None:
+def test_rows_without_times_end_it(table: str, untimed: int, is_over: bool) -> None:
     program = Program()
     budget = begun(program)
     program.play(budget, 1)
     batch = batch_of([(1, 1)] * untimed)
     without = batch.set_column(3, "start_ns", pa.nulls(untimed, pa.int64()))
-    budget.add("kernel", without)
+    budget.add(table, without)
     program.recorded_ns = 0
     program.play(budget, 20)
     assert (program.recorded_ns < 10 * MS) == is_over
-    said = ", and then no more, as CUPTI gave kernels no times"
+    said = ", and then no more, as CUPTI gave kernels or calls no times"
     assert (said in budget.summary()) == is_over
 
 

@@ -30,7 +30,7 @@ def tried(program: Program, most: float = SHARE / 2, seconds: float = 400) -> Tr
 
 
 def test_few_launches_are_affordable_whatever_they_wait_for() -> None:
-    """500 a second, each 1.7 us longer at most; that is known from their number."""
+    """500 a second, each 3 us longer at most; that is known from their number."""
     program = Program(pace_ns=2 * MS)
     trial = tried(program)
     assert trial.is_affordable
@@ -42,12 +42,12 @@ def test_few_launches_are_affordable_whatever_they_wait_for() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_program_that_waits_for_its_launches_cannot_afford_it(seed: int) -> None:
-    """One of 100 us in which it does nothing else: 1.7 % longer."""
+    """One of 100 us in which it does nothing else: 3 % longer."""
     program = Program(pace_ns=100 * US, noise=0.3, random=random.Random(seed))
     trial = tried(program)
     assert trial.found is not None
     assert not trial.is_affordable
-    assert abs(trial.found.share - 0.017) < 4 * trial.found.error
+    assert abs(trial.found.share - 0.03) < 4 * trial.found.error
     assert program.trial == 0
 
 
@@ -91,7 +91,7 @@ def test_what_is_too_much_is_not_recorded_and_tried_again() -> None:
     assert (program.recorded_ns, budget.windows) == (0, 0)
     summary = budget.summary()
     assert summary.startswith("--budget: nothing was recorded: from the first window to the end")
-    assert "the program would take 1.7 % longer (± " in summary
+    assert "the program would take 3 % longer (± " in summary
     assert "--delay and --duration" in summary
     # Another phase begins, in which it waits for the GPU.
     program.sensitivity = 0.0
@@ -101,10 +101,10 @@ def test_what_is_too_much_is_not_recorded_and_tried_again() -> None:
 
 def test_a_larger_budget_is_enough_and_windows_have_what_is_left() -> None:
     program = Program(pace_ns=100 * US, price=0.2)
-    budget = begun(program, 0.05, 100 * MS)
+    budget = begun(program, 0.08, 100 * MS)
     program.play(budget, 60)
     lost = program.recorded_ns * 0.2 / 1.2 / (program.now - 100 * S)
-    assert 0.3 * (0.05 - 0.017) < lost < 1.05 * (0.05 - 0.017)
+    assert 0.3 * (0.08 - 0.03) < lost < 1.05 * (0.08 - 0.03)
     assert "from the first one on, at most " in budget.summary()
 
 
