@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cupti_etl.capture.price import Price, PriceMeter
-from cupti_etl.capture.trial import DELAY_NS, Lasting, Trial
+from cupti_etl.capture.trial import DELAY_NS, Lasting, Launches, Trial
 from cupti_etl.config import BudgetOptions
+from cupti_etl.progress import say
 from cupti_etl.units import percent
 
 if TYPE_CHECKING:
@@ -48,11 +49,10 @@ class Budget:
     Args:
         options: how much the program may lose, and how long a window is.
         pause: tells the traced processes whether to pause.
-        order_trial: tells them what to do with launches; see ``trial``.
-        launches: how many they have counted.
+        launches: tells them what to do with launches, and how many they have counted.
+        quiet: whether nothing is said before the end.
         monotonic_ns: the clock that windows are measured by.
         realtime_ns: the clock of records.
-        tell: says at once that there are no windows, as a program can run for weeks.
         seed: of the lengths of the times without recording.
 
     Attributes:
@@ -64,20 +64,19 @@ class Budget:
         self,
         options: BudgetOptions,
         pause: Callable[[bool], None],
-        order_trial: Callable[[int], None],
-        launches: Callable[[], int],
+        launches: Launches,
+        *,
+        quiet: bool = False,
         monotonic_ns: Callable[[], int] = time.monotonic_ns,
         realtime_ns: Callable[[], int] = time.time_ns,
-        tell: Callable[[str], None] = lambda text: None,
         seed: int | None = None,
     ) -> None:
         self._options = options
         self._pause = pause
-        self._order_trial = order_trial
         self._launches = launches
+        self._quiet = quiet
         self._now = monotonic_ns
         self._realtime = realtime_ns
-        self._tell = tell
         self._random = random.Random(seed)
         self._meter = PriceMeter()
         self._trial: Trial | None = None
@@ -153,7 +152,6 @@ class Budget:
         self._trial = Trial(
             self._affordable,
             _PERIODS * self._options.window_ns,
-            self._order_trial,
             self._launches,
             self._now,
             self._random,
@@ -169,8 +167,9 @@ class Budget:
         if trial.is_affordable:
             self._open(now)
         else:
-            if self._trials == 1:
-                self._tell(f"--budget: nothing is recorded for now{self._why_not()}")
+            # At once, as a program can run for weeks.
+            if self._trials == 1 and not self._quiet:
+                say(f"cupti-etl: --budget: nothing is recorded for now{self._why_not()}")
             again = _AGAIN_NS * 2 ** min(self._trials - 1, 6)
             self._next_ns = now + int(max(again, lost / self._affordable))
 
@@ -203,6 +202,11 @@ class Budget:
     def price(self) -> Price | None:
         """What recording costs while it goes on; None if that is not known."""
         return self._meter.price()
+
+    def facts(self) -> dict[str, float | None]:
+        """Columns of ``capture`` that are known at the end."""
+        lasting = self.lasting
+        return {"lasting_pct": None if lasting is None else 100 * lasting.most}
 
     # ---- in words
 

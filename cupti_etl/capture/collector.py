@@ -20,6 +20,7 @@ from cupti_etl.capture.naming import Naming
 from cupti_etl.capture.recording import RecordingWriter
 from cupti_etl.capture.segment import RECORDS, Process
 from cupti_etl.capture.traced import Traced
+from cupti_etl.capture.wakeup import Wakeup
 from cupti_etl.errors import NativeError
 from cupti_etl.native.loader import load
 from cupti_etl.schema.arrow import arrow_schema
@@ -130,20 +131,11 @@ class Collector:
         """Whether nothing more is to come from a process that we follow, or followed."""
         return all(one.process.info().pid != pid for one in self._followed)
 
-    def pause(self, is_paused: bool) -> None:
-        """Tell all traced processes, those to come too, whether to record."""
+    @property
+    def wakeup(self) -> Wakeup:
+        """What all traced processes, those to come too, are told by."""
         assert self.listener is not None
-        self.listener.wakeup.pause(is_paused)
-
-    def order_trial(self, trial: int) -> None:
-        """Tell them what to do with launches; see ``trial``."""
-        assert self.listener is not None
-        self.listener.wakeup.order_trial(trial)
-
-    def launches(self) -> int:
-        """Launches that they have counted, all together."""
-        assert self.listener is not None
-        return self.listener.wakeup.launches()
+        return self.listener.wakeup
 
     # ---- draining
 

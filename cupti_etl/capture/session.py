@@ -219,7 +219,7 @@ class _Run:
             self._recorder, sampling=self.sampling, allow_uids=options.allow_uids
         )
         stack.callback(self.collector.close)
-        pauses = Pauses(self.collector.pause)
+        pauses = Pauses(self.collector.wakeup.pause)
         self._limits = Limits(
             options,
             pauses.add(),
@@ -228,14 +228,8 @@ class _Run:
         )
         self._budget: Budget | None = None
         if options.budget is not None:
-            collector = self.collector
-            self._budget = Budget(
-                options.budget,
-                pauses.add(),
-                collector.order_trial,
-                collector.launches,
-                tell=lambda text: None if options.quiet else say(f"cupti-etl: {text}"),
-            )
+            wakeup = self.collector.wakeup
+            self._budget = Budget(options.budget, pauses.add(), wakeup, quiet=options.quiet)
             self.collector.watchers.append(self._budget.add)
         settings = target_settings(options, self.collector.settings, os.environ)
         self.collector.known_losses += other_nccl_plugin(options, os.environ)
@@ -285,7 +279,8 @@ class _Run:
             self.collector.abandon()
             if self.sampling is not None:
                 self.sampling.stop()
-            driver.finish(status, self._facts_of_the_end())
+            found = self._budget.facts() if self._budget is not None else {}
+            driver.finish(status, {"stopped_by": self._limits.stopped_by, **found})
             self._relink.finish()
         if isinstance(driver, Recorder):
             self.said.append(driver.summary())
@@ -301,13 +296,6 @@ class _Run:
                 options.record.unlink(missing_ok=True)
             self._before.restore()
         return status, problems[0] if problems else unrecorded
-
-    def _facts_of_the_end(self) -> dict[str, Any]:
-        lasting = self._budget.lasting if self._budget is not None else None
-        return {
-            "stopped_by": self._limits.stopped_by,
-            "lasting_pct": None if lasting is None else 100 * lasting.most,
-        }
 
     def _driver(self, facts: dict[str, Any]) -> Driver | Recorder:
         """What takes the rows."""

@@ -14,6 +14,7 @@ import random
 import statistics
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from typing import Protocol
 
 from cupti_etl.native.headers import constant
 
@@ -69,14 +70,23 @@ class _Part:
     ns: int
 
 
+class Launches(Protocol):
+    """Those of all traced processes, such as ``Wakeup`` has them."""
+
+    def order_trial(self, trial: int) -> None:
+        """Tell the processes what to do with them (``ETL_TRIAL_*``)."""
+
+    def launches(self) -> int:
+        """How many have been counted so far."""
+
+
 class Trial:
     """The experiment, which whoever has it looks at now and then.
 
     Args:
         most: the share that is affordable.
         period_ns: how long the shortest parts are that say something of the program, times ten.
-        order: tells all traced processes what to do with launches.
-        launches: how many they have counted.
+        launches: tells all traced processes what to do with launches, and how many they counted.
         now: the clock, in ns.
         chance: decides what comes first.
 
@@ -89,8 +99,7 @@ class Trial:
         self,
         most: float,
         period_ns: int,
-        order: Callable[[int], None],
-        launches: Callable[[], int],
+        launches: Launches,
         now: Callable[[], int],
         chance: random.Random,
     ) -> None:
@@ -98,8 +107,8 @@ class Trial:
         self.delayed_ns = 0
         self._most = most
         self._period_ns = period_ns
-        self._order = order
-        self._launches = launches
+        self._order = launches.order_trial
+        self._counted = launches.launches
         self._now = now
         self._chance = chance
         self._steps = self._experiment()
@@ -128,9 +137,9 @@ class Trial:
 
     def _part(self, trial: int, ns: int) -> Generator[int, None, _Part]:
         self._order(trial)
-        launches, begin = self._launches(), self._now()
+        launches, begin = self._counted(), self._now()
         yield begin + ns
-        part = _Part(self._launches() - launches, self._now() - begin)
+        part = _Part(self._counted() - launches, self._now() - begin)
         if trial == _DELAY:
             self.delayed_ns += part.ns
         return part

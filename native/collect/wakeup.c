@@ -10,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "etl/abi.h"
 #include "etl/wakeup.h"
 
 struct etl_wakeup {

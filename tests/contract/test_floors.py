@@ -25,6 +25,7 @@ FLOORS = {
     "cupti_etl.schema.spec": 2,
     "cupti_etl.schema.enums": 3,
     "cupti_etl.schema.nccl": 3,
+    "cupti_etl.schema.counters": 3,
     "cupti_etl.schema.own": 4,
     "cupti_etl.schema.shared": 3,
     "cupti_etl.schema.kinds": 4,

@@ -105,10 +105,9 @@ def of(program: Program, share: float = 0.01, window_ns: int = 200 * MS) -> Budg
     return Budget(
         BudgetOptions(share, window_ns),
         program.pause,
-        program.order_trial,
-        program.launches,
-        now,
-        now,
+        program,
+        monotonic_ns=now,
+        realtime_ns=now,
         seed=1,
     )
 

@@ -25,7 +25,17 @@ from tools.codegen.python_layouts import pythons_inc
 ROOT = Path(__file__).parents[2]
 _SHARED_HEADERS = ROOT / "native" / "include" / "etl"
 # Those of them that Python reads.
-ABI = ("error", "abi", "attribution", "callbacks", "exports", "hello", "inside", "operators")
+ABI = (
+    "error",
+    "abi",
+    "attribution",
+    "callbacks",
+    "exports",
+    "hello",
+    "inside",
+    "operators",
+    "wakeup",
+)
 
 
 def _compiled() -> str:

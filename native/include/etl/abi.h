@@ -12,7 +12,6 @@
 struct ArrowArray { int64_t length, null_count, offset, n_buffers, n_children; const void **buffers; struct ArrowArray **children; struct ArrowArray *dictionary; void (*release)(struct ArrowArray *); void *private_data; };
 struct etl_decoder;
 struct etl_process;
-struct etl_wakeup;
 
 /* A kind of that number or larger is taken for damage; more groups of one pass each are refused. */
 enum { ETL_MAX_KIND = 128, ETL_MOST_RANGE_GROUPS = 32 };
@@ -36,12 +35,6 @@ enum etl_switch {
 	ETL_BY_RANGE, /* --capture-range */
 	ETL_BY_OTHER_CLIENT, /* that another CUPTI client came, or left */
 };
-
-/* What is done with launches to tell what recording would cost; see inject/trial.c. */
-enum etl_trial { ETL_TRIAL_OFF, ETL_TRIAL_COUNT, ETL_TRIAL_DELAY };
-/* By so much CUPTI makes a launch longer once it has recorded: on an H100, with CUPTI 13.0, 1.2 to
- * 1.7 us were seen of a bare launch, and 2.8 of one by PyTorch, which makes ten calls for each. */
-enum { ETL_TRIAL_DELAY_NS = 3000 };
 
 /* A full slot that the caller is draining. */
 struct etl_slot_view {
@@ -222,21 +215,6 @@ void etl_process_set_place(struct etl_process *process, int table, int column, c
 int etl_process_window(const struct etl_process *process, uint32_t *number, struct etl_window *out);
 uint32_t etl_process_stride(const struct etl_process *process, int kind);
 int etl_table_of_kind(int kind);
-
-/* The page for waking up that all traced processes share (see etl/wakeup.h). */
-struct etl_wakeup *etl_wakeup_create(struct etl_error *error);
-int etl_wakeup_fd(const struct etl_wakeup *wakeup);
-/* Processes that have come and not been able to say hello, as they say themselves. */
-uint32_t etl_wakeup_unmet(const struct etl_wakeup *wakeup);
-uint32_t etl_wakeup_value(struct etl_wakeup *wakeup);
-/* Returns when the value is no longer `seen`, or after the time. */
-void etl_wakeup_wait(struct etl_wakeup *wakeup, uint32_t seen, int timeout_ms);
-/* Tells all traced processes, those to come too, whether to record. */
-void etl_wakeup_pause(struct etl_wakeup *wakeup, int is_paused);
-/* Tells them whether to count their launches, and to delay each. */
-void etl_wakeup_trial(struct etl_wakeup *wakeup, enum etl_trial trial);
-uint64_t etl_wakeup_launches(const struct etl_wakeup *wakeup); /* counted so far */
-void etl_wakeup_free(struct etl_wakeup *wakeup);
 
 /* ---- CUPTI's profiler host; see pm/host.c.  What can fail returns 0, -errno, or CUPTI's
  * result, which is positive. */

@@ -1,9 +1,38 @@
 /* One page that the collector and all traced processes share to wake each other. */
 #pragma once
 
+#include <stdint.h>
+
 #include "etl/atomics.h"
+#include "etl/error.h"
 
 #define ETL_WAKEUP_BYTES 4096
+
+#pragma GCC visibility push(default)
+/* cffi: begin */
+/* What is done with launches to tell what recording would cost; see inject/trial.c. */
+enum etl_trial { ETL_TRIAL_OFF, ETL_TRIAL_COUNT, ETL_TRIAL_DELAY };
+/* By so much CUPTI makes a launch longer once it has recorded: on an H100, with CUPTI 13.0, 1.2 to
+ * 1.7 us were seen of a bare launch, and 2.8 of one by PyTorch, which makes ten calls for each. */
+enum { ETL_TRIAL_DELAY_NS = 3000 };
+
+struct etl_wakeup;
+
+struct etl_wakeup *etl_wakeup_create(struct etl_error *error);
+int etl_wakeup_fd(const struct etl_wakeup *wakeup);
+/* Processes that have come and not been able to say hello, as they say themselves. */
+uint32_t etl_wakeup_unmet(const struct etl_wakeup *wakeup);
+uint32_t etl_wakeup_value(struct etl_wakeup *wakeup);
+/* Returns when the value is no longer `seen`, or after the time. */
+void etl_wakeup_wait(struct etl_wakeup *wakeup, uint32_t seen, int timeout_ms);
+/* Tells all traced processes, those to come too, whether to record. */
+void etl_wakeup_pause(struct etl_wakeup *wakeup, int is_paused);
+/* Tells them whether to count their launches, and to delay each. */
+void etl_wakeup_trial(struct etl_wakeup *wakeup, enum etl_trial trial);
+uint64_t etl_wakeup_launches(const struct etl_wakeup *wakeup); /* counted so far */
+void etl_wakeup_free(struct etl_wakeup *wakeup);
+/* cffi: end */
+#pragma GCC visibility pop
 
 /* Two futex words on separate cache lines: targets wake the collector by one, and it them by the other. */
 struct etl_wakeup_page {
