@@ -1,7 +1,8 @@
 """What was counted on an H100 (tests/data/counters_h100): kernels whose work is known.
 
 `scripts/gpu_range_metrics.sh --rounds application` ran a program of ten kernels once for each group
-of metrics.
+of metrics.  `cute` is of 60,000 launches of the kernel of tests/data/cubins/cute_add.cubin.gz,
+captured with --pc-sampling.
 """
 
 from __future__ import annotations
@@ -85,3 +86,20 @@ def test_instructions_add_to_what_the_range_profiler_counts(tmp_path: Path) -> N
     assert executed == whole == 229150664
     hottest = next(iter(opened(tmp_path, "sass").query("line_count")))
     assert (hottest["place"], hottest["value"]) == ("counted.cu:50", 67584000)
+
+
+def test_lines_of_cute_of_which_a_gpu_took_samples(tmp_path: Path) -> None:
+    trace = opened(tmp_path, "cute")
+    assert_rows(
+        trace.sql("SELECT place, samples, split_part(reasons, ',', 1) AS reason FROM source_line"),
+        """
+        place          samples reason
+        cute_add.py:23 7974    "drain 90 %"
+        cute_add.py:13 6309    "long_scoreboard 94 %"
+        cute_add.py:19 4128    "imc_miss 54 %"
+        cute_add.py:20 3329    "wait 23 %"
+        cute_add.py:16 917     "mio_throttle 56 %"
+        cute_add.py:18 34      "selected 91 %"
+        """,
+    )
+    assert sum(row["samples"] for row in trace.query("source_line")) == 22691
