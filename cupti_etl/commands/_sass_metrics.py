@@ -11,10 +11,16 @@ import click
 from cupti_etl.commands._pattern import check_pattern
 from cupti_etl.config import SassOptions
 from cupti_etl.errors import UsageError
+from cupti_etl.progress import say
 from cupti_etl.render.help import Option
 
 # native/inject/sass_context.h.
 _MOST_METRICS, _MOST_NAME, _MOST_LIST = 64, 159, 8191
+# By scripts/gpu_sass_metrics.sh.
+PRICE = (
+    "instructions are counted: kernels take longer, on an H100 7 times as long if they are short and"
+    " 240 times if they mostly store; they are not recorded"
+)
 _option = functools.partial(click.option, cls=Option, section="Exact counters")
 _OPTIONS = (
     _option(
@@ -59,7 +65,10 @@ def sass_options(function: Callable[..., Any]) -> Callable[..., Any]:
                 )
         if sass_filter:
             check_pattern("--sass-filter", sass_filter)
-        return function(sass_metrics=SassOptions(_check(sass_metrics), sass_filter), **others)
+        asked = SassOptions(_check(sass_metrics), sass_filter)
+        if not others["quiet"]:
+            say(f"cupti-etl: {PRICE}")
+        return function(sass_metrics=asked, **others)
 
     for option in reversed(_OPTIONS):
         command = option(command)

@@ -47,6 +47,7 @@ def test_each_launch_is_counted(capturer: Capturer, release: str) -> None:
     capture = capturer.run(release, _ASKED, launches=300, names=3)
     assert capture.status == 0, capture.stderr
     assert found(capture) == expected({kernel_name(i): 100 for i in range(3)})
+    assert "kernels take longer, on an H100 7 times" in capture.stderr
     assert (capture.count("kernel"), capture.count("memcpy")) == (0, 0)
     assert capture.count("api_call") >= 300
     rows = capture.rows("sass_metric")
