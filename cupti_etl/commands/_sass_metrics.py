@@ -18,8 +18,8 @@ from cupti_etl.render.help import Option
 _MOST_METRICS, _MOST_NAME, _MOST_LIST = 64, 159, 8191
 # By scripts/gpu_sass_metrics.sh.
 PRICE = (
-    "instructions are counted: kernels take longer, on an H100 7 times as long if they are short and"
-    " 240 times if they mostly store; they are not recorded"
+    "instructions are counted: kernels take longer, on an H100 7 times as long if they are short"
+    " and 240 times if they mostly store; they are not recorded"
 )
 _option = functools.partial(click.option, cls=Option, section="Exact counters")
 _OPTIONS = (
