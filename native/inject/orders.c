@@ -22,8 +22,9 @@ static const char *const others[] = { "cuMemcpy*",          "cuMemset*",
 /* The driver's functions, by callback id. */
 static bool is_launch[ETL_MAX_CBID], is_place[ETL_MAX_CBID];
 /* A callback costs a launch half a microsecond, even if it does nothing: while nothing is recorded,
- * there are some only while there is something to do.  In a window they stay: as they were switched
- * off there, two thirds of a program's calls came without times (H100, CUPTI 13.0). */
+ * there are some only while there is something to do.  In a window they stay: where they were
+ * switched off at its begin, up to two thirds of a program's calls came without times, and none where
+ * they were always on (H100, CUPTI 13.0; not told apart from what else differed). */
 static _Atomic bool is_armed;
 
 void etl_orders_find(void)
