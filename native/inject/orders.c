@@ -1,5 +1,5 @@
-/* The collector's orders to record, to pause or to try a delay, carried out by the program's own threads where they
- * enter a call of the driver.
+/* The collector's orders to record, to pause or to try a delay, carried out by the program's own
+ * threads where they enter a call of the driver.
  *
  * With CUPTI 13.0 and 13.5, kinds that are switched off and on again and again by another thread,
  * or by a thread that is between two calls or returns from one, cost the program its life after

@@ -104,7 +104,7 @@ def logged_lasting(steps: Sequence[Sequence[int]], windows: Sequence[dict[str, A
     }
 
 
-def estimates(trace: Any, a_step: dict[str, float], steps: int) -> dict[str, Any]:
+def estimates(trace: Any, a_step: dict[str, float], steps: float) -> dict[str, Any]:
     """Whether the intervals of ``kernel_estimate`` hold what so many steps executed."""
     held, off = [], []
     for row in list(trace.query("kernel_estimate"))[:NAMES]:
@@ -173,7 +173,10 @@ class Cases:
                 " GROUP BY demangled"
             )
         }
-        case["estimates"] = estimates(trace, counts, len(steps) + 20)
+        # What was launched before the first window is in no estimate.
+        since = windows[0]["start_ns"]
+        seen = sum(min(max((ended - since) / (ended - began), 0), 1) for began, ended in steps)
+        case["estimates"] = estimates(trace, counts, seen)
         losses = [row["detail"] for row in trace.sql("FROM loss")]
         if losses:
             case["wrong"].append(f"losses: {losses}")
