@@ -293,6 +293,7 @@ class Collector:
                 for traced in self._told:
                     names = traced.process.take_kernel_names()
                     self._naming.add(traced.process.process_id, names)
+            self._naming.add_from(table, batch)
             for watcher in self.watchers:
                 watcher(table, batch)
             yield table, batch

@@ -13,10 +13,15 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from cupti_etl.capture.demangle import Demangler
 from cupti_etl.capture.names import name_row
+from cupti_etl.schema.counters import LAUNCH_METRIC, PC_SAMPLE, SASS_METRIC
 from cupti_etl.schema.loss import Loss
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # Of a process.  Programs with very many templates have some ten thousand, of some hundred
 # bytes each.
@@ -25,6 +30,13 @@ _MOST_BYTES = 32 << 20
 _MOST_SECONDS = 10.0
 # Of all of them, once the capture has ended.
 _LAST_SECONDS = 30.0
+# Columns with names of kernels that were counted, by table: these need not be recorded.
+_NAMED = {
+    table.name: column.name
+    for table in (PC_SAMPLE, SASS_METRIC, LAUNCH_METRIC)
+    for column in table.columns
+    if column.joins == "kernel_name.mangled"
+}
 
 
 @dataclass
@@ -70,6 +82,17 @@ class Naming:
             new.append(name)
         if new:
             self._queue.put((share, new))
+
+    def add_from(self, table: str, batch: pa.RecordBatch) -> None:
+        """Take note of the names in rows of a table."""
+        import pyarrow.compute as pc
+
+        column = _NAMED.get(table)
+        if column is None or not batch.num_rows:
+            return
+        for process_id in batch["process_id"].unique().to_pylist():
+            names = batch[column].filter(pc.equal(batch["process_id"], process_id))
+            self.add(process_id, names.unique().drop_null().to_pylist())
 
     def forget(self, process_id: int) -> None:
         """A process has ended and makes no more names."""

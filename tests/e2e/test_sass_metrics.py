@@ -52,6 +52,10 @@ def test_each_launch_is_counted(capturer: Capturer, release: str) -> None:
     assert capture.count("api_call") >= 300
     rows = capture.rows("sass_metric")
     assert {row["cubin_crc"] for row in rows} == {0xC0BEA5}
+    # Though there are no rows of them, kernels have names that one can read.
+    named = {row["mangled"]: row["short"] for row in capture.rows("kernel_name")}
+    assert named.keys() == {row["function"] for row in rows}
+    assert named[kernel_name(0)] == "kernel_0"
     assert {(row["context_id"], row["device_id"]) for row in rows} == {(1, 0)}
     assert all(row["start_ns"] < row["end_ns"] for row in rows)
     assert [row["cubin_crc"] for row in capture.rows("cubin")] == [0xC0BEA5]
