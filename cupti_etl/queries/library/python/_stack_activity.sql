@@ -39,11 +39,14 @@ activities AS (
     FROM _graph_interval
 ),
 work AS (
-    SELECT process_id, correlation_id, count(*) FILTER (WHERE made_ns IS NULL) AS activities,
+    SELECT process_id, correlation_id, any_value(stack_id) AS stack_id, any_value(state) AS state,
+           any_value(is_backward) AS is_backward,
+           count(*) FILTER (WHERE made_ns IS NULL) AS activities,
            coalesce(sum(end_ns - start_ns) FILTER (WHERE made_ns IS NULL), 0) AS gpu_ns,
            arg_min(CASE kind WHEN 'kernel' THEN name ELSE concat_ws(' ', kind, name) END,
                    (made_ns IS NOT NULL, start_ns, name)) AS name
     FROM activities
+    JOIN calls USING (process_id, correlation_id)
     GROUP BY process_id, correlation_id
 ),
 idle AS (
@@ -52,13 +55,11 @@ idle AS (
     GROUP BY process_id, next_correlation_id
 ),
 everything AS (
-    SELECT calls.process_id, stack_id, state, is_backward, false AS is_graph, work.name,
-           1 AS launches, activities, gpu_ns, coalesce(idle_ns, 0) AS idle_ns
-    FROM calls
-    JOIN work
-        ON work.process_id = calls.process_id AND work.correlation_id = calls.correlation_id
+    SELECT work.process_id, stack_id, state, is_backward, false AS is_graph, name, 1 AS launches,
+           activities, gpu_ns, coalesce(idle_ns, 0) AS idle_ns
+    FROM work
     LEFT JOIN idle
-        ON idle.process_id = calls.process_id AND idle.correlation_id = calls.correlation_id
+        ON idle.process_id = work.process_id AND idle.correlation_id = work.correlation_id
     UNION ALL
     SELECT process_id, stack_id, state, is_backward, true,
            CASE kind WHEN 'kernel' THEN name ELSE concat_ws(' ', kind, name) END, 1, 1,
