@@ -8,7 +8,8 @@
 --   wait. A thread that works beside the only one in a range does so for itself and has no row,
 --   unless it is autograd's; one with ranges of its own that works beside any of several has none,
 --   either.
--- needs: api_call, launch, _range_span, _range_parent, _range_turn
+-- needs: api_call, gpu_activity, _shared_correlation, _shared_launch, _range_span, _range_parent,
+--   _range_turn
 -- materialized: Made once for an opened trace, as it looks at all calls of several threads.
 -- limits: That a thread waits is found from time alone. A thread that works for two others, of
 --   which one has no ranges, is taken for one that works for itself.
@@ -28,10 +29,18 @@ WITH processes AS (
     GROUP BY process_id
     HAVING min(thread_id) < max(thread_id)
 ),
+-- The rows of launch, of these processes alone.
+work AS (
+    SELECT process_id, correlation_id FROM gpu_activity SEMI JOIN processes USING (process_id)
+),
 launches AS MATERIALIZED (
     SELECT process_id, thread_id, start_ns
-    FROM launch
-    SEMI JOIN processes USING (process_id)
+    FROM (
+        FROM api_call ANTI JOIN _shared_correlation USING (process_id, correlation_id)
+        UNION ALL
+        FROM _shared_launch
+    )
+    SEMI JOIN work USING (process_id, correlation_id)
     WHERE start_ns IS NOT NULL AND thread_id IS NOT NULL
 ),
 outermost AS MATERIALIZED (

@@ -5,7 +5,7 @@
 --   ranges called data loading, next batch, fetch or alike. Of threads that launch nothing none
 --   counts: workers load while others compute. The union for each process, without the time in
 --   which the host was in CUDA (_host_activity).
--- needs: _range_span, launch, api_call, overhead, _blocking_copy
+-- needs: _range_span, gpu_activity, api_call, overhead, _blocking_copy
 -- materialized: Made once for an opened trace, as it goes through all ranges.
 -- limits: Names decide; input that nobody marked is not seen.
 -- scope: whole
@@ -28,10 +28,14 @@ WITH named AS MATERIALIZED (
         AND NOT regexp_matches(name, '^(aten|c10d|autograd|torch|nccl)::')
 ),
 -- Of their threads alone: there are as many launches as kernels.
+work AS (
+    SELECT process_id, correlation_id FROM gpu_activity SEMI JOIN named USING (process_id)
+),
 launching AS (
     SELECT DISTINCT process_id, thread_id
-    FROM launch
+    FROM api_call
     SEMI JOIN named USING (process_id, thread_id)
+    SEMI JOIN work USING (process_id, correlation_id)
 ),
 inputs AS MATERIALIZED (
     SELECT process_id, start_ns, end_ns
