@@ -1,7 +1,8 @@
 -- Which operator of PyTorch asked for what: each call that asked for work, with its operator.
 --
 -- computed: A call belongs to the operator whose number it has (external_correlation), else, in
---   processes without such numbers, to the innermost operator of its thread.
+--   processes without such numbers, to the innermost operator of its thread. Times on GPUs are sums
+--   of durations.
 -- needs: _operator, _operator_turn, launch_to_gpu, external_correlation
 -- limits: What no operator asked for is not here, nor work whose call is not known.
 -- scope: whole
@@ -11,6 +12,10 @@
 --   api_start_ns BIGINT [epoch ns]: When the call was entered, as ids may begin anew.
 --   from_ns BIGINT [epoch ns]: The same, or when its work began, if that is said to be earlier.
 --   range_id BIGINT: The operator, as in nvtx_range.
+--   kernels BIGINT [executions]: Finished kernels.
+--   gpu_ns BIGINT [ns]: Sum of the durations of finished activities.
+--   start_ns BIGINT [epoch ns]: First start of what it asked for.
+--   device_id INTEGER: CUDA ordinal of the device on which that was.
 WITH RECURSIVE operators AS MATERIALIZED (
     SELECT process_id, range_id, parent_range_id, kind, external_id FROM _operator
 ),
@@ -42,20 +47,21 @@ climbing AS (
 ),
 asked AS (
     SELECT process_id, correlation_id, api_start_ns, any_value(thread_id) AS thread_id,
-           least(api_start_ns, min(start_ns)) AS from_ns
+           count(CASE WHEN kind = 'kernel' AND end_ns IS NOT NULL THEN start_ns END) AS kernels,
+           TRY_CAST(sum(greatest(start_ns, end_ns) - start_ns) AS BIGINT) AS gpu_ns,
+           min(start_ns) AS start_ns, arg_min(device_id, (start_ns, device_id)) AS device_id
     FROM launch_to_gpu
     WHERE process_id IN (SELECT process_id FROM operators)
     GROUP BY process_id, correlation_id, api_start_ns
 ),
 found AS (
-    SELECT asked.process_id, asked.correlation_id, api_start_ns, from_ns, told.range_id
+    SELECT asked.*, told.range_id
     FROM asked
     JOIN told
         ON told.process_id = asked.process_id
         AND told.correlation_id = asked.correlation_id
     UNION ALL
-    SELECT asked.process_id, asked.correlation_id, api_start_ns, from_ns,
-           coalesce(climbing.around_id, turns.range_id)
+    SELECT asked.*, coalesce(climbing.around_id, turns.range_id)
     FROM (FROM asked WHERE process_id NOT IN (SELECT process_id FROM told)) AS asked
     ASOF JOIN _operator_turn AS turns
         ON turns.process_id = asked.process_id
@@ -63,7 +69,8 @@ found AS (
         AND turns.at_ns <= asked.api_start_ns
     LEFT JOIN climbing ON climbing.range_id = turns.range_id AND climbing.kind = 'operator'
 )
-SELECT found.process_id, correlation_id, api_start_ns, from_ns, found.range_id
+SELECT found.process_id, correlation_id, api_start_ns, least(api_start_ns, start_ns) AS from_ns,
+       found.range_id, kernels, gpu_ns, start_ns, device_id
 FROM found
 JOIN operators ON operators.range_id = found.range_id
 WHERE kind = 'operator'

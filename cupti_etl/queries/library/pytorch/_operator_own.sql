@@ -2,7 +2,7 @@
 --
 -- computed: Calls that asked for work as in _operator_launch; other calls by _operator_turn. Times
 --   on GPUs are sums of durations. API calls inside other calls are not counted again.
--- needs: _operator, _operator_launch, _operator_turn, launch_to_gpu, api_call
+-- needs: _operator, _operator_launch, _operator_turn, api_call
 -- limits: What no operator asked for is not here, nor work whose call is not known.
 -- scope: whole
 -- columns:
@@ -14,16 +14,7 @@
 --   device_id INTEGER: CUDA ordinal of the device on which that was.
 --   api_calls BIGINT [calls]: API calls in which it was the innermost range.
 --   api_ns BIGINT [ns]: Time in these.
-WITH asked AS (
-    SELECT process_id, correlation_id, api_start_ns,
-           count(CASE WHEN kind = 'kernel' AND end_ns IS NOT NULL THEN start_ns END) AS kernels,
-           sum(greatest(start_ns, end_ns) - start_ns) AS gpu_ns,
-           min(start_ns) AS start_ns, arg_min(device_id, (start_ns, device_id)) AS device_id
-    FROM launch_to_gpu
-    WHERE process_id IN (SELECT process_id FROM _operator)
-    GROUP BY process_id, correlation_id, api_start_ns
-),
-outermost AS (
+WITH outermost AS (
     SELECT process_id, thread_id, start_ns, greatest(start_ns, end_ns) - start_ns AS api_ns
     FROM api_call
     WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
@@ -34,13 +25,10 @@ outermost AS (
     ), true)
 ),
 parts AS (
-    SELECT launch.range_id, 1 AS launches, kernels, gpu_ns, asked.start_ns, device_id,
-           0 AS api_calls, 0 AS api_ns
-    FROM _operator_launch AS launch
-    JOIN asked
-        ON asked.process_id = launch.process_id
-        AND asked.correlation_id = launch.correlation_id
-        AND asked.api_start_ns = launch.api_start_ns
+    SELECT range_id, 1 AS launches, kernels, gpu_ns, start_ns, device_id, 0 AS api_calls,
+           0 AS api_ns
+    FROM _operator_launch
+    WHERE api_start_ns IS NOT NULL
     UNION ALL
     SELECT turns.range_id, 0, 0, 0, NULL, NULL, 1, api_ns
     FROM outermost
