@@ -1,4 +1,4 @@
-/* _shared_correlation: ids that more than one call of a process has.
+/* _shared_correlation and _repeated_correlation: ids that a process has more than once.
  *
  * Rows: process, correlation id. */
 #include <errno.h>

@@ -33,15 +33,23 @@ DEPTH = NativeOperator(
     },
 )
 
-SHARED = NativeOperator(
-    name="shared",
-    reads=("api_call",),
-    inputs=(
-        "SELECT process_id, correlation_id FROM api_call"
-        " WHERE process_id IS NOT NULL AND correlation_id IS NOT NULL",
-    ),
-    outputs={"_derived_shared": "process_id correlation_id"},
-    queries={"_shared_correlation": "FROM _derived_shared"},
-)
 
-OPERATORS = (DEPTH, SHARED)
+def _more_than_once(query: str, table: str) -> NativeOperator:
+    """The correlation ids that a table has more than once."""
+    return NativeOperator(
+        name=query.strip("_"),
+        kind="shared",
+        reads=(table,),
+        inputs=(
+            f"SELECT process_id, correlation_id FROM {table}"
+            " WHERE process_id IS NOT NULL AND correlation_id IS NOT NULL",
+        ),
+        outputs={f"_derived{query}": "process_id correlation_id"},
+        queries={query: f"FROM _derived{query}"},
+    )
+
+
+SHARED = _more_than_once("_shared_correlation", "api_call")
+REPEATED = _more_than_once("_repeated_correlation", "gpu_activity")
+
+OPERATORS = (DEPTH, SHARED, REPEATED)

@@ -2,7 +2,8 @@
 --
 -- computed: Finished activities of the step's process that began within it. A call counts where
 --   its first activity began, so that it counts once.
--- needs: step, launch_to_gpu, gpu, gpu_interval, api_call, _shared_correlation
+-- needs: step, launch_to_gpu, gpu, gpu_interval, api_call, _shared_correlation,
+--   _repeated_correlation
 -- materialized: Made once for an opened trace, as the step of each activity is looked for.
 -- opened: Plain DuckDB takes minutes to plan it, as it repeats the text of all views below.
 -- limits: Calls whose activities are not known count nowhere.
@@ -18,18 +19,19 @@ WITH steps AS MATERIALIZED (
     -- Once: for plain DuckDB every mention of a view is all of its text.
     FROM step
 ),
-work AS (
-    SELECT process_id, gpu, correlation_id, start_ns, kind
-    FROM gpu_interval
-    WHERE process_id IN (SELECT process_id FROM steps)
+-- Equal stretches of time can be joined fast, which steps cannot: each as long as a step is on the
+-- average.
+stretch AS (
+    SELECT greatest(avg(end_ns - start_ns)::BIGINT, 1) AS length_ns FROM steps
+),
+placed AS (
+    SELECT process_id, gpu, step, start_ns, end_ns,
+           unnest(range(start_ns // length_ns, end_ns // length_ns + 1)) AS place
+    FROM steps, stretch
 ),
 -- What has to be looked at call by call; most calls asked for one thing, which is theirs alone.
 several AS MATERIALIZED (
-    SELECT process_id, correlation_id
-    FROM work
-    WHERE correlation_id IS NOT NULL
-    GROUP BY process_id, correlation_id
-    HAVING count(*) > 1
+    FROM _repeated_correlation
     UNION
     FROM _shared_correlation
 ),
@@ -53,7 +55,7 @@ counted AS (
            (others.correlation_id IS NOT NULL)::INTEGER AS launches,
            (kind = 'kernel')::INTEGER AS kernels,
            (kind IN ('memcpy', 'memcpy_p2p', 'memset'))::INTEGER AS copies
-    FROM work
+    FROM (FROM gpu_interval WHERE process_id IN (SELECT process_id FROM steps)) AS work
     LEFT JOIN others
         ON others.process_id = work.process_id
         AND others.correlation_id = work.correlation_id
@@ -67,10 +69,10 @@ counted AS (
 )
 SELECT step.process_id, step.gpu, step.step, sum(launches)::BIGINT AS launches,
        sum(kernels)::BIGINT AS kernels, sum(copies)::BIGINT AS copies
-FROM counted
-ASOF JOIN steps AS step
+FROM (SELECT *, start_ns // length_ns AS place FROM counted, stretch) AS counted
+JOIN placed AS step
     ON step.process_id = counted.process_id
     AND step.gpu = counted.gpu
-    AND step.start_ns <= counted.start_ns
-WHERE counted.start_ns < step.end_ns
+    AND step.place = counted.place
+WHERE counted.start_ns >= step.start_ns AND counted.start_ns < step.end_ns
 GROUP BY step.process_id, step.gpu, step.step
