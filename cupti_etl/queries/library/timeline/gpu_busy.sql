@@ -48,14 +48,17 @@ busy AS (
     LEFT JOIN worked ON worked.gpu = spans.gpu
     LEFT JOIN idle ON idle.gpu = spans.gpu
 ),
-seen AS (
+counted AS (
     SELECT process_id, device_id, count(*) AS rows, count(end_ns - start_ns) AS activities
     FROM gpu_activity
     GROUP BY process_id, device_id
+),
+seen AS (
+    FROM counted
     UNION ALL BY NAME
     -- What began before a part of a trace is busy there, too.
     FROM (SELECT DISTINCT process_id, device_id FROM gpu_interval)
-    ANTI JOIN (FROM gpu_activity) USING (process_id, device_id)
+    ANTI JOIN counted USING (process_id, device_id)
 ),
 labels AS (
     SELECT coalesce(gpu.gpu, -1 - TRY_CAST((hash(seen.process_id, seen.device_id) >> 33) AS BIGINT))

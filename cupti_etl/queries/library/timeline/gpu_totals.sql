@@ -20,19 +20,23 @@
 --   busy_ns BIGINT [ns]: Time with at least one activity.
 --   idle_ns BIGINT [ns]: span_ns less busy_ns.
 --   span_ns BIGINT [ns]: From the first start to the last end on this GPU.
-SELECT busy.gpu, busy.device_name,
-       count(*) FILTER (WHERE kind = 'kernel') AS kernels,
-       TRY_CAST(coalesce(sum(work.end_ns - work.start_ns) FILTER (WHERE kind = 'kernel'), 0)
-           AS BIGINT) AS kernel_ns,
-       count(*) FILTER (WHERE starts_with(kind, 'memcpy')) AS copies,
-       TRY_CAST(coalesce(sum(work.end_ns - work.start_ns)
-                         FILTER (WHERE starts_with(kind, 'memcpy')), 0) AS BIGINT) AS copy_ns,
-       TRY_CAST(coalesce(sum(bytes) FILTER (WHERE starts_with(kind, 'memcpy')), 0) AS BIGINT)
-           AS copied_bytes,
-       busy.busy_ns, busy.span_ns - busy.busy_ns AS idle_ns, busy.span_ns
-FROM (FROM gpu_busy WHERE start_ns IS NOT NULL) AS busy
-LEFT JOIN _gpu_run AS work ON work.gpu = busy.gpu
-GROUP BY busy.gpu, busy.device_name, busy.busy_ns, busy.span_ns
+WITH work AS (
+    SELECT gpu, count(*) FILTER (WHERE kind = 'kernel') AS kernels,
+           sum(end_ns - start_ns) FILTER (WHERE kind = 'kernel') AS kernel_ns,
+           count(*) FILTER (WHERE starts_with(kind, 'memcpy')) AS copies,
+           sum(end_ns - start_ns) FILTER (WHERE starts_with(kind, 'memcpy')) AS copy_ns,
+           sum(bytes) FILTER (WHERE starts_with(kind, 'memcpy')) AS copied_bytes
+    FROM _gpu_run
+    GROUP BY gpu
+)
+SELECT busy.gpu, device_name, coalesce(kernels, 0) AS kernels,
+       TRY_CAST(coalesce(kernel_ns, 0) AS BIGINT) AS kernel_ns, coalesce(copies, 0) AS copies,
+       TRY_CAST(coalesce(copy_ns, 0) AS BIGINT) AS copy_ns,
+       TRY_CAST(coalesce(copied_bytes, 0) AS BIGINT) AS copied_bytes,
+       busy_ns, span_ns - busy_ns AS idle_ns, span_ns
+FROM gpu_busy AS busy
+LEFT JOIN work ON work.gpu = busy.gpu
+WHERE busy.start_ns IS NOT NULL
 ORDER BY busy.gpu;
 
 -- merge
