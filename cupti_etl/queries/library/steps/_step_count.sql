@@ -2,7 +2,7 @@
 --
 -- computed: Finished activities of the step's process that began within it. A call counts where
 --   its first activity began, so that it counts once.
--- needs: step, launch_to_gpu, gpu, gpu_interval, api_call, _shared_correlation,
+-- needs: _step_stretch, launch_to_gpu, gpu, gpu_interval, api_call, _shared_correlation,
 --   _repeated_correlation
 -- materialized: Made once for an opened trace, as the step of each activity is looked for.
 -- opened: Plain DuckDB takes minutes to plan it, as it repeats the text of all views below.
@@ -15,19 +15,8 @@
 --   launches BIGINT [calls]: API calls that asked for work.
 --   kernels BIGINT [executions]: Finished kernels.
 --   copies BIGINT [copies]: Finished copies and sets.
-WITH steps AS MATERIALIZED (
-    -- Once: for plain DuckDB every mention of a view is all of its text.
-    FROM step
-),
--- Equal stretches of time can be joined fast, which steps cannot: each as long as a step is on the
--- average.
-stretch AS (
-    SELECT greatest(avg(end_ns - start_ns)::BIGINT, 1) AS length_ns FROM steps
-),
-placed AS (
-    SELECT process_id, gpu, step, start_ns, end_ns,
-           unnest(range(start_ns // length_ns, end_ns // length_ns + 1)) AS place
-    FROM steps, stretch
+WITH processes AS MATERIALIZED (
+    SELECT DISTINCT process_id FROM _step_stretch
 ),
 -- What has to be looked at call by call; most calls asked for one thing, which is theirs alone.
 several AS MATERIALIZED (
@@ -41,7 +30,7 @@ calls AS (
     FROM launch_to_gpu
     SEMI JOIN several USING (process_id, correlation_id)
     WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
-        AND process_id IN (SELECT process_id FROM steps)
+        AND process_id IN (FROM processes)
     GROUP BY process_id, correlation_id, api_start_ns
 ),
 others AS (
@@ -55,7 +44,7 @@ counted AS (
            (others.correlation_id IS NOT NULL)::INTEGER AS launches,
            (kind = 'kernel')::INTEGER AS kernels,
            (kind IN ('memcpy', 'memcpy_p2p', 'memset'))::INTEGER AS copies
-    FROM (FROM gpu_interval WHERE process_id IN (SELECT process_id FROM steps)) AS work
+    FROM (FROM gpu_interval WHERE process_id IN (FROM processes)) AS work
     LEFT JOIN others
         ON others.process_id = work.process_id
         AND others.correlation_id = work.correlation_id
@@ -69,10 +58,12 @@ counted AS (
 )
 SELECT step.process_id, step.gpu, step.step, sum(launches)::BIGINT AS launches,
        sum(kernels)::BIGINT AS kernels, sum(copies)::BIGINT AS copies
-FROM (SELECT *, start_ns // length_ns AS place FROM counted, stretch) AS counted
-JOIN placed AS step
+FROM (
+    SELECT *, start_ns // (SELECT any_value(length_ns) FROM _step_stretch) AS stretch FROM counted
+) AS counted
+JOIN _step_stretch AS step
     ON step.process_id = counted.process_id
     AND step.gpu = counted.gpu
-    AND step.place = counted.place
+    AND step.stretch = counted.stretch
 WHERE counted.start_ns >= step.start_ns AND counted.start_ns < step.end_ns
 GROUP BY step.process_id, step.gpu, step.step

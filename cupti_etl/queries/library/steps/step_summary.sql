@@ -4,7 +4,7 @@
 --   in the step (_idle_cause). compute_ns, exposed_communication_ns, exposed_copy_ns and idle_ns
 --   add to duration_ns; the causes, with idle_edge_ns for what is in no whole gap of the step, to
 --   idle_ns.
--- needs: step_breakdown, _step_count, _idle_cause
+-- needs: step_breakdown, _step_count, _step_stretch, _idle_cause
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
 --   step: neither NVTX ranges called step or alike nor a period of kernels was found.
@@ -45,23 +45,18 @@
 --   idle_unknown_ns BIGINT [ns]: The call that asked for the next activity was not recorded.
 --   idle_edge_ns BIGINT [ns]: Gaps that the begin or end of the step cuts.
 --   is_outlier BOOLEAN: Whether it took much longer than the others.
-WITH steps AS MATERIALIZED (
-    -- Once: for plain DuckDB every mention of a view is all of its text.
-    FROM step_breakdown
-),
-idle AS (
+WITH idle AS (
     SELECT step.process_id, step.gpu, step.step, sum(gap.gap_ns) AS gap_ns,
            sum(input_ns) AS input_ns, sum(host_ns) AS host_ns, sum(launching_ns) AS launching_ns,
            sum(memory_ns) AS memory_ns, sum(waiting_ns) AS waiting_ns,
            sum(other_cuda_ns) AS other_cuda_ns, sum(queued_ns) AS queued_ns,
            sum(profiler_ns) AS profiler_ns, sum(unknown_ns) AS unknown_ns
-    FROM (SELECT DISTINCT process_id, gpu FROM steps) AS loop
-    JOIN _idle_cause AS gap ON gap.gpu = loop.gpu
-    ASOF JOIN steps AS step
-        ON step.process_id = loop.process_id
-        AND step.gpu = gap.gpu
-        AND step.start_ns <= gap.start_ns
-    WHERE gap.start_ns + gap.gap_ns <= step.start_ns + step.duration_ns
+    FROM (
+        SELECT *, start_ns // (SELECT any_value(length_ns) FROM _step_stretch) AS stretch
+        FROM _idle_cause
+    ) AS gap
+    JOIN _step_stretch AS step ON step.gpu = gap.gpu AND step.stretch = gap.stretch
+    WHERE gap.start_ns >= step.start_ns AND gap.start_ns + gap.gap_ns <= step.end_ns
     GROUP BY step.process_id, step.gpu, step.step
 )
 SELECT part.process_id, part.gpu, part.step, name, start_ns, duration_ns,
@@ -78,7 +73,7 @@ SELECT part.process_id, part.gpu, part.step, name, start_ns, duration_ns,
        coalesce(profiler_ns, 0)::BIGINT AS idle_profiler_ns,
        coalesce(unknown_ns, 0)::BIGINT AS idle_unknown_ns,
        (idle_ns - coalesce(gap_ns, 0))::BIGINT AS idle_edge_ns, is_outlier
-FROM steps AS part
+FROM step_breakdown AS part
 LEFT JOIN _step_count AS counts
     ON counts.process_id = part.process_id
     AND counts.gpu = part.gpu
