@@ -9,8 +9,8 @@
 -- requires:
 --   _window: no recording windows are known (imported traces have none).
 -- limits: What costs the same whether a window is open or not is in lasting_pct alone, and that
---   of --pm, --callbacks and --pytorch nowhere. Of a program whose kernels are all in CUDA graphs, the pace is not known. Launches
---   are those of kernels and memsets outside of graphs.
+--   of --pm, --callbacks and --pytorch nowhere. Of a program whose kernels are all in CUDA graphs,
+--   the pace is not known. Launches are those of kernels and memsets outside of graphs.
 -- first: recorded_pct, price_pct, price_error_pct, lost_pct, lasting_pct, budget_pct, windows,
 --   process_id
 -- example: cupti-etl query capture_price TRACE
