@@ -104,7 +104,9 @@ def expected(event: dict[str, Any]) -> dict[str, Any]:
     is_bare=st.booleans(),
 )
 @example([{"name": '}],"traceEvents":[{'}], {"a{": '["'}, 1, None, True, False)
-@example([{"name": ""}, {"name": "\x01"}, {"name": "a"}, {"name": "b\0"}], {}, 1, None, False, False)
+@example(
+    [{"name": ""}, {"name": "\x01"}, {"name": "a"}, {"name": "b\0"}], {}, 1, None, False, False
+)
 def test_any_events_in_any_pieces(
     events: list[dict[str, Any]],
     members: dict[str, Any],
