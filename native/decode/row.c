@@ -22,7 +22,7 @@ struct value row_text(struct etl_process *process, int table, uint32_t column, c
 		      size_t length)
 {
 	struct dictionary *dictionary = &process->decoder->builders[table].dictionaries[column];
-	int32_t entry = dictionary_add(dictionary, etl_hash(text, length), text, length);
+	int32_t entry = dictionary_add(dictionary, etl_text_key(text, length), text, length);
 
 	process->lacks_memory |= entry == DICTIONARY_NO_MEMORY;
 	if (table < ETL_N_KINDS)
@@ -39,7 +39,7 @@ struct value row_bytes(struct etl_process *process, int table, uint32_t column, 
 		       size_t length)
 {
 	struct dictionary *dictionary = &process->decoder->builders[table].dictionaries[column];
-	int32_t entry = dictionary_add_bytes(dictionary, etl_hash(bytes, length), bytes, length);
+	int32_t entry = dictionary_add_bytes(dictionary, etl_text_key(bytes, length), bytes, length);
 
 	process->lacks_memory |= entry == DICTIONARY_NO_MEMORY;
 	return (struct value){ entry, entry >= 0 };

@@ -80,7 +80,7 @@ static int to_entry(struct dictionary *dictionary, const struct cell *cell, int3
 	} else {
 		n = (size_t)snprintf(digits, sizeof digits, "%.17g", cell->number);
 	}
-	*out = dictionary_add(dictionary, etl_hash(p, n), p, n);
+	*out = dictionary_add(dictionary, etl_text_key(p, n), p, n);
 	return *out < 0 ? -ENOMEM : 1;
 }
 
