@@ -31,8 +31,6 @@ _FEW_UNTIMED, _MOST_UNTIMED = 10, 0.001
 _JITTER = 0.3
 # The part of the budget that may be lost for good; windows have what is left.
 _LASTING_PART = 0.5
-# How many windows the shortest parts of a trial are as long as, times ten.
-_PERIODS = 10
 # Until what was too much is tried again, as the program may have changed.
 _AGAIN_NS = 60_000_000_000
 
@@ -126,7 +124,7 @@ class Budget:
                 self._judge(self._trial, now)
         elif now < self._next_ns and not self._is_over:
             return
-        elif not self.windows and not self._is_affordable:
+        elif not self.windows:
             self._try()
         elif not self._is_open:
             if not self._is_over:
@@ -143,15 +141,11 @@ class Budget:
     def _affordable(self) -> float:
         return _LASTING_PART * self._options.share
 
-    @property
-    def _is_affordable(self) -> bool:
-        return self.lasting is not None and self.lasting.most <= self._affordable
-
     def _try(self) -> None:
         self._trials += 1
         self._trial = Trial(
             self._affordable,
-            _PERIODS * self._options.window_ns,
+            self._options.window_ns,
             self._launches,
             self._now,
             self._random,

@@ -8,6 +8,7 @@ they got when the graph was made, and are left out.
 
 from __future__ import annotations
 
+import math
 import statistics
 from bisect import bisect_right
 from dataclasses import dataclass, replace
@@ -164,10 +165,13 @@ class PriceMeter:
         recorded, unrecorded = (sum(each) for each in zip(*taken.values(), strict=True))
         # The jackknife: the ratio without each of the windows in turn.
         without = [(recorded - a) / (unrecorded - b) for a, b in taken.values()]
-        mean, count = statistics.fmean(without), len(without)
-        spread = sum((each - mean) ** 2 for each in without)
-        error = ((count - 1) / count * spread) ** 0.5
-        return Price(recorded / unrecorded - 1, error, count)
+        return Price(recorded / unrecorded - 1, jackknife_error(without), len(without))
+
+
+def jackknife_error(without: list[float]) -> float:
+    """One standard error of what was told from all, by what is without each of them in turn."""
+    mean, count = statistics.fmean(without), len(without)
+    return math.sqrt((count - 1) / count * sum((each - mean) ** 2 for each in without))
 
 
 def _pairs(runs: dict[int, Run]) -> list[_Pair]:

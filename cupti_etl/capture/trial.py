@@ -16,12 +16,14 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Protocol
 
+from cupti_etl.capture.price import jackknife_error
 from cupti_etl.native.headers import constant
 
 _OFF, _COUNT, _DELAY = (constant(f"ETL_TRIAL_{name}") for name in ("OFF", "COUNT", "DELAY"))
 DELAY_NS = constant("ETL_TRIAL_DELAY_NS")
-# Launches are counted for a part of each period, until the program launches steadily.
-_COUNTED_PART = 0.2
+# Launches are counted for a while in each period, until the program launches steadily: both as
+# multiples of the shortest part.
+_COUNTED, _PERIOD = 2, 10
 _FEWEST_PERIODS, _MOST_PERIODS = 10, 60
 # So few, in the later half of these, that it may be loading its data: then it is waited for.
 _FEWEST_STEADY = 1000
@@ -85,7 +87,7 @@ class Trial:
 
     Args:
         most: the share that is affordable.
-        period_ns: how long the shortest parts are that say something of the program, times ten.
+        part_ns: how long the shortest parts of the time are that are compared.
         launches: tells all traced processes what to do with launches, and how many they counted.
         now: the clock, in ns.
         chance: decides what comes first.
@@ -98,7 +100,7 @@ class Trial:
     def __init__(
         self,
         most: float,
-        period_ns: int,
+        part_ns: int,
         launches: Launches,
         now: Callable[[], int],
         chance: random.Random,
@@ -106,7 +108,7 @@ class Trial:
         self.found: Lasting | None = None
         self.delayed_ns = 0
         self._most = most
-        self._period_ns = period_ns
+        self._part_ns = part_ns
         self._order = launches.order_trial
         self._counted = launches.launches
         self._now = now
@@ -148,9 +150,8 @@ class Trial:
         """At most: as if the program waited for each of its launches."""
         parts: list[_Part] = []
         half = _FEWEST_PERIODS // 2
-        counted_ns = int(_COUNTED_PART * self._period_ns)
         while True:
-            parts.append((yield from self._part(_COUNT, counted_ns)))
+            parts.append((yield from self._part(_COUNT, _COUNTED * self._part_ns)))
             before, after = _pace(parts[-2 * half : -half]), _pace(parts[-half:])
             counted = sum(part.launches for part in parts[-half:])
             is_steady = counted >= _FEWEST_STEADY and after <= _STEADY * before
@@ -160,11 +161,11 @@ class Trial:
                 most = (after + 2 * error) * DELAY_NS / 1e9
                 return Lasting(most, 0.0, after, is_bound=True)
             self._order(_OFF)
-            yield self._now() + self._period_ns - counted_ns
+            yield self._now() + (_PERIOD - _COUNTED) * self._part_ns
 
     def _by_delay(self, found: Lasting) -> _Steps:
         """By how much the delay makes it longer; what was found before if there are no launches."""
-        length = self._period_ns // 10
+        length = self._part_ns
         for _ in range(_DOUBLINGS + 1):
             pairs: list[tuple[_Part, _Part]] = []
             for _ in range(_PAIRS):
@@ -210,6 +211,4 @@ def _compared(pairs: list[tuple[_Part, _Part]], launches_s: float) -> Lasting | 
     fewest = min(sum(pair[i].launches for pair in pairs) for i in (0, 1))
     if whole is None or len(known) < len(pairs) or fewest < _FEWEST_LAUNCHES:
         return None
-    count, mean = len(known), statistics.fmean(known)
-    error = ((count - 1) / count * sum((share - mean) ** 2 for share in known)) ** 0.5
-    return Lasting(whole, error, launches_s)
+    return Lasting(whole, jackknife_error(known), launches_s)

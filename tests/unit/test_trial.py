@@ -16,7 +16,7 @@ def tried(program: Program, most: float = SHARE / 2, seconds: float = 400) -> Tr
     """A trial that was played to its end, or for so long."""
     trial = Trial(
         most,
-        S,
+        100 * MS,
         program,
         lambda: program.now,
         random.Random(2),
@@ -75,7 +75,7 @@ def test_a_program_that_gets_under_way_is_waited_for() -> None:
 
 def test_a_program_without_launches_is_not_waited_for_for_ever() -> None:
     program = Program()
-    trial = Trial(0.01, S, program, lambda: program.now, random.Random(2))
+    trial = Trial(0.01, 100 * MS, program, lambda: program.now, random.Random(2))
     for _ in range(7000):
         program.now += 10 * MS
         trial.look()
