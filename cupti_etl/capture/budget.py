@@ -11,6 +11,7 @@ from cupti_etl.capture.price import Price, PriceMeter
 from cupti_etl.capture.trial import DELAY_NS, Lasting, Launches, Trial
 from cupti_etl.config import BudgetOptions
 from cupti_etl.progress import say
+from cupti_etl.schema.loss import Loss
 from cupti_etl.units import percent
 
 if TYPE_CHECKING:
@@ -23,16 +24,17 @@ ASSUMED = 0.25
 _LEAST = 0.002
 # The longest part of the time that is recorded: without a rest there is nothing to compare with.
 _MOST = 0.8
-# Kernels and calls without times after which nothing more is recorded: so many, and of all such a
-# part.
-_FEW_UNTIMED, _MOST_UNTIMED = 10, 0.001
+# Kernels without times, or with a correlation that is another's, after which nothing more is
+# recorded: so many, and of all such a part.
+_FEW_WRONG, _MOST_WRONG = 10, 0.001
+# Launches in windows that may lack a row without a word about it: in each window, which ends for
+# each thread at another call, and of all.
+_FEW_MISSING, _MOST_MISSING = 4, 0.02
 # By how much times without recording differ in length, at most: a program whose steps keep time
 # with the windows would otherwise show the same part of its steps again and again.
 _JITTER = 0.3
 # The part of the budget that may be lost for good; windows have what is left.
 _LASTING_PART = 0.5
-# Until what was too much is tried again, as the program may have changed.
-_AGAIN_NS = 60_000_000_000
 
 
 class Budget:
@@ -54,7 +56,7 @@ class Budget:
         seed: of the lengths of the times without recording.
 
     Attributes:
-        lasting: what the last trial told; None before the first is over.
+        lasting: what the trial told; None before it is over.
         windows: how many have been opened.
     """
 
@@ -79,39 +81,45 @@ class Budget:
         self._meter = PriceMeter()
         self._trial: Trial | None = None
         self.lasting: Lasting | None = None
-        self._trials = 0
-        self._lost_ns = 0.0  # by trials
+        self._lost_ns = 0.0  # by the trial
         self._begun: int | None = None
         self._next_ns = 0
         self._is_open = False
         self._opened_ns = 0
         self._recorded_ns = 0
         self.windows = 0
-        self._rows = self._untimed = 0
+        self._rows = self._launched = self._wrong = 0
+        self._recorded = 0  # launches; known at the end
         pause(True)
 
     def begin(self) -> None:
         """The first process is there: now the trial begins."""
         if self._begun is None:
             self._begun = self._now()
-            self._try()
+            self._trial = Trial(
+                _LASTING_PART * self._options.share,
+                self._options.window_ns,
+                self._launches,
+                self._now,
+                self._random,
+            )
 
     def add(self, table: str, batch: pa.RecordBatch) -> None:
         """Learn from rows that arrive."""
-        if table in ("kernel", "api_call"):
-            self._untimed += batch["start_ns"].null_count
-            self._rows += batch.num_rows
         if table == "kernel":
+            self._wrong += batch["start_ns"].null_count + _repeated(batch)
+            self._rows += batch.num_rows
+            self._launched += batch["graph_node_id"].null_count
             self._meter.add(batch)
 
     @property
     def _is_over(self) -> bool:
-        """Whether so many rows have no times that nothing more is to be recorded.
+        """Whether so many rows are wrong that nothing more is to be recorded.
 
         That is what CUPTI was seen to do before it ended a program whose records were switched
         where it does not stand it; single ones have been seen without that.
         """
-        return self._untimed > max(_FEW_UNTIMED, _MOST_UNTIMED * self._rows)
+        return self._wrong > max(_FEW_WRONG, _MOST_WRONG * self._rows)
 
     def look(self) -> None:
         """Go on with the trial, or open or close a window, if it is time to."""
@@ -122,10 +130,8 @@ class Budget:
             self._trial.look()
             if self._trial.found is not None:
                 self._judge(self._trial, now)
-        elif now < self._next_ns and not self._is_over:
+        elif not self.windows or (now < self._next_ns and not self._is_over):
             return
-        elif not self.windows:
-            self._try()
         elif not self._is_open:
             if not self._is_over:
                 self._open(now)
@@ -137,35 +143,17 @@ class Budget:
 
     # ---- what is lost for good
 
-    @property
-    def _affordable(self) -> float:
-        return _LASTING_PART * self._options.share
-
-    def _try(self) -> None:
-        self._trials += 1
-        self._trial = Trial(
-            self._affordable,
-            self._options.window_ns,
-            self._launches,
-            self._now,
-            self._random,
-        )
-
     def _judge(self, trial: Trial, now: int) -> None:
-        """A trial is over: the first window opens, or nothing is recorded for a while."""
+        """The trial is over: the first window opens, or there are none."""
         assert trial.found is not None
         self._trial, self.lasting = None, trial.found
         share = max(trial.found.share, 0.0)
-        lost = trial.delayed_ns * share / (1 + share)
-        self._lost_ns += lost
+        self._lost_ns = trial.delayed_ns * share / (1 + share)
         if trial.is_affordable:
             self._open(now)
-        else:
+        elif not self._quiet:
             # At once, as a program can run for weeks.
-            if self._trials == 1 and not self._quiet:
-                say(f"cupti-etl: --budget: nothing is recorded for now{self._why_not()}")
-            again = _AGAIN_NS * 2 ** min(self._trials - 1, 6)
-            self._next_ns = now + int(max(again, lost / self._affordable))
+            say(f"cupti-etl: --budget: nothing is recorded{self._why_not()}")
 
     # ---- windows
 
@@ -197,10 +185,26 @@ class Budget:
         """What recording costs while it goes on; None if that is not known."""
         return self._meter.price()
 
-    def facts(self) -> dict[str, float | None]:
-        """Columns of ``capture`` that are known at the end."""
+    def end(self) -> dict[str, float | None]:
+        """The processes have ended; returns columns of ``capture`` that are known now."""
+        self._recorded = self._launches.recorded()
         lasting = self.lasting
         return {"lasting_pct": None if lasting is None else 100 * lasting.most}
+
+    def losses(self) -> list[Loss]:
+        """Launches in windows of which CUPTI made no record; none before the end.
+
+        How many is in ``detail`` alone: those at the ends of windows can be on either side.
+        """
+        launches = self._recorded
+        missing = launches - self._launched
+        if missing <= max(_FEW_MISSING * self.windows, _MOST_MISSING * launches):
+            return []
+        detail = (
+            f"CUPTI made no records of {missing:,} of {launches:,} launches in windows of --budget,"
+            " as it was seen to do where several threads launch, or they were captured into graphs"
+        )
+        return [Loss(None, "cupti_dropped", "kernel", detail=detail)]
 
     # ---- in words
 
@@ -215,7 +219,7 @@ class Budget:
         part = recorded / max(now - self._begun, 1)
         what = f"--budget: {percent(part)} of the time was recorded, in {self.windows:,} windows"
         if self._is_over:
-            what += ", and then no more, as CUPTI gave kernels or calls no times"
+            what += ", and then no more, as CUPTI gave kernels no times or wrong correlations"
         lasting = f"; from the first one on, at most {percent(self.lasting.most)} more for launches"
         price = self.price()
         if price is None:
@@ -238,8 +242,16 @@ class Budget:
         if told.is_bound:
             how = f"up to {percent(told.share)} longer"
         return (
-            f": from the first window to the end of the program, CUPTI makes each launch about"
+            f": from the first window to the end of the program, each launch is about"
             f" {DELAY_NS / 1e3:.1f} us longer, of {told.launches_s:,.0f} a second, by which the"
             f" program would take {how}; allow it more, or record a part of it with --delay and"
             " --duration"
         )
+
+
+def _repeated(batch: pa.RecordBatch) -> int:
+    """Kernels, but of graphs, that have the correlation of another one in the batch."""
+    import pyarrow.compute as pc
+
+    correlations = batch["correlation_id"].filter(pc.is_null(batch["graph_node_id"]))
+    return len(correlations) - int(pc.count_distinct(correlations).as_py())

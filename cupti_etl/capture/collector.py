@@ -80,6 +80,9 @@ class Collector:
         self._clock = Clock()
         self._naming = Naming()
         self.known_losses: list[Loss] = []  # of no process, or of all
+        self.loss_finders: list[
+            Callable[[], list[Loss]]
+        ] = []  # likewise, asked whenever it matters
         # Who else looks at batches of records, such as those that decide when to record.
         self.watchers: list[Callable[[str, pa.RecordBatch], None]] = []
         self._poll = select.poll()
@@ -348,6 +351,7 @@ class Collector:
     def losses(self) -> list[Loss]:
         """Rows of the table ``loss`` as they are now."""
         found = [*self.known_losses, *(loss for one in self.traced for loss in one.losses())]
+        found += [loss for finder in self.loss_finders for loss in finder()]
         if self.sampling is not None:
             found += self.sampling.losses()
         found += self._naming.losses()

@@ -231,6 +231,7 @@ class _Run:
             wakeup = self.collector.wakeup
             self._budget = Budget(options.budget, pauses.add(), wakeup, quiet=options.quiet)
             self.collector.watchers.append(self._budget.add)
+            self.collector.loss_finders.append(self._budget.losses)
         settings = target_settings(options, self.collector.settings, os.environ)
         self.collector.known_losses += other_nccl_plugin(options, os.environ)
         if self.sampling is not None:
@@ -279,7 +280,7 @@ class _Run:
             self.collector.abandon()
             if self.sampling is not None:
                 self.sampling.stop()
-            found = self._budget.facts() if self._budget is not None else {}
+            found = self._budget.end() if self._budget is not None else {}
             driver.finish(status, {"stopped_by": self._limits.stopped_by, **found})
             self._relink.finish()
         if isinstance(driver, Recorder):

@@ -19,7 +19,9 @@ from typing import Protocol
 from cupti_etl.capture.price import jackknife_error
 from cupti_etl.native.headers import constant
 
-_OFF, _COUNT, _DELAY = (constant(f"ETL_TRIAL_{name}") for name in ("OFF", "COUNT", "DELAY"))
+_OFF, _COUNT, _DELAY, _LOST = (
+    constant(f"ETL_TRIAL_{name}") for name in ("OFF", "COUNT", "DELAY", "LOST")
+)
 DELAY_NS = constant("ETL_TRIAL_DELAY_NS")
 # Launches are counted for a while in each period, until the program launches steadily: both as
 # multiples of the shortest part.
@@ -81,6 +83,9 @@ class Launches(Protocol):
     def launches(self) -> int:
         """How many have been counted so far."""
 
+    def recorded(self) -> int:
+        """How many were of single kernels in windows."""
+
 
 class Trial:
     """The experiment, which whoever has it looks at now and then.
@@ -134,7 +139,7 @@ class Trial:
         found = yield from self._by_number()
         if found.most > self._most:
             found = yield from self._by_delay(found)
-        self._order(_OFF)
+        self._order(_OFF if found.most <= self._most else _LOST)
         return found
 
     def _part(self, trial: int, ns: int) -> Generator[int, None, _Part]:

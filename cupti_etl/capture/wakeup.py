@@ -49,6 +49,10 @@ class Wakeup:
         """Launches that they have counted so far, all together."""
         return int(self._lib.etl_wakeup_launches(self._handle))
 
+    def recorded(self) -> int:
+        """Launches of single kernels in windows, where calls carry out what is ordered."""
+        return int(self._lib.etl_wakeup_recorded(self._handle))
+
     def unmet(self) -> int:
         """Processes that came and have not been able to say hello, as they say themselves."""
         return int(self._lib.etl_wakeup_unmet(self._handle))

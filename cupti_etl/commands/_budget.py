@@ -43,6 +43,7 @@ _OTHERS = {
     "capture_range": ("--capture-range", "both say when to record"),
     "range_metrics": ("--range-metrics", "kernels that are replayed take times of their own"),
     "sass_metrics": ("--sass-metrics", "patched kernels are slow, recorded or not"),
+    "api": ("--api", "calls are not recorded, as switching them gives kernels wrong correlations"),
     "pc_sampling": ("--pc-sampling", "samples have --pc-duty"),
 }
 
@@ -76,7 +77,7 @@ def _chosen(budget: str | None, window: str | None, others: dict[str, Any]) -> B
             "give 10ms or more",
         )
     for name, (option, why) in _OTHERS.items():
-        if others.get(name) not in ("", None):
+        if others.get(name) not in ("", None, "default", "none"):
             raise UsageError(f"--budget does not go with {option}: {why}", "leave out one of them")
     options = BudgetOptions(share(budget), window_ns)
     say(WARNING)

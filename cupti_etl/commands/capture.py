@@ -336,6 +336,7 @@ def command(
             asked,
             range_metrics,
             sass_metrics,
+            budget,
         ),
         table=table,
         api=api,

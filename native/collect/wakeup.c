@@ -85,6 +85,11 @@ uint64_t etl_wakeup_launches(const struct etl_wakeup *wakeup)
 	return etl_load(&wakeup->page->launches);
 }
 
+uint64_t etl_wakeup_recorded(const struct etl_wakeup *wakeup)
+{
+	return etl_load(&wakeup->page->recorded);
+}
+
 void etl_wakeup_free(struct etl_wakeup *wakeup)
 {
 	munmap(wakeup->page, ETL_WAKEUP_BYTES);

@@ -55,16 +55,14 @@ static bool is_kept(uint32_t domain, uint32_t cbid)
 								   etl_launch_stacks_mean(cbid)))));
 }
 
-static void *captured(void)
+void etl_callbacks_spare(void)
 {
-	return is_captured ? in_use() : NULL;
-}
-
-static const struct etl_orders_of orders_of = { &changing, captured, is_kept };
-
-void etl_callbacks_order(void)
-{
-	etl_orders_settle(&orders_of, true);
+	if (!etl_orders_are_over())
+		return;
+	pthread_mutex_lock(&changing);
+	if (is_captured && in_use())
+		etl_orders_disable(in_use(), is_kept);
+	pthread_mutex_unlock(&changing);
 }
 
 void etl_callbacks_call(void *unused, uint32_t domain, uint32_t cbid, const void *info)
@@ -76,7 +74,7 @@ void etl_callbacks_call(void *unused, uint32_t domain, uint32_t cbid, const void
 		etl_profiler_call(cbid, data->site == 1);
 		etl_graph_nodes_call(cbid, data->site == 1);
 		if (data->site == 0) {
-			etl_orders_call(cbid, &orders_of);
+			etl_orders_call(cbid);
 			etl_launch_stacks_call(cbid, data->correlation_id);
 			etl_pc_sampling_call(cbid, data->context);
 			etl_sass_metrics_call(cbid, data->context);
@@ -143,7 +141,7 @@ static int enable_all(void *subscriber, struct etl_error *error)
 			code = etl_launch_stacks_enable(subscriber, error);
 		if (code == 0)
 			etl_graph_nodes_enable(subscriber);
-		etl_orders_find();
+		etl_orders_enable(subscriber);
 		if (code == 0)
 			etl_pc_sampling_enable(subscriber);
 		if (code == 0)

@@ -5,7 +5,12 @@
  * or by a thread that is between two calls or returns from one, cost the program its life after
  * some tens to thousands of times: it crashes or stands still, and before that kernels have no
  * times.  In the callback of a call's entry, tens of thousands of times did no harm, however many
- * threads launched. */
+ * threads launched.
+ *
+ * The callbacks stay on, though they cost a launch half a microsecond.  Where CUPTI sees a thread
+ * enter a call and not leave it, because callbacks or the records of calls were switched off
+ * meanwhile, all that this thread launches from then on has the correlation of that call.  For the
+ * same reason calls are not recorded where there are orders. */
 #include "inject/injector.h"
 #include "inject/orders.h"
 #include "inject/plan.h"
@@ -14,80 +19,61 @@
 #include "inject/trial.h"
 
 /* What programs that have something to record cannot do without. */
+static const char *const kernels[] = { "cuLaunchKernel*", "cuLaunchCooperativeKernel*", NULL };
 static const char *const launches[] = { "cuLaunch*", "cuGraphLaunch*", NULL };
 static const char *const others[] = { "cuMemcpy*",          "cuMemset*",
 				      "cuCtxSynchronize*",  "cuEventSynchronize",
 				      "cuStreamSynchronize*", NULL };
 
-/* The driver's functions, by callback id. */
-static bool is_launch[ETL_MAX_CBID], is_place[ETL_MAX_CBID];
-/* A callback costs a launch half a microsecond, even if it does nothing: while nothing is recorded,
- * there are some only while there is something to do.  In a window they stay: where they were
- * switched off at its begin, up to two thirds of a program's calls came without times, and none where
- * they were always on (H100, CUPTI 13.0; not told apart from what else differed). */
-static _Atomic bool is_armed;
+/* The driver's functions, by callback id; none if there are no orders. */
+static bool is_kernel[ETL_MAX_CBID], is_launch[ETL_MAX_CBID], is_place[ETL_MAX_CBID];
+static _Atomic bool is_on;
 
-void etl_orders_find(void)
+static void switch_all(void *subscriber, bool on, bool (*is_kept)(uint32_t domain, uint32_t cbid))
 {
-	etl_store(&is_armed, false);
-	if (!etl_is_switched_in_calls())
-		return;
-	for (uint32_t cbid = 0; etl_next_driver_call(launches, &cbid);)
-		is_place[cbid] = is_launch[cbid] = true;
-	for (uint32_t cbid = 0; etl_next_driver_call(others, &cbid);)
-		is_place[cbid] = true;
-}
-
-bool etl_orders_mean(uint32_t cbid)
-{
-	return etl_load(&is_armed) && cbid < ETL_MAX_CBID && is_place[cbid];
-}
-
-static bool are_needed(void)
-{
-	return etl_recording_is_due() || etl_recording_is_on() || etl_trial_is_on();
-}
-
-static bool are_due(void)
-{
-	return etl_load(&is_armed) != are_needed();
-}
-
-static void arm(void *subscriber, bool (*is_kept)(uint32_t domain, uint32_t cbid))
-{
-	bool on = are_needed();
-
 	for (uint32_t cbid = 1; cbid < ETL_MAX_CBID; cbid++)
 		/* A function that this driver does not have is refused. */
 		if (is_place[cbid] && (on || !is_kept(CUPTI_DOMAIN_DRIVER, cbid)))
 			etl_injector.cupti.enable_callback(on, subscriber, CUPTI_DOMAIN_DRIVER, cbid);
-	etl_store(&is_armed, on);
+	etl_store(&is_on, on);
 }
 
-void etl_orders_settle(const struct etl_orders_of *of, bool is_patient)
+void etl_orders_enable(void *subscriber)
 {
-	void *subscriber;
-
-	if (!etl_is_switched_in_calls() || !are_due())
+	etl_store(&is_on, false);
+	if (!etl_is_switched_in_calls() || etl_trial_is_lost())
 		return;
-	if (is_patient)
-		pthread_mutex_lock(of->changing);
-	else if (pthread_mutex_trylock(of->changing) != 0)
-		return; /* the next call will do */
-	subscriber = of->subscriber();
-	/* Whoever had the lock may have done it.  Again: whoever saw the callbacks as they were
-	 * before, when they were right for an order that came meanwhile, leaves that to us. */
-	while (subscriber && are_due())
-		arm(subscriber, of->is_kept);
-	pthread_mutex_unlock(of->changing);
+	for (uint32_t cbid = 0; etl_next_driver_call(kernels, &cbid);)
+		is_kernel[cbid] = true;
+	for (uint32_t cbid = 0; etl_next_driver_call(launches, &cbid);)
+		is_place[cbid] = is_launch[cbid] = true;
+	for (uint32_t cbid = 0; etl_next_driver_call(others, &cbid);)
+		is_place[cbid] = true;
+	switch_all(subscriber, true, NULL);
 }
 
-void etl_orders_call(uint32_t cbid, const struct etl_orders_of *of)
+bool etl_orders_are_over(void)
+{
+	return etl_load(&is_on) && etl_trial_is_lost();
+}
+
+void etl_orders_disable(void *subscriber, bool (*is_kept)(uint32_t domain, uint32_t cbid))
+{
+	switch_all(subscriber, false, is_kept);
+}
+
+bool etl_orders_mean(uint32_t cbid)
+{
+	return etl_load(&is_on) && cbid < ETL_MAX_CBID && is_place[cbid];
+}
+
+void etl_orders_call(uint32_t cbid)
 {
 	if (!etl_orders_mean(cbid) || !etl_injector_is_ours())
 		return;
 	etl_recording_catch_up();
-	etl_orders_settle(of, false);
+	if (is_kernel[cbid] && etl_recording_is_on() && etl_injector.wakeup)
+		etl_add(&etl_injector.wakeup->recorded, 1);
 	if (is_launch[cbid])
 		etl_trial_launch();
 }

@@ -196,11 +196,6 @@ void etl_recording_update(enum etl_switch by)
 	update(by, false);
 }
 
-bool etl_recording_is_due(void)
-{
-	return is_wanted() != etl_recording_is_on();
-}
-
 void etl_recording_catch_up(void)
 {
 	update(ETL_BY_RANGE, true);

@@ -12,9 +12,7 @@ int etl_recording_start(struct etl_plan *plan, const struct etl_records *records
 			struct etl_error *error);
 /* Switches on or off, if it is to be other than it is. */
 void etl_recording_update(enum etl_switch by);
-/* Whether it is to be other than it is; and what came of itself: the collector's order, or else a
- * range. */
-bool etl_recording_is_due(void);
+/* Likewise, by whoever comes: what is to be came of the collector's order, or else of a range. */
 void etl_recording_catch_up(void);
 /* A range of the program was opened (+1) or closed (-1). */
 void etl_recording_count_range(int by);

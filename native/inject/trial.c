@@ -14,16 +14,16 @@ static uint32_t ordered(void)
 	return page ? etl_load(&page->trial) : ETL_TRIAL_OFF;
 }
 
-bool etl_trial_is_on(void)
+bool etl_trial_is_lost(void)
 {
-	return ordered() != ETL_TRIAL_OFF;
+	return ordered() == ETL_TRIAL_LOST;
 }
 
 void etl_trial_launch(void)
 {
 	uint32_t trial = ordered();
 
-	if (trial == ETL_TRIAL_OFF)
+	if (trial != ETL_TRIAL_COUNT && trial != ETL_TRIAL_DELAY)
 		return;
 	etl_add(&etl_injector.wakeup->launches, 1);
 	if (trial == ETL_TRIAL_DELAY) {

@@ -2,8 +2,9 @@
 
     python switching.py --out DIR --work DIR --newer-cupti FILE [--seconds 20] [--at-once 6]
 
-Writes DIR/switching.json; exits with 1 if a program did not end well, or if records were lost that
-the collector's orders had switched (--budget).  With ranges, losses are what is to be known.
+Writes DIR/switching.json; exits with 1 if a program did not end well, or if records that the
+collector's orders had switched (--budget) were lost or have another launch's correlation.  With
+ranges, losses are what is to be known.
 """
 
 from __future__ import annotations
@@ -74,7 +75,14 @@ def run(runner: Runner, number: int, seconds: float, newer: str | None) -> dict[
             " median(end_ns - start_ns) / 1e6 AS window_ms FROM capture_window"
         )
         case |= dict(row)
-        case["kernels"] = trace.sql("FROM kernel").count()
+        (kernels,) = trace.sql(
+            "SELECT count(*) AS kernels, count(DISTINCT correlation_id) AS correlations"
+            " FROM kernel WHERE graph_node_id IS NULL"
+        )
+        case |= {
+            **kernels,
+            "kernels_of_graphs": trace.sql("FROM kernel").count() - kernels["kernels"],
+        }
         case["losses"] = [f"{loss['cause']}: {loss['records']}" for loss in trace.sql("FROM loss")]
         case["cupti"] = [row["cupti_version"] for row in trace.sql("FROM process")]
     return case
@@ -106,7 +114,12 @@ def main() -> None:
     for case in report["cases"]:
         print(json.dumps({key: value for key, value in case.items() if key != "output"}))
     budgets = [case for case in report["cases"] if case["kind"] == "plain"]
-    sys.exit(any(case["status"] or case.get("losses") for case in budgets))
+    sys.exit(
+        any(
+            case["status"] or case.get("losses") or case["kernels"] != case["correlations"]
+            for case in budgets
+        )
+    )
 
 
 if __name__ == "__main__":

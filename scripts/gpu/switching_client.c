@@ -4,10 +4,16 @@
  *
  *   whole     all is recorded
  *   closed    nothing is, ever
+ *   callbacks likewise, but calls are called back
  *   thread    a thread of its own switches, whenever it is time
  *   entry     the program's threads do, at the entry of their calls
  *   return    likewise, when they return
- *   armed     as entry, by callbacks that are on only when it is time
+ *   rare      as entry, but by calls that launch no single kernels
+ *   armed     as entry, by callbacks that are on only when it is time: the same call is their last
+ *   patient   likewise, but a thread of its own switches the callbacks on and off
+ *   gpu       as entry, but of kernels, copies and sets alone: no calls are recorded
+ *   gpu-rare  likewise, as rare
+ *   calls     as entry, but calls are recorded all the time
  *   finalize  as armed, and between two windows CUPTI is taken down, at the return of a call
  *
  * SWITCH_ON_US and SWITCH_OFF_US say when (5000), SWITCH_CUPTI names the libcupti, and SWITCH_OUT a
@@ -25,11 +31,15 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BYTES = 1 << 20, MOST_BUFFERS = 1 << 14, MOST_PLACES = 64, DRIVER = 1, FORCED = 1 };
-enum { KERNEL = 10, ZEROED_OUT = 5 };
+enum { BYTES = 1 << 20, MOST_BUFFERS = 1 << 14, MOST_PLACES = 256, DRIVER = 1, FORCED = 1 };
+enum { KERNEL = 10, RUNTIME = 5, DRIVER_CALL = 4, ZEROED_OUT = 5, THREADS = 1 << 12, MOST_CBIDS = 1024 };
 
 struct counts {
 	_Atomic uint64_t switches, kernels, untimed, of_other_clock, refused;
+	/* Launches of kernels in windows; kernels that have the correlation of the one before, as those
+	 * of a graph do; and runtime calls: all of them, those without times, and those with the
+	 * correlation of the one before on their thread. */
+	_Atomic uint64_t launches, repeated, calls, untimed_calls, repeated_calls;
 };
 
 struct callback_data { /* the begin of CUpti_CallbackData */
@@ -44,9 +54,12 @@ static int (*callback_name)(uint32_t, uint32_t, const char **);
 static int (*set_attribute)(uint32_t, size_t *, void *);
 
 /* As a capture has by default: what describes what lasts is always on. */
-static const uint32_t kinds[] = { KERNEL, 1, 22, 2, 12, 13, 5, 4 }, lasting[] = { 8, 9 };
+static const uint32_t kinds[] = { KERNEL, 1, 22, 2, 12, 13, RUNTIME, DRIVER_CALL };
+static const uint32_t lasting[] = { 8, 9 };
+enum { N_KINDS = sizeof kinds / sizeof *kinds, N_CALLS = 2 }; /* calls are the last ones */
 static const char *const place_names[] = { "cuLaunch", "cuGraphLaunch", "cuCtxSynchronize",
-					   "cuStreamSynchronize", "cuEventSynchronize" };
+					   "cuStreamSynchronize", "cuEventSynchronize",
+					   "cuMemcpy", "cuMemset" };
 
 static struct counts *counts;
 static const char *way;
@@ -54,6 +67,7 @@ static uint64_t begin_ns;
 static useconds_t on_us, off_us;
 static uint32_t places[MOST_PLACES];
 static int n_places;
+static int is_launch[MOST_CBIDS];
 static void *subscriber;
 static pthread_mutex_t buffers_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *free_buffers[MOST_BUFFERS];
@@ -86,24 +100,57 @@ static void requested(uint8_t **buffer, size_t *size, size_t *most)
 	*most = 0;
 }
 
+static uint32_t number_at(const uint8_t *record, int offset)
+{
+	uint32_t number;
+
+	memcpy(&number, record + offset, sizeof number);
+	return number;
+}
+
+static int has_times(const uint8_t *start)
+{
+	uint64_t times[2];
+
+	memcpy(times, start, sizeof times);
+	if (!times[0] || !times[1])
+		return 0;
+	if (times[0] < begin_ns || times[1] > now_ns() + 1000000000u || times[1] < times[0])
+		counts->of_other_clock++;
+	return 1;
+}
+
+/* Buffers come one at a time, so nothing here is shared. */
+static void count(const uint8_t *record)
+{
+	static uint32_t last_kernel, last_calls[THREADS];
+	const uint32_t kind = number_at(record, 0);
+
+	if (kind == KERNEL) {
+		const uint32_t correlation = number_at(record, 92);
+
+		counts->kernels++;
+		counts->untimed += !has_times(record + 16);
+		counts->repeated += correlation == last_kernel;
+		last_kernel = correlation;
+	} else if (kind == RUNTIME) {
+		uint32_t *last = &last_calls[number_at(record, 28) % THREADS];
+		const uint32_t correlation = number_at(record, 32);
+
+		counts->calls++;
+		counts->untimed_calls += !has_times(record + 8);
+		counts->repeated_calls += correlation == *last;
+		*last = correlation;
+	}
+}
+
 static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
-	uint64_t latest = now_ns() + 1000000000u;
 	uint8_t *record = NULL;
 
 	(void)context, (void)stream, (void)size;
-	while (valid && next_record(buffer, valid, &record) == 0) {
-		uint64_t times[2];
-
-		if (*(uint32_t *)record != KERNEL)
-			continue;
-		memcpy(times, record + 16, sizeof times);
-		counts->kernels++;
-		if (!times[0] || !times[1])
-			counts->untimed++;
-		else if (times[0] < begin_ns || times[1] > latest || times[1] < times[0])
-			counts->of_other_clock++;
-	}
+	while (valid && next_record(buffer, valid, &record) == 0)
+		count(record);
 	memset(buffer, 0, valid);
 	pthread_mutex_lock(&buffers_lock);
 	free_buffers[n_free++] = buffer;
@@ -113,7 +160,9 @@ static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t si
 /* With `switching` held. */
 static void switch_to(int on)
 {
-	for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
+	const int n = is("gpu") || is("gpu-rare") || is("calls") ? N_KINDS - N_CALLS : N_KINDS;
+
+	for (int i = 0; i < n; i++)
 		counts->refused += (on ? enable : disable)(kinds[i]) != 0;
 	atomic_store(&is_on, on);
 	counts->switches++;
@@ -140,7 +189,8 @@ static void called(void *unused, int domain, uint32_t cbid, const struct callbac
 {
 	int at_return = is("return"), wanted = atomic_load(&is_wanted);
 
-	(void)unused, (void)domain, (void)cbid;
+	(void)unused, (void)domain;
+	counts->launches += data->site == 0 && atomic_load(&is_on) && is_launch[cbid];
 	if (pthread_mutex_trylock(&switching) != 0)
 		return;
 	if (is("finalize") && data->site == 1 && !wanted && !atomic_load(&is_on) &&
@@ -170,6 +220,16 @@ static void set_up(void)
 	atomic_store(&is_down, 0);
 }
 
+/* Once the kinds are as they are wanted. */
+static void disarm(void)
+{
+	while (atomic_load(&is_on) != atomic_load(&is_wanted))
+		usleep(100);
+	pthread_mutex_lock(&switching);
+	arm(0);
+	pthread_mutex_unlock(&switching);
+}
+
 static void *orders(void *unused)
 {
 	for (int on = 0;; on = !on) {
@@ -180,9 +240,11 @@ static void *orders(void *unused)
 		atomic_store(&is_wanted, on);
 		if (is("thread"))
 			switch_to(on);
-		else if ((is("armed") || is("finalize")) && !atomic_load(&is_armed))
+		else if ((is("armed") || is("finalize") || is("patient")) && !atomic_load(&is_armed))
 			arm(1);
 		pthread_mutex_unlock(&switching);
+		if (is("patient"))
+			disarm();
 	}
 	return unused;
 }
@@ -206,12 +268,14 @@ static void at_exit(void)
 
 static void find_places(void)
 {
-	for (uint32_t cbid = 1; cbid < 1000; cbid++) {
+	for (uint32_t cbid = 1; cbid < MOST_CBIDS; cbid++) {
 		const char *name = NULL;
 
 		if (callback_name(DRIVER, cbid, &name) != 0 || !name)
 			continue;
-		for (unsigned i = 0; i < sizeof place_names / sizeof *place_names; i++)
+		/* The first of them are those that launch kernels. */
+		is_launch[cbid] = strncmp(name, "cuLaunchKernel", 14) == 0;
+		for (unsigned i = is("rare") || is("gpu-rare"); i < sizeof place_names / sizeof *place_names; i++)
 			if (strncmp(name, place_names[i], strlen(place_names[i])) == 0 &&
 			    n_places < MOST_PLACES)
 				places[n_places++] = cbid;
@@ -271,14 +335,17 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 	begin_ns = now_ns();
 	find_places();
 	set_up();
-	if (!is("closed")) {
+	if (!is("closed") && !is("callbacks")) {
 		atomic_store(&is_wanted, 1);
 		switch_to(1);
 	}
-	if (is("entry") || is("return"))
+	for (int i = N_KINDS - N_CALLS; i < N_KINDS && is("calls"); i++)
+		enable(kinds[i]);
+	if (!is("armed") && !is("patient") && !is("finalize") && !is("thread") && !is("whole") &&
+	    !is("closed"))
 		arm(1);
 	pthread_create(&thread, NULL, flush, NULL);
-	if (!is("closed") && !is("whole"))
+	if (!is("closed") && !is("callbacks") && !is("whole"))
 		pthread_create(&thread, NULL, orders, NULL);
 	atexit(at_exit);
 	return 1;

@@ -23,9 +23,31 @@ from runs import PYTHON, Runner, arguments
 
 HERE = Path(__file__).resolve().parent
 SECONDS = 540
-WAYS = ("entry", "armed", "finalize", "return", "thread")
+WAYS = (
+    "entry",
+    "rare",
+    "armed",
+    "patient",
+    "gpu",
+    "gpu-rare",
+    "calls",
+    "finalize",
+    "return",
+    "thread",
+)
 PROGRAMS = ("small", "llama", "graph", "threads", "loop")
-COUNTS = ("switches", "kernels", "untimed", "of_other_clock", "refused")
+COUNTS = (
+    "switches",
+    "kernels",
+    "untimed",
+    "of_other_clock",
+    "refused",
+    "launches",
+    "repeated",
+    "calls",
+    "untimed_calls",
+    "repeated_calls",
+)
 # Of the time of a launch: what the client does, and for how long it records, and does not.
 FOREVER_US = 10**9
 COSTS: dict[str, tuple[str, int, int] | None] = {

@@ -120,10 +120,11 @@ bool etl_sass_metrics_mean(uint32_t domain, uint32_t cbid) { (void)domain; (void
 void etl_sass_metrics_call(uint32_t cbid, void *context) { (void)cbid; (void)context; }
 void etl_sass_metrics_resource(uint32_t cbid, const void *info) { (void)cbid; (void)info; }
 bool etl_is_switched_in_calls(void) { return false; }
-void etl_orders_find(void) {}
-void etl_orders_settle(const struct etl_orders_of *of, bool is_patient) { (void)of; (void)is_patient; }
+void etl_orders_enable(void *subscriber) { (void)subscriber; }
+bool etl_orders_are_over(void) { return false; }
+void etl_orders_disable(void *subscriber, bool (*is_kept)(uint32_t, uint32_t)) { (void)subscriber; (void)is_kept; }
 bool etl_orders_mean(uint32_t cbid) { (void)cbid; return false; }
-void etl_orders_call(uint32_t cbid, const struct etl_orders_of *of) { (void)cbid; (void)of; }
+void etl_orders_call(uint32_t cbid) { (void)cbid; }
 bool etl_pc_sampling_is_wanted(void) { return false; }
 void etl_pc_sampling_enable(void *subscriber) { (void)subscriber; }
 bool etl_pc_sampling_means(uint32_t domain, uint32_t cbid) { (void)domain; (void)cbid; return false; }

@@ -1,6 +1,6 @@
 /* The collector's orders, carried out by the program's threads as they enter a call: kinds are
- * switched nowhere else, and callbacks are on only in windows, and while there is an order to carry
- * out.  Run under ThreadSanitizer too. */
+ * switched nowhere else, and callbacks stay on until there will be no more orders.  Run under
+ * ThreadSanitizer too. */
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
@@ -63,7 +63,7 @@ static int enable_kind(uint32_t kind)
 
 bool etl_next_driver_call(const char *const *patterns, uint32_t *cbid)
 {
-	uint32_t found = strcmp(patterns[0], "cuLaunch*") == 0 ? LAUNCH : WAIT;
+	uint32_t found = strncmp(patterns[0], "cuLaunch", 8) == 0 ? LAUNCH : WAIT;
 	bool is_first = *cbid < found;
 
 	*cbid = found;
@@ -96,26 +96,17 @@ void etl_wakeup_send(void)
 
 /* ---- what callbacks.c does */
 
-static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
-
 static bool is_kept(uint32_t domain, uint32_t cbid)
 {
 	return domain == CUPTI_DOMAIN_DRIVER && cbid == WAIT;
 }
-
-static void *subscriber(void)
-{
-	return &is_enabled;
-}
-
-static const struct etl_orders_of orders_of = { &changing, subscriber, is_kept };
 
 static void enter(uint32_t cbid)
 {
 	if (!etl_load(&is_enabled[cbid]))
 		return;
 	is_in_entry = true;
-	etl_orders_call(cbid, &orders_of);
+	etl_orders_call(cbid);
 	is_in_entry = false;
 }
 
@@ -139,8 +130,7 @@ static void order(bool paused)
 #ifdef PLANT_OUTSIDE
 	etl_recording_update(ETL_BY_COLLECTOR);
 #endif
-	while (etl_recording_is_on() == paused || etl_load(&is_enabled[LAUNCH]) == paused) {
-		etl_orders_settle(&orders_of, true);
+	while (etl_recording_is_on() == paused) {
 		/* The looks that the timer's thread takes after each flush switch nothing. */
 		CHECK(!etl_recording_is_cut());
 		sched_yield();
@@ -153,23 +143,25 @@ static void order(bool paused)
 		CHECK(segment->windows[(opened - 1) % ETL_WINDOWS].closed_by == ETL_BY_COLLECTOR);
 }
 
-/* Launches are counted, waits are not, and callbacks are on for as long as the trial. */
+/* Launches are counted, waits are not; when the trial is lost, callbacks go. */
 static void try_delays(void)
 {
 	order(true);
-	CHECK(etl_load(&wakeup.launches) == 0);
+	CHECK(etl_load(&wakeup.launches) == 0 && etl_load(&wakeup.recorded) > 0);
 	etl_store(&wakeup.trial, ETL_TRIAL_COUNT);
-	etl_orders_settle(&orders_of, true);
 	while (etl_load(&wakeup.launches) < 100)
 		sched_yield();
 	etl_store(&wakeup.trial, ETL_TRIAL_DELAY);
 	for (uint64_t seen = etl_load(&wakeup.launches); etl_load(&wakeup.launches) < seen + 100;)
 		sched_yield();
 	etl_store(&wakeup.trial, ETL_TRIAL_OFF);
-	while (etl_orders_mean(LAUNCH)) {
-		etl_orders_settle(&orders_of, true);
-		sched_yield();
-	}
+	CHECK(!etl_orders_are_over() && etl_load(&is_enabled[LAUNCH]));
+	etl_store(&wakeup.trial, ETL_TRIAL_LOST);
+	CHECK(etl_orders_are_over());
+	etl_orders_disable(&is_enabled, is_kept);
+	CHECK(!etl_orders_mean(LAUNCH) && !etl_load(&is_enabled[LAUNCH]));
+	/* Nor are they switched on for a subscription that comes later. */
+	etl_orders_enable(&is_enabled);
 	CHECK(!etl_load(&is_enabled[LAUNCH]));
 }
 
@@ -186,12 +178,11 @@ int main(void)
 	etl_injector.cupti.enable = enable_kind;
 	etl_injector.cupti.disable = enable_kind;
 	etl_injector.cupti.enable_callback = enable_callback;
-	etl_orders_find();
-	etl_store(&is_enabled[WAIT], 1); /* for somebody else */
 	CHECK(!etl_orders_mean(LAUNCH));
+	etl_orders_enable(&is_enabled);
+	CHECK(etl_orders_mean(LAUNCH) && is_enabled[LAUNCH] && is_enabled[WAIT]);
 	CHECK(etl_recording_start(&plan, &records, false, &error) == 0);
-	etl_orders_settle(&orders_of, true);
-	CHECK(is_kernel_on && etl_orders_mean(LAUNCH) && is_enabled[LAUNCH]);
+	CHECK(is_kernel_on);
 	is_begun = true;
 	for (int i = 0; i < PROGRAM_THREADS; i++)
 		CHECK(pthread_create(&threads[i], NULL, program_thread, NULL) == 0);

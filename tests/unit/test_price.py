@@ -19,7 +19,7 @@ from cupti_etl.config import BudgetOptions
 from cupti_etl.native.headers import constant
 
 US, MS, S = 10**3, 10**6, 10**9
-DELAYED = constant("ETL_TRIAL_DELAY")
+DELAYED, LOST = constant("ETL_TRIAL_DELAY"), constant("ETL_TRIAL_LOST")
 Rows = list[tuple[int, int]]
 
 
@@ -32,6 +32,7 @@ def batch_of(rows: Rows, graph_node: int | None = None) -> pa.RecordBatch:
             "device_id": [0] * count,
             "grid_id": [grid for grid, _ in rows],
             "start_ns": [start for _, start in rows],
+            "correlation_id": [10 + grid for grid, _ in rows],
             "graph_node_id": pa.array([graph_node] * count, pa.int64()),
         }
     )
@@ -58,6 +59,7 @@ class Program:
     sensitivity: float = 1.0
     trial: int = 0
     counted: int = 0
+    in_windows: int = 0
     now: int = 100 * S
     is_recorded: bool = False
     grid: int = 0
@@ -74,15 +76,19 @@ class Program:
     def launches(self) -> int:
         return self.counted
 
+    def recorded(self) -> int:
+        return self.in_windows
+
     def launch(self) -> None:
         """The next kernel, and the time until it."""
         took = self.pace_ns * (1 + self.price * self.is_recorded)
         took += DELAY_NS * self.sensitivity * (self.trial == DELAYED)
-        self.counted += self.trial != 0
+        self.counted += self.trial not in (0, LOST)
         took = int(took * self.random.uniform(1 - self.noise, 1 + self.noise))
         self.now += took
         self.grid += self.graph_node is None
         self.recorded_ns += took * self.is_recorded
+        self.in_windows += self.is_recorded
         if self.is_recorded:
             self.rows.append((self.grid, self.now + self.delay_ns))
 
@@ -216,20 +222,39 @@ def test_a_free_program_is_recorded_most_of_the_time_and_compared_all_the_same()
     assert 0.7 < program.recorded_ns / (60 * S) < 0.9
 
 
-@pytest.mark.parametrize("table", ["kernel", "api_call"])
-@pytest.mark.parametrize(("untimed", "is_over"), [(1, False), (10, False), (11, True)])
-def test_rows_without_times_end_it(table: str, untimed: int, is_over: bool) -> None:
+@pytest.mark.parametrize("what", ["start_ns", "correlation_id"])
+@pytest.mark.parametrize(("wrong", "is_over"), [(1, False), (10, False), (11, True)])
+def test_rows_that_are_wrong_end_it(what: str, wrong: int, is_over: bool) -> None:
+    """They have no times, or the correlation of the first."""
     program = Program()
     budget = begun(program)
     program.play(budget, 1)
-    batch = batch_of([(1, 1)] * untimed)
-    without = batch.set_column(3, "start_ns", pa.nulls(untimed, pa.int64()))
-    budget.add(table, without)
+    batch = batch_of([(number, number) for number in range(wrong + (what == "correlation_id"))])
+    values = pa.nulls(wrong, pa.int64()) if what == "start_ns" else pa.array([5] * batch.num_rows)
+    place = batch.schema.get_field_index(what)
+    budget.add("kernel", batch.set_column(place, what, values))
     program.recorded_ns = 0
     program.play(budget, 20)
     assert (program.recorded_ns < 10 * MS) == is_over
-    said = ", and then no more, as CUPTI gave kernels or calls no times"
+    said = ", and then no more, as CUPTI gave kernels no times or wrong correlations"
     assert (said in budget.summary()) == is_over
+
+
+@pytest.mark.parametrize(("missing", "is_lost"), [(0, False), (4, False), (50, True)])
+def test_launches_without_records_are_a_loss(missing: int, is_lost: bool) -> None:
+    """Of a window, which may lack a few."""
+    program = Program()
+    budget = begun(program)
+    program.in_windows = 200
+    budget.add("kernel", batch_of([(grid, grid) for grid in range(200 - missing)]))
+    assert budget.losses() == []  # as records come later than launches
+    budget.end()
+    losses = budget.losses()
+    assert [(loss.cause, loss.table_name) for loss in losses] == [
+        ("cupti_dropped", "kernel")
+    ] * is_lost
+    if is_lost:
+        assert "CUPTI made no records of 50 of 200 launches in windows" in losses[0].detail
 
 
 def test_its_summary() -> None:

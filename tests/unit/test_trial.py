@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from unit.test_price import MS, US, Program, S, begun, of
+from unit.test_price import LOST, MS, US, Program, S, begun, of
 
 from cupti_etl.capture.trial import DELAY_NS, Lasting, Trial
 
@@ -29,7 +29,7 @@ def tried(program: Program, most: float = SHARE / 2, seconds: float = 400) -> Tr
 
 
 def test_few_launches_are_affordable_whatever_they_wait_for() -> None:
-    """500 a second, each 3 us longer at most; that is known from their number."""
+    """500 a second, each 2 us longer at most; that is known from their number."""
     program = Program(pace_ns=2 * MS)
     trial = tried(program)
     assert trial.is_affordable
@@ -41,13 +41,13 @@ def test_few_launches_are_affordable_whatever_they_wait_for() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_program_that_waits_for_its_launches_cannot_afford_it(seed: int) -> None:
-    """One of 100 us in which it does nothing else: 3 % longer."""
+    """One of 100 us in which it does nothing else: 2 % longer."""
     program = Program(pace_ns=100 * US, noise=0.3, random=random.Random(seed))
     trial = tried(program)
     assert trial.found is not None
     assert not trial.is_affordable
-    assert abs(trial.found.share - 0.03) < 4 * trial.found.error
-    assert program.trial == 0
+    assert abs(trial.found.share - 0.02) < 4 * trial.found.error
+    assert program.trial == LOST
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -82,7 +82,7 @@ def test_a_program_without_launches_is_not_waited_for_for_ever() -> None:
     assert trial.found == Lasting(0, 0, 0, is_bound=True)
 
 
-def test_what_is_too_much_is_not_recorded_and_tried_again() -> None:
+def test_what_is_too_much_is_not_recorded() -> None:
     program = Program(pace_ns=100 * US)
     budget = of(program, SHARE, 100 * MS)
     budget.begin()
@@ -90,12 +90,9 @@ def test_what_is_too_much_is_not_recorded_and_tried_again() -> None:
     assert (program.recorded_ns, budget.windows) == (0, 0)
     summary = budget.summary()
     assert summary.startswith("--budget: nothing was recorded: from the first window to the end")
-    assert "the program would take 3 % longer (± " in summary
+    assert "the program would take 2 % longer (± " in summary
     assert "--delay and --duration" in summary
-    # Another phase begins, in which it waits for the GPU.
-    program.sensitivity = 0.0
-    program.play(budget, 150)
-    assert budget.windows > 0
+    assert program.trial == LOST
 
 
 def test_a_larger_budget_is_enough_and_windows_have_what_is_left() -> None:
@@ -103,7 +100,7 @@ def test_a_larger_budget_is_enough_and_windows_have_what_is_left() -> None:
     budget = begun(program, 0.08, 100 * MS)
     program.play(budget, 60)
     lost = program.recorded_ns * 0.2 / 1.2 / (program.now - 100 * S)
-    assert 0.3 * (0.08 - 0.03) < lost < 1.05 * (0.08 - 0.03)
+    assert 0.3 * (0.08 - 0.02) < lost < 1.05 * (0.08 - 0.02)
     assert "from the first one on, at most " in budget.summary()
 
 

@@ -19,3 +19,9 @@ def load_kinds(package: str = __name__) -> tuple[Kind, ...]:
 KINDS = load_kinds()
 # Tables of work that keeps a GPU busy.
 GPU_WORK = tuple(kind.table for kind in KINDS if kind.is_gpu_work)
+# What can be switched on and off again and again: nothing of it is a call of CUDA's.
+SWITCHABLE = tuple(
+    kind.table
+    for kind in KINDS
+    if kind.is_gpu_work or kind.is_lasting or kind.table in ("marker", "marker_data")
+)
