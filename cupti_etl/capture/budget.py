@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 ASSUMED = 0.25
 # Below that nothing is measured in windows of this length.
 _LEAST = 0.002
-# The longest part of the time that is recorded: without a rest there is nothing to compare with.
-_MOST = 0.8
+# The longest part of the time that is recorded: without a rest there is nothing to compare with,
+# and in a short one the switching before and after it, some tenths of a millisecond, looks like
+# time that the program needs without recording.
+_MOST = 0.5
 # Kernels without times, or with a correlation that is another's, after which nothing more is
 # recorded: so many, and of all such a part.
 _FEW_WRONG, _MOST_WRONG = 10, 0.001
@@ -239,8 +241,8 @@ class Budget:
             return ", as the program ended before it was known what that would cost"
         told = self.lasting
         how = f"{percent(told.share)} longer (± {percent(2 * told.error)})"
-        if told.is_bound:
-            how = f"up to {percent(told.share)} longer"
+        if told.is_bound or told.share > told.bound:
+            how = f"up to {percent(min(told.share, told.bound))} longer"
         return (
             f": from the first window to the end of the program, each launch is about"
             f" {DELAY_NS / 1e3:.1f} us longer, of {told.launches_s:,.0f} a second, by which the"

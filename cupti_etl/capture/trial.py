@@ -1,11 +1,11 @@
 """What recording would cost a program for good, told before anything is recorded.
 
 Once CUPTI has recorded, it makes each launch longer to the end of the program, whatever is switched
-off afterwards.  A program whose GPU has work waiting does not notice that; one that is bound by
-launches does.  So, for parts of the time, each launch is delayed by as much
-(``ETL_TRIAL_DELAY_NS``), and launches are counted with and without the delay.  An experiment on the
-running program tells what it is bound by as nothing else does: Curtsinger and Berger, "Coz: finding
-code that counts with causal profiling", SOSP 2015.
+off afterwards; so does the callback in which it is switched.  A program whose GPU has work waiting
+does not notice that; one that is bound by launches does.  So, for parts of the time, each launch is
+delayed by as much (``ETL_TRIAL_DELAY_NS``), and launches are counted with and without the delay.
+An experiment on the running program tells what it is bound by as nothing else does: Curtsinger and
+Berger, "Coz: finding code that counts with causal profiling", SOSP 2015.
 """
 
 from __future__ import annotations
@@ -61,9 +61,18 @@ class Lasting:
     is_bound: bool = False
 
     @property
+    def bound(self) -> float:
+        """The share if the program waited for each of its launches."""
+        return self.launches_s * DELAY_NS / 1e9
+
+    @property
     def most(self) -> float:
         """What it is at most."""
-        return max(self.share, 0.0) + _SURE * self.error
+        return (
+            self.share
+            if self.is_bound
+            else min(max(self.share, 0.0) + _SURE * self.error, self.bound)
+        )
 
 
 @dataclass(frozen=True)

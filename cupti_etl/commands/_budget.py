@@ -1,4 +1,4 @@
-"""The options that bound what recording costs; hidden, as they are not proven: see ``WARNING``."""
+"""The options that bound what recording costs."""
 
 from __future__ import annotations
 
@@ -10,30 +10,24 @@ import click
 
 from cupti_etl.config import BudgetOptions
 from cupti_etl.errors import UsageError
-from cupti_etl.progress import say
 from cupti_etl.render.help import Option
 from cupti_etl.units import duration_ns, share
 
 _option = functools.partial(click.option, cls=Option, section="When to record")
 _WINDOW = "100ms"
-WARNING = (
-    "cupti-etl: --budget is experimental: whether a program can afford to be recorded was told of"
-    " few programs yet"
-)
 # Switching all records on and off takes some tenths of a millisecond.
 _SHORTEST_NS = 10_000_000
 _OPTIONS = (
     _option(
         "--budget",
         metavar="PERCENT",
-        hidden=True,
-        help="Record for parts of the time, so that CMD takes at most PERCENT longer, such as 1%."
-        " Before, launches are counted and delayed for some seconds, to tell what CMD can afford.",
+        help="Record kernels, copies and memsets for parts of the time, so that CMD takes at most"
+        " PERCENT longer, such as 1%. Before, launches are counted, and delayed if need be, to tell"
+        " what CMD can afford.",
     ),
     _option(
         "--budget-window",
         metavar="TIME",
-        hidden=True,
         help=f"How long to record at a time with --budget.  [default: {_WINDOW}]",
     ),
 )
@@ -79,6 +73,4 @@ def _chosen(budget: str | None, window: str | None, others: dict[str, Any]) -> B
     for name, (option, why) in _OTHERS.items():
         if others.get(name) not in ("", None, "default", "none"):
             raise UsageError(f"--budget does not go with {option}: {why}", "leave out one of them")
-    options = BudgetOptions(share(budget), window_ns)
-    say(WARNING)
-    return options
+    return BudgetOptions(share(budget), window_ns)

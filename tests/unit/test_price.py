@@ -152,8 +152,8 @@ def test_the_program_loses_its_share(price: float, share: float) -> None:
     assert known is not None
     assert known.share == pytest.approx(price, abs=0.02)
     lost = program.recorded_ns * price / (1 + price) / (300 * S)
-    # Half of it goes unspent where the price is small beside its error.
-    assert 0.5 * share < lost < 1.05 * share
+    # Half of it goes unspent where the price is small: half of the time is the most there is.
+    assert 0.45 * share < lost < 1.05 * share
 
 
 @pytest.mark.slow
@@ -219,7 +219,7 @@ def test_a_free_program_is_recorded_most_of_the_time_and_compared_all_the_same()
     known = budget.price()
     assert known is not None
     assert abs(known.share) < 0.002
-    assert 0.7 < program.recorded_ns / (60 * S) < 0.9
+    assert 0.45 < program.recorded_ns / (60 * S) < 0.55
 
 
 @pytest.mark.parametrize("what", ["start_ns", "correlation_id"])

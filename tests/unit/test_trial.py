@@ -83,14 +83,14 @@ def test_a_program_without_launches_is_not_waited_for_for_ever() -> None:
 
 
 def test_what_is_too_much_is_not_recorded() -> None:
-    program = Program(pace_ns=100 * US)
+    program = Program(pace_ns=100 * US, sensitivity=0.6)
     budget = of(program, SHARE, 100 * MS)
     budget.begin()
     program.play(budget, 60)
     assert (program.recorded_ns, budget.windows) == (0, 0)
     summary = budget.summary()
     assert summary.startswith("--budget: nothing was recorded: from the first window to the end")
-    assert "the program would take 2 % longer (± " in summary
+    assert "the program would take 1.2 % longer (± " in summary
     assert "--delay and --duration" in summary
     assert program.trial == LOST
 
