@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from cupti_etl.capture.correlations import repeated
 from cupti_etl.capture.price import Price, PriceMeter
 from cupti_etl.capture.trial import DELAY_NS, Lasting, Launches, Trial
 from cupti_etl.config import BudgetOptions
@@ -109,7 +110,8 @@ class Budget:
     def add(self, table: str, batch: pa.RecordBatch) -> None:
         """Learn from rows that arrive."""
         if table == "kernel":
-            self._wrong += batch["start_ns"].null_count + _repeated(batch)
+            self._wrong += batch["start_ns"].null_count
+            self._wrong += sum(repeated(table, batch).values())
             self._rows += batch.num_rows
             self._launched += batch["graph_node_id"].null_count
             self._meter.add(batch)
@@ -249,11 +251,3 @@ class Budget:
             f" program would take {how}; allow it more, or record a part of it with --delay and"
             " --duration"
         )
-
-
-def _repeated(batch: pa.RecordBatch) -> int:
-    """Kernels, but of graphs, that have the correlation of another one in the batch."""
-    import pyarrow.compute as pc
-
-    correlations = batch["correlation_id"].filter(pc.is_null(batch["graph_node_id"]))
-    return len(correlations) - int(pc.count_distinct(correlations).as_py())

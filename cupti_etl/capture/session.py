@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cupti_etl.capture.budget import Budget
 from cupti_etl.capture.caller import Caller
 from cupti_etl.capture.collector import Collector
+from cupti_etl.capture.correlations import Correlations
 from cupti_etl.capture.launcher import (
     Launcher,
     other_nccl_plugin,
@@ -232,6 +233,10 @@ class _Run:
             self._budget = Budget(options.budget, pauses.add(), wakeup, quiet=options.quiet)
             self.collector.watchers.append(self._budget.add)
             self.collector.loss_finders.append(self._budget.losses)
+        elif options.capture_range or options.inside is not None:
+            correlations = Correlations()
+            self.collector.watchers.append(correlations.add)
+            self.collector.loss_finders.append(correlations.losses)
         settings = target_settings(options, self.collector.settings, os.environ)
         self.collector.known_losses += other_nccl_plugin(options, os.environ)
         if self.sampling is not None:

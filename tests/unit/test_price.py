@@ -32,7 +32,7 @@ def batch_of(rows: Rows, graph_node: int | None = None) -> pa.RecordBatch:
             "device_id": [0] * count,
             "grid_id": [grid for grid, _ in rows],
             "start_ns": [start for _, start in rows],
-            "correlation_id": [10 + grid for grid, _ in rows],
+            "correlation_id": pa.array([10 + grid for grid, _ in rows], pa.int64()),
             "graph_node_id": pa.array([graph_node] * count, pa.int64()),
         }
     )
