@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _DETAIL = (
-    "records of calls were switched off while a thread was in one, and CUPTI gave its correlation to"
-    " what that thread called and launched later, which therefore joins the wrong call"
+    "records of calls were switched off while a thread was in one, and CUPTI gave its correlation"
+    " to what that thread called and launched later, which therefore joins the wrong call"
 )
 
 
