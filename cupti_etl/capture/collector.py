@@ -80,9 +80,8 @@ class Collector:
         self._clock = Clock()
         self._naming = Naming()
         self.known_losses: list[Loss] = []  # of no process, or of all
-        self.loss_finders: list[
-            Callable[[], list[Loss]]
-        ] = []  # likewise, asked whenever it matters
+        # Likewise, but asked whenever losses are.
+        self.loss_finders: list[Callable[[], list[Loss]]] = []
         # Who else looks at batches of records, such as those that decide when to record.
         self.watchers: list[Callable[[str, pa.RecordBatch], None]] = []
         self._poll = select.poll()

@@ -68,11 +68,9 @@ class Lasting:
     @property
     def most(self) -> float:
         """What it is at most."""
-        return (
-            self.share
-            if self.is_bound
-            else min(max(self.share, 0.0) + _SURE * self.error, self.bound)
-        )
+        if self.is_bound:
+            return self.share
+        return min(max(self.share, 0.0) + _SURE * self.error, self.bound)
 
 
 @dataclass(frozen=True)

@@ -22,14 +22,16 @@ def switches():
     return struct.unpack("Q", Path(os.environ["SWITCH_OUT"]).read_bytes()[:8])[0]
 while True:
     launch(5); driver.fakeSynchronize()
-    if os.environ["SWITCH_WAY"] in ("closed", "whole") or switches() >= {SWITCHES}:
+    if os.environ["SWITCH_WAY"] in ("closed", "callbacks", "whole") or switches() >= {SWITCHES}:
         break
 """
 
 
-@pytest.mark.parametrize(
-    "way", ["closed", "whole", "thread", "entry", "return", "armed", "finalize"]
-)
+CLOSED = ("closed", "callbacks")
+IN_CALLS = ("entry", "rare", "return", "armed", "patient", "gpu", "gpu-rare", "calls", "finalize")
+
+
+@pytest.mark.parametrize("way", [*CLOSED, "whole", "thread", *IN_CALLS])
 def test_each_way(tmp_path: Path, fakes: Fakes, way: str) -> None:
     from runs import Runner
     from switching_ways import COUNTS, Client
@@ -54,7 +56,7 @@ def test_each_way(tmp_path: Path, fakes: Fakes, way: str) -> None:
         )
     )
     assert counts["refused"] == counts["untimed"] == counts["of_other_clock"] == 0
-    assert (counts["kernels"] > 0) == (way != "closed")
-    assert counts["switches"] >= {"closed": 0, "whole": 1}.get(way, SWITCHES)
+    assert (counts["kernels"] > 0) == (way not in CLOSED)
+    assert counts["switches"] >= {**dict.fromkeys(CLOSED, 0), "whole": 1}.get(way, SWITCHES)
     (log,) = fakes.log(tmp_path / "fakes")
     assert (log.counters["finalizes"] > 0) == (way == "finalize")
