@@ -11,7 +11,7 @@ import socket
 import time
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cupti_etl.capture.clock import Clock
 from cupti_etl.capture.decoder import Decoder
@@ -39,6 +39,16 @@ _SLOTS_AT_A_TIME = 64
 _BYTES_AT_A_TIME = 8 << 20
 # Slots that wait for strings: as much as the largest segment holds.
 _MOST_ASIDE = 4096
+
+
+class Watcher(Protocol):
+    """Looks at batches of records, such as to decide when to record."""
+
+    def add(self, table: str, batch: pa.RecordBatch) -> None:
+        """Learn from rows that arrive."""
+
+    def losses(self) -> list[Loss]:
+        """What it knows to be lost, as of now."""
 
 
 class Collector:
@@ -80,10 +90,7 @@ class Collector:
         self._clock = Clock()
         self._naming = Naming()
         self.known_losses: list[Loss] = []  # of no process, or of all
-        # Likewise, but asked whenever losses are.
-        self.loss_finders: list[Callable[[], list[Loss]]] = []
-        # Who else looks at batches of records, such as those that decide when to record.
-        self.watchers: list[Callable[[str, pa.RecordBatch], None]] = []
+        self.watchers: list[Watcher] = []
         self._poll = select.poll()
         self.listener = Listener(allow_uids, path) if live else None
 
@@ -297,7 +304,7 @@ class Collector:
                     self._naming.add(traced.process.process_id, names)
             self._naming.add_from(table, batch)
             for watcher in self.watchers:
-                watcher(table, batch)
+                watcher.add(table, batch)
             yield table, batch
         clock = self._clock.due()
         own = {
@@ -350,7 +357,7 @@ class Collector:
     def losses(self) -> list[Loss]:
         """Rows of the table ``loss`` as they are now."""
         found = [*self.known_losses, *(loss for one in self.traced for loss in one.losses())]
-        found += [loss for finder in self.loss_finders for loss in finder()]
+        found += [loss for watcher in self.watchers for loss in watcher.losses()]
         if self.sampling is not None:
             found += self.sampling.losses()
         found += self._naming.losses()

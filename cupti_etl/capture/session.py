@@ -231,12 +231,9 @@ class _Run:
         if options.budget is not None:
             wakeup = self.collector.wakeup
             self._budget = Budget(options.budget, pauses.add(), wakeup, quiet=options.quiet)
-            self.collector.watchers.append(self._budget.add)
-            self.collector.loss_finders.append(self._budget.losses)
+            self.collector.watchers.append(self._budget)
         elif options.capture_range or options.inside is not None:
-            correlations = Correlations()
-            self.collector.watchers.append(correlations.add)
-            self.collector.loss_finders.append(correlations.losses)
+            self.collector.watchers.append(Correlations())
         settings = target_settings(options, self.collector.settings, os.environ)
         self.collector.known_losses += other_nccl_plugin(options, os.environ)
         if self.sampling is not None:
