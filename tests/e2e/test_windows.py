@@ -10,6 +10,7 @@ import pytest
 from support.captures import Capture, Capturer
 from support.windows import run_past_the_window
 
+import cupti_etl
 from cupti_etl.schema.kinds import KINDS
 
 
@@ -126,6 +127,22 @@ def test_the_range_itself_is_recorded(capturer: Capturer) -> None:
     capture = capturer.run(options=["--capture-range", "nvtx:step"], **RANGES)
     events = [row["event"] for row in capture.rows("marker")]
     assert (events.count("start"), events.count("end")) == (8, 8)
+
+
+def test_a_thread_that_is_stuck_in_a_call(capturer: Capturer) -> None:
+    """CUPTI gives all that it does from then on the correlation of that call."""
+    capture = capturer.run(options=["--capture-range", "nvtx:step"], fake={"stuck": 300}, **RANGES)
+    losses = {loss["table_name"]: loss for loss in capture.losses()["wrong_correlation"]}
+    alone = {"kernel": "graph_node_id IS NULL", "api_call": "domain = 'runtime'"}
+    assert losses.keys() == alone.keys()
+    for table, condition in alone.items():
+        (rows,) = cupti_etl.open(capture.trace).sql(
+            "SELECT count(*) - count(DISTINCT correlation_id) AS repeated"
+            f" FROM {table} WHERE {condition}"
+        )
+        assert losses[table]["is_stored"]
+        # At most, as batches are looked at one by one.
+        assert 0 < losses[table]["records"] <= rows["repeated"]
 
 
 def test_range_of_a_domain(capturer: Capturer) -> None:

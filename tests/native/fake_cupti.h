@@ -11,6 +11,8 @@
  *   FAKE_CUPTI_OTHER_CLIENT=1   another client has subscribed already
  *   FAKE_CUPTI_FAIL=f=c,f:a=c   function f (when its first argument is a) returns code c
  *   FAKE_CUPTI_CORRELATION=n    first correlation id
+ *   FAKE_CUPTI_STUCK=n          from the n-th call on, all have its correlation, as those of a
+ *                               thread that CUPTI has seen enter a call and not leave it
  *   FAKE_CUPTI_NAMES=moving     kernel names lie in memory that is reused with other names
  *                               once the buffer that points there was handed over
  *   FAKE_CUPTI_GRAPH_EVERY=n    every n-th launch is that of a graph
@@ -117,7 +119,7 @@ struct release {
 extern const struct release fake_release;
 
 struct options {
-    uint32_t version, late_ms, drop_every, unknown_every, correlation, devices, graph_every;
+    uint32_t version, late_ms, drop_every, unknown_every, correlation, stuck, devices, graph_every;
     uint32_t graph_nodes, pool;
     bool per_thread, unknown_refuse, other_client, moving_names, at_exit, check_zero;
     bool play_all, log_rows;

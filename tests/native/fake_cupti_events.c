@@ -300,7 +300,8 @@ static struct work prepare(const struct fake_event *event) {
     work.graph = event->runs != NULL ||
                  (every != 0 && atomic_fetch_add(&next_launch, 1) % every == every - 1);
     work.untimed = take_device_buffers(&work);
-    work.call.correlation = options.correlation + atomic_fetch_add(&next_correlation, 1);
+    uint32_t number = atomic_fetch_add(&next_correlation, 1);
+    work.call.correlation = options.correlation + (number < options.stuck ? number : options.stuck);
     work.call.symbol = event->type == FAKE_LAUNCH && !work.graph ? event->text : NULL;
     if (!work.graph && (event->type == FAKE_LAUNCH || event->type == FAKE_SET))
         work.grid = atomic_fetch_add(&next_grid, 1);

@@ -44,6 +44,7 @@ __attribute__((constructor)) static void load(void) {
     options.unknown_refuse = is_option("FAKE_CUPTI_UNKNOWN", "refuse");
     options.other_client = number_option("FAKE_CUPTI_OTHER_CLIENT", 0) != 0;
     options.correlation = number_option("FAKE_CUPTI_CORRELATION", 1);
+    options.stuck = number_option("FAKE_CUPTI_STUCK", UINT32_MAX);
     options.devices = number_option("FAKE_CUPTI_DEVICES", 1);
     options.moving_names = is_option("FAKE_CUPTI_NAMES", "moving");
     options.at_exit = number_option("FAKE_CUPTI_AT_EXIT", 0) != 0;
