@@ -11,8 +11,7 @@
  *   FAKE_CUPTI_OTHER_CLIENT=1   another client has subscribed already
  *   FAKE_CUPTI_FAIL=f=c,f:a=c   function f (when its first argument is a) returns code c
  *   FAKE_CUPTI_CORRELATION=n    first correlation id
- *   FAKE_CUPTI_STUCK=n          from the n-th call on, all have its correlation, as those of a
- *                               thread that CUPTI has seen enter a call and not leave it
+ *   FAKE_CUPTI_STUCK=n          from the n-th call on, all have its correlation: it was not left
  *   FAKE_CUPTI_NAMES=moving     kernel names lie in memory that is reused with other names
  *                               once the buffer that points there was handed over
  *   FAKE_CUPTI_GRAPH_EVERY=n    every n-th launch is that of a graph
