@@ -91,8 +91,8 @@ class Budget:
         self._opened_ns = 0
         self._recorded_ns = 0
         self.windows = 0
-        self._rows = self._launched = self._wrong = 0
-        self._recorded = 0  # launches; known at the end
+        self._rows = self._launched_rows = self._wrong = 0
+        self._recorded_launches = 0  # known at the end
         pause(True)
 
     def begin(self) -> None:
@@ -113,7 +113,7 @@ class Budget:
             self._wrong += batch["start_ns"].null_count
             self._wrong += sum(repeated(table, batch).values())
             self._rows += batch.num_rows
-            self._launched += batch["graph_node_id"].null_count
+            self._launched_rows += batch["graph_node_id"].null_count
             self._meter.add(batch)
 
     @property
@@ -191,7 +191,7 @@ class Budget:
 
     def end(self) -> dict[str, float | None]:
         """The processes have ended; returns columns of ``capture`` that are known now."""
-        self._recorded = self._launches.recorded()
+        self._recorded_launches = self._launches.recorded()
         lasting = self.lasting
         return {"lasting_pct": None if lasting is None else 100 * lasting.most}
 
@@ -200,8 +200,8 @@ class Budget:
 
         How many is in ``detail`` alone: those at the ends of windows can be on either side.
         """
-        launches = self._recorded
-        missing = launches - self._launched
+        launches = self._recorded_launches
+        missing = launches - self._launched_rows
         if missing <= max(_FEW_MISSING * self.windows, _MOST_MISSING * launches):
             return []
         detail = (

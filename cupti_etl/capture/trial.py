@@ -19,8 +19,8 @@ from typing import Protocol
 from cupti_etl.capture.price import jackknife_error
 from cupti_etl.native.headers import constant
 
-_OFF, _COUNT, _DELAY, _LOST = (
-    constant(f"ETL_TRIAL_{name}") for name in ("OFF", "COUNT", "DELAY", "LOST")
+_OFF, _COUNT, _DELAY, _REFUSED = (
+    constant(f"ETL_TRIAL_{name}") for name in ("OFF", "COUNT", "DELAY", "REFUSED")
 )
 DELAY_NS = constant("ETL_TRIAL_DELAY_NS")
 # Launches are counted for a while in each period, until the program launches steadily: both as
@@ -63,7 +63,7 @@ class Lasting:
     @property
     def bound(self) -> float:
         """The share if the program waited for each of its launches."""
-        return self.launches_s * DELAY_NS / 1e9
+        return _bound(self.launches_s)
 
     @property
     def most(self) -> float:
@@ -146,7 +146,7 @@ class Trial:
         found = yield from self._by_number()
         if found.most > self._most:
             found = yield from self._by_delay(found)
-        self._order(_OFF if found.most <= self._most else _LOST)
+        self._order(_OFF if found.most <= self._most else _REFUSED)
         return found
 
     def _part(self, trial: int, ns: int) -> Generator[int, None, _Part]:
@@ -170,8 +170,7 @@ class Trial:
             if len(parts) >= _MOST_PERIODS or (len(parts) >= _FEWEST_PERIODS and is_steady):
                 paces = [_pace([part]) for part in parts[-half:]]
                 error = statistics.stdev(paces) / len(paces) ** 0.5
-                most = (after + 2 * error) * DELAY_NS / 1e9
-                return Lasting(most, 0.0, after, is_bound=True)
+                return Lasting(_bound(after + 2 * error), 0.0, after, is_bound=True)
             self._order(_OFF)
             yield self._now() + (_PERIOD - _COUNTED) * self._part_ns
 
@@ -201,6 +200,11 @@ class Trial:
             delayed = yield from self._part(_DELAY, length)
             without = yield from self._part(_COUNT, length)
         return without, delayed
+
+
+def _bound(launches_s: float) -> float:
+    """The share that a program loses which waits for each of so many launches a second."""
+    return launches_s * DELAY_NS / 1e9
 
 
 def _pace(parts: list[_Part]) -> float:

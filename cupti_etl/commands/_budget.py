@@ -40,6 +40,8 @@ _OTHERS = {
     "api": ("--api", "calls are not recorded, as switching them gives kernels wrong correlations"),
     "pc_sampling": ("--pc-sampling", "samples have --pc-duty"),
 }
+# What of an option does go with it.
+_HARMLESS = {"api": ("default", "none")}
 
 
 def budget_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -71,6 +73,6 @@ def _chosen(budget: str | None, window: str | None, others: dict[str, Any]) -> B
             "give 10ms or more",
         )
     for name, (option, why) in _OTHERS.items():
-        if others.get(name) not in ("", None, "default", "none"):
+        if others.get(name) not in ("", None, *_HARMLESS.get(name, ())):
             raise UsageError(f"--budget does not go with {option}: {why}", "leave out one of them")
     return BudgetOptions(share(budget), window_ns)

@@ -55,7 +55,7 @@ static bool is_kept(uint32_t domain, uint32_t cbid)
 								   etl_launch_stacks_mean(cbid)))));
 }
 
-void etl_callbacks_spare(void)
+void etl_callbacks_end_orders(void)
 {
 	if (!etl_orders_are_over())
 		return;

@@ -20,7 +20,7 @@ void etl_callbacks_unsubscribe(void **subscriber);
 /* Hands over the events that have gathered for the capture; for the timer thread. */
 void etl_callbacks_flush(void);
 /* For the timer thread: switches off what carries out the collector's orders, once there are none. */
-void etl_callbacks_spare(void);
+void etl_callbacks_end_orders(void);
 /* It has ended; others go on. */
 void etl_callbacks_leave(void);
 /* For a watch of the program's (see callback_watch.h), which has begun; and that is to end. */

@@ -41,7 +41,7 @@ static void switch_all(void *subscriber, bool on, bool (*is_kept)(uint32_t domai
 void etl_orders_enable(void *subscriber)
 {
 	etl_store(&is_on, false);
-	if (!etl_is_switched_in_calls() || etl_trial_is_lost())
+	if (!etl_is_switched_in_calls() || etl_trial_is_refused())
 		return;
 	for (uint32_t cbid = 0; etl_next_driver_call(kernels, &cbid);)
 		is_kernel[cbid] = true;
@@ -54,7 +54,7 @@ void etl_orders_enable(void *subscriber)
 
 bool etl_orders_are_over(void)
 {
-	return etl_load(&is_on) && etl_trial_is_lost();
+	return etl_load(&is_on) && etl_trial_is_refused();
 }
 
 void etl_orders_disable(void *subscriber, bool (*is_kept)(uint32_t domain, uint32_t cbid))

@@ -52,7 +52,7 @@ static void sleep_until(const struct timespec *until)
 		uint32_t seen = etl_load(alarm_clock());
 
 		if (etl_is_switched_in_calls())
-			etl_callbacks_spare();
+			etl_callbacks_end_orders();
 		else
 			etl_recording_update(ETL_BY_COLLECTOR);
 		if (etl_load(&stopping))

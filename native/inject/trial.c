@@ -14,9 +14,9 @@ static uint32_t ordered(void)
 	return page ? etl_load(&page->trial) : ETL_TRIAL_OFF;
 }
 
-bool etl_trial_is_lost(void)
+bool etl_trial_is_refused(void)
 {
-	return ordered() == ETL_TRIAL_LOST;
+	return ordered() == ETL_TRIAL_REFUSED;
 }
 
 void etl_trial_launch(void)

@@ -2,5 +2,5 @@
 
 #include <stdbool.h>
 
-bool etl_trial_is_lost(void); /* nothing is to be recorded, ever */
+bool etl_trial_is_refused(void); /* nothing is to be recorded, ever */
 void etl_trial_launch(void); /* at the entry of a launch */

@@ -81,6 +81,17 @@ static int is(const char *name)
 	return strcmp(way, name) == 0;
 }
 
+/* Of several, with a space between. */
+static int is_any(const char *names)
+{
+	const size_t length = strlen(way);
+
+	for (const char *at = names; (at = strstr(at, way)) != NULL; at += length)
+		if ((at == names || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+			return 1;
+	return 0;
+}
+
 static uint64_t now_ns(void)
 {
 	struct timespec now;
@@ -160,7 +171,7 @@ static void completed(void *context, uint32_t stream, uint8_t *buffer, size_t si
 /* With `switching` held. */
 static void switch_to(int on)
 {
-	const int n = is("gpu") || is("gpu-rare") || is("calls") ? N_KINDS - N_CALLS : N_KINDS;
+	const int n = is_any("gpu gpu-rare calls") ? N_KINDS - N_CALLS : N_KINDS;
 
 	for (int i = 0; i < n; i++)
 		counts->refused += (on ? enable : disable)(kinds[i]) != 0;
@@ -240,7 +251,7 @@ static void *orders(void *unused)
 		atomic_store(&is_wanted, on);
 		if (is("thread"))
 			switch_to(on);
-		else if ((is("armed") || is("finalize") || is("patient")) && !atomic_load(&is_armed))
+		else if (is_any("armed finalize patient") && !atomic_load(&is_armed))
 			arm(1);
 		pthread_mutex_unlock(&switching);
 		if (is("patient"))
@@ -275,7 +286,7 @@ static void find_places(void)
 			continue;
 		/* The first of them are those that launch kernels. */
 		is_launch[cbid] = strncmp(name, "cuLaunchKernel", 14) == 0;
-		for (unsigned i = is("rare") || is("gpu-rare"); i < sizeof place_names / sizeof *place_names; i++)
+		for (unsigned i = is_any("rare gpu-rare") ? 1 : 0; i < sizeof place_names / sizeof *place_names; i++)
 			if (strncmp(name, place_names[i], strlen(place_names[i])) == 0 &&
 			    n_places < MOST_PLACES)
 				places[n_places++] = cbid;
@@ -335,17 +346,16 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 	begin_ns = now_ns();
 	find_places();
 	set_up();
-	if (!is("closed") && !is("callbacks")) {
+	if (!is_any("closed callbacks")) {
 		atomic_store(&is_wanted, 1);
 		switch_to(1);
 	}
 	for (int i = N_KINDS - N_CALLS; i < N_KINDS && is("calls"); i++)
 		enable(kinds[i]);
-	if (!is("armed") && !is("patient") && !is("finalize") && !is("thread") && !is("whole") &&
-	    !is("closed"))
+	if (is_any("callbacks entry return rare gpu gpu-rare calls"))
 		arm(1);
 	pthread_create(&thread, NULL, flush, NULL);
-	if (!is("closed") && !is("callbacks") && !is("whole"))
+	if (!is_any("closed callbacks whole"))
 		pthread_create(&thread, NULL, orders, NULL);
 	atexit(at_exit);
 	return 1;

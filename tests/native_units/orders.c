@@ -143,7 +143,7 @@ static void order(bool paused)
 		CHECK(segment->windows[(opened - 1) % ETL_WINDOWS].closed_by == ETL_BY_COLLECTOR);
 }
 
-/* Launches are counted, waits are not; when the trial is lost, callbacks go. */
+/* Launches are counted, waits are not; when it is refused, callbacks go. */
 static void try_delays(void)
 {
 	order(true);
@@ -156,7 +156,7 @@ static void try_delays(void)
 		sched_yield();
 	etl_store(&wakeup.trial, ETL_TRIAL_OFF);
 	CHECK(!etl_orders_are_over() && etl_load(&is_enabled[LAUNCH]));
-	etl_store(&wakeup.trial, ETL_TRIAL_LOST);
+	etl_store(&wakeup.trial, ETL_TRIAL_REFUSED);
 	CHECK(etl_orders_are_over());
 	etl_orders_disable(&is_enabled, is_kept);
 	CHECK(!etl_orders_mean(LAUNCH) && !etl_load(&is_enabled[LAUNCH]));

@@ -10,9 +10,9 @@
 
 #pragma GCC visibility push(default)
 /* cffi: begin */
-/* What is done with launches to tell what recording would cost; see inject/trial.c.  A trial that is
- * lost has told that nothing can be recorded. */
-enum etl_trial { ETL_TRIAL_OFF, ETL_TRIAL_COUNT, ETL_TRIAL_DELAY, ETL_TRIAL_LOST };
+/* What is done with launches to tell what recording would cost; see inject/trial.c.  REFUSED: it has
+ * told that nothing can be recorded. */
+enum etl_trial { ETL_TRIAL_OFF, ETL_TRIAL_COUNT, ETL_TRIAL_DELAY, ETL_TRIAL_REFUSED };
 /* By so much a launch is longer once CUPTI has recorded kernels, to the end of the program, and as it
  * is called back: 1.2 and 0.5 to 0.7 us on an H100, with CUPTI 13.0. */
 enum { ETL_TRIAL_DELAY_NS = 2000 };
