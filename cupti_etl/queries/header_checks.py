@@ -60,6 +60,11 @@ def _complain_of_looks(query: Query, columns: Collection[str]) -> None:
     for name in query.chosen_by:
         if name not in columns:
             raise SchemaError(f"query {query.name}: scope names {name!r}, which is no column")
+    if query.is_of_whole and query.parameters:
+        raise SchemaError(
+            f"query {query.name}: what takes parameters has no scope of its own",
+            "say with lookup what is read whole",
+        )
     if query.saving and columns not in (_FINDING_COLUMNS, [*_FINDING_COLUMNS, "kernel"]):
         raise SchemaError(
             f"query {query.name}: a finding has the columns {', '.join(_FINDING_COLUMNS)}"

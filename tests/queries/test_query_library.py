@@ -178,6 +178,7 @@ def test_a_false_need_is_found(con) -> None:
         ("-- columns:", "-- chart: bars(name, x)\n-- columns:", "chart names 'x', which is no"),
         ("-- columns:", "-- scope: name\n-- columns:", "cannot read the scope 'name'"),
         ("-- columns:", "-- scope: start_ns to end_ns\n-- columns:", "scope names 'end_ns', which"),
+        ("-- columns:", "-- scope: start_ns\n-- columns:", "has no scope of its own"),
         ("-- columns:", "-- front: All kernels\n-- columns:", "front must be a question"),
         ("-- columns:", "-- front: Which?\n-- columns:", "needs first and example"),
         (
@@ -214,13 +215,13 @@ def test_how_an_answer_looks() -> None:
 -- example: cupti-etl query planted TRACE
 -- alias: theirs, cuda_other_sum
 -- renamed: before
--- scope: start_ns
+-- scope: steady
 -- columns:"""
     query = parse(GOOD.replace("-- columns:", keys), "planted", "test")
     assert (query.front, query.first) == ("Which kernels ran?", ("name", "start_ns"))
     assert query.label == Label("name", "kernel", ("name",))
     assert query.chart == Chart("bars", "name", "start_ns")
-    assert query.scope == "start_ns"
+    assert query.scope == "steady"
     catalog = Catalog([query])
     assert {catalog[name].name for name in ("theirs", "cuda_other_sum", "before")} == {"planted"}
     twin = parse(GOOD.replace("-- columns:", "-- alias: planted\n-- columns:"), "twin", "test")

@@ -3,7 +3,7 @@
 -- computed: The rows of launch_to_gpu with the call or the work that begins in the lane then.
 -- needs: launch_to_gpu, _timeline_lane, _timeline_item
 -- limits: As of launch_to_gpu. Ranges, idle times and samples have no rows.
--- scope: whole
+-- lookup: launch_to_gpu, _timeline_lane, _timeline_item
 -- parameters:
 --   lane INTEGER = 0: The lane of the thing, as in timeline_lane.
 --   at_ns BIGINT = 0 [ns]: When it began, since the trace's beginning.

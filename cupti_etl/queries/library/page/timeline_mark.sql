@@ -8,7 +8,7 @@
 --   trace's beginning.
 -- needs: _timeline_item, _timeline_density
 -- limits: As of timeline_lane.
--- scope: whole
+-- lookup: _timeline_item, _timeline_density
 -- parameters:
 --   from_ns BIGINT = 0 [ns]: Begin of the window.
 --   to_ns BIGINT = NULL [ns]: End of the window; NULL for that of the trace.

@@ -3,7 +3,7 @@
 -- computed: Letters are compared without case. Times are since the trace's beginning.
 -- needs: _timeline_item
 -- limits: The first thousand are listed, and all of them counted.
--- scope: whole
+-- lookup: _timeline_item
 -- parameters:
 --   text VARCHAR = '': What the names hold.
 -- columns:
@@ -16,5 +16,5 @@
 SELECT lane, depth, start_ns, end_ns, label, count(*) OVER () AS found
 FROM _timeline_item
 WHERE contains(lower(label), lower(text))
-ORDER BY end_ns - start_ns DESC, start_ns, lane
+ORDER BY end_ns - start_ns DESC, start_ns, lane, depth, label
 LIMIT 1000
