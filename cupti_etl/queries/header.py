@@ -46,12 +46,13 @@ it finds in the table ``partial`` (see ``engines/``).  What is ``shared`` is ask
 before: tables with a key, and queries that have a ``merge`` themselves.  A query without a
 ``merge`` can have something ``gathered``: queries that have one, and are of the whole trace.
 ``needs`` lists the tables and queries that the SELECT reads; ``requires`` those of them, however
-far down, without a row of which the answer is empty, and the reason to give; ``device.*`` stands
-for all columns of a table.  ``label`` names a column of names, and what tells two of them apart:
-``kernel``, ``kernels`` (one after the other), ``copy``, ``range`` or ``process`` of columns (see
-``render/labels.py``); it stands last, unless ``first`` has it before others.  ``chart``
-is one of ``bars``, ``lines`` and ``flame`` of two columns (``flame``: of paths, with ";" between
-their parts; ``bars(place, samples, by reason)``: the rows of a place are the parts of its bar).
+far down, without a row of which the answer is empty, and the reason to give (an opened trace runs
+no SELECT then); ``device.*`` stands for all columns of a table. ``label`` names a column of names,
+and what tells two of them apart: ``kernel``, ``kernels`` (one after the other), ``copy``, ``range``
+or ``process`` of columns (see ``render/labels.py``); it stands last, unless ``first`` has it before
+others. ``chart`` is one of ``bars``, ``lines`` and ``flame`` of two columns (``flame``: of paths,
+with ";" between their parts; ``bars(place, samples, by reason)``: the rows of a place are the parts
+of its bar).
 ``scope`` says how rows are chosen where part of a trace is asked: by the time in a column, by the
 part of a time between two that lies within (and the column of its length), or ``whole`` for all
 rows; the query is computed over the whole trace then. Without it, or where that is ``steady``
@@ -76,6 +77,7 @@ from cupti_etl.errors import SchemaError
 from cupti_etl.queries.header_checks import SCOPE, complain
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.types import timestamp
+from cupti_etl.storage.sources import identifier
 
 _KEYS = (
     "computed",
@@ -226,6 +228,12 @@ class Query:
     def is_building_block(self) -> bool:
         """Whether it is made for other queries to read."""
         return self.name.startswith("_")
+
+    @property
+    def no_rows(self) -> str:
+        """A SELECT that gives its columns and no row."""
+        columns = (f"CAST(NULL AS {each.type}) AS {identifier(each.name)}" for each in self.columns)
+        return f"SELECT {', '.join(columns)} WHERE false"
 
     @property
     def create(self) -> str:

@@ -14,6 +14,7 @@ from cupti_etl.queries.header import Query
 from cupti_etl.queries.materialize import Operator, Operators
 from cupti_etl.queries.scope import WHOLE, Choice, reads_whole
 from cupti_etl.queries.views import Views
+from cupti_etl.schema.arrow import TABLES
 from cupti_etl.storage.sources import State, identifier, state
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class PartViews(Views):
         # What is given is of the whole, and chosen from it as all else.
         super().__init__(catalog, ours, replace(choice, given={}))
         self._whole, self._times = whole, choice
+        self._is_all = whole._is_all
         self._database = f"part_{next(_NUMBERS)}"
 
     def begin(self, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
@@ -96,6 +98,13 @@ class PartViews(Views):
         if query.lookup:
             self._whole.need(con, query.lookup)
         super()._define(con, replace(query, sql=reads_whole(query)))
+
+    def _has_no_row(self, con: duckdb.DuckDBPyConnection, name: str) -> bool:
+        # What a part lacks may be looked up in the whole.
+        if name not in TABLES:
+            return False
+        with self._whole._lock, self._whole.cursor(con) as beside:
+            return self._whole._has_no_row(beside, name)
 
     def _table_bytes(self, table: str) -> int:
         return self._whole._table_bytes(table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from cupti_etl.queries.header import Query
 from cupti_etl.queries.tables import create_table_view, empty_table, table_extent
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.storage.bucket import Url, real_path, register
-from cupti_etl.storage.sources import as_glob, identifier, quoted
+from cupti_etl.storage.sources import as_glob, quoted
 
 if TYPE_CHECKING:
     import duckdb
@@ -107,10 +108,7 @@ def library_views(catalog: Catalog, *, plain: bool = False) -> Iterator[str]:
     yield f"CREATE OR REPLACE VIEW {TABLE_EXTENT} AS\n{table_extent()}"
     views = [query for query in queries if not query.parameters]
     for query in views:
-        columns = (
-            f"CAST(NULL AS {each.type}) AS {identifier(each.name)}" for each in query.columns
-        )
-        yield f"CREATE OR REPLACE VIEW {query.name} AS SELECT {', '.join(columns)}"
+        yield replace(query, sql=query.no_rows).create
     # What takes parameters is bound where it is used.
     for query in (*(each for each in queries if each.parameters), *reversed(views)):
         yield query.create

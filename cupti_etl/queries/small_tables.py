@@ -25,6 +25,7 @@ class SmallTables:
     def __init__(self) -> None:
         self._folders: tuple[Folder, ...] = ()
         self._states: dict[str, State] = {}
+        self._without_rows: set[str] = set()
 
     def open(self, sources: Sequence[Source]) -> None:
         """Say where the rows are; of files with tables of their own none is copied."""
@@ -47,17 +48,24 @@ class SmallTables:
         import duckdb
 
         self._states.pop(table, None)
+        self._without_rows.discard(table)
         parts = state_of(part for each in self._folders for part in each.parts(table))
         if not parts or sum(size for _, size, _ in parts) > MOST_BYTES:
             return select
         copy = identifier(f"_small_{table}")
         try:
-            con.execute(f"CREATE OR REPLACE TABLE {copy} AS\n{select}")
+            made = con.execute(f"CREATE OR REPLACE TABLE {copy} AS\n{select}").fetchall()
         except duckdb.Error:
             # Who asks for a column that is damaged is told so; nobody else has to know.
             return select
         self._states[table] = parts
+        if made == [(0,)]:
+            self._without_rows.add(table)
         return f"FROM {copy}"
+
+    def has_no_row(self, table: str) -> bool:
+        """Whether a table is in memory, and its parts hold nothing."""
+        return table in self._without_rows
 
     def bytes(self, table: str) -> int:
         """How large the parts of a table in memory are; more than is few of one that is not."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -68,6 +69,10 @@ class Views:
         self._empty: set[str] = set()
         self._small = SmallTables()
         self._there: set[str] = set()
+        # Queries without a row, as their headers say of what is not there: nowhere in the trace, as
+        # workers, and parts, may be told of what others have.
+        self._vain: set[str] = set()
+        self._is_all = choice is None and not is_part
         # The parts when a statement was bound last.
         self._state: State = ()
         self._parts: dict[str, State] = {}
@@ -75,7 +80,7 @@ class Views:
         # A hint: where it is wrong, the binder says so.
         self._made: set[str] = set()
         self._materialized = Materialized(
-            catalog, operators, self._need, self._execute, is_part=is_part or choice is not None
+            catalog, operators, self._need, self._execute, is_part=not self._is_all
         )
 
     def open(self, sources: Sequence[Source]) -> None:
@@ -98,6 +103,7 @@ class Views:
         """Say that the rows are of others from now on; what was made is of those, too."""
         with self._lock, self.cursor(con) as beside:
             self.open(sources)
+            self._forget_vain(beside)
             self._renew(beside, sorted(self._made & TABLES.keys()), self._materialized.names)
 
     def names(self) -> list[str]:
@@ -199,6 +205,9 @@ class Views:
             now = state(self._sources) if now is None else now
             if now != self._state:
                 self._state, self._parts = now, by_table(now, self._folders)
+                if self._vain:
+                    with self.cursor(con) as beside:
+                        self._forget_vain(beside)
             there = self._parts
             filled = [table for table in sorted(self._empty) if table in there]
             filled += self._small.stale(there)
@@ -206,6 +215,14 @@ class Views:
             if filled or stale:
                 with self.cursor(con) as beside:
                     self._renew(beside, filled, stale)
+
+    def _forget_vain(self, con: duckdb.DuckDBPyConnection) -> None:
+        """Take away the queries without a row, so that they are made again when asked for."""
+        for name in self._vain:
+            what = "MACRO TABLE" if self._catalog[name].parameters else "VIEW"
+            con.execute(f"DROP {what} IF EXISTS {name}")
+        self._made -= self._vain
+        self._vain.clear()
 
     def _renew(
         self, con: duckdb.DuckDBPyConnection, filled: Sequence[str], stale: Sequence[str]
@@ -264,6 +281,9 @@ class Views:
             there = TABLES.keys() & self._there
             self._empty.update(TABLES.keys() - there)
             con.execute(f"CREATE OR REPLACE VIEW {_ROWS} AS\n{table_rows(self._folders, there)}")
+        elif self._is_vain(con, query):
+            con.execute(replace(query, sql=query.no_rows).create)
+            self._vain.add(query.name)
         elif query.materialized:
             self._made.update(self._materialized.make(con, query))
         else:
@@ -271,6 +291,24 @@ class Views:
                 self._need(con, query.needs)
                 if not self._materialize_small(con, query):
                     self._execute(con, query.create)
+
+    def _is_vain(self, con: duckdb.DuckDBPyConnection, query: Query) -> bool:
+        """Whether it has no row, as something has none without which its header says so."""
+        names = [name for name, _ in query.requires if self._is_all]
+        # What has to be computed for it comes last.
+        names.sort(
+            key=lambda name: name in self._catalog and bool(self._catalog[name].materialized)
+        )
+        return any(self._has_no_row(con, name) for name in names)
+
+    def _has_no_row(self, con: duckdb.DuckDBPyConnection, name: str) -> bool:
+        """Whether it is known, or costs nothing to know, that a table or query has no row."""
+        self._need(con, (name,))
+        if name in TABLES:
+            return name in self._empty or self._small.has_no_row(name)
+        if name in self._vain or not self._catalog[name].materialized:
+            return name in self._vain
+        return not con.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchall()
 
     def _materialize_small(self, con: duckdb.DuckDBPyConnection, query: Query) -> bool:
         """Materialize a query of few rows, in memory; whether that was done.

@@ -5,6 +5,8 @@
 --   operator is that of _operator_forward, with those of the operators inside it; its time is that
 --   of the whole pass. What the host took by itself is without operators and API calls inside.
 -- needs: _operator, _operator_own, _operator_forward
+-- requires:
+--   _operator: no operators were recorded (capture with --pytorch, or import a trace of PyTorch).
 -- materialized: Made once for an opened trace, as it looks for the operator of every call.
 -- limits: Where neither it nor an operator inside has a sequence number, or several threads have
 --   one of these, what the backward pass took is not known.

@@ -1,0 +1,75 @@
+"""A query without what its header requires has no row, costs nothing, and gets rows with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.trace import MakeTrace, add_part, assert_rows, write_trace
+
+import cupti_etl
+from cupti_etl.api import Trace
+from cupti_etl.queries.catalog import library
+
+KERNELS = "process_id correlation_id start_ns end_ns name\n 1 1 10 30 a\n 1 2 40 50 a"
+CALLS = (
+    "process_id thread_id correlation_id start_ns end_ns name\n"
+    " 1 7 1 5 8 cudaLaunchKernel\n 1 7 2 35 38 cudaLaunchKernel"
+)
+STACKS = "process_id correlation_id stack_id state\n 1 1 - no_python\n 1 2 - no_python"
+SUM = "SELECT sum(work.gpu_ns) AS gpu_ns FROM _stack_activity AS work"
+
+
+def made(trace: Trace) -> list[str]:
+    rows = trace.sql("SELECT view_name AS name FROM duckdb_views() WHERE NOT internal ORDER BY ALL")
+    return [row["name"] for row in rows]
+
+
+def test_nothing_is_made_for_it(trace: MakeTrace) -> None:
+    opened = trace(kernel=KERNELS, api_call=CALLS)
+    assert_rows(opened.query("python_line"), "place own_gpu_ns")
+    assert "gpu_interval" not in made(opened)
+    assert_rows(opened.query("busy_breakdown"), "compute_ns\n 30")
+    assert "gpu_interval" in made(opened)
+
+
+def test_rows_that_come_are_seen_by_it_and_by_what_is_made_of_it(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "run", kernel=KERNELS, api_call=CALLS)
+    with cupti_etl.open(path) as opened, opened.scope(from_="20ns") as part:
+        for each in (opened, part):
+            assert_rows(each.sql(SUM), "gpu_ns\n -")
+            assert each.query("python_line").count() == 0
+        stacks = add_part(path, "launch_stack", STACKS)
+        for each, gpu_ns in ((opened, 30), (part, 15)):
+            assert_rows(each.sql(SUM), f"gpu_ns\n {gpu_ns}")
+            assert each.query("python_line").count() == 1
+        stacks.unlink()
+        for each in (opened, part):
+            assert_rows(each.sql(SUM), "gpu_ns\n -")
+            assert each.query("python_line").count() == 0
+
+
+def test_what_a_part_lacks_may_be_looked_up_in_the_whole(trace: MakeTrace) -> None:
+    with trace(kernel=KERNELS, api_call=CALLS) as whole, whole.scope(from_="30ns") as part:
+        assert_rows(part.sql("SELECT correlation_id FROM api_call"), "correlation_id\n 2")
+        assert part.query("launch_latency").count() == 1
+    late = CALLS.splitlines()[0] + "\n 1 7 2 5 8 cudaLaunchKernel"
+    with trace(kernel=KERNELS, api_call=late) as whole, whole.scope(from_="30ns") as part:
+        assert not part.has_rows("api_call")
+        assert part.query("launch_to_gpu").count() == 1
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trace]:
+    path = write_trace(tmp_path_factory.mktemp("whole") / "run", kernel=KERNELS, api_call=CALLS)
+    with cupti_etl.open(path) as trace:
+        yield trace
+
+
+@pytest.mark.parametrize("name", sorted(q.name for q in library() if q.parameters))
+def test_what_takes_parameters_can_be_asked_of_a_part(whole: Trace, name: str) -> None:
+    query = library()[name]
+    given = {p.name: 0 for p in query.parameters if p.default is None}
+    with whole.scope(to="30ns") as part:
+        assert part.query(name, **given).count() >= 0
