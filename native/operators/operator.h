@@ -42,4 +42,4 @@ struct operator_kind {
 
 extern const struct operator_kind busy_operator, edge_operator, host_operator, run_operator, trend_operator;
 extern const struct operator_kind depth_operator, shared_operator, sample_operator, range_operator,
-	streams_operator, nesting_operator, rising_operator;
+	streams_operator, nesting_operator, rising_operator, unpaired_operator;

@@ -1,25 +1,22 @@
-/* _shared_correlation and _repeated_correlation: ids that a process has more than once.
+/* _shared_correlation and _unpaired_correlation: ids that do not stand for one thing.
  *
- * Rows: process, correlation id. */
+ * Rows: process, correlation id; of calls, and of activities.  All calls come first. */
 #include <errno.h>
 
 #include "operators/bits.h"
 #include "operators/operator.h"
 
+enum { CALLS, ACTIVITIES };
+
 struct shared {
-	struct bits once, twice;
+	struct bits called, called_again, active, told;
 };
 
-static int shared_row(void *state, unsigned input, const int64_t *row, struct table *out)
+static int tell(struct shared *shared, const int64_t *row, struct table *out)
 {
-	struct shared *shared = state;
-	int was_there = bits_set(&shared->once, row[0], row[1]);
-	int64_t *found;
+	int was_there = bits_set(&shared->told, row[0], row[1]);
+	int64_t *found, calls = bits_get(&shared->called, row[0], row[1]);
 
-	(void)input;
-	if (was_there != 1)
-		return was_there;
-	was_there = bits_set(&shared->twice, row[0], row[1]);
 	if (was_there)
 		return was_there < 0 ? was_there : 0;
 	found = table_add(out);
@@ -27,6 +24,36 @@ static int shared_row(void *state, unsigned input, const int64_t *row, struct ta
 		return -ENOMEM;
 	found[0] = row[0];
 	found[1] = row[1];
+	if (out->width > 2)
+		found[2] = calls + bits_get(&shared->called_again, row[0], row[1]);
+	return 0;
+}
+
+/* Ids that a process has more than once. */
+static int shared_row(void *state, unsigned input, const int64_t *row, struct table *out)
+{
+	struct shared *shared = state;
+	int was_there = bits_set(&shared->called, row[0], row[1]);
+
+	(void)input;
+	return was_there == 1 ? tell(shared, row, out) : was_there;
+}
+
+/* Ids of activities that are not of one call and one activity, and of how many calls. */
+static int unpaired_row(void *state, unsigned input, const int64_t *row, struct table *out)
+{
+	struct shared *shared = state;
+	int was_there = bits_set(input == CALLS ? &shared->called : &shared->active, row[0], row[1]);
+
+	if (was_there < 0)
+		return was_there;
+	if (input == CALLS) {
+		was_there = was_there ? bits_set(&shared->called_again, row[0], row[1]) : 0;
+		return was_there < 0 ? was_there : 0;
+	}
+	if (was_there || !bits_get(&shared->called, row[0], row[1]) ||
+	    bits_get(&shared->called_again, row[0], row[1]))
+		return tell(shared, row, out);
 	return 0;
 }
 
@@ -34,8 +61,10 @@ static void shared_free(void *state)
 {
 	struct shared *shared = state;
 
-	bits_free(&shared->once);
-	bits_free(&shared->twice);
+	bits_free(&shared->called);
+	bits_free(&shared->called_again);
+	bits_free(&shared->active);
+	bits_free(&shared->told);
 }
 
 const struct operator_kind shared_operator = {
@@ -44,5 +73,14 @@ const struct operator_kind shared_operator = {
 	.out_widths = {2},
 	.state_bytes = sizeof(struct shared),
 	.row = shared_row,
+	.free = shared_free,
+};
+
+const struct operator_kind unpaired_operator = {
+	.name = "unpaired",
+	.widths = {2, 2},
+	.out_widths = {3},
+	.state_bytes = sizeof(struct shared),
+	.row = unpaired_row,
 	.free = shared_free,
 };

@@ -139,7 +139,7 @@ FULL = {
 # And timeline_flow is of one thing, which nobody
 # chose.
 _EMPTY = {
-    "_shared_correlation", "_repeated_correlation", "_shared_launch", "_blocking_copy",
+    "_shared_correlation", "_unpaired_correlation", "_shared_launch", "_blocking_copy",
     "_range_wait", "_loss_cause",
     "_timeline_loss", "timeline_flow", "_range_helped", "triton_autotune", "finding_autotuning",
     "finding_xla_autotuning", "finding_host", "finding_queued", "finding_slow_executions",

@@ -50,7 +50,7 @@ class NativeOperator:
     """A native operator, and the materialized queries that it computes.
 
     Attributes:
-        name: of native/operators, or its own if it has a kind.
+        name: of native/operators.
         reads: tables and queries that it reads.
         inputs: SELECTs of 64-bit integers without NULL, for its inputs.
         outputs: by the name of a table, its columns with spaces between them, as NAME for a
@@ -62,7 +62,6 @@ class NativeOperator:
         first: a SELECT for an input before these, which is given whole.
         before: tables to make first, which are there for the inputs and while the rest is made.
         kept: tables to make next, which the queries may read, too.
-        kind: the name of native/operators if several are of it; "" else.
     """
 
     name: str
@@ -76,7 +75,6 @@ class NativeOperator:
     first: str = ""
     before: Mapping[str, str] = field(default_factory=dict)
     kept: Mapping[str, str] = field(default_factory=dict)
-    kind: str = ""
 
 
 def operator(native: NativeOperator) -> Operator:
@@ -97,7 +95,7 @@ def _compute(native: NativeOperator, con: duckdb.DuckDBPyConnection) -> None:
     from cupti_etl.queries.operators.native import Execution, feed
 
     try:
-        execution = Execution(native.kind or native.name)
+        execution = Execution(native.name)
         for named in native.named:
             _make_names(con, named)
         for name, select in native.before.items():

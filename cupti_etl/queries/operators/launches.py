@@ -34,22 +34,28 @@ DEPTH = NativeOperator(
 )
 
 
-def _more_than_once(query: str, table: str) -> NativeOperator:
-    """The correlation ids that a table has more than once."""
-    return NativeOperator(
-        name=query.strip("_"),
-        kind="shared",
-        reads=(table,),
-        inputs=(
-            f"SELECT process_id, correlation_id FROM {table}"
-            " WHERE process_id IS NOT NULL AND correlation_id IS NOT NULL",
-        ),
-        outputs={f"_derived{query}": "process_id correlation_id"},
-        queries={query: f"FROM _derived{query}"},
-    )
+_IDS = (
+    "SELECT process_id, correlation_id FROM {}"
+    " WHERE process_id IS NOT NULL AND correlation_id IS NOT NULL"
+)
 
+SHARED = NativeOperator(
+    name="shared",
+    reads=("api_call",),
+    inputs=(_IDS.format("api_call"),),
+    outputs={"_derived_shared": "process_id correlation_id"},
+    queries={"_shared_correlation": "FROM _derived_shared"},
+)
 
-SHARED = _more_than_once("_shared_correlation", "api_call")
-REPEATED = _more_than_once("_repeated_correlation", "gpu_activity")
+UNPAIRED = NativeOperator(
+    name="unpaired",
+    reads=("api_call", "gpu_activity"),
+    inputs=(
+        _IDS.format("api_call"),
+        f"{_IDS.format('gpu_activity')} AND EXISTS (SELECT 1 FROM api_call)",
+    ),
+    outputs={"_derived_unpaired": "process_id correlation_id calls"},
+    queries={"_unpaired_correlation": "FROM _derived_unpaired"},
+)
 
-OPERATORS = (DEPTH, SHARED, REPEATED)
+OPERATORS = (DEPTH, SHARED, UNPAIRED)

@@ -2,8 +2,8 @@
 --
 -- computed: Finished activities of the step's process that began within it. A call counts where
 --   its first activity began, so that it counts once.
--- needs: _step_stretch, launch_to_gpu, gpu, gpu_interval, api_call, _shared_correlation,
---   _repeated_correlation
+-- needs: _step_stretch, gpu_activity, gpu, gpu_interval, api_call, _unpaired_correlation,
+--   _shared_correlation, _shared_launch
 -- materialized: Made once for an opened trace, as the step of each activity is looked for.
 -- opened: Plain DuckDB takes minutes to plan it, as it repeats the text of all views below.
 -- limits: Calls whose activities are not known count nowhere.
@@ -18,36 +18,38 @@
 WITH processes AS MATERIALIZED (
     SELECT DISTINCT process_id FROM _step_stretch
 ),
--- What has to be looked at call by call; most calls asked for one thing, which is theirs alone.
-several AS MATERIALIZED (
-    FROM _repeated_correlation
-    UNION
-    FROM _shared_correlation
-),
+-- Most calls asked for one thing, which is theirs alone; the others are looked at one by one.
 calls AS (
     SELECT process_id, arg_min(device_id, (start_ns, device_id)) AS device_id,
            min(start_ns) AS start_ns
-    FROM launch_to_gpu
-    SEMI JOIN several USING (process_id, correlation_id)
+    FROM gpu_activity
+    SEMI JOIN (FROM _unpaired_correlation WHERE calls = 1) USING (process_id, correlation_id)
     WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
-        AND process_id IN (FROM processes)
-    GROUP BY process_id, correlation_id, api_start_ns
-),
-others AS (
-    SELECT process_id, correlation_id
-    FROM api_call
-    ANTI JOIN several USING (process_id, correlation_id)
-    WHERE correlation_id IS NOT NULL
+    GROUP BY process_id, correlation_id
+    UNION ALL
+    SELECT act.process_id, arg_min(device_id, (act.start_ns, device_id)), min(act.start_ns)
+    FROM (
+        SELECT *
+        FROM gpu_activity
+        SEMI JOIN _shared_correlation USING (process_id, correlation_id)
+        WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
+    ) AS act
+    ASOF JOIN _shared_launch AS shared
+        ON shared.process_id = act.process_id
+        AND shared.correlation_id = act.correlation_id
+        AND shared.start_ns <= act.start_ns
+    GROUP BY act.process_id, act.correlation_id, shared.start_ns
 ),
 counted AS (
     SELECT work.process_id, gpu, start_ns,
-           (others.correlation_id IS NOT NULL)::INTEGER AS launches,
+           (work.correlation_id IS NOT NULL AND unpaired.correlation_id IS NULL
+            AND EXISTS (SELECT 1 FROM api_call))::INTEGER AS launches,
            (kind = 'kernel')::INTEGER AS kernels,
            (kind IN ('memcpy', 'memcpy_p2p', 'memset'))::INTEGER AS copies
     FROM (FROM gpu_interval WHERE process_id IN (FROM processes)) AS work
-    LEFT JOIN others
-        ON others.process_id = work.process_id
-        AND others.correlation_id = work.correlation_id
+    LEFT JOIN _unpaired_correlation AS unpaired
+        ON unpaired.process_id = work.process_id
+        AND unpaired.correlation_id = work.correlation_id
     UNION ALL BY NAME
     SELECT calls.process_id, start_ns, 1 AS launches, 0 AS kernels, 0 AS copies,
            coalesce(

@@ -25,11 +25,11 @@ WITH causes AS MATERIALIZED (
 edges AS (
     SELECT gpu, process_id, start_ns AS gap_start_ns, start_ns AS at_ns, -1 AS sign
     FROM causes
-    WHERE outside_ns > 0
+    WHERE outside_ns > 0 AND process_id IN (SELECT process_id FROM _input_range)
     UNION ALL
     SELECT gpu, process_id, start_ns, start_ns + gap_ns - queued_ns, 1
     FROM causes
-    WHERE outside_ns > 0
+    WHERE outside_ns > 0 AND process_id IN (SELECT process_id FROM _input_range)
 ),
 inputs AS (
     SELECT edges.gpu, edges.gap_start_ns,
@@ -41,12 +41,13 @@ inputs AS (
         AND input.start_ns <= edges.at_ns
     GROUP BY edges.gpu, edges.gap_start_ns
 )
-SELECT gap.gpu, gap.start_ns, gap.gap_ns, coalesce(input_ns, 0) AS input_ns,
-       coalesce(outside_ns, 0) - coalesce(input_ns, 0) AS host_ns,
-       coalesce(launching_ns, 0) AS launching_ns, coalesce(memory_ns, 0) AS memory_ns,
-       coalesce(waiting_ns, 0) AS waiting_ns, coalesce(other_cuda_ns, 0) AS other_cuda_ns,
-       coalesce(queued_ns, 0) AS queued_ns, coalesce(profiler_ns, 0) AS profiler_ns,
-       coalesce(unknown_ns, gap.gap_ns) AS unknown_ns
-FROM _gpu_gap AS gap
-LEFT JOIN causes AS cause ON cause.gpu = gap.gpu AND cause.start_ns = gap.start_ns
-LEFT JOIN inputs ON inputs.gpu = gap.gpu AND inputs.gap_start_ns = gap.start_ns
+SELECT cause.gpu, cause.start_ns, gap_ns, coalesce(input_ns, 0) AS input_ns,
+       outside_ns - coalesce(input_ns, 0) AS host_ns, launching_ns, memory_ns, waiting_ns,
+       other_cuda_ns, queued_ns, profiler_ns, unknown_ns
+FROM causes AS cause
+LEFT JOIN inputs ON inputs.gpu = cause.gpu AND inputs.gap_start_ns = cause.start_ns
+UNION ALL
+-- Either all gaps have causes, or none has.
+SELECT gpu, start_ns, gap_ns, 0, 0, 0, 0, 0, 0, 0, 0, gap_ns
+FROM _gpu_gap
+WHERE NOT EXISTS (SELECT 1 FROM causes)
