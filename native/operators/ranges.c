@@ -2,7 +2,8 @@
  *
  * Rows of input 0, by process and thread in the order of time: process, thread, from when on,
  * the innermost range; UNKNOWN outside of all.  Of input 1: calls (calls.h), the thread instead of
- * the name.  Of input 2: process, correlation id, start, end (never before it), GPU. */
+ * the name.  Of input 2: process, correlation id, start, end (never before it), GPU, kind (0 kernel,
+ * 1 copy, 2 set, 3 another), bytes; UNKNOWN for NULL. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,8 @@
 #include "operators/calls.h"
 #include "operators/operator.h"
 
-enum { PROCESS, CORRELATION, START, END, GPU, N_FIELDS };
+enum { PROCESS, CORRELATION, START, END, GPU, KIND, BYTES, N_FIELDS };
+enum { KERNEL, COPY, SET };
 
 struct turn {
 	int64_t at, range;
@@ -22,6 +24,8 @@ struct thread {
 
 struct own {
 	int64_t activities, gpu_ns, start, end;
+	/* UNKNOWN are times without a kernel, and bytes of no copy that tells them. */
+	int64_t kernels, kernel_ns, kernel_max_ns, copies, copied_bytes, sets;
 };
 
 struct ranges {
@@ -76,16 +80,36 @@ static int64_t range_of(struct ranges *ranges, const int64_t *key, int64_t at)
 	return turns[low].range;
 }
 
+/* A sum that may be of nothing yet; -ERANGE if no column holds it. */
+static int add_known(int64_t *sum, int64_t value)
+{
+	return __builtin_add_overflow(*sum == UNKNOWN ? 0 : *sum, value, sum) ? -ERANGE : 0;
+}
+
 static int count(struct ranges *ranges, int64_t range, const int64_t *row)
 {
 	struct own *own = ITEM_OF(ranges->owns, 2, ((const int64_t[]){range, row[GPU]}));
+	int64_t length;
 
 	if (!own)
 		return -ENOMEM;
-	own->start = own->activities && own->start < row[START] ? own->start : row[START];
-	own->end = own->activities && own->end > row[END] ? own->end : row[END];
+	if (__builtin_sub_overflow(row[END], row[START], &length))
+		return -ERANGE;
+	if (!own->activities)
+		*own = (struct own){.start = row[START], .end = row[END], .kernel_ns = UNKNOWN,
+				    .kernel_max_ns = UNKNOWN, .copied_bytes = UNKNOWN};
+	own->start = own->start < row[START] ? own->start : row[START];
+	own->end = own->end > row[END] ? own->end : row[END];
 	own->activities++;
-	own->gpu_ns += row[END] - row[START];
+	own->kernels += row[KIND] == KERNEL;
+	own->copies += row[KIND] == COPY;
+	own->sets += row[KIND] == SET;
+	if (row[KIND] == KERNEL && length > own->kernel_max_ns)
+		own->kernel_max_ns = length;
+	if (add_known(&own->gpu_ns, length) ||
+	    (row[KIND] == KERNEL && add_known(&own->kernel_ns, length)) ||
+	    (row[KIND] == COPY && row[BYTES] != UNKNOWN && add_known(&own->copied_bytes, row[BYTES])))
+		return -ERANGE;
 	return 0;
 }
 
@@ -149,7 +173,7 @@ static void ranges_free(void *state)
 const struct operator_kind range_operator = {
 	.name = "range",
 	.widths = {4, CALL_FIELDS, N_FIELDS},
-	.out_widths = {6},
+	.out_widths = {12},
 	.state_bytes = sizeof(struct ranges),
 	.row = ranges_row,
 	.finish = ranges_finish,

@@ -77,7 +77,7 @@ def made_up(folder: Path, seed: int) -> Path:
     kernels = [(*where(), *lasting(), luck.choice(NAMES), None, *shape()) for _ in range(n)]
     # Two graphs, whose nodes are in order: of two that begin at once either is the first.
     kernels += [(1, 0, 1, 9, 10**6 + at // 5, at, at + 3, "a", 4, *shape()) for at in range(10)]
-    copies = [(*where(), *lasting(), "HtoD") for _ in range(n // 3)]
+    copies = [(*where(), *lasting(), "HtoD", (None, 64, 0, 4096)[i % 4]) for i in range(n // 3)]
     sets = [(*where(), *lasting()) for _ in range(n // 8)]
     calls = [
         (
@@ -107,7 +107,7 @@ def made_up(folder: Path, seed: int) -> Path:
         kernel=_rows(
             f"{common} name graph_node_id grid_x grid_y grid_z block_x block_y block_z", kernels
         ),
-        memcpy=_rows(f"{common} copy_kind", copies),
+        memcpy=_rows(f"{common} copy_kind bytes", copies),
         memset=_rows(common, sets),
         api_call=_rows("process_id correlation_id start_ns end_ns domain name thread_id", calls),
         marker=_rows("process_id thread_id marker_id event timestamp_ns name", ranges),

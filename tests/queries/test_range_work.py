@@ -130,3 +130,19 @@ def test_totals_of_a_gpu(trace: MakeTrace) -> None:
         0   H200        3       5000      1      500     4096         5500    500     6000
         """,
     )
+
+
+def test_a_range_that_began_before_the_part_has_the_work_in_the_part(trace: MakeTrace) -> None:
+    with trace(**GIVEN) as whole, whole.scope(from_="1500ns") as part:
+        assert_rows(
+            part.query("range_work"),
+            """
+            path              gpu ranges kernels sum_ns copies copied_bytes
+            forward           0   1      1       3000   1      4096
+            "forward / layer" 0   1      1       3000   1      4096
+            """,
+        )
+        assert_rows(
+            part.sql("FROM range_gpu ORDER BY range_id"),
+            "activities exclusive_activities gpu_ns\n 2 0 3500\n 2 2 3500",
+        )

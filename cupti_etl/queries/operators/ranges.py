@@ -77,10 +77,16 @@ RANGE = NativeOperator(
     first="FROM _turn",
     inputs=(
         f"{calls(known('thread_id'))} AND {_IS_IN_RANGES}",
-        "SELECT process_id, correlation_id, start_ns, end_ns, gpu FROM gpu_interval"
+        "SELECT process_id, correlation_id, start_ns, end_ns, gpu,"
+        " CASE WHEN kind = 'kernel' THEN 0::BIGINT WHEN starts_with(kind, 'memcpy') THEN 1::BIGINT"
+        f" WHEN kind = 'memset' THEN 2::BIGINT ELSE 3::BIGINT END, {known('bytes')}"
+        " FROM gpu_interval"
         f" WHERE process_id IS NOT NULL AND correlation_id IS NOT NULL AND {_IS_IN_RANGES}",
     ),
-    outputs={"_derived_own": "range_id gpu activities gpu_ns start_ns end_ns"},
+    outputs={
+        "_derived_own": "range_id gpu activities gpu_ns start_ns end_ns kernels kernel_ns:BIGINT?"
+        " kernel_max_ns:BIGINT? copies copied_bytes:BIGINT? sets"
+    },
     queries={"_range_own": "FROM _derived_own"},
 )
 

@@ -13,13 +13,29 @@
 --   gpu_ns BIGINT [ns]: Sum of their durations.
 --   start_ns BIGINT [epoch ns]: First start of an activity.
 --   end_ns BIGINT [epoch ns]: Last end.
+--   kernels BIGINT [executions]: Finished kernels.
+--   kernel_ns BIGINT [ns]: Sum of their durations; NULL if there are none.
+--   kernel_max_ns BIGINT [ns]: The longest of them.
+--   copies BIGINT [copies]: Finished copies.
+--   copied_bytes BIGINT [bytes]: Their bytes; NULL if none are known.
+--   sets BIGINT [sets]: Finished memsets.
 SELECT innermost.range_id,
        coalesce(gpu.gpu, -1 - TRY_CAST((hash(work.process_id, work.device_id) >> 33) AS BIGINT))
            AS gpu,
-       count(*) AS activities,
-       TRY_CAST(sum(greatest(work.start_ns, work.end_ns) - work.start_ns) AS BIGINT) AS gpu_ns,
-       min(work.start_ns) AS start_ns, max(greatest(work.start_ns, work.end_ns)) AS end_ns
-FROM (SELECT * FROM launch_to_gpu WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL) AS work
+       count(*) AS activities, TRY_CAST(sum(work.end_ns - work.start_ns) AS BIGINT) AS gpu_ns,
+       min(work.start_ns) AS start_ns, max(work.end_ns) AS end_ns,
+       count(*) FILTER (WHERE kind = 'kernel') AS kernels,
+       TRY_CAST(sum(work.end_ns - work.start_ns) FILTER (WHERE kind = 'kernel') AS BIGINT)
+           AS kernel_ns,
+       max(work.end_ns - work.start_ns) FILTER (WHERE kind = 'kernel') AS kernel_max_ns,
+       count(*) FILTER (WHERE starts_with(kind, 'memcpy')) AS copies,
+       TRY_CAST(sum(bytes) FILTER (WHERE starts_with(kind, 'memcpy')) AS BIGINT) AS copied_bytes,
+       count(*) FILTER (WHERE kind = 'memset') AS sets
+FROM (
+    SELECT * REPLACE (greatest(start_ns, end_ns) AS end_ns)
+    FROM launch_to_gpu
+    WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
+) AS work
 ASOF JOIN _range_served AS innermost
     ON innermost.process_id = work.process_id
     AND innermost.thread_id = work.thread_id

@@ -2,7 +2,7 @@
 --
 -- computed: Over the activities of all ranges with the same path, with those of ranges inside.
 --   Times are of kernels and sums of durations; kernels that overlap each count in full.
--- needs: _range_activity, _alike_path
+-- needs: _range_own, _range_around, _range_time, _alike_path
 -- requires:
 --   marker: no ranges were recorded.
 --   api_call: no API calls were recorded (capture with --api default), so work has no range.
@@ -12,6 +12,7 @@
 -- label: path = range(path)
 -- chart: bars(path, sum_ns)
 -- example: cupti-etl query range_work TRACE
+-- lookup: _range_time
 -- columns:
 --   path VARCHAR: Names of the range and of those around it.
 --   process_id BIGINT: The process.
@@ -24,18 +25,19 @@
 --   copies BIGINT [copies]: Finished copies.
 --   copied_bytes BIGINT [bytes]: Their bytes.
 --   sets BIGINT [sets]: Finished memsets.
-SELECT path, process_id, gpu, count(DISTINCT work.range_id) AS ranges,
-       count(*) FILTER (WHERE kind = 'kernel') AS kernels,
-       TRY_CAST(sum(end_ns - start_ns) FILTER (WHERE kind = 'kernel') AS BIGINT) AS sum_ns,
-       max(end_ns - start_ns) FILTER (WHERE kind = 'kernel') AS max_ns,
-       avg(end_ns - start_ns) FILTER (WHERE kind = 'kernel') AS mean_ns,
-       count(*) FILTER (WHERE starts_with(kind, 'memcpy')) AS copies,
-       TRY_CAST(sum(bytes) FILTER (WHERE starts_with(kind, 'memcpy')) AS BIGINT) AS copied_bytes,
-       count(*) FILTER (WHERE kind = 'memset') AS sets
-FROM _range_activity AS work
-JOIN _alike_path ON _alike_path.range_id = work.range_id
-GROUP BY path, process_id, gpu
-ORDER BY sum_ns DESC NULLS LAST, path, process_id, gpu;
+SELECT path, span.process_id, gpu, count(DISTINCT around.around_id) AS ranges,
+       TRY_CAST(sum(kernels) AS BIGINT) AS kernels,
+       TRY_CAST(sum(kernel_ns) AS BIGINT) AS sum_ns,
+       max(kernel_max_ns) AS max_ns, sum(kernel_ns) / nullif(sum(kernels), 0)::DOUBLE AS mean_ns,
+       TRY_CAST(sum(copies) AS BIGINT) AS copies,
+       TRY_CAST(sum(copied_bytes) AS BIGINT) AS copied_bytes,
+       TRY_CAST(sum(sets) AS BIGINT) AS sets
+FROM _range_own AS own
+JOIN _range_around AS around ON around.range_id = own.range_id
+JOIN _range_time AS span ON span.range_id = own.range_id
+JOIN _alike_path AS alike ON alike.range_id = around.around_id
+GROUP BY path, span.process_id, gpu
+ORDER BY sum_ns DESC NULLS LAST, path, span.process_id, gpu;
 
 -- merge
 FROM partial
