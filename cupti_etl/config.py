@@ -189,7 +189,7 @@ class BudgetOptions:
 
     Attributes:
         share: of its time: 0.01 is one percent.
-        window_ns: how long it is recorded at a time, in ns.
+        window_ns: how long it is recorded at a time on average, in ns.
     """
 
     share: float

@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from cupti_etl.capture.correlations import repeated
 from cupti_etl.capture.price import Price, PriceMeter
 from cupti_etl.capture.trial import DELAY_NS, Lasting, Launches, Trial
+from cupti_etl.capture.windows import Counted
 from cupti_etl.config import BudgetOptions
 from cupti_etl.progress import say
 from cupti_etl.schema.loss import Loss
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
 ASSUMED = 0.25
 # Below that nothing is measured in windows of this length.
 _LEAST = 0.002
-# The longest part of the time that is recorded: without a rest there is nothing to compare with,
-# and in a short one the switching before and after it, some tenths of a millisecond, looks like
-# time that the program needs without recording.
+# The longest part of the time that is recorded: without a rest there is nothing to compare with.
 _MOST = 0.5
 # Kernels without times, or with a correlation that is another's, after which nothing more is
 # recorded: so many, and of all such a part.
@@ -33,11 +32,25 @@ _FEW_WRONG, _MOST_WRONG = 10, 0.001
 # Launches in windows that may lack a row without a word about it: in each window, which ends for
 # each thread at another call, and of all.
 _FEW_MISSING, _MOST_MISSING = 4, 0.02
-# By how much times without recording differ in length, at most: a program whose steps keep time
-# with the windows would otherwise show the same part of its steps again and again.
-_JITTER = 0.3
+# The part of the length of windows and of times without recording that is not left to chance.  The
+# rest is such that they end at any time as likely as at any other, so that windows see what the
+# program does on average (Wolff, "Poisson arrivals see time averages", 1982).  A program whose
+# steps keep time with windows would show the same part of its steps again and again, and one that
+# is slower in windows comes to keep time with them even if they differ by some tenths.
+_CERTAIN = 0.1
 # The part of the budget that may be lost for good; windows have what is left.
 _LASTING_PART = 0.5
+
+
+class Source(Protocol):
+    """The traced processes, such as ``Collector`` has them."""
+
+    @property
+    def wakeup(self) -> Launches:
+        """Tells them what to do with launches, and how many they have counted."""
+
+    def take_counted(self) -> list[tuple[int, Counted]]:
+        """Windows that they have closed since the last call, each with its process."""
 
 
 class Budget:
@@ -52,10 +65,9 @@ class Budget:
     Args:
         options: how much the program may lose, and how long a window is.
         pause: tells the traced processes whether to pause.
-        launches: tells them what to do with launches, and how many they have counted.
+        source: these.
         quiet: whether nothing is said before the end.
-        monotonic_ns: the clock that windows are measured by.
-        realtime_ns: the clock of records.
+        monotonic_ns: the clock that windows are ordered by.
         seed: of the lengths of the times without recording.
 
     Attributes:
@@ -67,19 +79,18 @@ class Budget:
         self,
         options: BudgetOptions,
         pause: Callable[[bool], None],
-        launches: Launches,
+        source: Source,
         *,
         quiet: bool = False,
         monotonic_ns: Callable[[], int] = time.monotonic_ns,
-        realtime_ns: Callable[[], int] = time.time_ns,
         seed: int | None = None,
     ) -> None:
         self._options = options
         self._pause = pause
-        self._launches = launches
+        self._launches = source.wakeup
+        self._counted = source.take_counted
         self._quiet = quiet
         self._now = monotonic_ns
-        self._realtime = realtime_ns
         self._random = random.Random(seed)
         self._meter = PriceMeter()
         self._trial: Trial | None = None
@@ -114,7 +125,6 @@ class Budget:
             self._wrong += sum(repeated(table, batch).values())
             self._rows += batch.num_rows
             self._launched_rows += batch["graph_node_id"].null_count
-            self._meter.add(batch)
 
     @property
     def _is_over(self) -> bool:
@@ -125,9 +135,21 @@ class Budget:
         """
         return self._wrong > max(_FEW_WRONG, _MOST_WRONG * self._rows)
 
+    def pause_ms(self, most: int) -> int:
+        """In how many ms it is to look again, at most so many.
+
+        Whoever looks at other times, such as when the program has something to take, opens windows
+        when the program does one thing rather than another.
+        """
+        due_ns = self._trial.next_ns if self._trial is not None else self._next_ns
+        left = -(-(due_ns - self._now()) // 1_000_000)
+        return min(max(left, 1), most) if self._begun is not None and left > 0 else most
+
     def look(self) -> None:
         """Go on with the trial, or open or close a window, if it is time to."""
         now = self._now()
+        for process_id, window in self._counted():
+            self._meter.add(process_id, window)
         if self._begun is None:
             return
         if self._trial is not None:
@@ -164,9 +186,8 @@ class Budget:
     def _open(self, now: int) -> None:
         self._is_open = True
         self._opened_ns = now
-        self._next_ns = now + self._options.window_ns
+        self._next_ns = now + self._about(self._options.window_ns)
         self.windows += 1
-        self._meter.opened(self._realtime())
         self._pause(False)
 
     def _rest_ns(self, now: int) -> int:
@@ -183,7 +204,11 @@ class Budget:
         # What was saved is not spent at once: at most twice what goes on average.
         part = min(_MOST, 2 * share / lost)
         rest = max(until - now, window * (1 - part) / part)
-        return int(rest * self._random.uniform(1 - _JITTER, 1 + _JITTER))
+        return self._about(rest)
+
+    def _about(self, ns: float) -> int:
+        """A length of time, by chance; so long on average."""
+        return int(ns * (_CERTAIN + (1 - _CERTAIN) * self._random.expovariate(1)))
 
     def price(self) -> Price | None:
         """What recording costs while it goes on; None if that is not known."""
@@ -231,9 +256,10 @@ class Budget:
                 f" {percent(ASSUMED)} of their time{lasting}"
             )
         lost = part * max(price.share, 0) / (1 + max(price.share, 0))
+        longer = f"{percent(price.share)} longer" if price.share > 0 else "no longer"
         return (
-            f"{what}, in which it took {percent(price.share)} longer"
-            f" (± {percent(2 * price.error)}): {percent(lost)} of the run{lasting}"
+            f"{what}, in which it took {longer} (± {percent(2 * price.error)}): {percent(lost)} of"
+            f" the run{lasting}"
         )
 
     def _why_not(self) -> str:

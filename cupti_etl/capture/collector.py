@@ -21,6 +21,7 @@ from cupti_etl.capture.recording import RecordingWriter
 from cupti_etl.capture.segment import RECORDS, Process
 from cupti_etl.capture.traced import Traced
 from cupti_etl.capture.wakeup import Wakeup
+from cupti_etl.capture.windows import Counted
 from cupti_etl.errors import NativeError
 from cupti_etl.native.loader import load
 from cupti_etl.schema.arrow import arrow_schema
@@ -320,6 +321,11 @@ class Collector:
 
         if self.sampling is not None:
             yield from self.sampling.batches(everything)
+
+    def take_counted(self) -> list[tuple[int, Counted]]:
+        """Windows whose launches were counted, each with its process; those that are new."""
+        told = [traced.process for traced in self._told]
+        return [(one.process_id, window) for one in told for window in one.take_counted()]
 
     def facts(self) -> dict[str, Any]:
         """Columns of the table ``capture`` that are known here, as they are now."""

@@ -1,30 +1,30 @@
-"""What recording costs a program that runs, told from how fast it launches kernels.
+"""What recording costs a program that runs, told from how fast it launches.
 
-The driver numbers launches (``grid_id``), recorded or not.  So the numbers of the last kernel of
-one window and of the first of the next say how many were launched in between, and their times how
-long that took: the pace without recording, at no cost.  Kernels of CUDA graphs keep the number that
-they got when the graph was made, and are left out.
+Launches are counted, recorded or not, and how many there were is noted whenever a window is opened
+or closed.  So it is known how fast the program launches in windows and in the times between.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from bisect import bisect_right
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+from cupti_etl.capture.windows import Counted
 
-# Windows that are looked at: older ones may be of another phase of the program.
-_MOST_WINDOWS = 200
-# Launches without which a window, or the times around it, have no pace.
-_FEWEST_LAUNCHES = 10
-# Windows with times around them without which there is no price.
-_FEWEST_PAIRS = 5
-# Where a pace is so many times another than usual, the program did something else or nothing.
-_UNUSUAL = 4.0
+# Windows of a process that are looked at: older ones may be of another phase of the program.
+_MOST_WINDOWS = 1000
+# Windows with times around them without which there is no price, and launches in either.
+_FEWEST_PAIRS, _FEWEST_LAUNCHES = 5, 50
+# What is compared are parts of all that, in each of which windows are compared with the times
+# around them: they are as few as that, so that each holds many steps of the program.
+_MOST_PARTS = 20
+# Where so many times as long as usual passed without a launch, the program did something else or
+# nothing; usual is what is not exceeded in this part of all windows and times between.
+_UNUSUAL, _USUAL = 4.0, 0.9
 
 
 @dataclass(frozen=True)
@@ -43,129 +43,63 @@ class Price:
 
 
 @dataclass(frozen=True)
-class Run:
-    """Kernels of one process on one GPU whose launches were recorded in one window.
+class _Span:
+    """Launches, and in how many ns."""
 
-    Attributes:
-        rows: how many.
-        first: the smallest number of a launch.
-        last: the largest.
-        start_ns: when the first began, in ns of CLOCK_REALTIME.
-        end_ns: when the last began.
-    """
-
-    rows: int
-    first: int
-    last: int
-    start_ns: int
-    end_ns: int
-
-    def with_(self, other: Run) -> Run:
-        """Both."""
-        return Run(
-            self.rows + other.rows,
-            min(self.first, other.first),
-            max(self.last, other.last),
-            min(self.start_ns, other.start_ns),
-            max(self.end_ns, other.end_ns),
-        )
+    launches: int
+    ns: int
 
 
 @dataclass(frozen=True)
 class _Pair:
-    """A window and the times before and after it, of one process and GPU; paces in ns a launch."""
+    """A window of a process, and the times before and after it."""
 
-    window: int
-    launches: int
-    density: float  # rows a launch: those without a row are of memsets, or of no window
-    recorded: float
-    unrecorded: float
+    start_ns: int
+    process_id: int
+    window: _Span
+    around: tuple[_Span, _Span]
 
 
 class PriceMeter:
-    """Learns from rows of ``kernel`` as they arrive; at most once for each batch in Python."""
+    """Learns from windows when they are over."""
 
     def __init__(self) -> None:
-        self._opened: list[int] = []
-        self._dropped = 0  # windows before those
-        self._runs: dict[tuple[int, int], dict[int, Run]] = {}
+        self._windows: dict[int, deque[Counted]] = {}
         self._price: Price | None = None
-        self._is_known = True  # as of all rows
+        self._came = self._known = 0  # windows; and when the price was computed
 
-    def opened(self, now_ns: int) -> None:
-        """A window is opened now, in ns of CLOCK_REALTIME."""
-        self._opened.append(now_ns)
-        if len(self._opened) > 2 * _MOST_WINDOWS:
-            self._dropped += _MOST_WINDOWS
-            del self._opened[:_MOST_WINDOWS]
-            for runs in self._runs.values():
-                for window in [each for each in runs if each < self._dropped]:
-                    del runs[window]
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Take in rows of ``kernel``."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        columns = ["process_id", "device_id", "grid_id", "start_ns"]
-        rows = pa.Table.from_batches([batch]).filter(
-            pc.and_(
-                pc.is_null(batch["graph_node_id"]),
-                pc.and_(pc.is_valid(batch["grid_id"]), pc.is_valid(batch["start_ns"])),
-            )
-        )
-        if not rows.num_rows or not self._opened:
-            return
-        rows = rows.select(columns)
-        ends = pc.min_max(rows["start_ns"]).as_py()
-        first, last = (bisect_right(self._opened, ends[name]) - 1 for name in ("min", "max"))
-        for window in range(max(first, 0), last + 1):
-            since = self._opened[window]
-            is_in = pc.greater_equal(rows["start_ns"], since)
-            if window + 1 < len(self._opened):
-                is_in = pc.and_(is_in, pc.less(rows["start_ns"], self._opened[window + 1]))
-            self._add(self._dropped + window, rows.filter(is_in))
-
-    def _add(self, window: int, rows: pa.Table) -> None:
-        found = rows.group_by(["process_id", "device_id"]).aggregate(
-            [
-                ("grid_id", "count"),
-                *(("grid_id", what) for what in ("min", "max")),
-                *(("start_ns", what) for what in ("min", "max")),
-            ]
-        )
-        for row in found.to_pylist():
-            runs = self._runs.setdefault((row["process_id"], row["device_id"]), {})
-            run = Run(
-                row["grid_id_count"],
-                row["grid_id_min"],
-                row["grid_id_max"],
-                row["start_ns_min"],
-                row["start_ns_max"],
-            )
-            runs[window] = runs[window].with_(run) if window in runs else run
-            self._is_known = False
+    def add(self, process_id: int, window: Counted) -> None:
+        """A window of a process is over."""
+        self._windows.setdefault(process_id, deque(maxlen=_MOST_WINDOWS)).append(window)
+        self._came += 1
 
     def price(self) -> Price | None:
         """What is known so far; None if that is too little."""
-        if not self._is_known:
-            self._price, self._is_known = self._compute(), True
+        # A few windows more tell little, and computing takes some milliseconds.
+        if self._came > 1.02 * self._known:
+            self._price, self._known = self._compute(), self._came
         return self._price
 
     def _compute(self) -> Price | None:
-        pairs = [pair for runs in self._runs.values() for pair in _usual(list(_pairs(runs)))]
-        taken: dict[int, list[float]] = {}
-        for pair in pairs:
-            of_window = taken.setdefault(pair.window, [0.0, 0.0])
-            # What the launches of the window took, and would have taken at the pace around it.
-            of_window[0] += pair.launches * pair.recorded
-            of_window[1] += pair.launches * pair.unrecorded
-        if len(taken) < _FEWEST_PAIRS:
+        of_each = [_usual(_pairs(one, windows)) for one, windows in self._windows.items()]
+        # What processes do at the same time is in the same part.
+        pairs = sorted((pair for some in of_each for pair in some), key=lambda pair: pair.start_ns)
+        count = max(map(len, of_each), default=0)
+        if count < _FEWEST_PAIRS:
             return None
-        recorded, unrecorded = (sum(each) for each in zip(*taken.values(), strict=True))
-        # The jackknife: the ratio without each of the windows in turn.
-        without = [(recorded - a) / (unrecorded - b) for a, b in taken.values()]
-        return Price(recorded / unrecorded - 1, jackknife_error(without), len(without))
+        parts, size = min(count, _MOST_PARTS), len(pairs)
+        cuts = [size * number // parts for number in range(parts + 1)]
+        taken = [_weighed(pairs[begin:end]) for begin, end in pairwise(cuts)]
+        recorded, unrecorded = (sum(each) for each in zip(*taken, strict=True))
+        fewest = min(
+            sum(pair.window.launches for pair in pairs),
+            sum(span.launches for pair in pairs for span in pair.around),
+        )
+        if fewest < _FEWEST_LAUNCHES or any(b >= unrecorded for _, b in taken):
+            return None
+        # The jackknife: the ratio without each of the parts in turn.
+        without = [(recorded - a) / (unrecorded - b) for a, b in taken]
+        return Price(recorded / unrecorded - 1, jackknife_error(without), size)
 
 
 def jackknife_error(without: list[float]) -> float:
@@ -174,42 +108,67 @@ def jackknife_error(without: list[float]) -> float:
     return math.sqrt((count - 1) / count * sum((each - mean) ** 2 for each in without))
 
 
-def _pairs(runs: dict[int, Run]) -> list[_Pair]:
-    """Those of one process and GPU; the newest window may still get rows."""
-    found = []
-    for window in sorted(runs)[:-1]:
-        before, run, after = (runs.get(window + n) for n in (-1, 0, 1))
-        if before is None or run is None or after is None:
+def _pairs(process_id: int, windows: Iterable[Counted]) -> list[_Pair]:
+    """Those of one process."""
+    seen, found = list(windows), []
+    for before, window, after in zip(seen, seen[1:], seen[2:], strict=False):
+        if after.number - before.number > 2:
             continue
-        launches, took_ns = run.last - run.first, run.end_ns - run.start_ns
-        others = run.first - before.last + after.first - run.last
-        others_ns = run.start_ns - before.end_ns + after.start_ns - run.end_ns
-        if min(launches, others) < _FEWEST_LAUNCHES or min(took_ns, others_ns) <= 0:
-            continue
-        density = run.rows / launches
-        found.append(_Pair(window, launches, density, took_ns / launches, others_ns / others))
+        spans = _between(window, window), _between(before, window), _between(window, after)
+        # The clock can be set, and a segment can say anything.
+        if min(span.ns for span in spans) > 0 and min(span.launches for span in spans) >= 0:
+            found.append(_Pair(window.start_ns, process_id, spans[0], spans[1:]))
     return found
 
 
+def _between(one: Counted, other: Counted) -> _Span:
+    """From the end of a window to the begin of the next; or the window, if it is the same."""
+    if one is other:
+        return _Span(one.launches_off - one.launches_on, one.end_ns - one.start_ns)
+    return _Span(other.launches_on - one.launches_off, other.start_ns - one.end_ns)
+
+
+def _sum(spans: Iterable[_Span]) -> _Span:
+    found = list(spans)
+    return _Span(sum(span.launches for span in found), sum(span.ns for span in found))
+
+
+def _weighed(pairs: list[_Pair]) -> tuple[float, float]:
+    """How long a launch took in windows, and around them, both weighed by what that is known from.
+
+    That is for each process apart, as Mantel and Haenszel sum up ratios of rates (Rothman,
+    Greenland, Lash, "Modern epidemiology", 2008, chapter 15): unlike a mean of the ratios, it is
+    right where there are few launches, or none, in some windows.
+    """
+    recorded = unrecorded = 0.0
+    for process in {pair.process_id for pair in pairs}:
+        own = [pair for pair in pairs if pair.process_id == process]
+        inside = _sum(pair.window for pair in own)
+        outside = _sum(span for pair in own for span in pair.around)
+        recorded += inside.ns * outside.launches / (inside.ns + outside.ns)
+        unrecorded += outside.ns * inside.launches / (inside.ns + outside.ns)
+    return recorded, unrecorded
+
+
 def _usual(pairs: list[_Pair]) -> list[_Pair]:
-    """Without those in which the program stood still, and those whose launches were not counted."""
-    if not pairs:
+    """Without those of one process in which the program stood still."""
+    inside = _sum(pair.window for pair in pairs)
+    outside = _sum(span for pair in pairs for span in pair.around)
+    if not inside.launches or not outside.launches:
         return []
-    usual = replace(
-        pairs[0],
-        density=statistics.median(pair.density for pair in pairs),
-        recorded=statistics.median(pair.recorded for pair in pairs),
-        unrecorded=statistics.median(pair.unrecorded for pair in pairs),
-    )
-    # Numbers of graphs' kernels do not grow, and one that is large says nothing of launches.
-    if usual.density < 0.1:
-        return []
+
+    def idle(pair: _Pair) -> list[float]:
+        """Of the window and the times around it, what their launches do not take on average."""
+        return [
+            span.ns - span.launches * mean.ns / mean.launches
+            for span, mean in zip(
+                (pair.window, *pair.around), (inside, outside, outside), strict=True
+            )
+        ]
+
+    times = [idle(pair) for pair in pairs]
+    usual = sorted(time for of_pair in times for time in of_pair[:2])
+    most = max(usual[int(_USUAL * (len(usual) - 1))], outside.ns / outside.launches)
     return [
-        pair
-        for pair in pairs
-        if pair.density > 0.7 * usual.density
-        and all(
-            1 / _UNUSUAL < getattr(pair, name) / getattr(usual, name) < _UNUSUAL
-            for name in ("recorded", "unrecorded")
-        )
+        pair for pair, of_pair in zip(pairs, times, strict=True) if max(of_pair) <= _UNUSUAL * most
     ]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cupti_etl.capture.decoder import Decoder
-from cupti_etl.capture.windows import Window, Windows
+from cupti_etl.capture.windows import Counted, Window, Windows
 from cupti_etl.errors import NativeError
 from cupti_etl.native.headers import Copy, constant, enumeration, members
 from cupti_etl.native.loader import error_buffer, load, text
@@ -263,6 +263,10 @@ class Process:
     def new_windows(self, is_over: bool) -> Iterator[Window]:
         """Those that are closed and were not given yet; of one that is over, all others too."""
         return self._windows.new(self.info().start_ns, is_over)
+
+    def take_counted(self) -> list[Counted]:
+        """Windows that ``new_windows`` saw, as far as their launches were counted; each once."""
+        return self._windows.take_counted()
 
     def ring_full(self) -> dict[int, int]:
         """Records lost for want of a slot, by activity kind."""

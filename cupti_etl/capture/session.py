@@ -229,8 +229,7 @@ class _Run:
         )
         self._budget: Budget | None = None
         if options.budget is not None:
-            wakeup = self.collector.wakeup
-            self._budget = Budget(options.budget, pauses.add(), wakeup, quiet=options.quiet)
+            self._budget = Budget(options.budget, pauses.add(), self.collector, quiet=options.quiet)
             self.collector.watchers.append(self._budget)
         elif options.capture_range or options.inside is not None:
             self.collector.watchers.append(Correlations())
@@ -357,7 +356,8 @@ class _Run:
         if collector.traced or self.sampling is not None:
             self._relink.begin()
         self._line.tell(collector)
-        return 0 if self._idle is not None and self._idle < 2 else _PAUSE_MS
+        pause = self._budget.pause_ms(_PAUSE_MS) if self._budget is not None else _PAUSE_MS
+        return 0 if self._idle is not None and self._idle < 2 else pause
 
     def _next_run(self) -> int | None:
         self._line.clear()

@@ -107,6 +107,7 @@ class Trial:
     Attributes:
         found: what it told; None as long as it is not over.
         delayed_ns: for how long launches were delayed.
+        next_ns: when it is to be looked at.
     """
 
     def __init__(
@@ -126,7 +127,7 @@ class Trial:
         self._now = now
         self._chance = chance
         self._steps = self._experiment()
-        self._next_ns = next(self._steps)
+        self.next_ns = next(self._steps)
 
     @property
     def is_affordable(self) -> bool:
@@ -135,10 +136,10 @@ class Trial:
 
     def look(self) -> None:
         """Go on with it, if it is time to."""
-        if self.found is not None or self._now() < self._next_ns:
+        if self.found is not None or self._now() < self.next_ns:
             return
         try:
-            self._next_ns = next(self._steps)
+            self.next_ns = next(self._steps)
         except StopIteration as done:
             self.found = done.value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -40,6 +41,27 @@ class Window:
     windows: int = 1
 
 
+@dataclass(frozen=True)
+class Counted:
+    """A window that was opened and closed by order, and launches of the process until then.
+
+    Both edges are alike: a thread of the program was about to launch, copy or wait.
+
+    Attributes:
+        number: of the window, among those of the process.
+        start_ns: when it began to be switched on, in ns of CLOCK_REALTIME.
+        end_ns: when it had been switched off.
+        launches_on: launches before it began to be switched on.
+        launches_off: until it had been switched off.
+    """
+
+    number: int
+    start_ns: int
+    end_ns: int
+    launches_on: int
+    launches_off: int
+
+
 SWITCHES = tuple(enumeration("etl_switch", "ETL_BY_").values())
 
 
@@ -54,6 +76,7 @@ class Windows:
         self._ffi, self._lib = load()
         self._handle = handle
         self._closed: list[Window] = []
+        self._counted: deque[Counted] = deque(maxlen=_AT_A_TIME)
         self._more: Window | None = None
         self._open: Window | None = None
         self._next = 0
@@ -73,6 +96,12 @@ class Windows:
         windows = self.so_far(start_ns)
         yield from windows[self._passed_on : None if is_over else len(self._closed)]
         self._passed_on = len(self._closed)
+
+    def take_counted(self) -> list[Counted]:
+        """Those whose launches were counted that are new; only the last of very many."""
+        taken = list(self._counted)
+        self._counted.clear()
+        return taken
 
     def described(self, description: dict[str, Any]) -> None:
         """Take those of a recording.
@@ -105,6 +134,8 @@ class Windows:
             if self._open is not None:
                 return
             self._add(window)
+            if raw.launches_off and window.opened_by == window.closed_by == "collector":
+                self._counted.append(_counted(number[0], raw))
             self._next = number[0] + 1
 
     def _add(self, window: Window) -> None:
@@ -131,6 +162,11 @@ def _window(raw: Any) -> Window:
         raw.on_ns,
         raw.off_ns if is_closed else None,
     )
+
+
+def _counted(number: int, raw: Any) -> Counted:
+    start_ns, end_ns = raw.start_ns - raw.on_ns, raw.end_ns + raw.off_ns
+    return Counted(number, start_ns, end_ns, raw.launches_on, raw.launches_off)
 
 
 def _described(description: dict[str, Any]) -> list[Window]:

@@ -28,7 +28,7 @@ _OPTIONS = (
     _option(
         "--budget-window",
         metavar="TIME",
-        help=f"How long to record at a time with --budget.  [default: {_WINDOW}]",
+        help=f"How long to record at a time with --budget, on average.  [default: {_WINDOW}]",
     ),
 )
 # What does not go with it, by its option, and why.

@@ -12,6 +12,7 @@
 #include "inject/injector.h"
 #include "inject/range.h"
 #include "inject/recording.h"
+#include "inject/trial.h"
 
 const struct etl_records *etl_records;
 static struct etl_plan *plan;
@@ -101,13 +102,13 @@ static int switch_kinds(bool on, bool lasting)
 }
 
 /* Only whoever switches writes here. */
-static void open_window(int64_t start_ns, int64_t took_ns, enum etl_switch by)
+static void open_window(int64_t start_ns, int64_t took_ns, uint64_t launches, enum etl_switch by)
 {
 	struct etl_segment *segment = etl_injector.map.segment;
 	uint32_t opened = etl_peek(&segment->windows_opened);
 
 	segment->windows[opened % ETL_WINDOWS] = (struct etl_window){
-		.start_ns = start_ns, .on_ns = took_ns, .opened_by = by
+		.start_ns = start_ns, .on_ns = took_ns, .opened_by = by, .launches_on = launches
 	};
 	/* Release: the collector sees the window once it is counted. */
 	etl_store(&segment->windows_opened, opened + 1);
@@ -126,12 +127,14 @@ static void close_window(int64_t end_ns, int64_t took_ns, enum etl_switch by)
 		return;
 	window->off_ns = took_ns;
 	window->closed_by = by;
+	window->launches_off = etl_trial_launches();
 	/* Release: the collector takes a window that has an end for complete. */
 	__atomic_store_n(&window->end_ns, end_ns, __ATOMIC_RELEASE);
 }
 
 static int switch_to(bool on, enum etl_switch by)
 {
+	uint64_t launches = etl_trial_launches();
 	int64_t start_ns = etl_now_ns(), end_ns;
 	int result = switch_kinds(on, false);
 
@@ -141,7 +144,7 @@ static int switch_to(bool on, enum etl_switch by)
 	/* Inside the window every record is made: it opens when all are switched on, and
 	 * closes when the first is to be switched off. */
 	if (on)
-		open_window(end_ns, end_ns - start_ns, by);
+		open_window(end_ns, end_ns - start_ns, launches, by);
 	else
 		close_window(start_ns, end_ns - start_ns, by);
 	etl_store(&is_on, on);

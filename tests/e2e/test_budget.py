@@ -12,7 +12,7 @@ from support.windows import kernels_are_inside, run_until_windows
 
 import cupti_etl
 
-WINDOWS = 10
+WINDOWS = 20
 
 
 @pytest.mark.slow
@@ -30,6 +30,8 @@ def test_a_program_is_recorded_in_windows(capturer: Capturer) -> None:
     assert row["budget_pct"] == 20.0
     assert 0 < row["lasting_pct"] <= 10
     assert re.search(r"--budget: [\d.]+ % of the time was recorded, in \d+ windows", capture.stderr)
+    # The fake says of most kernels that they are of a graph; what they cost is known all the same.
+    assert re.search(r"in which it took (no|[\d.e+]+ %) longer \(± [\d.e+]+ %\)", capture.stderr)
     assert re.search(r"from the first one on, at most [\d.]+ % more for launches", capture.stderr)
     # Whatever was switched when the program ran was switched at the entry of a call: all but what
     # is switched on at the start, and off at the end.

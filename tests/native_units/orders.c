@@ -143,6 +143,28 @@ static void order(bool paused)
 		CHECK(segment->windows[(opened - 1) % ETL_WINDOWS].closed_by == ETL_BY_COLLECTOR);
 }
 
+/* At both ends of a window, as the call begins that switches. */
+static void count_launches(void)
+{
+	const struct etl_window *windows = etl_injector.map.segment->windows;
+
+	etl_store(&wakeup.is_paused, true);
+	for (int i = 0; i < 4; i++)
+		enter(LAUNCH);
+	CHECK(windows[0].launches_off == 0 && !etl_recording_is_on());
+	etl_store(&wakeup.is_paused, false);
+	enter(LAUNCH);
+	CHECK(windows[1].launches_on == 4 && etl_recording_is_on());
+	enter(WAIT);
+	enter(LAUNCH);
+	etl_store(&wakeup.is_paused, true);
+	enter(WAIT);
+	CHECK(windows[1].launches_off == 6 && windows[1].end_ns);
+	etl_store(&wakeup.is_paused, false);
+	enter(WAIT);
+	CHECK(windows[2].launches_on == 6 && windows[2].end_ns == 0);
+}
+
 /* Launches are counted, waits are not; when it is refused, callbacks go. */
 static void try_delays(void)
 {
@@ -184,6 +206,7 @@ int main(void)
 	CHECK(etl_recording_start(&plan, &records, false, &error) == 0);
 	CHECK(is_kernel_on);
 	is_begun = true;
+	count_launches();
 	for (int i = 0; i < PROGRAM_THREADS; i++)
 		CHECK(pthread_create(&threads[i], NULL, program_thread, NULL) == 0);
 	for (int round = 0; round < ROUNDS; round++)

@@ -67,7 +67,7 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
     ],
     "switching": [
         *native_sources("segment"),
-        *inject("conflict", "environment", "range", "recording"),
+        *inject("conflict", "environment", "range", "recording", "trial"),
     ],
     "threads": native_sources("segment"),
 }

@@ -8,7 +8,6 @@ import pytest
 from support.trace import MakeTrace, assert_rows
 
 from cupti_etl.api import Trace
-from cupti_etl.capture.price import PriceMeter
 
 DEVICE = "process_id device_id device_uuid name\n 1 0 GPU-a H100"
 PROCESS = "process_id pid start_ns end_ns\n 1 7 0 100000"
@@ -111,20 +110,13 @@ def test_the_price_of_recording(trace: MakeTrace) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_capture_that_goes_on_finds_the_same_price(trace: MakeTrace, seed: int) -> None:
+def test_its_error(trace: MakeTrace, seed: int) -> None:
+    """A launch takes 35 ns in windows on average, and 25 between them."""
     run, _ = played(trace, 40, seed, noise=30)
     (price,) = run.query("capture_price")
-    meter = PriceMeter()
-    for window in run.sql("FROM _window ORDER BY start_ns"):
-        meter.opened(window["begin_ns"])
-    for batch in run.sql("FROM kernel").arrow().to_batches():
-        meter.add(batch)
-    known = meter.price()
-    assert known is not None
-    assert price["price_pct"] == pytest.approx(100 * known.share)
-    assert price["price_error_pct"] == pytest.approx(100 * known.error)
-    assert price["price_error_pct"] > 0.1
-    assert price["pairs"] == known.pairs == 38
+    assert abs(price["price_pct"] - 100 * (35 / 25 - 1)) < 3 * price["price_error_pct"]
+    assert 0.1 < price["price_error_pct"] < 3
+    assert price["pairs"] == 38
 
 
 def test_with_one_window_there_is_no_price(trace: MakeTrace) -> None:

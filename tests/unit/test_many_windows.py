@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cupti_etl.capture import windows
-from cupti_etl.capture.windows import Window, Windows
+from cupti_etl.capture.windows import SWITCHES, Counted, Window, Windows
 
 RING = 8
 
@@ -21,6 +21,8 @@ class Segment:
         self.is_open = False
         self.reads = 0
         self.opened_a_read = 0
+        self.by = 2
+        self.counted = 0
 
     def open(self, count: int) -> None:
         self.opened += count
@@ -38,7 +40,8 @@ class Segment:
         out.start_ns = 10 * number[0] + 1
         out.end_ns = 0 if is_last and self.is_open else 10 * number[0] + 5
         out.on_ns = out.off_ns = 1
-        out.opened_by = out.closed_by = 2
+        out.opened_by = out.closed_by = self.by
+        out.launches_on, out.launches_off = 100 * number[0], 100 * number[0] + self.counted
         return 1
 
 
@@ -130,3 +133,23 @@ def test_nobody_is_waited_for_who_opens_them_without_end(segment: Segment) -> No
         found.so_far(0)
         assert segment.reads - before <= 1024
     assert len(found.so_far(0)) <= 102
+
+
+def test_those_whose_launches_were_counted_are_taken_once(segment: Segment) -> None:
+    """However many there are; with what it took to switch them."""
+    found, taken = Windows(None), []
+    segment.by, segment.counted = SWITCHES.index("collector"), 20
+    for _ in range(300):
+        segment.open(1)
+        list(found.new(0, False))
+        taken += found.take_counted()
+    assert taken == [
+        Counted(number, 10 * number, 10 * number + 6, 100 * number, 100 * number + 20)
+        for number in range(300)
+    ]
+    assert found.take_counted() == []
+    # Where a range switched, edges are not alike.
+    segment.by = SWITCHES.index("range")
+    segment.open(1)
+    list(found.new(0, False))
+    assert found.take_counted() == []

@@ -120,6 +120,9 @@ struct etl_window {
 	int64_t off_ns;
 	uint32_t opened_by; /* enum etl_switch */
 	uint32_t closed_by;
+	/* Launches of the process before it began to be switched on, and until it had been switched
+	 * off; 0 where none are counted. */
+	uint64_t launches_on, launches_off;
 };
 
 /* What decoding found, per process. */

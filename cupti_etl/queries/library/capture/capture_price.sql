@@ -10,7 +10,9 @@
 --   _window: no recording windows are known (imported traces have none).
 -- limits: What costs the same whether a window is open or not is in lasting_pct alone, and that
 --   of --pm, --callbacks and --pytorch nowhere. Of a program whose kernels are all in CUDA graphs,
---   the pace is not known. Launches are those of kernels and memsets outside of graphs.
+--   the pace is not known. Launches are those of kernels and memsets outside of graphs. Time
+--   before the first kernel of a window and after its last counts as time without recording, so
+--   price_pct is too low where windows are short; what --budget says at its end is not.
 -- first: recorded_pct, price_pct, price_error_pct, lost_pct, lasting_pct, budget_pct, windows,
 --   process_id
 -- example: cupti-etl query capture_price TRACE
