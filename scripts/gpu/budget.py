@@ -173,9 +173,12 @@ class Cases:
                 " GROUP BY demangled"
             )
         }
-        # What was launched before the first window is in no estimate.
-        since = windows[0]["start_ns"]
-        seen = sum(min(max((ended - since) / (ended - began), 0), 1) for began, ended in steps)
+        # What was launched before the first window, or after the last, is in no estimate.
+        since, until = windows[0]["start_ns"], windows[-1]["end_ns"] or steps[-1][1]
+        seen = sum(
+            max(min(ended, until) - max(began, since), 0) / (ended - began)
+            for began, ended in steps
+        )
         case["estimates"] = estimates(trace, counts, seen)
         losses = [row["detail"] for row in trace.sql("FROM loss")]
         if losses:
