@@ -303,11 +303,15 @@ class Views:
 
     def _has_no_row(self, con: duckdb.DuckDBPyConnection, name: str) -> bool:
         """Whether it is known, or costs nothing to know, that a table or query has no row."""
-        self._need(con, (name,))
         if name in TABLES:
+            self._need(con, (name,))
             return name in self._empty or self._small.has_no_row(name)
-        if name in self._vain or not self._catalog[name].materialized:
-            return name in self._vain
+        query = self._catalog[name]
+        if self._is_vain(con, query):
+            return True
+        if not query.materialized:
+            return False
+        self._need(con, (name,))
         return not con.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchall()
 
     def _materialize_small(self, con: duckdb.DuckDBPyConnection, query: Query) -> bool:

@@ -1,13 +1,15 @@
 /* _gap_edge: the times in which a GPU had nothing to do, with what ended and what began there.
  *
- * Rows: start, end (never before it), GPU, kind (a number in the order of the kinds' names),
- * process, stream, correlation id, a number that stands for the name; UNKNOWN for NULL. */
+ * Rows of input 0, in the order of time: GPU, from when and until when not all was recorded.  Of input
+ * 1: start, end (never before it), GPU, kind (a number in the order of the kinds' names), process,
+ * stream, correlation id, a number that stands for the name; UNKNOWN for NULL. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "arrow/ids.h"
 #include "operators/operator.h"
 
+enum { OFF_GPU, OFF_START, OFF_END, OFF_FIELDS };
 enum { START, END, GPU, KIND, PROCESS, STREAM, CORRELATION, NAME, N_FIELDS };
 /* A gap, and of gaps after which of several names the first is wanted, those names. */
 enum { GAPS, TIES };
@@ -18,7 +20,13 @@ struct ender {
 	int64_t kind, name;
 };
 
+struct off {
+	int64_t start, end;
+};
+
 struct gpu {
+	struct off *offs; /* apart from each other */
+	size_t n_offs, offs_capacity, off; /* the one that was looked at last */
 	int64_t until;
 	struct ender *enders; /* activities that ended then */
 	size_t n_enders, capacity;
@@ -29,6 +37,25 @@ struct gpu {
 struct edges {
 	ITEMS(struct gpu) gpus;
 };
+
+static int add_off(struct gpu *gpu, const int64_t *row)
+{
+	if (GROW(gpu->offs, gpu->n_offs, gpu->offs_capacity))
+		return -ENOMEM;
+	gpu->offs[gpu->n_offs++] = (struct off){row[OFF_START], row[OFF_END]};
+	return 0;
+}
+
+/* Whether all was recorded in a time after those that were asked for before. */
+static bool is_recorded(struct gpu *gpu, int64_t start, int64_t end)
+{
+	const struct off *off;
+
+	while (gpu->off + 1 < gpu->n_offs && gpu->offs[gpu->off + 1].start < end)
+		gpu->off++;
+	off = gpu->offs + gpu->off;
+	return !gpu->n_offs || off->start >= end || off->end <= start;
+}
 
 static int begin_gap(struct gpu *gpu, const int64_t *row, struct table *out)
 {
@@ -102,13 +129,17 @@ static void name_next(int64_t *gap, const int64_t *row)
 static int edges_row(void *state, unsigned input, const int64_t *row, struct table *out)
 {
 	struct edges *edges = state;
-	struct gpu *gpu = ITEM_OF(edges->gpus, 1, row + GPU);
+	struct gpu *gpu = ITEM_OF(edges->gpus, 1, row + (input ? GPU : OFF_GPU));
 
-	(void)input;
 	if (!gpu)
 		return -ENOMEM;
-	if (gpu->is_open && row[START] > gpu->until && begin_gap(gpu, row, out))
-		return -ENOMEM;
+	if (!input)
+		return add_off(gpu, row);
+	if (gpu->is_open && row[START] > gpu->until) {
+		gpu->gap = 0;
+		if (is_recorded(gpu, gpu->until, row[START]) && begin_gap(gpu, row, out))
+			return -ENOMEM;
+	}
 	if (gpu->gap) {
 		int64_t *gap = out[GAPS].rows + (gpu->gap - 1) * GAP_FIELDS;
 
@@ -132,15 +163,17 @@ static void edges_free(void *state)
 {
 	struct edges *edges = state;
 
-	for (size_t i = 0; i < edges->gpus.ids.n; i++)
+	for (size_t i = 0; i < edges->gpus.ids.n; i++) {
+		free(edges->gpus.all[i].offs);
 		free(edges->gpus.all[i].enders);
+	}
 	FREE_ITEMS(edges->gpus);
 }
 
 const struct operator_kind edge_operator = {
 	.name = "edge",
-	.widths = {N_FIELDS},
-	.ordered = 1,
+	.widths = {OFF_FIELDS, N_FIELDS},
+	.ordered = 1 << 1,
 	.out_widths = {GAP_FIELDS, 2},
 	.state_bytes = sizeof(struct edges),
 	.row = edges_row,

@@ -101,6 +101,9 @@ def made_up(folder: Path, seed: int) -> Path:
             ranges.append((*who, number, "end", begin + luck.randrange(span // 3), None))
     if luck.random() < 0.5:
         kernels.sort(key=lambda row: row[5] or 0)
+    # Some are recorded in windows, with times between in which nothing is known.
+    begins = range(-1, 30 * span, 7 * span // (1 + seed % 5)) if seed % 3 else ()
+    windows = [(who, begin, begin + span // 3) for who in (1, 2) for begin in begins]
     common = "process_id device_id context_id stream_id correlation_id start_ns end_ns"
     return write_trace(
         folder,
@@ -112,6 +115,7 @@ def made_up(folder: Path, seed: int) -> Path:
         api_call=_rows("process_id correlation_id start_ns end_ns domain name thread_id", calls),
         marker=_rows("process_id thread_id marker_id event timestamp_ns name", ranges),
         overhead=_rows("process_id start_ns end_ns", overheads),
+        capture_window=_rows("process_id start_ns end_ns", windows),
         kernel_name="mangled demangled short\na      a(int)    A\nb      b(int)    B",
         device="process_id device_id device_uuid\n1 0 GPU-x\n2 0 GPU-x\n1 1 GPU-y",
     )

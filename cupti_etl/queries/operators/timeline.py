@@ -67,39 +67,8 @@ STREAMS = NativeOperator(
     },
 )
 
-_GAP = f"""
-    WITH first AS (
-        SELECT gpu, end_ns, min(name) AS name
-        FROM (SELECT row_number() OVER () - 1 AS gap, gpu, end_ns FROM _derived_gap)
-        JOIN _derived_gap_tie USING (gap)
-        JOIN _derived_gpu_activity_name USING (id)
-        GROUP BY gpu, end_ns
-    )
-    SELECT gap.gpu::BIGINT AS gpu, gap.start_ns, gap.end_ns, gap.end_ns - gap.start_ns AS gap_ns,
-           process_id,
-           ([{_KINDS}])[previous_kind] AS previous_kind,
-           coalesce(first.name, before.name) AS previous_name,
-           ([{_KINDS}])[next_kind] AS next_kind, after.name AS next_name,
-           next_stream_id, next_correlation_id
-    FROM _derived_gap AS gap
-    LEFT JOIN first ON first.gpu = gap.gpu AND first.end_ns = gap.end_ns
-    LEFT JOIN _derived_gpu_activity_name AS before ON before.id = previous_id
-    LEFT JOIN _derived_gpu_activity_name AS after ON after.id = next_id"""
-
-
-def _recorded(gaps: str) -> str:
-    """Of gaps, those in which all was recorded (_not_recorded); most traces have no others."""
-    return f"""
-        WITH gaps AS ({gaps}),
-        parted AS (FROM gaps WHERE EXISTS (SELECT 1 FROM _not_recorded))
-        FROM gaps WHERE NOT EXISTS (SELECT 1 FROM _not_recorded)
-        UNION ALL
-        SELECT parted.*
-        FROM parted
-        ASOF LEFT JOIN _not_recorded AS off
-            ON off.gpu = parted.gpu AND off.start_ns < parted.end_ns
-        WHERE off.end_ns IS NULL OR off.end_ns <= parted.start_ns"""
-
+# Once for each number, so that DuckDB leaves the join out where nobody asks for the name.
+_NAMES = "(SELECT id, any_value(name) AS name FROM _derived_gpu_activity_name GROUP BY id)"
 
 EDGE = NativeOperator(
     name="edge",
@@ -114,13 +83,33 @@ EDGE = NativeOperator(
         f" {known('process_id')}, {known('stream_id')}, {known('correlation_id')}, {numbered()}"
         " FROM gpu_interval",
     ),
+    first="SELECT gpu, start_ns, end_ns FROM _not_recorded ORDER BY gpu, start_ns",
     outputs={
         "_derived_gap": "gpu:INTEGER start_ns end_ns previous_kind:TINYINT previous_id"
         " next_kind:TINYINT next_id process_id:BIGINT? next_stream_id:INTEGER?"
         " next_correlation_id:BIGINT?",
         "_derived_gap_tie": "gap id",
     },
-    queries={"_gap_edge": _recorded(_GAP)},
+    queries={
+        "_gap_edge": f"""
+            WITH first AS (
+                SELECT gpu, end_ns, min(name) AS name
+                FROM (SELECT row_number() OVER () - 1 AS gap, gpu, end_ns FROM _derived_gap)
+                JOIN _derived_gap_tie USING (gap)
+                JOIN _derived_gpu_activity_name USING (id)
+                GROUP BY gpu, end_ns
+            )
+            SELECT gap.gpu::BIGINT AS gpu, gap.start_ns, gap.end_ns,
+                   gap.end_ns - gap.start_ns AS gap_ns, process_id,
+                   ([{_KINDS}])[previous_kind] AS previous_kind,
+                   coalesce(first.name, before.name) AS previous_name,
+                   ([{_KINDS}])[next_kind] AS next_kind, after.name AS next_name,
+                   next_stream_id, next_correlation_id
+            FROM _derived_gap AS gap
+            LEFT JOIN first ON first.gpu = gap.gpu AND first.end_ns = gap.end_ns
+            LEFT JOIN {_NAMES} AS before ON before.id = previous_id
+            LEFT JOIN {_NAMES} AS after ON after.id = next_id"""
+    },
 )
 
 # How long the host was in each state, within gaps up to when the next work was launched.
@@ -128,7 +117,7 @@ CAUSE = NativeOperator(
     name="host",
     along="start_ns",
     counted="api_call",
-    reads=("_gap_edge", "api_call", "overhead", "_blocking_copy", "_not_recorded"),
+    reads=("_gap_edge", "api_call", "overhead", "_blocking_copy"),
     # In order, as calls are: few runs are merged fast.
     before={
         "_blocking": "SELECT start_ns, end_ns, process_id FROM _blocking_copy ORDER BY start_ns",
@@ -172,7 +161,7 @@ CAUSE = NativeOperator(
                        coalesce(launching_ns, 0) AS launching_ns, coalesce(other_ns, 0) AS other_ns,
                        CASE WHEN process_id IS NULL THEN start_ns ELSE split_ns END AS split_ns,
                        coalesce(is_known, false) AS is_known, next_kind, next_id
-                FROM ({_recorded("SELECT * FROM _derived_gap POSITIONAL JOIN _derived_spent")})
+                FROM _derived_gap POSITIONAL JOIN _derived_spent
                 WHERE EXISTS (SELECT 1 FROM api_call)
             ),
             rests AS (
@@ -193,7 +182,7 @@ CAUSE = NativeOperator(
                        WHEN outside_ns THEN 'outside CUDA' ELSE 'unknown' END AS cause,
                    ([{_KINDS}])[next_kind] AS next_kind, after.name AS next_name
             FROM rests
-            LEFT JOIN _derived_gpu_activity_name AS after ON after.id = next_id"""
+            LEFT JOIN {_NAMES} AS after ON after.id = next_id"""
     },
 )
 

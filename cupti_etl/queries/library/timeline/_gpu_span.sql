@@ -3,7 +3,7 @@
 -- computed: Over finished activities, without the times between two of them in which work of the
 --   GPU was not recorded (_not_recorded): such a time parts what was seen. In a scope, the parts of
 --   that time that lie within.
--- needs: _busy_interval, _gpu_gap, _not_recorded
+-- needs: _busy_interval, _not_recorded
 -- materialized: Few rows, of all intervals.
 -- scope: start_ns to end_ns
 -- columns:
@@ -21,10 +21,12 @@ ordered AS (
 ),
 pieces AS (
     SELECT ordered.gpu, ordered.start_ns, ordered.end_ns,
-           count(*) FILTER (WHERE gap.gpu IS NULL)
+           count(*) FILTER (WHERE until_ns IS NULL OR off.end_ns > until_ns)
                OVER (PARTITION BY ordered.gpu ORDER BY ordered.start_ns) AS piece
     FROM ordered
-    LEFT JOIN _gpu_gap AS gap ON gap.gpu = ordered.gpu AND gap.start_ns = ordered.until_ns
+    ASOF LEFT JOIN _not_recorded AS off
+        ON off.gpu = ordered.gpu
+        AND off.start_ns < ordered.start_ns
 )
 SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns
 FROM busy

@@ -2,7 +2,7 @@
 --
 -- computed: As _gap_cause; of the time outside CUDA, that in _input_range is input. Where no API
 --   calls were recorded at all, all of a gap is unknown.
--- needs: _gpu_gap, _gap_cause, _input_range
+-- needs: _gap_edge, _gap_cause, _input_range
 -- materialized: Made once for an opened trace, as idle_summary and step_summary read it.
 -- limits: As of gap_attribution and _input_range.
 -- columns:
@@ -49,5 +49,5 @@ LEFT JOIN inputs ON inputs.gpu = cause.gpu AND inputs.gap_start_ns = cause.start
 UNION ALL
 -- Either all gaps have causes, or none has.
 SELECT gpu, start_ns, gap_ns, 0, 0, 0, 0, 0, 0, 0, 0, gap_ns
-FROM _gpu_gap
+FROM _gap_edge
 WHERE NOT EXISTS (SELECT 1 FROM causes)
