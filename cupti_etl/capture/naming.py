@@ -85,11 +85,12 @@ class Naming:
 
     def add_from(self, table: str, batch: pa.RecordBatch) -> None:
         """Take note of the names in rows of a table."""
-        import pyarrow.compute as pc
-
         column = _NAMED.get(table)
         if column is None or not batch.num_rows:
             return
+        # Few captures have such rows, and the import takes a tenth of a short one.
+        import pyarrow.compute as pc
+
         for process_id in batch["process_id"].unique().to_pylist():
             names = batch[column].filter(pc.equal(batch["process_id"], process_id))
             self.add(process_id, names.unique().drop_null().to_pylist())
