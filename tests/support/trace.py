@@ -20,10 +20,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +38,18 @@ from cupti_etl.storage import manifest
 from cupti_etl.storage.manifest import Entry, checksum
 
 _QUOTING = re.compile(r"[\"'\\]")
+_EMPTY_PARTS: dict[str, tuple[pa.Schema, bytes]] = {}
 # The fixture ``trace``: tables in, an opened trace out.
 MakeTrace = Callable[..., Trace]
 
 
 def write_trace(folder: Path, **tables: str) -> Path:
     """A complete trace: the given tables with one part each, the others with no row."""
+    folder.mkdir(parents=True, exist_ok=True)
     for table in TABLES:
-        add_part(folder, table, tables.pop(table, ""))
+        text = tables.pop(table, "")
+        if text or not _add_empty_table(folder, table):
+            add_part(folder, table, text)
     assert not tables, f"no such table: {', '.join(tables)}"
     return folder
 
@@ -57,13 +61,31 @@ def add_part(folder: Path, table: str, text: str = "") -> Path:
     part = home / f"part-{len(list(home.iterdir())):06d}.parquet"
     if text:
         return _complete(part, _bytes(as_table(table, text)))
+    return _complete(part, _empty_part(table))
+
+
+def _add_empty_table(folder: Path, table: str) -> bool:
+    """The same for a table that has no folder yet; whether it had none.
+
+    Nobody reads it meanwhile, and there are dozens for each trace: so it is done in few steps.
+    """
+    home = os.path.join(folder, table)  # noqa: PTH118
+    try:
+        os.mkdir(home)  # noqa: PTH102
+    except FileExistsError:
+        return False
+    with open(f"{home}/part-000000.parquet", "xb", buffering=0) as part:  # noqa: PTH123
+        part.write(_empty_part(table))
+    return True
+
+
+def _empty_part(table: str) -> bytes:
+    schema = arrow_schema(table)
+    known = _EMPTY_PARTS.get(table)
     # Tests of older schemas change what a table is.
-    return _complete(part, _empty_part(table, bytes(arrow_schema(table).serialize())))
-
-
-@cache
-def _empty_part(table: str, schema: bytes) -> bytes:
-    return _bytes(as_table(table, ""))
+    if known is None or known[0] is not schema:
+        known = _EMPTY_PARTS[table] = schema, _bytes(as_table(table, ""))
+    return known[1]
 
 
 def _bytes(rows: pa.Table) -> bytes:
