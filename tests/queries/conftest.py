@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import cache
 from itertools import count
 from pathlib import Path
 
@@ -24,3 +25,13 @@ def trace(tmp_path: Path) -> Iterator[Callable[..., Trace]]:
             return stack.enter_context(cupti_etl.open(write_trace(next(folders), **tables)))
 
         yield make
+
+
+@pytest.fixture
+def open_once() -> Iterator[Callable[[Path], Trace]]:
+    """Opens a trace when a test first asks for it, and closes it after the test.
+
+    So what it was asked is not computed anew for each comparison with another trace.
+    """
+    with ExitStack() as stack:
+        yield cache(lambda path: stack.enter_context(cupti_etl.open(path)))

@@ -14,6 +14,7 @@ from test_abstaining import FULL
 import cupti_etl
 from cupti_etl.analysis.diff import diff
 from cupti_etl.analysis.findings import find
+from cupti_etl.api import Trace
 from cupti_etl.cli import cli
 from cupti_etl.errors import UsageError
 
@@ -36,9 +37,16 @@ def run(folder: Path, seed: int, **kernels: tuple[int, float]) -> Path:
     return write_trace(folder, kernel=f"{header}\n" + "\n".join(rows))
 
 
-def compare(base: Path, other: Path, **options: float) -> tuple[str, dict[str, dict[str, object]]]:
+Compared = tuple[str, dict[str, dict[str, object]]]
+
+
+def compare(base: Path, other: Path) -> Compared:
     with cupti_etl.open(base) as before, cupti_etl.open(other) as after:
-        found = diff(before, after, **options)
+        return compare_opened(before, after)
+
+
+def compare_opened(before: Trace, after: Trace, **options: float) -> Compared:
+    found = diff(before, after, **options)
     rows = found.table.to_pylist()
     for row in rows:
         effects = row["count_effect_ns"] + row["mix_effect_ns"] + row["duration_effect_ns"]
@@ -67,8 +75,9 @@ def test_a_slower_kernel_is_a_regression(tmp_path: Path) -> None:
 def test_a_change_below_the_smallest_effect_is_none(tmp_path: Path) -> None:
     base = run(tmp_path / "a", 1, k=(2000, 10000))
     other = run(tmp_path / "b", 2, k=(2000, 10100))
-    assert compare(base, other)[0] == "none"
-    assert compare(base, other, min_effect=0.005)[0] == "regress"
+    with cupti_etl.open(base) as before, cupti_etl.open(other) as after:
+        assert compare_opened(before, after)[0] == "none"
+        assert compare_opened(before, after, min_effect=0.005)[0] == "regress"
 
 
 def test_more_calls_and_other_shapes_are_no_change_of_duration(tmp_path: Path) -> None:
@@ -152,8 +161,9 @@ def test_runs_of_other_kernels_and_of_few_steps_say_so(tmp_path: Path) -> None:
 
 def test_nothing_can_be_told_of_an_empty_run(tmp_path: Path) -> None:
     base, empty = run(tmp_path / "a", 1, k=(100, 1000)), write_trace(tmp_path / "b")
-    assert compare(base, empty)[0] == compare(empty, base)[0] == "cannot tell"
-    assert compare(empty, empty)[0] == "cannot tell"
+    with cupti_etl.open(base) as some, cupti_etl.open(empty) as none:
+        for sides in ((some, none), (none, some), (none, none)):
+            assert compare_opened(*sides)[0] == "cannot tell"
 
 
 def test_nothing_can_be_told_of_kernels_without_a_length(tmp_path: Path) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from functools import cache
+from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 
@@ -14,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 from support.trace import write_trace
 
-import cupti_etl
 from cupti_etl.analysis.diff import Diff, diff
 from cupti_etl.analysis.spread import Piece, corrected, over_runs, t_quantile
 from cupti_etl.analysis.verdict import judged
@@ -58,15 +55,9 @@ def runs(folder: Path, seed: int, count: int, spread: float, slower: float = 0.0
 
 
 @pytest.fixture
-def compare() -> Iterator[Compare]:
+def compare(open_once: Callable[[Path], Trace]) -> Compare:
     """Compares runs, each of which is opened once."""
-    with ExitStack() as stack:
-
-        @cache
-        def opened(path: Path) -> Trace:
-            return stack.enter_context(cupti_etl.open(path))
-
-        yield lambda *sides: diff(*([opened(path) for path in side] for side in sides))
+    return lambda *sides: diff(*([open_once(path) for path in side] for side in sides))
 
 
 @pytest.mark.slow

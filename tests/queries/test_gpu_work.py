@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from support.stepped import GPU, HOST, KERNEL_NS, STEPS
 from support.stepped import stepped_run as run
 
-import cupti_etl
 from cupti_etl.analysis import gpu_work
 from cupti_etl.analysis.diff import Diff, diff
 from cupti_etl.analysis.gpu_work import SMALLEST, Work
+from cupti_etl.api import Trace
 
 pytestmark = pytest.mark.slow
+Compare = Callable[[Path, Path], Diff]
 
 
-def compare(one: Path, two: Path) -> Diff:
-    with cupti_etl.open(one) as before, cupti_etl.open(two) as after:
-        return diff(before, after)
+@pytest.fixture
+def compare(open_once: Callable[[Path], Trace]) -> Compare:
+    return lambda one, two: diff(open_once(one), open_once(two))
 
 
 def compute(found: Diff) -> str:
@@ -28,7 +30,7 @@ def compute(found: Diff) -> str:
 
 
 @pytest.mark.parametrize("idle_ns", [HOST, GPU])
-def test_equal_runs_compute_as_long(tmp_path: Path, idle_ns: int) -> None:
+def test_equal_runs_compute_as_long(tmp_path: Path, compare: Compare, idle_ns: int) -> None:
     draw = random.Random(1)
     paths = [run(tmp_path / f"{n}", draw, idle_ns=idle_ns) for n in range(4)]
     for other in paths[1:]:
@@ -41,7 +43,7 @@ def test_equal_runs_compute_as_long(tmp_path: Path, idle_ns: int) -> None:
 @pytest.mark.parametrize("idle_ns", [HOST, GPU])
 @pytest.mark.parametrize("slower", [0.02, 0.05])
 def test_a_kernel_that_is_launched_besides_is_found(
-    tmp_path: Path, idle_ns: int, slower: float
+    tmp_path: Path, compare: Compare, idle_ns: int, slower: float
 ) -> None:
     draw = random.Random(2)
     before = run(tmp_path / "a", draw, idle_ns=idle_ns)
@@ -54,14 +56,14 @@ def test_a_kernel_that_is_launched_besides_is_found(
     assert (found.verdict, compute(found)) == ("improve", "improve"), found.why
 
 
-def test_kernels_that_take_longer_are_found(tmp_path: Path) -> None:
+def test_kernels_that_take_longer_are_found(tmp_path: Path, compare: Compare) -> None:
     draw = random.Random(3)
     before = run(tmp_path / "a", draw, idle_ns=GPU)
     found = compare(before, run(tmp_path / "b", draw, idle_ns=GPU, longer=1.05))
     assert (found.verdict, compute(found)) == ("regress", "regress")
 
 
-def test_a_kernel_that_not_all_steps_launch_may_be_chance(tmp_path: Path) -> None:
+def test_a_kernel_that_not_all_steps_launch_may_be_chance(tmp_path: Path, compare: Compare) -> None:
     draw = random.Random(4)
     before = run(tmp_path / "a", draw, idle_ns=GPU)
     after = run(tmp_path / "b", draw, idle_ns=GPU, added_ns=15_000, every=STEPS)
