@@ -30,15 +30,15 @@ def test_step(cupti_compare):
 
 
 @pytest.fixture
-def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, imported: None) -> Run:
     """Runs one test that compares traces; its baselines are in ``perf``."""
     monkeypatch.setenv("PYTHONPATH", str(PACKAGES))
     pytester.makepyfile(test_model=COMPARES)
 
     def run(*traces: Path, words: tuple[str, ...] = ()) -> pytest.RunResult:
         monkeypatch.setenv("TRACES", " ".join(map(str, traces)))
-        words = ("--cupti-etl-baseline=perf", "-p", "no:cacheprovider", *words)
-        return pytester.runpytest_subprocess(*words)
+        usual = ("--cupti-etl-baseline=perf", "-p", "no:cacheprovider", "-p", "no:hypothesispytest")
+        return pytester.runpytest_inprocess(*usual, *words)
 
     return run
 

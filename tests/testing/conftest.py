@@ -1,0 +1,19 @@
+"""What an inner pytest finds in the process of the outer one."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from support.stepped import GPU, stepped_run
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What comparing imports is there already: an inner pytest forgets what it has imported."""
+    import cupti_etl.testing.comparing
+    from cupti_etl.analysis.diff import diff
+
+    run = tmp_path_factory.mktemp("imported") / "run"
+    with cupti_etl.open(stepped_run(run, random.Random(1), idle_ns=GPU)) as one:
+        diff(one, one)
