@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -121,9 +121,38 @@ class Here:
             yield Done(place, result_of(pickle.loads(pickle.dumps(call()))))
 
 
+class HereOnOpened(Here):
+    """The same, on shards that stay open for those who ask them next."""
+
+    def run(self, function: Callable[[Any], Any], tasks: Sequence[Task]) -> Iterator[Done]:
+        return super().run(function, [replace(task, opens=kept) for task in tasks])
+
+
+_KEPT: dict[bytes, Trace] = {}
+
+
+def kept(*how: Any) -> AbstractContextManager[Trace]:
+    key = pickle.dumps(how)
+    if key not in _KEPT:
+        _KEPT[key] = Trace(*how)
+    return nullcontext(_KEPT[key])
+
+
+@pytest.fixture(scope="module")
+def _kept() -> Iterator[None]:
+    yield
+    while _KEPT:
+        _KEPT.popitem()[1].close()
+
+
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(distribute, "find", lambda _: Here())
+
+
+@pytest.fixture
+def here_on_opened(monkeypatch: pytest.MonkeyPatch, _kept: None) -> None:
+    monkeypatch.setattr(distribute, "find", lambda _: HereOnOpened())
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +211,7 @@ def ordered(query: Query, *tables: pa.Table) -> list[pa.Table]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("query", distributed(), ids=lambda query: query.name)
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("here_on_opened")
 def test_the_answer_is_that_of_one_duckdb(query: Query, opened: dict[str, Trace]) -> None:
     rows = 0
     for trace in opened.values():
