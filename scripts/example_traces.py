@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gzip
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pyarrow as pa
+from click.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -16,6 +16,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from support.recorded import DATA, recorded_trace  # noqa: E402
 from support.trace import write_part, write_trace  # noqa: E402
 
+from cupti_etl.cli import cli  # noqa: E402
 from cupti_etl.schema.arrow import arrow_schema  # noqa: E402
 
 _STEPS, _STEP_NS, _BEGIN_NS = 10, 20_000_000, 1_000_000_000
@@ -39,8 +40,8 @@ def example_traces(folder: Path) -> None:
 
 
 def _import(trace: Path, *files: Path) -> None:
-    words = [sys.executable, "-m", "cupti_etl", "import", *map(str, files), "-o", str(trace)]
-    subprocess.run(words, check=True, capture_output=True)
+    done = CliRunner().invoke(cli, ["import", *map(str, files), "-o", str(trace)])
+    assert done.exit_code == 0, done.output
 
 
 def counted_trace(folder: Path) -> Path:

@@ -23,6 +23,7 @@ from cupti_etl.cli import cli
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from example_traces import example_traces
+from support.opened_once import opened_once
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (
@@ -73,7 +74,8 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         example_traces(folder)
-        after = {page: with_output(text, folder) for page, text in before.items()}
+        with opened_once():
+            after = {page: with_output(text, folder) for page, text in before.items()}
     stale = [page for page in PAGES if after[page] != before[page]]
     for page in stale:
         if "--check" in arguments:
