@@ -6,6 +6,7 @@ import gc
 import os
 import socket
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -67,10 +68,21 @@ def play(collector: Collector, client: dict) -> socket.socket:  # type: ignore[t
     return connection
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_is_collected() -> Iterator[None]:
+    """Descriptors that other tests may have left are not closed meanwhile.
+
+    To look for them at each example would take longer than all of it, in a large process.
+    """
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.lists(clients, min_size=1, max_size=6))
 def test_every_connection_is_counted(crowd: list[dict]) -> None:  # type: ignore[type-arg]
-    gc.collect()  # other tests may have left some
     before = descriptors()
     collector = Collector()
     try:
