@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import subprocess
-import sys
 from pathlib import Path
 
 import duckdb
 import pytest
 from alembic.script import ScriptDirectory
 from data.make_duckdb import ROWS, make
+from support.command import etl
 
 import cupti_etl
 from cupti_etl.errors import TraceError
@@ -33,14 +32,15 @@ def unpacked(fixture: Path, folder: Path) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def now(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file as it would be written now, for all who only read it."""
+    return make(tmp_path_factory.mktemp("now"))
+
+
 def described(path: Path) -> list[tuple[object, ...]]:
     with duckdb.connect(path, read_only=True) as con:
         return con.sql(DESCRIBE).fetchall()
-
-
-def etl(*arguments: object) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, "-m", "cupti_etl", *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
 
 
 def plant(history: Path, *steps: str) -> str:
@@ -68,19 +68,17 @@ def test_every_schema_has_a_file_to_migrate_from() -> None:
 
 
 @pytest.mark.slow
-def test_the_newest_file_is_what_would_be_written_now(tmp_path: Path) -> None:
-    now = make(tmp_path)
-    (tmp_path / "then").mkdir()
-    then = unpacked(DATA / f"{now.name}.gz", tmp_path / "then")
+def test_the_newest_file_is_what_would_be_written_now(now: Path, tmp_path: Path) -> None:
+    then = unpacked(DATA / f"{now.name}.gz", tmp_path)
     assert described(then) == described(now), "run tests/data/make_duckdb.py"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: path.name)
-def test_a_file_of_each_schema_becomes_one_of_this(fixture: Path, tmp_path: Path) -> None:
-    now = make(tmp_path)
-    (tmp_path / "then").mkdir()
-    path = unpacked(fixture, tmp_path / "then")
+def test_a_file_of_each_schema_becomes_one_of_this(
+    fixture: Path, now: Path, tmp_path: Path
+) -> None:
+    path = unpacked(fixture, tmp_path)
     migrate_file(path)
     assert described(path) == described(now)
     with cupti_etl.open(path) as trace:
