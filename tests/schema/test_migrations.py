@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
@@ -31,14 +32,28 @@ DESCRIBE = """
 """
 
 
-@pytest.fixture
-def connection() -> Iterator[sa.Connection]:
+@contextmanager
+def through_all_migrations() -> Iterator[sa.Connection]:
     """A database in memory that went through all migrations."""
     engine = sa.create_engine("duckdb+etl://")
     with engine.connect() as connection:
         migrate.upgrade_connection(connection)
         yield connection
     engine.dispose()
+
+
+@pytest.fixture
+def connection() -> Iterator[sa.Connection]:
+    """Such a database, which may be changed."""
+    with through_all_migrations() as connection:
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def migrated() -> Iterator[sa.Connection]:
+    """Such a database for all who only read it."""
+    with through_all_migrations() as connection:
+        yield connection
 
 
 def differences(connection: sa.Connection, wanted: sa.MetaData) -> list[object]:
@@ -80,16 +95,16 @@ CHANGES = {
 
 
 @pytest.mark.slow
-def test_migrations_lead_to_the_specification(connection: sa.Connection) -> None:
-    assert differences(connection, metadata()) == []
-    assert described(connection) == described_by_spec(list(TABLES.values()))
+def test_migrations_lead_to_the_specification(migrated: sa.Connection) -> None:
+    assert differences(migrated, metadata()) == []
+    assert described(migrated) == described_by_spec(list(TABLES.values()))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_change_of_the_specification_is_noticed(change: str, connection: sa.Connection) -> None:
-    assert differences(connection, metadata(CHANGES[change])) != []
-    assert described(connection) != described_by_spec(CHANGES[change])
+def test_a_change_of_the_specification_is_noticed(change: str, migrated: sa.Connection) -> None:
+    assert differences(migrated, metadata(CHANGES[change])) != []
+    assert described(migrated) != described_by_spec(CHANGES[change])
 
 
 def test_down_to_nothing_and_up_again(connection: sa.Connection) -> None:
