@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.compilers import not_optimizing
 
 from cupti_etl.schema.kinds import KINDS
 from tools.codegen.cdecl import kinds_inc
@@ -78,11 +79,11 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy
 
 
-def run(house: Path, *words: str) -> str:
+def run(house: Path, *words: str, **environment: str) -> str:
     done = subprocess.run(
         [sys.executable, *words],
         cwd=house,
-        env={**os.environ, "PYTHONPATH": str(house)},
+        env={**os.environ, "PYTHONPATH": str(house), **environment},
         capture_output=True,
         text=True,
         check=False,
@@ -99,7 +100,7 @@ def test_one_file_and_make_generate(house: Path, tmp_path: Path) -> None:
     (migration,) = (name for name in written if name.startswith("migrations/"))
     assert "toy" in (house / migration).read_text()
     assert run(house, "-m", "tools.codegen", "--check") == ""
-    run(house, "native/build.py")
+    run(house, "native/build.py", CC=not_optimizing(tmp_path / "cc"))
     first, second = json.loads(run(house, "-c", PROGRAM, str(tmp_path)))
     expected = {
         "process_id": 7,

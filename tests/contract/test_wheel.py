@@ -13,6 +13,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from support.compilers import not_optimizing
 
 from cupti_etl.imports.run import import_traces
 
@@ -45,8 +46,8 @@ def run(*words: str | Path, **environment: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def build(source: Path, folder: Path, **environment: str) -> Path:
-    run("pip", "wheel", "-q", "--no-deps", "-w", folder, source, **environment)
+def build(source: Path, folder: Path, *options: str, **environment: str) -> Path:
+    run("pip", "wheel", "-q", "--no-deps", *options, "-w", folder, source, **environment)
     (wheel,) = folder.glob("*.whl")
     return wheel
 
@@ -92,6 +93,7 @@ def test_sdist_has_the_page_and_needs_no_npm(tmp_path: Path) -> None:
     def hatch(target: str, path: str) -> None:
         words = ("-m", "hatchling", "build", "-t", target, "-d", tmp_path / "dist")
         environment = {**os.environ, "PYTHONPATH": backend, "PATH": path}
+        environment["CUPTI_ETL_NO_NATIVE"] = "1"  # `make install` compiles it in place
         subprocess.run([sys.executable, *words], cwd=source, env=environment, check=True)
 
     hatch("wheel:editable", with_npm(tmp_path / "editable", write))
@@ -106,7 +108,11 @@ def test_sdist_has_the_page_and_needs_no_npm(tmp_path: Path) -> None:
     (unpacked,) = (tmp_path / "unpacked").iterdir()
     assert (unpacked / "web/src/main.ts").is_file()
     assert not (unpacked / "web/node_modules").exists()
-    wheel = build(unpacked, tmp_path, PATH=with_npm(tmp_path / "none", "exit 1"))
+    path, compiler = with_npm(tmp_path / "none", "exit 1"), not_optimizing(tmp_path / "cc")
+    apart = "--no-build-isolation"
+    wheel = build(unpacked, tmp_path, apart, PYTHONPATH=backend, PATH=path, CC=compiler)
+    # All that is compiled is in the sdist.
+    assert "cupti_etl/native/libcupti_etl.so" in zipfile.ZipFile(wheel).namelist()
     assert set(zipfile.ZipFile(wheel).namelist()) >= PAGE
     assert not (tmp_path / "none/asked").exists()
 
@@ -158,7 +164,9 @@ def test_wheel_without_the_native_part(tmp_path: Path) -> None:
 
 def test_without_a_compiler_it_says_what_to_do(tmp_path: Path) -> None:
     words = ["-m", "pip", "wheel", "-q", "--no-deps", "-w", tmp_path, clone(tmp_path)]
-    environment = {**os.environ, "CC": "no-such-compiler -O2"}
+    # The page, which is built before, is another matter.
+    environment = {**os.environ, "PATH": with_npm(tmp_path / "none", "exit 1")}
+    environment["CC"] = "no-such-compiler -O2"
     done = subprocess.run(
         [sys.executable, *words], env=environment, capture_output=True, text=True, check=False
     )
