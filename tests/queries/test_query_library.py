@@ -12,6 +12,7 @@ from typing import Any
 import duckdb
 import pytest
 from click.testing import CliRunner
+from support.opened_once import opened_once
 from support.trace import write_trace
 
 from cupti_etl.cli import cli
@@ -232,8 +233,10 @@ def test_how_an_answer_looks() -> None:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_trace(tmp_path_factory.mktemp("examples") / "TRACE")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A trace that commands find open."""
+    with opened_once():
+        yield write_trace(tmp_path_factory.mktemp("examples") / "TRACE")
 
 
 @pytest.mark.parametrize(
