@@ -59,30 +59,31 @@ def ask_everything(path: Path) -> None:
 OWNED = "SELECT 'owned'"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [
-        "x\" AS SELECT 1 AS a; COPY ({what}) TO '{out}'; --",
-        "x' ; COPY ({what}) TO '{out}'; --",
-        "x AS SELECT 1; COPY ({what}) TO '{out}'; --",
-        '"',
-        "",
-        "kernel ",
-        "_table_extent",
-        "_derived_gpu_interval",
-        "kernel_summary",
-        "duckdb_views",
-        "\x1b]0;owned\x07",
-    ],
+NAMES = (
+    "x\" AS SELECT 1 AS a; COPY ({what}) TO '{out}'; --",
+    "x' ; COPY ({what}) TO '{out}'; --",
+    "x AS SELECT 1; COPY ({what}) TO '{out}'; --",
+    '"',
+    "none",
+    "kernel ",
+    "_table_extent",
+    "_derived_gpu_interval",
+    "kernel_summary",
+    "duckdb_views",
+    "\x1b]0;owned\x07",
 )
-def test_names_of_tables(file: Path, tmp_path: Path, name: str) -> None:
+
+
+@pytest.mark.slow
+def test_names_of_tables(file: Path, tmp_path: Path) -> None:
+    """All of them in one file, as none of them may be taken for anything."""
     out = tmp_path / "owned"
-    name = name.format(what=OWNED, out=out)
     with duckdb.connect(file) as con:
         for view in ("kernel_summary", "_table_extent"):
             con.execute(f"DROP VIEW {view}")
-        con.execute(f"CREATE TABLE {identifier(name or 'none')} AS SELECT 7 AS n")
+        for name in NAMES:
+            table = identifier(name.format(what=OWNED, out=out))
+            con.execute(f"CREATE TABLE {table} AS SELECT 7 AS n")
     ask_everything(file)
     assert not out.exists()
 
