@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from support.opened_once import Opened, opened_once
 from support.trace import write_trace
 
 import cupti_etl
@@ -25,6 +26,20 @@ def trace(tmp_path: Path) -> Iterator[Callable[..., Trace]]:
             return stack.enter_context(cupti_etl.open(write_trace(next(folders), **tables)))
 
         yield make
+
+
+@pytest.fixture
+def opened_by_commands() -> Iterator[None]:
+    """Commands of a test that ask one trace find it open."""
+    with opened_once():
+        yield
+
+
+@pytest.fixture(scope="module")
+def opened() -> Iterator[Opened]:
+    """Traces that several tests ask by commands."""
+    with Opened() as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -113,6 +113,7 @@ def test_runs_of_one_distribution_are_not_told_apart(tmp_path: Path) -> None:
     assert not [name for name, row in rows.items() if row["verdict"] in ("regress", "improve")]
 
 
+@pytest.mark.usefixtures("opened_by_commands")
 def test_the_command_fails_where_it_shall(tmp_path: Path) -> None:
     base = str(run(tmp_path / "a", 1, k=(100, 1000)))
     other = str(run(tmp_path / "b", 2, k=(100, 2000)))
@@ -166,6 +167,7 @@ def test_nothing_can_be_told_of_an_empty_run(tmp_path: Path) -> None:
             assert compare_opened(*sides)[0] == "cannot tell"
 
 
+@pytest.mark.usefixtures("opened_by_commands")
 def test_nothing_can_be_told_of_kernels_without_a_length(tmp_path: Path) -> None:
     header = (
         "process_id device_id start_ns end_ns name grid_x grid_y grid_z block_x block_y block_z"
@@ -203,6 +205,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
 
+@pytest.mark.usefixtures("opened_by_commands")
 def test_the_report_says_what_is_there_and_what_is_not(tmp_path: Path) -> None:
     path = write_trace(
         tmp_path / "run<1>", **FULL, loss="process_id cause records\n 1 ring_full 12"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from support.opened_once import Opened
 from support.trace import write_trace
 
 import cupti_etl
@@ -160,6 +161,13 @@ def test_a_renamed_kernel_is_known_by_its_shape_and_place(
             assert row["change_ns"] == pytest.approx(effects)
 
 
+@pytest.fixture(scope="module")
+def renamed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Two runs; a kernel has another name in each."""
+    folder = tmp_path_factory.mktemp("renamed")
+    return [str(stream(folder / name, "a", name, "b")) for name in ("old", "new")]
+
+
 @pytest.mark.parametrize(
     ("form", "heading"),
     [
@@ -169,9 +177,11 @@ def test_a_renamed_kernel_is_known_by_its_shape_and_place(
         ("json", '"subject": "kernel_added_removed"'),
     ],
 )
-def test_kernels_of_one_run_have_a_section(tmp_path: Path, form: str, heading: str) -> None:
-    base, other = stream(tmp_path / "a", "a", "old", "b"), stream(tmp_path / "b", "a", "new", "b")
-    done = CliRunner().invoke(cli, ["diff", str(base), str(other), "--format", form])
+def test_kernels_of_one_run_have_a_section(
+    renamed: list[str], opened: Opened, form: str, heading: str
+) -> None:
+    with opened.for_commands():
+        done = CliRunner().invoke(cli, ["diff", *renamed, "--format", form])
     assert done.exit_code == 0, done.output
     assert heading in done.stdout.replace('":"', '": "')
 

@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 import pytest
 from click.testing import CliRunner
-from support.opened_once import opened_once
+from support.opened_once import Opened
 from support.trace import write_trace
 
 from cupti_etl.cli import cli
@@ -233,18 +233,17 @@ def test_how_an_answer_looks() -> None:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A trace that commands find open."""
-    with opened_once():
-        yield write_trace(tmp_path_factory.mktemp("examples") / "TRACE")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_trace(tmp_path_factory.mktemp("examples") / "TRACE")
 
 
 @pytest.mark.parametrize(
     "query", [each for each in library() if each.example], ids=lambda query: query.name
 )
-def test_examples_run(folder: Path, query: Query) -> None:
+def test_examples_run(folder: Path, opened: Opened, query: Query) -> None:
     words = shlex.split(query.example.replace("TRACE", str(folder)))
-    done = CliRunner().invoke(cli, words[1:])
+    with opened.for_commands():
+        done = CliRunner().invoke(cli, words[1:])
     assert done.exit_code == 0, done.output
 
 
