@@ -136,7 +136,7 @@ def test_a_query_over_a_larger_one_is_not(
     opened = trace(kernel=PLACED)
     assert_rows(opened.sql(BUSY), "busy_ns\n 10")
     made = in_memory(opened, "_derived_")
-    assert "_derived_gpu_busy" not in made
+    assert "_derived_gpu_interval" not in made
     assert "_derived_gpu_activity" not in made
 
 

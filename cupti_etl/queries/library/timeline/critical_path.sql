@@ -10,6 +10,7 @@
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so the host is not seen.
 --   _busy_interval: no finished GPU activity was recorded.
+-- materialized: Few rows, of all intervals.
 -- limits: One GPU and the process that it waits for at a time: chains over other GPUs and processes
 --   end at communication. Waits for events are part of idle.
 -- front: What would make the run end earlier?

@@ -5,6 +5,7 @@
 -- needs: gpu_busy, _gpu_run
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
+-- materialized: Few rows, of all activities.
 -- limits: As of gpu_busy.
 -- front: What did each GPU do, in one line?
 -- first: gpu, device_name, kernels, kernel_ns, copies, copied_bytes, busy_ns, idle_ns
