@@ -107,13 +107,21 @@ def compile_and_run(
     )
 
 
+# Those that take more than a second of a processor.
+LONG = {"wakeup", "gather", "decode", "callbacks", "killed", "strings"}
+
+
 def test_every_program_is_run() -> None:
     assert {path.stem for path in HERE.glob("*.c")} == PROGRAMS.keys()
+    assert PROGRAMS.keys() >= LONG
 
 
 @pytest.mark.parametrize(
     ("program", "sanitizer"),
-    [(program, "plain") for program in PROGRAMS]
+    [
+        pytest.param(program, "plain", marks=[pytest.mark.slow] if program in LONG else [])
+        for program in PROGRAMS
+    ]
     + [pytest.param(program, "address", marks=pytest.mark.slow) for program in PROGRAMS]
     + [pytest.param(program, "thread", marks=pytest.mark.slow) for program in THREADED],
 )

@@ -137,6 +137,7 @@ def test_what_is_cut_stays_different() -> None:
     assert len(set(cut_apart(texts, 20))) == 12
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.text(), st.text(alphabet="ab<>(){}:, ~*&#1"))
 def test_any_text_has_a_tree(text: str, odd: str) -> None:
