@@ -71,7 +71,7 @@ class Views:
         self._there: set[str] = set()
         # Queries without a row, as their headers say of what is not there: nowhere in the trace, as
         # workers, and parts, may be told of what others have.
-        self._vain: set[str] = set()
+        self._unanswerable: set[str] = set()
         self._is_all = choice is None and not is_part
         # The parts when a statement was bound last.
         self._state: State = ()
@@ -103,7 +103,7 @@ class Views:
         """Say that the rows are of others from now on; what was made is of those, too."""
         with self._lock, self.cursor(con) as beside:
             self.open(sources)
-            self._forget_vain(beside)
+            self._forget_unanswerable(beside)
             self._renew(beside, sorted(self._made & TABLES.keys()), self._materialized.names)
 
     def names(self) -> list[str]:
@@ -205,9 +205,9 @@ class Views:
             now = state(self._sources) if now is None else now
             if now != self._state:
                 self._state, self._parts = now, by_table(now, self._folders)
-                if self._vain:
+                if self._unanswerable:
                     with self.cursor(con) as beside:
-                        self._forget_vain(beside)
+                        self._forget_unanswerable(beside)
             there = self._parts
             filled = [table for table in sorted(self._empty) if table in there]
             filled += self._small.stale(there)
@@ -216,13 +216,13 @@ class Views:
                 with self.cursor(con) as beside:
                     self._renew(beside, filled, stale)
 
-    def _forget_vain(self, con: duckdb.DuckDBPyConnection) -> None:
+    def _forget_unanswerable(self, con: duckdb.DuckDBPyConnection) -> None:
         """Take away the queries without a row, so that they are made again when asked for."""
-        for name in self._vain:
+        for name in self._unanswerable:
             what = "MACRO TABLE" if self._catalog[name].parameters else "VIEW"
             con.execute(f"DROP {what} IF EXISTS {name}")
-        self._made -= self._vain
-        self._vain.clear()
+        self._made -= self._unanswerable
+        self._unanswerable.clear()
 
     def _renew(
         self, con: duckdb.DuckDBPyConnection, filled: Sequence[str], stale: Sequence[str]
@@ -281,9 +281,9 @@ class Views:
             there = TABLES.keys() & self._there
             self._empty.update(TABLES.keys() - there)
             con.execute(f"CREATE OR REPLACE VIEW {_ROWS} AS\n{table_rows(self._folders, there)}")
-        elif self._is_vain(con, query):
+        elif self._is_unanswerable(con, query):
             con.execute(replace(query, sql=query.no_rows).create)
-            self._vain.add(query.name)
+            self._unanswerable.add(query.name)
         elif query.materialized:
             self._made.update(self._materialized.make(con, query))
         else:
@@ -292,7 +292,7 @@ class Views:
                 if not self._materialize_small(con, query):
                     self._execute(con, query.create)
 
-    def _is_vain(self, con: duckdb.DuckDBPyConnection, query: Query) -> bool:
+    def _is_unanswerable(self, con: duckdb.DuckDBPyConnection, query: Query) -> bool:
         """Whether it has no row, as something has none without which its header says so."""
         names = [name for name, _ in query.requires if self._is_all]
         # What has to be computed for it comes last.
@@ -307,7 +307,7 @@ class Views:
             self._need(con, (name,))
             return name in self._empty or self._small.has_no_row(name)
         query = self._catalog[name]
-        if self._is_vain(con, query):
+        if self._is_unanswerable(con, query):
             return True
         if not query.materialized:
             return False
