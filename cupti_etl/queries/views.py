@@ -302,7 +302,7 @@ class Views:
         return any(self._has_no_row(con, name) for name in names)
 
     def _has_no_row(self, con: duckdb.DuckDBPyConnection, name: str) -> bool:
-        """Whether it is known, or costs nothing to know, that a table or query has no row."""
+        """Whether a table or query has no row, as far as its parts, header or kept rows tell."""
         if name in TABLES:
             self._need(con, (name,))
             return name in self._empty or self._small.has_no_row(name)
