@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks import queries
 from benchmarks.common import rounded
-from cupti_etl.queries.materialize import DERIVED
+from cupti_etl.queries.derived import DERIVED
 
 FORMS = ("perfetto", "chrome", "sqlite", "folded", "speedscope")
 STACKS, DEPTH = 1000, 8

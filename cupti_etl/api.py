@@ -21,8 +21,9 @@ from cupti_etl.queries.catalog import library
 from cupti_etl.queries.choose import Scope, choose, has_steady_steps
 from cupti_etl.queries.completion import Queries
 from cupti_etl.queries.connection import Connection
+from cupti_etl.queries.derived import DERIVED
 from cupti_etl.queries.lent_parts import LentParts
-from cupti_etl.queries.materialize import DERIVED, Operator
+from cupti_etl.queries.materialize import Operator
 from cupti_etl.queries.opening import check_version, in_order
 from cupti_etl.queries.part import PartViews
 from cupti_etl.queries.present import present_files

@@ -14,11 +14,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import os
 import shutil
-import stat
-import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,24 +22,21 @@ from typing import TYPE_CHECKING
 
 from cupti_etl.errors import NativeError
 from cupti_etl.queries.catalog import Catalog
+from cupti_etl.queries.derived import DERIVED, KEY_LETTERS, drop, no_room, take, writing
 from cupti_etl.queries.header import Query
 from cupti_etl.schema.arrow import SCHEMA_VERSION
 from cupti_etl.storage import manifest
 from cupti_etl.storage.bucket import Url
-from cupti_etl.storage.sources import Folder, Source, State, quoted, state
+from cupti_etl.storage.sources import Folder, Source, State, state
 
 if TYPE_CHECKING:
     import duckdb
 
-DERIVED = "derived"
 # The rows of a smaller trace are computed as fast as they are read.
 WORTH_BYTES = 4 << 20
-# Where there is less room, nothing is begun: it would cost its time at each question.
-_LEAST_FREE_BYTES = 64 << 20
-_ABANDONED_S = 3600
-# Of long names, so many rows are what a thread holds in memory.
-_GROUP_ROWS = 30 * 1024
-_KEY_LETTERS = 16
+
+# Takes a table with the SELECT of its rows; from then on it can be read.
+Put = Callable[[str, str], None]
 
 
 @dataclass(frozen=True)
@@ -54,20 +47,19 @@ class Operator:
         name: of what it computes.
         reads: the tables and queries that it reads.
         tables: those that it makes; their names begin with ``_derived_``.
-        compute: makes them.  A NativeError leaves it to the SELECTs.
+        compute: makes them, or gives each with the SELECT of its rows to what it gets.  A
+            NativeError leaves it to the SELECTs.
         counts: a table by whose rows it cuts its work in slices; "" if it does not.
         queries: by name, each as a SELECT over these tables; a query that is not here is the
             table ``_derived_QUERY``.
-        select: its only table, if that is a SELECT and no more; "" else.
     """
 
     name: str
     reads: tuple[str, ...]
     tables: tuple[str, ...]
-    compute: Callable[[duckdb.DuckDBPyConnection], None]
+    compute: Callable[[duckdb.DuckDBPyConnection, Put], None]
     queries: Mapping[str, str] = field(default_factory=dict)
     counts: str = ""
-    select: str = ""
 
 
 Operators = Callable[[], Mapping[str, Operator]]
@@ -171,39 +163,55 @@ class Materialized:
         # Its queries may read what those made.
         self._need(con, [name for name in operator.reads if self._is_materialized(name)])
         folder = self._folder(con, operator)
-        if folder is not None and _take(con, folder, operator.tables):
+        if folder is not None and take(con, folder, operator.tables):
             with contextlib.suppress(duckdb.BinderException):
                 views()
                 if all(self._has_its_columns(con, name) for name in queries):
                     return list(queries)
             shutil.rmtree(folder, ignore_errors=True)
-        if folder is None or not self._stream(con, operator, folder):
-            self._compute(con, operator)
-            if (
-                folder is not None
-                and _keep(con, folder, operator.tables)
-                # Read from there, they take no memory.
-                and not _take(con, folder, operator.tables)
-            ):
-                self._compute(con, operator)
+        # Read from there, they take no memory.
+        if not (
+            folder is not None
+            and self._keep(con, operator, folder)
+            and take(con, folder, operator.tables)
+        ):
+            self._compute(con, operator, self._hold(con))
         views()
         return list(queries)
 
-    def _compute(self, con: duckdb.DuckDBPyConnection, operator: Operator) -> None:
+    def _compute(self, con: duckdb.DuckDBPyConnection, operator: Operator, put: Put) -> None:
         self._need(con, (*operator.reads, operator.counts) if operator.counts else operator.reads)
         for table in operator.tables:
             drop(con, table)
-        operator.compute(con)
+        operator.compute(con, put)
 
-    def _stream(self, con: duckdb.DuckDBPyConnection, operator: Operator, folder: Path) -> bool:
-        """Write what is only a SELECT to its folder without holding its rows; whether it did."""
-        if not operator.select:
+    def _hold(self, con: duckdb.DuckDBPyConnection) -> Put:
+        """Hold rows in memory."""
+        return lambda table, select: self._execute(con, f"CREATE TABLE {table} AS\n{select}")
+
+    def _keep(self, con: duckdb.DuckDBPyConnection, operator: Operator, folder: Path) -> bool:
+        """Write the rows of an operator to a folder, without holding those that it puts.
+
+        It appears when it is complete.
+
+        Returns:
+            Whether it is there now.
+        """
+        import duckdb
+
+        if no_room(folder.parent.parent):
             return False
-        (table,) = operator.tables
-        self._need(con, operator.reads)
-        drop(con, table)
-        self._execute(con, f"CREATE VIEW {table} AS\n{operator.select}")
-        return _keep(con, folder, operator.tables) and _take(con, folder, operator.tables)
+        try:
+            with writing(con, self._execute, folder) as made:
+                self._compute(con, operator, made.put)
+                for table in operator.tables:
+                    if table not in made.tables:
+                        made.put(table, f"FROM {table}")
+        except duckdb.InterruptException:
+            raise
+        except (OSError, duckdb.Error):
+            return folder.is_dir()  # somebody else was faster
+        return True
 
     def _has_its_columns(self, con: duckdb.DuckDBPyConnection, name: str) -> bool:
         """Whether a view has the columns that its query says: anybody can have made a file."""
@@ -217,11 +225,7 @@ class Materialized:
     def _select(self, query: Query) -> Operator:
         """The query by its own SELECT."""
         table = _table(query.name)
-
-        def compute(con: duckdb.DuckDBPyConnection) -> None:
-            self._execute(con, f"CREATE TABLE {table} AS\n{query.sql}")
-
-        return Operator(query.name, query.needs, (table,), compute, select=query.sql)
+        return Operator(query.name, query.needs, (table,), lambda _, put: put(table, query.sql))
 
     def _is_materialized(self, name: str) -> bool:
         return name in self._catalog and bool(self._catalog[name].materialized)
@@ -229,7 +233,7 @@ class Materialized:
     def refusal(self, con: duckdb.DuckDBPyConnection) -> str:
         """Why rows cannot be kept in the trace's folder; "" if they can."""
         _, reason = self._fit(con)
-        return reason or _no_room(self._sources[0].path)
+        return reason or no_room(self._sources[0].path)
 
     def _fit(self, con: duckdb.DuckDBPyConnection) -> tuple[str, str]:
         """What the manifest says of the parts, and why rows are not in the trace's folder; ""."""
@@ -267,7 +271,7 @@ class Materialized:
         if reason:
             return None
         words = "\0".join([parts, _code(), *sorted(self._texts(operator))])
-        key = hashlib.sha256(words.encode()).hexdigest()[:_KEY_LETTERS]
+        key = hashlib.sha256(words.encode()).hexdigest()[:KEY_LETTERS]
         return self._sources[0].path / DERIVED / f"{operator.name}-{key}"
 
     def _texts(self, operator: Operator) -> Iterator[str]:
@@ -281,17 +285,6 @@ class Materialized:
                 yield f"{name}\0{query.sql}"
                 left += query.needs
             seen.add(name)
-
-
-def drop(con: duckdb.DuckDBPyConnection, name: str) -> None:
-    """Drop the table or view of that name, if there is one."""
-    import duckdb
-
-    # The catalogue would say which it is, and takes milliseconds for that.
-    try:
-        con.execute(f"DROP TABLE IF EXISTS {name}")
-    except duckdb.CatalogException:
-        con.execute(f"DROP VIEW IF EXISTS {name}")
 
 
 def _table(query: str) -> str:
@@ -324,74 +317,3 @@ def _code() -> str:
     for file in sorted(files):
         digest.update(file.read_bytes())
     return digest.hexdigest()
-
-
-def _file(folder: Path, table: str) -> Path:
-    return folder / f"{table.removeprefix('_derived_')}.parquet"
-
-
-def _take(con: duckdb.DuckDBPyConnection, folder: Path, tables: Sequence[str]) -> bool:
-    """Make views over the rows that are kept in a folder; whether they are there and whole."""
-    import duckdb
-
-    files = [_file(folder, table) for table in tables]
-    try:
-        # A folder that was sent can hold links and pipes: only what we write is read.
-        if folder.is_symlink() or not all(stat.S_ISREG(file.lstat().st_mode) for file in files):
-            return False
-        for table, file in zip(tables, files, strict=True):
-            drop(con, table)
-            con.execute(f"CREATE VIEW {table} AS FROM read_parquet({quoted(file)})")
-    except (OSError, duckdb.PermissionException):  # made since the trace was opened
-        return False
-    except duckdb.Error:  # damaged
-        for table in tables:
-            drop(con, table)
-        shutil.rmtree(folder, ignore_errors=True)
-        return False
-    return True
-
-
-def _keep(con: duckdb.DuckDBPyConnection, folder: Path, tables: Sequence[str]) -> bool:
-    """Write tables to a folder, which appears when it is complete; whether it is there now."""
-    import duckdb
-
-    home = folder.parent
-    if _no_room(home.parent):
-        return False
-    try:
-        home.mkdir(exist_ok=True)
-        _tidy(home)
-        with tempfile.TemporaryDirectory(prefix=".making-", dir=home) as made:
-            scratch = Path(made) / folder.name
-            scratch.mkdir()
-            for table in tables:
-                con.execute(
-                    f"COPY {table} TO {quoted(_file(scratch, table))}"
-                    f" (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {_GROUP_ROWS})"
-                )
-            scratch.rename(folder)
-        key = "[0-9a-f]" * _KEY_LETTERS
-        for other in home.glob(f"{folder.name[:-_KEY_LETTERS]}{key}"):
-            if other != folder:
-                shutil.rmtree(other, ignore_errors=True)
-    except (OSError, duckdb.Error):
-        return folder.is_dir()  # somebody else was faster
-    return True
-
-
-def _no_room(home: Path) -> str:
-    """Why nothing can be written to a trace's folder; "" if it can."""
-    if not os.access(home, os.W_OK):
-        return "its folder cannot be written"
-    if shutil.disk_usage(home).free < _LEAST_FREE_BYTES:
-        return "there is no room on its disk"
-    return ""
-
-
-def _tidy(home: Path) -> None:
-    """Remove what somebody left who was killed."""
-    for path in home.glob(".making-*"):
-        with contextlib.suppress(OSError):
-            if time.time() - path.stat().st_mtime > _ABANDONED_S:
-                shutil.rmtree(path)

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from cupti_etl.queries.materialize import DERIVED
+from cupti_etl.queries.derived import DERIVED
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.storage.bucket import real_path
 from cupti_etl.storage.sources import PARTS, as_glob

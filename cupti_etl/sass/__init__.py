@@ -14,4 +14,7 @@ def operators() -> dict[str, Operator]:
     taken once there is one.
     """
     name = "sass" if find_nvdisasm() else "sass_without_nvdisasm"
-    return {"sass": Operator(name, READS, ("_derived_sass",), make, {"sass": "FROM _derived_sass"})}
+    table = "_derived_sass"
+    return {
+        "sass": Operator(name, READS, (table,), lambda con, _: make(con), {"sass": f"FROM {table}"})
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -18,7 +20,7 @@ from support.trace import add_part, write_manifest, write_trace
 
 import cupti_etl
 from cupti_etl.errors import UsageError
-from cupti_etl.queries import materialize
+from cupti_etl.queries import derived, materialize
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.operators import native
 
@@ -216,10 +218,29 @@ def test_what_somebody_left_who_was_killed_is_removed(
     (left / "half.parquet").touch()
     gaps(run)
     assert left.exists()  # somebody may be at it
-    monkeypatch.setattr(materialize, "_ABANDONED_S", -1)
+    monkeypatch.setattr(derived, "_ABANDONED_S", -1)
     shutil.rmtree(run / "derived" / next(iter(p.name for p in (run / "derived").glob("edge-*"))))
     gaps(run)
     assert not left.exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "is_answered"),
+    [
+        (duckdb.IOException("IO Error: No space left on device"), True),
+        (duckdb.InterruptException("INTERRUPT Error: Interrupted!"), False),
+    ],
+)
+def test_what_cannot_be_written_is_computed_in_memory_and_what_is_interrupted_is_not(
+    run: Path, monkeypatch: pytest.MonkeyPatch, error: duckdb.Error, is_answered: bool
+) -> None:
+    def put(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(derived.Writing, "put", put)
+    with contextlib.nullcontext() if is_answered else pytest.raises(UsageError, match="Interrupt"):
+        assert gaps(run) == [(10, "launching")]
+    assert not list((run / "derived").iterdir())
 
 
 def _still_written(run: Path, _: pytest.MonkeyPatch) -> None:
@@ -233,7 +254,7 @@ def _without_a_manifest(run: Path, _: pytest.MonkeyPatch) -> None:
 
 
 def _little_room(_: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(materialize, "_LEAST_FREE_BYTES", 1 << 62)
+    monkeypatch.setattr(derived, "_LEAST_FREE_BYTES", 1 << 62)
 
 
 def _small(_: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -288,7 +288,7 @@ def test_the_oracle_sees_a_slip() -> None:
 
 
 def test_without_the_native_part_the_select_is_asked(trace: MakeTrace) -> None:
-    def refuse(_: duckdb.DuckDBPyConnection) -> None:
+    def refuse(*_: object) -> None:
         raise NativeError("it cannot be made")
 
     asked = opened(

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from cupti_etl.pm.attribution import alignment, overlap
 from cupti_etl.queries.materialize import Operator
+
+if TYPE_CHECKING:
+    import duckdb
+
+Make = Callable[["duckdb.DuckDBPyConnection", str], None]
 
 _ALL = (
     ("pm_alignment", alignment.READS, alignment.make),
@@ -13,8 +19,11 @@ _ALL = (
     ("_activity_metric", overlap.READS, overlap.make_metric),
 )
 
+
+def _operator(name: str, reads: tuple[str, ...], make: Make) -> Operator:
+    into = f"_derived_{name}"
+    return Operator(name, reads, (into,), lambda con, _: make(con, into))
+
+
 # By the name of the query that each computes.
-OPERATORS = {
-    name: Operator(name, reads, (f"_derived_{name}",), partial(make, into=f"_derived_{name}"))
-    for name, reads, make in _ALL
-}
+OPERATORS = {name: _operator(name, reads, make) for name, reads, make in _ALL}

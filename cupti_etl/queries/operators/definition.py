@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cupti_etl.errors import NativeError
-from cupti_etl.queries.materialize import Operator
+from cupti_etl.queries.materialize import Operator, Put
 
 if TYPE_CHECKING:
     import duckdb
@@ -85,7 +85,7 @@ def operator(native: NativeOperator) -> Operator:
     return Operator(native.name, native.reads, tables, compute, native.queries, native.counted)
 
 
-def _compute(native: NativeOperator, con: duckdb.DuckDBPyConnection) -> None:
+def _compute(native: NativeOperator, con: duckdb.DuckDBPyConnection, put: Put) -> None:
     """Make the tables of an operator.
 
     Raises:
@@ -97,11 +97,11 @@ def _compute(native: NativeOperator, con: duckdb.DuckDBPyConnection) -> None:
     try:
         execution = Execution(native.name)
         for named in native.named:
-            _make_names(con, named)
+            _make_names(con, named, put)
         for name, select in native.before.items():
             con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS\n{select}")
         for name, select in native.kept.items():
-            con.execute(f"CREATE OR REPLACE TABLE {name} AS\n{select}")
+            put(name, select)
         feed(con, execution, native.along, native.counted, native.first, native.inputs)
         execution.finish()
         for place, (name, words) in enumerate(native.outputs.items()):
@@ -111,7 +111,7 @@ def _compute(native: NativeOperator, con: duckdb.DuckDBPyConnection) -> None:
             }
             con.register("_output", execution.take(place, columns))
             kept = ", ".join(_kept(*column) for column in columns.items())
-            con.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT {kept} FROM _output")
+            put(name, f"SELECT {kept} FROM _output")
             con.unregister("_output")
     finally:
         for name in native.before:
@@ -127,16 +127,14 @@ def _names(table: str) -> str:
     return f"_derived_{table}_name"
 
 
-def _make_names(con: duckdb.DuckDBPyConnection, table: str) -> None:
+def _make_names(con: duckdb.DuckDBPyConnection, table: str, put: Put) -> None:
     """Make the table that tells which name each number stands for.
 
     Raises:
         NativeError: two names have the same number, as in one of 10^8 tables.
     """
     names = _names(table)
-    con.execute(
-        f"CREATE OR REPLACE TABLE {names} AS SELECT {ID} AS id, name"
-        f" FROM (SELECT DISTINCT name FROM {table} WHERE name IS NOT NULL)"
-    )
+    distinct = f"SELECT DISTINCT name FROM {table} WHERE name IS NOT NULL"
+    put(names, f"SELECT {ID} AS id, name FROM ({distinct})")
     if con.sql(f"SELECT count(*) > count(DISTINCT id) FROM {names}").fetchall()[0][0]:
         raise NativeError("two names have one number")
