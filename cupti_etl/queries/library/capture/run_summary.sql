@@ -3,6 +3,7 @@
 -- computed: One row a fact. Busy time is a union (busy_breakdown); times of kernels and copies are
 --   sums of durations.
 -- needs: capture, process, discarded, _rank_missing, busy_breakdown, kernel_summary, memcpy_summary
+-- materialized: Few rows, of all that ran.
 -- limits: See capture_health for what is missing from the trace.
 -- front: What ran, for how long, and what took the time?
 -- first: section, subject, value, unit, detail

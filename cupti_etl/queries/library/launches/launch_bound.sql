@@ -7,6 +7,7 @@
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default).
 --   _busy_interval: no finished GPU activity was recorded.
+-- materialized: Few rows, of all gaps.
 -- limits: A graph or fewer, larger kernels would save at most saved_ns. How many kernels ran
 --   shorter than their call, short_kernels says.
 -- front: Does the GPU wait for the host to launch work?

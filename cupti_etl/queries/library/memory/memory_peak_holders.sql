@@ -7,6 +7,7 @@
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).
 --   memory_timeline: no memory was allocated.
+-- materialized: Few rows, of all allocations.
 -- limits: As of memory_timeline. What a framework's own allocator gives out is one holder, its
 --   pool.
 -- front: Who held memory when most was in use?

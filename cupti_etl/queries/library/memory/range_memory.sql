@@ -6,6 +6,7 @@
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).
 --   marker: no ranges were recorded.
+-- materialized: Few rows, of all allocations.
 -- limits: As of memory_operation. What was allocated in another range and is released here makes
 --   the balance smaller.
 -- front: Which ranges of my code allocate memory?

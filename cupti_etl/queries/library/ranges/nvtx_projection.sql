@@ -11,6 +11,7 @@
 --   marker: no NVTX ranges were recorded.
 --   api_call: no API calls were recorded (capture with --api default), so work has no range.
 --   range_gpu: no recorded call lies in an NVTX range.
+-- materialized: Few rows, of all ranges.
 -- limits: Work belongs to the range in which its call began, wherever it ran. Who waits for whom is
 --   found from time: as of _range_wait.
 -- front: How much GPU time belongs to each range of my code?

@@ -9,6 +9,7 @@
 -- needs: _collective_match, process, gpu, _link_peak
 -- requires:
 --   collective: no communication kernels were recorded.
+-- materialized: Few rows, of all operations of all ranks.
 -- limits: Bandwidths are NULL where sizes are not known. An operation counts as matched if two
 --   ranks have it, or one if no other of the trace has any like it.
 -- front: How fast is communication between GPUs, and how much of it is exposed?

@@ -9,6 +9,7 @@
 --   collective: no communication kernels were recorded.
 --   _collective_wait: no operation is known to be in the trace of all its ranks; reason in
 --     collective_bandwidth says why.
+-- materialized: Few rows, of all operations of all ranks.
 -- limits: As _collective_wait.
 -- front: How long does each rank wait in collectives, and which one do they wait for?
 -- first: rank, operations, wait_ns, wait_pct, transfer_ns, caused_ns, last_pct, is_straggler

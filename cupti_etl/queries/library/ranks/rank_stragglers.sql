@@ -12,6 +12,7 @@
 --   collective: no communication kernels were recorded.
 --   _shared_collective: no operation that ends together is known to be in the trace of two ranks or
 --     more; rank_clock says why.
+-- materialized: Few rows, of all operations of all ranks.
 -- limits: Only processes with a rank, and operations that all of them have. Broadcasts and sends
 --   do not end together; they are left out.
 -- front: Which rank makes the others wait?

@@ -9,6 +9,7 @@
 --   gpu_activity: no GPU activity was recorded.
 --   step: neither NVTX ranges called step or alike nor a period of kernels was found.
 -- opened: Plain DuckDB takes minutes to plan it, as it repeats the text of all views below.
+-- materialized: Few rows, of all that ran.
 -- limits: As of step_breakdown and gap_attribution. Launches count where their first work began.
 -- front: What did each step do, and what did it wait for?
 -- first: step, duration_ns, busy_ns, idle_ns, exposed_communication_ns, exposed_copy_ns,

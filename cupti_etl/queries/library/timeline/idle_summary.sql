@@ -5,6 +5,7 @@
 -- needs: _idle_cause, busy_breakdown
 -- requires:
 --   _gpu_gap: no GPU was idle between two recorded activities.
+-- materialized: Few rows, of all gaps.
 -- limits: Waiting for input is known by ranges of data loaders (_input_range): torch.profiler marks
 --   PyTorch's; other input is in host. Host threads are put together.
 -- front: Why was each GPU idle?
