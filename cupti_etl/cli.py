@@ -18,6 +18,7 @@ import click
 from cupti_etl import __version__, commands
 from cupti_etl.commands._complete import VARIABLE
 from cupti_etl.commands._group import Group
+from cupti_etl.commands._numpy import load_with_one_thread
 from cupti_etl.errors import EtlError
 from cupti_etl.progress import say
 
@@ -105,6 +106,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     """Run a command and exit."""
     arguments = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in arguments[:1]
+    load_with_one_thread()
     try:
         result = _run(arguments)
     except EtlError as error:
