@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import subprocess
@@ -224,21 +223,18 @@ def test_what_somebody_left_who_was_killed_is_removed(
     assert not left.exists()
 
 
-@pytest.mark.parametrize(
-    ("error", "is_answered"),
-    [
-        (duckdb.IOException("IO Error: No space left on device"), True),
-        (duckdb.InterruptException("INTERRUPT Error: Interrupted!"), False),
-    ],
-)
+@pytest.mark.parametrize("error", [duckdb.IOException("no space"), duckdb.InterruptException("")])
 def test_what_cannot_be_written_is_computed_in_memory_and_what_is_interrupted_is_not(
-    run: Path, monkeypatch: pytest.MonkeyPatch, error: duckdb.Error, is_answered: bool
+    run: Path, monkeypatch: pytest.MonkeyPatch, error: duckdb.Error
 ) -> None:
     def put(*_: object) -> None:
         raise error
 
     monkeypatch.setattr(derived.Writing, "put", put)
-    with contextlib.nullcontext() if is_answered else pytest.raises(UsageError, match="Interrupt"):
+    if isinstance(error, duckdb.InterruptException):
+        with pytest.raises(UsageError):
+            gaps(run)
+    else:
         assert gaps(run) == [(10, "launching")]
     assert not list((run / "derived").iterdir())
 
