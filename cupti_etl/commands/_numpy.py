@@ -18,10 +18,11 @@ def load_with_one_thread() -> None:
     """See to it that NumPy, once somebody imports it, starts no threads.
 
     Its OpenBLAS starts one for each processor, and they wait for work in a loop: on 16 processors
-    that is two seconds of processor time in each process.  The variable is there only while NumPy
+    that took two seconds of processor time in each process.  The variable is there only while NumPy
     is loaded, so that no program that is captured inherits it.
     """
-    if "numpy" not in sys.modules and _VARIABLE not in os.environ:
+    is_there = any(isinstance(each, _Finder) for each in sys.meta_path)
+    if "numpy" not in sys.modules and _VARIABLE not in os.environ and not is_there:
         sys.meta_path.insert(0, _Finder())
 
 

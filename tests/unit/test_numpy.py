@@ -35,6 +35,7 @@ def _environment(modules: Path) -> dict[str, str]:
     [
         (LOAD, {}, "1 SourceFileLoader None"),
         (f"{LOAD}; import json.tool", {}, "1 SourceFileLoader None"),
+        (f"{LOAD}\n{LOAD}", {}, "1 SourceFileLoader None"),
         (LOAD, {"OPENBLAS_NUM_THREADS": "3"}, "3 SourceFileLoader 3"),
         ("", {}, "None SourceFileLoader None"),
     ],
