@@ -7,10 +7,13 @@ import random
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
-from support.trace import by_sql, write_trace
+from support.trace import by_sql, write_manifest, write_trace
 
 import cupti_etl
+from cupti_etl.errors import UsageError
+from cupti_etl.queries import materialize
 from cupti_etl.queries.operators import OPERATORS, native
 
 NAMES = ("a", "b", "c", "ncclDevKernel_AllReduce", "d_longer_than_twelve_letters")
@@ -157,3 +160,30 @@ def test_operators_compute_what_their_sql_does(
                 assert all(map(_same, one, other)), (name, one, other)
         kept = swept.sql("SELECT name FROM (SHOW ALL TABLES) WHERE name LIKE '_derived%'").count()
         assert kept >= len(OPERATORS)  # none was left to its SQL
+
+
+def _interrupted(*_: object) -> None:
+    raise duckdb.InterruptException("Interrupted")
+
+
+def test_an_operator_that_is_interrupted_takes_nothing_from_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernels = "start_ns end_ns name process_id device_id\n 1 2 a 1 0\n 3 4 a 1 0"
+    path = write_trace(tmp_path, kernel=kernels, capture="capture_id start_ns end_ns\n 1 0 9")
+    write_manifest(path)
+    monkeypatch.setattr(materialize, "WORTH_BYTES", 0)
+    with cupti_etl.open(path) as trace:
+        runs = trace.query("_kernel_run").arrow()
+        with monkeypatch.context() as patch:
+            patch.setattr(native, "feed", _interrupted)
+            with pytest.raises(UsageError, match="Interrupted"):
+                trace.query("_kernel_trend").arrow()
+        assert trace.query("_kernel_run").arrow() == runs
+        assert runs.num_rows
+
+
+def test_a_table_is_of_one_operator_alone() -> None:
+    operators = {operator.name: operator for operator in OPERATORS.values()}.values()
+    tables = [table for operator in operators for table in operator.tables]
+    assert len(tables) == len(set(tables))

@@ -56,7 +56,8 @@ class NativeOperator:
         outputs: by the name of a table, its columns with spaces between them, as NAME for a
             BIGINT, NAME:TYPE, and NAME:TYPE? for one whose UNKNOWN is kept as NULL.
         queries: as SELECTs over these tables.
-        named: tables whose names are read as numbers; ``_derived_TABLE_name`` tells the names.
+        named: a table whose names are read as numbers; ``_derived_OPERATOR_name`` tells the names,
+            and is of this operator alone.
         along: the column along which the inputs are cut in slices; "" of one that needs none.
         counted: the table by whose rows they are cut.
         first: a SELECT for an input before these, which is given whole.
@@ -69,7 +70,7 @@ class NativeOperator:
     inputs: tuple[str, ...]
     outputs: Mapping[str, str]
     queries: Mapping[str, str]
-    named: tuple[str, ...] = ()
+    named: str = ""
     along: str = ""
     counted: str = ""
     first: str = ""
@@ -79,7 +80,7 @@ class NativeOperator:
 
 def operator(native: NativeOperator) -> Operator:
     """What computes the queries of a native operator."""
-    names = tuple(map(_names, native.named))
+    names = (_names(native),) if native.named else ()
     tables = (*names, *native.kept, *native.outputs)
     compute = partial(_compute, native)
     return Operator(native.name, native.reads, tables, compute, native.queries, native.counted)
@@ -96,8 +97,8 @@ def _compute(native: NativeOperator, con: duckdb.DuckDBPyConnection, put: Put) -
 
     try:
         execution = Execution(native.name)
-        for named in native.named:
-            _make_names(con, named, put)
+        if native.named:
+            _make_names(native, con, put)
         for name, select in native.before.items():
             con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS\n{select}")
         for name, select in native.kept.items():
@@ -123,18 +124,18 @@ def _kept(column: str, kind: str) -> str:
     return f'{value}::{kind.removesuffix("?")} AS "{column}"'
 
 
-def _names(table: str) -> str:
-    return f"_derived_{table}_name"
+def _names(native: NativeOperator) -> str:
+    return f"_derived_{native.name}_name"
 
 
-def _make_names(con: duckdb.DuckDBPyConnection, table: str, put: Put) -> None:
+def _make_names(native: NativeOperator, con: duckdb.DuckDBPyConnection, put: Put) -> None:
     """Make the table that tells which name each number stands for.
 
     Raises:
         NativeError: two names have the same number, as in one of 10^8 tables.
     """
-    names = _names(table)
-    distinct = f"SELECT DISTINCT name FROM {table} WHERE name IS NOT NULL"
+    names = _names(native)
+    distinct = f"SELECT DISTINCT name FROM {native.named} WHERE name IS NOT NULL"
     put(names, f"SELECT {ID} AS id, name FROM ({distinct})")
     if con.sql(f"SELECT count(*) > count(DISTINCT id) FROM {names}").fetchall()[0][0]:
         raise NativeError("two names have one number")

@@ -11,7 +11,7 @@ RUN = NativeOperator(
     along="start_ns",
     counted="kernel",
     reads=("kernel",),
-    named=("kernel",),
+    named="kernel",
     inputs=(
         f"SELECT start_ns, end_ns, {known('process_id')}, {known('context_id')},"
         f" {known('stream_id')}, {numbered()} FROM kernel"
@@ -26,7 +26,7 @@ RUN = NativeOperator(
         + ", ".join(f"{place}.name AS {place}" for place in _PLACES)
         + ", count, total_ns, gap_ns FROM _derived_run "
         + " ".join(
-            f"LEFT JOIN _derived_kernel_name AS {place}"
+            f"LEFT JOIN _derived_run_name AS {place}"
             f" ON {place}.id = {place}_id AND kernels >= {number}"
             for number, place in enumerate(_PLACES, 1)
         )
@@ -38,7 +38,7 @@ TREND = NativeOperator(
     along="start_ns",
     counted="kernel",
     reads=("_gpu_run", "kernel"),
-    named=("kernel",),
+    named="kernel",
     inputs=(f"SELECT start_ns, end_ns, gpu, {numbered()} FROM _gpu_run WHERE kind = 'kernel'",),
     outputs={
         "_derived_trend": "gpu id calls period_ns:DOUBLE left:DOUBLE median_ns:DOUBLE"
@@ -58,7 +58,7 @@ TREND = NativeOperator(
                    ((total_ns - change_sum_ns) / nullif(calls - change_at, 0))::DOUBLE AS after_ns,
                    change / nullif(sqrt(variance) * sqrt(calls), 0) AS change_strength, total_ns
             FROM _derived_trend
-            LEFT JOIN _derived_kernel_name ON _derived_kernel_name.id = _derived_trend.id"""
+            LEFT JOIN _derived_trend_name ON _derived_trend_name.id = _derived_trend.id"""
     },
 )
 

@@ -14,11 +14,11 @@ _KIND = """
 NESTING = NativeOperator(
     name="nesting",
     reads=("marker", "_range_span"),
-    named=("marker",),
+    named="marker",
     before={
         "_kind": f"""
             SELECT id, min(id) OVER (PARTITION BY kind) AS kind
-            FROM (SELECT id, {_KIND} AS kind FROM _derived_marker_name)""",
+            FROM (SELECT id, {_KIND} AS kind FROM _derived_nesting_name)""",
         "_span": f"""
             SELECT {known("process_id")}, {known("thread_id")}, start_ns, {known("end_ns")},
                    range_id, {numbered()}, coalesce(kind, {UNKNOWN})
@@ -44,7 +44,7 @@ NESTING = NativeOperator(
             WITH RECURSIVE named AS MATERIALIZED (
                 SELECT path, parent, depth, known.name
                 FROM _derived_path
-                LEFT JOIN _derived_marker_name AS known ON known.id = _derived_path.name
+                LEFT JOIN _derived_nesting_name AS known ON known.id = _derived_path.name
             ),
             texts AS (
                 SELECT path, depth, name AS text FROM named WHERE depth = 0

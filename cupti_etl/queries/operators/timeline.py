@@ -68,14 +68,14 @@ STREAMS = NativeOperator(
 )
 
 # Once for each number, so that DuckDB leaves the join out where nobody asks for the name.
-_NAMES = "(SELECT id, any_value(name) AS name FROM _derived_gpu_activity_name GROUP BY id)"
+_NAMES = "(SELECT id, any_value(name) AS name FROM _derived_edge_name GROUP BY id)"
 
 EDGE = NativeOperator(
     name="edge",
     along="start_ns",
     counted="gpu_activity",
     reads=("gpu_interval", "_not_recorded"),
-    named=("gpu_activity",),
+    named="gpu_activity",
     inputs=(
         "SELECT start_ns, end_ns, gpu, CASE kind WHEN 'graph' THEN 1::BIGINT"
         " WHEN 'kernel' THEN 2::BIGINT WHEN 'memcpy' THEN 3::BIGINT"
@@ -96,7 +96,7 @@ EDGE = NativeOperator(
                 SELECT gpu, end_ns, min(name) AS name
                 FROM (SELECT row_number() OVER () - 1 AS gap, gpu, end_ns FROM _derived_gap)
                 JOIN _derived_gap_tie USING (gap)
-                JOIN _derived_gpu_activity_name USING (id)
+                JOIN _derived_edge_name USING (id)
                 GROUP BY gpu, end_ns
             )
             SELECT gap.gpu::BIGINT AS gpu, gap.start_ns, gap.end_ns,
