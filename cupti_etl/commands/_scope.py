@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from cupti_etl.queries.choose import Scope
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+# Some 200,000 rows.
+_SMALL_BYTES = 2 << 20
 _option = functools.partial(click.option, cls=Option, section="Part of the trace")
 
 
@@ -112,6 +115,9 @@ def open_part(
     """
     from cupti_etl.api import open as open_trace
 
+    if confined and _is_small(traces):
+        # More threads would wait for one another longer than they work.
+        settings = {"threads": "1", **(settings or {})}
     with open_trace(*traces, confined=confined, settings=settings) as whole:
         usual = whole.usual(scope) if steady else scope
         is_chosen, scope = usual != scope, usual
@@ -126,3 +132,13 @@ def open_part(
             if said is not None:
                 said.add(line)
             yield part
+
+
+def _is_small(traces: Sequence[str]) -> bool:
+    """Whether all parts together are not worth more than one thread."""
+    from cupti_etl.storage.sources import Folder, state
+
+    folders = [Path(trace) for trace in traces]
+    if not all(folder.is_dir() for folder in folders):
+        return False
+    return sum(size for _, size, _ in state(map(Folder, folders))) < _SMALL_BYTES

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 from cupti_etl.errors import UsageError
 from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog
 from cupti_etl.queries.header import Query
-from cupti_etl.queries.tables import create_table_view, empty_table, table_extent
+from cupti_etl.queries.tables import (
+    create_table_view,
+    describe_table,
+    empty_table,
+    table_extent,
+)
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.storage.bucket import Url, real_path, register
 from cupti_etl.storage.sources import as_glob, quoted
@@ -91,6 +96,7 @@ def empty_views() -> Iterator[str]:
     """
     for table in TABLES:
         yield create_table_view(table, empty_table(table))
+        yield describe_table(table)
 
 
 def library_views(catalog: Catalog, *, plain: bool = False) -> Iterator[str]:

@@ -123,6 +123,12 @@ def create_table_view(table: str, rows: str, condition: str = "") -> str:
     return f"CREATE OR REPLACE VIEW {identifier(table)} AS\n{chosen}"
 
 
+def describe_table(table: str) -> str:
+    """The statement that puts the description of a table beside its view."""
+    doc = TABLES[table].doc if table in TABLES else "Not known to this version of cupti-etl."
+    return f"COMMENT ON VIEW {identifier(table)} IS {quoted(doc)}"
+
+
 def empty_table(table: str) -> str:
     """A SELECT that gives the columns of a table and no row."""
     columns = ", ".join(

@@ -6,7 +6,6 @@ It is a convenience that can be made again at any time; nothing of cupti-etl ope
 from __future__ import annotations
 
 import os
-from itertools import chain
 from pathlib import Path
 
 from cupti_etl.errors import TraceError
@@ -16,7 +15,6 @@ from cupti_etl.storage.place import not_written, unfinished
 from cupti_etl.storage.sources import Folder, check_folder, identifier, quoted
 
 NAME = "trace.duckdb"
-_NOT_KNOWN = "Not known to this version of cupti-etl."
 
 
 def write_trace_duckdb(folder: str | os.PathLike[str], *, is_complete: bool = False) -> Path:
@@ -63,11 +61,12 @@ def _write(file: Path, folder: Folder, condition: str, *, is_complete: bool) -> 
     from cupti_etl.queries.tables import (
         check_types,
         create_table_view,
-        empty_table,
+        describe_table,
         found_tables,
     )
 
     named = (manifest.read(folder.path) or {}) if is_complete else {}
+    # Of a table without rows there is an empty view already.
     empty = {
         table
         for table in TABLES.keys() & named.keys()
@@ -77,12 +76,10 @@ def _write(file: Path, folder: Folder, condition: str, *, is_complete: bool) -> 
     with new_file(file) as con:
         copy_library(con)
         con.begin()
-        known = plausible_tables(con, (folder,), others)
-        for table, rows in chain(known, ((table, empty_table(table)) for table in sorted(empty))):
+        for table, rows in plausible_tables(con, (folder,), others):
             if rows:
                 con.execute(create_table_view(table, rows, condition))
-            doc = TABLES[table].doc if table in TABLES else _NOT_KNOWN
-            con.execute(f"COMMENT ON VIEW {identifier(table)} IS {quoted(doc)}")
+                con.execute(describe_table(table))
         check_types(con, TABLES)
         con.commit()
 
