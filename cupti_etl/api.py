@@ -8,7 +8,7 @@ every query of the library is a view; answers are Arrow.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -122,6 +122,7 @@ class Trace:
         self.whole = self
         self._parts: LentParts[Trace] = LentParts()
         self._sources: tuple[Source, ...] = ()
+        self._told: Callable[[str], None] | None = None
         # What this lies on, if it was opened for this one alone.
         self._owned: Trace | None = None
         if choice and choice.windows:
@@ -260,6 +261,8 @@ class Trace:
         below = None if choice and choice.is_of_some else self
         part = Trace(self._given, self._confined, choice, self._settings, strangers, below)
         part.whole = self
+        if self._told:
+            part.tell(self._told)
         return part
 
     def lent_part(self, scope: Scope) -> AbstractContextManager[Trace]:
@@ -324,6 +327,18 @@ class Trace:
     def interrupt(self) -> None:
         """Stop the statement that runs on this connection, from another thread."""
         self._connection.con.interrupt()
+
+    def tell(self, told: Callable[[str], None]) -> None:
+        """Say what is computed of a trace that is not small, as that can take seconds.
+
+        Args:
+            told: gets the name of the query whose rows are being computed each time that this is
+                another one, in whatever thread, and "" when none are any more.
+        """
+        self._told = told
+        self._connection.views.tell(told)
+        if self._owned:
+            self._owned.tell(told)
 
     def index(self) -> Indexed:
         """Compute now what is otherwise computed when a query first needs it.

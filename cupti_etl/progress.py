@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from contextlib import suppress
 
@@ -51,7 +52,9 @@ class Line:
         """Show this, in place of what was shown before."""
         if self.is_on:
             self._shown = True
-            self._write(f"\r\x1b[K{printable(text)}")
+            # A second line would stay.
+            width = shutil.get_terminal_size().columns - 1
+            self._write(f"\r\x1b[K{printable(text)[:width]}")
 
     def clear(self) -> None:
         """Take the line away."""

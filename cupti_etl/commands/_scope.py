@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from cupti_etl.commands._computing import show_computing
 from cupti_etl.errors import UsageError
 from cupti_etl.progress import say
 from cupti_etl.render.help import Option
@@ -119,6 +120,7 @@ def open_part(
         # More threads would wait for one another longer than they work.
         settings = {"threads": "1", **(settings or {})}
     with open_trace(*traces, confined=confined, settings=settings) as whole:
+        show_computing(whole)
         usual = whole.usual(scope) if steady else scope
         is_chosen, scope = usual != scope, usual
         if not scope:

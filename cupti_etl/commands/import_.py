@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from cupti_etl.commands._computing import show_computing
 from cupti_etl.commands._writing import convert, fsync_option, overwrite_option
 from cupti_etl.progress import say
 from cupti_etl.render.local_path import WRITTEN, LocalPath
@@ -79,4 +80,5 @@ def _index(out: Path) -> None:
         from cupti_etl.api import open as open_trace
 
         with open_trace(out) as trace:
+            show_computing(trace)
             trace.index()

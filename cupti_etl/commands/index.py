@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from cupti_etl.commands._computing import show_computing
 from cupti_etl.progress import say
 from cupti_etl.render.local_path import LocalPath
 from cupti_etl.units import size_bytes
@@ -26,6 +27,7 @@ def command(trace: Path, memory_limit: str | None) -> None:
 
     start = time.monotonic()
     with open_trace(trace) as opened:
+        show_computing(opened)
         if memory_limit:
             opened.sql(f"SET memory_limit = '{size_bytes(memory_limit) // 1000} kB'")
         done = opened.index()

@@ -90,6 +90,9 @@ class Materialized:
         self._need = need
         self._execute = execute
         self._is_part = is_part
+        # Gets the name of the query whose rows are being computed, and "" when none are any more.
+        self.tell: Callable[[str], None] = _nothing
+        self._told = ""
         self._sources: tuple[Source, ...] = ()
         self._made: dict[str, State] = {}
         # The parts as they were when something began to be made, with all that it needs.
@@ -169,15 +172,28 @@ class Materialized:
                 if all(self._has_its_columns(con, name) for name in queries):
                     return list(queries)
             shutil.rmtree(folder, ignore_errors=True)
-        # Read from there, they take no memory.
-        if not (
-            folder is not None
-            and self._keep(con, operator, folder)
-            and take(con, folder, operator.tables)
-        ):
-            self._compute(con, operator, self._hold(con))
+        with self._telling(query.name):
+            # Read from there, they take no memory.
+            if not (
+                folder is not None
+                and self._keep(con, operator, folder)
+                and take(con, folder, operator.tables)
+            ):
+                self._compute(con, operator, self._hold(con))
         views()
         return list(queries)
+
+    @contextlib.contextmanager
+    def _telling(self, name: str) -> Iterator[None]:
+        with self.parts_looked_at() as now:
+            tell = self.tell if sum(size for _, size, _ in now) >= WORTH_BYTES else _nothing
+        before, self._told = self._told, name
+        tell(name)
+        try:
+            yield
+        finally:
+            self._told = before
+            tell(before)
 
     def _compute(self, con: duckdb.DuckDBPyConnection, operator: Operator, put: Put) -> None:
         self._need(con, (*operator.reads, operator.counts) if operator.counts else operator.reads)
@@ -285,6 +301,10 @@ class Materialized:
                 yield f"{name}\0{query.sql}"
                 left += query.needs
             seen.add(name)
+
+
+def _nothing(name: str) -> None:
+    pass
 
 
 def _table(query: str) -> str:

@@ -12,7 +12,7 @@ from cupti_etl.errors import TraceError
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.storage import manifest
 from cupti_etl.storage.place import not_written, unfinished
-from cupti_etl.storage.sources import Folder, check_folder, identifier, quoted
+from cupti_etl.storage.sources import Folder, check_folder, quoted
 
 NAME = "trace.duckdb"
 

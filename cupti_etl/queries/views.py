@@ -173,6 +173,10 @@ class Views:
             return
         self.bind(con, partial(con.execute, statement), is_inside=True)
 
+    def tell(self, told: Callable[[str], None]) -> None:
+        """Say what is computed: see ``Materialized``."""
+        self._materialized.tell = told
+
     def refusal(self, con: duckdb.DuckDBPyConnection) -> str:
         """Why what is computed once cannot be kept in the trace's folder; "" if it can."""
         with self._lock, self.cursor(con) as beside:
