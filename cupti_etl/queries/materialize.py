@@ -49,7 +49,7 @@ class Operator:
         tables: those that it makes; their names begin with ``_derived_``.
         compute: makes them, or gives each with the SELECT of its rows to what it gets.  A
             NativeError leaves it to the SELECTs.
-        counts: a table by whose rows it cuts its work in slices; "" if it does not.
+        counts: the tables by whose rows it cuts its work in slices, if it does.
         queries: by name, each as a SELECT over these tables; a query that is not here is the
             table ``_derived_QUERY``.
     """
@@ -59,7 +59,7 @@ class Operator:
     tables: tuple[str, ...]
     compute: Callable[[duckdb.DuckDBPyConnection, Put], None]
     queries: Mapping[str, str] = field(default_factory=dict)
-    counts: str = ""
+    counts: Sequence[str] = ()
 
 
 Operators = Callable[[], Mapping[str, Operator]]
@@ -196,7 +196,7 @@ class Materialized:
             tell(before)
 
     def _compute(self, con: duckdb.DuckDBPyConnection, operator: Operator, put: Put) -> None:
-        self._need(con, (*operator.reads, operator.counts) if operator.counts else operator.reads)
+        self._need(con, (*operator.reads, *operator.counts))
         for table in operator.tables:
             drop(con, table)
         operator.compute(con, put)

@@ -7,7 +7,7 @@ be a row for every few kernels; the query is a view over it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -59,7 +59,7 @@ class NativeOperator:
         named: a table whose names are read as numbers; ``_derived_OPERATOR_name`` tells the names,
             and is of this operator alone.
         along: the column along which the inputs are cut in slices; "" of one that needs none.
-        counted: the table by whose rows they are cut.
+        counted: the tables by whose rows they are cut.
         first: a SELECT for an input before these, which is given whole.
         before: tables to make first, which are there for the inputs and while the rest is made.
         kept: tables to make next, which the queries may read, too.
@@ -72,7 +72,7 @@ class NativeOperator:
     queries: Mapping[str, str]
     named: str = ""
     along: str = ""
-    counted: str = ""
+    counted: Sequence[str] = ()
     first: str = ""
     before: Mapping[str, str] = field(default_factory=dict)
     kept: Mapping[str, str] = field(default_factory=dict)

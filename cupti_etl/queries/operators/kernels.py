@@ -9,7 +9,7 @@ _PLACES = ("first", "second", "third", "fourth", "fifth")
 RUN = NativeOperator(
     name="run",
     along="start_ns",
-    counted="kernel",
+    counted=("kernel",),
     reads=("kernel",),
     named="kernel",
     inputs=(
@@ -36,7 +36,7 @@ RUN = NativeOperator(
 TREND = NativeOperator(
     name="trend",
     along="start_ns",
-    counted="kernel",
+    counted=("kernel",),
     reads=("_gpu_run", "kernel"),
     named="kernel",
     inputs=(f"SELECT start_ns, end_ns, gpu, {numbered()} FROM _gpu_run WHERE kind = 'kernel'",),
@@ -68,7 +68,7 @@ _SHAPE = f"(hash(coalesce(number, hash(name)), {', '.join(_SIZES)}) >> 1)::BIGIN
 SAMPLE = NativeOperator(
     name="sample",
     along="start_ns",
-    counted="kernel",
+    counted=("kernel",),
     reads=("kernel", "kernel_name"),
     before={
         "_demangled": """

@@ -9,7 +9,7 @@ _IS_GRAPH = "CASE WHEN graph_id IS NULL AND graph_node_id IS NULL THEN 0::BIGINT
 DEPTH = NativeOperator(
     name="depth",
     along="correlation_id",
-    counted="api_call",
+    counted=("api_call",),
     reads=("api_call", "gpu_activity"),
     inputs=(
         calls(numbered()),

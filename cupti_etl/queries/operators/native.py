@@ -86,7 +86,7 @@ def feed(
     con: duckdb.DuckDBPyConnection,
     execution: Execution,
     along: str,
-    counted: str,
+    counted: Sequence[str],
     first: str,
     inputs: Sequence[str],
 ) -> None:
@@ -96,7 +96,7 @@ def feed(
         con: where the inputs are.
         execution: what takes them.
         along: a column of every input; "" for one slice.
-        counted: the table by whose rows the slices are cut, if they are.
+        counted: the tables by whose rows the slices are cut, if they are.
         first: a SELECT for the first input that is given whole, if there is one.
         inputs: SELECTs for the others, in their order.
     """
@@ -112,7 +112,11 @@ _Piece = tuple[int, "pa.RecordBatch | None"]
 
 
 def _batches(
-    con: duckdb.DuckDBPyConnection, along: str, counted: str, first: str, inputs: Sequence[str]
+    con: duckdb.DuckDBPyConnection,
+    along: str,
+    counted: Sequence[str],
+    first: str,
+    inputs: Sequence[str],
 ) -> Iterator[_Piece]:
     if first:
         for batch in con.sql(first).to_arrow_reader(_BATCH_ROWS):
@@ -138,14 +142,15 @@ def _prefetch(pieces: Iterator[_Piece]) -> Iterator[_Piece]:
                 each.cancel()
 
 
-def _slices(con: duckdb.DuckDBPyConnection, along: str, counted: str) -> Iterator[str]:
+def _slices(con: duckdb.DuckDBPyConnection, along: str, counted: Sequence[str]) -> Iterator[str]:
     """Conditions that cut the rows into slices of about the same size, in order."""
     edges: list[Any] = []
-    count = _value(con, f"SELECT count(*) FROM {counted}") if along else 0
+    rows = " UNION ALL ".join(f"SELECT {along} FROM {table}" for table in counted)
+    count = _value(con, f"SELECT count(*) FROM ({rows})") if along else 0
     if count > SLICE_ROWS:
         parts = -(-count // SLICE_ROWS)
         places = ", ".join(str(i / parts) for i in range(1, parts))
-        sample = f"SELECT {along} FROM {counted} USING SAMPLE {SAMPLE} PERCENT (system)"
+        sample = f"FROM ({rows}) USING SAMPLE {SAMPLE} PERCENT (system)"
         edges = _value(con, f"SELECT quantile_disc({along}, [{places}]) FROM ({sample})") or []
     edges = sorted(set(edges))
     for low, high in zip([None, *edges], [*edges, None], strict=True):

@@ -65,7 +65,7 @@ _IS_IN_RANGES = "EXISTS (SELECT 1 FROM _turn)"
 RANGE = NativeOperator(
     name="range",
     along="correlation_id",
-    counted="api_call",
+    counted=("api_call",),
     reads=("api_call", "gpu_interval", "_range_served"),
     before={
         "_turn": f"""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from cupti_etl.queries.operators.definition import UNKNOWN, NativeOperator, known, numbered
+from cupti_etl.schema.kinds import GPU_WORK
 
 _KINDS = "'graph', 'kernel', 'memcpy', 'memcpy_p2p', 'memset'"
 
 BUSY = NativeOperator(
     name="busy",
     along="start_ns",
-    counted="gpu_activity",
+    counted=GPU_WORK,
     reads=("gpu_interval",),
     inputs=(
         "SELECT start_ns, end_ns, gpu, CASE category WHEN 'compute' THEN 0::BIGINT"
@@ -32,7 +33,7 @@ BUSY = NativeOperator(
 STREAMS = NativeOperator(
     name="streams",
     along="start_ns",
-    counted="gpu_activity",
+    counted=GPU_WORK,
     reads=("gpu_interval",),
     inputs=(
         f"SELECT start_ns, end_ns, gpu, {known('process_id')}, {known('context_id')},"
@@ -73,7 +74,7 @@ _NAMES = "(SELECT id, any_value(name) AS name FROM _derived_edge_name GROUP BY i
 EDGE = NativeOperator(
     name="edge",
     along="start_ns",
-    counted="gpu_activity",
+    counted=GPU_WORK,
     reads=("gpu_interval", "_not_recorded"),
     named="gpu_activity",
     inputs=(
@@ -116,7 +117,7 @@ EDGE = NativeOperator(
 CAUSE = NativeOperator(
     name="host",
     along="start_ns",
-    counted="api_call",
+    counted=("api_call",),
     reads=("_gap_edge", "api_call", "overhead", "_blocking_copy"),
     # In order, as calls are: few runs are merged fast.
     before={
