@@ -1,9 +1,10 @@
 """Importing a trace of PyTorch and asking seven questions, beside HTA loading it.
 
 Each answer is a process of its own, and so is the import, which computes ahead what queries need:
-nothing is shared but the folder.  HTA (``--hta-python`` has HolisticTraceAnalysis) loads the trace
-in one process, which then could be asked.  "cpu" is the time of all cores together, which others on
-the machine disturb least.
+nothing is shared but the folder.  "one" is the same in one process.  HTA (``--hta-python`` has
+HolisticTraceAnalysis) loads the trace in one process, which then could be asked.  "bare" is what
+eight processes take that only import DuckDB and pyarrow.  "cpu" is the time of all cores together,
+which others on the machine disturb least.
 """
 
 from __future__ import annotations
@@ -29,6 +30,18 @@ QUESTIONS = (
     "operator_summary",
     "step_summary",
 )
+_BARE = "import duckdb, pyarrow"
+_ONE = """
+import sys
+from pathlib import Path
+import cupti_etl
+from cupti_etl.imports.run import import_traces
+file, folder, *questions = sys.argv[1:]
+import_traces([Path(file)], Path(folder), jobs=1)
+with cupti_etl.open(folder) as trace:
+    for name in questions:
+        trace.query(name).arrow()
+"""
 _HTA = """
 import logging, sys
 logging.disable(logging.CRITICAL)
@@ -60,8 +73,14 @@ def _ours(file: Path, folder: Path) -> tuple[float, float]:
     return _processes([[*etl, "import", str(file), "-o", str(folder)], *questions])
 
 
+def _one(file: Path, folder: Path) -> tuple[float, float]:
+    return _processes([[sys.executable, "-c", _ONE, str(file), str(folder), *QUESTIONS]])
+
+
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
-    figures: dict[str, Any] = {"rounds": arguments.rounds}
+    bare = [sys.executable, "-c", _BARE]
+    _, cpu_s = _processes([bare] * (1 + len(QUESTIONS)))
+    figures: dict[str, Any] = {"rounds": arguments.rounds, "bare_cpu_s": rounded(cpu_s)}
     with tempfile.TemporaryDirectory() as scratch:
         made = Path(scratch) / "made.json"
         write_kineto(made, arguments.events)
@@ -71,7 +90,11 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
                 "ours": [
                     _ours(file, Path(scratch) / f"{name}-{turn}")
                     for turn in range(arguments.rounds)
-                ]
+                ],
+                "one": [
+                    _one(file, Path(scratch) / f"{name}-one-{turn}")
+                    for turn in range(arguments.rounds)
+                ],
             }
             if arguments.hta_python:
                 load = [arguments.hta_python, "-c", _HTA, str(file)]
@@ -80,6 +103,9 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
                 figures[f"{name}_{who}_s"] = rounded(median([wall for wall, _ in times]))
                 figures[f"{name}_{who}_cpu_s"] = rounded(median([cpu for _, cpu in times]))
             if arguments.hta_python:
-                ours, hta = (figures[f"{name}_{who}_cpu_s"] for who in ("ours", "hta"))
-                figures[f"{name}_hta_over_ours"] = rounded(hta / ours)
+                hta = figures[f"{name}_hta_cpu_s"]
+                for who in ("ours", "one"):
+                    figures[f"{name}_hta_over_{who}"] = rounded(
+                        hta / figures[f"{name}_{who}_cpu_s"]
+                    )
     return figures

@@ -24,6 +24,21 @@ CALLS = {
     "_peak_mib": "MiB",
 }
 
+# The traces of "cold", and its figures of each.
+COLD = {
+    "made": "a made trace, 300,000 events",
+    "kineto_h100_with_stack": "an H100, 2,500 events",
+    "kineto_a100": "an A100, 109,000 events",
+    "kineto_rank0_sampled": "one of two ranks, 4,900 events",
+}
+COLD_FIGURES = (
+    ("ours_cpu_s", "{}: import and seven answers, s of CPU", ""),
+    ("one_cpu_s", "in one process", ""),
+    ("hta_cpu_s", "HTA loading it", ""),
+    ("hta_over_ours", "times as fast", ">= 3"),
+    ("hta_over_one", "times as fast in one process", ""),
+)
+
 # Figure, what it is, its bound ("<=" or ">=") if it has one.
 FIGURES: dict[str, list[tuple[str, str, str]]] = {
     "bucket": [(f"{name}_mib", sql, "") for name, sql in bucket.ASKED.items()],
@@ -37,30 +52,12 @@ FIGURES: dict[str, list[tuple[str, str, str]]] = {
         ("reading_over_plain", "that launch over a plain one", ""),
     ],
     "cold": [
-        ("made_ours_cpu_s", "a made trace, 300,000 events: import and seven answers, s of CPU", ""),
-        ("made_hta_cpu_s", "HTA loading it, s of CPU", ""),
-        ("made_hta_over_ours", "times as fast", ">= 3"),
-        (
-            "kineto_h100_with_stack_ours_cpu_s",
-            "an H100, 2,500 events: import and seven answers, s of CPU",
-            "",
+        ("bare_cpu_s", "eight processes that only import DuckDB and pyarrow, s of CPU", ""),
+        *(
+            (f"{name}_{figure}", what.format(trace), bound)
+            for name, trace in COLD.items()
+            for figure, what, bound in COLD_FIGURES
         ),
-        ("kineto_h100_with_stack_hta_cpu_s", "HTA loading it, s of CPU", ""),
-        ("kineto_h100_with_stack_hta_over_ours", "times as fast", ">= 3"),
-        (
-            "kineto_a100_ours_cpu_s",
-            "an A100, 109,000 events: import and seven answers, s of CPU",
-            "",
-        ),
-        ("kineto_a100_hta_cpu_s", "HTA loading it, s of CPU", ""),
-        ("kineto_a100_hta_over_ours", "times as fast", ">= 3"),
-        (
-            "kineto_rank0_sampled_ours_cpu_s",
-            "one of two ranks, 4,900 events: import and seven answers, s of CPU",
-            "",
-        ),
-        ("kineto_rank0_sampled_hta_cpu_s", "HTA loading it, s of CPU", ""),
-        ("kineto_rank0_sampled_hta_over_ours", "times as fast", ">= 3"),
     ],
     "decode": [
         ("ns_per_record", "ns to decode a kernel record (216 bytes, all columns)", "<= 35"),
@@ -338,8 +335,8 @@ TITLES = {
     "server is moto's, on the same machine. See [many hosts](howto/many-hosts.md).",
     "callbacks": "CUPTI's callbacks of a launch, handed to a Python function by "
     "`cupti_etl.callbacks()`, beside the same launches without; CPU of the thread that launches.",
-    "cold": "An import and seven answers, each a process of its own, beside HolisticTraceAnalysis "
-    "loading the same trace, which then could be asked.",
+    "cold": "An import and seven answers, each a process of its own, and all in one, beside "
+    "HolisticTraceAnalysis loading the same trace, which then could be asked.",
     "decode": "Raw records in cold memory to Arrow columns, on one core.",
     "flight": "`capture --flight-recorder` of a program of an even pace; one signal.",
     "retention": "A simulated run with a roll for each minute, of which `--retain` keeps the "
