@@ -30,7 +30,8 @@ QUESTIONS = (
     "operator_summary",
     "step_summary",
 )
-_BARE = "import duckdb, pyarrow"
+# NumPy, which pyarrow imports, would start threads that wait in a loop; ours do without, too.
+_BARE = "import os; os.environ['OPENBLAS_NUM_THREADS'] = '1'; import duckdb, pyarrow"
 _ONE = """
 import sys
 from pathlib import Path

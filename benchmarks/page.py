@@ -32,11 +32,14 @@ COLD = {
     "kineto_rank0_sampled": "one of two ranks, 4,900 events",
 }
 COLD_FIGURES = (
-    ("ours_cpu_s", "{}: import and seven answers, s of CPU", ""),
-    ("one_cpu_s", "in one process", ""),
-    ("hta_cpu_s", "HTA loading it", ""),
-    ("hta_over_ours", "times as fast", ">= 3"),
-    ("hta_over_one", "times as fast in one process", ""),
+    ("ours_s", "{}: import and seven answers, s", ""),
+    ("ours_cpu_s", "s of CPU", ""),
+    ("one_s", "in one process, s", ""),
+    ("one_cpu_s", "s of CPU", ""),
+    ("hta_s", "HTA loading it, s", ""),
+    ("hta_cpu_s", "s of CPU", ""),
+    ("hta_over_ours", "times as fast, by CPU", ">= 3"),
+    ("hta_over_one", "in one process", ""),
 )
 
 # Figure, what it is, its bound ("<=" or ">=") if it has one.
