@@ -223,6 +223,10 @@ class Result:
         last = con.extract_statements(self._statement)
         relation = self._bind(con)
         is_select = len(last) == 1 and last[0].type == duckdb.StatementType.SELECT
+        if is_select and len(set(relation.columns)) < len(relation.columns):
+            # Of a subquery DuckDB gives each column a name of its own.
+            self._statement = f"FROM (\n{self._statement}\n)"
+            relation = self._bind(con)
         if is_select and len(statements) == 1:
             self._bound = (con, relation)
             self._columns = tuple(relation.columns)

@@ -100,9 +100,15 @@ def tree(events: list[dict[str, Any]]) -> list[Event]:
     told = [args["External id"] for _, args in launches if "External id" in args]
     is_told = any(number in numbered for number in told)
     for call, args in launches:
-        owner = numbered.get(args.get("External id", -1)) if is_told else call.parent
+        innermost = call.parent
+        while innermost is not None and innermost.category == "call":
+            innermost = innermost.parent
+        owner = numbered.get(args.get("External id", -1)) if is_told else innermost
         while owner is not None and owner.category != "operator":
             owner = owner.parent
+        # Beyond key_averages: what no operator asked for is the annotation's.
+        if owner is None and innermost is not None and innermost.category == "annotation":
+            owner = innermost
         if owner is not None:
             owner.kernels += work[args["correlation"]]
     return everything

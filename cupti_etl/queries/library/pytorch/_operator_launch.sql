@@ -1,17 +1,17 @@
 -- Which operator of PyTorch asked for what: each call that asked for work, with its operator.
 --
 -- computed: A call belongs to the operator whose number it has (external_correlation), else, in
---   processes without such numbers, to the innermost operator of its thread. Times on GPUs are sums
---   of durations.
+--   processes without such numbers, to the innermost operator of its thread. What no operator asked
+--   for belongs to the innermost annotation. Times on GPUs are sums of durations.
 -- needs: _operator, _operator_turn, launch_to_gpu, external_correlation
--- limits: What no operator asked for is not here, nor work whose call is not known.
+-- limits: What neither asked for is not here, nor work whose call is not known.
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.
 --   correlation_id BIGINT: What joins a call and its work.
 --   api_start_ns BIGINT [epoch ns]: When the call was entered, as ids may begin anew.
 --   from_ns BIGINT [epoch ns]: The same, or when its work began, if that is said to be earlier.
---   range_id BIGINT: The operator, as in nvtx_range.
+--   range_id BIGINT: The operator or annotation, as in nvtx_range.
 --   kernels BIGINT [executions]: Finished kernels.
 --   gpu_ns BIGINT [ns]: Sum of the durations of finished activities.
 --   start_ns BIGINT [epoch ns]: First start of what it asked for.
@@ -33,7 +33,7 @@ told AS MATERIALIZED (
         AND numbered.external_id = call.external_id
     GROUP BY call.process_id, call.correlation_id
 ),
--- The innermost operator around an annotation; work is never an annotation's own.
+-- The innermost operator around an annotation.
 climbing AS (
     SELECT inside.range_id, around.range_id AS around_id, around.kind, around.parent_range_id
     FROM operators AS inside
@@ -61,16 +61,22 @@ found AS (
         ON told.process_id = asked.process_id
         AND told.correlation_id = asked.correlation_id
     UNION ALL
-    SELECT asked.*, coalesce(climbing.around_id, turns.range_id)
-    FROM (FROM asked WHERE process_id NOT IN (SELECT process_id FROM told)) AS asked
+    SELECT asked.* EXCLUDE (is_numbered),
+           CASE WHEN is_numbered THEN turns.range_id
+                ELSE coalesce(climbing.around_id, turns.range_id) END
+    FROM (
+        SELECT asked.*, process_id IN (SELECT process_id FROM told) AS is_numbered
+        FROM asked
+        ANTI JOIN told USING (process_id, correlation_id)
+    ) AS asked
     ASOF JOIN _operator_turn AS turns
         ON turns.process_id = asked.process_id
         AND turns.thread_id = asked.thread_id
         AND turns.at_ns <= asked.api_start_ns
+    JOIN operators AS innermost ON innermost.range_id = turns.range_id
     LEFT JOIN climbing ON climbing.range_id = turns.range_id AND climbing.kind = 'operator'
+    WHERE NOT is_numbered OR innermost.kind = 'annotation'
 )
-SELECT found.process_id, correlation_id, api_start_ns, least(api_start_ns, start_ns) AS from_ns,
-       found.range_id, kernels, gpu_ns, start_ns, device_id
+SELECT process_id, correlation_id, api_start_ns, least(api_start_ns, start_ns) AS from_ns,
+       range_id, kernels, gpu_ns, start_ns, device_id
 FROM found
-JOIN operators ON operators.range_id = found.range_id
-WHERE kind = 'operator'

@@ -2,13 +2,14 @@
 --
 -- computed: _operator_work by name. What lies in operators of the same name counts in each of
 --   them, as in PyTorch's key_averages; an operator that does nothing but call another of its name
---   is one with it. Times on GPUs are sums of durations.
+--   is one with it. Beyond these, what no operator asked for counts in the innermost annotation.
+--   Times on GPUs are sums of durations.
 -- needs: _operator, _operator_work, gpu_interval
 -- requires:
 --   _operator: no operators of PyTorch were recorded (capture with --pytorch, or import a
 --     trace of torch.profiler).
--- limits: percent leaves out what no operator asked for. Where sequence numbers are missing, or
---   several threads have one, the backward pass is not known.
+-- limits: percent leaves out what no operator and no annotation asked for. Where sequence numbers
+--   are missing, or several threads have one, the backward pass is not known.
 -- front: Which PyTorch operators take the time?
 -- first: percent, self_gpu_ns, gpu_ns, backward_gpu_ns, calls, launches, self_host_ns, name
 -- chart: bars(name, self_gpu_ns)
@@ -18,7 +19,7 @@
 --   name VARCHAR: Name of the operator; * stands for the number of a step.
 --   kind VARCHAR: operator, or annotation for a range of record_function.
 --   percent DOUBLE [%]: self_gpu_ns as a share of the sum of the durations of all GPU activities.
---   calls BIGINT [calls]: How often it ran.
+--   calls BIGINT [calls]: How often it ran; a wrapper of the same name does not count.
 --   self_gpu_ns BIGINT [ns]: GPU time that it asked for by itself.
 --   gpu_ns BIGINT [ns]: GPU time with that of operators inside.
 --   backward_gpu_ns BIGINT [ns]: GPU time of the backward pass of all this; NULL if not known.
