@@ -59,9 +59,9 @@ def why_empty(trace: Trace, query: Query, known: dict[str, bool] | None = None) 
             known[name] = trace.has_rows(name)
         if not known[name]:
             if trace.whole.has_rows(name):
-                return (
-                    f"this part ({trace.says}) has no row of {name}, without which it is not known."
-                )
+                # What to do about it is meant for the whole trace.
+                brief = reason.split(" (")[0].removesuffix(".")
+                return f"in this part of the trace ({trace.says}), {brief}."
             return reason
     return ""
 

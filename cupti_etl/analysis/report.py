@@ -53,8 +53,13 @@ class Asked:
     def command(self, options: str) -> str:
         """What shows all of it."""
         params = "".join(f" --param {name}={value}" for name, value in self.params.items())
-        where = f" --where {shlex.quote(self.where)}" if self.where else ""
+        where = f" --where {_quoted(self.where)}" if self.where else ""
         return f"cupti-etl query {self.query} TRACE{params}{where}{options}"
+
+
+def _quoted(sql: str) -> str:
+    """A word of a shell; texts of SQL stand between single quotes, as they are read best."""
+    return shlex.quote(sql) if set(sql) & set('"$`\\!') else f'"{sql}"'
 
 
 SECTIONS = (

@@ -127,8 +127,8 @@ def open_part(
             yield whole
             return
         with whole.part(scope) as part:
-            hint = "; --steps all asks everything" if is_chosen else ""
-            line = f"cupti-etl: about {part.says}{hint}"
+            hint = "; --steps all: the whole trace" if is_chosen else ""
+            line = f"cupti-etl: part of the trace: {part.says}{hint}"
             if said is None or line not in said:
                 say(line)
             if said is not None:

@@ -18,8 +18,27 @@ if TYPE_CHECKING:
     from cupti_etl.queries.choose import Scope
 
 
+class _Query(Command):
+    """The command, which knows the parameters of queries from options."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does, with a hint for a parameter that is given like an option."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            from cupti_etl.queries.catalog import library
+
+            name = error.option_name.lstrip("-").replace("-", "_")
+            if not any(name == field.name for query in library() for field in query.parameters):
+                raise
+            raise UsageError(
+                f"{error.option_name} is no option, but a parameter of a query",
+                f"--param {name}=VALUE",
+            ) from None
+
+
 # --help belongs to the query where one is named, so click must not answer it first.
-@click.command("query", cls=Command, add_help_option=False)
+@click.command("query", cls=_Query, add_help_option=False)
 @click.argument("name", required=False, shell_complete=queries)
 @click.argument("traces", nargs=-1, metavar="[TRACE]...", shell_complete=files)
 @click.option(
@@ -98,6 +117,8 @@ def command(
         click.echo(library()[name].sql)
     elif name is None:
         raise UsageError("which query?", "cupti-etl query --list lists them")
+    elif name not in library() and traces and traces[0] in library():
+        raise UsageError("the query comes before the trace", f"cupti-etl query {traces[0]} {name}")
     else:
         query = library()[name]
         if not traces:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Names that a writer uses for what is not finished do not match.
 PARTS = "part-*.parquet"
 _PART = re.compile(r"part-.*\.parquet")
-_GIVE = "give the folder that capture -o wrote, or a .duckdb file that export did"
+_GIVE = "give the folder that capture or import wrote, or a .duckdb file that export did"
 _MOVE = "move it away to read the rest of the trace"
 _MAGIC = b"DUCK"
 
@@ -236,7 +236,9 @@ def check_folder(path: Path, folder: Path) -> None:
     if not folder.exists():
         raise TraceError(f"there is no trace {path}", _GIVE)
     if not folder.is_dir():
-        raise TraceError(f"{path} is a file, not a trace", _GIVE)
+        raise TraceError(
+            f"{path} is a file, not a trace", f"make one of it: cupti-etl import {path} -o TRACE"
+        )
     if is_flight_folder(folder):
         made = traces_in(folder)
         raise TraceError(

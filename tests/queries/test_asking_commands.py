@@ -349,3 +349,32 @@ def _opened_by_reader(pipe: Path, process: subprocess.Popen[str]) -> int:
                 raise
             time.sleep(0.02)
     raise AssertionError("the query never read its input")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("{run}", "kernel_summary"),
+            [
+                "cupti-etl: the query comes before the trace",
+                "  cupti-etl query kernel_summary {run}",
+            ],
+        ),
+        (
+            ("gap_attribution", "{run}", "--min-ns", "5"),
+            [
+                "cupti-etl: --min-ns is no option, but a parameter of a query",
+                "  --param min_ns=VALUE",
+            ],
+        ),
+    ],
+)
+def test_what_is_meant_is_said(run_folder: Path, words: tuple[str, ...], said: list[str]) -> None:
+    given = [word.format(run=run_folder) for word in words]
+    assert fail("query", *given) == (2, [line.format(run=run_folder) for line in said])
+
+
+def test_columns_of_one_name_are_all_shown(run_folder: Path) -> None:
+    told = succeed("sql", run_folder, "SELECT 1 AS a, 2 AS a", "--format", "markdown")
+    assert told == "| a | a_1 |\n| ---: | ---: |\n| 1 | 2 |\n"

@@ -34,8 +34,9 @@ def test_a_path_that_is_no_trace(tmp_path: Path) -> None:
         cupti_etl.open(tmp_path / "nowhere")
     assert raised.value.hint
     (tmp_path / "file").write_text("")
-    with pytest.raises(TraceError, match="file is a file, not a trace"):
+    with pytest.raises(TraceError, match="file is a file, not a trace") as raised:
         cupti_etl.open(tmp_path / "file")
+    assert f"cupti-etl import {tmp_path / 'file'}" in str(raised.value.hint)
     with pytest.raises(TraceError, match=r"is not a trace: it holds no part-\*\.parquet"):
         cupti_etl.open(tmp_path)
 

@@ -28,6 +28,13 @@ def test_all_ways_to_the_same_rows(trace: MakeTrace) -> None:
     assert repr(result) == "<Result of 2 columns: start_ns, name>"
 
 
+@pytest.mark.parametrize("before", ["", "SET VARIABLE n = 1; "])
+def test_columns_of_one_name_are_told_apart(trace: MakeTrace, before: str) -> None:
+    result = trace(kernel=KERNELS).sql(f"{before}SELECT 2 AS a, 1 AS a, 3 AS b -- twice")
+    assert result.columns == ("a", "a_1", "b")
+    assert list(result) == [{"a": 2, "a_1": 1, "b": 3}]
+
+
 def test_a_result_that_nobody_reads_to_the_end_blocks_nothing(trace: MakeTrace) -> None:
     opened = trace(kernel=KERNELS)
     first, second = opened.sql("FROM kernel").reader(100), opened.sql("FROM kernel").reader(100)

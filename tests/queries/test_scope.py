@@ -298,9 +298,12 @@ def test_two_halves_add_up(recorded: Trace, at: int) -> None:
 def test_some_questions_are_about_the_steady_state(tmp_path: Path) -> None:
     folder = write_trace(tmp_path / "run", **TABLES, marker=STEPS)
     for words, says in (
-        (["launch_bound"], "cupti-etl: about step 1 of 0-1, after the warm-up; --steps all asks"),
+        (
+            ["launch_bound"],
+            "cupti-etl: part of the trace: step 1 of 0-1, after the warm-up; --steps all",
+        ),
         (["launch_bound", "--steps", "all"], ""),
-        (["launch_bound", "--to", "50%"], "cupti-etl: about up to 50%"),
+        (["launch_bound", "--to", "50%"], "cupti-etl: part of the trace: up to 50%"),
         (["kernel_summary"], ""),
     ):
         done = etl("query", words[0], folder, *words[1:])

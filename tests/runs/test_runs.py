@@ -166,7 +166,10 @@ def test_what_many_hosts_wrote_is_one_run(tmp_path: Path) -> None:
             1000,
             capture=f"capture_id start_ns end_ns host command\n {host[-1]} 0 5 {host} train",
             process=f"process_id pid rank host state\n {host[-1]} 1 {host[-1]} {host} finished",
-            device=f"process_id device_id device_uuid name\n {host[-1]} 0 GPU-{host} H200",
+            kernel=f"process_id device_id start_ns end_ns name\n {host[-1]} 0 10 20 k",
+            # Nothing runs on the second of each.
+            device=f"""process_id device_id device_uuid name
+                {host[-1]} 0 GPU-{host} H200\n {host[-1]} 1 GPU-{host}-1 H200""",
         )
         (path / "host.txt").write_text(host)
     (only,) = rows(tmp_path)

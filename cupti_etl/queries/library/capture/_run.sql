@@ -2,7 +2,7 @@
 --
 -- computed: Of several captures the first beginning and the last end; what they do not agree on is
 --   listed. Steps are those of the steady state; busy time is that of all GPUs over their spans.
--- needs: capture, process, gpu, step, busy_breakdown, kernel
+-- needs: capture, process, step, busy_breakdown, kernel
 -- limits: Steps that are guessed from kernels are no better than their confidence.
 -- scope: whole
 -- columns:
@@ -16,7 +16,7 @@
 --   exit_status INTEGER: Of the command; the greatest of several.
 --   processes BIGINT [processes]: How many were traced.
 --   ranks BIGINT [ranks]: How many ranks they had; NULL if none had one.
---   gpus BIGINT [GPUs]: How many they used.
+--   gpus BIGINT [GPUs]: On how many of them something ran.
 --   steps BIGINT [steps]: Steps of the steady state, on all GPUs.
 --   step_ns BIGINT [ns]: The median of how long they took.
 --   step_source VARCHAR: nvtx, or kernels where they were guessed.
@@ -47,12 +47,13 @@ processes AS (
     FROM process
 ),
 busy AS (
-    SELECT (100 * (1 - sum(idle_ns) / nullif(sum(span_ns), 0)))::DOUBLE AS busy_pct
+    SELECT count(*) AS gpus,
+           (100 * (1 - sum(idle_ns) / nullif(sum(span_ns), 0)))::DOUBLE AS busy_pct
     FROM busy_breakdown
 )
 SELECT captures.start_ns, captures.end_ns, captures.command,
        coalesce(processes.hosts, captures.hosts) AS hosts, captures.user_name,
        captures.git_commit, captures.tags, captures.exit_status, processes.processes,
-       processes.ranks, (SELECT count(DISTINCT gpu) FROM gpu) AS gpus, steps.steps, steps.step_ns,
-       steps.step_source, busy.busy_pct, (SELECT count(*) FROM kernel) AS kernels
+       processes.ranks, busy.gpus, steps.steps, steps.step_ns, steps.step_source, busy.busy_pct,
+       (SELECT count(*) FROM kernel) AS kernels
 FROM captures, processes, steps, busy

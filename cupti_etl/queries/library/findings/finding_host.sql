@@ -6,7 +6,7 @@
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap: no GPU was idle between two recorded activities.
--- finding: idle while its host is outside CUDA (measured)
+-- finding: idle while the host is outside CUDA (measured)
 -- advice: look at what the host does there: input, Python, other processes
 -- shown: gap_attribution
 -- label: kernel = kernel(kernel)

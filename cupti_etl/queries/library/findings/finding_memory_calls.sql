@@ -6,7 +6,7 @@
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap: no GPU was idle between two recorded activities.
--- finding: idle while its host allocates, frees or copies (measured)
+-- finding: idle while the host allocates, frees or copies (measured)
 -- advice: allocate once and reuse, or use a pool
 -- shown: gap_attribution
 -- label: kernel = kernel(kernel)

@@ -6,7 +6,7 @@
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap: no GPU was idle between two recorded activities.
--- finding: idle while it has work on its queues (measured)
+-- finding: idle with work on the queues (measured)
 -- advice: look at what its streams wait for: events of other streams, other ranks, graph launches
 -- shown: gap_attribution
 -- label: kernel = kernel(kernel)

@@ -6,7 +6,7 @@
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap: no GPU was idle between two recorded activities.
--- finding: idle while its host waits for it (measured)
+-- finding: idle while the host waits for the GPU (measured)
 -- advice: synchronize less often (item(), print and copies to the host do), or launch ahead of it
 -- shown: gap_attribution
 -- columns:
