@@ -11,7 +11,7 @@ from cupti_etl.commands._scope import open_part, scope_options
 from cupti_etl.engines.engine import NAMES as ENGINES
 from cupti_etl.errors import UsageError
 from cupti_etl.progress import say
-from cupti_etl.render.help import Command
+from cupti_etl.render.help import Command, fitted
 from cupti_etl.render.output import Output, output_options, write
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def command(
     if helping:
         from cupti_etl.queries.reference import describe
 
-        click.echo(describe(library()[name]) if name else context.get_help())
+        click.echo(fitted(describe(library()[name])) if name else context.get_help())
     elif listing:
         from cupti_etl.queries.reference import overview
 
@@ -108,9 +108,8 @@ def command(
         if not found:
             raise UsageError(f"no query is about {name!r}", "cupti-etl query --list --all")
         shown = [each for each in found if output.all_rows or each.front or name]
-        click.echo(
-            overview([each for each in shown if output.all_rows or not each.is_building_block])
-        )
+        listed = [each for each in shown if output.all_rows or not each.is_building_block]
+        click.echo(fitted(overview(listed)))
         if len(shown) < len(found):
             click.echo(f"\n{len(found) - len(shown)} more: cupti-etl query --list --all")
     elif as_sql and name:

@@ -10,6 +10,10 @@ Options without a section come first, under "Options".
 
 from __future__ import annotations
 
+import re
+import shutil
+import sys
+import textwrap
 from typing import Any
 
 import click
@@ -42,3 +46,29 @@ class Command(click.Command):
             if records:
                 with formatter.section(title or "Options"):
                     formatter.write_dl(records)
+
+
+# Lines to copy.
+_WHOLE = ("Example:", "In SQL:")
+
+
+def fitted(text: str) -> str:
+    """Text whose lines fit the terminal, if it goes to one, and go on under their columns."""
+    if not sys.stdout.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    return "\n".join(_folded(line, width) for line in text.split("\n"))
+
+
+def _folded(line: str, width: int) -> str:
+    if len(line) <= width or line.startswith(_WHOLE):
+        return line
+    name = re.match(r"  \S+  +", line)
+    indent = min(len(name[0]) if name else 2, width // 2)
+    return textwrap.fill(
+        line,
+        width,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

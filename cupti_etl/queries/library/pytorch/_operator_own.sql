@@ -5,7 +5,8 @@
 -- needs: _operator, _operator_launch, _operator_turn, api_call
 -- requires:
 --   _operator: no operators were recorded (capture with --pytorch, or import a trace of PyTorch).
--- limits: What no operator and no annotation asked for is not here, nor work whose call is not known.
+-- limits: What no operator and no annotation asked for is not here, nor work whose call is not
+--   known.
 -- scope: whole
 -- columns:
 --   range_id BIGINT: The range, as in nvtx_range.
