@@ -34,6 +34,14 @@ class Option(click.Option):
 class Command(click.Command):
     """A command whose help has a heading for each section of its options."""
 
+    def get_help_option_names(self, ctx: click.Context) -> list[str]:
+        """``-h``, too, also without the program around it.
+
+        click keeps the option as it was first asked for.
+        """
+        ctx.help_option_names = ["-h", "--help"]
+        return super().get_help_option_names(ctx)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, those without a section first."""
         sections: dict[str, list[tuple[str, str]]] = {"": []}

@@ -32,6 +32,11 @@ def help_of(command: click.Command) -> str:
     return command.get_help(click.Context(command, terminal_width=80, help_option_names=names))
 
 
+def test_a_command_by_itself_has_a_short_option_for_its_help() -> None:
+    command = Command("alone", help="Do it.")
+    assert "-h, --help" in command.get_help(click.Context(command))
+
+
 @pytest.mark.parametrize("path", ALL)
 def test_each_option_is_shown_once(path: str) -> None:
     text = help_of(ALL[path]).partition("\nOptions:")[2]
