@@ -166,6 +166,35 @@ def test_a_guess_is_said_beside_the_steps(trace: MakeTrace) -> None:
     assert not list(notes(marked, library()["step_breakdown"], {}, is_empty=False))
 
 
+def test_steps_that_overlap_on_the_gpu_are_said_to(trace: MakeTrace) -> None:
+    # Each step begins with a copy of its own stream, and computes when the one before is done.
+    opened = trace(
+        marker=ranges(*(("", f"step {n}", 100 * n, 100 * n + 90) for n in range(4))),
+        api_call="\n".join(
+            [
+                CALL,
+                *(
+                    f"1 5 {2 * n + k} runtime f {100 * n + k} {100 * n + k + 1}"
+                    for n in range(4)
+                    for k in range(2)
+                ),
+            ]
+        ),
+        memcpy="process_id device_id correlation_id start_ns end_ns copy_kind bytes\n"
+        + "\n".join(f"1 0 {2 * n} {100 * n + 5} {100 * n + 9} HtoD 8" for n in range(4)),
+        kernel="\n".join(
+            [KERNEL, *(f"1 0 {2 * n + 1} {100 * n + 80} {100 * n + 165} k" for n in range(4))]
+        ),
+    )
+    assert_rows(
+        opened.sql("SELECT step, start_ns, end_ns FROM step"),
+        "step start_ns end_ns\n 0 5 105\n 1 105 205\n 2 205 305\n 3 305 465",
+    )
+    assert_rows(opened.query("_step_overlap"), "overlap_ns overlap_pct\n 60 60")
+    (note,) = notes(opened, library()["step_summary"], {}, is_empty=False)
+    assert note.startswith("steps overlap: the work of one goes on for 60 ns (median) after")
+
+
 def test_a_period_of_kernels_is_a_guess_with_a_confidence(trace: MakeTrace) -> None:
     # All is regular, and from the first to the last of what steps begin with lie 29 of 32 kernels.
     names = "mangled short\nbegin first"
