@@ -13,7 +13,8 @@
 -- limits: Bandwidths are NULL where sizes are not known. An operation counts as matched if two
 --   ranks have it, or one if no other of the trace has any like it.
 -- front: How fast is communication between GPUs, and how much of it is exposed?
--- first: collective, bytes, operations, median_ns, bus_gbps, link_pct, exposed_pct, waiting_ns
+-- first: collective, bytes, operations, median_ns, bus_gbps, link_pct, exposed_pct, waiting_ns,
+--   unmatched, reason
 -- chart: bars(collective, total_ns)
 -- example: cupti-etl query collective_bandwidth TRACE
 -- alias: nccl_gpu_time_util_map, get_comm_comp_overlap
