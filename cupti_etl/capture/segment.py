@@ -14,7 +14,6 @@ from cupti_etl.schema.arrow import SCHEMA_VERSION
 from cupti_etl.schema.kinds import KINDS
 
 STATES = enumeration("etl_process_state", "ETL_")
-TRACING = constant("ETL_TRACING")
 FINISHED = constant("ETL_FINISHED")
 NOT_TRACED = constant("ETL_NOT_TRACED")
 NOT_FLUSHED = constant("ETL_NOT_FLUSHED")

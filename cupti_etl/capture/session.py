@@ -39,8 +39,6 @@ from cupti_etl.storage.relink import Relink
 from cupti_etl.storage.replace import Aside
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from cupti_etl.pm.sampling import Sampling
 
 # How long to wait for a process to ring, before something else is looked at.

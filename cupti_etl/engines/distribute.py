@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.engines.engine import DUCKDB, SETTINGS, Engine, find
-from cupti_etl.engines.shards import Opened, Portion, Shard, shards
+from cupti_etl.engines.shards import Opened, Shard, shards
 from cupti_etl.engines.sketch import ERROR, MACROS
 from cupti_etl.errors import UsageError
 from cupti_etl.queries.catalog import library
@@ -92,16 +92,15 @@ def ask(trace: Opened, query: Query, params: Mapping[str, Any], engine: str) -> 
         return Answer(workers.answer(query, params), tuple(notes))
     # Of the whole time: what of it is asked is chosen of what it is computed to.
     whole = replace(
-        workers, shards=[replace(one, portion=_at_all_times(one.portion)) for one in found]
+        workers,
+        shards=[
+            replace(one, portion=one.portion and replace(one.portion, windows=())) for one in found
+        ],
     )
     given = {name: whole.answer(library()[name], {}) for name in query.gathered}
     choice = replace(trace.choice or Choice(""), given=given)
     with workers.opens(trace.paths, True, choice, trace.settings) as here:
         return Answer(here.query(query.name, **params).arrow(), tuple(notes))
-
-
-def _at_all_times(portion: Portion | None) -> Portion | None:
-    return replace(portion, windows=()) if portion else None
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,7 @@ class Files:
                     names = self._names.take()
                 self._hand_over((table, batch))
                 if names:
-                    self._hand_over(("kernel_name", _batch("kernel_name", names)))
+                    self._hand_over(("kernel_name", _named(names)))
             self._hand_over(None)
         except BaseException:
             self._stop.set()  # the others
@@ -242,10 +242,10 @@ class Files:
         return found
 
 
-def _batch(table: str, rows: list[dict[str, Any]]) -> pa.RecordBatch:
+def _named(rows: list[dict[str, Any]]) -> pa.RecordBatch:
     import pyarrow as pa
 
-    return pa.RecordBatch.from_pylist(rows, arrow_schema(table))
+    return pa.RecordBatch.from_pylist(rows, arrow_schema("kernel_name"))
 
 
 # Tables of work on GPUs and of the profiler itself, whose process a source may come to know last.

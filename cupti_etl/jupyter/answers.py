@@ -53,13 +53,11 @@ class Answers:
         trace: that is asked.
         send: sends a message and its buffers.  It is called in the event loop in which the question
             came, or in a thread where there was none.
-        most_bytes: of an answer.
     """
 
-    def __init__(self, trace: Trace, send: Send, most_bytes: int = _MOST_BYTES) -> None:
+    def __init__(self, trace: Trace, send: Send) -> None:
         self._trace = trace
         self._send = send
-        self._most_bytes = most_bytes
         self._opened = Opened(trace.paths, _MEMORY)
         self._paths = Paths(trace.paths)
         self._lock = threading.Lock()
@@ -112,7 +110,7 @@ class Answers:
         send(content, buffers)
 
     def _arrow(self, message: Message, running: Running) -> bytes:
-        out = _Bounded(self._most_bytes)
+        out = _Bounded(_MOST_BYTES)
         with self._answered(message, running) as answered:
             running.check()
             choose_format("arrow", "", "none").write(answered, out)

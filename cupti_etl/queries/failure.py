@@ -72,7 +72,9 @@ def translate(error: BaseException, folders: Sequence[Path]) -> EtlError:
         for part in _unreadable(folders):
             return _damaged(str(part), text)
     # What error() says in a query of the library is a sentence of its own.
-    return UsageError(text.removeprefix("Invalid Input Error: "), _advice(error))
+    is_no_table = isinstance(error, duckdb.CatalogException)
+    hint = "SHOW TABLES lists what can be queried" if is_no_table else ""
+    return UsageError(text.removeprefix("Invalid Input Error: "), hint)
 
 
 def _damaged(part: str, text: str) -> TraceError:
@@ -80,14 +82,6 @@ def _damaged(part: str, text: str) -> TraceError:
         f"{part} is damaged: {text.splitlines()[0]}",
         "move the file away to read the rest of the trace; `cupti-etl recover` does, and says so",
     )
-
-
-def _advice(error: BaseException) -> str:
-    import duckdb
-
-    if isinstance(error, duckdb.CatalogException):
-        return "SHOW TABLES lists what can be queried"
-    return ""
 
 
 def _unreadable(folders: Sequence[Path]) -> Iterable[Path]:

@@ -35,16 +35,15 @@ def export_stacks(trace: Trace, out: Path | None, form: str, *, overwrite: bool 
     if not rows:
         why = dict(library()[_QUERY].requires)["launch_stack"]
         raise UsageError(why.rstrip("."), "cupti-etl capture --python-stacks -- python train.py")
-    text = _folded(rows) if form == "folded" else _speedscope(rows, trace.path.name)
+    if form == "folded":
+        text = "".join(f"{stack} {ns}\n" for stack, ns in rows)
+    else:
+        text = _speedscope(rows, trace.path.name)
     if out is None:
         sys.stdout.write(text)
         return
     with new_output(out, overwrite=overwrite) as partial:
         partial.write_text(text)
-
-
-def _folded(rows: list[tuple[str, int]]) -> str:
-    return "".join(f"{stack} {ns}\n" for stack, ns in rows)
 
 
 def _speedscope(rows: list[tuple[str, int]], name: str) -> str:

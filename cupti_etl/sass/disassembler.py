@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,21 +44,13 @@ class Instruction:
     inlined_at: tuple[str, ...] = ()
 
 
-def find_nvdisasm(
-    environ: Mapping[str, str] | None = None, sys_path: Sequence[str] | None = None
-) -> Path | None:
-    """The program: that of PATH, of pip's package, of CUDA_HOME or of the installed toolkit.
-
-    Args:
-        environ: environment; the process's own by default.
-        sys_path: Python's search path; ``sys.path`` by default.
-    """
-    environ = os.environ if environ is None else environ
-    if found := shutil.which("nvdisasm", path=environ.get("PATH", "")):
+def find_nvdisasm() -> Path | None:
+    """The program: that of PATH, of pip's package, of CUDA_HOME or of the installed toolkit."""
+    if found := shutil.which("nvdisasm", path=os.environ.get("PATH", "")):
         return Path(found)
-    homes = [environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if environ.get(name)]
+    homes = [os.environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
     folders = [
-        *(Path(entry, folder) for entry in sys_path or sys.path for folder in _WHEEL_FOLDERS),
+        *(Path(entry, folder) for entry in sys.path for folder in _WHEEL_FOLDERS),
         *(Path(home, "bin") for home in (*homes, *_TOOLKITS)),
     ]
     places = (folder / "nvdisasm" for folder in folders)

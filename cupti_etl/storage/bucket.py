@@ -160,11 +160,6 @@ def _listed(url: Url) -> _Names:
     return _LISTINGS[str(url)].get(str(url), {})
 
 
-def is_url(text: object) -> bool:
-    """Whether this names something in a bucket, or a file as ``file://`` does."""
-    return isinstance(text, Url) or bool(_URL.fullmatch(str(text)))
-
-
 def as_path(text: str | os.PathLike[str]) -> Path:
     """The path that is meant by one, or by a URL.
 

@@ -73,11 +73,11 @@ def current(connection: sa.Connection) -> str:
     return " and ".join(sorted(str(head) for head in heads if head is not None))
 
 
-def upgrade_connection(connection: sa.Connection, revision: str = "head") -> None:
-    """Run the migrations that are missing up to a revision, in the caller's transaction."""
+def upgrade_connection(connection: sa.Connection) -> None:
+    """Run the migrations that are missing, in the caller's transaction."""
     config = _config()
     config.attributes["connection"] = connection
-    command.upgrade(config, revision)
+    command.upgrade(config, "head")
 
 
 def downgrade_connection(connection: sa.Connection, revision: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 import zlib
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -151,19 +152,18 @@ class Upload:
             disk.write(temporary, json.dumps(notes).encode())
             disk.rename(temporary, self._folder / NOTES)
 
-    def rest(self, pause: threading.Event | None = None) -> None:
+    def rest(self) -> None:
         """Upload all that is left, and remove the folder.
 
         Raises:
             EtlError: some of it could not be uploaded; it is still in the folder.
         """
-        pause = pause or threading.Event()
         for attempt in range(_ATTEMPTS):
             if self.some() and not self.left():
                 disk.remove(self._folder)
                 return
             if attempt + 1 < _ATTEMPTS:
-                pause.wait(min(2.0**attempt, _LONGEST_PAUSE_S))
+                time.sleep(min(2.0**attempt, _LONGEST_PAUSE_S))
         count = len(self.left())
         noun = "part is" if count == 1 else "parts are"
         why = self.failure or "the folder lacks files that its manifest names"

@@ -19,10 +19,12 @@ from support.records import (
 )
 
 from cupti_etl.capture.loss import Loss, emitted, losses, stored
-from cupti_etl.capture.segment import FINISHED, NOT_FLUSHED, NOT_TRACED, STRINGS, TRACING
+from cupti_etl.capture.segment import FINISHED, NOT_FLUSHED, NOT_TRACED, STRINGS
+from cupti_etl.native.headers import constant
 
 END = 5_000_000_000
 API_DROP = 2
+TRACING = constant("ETL_TRACING")
 COUNT = st.integers(0, 200)
 
 

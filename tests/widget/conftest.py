@@ -26,11 +26,11 @@ CAPTURE = "capture_id start_ns end_ns\n1 1000000 3000000"
 class Asker:
     """Sends questions, and waits for answers."""
 
-    def __init__(self, trace: Trace, **options: Any) -> None:
+    def __init__(self, trace: Trace) -> None:
         from cupti_etl.jupyter.answers import Answers
 
         self.heard: queue.Queue[tuple[dict[str, Any], list[bytes]]] = queue.Queue()
-        self.answers = Answers(trace, lambda *told: self.heard.put(told), **options)
+        self.answers = Answers(trace, lambda *told: self.heard.put(told))
         self._asked = 0
 
     def ask(self, **question: Any) -> tuple[dict[str, Any], list[bytes]]:

@@ -78,8 +78,9 @@ def test_paths_stay_here(asker: Asker, folder: Path) -> None:
     assert str(folder.parent) not in str(error)
 
 
-def test_an_answer_has_an_end(trace: Trace) -> None:
-    asker = Asker(trace, most_bytes=1 << 20)
+def test_an_answer_has_an_end(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cupti_etl.jupyter.answers._MOST_BYTES", 1 << 20)
+    asker = Asker(trace)
     error = asker.error(sql="SELECT range AS n FROM range(1000000)")
     assert error["detail"] == "the answer is larger than 1 MiB"
     assert asker.rows(sql="SELECT 1 AS n") == [{"n": 1}]

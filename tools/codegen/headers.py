@@ -144,9 +144,9 @@ def _run(command: Sequence[str]) -> str:
     return done.stdout
 
 
-def load_facts(path: Path = RECORDS) -> Facts:
+def load_facts() -> Facts:
     """The facts that the repository keeps."""
-    facts: Facts = json.loads(path.read_text())
+    facts: Facts = json.loads(RECORDS.read_text())
     return facts
 
 
