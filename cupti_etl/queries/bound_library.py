@@ -48,7 +48,7 @@ def copy_library(con: duckdb.DuckDBPyConnection) -> None:
 
 def _bind(con: duckdb.DuckDBPyConnection) -> None:
     con.begin()  # else the file is brought to the disk after each statement
-    for statement in (*empty_views(), *library_views(library(), plain=True)):
+    for statement in (*empty_views(), *library_views(library())):
         con.execute(statement)
     con.commit()
 

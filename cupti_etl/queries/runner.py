@@ -99,18 +99,19 @@ def empty_views() -> Iterator[str]:
         yield describe_table(table)
 
 
-def library_views(catalog: Catalog, *, plain: bool = False) -> Iterator[str]:
+def library_views(catalog: Catalog) -> Iterator[str]:
     """Statements that create the library over the tables, or views, of the current database.
 
     To create a view DuckDB binds it, with all views below it.  So each is created while those that
     it needs are only their declared columns, which a test compares with the real ones: that takes a
     tenth of the time for the whole library.
 
+    Those that only an opened trace answers are left out.
+
     Args:
         catalog: the queries.
-        plain: only those that plain DuckDB can be asked.
     """
-    queries = [query for query in catalog if not (plain and query.opened)]
+    queries = [query for query in catalog if not query.opened]
     yield f"CREATE OR REPLACE VIEW {TABLE_EXTENT} AS\n{table_extent()}"
     views = [query for query in queries if not query.parameters]
     for query in views:

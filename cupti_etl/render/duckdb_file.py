@@ -173,5 +173,5 @@ def pending_migrations(path: Path) -> tuple[str, list[str]]:
 
 
 def _install(con: duckdb.DuckDBPyConnection) -> None:
-    for statement in library_views(library(), plain=True):
+    for statement in library_views(library()):
         con.execute(statement)
