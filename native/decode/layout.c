@@ -11,7 +11,8 @@
  * own and with the same correlation id (seen on an H200). */
 #define OWN_KERNEL "WaitNs"
 
-gather_fn *gather_for(const struct etl_column *column, uint8_t width)
+/* The function that reads a column; see gather.h. */
+static gather_fn *gather_for(const struct etl_column *column, uint8_t width)
 {
 	gather_fn *wide = wide_for(column, width);
 

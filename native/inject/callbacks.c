@@ -35,7 +35,9 @@ static void *in_use(void)
 	return of_records ? of_records : alone ? alone : etl_injector.subscriber;
 }
 
-bool etl_callbacks_are_wanted(void)
+/* Whether anything needs them: the one subscription of CUPTI's first interface is not taken
+ * without need, for another client may want it. */
+static bool are_wanted(void)
 {
 	return etl_profiler_is_watched() || etl_launch_stacks_are_wanted() ||
 	       etl_pc_sampling_is_wanted() || etl_range_metrics_are_wanted() ||
@@ -133,7 +135,7 @@ static int enable_all(void *subscriber, struct etl_error *error)
 {
 	int code = 0;
 
-	if (!etl_injector.cupti.enable_callback && etl_callbacks_are_wanted())
+	if (!etl_injector.cupti.enable_callback && are_wanted())
 		return etl_fail(error, ENOSYS, "this libcupti has no callbacks");
 	if (is_captured) {
 		code = etl_profiler_enable(subscriber, error);
@@ -196,7 +198,7 @@ int etl_callbacks_subscribe(struct etl_error *error)
 	const struct cupti_api *cupti = &etl_injector.cupti;
 	int code;
 
-	if (!etl_callbacks_are_wanted())
+	if (!are_wanted())
 		return 0;
 	if (!cupti->subscribe || !cupti->unsubscribe)
 		return etl_fail(error, ENOSYS, "this libcupti has no callbacks");

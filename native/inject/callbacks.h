@@ -6,9 +6,6 @@
 
 #include "etl/error.h"
 
-/* Whether anything needs them: the one subscription of CUPTI's first interface is not taken
- * without need, for another client may want it. */
-bool etl_callbacks_are_wanted(void);
 /* A capture begins: what is subscribed for others makes way, unless the capture can use it. */
 void etl_callbacks_prepare(bool is_selected);
 /* Of the first interface, for fixed records. */
