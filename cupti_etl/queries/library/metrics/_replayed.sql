@@ -3,7 +3,7 @@
 -- computed: Launches and ranges of launch_metric of processes with a replay_run. Processes of two
 --   runs are the same one if they have the same host, rank and first two words of the command line,
 --   and are the n-th of these in their run.
--- needs: launch_metric, process, kernel
+-- needs: launch_metric, process, _launch_shape
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The traced process.
@@ -26,13 +26,6 @@ WITH units AS (
     WHERE process_id IN (SELECT process_id FROM process WHERE replay_run IS NOT NULL)
     GROUP BY process_id, range_id
 ),
-shapes AS (
-    SELECT process_id, correlation_id,
-           any_value(grid_x || 'x' || grid_y || 'x' || grid_z) AS grid,
-           any_value(block_x || 'x' || block_y || 'x' || block_z) AS block
-    FROM kernel
-    GROUP BY process_id, correlation_id
-),
 numbered AS (
     SELECT process_id, run, host, rank, program,
            row_number() OVER (PARTITION BY run, host, rank, program
@@ -53,4 +46,4 @@ SELECT process_id, peer, run, range_id, function, name, grid, block, launch_hash
        AS is_whole
 FROM units
 JOIN peers USING (process_id)
-LEFT JOIN shapes USING (process_id, correlation_id)
+LEFT JOIN _launch_shape USING (process_id, correlation_id)

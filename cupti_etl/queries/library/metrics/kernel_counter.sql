@@ -2,7 +2,7 @@
 --
 -- computed: Values of launch_metric by kernel, shape and metric. The shape is that of the launch's
 --   row in kernel; NULL if it has none (see counter_join).
--- needs: launch_metric, kernel, _readable_name
+-- needs: launch_metric, _launch_shape, _readable_name
 -- requires:
 --   launch_metric: no launches were measured (capture with --range-metrics).
 -- limits: Metrics of several passes come from several executions. Where certain is not true, a
@@ -27,13 +27,6 @@
 --     known.
 --   reason VARCHAR: Why values are missing; NULL if none is.
 --   demangled VARCHAR: Name with template and call arguments.
-WITH shapes AS (
-    SELECT process_id, correlation_id,
-           any_value(grid_x || 'x' || grid_y || 'x' || grid_z) AS grid,
-           any_value(block_x || 'x' || block_y || 'x' || block_z) AS block
-    FROM kernel
-    GROUP BY process_id, correlation_id
-)
 SELECT coalesce(any_value(short), function) AS name, grid, block, metric,
        any_value(unit) AS unit, avg(value) AS mean, min(value) AS least, max(value) AS most,
        sum(value) AS total, count(*) AS launches, count(*) - count(value) AS missing,
@@ -43,7 +36,7 @@ SELECT coalesce(any_value(short), function) AS name, grid, block, metric,
        min(missing) AS reason,
        coalesce(any_value(demangled), function) AS demangled
 FROM launch_metric
-LEFT JOIN shapes USING (process_id, correlation_id)
+LEFT JOIN _launch_shape USING (process_id, correlation_id)
 LEFT JOIN _readable_name AS names ON mangled = function
 WHERE range_name IS NULL
 GROUP BY function, grid, block, metric

@@ -4,8 +4,8 @@
 --   metric: of launch_metric by source, and of samples by pm_metric.hardware_name, as the level
 --   that what ran at once is shared out by (kernel_metrics says how certain that is); of counts,
 --   what a run of mean length gets. A difference is that to the range profiler, as a share of it.
--- needs: launch_metric, kernel, _readable_name, _activity_metric, _activity_group, _pm_column,
---   pm_metric
+-- needs: launch_metric, _launch_shape, _readable_name, _activity_metric, _activity_group,
+--   _pm_column, pm_metric
 -- requires:
 --   launch_metric: no launches were measured (capture with --range-metrics, or import ncu's CSV).
 -- limits: Several captures have to be opened as one, and the program has to do the same in each.
@@ -26,18 +26,11 @@
 --   sampled_apart_pct DOUBLE [%]: sampled less exact, as a share of exact.
 --   certain BOOLEAN: Whether all counters behind exact are of one execution; NULL if not known.
 --   launches BIGINT [launches]: Launches that the range profiler measured.
-WITH shapes AS (
-    SELECT process_id, correlation_id,
-           any_value(grid_x || 'x' || grid_y || 'x' || grid_z) AS grid,
-           any_value(block_x || 'x' || block_y || 'x' || block_z) AS block
-    FROM kernel
-    GROUP BY process_id, correlation_id
-),
-measured AS (
+WITH measured AS (
     SELECT regexp_extract(coalesce(short, function), '^(?:void )?([^(<]*)', 1) AS name, grid, block,
            metric, unit, value, one_pass, source
     FROM launch_metric
-    LEFT JOIN shapes USING (process_id, correlation_id)
+    LEFT JOIN _launch_shape USING (process_id, correlation_id)
     LEFT JOIN _readable_name AS names ON mangled = function
     WHERE range_name IS NULL
 ),
