@@ -133,3 +133,21 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
 
     similar = get_close_matches(name, known)
     return f"did you mean {' or '.join(similar)}?" if similar else otherwise
+
+
+def need(*modules: str, todo: str) -> None:
+    """See that what is left to the user to install is there.
+
+    Args:
+        modules: their names.
+        todo: what to do where one is missing.
+
+    Raises:
+        UsageError: one is missing.
+    """
+    from importlib.util import find_spec
+
+    missing = [name for name in modules if find_spec(name) is None]
+    if missing:
+        verb = "is" if len(missing) == 1 else "are"
+        raise UsageError(f"{', '.join(missing)} {verb} not installed", todo)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
-from cupti_etl.errors import UsageError
+from cupti_etl.errors import UsageError, need
 
 
 def need_the_extra() -> None:
@@ -17,15 +17,7 @@ def need_the_extra() -> None:
     Raises:
         UsageError: it is not.
     """
-    from importlib.util import find_spec
-
-    needed = ("starlette", "uvicorn", "prometheus_client")
-    missing = [name for name in needed if find_spec(name) is None]
-    if missing:
-        raise UsageError(
-            f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed",
-            "pip install 'cupti-etl[serve]'",
-        )
+    need("starlette", "uvicorn", "prometheus_client", todo="pip install 'cupti-etl[serve]'")
 
 
 def serving(out: Path, port: int | None) -> AbstractContextManager[None]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 import click
 
 from cupti_etl.commands._complete import files
-from cupti_etl.errors import UsageError
+from cupti_etl.errors import need
 from cupti_etl.render.help import Command
 
 
@@ -32,8 +30,7 @@ def command(traces: tuple[str, ...], time_limit: float) -> None:
     starts it. It only reads the trace: SQL from an agent is one SELECT, in a DuckDB that reaches no
     other file. See docs/howto/agents.md.
     """
-    if find_spec("mcp") is None:
-        raise UsageError("mcp is not installed", "pip install 'cupti-etl[mcp]'")
+    need("mcp", todo="pip install 'cupti-etl[mcp]'")
     from cupti_etl.api import open as open_trace
     from cupti_etl.mcp.server import server
     from cupti_etl.mcp.tools import Tools

@@ -14,7 +14,7 @@ import click
 
 from cupti_etl.commands._complete import files
 from cupti_etl.commands._writing import overwrite_option
-from cupti_etl.errors import UsageError
+from cupti_etl.errors import UsageError, need
 from cupti_etl.render.help import Command
 from cupti_etl.render.local_path import WRITTEN, local_path
 
@@ -112,12 +112,7 @@ def _print(path: Path, form: str, all_rows: bool) -> int:
 
 
 def _need_the_extra() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("textual") is None:
-        raise UsageError(
-            "textual is not installed", "pip install 'cupti-etl[top]'; --once does without"
-        )
+    need("textual", todo="pip install 'cupti-etl[top]'; --once does without")
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("this is no terminal", "top TRACE --once prints one reading")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cupti_etl.api import Trace
-from cupti_etl.errors import UsageError
+from cupti_etl.errors import UsageError, need
 from cupti_etl.serve.built import WIDGET
 
 if TYPE_CHECKING:
@@ -28,10 +28,7 @@ def timeline(trace: Trace, *, height: int = 480, range: tuple[int, int] | None =
     Raises:
         UsageError: anywidget is not installed, the widget is not built, or the trace is a part.
     """
-    from importlib.util import find_spec
-
-    if find_spec("anywidget") is None:
-        raise UsageError("anywidget is not installed", "pip install 'cupti-etl[jupyter]'")
+    need("anywidget", todo="pip install 'cupti-etl[jupyter]'")
     if not WIDGET.is_file():
         raise UsageError(
             "this installation has no widget, as it was not built",

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cupti_etl.errors import UsageError
+from cupti_etl.errors import UsageError, need
 from cupti_etl.queries.connection import Connection
 from cupti_etl.queries.failure import translate
 
@@ -131,7 +131,7 @@ class Result:
         Raises:
             UsageError: pandas is not installed.
         """
-        _need("pandas")
+        need("pandas", todo="pip install pandas; or use .arrow()")
         return self.arrow().to_pandas()
 
     def pl(self) -> pl.DataFrame:
@@ -140,7 +140,7 @@ class Result:
         Raises:
             UsageError: polars is not installed.
         """
-        _need("polars")
+        need("polars", todo="pip install polars; or use .arrow()")
         import polars
 
         frame = polars.from_arrow(self.arrow())
@@ -310,10 +310,3 @@ def _interruptible(con: duckdb.DuckDBPyConnection, action: Callable[[], _T]) -> 
         con.interrupt()
         thread.join()
         raise
-
-
-def _need(module: str) -> None:
-    from importlib.util import find_spec
-
-    if find_spec(module) is None:
-        raise UsageError(f"{module} is not installed", f"pip install {module}; or use .arrow()")

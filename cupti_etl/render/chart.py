@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from cupti_etl.errors import UsageError
+from cupti_etl.errors import UsageError, need
 from cupti_etl.render.labels import cut_apart
 from cupti_etl.render.table import Rows, View, table, whose
 from cupti_etl.render.values import TIME_UNITS
@@ -34,8 +33,7 @@ def chart(rows: Rows) -> altair.Chart:
             "a flame graph is not drawn here",
             "cupti-etl report draws it; cupti-etl export TRACE --to speedscope FILE, too",
         )
-    if find_spec("altair") is None:
-        raise UsageError("altair is not installed", "pip install 'cupti-etl[plot]'; or use .df()")
+    need("altair", todo="pip install 'cupti-etl[plot]'; or use .df()")
     import altair
 
     bars = wanted.kind == "bars"

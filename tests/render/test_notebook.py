@@ -84,7 +84,7 @@ def test_what_has_no_chart_says_so(trace: MakeTrace, monkeypatch: pytest.MonkeyP
     with pytest.raises(UsageError, match="no chart is known"):
         opened.sql("SELECT 1").plot()
     monkeypatch.setitem(sys.modules, "altair", None)
-    monkeypatch.setattr("cupti_etl.render.chart.find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UsageError, match="altair is not installed") as raised:
         opened.query("kernel_summary").plot()
     assert "cupti-etl[plot]" in raised.value.hint
