@@ -12,6 +12,7 @@ from pathlib import Path
 from cupti_etl.storage import disk
 from cupti_etl.storage.destination import Destination
 from cupti_etl.storage.flights import MARK
+from cupti_etl.storage.folder import create
 
 
 class FlightFolder(Destination):
@@ -29,13 +30,9 @@ class FlightFolder(Destination):
         Raises:
             UsageError: it is there already, or cannot be made.
         """
-        self.folder = self.out
-        try:
-            super().create()
-        finally:
-            self.folder = None
         from cupti_etl.storage.parquet import lock
 
+        create(self.out)
         self._lock = lock(self.out)
         _mark(self.out, is_over=False)
 

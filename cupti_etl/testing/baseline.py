@@ -15,6 +15,7 @@ from cupti_etl.analysis.verdict import MORE
 from cupti_etl.api import Scope, Trace
 from cupti_etl.api import open as open_trace
 from cupti_etl.doctor.driver import cuda_text
+from cupti_etl.storage.disk import remove
 from cupti_etl.storage.replace import OF_QUERIES
 
 _NOT_IN_NAMES = re.compile(r"[^\w.\[\]-]+")
@@ -111,7 +112,7 @@ class Baseline:
         kept = [_copied(trace, self.folder, first + at) for at, trace in enumerate(traces)]
         if replace:
             for old in set(self.runs) - set(kept):
-                _remove(old)
+                remove(old)
         return Outcome("kept", f"the baseline has {_several(len(self.runs), 'run')}")
 
 
@@ -133,19 +134,12 @@ def _copied(trace: Path, folder: Path, number: int) -> Path:
     """A copy that is there whole or not at all."""
     target = folder / f"run-{number}{trace.suffix if trace.is_file() else ''}"
     partial = folder / f"{target.name}.partial"
-    _remove(partial)
+    remove(partial)
     if trace.is_file():
         shutil.copyfile(trace, partial)
     else:
         shutil.copytree(trace, partial, ignore=shutil.ignore_patterns(*OF_QUERIES))
     return partial.rename(target)
-
-
-def _remove(run: Path) -> None:
-    if run.is_dir():
-        shutil.rmtree(run)
-    else:
-        run.unlink(missing_ok=True)
 
 
 def _steady(trace: Trace, stack: ExitStack) -> Trace:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from cupti_etl.errors import UsageError
+from cupti_etl.render.perfetto.protobuf import constant
 
 _VARINT, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
 _WIDTH = {_EIGHT_BYTES: 8, _FOUR_BYTES: 4}
@@ -85,9 +86,7 @@ class Message:
 def message(fields: Mapping[int, bytes] | Iterable[tuple[int, bytes]]) -> bytes:
     """A message of fields of bytes, by their numbers."""
     pairs = fields.items() if isinstance(fields, Mapping) else fields
-    return b"".join(
-        _as_varint(number << 3 | _BYTES) + _as_varint(len(value)) + value for number, value in pairs
-    )
+    return b"".join(constant(number, value) for number, value in pairs)
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
@@ -100,14 +99,6 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         if data[at - 1] < 128:
             return value, at
     raise _broken()
-
-
-def _as_varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 127:
-        out.append(value & 127 | 128)
-        value >>= 7
-    return bytes((*out, value))
 
 
 def _text(value: bytes) -> str:
