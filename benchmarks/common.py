@@ -50,6 +50,12 @@ def peak_mib() -> int:
     return int(status.partition("VmHWM:")[2].split()[0]) // 1024
 
 
+def cpu_s(pid: int) -> float:
+    """Seconds of CPU that a process has used, without its children."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def median(values: Sequence[float]) -> float:
     return statistics.median(values)
 
@@ -78,6 +84,18 @@ def recorded(path: Path = RECORDING) -> tuple[dict[str, Any], list[bytes], list[
         else:
             records += split(frame.payload, description["strides"])
     return description, strings, records
+
+
+def kernel_names(count: int) -> list[dict[str, str]]:
+    """Rows of the table kernel_name for made kernels."""
+    return [
+        {
+            "mangled": f"_ZN2at6native10elementwise{at}Ev",
+            "demangled": f"void at::native::elementwise{at}<float, int>(float*, int const*)",
+            "short": f"elementwise{at}",
+        }
+        for at in range(count)
+    ]
 
 
 def split(payload: bytes, strides: dict[str, int]) -> list[bytes]:

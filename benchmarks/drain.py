@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import subprocess
 import tempfile
@@ -13,10 +12,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from benchmarks.common import median, rounded
+from benchmarks.common import cpu_s, median, rounded
 from benchmarks.generator import Generator
-
-_TICK = os.sysconf("SC_CLK_TCK")
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -35,12 +32,6 @@ def _anonymous_mb(pid: int) -> float:
     return 0.0
 
 
-def _cpu_s(pid: int) -> float:
-    """Seconds of CPU that a process has used, without its children."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / _TICK
-
-
 def one(
     generator: Generator, folder: Path, rate: float, seconds: float, disk: argparse.Namespace
 ) -> dict[str, Any]:
@@ -56,7 +47,7 @@ def one(
     while process.poll() is None:
         try:
             memory.append((time.monotonic() - began, _anonymous_mb(process.pid)))
-            cpu = _cpu_s(process.pid)
+            cpu = cpu_s(process.pid)
         except (OSError, IndexError):
             break
         time.sleep(0.1)

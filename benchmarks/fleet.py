@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.common import peak_mib, rounded, timed
+from benchmarks.common import kernel_names, peak_mib, rounded, timed
 from benchmarks.query import NAMES, kernels
 from cupti_etl.api import Trace
 from cupti_etl.engines.distribute import merge, partial_of
@@ -77,14 +77,7 @@ def make(folder: Path, rank: Rank) -> None:
         "process": [
             {"process_id": rank.process_id, "host": rank.host, "pid": 1, "rank": rank.number}
         ],
-        "kernel_name": [
-            {
-                "mangled": f"_ZN2at6native10elementwise{at}Ev",
-                "demangled": f"void at::native::elementwise{at}<float, int>(float*, int const*)",
-                "short": f"elementwise{at}",
-            }
-            for at in range(NAMES)
-        ],
+        "kernel_name": kernel_names(NAMES),
     }
     for name, rows in small.items():
         (folder / name).mkdir(parents=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import signal
 import tempfile
@@ -13,10 +12,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from benchmarks.common import rounded
+from benchmarks.common import cpu_s, rounded
 from benchmarks.generator import Generator
-
-_TICK = os.sysconf("SC_CLK_TCK")
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -29,11 +26,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 def _anonymous_mib(pid: int) -> float:
     text = Path(f"/proc/{pid}/status").read_text()
     return int(text.partition("RssAnon:")[2].split()[0]) / 1024
-
-
-def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / _TICK
 
 
 def _is_whole(trace: Path) -> bool:
@@ -63,7 +55,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
             try:
                 if age > arguments.span:
                     memory.append(_anonymous_mib(process.pid))
-                    cpu = _cpu_s(process.pid) if not fired else cpu
+                    cpu = cpu_s(process.pid) if not fired else cpu
                     if len(memory) == 1:
                         cpu_before, since = cpu, age
             except (OSError, IndexError):

@@ -17,7 +17,7 @@ import duckdb
 import pyarrow as pa
 
 import cupti_etl
-from benchmarks.common import median, percentile, rounded, timed
+from benchmarks.common import kernel_names, median, percentile, rounded, timed
 from cupti_etl.render.duckdb_file import export_duckdb
 from cupti_etl.schema.arrow import TABLES, arrow_schema
 from cupti_etl.storage.part import write_part
@@ -85,14 +85,7 @@ def make(folder: Path, rows: int) -> None:
             for at in (0, 1)
         ],
         "process": [{"process_id": process, "host": "node", "pid": 1} for process in processes],
-        "kernel_name": [
-            {
-                "mangled": f"_ZN2at6native10elementwise{at}Ev",
-                "demangled": f"void at::native::elementwise{at}<float, int>(float*, int const*)",
-                "short": f"elementwise{at}",
-            }
-            for at in range(NAMES)
-        ],
+        "kernel_name": kernel_names(NAMES),
     }
     for name in TABLES:
         (folder / name).mkdir(parents=True)
