@@ -16,7 +16,7 @@ from cupti_etl.config import CUDA_INJECTION, ENVIRONMENT, NVTX_INJECTION, USER_E
 ROOT = Path(__file__).parents[2]
 SOURCES = [
     path
-    for folder in ("cupti_etl", "native", "tests", "scripts", "migrations")
+    for folder in ("cupti_etl", "native", "tests", "scripts", "migrations", "benchmarks", "tools")
     for path in sorted((ROOT / folder).rglob("*"))
     if path.suffix in (".py", ".c", ".h", ".sql", ".sh")
 ]
