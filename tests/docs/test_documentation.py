@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 
 import click
@@ -22,6 +22,11 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("migr
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"`([^`\n]+)`")
+_FILE = re.compile(r"[\w-]+(?:/[\w.-]+)*/[\w-]+\.(?:c|h|json|md|py|sh|sql)")
+# What the first folder of a file of ours may be, where a page names it.
+_FOLDERS = frozenset(
+    {"benchmarks", "cupti_etl", "docs", "migrations", "native", "scripts", "tests", "tools"}
+)
 
 
 def name_of(page: Path) -> str:
@@ -48,6 +53,12 @@ def broken_links(page: Path) -> list[str]:
         if not there.exists() or (anchor and anchor not in anchors(there)):
             broken.append(target)
     return broken
+
+
+def missing_files(text: str, base: Path = ROOT, folders: Set[str] = _FOLDERS) -> list[str]:
+    """Files below a folder that a text names, and that are not there."""
+    named = filter(_FILE.fullmatch, _INLINE.findall(text))
+    return [name for name in named if name.split("/")[0] in folders and not (base / name).exists()]
 
 
 def whole_commands(block: str) -> Iterator[str]:
@@ -111,6 +122,20 @@ def test_a_broken_link_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# Here\n[a](#here) [b](#there) [c](missing.md) [d](https://x.example)\n")
     assert broken_links(page) == ["#there", "missing.md"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_files_that_are_named_exist(page: Path) -> None:
+    assert missing_files(page.read_text()) == []
+
+
+def test_tests_of_faults_exist() -> None:
+    tests = ROOT / "tests"
+    folders = {path.name for path in tests.iterdir()} - _FOLDERS
+    text = (ROOT / "docs" / "design" / "faults.md").read_text()
+    assert missing_files(text, tests, folders) == []
+    renamed = text.replace("e2e/test_faults.py", "e2e/test_fault.py")
+    assert set(missing_files(renamed, tests, folders)) == {"e2e/test_fault.py"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -32,8 +32,9 @@ def test_delay_and_duration(capturer: Capturer) -> None:
     (window,) = windows(capture)
     assert (window["opened_by"], window["closed_by"]) == ("collector", "collector")
     (row,) = capture.rows("capture")
-    # When exactly they are switched: tests/unit/test_limits.py.  Here the machine may be late with
-    # all but the end, which is 5.5 s after the program's start or later; the trace's is noted then.
+    # When exactly they are switched: tests/unit/test_collector_limits.py.  Here the machine may be
+    # late with all but the end, which is 5.5 s after the program's start or later; the trace's is
+    # noted then.
     assert window["end_ns"] - row["start_ns"] > 5000e6
     # Rows without which the window's work would belong to nothing.
     assert capture.count("device") == 1
