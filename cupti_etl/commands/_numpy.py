@@ -1,4 +1,4 @@
-"""NumPy in a process of ours, which pyarrow loads and nothing here reckons with."""
+"""NumPy in a process of ours, which pyarrow loads and nothing here computes with."""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 
-from cupti_etl.commands._beside import kinds_beside
 from cupti_etl.commands._budget import budget_options
 from cupti_etl.commands._capture_values import (
     check_pytorch,
@@ -24,13 +23,14 @@ from cupti_etl.commands._capture_values import (
 )
 from cupti_etl.commands._complete import files, tables
 from cupti_etl.commands._flight import check_kinds, flight_options
-from cupti_etl.commands._index import index_apart
+from cupti_etl.commands._index_apart import index_apart
+from cupti_etl.commands._kinds import kinds_beside
 from cupti_etl.commands._pc_sampling import pc_sampling_options
 from cupti_etl.commands._pm import chosen, pm_option, pm_options
 from cupti_etl.commands._range_metrics import range_options
 from cupti_etl.commands._renamed import RenamedOption
 from cupti_etl.commands._sass_metrics import sass_options
-from cupti_etl.commands._serve import serving
+from cupti_etl.commands._serving import serving
 from cupti_etl.commands._writing import (
     convert,
     fsync_option,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cupti_etl.commands._complete import files
-from cupti_etl.commands._serve import need_the_extra
+from cupti_etl.commands._serving import need_the_extra
 from cupti_etl.render.help import Command
 
 

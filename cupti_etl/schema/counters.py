@@ -1,4 +1,4 @@
-"""The tables of samples of PCs, and of what instructions, launches and ranges count."""
+"""Tables of PC samples and of counters of instructions, launches and ranges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What went wrong, as a program reads it: one form for every error, however it is sent."""
+"""Errors in one form that programs can read."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.captures import Capturer
 
-from cupti_etl.commands import _index
+from cupti_etl.commands import _index_apart
 
 
 def test_the_index_says_what_it_did(capturer: Capturer) -> None:
@@ -25,6 +25,6 @@ def test_an_index_that_takes_too_long_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(_index, "_PATIENCE_S", 0.0)
-    _index.index_apart(tmp_path_factory.mktemp("run"))
+    monkeypatch.setattr(_index_apart, "_PATIENCE_S", 0.0)
+    _index_apart.index_apart(tmp_path_factory.mktemp("run"))
     assert "was given up" in capsys.readouterr().err
