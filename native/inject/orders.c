@@ -20,7 +20,6 @@
 
 /* What programs that have something to record cannot do without. */
 static const char *const kernels[] = { "cuLaunchKernel*", "cuLaunchCooperativeKernel*", NULL };
-static const char *const launches[] = { "cuLaunch*", "cuGraphLaunch*", NULL };
 static const char *const others[] = { "cuMemcpy*",          "cuMemset*",
 				      "cuCtxSynchronize*",  "cuEventSynchronize",
 				      "cuStreamSynchronize*", NULL };
@@ -45,7 +44,7 @@ void etl_orders_enable(void *subscriber)
 		return;
 	for (uint32_t cbid = 0; etl_next_driver_call(kernels, &cbid);)
 		is_kernel[cbid] = true;
-	for (uint32_t cbid = 0; etl_next_driver_call(launches, &cbid);)
+	for (uint32_t cbid = 0; etl_next_driver_call(etl_stacks_launches, &cbid);)
 		is_place[cbid] = is_launch[cbid] = true;
 	for (uint32_t cbid = 0; etl_next_driver_call(others, &cbid);)
 		is_place[cbid] = true;

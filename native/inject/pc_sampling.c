@@ -70,9 +70,8 @@ static int64_t missing(void)
 
 static struct etl_pc_context contexts[MOST_CONTEXTS];
 static _Atomic uint64_t has_thread;
-static _Atomic bool is_over;
 static _Atomic bool is_on_duty; /* in a duty cycle: that it is time to sample */
-static bool is_launch[ETL_MAX_CBID]; /* the driver's functions, by callback id */
+static struct etl_launches launches;
 
 /* Waits for another thread that has it: not long, for that one may hang. */
 static bool take(struct etl_pc_context *sampled)
@@ -95,7 +94,7 @@ static bool take(struct etl_pc_context *sampled)
 static void nap(int64_t ns)
 {
 	/* Short naps, so that the end of the process does not wait for this thread. */
-	while (ns > 0 && !etl_load(&is_over)) {
+	while (ns > 0 && !etl_load(&launches.is_over)) {
 		int64_t part = ns < 20000000 ? ns : 20000000;
 		const struct timespec wanted = { 0, part };
 
@@ -106,7 +105,7 @@ static void nap(int64_t ns)
 
 static void collect_all(void)
 {
-	for (int i = 0; i < MOST_CONTEXTS && !etl_load(&is_over); i++) {
+	for (int i = 0; i < MOST_CONTEXTS && !etl_load(&launches.is_over); i++) {
 		if (!etl_claim(&contexts[i].state, ETL_PC_READY, ETL_PC_BUSY))
 			continue;
 		etl_pc_context_collect(&contexts[i]);
@@ -119,7 +118,7 @@ static void *loop(void *unused)
 {
 	(void)unused;
 	pthread_setname_np(pthread_self(), "cupti-etl-pc");
-	while (!etl_load(&is_over) && etl_injector_is_ours()) {
+	while (!etl_load(&launches.is_over) && etl_injector_is_ours()) {
 		etl_store(&is_on_duty, true);
 		nap(etl_pc_asked.cycle_ns ? etl_pc_asked.on_ns : WINDOW_NS);
 		etl_store(&is_on_duty, !etl_pc_asked.cycle_ns);
@@ -157,7 +156,7 @@ static void begin(void *context)
 	struct etl_pc_context *sampled = NULL;
 	int64_t code = missing();
 
-	if (!context || etl_load(&is_over))
+	if (!context || etl_load(&launches.is_over))
 		return;
 	for (int i = 0; code == 0 && !sampled && i < MOST_CONTEXTS; i++)
 		if (etl_claim(&contexts[i].state, ETL_PC_EMPTY, ETL_PC_BUSY))
@@ -214,13 +213,7 @@ static void at_launch(void *context)
 
 void etl_pc_sampling_call(uint32_t cbid, void *context)
 {
-	int saved = errno;
-
-	if (cbid >= ETL_MAX_CBID || !is_launch[cbid] || !context || etl_load(&is_over) ||
-	    !etl_injector_is_ours())
-		return;
-	at_launch(context);
-	errno = saved;
+	etl_launches_call(&launches, cbid, context, at_launch);
 }
 
 static void context_ends(const void *context)
@@ -250,7 +243,7 @@ void etl_pc_sampling_finish(void)
 {
 	if (!etl_pc_asked.is_wanted)
 		return;
-	etl_store(&is_over, true);
+	etl_store(&launches.is_over, true);
 	for (int i = 0; i < MOST_CONTEXTS; i++)
 		if (etl_load(&contexts[i].state) != ETL_PC_EMPTY && take(&contexts[i]))
 			leave(&contexts[i]);
@@ -266,7 +259,7 @@ void etl_pc_sampling_flush(void)
 bool etl_pc_sampling_means(uint32_t domain, uint32_t cbid)
 {
 	if (domain == CUPTI_DOMAIN_DRIVER)
-		return cbid < ETL_MAX_CBID && is_launch[cbid];
+		return etl_launches_mean(&launches, cbid);
 	return is_told && domain == CUPTI_DOMAIN_RESOURCE &&
 	       (cbid == CONTEXT_CREATED || cbid == CONTEXT_DESTROYED || cbid == MODULE_LOADED);
 }
@@ -284,16 +277,15 @@ void etl_pc_sampling_enable(void *subscriber)
 	if (code != 0)
 		etl_pc_fail(code);
 	else if (etl_pc_asked.is_by_launch)
-		etl_tell_of_launches(subscriber, is_launch);
+		etl_launches_enable(&launches, subscriber);
 }
 
 void etl_pc_sampling_forget(void)
 {
 	for (int i = 0; i < MOST_CONTEXTS; i++)
 		etl_store(&contexts[i].state, ETL_PC_EMPTY);
-	etl_store(&is_over, false);
 	is_told = false;
-	memset(is_launch, 0, sizeof is_launch);
+	memset(&launches, 0, sizeof launches);
 	etl_pc_rows_forget();
 	etl_pc_cubins_forget();
 	read_settings();

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <string.h>
 
 #include "inject/environment.h"
@@ -33,11 +34,23 @@ bool etl_next_driver_call(const char *const *patterns, uint32_t *cbid)
 	return false;
 }
 
-void etl_tell_of_launches(void *subscriber, bool is_launch[ETL_MAX_CBID])
+void etl_launches_enable(struct etl_launches *launches, void *subscriber)
 {
 	for (uint32_t cbid = 0; etl_next_driver_call(etl_stacks_launches, &cbid);)
-		is_launch[cbid] = etl_injector.cupti.enable_callback(
-					  1, subscriber, CUPTI_DOMAIN_DRIVER, cbid) == CUPTI_OK;
+		launches->is_one[cbid] = etl_injector.cupti.enable_callback(
+						 1, subscriber, CUPTI_DOMAIN_DRIVER, cbid) == CUPTI_OK;
+}
+
+void etl_launches_call(struct etl_launches *launches, uint32_t cbid, void *context,
+		       void (*at)(void *context))
+{
+	int saved = errno;
+
+	if (!etl_launches_mean(launches, cbid) || !context || etl_load(&launches->is_over) ||
+	    !etl_injector_is_ours())
+		return;
+	at(context);
+	errno = saved;
 }
 
 /* Whether the level asks for the records of this function. */

@@ -68,7 +68,20 @@ size_t etl_bare_length(const char *name);
 /* The next function of the driver's, by callback id, whose name is one of a list; `cbid` is that of
  * the one before, 0 at first.  False behind the last. */
 bool etl_next_driver_call(const char *const *patterns, uint32_t *cbid);
-/* Has a subscriber told of the driver's functions that launch, and notes which those are. */
-void etl_tell_of_launches(void *subscriber, bool is_launch[ETL_MAX_CBID]);
+/* The driver's functions that launch, for somebody who does something where they begin. */
+struct etl_launches {
+	bool is_one[ETL_MAX_CBID]; /* by callback id */
+	_Atomic bool is_over; /* nothing is done any more */
+};
+
+/* Has a subscriber told of them. */
+void etl_launches_enable(struct etl_launches *launches, void *subscriber);
+static inline bool etl_launches_mean(const struct etl_launches *launches, uint32_t cbid)
+{
+	return cbid < ETL_MAX_CBID && launches->is_one[cbid];
+}
+/* Calls `at` with the context where one of them begins; errno stays. */
+void etl_launches_call(struct etl_launches *launches, uint32_t cbid, void *context,
+		       void (*at)(void *context));
 /* Decides, and publishes the names of the APIs' functions. */
 void etl_plan_make(struct etl_plan *plan);

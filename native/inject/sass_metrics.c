@@ -25,8 +25,7 @@ static const uint32_t told[] = { CONTEXT_DESTROYED, MODULE_LOADED };
 /* Whose context is whose.  Never held while calling CUPTI. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct etl_sass_context contexts[MOST_CONTEXTS];
-static _Atomic bool is_over;
-static bool is_launch[ETL_MAX_CBID]; /* the driver's functions, by callback id */
+static struct etl_launches launches;
 static bool is_told;
 
 /* ---- what is asked for */
@@ -163,13 +162,7 @@ static void at_launch(void *context)
 
 void etl_sass_metrics_call(uint32_t cbid, void *context)
 {
-	int saved = errno;
-
-	if (cbid >= ETL_MAX_CBID || !is_launch[cbid] || !context || etl_load(&is_over) ||
-	    !etl_injector_is_ours())
-		return;
-	at_launch(context);
-	errno = saved;
+	etl_launches_call(&launches, cbid, context, at_launch);
 }
 
 /* It goes, and what was counted there with it. */
@@ -195,7 +188,7 @@ void etl_sass_metrics_resource(uint32_t cbid, const void *info)
 	memcpy(&data, info, sizeof data);
 	if (cbid == MODULE_LOADED)
 		etl_pc_cubin_loaded(data.descriptor);
-	else if (cbid == CONTEXT_DESTROYED && !etl_load(&is_over))
+	else if (cbid == CONTEXT_DESTROYED && !etl_load(&launches.is_over))
 		forget(data.context);
 	errno = saved;
 }
@@ -204,7 +197,7 @@ void etl_sass_metrics_finish(void)
 {
 	if (!etl_sass_asked.is_wanted)
 		return;
-	etl_store(&is_over, true);
+	etl_store(&launches.is_over, true);
 	for (int i = 0; i < MOST_CONTEXTS; i++)
 		if (etl_load(&contexts[i].state) != ETL_SASS_EMPTY && wait_for(&contexts[i])) {
 			etl_sass_context_end(&contexts[i]);
@@ -222,7 +215,7 @@ void etl_sass_metrics_flush(void)
 bool etl_sass_metrics_mean(uint32_t domain, uint32_t cbid)
 {
 	if (domain == CUPTI_DOMAIN_DRIVER)
-		return cbid < ETL_MAX_CBID && is_launch[cbid];
+		return etl_launches_mean(&launches, cbid);
 	return is_told && domain == CUPTI_DOMAIN_RESOURCE &&
 	       (cbid == CONTEXT_DESTROYED || cbid == MODULE_LOADED);
 }
@@ -241,7 +234,7 @@ void etl_sass_metrics_enable(void *subscriber)
 		etl_sass_fail(code);
 		return;
 	}
-	etl_tell_of_launches(subscriber, is_launch);
+	etl_launches_enable(&launches, subscriber);
 }
 
 void etl_sass_metrics_forget(void)
@@ -249,9 +242,8 @@ void etl_sass_metrics_forget(void)
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	for (int i = 0; i < MOST_CONTEXTS; i++)
 		etl_store(&contexts[i].state, ETL_SASS_EMPTY);
-	etl_store(&is_over, false);
 	is_told = false;
-	memset(is_launch, 0, sizeof is_launch);
+	memset(&launches, 0, sizeof launches);
 	etl_sass_contexts_forget();
 	etl_sass_asked.refusal = read_settings();
 }

@@ -63,7 +63,7 @@ static int enable_kind(uint32_t kind)
 
 bool etl_next_driver_call(const char *const *patterns, uint32_t *cbid)
 {
-	uint32_t found = strncmp(patterns[0], "cuLaunch", 8) == 0 ? LAUNCH : WAIT;
+	uint32_t found = strncmp(patterns[0], "cuMem", 5) == 0 ? WAIT : LAUNCH;
 	bool is_first = *cbid < found;
 
 	*cbid = found;
