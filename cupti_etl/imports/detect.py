@@ -92,4 +92,4 @@ def _what_else(path: Path, head: bytes) -> str:
         return f"{path} is a report of nsys, which only nsys can open: nsys export --type sqlite"
     if head.startswith(b"PAR1"):
         return f"{path} is one file of Parquet, and an export of nsys is a folder of them"
-    return f"{path} is of a format that is not known"
+    return f"{path} has an unknown format"

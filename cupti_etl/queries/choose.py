@@ -255,6 +255,8 @@ def _steps(
     else:
         low = int(found[1] or 0)
         high = int(found[3]) if found[3] else math.inf if found[2] else low
+        if high < low:
+            raise UsageError(f"steps {text} end before they begin", f"--steps {high}-{low}")
         chosen = [row for row in rows if low <= row["step"] <= high]
     last = max(row["step"] for row in rows)
     if not chosen:

@@ -167,7 +167,7 @@ class Result:
         """Write all rows to a file; its suffix says how: .csv, .json, .arrow, .parquet, .md, .html.
 
         Raises:
-            UsageError: it is the suffix of no format, or the file cannot be written.
+            UsageError: it is not the suffix of a format, or the file cannot be written.
         """
         from cupti_etl.render.output import Output, write
 

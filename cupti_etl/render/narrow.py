@@ -64,7 +64,9 @@ def _order(rows: Rows, text: str) -> str:
     if not colon:
         name, order = text, ""
     elif order.lower() not in _ORDERS:
-        raise UsageError(f"{order!r} is no order", f"--sort {name}:asc or --sort {name}:desc")
+        raise UsageError(
+            f"{order!r} is not a sort order", f"--sort {name}:asc or --sort {name}:desc"
+        )
     # A heading leaves out the unit.
     headings = [column.name for column in rows.shape.columns if column.heading == name]
     if name not in rows.columns and len(headings) == 1:

@@ -138,7 +138,7 @@ class Output:
         suffix = self.path.suffix.lower() if self.path else ""
         if suffix and not self.format and suffix not in _SUFFIXES:
             raise UsageError(
-                f"{self.path}: {suffix} is the suffix of no format",
+                f"{self.path}: {suffix} is not the suffix of a format",
                 f"add --format, or choose one of {', '.join(_SUFFIXES)}",
             )
 

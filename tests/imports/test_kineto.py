@@ -366,7 +366,7 @@ GOOD = '{"traceEvents": [{"ph":"X","cat":"kernel","name":"k","ts":1,"dur":1,"arg
     ("content", "said"),
     [
         (b"", "is empty"),
-        (b"  \n", "is of a format that is not known"),
+        (b"  \n", "has an unknown format"),
         (GOOD[:-1].encode(), "is truncated"),
         (GOOD[:60].encode(), "is truncated"),
         (gzip.compress(GOOD.encode(), mtime=0)[:-20], "gzip stream does not end"),
@@ -383,7 +383,7 @@ GOOD = '{"traceEvents": [{"ph":"X","cat":"kernel","name":"k","ts":1,"dur":1,"arg
         (b'{"traceEvents": []}', "holds no event of PyTorch's profiler"),
         (b'{"traceEvents": [{"ph":"X","cat":"v8","name":"f","ts":1}]}', "holds no event"),
         (b'{"a": 1}', "holds no event"),
-        (b"PK\x03\x04 a zip", "is of a format that is not known"),
+        (b"PK\x03\x04 a zip", "has an unknown format"),
     ],
 )
 def test_what_cannot_be_read_leaves_nothing(

@@ -89,7 +89,7 @@ def test_no_standard_output(run_folder: Path) -> None:
 def test_a_suffix_that_is_no_format(run_folder: Path, tmp_path: Path) -> None:
     status, lines = fail("sql", run_folder, "FROM kernel", "-o", tmp_path / "kernels.xlsx")
     assert status == 2
-    assert ".xlsx is the suffix of no format" in lines[0]
+    assert ".xlsx is not the suffix of a format" in lines[0]
     assert ".csv" in lines[1]
     succeed("sql", run_folder, "FROM kernel", "-o", tmp_path / "kernels")
     assert (tmp_path / "kernels").read_text().startswith("process  ")

@@ -155,6 +155,9 @@ def test_steps(trace) -> None:
             assert part.says == ""
         with pytest.raises(UsageError, match="the trace has no step 7"):
             whole.scope(steps="7-9")
+        with pytest.raises(UsageError, match="steps 3-1 end before they begin") as raised:
+            whole.scope(steps="3-1")
+        assert raised.value.hint == "--steps 1-3"
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def test_rows_are_chosen_and_sorted(trace: MakeTrace) -> None:
     [
         (("totl_ns > 1", ""), "there is no column 'totl_ns'", "did you mean total_ns"),
         (("", "totl_ns"), "there is no column 'totl_ns'", "did you mean total_ns"),
-        (("", "total_ns:up"), "'up' is no order", "--sort total_ns:asc"),
+        (("", "total_ns:up"), "'up' is not a sort order", "--sort total_ns:asc"),
     ],
 )
 def test_a_column_that_is_not_there_has_a_neighbour(

@@ -111,7 +111,7 @@ def test_the_part_is_said(client: Any) -> None:
         ("/arrow/kernel?limit=9e9", 422, "limit: '9e9'", "limit=1000"),
         ("/arrow/kernel?limit=99999999999999999999", 422, "limit: ", "limit=1000"),
         ("/arrow/kernel?sort=nam", 422, "no column 'nam'", "did you mean name"),
-        ("/arrow/kernel?sort=name:up", 422, "'up' is no order", ""),
+        ("/arrow/kernel?sort=name:up", 422, "'up' is not a sort order", ""),
         ("/arrow/kernel?format=xml", 422, "no format 'xml'", "arrow, json, csv"),
         ("/arrow/kernel?from=9s&to=1s", 422, "is empty", ""),
         ("/arrow/kernel?from=soon", 422, "soon", ""),
