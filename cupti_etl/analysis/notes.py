@@ -123,7 +123,8 @@ def notes(
         yield from _alignment(trace)
     if not is_empty and query.topic == "steps":
         yield from _guessed(trace, engine)
-        yield from _overlapping(trace)
+        if engine == DUCKDB:
+            yield from _overlapping(trace)
     if not is_empty and query.topic == "ranks":
         yield from _clocks(trace, engine)
     lost = "" if query.name == _TELLS_LOSSES else losses(trace.whole)

@@ -140,7 +140,10 @@ def _is_small(traces: Sequence[str]) -> bool:
     """Whether all parts together are not worth more than one thread."""
     from cupti_etl.storage.sources import Folder, state
 
-    folders = [Path(trace) for trace in traces]
-    if not all(folder.is_dir() for folder in folders):
-        return False
-    return sum(size for _, size, _ in state(map(Folder, folders))) < _SMALL_BYTES
+    total = 0
+    for folder in map(Path, traces):
+        total += sum(size for _, size, _ in state([Folder(folder)]))
+        # Of a thousand ranks not all are looked through.
+        if total >= _SMALL_BYTES or not folder.is_dir():
+            return False
+    return True
