@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 # Queries about losses say so themselves.
 _TELLS_LOSSES = "capture_health"
-# Of a step: as much of it can be of the one before without a word.
-_MUCH_OVERLAP_PCT = 10
 # What the names of parameters begin with below which a row is left out.
 _THRESHOLD = "min_"
 
@@ -123,8 +121,6 @@ def notes(
         yield from _alignment(trace)
     if not is_empty and query.topic == "steps":
         yield from _guessed(trace, engine)
-        if engine == DUCKDB:
-            yield from _overlapping(trace)
     if not is_empty and query.topic == "ranks":
         yield from _clocks(trace, engine)
     lost = "" if query.name == _TELLS_LOSSES else losses(trace.whole)
@@ -141,17 +137,6 @@ def _guessed(trace: Trace, engine: str) -> Iterator[str]:
         yield (
             f"these steps are guessed from kernels that repeat (confidence {min(guesses):.2f});"
             " steps that NVTX ranges mark are certain."
-        )
-
-
-def _overlapping(trace: Trace) -> Iterator[str]:
-    longest = max(trace.query("_step_overlap"), key=lambda row: row["overlap_pct"] or 0, default={})
-    if (longest.get("overlap_pct") or 0) > _MUCH_OVERLAP_PCT:
-        yield (
-            f"steps overlap: the work of one goes on for {duration(longest['overlap_ns'])} (median)"
-            " after the next has begun on the GPU. What is told of a step is partly of the one"
-            " before it, and the last lasts until its own work ends; nvtx_projection tells the work"
-            " of each."
         )
 
 

@@ -166,33 +166,41 @@ def test_a_guess_is_said_beside_the_steps(trace: MakeTrace) -> None:
     assert not list(notes(marked, library()["step_breakdown"], {}, is_empty=False))
 
 
-def test_steps_that_overlap_on_the_gpu_are_said_to(trace: MakeTrace) -> None:
-    # Each step begins with a copy of its own stream, and computes when the one before is done.
-    opened = trace(
-        marker=ranges(*(("", f"step {n}", 100 * n, 100 * n + 90) for n in range(4))),
-        api_call="\n".join(
+def pipelined(steps: int) -> dict[str, str]:
+    """Steps that begin with a copy of their own stream, and compute when the one before has."""
+    copies = "process_id device_id context_id stream_id correlation_id start_ns end_ns copy_kind"
+    kernels = "process_id device_id context_id stream_id correlation_id start_ns end_ns name"
+    begun = [(2 * n, 100 * n) for n in range(steps)]
+    return {
+        "marker": ranges(*(("", f"step {n}", 100 * n, 100 * n + 90) for n in range(steps))),
+        "api_call": "\n".join(
             [
                 CALL,
                 *(
-                    f"1 5 {2 * n + k} runtime f {100 * n + k} {100 * n + k + 1}"
-                    for n in range(4)
+                    f"1 5 {id_ + k} runtime f {at + k} {at + k + 1}"
+                    for id_, at in begun
                     for k in range(2)
                 ),
             ]
         ),
-        memcpy="process_id device_id correlation_id start_ns end_ns copy_kind bytes\n"
-        + "\n".join(f"1 0 {2 * n} {100 * n + 5} {100 * n + 9} HtoD 8" for n in range(4)),
-        kernel="\n".join(
-            [KERNEL, *(f"1 0 {2 * n + 1} {100 * n + 80} {100 * n + 165} k" for n in range(4))]
+        "memcpy": "\n".join(
+            [copies, *(f"1 0 1 8 {id_} {at + 5} {at + 9} HtoD" for id_, at in begun)]
         ),
-    )
+        "kernel": "\n".join(
+            [kernels, *(f"1 0 1 7 {id_ + 1} {at + 80} {at + 165} k" for id_, at in begun)]
+        ),
+    }
+
+
+def test_steps_whose_inputs_are_copied_ahead_begin_on_their_main_stream(trace: MakeTrace) -> None:
+    opened = trace(**pipelined(4))
     assert_rows(
         opened.sql("SELECT step, start_ns, end_ns FROM step"),
-        "step start_ns end_ns\n 0 5 105\n 1 105 205\n 2 205 305\n 3 305 465",
+        "step start_ns end_ns\n 0 80 180\n 1 180 280\n 2 280 380\n 3 380 465",
     )
-    assert_rows(opened.query("_step_overlap"), "overlap_ns overlap_pct\n 60 60")
-    (note,) = notes(opened, library()["step_summary"], {}, is_empty=False)
-    assert note.startswith("steps overlap: the work of one goes on for 60 ns (median) after")
+    # The copy for the next is in the step that goes on meanwhile.
+    counts = opened.sql("SELECT step, launches, kernels, copies FROM _step_count ORDER BY step")
+    assert_rows(counts, "step launches kernels copies\n 0 2 1 1\n 1 2 1 1\n 2 2 1 1\n 3 1 1 0")
 
 
 def test_a_period_of_kernels_is_a_guess_with_a_confidence(trace: MakeTrace) -> None:

@@ -6,14 +6,16 @@
 --   steps of optimizers and epochs, then a module that XLA ran three times or more (jit_update of
 --   JAX); of equals those with most time on the host. Frames of Python, operators, layers and what
 --   XLA's autotuner tries are none. A step is on the GPU from the first activity that it asked for
---   to that of the next step. In processes without them, after what that tried, the rarest kernel
---   that came at least 5 times at regular distances (3 of 4 within a quarter of their median, with
---   half of all kernels between the first and the last), with about as many kernels each time (3
---   of 4 within a tenth of the median, 3 or more): a step is from one to the next. If two of them
---   were launched by one call or by one forward pass, these are layers, and no steps. The steady
---   state begins with the first step, of the first half, from which on steps take as long as those
---   of the later half do (their median, give or take 4 deviations or a tenth), if those before
---   took longer.
+--   to that of the next step; where its work goes on for more than a tenth of a step after that
+--   (medians), as inputs are copied ahead, from the first on the stream on which most of the work
+--   is that its own thread asked for. In processes without them, after what that tried, the rarest
+--   kernel that came at least 5 times at regular distances (3 of 4 within a quarter of their
+--   median, with half of all kernels between the first and the last), with about as many kernels
+--   each time (3 of 4 within a tenth of the median, 3 or more): a step is from one to the next. If
+--   two of them were launched by one call or by one forward pass, these are layers, and no steps.
+--   The steady state begins with the first step, of the first half, from which on steps take as
+--   long as those of the later half do (their median, give or take 4 deviations or a tenth), if
+--   those before took longer.
 -- needs: _range_span, _hlo_range, range_gpu, gpu_interval, api_call, _readable_name
 -- materialized: Made once for an opened trace, as it is searched in all kernels.
 -- limits: With kernels, what came before the first and after the last of them is in no step, and
@@ -115,14 +117,58 @@ stems AS (
         ORDER BY rank = 1 DESC, count(*) >= 2 DESC, rank, sum(end_ns - start_ns) DESC, stem
     ) = 1
 ),
-marked AS (
-    SELECT named.process_id, work.gpu, named.name, work.start_ns, work.end_ns
+asked AS (
+    SELECT named.process_id, work.gpu, named.name, work.start_ns, work.end_ns, named.range_id,
+           named.thread_id, named.start_ns AS from_ns, named.end_ns AS until_ns
     FROM named
     JOIN stems
         ON stems.process_id = named.process_id
         AND stems.stem = named.stem
         AND stems.rank = named.rank
     JOIN range_gpu AS work ON work.range_id = named.range_id
+),
+-- Where the work of a step goes on for long after the first of the next, as inputs are copied
+-- ahead, a step begins where its main stream does.
+overlapping AS (
+    SELECT process_id, gpu
+    FROM (
+        SELECT *, lead(start_ns) OVER (
+                   PARTITION BY process_id, gpu ORDER BY start_ns, range_id
+               ) AS next_ns
+        FROM asked
+    )
+    WHERE next_ns IS NOT NULL
+    GROUP BY process_id, gpu
+    HAVING median(end_ns - next_ns) > median(next_ns - start_ns) / 10
+),
+ahead AS (
+    SELECT asked.* FROM asked SEMI JOIN overlapping USING (process_id, gpu)
+),
+streams AS (
+    SELECT ahead.range_id, ahead.gpu, context_id, stream_id, min(act.start_ns) AS start_ns,
+           sum(act.end_ns - act.start_ns) AS work_ns
+    FROM (FROM api_call WHERE process_id IN (SELECT process_id FROM overlapping)) AS call
+    ASOF JOIN ahead
+        ON ahead.process_id = call.process_id
+        AND ahead.thread_id = call.thread_id
+        AND ahead.from_ns <= call.start_ns
+    JOIN (FROM gpu_interval WHERE process_id IN (SELECT process_id FROM overlapping)) AS act
+        ON act.process_id = call.process_id
+        AND act.correlation_id = call.correlation_id
+        AND act.gpu = ahead.gpu
+    WHERE call.start_ns < ahead.until_ns AND act.start_ns >= call.start_ns
+    GROUP BY ahead.range_id, ahead.gpu, context_id, stream_id
+),
+mains AS (
+    SELECT range_id, gpu, arg_max(start_ns, (work_ns, -start_ns)) AS start_ns
+    FROM streams
+    GROUP BY range_id, gpu
+),
+marked AS (
+    SELECT asked.process_id, asked.gpu, name, end_ns,
+           coalesce(mains.start_ns, asked.start_ns) AS start_ns
+    FROM asked
+    LEFT JOIN mains ON mains.range_id = asked.range_id AND mains.gpu = asked.gpu
 ),
 -- What XLA's autotuner tries comes again and again, too.
 tuned AS (
