@@ -282,6 +282,21 @@ def get_num_of_passes(config_image: bytes, *, cupti: str | None = None) -> int:
     return int(opened.number("uint32_t", *ask))
 
 
+def get_max_num_hardware_metrics_per_pass(
+    chip_name: str,
+    profiler_type: ProfilerType,
+    counter_availability_image: bytes | None = None,
+    *,
+    cupti: str | None = None,
+) -> int:
+    """How many metrics of the hardware itself one pass can hold at most."""
+    opened = open_cupti(cupti)
+    given, most = counter_availability_image, opened.lib.etl_cupti_most_per_pass
+    image = opened.ffi.NULL if given is None else opened.ffi.from_buffer("uint8_t[]", given)
+    ask = (most, opened.handle, int(profiler_type), chip_name.encode(), image)
+    return int(opened.number("uint64_t", *ask))
+
+
 def get_chip_name(device: int = 0, *, cupti: str | None = None) -> str:
     """The chip of a GPU, by its number for CUDA."""
     opened = open_cupti(cupti)

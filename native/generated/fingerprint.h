@@ -1,4 +1,4 @@
 /* Made by `python -m tools.codegen`.  Do not edit. */
 #ifndef ETL_FINGERPRINT
-#define ETL_FINGERPRINT UINT64_C(0xf6131e29522374c0)
+#define ETL_FINGERPRINT UINT64_C(0x0698ac2f2822c38b)
 #endif

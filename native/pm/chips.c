@@ -17,6 +17,18 @@ int etl_cupti_passes(const struct pm_api *api, const uint8_t *config, uint64_t b
 	return result ? pm_fail(api, result, "cuptiProfilerHostGetNumOfPasses", error) : 0;
 }
 
+int etl_cupti_most_per_pass(const struct pm_api *api, int profiler_type, const char *chip,
+			    const uint8_t *availability, uint64_t *count, struct etl_error *error)
+{
+	struct pm_max_per_pass ask = PM_PARAMS(pm_max_per_pass, count,
+		.profiler_type = profiler_type, .chip = chip, .availability = availability);
+	int result = api->max_per_pass(&ask);
+
+	*count = result ? 0 : ask.count;
+	return result ? pm_fail(api, result, "cuptiProfilerHostGetMaxNumHardwareMetricsPerPass",
+				error) : 0;
+}
+
 int etl_cupti_chips(const struct pm_api *api, struct etl_names *out, struct etl_error *error)
 {
 	struct pm_supported_chips ask = PM_PARAMS(pm_supported_chips, chips);

@@ -27,6 +27,7 @@ static const struct etl_symbol symbols[] = {
 	REQUIRED(config_size, "cuptiProfilerHostGetConfigImageSize"),
 	REQUIRED(config_image, "cuptiProfilerHostGetConfigImage"),
 	REQUIRED(number_of_passes, "cuptiProfilerHostGetNumOfPasses"),
+	REQUIRED(max_per_pass, "cuptiProfilerHostGetMaxNumHardwareMetricsPerPass"),
 	REQUIRED(availability, "cuptiPmSamplingGetCounterAvailability"),
 	REQUIRED(enable, "cuptiPmSamplingEnable"),
 	REQUIRED(disable, "cuptiPmSamplingDisable"),

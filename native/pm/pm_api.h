@@ -51,6 +51,7 @@ struct pm_api {
 	int (*config_size)(struct pm_config_size *);
 	int (*config_image)(struct pm_config_image *);
 	int (*number_of_passes)(struct pm_number_of_passes *);
+	int (*max_per_pass)(struct pm_max_per_pass *);
 	int (*availability)(struct pm_availability *);
 	int (*enable)(struct pm_enable *);
 	int (*disable)(struct pm_object *);

@@ -76,6 +76,12 @@ STRUCTS = (
         "configImageSize pConfigImage numOfPasses",
     ),
     (
+        "pm_max_per_pass",
+        "CUpti_Profiler_Host_GetMaxNumHardwareMetricsPerPass",
+        "profiler_type chip availability count",
+        "profilerType pChipName pCounterAvailabilityImage maxMetricsPerPass",
+    ),
+    (
         "pm_single_pass_sets",
         "CUpti_Profiler_Host_GetSinglePassSets",
         "chip count sets",

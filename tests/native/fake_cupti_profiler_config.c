@@ -104,6 +104,22 @@ API int cuptiProfilerHostGetNumOfPasses(struct get_passes *params) {
     return OK;
 }
 
+struct get_max {
+    struct params head;
+    int profilerType;
+    const char *pChipName;
+    const uint8_t *pCounterAvailabilityImage;
+    size_t maxMetricsPerPass;
+};
+API int cuptiProfilerHostGetMaxNumHardwareMetricsPerPass(struct get_max *params);
+API int cuptiProfilerHostGetMaxNumHardwareMetricsPerPass(struct get_max *params) {
+    PARAMS(params, {24, 48});
+    if (known_chip(params->pChipName) == NULL)
+        return INVALID_PARAMETER;
+    params->maxMetricsPerPass = HARDWARE_PER_PASS;
+    return OK;
+}
+
 /* Single-pass sets, since 13.2: asked once for the number, then for the names. */
 
 struct get_sets {

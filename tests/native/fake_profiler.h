@@ -14,7 +14,7 @@ extern const char *const fake_chips[], *const fake_set_metrics[];
 extern const size_t fake_chip_count, fake_set_metric_count;
 
 enum { COUNTER, RATIO, THROUGHPUT };
-enum { MAX_METRICS = 1024, MAX_ENDINGS = 32, ENDING_SIZE = 64 };
+enum { MAX_METRICS = 1024, HARDWARE_PER_PASS = 96, MAX_ENDINGS = 32, ENDING_SIZE = 64 };
 #define SET "TriageCompute"
 #define EMPTY_SET "Compute_Triage"
 #define DETAIL_CHIP "GH100" /* the one with sets */

@@ -26,6 +26,7 @@ from cupti_etl.pm.profiler_host import (
     ProfilerType,
     get_chip_name,
     get_counter_availability,
+    get_max_num_hardware_metrics_per_pass,
     get_metrics_in_single_pass_set,
     get_num_of_passes,
     get_sample_bytes,
@@ -64,6 +65,7 @@ def test_every_release_is_spoken_to_in_its_own_sizes(inside: Inside, release: st
                 host.get_metric_properties(SM),
                 passes,
                 get_num_of_passes(config, cupti=path),
+                get_max_num_hardware_metrics_per_pass("GH100", PM, cupti=path),
                 get_chip_name(cupti=path),
                 get_sample_bytes(config, [SM, "dram__bytes.sum"], cupti=path) > 0,
             )
@@ -77,7 +79,7 @@ def test_every_release_is_spoken_to_in_its_own_sizes(inside: Inside, release: st
     assert said == MetricProperties(
         "# of cycles_active", "sm", "unit_cycles", MetricType.COUNTER, scope
     )
-    assert rest == [1, 1, "GH100", True]
+    assert rest == [1, 1, 96, "GH100", True]
 
 
 def test_single_pass_sets(inside: Inside) -> None:

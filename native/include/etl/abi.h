@@ -238,6 +238,7 @@ int etl_cupti_chips(const struct pm_api *api, struct etl_names *out, struct etl_
 int etl_cupti_sets(const struct pm_api *api, const char *chip, struct etl_names *out, struct etl_error *error);
 int etl_cupti_set_metrics(const struct pm_api *api, const char *chip, const char *set, struct etl_names *out, struct etl_error *error);
 int etl_cupti_passes(const struct pm_api *api, const uint8_t *config, uint64_t bytes, uint32_t *passes, struct etl_error *error);
+int etl_cupti_most_per_pass(const struct pm_api *api, int profiler_type, const char *chip, const uint8_t *availability, uint64_t *count, struct etl_error *error);
 int etl_cupti_device_chip(const struct pm_api *api, uint64_t device, char *chip, uint64_t size, struct etl_error *error);
 int etl_cupti_availability(const struct pm_api *api, uint64_t device, struct etl_bytes *out, struct etl_error *error);
 /* Bytes of counter data that each sample of these metrics takes on a device. */

@@ -119,6 +119,14 @@ struct pm_number_of_passes {
 	size_t passes; /* out */
 };
 
+struct pm_max_per_pass {
+	PM_HEAD;
+	int profiler_type;
+	const char *chip;
+	const uint8_t *availability;
+	size_t count; /* out */
+};
+
 /* Asked twice: without memory for the number, then with it. */
 struct pm_single_pass_sets {
 	PM_HEAD;

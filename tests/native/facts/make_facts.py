@@ -127,6 +127,7 @@ FUNCTIONS = {
     "cuptiProfilerHostGetConfigImageSize": 24,
     "cuptiProfilerHostGetConfigImage": 24,
     "cuptiProfilerHostGetNumOfPasses": 24,
+    "cuptiProfilerHostGetMaxNumHardwareMetricsPerPass": 24,
     "cuptiPmSamplingSetConfig": 24,
     "cuptiPmSamplingEnable": 24,
     "cuptiPmSamplingDisable": 24,
