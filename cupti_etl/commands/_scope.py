@@ -138,11 +138,11 @@ def open_part(
 
 def _is_small(traces: Sequence[str]) -> bool:
     """Whether all parts together are not worth more than one thread."""
-    from cupti_etl.storage.sources import Folder, state
+    from cupti_etl.storage.sources import Folder, state, state_bytes
 
     total = 0
     for folder in map(Path, traces):
-        total += sum(size for _, size, _ in state([Folder(folder)]))
+        total += state_bytes(state([Folder(folder)]))
         # Of a thousand ranks not all are looked through.
         if total >= _SMALL_BYTES or not folder.is_dir():
             return False

@@ -74,9 +74,9 @@ def command(
 def _index(out: Path) -> None:
     """Compute what queries share; small traces answer at once without it."""
     from cupti_etl.queries.materialize import WORTH_BYTES
-    from cupti_etl.storage.disk import folder_bytes
+    from cupti_etl.storage.sources import Folder, state, state_bytes
 
-    if folder_bytes(out) >= WORTH_BYTES:
+    if state_bytes(state([Folder(out)])) >= WORTH_BYTES:
         from cupti_etl.api import open as open_trace
 
         with open_trace(out) as trace:

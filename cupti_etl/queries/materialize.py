@@ -27,7 +27,7 @@ from cupti_etl.queries.header import Query
 from cupti_etl.schema.arrow import SCHEMA_VERSION
 from cupti_etl.storage import manifest
 from cupti_etl.storage.bucket import Url
-from cupti_etl.storage.sources import Folder, Source, State, state
+from cupti_etl.storage.sources import Folder, Source, State, state, state_bytes
 
 if TYPE_CHECKING:
     import duckdb
@@ -186,7 +186,7 @@ class Materialized:
     @contextlib.contextmanager
     def _telling(self, name: str) -> Iterator[None]:
         with self.parts_looked_at() as now:
-            tell = self.tell if sum(size for _, size, _ in now) >= WORTH_BYTES else _nothing
+            tell = self.tell if state_bytes(now) >= WORTH_BYTES else _nothing
         before, self._told = self._told, name
         tell(name)
         try:
@@ -271,7 +271,7 @@ class Materialized:
         parts = _parts(home, now)
         if parts is None:
             return "", "its parts are not those of its manifest"
-        if sum(size for _, size, _ in now) < WORTH_BYTES:
+        if state_bytes(now) < WORTH_BYTES:
             return "", f"it is smaller than {WORTH_BYTES >> 20} MiB, and answers at once"
         self._need(con, ("capture",))
         ended = con.execute("SELECT count(*) > 0 AND count(*) = count(end_ns) FROM capture")

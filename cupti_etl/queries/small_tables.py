@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from cupti_etl.storage.sources import Folder, Source, State, identifier, state_of
+from cupti_etl.storage.sources import Folder, Source, State, identifier, state_bytes, state_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -50,7 +50,7 @@ class SmallTables:
         self._states.pop(table, None)
         self._without_rows.discard(table)
         parts = state_of(part for each in self._folders for part in each.parts(table))
-        if not parts or sum(size for _, size, _ in parts) > MOST_BYTES:
+        if not parts or state_bytes(parts) > MOST_BYTES:
             return select
         copy = identifier(f"_small_{table}")
         try:
@@ -70,7 +70,7 @@ class SmallTables:
     def bytes(self, table: str) -> int:
         """How large the parts of a table in memory are; more than is few of one that is not."""
         parts = self._states.get(table)
-        return MOST_BYTES + 1 if parts is None else sum(size for _, size, _ in parts)
+        return MOST_BYTES + 1 if parts is None else state_bytes(parts)
 
     def stale(self, there: Mapping[str, State]) -> list[str]:
         """The tables in memory whose parts are no longer those that were read.

@@ -11,7 +11,7 @@ from pathlib import Path
 from cupti_etl.errors import TraceError
 from cupti_etl.schema.arrow import SCHEMA_VERSION
 from cupti_etl.storage.bucket import ORIGIN, Url, look
-from cupti_etl.storage.sources import all_part_files, part_files, state_of
+from cupti_etl.storage.sources import all_part_files, part_files, state_bytes, state_of
 
 # Folders of a trace, below which there is no other; a capture's table is in each of them.
 _DEEPEST = 6
@@ -90,4 +90,4 @@ def _run(home: Path, path: Path, places: list[Path]) -> Run:
     names = [(os.path.relpath(name, home), *rest) for name, *rest in state]
     digest = hashlib.sha256(repr((SCHEMA_VERSION, names)).encode()).hexdigest()[:16]
     name = path.name if path == home else str(path.relative_to(home))
-    return Run(name, path, digest, sum(size for _, size, _ in state))
+    return Run(name, path, digest, state_bytes(state))

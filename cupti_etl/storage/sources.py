@@ -124,6 +124,11 @@ def state_of(files: Iterable[Path | os.DirEntry[str]]) -> State:
     return tuple(sorted(found))
 
 
+def state_bytes(now: State) -> int:
+    """How large these files are together."""
+    return sum(size for _, size, _ in now)
+
+
 def by_table(now: State, folders: Iterable[Folder]) -> dict[str, State]:
     """The parts of each table that are read."""
     only = {os.fspath(folder.path): folder.only for folder in folders}
