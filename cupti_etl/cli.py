@@ -21,6 +21,7 @@ from cupti_etl.commands._group import Group
 from cupti_etl.commands._numpy import load_with_one_thread
 from cupti_etl.errors import EtlError
 from cupti_etl.progress import say
+from cupti_etl.render.help import HELP_OPTIONS
 
 # The commands as --help lists them, those used most first; others follow.
 _SECTIONS = {
@@ -85,7 +86,7 @@ class Commands(Group):
         return super().suggestion(ctx, words)
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": HELP_OPTIONS})
 @click.version_option(__version__, prog_name="cupti-etl")
 @click.option("--debug", is_flag=True, help="Show a traceback instead of an error message.")
 @click.pass_context

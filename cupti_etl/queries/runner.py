@@ -89,7 +89,7 @@ def _lock(con: duckdb.DuckDBPyConnection, folders: Iterable[str], files: Iterabl
 
 
 def empty_views() -> Iterator[str]:
-    """Statements that create an empty view for each table of the schema.
+    """Statements that create an empty view for each table of the schema, and describe it.
 
     DuckDB binds a view when it is created, but by name when it is used: the library that is
     created over empty tables reads no file, however many parts the trace has.

@@ -18,6 +18,8 @@ from typing import Any
 
 import click
 
+HELP_OPTIONS = ["-h", "--help"]
+
 
 class Option(click.Option):
     """An option that the help shows under a heading.
@@ -39,7 +41,7 @@ class Command(click.Command):
 
         click keeps the option as it was first asked for.
         """
-        ctx.help_option_names = ["-h", "--help"]
+        ctx.help_option_names = HELP_OPTIONS
         return super().get_help_option_names(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
