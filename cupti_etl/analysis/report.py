@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.analysis.findings import NONE, Finding, find
 from cupti_etl.analysis.notes import losses, why_empty
 from cupti_etl.errors import EtlError
+from cupti_etl.progress import printable
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.header import Query
 from cupti_etl.render.escape import markdown_text
+from cupti_etl.render.help import fitted
 from cupti_etl.render.narrow import Narrowing, narrow
 from cupti_etl.render.table import Passed, Rows, Table, View, table
-from cupti_etl.render.text import markdown_lines
+from cupti_etl.render.text import markdown_lines, terminal_lines
 from cupti_etl.render.values import duration
 
 if TYPE_CHECKING:
@@ -266,28 +268,53 @@ def failures(report: Report) -> str:
 
 def markdown(report: Report) -> str:
     """The report as Markdown."""
-    text = markdown_text
+    return _page(report, markdown_text, markdown_lines, strong="**", code="`", before=" ")
+
+
+def terminal(report: Report) -> str:
+    """The report for a terminal: as Markdown, with tables that fit its width."""
+    return fitted(_page(report, printable, terminal_lines))
+
+
+def _page(
+    report: Report,
+    text: Callable[[str], str],
+    drawn: Callable[[Table], Iterable[str]],
+    strong: str = "",
+    code: str = "",
+    before: str = "\n  ",
+) -> str:
+    """The report as lines of text.
+
+    Args:
+        report: what is written.
+        text: makes words of a trace fit to be shown.
+        drawn: the lines of a table.
+        strong: stands around what matters most.
+        code: stands around commands.
+        before: stands between a finding and its command.
+    """
     lines = [f"# {text(report.name)}", ""]
     lines += [f"About {text(report.part)}.", ""] if report.part else []
     lines += [f"Capture: {text(report.verdict)}.", ""]
     if report.losses:
         lost = f"The capture has losses ({report.losses}): numbers may be too small."
-        lines += [f"**{text(lost)}**", ""]
+        lines += [f"{strong}{text(lost)}{strong}", ""]
     if report.failed:
-        lines += [f"**{text(failures(report))}**", ""]
+        lines += [f"{strong}{text(failures(report))}{strong}", ""]
     lines += ["## Findings", ""]
     lines += [
-        f"{at}. **{duration(each.saved_ns)}**, {each.percent:.0f} % ({each.sure}):"
-        f" {text(each.text)}. To do: {text(each.advice)}. `{each.command}`"
+        f"{at}. {strong}{duration(each.saved_ns)}{strong}, {each.percent:.0f} % ({each.sure}):"
+        f" {text(each.text)}. To do: {text(each.advice)}.{before}{code}{each.command}{code}"
         for at, each in enumerate(report.findings, start=1)
     ] or [NONE]
     lines += ["", "What each could save at most; they can be of the same time."]
     for section in report.sections:
-        lines += ["", f"## {section.title}", "", f"`{section.command}`", ""]
+        lines += ["", f"## {section.title}", "", f"{code}{section.command}{code}", ""]
         if section.table is None:
             lines.append(f"No rows: {text(section.reason)}")
             continue
-        lines += markdown_lines(section.table)
+        lines += drawn(section.table)
         if section.table.more:
             lines += ["", f"The first {_ROWS}; the command shows all."]
     return "\n".join(lines) + "\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,13 +42,14 @@ def command(
       cupti-etl report run42 -o run42.html
 
     Findings are ranked by the most time that each could save, with the query that shows the
-    details. Without -o, the report is written to standard output as Markdown. The HTML page is one
+    details. Without -o, the report is written to standard output as Markdown; on a terminal its
+    tables fit the width. The HTML page is one
     file and loads nothing from the network. If a section fails, the report says so in its place,
     and the exit status is 1.
     """
     if path is not None and path.suffix not in (".html", ".md"):
         raise UsageError(f"{path} is neither .html nor .md", "choose one of these suffixes")
-    from cupti_etl.analysis.report import build, markdown
+    from cupti_etl.analysis.report import build, markdown, terminal
 
     with open_part(traces, scope, steady=True) as trace:
         line = Line()
@@ -57,6 +59,8 @@ def command(
         from cupti_etl.analysis.html import html
 
         text = html(report)
+    elif path is None and sys.stdout.isatty():
+        text = terminal(report)
     else:
         text = markdown(report)
     with open_output(path) as out:

@@ -48,7 +48,10 @@ def drawn(
     if form == "markdown":
         lines = list(markdown_lines(shown))
     elif terminal and not view.wide:
-        lines, dropped = _terminal_lines(shown)
+        columns = _fitting(shown)
+        kept = {column.name for column, _ in columns}
+        dropped = [each.name for each in shown.columns if each.name not in kept]
+        lines = _coloured(columns)
         hidden = [name for name in rows.columns if name in {*hidden, *dropped}]
     else:
         lines = _plain_lines(shown)
@@ -80,13 +83,18 @@ def notes(shown: Table, hidden: Sequence[str], ways: Ways = IN_SHELL) -> list[st
     return found
 
 
-def _terminal_lines(table: Table) -> tuple[list[str], list[str]]:
-    """A table as wide as the terminal, and the columns for which there was no room."""
-    columns = fit(table.columns, shutil.get_terminal_size().columns)
-    shown = {column.name for column, _ in columns}
-    dropped = [column.name for column in table.columns if column.name not in shown]
+def terminal_lines(table: Table) -> list[str]:
+    """A table as wide as the terminal."""
+    return _coloured(_fitting(table))
+
+
+def _fitting(table: Table) -> list[tuple[Shown, int]]:
+    return fit(table.columns, shutil.get_terminal_size().columns)
+
+
+def _coloured(columns: Sequence[tuple[Shown, int]]) -> list[str]:
     colours = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
-    return list(_lines(columns, colours=colours, wrap=True)), dropped
+    return list(_lines(columns, colours=colours, wrap=True))
 
 
 def lines_within(rows: Rows, view: View, width: int) -> list[str]:

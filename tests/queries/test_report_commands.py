@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from support.opened_once import opened_once
+from support.trace import write_trace
 
 from cupti_etl.analysis.report import SECTIONS
 from cupti_etl.cli import cli
@@ -72,3 +75,36 @@ def test_each_command_prints_the_table_beside_it(
         # Planted: a row that no command prints.
         command, lines = found["What ran"]
         assert differing({"What ran": (command, lines[:-1])}, trace) == ["What ran"]
+
+
+class Terminal(io.TextIOWrapper):
+    """A standard output on a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_on_a_terminal_the_report_fits_its_width(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernels = "\n".join(f"0 {at * 9000} {at * 9000 + 100} k<{'x|y_' * 40}>" for at in range(20))
+    path = write_trace(
+        tmp_path / "run",
+        kernel=f"device_id start_ns end_ns name\n{kernels}",
+        memcpy="device_id start_ns end_ns copy_kind bytes\n0 200 8000 HtoD 64",
+    )
+    shown = Terminal(io.BytesIO(), "utf-8", write_through=True)
+    with monkeypatch.context() as inside:
+        inside.setenv("COLUMNS", "60")
+        inside.setenv("NO_COLOR", "1")
+        inside.setattr(sys, "stdout", shown)
+        cli.main(["report", str(path)], standalone_mode=False)
+    shown.seek(0)
+    lines = shown.read().splitlines()
+    assert [line for line in lines if len(line) > 60] == []
+    assert "## Which kernels took most time" in lines
+    assert "cupti-etl query kernel_summary TRACE" in lines
+    assert "  cupti-etl query busy_breakdown TRACE" in lines
+    text = "\n".join(lines)
+    assert "x|y" in text, "no backslash"
+    assert not re.search(r"[`\\]|\*\*", text)
