@@ -127,14 +127,14 @@ def _markdown_row(cells: Sequence[str]) -> str:
 def fit(columns: Sequence[Shown], room: int) -> list[tuple[Shown, int]]:
     """The columns for which there is room, and how wide they are.
 
-    Texts are cut first, then the least important columns left out.  Numbers are never cut, because
-    a cut number is a wrong one; the label stays.
+    Texts are cut first, then columns of nothing but zeros and the least important ones left out.
+    Numbers are never cut, because a cut number is a wrong one; the label stays.
     """
     natural = {each.name: _natural(each, wrap=True) for each in columns}
     least = {each.name: _least(each, natural[each.name]) for each in columns}
     kept: list[Shown] = [each for each in columns if each.is_label]
     left = room - sum(least[each.name] for each in kept)
-    for each in columns:
+    for each in sorted(columns, key=_is_zero):
         taken = least[each.name] + (len(_GAP) if kept else 0)
         if not each.is_label and (taken <= left or not kept):
             kept.append(each)
@@ -150,6 +150,11 @@ def fit(columns: Sequence[Shown], room: int) -> list[tuple[Shown, int]]:
         widths[each.name] += more
         left -= more
     return [(each, widths[each.name]) for each in columns if each.name in widths]
+
+
+def _is_zero(column: Shown) -> bool:
+    """Whether it says of no row that there was anything; a number of a GPU or a step does."""
+    return column.unit not in ("1", "id") and bool(column.values) and not any(column.values)
 
 
 def _least(column: Shown, natural: int) -> int:

@@ -182,3 +182,16 @@ def test_whose_a_row_is_comes_before_what_a_narrow_terminal_drops(trace: MakeTra
     opened = trace(kernel=KERNELS.replace("5000000001 0", "5000000002 1"))
     shown = names(table(opened.query("kernel_category"), View()).columns)
     assert shown.index("gpu") == 2
+
+
+def test_of_columns_for_which_there_is_no_room_those_of_zeros_go_first() -> None:
+    def counted(name: str, value: int, unit: str) -> Shown:
+        return Shown(name, "h", ["1234567"], True, values=[value, 0], unit=unit)
+
+    columns = [counted("gpu", 0, "1"), counted("none", 0, "ns"), counted("some", 7, "ns")]
+
+    def kept(room: int) -> list[str]:
+        return [each.name for each, _ in fit(columns, room)]
+
+    assert kept(16) == ["gpu", "some"]
+    assert kept(25) == ["gpu", "none", "some"]
