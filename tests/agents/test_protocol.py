@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 from agents.conftest import Ask
 
-pytest.importorskip("mcp", reason="the extra mcp is not installed")
+# Importing it takes a second in each worker, most of which run no test of this file.
+pytestmark = pytest.mark.skipif(not find_spec("mcp"), reason="the extra mcp is not installed")
 
 
 def talk(transport: Any, talks: Callable[[Any], Any]) -> Any:

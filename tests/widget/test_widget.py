@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from cupti_etl.api import Trace
 from cupti_etl.errors import UsageError
 from cupti_etl.jupyter import timeline
 
-pytest.importorskip("anywidget", reason="the extra jupyter is not installed")
+pytestmark = pytest.mark.skipif(
+    not find_spec("anywidget"), reason="the extra jupyter is not installed"
+)
 
 
 @pytest.fixture(autouse=True)
