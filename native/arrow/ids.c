@@ -55,14 +55,24 @@ static int rehash(struct ids *ids)
 	return 0;
 }
 
+static int64_t told(struct ids *ids, size_t number)
+{
+	ids->last = number;
+	return (int64_t)number;
+}
+
 int64_t ids_of(struct ids *ids, const int64_t *key)
 {
-	const uint64_t mixed = mix(ids, key);
-	uint32_t *recent = &ids->recent[mixed >> 60];
+	uint64_t mixed;
+	uint32_t *recent;
 	size_t at;
 
+	if (ids_again(ids, ids->width, key) >= 0)
+		return (int64_t)ids->last;
+	mixed = mix(ids, key);
+	recent = &ids->recent[mixed >> 60];
 	if (*recent && is_key(ids, *recent - 1, key))
-		return (int64_t)*recent - 1;
+		return told(ids, *recent - 1);
 	if (2 * (ids->n + 1) > ids->n_slots && (ids->n == UINT32_MAX - 1 || rehash(ids)))
 		return -ENOMEM;
 	at = slot_of(ids, key, mixed);
@@ -74,23 +84,25 @@ int64_t ids_of(struct ids *ids, const int64_t *key)
 		ids->slots[at] = (uint32_t)++ids->n;
 	}
 	*recent = ids->slots[at];
-	return (int64_t)*recent - 1;
+	return told(ids, *recent - 1);
 }
 
 int64_t ids_find(struct ids *ids, const int64_t *key)
 {
-	const uint64_t mixed = mix(ids, key);
-	uint32_t *recent = &ids->recent[mixed >> 60];
+	uint64_t mixed;
+	uint32_t *recent;
 
-	if (!ids->n)
-		return -1;
+	if (!ids->n || ids_again(ids, ids->width, key) >= 0)
+		return ids->n ? (int64_t)ids->last : -1;
+	mixed = mix(ids, key);
+	recent = &ids->recent[mixed >> 60];
 	if (!*recent || !is_key(ids, *recent - 1, key))
 		*recent = ids->slots[slot_of(ids, key, mixed)];
-	return (int64_t)*recent - 1;
+	return *recent ? told(ids, *recent - 1) : -1;
 }
 
-void *item_of(struct ids *ids, unsigned width, const int64_t *key, void **items, size_t *capacity,
-	      size_t size)
+void *item_made(struct ids *ids, unsigned width, const int64_t *key, void **items, size_t *capacity,
+		size_t size)
 {
 	size_t n = ids->n;
 	int64_t number;
@@ -118,7 +130,7 @@ void ids_clear(struct ids *ids)
 		memset(ids->slots, 0, ids->n_slots * sizeof *ids->slots);
 	}
 	memset(ids->recent, 0, sizeof ids->recent);
-	ids->n = 0;
+	ids->n = ids->last = 0;
 }
 
 void ids_free(struct ids *ids)

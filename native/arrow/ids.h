@@ -11,7 +11,23 @@ struct ids {
 	int64_t *keys;
 	uint32_t *slots;      /* number + 1; 0: free */
 	uint32_t recent[16]; /* the same, of keys that came lately, at a place that is cheap to find */
+	size_t last;	     /* the number that was told last */
 };
+
+/* The number of the key if it is the one that was told last, as of rows one after another; or -1. */
+static inline int64_t ids_again(const struct ids *ids, unsigned width, const int64_t *key)
+{
+	const int64_t *last;
+
+	if (!ids->n)
+		return -1;
+	last = ids->keys + ids->last * width;
+	for (unsigned i = 0; i < width; i++) {
+		if (last[i] != key[i])
+			return -1;
+	}
+	return (int64_t)ids->last;
+}
 
 /* The number of the key, counted from 0 in the order of their coming; -ENOMEM. */
 ETL_MUST_CHECK int64_t ids_of(struct ids *ids, const int64_t *key);
@@ -36,5 +52,13 @@ void ids_free(struct ids *ids);
 #define ITEM_OF(items, width, key) \
 	item_of(&(items).ids, width, key, (void **)&(items).all, &(items).capacity, sizeof *(items).all)
 #define FREE_ITEMS(items) (free((items).all), ids_free(&(items).ids))
-ETL_MUST_CHECK void *item_of(struct ids *ids, unsigned width, const int64_t *key, void **items,
-			     size_t *capacity, size_t size);
+ETL_MUST_CHECK void *item_made(struct ids *ids, unsigned width, const int64_t *key, void **items,
+			       size_t *capacity, size_t size);
+ETL_MUST_CHECK static inline void *item_of(struct ids *ids, unsigned width, const int64_t *key,
+					   void **items, size_t *capacity, size_t size)
+{
+	int64_t again = ids_again(ids, width, key);
+
+	return again < 0 ? item_made(ids, width, key, items, capacity, size)
+			 : (char *)*items + (size_t)again * size;
+}
