@@ -74,6 +74,7 @@ QUESTIONS: list[tuple[str, str, str, dict[str, Any], list[str]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("traces", "tool", "words", "answers"),
     [pytest.param(*rest, id=question) for question, *rest in QUESTIONS],

@@ -39,6 +39,7 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return read
 
 
+@pytest.mark.slow
 def test_answers_have_the_types_that_the_pages_say(check) -> None:
     said, status = check(ANSWERS.read_text())
     assert status == 0, said

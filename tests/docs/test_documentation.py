@@ -183,6 +183,7 @@ def sql_examples(page: Path) -> list[str]:
     return [text for text in blocks(page, "sql") if text.lstrip().startswith(("SELECT", "FROM"))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [*filter(sql_examples, PAGES)], ids=name_of)
 def test_examples_of_sql_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -143,6 +143,7 @@ def test_one_daemon_at_a_socket_and_one_after_another_was_killed(node: Node) -> 
     assert verdict_and_kernels(node.traces()[-1]) == ("complete", 3)
 
 
+@pytest.mark.slow
 def test_a_flight_recorder(node: Node) -> None:
     with node.daemon("--flight-recorder", "1h", "--flight-after", "0") as process:
         assert node.run(node.fakes.program(launches=30)) == 0

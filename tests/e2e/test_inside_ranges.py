@@ -42,6 +42,7 @@ tell([row["subject"] for row in run.trace.query("capture_health")][0])
     assert {row["object_kind"] for row in trace.rows("marker")} == {"thread"}
 
 
+@pytest.mark.slow
 def test_threads_have_ranges_of_their_own(inside: Inside) -> None:
     text = """
 import threading

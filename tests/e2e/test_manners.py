@@ -258,6 +258,7 @@ def test_workers_that_outlive_the_command(capturer: Capturer) -> None:
     assert {row["state"] for row in capture.rows("process")} == {"finished"}
 
 
+@pytest.mark.slow
 def test_command_lines_can_be_kept_out(capturer: Capturer, fakes: Fakes) -> None:
     capture = capturer.run(options=["--no-argv"], launches=1, print="secret")
     assert capture.rows("process")[0]["argv"] is None

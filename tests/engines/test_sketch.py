@@ -72,6 +72,7 @@ def test_quantiles_are_within_the_error(con: duckdb.DuckDBPyConnection, parts) -
     assert within(estimated(con, parts), exact(con), ERROR * (1 + 1e-9))
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(values=st.lists(NUMBERS, min_size=1, max_size=20), cut=st.integers(0, 20))
 def test_it_does_not_matter_who_counted(con: duckdb.DuckDBPyConnection, values, cut) -> None:  # type: ignore[no-untyped-def]

@@ -107,6 +107,7 @@ def test_a_change_of_the_specification_is_noticed(change: str, migrated: sa.Conn
     assert described(migrated) != described_by_spec(CHANGES[change])
 
 
+@pytest.mark.slow
 def test_down_to_nothing_and_up_again(connection: sa.Connection) -> None:
     before = described(connection)
     migrate.downgrade_connection(connection, "base")

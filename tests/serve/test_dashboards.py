@@ -160,6 +160,7 @@ def test_a_metric_or_a_query_that_is_not_there_is_an_error() -> None:
         dashboards._rows("Kernels", "kernel_sumary")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", list(targets("infinity")), ids=lambda each: each["url"])
 def test_what_infinity_asks_is_answered(serve: Any, tmp_path: Path, target: dict[str, Any]) -> None:
     pytest.importorskip("starlette", reason="the extra serve is not installed")

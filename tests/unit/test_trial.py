@@ -99,6 +99,7 @@ def test_what_is_too_much_is_not_recorded(sensitivity: float, longer: str) -> No
     assert program.trial == REFUSED
 
 
+@pytest.mark.slow
 def test_a_larger_budget_is_enough_and_windows_have_what_is_left() -> None:
     program = Program(pace_ns=100 * US, price=0.2)
     budget = begun(program, 0.08, 100 * MS)
