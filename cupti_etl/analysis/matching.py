@@ -42,11 +42,12 @@ def match(before: Sequence[Trace], after: Sequence[Trace]) -> list[list[dict[int
     pairs = [
         _paired(first, trace, found[0], gpus) for trace, gpus in zip(others, found[1:], strict=True)
     ]
+    is_alone = all(len(gpus) == 1 for gpus in found)
     names: list[dict[int, str]] = [{} for _ in runs]
     for gpu in found[0]:
         partners = [next((two for one, two in each if one is gpu), None) for each in pairs]
         known = [each for each in partners if each is not None]
-        name = _name(gpu, known) if known else f"gpu {gpu.number} of the run before"
+        name = _name(gpu, known, is_alone) if known else f"gpu {gpu.number} of the run before"
         names[0][gpu.number] = name
         for at, partner in enumerate(partners, start=1):
             if partner is not None:
@@ -67,12 +68,14 @@ def _paired(
     return pairs + _by_likeness(one, two, ours, theirs)
 
 
-def _name(gpu: _Gpu, partners: Sequence[_Gpu]) -> str:
+def _name(gpu: _Gpu, partners: Sequence[_Gpu], is_alone: bool) -> str:
     guessed = "" if gpu.source == "nvtx" else " (guessed)"
     if {each.number for each in partners} == {gpu.number}:
         return f"gpu {gpu.number}{guessed}"
     if gpu.rank is not None and {each.rank for each in partners} == {gpu.rank}:
         return f"rank {gpu.rank}{guessed}"
+    if is_alone:
+        return f"the GPU{guessed}"
     others = sorted({each.number for each in partners})
     if len(others) == 1:
         return f"gpu {gpu.number}, gpu {others[0]} in the other run{guessed}"

@@ -158,7 +158,7 @@ def _is_zero(column: Shown) -> bool:
 
 
 def _least(column: Shown, natural: int) -> int:
-    if column.is_number:
+    if column.is_number or column.unit == "date":  # nor does a part of a date say when
         return natural
     least = min(natural, _LABEL_MIN if column.is_label else _TEXT_MIN)
     return max(least, *map(display_width, _heading_lines(column.heading, 0)))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _OURS = {
     "run": "1",
-    "started": "1",
+    "started": "date",
     "duration_ns": "ns",
     "step_change_pct": "%",
     "verdict": "1",

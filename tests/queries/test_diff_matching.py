@@ -62,7 +62,7 @@ def test_the_one_gpu_of_each_run_is_the_same_whatever_its_number(
     (ratio,) = (r["ratio"] for r in found.table.to_pylist() if r["subject"] == "step")
     assert ratio == pytest.approx(1.66, rel=0.01)
     assert list(steps.values()) == ["regress"]
-    name = "rank 3" if rank == other_rank == 3 else "gpu 0, gpu 1 in the other run"
+    name = "rank 3" if rank == other_rank == 3 else "the GPU"
     assert list(steps) == [name]
 
 
