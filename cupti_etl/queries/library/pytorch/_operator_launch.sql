@@ -2,7 +2,9 @@
 --
 -- computed: A call belongs to the operator whose number it has (external_correlation), else, in
 --   processes without such numbers, to the innermost operator of its thread. What no operator asked
---   for belongs to the innermost annotation. Times on GPUs are sums of durations.
+--   for belongs to the innermost annotation. Where a call has its own number, no operator asked for
+--   it, unless that is by chance the number of the innermost one, too. Times on GPUs are sums of
+--   durations.
 -- needs: _operator, _operator_turn, launch_to_gpu, external_correlation
 -- limits: What neither asked for is not here, nor work whose call is not known.
 -- scope: whole
@@ -62,8 +64,8 @@ found AS (
         AND told.correlation_id = asked.correlation_id
     UNION ALL
     SELECT asked.* EXCLUDE (is_numbered),
-           CASE WHEN is_numbered THEN turns.range_id
-                ELSE coalesce(climbing.around_id, turns.range_id) END
+           CASE WHEN around.external_id = asked.correlation_id OR NOT is_numbered
+                THEN around.range_id ELSE turns.range_id END
     FROM (
         SELECT asked.*, process_id IN (SELECT process_id FROM told) AS is_numbered
         FROM asked
@@ -75,7 +77,9 @@ found AS (
         AND turns.at_ns <= asked.api_start_ns
     JOIN operators AS innermost ON innermost.range_id = turns.range_id
     LEFT JOIN climbing ON climbing.range_id = turns.range_id AND climbing.kind = 'operator'
+    JOIN operators AS around ON around.range_id = coalesce(climbing.around_id, turns.range_id)
     WHERE NOT is_numbered OR innermost.kind = 'annotation'
+        OR around.external_id = asked.correlation_id
 )
 SELECT process_id, correlation_id, api_start_ns, least(api_start_ns, start_ns) AS from_ns,
        range_id, kernels, gpu_ns, start_ns, device_id

@@ -1,0 +1,41 @@
+"""What operators of PyTorch asked for, as far as a trace says it in numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from imports.conftest import Import, event, kineto
+from support.trace import assert_rows
+
+
+def launch(at: float, correlation: int, external: int) -> list[dict[str, Any]]:
+    ids: dict[str, Any] = {"correlation": correlation, "External id": external}
+    return [
+        event("cuda_runtime", "cudaLaunchKernel", at, 1, **ids),
+        event("kernel", "k", at + 2, 10, 0, device=0, stream=7, **ids),
+    ]
+
+
+def test_a_call_may_have_the_number_of_its_operator(tmp_path: Path, imported: Import) -> None:
+    # A call that no operator asked for has its own number for an operator's, as the last here.
+    path = kineto(
+        tmp_path / "a.json",
+        event("cpu_op", "aten::a", 100, 50, **{"External id": 6}),
+        *launch(110, 9, 6),
+        event("user_annotation", "inside", 130, 19),
+        *launch(131, 6, 6),
+        event("cpu_op", "aten::b", 200, 50, **{"External id": 7}),
+        *launch(210, 7, 7),
+        *launch(220, 10, 10),
+    )
+    trace = imported(path)
+    assert_rows(
+        trace.query("operator_summary"),
+        """
+        name    self_gpu_ns launches
+        aten::a 20000       2
+        aten::b 10000       1
+        inside  0           0
+        """,
+    )
