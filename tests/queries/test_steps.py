@@ -80,6 +80,7 @@ def test_the_step_of_a_profiler_comes_before_frames_operators_and_layers(trace: 
         ("python_function", "step", False),
         ("cpu_op", "aten::batch_norm", False),
         ("-", "aten::batch_norm, op_id = {n}", False),
+        ("-", "FlashAttnFunc, seq = {n}, op_id = {n}", False),
         ("-", "layer.{n}", False),
         ("-", "Linear_{n}", False),
         ("-", "encoder block {n}", False),

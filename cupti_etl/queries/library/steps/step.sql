@@ -5,7 +5,7 @@
 --   execute_model), iteration or batch, then outermost ones with rising numbers in one name, then
 --   steps of optimizers and epochs, then a module that XLA ran three times or more (jit_update of
 --   JAX); of equals those with most time on the host. Frames of Python, operators, layers and what
---   XLA's autotuner tries are none. A step is on the GPU from the first activity that it asked for
+--   XLA's autotuner tries are none, nor functions of autograd (emit_nvtx). A step is on the GPU from the first activity that it asked for
 --   to that of the next step; where its work goes on for more than a tenth of a step after that
 --   (medians), as inputs are copied ahead, from the first on the stream on which most of the work
 --   is that its own thread asked for. In processes without them, after what that tried, the rarest
@@ -67,7 +67,9 @@ people AS (
     WHERE coalesce(domain, '') NOT IN ('python_function', 'cpu_op', 'Operator', 'operator', 'Trace',
                                        'pytorch.operator', 'pytorch.backward')
         AND NOT contains(name, '::')
-        AND NOT regexp_matches(name, '\.py\([0-9]+\)|^<built-in |^nn\.Module')
+        AND NOT regexp_matches(
+            name, '\.py\([0-9]+\)|^<built-in |^nn\.Module|, (seq|op_id) = [0-9]+(,|$)'
+        )
 ),
 -- What a name says: 1 the most, NULL nothing.
 named AS (
