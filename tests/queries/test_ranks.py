@@ -293,3 +293,42 @@ def test_clocks_of_hosts_that_are_far_apart_are_told(
                 " collectives tell; queries about ranks take that out, and times in tables of"
                 " different hosts cannot be compared."
             )
+
+
+def test_an_exchange_with_all_has_the_kind_that_its_range_says(trace: MakeTrace) -> None:
+    # NCCL sends and receives for it: the kernel's name tells that alone.  Neither process has a
+    # rank; that of GPU 1 comes 300 late.
+    kernel = "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t"
+    steps = range(3)
+    opened = trace(
+        kernel="process_id device_id correlation_id start_ns end_ns name\n"
+        + "\n".join(
+            f"{p} {p} {at + 1} {at * 5000 + 2000 + 300 * p} {at * 5000 + 3000} {kernel}"
+            for at in steps
+            for p in (0, 1)
+        ),
+        api_call="process_id thread_id correlation_id domain name start_ns end_ns\n"
+        + "\n".join(
+            f"{p} 5 {at + 1} runtime cudaLaunchKernel {at * 5000 + 50} {at * 5000 + 60}"
+            for at in steps
+            for p in (0, 1)
+        ),
+        marker="process_id thread_id marker_id event timestamp_ns name domain\n"
+        + "\n".join(
+            f"{p} 5 {at + 1} start {at * 5000 + 40} nccl:all_to_all user_annotation\n"
+            f"{p} 5 {at + 1} end {at * 5000 + 70} - user_annotation"
+            for at in steps
+            for p in (0, 1)
+        ),
+        process="process_id pid host\n 0 10 n\n 1 11 n",
+        device="process_id device_id device_uuid\n 0 0 GPU-0\n 1 1 GPU-1",
+    )
+    assert_rows(
+        opened.query("collective_wait"),
+        """
+        rank gpu operations wait_ns transfer_ns last caused_ns
+        -    1   3          0       2100        3    900
+        -    0   3          900     2100        0    0
+        """,
+    )
+    assert_rows(opened.sql("SELECT DISTINCT collective FROM collective"), "collective\n AllToAll")

@@ -5,9 +5,10 @@
 --   cover (union). What was sent is what NCCL says itself (_nccl_operation), else taken from the
 --   arguments of the kernel or of its operator (_collective_argument), else from those of the
 --   innermost range around its call that has some, else from the integer payload of an NVTX range
---   with nccl in its name. The kind is that of the arguments, or NCCL's, or else from the kernel's
---   name. Of what is sent and received, bytes is the larger; NCCL gives that of
---   one rank for AllGather and ReduceScatter, which is multiplied by group_size.
+--   with nccl in its name. The kind is that of the arguments, or NCCL's, or of the range around its
+--   call that PyTorch calls nccl:..., or else from the kernel's name. Of what is sent and received,
+--   bytes is the larger; NCCL gives that of one rank for AllGather and ReduceScatter, which is
+--   multiplied by group_size.
 -- needs: gpu_interval, _busy_interval, process, nvtx_range, launch_to_gpu, argument,
 --   _collective_argument, _nccl_operation
 -- materialized: Made once for an opened trace, as every query about ranks reads it.
@@ -84,6 +85,21 @@ known AS (
         AND ranges.start_ns <= calls.at_ns
     WHERE ranges.end_ns > calls.at_ns
 ),
+-- To all or from all, PyTorch sends and receives, as the kernel's name says.
+titles AS (
+    SELECT process_id, thread_id, start_ns, end_ns, replace(lower(name[6:]), '_', '') AS title
+    FROM nvtx_range
+    WHERE starts_with(name, 'nccl:')
+),
+titled AS (
+    SELECT calls.process_id, calls.correlation_id, titles.title
+    FROM calls
+    ASOF JOIN titles
+        ON titles.process_id = calls.process_id
+        AND titles.thread_id = calls.thread_id
+        AND titles.start_ns <= calls.at_ns
+    WHERE titles.end_ns > calls.at_ns
+),
 sizes AS (
     SELECT process_id, correlation_id,
            replace(lower(said->>'Collective name'), '_', '') AS operation,
@@ -99,7 +115,7 @@ sizes AS (
 ),
 work AS (
     SELECT act.process_id, act.gpu, act.name, act.start_ns, act.end_ns, lower(act.name) AS text,
-           coalesce(sizes.operation, lower(nccl."function")) AS operation, elements,
+           coalesce(sizes.operation, lower(nccl."function"), title) AS operation, elements,
            coalesce(sizes.element_type, nccl.element_type) AS element_type, rank_bytes,
            coalesce(group_size, nccl.ranks) AS group_size, process_group, sizes.sequence,
            nccl.bytes AS nccl_bytes, nccl.communicator, nccl.sequence AS nccl_sequence,
@@ -111,6 +127,9 @@ work AS (
     LEFT JOIN sizes
         ON sizes.process_id = act.process_id
         AND sizes.correlation_id = act.correlation_id
+    LEFT JOIN titled
+        ON titled.process_id = act.process_id
+        AND titled.correlation_id = act.correlation_id
     WHERE act.category = 'communication'
 ),
 sorts AS (

@@ -1,9 +1,10 @@
 -- What of each rank's time in collective operations is waiting for others, and for whom.
 --
--- computed: Sums of _collective_wait over the operations of a rank. Waiting lasts until the last
---   rank begins; what the others wait is caused by that one. By chance a rank is last in one of n
---   operations of n ranks: a straggler is so in 10 operations and more, 3 standard deviations above
---   that, and in the middle one of these comes later than clocks may be wrong (rank_clock).
+-- computed: Sums of _collective_wait over the operations of a rank, or of a GPU of processes
+--   without one. Waiting lasts until the last rank begins; what the others wait is caused by that
+--   one. By chance a rank is last in one of n operations of n ranks: a straggler is so in 10
+--   operations and more, 3 standard deviations above that, and in the middle one of these comes
+--   later than clocks may be wrong (rank_clock).
 -- needs: _collective_wait, rank_clock
 -- requires:
 --   collective: no communication kernels were recorded.
@@ -18,6 +19,7 @@
 -- gathered: collective
 -- columns:
 --   rank INTEGER: The rank; NULL of processes that have none.
+--   gpu BIGINT: Number of the GPU, as in gpu; of a rank with several, the least.
 --   operations BIGINT [operations]: Operations that all their ranks have.
 --   total_ns BIGINT [ns]: Sum of their times on the rank.
 --   wait_ns BIGINT [ns]: Of this, until the last rank began.
@@ -60,7 +62,8 @@ each AS (
     LEFT JOIN clock ON clock.process_id = waits.process_id
 ),
 sums AS (
-    SELECT rank, count(*) AS operations, TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS total_ns,
+    SELECT rank, min(gpu) AS gpu, count(*) AS operations,
+           TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS total_ns,
            TRY_CAST(sum(wait_ns) AS BIGINT) AS wait_ns,
            100.0 * sum(wait_ns) / nullif(sum(end_ns - start_ns), 0) AS wait_pct,
            TRY_CAST(sum(transfer_ns) AS BIGINT) AS transfer_ns,
@@ -75,12 +78,12 @@ sums AS (
            TRY_CAST(sum(caused_ns) AS BIGINT) AS caused_ns,
            string_agg(DISTINCT matched_by, ', ' ORDER BY matched_by) AS matched_by
     FROM each
-    GROUP BY rank
+    GROUP BY rank, CASE WHEN rank IS NULL THEN gpu END
 )
-SELECT rank, operations, total_ns, wait_ns, wait_pct, transfer_ns, median_late_ns,
+SELECT rank, gpu, operations, total_ns, wait_ns, wait_pct, transfer_ns, median_late_ns,
        median_call_late_ns, last, last_pct, sigma, median_margin_ns, clock_ns,
        coalesce(operations >= 10 AND sigma > 3, false)
            AND (coalesce(median_margin_ns, 0) > 0 AND median_margin_ns > clock_ns) AS is_straggler,
        caused_ns, matched_by
 FROM sums
-ORDER BY caused_ns DESC, rank
+ORDER BY caused_ns DESC, rank, gpu

@@ -88,4 +88,4 @@ SELECT rank, operations, mean_late_ns, max_late_ns, last, 100.0 * last / operati
            AS is_persistent,
        own_ns, min(own_ns) OVER () / nullif(own_ns, 0) AS score, waiting_caused_ns, clock_offset_ns
 FROM sums
-ORDER BY mean_late_ns DESC, rank
+ORDER BY waiting_caused_ns DESC, mean_late_ns DESC, rank

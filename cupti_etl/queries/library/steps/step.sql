@@ -5,17 +5,17 @@
 --   execute_model), iteration or batch, then outermost ones with rising numbers in one name, then
 --   steps of optimizers and epochs, then a module that XLA ran three times or more (jit_update of
 --   JAX); of equals those with most time on the host. Frames of Python, operators, layers and what
---   XLA's autotuner tries are none, nor functions of autograd (emit_nvtx). A step is on the GPU from the first activity that it asked for
---   to that of the next step; where its work goes on for more than a tenth of a step after that
---   (medians), as inputs are copied ahead, from the first on the stream on which most of the work
---   is that its own thread asked for. In processes without them, after what that tried, the rarest
---   kernel that came at least 5 times at regular distances (3 of 4 within a quarter of their
---   median, with half of all kernels between the first and the last), with about as many kernels
---   each time (3 of 4 within a tenth of the median, 3 or more): a step is from one to the next. If
---   two of them were launched by one call or by one forward pass, these are layers, and no steps.
---   The steady state begins with the first step, of the first half, from which on steps take as
---   long as those of the later half do (their median, give or take 4 deviations or a tenth), if
---   those before took longer.
+--   XLA's autotuner tries are none, nor functions of autograd (emit_nvtx). A step is on the GPU
+--   from the first activity that it asked for to that of the next step; where its work goes on for
+--   more than a tenth of a step after that (medians), as inputs are copied ahead, from the first on
+--   the stream on which most of the work is that its own thread asked for. In processes without
+--   them, after what that tried, the rarest kernel that came at least 5 times at regular distances
+--   (3 of 4 within a quarter of their median, with half of all kernels between the first and the
+--   last), with about as many kernels each time (3 of 4 within a tenth of the median, 3 or more): a
+--   step is from one to the next. If two of them were launched by one call or by one forward pass,
+--   these are layers, and no steps. The steady state begins with the first step, of the first half,
+--   from which on steps take as long as those of the later half do (their median, give or take 4
+--   deviations or a tenth), if those before took longer.
 -- needs: _range_span, _hlo_range, range_gpu, gpu_interval, api_call, _readable_name
 -- materialized: Made once for an opened trace, as it is searched in all kernels.
 -- limits: With kernels, what came before the first and after the last of them is in no step, and
