@@ -61,6 +61,7 @@ class EventReader:
 
     Attributes:
         members: what stands beside the events; complete when all batches have been read.
+        head: what was read of it before the first batch; None before that.
         others: elements among the events that are no objects.
         unread: members beside the events that are no JSON, or nested too deep.
         unfit: by where they stand, values that are no numbers where such should be.
@@ -82,6 +83,7 @@ class EventReader:
         )
         self._stored = [where[2:] for where in stored.values()]
         self.members: dict[str, Any] = {}
+        self.head: dict[str, Any] | None = None
         self.others = 0
         self.unread: list[str] = []
         self.unfit: dict[str, int] = {}
@@ -181,6 +183,7 @@ class EventReader:
         )
 
     def _take(self) -> pa.RecordBatch:
+        self.head = dict(self.members) if self.head is None else self.head
         array = self._ffi.new("struct ArrowArray *")
         if self._lib.etl_events_take(self._handle, array) < 0:
             raise MemoryError

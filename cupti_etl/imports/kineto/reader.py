@@ -46,6 +46,8 @@ COLUMNS = {
     **{name: f"- args.{name}" for name in _DROPPED},
     "arguments": "* args",
 }
+# What names beside the events begin with that only its versions have.
+_ROCM = ("hip_", "roctracer_", "rocprofiler_")
 # Times below this (1973) are not since the epoch, but since `baseTimeNanoseconds`.
 _ABSOLUTE_NS = 10**17
 # Kinds of events that say what others do.
@@ -166,7 +168,7 @@ class Kineto:
                 continue
             # Other tracers have such as these, too.
             self._known += number if kind not in kineto_rows.OF_FILE else 0
-            some = self._timed(kind, some)
+            some = self._timed(kind, self._numbered(kind, some))
             if some.num_rows:
                 self._note_place(kind, some)
                 is_gpu = kind in kineto_rows.ON_GPU or kind in kineto_rows.OF_FILE
@@ -251,6 +253,23 @@ class Kineto:
             )
         elif kind in kineto_rows.CALLS:
             self._callers.update(pid or "" for pid in pc.unique(events["pid"]).to_pylist())
+
+    def _numbered(self, kind: str, events: pa.RecordBatch) -> pa.RecordBatch:
+        """Work on GPUs with the number that everything else gives the device.
+
+        ROCm counts the processors of the host, too, and those GPUs that the process does not see.
+        """
+        head = self._reader.head or {}
+        properties = head.get("deviceProperties")
+        is_rocm = any(name.startswith(_ROCM) for name in head)
+        if kind not in kineto_rows.ON_GPU or not is_rocm or not isinstance(properties, list):
+            return events
+        numbers = [_number(each.get("id")) for each in properties if isinstance(each, dict)]
+        if len(numbers) != 1 or numbers[0] is None:
+            return events
+        at = events.schema.get_field_index("device")
+        only = pc.if_else(pc.is_valid(events["device"]), numbers[0], None).cast(pa.int64())
+        return events.set_column(at, "device", only)
 
     def _device_rows(self, process_id: int) -> pa.RecordBatch:
         from cupti_etl.schema.arrow import batch_schema
