@@ -72,6 +72,8 @@ def made_trace(folder: Path) -> Path:
                    " start_ns end_ns name"],
         "memory": ["process_id device_id memory_kind operation timestamp_ns address bytes"
                    " correlation_id"],
+        "unified_memory": ["process_id counter migration_cause start_ns end_ns address bytes"
+                           " dst_device_id"],
         "graph_node": ["process_id graph_node_id source_graph_node_id kind at_ns thread_id"
                        " stack_id state"],
         "nccl_event": ["process_id event_id group_id kind communicator rank ranks sequence function"
@@ -145,6 +147,10 @@ def _step(rows: dict[str, list[str]], rank: int, step: int) -> None:
         rows["memory"].append(
             f"{process} 0 device allocation {when} {address} {size} {correlation}"
         )
+    rows["unified_memory"].append(
+        f"{process} bytes_transfer_HtoD coherence {begin + 110_000} {begin + 160_000}"
+        f" {step << 21} {_MIB} 0"
+    )
     kernel(call(60_000, "cudaLaunchKernel"), "-", 100_000, 6_000_000 + late, "gemm")
     kernel(call(210_000, "cudaGraphLaunch"), "2", 6_100_000 + late, 9_000_000 + late, "softmax")
     name = "ncclDevKernel_AllReduce_Sum_f32"

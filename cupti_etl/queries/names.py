@@ -24,6 +24,7 @@ QueryName = Literal[
     "finding_host",
     "finding_late_loading",
     "finding_launches",
+    "finding_managed_memory",
     "finding_memory_calls",
     "finding_queued",
     "finding_slow_executions",

@@ -194,9 +194,9 @@ def test_copies_go_where_they_belong(tmp_path: Path, imported: Import) -> None:
     assert_rows(
         trace.sql("FROM unified_memory ORDER BY start_ns"),
         """
-        counter             bytes address migration_cause page_faults access_type
-        bytes_transfer_HtoD 16    4096    prefetch        -           -
-        gpu_page_fault      -     4096    -               12          write
+        counter             bytes address src_device_id dst_device_id migration_cause page_faults access_type
+        bytes_transfer_HtoD 16    4096    -             0             prefetch        -           -
+        gpu_page_fault      -     4096    0             -             -               12          write
         """,
     )
     assert_rows(trace.sql("FROM memset"), "value bytes memory_kind\n255 128 device")

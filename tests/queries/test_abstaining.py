@@ -102,8 +102,8 @@ FULL = {
     " 1 a 7 32 100 0 smsp__pcsamp_warps_issue_stalled_selected",
     "callback_event": "process_id domain function start_ns end_ns correlation_id result\n"
     " 1 runtime cudaLaunchKernel_v7000 10 15 1 0\n 1 driver cuLaunchKernel 11 14 1 0",
-    "unified_memory": "process_id counter start_ns end_ns address bytes\n"
-    " 1 bytes_transfer_HtoD 1 2 65536 4096",
+    "unified_memory": "process_id counter start_ns end_ns address bytes dst_device_id\n"
+    " 1 bytes_transfer_HtoD 110 120 65536 4096 0",
     "jit": "process_id start_ns end_ns operation\n 1 1 2 compile",
     "device": "process_id device_id device_uuid name multiprocessors threads_per_warp"
     " max_warps_per_multiprocessor max_blocks_per_multiprocessor max_registers_per_multiprocessor"

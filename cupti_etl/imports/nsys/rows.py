@@ -26,7 +26,7 @@ from cupti_etl.imports.nsys.labels import (
 )
 from cupti_etl.imports.nsys.nvtx import NVTX, nvtx
 
-_PEER = 10
+_PEER, _FROM_HOST, _TO_HOST = 10, 11, 12
 
 
 class _From(NamedTuple):
@@ -92,6 +92,16 @@ def _label(theirs: str, labels: Mapping[int, str]) -> _From:
     return _From((theirs,), lambda _, numbers: labelled(numbers, labels))
 
 
+def _device_of(side: str, host: int) -> _From:
+    """The device at one end of a move of managed memory; none at the end that is the host."""
+    return _From(
+        ("copyKind", side, "deviceId"),
+        lambda _, kinds, known, device: pc.if_else(
+            pc.equal(kinds, host), None, pc.coalesce(known, device)
+        ),
+    )
+
+
 def _always(value: str) -> _From:
     return _From((), lambda _: value)
 
@@ -134,6 +144,8 @@ _MANAGED = _table(
         "address": "virtualAddress",
         "bytes": "bytes",
         "migration_cause": _label("migrationCause", MIGRATION),
+        "src_device_id": _device_of("srcDeviceId", _FROM_HOST),
+        "dst_device_id": _device_of("dstDeviceId", _TO_HOST),
     },
 )
 

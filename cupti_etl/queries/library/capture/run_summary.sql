@@ -2,7 +2,8 @@
 --
 -- computed: One row a fact. Busy time is a union (busy_breakdown); times of kernels and copies are
 --   sums of durations.
--- needs: capture, process, discarded, _rank_missing, busy_breakdown, kernel_summary, memcpy_summary
+-- needs: capture, process, discarded, _rank_missing, busy_breakdown, kernel_summary,
+--   memcpy_summary, unified_memory_migration
 -- materialized: Few rows, of all that ran.
 -- limits: See capture_health for what is missing from the trace.
 -- front: What ran, for how long, and what took the time?
@@ -72,5 +73,14 @@ FROM (
            NULL
     FROM memcpy_summary
     GROUP BY copy_kind
+    UNION ALL
+    SELECT 7.5, -sum(bytes)::DOUBLE, 'copies',
+           concat('managed ', replace(counter, 'bytes_transfer_', '')), sum(bytes)::DOUBLE, 'bytes',
+           printf('%d moves, %.4g GB/s', TRY_CAST(sum(events) AS BIGINT),
+                  (sum(bytes) / nullif(sum(total_ns), 0))::DOUBLE),
+           NULL
+    FROM unified_memory_migration
+    WHERE starts_with(counter, 'bytes_transfer')
+    GROUP BY counter
 )
 ORDER BY place, rank, subject, demangled

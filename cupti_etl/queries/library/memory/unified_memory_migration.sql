@@ -7,6 +7,11 @@
 -- requires:
 --   unified_memory: no managed memory was recorded (capture with the kind unified_memory).
 -- limits: A move is counted for the block in which it begins alone.
+-- front: How much managed memory moved, and why?
+-- first: counter, cause, bytes, total_ns, rate_gbps, events, page_faults, round_trips
+-- chart: bars(counter, bytes, by cause)
+-- example: cupti-etl query unified_memory_migration TRACE
+-- alias: um_sum, um_total_sum, um_cpu_page_faults_sum
 -- columns:
 --   process_id BIGINT: The process.
 --   counter VARCHAR: What happened, such as bytes_transfer_HtoD or gpu_page_fault.

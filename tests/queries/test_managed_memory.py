@@ -1,0 +1,53 @@
+"""Managed memory that moves while kernels run."""
+
+from __future__ import annotations
+
+from support.trace import MakeTrace, assert_rows
+
+from cupti_etl.analysis.findings import find
+
+DEVICES = "process_id device_id device_uuid\n 1 0 GPU-0\n 1 1 GPU-1"
+
+
+def test_kernels_wait_for_memory_that_moves(trace: MakeTrace) -> None:
+    opened = trace(
+        device=DEVICES,
+        kernel="""
+            process_id device_id start_ns end_ns name
+            1          0         100      200    k
+            1          0         150      200    k
+            1          0         300      400    k
+            1          1         0        400    k
+        """,
+        # Of GPU 0: 100 to 150, 190 to 200 and 390 to 400; what the program asked for it awaits.
+        unified_memory="""
+            process_id counter             migration_cause start_ns end_ns bytes src_device_id dst_device_id
+            1          bytes_transfer_HtoD coherence       50       120    8     -             0
+            1          bytes_transfer_HtoD prefetch        110      150    8     -             0
+            1          bytes_transfer_HtoD prefetch        115      118    8     -             0
+            1          bytes_transfer_DtoH eviction        190      260    4     0             -
+            1          bytes_transfer_HtoD coherence       390      500    4     -             0
+            1          bytes_transfer_HtoD user            320      380    4     -             0
+            1          gpu_page_fault      -               300      310    -     0             -
+        """,  # noqa: E501
+    )
+    assert_rows(
+        opened.query("finding_managed_memory"), "gpu saved_ns culprit\n 0 70 'most of it HtoD'"
+    )
+    texts = [(each.saved_ns, each.text) for each in find(opened)]
+    assert texts[0] == (70, "GPU 0: kernels while managed memory moves, most of it HtoD")
+    assert_rows(
+        opened.sql("SELECT subject, value, detail FROM run_summary WHERE section = 'copies'"),
+        """
+        subject        value detail
+        "managed HtoD" 32    "5 moves, 0.1131 GB/s"
+        "managed DtoH" 4     "1 moves, 0.05714 GB/s"
+        """,
+    )
+
+
+def test_without_managed_memory_nothing_is_found(trace: MakeTrace) -> None:
+    opened = trace(
+        device=DEVICES, kernel="process_id device_id start_ns end_ns name\n 1 0 100 200 k"
+    )
+    assert opened.query("finding_managed_memory").count() == 0
