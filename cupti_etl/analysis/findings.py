@@ -75,7 +75,7 @@ def find(
     Args:
         trace: where to look.
         failed: gets, by the name of a query that could not be answered, why.
-        known: which inputs have rows, as ``why_empty`` found.
+        known: which inputs have rows in the whole trace, as ``why_empty`` found.
 
     Raises:
         EtlError: a query could not be answered, and there is no ``failed``.
@@ -86,7 +86,9 @@ def find(
     if trace.says:
         here = {finding.source for finding in found}
         once = [library()[name] for name in _ONCE if name not in here]
-        found += [replace(each, is_left_out=True) for each in _found(trace.whole, once, failed, {})]
+        found += [
+            replace(each, is_left_out=True) for each in _found(trace.whole, once, failed, known)
+        ]
     return found
 
 
@@ -110,7 +112,8 @@ def _ask(
     trace: Trace, query: Query, failed: dict[str, str] | None, known: dict[str, bool]
 ) -> Sequence[dict[str, Any]]:
     try:
-        return [] if why_empty(trace, query, known) else list(trace.query(query.name))
+        # What a part lacks may be looked up in the whole.
+        return [] if why_empty(trace.whole, query, known) else list(trace.query(query.name))
     except EtlError as error:
         if failed is None:
             raise

@@ -183,7 +183,7 @@ def build(trace: Trace, progress: Callable[[str], None] = lambda title: None) ->
         try:
             # Losses are those of the whole trace.
             whole = asked.query == "capture_health"
-            section = _section(trace.whole if whole else trace, asked, {} if whole else known)
+            section = _section(trace.whole if whole else trace, asked, known)
         except EtlError as error:
             failed[asked.query] = error.message
             query = library()[asked.query]
@@ -228,19 +228,23 @@ class _Fetched(Passed):
 def _section(trace: Trace, asked: Asked, known: dict[str, bool]) -> Section | None:
     query = library()[asked.query]
     command = asked.command(trace.options)
-    reason = why_empty(trace, query, known)
-    # These are recorded on demand, or by one framework alone: nothing is said without.
-    if reason and query.topic in ("metrics", "stalls", "python", "pytorch", "jax"):
-        return None
-    if reason:
-        return Section(asked.title, query, command, None, [], reason)
+
+    def without_rows(reason: str) -> Section | None:
+        # These are recorded on demand, or by one framework alone: nothing is said without.
+        if reason and query.topic in ("metrics", "stalls", "python", "pytorch", "jax"):
+            return None
+        return Section(asked.title, query, command, None, [], reason or asked.none)
+
+    # What a part lacks may be looked up in the whole.
+    if reason := why_empty(trace.whole, query, known):
+        return without_rows(reason)
     answer = trace.query(asked.query, **asked.params)
     # Of these, the first rows alone would be a false picture.
     is_whole = query.chart is not None and (query.chart.kind == "flame" or bool(query.chart.by))
     most = _DRAWN if is_whole else _ROWS
     rows = _Fetched(narrow(answer, Narrowing(asked.where, limit=most + 1)))
     if not rows.count():
-        return Section(asked.title, query, command, None, [], asked.none)
+        return without_rows(why_empty(trace, query))
     shown = table(rows, View(limit=_ROWS))
     drawn = rows.fetched.to_pylist()[:most]
     labels = table(rows, View(wide=True, limit=most)) if is_whole else shown

@@ -68,7 +68,7 @@ QUESTIONS: list[tuple[str, str, str, dict[str, Any], list[str]]] = [
     ("Which line of my code is it?", "bert", "run_query", {"name": "python_line"},
      [r"No rows\.", r"--python-stacks"]),
     ("How much communication is exposed?", "rank0 rank1", "run_query",
-     {"name": "collective_bandwidth"}, [r"SendRecv \| 5 .*82\.6 %"]),
+     {"name": "collective_bandwidth"}, [r"AllToAll \| 1 .*86\.0 %"]),
     ("Did it get slower?", "rank0 rank1", "compare", {"limit": 1},
      [r"cannot tell", r"fewer than 5 steps"]),
 ]  # fmt: skip

@@ -296,6 +296,26 @@ def test_a_part_without_its_input_says_that_it_is_the_part(tmp_path: Path) -> No
         kernel="process_id device_id start_ns end_ns name correlation_id\n1 0 100 200 k 1",
         api_call="process_id domain name correlation_id start_ns end_ns\n1 runtime cudaL 1 1 5",
     )
-    done = CliRunner().invoke(cli, ["query", "launch_bound", str(path), "--from", "50%"])
+    done = CliRunner().invoke(cli, ["query", "api_summary", str(path), "--from", "50%"])
     said = "in this part of the trace (from 50%), no API calls were recorded.\n"
     assert said in done.stderr, done.stderr
+
+
+def test_what_was_launched_before_a_part_is_looked_up(tmp_path: Path) -> None:
+    # The host launched all of it long before the GPU came to it.
+    path = write_trace(
+        tmp_path / "run",
+        kernel="process_id device_id start_ns end_ns name correlation_id\n"
+        + "\n".join(f"1 0 {at} {at + 60000} k {at}" for at in range(100000, 3000000, 300000)),
+        api_call="process_id thread_id domain name correlation_id start_ns end_ns\n"
+        + "\n".join(
+            f"1 5 runtime cudaLaunchKernel {at} 1 5" for at in range(100000, 3000000, 300000)
+        ),
+        process="process_id pid state\n 1 7 finished",
+    )
+    words = (str(path), "--from", "90us")
+    done = CliRunner().invoke(cli, ["query", "launch_bound", *words])
+    assert "not launch bound" in done.stdout, done.output
+    done = CliRunner().invoke(cli, ["report", *words])
+    assert "no API calls were recorded" not in done.stdout.split("## Is it launch bound?")[0]
+    assert "idle with work on the queues" in done.stdout

@@ -3,7 +3,7 @@
 -- computed: The idle time of the GPU with nothing on its queues (gap_attribution, without queued)
 --   in gaps in which the host was launching, or which were shorter than 100 us and spent outside
 --   CUDA, as a share of the span. The verdict is "launch bound" from 10 % on, "partly" from 3 %.
--- needs: _gap_cause, busy_breakdown, api_call
+-- needs: _gap_cause, busy_breakdown, _any_api_call
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default).
 --   _busy_interval: no finished GPU activity was recorded.
@@ -37,7 +37,7 @@ sums AS (
            coalesce(100.0 * (launching_ns + between_calls_ns) / nullif(span_ns, 0), 0) AS percent
     FROM busy_breakdown AS busy
     LEFT JOIN causes ON causes.gpu = busy.gpu
-    WHERE EXISTS (SELECT 1 FROM api_call)
+    WHERE EXISTS (SELECT 1 FROM _any_api_call)
 )
 SELECT gpu,
        CASE WHEN percent >= 10 THEN 'launch bound' WHEN percent >= 3 THEN 'partly launch bound'
