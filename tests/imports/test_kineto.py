@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 from pathlib import Path
 
 import pytest
@@ -331,25 +330,6 @@ def test_numbers_that_cannot_be_are_null(tmp_path: Path, imported: Import) -> No
     )
     assert_rows(trace.sql("FROM device"), "device_id name multiprocessors\n0 - -")
     assert_rows(trace.sql("FROM process"), "rank world_size\n- -")
-
-
-def test_the_form_of_2021_and_a_bare_array(tmp_path: Path, imported: Import) -> None:
-    file = tmp_path / "old.json"
-    events = [
-        event("Operator", "aten::add", 1e15, 9, **{"external id": 5}),
-        event("Runtime", "cudaLaunchKernel", 1e15, 9, correlation=8, **{"external id": 5}),
-        event("Kernel", "k", 1e15, 9, pid=0, tid="stream 7", correlation=8, **PLACE),
-        3,
-    ]
-    file.write_text(json.dumps(events))
-    trace = imported(file)
-    assert_rows(
-        trace.sql(
-            "SELECT kernel.name, external_id FROM kernel JOIN launch USING (correlation_id)"
-            " JOIN external_correlation USING (correlation_id)"
-        ),
-        "name external_id\nk 5",
-    )
 
 
 def test_compressed_whatever_it_is_called(tmp_path: Path, imported: Import) -> None:

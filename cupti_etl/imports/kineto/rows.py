@@ -258,12 +258,25 @@ def _marks_of_file(events: pa.RecordBatch, frame: Frame) -> Rows:
     yield from marks(events, frame, frame.gpu_id, events["cat"])
 
 
-def _ranges(domain: str) -> Handler:
+# Ranges that PyTorch itself makes with record_function.
+_ANNOTATION = r"^(ProfilerStep|Optimizer\.step|Optimizer\.zero_grad|enumerate\(DataLoader\))#"
+
+
+def _as_newer(category: str, events: pa.RecordBatch) -> Value:
+    """The category in newer files: in those of 2021, annotations are operators, too."""
+    if category not in _OF_2021:
+        return category
+    annotates = pc.match_substring_regex(events["name"].cast(pa.string()), _ANNOTATION)
+    return pc.if_else(pc.fill_null(annotates, False), "user_annotation", category)
+
+
+def _ranges(category: str) -> Handler:
     def ranges(events: pa.RecordBatch, frame: Frame) -> Rows:
         # The profiler's own have words where others have their process.
-        is_own = domain in OF_FILE
+        is_own = category in OF_FILE
         owner: Value = frame.gpu_id if is_own else frame.owner(events)
         number = frame.marker_ids(events.num_rows)
+        domain = _as_newer(category, events)
         values = _marker(events, owner, number, domain) | {"event": "start"}
         yield "marker", frame.batch("marker", events.num_rows, values)
         values |= {"timestamp_ns": ends(events), "event": "end", "name": None}
@@ -351,7 +364,8 @@ def _instants(events: pa.RecordBatch, frame: Frame) -> Rows:
         yield "memory", allocations(memory, frame.owner(memory))
 
 
-_RANGES = ("cpu_op", "user_annotation", "python_function", "Operator", "operator", "Trace")
+_OF_2021 = ("Operator", "operator")
+_RANGES = ("cpu_op", "user_annotation", "python_function", "Trace", *_OF_2021)
 # Kineto's categories; the capitalised ones are those of 2021.
 HANDLERS: dict[str, Handler] = {
     "kernel": kernels,
