@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from imports.conftest import Import, event, kineto
 from support.trace import assert_rows
@@ -78,3 +79,30 @@ def test_annotations_among_the_operators(tmp_path: Path, imported: Import) -> No
         aten::add               operator   1     60000       60000
         """,
     )
+
+
+def test_memory_without_addresses(tmp_path: Path, imported: Import) -> None:
+    def memory(ts: float, size: int, kind: int, number: int) -> dict[str, Any]:
+        args = {"Device Type": kind, "Device Id": number, "Bytes": size}
+        return {"ph": "i", "s": "t", "name": "[memory]", "pid": 7, "tid": 7, "ts": ts, "args": args}
+
+    trace = imported(
+        kineto(
+            tmp_path / "t.json",
+            event("Operator", "aten::empty", 1e15, 9),
+            memory(1e15 + 1, 512, 1, 0),
+            memory(1e15 + 2, -256, 1, 0),
+            memory(1e15 + 3, 4, 0, -1),
+            {"ph": "i", "name": "Record Window End", "pid": "", "tid": "", "ts": 1e15 + 9},
+        )
+    )
+    assert_rows(
+        trace.sql("FROM memory ORDER BY timestamp_ns"),
+        """
+        operation  bytes memory_kind device_id address pool_utilized_bytes source
+        allocation 512   device      0         -       -                   "PyTorch allocator"
+        release    256   device      0         -       -                   "PyTorch allocator"
+        allocation 4     pageable    -         -       -                   "PyTorch allocator"
+        """,
+    )
+    assert_rows(trace.sql("FROM marker WHERE event = 'instant'"), "name\n'Record Window End'")

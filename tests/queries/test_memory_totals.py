@@ -64,3 +64,29 @@ def test_an_allocation_of_unknown_size_is_in_no_sum(trace: MakeTrace) -> None:
         """
     )
     assert_rows(opened.query("memory_timeline"), "timestamp_ns in_use_bytes is_peak\n 200 8 true")
+
+
+def test_without_addresses_only_sums_are_known(trace: MakeTrace) -> None:
+    """As PyTorch 1.8 writes it: 40 bytes of what is released were there before."""
+    opened = trace(
+        memory="""
+            process_id device_id memory_kind operation  timestamp_ns address bytes
+            1          0         device      allocation 100          -       64
+            1          0         device      release    200          -       104
+            1          0         device      allocation 300          -       16
+        """
+    )
+    assert_rows(
+        opened.sql("FROM memory_timeline ORDER BY timestamp_ns"),
+        """
+        timestamp_ns change_bytes in_use_bytes allocations is_peak
+        100          64           104          -           true
+        200          -104         0            -           false
+        300          16           16           -           false
+        """,
+    )
+    assert_rows(
+        opened.query("memory_peak_holders"),
+        "source allocations bytes percent\n'addresses are not known' - 104 100",
+    )
+    assert opened.query("memory_leaks").count() == 0

@@ -181,8 +181,10 @@ class Kineto:
         phase, category = events["ph"], events["cat"]
         is_range = pc.equal(phase, "X")
         plain = pc.if_else(is_range, category.cast(pa.string()), phase.cast(pa.string()))
-        # Instants of the memory profiler have a category of their own.
+        # Instants of the memory profiler have a category of their own, but in files of 2021.
         instant = pc.fill_null(pc.equal(category, "cpu_instant_event"), False)
+        bare = pc.and_(pc.equal(events["name"], "[memory]"), pc.is_null(category))
+        instant = pc.or_(instant, pc.fill_null(pc.and_(bare, pc.equal(phase, "i")), False))
         plain = pc.if_else(instant, "cpu_instant_event", plain)
         is_arrow = pc.is_in(phase.cast(pa.string()), pa.array(["s", "t", "f"]))
         is_arrow = pc.or_(is_arrow, pc.fill_null(pc.equal(category, "fwdbwd"), False))

@@ -5,8 +5,9 @@
 -- needs: memory
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).
--- limits: What was allocated before the capture began is not here, nor is what a framework's own
---   allocator gives out of memory that it has allocated before.
+-- limits: Without its address nobody knows the release of an allocation, so it is not here; nor is
+--   what was allocated before the capture began, nor what a framework's own allocator gives out of memory
+--   that it has allocated before.
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.
@@ -25,7 +26,7 @@ WITH allocations AS (
     SELECT *, lead(timestamp_ns) OVER (PARTITION BY process_id, address ORDER BY timestamp_ns)
                AS next_ns
     FROM memory
-    WHERE operation = 'allocation'
+    WHERE operation = 'allocation' AND address IS NOT NULL
 ),
 releases AS (
     SELECT process_id, address, timestamp_ns FROM memory WHERE operation = 'release'

@@ -7,7 +7,7 @@
 -- needs: allocation_site, step
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).
---   allocation: no memory was allocated.
+--   allocation: no memory was allocated at addresses that are known.
 -- limits: What lives to the end on purpose, such as weights, is here too: only growth is a leak.
 --   growth is NULL with fewer than 4 steps.
 -- front: Is memory allocated and never released?

@@ -2,8 +2,9 @@
 --
 -- computed: Of each process, device and kind of memory, the allocations of allocation_site that
 --   were made by the peak of memory_timeline and not yet released. Where an allocator says that it
---   had given out more than they add to, a row without allocations has the rest.
--- needs: allocation_site, memory_timeline
+--   had given out more than they add to, a row without allocations has the rest. So it is with
+--   allocations whose addresses are not known.
+-- needs: memory, allocation_site, memory_timeline
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).
 --   memory_timeline: no memory was allocated.
@@ -22,8 +23,8 @@
 --   peak_ns BIGINT [epoch ns]: When most was in use.
 --   range VARCHAR: Path of the NVTX range around the calls; NULL outside ranges.
 --   api_name VARCHAR: Function that allocated; NULL if the calls were not recorded.
---   source VARCHAR: Shared object or allocator that asked for it; NULL if not known; "allocated
---     before the recording" for the rest.
+--   source VARCHAR: Shared object or allocator that asked for it; NULL if not known; for the rest
+--     "allocated before the recording" or "addresses are not known".
 --   pool_type VARCHAR: Whose memory pool it came from; none without one.
 --   pool_address BIGINT: Address of that pool, as the bits of an unsigned number.
 --   allocations BIGINT [allocations]: How many were held; NULL for the rest.
@@ -44,7 +45,11 @@ held AS (
     WHERE site.start_ns <= peak_ns AND (site.end_ns IS NULL OR site.end_ns > peak_ns)
 ),
 rests AS (
-    SELECT peaks.*, in_use_bytes - coalesce(known_bytes, 0) AS rest_bytes
+    SELECT peaks.*, in_use_bytes - coalesce(known_bytes, 0) AS rest_bytes,
+           CASE WHEN peaks.process_id IN (
+                    SELECT process_id FROM memory WHERE operation = 'allocation' AND address IS NULL
+                ) THEN 'addresses are not known'
+                ELSE 'allocated before the recording' END AS source
     FROM peaks
     LEFT JOIN (SELECT process_id, device_id, memory_kind, sum(bytes) AS known_bytes
                FROM held
@@ -60,9 +65,8 @@ holders AS (
     FROM held
     GROUP BY ALL
     UNION ALL
-    SELECT process_id, device_id, memory_kind, peak_ns, NULL, NULL,
-           'allocated before the recording', NULL, NULL, NULL, TRY_CAST(rest_bytes AS BIGINT),
-           in_use_bytes
+    SELECT process_id, device_id, memory_kind, peak_ns, NULL, NULL, source, NULL, NULL, NULL,
+           TRY_CAST(rest_bytes AS BIGINT), in_use_bytes
     FROM rests
     WHERE rest_bytes > 0
 )

@@ -2,7 +2,8 @@
 --
 -- computed: What an allocator says that it has given out on the device (memory.pool_utilized_bytes
 --   of a pool without an address, as PyTorch's), where it does; else bytes allocated and not yet
---   released, after each change.
+--   released, after each change. Without addresses, all that was allocated less all that was
+--   released, over the least that must have been there before.
 -- needs: memory, allocation
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).
@@ -16,9 +17,21 @@
 --   timestamp_ns BIGINT [epoch ns]: When it changed.
 --   change_bytes BIGINT [bytes]: By how much; below zero for a release.
 --   in_use_bytes BIGINT [bytes]: Bytes in use from then on.
---   allocations BIGINT [allocations]: Of the recorded allocations, those in use from then on.
+--   allocations BIGINT [allocations]: Of the recorded allocations, those in use from then on; NULL
+--     without addresses.
 --   is_peak BOOLEAN: Whether no more was in use at any other time; of several, the first.
-WITH told AS (
+WITH bare AS (
+    SELECT process_id, device_id, memory_kind, timestamp_ns,
+           CASE operation WHEN 'allocation' THEN bytes ELSE -bytes END AS change_bytes,
+           sum(change_bytes) OVER (
+               PARTITION BY process_id, device_id, memory_kind
+               ORDER BY timestamp_ns, change_bytes DESC ROWS UNBOUNDED PRECEDING
+           ) AS balance_bytes
+    FROM memory
+    WHERE address IS NULL AND pool_utilized_bytes IS NULL AND timestamp_ns IS NOT NULL
+        AND bytes IS NOT NULL
+),
+told AS (
     SELECT process_id, device_id, memory_kind, timestamp_ns, pool_utilized_bytes AS told_bytes,
            CASE operation WHEN 'allocation' THEN bytes ELSE -bytes END AS change_bytes,
            CASE WHEN operation = 'allocation' THEN 1
@@ -26,6 +39,13 @@ WITH told AS (
                      = 'allocation' THEN -1 ELSE 0 END AS step
     FROM memory
     WHERE pool_utilized_bytes IS NOT NULL AND pool_address IS NULL AND timestamp_ns IS NOT NULL
+    UNION ALL
+    -- What was released beyond what had been allocated was there before.
+    SELECT process_id, device_id, memory_kind, timestamp_ns,
+           balance_bytes - least(0, min(balance_bytes) OVER (
+               PARTITION BY process_id, device_id, memory_kind
+           )), change_bytes, NULL
+    FROM bare
 ),
 untold AS (
     SELECT allocation.*
