@@ -106,3 +106,20 @@ def test_memory_without_addresses(tmp_path: Path, imported: Import) -> None:
         """,
     )
     assert_rows(trace.sql("FROM marker WHERE event = 'instant'"), "name\n'Record Window End'")
+
+
+def test_arrows_from_calls_to_kernels(tmp_path: Path, imported: Import) -> None:
+    arrow = {"cat": "async", "name": "launch", "id": 8}
+    trace = imported(
+        kineto(
+            tmp_path / "t.json",
+            event("Runtime", "cudaLaunchKernel", 1e15, 9, correlation=8),
+            event("Kernel", "k", 1e15 + 5, 9, pid=0, tid="stream 7", correlation=8, **PLACE),
+            {"ph": "s", "pid": 7, "tid": 7, "ts": 1e15, **arrow},
+            {"ph": "f", "bp": "e", "pid": 0, "tid": "stream 7", "ts": 1e15 + 5, **arrow},
+        )
+    )
+    assert_rows(
+        trace.sql("FROM import_skipped"),
+        "category what events\nredundant 'arrows async' 2",
+    )

@@ -53,7 +53,7 @@ _ABSOLUTE_NS = 10**17
 # Kinds of events that say what others do.
 _REDUNDANT = {
     **dict.fromkeys(
-        ("arrows ac2g", "arrows async_gpu", "arrows async_cpu_to_gpu"),
+        ("arrows ac2g", "arrows async", "arrows async_gpu", "arrows async_cpu_to_gpu"),
         "from calls to their work on GPUs: correlation ids say the same",
     ),
     "arrows fwdbwd": "from operators to their backward pass: sequence numbers say the same",
