@@ -61,3 +61,45 @@ def test_older_schemas(tmp_path: Path, imported: Import, version: str) -> None:
     assert_rows(trace.sql("FROM memcpy"), "copy_kind src_kind bytes\nHtoD pinned 64")
     assert_rows(trace.sql("FROM nvtx_range"), "name start_ns end_ns\nstep 10 600")
     assert_rows(trace.sql("FROM capture"), f"source\n'import of nsys {version} SQLite'")
+
+
+def test_devices_and_contexts_of_early_exports(tmp_path: Path, imported: Import) -> None:
+    """Without a number of their schema; the first row has its memory in MiB."""
+    trace = imported(
+        nsys(
+            tmp_path / "t.sqlite",
+            version=None,
+            StringIds=STRINGS,
+            CUPTI_ACTIVITY_KIND_KERNEL="""
+                start end deviceId contextId streamId correlationId globalPid demangledName gridX
+                100   300 0        1         7        5             11:0      2             64
+            """,
+            TARGET_INFO_GPU="deviceId name\n0 V100",
+            TARGET_INFO_CUDA_GPU="""
+                deviceId pid name numMultiprocessors globalMemorySize globalMemoryBandwidth coreClockRate computeCapabilityMajor
+                0        11  V100 80                 32510            0                     1380000       7
+                1        11  RTX  68                 10495524864      760080000             1740000       8
+                x        11  none 1                  1                1                     1             1
+                0        99  V100 80                 32510            0                     1380000       7
+            """,
+            TARGET_INFO_CUDA_NULL_STREAM="streamId processId deviceId contextId\n7 11 0 1",
+            TARGET_INFO_NIC_INFO="nicId name\n0 mlx5_0\n1 mlx5_1",
+        )
+    )
+    assert_rows(
+        trace.sql("FROM device ORDER BY device_id"),
+        """
+        device_id name multiprocessors global_memory_bytes global_memory_bandwidth_kbps core_clock_khz compute_capability_major
+        0         V100 80              34089205760         -                            1380000        7
+        1         RTX  68              10495524864         760080000                    1740000        8
+        """,
+    )
+    assert_rows(trace.sql("FROM context"), "context_id device_id null_stream_id\n1 0 7")
+    assert_rows(
+        trace.sql("FROM import_skipped WHERE what LIKE 'TARGET%'"),
+        """
+        category    what                          events
+        invalid     TARGET_INFO_CUDA_GPU.deviceId 1
+        unsupported TARGET_INFO_NIC_INFO          2
+        """,
+    )

@@ -13,7 +13,9 @@ from cupti_etl.imports.nsys.frame import Frame, Processes, as_int, as_text
 from cupti_etl.imports.nsys.labels import STREAM
 from cupti_etl.imports.skipped import Skipped
 from cupti_etl.schema.arrow import batch_schema
+from cupti_etl.schema.kinds.device import KIND
 from cupti_etl.schema.loss import Loss
+from cupti_etl.schema.types import i32, i64, string
 
 if TYPE_CHECKING:
     from cupti_etl.imports.nsys.reader import Tables
@@ -23,6 +25,19 @@ _ABSOLUTE_NS = 10**18
 _LOSS = re.compile(r"\bdropped\b|\blost\b|overflow|\bnot all\b.*\b(collected|recorded)\b", re.I)
 _DOMAIN_CREATE = 75
 _DEVICES = "TARGET_INFO_CUDA_DEVICE"
+# Early exports have this in its place.
+_OLD_DEVICES = "TARGET_INFO_CUDA_GPU"
+# The tables TARGET_INFO_... that are read here.
+READ = (
+    "TARGET_INFO_SYSTEM_ENV",
+    "TARGET_INFO_SESSION_START_TIME",
+    "TARGET_INFO_GPU",
+    _DEVICES,
+    _OLD_DEVICES,
+    "TARGET_INFO_CUDA_STREAM",
+    "TARGET_INFO_CUDA_CONTEXT_INFO",
+    "TARGET_INFO_CUDA_NULL_STREAM",
+)
 
 
 def read_frame(tables: Tables, skipped: Skipped) -> Frame:
@@ -130,41 +145,47 @@ def _of_pid(
 
 def _devices(tables: Tables, frame: Frame) -> Iterator[dict[str, Any]]:
     gpus = {as_int(row.get("id")): row for row in tables.rows("TARGET_INFO_GPU")}
-    seen = tables.rows(_DEVICES)
+    table, column, seen = _DEVICES, "cudaId", tables.rows(_DEVICES)
+    if not seen:
+        table, column, seen = _OLD_DEVICES, "deviceId", tables.rows(_OLD_DEVICES)
     if not seen:
         # Without it, the numbers of the GPUs are those that CUDA gives them, where nsys says so.
         numbered = [row for row in gpus.values() if row.get("cuDevice") is not None]
+        table, column = "TARGET_INFO_GPU", "cuDevice"
         seen = [
-            {"cudaId": row["cuDevice"], "gpuId": row["id"], "pid": process.pid}
+            {column: row[column], "gpuId": row["id"], "pid": process.pid}
             for row in numbered
             for _, process in frame.processes.items()
         ]
     done = set()
     for process_id, row in _of_pid(seen, "pid", frame):
-        device = as_int(row.get("cudaId"))
+        device = as_int(row.get(column))
         if device is None:
-            frame.skipped.invalid(f"{_DEVICES}.cudaId", 1, "it is no number")
+            frame.skipped.invalid(f"{table}.{column}", 1, "it is no number")
             continue
         if (process_id, device) in done:
-            frame.skipped.redundant(_DEVICES, 1, "the device of the process is there already")
+            frame.skipped.redundant(table, 1, "the device of the process is there already")
             continue
         done.add((process_id, device))
         gpu = gpus.get(as_int(row.get("gpuId")), {})
-        uuid = as_text(row.get("uuid")) or as_text(gpu.get("uuid"))
-        yield {
-            "process_id": process_id,
-            "device_id": device,
-            "device_uuid": None if not uuid else uuid if "-" in uuid[:4] else f"GPU-{uuid}",
-            "multiprocessors": row.get("numMultiprocessors") or gpu.get("smCount"),
-            # From bytes and hertz.
-            "global_memory_bandwidth_kbps": _divided(gpu.get("memoryBandwidth")),
-            "core_clock_khz": _divided(gpu.get("clockRate")),
-            **{ours: gpu.get(theirs) for ours, theirs in _GPU.items()},
-        }
+        said = _as_cupti_says(row) if table == _OLD_DEVICES else _as_nsys_says(row, gpu)
+        yield {"process_id": process_id, **said, "device_id": device}
     # Of the others the export says nothing but that they worked.
     for process_id, device in sorted(frame.devices - done, key=str):
         if device is not None:
             yield {"process_id": process_id, "device_id": device}
+
+
+def _as_nsys_says(row: dict[str, Any], gpu: dict[str, Any]) -> dict[str, Any]:
+    uuid = as_text(row.get("uuid")) or as_text(gpu.get("uuid"))
+    return {
+        "device_uuid": None if not uuid else uuid if "-" in uuid[:4] else f"GPU-{uuid}",
+        "multiprocessors": row.get("numMultiprocessors") or gpu.get("smCount"),
+        # From bytes and hertz.
+        "global_memory_bandwidth_kbps": _divided(gpu.get("memoryBandwidth")),
+        "core_clock_khz": _divided(gpu.get("clockRate")),
+        **{ours: gpu.get(theirs) for ours, theirs in _GPU.items()},
+    }
 
 
 _GPU = {
@@ -186,12 +207,32 @@ _GPU = {
 }
 
 
+_SAID = [column for column in KIND.columns if column.type in (i32, i64, string)]
+# No GPU has so few bytes: then these are MiB.
+_FEW_BYTES = 1 << 24
+
+
+def _as_cupti_says(row: dict[str, Any]) -> dict[str, Any]:
+    """A device of an old export, whose columns are the members of CUPTI's record."""
+    said = {column.name: row.get(column.source) for column in _SAID}
+    memory = as_int(said["global_memory_bytes"])
+    if memory is not None and 0 <= memory < _FEW_BYTES:
+        said["global_memory_bytes"] = memory << 20 or None
+    # CUPTI says 0 where it does not know.
+    said["global_memory_bandwidth_kbps"] = said["global_memory_bandwidth_kbps"] or None
+    return said
+
+
 def _divided(value: Any) -> int | None:
     return value // 1000 if isinstance(value, int) else None
 
 
 def _contexts(tables: Tables, frame: Frame) -> Iterator[dict[str, Any]]:
     rows = tables.rows("TARGET_INFO_CUDA_CONTEXT_INFO")
+    if not rows:
+        # Early exports say of contexts no more than their null streams.
+        rows = tables.rows("TARGET_INFO_CUDA_NULL_STREAM")
+        rows = [{**row, "nullStreamId": row.get("streamId")} for row in rows]
     for process_id, row in _of_pid(rows, "processId", frame):
         yield {
             "process_id": process_id,

@@ -38,8 +38,8 @@ _NEEDED = {
 }
 # They say what a session was, hold texts for others, or are read by nsys_own.
 _ABOUT = re.compile(
-    r"ENUM_|META_DATA_|TARGET_INFO_|ANALYSIS_|StringIds$|PROCESSES$|ThreadNames$|EXPORT_|sqlite_"
-    r"|DIAGNOSTIC_EVENT$"
+    r"ENUM_|META_DATA_|ANALYSIS_|StringIds$|PROCESSES$|ThreadNames$|EXPORT_|sqlite_"
+    rf"|DIAGNOSTIC_EVENT$|({'|'.join(nsys_own.READ)})$"
 )
 
 
