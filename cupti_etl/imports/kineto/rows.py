@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
@@ -19,6 +18,7 @@ from cupti_etl.imports.columns import (
 )
 from cupti_etl.imports.kineto.launch_sizes import LaunchSizes
 from cupti_etl.imports.kineto.memory import allocations, with_all_arguments
+from cupti_etl.imports.kineto.names import copy_of, low_bits, set_kind
 from cupti_etl.imports.skipped import Skipped
 
 Rows: TypeAlias = Iterator[tuple[str, pa.RecordBatch]]
@@ -30,8 +30,9 @@ ARGUMENTS = {
     "external_id_2021": "i args.external id",
     "correlation_id": "i args.correlation",
     "device": "i args.device",
-    "context": "i args.context",
+    "context": "s args.context",
     "stream": "i args.stream",
+    "queue": "i args.sycl queue",
     "cbid": "i args.cbid",
     "bytes": "i args.bytes",
     "registers": "i args.registers per thread",
@@ -89,14 +90,21 @@ def ends(events: pa.RecordBatch) -> pa.Array:
 
 def _thread(events: pa.RecordBatch) -> pa.Array:
     """The thread, or its low 32 bits where PyTorch gives a handle of 64."""
-    return mapped(events["tid"], _low_bits, pa.int32())
+    return mapped(events["tid"], low_bits, pa.int32())
 
 
-def _low_bits(tid: str) -> int | None:
-    if not re.fullmatch(r"-?\d{1,20}", tid):
-        return None
-    low = int(tid) & 0xFFFFFFFF
-    return low - (1 << 32) if low >> 31 else low
+def _context(events: pa.RecordBatch, frame: Frame) -> pa.Array:
+    """The context, which is a handle of XPUs."""
+    context = mapped(events["context"], low_bits, pa.int32())
+    unfit = context.null_count - events["context"].null_count
+    frame.skipped.invalid("args.context", unfit, "values that are no numbers")
+    return context
+
+
+def _stream(events: pa.RecordBatch) -> pa.Array:
+    """The stream; of XPUs the queue, whose own number may be an address."""
+    is_queue = pc.is_valid(events["queue"])
+    return pc.coalesce(events["stream"], pc.if_else(is_queue, _thread(events), None))
 
 
 def _place(events: pa.RecordBatch, frame: Frame) -> dict[str, Value]:
@@ -107,8 +115,8 @@ def _place(events: pa.RecordBatch, frame: Frame) -> dict[str, Value]:
         "end_ns": ends(events),
         "correlation_id": null_if(events["correlation_id"], 0),
         "device_id": events["device"],
-        "context_id": events["context"],
-        "stream_id": events["stream"],
+        "context_id": _context(events, frame),
+        "stream_id": _stream(events),
         "graph_id": null_if(events["graph_id"], 0),
         "graph_node_id": null_if(events["graph_node_id"], 0),
     }
@@ -144,26 +152,9 @@ def kernels(events: pa.RecordBatch, frame: Frame) -> Rows:
     yield from _arguments(events, **joins)
 
 
-# "Memcpy HtoD (Pinned -> Device)"
-_COPY = re.compile(r"Memcpy(?: (\w+))?(?: \((.+?) -> (.+?)\))?")
-_DIRECTIONS = ("HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP")
-
-
-def _memory_kind(words: str | None) -> str | None:
-    return words.strip().lower().replace(" ", "_").replace("-", "_") if words else None
-
-
-def _copy(name: str) -> tuple[str, str | None, str | None]:
-    match = _COPY.match(name)
-    if match is None:
-        return "unknown", None, None
-    direction = next((d for d in _DIRECTIONS if d.lower() == (match[1] or "").lower()), "unknown")
-    return direction, _memory_kind(match[2]), _memory_kind(match[3])
-
-
 def copies(events: pa.RecordBatch, frame: Frame) -> Rows:
     """Copies, and those between devices."""
-    kind = mapped(events["name"], lambda name: _copy(name)[0], pa.string())
+    kind = mapped(events["name"], lambda name: copy_of(name)[0], pa.string())
     is_peer = pc.equal(kind, "PtoP")
     for table, wanted in (("memcpy", pc.invert(is_peer)), ("memcpy_p2p", is_peer)):
         some = events.filter(wanted)
@@ -171,27 +162,19 @@ def copies(events: pa.RecordBatch, frame: Frame) -> Rows:
         values = _place(some, frame) | {
             "copy_kind": kind.filter(wanted),
             "bytes": some["bytes"],
-            "src_kind": mapped(names, lambda name: _copy(name)[1], pa.string()),
-            "dst_kind": mapped(names, lambda name: _copy(name)[2], pa.string()),
+            "src_kind": mapped(names, lambda name: copy_of(name)[1], pa.string()),
+            "dst_kind": mapped(names, lambda name: copy_of(name)[2], pa.string()),
         }
         if table == "memcpy_p2p":
             values |= {"src_device_id": some["from_device"], "dst_device_id": some["to_device"]}
         yield table, frame.batch(table, some.num_rows, values)
 
 
-_SET = re.compile(r"Memset \((.+)\)")
-
-
-def _set_kind(name: str) -> str | None:
-    match = _SET.match(name)
-    return _memory_kind(match[1]) if match else None
-
-
 def sets(events: pa.RecordBatch, frame: Frame) -> Rows:
     """Sets."""
     values = _place(events, frame) | {
         "bytes": events["bytes"],
-        "memory_kind": mapped(events["name"], _set_kind, pa.string()),
+        "memory_kind": mapped(events["name"], set_kind, pa.string()),
     }
     yield "memset", frame.batch("memset", events.num_rows, values)
 
@@ -318,7 +301,7 @@ def waits(events: pa.RecordBatch, frame: Frame) -> Rows:
             events["name"], lambda name: _WAITS.get(name.lower(), "unknown"), pa.string()
         ),
         "correlation_id": null_if(events["correlation_id"], 0),
-        "context_id": events["context"],
+        "context_id": _context(events, frame),
         "stream_id": null_if(null_if(events["stream"], -1), 0xFFFFFFFF),
         "event_id": null_if(null_if(events["event_id"], -1), 0xFFFFFFFF),
     }
@@ -377,6 +360,8 @@ HANDLERS: dict[str, Handler] = {
     "cuda_runtime": _calls("runtime"),
     "Runtime": _calls("runtime"),
     "cuda_driver": _calls("driver"),
+    "xpu_runtime": _calls("runtime"),
+    "xpu_driver": _calls("driver"),
     **{category: _ranges(category) for category in _RANGES},
     "cuda_sync": waits,
     "overhead": overheads,
@@ -389,4 +374,4 @@ ON_GPU = ("kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset", "c
 # What the profiler says of itself: when it began and ended to record, and what that took.
 OF_FILE = ("Trace", "i", "I", "overhead")
 INSTANTS = ("cpu_instant_event", "i", "I")
-CALLS = ("cuda_runtime", "Runtime", "cuda_driver")
+CALLS = ("cuda_runtime", "Runtime", "cuda_driver", "xpu_runtime", "xpu_driver")
