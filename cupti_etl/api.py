@@ -273,6 +273,12 @@ class Trace:
         return self._parts.lease(scope, state(self._sources), self.part)
 
     @property
+    def is_imported(self) -> bool:
+        """Whether all of its processes were imported from files of other tools."""
+        (row,) = self.sql("SELECT bool_and(coalesce(state, '') = 'imported') AS is_so FROM process")
+        return bool(row["is_so"])
+
+    @property
     def has_steady_state(self) -> bool:
         """Whether steps are named, or can be guessed, so that ``steps="steady"`` can be asked."""
         return has_steady_steps(lambda text: list(self.sql(text)))

@@ -6,6 +6,7 @@ which inputs, and what to tell who asks.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _TELLS_LOSSES = "capture_health"
 # What the names of parameters begin with below which a row is left out.
 _THRESHOLD = "min_"
+# How to capture what is missing, with no word for who imports.
+_OF_CAPTURES = re.compile(r" \(capture (?:(?!import|torch\.profiler)[^()])*\)")
 
 
 class Watched(Passed):
@@ -62,7 +65,8 @@ def why_empty(trace: Trace, query: Query, known: dict[str, bool] | None = None) 
                 # What to do about it is meant for the whole trace.
                 brief = reason.split(" (")[0].removesuffix(".")
                 return f"in this part of the trace ({trace.says}), {brief}."
-            return reason
+            brief = _OF_CAPTURES.sub("", reason)
+            return brief if brief != reason and trace.whole.is_imported else reason
     return ""
 
 

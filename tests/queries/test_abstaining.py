@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.trace import write_trace
+from support.trace import MakeTrace, write_trace
 
 import cupti_etl
 from cupti_etl.analysis.notes import losses, why_empty
@@ -319,3 +319,31 @@ def test_what_was_launched_before_a_part_is_looked_up(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["report", *words])
     assert "no API calls were recorded" not in done.stdout.split("## Is it launch bound?")[0]
     assert "idle with work on the queues" in done.stdout
+
+
+_CALLS = "no API calls were recorded"
+_OPERATORS = "no operators of PyTorch were recorded"
+
+
+@pytest.mark.parametrize(
+    ("query", "state", "said"),
+    [
+        ("launch_bound", "imported", f"{_CALLS}."),
+        ("gap_attribution", "imported", f"{_CALLS}, so causes are not known."),
+        ("launch_bound", "complete", f"{_CALLS} (capture with --api default)."),
+        # Of use to who imports, too.
+        (
+            "operator_summary",
+            "imported",
+            f"{_OPERATORS} (capture with --pytorch, or import a trace of torch.profiler).",
+        ),
+    ],
+)
+def test_how_to_capture_is_no_advice_on_imported_traces(
+    trace: MakeTrace, query: str, state: str, said: str
+) -> None:
+    opened = trace(
+        process=f"process_id state\n1 imported\n2 {state}",
+        kernel="process_id start_ns end_ns name\n1 0 5 a",
+    )
+    assert why_empty(opened, library()[query]) == said
