@@ -8,6 +8,7 @@ from functools import cache
 
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.header import Chart, Label, Query
+from cupti_etl.render.labels import FULL
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.types import timestamp
 
@@ -77,7 +78,8 @@ class Shape:
         by_name = {column.name: column for column in self.columns}
         names = list(by_name)
         if self.is_known:
-            said = tuple(name for name in names if by_name[name].unit != "id")
+            full = {name for name in FULL if self.label and name in self.label.of}
+            said = tuple(name for name in names if by_name[name].unit != "id" and name not in full)
             wanted = self.first or said
             whose = (name for name in WHOSE if name in differ and name in names)
             label = (self.label.column,) if self.label else ()

@@ -19,6 +19,9 @@ from cupti_etl.render import kernel_names
 Thing = tuple[Any, ...]
 # Fewer characters than that before and behind what was cut away tell nobody anything.
 _SHORTEST_PART = 4
+# Columns that tell kernels apart by their whole names; the second has them mangled.
+MANGLED = "mangled"
+FULL = ("demangled", MANGLED)
 _SEPARATOR = " / "
 _IN_ORDER = " > "
 # What XLA calls its ranges: Thunk:#name=jit(f)/add,hlo_op=fusion.3,unique_hlo_op_id=7#.
@@ -117,7 +120,7 @@ def cut_apart(texts: Sequence[str], width: int) -> list[str]:
 
 def _kernels(label: Label, things: Sequence[Thing], demangled: Mapping[str, str]) -> list[str]:
     """The function; what of its arguments tells it apart; what else the columns say."""
-    at = label.of.index("demangled") + 1 if "demangled" in label.of else 0
+    at = next((label.of.index(each) + 1 for each in FULL if each in label.of), 0)
     named = []
     for thing in things:
         full = thing[at] or ""

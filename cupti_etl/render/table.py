@@ -15,7 +15,7 @@ from cupti_etl.progress import printable
 from cupti_etl.queries.choose import begin_ns
 from cupti_etl.queries.header import Label
 from cupti_etl.render.columns import PROCESS, WHOSE, Column, Shape
-from cupti_etl.render.labels import label_rows, processes
+from cupti_etl.render.labels import FULL, MANGLED, label_rows, processes
 from cupti_etl.render.values import NOTHING, in_unit, one_line, plain
 
 if TYPE_CHECKING:
@@ -289,8 +289,8 @@ def kernel_labels(names: Iterable[str], ask: Ask) -> dict[str, str]:
 def _named(label: Label, rows: Sequence[Mapping[str, Any]], facts: _Facts) -> list[str]:
     """Labels of rows, with what the trace knows of the names in them."""
     mangled = {"kernel": (label.column,), "kernels": label.of}.get(label.kind, ())
-    if "demangled" in label.of:
-        mangled = ()
+    if label.kind == "kernel" and any(each in label.of for each in FULL):
+        mangled = (MANGLED,) if MANGLED in label.of else ()
     unknown = {row[name] for row in rows for name in mangled} - {None}
     return label_rows(label, rows, facts.demangled(unknown) if unknown else {})
 

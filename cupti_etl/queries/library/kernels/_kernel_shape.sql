@@ -21,6 +21,8 @@
 --   previous_name VARCHAR: Function name of the kernel before it in its stream; NULL if none ended
 --     in the millisecond before.
 --   process_id BIGINT: Process of the longest.
+--   block VARCHAR [threads]: Threads in a block, x, y and z.
+--   demangled VARCHAR: Name with template and call arguments.
 WITH shapes AS MATERIALIZED (
     SELECT row_number() OVER () AS shape,
            name, grid_x, grid_y, grid_z, block_x, block_y, block_z, count(*) AS calls,
@@ -70,7 +72,9 @@ SELECT coalesce(names.short, shapes.name) AS name,
        tail[1] AS p90_ns, tail[2] AS p99_ns, tail[3] AS p999_ns, mad_ns, max_ns,
        coalesce(lost_ns, 0) AS lost_ns, worst.start_ns AS worst_start_ns,
        worst.stream_id AS worst_stream_id, worst.correlation_id AS worst_correlation_id,
-       coalesce(others.short, before.previous) AS previous_name, worst.process_id AS process_id
+       coalesce(others.short, before.previous) AS previous_name, worst.process_id AS process_id,
+       shapes.block_x || 'x' || shapes.block_y || 'x' || shapes.block_z AS block,
+       coalesce(names.demangled, shapes.name) AS demangled
 FROM shapes
 LEFT JOIN beyond ON beyond.shape = shapes.shape
 LEFT JOIN before ON before.shape = shapes.shape

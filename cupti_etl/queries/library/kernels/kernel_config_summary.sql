@@ -6,6 +6,7 @@
 -- requires:
 --   kernel: no kernels were recorded.
 -- materialized: Made once for an opened trace, as it goes through all kernels.
+-- label: name = kernel(demangled, grid, block)
 -- columns:
 --   name VARCHAR: Function name alone.
 --   grid VARCHAR [blocks]: Blocks in the grid, x, y and z.

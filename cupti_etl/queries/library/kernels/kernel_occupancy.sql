@@ -10,6 +10,7 @@
 --   _device_limits: the trace does not say what its devices can hold.
 -- materialized: Made once for an opened trace, as it goes through all kernels.
 -- limits: What fits, not what ran: see kernel_waves for grids that do not fill the device.
+-- label: name = kernel(demangled, grid, block)
 -- columns:
 --   name VARCHAR: Function name alone.
 --   grid VARCHAR [blocks]: Blocks in the grid, x, y and z.

@@ -10,6 +10,7 @@
 --   kernel: no kernels were recorded.
 -- limits: Names with fewer than min_calls executions are left out. A line fits only what comes at
 --   one rate.
+-- label: name = kernel(mangled)
 -- parameters:
 --   min_calls BIGINT = 20 [executions]: Fewest executions of a name on a GPU.
 -- columns:

@@ -6,6 +6,7 @@
 -- requires:
 --   kernel: no kernels were recorded.
 -- limits: Names and shapes with fewer than min_calls executions are left out.
+-- label: name = kernel(demangled, grid, block)
 -- parameters:
 --   min_calls BIGINT = 20 [executions]: Fewest executions of a name and shape.
 -- columns:
@@ -26,9 +27,12 @@
 --   previous_name VARCHAR: Function name of the kernel before it in its stream; NULL if none ended
 --     in the millisecond before.
 --   process_id BIGINT: Process of the longest.
+--   block VARCHAR [threads]: Threads in a block, x, y and z.
+--   demangled VARCHAR: Name with template and call arguments.
 SELECT name, grid, calls, p50_ns, p90_ns, p99_ns, p999_ns, p99_ns / nullif(p50_ns, 0) AS tail_ratio,
        lost_ns, max_ns, (max_ns - p50_ns) / nullif(1.4826 * mad_ns, 0) AS score, worst_start_ns,
-       worst_stream_id, worst_correlation_id, previous_name, process_id
+       worst_stream_id, worst_correlation_id, previous_name, process_id,
+       block, demangled
 FROM _kernel_shape
 WHERE calls >= min_calls
-ORDER BY lost_ns DESC, tail_ratio DESC, name, grid
+ORDER BY lost_ns DESC, tail_ratio DESC, name, grid, demangled, block

@@ -10,6 +10,7 @@
 -- materialized: Made once for an opened trace, as it goes through all kernels.
 -- limits: Blocks are taken to be alike, and the kernel to be alone on the device. Communication,
 --   which takes few multiprocessors on purpose, is left out.
+-- label: name = kernel(demangled, grid, block)
 -- columns:
 --   name VARCHAR: Function name alone.
 --   grid VARCHAR [blocks]: Blocks in the grid, x, y and z.

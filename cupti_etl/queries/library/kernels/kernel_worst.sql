@@ -12,7 +12,7 @@
 --   on demand (capture --pm, or --kinds environment); a reading can be old.
 -- front: Which executions of a kernel were slow, and what was around them?
 -- first: duration_ns, ratio, start_ns, previous_name, range, median_ns, name
--- label: name = kernel(grid, block)
+-- label: name = kernel(demangled, grid, block)
 -- example: cupti-etl query kernel_worst TRACE --param runs=1
 -- lookup: gpu_interval, api_call, nvtx_range, pm_sample, environment
 -- parameters:
@@ -39,6 +39,7 @@
 --   since_previous_ns BIGINT [ns]: From its end to the start of the run; below 0 if they overlap.
 --   range VARCHAR: Path of the NVTX range; NULL outside ranges.
 --   sm_clock_mhz DOUBLE [MHz]: Clock of the multiprocessors at that time; NULL if not known.
+--   demangled VARCHAR: Name with template and call arguments.
 WITH shapes AS (
     SELECT name, grid_x || 'x' || grid_y || 'x' || grid_z AS grid,
            block_x || 'x' || block_y || 'x' || block_z AS block,
@@ -132,7 +133,8 @@ SELECT coalesce(names.short, worst.name) AS name, grid, block, place,
        stream_id, correlation_id, start_ns,
        before.act.kind AS previous_kind, coalesce(others.short, before.act.name) AS previous_name,
        start_ns - before.act.end_ns AS since_previous_ns, ranges.path AS range,
-       coalesce(sampled.clock_mhz, read.sm_clock_mhz) AS sm_clock_mhz
+       coalesce(sampled.clock_mhz, read.sm_clock_mhz) AS sm_clock_mhz,
+       coalesce(names.demangled, worst.name) AS demangled
 FROM worst
 LEFT JOIN before ON before.run = worst.run
 LEFT JOIN ranges ON ranges.run = worst.run

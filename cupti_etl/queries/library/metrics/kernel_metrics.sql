@@ -15,6 +15,7 @@
 -- limits: Samples see the whole GPU, whatever process uses it. Runs of one shape are taken for
 --   alike; stderr is NULL where too few stretches of the trace tell of a kernel. spread takes for
 --   granted that a kernel does no more beside others than alone.
+-- label: name = kernel(demangled, grid, block)
 -- parameters:
 --   min_coverage_pct DOUBLE = 50 [%]: Least share of the kernel's time under samples.
 --   min_weight DOUBLE = 3 [samples]: Samples' worth of the kernel alone that a fit must rest on.

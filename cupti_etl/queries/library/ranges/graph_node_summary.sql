@@ -6,6 +6,7 @@
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
 -- limits: Nodes are seen only where they were recorded one by one, and not as whole graphs.
+-- label: name = kernel(demangled)
 -- columns:
 --   process_id BIGINT: The process.
 --   graph_id INTEGER: CUPTI's number of the executable graph; NULL for all of the
@@ -18,6 +19,7 @@
 --   total_ns BIGINT [ns]: Sum of the durations.
 --   mean_ns DOUBLE [ns]: Mean duration.
 --   stddev_ns DOUBLE [ns]: Standard deviation of the durations, as a sample; NULL for one.
+--   demangled VARCHAR: Name of a kernel with template and call arguments; as name of others.
 WITH nodes AS (
     SELECT process_id, graph_id, graph_node_id, kind, any_value(name) AS name, count(*) AS runs,
            TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS total_ns,
@@ -31,7 +33,7 @@ WITH nodes AS (
 SELECT process_id, graph_id, graph_node_id, kind, coalesce(short, name) AS name,
        100.0 * total_ns / nullif(sum(total_ns) OVER (PARTITION BY process_id, graph_id), 0)
            AS percent,
-       runs, total_ns, mean_ns, stddev_ns
+       runs, total_ns, mean_ns, stddev_ns, coalesce(demangled, name) AS demangled
 FROM nodes
 LEFT JOIN _readable_name AS names ON names.mangled = nodes.name
 ORDER BY total_ns DESC, process_id, graph_id, graph_node_id, nodes.name

@@ -10,6 +10,7 @@
 -- materialized: Made once for an opened trace, as it looks at all kernels.
 -- limits: As of critical_path. Where kernels run side by side the GPU counts as one, and slack is
 --   at least this. Kernels one after another share their slack: it does not add up.
+-- label: name = kernel(mangled)
 -- lookup: api_call
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
