@@ -74,31 +74,58 @@ def parameters(name: str) -> tuple[str, list[str]]:
 _NESTED = re.compile(r"_Z(N?)[VKr]*")
 # A name comes from another program: no length is so long that Python refuses to read it.
 _LENGTH = re.compile(r"\d{1,9}")
+# Where arguments are: numbers, those of enumerations, what has digits and is none, and names.
+_ARGUMENT = re.compile(
+    r"L(?P<type>[a-z]|S[0-9A-Z]*_)(?P<value>n?\d+)E|E(?P<enum>n?\d+)E"
+    r"|S[0-9A-Z]*_|T\d*_|E\d+_|D[FBUv]\d+(?:_|b|x)?|(?P<length>\d{1,9})"
+)
+_BOOLEANS = {"0": "false", "1": "true"}
 
 
-def _identifier(mangled: str) -> str:
-    """The function's own name in a mangled name that is too long to be demangled.
+def identifier(mangled: str) -> tuple[str, int]:
+    """The function's own name in a mangled name that cannot be demangled, and where it ends.
 
     Only the part before the template arguments is looked at: identifiers, each behind its
-    length (Itanium C++ ABI, 5.1.2).
+    length (Itanium C++ ABI, 5.1.2).  If there is none, the end is 0.
     """
     match = _NESTED.match(mangled)
-    if match is None:
-        return short_name(mangled)
-    at, last = match.end(), ""
-    while found := _LENGTH.match(mangled, at):
+    at, last = match.end() if match else 0, ""
+    while match and (found := _LENGTH.match(mangled, at)):
         end = found.end() + int(found[0])
         if end > len(mangled):
             break
         last, at = mangled[found.end() : end], end
         if not match[1]:
             break  # what follows are the types of its arguments
-    return last or mangled
+    return (last, at) if last else (mangled, 0)
+
+
+def mangled_arguments(mangled: str) -> list[str]:
+    """The names and numbers after the function's own name, without the namespaces around them.
+
+    They are enough to tell two functions apart, and no tree of arguments.
+    """
+    found: list[str] = []
+    _, at = identifier(mangled)
+    while at and (part := _ARGUMENT.search(mangled, at)):
+        at = part.end()
+        if number := part["value"] or part["enum"]:
+            value = number.replace("n", "-")
+            found.append(_BOOLEANS.get(value, value) if part["type"] == "b" else value)
+        elif part["length"]:
+            end = at + int(part["length"])
+            name = mangled[at:end]
+            if end <= len(mangled) and name.isidentifier():
+                at = end
+                if not mangled[end : end + 1].isdigit():  # else it is a namespace
+                    found.append(name)
+    return found
 
 
 def name_row(mangled: str, demangled: str) -> dict[str, str]:
     """The row of ``kernel_name``; ``demangled`` is the same where that could not be done."""
-    short = _identifier(mangled) if demangled == mangled else short_name(demangled)
+    known = demangled != mangled or not mangled.startswith("_Z")
+    short = short_name(demangled) if known else identifier(mangled)[0]
     return {"mangled": mangled, "demangled": demangled, "short": short}
 
 

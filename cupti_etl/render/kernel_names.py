@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from cupti_etl.capture.names import parameters
+from cupti_etl.capture.names import identifier, mangled_arguments, parameters
 
 # What follows such a length, or lies so deep, tells nobody anything.
 _LONGEST = 16384
@@ -20,7 +20,8 @@ _WORD = re.compile(r"[A-Za-z_]\w*\Z")
 # Arguments that do not say what is computed: types, and how data are reached.
 _TYPES = re.compile(
     r"(?:unsigned |signed )?(?:void|bool|char|short|int|long|float|double|half|__half2?|Half"
-    r"|BFloat16|__nv_bfloat16|u?int\d+_t|size_t|complex|true|false|decltype|NullType)(?: |\Z)"
+    r"|BFloat16|__(?:nv|hip)_bfloat16|u?int\d+_t|size_t"
+    r"|complex|true|false|decltype|NullType)(?: |\Z)"
 )
 _FURNITURE = re.compile(
     r"(?:a|A)rray|pair|tuple|TensorListMetadata|TensorListScalarListMetadata|TensorInfo"
@@ -59,7 +60,14 @@ class Name:
 
 @cache
 def parse(demangled: str) -> Name:
-    """The tree of a demangled name."""
+    """The tree of a demangled name, or what can be read of one that nothing could demangle."""
+    if demangled.startswith("_Z"):
+        mangled = demangled[:_LONGEST]
+        found = tuple(map(Name, mangled_arguments(mangled)))
+        if found and found[0].says_what:
+            # What such a name is long by are most often arguments of its first argument.
+            found = (Name(found[0].head, found[1:]),)
+        return Name(identifier(mangled)[0], found)
     text = demangled[:_LONGEST].replace("(anonymous namespace)::", "")
     head, listed = parameters(text)
     if listed:

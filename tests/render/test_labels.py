@@ -93,6 +93,21 @@ def test_mangled_names_are_read_where_the_trace_knows_them() -> None:
     assert label_rows(label, rows, {"_Z1fi": "void ns::f<int>(int)"}) == ["f", "_Z1gi", "memset"]
 
 
+def test_names_that_nothing_can_demangle_are_read_as_far_as_they_are_plain() -> None:
+    norm = "_ZN5lucky4normI?Li{}ELb1EEEvPT_i"
+    gemm = "_ZN3abc6KernelINS_4conv4GemmILi64ENS_4ModeE{}EEE?EEvT_"
+    assert kernels(norm.format(64), name="norm") == ["norm"]
+    assert kernels(norm.format(64), norm.format(256), name="norm") == ["norm<64>", "norm<256>"]
+    assert kernels(gemm.format(1), gemm.format(2), name="Kernel") == [
+        "Gemm<Mode, 1>",
+        "Gemm<Mode, 2>",
+    ]
+    label = Label("sequence", "kernels", ("first", "second"))
+    row = {"sequence": "", "first": norm.format(64), "second": gemm.format(1)}
+    known = {name: name for name in row.values()}
+    assert label_rows(label, [row], known) == ["norm > Gemm<Mode>"]
+
+
 def test_copies_say_the_memory_of_the_host_and_what_else_it_takes() -> None:
     def copies(*things: tuple[str | None, ...]) -> list[str]:
         names = (COPY.column, *COPY.of)

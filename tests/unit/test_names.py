@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cupti_etl.capture.demangle import Demangler
-from cupti_etl.capture.names import KernelNames, short_name
+from cupti_etl.capture.names import KernelNames, mangled_arguments, short_name
 
 CASES = {
     "kernel": "kernel",
@@ -75,6 +75,12 @@ def test_a_name_that_cannot_be_demangled(mangled: str, short: str) -> None:
     names.add([mangled])
     (row,) = names.take()
     assert (row["demangled"], row["short"]) == (mangled, short)
+
+
+def test_the_arguments_of_a_name_that_cannot_be_demangled() -> None:
+    found = mangled_arguments("_ZN2at5functIDF16bNS_4math3AddELin4ELb1ELNS_4ModeE2ELS3_7E99EvT_")
+    assert found == ["Add", "-4", "true", "Mode", "2", "7"]
+    assert mangled_arguments("plain_64") == []
 
 
 def test_a_name_is_given_once() -> None:
