@@ -35,6 +35,11 @@ _REFERENCE = re.compile(r"[ST][0-9A-Z]*_")
 # Expansions of packs, and folds: what they expand is there once for each element.
 _EXPANSION = re.compile(r"Dp|s[pPZ]|f[lrLR]")
 
+# What a GPU's compilers call types that libstdc++ does not know, or takes for fixed-point numbers
+# ("bool _Accum"); in their places stand types that no GPU has, as only a built-in type moves none
+# of the numbers that references have.
+_UNKNOWN_TYPES = {"DF16b": ("De", "decimal128", "__bf16"), "DF16_": ("Dd", "decimal64", "_Float16")}
+
 
 def _most_text(mangled: str) -> int:
     """An upper limit of what a name can stand for, in characters of it."""
@@ -110,14 +115,23 @@ class Demangler:
             or _cxa_demangle() is None
         ):
             return mangled
-        name = mangled.encode("utf-8", "replace")
+        known = mangled
+        types = {type_: by for type_, by in _UNKNOWN_TYPES.items() if type_ in mangled}
+        for type_, (code, _, _) in types.items():
+            known = known.replace(type_, code)
+        name = known.encode("utf-8", "replace")
         try:
-            is_small = _most_text(mangled) <= LONGEST_TEXT
+            is_small = _most_text(known) <= LONGEST_TEXT
             found = _demangled(name) if is_small else self._ask(name)
         except (MemoryError, OSError):
             self.refused += 1
             return mangled
-        return mangled if found is None else found.decode("utf-8", "replace")
+        if found is None:
+            return mangled
+        text = found.decode("utf-8", "replace")
+        for _, printed, real in types.values():
+            text = re.sub(rf"\b{printed}\b", real, text)
+        return text
 
     def close(self) -> None:
         """End the process that demangles, if there is one."""

@@ -20,7 +20,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*\Z")
 # Arguments that do not say what is computed: types, and how data are reached.
 _TYPES = re.compile(
     r"(?:unsigned |signed )?(?:void|bool|char|short|int|long|float|double|half|__half2?|Half"
-    r"|BFloat16|__(?:nv|hip)_bfloat16|u?int\d+_t|size_t"
+    r"|BFloat16|__(?:nv|hip)_bfloat16|__bf16|_Float16|u?int\d+_t|size_t"
     r"|complex|true|false|decltype|NullType)(?: |\Z)"
 )
 _FURNITURE = re.compile(

@@ -54,6 +54,12 @@ def test_short_name(demangled: str, short: str) -> None:
             "_ZN4demo10vector_addEPKfS1_Pfj",
             "demo::vector_add(float const*, float const*, float*, unsigned int)",
         ),
+        # Types that libstdc++ does not know; references to what stood before find it.
+        (
+            "_ZN5lucky4normIDF16bDF16_Li256EEEvPT0_PT_PfS4_",
+            "void lucky::norm<__bf16, _Float16, 256>(_Float16*, __bf16*, float*, __bf16*)",
+        ),
+        ("_Z1fDv8_DF16b", "f(__bf16 __vector(8))"),
         ("triton_poi_fused", "triton_poi_fused"),
         ("_Znot_a_name", "_Znot_a_name"),
         ("main", "main"),
