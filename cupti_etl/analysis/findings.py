@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _SMALLEST = 0.01
 _ONCE = ("finding_autotuning", "finding_xla_autotuning")
-NONE = f"None: nothing was found that could save {_SMALLEST:.0%} of the time."
+_NONE = f"None: nothing was found that could save {_SMALLEST:.0%} of the time."
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,18 @@ def find(
             replace(each, is_left_out=True) for each in _found(trace.whole, once, failed, known)
         ]
     return found
+
+
+def none(trace: Trace, known: dict[str, bool] | None = None) -> str:
+    """What is said where nothing was found: of a trace without GPU work, that it has none.
+
+    Args:
+        trace: where it was looked for.
+        known: as of ``find``.
+    """
+    # A share of the time is of the span that it has.
+    reason = why_empty(trace, library()["busy_breakdown"], known)
+    return f"None: {reason}" if reason else _NONE
 
 
 def _found(

@@ -8,7 +8,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from cupti_etl.analysis.findings import NONE
 from cupti_etl.analysis.report import Report, Section, Timeline, failures
 from cupti_etl.render.escape import html_text
 from cupti_etl.render.svg import chart
@@ -71,7 +70,7 @@ def _anchor(at: int) -> str:
 def _findings(report: Report) -> Iterator[str]:
     yield "<h2>Findings</h2>"
     if not report.findings:
-        yield f"<p>{NONE}</p>"
+        yield f"<p>{html_text(report.none)}</p>"
         return
     shown = {each.query.name: _anchor(at) for at, each in enumerate(report.sections) if each.table}
     yield "<p>What each could save at most; they can be of the same time.</p>"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cupti_etl.analysis.findings import NONE, Finding, find
+from cupti_etl.analysis.findings import Finding, find, none
 from cupti_etl.analysis.notes import losses, why_empty
 from cupti_etl.errors import EtlError
 from cupti_etl.progress import printable
@@ -153,6 +153,7 @@ class Report:
         verdict: of capture_health.
         losses: what was lost, by cause; "" if nothing.
         findings: the largest first.
+        none: what is said where there is none.
         sections: in the order of the page.
         timeline: None where no GPU did anything, or where it could not be told.
         failed: by the name of a query that could not be answered, why.
@@ -163,6 +164,7 @@ class Report:
     verdict: str
     losses: str
     findings: Sequence[Finding]
+    none: str
     sections: Sequence[Section]
     timeline: Timeline | None = None
     failed: Mapping[str, str] = field(default_factory=dict)
@@ -200,13 +202,16 @@ def build(trace: Trace, progress: Callable[[str], None] = lambda title: None) ->
     except EtlError as error:
         failed["capture_health"] = error.message
     findings = find(trace, failed, known)
+    nothing = "None." if "busy_breakdown" in failed else none(trace, known)
     progress("Timeline")
     timeline = None
     try:
         timeline = _timeline(trace)
     except EtlError as error:
         failed["utilization_timeline"] = error.message
-    return Report(trace.path.name, trace.says, verdict, lost, findings, sections, timeline, failed)
+    return Report(
+        trace.path.name, trace.says, verdict, lost, findings, nothing, sections, timeline, failed
+    )
 
 
 class _Fetched(Passed):
@@ -311,8 +316,9 @@ def _page(
         f"{at}. {strong}{duration(each.saved_ns)}{strong}, {each.percent:.0f} % ({each.sure}):"
         f" {text(each.text)}. To do: {text(each.advice)}.{before}{code}{each.command}{code}"
         for at, each in enumerate(report.findings, start=1)
-    ] or [NONE]
-    lines += ["", "What each could save at most; they can be of the same time."]
+    ] or [report.none]
+    if report.findings:
+        lines += ["", "What each could save at most; they can be of the same time."]
     for section in report.sections:
         lines += ["", f"## {section.title}", "", f"{code}{section.command}{code}", ""]
         if section.table is None:

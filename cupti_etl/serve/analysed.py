@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from cupti_etl.analysis.diff import diff
-from cupti_etl.analysis.findings import NONE, find
+from cupti_etl.analysis.findings import find, none
 from cupti_etl.api import Trace
 from cupti_etl.api import open as open_trace
 from cupti_etl.errors import UsageError
@@ -56,8 +56,9 @@ def findings_rows(whole: Trace, asked: Asked, running: Running) -> Iterator[Answ
         names = shlex.join(path.name for path in whole.paths)
         command = f"cupti-etl report {names}{part.options}"
         form = InMemory(found, _FINDINGS_FORM)
+        said = [none(session)]
         yield Answered(
-            narrow(form, asked.rows), part.says, command, lambda empty: [NONE] if empty else []
+            narrow(form, asked.rows), part.says, command, lambda empty: said if empty else []
         )
 
 

@@ -335,6 +335,13 @@ def test_less_than_a_hundredth_of_the_run_is_no_finding(
     assert said == (not expected)
 
 
+def test_a_report_of_a_program_that_used_no_gpu_says_so(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "run", process="process_id pid\n1 10")
+    text = CliRunner().invoke(cli, ["report", str(path)]).output
+    assert "None: no finished GPU activity was recorded." in text
+    assert "could save" not in text
+
+
 def test_a_report_of_kernels_alone_gives_reasons(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "run", kernel=FULL["kernel"])
     done = CliRunner().invoke(cli, ["report", str(path)])
