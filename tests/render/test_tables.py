@@ -10,7 +10,7 @@ from support.trace import MakeTrace
 from cupti_etl.errors import UsageError
 from cupti_etl.render.narrow import Narrowing, narrow
 from cupti_etl.render.table import Shown, View, table
-from cupti_etl.render.text import drawn, fit
+from cupti_etl.render.text import drawn, fit, lines_within
 from cupti_etl.render.values import duration, in_unit, moment, percentage, size
 
 KERNELS = """
@@ -195,3 +195,22 @@ def test_of_columns_for_which_there_is_no_room_those_of_zeros_go_first() -> None
 
     assert kept(16) == ["gpu", "some"]
     assert kept(25) == ["gpu", "none", "some"]
+
+
+def test_operators_that_used_no_gpu_have_the_time_of_the_host_by_which_they_are_sorted(
+    trace: MakeTrace,
+) -> None:
+    opened = trace(
+        marker="""
+            process_id thread_id marker_id event timestamp_ns domain name
+            1          5         1         start 0            cpu_op aten::linear
+            1          5         1         end   40           cpu_op -
+            1          5         2         start 10           cpu_op aten::addmm
+            1          5         2         end   30           cpu_op -
+        """
+    )
+    shown = lines_within(opened.query("operator_summary"), View(), 50)
+    assert [line.split() for line in shown[-2:]] == [
+        ["0", "0", "1", "20", "ns", "40", "ns", "aten::linear"],
+        ["0", "0", "1", "20", "ns", "20", "ns", "aten::addmm"],
+    ]

@@ -11,7 +11,8 @@
 -- limits: percent leaves out what no operator and no annotation asked for. Where sequence numbers
 --   are missing, or several threads have one, the backward pass is not known.
 -- front: Which PyTorch operators take the time?
--- first: percent, self_gpu_ns, gpu_ns, backward_gpu_ns, calls, launches, self_host_ns, name
+-- first: percent, self_gpu_ns, gpu_ns, backward_gpu_ns, calls, launches, self_host_ns,
+--   host_ns, name
 -- chart: bars(name, self_gpu_ns)
 -- example: cupti-etl query operator_summary TRACE
 -- alias: key_averages, operator_sum, ops_summary, get_aten_op_kernels_and_delay
