@@ -48,11 +48,11 @@ before: tables with a key, and queries that have a ``merge`` themselves.  A quer
 ``needs`` lists the tables and queries that the SELECT reads; ``requires`` those of them, however
 far down, without a row of which the answer is empty, and the reason to give (an opened trace runs
 no SELECT then); ``device.*`` stands for all columns of a table. ``label`` names a column of names,
-and what tells two of them apart: ``kernel``, ``kernels`` (one after the other), ``copy``, ``range``
-or ``process`` of columns (see ``render/labels.py``); it stands last, unless ``first`` has it before
-others. ``chart`` is one of ``bars``, ``lines`` and ``flame`` of two columns (``flame``: of paths,
-with ";" between their parts; ``bars(place, samples, by reason)``: the rows of a place are the parts
-of its bar).
+and what tells two of them apart: ``kernel``, ``kernels`` (one after the other), ``copy``,
+``range``, ``operator`` or ``process`` of columns (see ``render/labels.py``); it stands last, unless
+``first`` has it before others. ``chart`` is one of ``bars``, ``lines`` and ``flame`` of two columns
+(``flame``: of paths, with ";" between their parts; ``bars(place, samples, by reason)``: the rows of
+a place are the parts of its bar).
 ``scope`` says how rows are chosen where part of a trace is asked: by the time in a column, by the
 part of a time between two that lies within (and the column of its length), or ``whole`` for all
 rows; the query is computed over the whole trace then. Without it, or where that is ``steady``
@@ -113,7 +113,7 @@ _ENTRY = re.compile(
 )
 _REASON = re.compile(r"(?P<name>[a-z_][a-z0-9_]*): (?P<reason>.+)\Z")
 _STAR = re.compile(r"([a-z][a-z0-9_]*)\.\*\Z")
-_LABEL = re.compile(r"(\w+) = (kernel|kernels|copy|range|process)\((\w+(?:, \w+)*)\)\Z")
+_LABEL = re.compile(r"(\w+) = (kernel|kernels|copy|range|operator|process)\((\w+(?:, \w+)*)\)\Z")
 _CHART = re.compile(r"(?:bars|(?P<other>lines|flame))\((\w+), (\w+)(?(other)|(?:, by (\w+))?)\)\Z")
 _FINDING = re.compile(r"(.+) \((measured|estimated)\)\Z")
 _STATEMENT = re.compile(r"^-- (partial|merge)\n", re.MULTILINE)
@@ -136,7 +136,7 @@ class Label:
 
     Attributes:
         column: where the names are.
-        kind: what they are names of: kernel, kernels, copy, range or process.
+        kind: what they are names of: kernel, kernels, copy, range, operator or process.
         of: the columns that tell two of them apart.
     """
 

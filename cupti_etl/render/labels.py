@@ -6,6 +6,7 @@ no label says more than that takes.  Neither chance nor the order of rows plays 
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -194,6 +195,30 @@ def _ranges(things: Sequence[Thing]) -> list[str]:
             return _with_rest(texts, [thing[1:] for thing in things])
 
 
+def _operators(things: Sequence[Thing]) -> list[str]:
+    """The operator, and the sizes of its inputs: ``aten::mm(8x16, 16x4)``."""
+    texts = []
+    for name, dims, *_ in things:
+        try:
+            sizes = [_size(each) for each in json.loads(dims)] if dims else []
+        except (ValueError, TypeError, RecursionError):  # it is what stood in a file
+            sizes = [str(dims)]
+        while sizes and not sizes[-1]:  # arguments that are no tensors
+            sizes.pop()
+        texts.append(f"{name or ''}({', '.join(each or '-' for each in sizes)})" if sizes
+                     else str(name or ""))  # fmt: skip
+    return _with_rest(texts, [thing[2:] for thing in things])
+
+
+def _size(dims: Any) -> str:
+    """``8x16`` of a tensor, ``[8x16, 4]`` of a list of them, "" of anything else."""
+    if not isinstance(dims, list):
+        return str(dims)
+    if any(isinstance(each, list) for each in dims):
+        return f"[{', '.join(_size(each) or '-' for each in dims)}]"
+    return "x".join(map(str, dims))
+
+
 def _plain(things: Sequence[Thing]) -> list[str]:
     return _with_rest(["" if each[0] is None else str(each[0]) for each in things],
                       [thing[1:] for thing in things])  # fmt: skip
@@ -202,6 +227,7 @@ def _plain(things: Sequence[Thing]) -> list[str]:
 _KINDS: dict[str, Callable[[Sequence[Thing]], list[str]]] = {
     "copy": _copies,
     "range": _ranges,
+    "operator": _operators,
     "process": _plain,
 }
 

@@ -132,6 +132,22 @@ def test_ranges_have_as_much_of_their_path_as_it_takes() -> None:
     ]  # fmt: skip
 
 
+def test_operators_have_the_sizes_of_their_inputs() -> None:
+    label = Label("name", "operator", ("input_dims", "element_type"))
+    dims = {
+        "[[8,16],[16,4]]": "f(8x16, 16x4)",
+        "[[5,64],[],[3],[],[]]": "f(5x64, -, 3)",
+        "[[[8,4],[]],[]]": "f([8x4, -])",
+        "[[],[]]": "f",
+        "[1": "f([1)",
+        "[" * 9999: f"f({'[' * 9999})",
+    }
+    rows = [{"name": "f", "input_dims": each, "element_type": "float"} for each in dims]
+    assert label_rows(label, rows) == list(dims.values())
+    same = [{**rows[0], "element_type": each} for each in ("float", "half")]
+    assert label_rows(label, same) == ["f(8x16, 16x4) float", "f(8x16, 16x4) half"]
+
+
 def test_processes_are_ranks_or_pids_or_hosts_and_pids() -> None:
     def named(*rows: tuple[int | None, int | None, str | None]) -> list[str]:
         keys = ("process_id", "rank", "pid", "host")

@@ -13,7 +13,8 @@
 --   listed. Peaks are of data sheets; for float that of TF32. Attention counts as if nothing were
 --   masked. Bytes are the least that must move: caches and copies between layouts are not seen.
 -- front: How many TFLOP/s do my operators reach, and what holds them up?
--- first: gpu_ns, tflops_per_s, peak_pct, bound, calls, name, input_dims
+-- first: gpu_ns, tflops_per_s, peak_pct, bound, calls, name
+-- label: name = operator(input_dims, element_type)
 -- chart: bars(name, tflops_per_s)
 -- example: cupti-etl query operator_flops TRACE
 -- alias: with_flops, theoretical_flops, arithmetic_intensity, gemm_efficiency

@@ -9,8 +9,8 @@
 -- limits: As of operator_summary. Sizes are known where they were recorded: --pytorch, or
 --   record_shapes=True.
 -- front: For which sizes of inputs do PyTorch operators take the time?
--- first: percent, self_gpu_ns, gpu_ns, backward_gpu_ns, calls, name, input_dims,
---   input_types
+-- first: percent, self_gpu_ns, gpu_ns, calls, host_ns, name
+-- label: name = operator(input_dims)
 -- example: cupti-etl query operator_shape TRACE
 -- alias: group_by_input_shape, ops_unique_args
 -- columns:
