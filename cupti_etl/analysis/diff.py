@@ -100,7 +100,9 @@ class Diff:
             steps after the warm-up), for each module and each operator of PyTorch (each of these
             add to the change of GPU time), and for each kernel name and launch shape; times in ns,
             of a mean run where there are several. Its verdict is one of ``VERDICTS``, or added,
-            removed, renamed or replaced for kernels that only one side has. ``change_ns`` is
+            removed, renamed or replaced for kernels that only one side has. ``change_ns`` is from
+            what the run before would take for as many steps as there are after (of kernels and
+            operators only if parts of the runs, such as their steps, are compared); it is
             ``count_effect_ns`` (calls of the name), ``mix_effect_ns`` (its shapes) and
             ``duration_effect_ns`` together; ``ratio`` is of the means, with ``low`` and ``high``
             its 95 % interval, and ``slower_pct`` and its like say the same as how many percent
@@ -162,7 +164,9 @@ def diff(
     gpus = match(olds, news)
     runs = _runs((olds, news), gpus)
     with compared(*runs) as samples:
-        rows = samples.totals()
+        is_of_steps = all(_is_part(each) for each in (*olds, *news))
+        rows = samples.totals(is_of_steps=is_of_steps)
+        paced = _paced(rows, is_of_steps)
         (_over_runs if is_several else _within_runs)(samples, rows)
     for row in rows:
         row["demangled"] = row["name"] if row["subject"] == "kernel" else None
@@ -176,6 +180,7 @@ def diff(
         computed = works(olds[0], news[0], (gpus[0][0], gpus[1][0]))
         judge_compute(parts, computed, smallest)
     verdict, why, note = overall(rows, parts, min_effect, (len(olds), len(news)), computed)
+    note = "; ".join(filter(None, (paced, note)))
     rows = sorted([*rows, *parts], key=lambda row: _ORDER.index(row["subject"]))
     for row in rows:
         ratios = {name: row.get(ratio) for name, ratio in _SLOWER.items()}
@@ -184,6 +189,26 @@ def diff(
             row.update({name: _whole(row[name]) for name in _WHOLE})
     columns = {name: [row.get(name) for row in rows] for name in _COLUMNS} if rows else {}
     return Diff(pa.table(columns), verdict, why, note)
+
+
+def _is_part(trace: Trace) -> bool:
+    """Whether it is some of the time of a run, such as the steady state, and not all of it."""
+    return trace.choice is not None and bool(trace.choice.windows)
+
+
+def _paced(rows: Sequence[Mapping[str, Any]], is_of_steps: bool) -> str:
+    """What changes are of where one side has more steps than the other; "" where none has."""
+    steps = {
+        (row["before_calls"], row["after_calls"])
+        for row in rows
+        if row["subject"] == "step" and row["before_calls"] and row["after_calls"]
+    }
+    if all(before == after for before, after in steps):
+        return ""
+    counts = {f"{before:,.4g} steps before and {after:,.4g} after" for before, after in steps}
+    differ = counts.pop() if len(counts) == 1 else "other numbers of steps before than after"
+    rest = "" if is_of_steps else ", but for what is not of steps, which is of the whole runs"
+    return f"there are {differ}, and changes are from as many as after{rest}"
 
 
 def _runs(
@@ -252,4 +277,4 @@ def _correct(rows: Sequence[dict[str, Any]], p: Mapping[int, float]) -> None:
 
 def _whole(value: float | None) -> int | None:
     """A number of one run, which is a whole one; None if it is none that a column can hold."""
-    return int(value) if value is not None and abs(value) < 2**63 else None
+    return round(value) if value is not None and abs(value) < 2**63 else None

@@ -109,8 +109,8 @@ def _merged(verdict: str, old: Row, new: Row) -> Row:
         # Two instances of one template differ in what follows the name.
         became=new["demangled"] if new["name"] == old["name"] else new["name"],
         ratio=after / before if before else None,
-        change_ns=new["after_ns"] - old["before_ns"],
-        count_effect_ns=(new["after_calls"] - old["before_calls"]) * before,
+        change_ns=new["after_ns"] - old["pace"] * old["before_ns"],
+        count_effect_ns=(new["after_calls"] - old["pace"] * old["before_calls"]) * before,
         duration_effect_ns=new["after_calls"] * (after - before),
         mix_effect_ns=0.0,
     )

@@ -35,11 +35,14 @@ def step_parts(
         names: of the GPUs of each, by their numbers; those that belong together have the same.
     """
     sides = [_summed(*side) for side in zip((before, after), names, strict=True)]
+    steps = [_steps(side) for side in sides]
     rows = []
     for gpu, part in {**sides[0], **sides[1]}:
         (old_steps, old_ns), (new_steps, new_ns) = (
             side.get((gpu, part), (0.0, 0.0)) for side in sides
         )
+        of_gpu = [each.get(gpu, 0.0) for each in steps]
+        pace = of_gpu[1] / of_gpu[0] if all(of_gpu) else 1.0
         row = {
             "subject": SUBJECT,
             "gpu": gpu,
@@ -49,7 +52,8 @@ def step_parts(
             "after_calls": new_steps,
             "before_ns": old_ns,
             "after_ns": new_ns,
-            "change_ns": new_ns - old_ns,
+            # From as many steps before as there are after.
+            "change_ns": new_ns - pace * old_ns,
             # Parts are not tested: what did not change at all needs no test.
             "verdict": "none" if old_ns == new_ns else None,
             "before_mean_ns": old_ns / old_steps if old_steps else None,
@@ -74,6 +78,14 @@ def _summed(
                 ns + (row["total_ns"] or 0) / len(runs),
             )
     return sums
+
+
+def _steps(sums: Mapping[tuple[str, str], tuple[float, float]]) -> dict[str, float]:
+    """How many steps each GPU has."""
+    most: dict[str, float] = {}
+    for (gpu, _), (steps, _) in sums.items():
+        most[gpu] = max(steps, most.get(gpu, 0.0))
+    return most
 
 
 def idle_share(parts: Iterable[Mapping[str, Any]], gpu: str) -> float:

@@ -82,8 +82,9 @@ def command(
     \b
       cupti-etl diff b1 a1 --before b2 --before b3 --after a2 --after a3
 
-    The means are of one call or step, and the change is that of all of them together. The change
-    of a kernel's time is split into the effects of the number of calls, of the launch
+    The means are of one call or step, and the change is that of all of them together. If the runs
+    have different numbers of steps, it is from what BEFORE would take for as many as AFTER has. The
+    change of a kernel's time is split into the effects of the number of calls, of the launch
     shapes and of the durations. The changes of modules, and those of operators, add up to the
     change of GPU time.
 

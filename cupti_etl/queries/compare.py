@@ -39,8 +39,22 @@ CREATE TABLE sample (
 )
 """
 # A row for each name and launch shape: a mean run of each side, and effects that add to its change.
+# The change is from what the run before would have had in as many steps (``pace``).
 _TOTALS = """
-WITH totals AS (
+WITH steps AS (
+    SELECT name, coalesce(sum(n) FILTER (WHERE side = 0), 0) / $before::DOUBLE AS before_steps,
+           coalesce(sum(n) FILTER (WHERE side = 1), 0) / $after::DOUBLE AS after_steps
+    FROM sample
+    WHERE subject = 'step'
+    GROUP BY name
+),
+-- Kernels are of all GPUs: of those with steps on one side only, it is not known of how many.
+whole AS (
+    SELECT CASE WHEN $is_of_steps AND min(least(before_steps, after_steps)) > 0
+                THEN sum(after_steps) / sum(before_steps) ELSE 1 END AS pace
+    FROM steps
+),
+totals AS (
     SELECT subject, name, any_value(short) AS short, grid, block,
            coalesce(sum(n) FILTER (WHERE side = 0), 0) / $before::DOUBLE AS before_calls,
            coalesce(sum(n) FILTER (WHERE side = 1), 0) / $after::DOUBLE AS after_calls,
@@ -57,6 +71,8 @@ names AS (
 ),
 means AS (
     SELECT totals.*, before_all, after_all,
+           coalesce(nullif(after_steps, 0) / nullif(before_steps, 0),
+                    CASE WHEN before_steps IS NULL THEN whole.pace ELSE 1 END) AS pace,
            before_ns / nullif(before_calls, 0) AS before_mean_ns,
            after_ns / nullif(after_calls, 0) AS after_mean_ns,
            -- A shape that is new has no earlier duration to differ from.
@@ -66,11 +82,13 @@ means AS (
     JOIN names
         ON names.subject = totals.subject
         AND names.name IS NOT DISTINCT FROM totals.name
+    CROSS JOIN whole
+    LEFT JOIN steps ON totals.subject = 'step' AND steps.name = totals.name
 )
 SELECT subject, name, short, grid, block, before_calls, after_calls, before_ns, after_ns,
-       after_ns - before_ns AS change_ns,
+       pace, after_ns - pace * before_ns AS change_ns,
        CASE WHEN before_all = 0 THEN after_ns
-            ELSE before_calls * reference_ns * (after_all / before_all - 1) END
+            ELSE before_calls * reference_ns * (after_all / before_all - pace) END
            AS count_effect_ns,
        CASE WHEN before_calls = 0 OR after_calls = 0 THEN 0
             ELSE after_calls * (after_mean_ns - before_mean_ns) END AS duration_effect_ns,
@@ -79,7 +97,7 @@ SELECT subject, name, short, grid, block, before_calls, after_calls, before_ns, 
            AS mix_effect_ns,
        before_mean_ns, after_mean_ns, after_mean_ns / nullif(before_mean_ns, 0) AS ratio
 FROM means
-ORDER BY subject, abs(after_ns - before_ns) DESC, name, grid, block
+ORDER BY subject, abs(after_ns - pace * before_ns) DESC, name, grid, block
 """
 # Of one run a side: Mann and Whitney's z, and whether both have the same durations.
 _RANKS = """
@@ -147,9 +165,15 @@ class Compared:
         self._con = con
         self._sides = {"before": before, "after": after}
 
-    def totals(self) -> list[dict[str, Any]]:
-        """A row for each thing that is compared, what changed most first."""
-        rows = self._con.sql(_TOTALS, params=self._sides).to_arrow_table()
+    def totals(self, *, is_of_steps: bool) -> list[dict[str, Any]]:
+        """A row for each thing that is compared, what changed most first.
+
+        Args:
+            is_of_steps: whether what ran is that of the steps, so that a run with more of them has
+                more of all.
+        """
+        given = {**self._sides, "is_of_steps": is_of_steps}
+        rows = self._con.sql(_TOTALS, params=given).to_arrow_table()
         return list(rows.to_pylist())
 
     def ranks(self) -> dict[Key, tuple[float | None, bool]]:

@@ -10,10 +10,10 @@ from cupti_etl.analysis.diff import diff
 STEPS = 8
 
 
-def loop(step_ns: int, kernel_ns: int, copy_ns: int = 0) -> dict[str, str]:
+def loop(step_ns: int, kernel_ns: int, copy_ns: int = 0, steps: int = STEPS) -> dict[str, str]:
     """Steps of a kernel, and a copy after it, on one GPU; the host does nothing but launch."""
     marks, calls, kernels, copies = [], [], [], []
-    for n in range(STEPS):
+    for n in range(steps):
         at = 1000 + n * step_ns
         marks += [f"1 5 {n + 1} start {at} step", f"1 5 {n + 1} end {at + 100} -"]
         calls += [
@@ -55,6 +55,11 @@ def change(found) -> int:
     return row["change_ns"]
 
 
+def kernel_change(found) -> int:
+    (row,) = [row for row in found.table.to_pylist() if row["subject"] == "kernel"]
+    return row["change_ns"]
+
+
 @pytest.mark.slow
 def test_parts_add_to_the_change(trace: MakeTrace) -> None:
     found = diff(trace(**loop(1000, 300)), trace(**loop(1500, 400, copy_ns=50)))
@@ -77,3 +82,22 @@ def test_a_trace_with_itself_changes_in_nothing(trace: MakeTrace) -> None:
     found = diff(one, one)
     assert set(parts(found).values()) == {0}
     assert found.verdict == "none"
+
+
+@pytest.mark.slow
+def test_fewer_steps_that_take_as_long_are_no_change(trace: MakeTrace) -> None:
+    before, after = trace(**loop(1000, 300)), trace(**loop(1000, 310, steps=STEPS // 2))
+    whole = diff(before, after)
+    steady = [each.scope(steps="steady") for each in (before, after)]
+    found = diff(*steady)
+    assert parts(found)["gpu 0: compute"] == STEPS // 2 * 10
+    for row in found.table.to_pylist():
+        effects = row["count_effect_ns"], row["mix_effect_ns"], row["duration_effect_ns"]
+        if row["subject"] == "kernel":
+            assert (row["before_calls"], row["after_calls"]) == (STEPS, STEPS // 2)
+            assert (row["change_ns"], *effects) == (STEPS // 2 * 10, 0, 0, STEPS // 2 * 10)
+    assert "8 steps before and 4 after, and changes are from as many as after;" in found.note
+    # Of all of a run nothing says that it is of its steps.
+    assert parts(whole) == parts(found)
+    assert kernel_change(whole) == STEPS // 2 * 310 - STEPS * 300
+    assert "but for what is not of steps, which is of the whole runs;" in whole.note
