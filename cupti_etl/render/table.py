@@ -149,7 +149,7 @@ def table(rows: Rows, view: View) -> Table:
     schema, shown, more = _head(rows, view.limit)
     form = rows.shape
     values = {name: [row[at] for row in shown] for at, name in enumerate(schema.names)}
-    differ = _differ(values)
+    differ = _differ(values, form.first)
     chosen = form.chosen(differ, wide=view.wide)
     facts = _Facts(rows.ask)
     in_view = [each for each in chosen if not _says_nothing(each, form, values, view, facts)]
@@ -187,14 +187,15 @@ def whose(shown: Table) -> list[str]:
     return [", ".join(cells) for cells in zip(*columns, strict=True)] if columns else [""] * rows
 
 
-def _differ(values: Mapping[str, Sequence[Any]]) -> list[str]:
+def _differ(values: Mapping[str, Sequence[Any]], first: Sequence[str]) -> list[str]:
     """Columns that say whose the rows are, where that is not the same for all.
 
-    Of two that part the rows alike, as where each process has its GPU, one is enough.
+    Of two that part the rows alike, as where each process has its GPU, one is enough: the one that
+    is shown anyway.
     """
     found: list[str] = []
     parts: list[set[tuple[int, ...]]] = []
-    for name in WHOSE:
+    for name in sorted(WHOSE, key=lambda name: name not in first):
         groups: dict[Any, list[int]] = {}
         for at, value in enumerate(values.get(name, ())):
             groups.setdefault(value, []).append(at)

@@ -41,3 +41,65 @@ def test_the_only_device_of_rocm(
         ),
         f"device_id name kernels\n {devices}",
     )
+
+
+@pytest.mark.parametrize(
+    ("members", "devices"),
+    [
+        ({"distributedInfo": {"rank": 1, "world_size": 2}}, "1"),
+        # Without a rank, all that the process saw are its own.
+        ({}, "0 1 2"),
+    ],
+)
+def test_a_rank_sees_the_gpus_of_others(
+    tmp_path: Path, imported: Import, members: dict[str, object], devices: str
+) -> None:
+    kernel = event("kernel", "k", 1e15, 10, 1, device=1, stream=7, correlation=1)
+    seen = [{**H100, "id": number} for number in range(3)]
+    trace = imported(kineto(tmp_path / "a.json", kernel, deviceProperties=seen, **members))
+    assert_rows(
+        trace.sql("SELECT device_id FROM device ORDER BY device_id"),
+        "device_id\n" + "\n".join(devices.split()),
+    )
+    assert_rows(
+        trace.sql("SELECT what, events FROM import_skipped WHERE what = 'deviceProperties'"),
+        "what events" + ("\n deviceProperties 2" if members else ""),
+    )
+
+
+def test_gpus_of_ranks_are_in_their_order(tmp_path: Path, imported: Import) -> None:
+    files = []
+    for rank in (2, 0, 1):
+        events = [
+            event("user_annotation", f"ProfilerStep#{at}", 1e15 + 50 * at, 40, rank)
+            for at in range(2)
+        ]
+        for at in range(2):
+            call = {"correlation": at + 1}
+            start = 1e15 + 50 * at
+            events.append(event("cuda_runtime", "cudaLaunchKernel", start + 1, 1, rank, **call))
+            place = {"device": rank, "stream": 7, **call}
+            events.append(event("kernel", "k", start + 5, 9 + rank, rank, **place))
+        members = {
+            "distributedInfo": {"rank": rank, "world_size": 3},
+            "deviceProperties": [{**H100, "id": number} for number in range(3)],
+        }
+        files.append(kineto(tmp_path / f"rank{rank}.json", *events, **members))
+    trace = imported(*files)
+    assert_rows(
+        trace.query("step_summary"),
+        """
+        gpu step busy_ns
+        0   0    9000
+        0   1    9000
+        1   0    10000
+        1   1    10000
+        2   0    11000
+        2   1    11000
+        """,
+    )
+    assert [
+        row["subject"].split()[-1]
+        for row in trace.query("run_summary")
+        if row["section"] == "process"
+    ] == ["0", "1", "2"]

@@ -278,20 +278,29 @@ class Kineto:
 
         rows: dict[int, dict[str, Any]] = {d: {"device_id": d} for d in sorted(self._devices)}
         properties = self._reader.members.get("deviceProperties")
+        # Each rank sees the GPUs of all ranks of its host, and works on its own.
+        is_of_rank = _number(self._world.get("rank")) is not None and bool(self._devices)
+        idle = 0
         for device in properties if isinstance(properties, list) else []:
             number = _number(device.get("id")) if isinstance(device, dict) else None
-            if number is not None:
+            if number is not None and is_of_rank and number not in self._devices:
+                idle += 1
+            elif number is not None:
                 rows[number] = {"device_id": number, **_known(device), **_resident(device)}
+        self.skipped.redundant("deviceProperties", idle, "of GPUs on which the rank did no work")
         schema = batch_schema("device")
         facts = [{"process_id": process_id, **row} for row in rows.values()]
         return pa.RecordBatch.from_pylist(facts, schema)
 
+    @property
+    def _world(self) -> dict[str, Any]:
+        world = self._reader.members.get("distributedInfo")
+        return world if isinstance(world, dict) else {}
+
     def process_rows(self) -> list[dict[str, Any]]:
         """The process of the file."""
-        members = self._reader.members
-        world = members.get("distributedInfo")
-        world = world if isinstance(world, dict) else {}
-        host = members.get("host_name")
+        world = self._world
+        host = self._reader.members.get("host_name")
         rank, ranks = self._at_least(0, world, "rank"), self._at_least(1, world, "world_size")
         for pid, process in self._processes.items():
             process.facts |= {

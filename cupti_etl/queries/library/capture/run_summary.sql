@@ -41,7 +41,7 @@ FROM (
            concat('of ', world_size, '; not in the trace: ', absent), NULL
     FROM _rank_missing
     UNION ALL
-    SELECT 3, process_id::DOUBLE, 'process',
+    SELECT 3, row_number() OVER (ORDER BY rank, host, start_ns, process_id), 'process',
            concat('pid ', pid, coalesce(' rank ' || rank, ''), coalesce(' on ' || host, ''),
                   nullif(' (' || row_number() OVER (PARTITION BY pid, rank, host
                                                     ORDER BY start_ns, process_id) || ')', ' (1)')),

@@ -69,4 +69,4 @@ ORDER BY step.process_id, step.gpu, step.step;
 
 -- merge
 FROM partial
-ORDER BY process_id, gpu, step
+ORDER BY gpu, process_id, step

@@ -92,4 +92,4 @@ ORDER BY scored.process_id, scored.gpu, scored.step;
 
 -- merge
 FROM partial
-ORDER BY process_id, gpu, step
+ORDER BY gpu, process_id, step

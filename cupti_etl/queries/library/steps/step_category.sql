@@ -43,4 +43,4 @@ SELECT process_id, gpu, step, category,
        total_ns / nullif(median(total_ns) OVER of_category, 0) AS ratio
 FROM steps
 WINDOW of_category AS (PARTITION BY process_id, gpu, category)
-ORDER BY process_id, gpu, step, total_ns DESC, category
+ORDER BY gpu, process_id, step, total_ns DESC, category

@@ -83,8 +83,8 @@ LEFT JOIN idle
     ON idle.process_id = part.process_id
     AND idle.gpu = part.gpu
     AND idle.step = part.step
-ORDER BY part.process_id, part.gpu, part.step;
+ORDER BY part.gpu, part.process_id, part.step;
 
 -- merge
 FROM partial
-ORDER BY process_id, gpu, step
+ORDER BY gpu, process_id, step
