@@ -99,10 +99,18 @@ def test_memory_without_addresses(tmp_path: Path, imported: Import) -> None:
     assert_rows(
         trace.sql("FROM memory ORDER BY timestamp_ns"),
         """
-        operation  bytes memory_kind device_id address pool_utilized_bytes source
-        allocation 512   device      0         -       -                   "PyTorch allocator"
-        release    256   device      0         -       -                   "PyTorch allocator"
-        allocation 4     pageable    -         -       -                   "PyTorch allocator"
+        operation  bytes memory_kind device_id thread_id address source
+        allocation 512   device      0         7         -       "PyTorch allocator"
+        release    256   device      0         7         -       "PyTorch allocator"
+        allocation 4     pageable    -         7         -       "PyTorch allocator"
+        """,
+    )
+    assert_rows(
+        trace.sql("FROM range_memory ORDER BY memory_kind"),
+        """
+        path        memory_kind allocations allocated_bytes releases released_bytes
+        aten::empty device      1           512             1        256
+        aten::empty pageable    1           4               0        0
         """,
     )
     assert_rows(trace.sql("FROM marker WHERE event = 'instant'"), "name\n'Record Window End'")

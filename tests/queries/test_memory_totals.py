@@ -90,3 +90,36 @@ def test_without_addresses_only_sums_are_known(trace: MakeTrace) -> None:
         "source allocations bytes percent\n'addresses are not known' - 104 100",
     )
     assert opened.query("memory_leaks").count() == 0
+
+
+def test_ranges_of_a_thread_that_called_nothing(trace: MakeTrace) -> None:
+    """Memory of PyTorch's allocator, of whose events the thread is known and no call."""
+    opened = trace(
+        memory="""
+            process_id thread_id device_id memory_kind operation  timestamp_ns address bytes
+            1          7         0         device      allocation 110          1       64
+            1          8         0         device      allocation 120          2       32
+            1          7         0         device      release    130          1       64
+            1          -         0         device      allocation 140          3       8
+        """,
+        marker="""
+            process_id thread_id marker_id event timestamp_ns name
+            1          7         1         start 100          conv
+            1          7         1         end   200          -
+        """,
+    )
+    assert_rows(
+        opened.query("range_memory"),
+        """
+        path allocations allocated_bytes releases released_bytes most_bytes
+        conv 1           64              1        64             64
+        """,
+    )
+    assert_rows(
+        opened.query("memory_peak_holders"),
+        "range allocations bytes\nconv 1 64\n- 1 32",
+    )
+    assert_rows(
+        opened.query("memory_operation"),
+        "thread_id path\n7 conv\n8 -\n7 conv\n- -",
+    )

@@ -16,8 +16,8 @@ from cupti_etl.imports.columns import Value, make_batch, null_if
 _HOST = 0
 
 
-def allocations(events: pa.RecordBatch, owner: pa.Array) -> pa.RecordBatch:
-    """Rows of ``memory``."""
+def allocations(events: pa.RecordBatch, owner: pa.Array, thread: pa.Array) -> pa.RecordBatch:
+    """Rows of ``memory``; of the thread, as nothing else joins them and their ranges."""
     is_host = pc.equal(events["device_kind"], _HOST)
     is_device = pc.fill_null(pc.invert(is_host), False)
     values: dict[str, Value] = {
@@ -35,6 +35,7 @@ def allocations(events: pa.RecordBatch, owner: pa.Array) -> pa.RecordBatch:
             is_host, null_if(events["total_reserved"], 0), events["total_reserved"]
         ),
         "pool_utilized_bytes": events["total_allocated"],
+        "thread_id": thread,
     }
     return make_batch("memory", events.num_rows, values)
 

@@ -344,7 +344,7 @@ def _instants(events: pa.RecordBatch, frame: Frame) -> Rows:
     if others.num_rows:
         yield from marks(with_all_arguments(others), frame, frame.owner(others), others["cat"])
     if memory.num_rows:
-        yield "memory", allocations(memory, frame.owner(memory))
+        yield "memory", allocations(memory, frame.owner(memory), _thread(memory))
 
 
 _OF_2021 = ("Operator", "operator")

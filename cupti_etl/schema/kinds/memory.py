@@ -33,5 +33,7 @@ KIND = Kind(
         C("pool_pid", i64, "memoryPoolConfig", "Process that the pool was imported from.", at=24, width=8, only=("memoryPoolConfig", "CUPTI_ACTIVITY_MEMORY_POOL_TYPE_IMPORTED"), field="POOL_PROCESS_ID"),
         C("pool_utilized_bytes", i64, "memoryPoolConfig", "Bytes of the pool in use.", unit="bytes", at=32, width=8, only=("memoryPoolConfig", "CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL"), field="POOL_UTILIZED_SIZE"),
         C("pc", i64, "PC", "Program counter of the call, as the bits of an unsigned number.", field=NO_FIELD),
+        # Of imported traces, whose allocators are no API calls.
+        C("thread_id", i32, "", "Thread that asked for it, where no API call did; NULL in captures."),
     ),
 )

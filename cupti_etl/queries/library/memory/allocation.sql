@@ -18,6 +18,7 @@
 --   start_ns BIGINT [epoch ns]: When it was allocated.
 --   end_ns BIGINT [epoch ns]: When it was released; NULL if it was not.
 --   correlation_id BIGINT: The call that allocated it.
+--   thread_id INTEGER: The thread that asked for it, where no call did.
 --   source VARCHAR: Shared object that asked for it; NULL if not known.
 --   name VARCHAR: Variable, for static memory.
 --   pool_type VARCHAR: Whose memory pool it came from; none without one.
@@ -35,8 +36,8 @@ SELECT allocations.process_id, allocations.device_id, allocations.memory_kind, a
        allocations.bytes, allocations.timestamp_ns AS start_ns,
        CASE WHEN next_ns IS NULL OR releases.timestamp_ns <= next_ns THEN releases.timestamp_ns END
            AS end_ns,
-       allocations.correlation_id, allocations.source, allocations.name, allocations.pool_type,
-       allocations.pool_address
+       allocations.correlation_id, allocations.thread_id, allocations.source, allocations.name,
+       allocations.pool_type, allocations.pool_address
 FROM allocations
 ASOF LEFT JOIN releases
     ON releases.process_id = allocations.process_id

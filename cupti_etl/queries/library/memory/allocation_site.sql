@@ -1,7 +1,8 @@
 -- Allocations with the place that asked for them.
 --
 -- computed: allocation with the outermost recorded call of its correlation_id, and the NVTX range
---   that was the innermost of the calling thread when that call began.
+--   that was the innermost of the calling thread when that call began; without a call, that of the
+--   thread that asked when it was allocated.
 -- needs: allocation, api_call, _range_served, nvtx_range
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).
@@ -25,19 +26,19 @@ WITH calls AS (
     SEMI JOIN allocation USING (process_id, correlation_id)
     GROUP BY process_id, correlation_id
 ),
-placed AS (
-    SELECT calls.process_id, calls.correlation_id, calls.name, innermost.range_id
-    FROM calls
-    ASOF LEFT JOIN _range_served AS innermost
-        ON innermost.process_id = calls.process_id
-        AND innermost.thread_id = calls.thread_id
-        AND innermost.at_ns <= calls.start_ns
+made AS (
+    SELECT allocation.* REPLACE (coalesce(calls.thread_id, allocation.thread_id) AS thread_id),
+           calls.name AS api_name, coalesce(calls.start_ns, allocation.start_ns) AS at_ns
+    FROM allocation
+    LEFT JOIN calls
+        ON calls.process_id = allocation.process_id
+        AND calls.correlation_id = allocation.correlation_id
 )
 SELECT made.process_id, made.device_id, made.memory_kind, made.bytes, made.start_ns, made.end_ns,
-       made.source, placed.name AS api_name, nvtx_range.path AS range, made.pool_type,
-       made.pool_address
-FROM allocation AS made
-LEFT JOIN placed
-    ON placed.process_id = made.process_id
-    AND placed.correlation_id = made.correlation_id
-LEFT JOIN nvtx_range ON nvtx_range.range_id = placed.range_id
+       made.source, made.api_name, nvtx_range.path AS range, made.pool_type, made.pool_address
+FROM made
+ASOF LEFT JOIN _range_served AS innermost
+    ON innermost.process_id = made.process_id
+    AND innermost.thread_id = made.thread_id
+    AND innermost.at_ns <= made.at_ns
+LEFT JOIN nvtx_range ON nvtx_range.range_id = innermost.range_id

@@ -1,7 +1,7 @@
 -- Allocations and releases of memory one by one, with the NVTX range that asked for each.
 --
--- computed: Rows of memory with the call that made them, and the range that was the innermost of
---   the call's thread when it began.
+-- computed: Rows of memory with the thread whose call made them, and the range that was the
+--   innermost of the thread when the call began; without a call, when it happened.
 -- needs: memory, api_call, _range_turn, _range_path
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).
@@ -10,7 +10,6 @@
 -- scope: timestamp_ns
 -- columns:
 --   memory.*
---   thread_id INTEGER: The thread that called; NULL if the call is not known.
 --   range_id BIGINT: The range, as in nvtx_range; NULL outside of all.
 --   path VARCHAR: Names of that range and of those around it.
 WITH calls AS (
@@ -22,7 +21,8 @@ WITH calls AS (
     GROUP BY process_id, correlation_id
 ),
 asked AS (
-    SELECT memory.*, calls.thread_id, coalesce(calls.start_ns, memory.timestamp_ns) AS at_ns
+    SELECT memory.* REPLACE (coalesce(calls.thread_id, memory.thread_id) AS thread_id),
+           coalesce(calls.start_ns, memory.timestamp_ns) AS at_ns
     FROM memory
     LEFT JOIN calls
         ON calls.process_id = memory.process_id
