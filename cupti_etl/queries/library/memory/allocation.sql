@@ -6,8 +6,8 @@
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).
 -- limits: Without its address nobody knows the release of an allocation, so it is not here; nor is
---   what was allocated before the capture began, nor what a framework's own allocator gives out of memory
---   that it has allocated before.
+--   what was allocated before the capture began, nor what a framework's own allocator gives out of
+--   memory that it has allocated before.
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.
