@@ -49,6 +49,7 @@ NAMES = {
         _ZN5aiter30fmha_fwd_hd128_bf16_causal_groupE
         mla_dec_stage1_bf16_a16w16_subQ16_mqa16
         triton_flex_attention_0
+        sage_fwd
         kernel_cutlass_kernel_flash_attncuteflash_fwd_sm100FlashAttentionForwardSm100_object_0""",
     "gemm": """
         kernel_cutlass_kernel_quackgemm_sm90GemmSm90_object_at__TiledMMA_ThrLayoutVMNK21110_0
@@ -128,6 +129,7 @@ NAMES = {
         void at::native::(anonymous namespace)::multi_tensor_apply_kernel<FusedOptimizer<4>>(int)
         void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<float>>(int)""",
     "quantization": """
+        sage_quant_kernel
         void tensorrt_llm::kernels::cvt_fp16_to_fp4<0, __nv_bfloat16>(int)
         void vllm::dynamic_per_token_scaled_fp8_quant_kernel<c10::BFloat16>(int)
         per_token_group_quant_8bit_kernel
@@ -143,6 +145,8 @@ NAMES = {
     "fft": """
         void vector_fft<256u, EPT<16u>, 1u>(int)""",
     "copy": """
+        void at::native::multi_tensor_apply_kernel<UnaryOpFunctor<int>, at::native::Copy<int>>(int)
+        void multi_tensor_apply_kernel<CopyFunctor<int, long, 2, 1, 1>, Copy<int, long>>(int)
         void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, unsigned int, 2>(int)
         void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(int)>(int)
         void vllm::reshape_and_cache_flash_kernel<__nv_bfloat16, __nv_bfloat16>(int)

@@ -55,7 +55,7 @@ WITH rules AS (
         'withraggedkv', 'mergestate', '_mla_', 'mla_', 'mqa_logits', '_pa_', 'pa_decode',
         'pa_fwd', '_fwd_kernel_stage', '_fwd_grouped_kernel', '^_fwd_kernel_$', '^_bwd_kernel_$',
         'bwd_kernel_dk_dv', 'bwd_kernel_dq', 'bwd_preprocess', '_decode_att', 'reduce_segments',
-        'flex_decoding', 'paged_decode', 'paged_prefill']),
+        'flex_decoding', 'paged_decode', 'paged_prefill', 'sage_fwd', 'sage_bwd']),
     ('attention', 'whole', '', ['_flash_', 'flash_fwd', 'flash_bwd', 'pytorchmemeff']),
     ('embedding', 'own', '', ['rotary', '_rope', 'rope_', 'applyrope', 'biasrope', 'normrope',
         'qkrope', 'ropekernel', 'ropequant', 'kn_entry_']),
@@ -95,6 +95,8 @@ WITH rules AS (
     ('softmax', 'whole', '', ['softmax', 'cross_entropy', 'crossentropy', 'nll_loss', 'logsumexp']),
     ('embedding', 'own', '', ['embedding', 'embed_', '_embs_', 'krn_partial', '_tbe_',
         'compute_grad_weight']),
+    -- What it is applied for need not be an optimizer.
+    ('copy', 'whole', 'multi_tensor_apply', ['_copy_', 'copyfunctor']),
     ('optimizer', 'own', '', ['multi_tensor', 'multitensor', 'adam', '_sgd', 'sgd_', 'sgdkernel',
         'optimizer', 'adagrad', '_lamb_', '_muon_', 'newton_schulz']),
     ('elementwise', 'own', '', ['kernel_with_index', 'upsampl', 'downsampl', 'interpolat',
