@@ -1,8 +1,8 @@
 -- Whether the trace can be believed: what is in it, what was lost, and a verdict.
 --
--- computed: One row for the verdict, then one for each table, each process, each cause of loss,
---   each kind of overhead, each kind of thing that an import did not keep and each table of which
---   rows were discarded. The verdict is
+-- computed: One row for the verdict, then one for each table (with an imported process, for each
+--   that has rows), each process, each cause of loss, each kind of overhead, each kind of thing
+--   that an import did not keep and each table of which rows were discarded. The verdict is
 --   "complete", or "nothing captured" (no row of GPU work, API calls or markers), or "losses: " and
 --   how many records each cause concerns ("?" if that is not known), or the latter two together;
 --   "so far" is added while a capture runs. Of an imported process nobody counted what it emitted:
@@ -14,8 +14,8 @@
 --   handed and of which neither a row nor a loss is known. When a capture has ended, rows that it
 --   counted and that are no longer there are "missing from" their table (of an older trace without
 --   row_count, from all tables of records together), and a process that still says "tracing" is a
---   loss, and so are ranks of a job that are not in the trace.
---   Overheads are sums of durations: those of several threads each count in full.
+--   loss, and so are ranks of a job that are not in the trace. Overheads are sums of durations:
+--   those of several threads each count in full.
 -- needs: _table_extent, _process_loss, _loss_cause, _capture_end, capture, process, loss, overhead,
 --   import_skipped, discarded
 -- limits: Overhead is not among the kinds that a capture records by default.
@@ -112,7 +112,7 @@ FROM (
             WHERE loss.table_name = extent.table_name AND is_stored IS NOT true) AS BIGINT),
            start_ns, end_ns, NULL, NULL
     FROM extent
-    WHERE is_recorded
+    WHERE is_recorded AND (rows > 0 OR NOT (SELECT is_any FROM imported))
     UNION ALL
     SELECT 3, 'process',
            concat('pid ', pid, coalesce(' rank ' || rank, ''), coalesce(' on ' || host, '')),
