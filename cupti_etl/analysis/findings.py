@@ -17,12 +17,15 @@ from cupti_etl.analysis.notes import why_empty
 from cupti_etl.errors import EtlError
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.header import Query, Saving
+from cupti_etl.render.labels import cut
 from cupti_etl.render.table import kernel_labels
 
 if TYPE_CHECKING:
     from cupti_etl.api import Trace
 
 _SMALLEST = 0.01
+# A range can be named by a page of JSON.
+_LONGEST_CULPRIT = 120
 _ONCE = ("finding_autotuning", "finding_xla_autotuning")
 _NONE = f"None: nothing was found that could save {_SMALLEST:.0%} of the time."
 
@@ -61,7 +64,8 @@ class Finding:
     def text(self) -> str:
         """What was found, in a sentence without its end."""
         who = f"GPU{'s' if len(self.gpus) > 1 else ''} {_ranges(self.gpus)}: " if self.gpus else ""
-        text = f"{who}{self.what}" + (f", {self.culprit}" if self.culprit else "")
+        culprit = cut(self.culprit, _LONGEST_CULPRIT)
+        text = f"{who}{self.what}" + (f", {culprit}" if culprit else "")
         return text + (" (of the whole trace; this part leaves it out)" if self.is_left_out else "")
 
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 # Queries about losses say so themselves.
 _TELLS_LOSSES = "capture_health"
+# What these tell of is in the part in which the host was in it.
+_BY_HOST = ("pytorch", "ranges", "python", "jax")
+_MUCH_PCT = 5
 # What the names of parameters begin with below which a row is left out.
 _THRESHOLD = "min_"
 # How to capture what is missing, with no word for who imports.
@@ -127,9 +130,24 @@ def notes(
         yield from _guessed(trace, engine)
     if not is_empty and query.topic == "ranks":
         yield from _clocks(trace, engine)
+    if query.topic in _BY_HOST and not query.is_of_whole and engine == DUCKDB:
+        yield from (f"{text}." for text in outside(trace))
     lost = "" if query.name == _TELLS_LOSSES else losses(trace.whole)
     if lost:
         yield f"warning: the capture has losses ({lost}), so numbers may be too small."
+
+
+def outside(trace: Trace) -> Iterator[str]:
+    """What operators and ranges of a part lack, where the host had launched much of it before."""
+    if not trace.says or trace.whole is trace:
+        return
+    for row in trace.query("_launched_outside"):
+        if row["percent"] and row["percent"] >= _MUCH_PCT:
+            yield (
+                f"{row['percent']:.0f} % of the work on GPUs of this part was launched outside of"
+                " it, and is missing from what is said of operators and ranges; the whole trace has"
+                " it"
+            )
 
 
 def _guessed(trace: Trace, engine: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.analysis.findings import Finding, find, none
-from cupti_etl.analysis.notes import losses, why_empty
+from cupti_etl.analysis.notes import losses, outside, why_empty
 from cupti_etl.errors import EtlError
 from cupti_etl.progress import printable
 from cupti_etl.queries.catalog import library
@@ -209,8 +209,9 @@ def build(trace: Trace, progress: Callable[[str], None] = lambda title: None) ->
         timeline = _timeline(trace)
     except EtlError as error:
         failed["utilization_timeline"] = error.message
+    part = "; ".join((trace.says, *outside(trace)))
     return Report(
-        trace.path.name, trace.says, verdict, lost, findings, nothing, sections, timeline, failed
+        trace.path.name, part, verdict, lost, findings, nothing, sections, timeline, failed
     )
 
 

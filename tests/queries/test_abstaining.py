@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from support.trace import MakeTrace, write_trace
 
 import cupti_etl
-from cupti_etl.analysis.notes import losses, why_empty
+from cupti_etl.analysis.notes import losses, notes, why_empty
 from cupti_etl.api import Trace
 from cupti_etl.cli import cli
 from cupti_etl.queries.catalog import library
@@ -319,6 +319,36 @@ def test_what_was_launched_before_a_part_is_looked_up(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["report", *words])
     assert "no API calls were recorded" not in done.stdout.split("## Is it launch bound?")[0]
     assert "idle with work on the queues" in done.stdout
+
+
+@pytest.mark.parametrize(("begin", "said"), [("0ns", None), ("95us", "100 %"), ("60us", "67 %")])
+def test_what_was_launched_outside_of_a_part_is_said_to_be_missing(
+    trace: MakeTrace, begin: str, said: str | None
+) -> None:
+    # The host launches in a range each, the GPU begins when all but one are launched.
+    starts = {1: 10, 2: 20, 3: 90}
+    opened = trace(
+        kernel="process_id device_id correlation_id start_ns end_ns name\n"
+        + "\n".join(f"1 0 {n} {n * 40000 + 60000} {n * 40000 + 80000} k" for n in starts),
+        api_call="process_id thread_id domain name correlation_id start_ns end_ns\n"
+        + "\n".join(
+            f"1 5 runtime cudaLaunchKernel {n} {at * 1000 + 1} {at * 1000 + 5}"
+            for n, at in starts.items()
+        )
+        + "\n1 5 runtime cudaMalloc 9 0 1",
+        marker="process_id thread_id marker_id event timestamp_ns name domain\n"
+        + "\n".join(
+            f"1 5 {n} start {at * 1000} r{n} -\n1 5 {n} end {at * 1000 + 10} - -"
+            for n, at in starts.items()
+        ),
+        process="process_id pid state\n 1 7 finished",
+    )
+    with opened.scope(from_=begin) as part:
+        query = library()["nvtx_projection"]
+        told = [
+            each for each in notes(part, query, {}, is_empty=False) if "launched outside" in each
+        ]
+    assert [each.split(" of the work")[0] for each in told] == ([said] if said else [])
 
 
 _CALLS = "no API calls were recorded"

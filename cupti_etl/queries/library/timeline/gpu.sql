@@ -1,12 +1,13 @@
 -- The GPUs of the trace, one row for each process that saw them: a small number for each GPU.
 --
--- computed: Rows of device, numbered by host, ordinal, rank and UUID. Processes that share a GPU
---   give it the same number; where no UUID is known, each process has GPUs of its own.
+-- computed: Rows of device, with their ordinals where no two GPUs have the same, else numbered by
+--   host, ordinal, rank and UUID. Processes that share a GPU give it the same number; where no UUID
+--   is known, each process has GPUs of its own.
 -- needs: device, process
 -- limits: A GPU of which no device record is known is not here; queries number it below zero.
 -- scope: whole
 -- columns:
---   gpu BIGINT: Number of the GPU in this trace, from 0.
+--   gpu BIGINT: Number of the GPU in this trace.
 --   process_id BIGINT: The process.
 --   device_id INTEGER: CUDA ordinal of the GPU in that process.
 --   device_uuid VARCHAR: The GPU across processes and hosts; NULL if it is not known.
@@ -24,12 +25,18 @@ hosts AS (
     FROM process
     GROUP BY process_id
 ),
-numbers AS (
-    SELECT key,
-           row_number() OVER (ORDER BY min(host), min(device_id), min(rank), key) - 1 AS gpu
+keys AS (
+    SELECT key, min(device_id) AS ordinal,
+           row_number() OVER (ORDER BY min(host), min(device_id), min(rank), key) - 1 AS place
     FROM seen
     LEFT JOIN hosts USING (process_id)
     GROUP BY key
+),
+numbers AS (
+    SELECT key, CASE WHEN (SELECT count(DISTINCT ordinal) = count(*) AND min(ordinal) >= 0 FROM keys)
+                     THEN ordinal
+                     ELSE place END::BIGINT AS gpu
+    FROM keys
 )
 SELECT numbers.gpu, seen.process_id, seen.device_id, seen.device_uuid, seen.device_name, hosts.host
 FROM seen

@@ -1,0 +1,15 @@
+-- How much of the work on GPUs in a part of a trace was launched by calls that are not in it.
+--
+-- computed: The share of the time of finished activities whose call is known. In a part that is the
+--   work that the host had launched before; in a whole trace it is none.
+-- needs: launch_to_gpu, api_call
+-- columns:
+--   percent DOUBLE [%]: That share of the time of all; NULL without any.
+SELECT 100.0 * coalesce(sum(work.end_ns - work.start_ns) FILTER (WHERE calls.start_ns IS NULL), 0)
+           / nullif(sum(work.end_ns - work.start_ns), 0) AS percent
+FROM launch_to_gpu AS work
+LEFT JOIN api_call AS calls
+    ON calls.process_id = work.process_id
+    AND calls.correlation_id = work.correlation_id
+    AND calls.start_ns = work.api_start_ns
+HAVING count(*) > 0
