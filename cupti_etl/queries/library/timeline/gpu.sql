@@ -33,9 +33,9 @@ keys AS (
     GROUP BY key
 ),
 numbers AS (
-    SELECT key, CASE WHEN (SELECT count(DISTINCT ordinal) = count(*) AND min(ordinal) >= 0 FROM keys)
-                     THEN ordinal
-                     ELSE place END::BIGINT AS gpu
+    SELECT key, CASE WHEN (
+                         SELECT count(DISTINCT ordinal) = count(*) AND min(ordinal) >= 0 FROM keys
+                     ) THEN ordinal ELSE place END::BIGINT AS gpu
     FROM keys
 )
 SELECT numbers.gpu, seen.process_id, seen.device_id, seen.device_uuid, seen.device_name, hosts.host
