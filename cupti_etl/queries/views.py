@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from cupti_etl.errors import TraceError, UsageError
+from cupti_etl.errors import UsageError
 from cupti_etl.queries import small_tables
 from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog
 from cupti_etl.queries.header import Query
@@ -385,9 +385,9 @@ class Views:
             if rows:
                 there.append(table)
             elif table in self._there:
-                raise TraceError(
-                    f"parts of the trace vanished while it was open: {table}",
-                    "a capture may just have tidied them up: run it again",
+                # A capture may be exchanging them: whoever asks looks once more.
+                raise FileNotFoundError(
+                    f"there is no {self._folders[0].path / table}/part-*.parquet"
                 )
             who = self._choice.who(table) if self._choice else ""
             select = self._small.read(con, table, rows) if rows else empty_table(table)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import threading
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -14,6 +16,7 @@ from support.trace import MakeTrace, add_part, as_table, assert_rows, write_part
 
 import cupti_etl
 from cupti_etl.errors import TraceError, UsageError
+from cupti_etl.queries.plausible import plausible_tables
 from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES, arrow_schema
 from cupti_etl.storage.exchange import exchange
 
@@ -255,3 +258,19 @@ def test_what_reads_what_was_computed_of_a_trace_that_grows(tmp_path: Path) -> N
         add_part(path, "kernel", TWO)
         assert trace.query("step").count() == 0
         assert trace.query("kernel_summary").count() == 2
+
+
+def test_parts_that_are_not_there_for_a_moment_are_looked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+
+    def plausible(con: Any, sources: Any, tables: Sequence[str]) -> Iterator[tuple[str, Any]]:
+        looked.extend(tables)
+        found = plausible_tables(con, sources, tables)
+        return ((table, rows if len(looked) > 1 else "") for table, rows in found)
+
+    monkeypatch.setattr("cupti_etl.queries.views.plausible_tables", plausible)
+    with cupti_etl.open(write_trace(tmp_path / "run", kernel=TWO)) as opened:
+        assert opened.sql("FROM kernel").count() == 2
+    assert looked == ["kernel", "kernel"]
