@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,17 +6,6 @@
 #include "arrow/ids.h"
 
 #define KEPT_SLOTS 0x10000
-
-static bool is_key(const struct ids *ids, size_t number, const int64_t *key)
-{
-	const int64_t *other = ids_key(ids, number);
-
-	for (unsigned i = 0; i < ids->width; i++) {
-		if (other[i] != key[i])
-			return false;
-	}
-	return true;
-}
 
 /* Spreads hashes as well as numbers that count up: one product an integer, as each text of a record
  * that was not met lately is looked up here. */
@@ -35,7 +23,7 @@ static size_t slot_of(const struct ids *ids, const int64_t *key, uint64_t mixed)
 {
 	size_t at = mixed & (ids->n_slots - 1);
 
-	while (ids->slots[at] && !is_key(ids, ids->slots[at] - 1, key))
+	while (ids->slots[at] && !ids_is(ids, ids->width, ids->slots[at] - 1, key))
 		at = (at + 1) & (ids->n_slots - 1);
 	return at;
 }
@@ -67,11 +55,11 @@ int64_t ids_of(struct ids *ids, const int64_t *key)
 	uint32_t *recent;
 	size_t at;
 
-	if (ids_again(ids, ids->width, key) >= 0)
+	if (ids_is_last(ids, ids->width, key))
 		return (int64_t)ids->last;
 	mixed = mix(ids, key);
 	recent = &ids->recent[mixed >> 60];
-	if (*recent && is_key(ids, *recent - 1, key))
+	if (*recent && ids_is(ids, ids->width, *recent - 1, key))
 		return told(ids, *recent - 1);
 	if (2 * (ids->n + 1) > ids->n_slots && (ids->n == UINT32_MAX - 1 || rehash(ids)))
 		return -ENOMEM;
@@ -92,11 +80,13 @@ int64_t ids_find(struct ids *ids, const int64_t *key)
 	uint64_t mixed;
 	uint32_t *recent;
 
-	if (!ids->n || ids_again(ids, ids->width, key) >= 0)
-		return ids->n ? (int64_t)ids->last : -1;
+	if (!ids->n)
+		return -1;
+	if (ids_is_last(ids, ids->width, key))
+		return (int64_t)ids->last;
 	mixed = mix(ids, key);
 	recent = &ids->recent[mixed >> 60];
-	if (!*recent || !is_key(ids, *recent - 1, key))
+	if (!*recent || !ids_is(ids, ids->width, *recent - 1, key))
 		*recent = ids->slots[slot_of(ids, key, mixed)];
 	return *recent ? told(ids, *recent - 1) : -1;
 }

@@ -1,6 +1,7 @@
 /* A number for each key. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "arrow/grow.h"
@@ -14,19 +15,22 @@ struct ids {
 	size_t last;	     /* the number that was told last */
 };
 
-/* The number of the key if it is the one that was told last, as of rows one after another; or -1. */
-static inline int64_t ids_again(const struct ids *ids, unsigned width, const int64_t *key)
+/* Whether the key has the number. */
+static inline bool ids_is(const struct ids *ids, unsigned width, size_t number, const int64_t *key)
 {
-	const int64_t *last;
+	const int64_t *other = ids->keys + number * width;
 
-	if (!ids->n)
-		return -1;
-	last = ids->keys + ids->last * width;
 	for (unsigned i = 0; i < width; i++) {
-		if (last[i] != key[i])
-			return -1;
+		if (other[i] != key[i])
+			return false;
 	}
-	return (int64_t)ids->last;
+	return true;
+}
+
+/* Whether it is the key that was told last, as of rows one after another. */
+static inline bool ids_is_last(const struct ids *ids, unsigned width, const int64_t *key)
+{
+	return ids->n && ids_is(ids, width, ids->last, key);
 }
 
 /* The number of the key, counted from 0 in the order of their coming; -ENOMEM. */
@@ -57,8 +61,6 @@ ETL_MUST_CHECK void *item_made(struct ids *ids, unsigned width, const int64_t *k
 ETL_MUST_CHECK static inline void *item_of(struct ids *ids, unsigned width, const int64_t *key,
 					   void **items, size_t *capacity, size_t size)
 {
-	int64_t again = ids_again(ids, width, key);
-
-	return again < 0 ? item_made(ids, width, key, items, capacity, size)
-			 : (char *)*items + (size_t)again * size;
+	return ids_is_last(ids, width, key) ? (char *)*items + ids->last * size
+					    : item_made(ids, width, key, items, capacity, size);
 }
