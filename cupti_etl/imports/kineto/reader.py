@@ -10,6 +10,7 @@ from the API calls that the operator made.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -256,22 +257,26 @@ class Kineto:
         elif kind in kineto_rows.CALLS:
             self._callers.update(pid or "" for pid in pc.unique(events["pid"]).to_pylist())
 
-    def _numbered(self, kind: str, events: pa.RecordBatch) -> pa.RecordBatch:
-        """Work on GPUs with the number that everything else gives the device.
+    @cached_property
+    def _only_device(self) -> int | None:
+        """The one device that a process on ROCm sees, which numbers work on it otherwise.
 
-        ROCm counts the processors of the host, too, and those GPUs that the process does not see.
+        It counts the processors of the host, too, and those GPUs that the process does not see.
         """
         head = self._reader.head or {}
         properties = head.get("deviceProperties")
-        is_rocm = any(name.startswith(_ROCM) for name in head)
-        if kind not in kineto_rows.ON_GPU or not is_rocm or not isinstance(properties, list):
-            return events
+        if not isinstance(properties, list) or not any(name.startswith(_ROCM) for name in head):
+            return None
         numbers = [_number(each.get("id")) for each in properties if isinstance(each, dict)]
-        if len(numbers) != 1 or numbers[0] is None:
+        return numbers[0] if len(numbers) == 1 else None
+
+    def _numbered(self, kind: str, events: pa.RecordBatch) -> pa.RecordBatch:
+        """Work on GPUs with the number that everything else gives the device."""
+        if kind not in kineto_rows.ON_GPU or self._only_device is None:
             return events
         at = events.schema.get_field_index("device")
-        only = pc.if_else(pc.is_valid(events["device"]), numbers[0], None).cast(pa.int64())
-        return events.set_column(at, "device", only)
+        only = pc.if_else(pc.is_valid(events["device"]), self._only_device, None)
+        return events.set_column(at, "device", only.cast(pa.int64()))
 
     def _device_rows(self, process_id: int) -> pa.RecordBatch:
         from cupti_etl.schema.arrow import batch_schema
