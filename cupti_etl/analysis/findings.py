@@ -96,15 +96,10 @@ def find(
     return found
 
 
-def none(trace: Trace, known: dict[str, bool] | None = None) -> str:
-    """What is said where nothing was found: of a trace without GPU work, that it has none.
-
-    Args:
-        trace: where it was looked for.
-        known: as of ``find``.
-    """
+def none(trace: Trace) -> str:
+    """What is said where nothing was found: of a part without GPU work, that it has none."""
     # A share of the time is of the span that it has.
-    reason = why_empty(trace, library()["busy_breakdown"], known)
+    reason = why_empty(trace, library()["busy_breakdown"])
     return f"None: {reason}" if reason else _NONE
 
 

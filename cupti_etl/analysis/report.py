@@ -184,8 +184,8 @@ def build(trace: Trace, progress: Callable[[str], None] = lambda title: None) ->
         progress(asked.title)
         try:
             # Losses are those of the whole trace.
-            whole = asked.query == "capture_health"
-            section = _section(trace.whole if whole else trace, asked, known)
+            of = trace.whole if asked.query == "capture_health" else trace
+            section = _section(of, asked, known)
         except EtlError as error:
             failed[asked.query] = error.message
             query = library()[asked.query]
@@ -202,7 +202,7 @@ def build(trace: Trace, progress: Callable[[str], None] = lambda title: None) ->
     except EtlError as error:
         failed["capture_health"] = error.message
     findings = find(trace, failed, known)
-    nothing = "None." if "busy_breakdown" in failed else none(trace, known)
+    nothing = "None." if "busy_breakdown" in failed else none(trace)
     progress("Timeline")
     timeline = None
     try:

@@ -342,6 +342,18 @@ def test_a_report_of_a_program_that_used_no_gpu_says_so(tmp_path: Path) -> None:
     assert "could save" not in text
 
 
+def test_a_report_of_a_part_in_which_no_gpu_worked_says_so(tmp_path: Path) -> None:
+    path = write_trace(
+        tmp_path / "run",
+        process="process_id pid\n1 10",
+        api_call="process_id domain name start_ns end_ns\n1 runtime cudaMalloc 9000 9999",
+        kernel="process_id device_id start_ns end_ns name\n1 0 100 200 k",
+    )
+    text = CliRunner().invoke(cli, ["report", str(path), "--from", "5us"]).output
+    assert "None: in this part of the trace (from 5us), no finished GPU activity" in text
+    assert "could save" not in text
+
+
 def test_a_report_of_kernels_alone_gives_reasons(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "run", kernel=FULL["kernel"])
     done = CliRunner().invoke(cli, ["report", str(path)])
