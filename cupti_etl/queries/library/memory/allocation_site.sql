@@ -3,7 +3,7 @@
 -- computed: allocation with the outermost recorded call of its correlation_id, and the NVTX range
 --   that was the innermost of the calling thread when that call began; without a call, that of the
 --   thread that asked when it was allocated.
--- needs: allocation, api_call, _range_served, nvtx_range
+-- needs: allocation, _memory_call, _range_served, nvtx_range
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).
 -- scope: whole
@@ -19,18 +19,11 @@
 --   range VARCHAR: Path of the NVTX range around the call; NULL outside ranges.
 --   pool_type VARCHAR: Whose memory pool it came from; none without one.
 --   pool_address BIGINT: Address of that pool, as the bits of an unsigned number.
-WITH calls AS (
-    SELECT process_id, correlation_id, arg_min(thread_id, start_ns) AS thread_id,
-           arg_min(name, (start_ns, -end_ns, name)) AS name, min(start_ns) AS start_ns
-    FROM api_call
-    SEMI JOIN allocation USING (process_id, correlation_id)
-    GROUP BY process_id, correlation_id
-),
-made AS (
+WITH made AS (
     SELECT allocation.* REPLACE (coalesce(calls.thread_id, allocation.thread_id) AS thread_id),
            calls.name AS api_name, coalesce(calls.start_ns, allocation.start_ns) AS at_ns
     FROM allocation
-    LEFT JOIN calls
+    LEFT JOIN _memory_call AS calls
         ON calls.process_id = allocation.process_id
         AND calls.correlation_id = allocation.correlation_id
 )

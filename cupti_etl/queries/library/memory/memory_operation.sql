@@ -2,7 +2,7 @@
 --
 -- computed: Rows of memory with the thread whose call made them, and the range that was the
 --   innermost of the thread when the call began; without a call, when it happened.
--- needs: memory, api_call, _range_turn, _range_path
+-- needs: memory, _memory_call, _range_turn, _range_path
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).
 -- limits: What a framework's own allocator gives out of memory that it has allocated before is not
@@ -12,19 +12,11 @@
 --   memory.*
 --   range_id BIGINT: The range, as in nvtx_range; NULL outside of all.
 --   path VARCHAR: Names of that range and of those around it.
-WITH calls AS (
-    -- Of a runtime call and the driver call inside it, the outer one.
-    SELECT process_id, correlation_id, min(start_ns) AS start_ns,
-           arg_min(thread_id, start_ns) AS thread_id
-    FROM api_call
-    SEMI JOIN memory USING (process_id, correlation_id)
-    GROUP BY process_id, correlation_id
-),
-asked AS (
+WITH asked AS (
     SELECT memory.* REPLACE (coalesce(calls.thread_id, memory.thread_id) AS thread_id),
            coalesce(calls.start_ns, memory.timestamp_ns) AS at_ns
     FROM memory
-    LEFT JOIN calls
+    LEFT JOIN _memory_call AS calls
         ON calls.process_id = memory.process_id
         AND calls.correlation_id = memory.correlation_id
 )
