@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import shlex
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from support.on_terminal import OnTerminal
 from support.opened_once import opened_once
 from support.trace import write_trace
 
@@ -77,13 +77,6 @@ def test_each_command_prints_the_table_beside_it(
         assert differing({"What ran": (command, lines[:-1])}, trace) == ["What ran"]
 
 
-class Terminal(io.TextIOWrapper):
-    """A standard output on a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
 def test_on_a_terminal_the_report_fits_its_width(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,14 +86,13 @@ def test_on_a_terminal_the_report_fits_its_width(
         kernel=f"device_id start_ns end_ns name\n{kernels}",
         memcpy="device_id start_ns end_ns copy_kind bytes\n0 200 8000 HtoD 64",
     )
-    shown = Terminal(io.BytesIO(), "utf-8", write_through=True)
+    shown = OnTerminal()
     with monkeypatch.context() as inside:
         inside.setenv("COLUMNS", "60")
         inside.setenv("NO_COLOR", "1")
         inside.setattr(sys, "stdout", shown)
         cli.main(["report", str(path)], standalone_mode=False)
-    shown.seek(0)
-    lines = shown.read().splitlines()
+    lines = shown.getvalue().splitlines()
     assert [line for line in lines if len(line) > 60] == []
     assert "## Which kernels took most time" in lines
     assert "cupti-etl query kernel_summary TRACE" in lines

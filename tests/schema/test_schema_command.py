@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import subprocess
@@ -11,6 +10,7 @@ import sys
 import duckdb
 import pytest
 from click.testing import CliRunner
+from support.on_terminal import OnTerminal
 
 from cupti_etl.cli import cli
 from cupti_etl.commands import schema
@@ -38,15 +38,8 @@ def test_text_of_tables_has_every_column_with_its_unit() -> None:
     assert "\x1b" not in text
 
 
-class Terminal(io.StringIO):
-    """Standard output that says that it is a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
 def test_a_terminal_gets_a_table_that_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdout", terminal := Terminal())
+    monkeypatch.setattr("sys.stdout", terminal := OnTerminal())
     monkeypatch.setenv("COLUMNS", "60")
     schema._print("kernel: A [row].", ("column", "meaning"), [("a_ns", "[bold] " + "word " * 30)])
     text = re.sub("\x1b\\[[0-9;]*m", "", terminal.getvalue())

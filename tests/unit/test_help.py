@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import re
 import sys
 from collections.abc import Iterator
 
 import click
 import pytest
+from support.on_terminal import OnTerminal
 
 from cupti_etl.cli import _SECTIONS, cli
 from cupti_etl.render.help import Command, Option, fitted
@@ -69,13 +69,6 @@ def test_options_without_a_section_come_first() -> None:
     ]
 
 
-class Terminal(io.StringIO):
-    """A standard output on a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
 LINES = """\
 Computed: what lies in operators of the same name.
   name   VARCHAR  Name of the operator, or of a step.
@@ -87,7 +80,7 @@ short"""
 def test_lines_go_on_under_their_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "32")
     assert fitted(LINES) == LINES, "what no terminal shows has no width"
-    monkeypatch.setattr(sys, "stdout", Terminal())
+    monkeypatch.setattr(sys, "stdout", OnTerminal())
     assert (
         fitted(LINES)
         == """\
@@ -103,5 +96,5 @@ short"""
 
 def test_words_that_are_too_long_stand_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "10")
-    monkeypatch.setattr(sys, "stdout", Terminal())
+    monkeypatch.setattr(sys, "stdout", OnTerminal())
     assert fitted(f"a {'b' * 20} c") == f"a\n  {'b' * 20}\n  c"

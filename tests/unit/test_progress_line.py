@@ -6,19 +6,13 @@ import io
 import sys
 
 import pytest
+from support.on_terminal import OnTerminal
 
 from cupti_etl.progress import Line
 
 
-class Terminal(io.StringIO):
-    """A standard error on a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
 def test_on_a_terminal_the_line_changes_and_goes(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal()
+    terminal = OnTerminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     line = Line()
     line.show("one")
@@ -35,14 +29,14 @@ def test_elsewhere_nothing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         line.show("one")
         line.clear()
         assert stderr is None or stderr.getvalue() == ""
-    terminal = Terminal()
+    terminal = OnTerminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     Line(is_wanted=False).show("one")
     assert terminal.getvalue() == ""
 
 
 def test_a_terminal_that_goes_away_is_no_reason_to_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Gone(Terminal):
+    class Gone(OnTerminal):
         def write(self, text: str) -> int:
             raise OSError(5, "gone")
 
