@@ -28,6 +28,7 @@ from cupti_etl.engines.processes import Processes
 from cupti_etl.engines.shards import shards
 from cupti_etl.engines.sketch import ERROR
 from cupti_etl.errors import EngineError, TraceError, UsageError
+from cupti_etl.imports.kineto import reader
 from cupti_etl.imports.run import import_traces
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.header import Query
@@ -160,7 +161,11 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
     """Traces: two ranks in one folder, and folders of many kinds."""
     home = tmp_path_factory.mktemp("traces")
     ranks = [DATA / f"kineto_rank{rank}.json.gz" for rank in (0, 1)]
-    import_traces(ranks, home / "ranks", 1)
+    # Ids are drawn: rows must not be in their order, here the other than that of ranks and GPUs.
+    ids = iter((2**62, 2**61))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reader, "new_process_id", lambda: next(ids))
+        import_traces(ranks, home / "ranks", 1)
     import_traces([RECORDING], home / "demo", 1)
     made = write_trace(home / "made", **MADE)
     other = write_trace(

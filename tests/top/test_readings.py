@@ -283,13 +283,15 @@ def test_gpus_that_nobody_described(tmp_path: Path) -> None:
 def test_a_gpu_that_gets_another_number(tmp_path: Path) -> None:
     path = running(
         tmp_path / "run",
-        device="process_id device_id device_uuid name\n1 1 GPU-b H200",
-        kernel=kernels((1, 0, 1000, "_Za")),
+        device="process_id device_id device_uuid name\n1 0 GPU-b H200",
+        kernel=kernels((0, 0, 1000, "_Za")),
     )
     reader = Reader(path)
     assert [gpu["gpu"] for gpu in reader.read().gpus] == [0]
-    add_part(path, "device", "process_id device_id device_uuid name\n1 0 GPU-a A100")
-    add_part(path, "kernel", kernels((0, 1000, 2000, "_Za"), (1, 1000, 3000, "_Za")))
+    # A process whose ordinal 0 is another GPU, of a smaller UUID.
+    add_part(path, "device", "process_id device_id device_uuid name\n2 0 GPU-a A100")
+    add_part(path, "kernel", kernels((0, 1000, 3000, "_Za")))
+    add_part(path, "kernel", kernels((0, 1000, 2000, "_Za")).replace("\n1 ", "\n2 "))
     found = [(gpu["gpu"], gpu["device_name"], gpu["kernels"]) for gpu in reader.read().gpus]
     assert found == [(0, "A100", 1), (1, "H200", 2)]
 

@@ -65,7 +65,7 @@ JOIN sums
     ON sums.process_id = step.process_id
     AND sums.gpu = step.gpu
     AND sums.step = step.step
-ORDER BY step.process_id, step.gpu, step.step;
+ORDER BY step.gpu, step.process_id, step.step;
 
 -- merge
 FROM partial

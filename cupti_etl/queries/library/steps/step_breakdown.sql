@@ -88,7 +88,7 @@ JOIN parts
     ON parts.process_id = scored.process_id
     AND parts.gpu = scored.gpu
     AND parts.step = scored.step
-ORDER BY scored.process_id, scored.gpu, scored.step;
+ORDER BY scored.gpu, scored.process_id, scored.step;
 
 -- merge
 FROM partial
