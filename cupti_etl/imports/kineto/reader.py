@@ -21,6 +21,7 @@ from cupti_etl.errors import ForeignError
 from cupti_etl.imports.kineto import rows as kineto_rows
 from cupti_etl.imports.kineto.events import EventReader
 from cupti_etl.imports.kineto.launch_sizes import LaunchSizes
+from cupti_etl.imports.kineto.python_calls import PythonCalls
 from cupti_etl.imports.kineto.rows import HANDLERS, Frame
 from cupti_etl.imports.prefetch import prefetch
 from cupti_etl.imports.skipped import Skipped
@@ -85,6 +86,7 @@ class Kineto:
         self._frame = Frame(
             self._gpu.process_id, lambda pid: self._of_pid(pid).process_id, self.skipped
         )
+        self._python_calls = PythonCalls(self.skipped)
         self._known = 0
 
     def batches(self) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -171,6 +173,8 @@ class Kineto:
             self._known += number if kind not in kineto_rows.OF_FILE else 0
             some = self._timed(kind, self._numbered(kind, some))
             if some.num_rows:
+                if kind == "python_function":
+                    some = self._python_calls.ended(some)
                 self._note_place(kind, some)
                 is_gpu = kind in kineto_rows.ON_GPU or kind in kineto_rows.OF_FILE
                 for table, batch in handler(some, self._frame):
