@@ -6,7 +6,7 @@ import math
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from cupti_etl.errors import UsageError
@@ -244,7 +244,7 @@ def _steps(
     found = _NUMBERS.match(text.strip())
     if text != "steady" and (not found or not text.strip(" -")):
         raise UsageError(f"--steps {text} is no number of steps", "5, 5-8, 5-, -8, steady or all")
-    rows = ask("SELECT process_id, gpu, step, start_ns, end_ns, is_steady, source FROM step")
+    rows = ask("FROM step")
     numbers = {gpu.gpu for gpu in gpus}
     if processes is not None:
         rows = [r for r in rows if r["process_id"] in processes and r["gpu"] in numbers]
@@ -261,10 +261,6 @@ def _steps(
     last = max(row["step"] for row in rows)
     if not chosen:
         raise UsageError(f"the trace has no step {text}", f"its steps are 0-{last}")
-    times: dict[int, list[int]] = {}
-    for row in chosen:
-        span = times.setdefault(row["process_id"], [row["start_ns"], row["end_ns"]])
-        span[:] = min(span[0], row["start_ns"]), max(span[1], row["end_ns"])
     first, end = min(row["step"] for row in chosen), max(row["step"] for row in chosen)
     which = f"step {first}" if first == end else f"steps {first}-{end}"
     if (first, end) == (0, last):
@@ -273,7 +269,21 @@ def _steps(
         which += f" of 0-{last}, after the warm-up"
     if any(row["source"] == "kernels" for row in chosen):
         which += ", guessed from kernels that repeat"
-    return [Window(start, stop, process) for process, (start, stop) in sorted(times.items())], which
+    of_each: dict[int, list[dict[str, Any]]] = {}
+    for row in chosen:
+        of_each.setdefault(row["process_id"], []).append(row)
+    return [_window(process, steps) for process, steps in sorted(of_each.items())], which
+
+
+def _window(process_id: int, steps: Sequence[dict[str, Any]]) -> Window:
+    """When some steps of a process were, on its GPUs and on its host."""
+    start, end = min(step["start_ns"] for step in steps), max(step["end_ns"] for step in steps)
+    begins = [step["host_start_ns"] for step in steps]
+    if None in begins:
+        return Window(start, end, process_id)
+    ends = [step["host_end_ns"] for step in steps]
+    until = None if None in ends else max(ends)
+    return Window(start, end, process_id, Window(min(begins), until, process_id))
 
 
 def _ranges(name: str, processes: tuple[int, ...] | None, ask: Ask) -> list[Window]:
@@ -310,15 +320,23 @@ def _both(some: Sequence[Window], others: Sequence[Window]) -> list[Window]:
                 and one.process_id != other.process_id
             ):
                 continue
-            starts = [each.start_ns for each in (one, other) if each.start_ns is not None]
-            ends = [each.end_ns for each in (one, other) if each.end_ns is not None]
-            start, end = max(starts, default=None), min(ends, default=None)
-            if start is None or end is None or start < end:
-                process = one.process_id if other.process_id is None else other.process_id
-                found.append(Window(start, end, process))
+            window = _meet(one, other)
+            if one.of_host or other.of_host:
+                of_host = _meet(one.of_host or one, other.of_host or other)
+                window = replace(window, of_host=of_host)
+            if window.row[1] < window.row[2]:
+                found.append(window)
     if not found:
         raise UsageError("the scope is empty: its times do not meet", "ask for less at once")
     return found
+
+
+def _meet(one: Window, other: Window) -> Window:
+    """The time in both, which ends before it begins if there is none."""
+    starts = [each.start_ns for each in (one, other) if each.start_ns is not None]
+    ends = [each.end_ns for each in (one, other) if each.end_ns is not None]
+    process = one.process_id if other.process_id is None else other.process_id
+    return Window(max(starts, default=None), min(ends, default=None), process)
 
 
 def has_steady_steps(ask: Ask) -> bool:

@@ -54,8 +54,9 @@ and what tells two of them apart: ``kernel``, ``kernels`` (one after the other),
 (``flame``: of paths, with ";" between their parts; ``bars(place, samples, by reason)``: the rows of
 a place are the parts of its bar).
 ``scope`` says how rows are chosen where part of a trace is asked: by the time in a column, by the
-part of a time between two that lies within (and the column of its length), or ``whole`` for all
-rows; the query is computed over the whole trace then. Without it, or where that is ``steady``
+part of a time between two that lies within (and the column of its length), either of them times of
+the ``host`` if that stands before it, or ``whole`` for all rows; the query is computed over the
+whole trace then. Without it, or where that is ``steady``
 (which asks the steady state where nobody asks for something else), it reads what is chosen of
 what it needs, but for what it says it has to ``lookup`` (see ``queries/scope.py``).  A
 ``finding`` has a row for each GPU, or one for all, with the columns gpu, saved_ns and culprit, and
@@ -218,6 +219,11 @@ class Query:
         """The columns of ``scope``: a time, or a start, an end and a length; none for all rows."""
         found = SCOPE.fullmatch(self.scope)
         return tuple(filter(None, found.groups())) if found else ()
+
+    @property
+    def is_of_host(self) -> bool:
+        """Whether the times of ``scope`` are those at which the host did something."""
+        return self.scope.startswith("host ")
 
     @property
     def is_of_whole(self) -> bool:

@@ -11,7 +11,7 @@ from cupti_etl.errors import SchemaError
 if TYPE_CHECKING:
     from cupti_etl.queries.header import Query
 
-SCOPE = re.compile(r"whole|steady|(\w+_ns)(?: to (\w+_ns)(?:, (\w+_ns))?)?\Z")
+SCOPE = re.compile(r"whole|steady|(?:host )?(\w+_ns)(?: to (\w+_ns)(?:, (\w+_ns))?)?\Z")
 _FINDING_COLUMNS = ["gpu", "saved_ns", "culprit"]
 _SELECT = re.compile(r"(SELECT|WITH|FROM)\b")
 
@@ -51,7 +51,7 @@ def _complain_of_looks(query: Query, columns: Collection[str]) -> None:
     if query.scope and not SCOPE.fullmatch(query.scope):
         raise SchemaError(
             f"query {query.name}: cannot read the scope {query.scope!r}",
-            "write: whole, steady, start_ns, or: start_ns to end_ns",
+            "write: whole, steady, start_ns or start_ns to end_ns, or host and one of the last two",
         )
     for key, names in (("first", query.first), ("label", label), ("chart", chart)):
         for name in names:

@@ -5,7 +5,8 @@ computed as if the trace held nothing else.  *When* (times, steps, ranges) is ch
 where a query says how (``scope`` in its header): what has a start is in the scope where it
 starts, what lasts is cut at its edges, and what is looked up, such as the launch of a kernel, is
 looked up in the whole trace.  So two adjacent scopes add up to the scope over both: of counts, of
-busy and of idle time.
+busy and of idle time.  The host is ahead of its GPUs: what it did for a step is chosen by other
+times than the work that it asked for.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 
 # The database in which the whole trace is, which a DuckDB in memory calls so; a part has another.
 WHOLE = "memory"
-# Tables of the times that are asked, by process and by GPU.
+# Tables of the times that are asked, by process, by GPU and of all; and by process of its host.
 _OF_PROCESS, _OF_GPU, _OF_ALL = "_scope_process", "_scope_gpu", "_scope_time"
+_OF_HOST = "_scope_host"
 # Rows are compared with so many windows each, which takes no sorting of the rows.
 _FEW = 8
 _LEAST, _MOST = -(2**63), 2**63 - 1
@@ -42,11 +44,22 @@ class Window:
         start_ns: when it begins; None for before everything.
         end_ns: when it is over; None for after everything.
         process_id: the process whose time is meant; None for all of them.
+        of_host: when its host did what this is about, if that was at other times.
     """
 
     start_ns: int | None
     end_ns: int | None
     process_id: int | None = None
+    of_host: Window | None = None
+
+    @property
+    def row(self) -> tuple[int | None, int, int]:
+        """The process, and the times as numbers."""
+        return (
+            self.process_id,
+            _LEAST if self.start_ns is None else self.start_ns,
+            _MOST if self.end_ns is None else self.end_ns,
+        )
 
 
 @dataclass(frozen=True)
@@ -122,14 +135,8 @@ class Choice:
         """Make what the views over the whole trace read, in the current database."""
         if self._at_once() is not None:
             return
-        rows = [
-            (
-                each.process_id,
-                _LEAST if each.start_ns is None else each.start_ns,
-                _MOST if each.end_ns is None else each.end_ns,
-            )
-            for each in self.windows
-        ]
+        rows = [each.row for each in self.windows]
+        hosts = [row for each in self.windows if (row := (each.of_host or each).row)[1] < row[2]]
         gpus = [
             (gpu.gpu, *window[1:])
             for gpu in self.gpus
@@ -137,7 +144,8 @@ class Choice:
             if window[0] in (None, gpu.process_id)
         ]
         times = [(None, *row[1:]) for row in rows]
-        for name, of in ((_OF_PROCESS, rows), (_OF_GPU, gpus), (_OF_ALL, times)):
+        tables = ((_OF_PROCESS, rows), (_OF_HOST, hosts), (_OF_GPU, gpus), (_OF_ALL, times))
+        for name, of in tables:
             con.execute(f"CREATE TABLE {name} (key BIGINT, start_ns BIGINT, end_ns BIGINT)")
             if of:
                 con.executemany(f"INSERT INTO {name} VALUES (?, ?, ?)", list(_united(of)))
@@ -152,7 +160,8 @@ class Choice:
         spec = TABLES.get(table)
         columns = {column.name for column in spec.columns} if spec else set()
         by = (spec.chosen_by,) if spec and spec.chosen_by else ()
-        return self._rows(f"{WHOLE}.main.{identifier(table)}", by, columns)
+        is_of_host = spec is not None and spec.is_of_host
+        return self._rows(f"{WHOLE}.main.{identifier(table)}", by, columns, is_of_host)
 
     def query(self, query: Query) -> str:
         """A SELECT of what is chosen of a query that is computed over the whole trace."""
@@ -160,10 +169,10 @@ class Choice:
         relation = f"{WHOLE}.main.{query.name}"
         is_ordered = "\nORDER BY " in query.sql.rsplit(")\n", 1)[-1]
         if not is_ordered or not query.chosen_by or self._at_once():
-            return self._rows(relation, query.chosen_by, columns)
+            return self._rows(relation, query.chosen_by, columns, query.is_of_host)
         # A join with the times would lose the order.
         placed = f"(SELECT *, row_number() OVER () AS _place FROM {relation})"
-        chosen = self._rows(placed, query.chosen_by, columns)
+        chosen = self._rows(placed, query.chosen_by, columns, query.is_of_host)
         return f"SELECT * EXCLUDE (_place) FROM (\n{chosen}\n) ORDER BY _place"
 
     def whether_cut(self, work: str) -> str:
@@ -193,14 +202,16 @@ class Choice:
             {times} AND times.start_ns <= rows.end_ns
             WHERE rows.start_ns < times.end_ns"""
 
-    def _rows(self, relation: str, by: Sequence[str], columns: set[str]) -> str:
+    def _rows(self, relation: str, by: Sequence[str], columns: set[str], is_of_host: bool) -> str:
         if not by:
             return f"SELECT * FROM {relation}"
         window = self._at_once()
         if window is not None:
             where = _starts(window, *by) if len(by) == 1 else _overlaps(window, *by[:2])
             return f"SELECT {_cut(by, window)} FROM {relation} WHERE {where}"
-        if "gpu" in columns:
+        if is_of_host:
+            times, key = _OF_HOST, "rows.process_id = times.key AND"
+        elif "gpu" in columns:
             times, key = _OF_GPU, "rows.gpu = times.key AND"
         elif "process_id" in columns:
             times, key = _OF_PROCESS, "rows.process_id = times.key AND"

@@ -31,6 +31,7 @@ def fingerprint(kinds: Iterable[Kind], compiled: str) -> int:
             is_gpu_work=False,
             is_static=False,
             is_state=False,
+            is_of_host=False,
             columns=tuple(replace(each, doc="x.") for each in kind.columns),
         )
         for kind in kinds

@@ -111,7 +111,7 @@ class Table:
     hold the same row: opened together, they show it once.  ``more`` is the type of the
     columns that a capture adds after those that every trace has, and ``described_in`` the
     table with a row for each of them.  ``chosen_by`` is the column of time by which a scope
-    chooses rows; "" if it takes all of them.  ``is_lasting`` is as of ``Kind``.
+    chooses rows; "" if it takes all of them.  ``is_lasting`` and ``is_of_host`` are as of ``Kind``.
     """
 
     name: str
@@ -123,6 +123,7 @@ class Table:
     described_in: str = ""
     chosen_by: str = ""
     is_lasting: bool = False
+    is_of_host: bool = False
 
     def __post_init__(self) -> None:
         names = [column.name for column in self.columns]
@@ -179,6 +180,8 @@ class Kind:
             captured nothing.
         is_state: its rows change what lasts, as allocations do, so that what holds at some time
             follows from all rows before.
+        is_of_host: its times are those at which a thread of the host did something, rather than
+            those of work on a GPU, for which the host may have asked long before.
         fields: what the names of its fields in user-defined records begin with, where that
             is not the table's name; ``NO_FIELD`` if the kind cannot be had as such records.
         key: as of ``Table``; ``process_id`` is part of it and not named.
@@ -195,6 +198,7 @@ class Kind:
     is_gpu_work: bool = False
     is_static: bool = False
     is_state: bool = False
+    is_of_host: bool = False
     fields: str = ""
     key: tuple[str, ...] = ()
     serialized: str = ""
@@ -229,4 +233,5 @@ class Kind:
             key,
             chosen_by=chosen_by,
             is_lasting=self.is_lasting,
+            is_of_host=self.is_of_host,
         )

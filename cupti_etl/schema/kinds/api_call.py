@@ -12,6 +12,7 @@ KIND = Kind(
     doc="One row per CUDA runtime or driver call that was recorded.",
     sort=("start_ns",),
     fields="API",
+    is_of_host=True,
     columns=(
         C("start_ns", timestamp, "start", "When the call was entered.", unit="ns", null=0),
         C("end_ns", timestamp, "end", "When the call returned.", unit="ns", null=0),

@@ -13,6 +13,7 @@ KIND = Kind(
     doc="One row per step of run-time compilation.",
     sort=("start_ns",),
     preset="full",
+    is_of_host=True,
     columns=(
         *SPAN,
         C("entry", enum, "jitEntryType", "What was compiled to what.", labels=JIT_ENTRY, field="ENTRY_TYPE"),

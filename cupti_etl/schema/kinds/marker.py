@@ -11,6 +11,7 @@ KIND = Kind(
     struct="CUpti_ActivityMarker2",
     doc="One row per NVTX mark, range start or range end.",
     sort=("timestamp_ns",),
+    is_of_host=True,
     columns=(
         C("timestamp_ns", timestamp, "timestamp", "When it happened.", unit="ns", null=0),
         C("marker_id", i32, "id", "Joins the start of a range to its end and to its data.", joins="marker_data.marker_id"),

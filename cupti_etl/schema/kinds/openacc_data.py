@@ -12,6 +12,7 @@ KIND = Kind(
     doc="One row per transfer, allocation or release of an OpenACC program.",
     sort=("start_ns",),
     preset="full",
+    is_of_host=True,
     columns=(
         *OPENACC,
         C("bytes", i64, "bytes", "Bytes concerned.", unit="bytes"),

@@ -12,6 +12,7 @@ KIND = Kind(
     doc="One row per launch of an OpenACC program.",
     sort=("start_ns",),
     preset="full",
+    is_of_host=True,
     columns=(
         *OPENACC,
         C("gangs", i64, "numGangs", "Gangs made for it.", unit="gangs"),

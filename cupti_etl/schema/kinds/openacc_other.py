@@ -10,5 +10,6 @@ KIND = Kind(
     doc="One row per other event of an OpenACC program, such as a wait.",
     sort=("start_ns",),
     preset="full",
+    is_of_host=True,
     columns=OPENACC,
 )

@@ -13,6 +13,7 @@ KIND = Kind(
     doc="One row per parallel region, task, thread or wait of an OpenMP runtime that reports them.",
     sort=("start_ns",),
     preset="full",
+    is_of_host=True,
     columns=(
         *SPAN,
         C("event", enum, "eventKind", "What it is.", labels=OPENMP_EVENT),

@@ -13,6 +13,7 @@ KIND = Kind(
     doc="One row per stretch of time spent in the driver or in CUPTI rather than in the program.",
     sort=("start_ns",),
     preset="full",
+    is_of_host=True,
     columns=(
         *SPAN,
         C("overhead_kind", enum, "overheadKind", "What the time went to.", labels=OVERHEAD_KIND),

@@ -13,6 +13,7 @@ KIND = Kind(
     doc="One row per wait of the host or of a stream.",
     sort=("start_ns",),
     preset="full",
+    is_of_host=True,
     columns=(
         *SPAN,
         C("type", enum, "type", "What was waited for.", labels=SYNCHRONIZATION_TYPE),

@@ -7,7 +7,7 @@
 --   an operation whose module is not known is taken for the program's.
 -- needs: _range_span
 -- materialized: Made once for an opened trace, as every query about HLO reads it.
--- scope: start_ns
+-- scope: host start_ns
 -- columns:
 --   process_id BIGINT: The process.
 --   thread_id INTEGER: The thread.

@@ -6,7 +6,7 @@
 -- needs: api_call, memcpy
 -- materialized: Made once for an opened trace, as queries about waiting read it.
 -- limits: A runtime call and the driver call inside it have a row each.
--- scope: start_ns
+-- scope: host start_ns
 -- columns:
 --   process_id BIGINT: The process.
 --   correlation_id BIGINT: What joins the two.

@@ -7,7 +7,7 @@
 --   memory: no allocations were recorded (capture with the kind memory).
 -- limits: What a framework's own allocator gives out of memory that it has allocated before is not
 --   here.
--- scope: timestamp_ns
+-- scope: host timestamp_ns
 -- columns:
 --   memory.*
 --   range_id BIGINT: The range, as in nvtx_range; NULL outside of all.

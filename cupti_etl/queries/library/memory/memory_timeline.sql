@@ -9,7 +9,7 @@
 --   memory: no allocations were recorded (capture with the kind memory).
 -- limits: Where nobody says the sum, it starts from nothing: what was allocated before the capture
 --   began is not counted, nor are allocations at times or of sizes that are not known.
--- scope: timestamp_ns
+-- scope: host timestamp_ns
 -- columns:
 --   process_id BIGINT: The process.
 --   device_id INTEGER: CUDA ordinal of the device in its process.

@@ -10,7 +10,7 @@
 -- materialized: Made once for an opened trace, as the module of every backward pass is looked for.
 -- limits: Where a process has no sequence numbers, or several threads have one that a backward
 --   pass has, what the backward pass took is not known.
--- scope: start_ns
+-- scope: host start_ns
 -- columns:
 --   process_id BIGINT: The process.
 --   range_id BIGINT: The range, as in nvtx_range.

@@ -8,7 +8,7 @@
 -- needs: _range_span, marker_data, argument
 -- materialized: Made once for an opened trace, as every query about operators reads it.
 -- limits: A range that did not end is not here.
--- scope: start_ns
+-- scope: host start_ns
 -- columns:
 --   process_id BIGINT: The process.
 --   thread_id INTEGER: The thread that ran it.

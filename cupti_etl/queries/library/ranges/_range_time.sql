@@ -4,7 +4,7 @@
 -- needs: _range_span, _range_parent
 -- materialized: Made once for an opened trace, with _range_parent.
 -- limits: As of _range_parent.
--- scope: start_ns to end_ns
+-- scope: host start_ns to end_ns
 -- columns:
 --   process_id BIGINT: The process.
 --   range_id BIGINT: The range, as in nvtx_range.

@@ -7,7 +7,7 @@
 -- needs: _range_span, _range_path, marker_data
 -- limits: Marks, which have no duration, are not here; nor is the end of a range that began
 --   before the capture did.
--- scope: start_ns to end_ns
+-- scope: host start_ns to end_ns
 -- columns:
 --   process_id BIGINT: The traced process that made the record.
 --   start_ns BIGINT [epoch ns]: When the range began.

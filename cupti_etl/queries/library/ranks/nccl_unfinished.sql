@@ -11,7 +11,7 @@
 -- front: In which NCCL operation does the program hang, and who has not called it?
 -- first: rank, function, communicator, sequence, ranks, ranks_that_called, size_bytes
 -- example: cupti-etl query nccl_unfinished TRACE
--- scope: launch_start_ns
+-- scope: host launch_start_ns
 -- columns:
 --   process_id BIGINT: The process.
 --   rank INTEGER: Its rank among all processes; NULL if it has none.

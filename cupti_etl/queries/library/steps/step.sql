@@ -31,6 +31,10 @@
 --     kernel that a step begins with, as in kernel_named.short.
 --   start_ns BIGINT [epoch ns]: When it began on the GPU.
 --   end_ns BIGINT [epoch ns]: When it ended there.
+--   host_start_ns BIGINT [epoch ns]: When the host began to ask for it: the begin of the range, or
+--     of the call that launched the kernel; NULL if that is not known.
+--   host_end_ns BIGINT [epoch ns]: When it began to ask for the next, or when the range ended; NULL
+--     if that is not known.
 --   confidence DOUBLE: 1 for ranges. A guess from kernels has the least of the shares of regular
 --     distances, of like counts and of the kernels that are covered, times 0.8 if each step copies
 --     something back to the host, as a loop over steps does, down to 0.4 if none does.
@@ -167,7 +171,7 @@ mains AS (
     GROUP BY range_id, gpu
 ),
 marked AS (
-    SELECT asked.process_id, asked.gpu, name, end_ns,
+    SELECT asked.process_id, asked.gpu, name, end_ns, from_ns, until_ns,
            coalesce(mains.start_ns, asked.start_ns) AS start_ns
     FROM asked
     LEFT JOIN mains ON mains.range_id = asked.range_id AND mains.gpu = asked.gpu
@@ -309,13 +313,24 @@ even AS (
 found AS (
     SELECT process_id, gpu, 'nvtx' AS source, name, start_ns,
            coalesce(lead(start_ns) OVER (PARTITION BY process_id, gpu ORDER BY start_ns), end_ns)
-               AS end_ns, 1.0::DOUBLE AS confidence
+               AS end_ns,
+           from_ns AS host_start_ns,
+           coalesce(lead(from_ns) OVER (PARTITION BY process_id, gpu ORDER BY from_ns), until_ns)
+               AS host_end_ns,
+           1.0::DOUBLE AS confidence
     FROM marked
     UNION ALL
-    SELECT process_id, gpu, 'kernels', name, start_ns, end_ns,
+    SELECT process_id, gpu, 'kernels', name, start_ns, end_ns, at_ns, next_ns,
            least(regular, even, covered)
                * (0.4 + 0.4 * coalesce(returned.steps, 0) / even.steps) AS confidence
-    FROM begun
+    FROM (
+        SELECT begun.*, at_ns,
+               lead(at_ns) OVER (PARTITION BY begun.process_id, gpu ORDER BY start_ns) AS next_ns
+        FROM begun
+        LEFT JOIN calls
+            ON calls.process_id = begun.process_id
+            AND calls.correlation_id = begun.correlation_id
+    )
     ANTI JOIN layers USING (process_id, gpu)
     JOIN even USING (process_id, gpu)
     LEFT JOIN returned USING (process_id, gpu)
@@ -363,7 +378,8 @@ warm AS (
     HAVING median(end_ns - start_ns) > any_value(median_ns)
 )
 SELECT numbered.process_id, numbered.gpu, step, source, coalesce(short, name) AS name,
-       start_ns, end_ns, confidence, step >= coalesce(first_step, 0) AS is_steady
+       start_ns, end_ns, host_start_ns, host_end_ns, confidence,
+       step >= coalesce(first_step, 0) AS is_steady
 FROM numbered
 LEFT JOIN _readable_name AS names
     ON mangled = name AND source = 'kernels'

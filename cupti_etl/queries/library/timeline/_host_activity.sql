@@ -7,7 +7,7 @@
 --   other (any other CUDA call). Found in one sweep over the begins and ends of the calls.
 -- needs: api_call, overhead, _blocking_copy
 -- limits: Only calls that were recorded are seen. A call's class follows from its name.
--- scope: start_ns to end_ns
+-- scope: host start_ns to end_ns
 -- columns:
 --   process_id BIGINT: The process.
 --   start_ns BIGINT [epoch ns]: Begin of the interval.
