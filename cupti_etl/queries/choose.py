@@ -324,7 +324,7 @@ def _both(some: Sequence[Window], others: Sequence[Window]) -> list[Window]:
             if one.of_host or other.of_host:
                 of_host = _meet(one.of_host or one, other.of_host or other)
                 window = replace(window, of_host=of_host)
-            if window.row[1] < window.row[2]:
+            if window.end_ns is None or window.row[1] < window.end_ns:
                 found.append(window)
     if not found:
         raise UsageError("the scope is empty: its times do not meet", "ask for less at once")

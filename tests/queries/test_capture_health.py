@@ -60,6 +60,19 @@ def test_of_an_imported_trace_nobody_knows_what_was_lost(trace: MakeTrace) -> No
     )
 
 
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("a unsupported x 3\na unsupported y 4", "unsupported 7"),
+        ("a unsupported x 3\na unsupported y -", "unsupported at least 3"),
+        ("a unsupported y -\na invalid z 2", "invalid 2, unsupported ?"),
+    ],
+)
+def test_what_an_import_did_not_keep(trace: MakeTrace, rows: str, said: str) -> None:
+    opened = trace(capture=ENDED, import_skipped=f"file category what events\n{rows}")
+    assert verdict(opened).endswith(f"; not kept: {said}")
+
+
 def test_every_table_of_records_is_counted(trace: MakeTrace) -> None:
     found = trace().sql("SELECT subject FROM capture_health WHERE section = 'table'")
     assert sorted(row["subject"] for row in found) == sorted(

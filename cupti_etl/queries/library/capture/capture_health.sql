@@ -57,16 +57,16 @@ skipped AS (
     GROUP BY category, what
 ),
 not_kept AS (
-    SELECT string_agg(concat(category, ' ', coalesce(events::VARCHAR, '?')), ', '
-                      ORDER BY category) AS what
-    FROM (SELECT category,
-                 CASE WHEN count(*) = count(events) THEN TRY_CAST(sum(events) AS BIGINT) END
-                     AS events
+    SELECT string_agg(concat(category, CASE WHEN is_known OR events IS NULL THEN ' '
+                                            ELSE ' at least ' END,
+                             coalesce(events::VARCHAR, '?')), ', ' ORDER BY category) AS what
+    FROM (SELECT category, TRY_CAST(sum(events) AS BIGINT) AS events,
+                 count(*) = count(events) AS is_known
           FROM skipped
           WHERE category != 'redundant'
           GROUP BY category
           UNION ALL
-          SELECT reason, TRY_CAST(sum(rows) AS BIGINT) FROM discarded GROUP BY reason)
+          SELECT reason, TRY_CAST(sum(rows) AS BIGINT), true FROM discarded GROUP BY reason)
 ),
 verdict AS (
     SELECT CASE
