@@ -271,6 +271,27 @@ def test_managed_memory_that_comes_back(trace: MakeTrace) -> None:
     )
 
 
+def test_each_of_several_moves_back_is_a_round_trip(trace: MakeTrace) -> None:
+    # Two pages go together, and come back one by one; the third was never there.
+    opened = trace(
+        unified_memory="""
+            process_id counter             start_ns end_ns address bytes
+            1          bytes_transfer_HtoD 100      200    65536   8192
+            1          bytes_transfer_DtoH 300      350    65536   4096
+            1          bytes_transfer_DtoH 400      450    69632   4096
+            1          bytes_transfer_DtoH 500      550    73728   4096
+        """
+    )
+    assert_rows(
+        opened.query("unified_memory_migration"),
+        """
+        counter             events blocks page_faults round_trips
+        bytes_transfer_DtoH 3      1      -           2
+        bytes_transfer_HtoD 1      1      -           0
+        """,
+    )
+
+
 def test_only_the_way_back_is_a_round_trip(trace: MakeTrace) -> None:
     # Block 1 goes to device 0, on to 1, back to 0, and to the host. Of block 2 the devices are not
     # known, and so not where a move between devices came from.
