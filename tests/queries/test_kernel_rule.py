@@ -156,7 +156,9 @@ NAMES = {
         void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>(int)""",
     "random": """
         void at::native::(anonymous namespace)::fused_dropout_kernel_vec<float, float>(int)
-        void at::native::distribution_elementwise_grid_stride_kernel<int>()""",
+        void at::native::distribution_elementwise_grid_stride_kernel<int>()
+        void gen_sequenced<curandStateXORWOW, float2, int>(curandStateXORWOW*, float2*, ulong)
+        void rocrand_impl::host::generate_kernel<int>(unsigned int*)""",
     "elementwise": """
         kernel_cutlass_add_kernel_tensorptrf32gmemalign16o10241_0
         void at::native::elementwise_kernel_manual_unroll<128, 4, at::native::add<int>>(int)
@@ -172,6 +174,7 @@ NAMES = {
         loop_multiply_fusion_3""",
     "other": """
         spin
+        render(vec3*, int, int, curandStateXORWOW*)
         mystery""",
 }
 EXPECTED = [

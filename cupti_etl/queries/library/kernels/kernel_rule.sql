@@ -113,8 +113,11 @@ WITH rules AS (
         'sparse_features', 'permute_2d', 'jagged', 'lookup', 'compute_position', 'alloc_extend',
         'alloc_decode']),
     ('fft', 'own', '', ['fft']),
-    ('random', 'whole', '', ['dropout', 'philox', 'curand', 'rocrand', 'distribution_',
-        'bernoulli', 'random']),
+    -- The state of a generator is an argument of kernels that draw numbers for something else.
+    ('random', 'own', '', ['curand', 'rocrand', '^_gen_sequenced_', '^_generate_seed_',
+        '^_gen_sobol_']),
+    ('random', 'whole', '', ['dropout', 'philox', 'rocrand_impl', 'distribution_', 'bernoulli',
+        'random']),
     ('fused', 'own', '', ['_triton_', 'inductor', 'nvfuser', 'fusion', '_myl_', 'myelin', '_xla_',
         '_wrapped_', 'tvmgen', 'cudacodegen', 'fused']),
     ('reduction', 'own', '', ['pool', 'reduc', 'scan', 'argmax', 'argmin', 'histogram', 'norm',
