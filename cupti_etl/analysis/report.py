@@ -70,7 +70,7 @@ SECTIONS = (
     Asked("Why the GPUs were idle", "idle_summary", none="no GPU was idle between its activities."),
     Asked("Steps", "step_summary"),
     Asked(
-        "Steps that took far longer than most",
+        "Steps that took longer than most",
         "step_summary",
         where="is_outlier",
         none="no step is out of line with the others.",

@@ -1,8 +1,8 @@
 -- How long each GPU copied or set memory and did nothing else.
 --
--- computed: exposed_copy_ns of busy_breakdown. The culprit is the kind of copy that took most time
---   on all GPUs.
--- needs: busy_breakdown, memcpy_summary
+-- computed: exposed_copy_ns of busy_breakdown. The culprit is the kind of copy that was longest on
+--   the GPU without a kernel, or memsets, where copies were less than half of it.
+-- needs: busy_breakdown, _copy_beside
 -- requires:
 --   _busy_interval: no finished GPU activity was recorded.
 -- finding: busy with nothing but copies and memsets (measured)
@@ -12,9 +12,21 @@
 --   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
 --   saved_ns BIGINT [ns]: What could be saved at most.
 --   culprit VARCHAR: What is most to blame; NULL if that is not known.
-SELECT gpu, exposed_copy_ns AS saved_ns,
-       (SELECT concat_ws(' ', 'most of it', copy_kind, 'from', src_kind, 'memory')
-        FROM memcpy_summary
-        ORDER BY -total_ns, copy_kind, src_kind
-        LIMIT 1) AS culprit
-FROM busy_breakdown
+WITH kinds AS (
+    SELECT gpu, copy_kind, src_kind, sum(ns - beside_ns) AS alone_ns
+    FROM _copy_beside
+    WHERE ns > 0
+    GROUP BY gpu, copy_kind, src_kind
+),
+copies AS (
+    SELECT gpu, sum(alone_ns) AS alone_ns,
+           arg_min(concat_ws(' ', copy_kind, 'from', src_kind, 'memory'),
+                   (-alone_ns, copy_kind, src_kind)) AS kind
+    FROM kinds
+    GROUP BY gpu
+)
+SELECT busy.gpu, exposed_copy_ns AS saved_ns,
+       'most of it ' || CASE WHEN 2 * coalesce(copies.alone_ns, 0) < exposed_copy_ns THEN 'memsets'
+                             ELSE copies.kind END AS culprit
+FROM busy_breakdown AS busy
+LEFT JOIN copies ON copies.gpu = busy.gpu

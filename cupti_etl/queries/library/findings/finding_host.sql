@@ -1,8 +1,9 @@
 -- How long each GPU was idle while its host was outside CUDA.
 --
 -- computed: outside_ns of gap_attribution, in gaps of 100 us and more: what is shorter is
---   launching. The culprit is the kernel or copy before which most of it was.
--- needs: _idle_culprit
+--   launching. The culprit is the kernel or copy before which most of it was, or waiting for input
+--   (_input_range) where that is most of it.
+-- needs: _idle_culprit, _idle_cause
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap: no GPU was idle between two recorded activities.
@@ -15,6 +16,13 @@
 --   saved_ns BIGINT [ns]: What could be saved at most.
 --   culprit VARCHAR: What is most to blame; a kernel, if it ends with one, is in the next column.
 --   kernel VARCHAR: Mangled name of that kernel, or what else it is; NULL if that is not known.
-SELECT gpu, idle_ns AS saved_ns, 'most of it before' AS culprit, kernel
-FROM _idle_culprit
+WITH inputs AS (
+    SELECT gpu, sum(input_ns) AS input_ns FROM _idle_cause WHERE gap_ns >= 100000 GROUP BY gpu
+)
+SELECT parts.gpu, idle_ns AS saved_ns,
+       CASE WHEN 2 * input_ns > idle_ns THEN 'most of it waits for input'
+            ELSE 'most of it before' END AS culprit,
+       CASE WHEN NOT coalesce(2 * input_ns > idle_ns, false) THEN kernel END AS kernel
+FROM _idle_culprit AS parts
+LEFT JOIN inputs ON inputs.gpu = parts.gpu
 WHERE state = 'outside'

@@ -1,4 +1,4 @@
--- What steps cost that took far longer than most.
+-- What steps cost that took longer than most.
 --
 -- computed: Durations of the outliers of step_breakdown, less the median of their loop. Steps that
 --   were found in the kernels are left out: their period is a guess, and may be of layers.
@@ -6,7 +6,7 @@
 -- requires:
 --   gpu_activity: no GPU activity was recorded.
 --   step: neither NVTX ranges called step or alike nor a period of kernels was found.
--- finding: some steps took far longer than most (measured)
+-- finding: some steps took longer than most (measured)
 -- advice: compare these steps with the others: evaluation, checkpoints, input
 -- shown: step_breakdown
 -- columns:

@@ -5,6 +5,7 @@
 -- needs: memcpy, memcpy_p2p, device, gpu_interval, _busy_interval
 -- lookup: gpu_interval, _busy_interval
 -- columns:
+--   gpu BIGINT: Number of the GPU, as in gpu; NULL if nothing finished on it.
 --   copy_kind VARCHAR: Direction, such as HtoD.
 --   src_kind VARCHAR: Kind of memory read, such as pinned.
 --   dst_kind VARCHAR: Kind of memory written.
@@ -46,7 +47,7 @@ sized AS (
     LEFT JOIN peaks ON peaks.process_id = copies.process_id AND peaks.device_id = copies.device_id
     LEFT JOIN gpus ON gpus.process_id = copies.process_id AND gpus.device_id = copies.device_id
 )
-SELECT copy_kind, src_kind, dst_kind, class, ns, copied, peak_kbps,
+SELECT sized.gpu, copy_kind, src_kind, dst_kind, class, ns, copied, peak_kbps,
        -- Time with kernels up to the end of a copy, less that up to its start.
        coalesce(till.busy_before_ns + least(sized.end_ns, till.end_ns) - till.start_ns, 0)
        - coalesce(since.busy_before_ns + least(sized.start_ns, since.end_ns) - since.start_ns,

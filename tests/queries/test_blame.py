@@ -1,0 +1,108 @@
+"""What findings say is to blame: what the time that could be saved went into, and nothing else."""
+
+from __future__ import annotations
+
+from support.trace import MakeTrace, assert_rows
+
+DEVICE = "process_id device_id device_uuid\n1 0 GPU-a"
+
+
+def test_the_call_in_which_the_gpu_was_idle(trace: MakeTrace) -> None:
+    # The device is waited for longer, and works meanwhile.
+    opened = trace(
+        device=DEVICE,
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name
+            1          0         1              0        10000  k
+            1          0         2              12200    13000  k
+        """,
+        api_call="""
+            process_id thread_id correlation_id domain  start_ns end_ns name
+            1          5         3              runtime 10       9990   cudaDeviceSynchronize
+            1          5         4              runtime 10100    12000  cudaStreamSynchronize
+            1          5         2              runtime 12100    12110  cudaLaunchKernel
+        """,
+    )
+    assert_rows(
+        opened.query("finding_synchronizing"), "saved_ns culprit\n1900 cudaStreamSynchronize"
+    )
+
+
+def test_copies_beside_kernels_are_not_to_blame(trace: MakeTrace) -> None:
+    kernel = "process_id device_id start_ns end_ns name\n1 0 0 1000 k"
+    opened = trace(
+        device=DEVICE,
+        kernel=kernel,
+        memcpy="""
+            process_id device_id start_ns end_ns copy_kind src_kind
+            1          0         0        900    HtoD      pinned
+            1          0         2000     2300   DtoH      device
+        """,
+    )
+    assert_rows(
+        opened.query("finding_copies"),
+        'saved_ns culprit\n300 "most of it DtoH from device memory"',
+    )
+    opened = trace(
+        device=DEVICE,
+        kernel=kernel,
+        memcpy="process_id device_id start_ns end_ns copy_kind src_kind\n1 0 2000 2030 DtoH device",
+        memset="process_id device_id start_ns end_ns\n1 0 3000 3400",
+    )
+    assert_rows(opened.query("finding_copies"), 'saved_ns culprit\n430 "most of it memsets"')
+
+
+def test_what_allocating_costs_is_not_of_copies(trace: MakeTrace) -> None:
+    # The GPU is idle for 8,900 ns in cudaMalloc and 11,000 ns in cudaMemcpy.
+    opened = trace(
+        device=DEVICE,
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name
+            1          0         1              0        100    k
+            1          0         4              30100    30200  k
+        """,
+        memcpy="""
+            process_id device_id correlation_id start_ns end_ns copy_kind src_kind dst_kind
+            1          0         3              9100     19100  HtoD      pageable device
+        """,
+        api_call="""
+            process_id thread_id correlation_id domain  start_ns end_ns name
+            1          5         2              runtime 100      9000   cudaMalloc
+            1          5         3              runtime 9000     30000  cudaMemcpy
+            1          5         4              runtime 30010    30020  cudaLaunchKernel
+        """,
+    )
+    assert_rows(
+        opened.query("memcpy_blocking"),
+        "api_name host_ns saved_ns idle_ns\ncudaMemcpy 21000 16000 11000",
+    )
+    assert_rows(
+        opened.query("finding_blocking_copies"),
+        'saved_ns culprit\n11000 "1 of them, most by cudaMemcpy"',
+    )
+
+
+def test_waiting_for_input_is_said(trace: MakeTrace) -> None:
+    tables = {
+        "device": DEVICE,
+        "kernel": """
+            process_id device_id correlation_id start_ns end_ns name
+            1          0         1              1000     2000   k
+            1          0         2              402000   403000 k
+        """,
+        "api_call": """
+            process_id thread_id correlation_id domain  start_ns end_ns name
+            1          5         1              runtime 10       20     cudaLaunchKernel
+            1          5         2              runtime 401900   401910 cudaLaunchKernel
+        """,
+    }
+    mark = "process_id thread_id marker_id event timestamp_ns name\n1 5 1 start 100000 {}"
+    for name, said, kernel in (
+        ("enumerate(DataLoader)#0", "most of it waits for input", "-"),
+        ("something", "most of it before", "k"),
+    ):
+        marker = f"{mark.format(name)}\n1 5 1 end 390000 -"
+        opened = trace(**tables, marker=marker)
+        assert_rows(
+            opened.query("finding_host"), f'saved_ns culprit kernel\n399900 "{said}" {kernel}'
+        )
