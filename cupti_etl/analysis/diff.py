@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from cupti_etl.api import Trace
+    from cupti_etl.queries.choose import Scope
 
-__all__ = ["VERDICTS", "Diff", "diff"]
+__all__ = ["VERDICTS", "Diff", "comparable", "diff"]
 
 # They are compared where all runs have them, as they add to the GPU time.
 _PYTORCH = ("module", "operator")
@@ -189,6 +190,17 @@ def diff(
             row.update({name: _whole(row[name]) for name in _WHOLE})
     columns = {name: [row.get(name) for row in rows] for name in _COLUMNS} if rows else {}
     return Diff(pa.table(columns), verdict, why, note)
+
+
+def comparable(traces: Sequence[Trace], scope: Scope) -> Scope:
+    """The part in which runs are compared: their steady state, if all of them have steps.
+
+    Args:
+        traces: all of them, of both sides.
+        scope: what is asked.
+    """
+    usual = [trace.usual(scope) for trace in traces]
+    return usual[0] if all(each == usual[0] for each in usual) else scope
 
 
 def _is_part(trace: Trace) -> bool:

@@ -101,7 +101,6 @@ def open_part(
     *,
     steady: bool = False,
     confined: bool = True,
-    said: set[str] | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> Iterator[Trace]:
     """Open traces, or the part of them that is asked; say which on standard error.
@@ -111,9 +110,19 @@ def open_part(
         scope: what is asked.
         steady: ask the steady state, where there are steps and the scope says nothing of times.
         confined: as of ``cupti_etl.open``.
-        said: which parts were said already; they are said once.
         settings: of DuckDB, as of ``cupti_etl.open``.
     """
+    with open_whole(traces, confined=confined, settings=settings) as whole:
+        usual = whole.usual(scope) if steady else scope
+        with part_of(whole, usual, is_chosen=usual != scope) as part:
+            yield part
+
+
+@contextmanager
+def open_whole(
+    traces: Sequence[str], *, confined: bool = True, settings: Mapping[str, str] | None = None
+) -> Iterator[Trace]:
+    """Open traces; say what is computed. Arguments are as of ``open_part``."""
     from cupti_etl.api import open as open_trace
 
     if confined and _is_small(traces):
@@ -121,19 +130,32 @@ def open_part(
         settings = {"threads": "1", **(settings or {})}
     with open_trace(*traces, confined=confined, settings=settings) as whole:
         show_computing(whole)
-        usual = whole.usual(scope) if steady else scope
-        is_chosen, scope = usual != scope, usual
-        if not scope:
-            yield whole
-            return
-        with whole.part(scope) as part:
-            hint = "; --steps all: the whole trace" if is_chosen else ""
-            line = f"cupti-etl: part of the trace: {part.says}{hint}"
-            if said is None or line not in said:
-                say(line)
-            if said is not None:
-                said.add(line)
-            yield part
+        yield whole
+
+
+@contextmanager
+def part_of(
+    whole: Trace, scope: Scope, *, is_chosen: bool, said: set[str] | None = None
+) -> Iterator[Trace]:
+    """The part of a trace that is asked, or all of it; say which on standard error.
+
+    Args:
+        whole: the trace.
+        scope: what is asked.
+        is_chosen: whether nobody said that this is asked.
+        said: which parts were said already; they are said once.
+    """
+    if not scope:
+        yield whole
+        return
+    with whole.part(scope) as part:
+        hint = "; --steps all: the whole trace" if is_chosen else ""
+        line = f"cupti-etl: part of the trace: {part.says}{hint}"
+        if said is None or line not in said:
+            say(line)
+        if said is not None:
+            said.add(line)
+        yield part
 
 
 def _is_small(traces: Sequence[str]) -> bool:

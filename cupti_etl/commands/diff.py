@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cupti_etl.commands._complete import files
-from cupti_etl.commands._scope import open_part, scope_options
+from cupti_etl.commands._scope import open_whole, part_of, scope_options
 from cupti_etl.progress import say
 from cupti_etl.render.help import Command
 from cupti_etl.render.output import Output, output_options
@@ -94,17 +94,23 @@ def command(
     are no steps. GPUs of the same rank are compared; without ranks, those with the most similar
     kernels.
     """
-    from cupti_etl.analysis.diff import diff
+    from cupti_etl.analysis.diff import comparable, diff
     from cupti_etl.render.sections import write_sections
 
     names = [(before, *more_before), (after, *more_after)]
-    parts: set[str] = set()
+    said_parts: set[str] = set()
     with ExitStack() as stack:
 
         def opened(name: str) -> Trace:
-            return stack.enter_context(open_part([name], scope, steady=True, said=parts))
+            return stack.enter_context(open_whole([name]))
 
-        olds, news = ([opened(name) for name in side] for side in names)
+        def part(whole: Trace) -> Trace:
+            is_chosen = usual != scope
+            return stack.enter_context(part_of(whole, usual, is_chosen=is_chosen, said=said_parts))
+
+        wholes = [[opened(name) for name in side] for side in names]
+        usual = comparable([*wholes[0], *wholes[1]], scope)
+        olds, news = ([part(whole) for whole in side] for side in wholes)
         found = diff(olds, news, min_effect)
     said = [f"verdict: {found.verdict}: {found.why}"]
     said += [f"note: {found.note}"] if found.note else []

@@ -222,10 +222,10 @@ def _times(scope: Scope, ask: Ask) -> Window:
 
 def _at(given: str | int | None, first: int, last: int) -> int | None:
     """A point in time, as nanoseconds since 1970, that a column can hold."""
-    return None if given is None else max(_LEAST_TIME, min(_named(given, first, last), _MOST_TIME))
+    return None if given is None else max(_LEAST_TIME, min(_point(given, first, last), _MOST_TIME))
 
 
-def _named(given: str | int, first: int, last: int) -> int:
+def _point(given: str | int, first: int, last: int) -> int:
     text = str(given).strip()
     if text.isdecimal() and int(text) >= _LEAST_EPOCH:
         return int(text)
@@ -263,6 +263,7 @@ def _steps(
         raise UsageError(f"the trace has no step {text}", f"its steps are 0-{last}")
     first, end = min(row["step"] for row in chosen), max(row["step"] for row in chosen)
     which = f"step {first}" if first == end else f"steps {first}-{end}"
+    which += _named(chosen, first, end)
     if (first, end) == (0, last):
         which = f"all {last + 1} steps" if last else "the only step"
     elif text == "steady":
@@ -273,6 +274,15 @@ def _steps(
     for row in chosen:
         of_each.setdefault(row["process_id"], []).append(row)
     return [_window(process, steps) for process, steps in sorted(of_each.items())], which
+
+
+def _named(chosen: Sequence[dict[str, Any]], first: int, last: int) -> str:
+    """What the program calls the first and the last step, if it counts otherwise."""
+    names = [next(row["name"] for row in chosen if row["step"] == step) for step in (first, last)]
+    is_number = re.search(r"\d+", names[0])
+    if chosen[0]["source"] != "nvtx" or not is_number or int(is_number[0]) == first:
+        return ""
+    return f" ({' to '.join(dict.fromkeys(names))})"
 
 
 def _window(process_id: int, steps: Sequence[dict[str, Any]]) -> Window:
@@ -340,5 +350,10 @@ def _meet(one: Window, other: Window) -> Window:
 
 
 def has_steady_steps(ask: Ask) -> bool:
-    """Whether there are steps, named or guessed, so that their steady state can be asked."""
-    return bool(ask("SELECT 1 FROM step WHERE is_steady LIMIT 1"))
+    """Whether there are steps, named or guessed, so that their steady state can be asked.
+
+    A process that worked on a GPU and has none would be left out.
+    """
+    return bool(ask("SELECT 1 FROM step WHERE is_steady LIMIT 1")) and not ask(
+        "SELECT process_id FROM kernel EXCEPT SELECT process_id FROM step"
+    )

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from cupti_etl.analysis.diff import diff
+from cupti_etl.analysis.diff import comparable, diff
 from cupti_etl.analysis.verdict import MORE
 from cupti_etl.api import Scope, Trace
 from cupti_etl.api import open as open_trace
@@ -81,7 +81,11 @@ class Baseline:
             why = _incomparable(olds, news)
             if why:
                 return Outcome("cannot tell", why, "--cupti-etl-update replaces the baseline")
-            olds, news = ([_steady(each, stack) for each in side] for side in (olds, news))
+            scope = comparable([*olds, *news], Scope())
+            olds, news = (
+                [stack.enter_context(each.part(scope)) if scope else each for each in side]
+                for side in (olds, news)
+            )
             found = diff(olds, news, min_effect)
         return Outcome(
             found.verdict, found.why, found.note.replace(MORE, "--cupti-etl-add adds runs")
@@ -140,12 +144,6 @@ def _copied(trace: Path, folder: Path, number: int) -> Path:
     else:
         shutil.copytree(trace, partial, ignore=shutil.ignore_patterns(*OF_QUERIES))
     return partial.rename(target)
-
-
-def _steady(trace: Trace, stack: ExitStack) -> Trace:
-    """The steps after the warm-up, where there are steps; as `cupti-etl diff` takes them."""
-    scope = trace.usual(Scope())
-    return stack.enter_context(trace.part(scope)) if scope else trace
 
 
 def _unfit(traces: Iterable[Trace]) -> str:

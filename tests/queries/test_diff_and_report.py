@@ -131,6 +131,35 @@ def test_the_command_fails_where_it_shall(tmp_path: Path) -> None:
         diff(trace, trace, min_effect=0)
 
 
+def test_the_same_part_of_both_runs_is_compared(tmp_path: Path) -> None:
+    # After the warm-up there are 5 steps of 6; without ranges there is no step.
+    kernels = [
+        f"1 0 {n} {1000 * n + 100} {1000 * n + 100 + (900 if not n else 300)} k" for n in range(6)
+    ]
+    calls = [f"1 5 {n} runtime cudaLaunchKernel {1000 * n + 10} {1000 * n + 20}" for n in range(6)]
+    marks = [
+        f"1 5 {n} {e} {1000 * n + 990 * (e == 'end')} step"
+        for n in range(6)
+        for e in ("start", "end")
+    ]
+    tables = {
+        "device": "process_id device_id device_uuid\n1 0 GPU-a",
+        "kernel": "process_id device_id correlation_id start_ns end_ns name\n" + "\n".join(kernels),
+        "api_call": "process_id thread_id correlation_id domain name start_ns end_ns\n"
+        + "\n".join(calls),
+    }
+    marker = "process_id thread_id marker_id event timestamp_ns name\n" + "\n".join(marks)
+    bare = write_trace(tmp_path / "bare", **tables)
+    named = write_trace(tmp_path / "named", **tables, marker=marker)
+    done = CliRunner().invoke(cli, ["diff", str(bare), str(named), "--format", "csv"])
+    assert done.exit_code == 0, done.output
+    (kernel,) = [line for line in done.stdout.splitlines() if line.startswith('"kernel"')]
+    assert ",6,6," in kernel
+    assert "part of the trace" not in done.stderr
+    done = CliRunner().invoke(cli, ["diff", str(named), str(named)])
+    assert "part of the trace: " in done.stderr
+
+
 def test_runs_of_other_kernels_and_of_few_steps_say_so(tmp_path: Path) -> None:
     base, other = run(tmp_path / "a", 1, k=(100, 1000)), run(tmp_path / "b", 1, m=(100, 1000))
     with cupti_etl.open(base) as before, cupti_etl.open(other) as after:

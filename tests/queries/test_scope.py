@@ -358,7 +358,11 @@ def test_two_halves_add_up(recorded: Trace, at: int) -> None:
 
 @pytest.mark.slow
 def test_some_questions_are_about_the_steady_state(tmp_path: Path) -> None:
-    folder = write_trace(tmp_path / "run", **TABLES, marker=STEPS)
+    tables = {
+        name: "\n".join(r for r in text.splitlines() if r[:13].strip() != "2")
+        for name, text in TABLES.items()
+    }
+    folder = write_trace(tmp_path / "run", **tables, marker=STEPS)
     for words, says in (
         (
             ["launch_bound"],
@@ -373,3 +377,19 @@ def test_some_questions_are_about_the_steady_state(tmp_path: Path) -> None:
         assert done.stderr.startswith(says) if says else "about" not in done.stderr
         # That all can be asked is said where somebody has not asked for a part.
         assert ("--steps all" in done.stderr) == ("--steps all" in says)
+
+
+def test_a_process_without_steps_is_not_left_out(trace) -> None:
+    with trace(**TABLES, marker=STEPS) as whole:
+        assert not whole.has_steady_state
+        assert {row["gpu"] for row in whole.query("launch_bound")} == {0, 1}
+
+
+def test_a_part_says_what_the_program_calls_its_steps(trace) -> None:
+    later = STEPS.replace("ProfilerStep#1", "ProfilerStep#5").replace("Step#0", "Step#4")
+    with trace(**TABLES, marker=later) as whole:
+        for steps, says in (("1", "step 1 (ProfilerStep#5)"), ("0-1", "all 2 steps")):
+            with whole.scope(steps=steps) as part:
+                assert part.says == says
+    with trace(**TABLES, marker=STEPS) as whole, whole.scope(steps=1) as part:
+        assert part.says == "step 1"
