@@ -21,6 +21,7 @@ _BEGIN = """
         SELECT min(start_ns) AS ns FROM gpu_activity
         UNION ALL SELECT min(start_ns) FROM api_call
         UNION ALL SELECT min(timestamp_ns) FROM marker
+        UNION ALL SELECT min(timestamp_ns) FROM memory WHERE source = 'PyTorch allocator'
         UNION ALL SELECT min(start_ns) FROM synchronization
     )
 """
@@ -30,7 +31,10 @@ _DEVICES = """
            multiprocessors AS numSms, threads_per_warp AS warpSize,
            max_registers_per_multiprocessor AS regsPerMultiprocessor,
            max_shared_per_multiprocessor_bytes AS sharedMemPerMultiprocessor,
-           max_threads_per_block AS maxThreadsPerBlock
+           max_threads_per_block AS maxThreadsPerBlock,
+           max_registers_per_block AS regsPerBlock,
+           max_shared_per_block_bytes AS sharedMemPerBlock,
+           max_warps_per_multiprocessor * threads_per_warp AS maxThreadsPerMultiprocessor
     FROM device
     WHERE device_id IS NOT NULL
     ORDER BY ALL

@@ -169,12 +169,39 @@ def test_an_import_of_the_export_is_the_same_trace(tmp_path: Path, file: str) ->
             "SELECT * EXCLUDE (process_id) FROM memcpy",
             "SELECT * EXCLUDE (process_id) FROM memset",
             "SELECT * EXCLUDE (process_id) FROM api_call",
+            "SELECT * EXCLUDE (process_id) FROM device",
             "SELECT start_ns, end_ns, name, domain, thread_id, path, payload_int FROM nvtx_range",
             "SELECT * EXCLUDE (process_id, marker_id) FROM argument WHERE arguments <> '{}'",
             "FROM operator_summary",
         ):
             ordered = f"FROM ({rows}) ORDER BY ALL"
             assert two.sql(ordered).arrow() == one.sql(ordered).arrow(), rows
+
+
+def test_what_allocators_did_comes_back(tmp_path: Path) -> None:
+    # Of CUDA's own allocations PyTorch says nothing.
+    trace = write_trace(
+        tmp_path / "one",
+        process="process_id pid\n1 7",
+        kernel="process_id device_id start_ns end_ns name\n1 0 2000 3000 k",
+        memory="process_id thread_id timestamp_ns operation memory_kind device_id address bytes"
+        " pool_type pool_bytes pool_utilized_bytes source"
+        """
+            1 5 1000 allocation device   0 4096 512 local 2048 1536 "PyTorch allocator"
+            1 5 2500 release    device   0 4096 512 local 2048 1024 "PyTorch allocator"
+            1 5 2600 allocation pageable - 64   100 local -    100  "PyTorch allocator"
+            1 5 2700 allocation device   0 8192 99  -     -    -    cudaMalloc
+        """,
+    )
+    assert etl("export", trace, "--to", "chrome", tmp_path / "out.json").returncode == 0
+    assert etl("import", tmp_path / "out.json", "-o", tmp_path / "two").returncode == 0
+    rows = (
+        "SELECT * EXCLUDE (process_id) FROM memory WHERE source = 'PyTorch allocator'"
+        " ORDER BY timestamp_ns"
+    )
+    with cupti_etl.open(trace) as one, cupti_etl.open(tmp_path / "two") as two:
+        assert two.sql("FROM memory").count() == 3
+        assert two.sql(rows).arrow() == one.sql(rows).arrow()
 
 
 def test_an_import_of_an_exported_capture_has_its_rows(tmp_path: Path) -> None:

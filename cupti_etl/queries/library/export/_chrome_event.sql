@@ -1,13 +1,13 @@
 -- The trace as events of Chrome's JSON trace format, in the categories of PyTorch's profiler.
 --
 -- computed: One complete event (ph X) a kernel, copy, memset, API call, wait and range; one that
---   begins only (ph B) where the end is not known; an instant (ph i) a mark; an arrow (ph s and f)
---   from each call to its work on a GPU; names (ph M) of processes, threads and streams. Times are
+--   begins only (ph B) where the end is not known; an instant (ph i) a mark and what PyTorch's
+--   allocators gave or took back; an arrow (ph s and f) from each call to its work on a GPU; names (ph M) of processes, threads and streams. Times are
 --   microseconds since base_ns. Work on a GPU has the number of the GPU as its pid, or, where the
 --   trace has several processes, a text with theirs. Source: "Trace Event Format", Google, and
 --   the files that PyTorch's profiler writes.
 -- needs: kernel_named, memcpy, memcpy_p2p, memset, api_call, synchronization, nvtx_range, marker,
---   external_correlation, argument, process, gpu_activity, launch
+--   memory, external_correlation, argument, process, gpu_activity, launch
 -- limits: Other tables have no events.
 -- parameters:
 --   base_ns BIGINT = 0 [epoch ns]: What times are since.
@@ -178,6 +178,18 @@ SELECT concat('{"ph":"i","s":"t","cat":"user_annotation","name":', to_json(coale
 FROM marker
 LEFT JOIN owner USING (process_id)
 WHERE event = 'instant' AND timestamp_ns IS NOT NULL
+UNION ALL
+SELECT concat('{"ph":"i","s":"t","cat":"cpu_instant_event","name":"[memory]"',
+              ',"pid":', coalesce(pid, 0), ',"tid":', coalesce(thread_id, 0),
+              ',"ts":', (timestamp_ns - base_ns) / 1000,
+              ',"args":{"Device Type":', CASE memory_kind WHEN 'pageable' THEN 0 ELSE 1 END,
+              ',"Device Id":', coalesce(device_id, -1), ',"Addr":' || address,
+              ',"Bytes":' || CASE operation WHEN 'release' THEN -bytes ELSE bytes END,
+              ',"Total Allocated":' || pool_utilized_bytes, ',"Total Reserved":' || pool_bytes,
+              '}}')
+FROM memory
+LEFT JOIN owner USING (process_id)
+WHERE source = 'PyTorch allocator' AND timestamp_ns IS NOT NULL
 UNION ALL
 SELECT concat('{"ph":"', ph, '","cat":"ac2g","name":"ac2g","bp":"e","id":', correlation_id,
               ',"pid":', pid, ',"tid":', tid, ',"ts":', (start_ns - base_ns) / 1000, '}')
