@@ -84,7 +84,9 @@ def _folder(path: Path) -> Source:
         return Nsys(ParquetTables(path))
     if (path / "capture").is_dir():
         raise ForeignError(f"{path} is a trace of cupti-etl already", "ask it with `cupti-etl sql`")
-    raise ForeignError(f"{path} is a folder without Parquet files", _HINT)
+    files = next(filter(lambda each: any(path.glob(each)), ("*.json", "*.json.gz")), "")
+    hint = f"give its files: cupti-etl import {path}/{files} -o OUT" if files else _HINT
+    raise ForeignError(f"{path} is a folder without Parquet files", hint)
 
 
 def _what_else(path: Path, head: bytes) -> str:

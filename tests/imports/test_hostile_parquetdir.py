@@ -130,3 +130,12 @@ def test_a_folder_is_wanted_and_not_one_of_its_files(tmp_path: Path) -> None:
     with pytest.raises(ForeignError, match="is one file of Parquet"):
         import_traces([file], tmp_path / "out", 1)
     assert not (tmp_path / "out").exists()
+
+
+def test_the_files_of_a_log_folder_are_named(tmp_path: Path) -> None:
+    # As torch.profiler's tensorboard_trace_handler writes them.
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "host_1.pt.trace.json").write_text("{}")
+    with pytest.raises(ForeignError, match="is a folder without Parquet files") as raised:
+        import_traces([tmp_path / "log"], tmp_path / "trace", 1)
+    assert raised.value.hint == f"give its files: cupti-etl import {tmp_path}/log/*.json -o OUT"
