@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.engines.engine import DUCKDB
+from cupti_etl.queries.catalog import library
 from cupti_etl.queries.header import Query
 from cupti_etl.render.table import Passed
 from cupti_etl.render.values import duration
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
 # Queries about losses say so themselves.
 _TELLS_LOSSES = "capture_health"
-# What these tell of is in the part in which the host was in it.
-_BY_HOST = ("pytorch", "ranges", "python", "jax")
+# What has operators and ranges, which are in the part in which the host was in them.
+_RANGES = ("pytorch", "ranges", "jax")
 _MUCH_PCT = 5
 # What the names of parameters begin with below which a row is left out.
 _THRESHOLD = "min_"
@@ -130,23 +131,32 @@ def notes(
         yield from _guessed(trace, engine)
     if not is_empty and query.topic == "ranks":
         yield from _clocks(trace, engine)
-    if query.topic in _BY_HOST and not query.is_of_whole and engine == DUCKDB:
+    if engine == DUCKDB and _is_of_ranges(query):
         yield from (f"{text}." for text in outside(trace))
     lost = "" if query.name == _TELLS_LOSSES else losses(trace.whole)
     if lost:
         yield f"warning: the capture has losses ({lost}), so numbers may be too small."
 
 
+def _is_of_ranges(query: Query) -> bool:
+    """Whether a part has those rows of it whose ranges the host was in."""
+    if query.is_of_whole:
+        return query.is_of_host and query.topic in _RANGES
+    looked_up = set(query.lookup)
+    needs = (name for name in query.needs if name in library() and name not in looked_up)
+    return any(_is_of_ranges(library()[name]) for name in needs)
+
+
 def outside(trace: Trace) -> Iterator[str]:
-    """What operators and ranges of a part lack, where the host had launched much of it before."""
+    """That operators and ranges of a part are those of other work, where much of that is."""
     if not trace.says or trace.whole is trace:
         return
     for row in trace.query("_launched_outside"):
         if row["percent"] and row["percent"] >= _MUCH_PCT:
             yield (
                 f"{row['percent']:.0f} % of the work on GPUs of this part was launched outside of"
-                " it, and is missing from what is said of operators and ranges; the whole trace has"
-                " it"
+                " it, and operators and ranges are those in which the host was in this part; the"
+                " whole trace has all of them"
             )
 
 

@@ -344,11 +344,17 @@ def test_what_was_launched_outside_of_a_part_is_said_to_be_missing(
         process="process_id pid state\n 1 7 finished",
     )
     with opened.scope(from_=begin) as part:
-        query = library()["nvtx_projection"]
-        told = [
-            each for each in notes(part, query, {}, is_empty=False) if "launched outside" in each
-        ]
-    assert [each.split(" of the work")[0] for each in told] == ([said] if said else [])
+        told = {
+            name: [
+                each.split(" of the work")[0]
+                for each in notes(part, library()[name], {}, is_empty=False)
+                if "launched outside" in each
+            ]
+            for name in ("nvtx_projection", "range_work", "kernel_summary")
+        }
+    # What begins with the work on GPUs has all of it.
+    expected = [said] if said else []
+    assert told == {"nvtx_projection": expected, "range_work": [], "kernel_summary": []}
 
 
 _CALLS = "no API calls were recorded"
