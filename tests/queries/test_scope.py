@@ -174,6 +174,8 @@ def test_what_the_host_did_for_a_step_is_chosen_by_its_own_times(trace) -> None:
             1    50       60     32            49
             """,
         )
+        for query in ("step_breakdown", "step_summary"):
+            assert_rows(whole.query(query), "duration_ns host_duration_ns\n 40 30\n 10 17")
         for step, start, step_ns, all_ns in ((0, 4, 29, 30), (1, 32, 17, 17)):
             with whole.scope(steps=step) as part:
                 assert_rows(part.sql(calls), f"start_ns\n {start}")

@@ -9,7 +9,9 @@
 --   gpu_activity: no GPU activity was recorded.
 --   step: neither NVTX ranges called step or alike nor a period of kernels was found.
 -- materialized: Made once for an opened trace, as it goes through all intervals.
--- limits: All work on the GPU counts, also that of other processes.
+-- limits: All work on the GPU counts, also that of other processes. What the host does before the
+--   first activity of a step, such as to wait for its input, is idle time of the step before on the
+--   GPU; host_duration_ns has it in its own.
 -- front: Where did the time of each step go?
 -- first: step, duration_ns, compute_ns, exposed_communication_ns, exposed_copy_ns, idle_ns,
 --   busy_pct, is_outlier, gpu, name
@@ -26,6 +28,8 @@
 --   confidence DOUBLE: As in step: 1 for ranges, less for a guess from kernels.
 --   start_ns BIGINT [epoch ns]: When it began on the GPU.
 --   duration_ns BIGINT [ns]: How long it took there.
+--   host_duration_ns BIGINT [ns]: How long the host asked for it, until it began with the next or
+--     the range ended; NULL if that is not known.
 --   compute_ns BIGINT [ns]: Time with a kernel that is not communication.
 --   exposed_communication_ns BIGINT [ns]: Time with communication and no compute.
 --   exposed_copy_ns BIGINT [ns]: Time with a copy or set, and neither of these.
@@ -77,7 +81,8 @@ scored AS (
     WINDOW loop AS (PARTITION BY process_id, gpu)
 )
 SELECT scored.process_id, scored.gpu, scored.step, name, source, confidence,
-       start_ns, duration_ns, compute_ns, gpu_work_ns - compute_ns AS exposed_communication_ns,
+       start_ns, duration_ns, host_end_ns - host_start_ns AS host_duration_ns, compute_ns,
+       gpu_work_ns - compute_ns AS exposed_communication_ns,
        any_ns - gpu_work_ns AS exposed_copy_ns, duration_ns - any_ns AS idle_ns,
        100.0 * any_ns / nullif(duration_ns, 0) AS busy_pct,
        (duration_ns - median_ns) / nullif(1.4826 * mad_ns, 0) AS score,

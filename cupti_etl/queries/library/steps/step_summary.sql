@@ -12,8 +12,9 @@
 -- materialized: Few rows, of all that ran.
 -- limits: As of step_breakdown and gap_attribution. Launches count where their first work began.
 -- front: What did each step do, and what did it wait for?
--- first: step, duration_ns, busy_ns, idle_ns, exposed_communication_ns, exposed_copy_ns,
---   idle_input_ns, idle_host_ns, idle_launching_ns, idle_waiting_ns, launches, gpu, name
+-- first: step, duration_ns, host_duration_ns, busy_ns, idle_ns, exposed_communication_ns,
+--   exposed_copy_ns, idle_input_ns, idle_host_ns, idle_launching_ns, idle_waiting_ns,
+--   idle_memory_ns, launches, gpu, name
 -- chart: lines(step, duration_ns)
 -- example: cupti-etl query step_summary TRACE
 -- alias: iteration_timing, iteration_detail
@@ -26,6 +27,7 @@
 --   name VARCHAR: Name of the range, or of the kernel that it begins with.
 --   start_ns BIGINT [epoch ns]: When it began on the GPU.
 --   duration_ns BIGINT [ns]: How long it took there.
+--   host_duration_ns BIGINT [ns]: How long the host asked for it, as in step_breakdown.
 --   launches BIGINT [calls]: API calls that asked for work.
 --   kernels BIGINT [executions]: Kernels that began.
 --   copies BIGINT [copies]: Copies and sets that began.
@@ -60,7 +62,7 @@ WITH idle AS (
     WHERE gap.start_ns >= step.start_ns AND gap.start_ns + gap.gap_ns <= step.end_ns
     GROUP BY step.process_id, step.gpu, step.step
 )
-SELECT part.process_id, part.gpu, part.step, name, start_ns, duration_ns,
+SELECT part.process_id, part.gpu, part.step, name, start_ns, duration_ns, host_duration_ns,
        coalesce(launches, 0) AS launches, coalesce(kernels, 0) AS kernels,
        coalesce(copies, 0) AS copies, duration_ns - idle_ns AS busy_ns, busy_pct, compute_ns,
        exposed_communication_ns, exposed_copy_ns, idle_ns,
