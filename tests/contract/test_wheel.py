@@ -13,7 +13,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from support.compilers import not_optimizing
+from support.compilers import not_optimizing, with_npm
 
 from cupti_etl.imports.run import import_traces
 
@@ -52,18 +52,10 @@ def build(source: Path, folder: Path, *options: str, **environment: str) -> Path
     return wheel
 
 
-def with_npm(folder: Path, does: str) -> str:
-    """A PATH on which npm is a script."""
-    folder.mkdir()
-    npm = folder / "npm"
-    npm.write_text(f"#!/bin/sh\necho $* >> {folder}/asked\n{does}\n")
-    npm.chmod(0o755)
-    return f"{folder}:{os.environ['PATH']}"
-
-
 def test_native_wheel(tmp_path: Path) -> None:
     # Somebody's compiler may warn of what ours does not.
-    wheel = build(clone(tmp_path), tmp_path, CC="cc -Wpadded")
+    compiler = f"{not_optimizing(tmp_path / 'cc')} -Wpadded"
+    wheel = build(clone(tmp_path), tmp_path, CC=compiler)
     assert re.search(r"-py3-none-manylinux_2_\d+_x86_64\.whl$", wheel.name)
     names = zipfile.ZipFile(wheel).namelist()
     for needed in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 
@@ -16,3 +17,12 @@ def not_optimizing(folder: Path) -> str:
     )
     compiler.chmod(0o755)
     return str(compiler)
+
+
+def with_npm(folder: Path, does: str) -> str:
+    """A PATH on which npm is a script."""
+    folder.mkdir()
+    npm = folder / "npm"
+    npm.write_text(f"#!/bin/sh\necho $* >> {folder}/asked\n{does}\n")
+    npm.chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
