@@ -26,12 +26,13 @@ class Opened:
     @contextmanager
     def for_commands(self) -> Iterator[None]:
         """Commands that run meanwhile ask these, which are opened when one first asks for them."""
-        with patch.object(api, "open", self._kept):
+        with patch.object(api, "open", self.open):
             yield
 
-    def _kept(
+    def open(
         self, *paths: Any, confined: bool = False, settings: Mapping[str, str] | None = None
     ) -> AbstractContextManager[api.Trace]:
+        """What ``api.open`` gives, of these; who leaves it leaves it open."""
         given = (*map(os.path.abspath, paths), confined, *sorted((settings or {}).items()))
         if given not in self._traces:
             self._traces[given] = _open(*paths, confined=confined, settings=settings)
