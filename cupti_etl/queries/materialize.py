@@ -97,6 +97,7 @@ class Materialized:
         self._made: dict[str, State] = {}
         # The parts as they were when something began to be made, with all that it needs.
         self._then: State | None = None
+        self._known: State = ()
         self._fitness: tuple[State, str, str] | None = None
 
     def open(self, sources: tuple[Source, ...]) -> None:
@@ -110,7 +111,14 @@ class Materialized:
 
     def stale(self, now: State) -> list[str]:
         """The queries whose parts are no longer those of the trace."""
-        return [name for name, then in self._made.items() if then != now]
+        now = self._as_known(now)
+        return [name for name, then in self._made.items() if then is not now and then != now]
+
+    def _as_known(self, now: State) -> State:
+        """The same, as one object for as long as it is the same: to compare it takes time."""
+        if now != self._known:
+            self._known = now
+        return self._known
 
     def forget(self, con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
         """Take the views over such rows away, so that they are made again when asked for."""
@@ -142,7 +150,7 @@ class Materialized:
         if self._then is not None:
             yield self._then
             return
-        self._then = state(self._sources)
+        self._then = self._as_known(state(self._sources))
         try:
             yield self._then
         finally:
