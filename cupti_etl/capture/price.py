@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from cupti_etl.capture.windows import Counted
 
@@ -42,16 +43,14 @@ class Price:
     pairs: int
 
 
-@dataclass(frozen=True)
-class _Span:
+class _Span(NamedTuple):
     """Launches, and in how many ns."""
 
     launches: int
     ns: int
 
 
-@dataclass(frozen=True)
-class _Pair:
+class _Pair(NamedTuple):
     """A window of a process, and the times before and after it."""
 
     start_ns: int
@@ -64,13 +63,19 @@ class PriceMeter:
     """Learns from windows when they are over."""
 
     def __init__(self) -> None:
-        self._windows: dict[int, deque[Counted]] = {}
+        # Of each process its last two windows, and what was made of all; None of what says nothing.
+        self._last: dict[int, tuple[Counted, ...]] = {}
+        self._pairs: dict[int, deque[_Pair | None]] = {}
         self._price: Price | None = None
         self._came = self._known = 0  # windows; and when the price was computed
 
     def add(self, process_id: int, window: Counted) -> None:
         """A window of a process is over."""
-        self._windows.setdefault(process_id, deque(maxlen=_MOST_WINDOWS)).append(window)
+        seen = (*self._last.get(process_id, ()), window)
+        self._last[process_id] = seen[-2:]
+        if len(seen) == 3:
+            pairs = self._pairs.setdefault(process_id, deque(maxlen=_MOST_WINDOWS - 2))
+            pairs.append(_pair(process_id, *seen))
         self._came += 1
 
     def price(self) -> Price | None:
@@ -81,7 +86,7 @@ class PriceMeter:
         return self._price
 
     def _compute(self) -> Price | None:
-        of_each = [_usual(_pairs(one, windows)) for one, windows in self._windows.items()]
+        of_each = [_usual([pair for pair in some if pair]) for some in self._pairs.values()]
         # What processes do at the same time is in the same part.
         pairs = sorted((pair for some in of_each for pair in some), key=lambda pair: pair.start_ns)
         count = max(map(len, of_each), default=0)
@@ -108,17 +113,15 @@ def jackknife_error(without: list[float]) -> float:
     return math.sqrt((count - 1) / count * sum((each - mean) ** 2 for each in without))
 
 
-def _pairs(process_id: int, windows: Iterable[Counted]) -> list[_Pair]:
-    """Those of one process."""
-    seen, found = list(windows), []
-    for before, window, after in zip(seen, seen[1:], seen[2:], strict=False):
-        if after.number - before.number > 2:
-            continue
-        spans = _between(window, window), _between(before, window), _between(window, after)
-        # The clock can be set, and a segment can say anything.
-        if min(span.ns for span in spans) > 0 and min(span.launches for span in spans) >= 0:
-            found.append(_Pair(window.start_ns, process_id, spans[0], spans[1:]))
-    return found
+def _pair(process_id: int, before: Counted, window: Counted, after: Counted) -> _Pair | None:
+    """The second of three windows of one process; None if it cannot be compared."""
+    if after.number - before.number > 2:
+        return None
+    spans = _between(window, window), _between(before, window), _between(window, after)
+    # The clock can be set, and a segment can say anything.
+    if min(span.ns for span in spans) > 0 and min(span.launches for span in spans) >= 0:
+        return _Pair(window.start_ns, process_id, spans[0], spans[1:])
+    return None
 
 
 def _between(one: Counted, other: Counted) -> _Span:
@@ -129,8 +132,11 @@ def _between(one: Counted, other: Counted) -> _Span:
 
 
 def _sum(spans: Iterable[_Span]) -> _Span:
-    found = list(spans)
-    return _Span(sum(span.launches for span in found), sum(span.ns for span in found))
+    launches = total_ns = 0
+    for some, ns in spans:
+        launches += some
+        total_ns += ns
+    return _Span(launches, total_ns)
 
 
 def _weighed(pairs: list[_Pair]) -> tuple[float, float]:
@@ -159,11 +165,10 @@ def _usual(pairs: list[_Pair]) -> list[_Pair]:
 
     def idle(pair: _Pair) -> list[float]:
         """Of the window and the times around it, what their launches do not take on average."""
+        launches, ns = pair.window
         return [
-            span.ns - span.launches * mean.ns / mean.launches
-            for span, mean in zip(
-                (pair.window, *pair.around), (inside, outside, outside), strict=True
-            )
+            ns - launches * inside.ns / inside.launches,
+            *(ns - launches * outside.ns / outside.launches for launches, ns in pair.around),
         ]
 
     times = [idle(pair) for pair in pairs]
