@@ -188,12 +188,25 @@ class DuckDBDialect(default.DefaultDialect):
         return connection.exec_driver_sql(query, (schema or MAIN, *equal.values())).fetchall()
 
     def _of_table(
-        self, connection: sa.Connection, select: str, schema: str | None, table: str, **more: str
+        self,
+        connection: sa.Connection,
+        select: str,
+        schema: str | None,
+        table: str,
+        kw: dict[str, Any],
+        **more: str,
     ) -> Sequence[Any]:
         rows = self._catalog(connection, select, schema, table_name=table, **more)
-        if not rows and not self.has_table(connection, table, schema):
+        if not rows and table not in self._relations(connection, schema, **kw):
             raise sa.exc.NoSuchTableError(table)
         return rows
+
+    @reflection.cache
+    def _relations(
+        self, connection: sa.Connection, schema: str | None = None, **kw: Any
+    ) -> set[str]:
+        rows = self._catalog(connection, f"SELECT table_name FROM {RELATIONS}", schema)
+        return {row[0] for row in rows}
 
     def has_table(
         self, connection: sa.Connection, table_name: str, schema: str | None = None, **kw: Any
@@ -257,7 +270,7 @@ class DuckDBDialect(default.DefaultDialect):
                 "comment": comment,
             }
             for _, name, type_, nullable, default_, comment in self._of_table(
-                connection, select, schema, table_name
+                connection, select, schema, table_name, kw
             )
         ]
 
@@ -267,16 +280,21 @@ class DuckDBDialect(default.DefaultDialect):
     ) -> interfaces.ReflectedTableComment:
         """The comment of a table or view."""
         select = f"SELECT comment FROM {RELATIONS}"
-        return {"text": self._of_table(connection, select, schema, table_name)[0][0]}
+        return {"text": self._of_table(connection, select, schema, table_name, kw)[0][0]}
 
     def _constraints(
-        self, connection: sa.Connection, table_name: str, schema: str | None, type_: str
+        self,
+        connection: sa.Connection,
+        table_name: str,
+        schema: str | None,
+        type_: str,
+        kw: dict[str, Any],
     ) -> Sequence[Any]:
         select = (
             "SELECT constraint_index, constraint_name, constraint_column_names, referenced_table,"
             " referenced_column_names, expression FROM duckdb_constraints()"
         )
-        return self._of_table(connection, select, schema, table_name, constraint_type=type_)
+        return self._of_table(connection, select, schema, table_name, kw, constraint_type=type_)
 
     @reflection.cache
     def get_pk_constraint(
@@ -284,7 +302,7 @@ class DuckDBDialect(default.DefaultDialect):
     ) -> interfaces.ReflectedPrimaryKeyConstraint:
         """The primary key."""
         for _, name, columns, *_ in self._constraints(
-            connection, table_name, schema, "PRIMARY KEY"
+            connection, table_name, schema, "PRIMARY KEY", kw
         ):
             return {"name": name, "constrained_columns": columns}
         return {"name": None, "constrained_columns": []}
@@ -303,7 +321,7 @@ class DuckDBDialect(default.DefaultDialect):
                 "referred_columns": referred_columns,
             }
             for _, name, columns, referred, referred_columns, _ in self._constraints(
-                connection, table_name, schema, "FOREIGN KEY"
+                connection, table_name, schema, "FOREIGN KEY", kw
             )
         ]
 
@@ -312,7 +330,7 @@ class DuckDBDialect(default.DefaultDialect):
         self, connection: sa.Connection, table_name: str, schema: str | None = None, **kw: Any
     ) -> list[interfaces.ReflectedUniqueConstraint]:
         """Unique constraints."""
-        rows = self._constraints(connection, table_name, schema, "UNIQUE")
+        rows = self._constraints(connection, table_name, schema, "UNIQUE", kw)
         return [{"name": name, "column_names": columns} for _, name, columns, *_ in rows]
 
     @reflection.cache
@@ -320,7 +338,7 @@ class DuckDBDialect(default.DefaultDialect):
         self, connection: sa.Connection, table_name: str, schema: str | None = None, **kw: Any
     ) -> list[interfaces.ReflectedCheckConstraint]:
         """Check constraints."""
-        rows = self._constraints(connection, table_name, schema, "CHECK")
+        rows = self._constraints(connection, table_name, schema, "CHECK", kw)
         return [{"name": name, "sqltext": expression} for _, name, *_, expression in rows]
 
     @reflection.cache
@@ -331,7 +349,7 @@ class DuckDBDialect(default.DefaultDialect):
         select = "SELECT index_name, is_unique, expressions::VARCHAR[] FROM duckdb_indexes()"
         return [
             {"name": name, "unique": unique, "column_names": [_unquote(term) for term in terms]}
-            for name, unique, terms in self._of_table(connection, select, schema, table_name)
+            for name, unique, terms in self._of_table(connection, select, schema, table_name, kw)
         ]
 
 
