@@ -46,9 +46,8 @@ _STRANGE = """\
 SELECT view_name FROM duckdb_views()
 WHERE database_name = 'file' AND view_name IN (SELECT unnest(?))
 UNION ALL
-SELECT function_name FROM duckdb_functions()
-WHERE database_name = 'file' AND lower(function_name) IN
-    (SELECT lower(function_name) FROM duckdb_functions() WHERE internal)
+SELECT min(function_name) FILTER (database_name = 'file') FROM duckdb_functions()
+GROUP BY lower(function_name) HAVING bool_or(database_name = 'file') AND bool_or(internal)
 ORDER BY 1"""
 
 _IS_OURS = "SELECT 1 FROM duckdb_tables() WHERE database_name = 'file' AND table_name = ?"
@@ -161,7 +160,7 @@ def _refuse_strange(path: Path) -> None:
     """See that what the migrations name is a table, and a function DuckDB's own."""
     with duckdb.connect() as con:
         con.execute("ATTACH '{}' AS file (READ_ONLY)".format(str(path).replace("'", "''")))
-        found = con.execute(_STRANGE, [[*metadata().tables, TABLE]]).fetchall()
+        found = con.execute(_STRANGE, [[*TABLES, TABLE]]).fetchall()
         is_ours = con.execute(_IS_OURS, [TABLE]).fetchall()
     if found and not is_ours:
         raise _no_revision(path)
