@@ -49,7 +49,8 @@ def compile_c(out: Path, *arguments: str | Path) -> Path:
     ours = [one for one in arguments if isinstance(one, Path) and one.is_relative_to(NATIVE)]
     rest = [str(one) for one in arguments if one not in ours]
     build = native_build()
-    flags = [*build.compiler(), *shlex.split(build.FLAGS), *build.STRICT, "-O1"]
+    # Lines are what sanitizers say; of types and variables they say nothing.
+    flags = [*build.compiler(), *shlex.split(build.FLAGS), *build.STRICT, "-O1", "-g1"]
     flags += ["-include", "etl/glibc.h"] if "-shared" in rest else []
     flags += [f"-I{NATIVE / 'include'}", f"-I{NATIVE}"]
     flags += [word for word in rest if word.startswith("-f")]
