@@ -280,7 +280,7 @@ class Trace:
 
     @property
     def has_steady_state(self) -> bool:
-        """Whether steps are named, or can be guessed, so that ``steps="steady"`` can be asked."""
+        """Whether each process with kernels has steps, named or guessed: see ``steps="steady"``."""
         return has_steady_steps(lambda text: list(self.sql(text)))
 
     def usual(self, scope: Scope) -> Scope:
