@@ -18,10 +18,10 @@ LENGTHS = "SELECT name, (end_ns - start_ns) // 1000 AS us FROM nvtx_range"
 
 
 def function(
-    name: str, at: float, dur: float, id: int, caller: int, tid: int = 7
+    name: str, at: float, dur: float, id: int, caller: int, tid: int = 7, pid: int = 7
 ) -> dict[str, Any]:
     ids = {"Python id": id, "Python parent id": caller}
-    return event("python_function", name, at, dur, tid=tid, **ids)
+    return event("python_function", name, at, dur, pid, tid=tid, **ids)
 
 
 def test_a_function_ends_with_its_caller(tmp_path: Path, imported: Import) -> None:
@@ -72,6 +72,18 @@ def test_callers_that_cannot_be(tmp_path: Path, imported: Import) -> None:
     )
 
 
+def test_numbers_are_those_of_a_process(tmp_path: Path, imported: Import) -> None:
+    path = kineto(
+        tmp_path / "a.json",
+        function("a", 0, 100, 1, 0, pid=7),
+        function("b", 0, 1000, 1, 0, pid=8),
+        function("inside b", 10, 500, 2, 1, pid=8),
+    )
+    assert_rows(
+        imported(path).sql(f"{LENGTHS} ORDER BY us"), 'name us\na 100\n"inside b" 500\nb 1000'
+    )
+
+
 # Of each function: how far before it its caller stands, when it begins after it, and how long it
 # seems to take; and how many of them come at once.
 FUNCTIONS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 40)))
@@ -86,7 +98,8 @@ def test_whatever_is_called(functions: list[tuple[int, int, int]], rows: int) ->
         at = (begin[-1] if begin else 0) + after
         caller = number - before if before else -1
         arguments = f'{{"Python id": {number}, "Python parent id": {caller}}}'
-        events.append({"start_ns": at, "duration_ns": dur, "tid": "7", "arguments": arguments})
+        row = {"pid": "1", "tid": "7", "arguments": arguments}
+        events.append({"start_ns": at, "duration_ns": dur, **row})
         begin.append(at)
         goes_on = caller >= 0 and end[caller] >= at
         end.append(min(at + dur, end[caller]) if goes_on else at + dur)
