@@ -175,6 +175,7 @@ NAMES = {
     "other": """
         spin
         render(vec3*, int, int, curandStateXORWOW*)
+        walk(curandStatePhilox4_32_10*, float*)
         mystery""",
 }
 EXPECTED = [

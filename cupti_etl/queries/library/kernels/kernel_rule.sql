@@ -114,10 +114,9 @@ WITH rules AS (
         'alloc_decode']),
     ('fft', 'own', '', ['fft']),
     -- The state of a generator is an argument of kernels that draw numbers for something else.
-    ('random', 'own', '', ['curand', 'rocrand', '^_gen_sequenced_', '^_generate_seed_',
+    ('random', 'own', '', ['curand', 'rocrand', 'philox', '^_gen_sequenced_', '^_generate_seed_',
         '^_gen_sobol_']),
-    ('random', 'whole', '', ['dropout', 'philox', 'rocrand_impl', 'distribution_', 'bernoulli',
-        'random']),
+    ('random', 'whole', '', ['dropout', 'rocrand_impl', 'distribution_', 'bernoulli', 'random']),
     ('fused', 'own', '', ['_triton_', 'inductor', 'nvfuser', 'fusion', '_myl_', 'myelin', '_xla_',
         '_wrapped_', 'tvmgen', 'cudacodegen', 'fused']),
     ('reduction', 'own', '', ['pool', 'reduc', 'scan', 'argmax', 'argmin', 'histogram', 'norm',

@@ -2,7 +2,7 @@
 --
 -- computed: Rows of unified_memory by counter, cause and devices. Times are sums of durations of
 --   moves. round_trips is how many moves brought back a page that the last move of that page had
---   brought; pages of 4 KiB (64 KiB or 2 MiB where more than 64 GiB or 1 TiB moved).
+--   brought; pages of 4 KiB, or larger ones where more than 32 GiB moved.
 -- needs: unified_memory
 -- requires:
 --   unified_memory: no managed memory was recorded (capture with the kind unified_memory).
@@ -36,12 +36,9 @@ WITH moves AS MATERIALIZED (
            least(greatest(bytes, 1), 4294967296) AS length
     FROM unified_memory
 ),
--- So that there are some ten million pages at most.
+-- So large that there are some ten million at most.
 sizes AS (
-    SELECT CASE WHEN sum(length) < 1::HUGEINT << 36 THEN 12 WHEN sum(length) < 1::HUGEINT << 40
-                THEN 16 ELSE 21 END AS bits
-    FROM moves
-    WHERE is_move
+    SELECT greatest(12, ceil(log2(sum(length))) - 23)::INTEGER AS bits FROM moves WHERE is_move
 ),
 pages AS (
     SELECT move, process_id, counter, src_device_id, dst_device_id,
