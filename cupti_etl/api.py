@@ -281,12 +281,12 @@ class Trace:
     @property
     def has_steady_state(self) -> bool:
         """Whether each process with kernels has steps, named or guessed: see ``steps="steady"``."""
-        return has_steady_steps(lambda text: list(self.sql(text)))
+        return has_steady_steps(Scope(), lambda text: list(self.sql(text)))
 
     def usual(self, scope: Scope) -> Scope:
         """The scope, with the steady state where there are steps and it says nothing of times."""
         # Steps are looked for only where nobody said which.
-        if scope.says_when or not self.has_steady_state:
+        if scope.says_when or not has_steady_steps(scope, lambda text: list(self.sql(text))):
             return scope
         return replace(scope, steps="steady")
 

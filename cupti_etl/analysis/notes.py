@@ -155,8 +155,8 @@ def outside(trace: Trace) -> Iterator[str]:
         if row["percent"] and row["percent"] >= _MUCH_PCT:
             yield (
                 f"{row['percent']:.0f} % of the work on GPUs of this part was launched outside of"
-                " it, and operators and ranges are those in which the host was in this part; the"
-                " whole trace has all of them"
+                " it, by operators and ranges that are not shown: these are the ones in which the"
+                " host was in this part"
             )
 
 

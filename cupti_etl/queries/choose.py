@@ -101,10 +101,7 @@ def choose(scope: Scope, ask: Ask) -> Choice:
     Raises:
         UsageError: there is no such GPU, rank, process, step or range, or a time is none.
     """
-    processes = _processes(scope, ask)
-    gpus = _gpus(scope, processes, ask)
-    if scope.gpu:
-        processes = tuple(sorted({gpu.process_id for gpu in gpus}))
+    processes, gpus = _who(scope, ask)
     windows = [_times(scope, ask)]
     words = list(_words(scope))
     if scope.steps not in (None, "all"):
@@ -112,6 +109,8 @@ def choose(scope: Scope, ask: Ask) -> Choice:
         windows = _both(windows, chosen)
         words.append(which)
     if scope.range:
+        # These are times of the host.
+        windows = [each.of_host or each for each in windows]
         windows = _both(windows, _ranges(scope.range, processes, ask))
     return Choice(
         ", ".join(words),
@@ -121,6 +120,15 @@ def choose(scope: Scope, ask: Ask) -> Choice:
         bool(scope.gpu),
         () if windows == [Window(None, None)] else tuple(windows),
     )
+
+
+def _who(scope: Scope, ask: Ask) -> tuple[tuple[int, ...] | None, tuple[Gpu, ...]]:
+    """The processes, None for all of them, and the GPUs."""
+    processes = _processes(scope, ask)
+    gpus = _gpus(scope, processes, ask)
+    if scope.gpu:
+        processes = tuple(sorted({gpu.process_id for gpu in gpus}))
+    return processes, gpus
 
 
 def _words(scope: Scope) -> Iterable[str]:
@@ -273,24 +281,32 @@ def _steps(
     of_each: dict[int, list[dict[str, Any]]] = {}
     for row in chosen:
         of_each.setdefault(row["process_id"], []).append(row)
-    return [_window(process, steps) for process, steps in sorted(of_each.items())], which
+    hosts = {row["process_id"] for row in rows if row["host_start_ns"] is not None}
+    windows = [
+        _window(process, steps, has_host=process in hosts)
+        for process, steps in sorted(of_each.items())
+    ]
+    return windows, which
 
 
 def _named(chosen: Sequence[dict[str, Any]], first: int, last: int) -> str:
     """What the program calls the first and the last step, if it counts otherwise."""
     names = [next(row["name"] for row in chosen if row["step"] == step) for step in (first, last)]
-    is_number = re.search(r"\d+", names[0])
-    if chosen[0]["source"] != "nvtx" or not is_number or int(is_number[0]) == first:
+    is_number = re.fullmatch(r"[^\d\n]{0,40}(\d{1,9})\W?", names[0])
+    if chosen[0]["source"] != "nvtx" or not is_number or int(is_number[1]) == first:
         return ""
     return f" ({' to '.join(dict.fromkeys(names))})"
 
 
-def _window(process_id: int, steps: Sequence[dict[str, Any]]) -> Window:
+def _window(process_id: int, steps: Sequence[dict[str, Any]], *, has_host: bool) -> Window:
     """When some steps of a process were, on its GPUs and on its host."""
     start, end = min(step["start_ns"] for step in steps), max(step["end_ns"] for step in steps)
-    begins = [step["host_start_ns"] for step in steps]
-    if None in begins:
+    if not has_host:
         return Window(start, end, process_id)
+    begins = [step["host_start_ns"] for step in steps if step["host_start_ns"] is not None]
+    if not begins:
+        # The host did nothing more that is known.
+        return Window(start, end, process_id, Window(start, start, process_id))
     ends = [step["host_end_ns"] for step in steps]
     until = None if None in ends else max(ends)
     return Window(start, end, process_id, Window(min(begins), until, process_id))
@@ -334,7 +350,7 @@ def _both(some: Sequence[Window], others: Sequence[Window]) -> list[Window]:
             if one.of_host or other.of_host:
                 of_host = _meet(one.of_host or one, other.of_host or other)
                 window = replace(window, of_host=of_host)
-            if window.end_ns is None or window.row[1] < window.end_ns:
+            if window.is_some or (window.of_host and window.of_host.is_some):
                 found.append(window)
     if not found:
         raise UsageError("the scope is empty: its times do not meet", "ask for less at once")
@@ -349,11 +365,13 @@ def _meet(one: Window, other: Window) -> Window:
     return Window(max(starts, default=None), min(ends, default=None), process)
 
 
-def has_steady_steps(ask: Ask) -> bool:
+def has_steady_steps(scope: Scope, ask: Ask) -> bool:
     """Whether there are steps, named or guessed, so that their steady state can be asked.
 
-    A process that worked on a GPU and has none would be left out.
+    A process that is asked, worked on a GPU and has none would be left out.
     """
-    return bool(ask("SELECT 1 FROM step WHERE is_steady LIMIT 1")) and not ask(
-        "SELECT process_id FROM kernel EXCEPT SELECT process_id FROM step"
+    processes, _ = _who(scope, ask)
+    among = "true" if processes is None else f"process_id IN ({', '.join(map(str, processes))})"
+    return bool(ask(f"SELECT 1 FROM step WHERE is_steady AND {among} LIMIT 1")) and not ask(
+        f"SELECT process_id FROM kernel WHERE {among} EXCEPT SELECT process_id FROM step"
     )

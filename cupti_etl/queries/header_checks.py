@@ -53,6 +53,8 @@ def _complain_of_looks(query: Query, columns: Collection[str]) -> None:
             f"query {query.name}: cannot read the scope {query.scope!r}",
             "write: whole, steady, start_ns or start_ns to end_ns, or host and one of the last two",
         )
+    if query.is_of_host and "process_id" not in columns:
+        raise SchemaError(f"query {query.name}: a scope by times of the host needs process_id")
     for key, names in (("first", query.first), ("label", label), ("chart", chart)):
         for name in names:
             if name not in columns:

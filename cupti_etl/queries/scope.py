@@ -53,6 +53,11 @@ class Window:
     of_host: Window | None = None
 
     @property
+    def is_some(self) -> bool:
+        """Whether there is any time in it."""
+        return self.end_ns is None or self.row[1] < self.end_ns
+
+    @property
     def row(self) -> tuple[int | None, int, int]:
         """The process, and the times as numbers."""
         return (
@@ -135,8 +140,8 @@ class Choice:
         """Make what the views over the whole trace read, in the current database."""
         if self._at_once() is not None:
             return
-        rows = [each.row for each in self.windows]
-        hosts = [row for each in self.windows if (row := (each.of_host or each).row)[1] < row[2]]
+        rows = [each.row for each in self.windows if each.is_some]
+        hosts = [each.of_host or each for each in self.windows]
         gpus = [
             (gpu.gpu, *window[1:])
             for gpu in self.gpus
@@ -144,7 +149,8 @@ class Choice:
             if window[0] in (None, gpu.process_id)
         ]
         times = [(None, *row[1:]) for row in rows]
-        tables = ((_OF_PROCESS, rows), (_OF_HOST, hosts), (_OF_GPU, gpus), (_OF_ALL, times))
+        of_hosts = [each.row for each in hosts if each.is_some]
+        tables = ((_OF_PROCESS, rows), (_OF_HOST, of_hosts), (_OF_GPU, gpus), (_OF_ALL, times))
         for name, of in tables:
             con.execute(f"CREATE TABLE {name} (key BIGINT, start_ns BIGINT, end_ns BIGINT)")
             if of:

@@ -21,7 +21,8 @@ _BEGIN = """
         SELECT min(start_ns) AS ns FROM gpu_activity
         UNION ALL SELECT min(start_ns) FROM api_call
         UNION ALL SELECT min(timestamp_ns) FROM marker
-        UNION ALL SELECT min(timestamp_ns) FROM memory WHERE source = 'PyTorch allocator'
+        UNION ALL SELECT min(timestamp_ns) FROM memory_operation
+                  WHERE source = 'PyTorch allocator'
         UNION ALL SELECT min(start_ns) FROM synchronization
     )
 """

@@ -350,11 +350,11 @@ def test_what_was_launched_outside_of_a_part_is_said_to_be_missing(
                 for each in notes(part, library()[name], {}, is_empty=False)
                 if "launched outside" in each
             ]
-            for name in ("nvtx_projection", "range_work", "kernel_summary")
+            for name in ("nvtx_range", "nvtx_projection", "kernel_summary")
         }
     # What begins with the work on GPUs has all of it.
     expected = [said] if said else []
-    assert told == {"nvtx_projection": expected, "range_work": [], "kernel_summary": []}
+    assert told == {"nvtx_range": expected, "nvtx_projection": [], "kernel_summary": []}
 
 
 _CALLS = "no API calls were recorded"

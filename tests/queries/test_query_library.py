@@ -180,6 +180,7 @@ def test_a_false_need_is_found(con) -> None:
         ("-- columns:", "-- scope: name\n-- columns:", "cannot read the scope 'name'"),
         ("-- columns:", "-- scope: start_ns to end_ns\n-- columns:", "scope names 'end_ns', which"),
         ("-- columns:", "-- scope: start_ns\n-- columns:", "has no scope of its own"),
+        ("-- columns:", "-- scope: host start_ns\n-- columns:", "needs process_id"),
         ("-- columns:", "-- front: All kernels\n-- columns:", "front must be a question"),
         ("-- columns:", "-- front: Which?\n-- columns:", "needs first and example"),
         (

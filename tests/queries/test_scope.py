@@ -17,6 +17,7 @@ from cupti_etl.api import Trace
 from cupti_etl.cli import cli
 from cupti_etl.errors import UsageError
 from cupti_etl.queries.catalog import library
+from cupti_etl.queries.choose import Scope
 from cupti_etl.queries.scope import Choice, Window
 
 PROCESSES = """
@@ -158,67 +159,6 @@ def test_steps(trace) -> None:
         with pytest.raises(UsageError, match="steps 3-1 end before they begin") as raised:
             whole.scope(steps="3-1")
         assert raised.value.hint == "--steps 1-3"
-
-
-def test_what_the_host_did_for_a_step_is_chosen_by_its_own_times(trace) -> None:
-    # The host asks for all of step 1, from 32 on, before its GPU begins with it at 50.
-    calls = "SELECT start_ns FROM api_call WHERE process_id = 1 ORDER BY start_ns"
-    around = "1 3 1 start all - 1\n 1 3 60 end - - 1"
-    ranges = "SELECT name, end_ns - start_ns AS ns FROM nvtx_range ORDER BY ns"
-    with trace(**TABLES, marker=STEPS + around) as whole:
-        assert_rows(
-            whole.query("step"),
-            """
-            step start_ns end_ns host_start_ns host_end_ns
-            0    10       50     2             32
-            1    50       60     32            49
-            """,
-        )
-        for query in ("step_breakdown", "step_summary"):
-            assert_rows(whole.query(query), "duration_ns host_duration_ns\n 40 30\n 10 17")
-        for step, start, step_ns, all_ns in ((0, 4, 29, 30), (1, 32, 17, 17)):
-            with whole.scope(steps=step) as part:
-                assert_rows(part.sql(calls), f"start_ns\n {start}")
-                rows = f"ProfilerStep#{step} {step_ns}\n all {all_ns}"
-                assert_rows(part.sql(f"{ranges}, name"), f"name ns\n {rows}")
-                assert_rows(part.query("_launched_outside"), "percent\n 0")
-        with whole.scope(steps="0-1") as part:
-            assert_rows(part.sql(calls), "start_ns\n 4\n 32")
-        # Times that are asked for are those of both; the trace begins at 1.
-        with whole.scope(steps=1, to="50ns") as part:
-            assert_rows(part.sql(calls), "start_ns\n 32")
-        with whole.scope(steps=1, from_="49ns") as part:
-            assert_rows(part.sql("SELECT name FROM kernel"), "name\n b")
-            assert_rows(part.sql(calls), "start_ns")
-            assert_rows(part.sql(ranges), "name")
-
-
-def test_what_the_host_did_for_a_guessed_step(trace) -> None:
-    at = range(18)
-    tables = {
-        "device": "process_id device_id device_uuid\n 1 0 GPU-a",
-        "kernel": "process_id device_id correlation_id start_ns end_ns name\n"
-        + "\n".join(f"1 0 {n} {1000 + 10 * n} {1008 + 10 * n} {'abc'[n % 3]}" for n in at),
-        "api_call": "process_id thread_id correlation_id domain name start_ns end_ns\n"
-        + "\n".join(f"1 1 {n} runtime cudaLaunchKernel {10 + n} {11 + n}" for n in at),
-    }
-    with trace(**tables) as whole, whole.scope(steps="2-3") as part:
-        assert_rows(
-            part.query("step"),
-            """
-            step source  start_ns end_ns host_start_ns host_end_ns
-            2    kernels 1060     1090   16            19
-            3    kernels 1090     1120   19            22
-            """,
-        )
-        assert_rows(
-            part.sql("SELECT count(*) AS n, min(correlation_id) AS first FROM api_call"),
-            "n first\n 6 6",
-        )
-    # Without calls it is not known when the host asked.
-    with trace(**{**tables, "api_call": ""}) as whole, whole.scope(steps="2-3") as part:
-        assert part.sql("FROM kernel").count() == 6
-        assert_rows(part.query("step"), "host_start_ns host_end_ns\n - -\n - -")
 
 
 @pytest.mark.parametrize(
@@ -385,6 +325,9 @@ def test_a_process_without_steps_is_not_left_out(trace) -> None:
     with trace(**TABLES, marker=STEPS) as whole:
         assert not whole.has_steady_state
         assert {row["gpu"] for row in whole.query("launch_bound")} == {0, 1}
+        # Who is not asked does not matter.
+        assert whole.usual(Scope(rank=(0,))) == Scope(rank=(0,), steps="steady")
+        assert whole.usual(Scope(rank=(1,))) == Scope(rank=(1,))
 
 
 def test_a_part_says_what_the_program_calls_its_steps(trace) -> None:

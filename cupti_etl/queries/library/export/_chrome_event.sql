@@ -7,7 +7,7 @@
 --   has the number of the GPU as its pid, or, where the trace has several processes, a text with
 --   theirs. Source: "Trace Event Format", Google, and the files that PyTorch's profiler writes.
 -- needs: kernel_named, memcpy, memcpy_p2p, memset, api_call, synchronization, nvtx_range, marker,
---   memory, external_correlation, argument, process, gpu_activity, launch
+--   memory_operation, external_correlation, argument, process, gpu_activity, launch
 -- limits: Other tables have no events.
 -- parameters:
 --   base_ns BIGINT = 0 [epoch ns]: What times are since.
@@ -187,7 +187,7 @@ SELECT concat('{"ph":"i","s":"t","cat":"cpu_instant_event","name":"[memory]"',
               ',"Bytes":' || CASE operation WHEN 'release' THEN -bytes ELSE bytes END,
               ',"Total Allocated":' || pool_utilized_bytes, ',"Total Reserved":' || pool_bytes,
               '}}')
-FROM memory
+FROM memory_operation
 LEFT JOIN owner USING (process_id)
 WHERE source = 'PyTorch allocator' AND timestamp_ns IS NOT NULL
 UNION ALL

@@ -6,6 +6,7 @@
 -- needs: jit, overhead, api_call, kernel
 -- limits: What was not recorded is not seen: overhead and jit are not among the kinds that a
 --   capture records by default.
+-- lookup: kernel
 -- columns:
 --   source VARCHAR: jit, overhead or api_call.
 --   name VARCHAR: Step, kind of overhead or function.

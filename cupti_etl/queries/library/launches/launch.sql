@@ -7,7 +7,7 @@
 -- limits: Calls that failed, or whose work was not recorded, are not here; see api_call. Work
 --   launched before the capture began, or from a call that was not recorded, has no row. An id has
 --   several rows if it began anew after 2^32 calls; launch_to_gpu tells them apart.
--- scope: start_ns
+-- scope: host start_ns
 -- columns:
 --   api_call.*
 SELECT api_call.*

@@ -6,10 +6,9 @@
 -- requires:
 --   _operator: no operators of PyTorch were recorded (capture with --pytorch, or import a
 --     trace of torch.profiler).
--- limits: As of operator_summary; of an operator and one of its name that is all it does, the sizes
---   are those of the outer, which has none of nested tensors. Sizes are known where they were
---   recorded: --pytorch, or
---   record_shapes=True.
+-- limits: As of operator_summary. An operator that only calls another of its name has its own
+--   sizes, as in PyTorch: for nested tensors, none. Sizes are known where they were recorded:
+--   --pytorch, or record_shapes=True.
 -- front: For which sizes of inputs do PyTorch operators take the time?
 -- first: percent, self_gpu_ns, gpu_ns, calls, host_ns, name
 -- label: name = operator(input_dims)

@@ -11,6 +11,7 @@
 -- first: graph_id, replays, nodes, wall_median_ns, busy_ns, launch_median_ns
 -- example: cupti-etl query graph_replay TRACE
 -- alias: cuda_graph_sum
+-- lookup: api_call
 -- columns:
 --   process_id BIGINT: The process.
 --   graph_id INTEGER: CUPTI's number of the executable graph; NULL for all of the

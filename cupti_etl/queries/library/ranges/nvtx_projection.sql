@@ -13,12 +13,14 @@
 --   range_gpu: no recorded call lies in an NVTX range.
 -- materialized: Few rows, of all ranges.
 -- limits: Work belongs to the range in which its call began, wherever it ran. Who waits for whom is
---   found from time: as of _range_wait.
+--   found from time: as of _range_wait. In a part of a trace it has the ranges that asked for what
+--   began there on the GPU, and their durations on the host as wholes.
 -- front: How much GPU time belongs to each range of my code?
 -- first: gpu_ns, exclusive_gpu_ns, ranges, activities, idle_ns, host_ns, path
 -- label: path = range(path)
 -- chart: bars(path, gpu_ns)
 -- example: cupti-etl query nvtx_projection TRACE
+-- lookup: _range_time
 -- alias: nvtx_gpu_proj_sum, nvtx_sum, nvtxsum
 -- columns:
 --   path VARCHAR: Names of the range and of those around it.

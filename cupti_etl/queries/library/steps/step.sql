@@ -324,12 +324,18 @@ found AS (
            least(regular, even, covered)
                * (0.4 + 0.4 * coalesce(returned.steps, 0) / even.steps) AS confidence
     FROM (
-        SELECT begun.*, at_ns,
-               lead(at_ns) OVER (PARTITION BY begun.process_id, gpu ORDER BY start_ns) AS next_ns
-        FROM begun
-        LEFT JOIN calls
-            ON calls.process_id = begun.process_id
-            AND calls.correlation_id = begun.correlation_id
+        SELECT *, lead(at_ns) OVER (PARTITION BY process_id, gpu ORDER BY start_ns) AS next_ns
+        FROM (
+            -- Where the call was not recorded, the host was no further than with the next.
+            SELECT begun.*, min(at_ns) OVER (
+                       PARTITION BY begun.process_id, gpu ORDER BY start_ns
+                       ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
+                   ) AS at_ns
+            FROM begun
+            LEFT JOIN calls
+                ON calls.process_id = begun.process_id
+                AND calls.correlation_id = begun.correlation_id
+        )
     )
     ANTI JOIN layers USING (process_id, gpu)
     JOIN even USING (process_id, gpu)
