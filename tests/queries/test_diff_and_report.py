@@ -133,15 +133,10 @@ def test_the_command_fails_where_it_shall(tmp_path: Path) -> None:
 
 def test_the_same_part_of_both_runs_is_compared(tmp_path: Path) -> None:
     # After the warm-up there are 5 steps of 6; without ranges there is no step.
-    kernels = [
-        f"1 0 {n} {1000 * n + 100} {1000 * n + 100 + (900 if not n else 300)} k" for n in range(6)
-    ]
-    calls = [f"1 5 {n} runtime cudaLaunchKernel {1000 * n + 10} {1000 * n + 20}" for n in range(6)]
-    marks = [
-        f"1 5 {n} {e} {1000 * n + 990 * (e == 'end')} step"
-        for n in range(6)
-        for e in ("start", "end")
-    ]
+    starts = (0, 3000, 4000, 5000, 6000, 7000)
+    kernels = [f"1 0 {at} {at + 100} {at + 400} k" for at in starts]
+    calls = [f"1 5 {at} runtime cudaLaunchKernel {at + 10} {at + 20}" for at in starts]
+    marks = [f"1 5 {at} start {at} step\n1 5 {at} end {at + 990} step" for at in starts]
     tables = {
         "device": "process_id device_id device_uuid\n1 0 GPU-a",
         "kernel": "process_id device_id correlation_id start_ns end_ns name\n" + "\n".join(kernels),
@@ -151,13 +146,13 @@ def test_the_same_part_of_both_runs_is_compared(tmp_path: Path) -> None:
     marker = "process_id thread_id marker_id event timestamp_ns name\n" + "\n".join(marks)
     bare = write_trace(tmp_path / "bare", **tables)
     named = write_trace(tmp_path / "named", **tables, marker=marker)
-    done = CliRunner().invoke(cli, ["diff", str(bare), str(named), "--format", "csv"])
-    assert done.exit_code == 0, done.output
-    (kernel,) = [line for line in done.stdout.splitlines() if line.startswith('"kernel"')]
-    assert ",6,6," in kernel
-    assert "part of the trace" not in done.stderr
-    done = CliRunner().invoke(cli, ["diff", str(named), str(named)])
-    assert "part of the trace: " in done.stderr
+    for before, counts, said in ((bare, ",6,6,", ""), (named, ",5,5,", "steps 1-5 of 0-5")):
+        done = CliRunner().invoke(cli, ["diff", str(before), str(named), "--format", "csv"])
+        assert done.exit_code == 0, done.output
+        (kernel,) = [line for line in done.stdout.splitlines() if line.startswith('"kernel"')]
+        assert counts in kernel
+        assert ("part of the trace: " in done.stderr) == bool(said)
+        assert said in done.stderr
 
 
 def test_runs_of_other_kernels_and_of_few_steps_say_so(tmp_path: Path) -> None:
