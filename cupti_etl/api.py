@@ -256,7 +256,7 @@ class Trace:
         """The same, of a scope as an object."""
         if self._choice:
             raise UsageError("this is a part of a trace already", "ask the whole trace for another")
-        choice = choose(scope, lambda text: list(self.sql(text))) if scope else None
+        choice = choose(scope, self._ask) if scope else None
         strangers = self._is_for_strangers
         below = None if choice and choice.is_of_some else self
         part = Trace(self._given, self._confined, choice, self._settings, strangers, below)
@@ -278,15 +278,18 @@ class Trace:
         (row,) = self.sql("SELECT bool_and(coalesce(state, '') = 'imported') AS is_so FROM process")
         return bool(row["is_so"])
 
+    def _ask(self, text: str) -> list[dict[str, Any]]:
+        return list(self.sql(text))
+
     @property
     def has_steady_state(self) -> bool:
         """Whether each process with kernels has steps, named or guessed: see ``steps="steady"``."""
-        return has_steady_steps(Scope(), lambda text: list(self.sql(text)))
+        return has_steady_steps(Scope(), self._ask)
 
     def usual(self, scope: Scope) -> Scope:
         """The scope, with the steady state where there are steps and it says nothing of times."""
         # Steps are looked for only where nobody said which.
-        if scope.says_when or not has_steady_steps(scope, lambda text: list(self.sql(text))):
+        if scope.says_when or not has_steady_steps(scope, self._ask):
             return scope
         return replace(scope, steps="steady")
 

@@ -370,7 +370,7 @@ def has_steady_steps(scope: Scope, ask: Ask) -> bool:
 
     A process that is asked, worked on a GPU and has none would be left out.
     """
-    processes, _ = _who(scope, ask)
+    processes, _ = _who(scope, ask) if scope else (None, ())
     among = "true" if processes is None else f"process_id IN ({', '.join(map(str, processes))})"
     return bool(ask(f"SELECT 1 FROM step WHERE is_steady AND {among} LIMIT 1")) and not ask(
         f"SELECT process_id FROM kernel WHERE {among} EXCEPT SELECT process_id FROM step"

@@ -46,16 +46,20 @@ def test_what_the_host_did_for_a_step_is_chosen_by_its_own_times(trace) -> None:
             assert_rows(part.sql(ranges), "name")
 
 
-def test_what_the_host_did_for_a_guessed_step(trace) -> None:
+def loop(lost: int | None = None) -> dict[str, str]:
+    """Six times three kernels, launched long before; perhaps one call was not recorded."""
     at = range(18)
-    tables = {
+    return {
         "device": "process_id device_id device_uuid\n 1 0 GPU-a",
         "kernel": "process_id device_id correlation_id start_ns end_ns name\n"
         + "\n".join(f"1 0 {n} {1000 + 10 * n} {1008 + 10 * n} {'abc'[n % 3]}" for n in at),
         "api_call": "process_id thread_id correlation_id domain name start_ns end_ns\n"
-        + "\n".join(f"1 1 {n} runtime cudaLaunchKernel {10 + n} {11 + n}" for n in at),
+        + "\n".join(f"1 1 {n} runtime cudaLaunchKernel {10 + n} {11 + n}" for n in at if n != lost),
     }
-    with trace(**tables) as whole, whole.scope(steps="2-3") as part:
+
+
+def test_what_the_host_did_for_a_guessed_step(trace) -> None:
+    with trace(**loop()) as whole, whole.scope(steps="2-3") as part:
         assert_rows(
             part.query("step"),
             """
@@ -69,7 +73,7 @@ def test_what_the_host_did_for_a_guessed_step(trace) -> None:
             "n first\n 6 6",
         )
     # Without calls it is not known when the host asked.
-    with trace(**{**tables, "api_call": ""}) as whole, whole.scope(steps="2-3") as part:
+    with trace(**{**loop(), "api_call": ""}) as whole, whole.scope(steps="2-3") as part:
         assert part.sql("FROM kernel").count() == 6
         assert_rows(part.query("step"), "host_start_ns host_end_ns\n - -\n - -")
 
@@ -77,16 +81,7 @@ def test_what_the_host_did_for_a_guessed_step(trace) -> None:
 @pytest.mark.parametrize("lost", [0, 6, 15])
 def test_a_call_that_was_not_recorded_moves_an_edge_and_no_more(trace, lost: int) -> None:
     """Of the kernel that a guessed step begins with; the parts still add to the whole."""
-    at = range(18)
-    calls = [f"1 1 {n} runtime cudaLaunchKernel {10 + n} {11 + n}" for n in at if n != lost]
-    tables = {
-        "device": "process_id device_id device_uuid\n 1 0 GPU-a",
-        "kernel": "process_id device_id correlation_id start_ns end_ns name\n"
-        + "\n".join(f"1 0 {n} {1000 + 10 * n} {1008 + 10 * n} {'abc'[n % 3]}" for n in at),
-        "api_call": "process_id thread_id correlation_id domain name start_ns end_ns\n"
-        + "\n".join(calls),
-    }
-    with trace(**tables) as whole:
+    with trace(**loop(lost)) as whole:
 
         def count(steps: str) -> int:
             with whole.scope(steps=steps) as part:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cupti_etl.imports.kineto.rows import ends
 from cupti_etl.imports.skipped import Skipped
 
 _ID = r'"Python id": ?(?P<id>\d{1,18})\b'
@@ -33,7 +34,7 @@ class PythonCalls:
         """The events in the order of their times, which end no later than their callers."""
         start, arguments = events["start_ns"], events["arguments"].cast(pa.string())
         pid, tid = events["pid"].cast(pa.string()), events["tid"].cast(pa.string())
-        thread, said = _joined(pid, tid), pc.add(start, events["duration_ns"])
+        thread, said = _joined(pid, tid), ends(events)
         ids = _joined(pid, _number(arguments, _ID))
         own = pa.table([ids, thread, said], schema=self._open.schema)
         known = pa.concat_tables([self._open, own]).combine_chunks()
@@ -74,12 +75,12 @@ def _cut(before: pa.Array, said: pa.Array, start: pa.Array, caller: pa.Array) ->
     if not pc.any(is_cut).as_py():
         return said
     # Few files have such; there each end may depend on any before it.
-    ends = before.to_pylist()
+    found = before.to_pylist()
     for at, end, of in zip(start.to_pylist(), said.to_pylist(), caller.to_pylist(), strict=True):
-        limit = None if of is None else ends[of]
+        limit = None if of is None else found[of]
         is_over = limit is not None and end is not None and end > limit >= at
-        ends.append(limit if is_over else end)
-    return pa.array(ends[len(before) :], pa.int64())
+        found.append(limit if is_over else end)
+    return pa.array(found[len(before) :], pa.int64())
 
 
 def _joined(process: pa.Array, number: pa.Array) -> pa.Array:

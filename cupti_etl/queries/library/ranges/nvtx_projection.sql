@@ -20,8 +20,8 @@
 -- label: path = range(path)
 -- chart: bars(path, gpu_ns)
 -- example: cupti-etl query nvtx_projection TRACE
--- lookup: _range_time
 -- alias: nvtx_gpu_proj_sum, nvtx_sum, nvtxsum
+-- lookup: _range_time
 -- columns:
 --   path VARCHAR: Names of the range and of those around it.
 --   process_id BIGINT: The process.
