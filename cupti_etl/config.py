@@ -269,6 +269,7 @@ class CaptureOptions:
         max_bytes: stop recording when the trace has about so many bytes; 0 means never.
         roll_ns: how long rows wait, at most, until they can be read.
         fsync: whether parts are brought to the disk before they are named.
+        trace_duckdb: whether the file for DuckDB's own shell is made.
         pm: which hardware counters to sample; None for none.
         allow_uids: other users whose processes are traced too, by number.
         flight: keep the last rows in memory and write when something happens; None for a trace
@@ -311,6 +312,7 @@ class CaptureOptions:
     table: str = ""
     roll_ns: int = 60 * 10**9
     fsync: bool = True
+    trace_duckdb: bool = True
     pm: PmOptions | None = None
     allow_uids: tuple[int, ...] = ()
     flight: FlightOptions | None = None

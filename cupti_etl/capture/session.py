@@ -150,7 +150,7 @@ def sample(options: CaptureOptions, convert: Convert) -> None:
             raise sampling.error()
         tell_failure(sampling, quiet=options.quiet)
         until = time.monotonic() + options.duration_ns / 1e9 if options.duration_ns else None
-        relink = Relink(destination)
+        relink = Relink(destination, is_wanted=options.trace_duckdb)
         stack.callback(relink.close)
         line = ProgressLine(quiet=options.quiet)
         facts = {"source": "sample", "duration_ns": options.duration_ns or None}
@@ -200,7 +200,7 @@ class _Run:
         # What a flight recorder kept, and what a budget left out, in sentences.
         self.said: list[str] = []
         self.destination = choose(options, convert)
-        self._relink = Relink(self.destination)
+        self._relink = Relink(self.destination, is_wanted=options.trace_duckdb)
         stack.callback(self._relink.close)
         # What an early failure leaves behind would be in the way of the next attempt.
         undo = stack.enter_context(ExitStack())
@@ -281,7 +281,8 @@ class _Run:
                 self.sampling.stop()
             found = self._budget.end() if self._budget is not None else {}
             driver.finish(status, {"stopped_by": self._limits.stopped_by, **found})
-            self._relink.finish()
+            if not self._is_nothing():
+                self._relink.finish()
         if isinstance(driver, Recorder):
             self.said.append(driver.summary())
         if self._budget is not None:

@@ -21,6 +21,14 @@ fsync_option = click.option(
     help="Do not wait for the disk. Faster on slow disks, but a power failure can damage the"
     " trace.",
 )
+trace_duckdb_option = click.option(
+    "--no-trace-duckdb",
+    "trace_duckdb",
+    is_flag=True,
+    callback=lambda _context, _option, is_given: not is_given,
+    help="Leave out trace.duckdb, the file for DuckDB's own shell; `cupti-etl relink` makes it"
+    " later.",
+)
 quiet_option = click.option("--quiet", is_flag=True, help="Print no progress and no summary.")
 roll_option = click.option(
     "--roll",

@@ -37,6 +37,7 @@ from cupti_etl.commands._writing import (
     overwrite_option,
     quiet_option,
     roll_option,
+    trace_duckdb_option,
 )
 from cupti_etl.config import (
     API_LEVELS,
@@ -200,6 +201,7 @@ _process = functools.partial(click.option, cls=Option, section="Processes")
 @_file("--index", is_flag=True, help="Run `cupti-etl index` on the trace at the end.")
 @_file("--no-argv", is_flag=True, help="Do not store command lines.")
 @fsync_option
+@trace_duckdb_option
 @_cupti(
     "--on-conflict",
     type=click.Choice(CONFLICT_POLICIES),
@@ -294,6 +296,7 @@ def command(
     allow_uid: str,
     overwrite: bool,
     fsync: bool,
+    trace_duckdb: bool,
     serve: int | None,
     roll: str,
     retain: tuple[str, ...],
@@ -368,6 +371,7 @@ def command(
         retain=check_retain(retain),
         tags=check_tags(tag),
         fsync=fsync,
+        trace_duckdb=trace_duckdb,
         argv=not no_argv,
         quiet=quiet,
         flight=flight,

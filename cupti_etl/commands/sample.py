@@ -10,7 +10,13 @@ import click
 
 from cupti_etl.commands._complete import tables
 from cupti_etl.commands._pm import chosen, pm_options
-from cupti_etl.commands._writing import convert, fsync_option, overwrite_option, quiet_option
+from cupti_etl.commands._writing import (
+    convert,
+    fsync_option,
+    overwrite_option,
+    quiet_option,
+    trace_duckdb_option,
+)
 from cupti_etl.config import CaptureOptions
 from cupti_etl.render.help import Command
 from cupti_etl.render.local_path import WRITTEN, LocalPath, local_path
@@ -37,6 +43,7 @@ from cupti_etl.units import duration_ns
 @click.option("--cupti", type=LocalPath(), metavar="FILE", help="libcupti to use.")
 @overwrite_option
 @fsync_option
+@trace_duckdb_option
 @quiet_option
 def command(
     out: str | None,
@@ -48,6 +55,7 @@ def command(
     cupti: Path | None,
     overwrite: bool,
     fsync: bool,
+    trace_duckdb: bool,
     quiet: bool,
 ) -> None:
     """Sample hardware counters of GPUs until Ctrl-C.
@@ -72,6 +80,7 @@ def command(
         cupti=cupti,
         overwrite=overwrite,
         fsync=fsync,
+        trace_duckdb=trace_duckdb,
         quiet=quiet,
         duration_ns=duration_ns(duration) if duration else 0,
         pm=chosen(pm, pm_interval, pm_devices, is_required=False),

@@ -17,17 +17,18 @@ _PATIENCE_S = 20.0
 
 
 class Relink:
-    """The file: made once there is something to look at, and seen to be there in the end.
+    """The file: made once there is something to look at, or in the end, and seen to be there.
 
     Its views name tables and where their parts are; what the parts hold does not matter.
 
     Args:
         destination: of the trace; if that is no folder, nothing is done.
+        is_wanted: whether anything is done at all.
     """
 
-    def __init__(self, destination: Destination) -> None:
+    def __init__(self, destination: Destination, *, is_wanted: bool = True) -> None:
         self._folder = destination.out
-        self._is_wanted = destination.folder == destination.out
+        self._is_wanted = is_wanted and destination.folder == destination.out
         self._child: subprocess.Popen[bytes] | None = None
         self._made_of: set[str] = set()
         self._problem: str | None = None
@@ -57,6 +58,7 @@ class Relink:
 
         If it cannot be made, that is said, and how to make it later.
         """
+        self.begin()  # the program was over before somebody could look
         self._wait()
         if self._child is not None and self._problem is None and self._made_of != self._tables():
             self._start()

@@ -56,6 +56,7 @@ def test_a_program_that_is_killed_at_any_moment(
 def test_a_collector_without_memory(capturer: Capturer, tmp_path: Path) -> None:
     """It says so and ends in order; the program runs as it would."""
     start, ready = tmp_path / "start", tmp_path / "ready"
+    capturer.trace_duckdb = True
     words, env, trace, log = capturer.prepare(
         CUPTI, launches=400_000, names=64, start=start, ready=ready
     )

@@ -34,6 +34,18 @@ def run(words: list[str], env: dict[str, str], **more: Any) -> subprocess.Comple
     return subprocess.run(words, env=env, capture_output=True, timeout=120, check=False, **more)
 
 
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_the_file_for_duckdbs_shell_is_there_however_short_the_run(
+    capturer: Capturer, is_wanted: bool
+) -> None:
+    capturer.trace_duckdb = is_wanted
+    trace = capturer.run(launches=1).trace
+    assert (trace / "trace.duckdb").exists() is is_wanted
+    if is_wanted:
+        with duckdb.connect(trace / "trace.duckdb", read_only=True) as con:
+            assert con.sql("SELECT calls FROM kernel_summary").fetchall() == [(1,)]
+
+
 @pytest.mark.slow
 def test_a_self_contained_file(capturer: Capturer, tmp_path: Path) -> None:
     out = tmp_path / "new" / "run.duckdb"

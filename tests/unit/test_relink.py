@@ -64,6 +64,14 @@ def test_it_waits_for_the_tables_and_is_made_once(run: Path, calls: Path) -> Non
     assert call.endswith(f" -m cupti_etl relink {run}")
 
 
+def test_a_run_that_is_over_at_once_has_the_file_too(run: Path) -> None:
+    (run / manifest.NAME).touch()
+    made = Relink(Destination(run))
+    made.finish()
+    made.close()
+    assert (run / "trace.duckdb").stat().st_size > 0
+
+
 def test_other_tables_in_the_end(run: Path, calls: Path) -> None:
     made = begun(run, calls)
     (run / "brand_new").mkdir()
