@@ -7,7 +7,8 @@
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap: no GPU was idle between two recorded activities.
 -- finding: idle with work on the queues (measured)
--- advice: look at what its streams wait for: events of other streams, other ranks, graph launches
+-- advice: look at what it waits for: events of other streams, other ranks, graph launches, other
+--   programs on the GPU
 -- shown: gap_attribution
 -- label: kernel = kernel(kernel)
 -- columns:
