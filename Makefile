@@ -8,6 +8,7 @@ BIN = $(VENV)/bin
 # over tests of the others, as some take long.
 PARALLEL = --numprocesses $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )) --dist worksteal
 BENCHMARKS = callbacks decode drain exports lag query size stalled startup top
+LIBRARY = cupti_etl/native/libcupti_etl.so
 STAMP = $(VENV)/.installed-$(shell $(HOST_PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
 .PHONY: help web browser site serve demo test test-duckdb1 lint check bench generate headers native install fuzz wheel wheelhouse clean
@@ -20,12 +21,15 @@ $(STAMP): pyproject.toml hatch_build.py
 	@$(HOST_PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "cupti-etl needs Python 3.11 or newer; use make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(HOST_PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	CUPTI_ETL_NO_NATIVE=1 $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
 	touch $@
 
 install: $(STAMP) native ## make .venv with cupti-etl and what its tests need
 
-native: $(STAMP) ## compile the native libraries in place
+native: $(LIBRARY) ## compile the native libraries in place
+
+# The last of those that are written.
+$(LIBRARY): $(shell find native -name '*.[ch]' -o -name '*.map' -o -name build.py) | $(STAMP)
 	@$(BIN)/python native/build.py > /dev/null
 
 web: ## build the page of `cupti-etl serve` and the widget of notebooks (needs node)
@@ -89,4 +93,4 @@ wheelhouse: $(STAMP) ## fill wheelhouse/ for a machine without a network: PYTHON
 	$(BIN)/python scripts/wheelhouse.py --python $(if $(filter 3.%,$(PYTHON)),$(PYTHON),3.12) --without "$(WITHOUT)"
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) build dist site wheelhouse .pytest_cache .mypy_cache .ruff_cache .hypothesis .cache cupti_etl/_native
+	rm -rf $(VENV) build dist site wheelhouse .pytest_cache .mypy_cache .ruff_cache .hypothesis .cache cupti_etl/native/*.so
