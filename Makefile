@@ -8,7 +8,7 @@ BIN = $(VENV)/bin
 # over tests of the others, as some take long.
 PARALLEL = --numprocesses $$(( $$(getconf _NPROCESSORS_ONLN) * 2 )) --dist worksteal
 BENCHMARKS = callbacks decode drain exports lag query size stalled startup top
-LIBRARY = cupti_etl/native/libcupti_etl.so
+LIBRARIES = cupti_etl/native/libcupti_etl_inject.so cupti_etl/native/libcupti_etl.so
 STAMP = $(VENV)/.installed-$(shell $(HOST_PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
 .PHONY: help web browser site serve demo test test-duckdb1 lint check bench generate headers native install fuzz wheel wheelhouse clean
@@ -26,10 +26,10 @@ $(STAMP): pyproject.toml hatch_build.py
 
 install: $(STAMP) native ## make .venv with cupti-etl and what its tests need
 
-native: $(LIBRARY) ## compile the native libraries in place
+native: $(LIBRARIES) ## compile the native libraries in place
 
-# The last of those that are written.
-$(LIBRARY): $(shell find native -name '*.[ch]' -o -name '*.map' -o -name build.py) | $(STAMP)
+# Either is made with the other, which is up to date then.
+$(LIBRARIES): $(shell find native -name '*.[ch]' -o -name '*.map' -o -name build.py) | $(STAMP)
 	@$(BIN)/python native/build.py > /dev/null
 
 web: ## build the page of `cupti-etl serve` and the widget of notebooks (needs node)

@@ -12,6 +12,7 @@ import os
 import shlex
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -70,30 +71,34 @@ def command(library: str, out: Path, extra: list[str]) -> list[str]:
 
 
 def build(out: Path, extra: list[str] | None = None) -> list[Path]:
-    """Compile all libraries into ``out``.
+    """Compile all libraries into ``out``, at the same time.
 
     Raises:
         BuildError: there is no compiler, or it fails; it has said why.
     """
     out.mkdir(parents=True, exist_ok=True)
-    for library in LIBRARIES:
-        words = command(library, out, extra or [])
-        try:
-            subprocess.run(words, check=True)
-        except OSError as error:
-            raise BuildError(
-                f"there is no C compiler: {words[0]!r} cannot be run ({error.strerror}); "
-                "install one (such as Debian's gcc and libc6-dev, or conda's c-compiler) or name "
-                "yours in CC; or install a wheel of cupti-etl, which needs none; or set "
-                "CUPTI_ETL_NO_NATIVE=1, to open and query traces without capturing"
-            ) from None
-        except subprocess.CalledProcessError as error:
-            raise BuildError(
-                f"{library} does not compile: {words[0]!r} ended with status {error.returncode} "
-                "and said why above; try another C compiler (CC=clang), or set "
-                "CUPTI_ETL_NO_NATIVE=1, to open and query traces without capturing"
-            ) from None
-    return [out / library for library in LIBRARIES]
+    with ThreadPoolExecutor() as threads:
+        return list(threads.map(lambda name: _compile(name, out, extra or []), LIBRARIES))
+
+
+def _compile(library: str, out: Path, extra: list[str]) -> Path:
+    words = command(library, out, extra)
+    try:
+        subprocess.run(words, check=True)
+    except OSError as error:
+        raise BuildError(
+            f"there is no C compiler: {words[0]!r} cannot be run ({error.strerror}); "
+            "install one (such as Debian's gcc and libc6-dev, or conda's c-compiler) or name "
+            "yours in CC; or install a wheel of cupti-etl, which needs none; or set "
+            "CUPTI_ETL_NO_NATIVE=1, to open and query traces without capturing"
+        ) from None
+    except subprocess.CalledProcessError as error:
+        raise BuildError(
+            f"{library} does not compile: {words[0]!r} ended with status {error.returncode} "
+            "and said why above; try another C compiler (CC=clang), or set "
+            "CUPTI_ETL_NO_NATIVE=1, to open and query traces without capturing"
+        ) from None
+    return out / library
 
 
 def main() -> int:
