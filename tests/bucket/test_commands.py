@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import pytest
 from support.command import etl
+from support.slow import few
 from support.trace import write_trace
 
 import cupti_etl
@@ -94,7 +95,7 @@ def test_each_command_is_here() -> None:
     assert commands == {*ANSWERS, *REFUSED, *OTHERS}
 
 
-@pytest.mark.parametrize("command", ANSWERS)
+@pytest.mark.parametrize("command", few(2, ANSWERS))
 def test_commands_that_answer(command: str, tmp_path: Path) -> None:
     words, said = ANSWERS[command]
     done = etl(command, *words_of(words, tmp_path))
@@ -129,6 +130,7 @@ def test_files_are_written_to_this_machine(words: list[str]) -> None:
     assert (done.returncode, HERE in done.stderr) == (2, True), done.stderr
 
 
+@pytest.mark.slow
 def test_an_export_is_the_trace(tmp_path: Path) -> None:
     assert etl("export", URL, tmp_path / "run42.duckdb", "--to", "duckdb").returncode == 0
     with cupti_etl.open(tmp_path / "run42.duckdb") as here, cupti_etl.open(URL) as there:
@@ -136,6 +138,7 @@ def test_an_export_is_the_trace(tmp_path: Path) -> None:
         assert here.sql(asked).arrow().equals(there.sql(asked).arrow())
 
 
+@pytest.mark.slow
 def test_it_is_served() -> None:
     testclient = pytest.importorskip("starlette.testclient")
     from cupti_etl.serve.app import Service

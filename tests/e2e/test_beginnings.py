@@ -53,6 +53,7 @@ launch(8)
     check(capturer.run(command=script(text)), 15)
 
 
+@pytest.mark.slow
 def test_descriptors_that_are_reused(capturer: Capturer, tmp_path: Path) -> None:
     """A child must not close what has got the numbers of our descriptors meanwhile."""
     text = f"""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from support.fakes import CUPTI_12, CUPTI_13
 from support.from_inside import Inside
+from support.slow import few
 from support.waiting import wait_until
 
 
@@ -148,7 +149,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.parametrize("case", few(5, REFUSED))
 def test_what_cannot_be_is_said_and_the_program_goes_on(inside: Inside, case: str) -> None:
     code, message = REFUSED[case]
     text = f"""

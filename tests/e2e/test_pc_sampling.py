@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from support.captures import Capture, Capturer
 from support.fakes import CUPTI_12, CUPTI_13, kernel_name
+from support.slow import few
 
 # What the fake adds for each launch: where, why and how often; see fake_cupti_pcs.c.
 _STALLED = "smsp__pcsamp_warps_issue_stalled_"
@@ -147,15 +148,18 @@ def test_nothing_is_sampled_before_a_delay_is_over(capturer: Capturer) -> None:
 
 @pytest.mark.parametrize(
     ("release", "fail", "says"),
-    [
-        (CUPTI_13, "cuptiPCSamplingEnable=35", "NVreg_RestrictProfilingToAdminUsers=0"),
-        (CUPTI_13, "cuptiPCSamplingEnable=27", "does not support it"),
-        (CUPTI_13, "cuptiPCSamplingEnable=26", "end it"),
-        (CUPTI_13, "cuptiPCSamplingSetConfigurationAttribute=999", "CUPTI answered 999"),
-        (CUPTI_13, "cuptiPCSamplingGetStallReasons=7", "CUPTI answered 7"),
-        (CUPTI_13, "cuptiPCSamplingGetData=999", "CUPTI answered 999"),
-        ("12.6.80", "", "before CUDA 12.8"),
-    ],
+    few(
+        2,
+        [
+            (CUPTI_13, "cuptiPCSamplingEnable=35", "NVreg_RestrictProfilingToAdminUsers=0"),
+            (CUPTI_13, "cuptiPCSamplingEnable=27", "does not support it"),
+            (CUPTI_13, "cuptiPCSamplingEnable=26", "end it"),
+            (CUPTI_13, "cuptiPCSamplingSetConfigurationAttribute=999", "CUPTI answered 999"),
+            (CUPTI_13, "cuptiPCSamplingGetStallReasons=7", "CUPTI answered 7"),
+            (CUPTI_13, "cuptiPCSamplingGetData=999", "CUPTI answered 999"),
+            ("12.6.80", "", "before CUDA 12.8"),
+        ],
+    ),
 )
 def test_what_refuses_is_a_loss_with_a_reason_and_the_rest_is_recorded(
     capturer: Capturer, release: str, fail: str, says: str

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 from support.captures import Capture, Capturer
 from support.fakes import CUPTI_12, CUPTI_13, kernel_name
+from support.slow import few
 
 import cupti_etl
 from cupti_etl.capture.obstacles import pc_obstacle, range_obstacle, sass_obstacle
@@ -171,12 +172,15 @@ def test_a_value_that_is_no_number_is_null_with_a_reason(capturer: Capturer) -> 
 
 @pytest.mark.parametrize(
     ("fail", "says"),
-    [
-        ("cuptiProfilerGetCounterAvailability=35", "NVreg_RestrictProfilingToAdminUsers=0"),
-        ("cuptiProfilerHostConfigAddMetrics=17", "does not know one of the metrics"),
-        ("cuptiRangeProfilerEnable=26", "end it"),
-        ("cuptiRangeProfilerStart=999", "CUPTI answered 999"),
-    ],
+    few(
+        1,
+        [
+            ("cuptiProfilerGetCounterAvailability=35", "NVreg_RestrictProfilingToAdminUsers=0"),
+            ("cuptiProfilerHostConfigAddMetrics=17", "does not know one of the metrics"),
+            ("cuptiRangeProfilerEnable=26", "end it"),
+            ("cuptiRangeProfilerStart=999", "CUPTI answered 999"),
+        ],
+    ),
 )
 def test_what_refuses_is_a_loss_and_the_rest_is_recorded(
     capturer: Capturer, fail: str, says: str

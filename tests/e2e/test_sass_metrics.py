@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from support.captures import Capture, Capturer
 from support.fakes import CUPTI_12, CUPTI_13, kernel_name
+from support.slow import few
 
 _EXECUTED = "smsp__sass_inst_executed"
 _THREADS = "smsp__sass_thread_inst_executed"
@@ -86,17 +87,20 @@ def test_what_cupti_drops_is_counted(capturer: Capturer) -> None:
 
 @pytest.mark.parametrize(
     ("fail", "says"),
-    [
-        ("cuptiSassMetricsEnable=35", "NVreg_RestrictProfilingToAdminUsers=0"),
-        ("cuptiSassMetricsEnable=7", "another tool"),
-        ("cuptiSassMetricsSetConfig=27", "does not support it"),
-        ("cuptiSassMetricsSetConfig=7", "another tool"),
-        ("cuptiSassMetricsGetProperties=1", "does not know one of the metrics"),
-        ("cuptiSassMetricsGetProperties=26", "end it"),
-        ("cuptiSassMetricsGetDataProperties=999", "CUPTI answered 999"),
-        ("cuptiSassMetricsFlushData=8", "fewer metrics"),
-        ("cuptiSassMetricsDisable=999", "CUPTI answered 999"),
-    ],
+    few(
+        2,
+        [
+            ("cuptiSassMetricsEnable=35", "NVreg_RestrictProfilingToAdminUsers=0"),
+            ("cuptiSassMetricsEnable=7", "another tool"),
+            ("cuptiSassMetricsSetConfig=27", "does not support it"),
+            ("cuptiSassMetricsSetConfig=7", "another tool"),
+            ("cuptiSassMetricsGetProperties=1", "does not know one of the metrics"),
+            ("cuptiSassMetricsGetProperties=26", "end it"),
+            ("cuptiSassMetricsGetDataProperties=999", "CUPTI answered 999"),
+            ("cuptiSassMetricsFlushData=8", "fewer metrics"),
+            ("cuptiSassMetricsDisable=999", "CUPTI answered 999"),
+        ],
+    ),
 )
 def test_what_refuses_is_a_loss_with_a_reason_and_the_rest_is_recorded(
     capturer: Capturer, fail: str, says: str

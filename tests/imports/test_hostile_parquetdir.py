@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.slow import few
 from support.trace import assert_rows
 
 import cupti_etl
@@ -76,17 +77,20 @@ def test_text_that_is_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("table", "column", "value", "asked"),
-    [
-        ("ThreadNames", "nameId", 1 << 63, "SELECT name FROM name WHERE thread_id = 7"),
-        ("TARGET_INFO_CUDA_STREAM", "streamId", "", "SELECT stream_id FROM stream"),
-        ("TARGET_INFO_CUDA_STREAM", "streamId", 1 << 31, "SELECT stream_id FROM stream"),
-        ("TARGET_INFO_GPU", "name", 5, "SELECT name FROM device"),
-        ("TARGET_INFO_GPU", "smCount", math.inf, "SELECT multiprocessors FROM device"),
-        ("TARGET_INFO_CUDA_DEVICE", "gpuId", [3], "SELECT name FROM device"),
-        ("PROCESSES", "name", 5, "SELECT argv FROM process"),
-        ("PROCESSES", "globalPid", {"a": 1}, "SELECT argv FROM process"),
-        ("TARGET_INFO_SYSTEM_ENV", "value", 5, "SELECT host FROM process"),
-    ],
+    few(
+        3,
+        [
+            ("ThreadNames", "nameId", 1 << 63, "SELECT name FROM name WHERE thread_id = 7"),
+            ("TARGET_INFO_CUDA_STREAM", "streamId", "", "SELECT stream_id FROM stream"),
+            ("TARGET_INFO_CUDA_STREAM", "streamId", 1 << 31, "SELECT stream_id FROM stream"),
+            ("TARGET_INFO_GPU", "name", 5, "SELECT name FROM device"),
+            ("TARGET_INFO_GPU", "smCount", math.inf, "SELECT multiprocessors FROM device"),
+            ("TARGET_INFO_CUDA_DEVICE", "gpuId", [3], "SELECT name FROM device"),
+            ("PROCESSES", "name", 5, "SELECT argv FROM process"),
+            ("PROCESSES", "globalPid", {"a": 1}, "SELECT argv FROM process"),
+            ("TARGET_INFO_SYSTEM_ENV", "value", 5, "SELECT host FROM process"),
+        ],
+    ),
 )
 def test_a_value_that_does_not_fit_is_not_known(
     tmp_path: Path, table: str, column: str, value: Any, asked: str

@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.slow import few
 from support.trace import add_part, write_trace
 
 from cupti_etl.errors import EtlError, TraceError
@@ -191,7 +192,7 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", few(3, FILES))
 def test_nothing_of_a_file_is_run_by_migrate(tmp_path: Path, name: str) -> None:
     file = tmp_path / "of a 'stranger'.duckdb"
     file.write_bytes(gzip.decompress((DATA / "schema_0001.duckdb.gz").read_bytes()))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.slow import few
 from support.trace import MakeTrace, add_part, assert_rows, write_trace
 
 import cupti_etl
@@ -67,7 +68,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trace]:
         yield trace
 
 
-@pytest.mark.parametrize("name", sorted(q.name for q in library() if q.parameters))
+@pytest.mark.parametrize("name", few(8, sorted(q.name for q in library() if q.parameters)))
 def test_what_takes_parameters_can_be_asked_of_a_part(whole: Trace, name: str) -> None:
     query = library()[name]
     given = {p.name: 0 for p in query.parameters if p.default is None}

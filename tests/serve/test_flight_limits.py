@@ -24,6 +24,7 @@ from serve.flight import (
     until,
 )
 from serve.test_statements import HOSTILE
+from support.slow import few
 from support.trace import add_part
 
 from cupti_etl.errors import EtlError
@@ -38,7 +39,7 @@ Begin = Callable[..., Running]
 WHOLE = [each for each in HOSTILE if "\0" not in each]
 
 
-@pytest.mark.parametrize("statement", WHOLE, ids=lambda text: repr(text[:50]))
+@pytest.mark.parametrize("statement", few(20, WHOLE), ids=lambda text: repr(text[:50]))
 def test_what_does_not_run(
     connection: Any, running: Running, kept_folder: Path, statement: str
 ) -> None:
@@ -127,6 +128,7 @@ def test_a_message_is_read_or_refused(data: bytes) -> None:
         pass
 
 
+@pytest.mark.slow
 @given(sql=st.text(max_size=300), values=st.binary(max_size=300))
 def test_a_handle_says_all_of_a_statement(sql: str, values: bytes) -> None:
     try:

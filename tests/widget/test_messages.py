@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from serve.test_statements import HOSTILE
+from support.slow import few
 from support.waiting import wait_until
 from widget.conftest import Asker
 
@@ -62,7 +63,7 @@ def test_errors(asker: Asker, question: dict[str, object], status: int, detail: 
     assert detail in error["detail"]
 
 
-@pytest.mark.parametrize("statement", HOSTILE, ids=lambda text: repr(text[:50]))
+@pytest.mark.parametrize("statement", few(20, HOSTILE), ids=lambda text: repr(text[:50]))
 def test_what_does_not_run(asker: Asker, folder: Path, statement: str) -> None:
     (part,) = (folder / "kernel").iterdir()
     content, out = part.read_bytes(), folder.parent / "out"
