@@ -119,6 +119,24 @@ def test_copies_sets_waits_and_allocations(tmp_path: Path, imported: Import) -> 
     )
 
 
+def test_copies_between_devices_are_of_the_device_in_which_they_ran(
+    tmp_path: Path, imported: Import
+) -> None:
+    where = {"fromDevice": 0, "inDevice": 1, "toDevice": 1}
+    where |= {"fromContext": 1, "inContext": 2, "toContext": 2, "stream": 7}
+    trace = imported(
+        kineto(tmp_path / "t.json", event("gpu_memcpy", "Memcpy PtoP", 1e15, 1, pid=1, **where))
+    )
+    assert_rows(
+        trace.sql("FROM memcpy_p2p"),
+        """
+        device_id context_id src_device_id src_context_id dst_device_id dst_context_id
+        1         2          0             1              1             2
+        """,
+    )
+    assert_rows(trace.query("gpu_busy"), "gpu activities\n1 1")
+
+
 def test_marks_and_what_the_profiler_says_of_itself(tmp_path: Path, imported: Import) -> None:
     start = {"ph": "i", "s": "g", "pid": "Traces", "tid": "Trace PyTorch Profiler"}
     file = kineto(

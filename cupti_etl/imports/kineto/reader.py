@@ -276,7 +276,10 @@ class Kineto:
 
     def _numbered(self, kind: str, events: pa.RecordBatch) -> pa.RecordBatch:
         """Work on GPUs with the number that everything else gives the device."""
-        if kind not in kineto_rows.ON_GPU or self._only_device is None:
+        if kind not in kineto_rows.ON_GPU:
+            return events
+        events = kineto_rows.located(events)
+        if self._only_device is None:
             return events
         at = events.schema.get_field_index("device")
         only = pc.if_else(pc.is_valid(events["device"]), self._only_device, None)

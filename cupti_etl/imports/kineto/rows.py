@@ -46,8 +46,12 @@ ARGUMENTS = {
     "priority": "i args.priority",
     "graph_id": "i args.graph id",
     "graph_node_id": "i args.graph node id",
+    "in_device": "i args.inDevice",
+    "in_context": "s args.inContext",
     "from_device": "i args.fromDevice",
+    "from_context": "s args.fromContext",
     "to_device": "i args.toDevice",
+    "to_context": "s args.toContext",
     "event_id": "i args.wait_on_cuda_event_id",
     "allocated": "i args.Bytes",
     "address": "i args.Addr",
@@ -93,12 +97,20 @@ def _thread(events: pa.RecordBatch) -> pa.Array:
     return mapped(events["tid"], low_bits, pa.int32())
 
 
-def _context(events: pa.RecordBatch, frame: Frame) -> pa.Array:
+def _context(events: pa.RecordBatch, frame: Frame, key: str = "context") -> pa.Array:
     """The context, which is a handle of XPUs."""
-    context = mapped(events["context"], low_bits, pa.int32())
-    unfit = context.null_count - events["context"].null_count
-    frame.skipped.invalid("args.context", unfit, "values that are no numbers")
+    context = mapped(events[key], low_bits, pa.int32())
+    unfit = context.null_count - events[key].null_count
+    frame.skipped.invalid(ARGUMENTS[key][2:], unfit, "values that are no numbers")
     return context
+
+
+def located(events: pa.RecordBatch) -> pa.RecordBatch:
+    """Where work ran: of copies between devices, Kineto says it in other words."""
+    for name in ("device", "context"):
+        where = pc.coalesce(events[name], events[f"in_{name}"])
+        events = events.set_column(events.schema.get_field_index(name), name, where)
+    return events
 
 
 def _stream(events: pa.RecordBatch) -> pa.Array:
@@ -166,7 +178,12 @@ def copies(events: pa.RecordBatch, frame: Frame) -> Rows:
             "dst_kind": mapped(names, lambda name: copy_of(name)[2], pa.string()),
         }
         if table == "memcpy_p2p":
-            values |= {"src_device_id": some["from_device"], "dst_device_id": some["to_device"]}
+            values |= {
+                "src_device_id": some["from_device"],
+                "src_context_id": _context(some, frame, "from_context"),
+                "dst_device_id": some["to_device"],
+                "dst_context_id": _context(some, frame, "to_context"),
+            }
         yield table, frame.batch(table, some.num_rows, values)
 
 
