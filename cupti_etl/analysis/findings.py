@@ -17,7 +17,7 @@ from cupti_etl.analysis.notes import why_empty
 from cupti_etl.errors import EtlError
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.header import Query, Saving
-from cupti_etl.render.labels import cut
+from cupti_etl.render.labels import cut, path_name
 from cupti_etl.render.table import kernel_labels
 
 if TYPE_CHECKING:
@@ -133,13 +133,13 @@ def _ask(
 
 
 def _named(rows: Sequence[dict[str, Any]], trace: Trace) -> list[dict[str, Any]]:
-    """The same, with the culprits' kernels under the names that tables show."""
+    """The same, with the culprits' kernels and ranges under the names that tables show."""
     kernels = {str(row["kernel"]) for row in rows if row.get("kernel")}
     labels = kernel_labels(kernels, trace.query("kernel_named").ask) if kernels else {}
 
     def culprit(row: dict[str, Any]) -> str:
         words = (row["culprit"], labels.get(str(row.get("kernel"))))
-        return " ".join(word for word in words if word)
+        return path_name(" ".join(word for word in words if word))
 
     return [{**row, "culprit": culprit(row)} for row in rows]
 

@@ -29,6 +29,8 @@ _IN_ORDER = " > "
 _XLA = re.compile(r"(Thunk|Xla\w*):#.*#\Z")
 _SAID = re.compile(r"[#,](hlo_op|hlo_module|name|module)=([^,#]+)")
 _PROGRAM = re.compile(r"[#,]program_id=(\d+)")
+# What captures call operators of PyTorch: aten::mm, sizes = [[2, 3], [3, 4]], types = ["float", ...].
+_SIZED = re.compile(r"(.+?), sizes = (\[.*?\])(?:, types = \[(.*)\])?\Z", re.DOTALL)
 
 
 def label_rows(
@@ -164,6 +166,8 @@ def _copies(things: Sequence[Thing]) -> list[str]:
 
 def range_name(text: str) -> str:
     """What a range is called in a table: of one of XLA's the operation, module or pass."""
+    if sized := _SIZED.match(text):
+        return _with_sizes(sized[1], sized[2])
     found = _XLA.match(text)
     said: dict[str, str] = dict(_SAID.findall(text)) if found else {}
     if runs := said.get("hlo_op") or said.get("hlo_module"):
@@ -172,16 +176,23 @@ def range_name(text: str) -> str:
     return f"{found[1]} {compiled}" if found and compiled else text
 
 
+def path_name(path: str) -> str:
+    """What a range and those around it are called in a sentence."""
+    return _SEPARATOR.join(map(range_name, path.split(_SEPARATOR)))
+
+
 def _ranges(things: Sequence[Thing]) -> list[str]:
     """The innermost name of each path, and as many of those around it as it takes."""
     full = [str(thing[0] or "").split(_SEPARATOR) for thing in things]
     parts = [[range_name(name) for name in path] for path in full]
     for members in _alike(list(map(tuple, parts))):
-        # Modules that XLA compiled anew have the same names.
+        # Modules that XLA compiled anew have the same names, as have operators on other types.
         for at in members:
             for place, name in enumerate(full[at]):
                 if program := _PROGRAM.search(name):
                     parts[at][place] += f" #{program[1]}"
+                elif (sized := _SIZED.match(name)) and sized[3]:
+                    parts[at][place] += " " + sized[3].replace('"', "")
     long = [1] * len(parts)
     while True:
         texts = [_SEPARATOR.join(each[-n:]) for each, n in zip(parts, long, strict=True)]
@@ -197,17 +208,18 @@ def _ranges(things: Sequence[Thing]) -> list[str]:
 
 def _operators(things: Sequence[Thing]) -> list[str]:
     """The operator, and the sizes of its inputs: ``aten::mm(8x16, 16x4)``."""
-    texts = []
-    for name, dims, *_ in things:
-        try:
-            sizes = [_size(each) for each in json.loads(dims)] if dims else []
-        except (ValueError, TypeError, RecursionError):  # it is what stood in a file
-            sizes = [str(dims)]
-        while sizes and not sizes[-1]:  # arguments that are no tensors
-            sizes.pop()
-        texts.append(f"{name or ''}({', '.join(each or '-' for each in sizes)})" if sizes
-                     else str(name or ""))  # fmt: skip
+    texts = [_with_sizes(str(name or ""), dims) for name, dims, *_ in things]
     return _with_rest(texts, [thing[2:] for thing in things])
+
+
+def _with_sizes(name: str, dims: Any) -> str:
+    try:
+        sizes = [_size(each) for each in json.loads(dims)] if dims else []
+    except (ValueError, TypeError, RecursionError):  # it is what stood in a file
+        sizes = [str(dims)]
+    while sizes and not sizes[-1]:  # arguments that are no tensors
+        sizes.pop()
+    return f"{name}({', '.join(each or '-' for each in sizes)})" if sizes else name
 
 
 def _size(dims: Any) -> str:

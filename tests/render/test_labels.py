@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cupti_etl.queries.header import Label
 from cupti_etl.render.kernel_names import parse
-from cupti_etl.render.labels import cut_apart, label_rows, processes
+from cupti_etl.render.labels import cut_apart, label_rows, path_name, processes
 
 KERNEL = Label("name", "kernel", ("demangled", "grid", "block"))
 COPY = Label("copy_kind", "copy", ("src_kind", "dst_kind", "size"))
@@ -130,6 +130,21 @@ def test_ranges_have_as_much_of_their_path_as_it_takes() -> None:
     assert label_rows(RANGE, [{"path": path} for path in paths]) == [
         "step", "forward", "forward / linear", "backward / linear",
     ]  # fmt: skip
+
+
+def test_ranges_of_operators_have_the_sizes_of_their_inputs() -> None:
+    mm = 'aten::mm, sizes = [[8, 16], [16, 4]], types = ["{}", "{}"]'
+    to = 'aten::to, sizes = [[8, 16], [], []], types = ["float", "Int", ""]'
+    names = {
+        to: "aten::to(8x16)",
+        f"{to} / {mm.format('float', 'float')}": "aten::mm(8x16, 16x4) float, float",
+        f"{to} / {mm.format('c10::Half', 'Bool')}": "aten::mm(8x16, 16x4) c10::Half, Bool",
+        f"net / {mm.format('float', 'float')}": "aten::mm(8x16, 16x4)",
+        "aten::item, sizes = [[]]": "aten::item",
+        "with, sizes = none": "with, sizes = none",
+    }
+    assert label_rows(RANGE, [{"path": path} for path in names]) == list(names.values())
+    assert path_name(f"cudaMemcpy in {to} / x") == "cudaMemcpy in aten::to(8x16) / x"
 
 
 def test_operators_have_the_sizes_of_their_inputs() -> None:
