@@ -29,7 +29,7 @@ _IN_ORDER = " > "
 _XLA = re.compile(r"(Thunk|Xla\w*):#.*#\Z")
 _SAID = re.compile(r"[#,](hlo_op|hlo_module|name|module)=([^,#]+)")
 _PROGRAM = re.compile(r"[#,]program_id=(\d+)")
-# What captures call operators of PyTorch: aten::mm, sizes = [[2, 3], [3, 4]], types = ["float", ...].
+# What captures call operators of PyTorch: aten::t, sizes = [[2, 3]], types = ["float"].
 _SIZED = re.compile(r"(.+?), sizes = (\[.*?\])(?:, types = \[(.*)\])?\Z", re.DOTALL)
 
 

@@ -44,6 +44,30 @@ TABLES = {
 }
 
 
+def test_what_the_capture_itself_calls_is_no_line_of_the_program(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel=TABLES["kernel"],
+        launch_stack="process_id correlation_id stack_id state\n1 1 71 whole",
+        python_stack="""
+            process_id stack_id depth function   file                                 line
+            1          71       0     linear     /v/site-packages/torch/functional.py 9
+            1          71       1     __call__   /me/cupti_etl/inprocess/pytorch.py   166
+            1          71       2     Net.train  /app/train.py                        14
+        """,
+    )
+    assert_rows(
+        opened.query("python_line"),
+        """
+        own_gpu_ns total_gpu_ns place
+        100        100          train.py:14
+        0          100          functional.py:9
+        """,
+    )
+    assert_rows(
+        opened.sql("FROM _stack_frame ORDER BY depth"), "depth function\n0 linear\n1 Net.train"
+    )
+
+
 @pytest.mark.slow
 def test_lines(trace: MakeTrace) -> None:
     """Own work is the innermost own line's, and adds to all of it; totals are of each line once."""
