@@ -24,6 +24,8 @@
 --   external_id BIGINT: By which its API calls know it; NULL if they do not.
 --   sequence BIGINT: Number by which autograd knows it, on its thread; NULL if it has none.
 --   is_backward BOOLEAN: Whether it runs a function of the backward pass.
+--   forward_thread BIGINT: PyTorch's number of the thread that counted sequence in the forward
+--     pass, if it is of the backward pass; NULL if that was not recorded.
 --   input_dims VARCHAR: Sizes of its inputs, as JSON; NULL if they were not recorded.
 --   input_types VARCHAR: Types of its inputs, as JSON.
 --   concrete_inputs VARCHAR: Values of inputs that are no tensors, as JSON.
@@ -88,7 +90,9 @@ described AS (
                OR (is_ours AND starts_with(name, 'autograd::engine::evaluate_function: '))
                OR (is_nvtx AND regexp_matches(
                    name, '^autograd::engine::evaluate_function: |^[\w:]+Backward\d*(,|$)'
-               )) AS is_backward
+               )) AS is_backward,
+           CASE WHEN try_cast(said[2] AS BIGINT) > 0
+                THEN try_cast(said[2] AS BIGINT) END AS forward_thread
     FROM spans
     LEFT JOIN payloads
         ON payloads.process_id = spans.process_id
@@ -147,7 +151,7 @@ SELECT described.process_id, described.thread_id, described.range_id, plain_name
        CASE WHEN domain IN ('user_annotation', 'pytorch.annotation') THEN 'annotation'
             ELSE 'operator' END AS kind,
        start_ns, described.end_ns, depth, parent_range_id, place, last_place, external_id,
-       sequence, is_backward, input_dims, input_types, concrete_inputs
+       sequence, is_backward, forward_thread, input_dims, input_types, concrete_inputs
 FROM described
 JOIN placed ON placed.range_id = described.range_id
 LEFT JOIN parents ON parents.range_id = described.range_id

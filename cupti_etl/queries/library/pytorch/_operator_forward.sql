@@ -4,7 +4,9 @@
 --   engine (evaluate_function) is around it without a number. It is of the last
 --   operator that began with that number before it and is no backward pass itself: that one made
 --   the function that runs. Numbers count on each thread: if operators of several threads have
---   one, the operator is not known.
+--   one, as activation checkpointing runs them again, it is that of the thread that the pass tells,
+--   which is the one that most other passes with its number of the thread were on; where they do
+--   not tell, the operator is not known.
 -- needs: _operator
 -- scope: whole
 -- columns:
@@ -12,7 +14,8 @@
 --   forward_range_id BIGINT: Its operator; NULL if several may be meant, or none was recorded.
 --   is_ambiguous BOOLEAN: Whether operators of several threads have its number.
 WITH numbered AS (
-    SELECT process_id, thread_id, range_id, parent_range_id, start_ns, place, sequence, is_backward
+    SELECT process_id, thread_id, range_id, parent_range_id, start_ns, place, sequence, is_backward,
+           forward_thread
     FROM _operator
     WHERE sequence >= 0 AND kind = 'operator'
 ),
@@ -23,7 +26,8 @@ engine AS (
 ),
 passes AS (
     SELECT numbered.process_id, coalesce(engine.range_id, numbered.range_id) AS range_id,
-           coalesce(engine.start_ns, numbered.start_ns) AS start_ns, numbered.sequence
+           coalesce(engine.start_ns, numbered.start_ns) AS start_ns, numbered.sequence,
+           numbered.forward_thread
     FROM numbered
     LEFT JOIN numbered AS around ON around.range_id = numbered.parent_range_id
     LEFT JOIN engine ON engine.range_id = numbered.parent_range_id
@@ -31,17 +35,38 @@ passes AS (
         AND NOT coalesce(around.is_backward AND around.sequence = numbered.sequence, false)
 ),
 makers AS (
-    SELECT process_id, sequence, arg_max(range_id, place) AS range_id, min(start_ns) AS start_ns,
-           count(DISTINCT thread_id) AS threads
+    SELECT process_id, thread_id, sequence, arg_max(range_id, place) AS range_id,
+           min(start_ns) AS start_ns
     FROM numbered
     WHERE NOT is_backward
-    GROUP BY process_id, sequence
+    GROUP BY process_id, thread_id, sequence
+),
+found AS (
+    SELECT passes.process_id, passes.range_id, forward_thread, makers.thread_id,
+           makers.range_id AS forward_range_id, count(*) OVER (PARTITION BY passes.range_id) AS n
+    FROM passes
+    LEFT JOIN makers
+        ON makers.process_id = passes.process_id
+        AND makers.sequence = passes.sequence
+        AND makers.start_ns <= passes.start_ns
+),
+-- Which thread PyTorch's number of it means.
+threads AS (
+    SELECT process_id, forward_thread, mode(thread_id) AS thread_id
+    FROM found
+    WHERE n = 1 AND thread_id IS NOT NULL AND forward_thread IS NOT NULL
+    GROUP BY process_id, forward_thread
+),
+told AS (
+    SELECT found.*, coalesce(found.thread_id = threads.thread_id, false) AS is_told
+    FROM found
+    LEFT JOIN threads
+        ON threads.process_id = found.process_id
+        AND threads.forward_thread = found.forward_thread
 )
-SELECT passes.range_id,
-       CASE WHEN threads = 1 THEN makers.range_id END AS forward_range_id,
-       coalesce(threads > 1, false) AS is_ambiguous
-FROM passes
-LEFT JOIN makers
-    ON makers.process_id = passes.process_id
-    AND makers.sequence = passes.sequence
-    AND makers.start_ns <= passes.start_ns
+SELECT range_id,
+       CASE WHEN any_value(n) = 1 THEN any_value(forward_range_id)
+            ELSE any_value(forward_range_id) FILTER (WHERE is_told) END AS forward_range_id,
+       any_value(n) > 1 AND NOT bool_or(is_told) AS is_ambiguous
+FROM told
+GROUP BY range_id
