@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
+import pytest
 from support.trace import MakeTrace, assert_rows
+
+from cupti_etl.render.table import View
+from cupti_etl.render.text import drawn
 
 # Two steps; from 70 to 120 nothing runs, while the host loads the next batch and launches.
 STEPS = {
@@ -72,6 +78,17 @@ def test_a_step_says_what_it_launched_and_waited_for(trace: MakeTrace) -> None:
         0             0            0                 0               0              0
         """,
     )
+
+
+def test_causes_of_idle_time_are_shown_before_what_says_less(
+    trace: MakeTrace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines, _ = drawn(trace(**STEPS).query("step_summary"), View(), terminal=True)
+    (heading,) = (line for line in lines if "duration" in line)
+    words = re.sub(r"\x1b\[\d+m", "", heading).split()
+    # The second halves of idle_host, idle_queued and so on.
+    assert words[-4:] == ["host", "queued", "launching", "input"]
 
 
 def test_a_call_counts_once_where_its_first_work_began(trace: MakeTrace) -> None:

@@ -12,9 +12,9 @@
 -- materialized: Few rows, of all that ran.
 -- limits: As of step_breakdown and gap_attribution. Launches count where their first work began.
 -- front: What did each step do, and what did it wait for?
--- first: step, duration_ns, host_duration_ns, busy_ns, idle_ns, exposed_communication_ns,
---   exposed_copy_ns, idle_input_ns, idle_host_ns, idle_launching_ns, idle_waiting_ns,
---   idle_memory_ns, launches, gpu, name
+-- first: step, duration_ns, busy_ns, idle_ns, exposed_communication_ns, idle_host_ns,
+--   idle_queued_ns, idle_launching_ns, idle_input_ns, idle_waiting_ns, idle_memory_ns,
+--   exposed_copy_ns, host_duration_ns, launches, gpu, name
 -- chart: lines(step, duration_ns)
 -- example: cupti-etl query step_summary TRACE
 -- alias: iteration_timing, iteration_detail
