@@ -106,3 +106,32 @@ def test_waiting_for_input_is_said(trace: MakeTrace) -> None:
         assert_rows(
             opened.query("finding_host"), f'saved_ns culprit kernel\n399900 "{said}" {kernel}'
         )
+
+
+def test_executions_of_communication_are_as_slow_as_others_let_them_wait(
+    trace: MakeTrace,
+) -> None:
+    def kernels(name: str) -> str:
+        lengths = [10] * 20 + [110]
+        return "process_id device_id start_ns end_ns name\n" + "\n".join(
+            f"1 0 {at * 1000} {at * 1000 + ns} {name}" for at, ns in enumerate(lengths)
+        )
+
+    gemm = trace(kernel=kernels("gemm"))
+    assert_rows(gemm.query("finding_slow_executions"), 'saved_ns culprit\n100 "in gemm"')
+    nccl = trace(kernel=kernels("ncclDevKernel_AllReduce"))
+    assert nccl.query("finding_slow_executions").count() == 0
+
+
+def test_one_slow_step_is_no_steps(trace: MakeTrace) -> None:
+    begins = [0, 100, 202, 301, 400, 900, 1003, 1102, 1204, 1304]
+    opened = trace(
+        device=DEVICE,
+        marker="process_id thread_id marker_id event timestamp_ns name\n"
+        + "\n".join(f"1 5 {at} start {at} step\n1 5 {at} end {at + 99} -" for at in begins),
+        api_call="process_id thread_id correlation_id domain start_ns end_ns name\n"
+        + "\n".join(f"1 5 {at + 1} runtime {at} {at + 1} cudaLaunchKernel" for at in begins),
+        kernel="process_id device_id correlation_id start_ns end_ns name\n"
+        + "\n".join(f"1 0 {at + 1} {at + 5} {at + 15} k" for at in begins),
+    )
+    assert_rows(opened.query("finding_slow_steps"), 'saved_ns culprit\n400 "step 4"')

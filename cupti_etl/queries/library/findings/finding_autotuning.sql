@@ -13,8 +13,7 @@
 --   saved_ns BIGINT [ns]: What could be saved at most.
 --   culprit VARCHAR: What is most to blame; NULL if that is not known.
 SELECT gpu, TRY_CAST(sum(span_ns) AS BIGINT) AS saved_ns,
-       concat('of ', count(*), ' kernels, most for ', array_to_string(
-           list(short ORDER BY span_ns DESC, short)[:3], ', '
-       )) AS culprit
+       concat('of ', CASE WHEN count(*) > 1 THEN concat(count(*), ' kernels, most for ') END,
+              array_to_string(list(short ORDER BY span_ns DESC, short)[:3], ', ')) AS culprit
 FROM triton_autotune
 GROUP BY gpu

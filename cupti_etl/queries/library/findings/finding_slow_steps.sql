@@ -19,7 +19,8 @@ WITH steps AS (
     WHERE source = 'nvtx'
 )
 SELECT gpu, TRY_CAST(sum(duration_ns) - count(*) * any_value(median_ns) AS BIGINT) AS saved_ns,
-       concat('steps ', string_agg(step, ', ' ORDER BY step)) AS culprit
+       concat(CASE WHEN count(*) > 1 THEN 'steps ' ELSE 'step ' END,
+              string_agg(step, ', ' ORDER BY step)) AS culprit
 FROM steps
 WHERE is_outlier
 GROUP BY process_id, gpu

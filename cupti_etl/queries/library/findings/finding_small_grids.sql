@@ -23,6 +23,7 @@ WITH most AS (
     HAVING count(*) > 0
 )
 SELECT NULL::BIGINT AS gpu, saved_ns,
-       concat(n, ' names and shapes, most of it with grid ', worst.grid, ' in') AS culprit,
+       concat(CASE WHEN n > 1 THEN concat(n, ' names and shapes, most of it ') END, 'with grid ',
+              worst.grid, ' in') AS culprit,
        (SELECT min(mangled) FROM kernel_name WHERE demangled = worst.demangled) AS kernel
 FROM most
