@@ -69,7 +69,6 @@ def test_the_step_of_a_profiler_comes_before_frames_operators_and_layers(trace: 
         ("-", "frame {n}", True),
         ("-", "Batch {n}", True),
         ("user_annotation", "execute_{n}_context_0(sq1)_generation_{n}(sq1)", True),
-        ("user_annotation", "Optimizer.step#SGD.step", True),
         ("user_annotation", "[pl][profile]run_training_batch", True),
         ("-", "Scheduler.run_batch", True),
         ("-", "EngineCore.step", True),
@@ -96,6 +95,24 @@ def test_what_is_called_a_step(trace: MakeTrace, domain: str, name: str, is_step
         **launched([100 * n**2 + 30 for n in range(4)]),
     )
     assert names(opened) == ([name.format(n=n) for n in range(4)] if is_step else [])
+
+
+def test_steps_of_an_optimizer_end_with_the_next(trace: MakeTrace) -> None:
+    """What comes after the last is not known: it is the optimizer alone."""
+    optimizer = ("user_annotation", "Optimizer.step#SGD.step")
+    opened = trace(
+        marker=ranges(*((*optimizer, at, at + 10) for at in (80, 180, 280))),
+        # Forward, and in the optimizer.
+        **launched([10, 82, 110, 182, 210, 282]),
+    )
+    assert_rows(
+        opened.sql("FROM step ORDER BY step"),
+        """
+        step name                    start_ns end_ns
+        0    Optimizer.step#SGD.step 84       184
+        1    Optimizer.step#SGD.step 184      284
+        """,
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@
 --   XLA's autotuner tries are none, nor functions of autograd (emit_nvtx). A step is on the GPU
 --   from the first activity that it asked for to that of the next step; where its work goes on for
 --   more than a tenth of a step after that (medians), as inputs are copied ahead, from the first on
---   the stream on which most of the work is that its own thread asked for. In processes without
+--   the stream on which most of the work is that its own thread asked for. What comes after the
+--   last step of an optimizer begins is none: it has no other end. In processes without
 --   them, after what that tried, the rarest kernel that came at least 5 times at regular distances
 --   (3 of 4 within a quarter of their median, with half of all kernels between the first and the
 --   last), with about as many kernels each time (3 of 4 within a tenth of the median, 3 or more): a
@@ -125,7 +126,9 @@ stems AS (
 ),
 asked AS (
     SELECT named.process_id, work.gpu, named.name, work.start_ns, work.end_ns, named.range_id,
-           named.thread_id, named.start_ns AS from_ns, named.end_ns AS until_ns
+           named.thread_id, named.start_ns AS from_ns, named.end_ns AS until_ns,
+           -- Optimizers and schedulers run at the end of what people call a step.
+           named.rank = 6 AS is_end
     FROM named
     JOIN stems
         ON stems.process_id = named.process_id
@@ -171,7 +174,7 @@ mains AS (
     GROUP BY range_id, gpu
 ),
 marked AS (
-    SELECT asked.process_id, asked.gpu, name, end_ns, from_ns, until_ns,
+    SELECT asked.process_id, asked.gpu, name, end_ns, from_ns, until_ns, is_end,
            coalesce(mains.start_ns, asked.start_ns) AS start_ns
     FROM asked
     LEFT JOIN mains ON mains.range_id = asked.range_id AND mains.gpu = asked.gpu
@@ -319,6 +322,8 @@ found AS (
                AS host_end_ns,
            1.0::DOUBLE AS confidence
     FROM marked
+    QUALIFY NOT is_end
+        OR lead(start_ns) OVER (PARTITION BY process_id, gpu ORDER BY start_ns) IS NOT NULL
     UNION ALL
     SELECT process_id, gpu, 'kernels', name, start_ns, end_ns, at_ns, next_ns,
            least(regular, even, covered)
