@@ -146,3 +146,29 @@ def test_a_range_that_began_before_the_part_has_the_work_in_the_part(trace: Make
             part.sql("FROM range_gpu ORDER BY range_id"),
             "activities exclusive_activities gpu_ns\n 2 0 3500\n 2 2 3500",
         )
+
+
+def test_ranges_of_nccl_whose_end_was_not_told_have_nothing_inside(trace: MakeTrace) -> None:
+    """A group that hangs is the last of its thread, and goes on."""
+    opened = trace(
+        marker="""
+            process_id thread_id marker_id event timestamp_ns domain name
+            1          5         1         start 0            NCCL   ncclCommInitRankConfig
+            1          5         2         start 100          -      step
+            1          5         2         end   200          -      -
+            1          6         3         start 0            NCCL   ncclGroupEnd
+            1          7         4         start 0            -      server
+            1          7         5         start 50           -      request
+            1          7         5         end   60           -      -
+        """,
+    )
+    assert_rows(
+        opened.sql("FROM nvtx_range ORDER BY thread_id, start_ns"),
+        """
+        path             start_ns end_ns
+        step             100      200
+        ncclGroupEnd     0        -
+        server           0        -
+        "server / request" 50     60
+        """,
+    )
