@@ -16,7 +16,8 @@
 --   step is from one to the next. If two of them were launched by one call or by one forward pass,
 --   these are layers, and no steps. The steady state begins with the first step, of the first half,
 --   from which on steps take as long as those of the later half do (their median, give or take 4
---   deviations or a tenth; of two steps, twice its length), if those before took longer.
+--   deviations or a tenth; a quarter of fewer than 5; of two steps, twice its length), if those
+--   before took longer.
 -- needs: _range_span, _hlo_range, range_gpu, gpu_interval, api_call, _readable_name
 -- materialized: Made once for an opened trace, as it is searched in all kernels.
 -- limits: With kernels, what came before the first and after the last of them is in no step, and
@@ -357,8 +358,8 @@ later AS (
     SELECT process_id, gpu, median(end_ns - start_ns) AS median_ns,
            -- Of two steps, the last has no idle time at its end, and says little of the first.
            greatest(4 * 1.4826 * mad(end_ns - start_ns),
-                    CASE WHEN count(*) > 1 THEN 0.1 ELSE 1 END * median(end_ns - start_ns))
-               AS spread_ns
+                    median(end_ns - start_ns) * CASE WHEN count(*) = 1 THEN 1
+                        WHEN count(*) < 5 THEN 0.25 ELSE 0.1 END) AS spread_ns
     FROM numbered
     WHERE step >= n // 2
     GROUP BY process_id, gpu
