@@ -1,6 +1,7 @@
 -- The run on one page: what ran where, for how long, and what took the time.
 --
--- computed: One row a fact. Busy time is a union (busy_breakdown); times of kernels and copies are
+-- computed: One row a fact. Wall time is that of the command, if all of its capture is there, else
+--   that of what was traced. Busy time is a union (busy_breakdown); times of kernels and copies are
 --   sums of durations.
 -- needs: capture, process, discarded, _rank_missing, busy_breakdown, kernel_summary,
 --   memcpy_summary, unified_memory_migration
@@ -26,10 +27,22 @@ FROM (
     FROM capture
     WHERE command IS NOT NULL
     UNION ALL
-    SELECT 2, 0, 'run', 'wall', (max(end_ns) - min(start_ns))::DOUBLE, 'ns',
-           'from the first process traced to the last end', NULL
-    FROM process
-    HAVING count(*) > 0
+    -- A process is traced from its first use of CUDA on: of a command, that is not all of it.
+    SELECT 2, 0, 'run', 'wall', (coalesce(commands.end_ns, traced.end_ns)
+                                 - coalesce(commands.start_ns, traced.start_ns))::DOUBLE, 'ns',
+           CASE WHEN commands.start_ns IS NULL THEN 'from the first process traced to the last end'
+                ELSE printf('of the command; traced from %.3g s on',
+                            (traced.start_ns - commands.start_ns) / 1e9) END, NULL
+    FROM (
+        SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM process HAVING count(*) > 0
+    ) AS traced
+    LEFT JOIN (
+        SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns
+        FROM capture
+        WHERE command IS NOT NULL
+        HAVING count(*) = count(end_ns)
+    ) AS commands
+        ON commands.start_ns <= traced.start_ns AND commands.end_ns >= traced.end_ns
     UNION ALL
     SELECT 2.1, 0, 'run', 'kept', ((SELECT max(end_ns) FROM capture) - max(end_ns))::DOUBLE, 'ns',
            concat('the end of the run: ', sum(rows), ' older rows were not kept'), NULL
