@@ -115,6 +115,19 @@ def test_steps_of_an_optimizer_end_with_the_next(trace: MakeTrace) -> None:
     )
 
 
+def test_an_optimizer_that_runs_the_whole_step_has_a_last_one(trace: MakeTrace) -> None:
+    """Lightning gives it forward and backward as its closure."""
+    optimizer = ("user_annotation", "Optimizer.step#SGD.step")
+    opened = trace(
+        marker=ranges(*((*optimizer, at, at + 90) for at in (0, 100, 200))),
+        **launched([10, 82, 110, 182, 210, 282]),
+    )
+    assert_rows(
+        opened.sql("SELECT start_ns, end_ns FROM step ORDER BY step"),
+        "start_ns end_ns\n12 112\n112 212\n212 287",
+    )
+
+
 @pytest.mark.parametrize(
     ("durations", "first"),
     [

@@ -8,16 +8,16 @@
 --   XLA's autotuner tries are none, nor functions of autograd (emit_nvtx). A step is on the GPU
 --   from the first activity that it asked for to that of the next step; where its work goes on for
 --   more than a tenth of a step after that (medians), as inputs are copied ahead, from the first on
---   the stream on which most of the work is that its own thread asked for. What comes after the
---   last step of an optimizer begins is none: it has no other end. In processes without
---   them, after what that tried, the rarest kernel that came at least 5 times at regular distances
---   (3 of 4 within a quarter of their median, with half of all kernels between the first and the
---   last), with about as many kernels each time (3 of 4 within a tenth of the median, 3 or more): a
---   step is from one to the next. If two of them were launched by one call or by one forward pass,
---   these are layers, and no steps. The steady state begins with the first step, of the first half,
---   from which on steps take as long as those of the later half do (their median, give or take 4
---   deviations or a tenth; a quarter of fewer than 5; of two steps, twice its length), if those
---   before took longer.
+--   the stream on which most of the work is that its own thread asked for. What comes after an
+--   optimizer began for the last time is none, unless it takes most of the step. In processes
+--   without them, after what that tried, the rarest kernel that came at least 5 times at regular
+--   distances (3 of 4 within a quarter of their median, with half of all kernels between the first
+--   and the last), with about as many kernels each time (3 of 4 within a tenth of the median, 3 or
+--   more): a step is from one to the next. If two of them were launched by one call or by one
+--   forward pass, these are layers, and no steps. The steady state begins with the first step, of
+--   the first half, from which on steps take as long as those of the later half do (their median,
+--   give or take 4 deviations or a tenth; a quarter of fewer than 5; of two steps, twice its
+--   length), if those before took longer.
 -- needs: _range_span, _hlo_range, range_gpu, gpu_interval, api_call, _readable_name
 -- materialized: Made once for an opened trace, as it is searched in all kernels.
 -- limits: With kernels, what came before the first and after the last of them is in no step, and
@@ -128,13 +128,9 @@ stems AS (
 asked AS (
     SELECT named.process_id, work.gpu, named.name, work.start_ns, work.end_ns, named.range_id,
            named.thread_id, named.start_ns AS from_ns, named.end_ns AS until_ns,
-           -- Optimizers and schedulers run at the end of what people call a step.
            named.rank = 6 AS is_end
     FROM named
-    JOIN stems
-        ON stems.process_id = named.process_id
-        AND stems.stem = named.stem
-        AND stems.rank = named.rank
+    SEMI JOIN stems USING (process_id, stem, rank)
     JOIN range_gpu AS work ON work.range_id = named.range_id
 ),
 -- Where the work of a step goes on for long after the first of the next, as inputs are copied
@@ -315,16 +311,18 @@ even AS (
     HAVING even >= 0.75 AND any_value(median_kernels) >= 3
 ),
 found AS (
-    SELECT process_id, gpu, 'nvtx' AS source, name, start_ns,
-           coalesce(lead(start_ns) OVER (PARTITION BY process_id, gpu ORDER BY start_ns), end_ns)
-               AS end_ns,
-           from_ns AS host_start_ns,
-           coalesce(lead(from_ns) OVER (PARTITION BY process_id, gpu ORDER BY from_ns), until_ns)
-               AS host_end_ns,
+    SELECT process_id, gpu, 'nvtx' AS source, name, start_ns, coalesce(next_ns, end_ns) AS end_ns,
+           from_ns AS host_start_ns, coalesce(next_from_ns, until_ns) AS host_end_ns,
            1.0::DOUBLE AS confidence
-    FROM marked
-    QUALIFY NOT is_end
-        OR lead(start_ns) OVER (PARTITION BY process_id, gpu ORDER BY start_ns) IS NOT NULL
+    FROM (
+        SELECT *, lead(start_ns) OVER (PARTITION BY process_id, gpu ORDER BY start_ns) AS next_ns,
+               lead(from_ns) OVER (PARTITION BY process_id, gpu ORDER BY from_ns) AS next_from_ns
+        FROM marked
+    )
+    WINDOW loop AS (PARTITION BY process_id, gpu)
+    -- Optimizers run at the end of a step, if they do not run most of it (Lightning).
+    QUALIFY NOT is_end OR next_ns IS NOT NULL
+        OR 2 * median(until_ns - from_ns) OVER loop > median(next_from_ns - from_ns) OVER loop
     UNION ALL
     SELECT process_id, gpu, 'kernels', name, start_ns, end_ns, at_ns, next_ns,
            least(regular, even, covered)
