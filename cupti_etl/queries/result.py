@@ -308,5 +308,6 @@ def _interruptible(con: duckdb.DuckDBPyConnection, action: Callable[[], _T]) -> 
         return outcome.result()
     except KeyboardInterrupt:
         con.interrupt()
-        thread.join()
         raise
+    finally:
+        thread.join()  # it holds what it reads from, and with that the connection

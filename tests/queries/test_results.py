@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import time
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -11,6 +14,7 @@ import pytest
 from support.trace import MakeTrace, assert_rows
 
 from cupti_etl.errors import UsageError
+from cupti_etl.queries import result
 
 KERNELS = "start_ns end_ns name\n" + "\n".join(f"{at} {at + 1} k{at % 7}" for at in range(500))
 
@@ -168,6 +172,22 @@ def test_duckdb_itself_reads_a_result(trace: MakeTrace) -> None:
     counted = trace(kernel=KERNELS).query("kernel_summary").arrow()
     assert counted.num_rows == 7
     assert duckdb.sql("SELECT sum(calls) FROM counted").fetchall() == [(500,)]
+
+
+def test_after_the_first_rows_of_a_result_a_session_can_ask_again(
+    trace: MakeTrace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Late(Future[Any]):
+        """Whoever has the result goes on before the thread that read it has ended."""
+
+        def set_result(self, result: Any) -> None:
+            super().set_result(result)
+            time.sleep(0.1)
+
+    monkeypatch.setattr(result, "Future", Late)
+    rows = trace().session().sql("FROM range(300000)")
+    first = next(iter(rows.reader(1000)))
+    assert (first.num_rows, rows.count()) == (1000, 300_000)
 
 
 def test_a_session_sees_what_a_query_with_parameters_needs(trace: MakeTrace) -> None:
