@@ -252,7 +252,7 @@ def test_the_wall_time_is_of_the_command_that_was_captured(trace: MakeTrace) -> 
         process=process,
         capture="start_ns end_ns command\n0 14000000000 'python train.py'",
     )
-    assert_rows(opened.sql(wall), 'ns detail\n14000000000 "of the command; traced from 11 s on"')
+    assert_rows(opened.sql(wall), 'ns detail\n14000000000 "of the command; traced from 11.0 s on"')
     opened = trace(process=process, capture="start_ns end_ns command\n0 14000000000 -")
     assert_rows(
         opened.sql(wall), 'ns detail\n2000000000 "from the first process traced to the last end"'

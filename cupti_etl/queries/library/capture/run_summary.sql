@@ -31,7 +31,7 @@ FROM (
     SELECT 2, 0, 'run', 'wall', (coalesce(commands.end_ns, traced.end_ns)
                                  - coalesce(commands.start_ns, traced.start_ns))::DOUBLE, 'ns',
            CASE WHEN commands.start_ns IS NULL THEN 'from the first process traced to the last end'
-                ELSE printf('of the command; traced from %.3g s on',
+                ELSE printf('of the command; traced from %.1f s on',
                             (traced.start_ns - commands.start_ns) / 1e9) END, NULL
     FROM (
         SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM process HAVING count(*) > 0
