@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         launches = max(1, int(LAUNCHES * arguments.seconds))
-        words, env, trace, _ = capturer(made, folder).prepare(
+        words, env, trace, _ = capturer(made, folder, trace_duckdb=True).prepare(
             "13.5.25", rate=LAUNCHES, launches=launches
         )
         slow = subprocess.Popen(words, env=env, text=True, stderr=subprocess.PIPE)

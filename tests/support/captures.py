@@ -152,11 +152,10 @@ class Capturer:
         trace_duckdb: whether trace.duckdb is made, which takes half the time of so small a trace.
     """
 
-    trace_duckdb = False
-
-    def __init__(self, fakes: Fakes, folder: Path) -> None:
+    def __init__(self, fakes: Fakes, folder: Path, *, trace_duckdb: bool = False) -> None:
         self.fakes = fakes
         self.folder = folder
+        self.trace_duckdb = trace_duckdb
         self._number = 0
 
     def prepare(
