@@ -10,8 +10,9 @@
 --     trace of torch.profiler).
 --   _operator_flops: no operator of which the operations can be counted launched work.
 -- limits: NULL where sizes were not recorded (--pytorch, record_shapes=True) or the chip is not
---   listed. Peaks are of data sheets; for float that of TF32. Attention counts as if nothing were
---   masked. Bytes are the least that must move: caches and copies between layouts are not seen.
+--   listed. Peaks are of data sheets; for float that of TF32, or that without tensor cores where
+--   kernels say so (_device_peak). Attention counts as if nothing were masked. Bytes are the least
+--   that must move: caches and copies between layouts are not seen.
 -- front: How many TFLOP/s do my operators reach, and what holds them up?
 -- first: gpu_ns, tflops_per_s, peak_pct, bound, calls, name
 -- label: name = operator(input_dims, element_type)
