@@ -69,30 +69,40 @@ def test_a_step_has_the_operations_that_began_in_it(trace: MakeTrace) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kernels", "peak"),
+    ("kernels", "matrices", "convolutions"),
     [
-        (["volta_sgemm_64x64_nt"], 67.0),
-        (["cutlass_80_simt_sgemm_256x128_8x4_nn_align1", "reduce_kernel"], 67.0),
-        (["sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_ffma_cublas"], 67.0),
-        (["cutlass_80_tensorop_s1688gemm_256x128_32x3_nt_align1"], 494.7),
-        (["cutlass_80_simt_sgemm_256x128", "sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n"], 494.7),
-        (["triton_tem_fused_mm"], 494.7),
+        (["volta_sgemm_64x64_nt"], 67, 494.7),
+        (["cutlass_80_simt_sgemm_256x128_8x4_nn_align1", "reduce_kernel"], 67, 494.7),
+        (["sgemm_largek_lds64", "sm80_xmma_wgrad_implicit_gemm_tf32f32_tf32f32"], 67, 494.7),
+        (["sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n", "cutlass_simt_sfprop_64x64"], 494.7, 67),
+        (["cutlass_80_tensorop_s1688gemm_256x128_32x3_nt_align1"], 494.7, 494.7),
+        (["cutlass_80_simt_sgemm_256x128", "sm80_xmma_gemm_f32f32_tf32f32_f32"], 494.7, 494.7),
+        (["triton_tem_fused_mm"], 494.7, 494.7),
     ],
 )
 def test_floats_are_measured_by_what_multiplies_them(
-    trace: MakeTrace, kernels: list[str], peak: float
+    trace: MakeTrace, kernels: list[str], matrices: float, convolutions: float
 ) -> None:
-    """PyTorch multiplies them without tensor cores, unless TF32 is allowed."""
+    """PyTorch multiplies matrices without tensor cores, unless TF32 is allowed."""
     opened = trace(
         device='process_id device_id name\n1 0 "NVIDIA H100 80GB HBM3"\n2 0 "NVIDIA H100"',
         kernel="process_id name start_ns end_ns\n"
         + "\n".join(f"1 {name} 0 10" for name in kernels)
         + "\n2 tf32_gemm 0 10",
     )
-    rates = opened.sql(
-        "SELECT peak_tflops FROM _device_peak WHERE element_type = 'float' ORDER BY process_id"
+    assert_rows(
+        opened.sql(
+            "SELECT process_id, is_convolution, peak_tflops FROM _device_peak"
+            " WHERE element_type = 'float' ORDER BY ALL"
+        ),
+        f"""
+        process_id is_convolution peak_tflops
+        1          false          {matrices}
+        1          true           {convolutions}
+        2          false          494.7
+        2          true           494.7
+        """,
     )
-    assert [row["peak_tflops"] for row in rates] == [peak, 494.7]
 
 
 @pytest.mark.parametrize(

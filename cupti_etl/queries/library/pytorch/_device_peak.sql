@@ -4,7 +4,8 @@
 --   first row whose words a name has counts. For float it is the rate of TF32 where the chip has
 --   it; but that without tensor cores in processes whose kernels are named for it (simt, sgemm or
 --   ffma) and none for TF32: PyTorch multiplies float matrices so unless it is told otherwise.
---   Bandwidth is that of the device record, if it is there.
+--   Convolutions have rows of their own, as it allows TF32 for these apart. Bandwidth is that of
+--   the device record, if it is there.
 -- needs: device, kernel
 -- limits: Variants of lower power have lower peaks; chips that are not listed have no row.
 -- scope: whole
@@ -12,6 +13,7 @@
 --   process_id BIGINT: The process.
 --   device_id INTEGER: CUDA ordinal of the device in its process.
 --   element_type VARCHAR: As PyTorch writes it, such as c10::BFloat16.
+--   is_convolution BOOLEAN: Whether it is for convolutions.
 --   peak_tflops DOUBLE [Tflop/s]: Operations a second.
 --   peak_gbps DOUBLE [GB/s]: Bytes of memory a second.
 WITH chips AS (
@@ -47,13 +49,17 @@ found AS (
 ),
 -- Processes that multiply floats without tensor cores.
 plain AS (
-    SELECT process_id, true AS is_plain
-    FROM (SELECT DISTINCT process_id, name FROM kernel)
-    GROUP BY process_id
+    SELECT process_id, is_convolution, true AS is_plain
+    FROM (
+        SELECT process_id, name, regexp_matches(name, 'fprop|dgrad|wgrad|conv') AS is_convolution
+        FROM kernel
+        GROUP BY ALL
+    )
+    GROUP BY process_id, is_convolution
     HAVING bool_or(regexp_matches(name, 'simt|sgemm|ffma'))
         AND NOT bool_or(regexp_matches(name, 'tf32|s1688|nvjet_(sm\d+_)?s'))
 )
-SELECT process_id, device_id, rate.element_type, rate.peak_tflops,
+SELECT process_id, device_id, rate.element_type, is_convolution, rate.peak_tflops,
        coalesce(nullif(kbps, 0) / 1e6, chip.gbps::DOUBLE) AS peak_gbps
 FROM (
     SELECT *, unnest([
@@ -69,5 +75,6 @@ FROM (
                {'element_type': 'signed char', 'peak_tflops': chip.int8::DOUBLE}
            ]) AS rate
     FROM found
-    LEFT JOIN plain USING (process_id)
+    CROSS JOIN (VALUES (false), (true)) AS kinds(is_convolution)
+    LEFT JOIN plain USING (process_id, is_convolution)
 )

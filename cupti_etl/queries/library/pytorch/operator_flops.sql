@@ -52,6 +52,7 @@ rated AS (
         ON peak.process_id = sums.process_id
         AND peak.device_id = sums.device_id
         AND peak.element_type = sums.element_type
+        AND peak.is_convolution = starts_with(kind, 'convolution')
     GROUP BY sums.name, kind, input_dims, sums.element_type, gpu
 ),
 speeds AS (

@@ -41,6 +41,7 @@ work AS (
         ON peak.process_id = counted.process_id
         AND peak.device_id = counted.device_id
         AND peak.element_type = counted.element_type
+        AND peak.is_convolution = starts_with(counted.kind, 'convolution')
 ),
 sums AS (
     SELECT step.process_id, step.gpu, step.step, sum(gpu_ns) AS gpu_ns,
