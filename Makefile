@@ -28,8 +28,8 @@ install: $(STAMP) native ## make .venv with cupti-etl and what its tests need
 
 native: $(LIBRARIES) ## compile the native libraries in place
 
-# Either is made with the other, which is up to date then.
-$(LIBRARIES): $(shell find native -name '*.[ch]' -o -name '*.map' -o -name build.py) | $(STAMP)
+# Both are made at once, also by make -j (before make 4.3, & is a target that nobody asks for).
+$(LIBRARIES) &: $(shell find native -name '*.[ch]' -o -name '*.inc' -o -name '*.map' -o -name build.py) | $(STAMP)
 	@$(BIN)/python native/build.py > /dev/null
 
 web: ## build the page of `cupti-etl serve` and the widget of notebooks (needs node)

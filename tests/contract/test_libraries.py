@@ -120,3 +120,12 @@ def test_a_warning_is_an_error_in_development(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert "[-Werror=padded]" in done.stderr
+
+
+def test_make_compiles_both_at_once_when_what_they_are_made_of_is_newer() -> None:
+    parts = [each for each in (ROOT / "native").rglob("*.*") if each.suffix not in (".py", ".pyc")]
+    assert {each.suffix for each in parts} == {".c", ".h", ".inc", ".map"}
+    for part in {each.suffix: each.relative_to(ROOT) for each in parts}.values():
+        make = ["make", "--dry-run", "--jobs", "2", "--what-if", part, "native"]
+        done = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True)
+        assert done.stdout.count("native/build.py") == 1, part
