@@ -29,8 +29,10 @@ _IN_ORDER = " > "
 _XLA = re.compile(r"(Thunk|Xla\w*):#.*#\Z")
 _SAID = re.compile(r"[#,](hlo_op|hlo_module|name|module)=([^,#]+)")
 _PROGRAM = re.compile(r"[#,]program_id=(\d+)")
-# What captures call operators of PyTorch: aten::t, sizes = [[2, 3]], types = ["float"].
-_SIZED = re.compile(r"(.+?), sizes = (\[.*?\])(?:, types = \[(.*)\])?\Z", re.DOTALL)
+# What captures write behind an operator of PyTorch: aten::t, sizes = [[2, 3]], types = ["float"].
+_SIZES = re.compile(r", sizes = (\[\[[-\d, \[\]]*\]\])(?:, types = \[([^\]]*)\])?\Z")
+# What emit_nvtx writes there: with these, ranges of one operator are told apart.
+_NUMBERED = re.compile(r", (?:seq|op_id) = \d")
 
 
 def label_rows(
@@ -166,14 +168,21 @@ def _copies(things: Sequence[Thing]) -> list[str]:
 
 def range_name(text: str) -> str:
     """What a range is called in a table: of one of XLA's the operation, module or pass."""
-    if sized := _SIZED.match(text):
-        return _with_sizes(sized[1], sized[2])
+    if sized := _sized(text):
+        return _with_sizes(text[: sized.start()], sized[1])
     found = _XLA.match(text)
     said: dict[str, str] = dict(_SAID.findall(text)) if found else {}
     if runs := said.get("hlo_op") or said.get("hlo_module"):
         return runs
     compiled = said.get("name") or said.get("module")
     return f"{found[1]} {compiled}" if found and compiled else text
+
+
+def _sized(text: str) -> re.Match[str] | None:
+    """Sizes and types behind the name of an operator; None if it is another range."""
+    found = _SIZES.search(text)
+    is_operator = found and found.start() and not _NUMBERED.search(text, 0, found.start())
+    return found if is_operator else None
 
 
 def path_name(path: str) -> str:
@@ -191,8 +200,8 @@ def _ranges(things: Sequence[Thing]) -> list[str]:
             for place, name in enumerate(full[at]):
                 if program := _PROGRAM.search(name):
                     parts[at][place] += f" #{program[1]}"
-                elif (sized := _SIZED.match(name)) and sized[3]:
-                    parts[at][place] += " " + sized[3].replace('"', "")
+                elif (sized := _sized(name)) and sized[2]:
+                    parts[at][place] += " " + sized[2].replace('"', "")
     long = [1] * len(parts)
     while True:
         texts = [_SEPARATOR.join(each[-n:]) for each, n in zip(parts, long, strict=True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -145,6 +146,26 @@ def test_ranges_of_operators_have_the_sizes_of_their_inputs() -> None:
     }
     assert label_rows(RANGE, [{"path": path} for path in names]) == list(names.values())
     assert path_name(f"cudaMemcpy in {to} / x") == "cudaMemcpy in aten::to(8x16) / x"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "batch, sizes = [3]",
+        "resize, sizes = [a] to [b]",
+        # Of emit_nvtx, which tells by them of which operator a backward pass is.
+        "aten::mm, seq = 5, op_id = 7, sizes = [[8, 16], [16, 4]]",
+    ],
+)
+def test_ranges_of_others_keep_what_is_like_sizes(name: str) -> None:
+    assert path_name(name) == name
+
+
+def test_a_name_of_a_stranger_takes_no_time() -> None:
+    name = "a" + ', sizes = [[]], types = ["' * 500
+    begin = time.process_time()
+    assert path_name(name) == name
+    assert time.process_time() - begin < 1
 
 
 def test_operators_have_the_sizes_of_their_inputs() -> None:
