@@ -5,8 +5,9 @@
 --   operator that began with that number before it and is no backward pass itself: that one made
 --   the function that runs. Numbers count on each thread: if operators of several threads have
 --   one, as activation checkpointing runs them again, it is that of the thread that the pass tells,
---   which is the one that most other passes with its number of the thread were on; where they do
---   not tell, the operator is not known.
+--   which is the one that most other passes with its number of the thread were on, and that has no
+--   other number; where they do not tell, the operator is not known. What other threads did has not
+--   made it, although that of its own was not recorded.
 -- needs: _operator
 -- scope: whole
 -- columns:
@@ -50,23 +51,37 @@ found AS (
         AND makers.sequence = passes.sequence
         AND makers.start_ns <= passes.start_ns
 ),
--- Which thread PyTorch's number of it means.
+-- Which thread PyTorch's number of it means: each thread has one.
 threads AS (
-    SELECT process_id, forward_thread, mode(thread_id) AS thread_id
-    FROM found
-    WHERE n = 1 AND thread_id IS NOT NULL AND forward_thread IS NOT NULL
-    GROUP BY process_id, forward_thread
+    SELECT process_id, forward_thread, thread_id
+    FROM (
+        SELECT process_id, forward_thread, thread_id, count(*) AS passes
+        FROM found
+        WHERE n = 1 AND thread_id IS NOT NULL AND forward_thread IS NOT NULL
+        GROUP BY process_id, forward_thread, thread_id
+    )
+    QUALIFY row_number() OVER (
+            PARTITION BY process_id, forward_thread ORDER BY passes DESC, thread_id
+        ) = 1
+        AND row_number() OVER (
+            PARTITION BY process_id, thread_id ORDER BY passes DESC, forward_thread
+        ) = 1
 ),
 told AS (
-    SELECT found.*, coalesce(found.thread_id = threads.thread_id, false) AS is_told
+    SELECT found.range_id, forward_range_id,
+           coalesce(meant.thread_id <> found.thread_id, false)
+               OR coalesce(owner.forward_thread <> found.forward_thread, false) AS is_other
     FROM found
-    LEFT JOIN threads
-        ON threads.process_id = found.process_id
-        AND threads.forward_thread = found.forward_thread
+    LEFT JOIN threads AS meant
+        ON meant.process_id = found.process_id
+        AND meant.forward_thread = found.forward_thread
+    LEFT JOIN threads AS owner
+        ON owner.process_id = found.process_id
+        AND owner.thread_id = found.thread_id
 )
 SELECT range_id,
-       CASE WHEN any_value(n) = 1 THEN any_value(forward_range_id)
-            ELSE any_value(forward_range_id) FILTER (WHERE is_told) END AS forward_range_id,
-       any_value(n) > 1 AND NOT bool_or(is_told) AS is_ambiguous
+       CASE WHEN count(*) FILTER (WHERE NOT is_other) = 1
+            THEN any_value(forward_range_id) FILTER (WHERE NOT is_other) END AS forward_range_id,
+       count(*) FILTER (WHERE NOT is_other) > 1 AS is_ambiguous
 FROM told
 GROUP BY range_id
