@@ -244,7 +244,7 @@ def test_times_of_today_and_long_sums_are_exact(trace) -> None:
     assert_rows(opened.query("kernel_summary"), "name total_ns\n a 4000000000000002")
 
 
-def test_the_wall_time_is_of_the_command_that_was_captured(trace: MakeTrace) -> None:
+def test_the_wall_time_is_of_the_capture_of_a_command(trace: MakeTrace) -> None:
     """What runs before a process uses CUDA is not traced."""
     wall = "SELECT value::BIGINT AS ns, detail FROM run_summary WHERE subject = 'wall'"
     process = "process_id start_ns end_ns\n1 11000000000 13000000000"
@@ -252,7 +252,7 @@ def test_the_wall_time_is_of_the_command_that_was_captured(trace: MakeTrace) -> 
         process=process,
         capture="start_ns end_ns command\n0 14000000000 'python train.py'",
     )
-    assert_rows(opened.sql(wall), 'ns detail\n14000000000 "of the command; traced from 11.0 s on"')
+    assert_rows(opened.sql(wall), 'ns detail\n14000000000 "of the capture; traced from 11.0 s on"')
     opened = trace(process=process, capture="start_ns end_ns command\n0 14000000000 -")
     assert_rows(
         opened.sql(wall), 'ns detail\n2000000000 "from the first process traced to the last end"'

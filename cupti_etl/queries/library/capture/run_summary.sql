@@ -1,8 +1,8 @@
 -- The run on one page: what ran where, for how long, and what took the time.
 --
--- computed: One row a fact. Wall time is that of the command, if all of its capture is there, else
---   that of what was traced. Busy time is a union (busy_breakdown); times of kernels and copies are
---   sums of durations.
+-- computed: One row a fact. Wall time is that of the capture, of a command or of the block of a
+--   program, if all of it is there, else that of what was traced. Busy time is a union
+--   (busy_breakdown); times of kernels and copies are sums of durations.
 -- needs: capture, process, discarded, _rank_missing, busy_breakdown, kernel_summary,
 --   memcpy_summary, unified_memory_migration
 -- materialized: Few rows, of all that ran.
@@ -31,7 +31,7 @@ FROM (
     SELECT 2, 0, 'run', 'wall', (coalesce(commands.end_ns, traced.end_ns)
                                  - coalesce(commands.start_ns, traced.start_ns))::DOUBLE, 'ns',
            CASE WHEN commands.start_ns IS NULL THEN 'from the first process traced to the last end'
-                ELSE printf('of the command; traced from %.1f s on',
+                ELSE printf('of the capture; traced from %.1f s on',
                             (traced.start_ns - commands.start_ns) / 1e9) END, NULL
     FROM (
         SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM process HAVING count(*) > 0
