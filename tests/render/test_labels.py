@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -162,10 +161,9 @@ def test_ranges_of_others_keep_what_is_like_sizes(name: str) -> None:
 
 
 def test_a_name_of_a_stranger_takes_no_time() -> None:
-    name = "a" + ', sizes = [[]], types = ["' * 500
-    begin = time.process_time()
+    # More than linear, it would not end before the limit of every test.
+    name = "a" + ', sizes = [[]], types = ["' * 50_000
     assert path_name(name) == name
-    assert time.process_time() - begin < 1
 
 
 def test_operators_have_the_sizes_of_their_inputs() -> None:
