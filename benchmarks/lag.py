@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def fakes() -> Any:
     from support.captures import Capturer
     from support.fakes import Fakes
 
-    return Capturer, Fakes()
+    return partial(Capturer, trace_duckdb=True), Fakes()
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -71,7 +72,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         launches = max(1, int(LAUNCHES * arguments.seconds))
-        words, env, trace, _ = capturer(made, folder, trace_duckdb=True).prepare(
+        words, env, trace, _ = capturer(made, folder).prepare(
             "13.5.25", rate=LAUNCHES, launches=launches
         )
         slow = subprocess.Popen(words, env=env, text=True, stderr=subprocess.PIPE)

@@ -31,7 +31,7 @@ def _one(folder: Path, launches: int, is_stalled: bool) -> tuple[float, int]:
     """Nanoseconds a launch takes the program, and the records that found no room."""
     capturer, made = fakes()
     start, ready = folder / "start", folder / "ready"
-    words, env, trace, _ = capturer(made, folder, trace_duckdb=True).prepare(
+    words, env, trace, _ = capturer(made, folder).prepare(
         "13.5.25",
         ["--buffer-mb", str(_RING_MB), "--kinds", "kernel"],
         launches=launches,

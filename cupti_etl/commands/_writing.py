@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import click
@@ -13,19 +14,19 @@ overwrite_option = click.option(
     is_flag=True,
     help="Replace an existing trace or file; other folders are never replaced.",
 )
-fsync_option = click.option(
+# What is so unless it is said otherwise.
+_unless = functools.partial(
+    click.option, is_flag=True, callback=lambda _context, _option, is_given: not is_given
+)
+fsync_option = _unless(
     "--no-fsync",
     "fsync",
-    is_flag=True,
-    callback=lambda _context, _option, is_given: not is_given,
     help="Do not wait for the disk. Faster on slow disks, but a power failure can damage the"
     " trace.",
 )
-trace_duckdb_option = click.option(
+trace_duckdb_option = _unless(
     "--no-trace-duckdb",
     "trace_duckdb",
-    is_flag=True,
-    callback=lambda _context, _option, is_given: not is_given,
     help="Leave out trace.duckdb, the file for DuckDB's own shell; `cupti-etl relink` makes it"
     " later.",
 )
