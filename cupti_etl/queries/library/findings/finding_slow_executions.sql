@@ -2,7 +2,7 @@
 --
 -- computed: lost_ns of kernel_tail. The culprit is the kernel with most of it. Communication is
 --   left out: it takes as long as other ranks let it wait (collective_wait).
--- needs: kernel_tail, kernel_rule, kernel_name
+-- needs: kernel_tail, kernel_rule, _readable_name
 -- requires:
 --   kernel: no kernels were recorded.
 -- finding: kernels have executions of more than twice their median (measured)
@@ -15,7 +15,7 @@
 WITH communication AS (
     SELECT coalesce(names.demangled, rule.mangled) AS demangled
     FROM kernel_rule AS rule
-    LEFT JOIN kernel_name AS names ON names.mangled = rule.mangled
+    LEFT JOIN _readable_name AS names ON names.mangled = rule.mangled
     WHERE rule.category = 'communication'
 )
 SELECT NULL::BIGINT AS gpu, TRY_CAST(sum(lost_ns) AS BIGINT) AS saved_ns,

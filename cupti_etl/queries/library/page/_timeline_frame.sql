@@ -2,9 +2,8 @@
 --
 -- computed: Launches of a thread in the order of time, each with the frames of its Python stack
 --   from the outermost on: frames of neighbours are one as long as they and all around them are of
---   the same functions, from the first launch's start to the last one's end. Frames of the capture
---   itself are left out, as in _stack_frame.
--- needs: launch, launch_stack, python_stack
+--   the same functions, from the first launch's start to the last one's end.
+-- needs: launch, launch_stack, _python_frame
 -- limits: What a function does without launching is not seen: it may begin earlier and end later,
 --   and two calls of it one after the other are one.
 -- scope: whole
@@ -20,13 +19,12 @@
 --   launches BIGINT: How many launches were made from it.
 WITH frames AS (
     SELECT process_id, stack_id, function, file, first_line,
-           TRY_CAST(row_number() OVER (stack ORDER BY depth DESC) - 1 AS INTEGER) AS depth,
+           TRY_CAST((max(depth) OVER stack)::BIGINT - depth AS INTEGER) AS depth,
            -- Of itself and all around it, so that one comparison tells.
            string_agg(concat(file, chr(1), first_line, chr(1), function), chr(2)) OVER (
                stack ORDER BY depth DESC ROWS UNBOUNDED PRECEDING
            ) AS around
-    FROM python_stack
-    WHERE coalesce(NOT regexp_matches(file, '/cupti_etl/inprocess/[^/]+$'), true)
+    FROM _python_frame
     WINDOW stack AS (PARTITION BY process_id, stack_id)
 ),
 launches AS (

@@ -1,11 +1,10 @@
 -- Frames of Python stacks, and which of them is the program's own.
 --
 -- computed: A frame is of an installed package, and not the program's own, where its file lies in
---   site-packages, dist-packages or Python's own library, or is of Python's frozen modules. Those
---   of the capture itself, which calls each module of PyTorch (--pytorch), are left out. The place
---   of a line is its file's name and its number; with the folder, where several files have that
---   name.
--- needs: python_stack
+--   site-packages, dist-packages or Python's own library, or is of Python's frozen modules. The
+--   place of a line is its file's name and its number; with the folder, where several files have
+--   that name.
+-- needs: _python_frame
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The traced process.
@@ -19,14 +18,10 @@
 --   is_own BOOLEAN: Whether it is the program's own and no installed package's.
 --   is_innermost_own BOOLEAN: Whether it is the innermost of these; of all, where there is none.
 WITH frames AS (
-    SELECT * REPLACE (TRY_CAST(
-               row_number() OVER (PARTITION BY process_id, stack_id ORDER BY depth) - 1 AS INTEGER
-           ) AS depth),
-           regexp_extract(file, '[^/]*$') AS name,
+    SELECT *, regexp_extract(file, '[^/]*$') AS name,
            NOT regexp_matches(file, '/(site|dist)-packages/|/lib/python3\.\d+t?/|^<frozen ')
                AS is_own
-    FROM python_stack
-    WHERE coalesce(NOT regexp_matches(file, '/cupti_etl/inprocess/[^/]+$'), true)
+    FROM _python_frame
 ),
 files AS (
     SELECT name, count(DISTINCT file) > 1 AS is_shared FROM frames GROUP BY name

@@ -6,7 +6,7 @@
 --   ffma) and none for TF32: PyTorch multiplies float matrices so unless it is told otherwise.
 --   Convolutions have rows of their own, as it allows TF32 for these apart. Bandwidth is that of
 --   the device record, if it is there.
--- needs: device, kernel
+-- needs: device, kernel, kernel_rule
 -- limits: Variants of lower power have lower peaks; chips that are not listed have no row.
 -- scope: whole
 -- columns:
@@ -51,9 +51,9 @@ found AS (
 plain AS (
     SELECT process_id, is_convolution, true AS is_plain
     FROM (
-        SELECT process_id, name, regexp_matches(name, 'fprop|dgrad|wgrad|conv') AS is_convolution
-        FROM kernel
-        GROUP BY ALL
+        SELECT process_id, name, category = 'convolution' AS is_convolution
+        FROM (SELECT DISTINCT process_id, name FROM kernel)
+        JOIN kernel_rule ON mangled = name
     )
     GROUP BY process_id, is_convolution
     HAVING bool_or(regexp_matches(name, 'simt|sgemm|ffma'))

@@ -1,0 +1,20 @@
+-- Frames of Python stacks, without those of the capture itself.
+--
+-- computed: python_stack. With --pytorch, the capture calls each module of PyTorch: frames of its
+--   own files are left out, and the others are numbered anew.
+-- needs: python_stack
+-- scope: whole
+-- columns:
+--   process_id BIGINT: The traced process.
+--   stack_id BIGINT: The stack, as in launch_stack.
+--   depth INTEGER: 0 for the innermost frame.
+--   function VARCHAR: The function's qualified name.
+--   file VARCHAR: The file.
+--   line INTEGER: The line that was being executed; NULL if it is not known.
+--   first_line INTEGER: The first line of the function.
+SELECT process_id, stack_id,
+       TRY_CAST(row_number() OVER (PARTITION BY process_id, stack_id ORDER BY depth) - 1 AS INTEGER)
+           AS depth,
+       function, file, line, first_line
+FROM python_stack
+WHERE coalesce(NOT regexp_matches(file, '/cupti_etl/inprocess/[^/]+$'), true)
