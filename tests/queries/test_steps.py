@@ -128,6 +128,74 @@ def test_an_optimizer_that_runs_the_whole_step_has_a_last_one(trace: MakeTrace) 
     )
 
 
+def optimized(*sizes: int) -> dict[str, str]:
+    """Steps of one optimizer after another, each followed by so many kernels, 1 ns each."""
+    begins = [10 + sum(sizes[:n]) * 10 for n in range(len(sizes))]
+    optimizer = ("user_annotation", "Optimizer.step#Adam.step")
+    return {
+        "marker": ranges(*((*optimizer, at, at + 2) for at in begins)),
+        **launched(
+            [at + 1 + 10 * k for at, size in zip(begins, sizes, strict=True) for k in range(size)]
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    ("sizes", "length"),
+    [
+        # The first of each makes what it keeps; some steps print.
+        ((30, 40, 10, 20, 10, 22, 10, 20, 11, 20, 10, 20), 2),
+        # A tenth is no difference, a step with an evaluation no other optimizer.
+        ((30, 20, 20, 21, 20, 21, 20, 21, 20, 21, 20, 21), 1),
+        ((30, 20, 20, 40, 20, 20, 40, 20, 20, 40, 20, 20), 1),
+        ((30, 40, 10, 20, 10), 1),
+    ],
+)
+def test_two_optimizers_in_turn_are_one_step(
+    trace: MakeTrace, sizes: tuple[int, ...], length: int
+) -> None:
+    opened = trace(**optimized(*sizes))
+    found = [row["kernels"] for row in opened.sql("FROM step_summary ORDER BY step")]
+    pairs = [sum(sizes[at : at + length]) for at in range(0, len(sizes), length)]
+    assert found == pairs[:-1]
+
+
+def test_steps_on_a_gpu_for_which_other_threads_ask(trace: MakeTrace) -> None:
+    """As DataParallel does, whose optimizer works on the first GPU alone."""
+    optimizer = ("user_annotation", "Optimizer.step#SGD.step")
+    opened = trace(
+        marker=ranges(*((*optimizer, at, at + 10) for at in (80, 180, 280))),
+        device="process_id device_id device_uuid\n1 0 GPU-0\n1 1 GPU-1",
+        api_call=f"""
+        {CALL}
+        1 5 1 runtime cudaLaunchKernel 82  83
+        1 6 2 runtime cudaLaunchKernel 110 111
+        1 6 3 runtime cudaLaunchKernel 120 121
+        1 5 4 runtime cudaLaunchKernel 182 183
+        1 6 5 runtime cudaLaunchKernel 210 211
+        1 5 6 runtime cudaLaunchKernel 282 283
+        """,
+        kernel=f"""
+        {KERNEL}
+        1 0 1 84  89  sgd
+        1 1 2 112 119 forward
+        1 1 3 122 131 backward
+        1 0 4 184 189 sgd
+        1 1 5 212 219 forward
+        1 0 6 284 289 sgd
+        """,
+    )
+    assert_rows(
+        opened.sql("FROM step ORDER BY gpu, step"),
+        """
+        gpu step name                    start_ns end_ns host_start_ns host_end_ns
+        0   0    Optimizer.step#SGD.step 84       184    80            180
+        0   1    Optimizer.step#SGD.step 184      284    180           280
+        1   0    Optimizer.step#SGD.step 112      212    80            180
+        """,
+    )
+
+
 @pytest.mark.parametrize(
     ("durations", "first"),
     [
