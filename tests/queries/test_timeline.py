@@ -343,3 +343,14 @@ def test_the_breakdown_is_that_of_brute_force(work: list[tuple[str, int, int]]) 
     assert {name: row[f"{name}_ns"] for name in expected} == expected
     for name in expected:
         assert sum(bucket[f"{name}_ns"] for bucket in buckets) == expected[name]
+
+
+def test_gpus_of_several_profiles_of_one_process_are_numbered_in_their_order(
+    trace: MakeTrace,
+) -> None:
+    """The numbers of these processes are drawn, and say nothing."""
+    opened = trace(
+        process="process_id pid start_ns\n7 100 300\n8 100 100\n9 100 200",
+        device="process_id device_id\n7 0\n8 0\n9 0",
+    )
+    assert_rows(opened.sql("FROM gpu ORDER BY gpu"), "gpu process_id\n0 8\n1 9\n2 7")

@@ -1,8 +1,9 @@
 -- The GPUs of the trace, one row for each process that saw them: a small number for each GPU.
 --
 -- computed: Rows of device, with their ordinals where no two GPUs have the same, else numbered by
---   host, ordinal, rank and UUID. Processes that share a GPU give it the same number; where no UUID
---   is known, each process has GPUs of its own.
+--   host, ordinal, rank and UUID, and where that is not known by when the process began. Processes
+--   that share a GPU give it the same number; where no UUID is known, each process has GPUs of its
+--   own.
 -- needs: device, process
 -- limits: A GPU of which no device record is known is not here; queries number it below zero.
 -- scope: whole
@@ -21,13 +22,15 @@ WITH seen AS (
     GROUP BY process_id, device_id
 ),
 hosts AS (
-    SELECT process_id, any_value(host) AS host, any_value(rank) AS rank
+    SELECT process_id, any_value(host) AS host, any_value(rank) AS rank, min(start_ns) AS start_ns
     FROM process
     GROUP BY process_id
 ),
 keys AS (
     SELECT key, min(device_id) AS ordinal,
-           row_number() OVER (ORDER BY min(host), min(device_id), min(rank), key) - 1 AS place
+           row_number() OVER (
+               ORDER BY min(host), min(device_id), min(rank), min(device_uuid), min(start_ns), key
+           ) - 1 AS place
     FROM seen
     LEFT JOIN hosts USING (process_id)
     GROUP BY key
