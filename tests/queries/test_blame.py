@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from support.trace import MakeTrace, assert_rows
 
 DEVICE = "process_id device_id device_uuid\n1 0 GPU-a"
+BEGINS = (0, 300_000, 600_000)
+# Of what is launched, at the begin of each and in the end.
+CALLS = tuple(enumerate((10, *BEGINS[1:], 900_000), 1))
 
 
 def test_the_call_in_which_the_gpu_was_idle(trace: MakeTrace) -> None:
@@ -99,13 +103,57 @@ def test_waiting_for_input_is_said(trace: MakeTrace) -> None:
     mark = "process_id thread_id marker_id event timestamp_ns name\n1 5 1 start 100000 {}"
     for name, said, kernel in (
         ("enumerate(DataLoader)#0", "most of it waits for input", "-"),
-        ("something", "most of it before", "k"),
+        ("something", "most of it in something", "-"),
     ):
         marker = f"{mark.format(name)}\n1 5 1 end 390000 -"
         opened = trace(**tables, marker=marker)
         assert_rows(
             opened.query("finding_host"), f'saved_ns culprit kernel\n399900 "{said}" {kernel}'
         )
+
+
+@pytest.mark.parametrize(
+    ("around", "inner", "culprit"),
+    [
+        ("rollout", ("env 1", "env 2", "env 3"), "most of it in env N"),
+        ("rollout", ("think", "act", "look"), "most of it in rollout"),
+        # All work is in steps, and the host did something else in each.
+        ("train_step", ("think", "act", "look"), "most of it before"),
+        ("rollout", ("aten::add, sizes = [[2]]",) * 3, "most of it in aten::add"),
+    ],
+)
+def test_the_range_in_which_the_host_was(
+    trace: MakeTrace, around: str, inner: tuple[str, ...], culprit: str
+) -> None:
+    marks = [
+        f'1 5 {n} start {at} "{name}"\n1 5 {n} end {end} -'
+        for n, (name, at, end) in enumerate(
+            [
+                (around, 5, 900_900),
+                *(
+                    (name, at + 50_000, at + 250_000)
+                    for name, at in zip(inner, BEGINS, strict=True)
+                ),
+            ]
+        )
+    ]
+    opened = trace(
+        device=DEVICE,
+        marker="\n".join(["process_id thread_id marker_id event timestamp_ns name", *marks]),
+        api_call="\n".join(
+            [
+                "process_id thread_id correlation_id domain start_ns end_ns name",
+                *(f"1 5 {n} runtime {at} {at + 10} cudaLaunchKernel" for n, at in CALLS),
+            ]
+        ),
+        kernel="\n".join(
+            [
+                "process_id device_id correlation_id start_ns end_ns name",
+                *(f"1 0 {n} {at + 20} {at + 500} k" for n, at in CALLS),
+            ]
+        ),
+    )
+    assert_rows(opened.query("finding_host"), f'saved_ns culprit\n898490 "{culprit}"')
 
 
 def test_executions_of_communication_are_as_slow_as_others_let_them_wait(

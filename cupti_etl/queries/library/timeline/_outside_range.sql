@@ -1,0 +1,78 @@
+-- The range of the host in which most of the time was that a GPU was idle for it, outside CUDA.
+--
+-- computed: Of gaps of 100 us and more, outside_ns of _gap_cause goes to the innermost range in the
+--   middle of the gap, up to when the next work was asked for, of the thread that asked for it, and
+--   to those around that. Ranges are alike whose names, and those around them, differ in numbers
+--   alone. Of those with more than half of the time, the innermost; a step is none, as all is in
+--   steps.
+-- needs: _gap_cause, _gap_edge, api_call, _range_turn, _range_parent, _range_span, _step_range
+-- lookup: api_call
+-- columns:
+--   gpu BIGINT: Number of the GPU, as in gpu.
+--   name VARCHAR: Name of the range; with N for numbers in which those that are alike differ.
+--   outside_ns BIGINT [ns]: Time in it.
+WITH RECURSIVE gaps AS (
+    SELECT gpu, cause.process_id, outside_ns, next_correlation_id AS correlation_id,
+           cause.start_ns + (cause.gap_ns - queued_ns) // 2 AS middle_ns
+    FROM _gap_cause AS cause
+    JOIN _gap_edge AS edge USING (gpu, start_ns)
+    WHERE cause.gap_ns >= 100000 AND outside_ns > 0
+),
+calls AS (
+    SELECT process_id, correlation_id, min(thread_id) AS thread_id
+    FROM api_call
+    SEMI JOIN gaps USING (process_id, correlation_id)
+    GROUP BY process_id, correlation_id
+),
+placed AS (
+    SELECT gpu, range_id, sum(outside_ns) AS outside_ns
+    FROM gaps
+    JOIN calls USING (process_id, correlation_id)
+    ASOF LEFT JOIN _range_turn AS turn
+        ON turn.process_id = gaps.process_id
+        AND turn.thread_id = calls.thread_id
+        AND turn.at_ns <= gaps.middle_ns
+    GROUP BY gpu, range_id
+),
+around AS (
+    SELECT range_id AS inner_range_id, range_id FROM placed WHERE range_id IS NOT NULL
+    UNION
+    SELECT inner_range_id, parent_range_id
+    FROM around
+    JOIN _range_parent USING (range_id)
+    WHERE parent_range_id IS NOT NULL
+),
+names AS MATERIALIZED (
+    SELECT range_id, parent_range_id, depth, called AS name,
+           regexp_replace(called, '[0-9]+', 'N', 'g') AS stem
+    FROM (
+        -- Without what PyTorch writes behind the names of operators.
+        SELECT range_id, regexp_replace(name, ', (seq|op_id|sizes) = .*', '') AS called
+        FROM (SELECT DISTINCT range_id FROM around)
+        JOIN _range_span USING (range_id)
+    )
+    JOIN _range_parent USING (range_id)
+),
+paths AS (
+    SELECT range_id, depth, name, stem, [stem] AS path FROM names WHERE parent_range_id IS NULL
+    UNION ALL
+    SELECT names.range_id, names.depth, names.name, names.stem, list_append(path, names.stem)
+    FROM names
+    JOIN paths ON paths.range_id = names.parent_range_id
+),
+sums AS (
+    SELECT gpu, path, any_value(depth) AS depth, sum(outside_ns) AS outside_ns,
+           CASE WHEN min(name) = max(name) THEN min(name) ELSE any_value(stem) END AS name
+    FROM placed
+    JOIN around ON around.inner_range_id = placed.range_id
+    JOIN paths ON paths.range_id = around.range_id
+    GROUP BY gpu, path
+)
+SELECT sums.gpu, arg_max(name, depth) AS name,
+       TRY_CAST(arg_max(sums.outside_ns, depth) AS BIGINT) AS outside_ns
+FROM sums
+JOIN (SELECT gpu, sum(outside_ns) AS outside_ns FROM placed GROUP BY gpu) AS totals USING (gpu)
+WHERE 2 * sums.outside_ns > totals.outside_ns
+    AND name NOT IN (SELECT regexp_replace(name, '[0-9]+', 'N', 'g') FROM _step_range)
+    AND name NOT IN (SELECT name FROM _step_range)
+GROUP BY sums.gpu
