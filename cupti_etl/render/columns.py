@@ -15,8 +15,8 @@ from cupti_etl.schema.types import timestamp
 _SUFFIXES = {"_ns": "ns", "_bytes": "bytes", "_pct": "%"}
 _IDS = ("_id", "_uuid", "_address", "_handle", "pid", "cbid")
 # Of whom or where a row is; shown where rows differ in it, whatever comes first.
-WHOSE = ("gpu", "rank", "process_id")
-PROCESS = "process_id"
+PROCESS, THREAD = "process_id", "thread_id"
+WHOSE = ("gpu", "rank", PROCESS, THREAD)
 _BEFORE_WHOSE = 2
 
 
@@ -35,8 +35,8 @@ class Column:
     @property
     def heading(self) -> str:
         """Its name without the unit, which stands in its cells."""
-        if self.name == PROCESS:
-            return "process"
+        if self.name in (PROCESS, THREAD):
+            return self.name.removesuffix("_id")
         for suffix, unit in _SUFFIXES.items():
             if self.name.endswith(suffix) and self.unit in (unit, f"epoch {unit}"):
                 return self.name.removesuffix(suffix)

@@ -177,7 +177,7 @@ def table(rows: Rows, view: View) -> Table:
 def whose(shown: Table) -> list[str]:
     """Of each row in words whose it is, such as ``GPU 1``; "" where all are of one."""
     told = [each for each in shown.columns if each.name in WHOSE]
-    words = {"gpu": "GPU ", "rank": "rank "}
+    words = {"gpu": "GPU ", "rank": "rank ", "thread_id": "thread "}
     columns = [
         [f"{words.get(each.name, '')}{cell}" for cell in each.cells]
         for each in told

@@ -184,6 +184,20 @@ def test_whose_a_row_is_comes_before_what_a_narrow_terminal_drops(trace: MakeTra
     assert shown.index("gpu") == 2
 
 
+@pytest.mark.parametrize(("other", "heading"), [(5, []), (6, ["thread"])])
+def test_threads_are_told_apart(trace: MakeTrace, other: int, heading: list[str]) -> None:
+    opened = trace(
+        kernel="process_id device_id correlation_id start_ns end_ns name\n1 0 1 30 40 k",
+        api_call=f"""
+            process_id thread_id correlation_id domain  start_ns end_ns name
+            1          5         1              runtime 10       20     cudaDeviceSynchronize
+            1          {other}   2              runtime 30       90     cudaStreamSynchronize
+        """,
+    )
+    columns = table(opened.query("sync_cost"), View()).columns
+    assert [each.heading for each in columns if each.name == "thread_id"] == heading
+
+
 def test_of_columns_for_which_there_is_no_room_those_of_zeros_go_first() -> None:
     def counted(name: str, value: int, unit: str) -> Shown:
         return Shown(name, "h", ["1234567"], True, values=[value, 0], unit=unit)
