@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from cupti_etl.render.table import Rows
 
 _T = TypeVar("_T")
+_PATIENCE_S = 0.05
 _BATCH_ROWS = 65536
 _SHOW_TABLES = re.compile(r"show\s+tables", re.IGNORECASE)
 
@@ -303,11 +305,18 @@ def _interruptible(con: duckdb.DuckDBPyConnection, action: Callable[[], _T]) -> 
             outcome.set_exception(error)
 
     thread = threading.Thread(target=work, daemon=True)
-    thread.start()
+    # Ctrl-C waits until there is a thread to stop.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
+        thread.start()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return outcome.result()
     except KeyboardInterrupt:
-        con.interrupt()
+        while thread.is_alive():
+            con.interrupt()  # DuckDB forgets it where it has not begun yet
+            thread.join(_PATIENCE_S)
         raise
     finally:
-        thread.join()  # it holds what it reads from, and with that the connection
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if thread.ident is not None:
+            thread.join()  # it holds what it reads from, and with that the connection

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import signal
 import time
 from concurrent.futures import Future
 from pathlib import Path
@@ -194,3 +196,26 @@ def test_a_session_sees_what_a_query_with_parameters_needs(trace: MakeTrace) -> 
     """Its connection has checked the values before: no transaction of that may go on."""
     with trace(kernel="start_ns end_ns\n1 2").session() as session:
         assert session.query("gap_attribution", min_ns=10).count() == 0
+
+
+def test_ctrl_c_is_heard_though_duckdb_had_not_begun() -> None:
+    """It forgets an interrupt that comes before; without another it would run to its end."""
+
+    class Connection:
+        interrupts = 0
+
+        def interrupt(self) -> None:
+            self.interrupts += 1
+
+    con = Connection()
+
+    def run() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(10_000):
+            if con.interrupts > 1:
+                break
+            time.sleep(0.001)
+
+    with pytest.raises(KeyboardInterrupt):
+        result._interruptible(con, run)
+    assert con.interrupts > 1
