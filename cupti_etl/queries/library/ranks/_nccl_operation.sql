@@ -17,8 +17,9 @@
 --   communicator BIGINT: Id of the communicator, the same on all its ranks.
 --   rank INTEGER: Rank in the communicator.
 --   ranks INTEGER [ranks]: Ranks of the communicator.
---   function VARCHAR: AllReduce, AllGather and so on, SendRecv for sends and receives, or the first
---     if there are several.
+--   function VARCHAR: AllReduce, AllGather and so on, AllToAll if it sends to and receives from
+--     every rank, itself too, SendRecv for other sends and receives, or the first if there are
+--     several.
 --   operations BIGINT [operations]: How many operations the kernel is.
 --   sequence BIGINT: Number of the first among those of its function and communicator, the same on
 --     all ranks; NULL of sends and receives.
@@ -44,8 +45,10 @@ WITH each AS (
 SELECT process_id, correlation_id, any_value(start_ns) AS start_ns, any_value(end_ns) AS end_ns,
        min(call_start_ns) AS call_start_ns, any_value(communicator) AS communicator,
        any_value(rank) AS rank, any_value(ranks) AS ranks,
-       CASE WHEN bool_and(is_p2p) THEN 'SendRecv' ELSE arg_min("function", event_id) END
-           AS "function",
+       CASE WHEN count(DISTINCT peer) FILTER (WHERE "function" = 'Send') = any_value(ranks)
+                AND count(DISTINCT peer) FILTER (WHERE "function" = 'Recv') = any_value(ranks)
+            THEN 'AllToAll' WHEN bool_and(is_p2p) THEN 'SendRecv'
+            ELSE arg_min("function", event_id) END AS "function",
        count(*) AS operations, arg_min(sequence, event_id) AS sequence,
        CASE WHEN bool_and(is_p2p)
             THEN greatest(sum(message_bytes) FILTER (WHERE "function" = 'Send'),

@@ -6,9 +6,10 @@
 --   arguments of the kernel or of its operator (_collective_argument), else from those of the
 --   innermost range around its call that has some, else from the integer payload of an NVTX range
 --   with nccl in its name. The kind is that of the arguments, or NCCL's, or of the range around its
---   call that PyTorch calls nccl:..., or else from the kernel's name. Of what is sent and received,
---   bytes is the larger; NCCL gives that of one rank for AllGather and ReduceScatter, which is
---   multiplied by group_size.
+--   call that PyTorch calls nccl:... or c10d::..., or else from the kernel's name; where NCCL only
+--   says that it sends and receives, the range is asked first. Of what is sent and received, bytes
+--   is the larger; NCCL gives that of one rank for AllGather and ReduceScatter, which is multiplied
+--   by group_size.
 -- needs: gpu_interval, _busy_interval, process, nvtx_range, launch_to_gpu, argument,
 --   _collective_argument, _nccl_operation
 -- materialized: Made once for an opened trace, as every query about ranks reads it.
@@ -85,11 +86,12 @@ known AS (
         AND ranges.start_ns <= calls.at_ns
     WHERE ranges.end_ns > calls.at_ns
 ),
--- To all or from all, PyTorch sends and receives, as the kernel's name says.
+-- To all or from all, PyTorch sends and receives, as the kernel's name and NCCL say.
 titles AS (
-    SELECT process_id, thread_id, start_ns, end_ns, replace(lower(name[6:]), '_', '') AS title
+    SELECT process_id, thread_id, start_ns, end_ns,
+           replace(lower(regexp_extract(name, '^(?:nccl:|c10d::)(\w*)', 1)), '_', '') AS title
     FROM nvtx_range
-    WHERE starts_with(name, 'nccl:')
+    WHERE starts_with(name, 'nccl:') OR starts_with(name, 'c10d::')
 ),
 titled AS (
     SELECT calls.process_id, calls.correlation_id, titles.title
@@ -115,7 +117,8 @@ sizes AS (
 ),
 work AS (
     SELECT act.process_id, act.gpu, act.name, act.start_ns, act.end_ns, lower(act.name) AS text,
-           coalesce(sizes.operation, lower(nccl."function"), title) AS operation, elements,
+           coalesce(sizes.operation, CASE WHEN nccl."function" = 'SendRecv' THEN title END,
+                    lower(nccl."function"), title) AS operation, elements,
            coalesce(sizes.element_type, nccl.element_type) AS element_type, rank_bytes,
            coalesce(group_size, nccl.ranks) AS group_size, process_group, sizes.sequence,
            nccl.bytes AS nccl_bytes, nccl.communicator, nccl.sequence AS nccl_sequence,
