@@ -208,6 +208,7 @@ def test_steps_on_a_gpu_for_which_other_threads_ask(trace: MakeTrace) -> None:
         ([100] * 10 + [150] * 10, 0),
         # Of few steps, the later half says little of how much they differ.
         ([900, 97, 92, 86, 77, 77], 2),
+        ([900, 120, 101, 90, 66, 90], 2),
         ([300, 100], 1),
         ([100], 0),
     ],

@@ -63,21 +63,21 @@ later AS (
     WHERE step >= n // 2
     GROUP BY process_id, gpu
 ),
--- Where a step takes as long as these do, and of it and the next four at least four do.
+-- Where a step takes as long as these do, and of the next four, or fewer at the end, all but one.
 settled AS (
     SELECT process_id, gpu, min(step) AS first_step
     FROM (
-        SELECT process_id, gpu, step, n, is_like, avg(is_like::INTEGER) OVER (
+        SELECT process_id, gpu, step, n, is_like, count(*) FILTER (WHERE NOT is_like) OVER (
                    PARTITION BY process_id, gpu ORDER BY step
                    ROWS BETWEEN CURRENT ROW AND 4 FOLLOWING
-               ) AS share
+               ) AS unlike
         FROM (
             SELECT numbered.*, abs(end_ns - start_ns - median_ns) <= spread_ns AS is_like
             FROM numbered
             JOIN later ON later.process_id = numbered.process_id AND later.gpu = numbered.gpu
         )
     )
-    WHERE is_like AND share >= 0.8 AND step <= n // 2
+    WHERE is_like AND unlike <= 1 AND step <= n // 2
     GROUP BY process_id, gpu
 ),
 -- A warm-up is slower than what follows.
