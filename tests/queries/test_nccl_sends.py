@@ -53,3 +53,89 @@ def test_to_all_and_from_all(
         opened.sql("SELECT collective, bytes FROM collective"),
         f"collective bytes\n {collective} {size}",
     )
+
+
+# Stages of a pipeline: at the same time as the first sends to the second, the third sends to the
+# fourth. Then the second sends to both of its neighbours.
+STAGES = "process_id rank world_size host\n" + "\n".join(f" {n + 1} {n} 4 n" for n in range(4))
+STAGE_KERNEL = """
+    process_id device_id correlation_id start_ns end_ns name
+    1          0         1              1100     1200   ncclDevKernel_SendRecv
+    2          1         1              1180     1200   ncclDevKernel_SendRecv
+    3          2         1              1110     1205   ncclDevKernel_SendRecv
+    4          3         1              1190     1205   ncclDevKernel_SendRecv
+    1          0         2              2100     2200   ncclDevKernel_SendRecv
+    2          1         2              2150     2200   ncclDevKernel_SendRecv
+    3          2         2              2120     2180   ncclDevKernel_SendRecv
+"""
+STAGE_CALL = """
+    process_id thread_id correlation_id domain name             start_ns end_ns
+    1          5         1              driver cuLaunchKernelEx 1020     1030
+    2          5         1              driver cuLaunchKernelEx 1020     1030
+    3          5         1              driver cuLaunchKernelEx 1020     1030
+    4          5         1              driver cuLaunchKernelEx 1020     1030
+    1          5         2              driver cuLaunchKernelEx 2020     2030
+    2          5         2              driver cuLaunchKernelEx 2020     2030
+    3          5         2              driver cuLaunchKernelEx 2020     2030
+"""
+STAGE_EVENT = """
+    process_id event_id group_id kind communicator rank ranks function size_bytes peer thread_id \
+launch_start_ns launch_end_ns
+    1 1 1 p2p 77 0 4 Send 30 1 5 1010 1040
+    2 1 1 p2p 77 1 4 Recv 30 0 5 1010 1040
+    3 1 1 p2p 77 2 4 Send 30 3 5 1010 1040
+    4 1 1 p2p 77 3 4 Recv 30 2 5 1010 1040
+    1 2 2 p2p 77 0 4 Recv 10 1 5 2010 2040
+    2 2 2 p2p 77 1 4 Send 10 0 5 2010 2040
+    2 3 2 p2p 77 1 4 Send 10 2 5 2010 2040
+    3 2 2 p2p 77 2 4 Recv 10 1 5 2010 2040
+"""
+STAGE_TABLES = {"kernel": STAGE_KERNEL, "api_call": STAGE_CALL, "process": STAGES}
+
+
+def test_who_sends_to_whom_in_a_pipeline(trace: MakeTrace) -> None:
+    opened = trace(**STAGE_TABLES, nccl_event=STAGE_EVENT)
+    assert_rows(
+        opened.sql("FROM _collective_match ORDER BY operation, rank"),
+        """
+        operation rank start_ns matched_by
+        1         0    1100     nccl
+        1         1    1180     nccl
+        2         2    1110     nccl
+        2         3    1190     nccl
+        3         0    2100     nccl
+        3         1    2150     nccl
+        3         2    2120     nccl
+        """,
+    )
+    assert_rows(
+        opened.query("collective_bandwidth"),
+        """
+        bytes operations unmatched waiting_ns
+        30    2          0         160
+        20    1          0         60
+        """,
+    )
+
+
+def test_without_nccl_it_is_not_known_who_sends_to_whom(trace: MakeTrace) -> None:
+    opened = trace(**STAGE_TABLES)
+    (row,) = opened.query("collective_bandwidth")
+    assert (row["operations"], row["unmatched"], row["waiting_ns"]) == (0, 7, None)
+    assert row["reason"] == "it is not known who sends to whom"
+
+
+def test_sends_of_many_ranks_do_not_tell_the_clocks(trace: MakeTrace) -> None:
+    kernels = [
+        f"{p} {p - 1} {n} {at} {at + 10} ncclDevKernel_SendRecv"
+        for p in (1, 2, 3)
+        for n, at in enumerate([1000, 2100, 3300, 4600, 6000, 7500])
+    ]
+    opened = trace(
+        kernel="process_id device_id correlation_id start_ns end_ns name\n" + "\n".join(kernels),
+        process="process_id rank world_size host\n 1 0 3 a\n 2 1 3 b\n 3 2 3 c",
+    )
+    assert_rows(
+        opened.sql("SELECT rank, ahead_ns, known_by FROM rank_clock"),
+        "rank ahead_ns known_by\n 0 0 host\n 1 - -\n 2 - -",
+    )

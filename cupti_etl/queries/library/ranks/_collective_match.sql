@@ -4,8 +4,12 @@
 --   have that of an operation. Else, where PyTorch numbered them in their group, by that. Else
 --   clocks are put together by rank_clock, and an operation is the one of the first rank, of its
 --   kernel and group, whose end is nearest, if the two overlap, have one size and neither has a
---   nearer one: recordings may begin and end apart and miss operations.
--- needs: collective, rank_clock
+--   nearer one: recordings may begin and end apart and miss operations. Where NCCL tells
+--   of sends and receives (_nccl_pair), a kernel is one operation with those that exchange with it
+--   alone. By their times are matched only kernels of which several exchange with several, as in
+--   an all-to-all, and, where NCCL does not tell, sends and receives of two GPUs: of more, it is
+--   not known which two belong together.
+-- needs: collective, rank_clock, _nccl_pair
 -- materialized: Made once for an opened trace, as bandwidths and stragglers read it.
 -- limits: Operations that the first rank of a group does not have are not matched. Broadcasts and
 --   sends may end apart.
@@ -31,7 +35,29 @@
 --   matched_by VARCHAR: nccl (its numbers), pytorch (its numbers) or clock; NULL if it was not.
 --   reason VARCHAR: Why it was not matched; NULL if it was, or if only one GPU of the trace has
 --     operations of its kernel, group and size.
-WITH timed AS MATERIALIZED (
+WITH exchanges AS (
+    SELECT (process_id, start_ns, end_ns) AS kernel,
+           (receive_process_id, receive_start_ns, receive_end_ns) AS mate
+    FROM _nccl_pair
+    UNION
+    SELECT (receive_process_id, receive_start_ns, receive_end_ns), (process_id, start_ns, end_ns)
+    FROM _nccl_pair
+),
+mates AS (
+    SELECT *, count(*) OVER (PARTITION BY kernel) AS mates FROM exchanges
+),
+-- Kernels all of whose mates have no other: both of a send and its receive, the root of a scatter.
+middles AS (
+    SELECT mine.kernel FROM mates AS mine JOIN mates AS others ON others.kernel = mine.mate
+    GROUP BY mine.kernel HAVING max(others.mates) = 1
+),
+told AS (
+    SELECT kernel, any_value(mates) AS mates, any_value(mate) AS mate,
+           kernel IN (FROM middles) AS is_middle
+    FROM mates
+    GROUP BY kernel
+),
+timed AS MATERIALIZED (
     SELECT collective.*, clocks.reason AS clock_reason,
            coalesce(ahead_ns + coalesce(TRY_CAST(drift_ppm * (end_ns - at_ns) / 1e6 AS BIGINT), 0),
                     0) AS then_ahead_ns,
@@ -41,9 +67,22 @@ WITH timed AS MATERIALIZED (
            rank() OVER (
                PARTITION BY kind ORDER BY clocks.reason NULLS FIRST, collective.rank,
                                           collective.process_id, gpu
-           ) = 1 AS is_first
+           ) = 1 AS is_first,
+           count(DISTINCT (collective.process_id, gpu)) OVER (PARTITION BY kind) AS members,
+           kernel, is_middle, CASE WHEN mates = 1 THEN mate END AS mate,
+           CASE WHEN mates IS NULL THEN collective <> 'SendRecv' OR members <= 2
+                ELSE mates > 1 AND NOT is_middle END AS is_by_time
     FROM collective
     JOIN rank_clock AS clocks ON clocks.process_id = collective.process_id
+    LEFT JOIN told
+        ON kernel = (collective.process_id, collective.start_ns, collective.end_ns)
+),
+paired AS (
+    SELECT id, least(pair_id, CASE WHEN is_middle THEN id END) AS pair_id
+    FROM timed
+    LEFT JOIN (SELECT kernel AS mate, min(id) AS pair_id FROM timed WHERE is_middle GROUP BY kernel)
+        USING (mate)
+    WHERE is_middle IS NOT NULL
 ),
 -- Ends up to the middle between two ends are nearer to the first.
 firsts AS (
@@ -52,7 +91,7 @@ firsts AS (
                PARTITION BY kind ORDER BY until_ns
            )) // 2, 4611686018427387904) AS from_ns
     FROM timed
-    WHERE is_first
+    WHERE is_first AND is_by_time
 ),
 nearest AS (
     SELECT timed.id, CASE WHEN timed.begin_ns < firsts.until_ns
@@ -63,14 +102,14 @@ nearest AS (
                          THEN firsts.id END AS first_id
     FROM timed
     ASOF JOIN firsts ON firsts.kind = timed.kind AND firsts.from_ns <= timed.until_ns
-    WHERE timed.clock_reason IS NULL
+    WHERE timed.clock_reason IS NULL AND timed.is_by_time
     QUALIFY row_number() OVER (
         PARTITION BY process_id, gpu, firsts.id
         ORDER BY abs(timed.until_ns - firsts.until_ns), timed.id
     ) = 1
 ),
 turns AS (
-    SELECT timed.*, first_id,
+    SELECT timed.*, first_id, pair_id,
            row_number() OVER (PARTITION BY process_id, gpu, kind, sequence ORDER BY timed.id)
                AS turn,
            row_number() OVER (
@@ -79,10 +118,11 @@ turns AS (
            ) AS nccl_turn
     FROM timed
     LEFT JOIN nearest ON nearest.id = timed.id
+    LEFT JOIN paired ON paired.id = timed.id
 ),
 by_nccl AS (
     SELECT *, CASE WHEN nccl_sequence IS NOT NULL AND count(*) OVER same > 1
-                   THEN min(id) OVER same END AS nccl_id
+                   THEN min(id) OVER same ELSE pair_id END AS nccl_id
     FROM turns
     WINDOW same AS (PARTITION BY communicator, collective, nccl_sequence, nccl_turn)
 ),
@@ -98,8 +138,8 @@ matched AS (
     SELECT numbered.*,
            coalesce(numbered.number_id, firsts.number_id, numbered.first_id, numbered.id)
                AS operation_id,
-           count(DISTINCT (numbered.process_id, numbered.gpu)) OVER like_it AS members,
-           max(numbered.clock_reason) OVER like_it AS reason
+           CASE WHEN numbered.is_by_time THEN max(numbered.clock_reason) OVER like_it
+                WHEN numbered.kernel IS NULL THEN 'it is not known who sends to whom' END AS reason
     FROM numbered
     LEFT JOIN numbered AS firsts ON firsts.id = numbered.first_id
     WINDOW like_it AS (PARTITION BY numbered.kind)

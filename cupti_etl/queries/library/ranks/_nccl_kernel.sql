@@ -10,6 +10,7 @@
 --   than launched them (over a network, beside CUDA graphs or with CUDA_LAUNCH_BLOCKING). Those by
 --   copy engines have no kernel.
 -- scope: start_ns
+-- shared: kernel_name, _kernel_told
 -- columns:
 --   process_id BIGINT: The process.
 --   event_id BIGINT: The operation, as in nccl_event.
@@ -58,4 +59,8 @@ SELECT event.process_id, event_id, event.group_id, communicator, rank, ranks, se
        "function", peer, datatype, count, size_bytes, algorithm, protocol, channels, call_start_ns,
        correlation_id, found.name, found.start_ns, found.end_ns
 FROM nccl_event AS event
-JOIN found ON found.process_id = event.process_id AND found.group_id = event.group_id
+JOIN found ON found.process_id = event.process_id AND found.group_id = event.group_id;
+
+-- merge
+FROM partial
+ORDER BY process_id, event_id

@@ -18,7 +18,7 @@
 -- chart: bars(collective, total_ns)
 -- example: cupti-etl query collective_bandwidth TRACE
 -- alias: nccl_gpu_time_util_map, get_comm_comp_overlap
--- gathered: collective
+-- gathered: collective, _nccl_kernel
 -- columns:
 --   collective VARCHAR: AllReduce, AllGather, ReduceScatter and so on.
 --   bytes BIGINT [bytes]: Size of the message; NULL if not known.

@@ -16,7 +16,7 @@
 -- first: rank, operations, wait_ns, wait_pct, transfer_ns, caused_ns, last_pct, is_straggler
 -- chart: bars(rank, wait_ns)
 -- example: cupti-etl query collective_wait TRACE
--- gathered: collective
+-- gathered: collective, _nccl_kernel
 -- columns:
 --   rank INTEGER: The rank; NULL of processes that have none.
 --   gpu BIGINT: Number of the GPU, as in gpu; of a rank with several, the least.

@@ -1,9 +1,7 @@
 -- What one rank sent another through NCCL: each send with its receive.
 --
--- computed: The sends of a rank to another are numbered in their order in a communicator, and so
---   are the receives there; equal numbers belong together if both have one size. Times are put on
---   the clock of the first rank by rank_clock.
--- needs: _nccl_kernel, rank_clock
+-- computed: Pairs of _nccl_pair. Times are put on the clock of the first rank by rank_clock.
+-- needs: _nccl_pair, rank_clock
 -- requires:
 --   nccl_event: NCCL told of nothing; loss may say why.
 -- limits: If one of two ranks was recorded later than the other, or lost events, the rest of their
@@ -22,31 +20,24 @@
 --   receive_late_ns BIGINT [ns]: How much later the kernel of the receive began; negative if it
 --     waited for the send. NULL if the clocks are not known.
 --   both_ns BIGINT [ns]: How long both kernels ran at a time; NULL likewise.
-WITH each AS (
-    SELECT told.*,
-           ahead_ns + coalesce(TRY_CAST(drift_ppm * (end_ns - at_ns) / 1e6 AS BIGINT), 0)
-               AS ahead_ns,
-           row_number() OVER (
-               PARTITION BY told.process_id, communicator, told.rank, "function", peer
-               ORDER BY event_id
-           ) - 1 AS number
-    FROM _nccl_kernel AS told
-    LEFT JOIN rank_clock ON rank_clock.process_id = told.process_id
-    WHERE "function" IN ('Send', 'Recv')
+WITH clocks AS (
+    SELECT process_id, ahead_ns, coalesce(drift_ppm, 0) AS drift_ppm, coalesce(at_ns, 0) AS at_ns
+    FROM rank_clock
+),
+aligned AS (
+    SELECT pairs.*,
+           mine.ahead_ns + TRY_CAST(mine.drift_ppm * (end_ns - mine.at_ns) / 1e6 AS BIGINT)
+               AS send_ahead_ns,
+           other.ahead_ns + TRY_CAST(other.drift_ppm * (receive_end_ns - other.at_ns) / 1e6
+                                     AS BIGINT) AS receive_ahead_ns
+    FROM _nccl_pair AS pairs
+    LEFT JOIN clocks AS mine ON mine.process_id = pairs.process_id
+    LEFT JOIN clocks AS other ON other.process_id = receive_process_id
 )
-SELECT sends.communicator, sends.rank AS from_rank, sends.peer AS to_rank, sends.number,
-       sends.size_bytes, sends.datatype, sends.start_ns, sends.end_ns,
-       (receives.start_ns - receives.ahead_ns) - (sends.start_ns - sends.ahead_ns)
-           AS receive_late_ns,
-       greatest(0, least(receives.end_ns - receives.ahead_ns, sends.end_ns - sends.ahead_ns)
-           - greatest(receives.start_ns - receives.ahead_ns, sends.start_ns - sends.ahead_ns))
-           + 0 * (receives.ahead_ns + sends.ahead_ns) AS both_ns
-FROM each AS sends
-JOIN each AS receives
-    ON receives.communicator = sends.communicator
-    AND receives.rank = sends.peer
-    AND receives.peer = sends.rank
-    AND receives.number = sends.number
-WHERE sends."function" = 'Send' AND receives."function" = 'Recv'
-    AND sends.size_bytes IS NOT DISTINCT FROM receives.size_bytes
-ORDER BY sends.start_ns, from_rank, to_rank, sends.number
+SELECT communicator, from_rank, to_rank, number, size_bytes, datatype, start_ns, end_ns,
+       (receive_start_ns - receive_ahead_ns) - (start_ns - send_ahead_ns) AS receive_late_ns,
+       greatest(0, least(receive_end_ns - receive_ahead_ns, end_ns - send_ahead_ns)
+           - greatest(receive_start_ns - receive_ahead_ns, start_ns - send_ahead_ns))
+           + 0 * (receive_ahead_ns + send_ahead_ns) AS both_ns
+FROM aligned
+ORDER BY start_ns, from_rank, to_rank, number

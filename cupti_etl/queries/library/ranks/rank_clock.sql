@@ -13,7 +13,8 @@
 -- requires:
 --   collective: no communication kernels were recorded.
 -- limits: Without numbers, the first 5000 operations of each process, and of those the first 2500
---   of the first rank; operations at a perfectly even pace tell nothing. Intervals hold for clocks
+--   of the first rank; operations at a perfectly even pace tell nothing, nor do sends and receives
+--   among more than two processes. Intervals hold for clocks
 --   that run evenly; they are as wide as the shortest operations last. Hosts of one name are taken
 --   for one.
 -- scope: whole
@@ -48,6 +49,9 @@ WITH ends AS MATERIALIZED (
            -- What each rank sends may be its own.
            CASE WHEN collective NOT IN ('AllToAll', 'Gather', 'Scatter', 'SendRecv', 'other')
                 THEN bytes END AS bytes,
+           -- Of more than two, it is not known which two belong together.
+           collective <> 'SendRecv' OR count(DISTINCT process_id) OVER (PARTITION BY kind) <= 2
+               AS is_of_all,
            row_number() OVER (PARTITION BY process_id ORDER BY end_ns) AS place
     FROM collective
     QUALIFY gpu = min(gpu) OVER (PARTITION BY process_id)
@@ -86,7 +90,7 @@ firsts AS (
            ) AS after_ns
     FROM ends
     JOIN ranks ON ranks.process_id = ends.process_id AND is_first
-    WHERE place <= 2500
+    WHERE place <= 2500 AND is_of_all
 ),
 widths AS (
     SELECT TRY_CAST((median(after_ns) / share) AS BIGINT) AS width_ns

@@ -20,7 +20,7 @@
 -- chart: bars(rank, waiting_caused_ns)
 -- example: cupti-etl query rank_stragglers TRACE
 -- alias: get_potential_stragglers
--- gathered: collective
+-- gathered: collective, _nccl_kernel
 -- columns:
 --   rank INTEGER: The rank.
 --   operations BIGINT [operations]: Operations that all ranks have.
