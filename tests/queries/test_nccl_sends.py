@@ -56,7 +56,7 @@ def test_to_all_and_from_all(
 
 
 # Stages of a pipeline: at the same time as the first sends to the second, the third sends to the
-# fourth. Then the second sends to both of its neighbours.
+# fourth. Then the second sends to both of its neighbours, of which one has its half early.
 STAGES = "process_id rank world_size host\n" + "\n".join(f" {n + 1} {n} 4 n" for n in range(4))
 STAGE_KERNEL = """
     process_id device_id correlation_id start_ns end_ns name
@@ -66,7 +66,7 @@ STAGE_KERNEL = """
     4          3         1              1190     1205   ncclDevKernel_SendRecv
     1          0         2              2100     2200   ncclDevKernel_SendRecv
     2          1         2              2150     2200   ncclDevKernel_SendRecv
-    3          2         2              2120     2180   ncclDevKernel_SendRecv
+    3          2         2              2120     2160   ncclDevKernel_SendRecv
 """
 STAGE_CALL = """
     process_id thread_id correlation_id domain name             start_ns end_ns
@@ -111,9 +111,9 @@ def test_who_sends_to_whom_in_a_pipeline(trace: MakeTrace) -> None:
     assert_rows(
         opened.query("collective_bandwidth"),
         """
-        bytes operations unmatched waiting_ns
-        30    2          0         160
-        20    1          0         60
+        bytes operations unmatched waiting_ns bus_gbps
+        30    2          0         160        1.75
+        20    1          0         70         0.4
         """,
     )
 

@@ -1,11 +1,12 @@
 -- Collective operations by kind, size and algorithm: how long, how fast, how much was exposed.
 --
 -- computed: Of one operation the ranks' shortest duration counts, as the others also waited; which
---   is which on the ranks is told by _collective_match. Algorithm bandwidth is bytes over it; bus
---   bandwidth that times 2(n-1)/n for AllReduce, (n-1)/n for AllGather, ReduceScatter and AllToAll,
---   1 for others, with n ranks: those of the group, where it is known, else the world size, or the
---   ranks in the trace. The link's peak is that of the slowest GPU, if all of the operation are on
---   one host (_link_peak).
+--   is which on the ranks is told by _collective_match. Algorithm bandwidth is bytes over duration,
+--   each rank's own, of the fastest: some send more than others. Bus bandwidth is that times
+--   2(n-1)/n for AllReduce, (n-1)/n for AllGather, ReduceScatter and AllToAll, 1 for others, with n
+--   ranks: those of the group, where it is known, else the world size, or the ranks in the trace.
+--   The link's peak is that of the slowest GPU, if all of the operation are on one host
+--   (_link_peak).
 -- needs: _collective_match, process, gpu, _link_peak
 -- requires:
 --   collective: no communication kernels were recorded.
@@ -46,7 +47,8 @@ WITH world AS (
     FROM process
 ),
 members AS (
-    SELECT match.*, host, links.link, peak_gbps
+    SELECT match.*, host, links.link, peak_gbps,
+           coalesce(bytes, max(bytes) OVER (PARTITION BY operation)) AS own_bytes
     FROM _collective_match AS match
     LEFT JOIN (SELECT process_id, any_value(host) AS host FROM process GROUP BY process_id)
         USING (process_id)
@@ -60,6 +62,8 @@ operations AS (
            max(algorithm) AS algorithm, max(protocol) AS protocol,
            coalesce(max(group_size), any_value(n)) AS n, any_value(reason) AS reason,
            CASE WHEN any_value(reason) IS NULL THEN min(end_ns - start_ns) END AS shortest_ns,
+           CASE WHEN any_value(reason) IS NULL THEN max(own_bytes / nullif(end_ns - start_ns, 0))
+                END AS gbps,
            sum(end_ns - start_ns) AS total_ns, sum(exposed_ns) AS exposed_ns, count(*) AS members,
            -- Ranks of which the trace knows nothing may be on other hosts.
            CASE WHEN count(DISTINCT host) = 1 AND count(peak_gbps) = count(*)
@@ -75,8 +79,8 @@ SELECT collective, bytes, element_type, algorithm, protocol, TRY_CAST(n AS BIGIN
        TRY_CAST(sum(exposed_ns) AS BIGINT) AS exposed_ns,
        100.0 * sum(exposed_ns) / nullif(sum(total_ns), 0) AS exposed_pct,
        TRY_CAST(sum(total_ns - members * shortest_ns) AS BIGINT) AS waiting_ns,
-       median(bytes / nullif(shortest_ns, 0)) AS algorithm_gbps,
-       median(bytes / nullif(shortest_ns, 0)
+       median(operations.gbps) AS algorithm_gbps,
+       median(operations.gbps
               * CASE WHEN collective = 'AllReduce' THEN 2.0 * (n - 1) / nullif(n, 0)
                      WHEN collective IN ('AllGather', 'ReduceScatter', 'AllToAll')
                      THEN (n - 1.0) / nullif(n, 0) ELSE 1 END) AS bus_gbps,
