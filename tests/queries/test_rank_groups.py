@@ -1,0 +1,86 @@
+"""Ranks in groups of two, as shards and their copies have them: no operation is of all ranks."""
+
+from __future__ import annotations
+
+from support.trace import MakeTrace, assert_rows
+
+
+def groups(rounds: int) -> dict[str, str]:
+    """Reductions of ranks 0 and 1 and of 2 and 3, then of 0 and 2: rank 0 is late to all.
+
+    In each round rank 1 waits 50 for it, and rank 2 waits 30. Rank 3 waits 20 for rank 2 in every
+    other round, as 2 does for 3.
+    """
+    kernels, calls, events = [], [], []
+    for n in range(rounds):
+        at = 1000 * (n + 1)
+        odd = 20 * (n % 2)
+        for rank, number, communicator, start, end in (
+            (0, 1, 7, at + 50, at + 100),
+            (1, 1, 7, at, at + 100),
+            (2, 1, 8, at + odd, at + 100),
+            (3, 1, 8, at + 20 - odd, at + 100),
+            (0, 2, 9, at + 330, at + 400),
+            (2, 2, 9, at + 300, at + 400),
+        ):
+            call = 2 * n + number
+            process = rank + 1
+            kernels.append(f"{process} {rank} {call} {start} {end} ncclDevKernel_AllReduce_Sum_f32")
+            calls.append(f"{process} 5 {call} driver cuLaunchKernelEx {start - 20} {start - 10}")
+            events.append(
+                f"{process} {call} {call} collective {communicator} {rank // number % 2} 2 {n}"
+                f" AllReduce 5 {start - 30} {start - 5}"
+            )
+    return {
+        "kernel": "\n".join(
+            ["process_id device_id correlation_id start_ns end_ns name", *kernels],
+        ),
+        "api_call": "\n".join(
+            ["process_id thread_id correlation_id domain name start_ns end_ns", *calls],
+        ),
+        "nccl_event": "\n".join(
+            [
+                "process_id event_id group_id kind communicator rank ranks sequence function"
+                " thread_id launch_start_ns launch_end_ns",
+                *events,
+            ],
+        ),
+        "process": "\n".join(
+            ["process_id rank world_size host", *(f"{rank + 1} {rank} 4 n" for rank in range(4))],
+        ),
+    }
+
+
+def test_a_rank_that_is_late_in_its_groups_is_found(trace: MakeTrace) -> None:
+    opened = trace(**groups(12))
+    assert_rows(
+        opened.sql("FROM collective_wait ORDER BY rank"),
+        """
+        rank operations wait_ns caused_ns last is_straggler
+        0    24         0       960       24   true
+        1    12         600     0         0    false
+        2    24         480     120       6    false
+        3    12         120     120       6    false
+        """,
+    )
+    # Rank 1 waits 600 for it, and rank 2 meanwhile 360.
+    assert_rows(
+        opened.query("finding_straggler"),
+        "saved_ns\n600",
+    )
+    assert [row["culprit"] for row in opened.query("finding_straggler")] == ["rank 0"]
+
+
+def test_of_all_ranks_the_longest_wait_for_a_straggler_counts(trace: MakeTrace) -> None:
+    rows = []
+    for at in range(12):
+        begin = 1000 * (at + 1) + at * at * 37 % 400
+        rows += [
+            f"{rank + 1} {rank} {begin + late} {begin + 100} ncclDevKernel_AllReduce_Sum_f32"
+            for rank, late in enumerate((50, 0, at % 2, 10))
+        ]
+    opened = trace(
+        kernel="process_id device_id start_ns end_ns name\n" + "\n".join(rows),
+        process="process_id rank host\n 1 0 n\n 2 1 n\n 3 2 n\n 4 3 n",
+    )
+    assert_rows(opened.query("finding_straggler"), "saved_ns\n600")
