@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from support.trace import MakeTrace, assert_rows
 
 
@@ -84,3 +85,25 @@ def test_of_all_ranks_the_longest_wait_for_a_straggler_counts(trace: MakeTrace) 
         process="process_id rank host\n 1 0 n\n 2 1 n\n 3 2 n\n 4 3 n",
     )
     assert_rows(opened.query("finding_straggler"), "saved_ns\n600")
+
+
+@pytest.mark.parametrize(
+    "name", ["ncclDevKernel_AllReduce_Sum_f32", "nvshmemi_barrier_kernel(int)"]
+)
+def test_all_wait_for_the_last_at_a_barrier(trace: MakeTrace, name: str) -> None:
+    rows = []
+    for at in range(12):
+        begin = 1000 * (at + 1) + at * at * 37 % 400
+        rows += [f"{rank + 1} {rank} {begin + 50 * rank} {begin + 100} {name}" for rank in (0, 1)]
+    opened = trace(
+        kernel="process_id device_id start_ns end_ns name\n" + "\n".join(rows),
+        process="process_id rank host\n 1 0 n\n 2 1 n",
+    )
+    assert_rows(
+        opened.sql("FROM collective_wait ORDER BY rank"),
+        "rank operations wait_ns caused_ns\n 0 12 600 0\n 1 12 0 600",
+    )
+    assert_rows(
+        opened.sql("FROM rank_stragglers ORDER BY rank"),
+        "rank operations waiting_caused_ns\n 0 12 0\n 1 12 600",
+    )

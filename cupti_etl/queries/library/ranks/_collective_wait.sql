@@ -15,7 +15,7 @@
 --   process_id BIGINT: The process.
 --   rank INTEGER: Its rank; NULL if it has none.
 --   gpu BIGINT: Number of the GPU, as in gpu.
---   collective VARCHAR: AllReduce, AllGather, ReduceScatter or AllToAll.
+--   collective VARCHAR: AllReduce, AllGather, ReduceScatter, AllToAll or Barrier.
 --   communicator BIGINT: NCCL's id of the group; NULL if NCCL did not tell.
 --   algorithm VARCHAR: RING, TREE, NVLS and so on; NULL if NCCL did not tell.
 --   protocol VARCHAR: LL, LL128 or SIMPLE; likewise.
@@ -40,7 +40,7 @@ WITH members AS (
                AS first_end_ns
     FROM _collective_match
     WHERE matched_by IS NOT NULL
-        AND collective IN ('AllReduce', 'AllGather', 'ReduceScatter', 'AllToAll')
+        AND collective IN ('AllReduce', 'AllGather', 'ReduceScatter', 'AllToAll', 'Barrier')
     WINDOW same AS (PARTITION BY operation)
 ),
 complete AS (

@@ -16,7 +16,8 @@
 WITH members AS (
     SELECT rank, operation, min(start_ns) AS start_ns, max(end_ns) AS end_ns
     FROM _collective_match
-    WHERE rank IS NOT NULL AND collective IN ('AllReduce', 'AllGather', 'ReduceScatter', 'AllToAll')
+    WHERE rank IS NOT NULL
+        AND collective IN ('AllReduce', 'AllGather', 'ReduceScatter', 'AllToAll', 'Barrier')
     GROUP BY rank, operation
 ),
 world AS (

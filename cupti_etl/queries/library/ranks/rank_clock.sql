@@ -42,7 +42,8 @@
 --     as many.
 WITH ends AS MATERIALIZED (
     SELECT process_id, rank, start_ns, end_ns, kind,
-           collective IN ('AllReduce', 'AllGather', 'ReduceScatter', 'AllToAll') AS is_together,
+           collective IN ('AllReduce', 'AllGather', 'ReduceScatter', 'AllToAll', 'Barrier')
+               AS is_together,
            nccl_sequence IS NOT NULL AS is_nccl,
            CASE WHEN nccl_sequence IS NOT NULL THEN hash(communicator, collective, nccl_sequence)
                 WHEN sequence IS NOT NULL THEN hash(kind, sequence) END AS number,
