@@ -107,3 +107,31 @@ def test_all_wait_for_the_last_at_a_barrier(trace: MakeTrace, name: str) -> None
         opened.sql("FROM rank_stragglers ORDER BY rank"),
         "rank operations waiting_caused_ns\n 0 12 0\n 1 12 600",
     )
+
+
+def test_what_ends_nearer_to_the_next_operation_is_of_the_one_between(trace: MakeTrace) -> None:
+    # The second of rank 1 ends 60 after that of rank 0, and 40 before the third one.
+    opened = trace(
+        kernel="""
+            process_id device_id start_ns end_ns name
+            1          0         900      1000   ncclDevKernel_AllReduce_Sum_f32
+            1          0         1500     2000   ncclDevKernel_AllReduce_Sum_f32
+            1          0         2010     2100   ncclDevKernel_AllReduce_Sum_f32
+            2          1         950      1000   ncclDevKernel_AllReduce_Sum_f32
+            2          1         1700     2060   ncclDevKernel_AllReduce_Sum_f32
+            2          1         2070     2100   ncclDevKernel_AllReduce_Sum_f32
+        """,
+        process="process_id rank host\n 1 0 n\n 2 1 n",
+    )
+    assert_rows(
+        opened.sql("FROM _collective_match ORDER BY operation, rank"),
+        """
+        operation rank end_ns
+        1         0    1000
+        1         1    1000
+        2         0    2000
+        2         1    2060
+        3         0    2100
+        3         1    2100
+        """,
+    )

@@ -4,11 +4,11 @@
 --   have that of an operation. Else, where PyTorch numbered them in their group, by that. Else
 --   clocks are put together by rank_clock, and an operation is the one of the first rank, of its
 --   kernel and group, whose end is nearest, if the two overlap, have one size and neither has a
---   nearer one: recordings may begin and end apart and miss operations. Where NCCL tells
---   of sends and receives (_nccl_pair), a kernel is one operation with those that exchange with it
---   alone. By their times are matched only kernels of which several exchange with several, as in
---   an all-to-all, and, where NCCL does not tell, sends and receives of two GPUs: of more, it is
---   not known which two belong together.
+--   nearer one, or the one between those of its neighbours: recordings may begin and end apart and
+--   miss operations. Where NCCL tells of sends and receives (_nccl_pair), a kernel is one operation
+--   with those that exchange with it alone. By their times are matched only kernels of which
+--   several exchange with several, as in an all-to-all, and, where NCCL does not tell, sends and
+--   receives of two GPUs: of more, it is not known which two belong together.
 -- needs: collective, rank_clock, _nccl_pair
 -- materialized: Made once for an opened trace, as bandwidths and stragglers read it.
 -- limits: Operations that the first rank of a group does not have are not matched. Broadcasts and
@@ -86,27 +86,40 @@ paired AS (
 ),
 -- Ends up to the middle between two ends are nearer to the first.
 firsts AS (
-    SELECT id, kind, bytes, begin_ns, until_ns,
-           until_ns - coalesce((until_ns - lag(until_ns) OVER (
-               PARTITION BY kind ORDER BY until_ns
-           )) // 2, 4611686018427387904) AS from_ns
+    SELECT id, kind, bytes, begin_ns, until_ns, row_number() OVER ends AS place,
+           until_ns - coalesce((until_ns - lag(until_ns) OVER ends) // 2, 4611686018427387904)
+               AS from_ns
     FROM timed
     WHERE is_first AND is_by_time
+    WINDOW ends AS (PARTITION BY kind ORDER BY until_ns, id)
+),
+timely AS (
+    SELECT * FROM timed WHERE clock_reason IS NULL AND is_by_time
 ),
 nearest AS (
-    SELECT timed.id, CASE WHEN timed.begin_ns < firsts.until_ns
-                              AND firsts.begin_ns < timed.until_ns
-                              AND (timed.bytes = firsts.bytes
-                                   OR collective IN ('AllToAll', 'Gather', 'Scatter', 'SendRecv',
-                                                     'other')) IS NOT FALSE
-                         THEN firsts.id END AS first_id
-    FROM timed
-    ASOF JOIN firsts ON firsts.kind = timed.kind AND firsts.from_ns <= timed.until_ns
-    WHERE timed.clock_reason IS NULL AND timed.is_by_time
+    SELECT timely.id, place
+    FROM timely
+    ASOF JOIN firsts ON firsts.kind = timely.kind AND firsts.from_ns <= timely.until_ns
     QUALIFY row_number() OVER (
         PARTITION BY process_id, gpu, firsts.id
-        ORDER BY abs(timed.until_ns - firsts.until_ns), timed.id
+        ORDER BY abs(timely.until_ns - firsts.until_ns), timely.id
     ) = 1
+),
+-- Of two with one nearest, the other is what lies between those of its neighbours.
+places AS (
+    SELECT timely.*, coalesce(place, CASE WHEN lag(place) OVER own + 2 = lead(place) OVER own
+                                          THEN lag(place) OVER own + 1 END) AS place
+    FROM timely
+    LEFT JOIN nearest ON nearest.id = timely.id
+    WINDOW own AS (PARTITION BY process_id, gpu, kind ORDER BY until_ns, timely.id)
+),
+placed AS (
+    SELECT places.id, firsts.id AS first_id
+    FROM places
+    JOIN firsts ON firsts.kind = places.kind AND firsts.place = places.place
+    WHERE places.begin_ns < firsts.until_ns AND firsts.begin_ns < places.until_ns
+        AND (places.bytes = firsts.bytes
+             OR collective IN ('AllToAll', 'Gather', 'Scatter', 'SendRecv', 'other')) IS NOT FALSE
 ),
 turns AS (
     SELECT timed.*, first_id, pair_id,
@@ -117,7 +130,7 @@ turns AS (
                ORDER BY timed.id
            ) AS nccl_turn
     FROM timed
-    LEFT JOIN nearest ON nearest.id = timed.id
+    LEFT JOIN placed ON placed.id = timed.id
     LEFT JOIN paired ON paired.id = timed.id
 ),
 by_nccl AS (
