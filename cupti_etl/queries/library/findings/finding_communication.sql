@@ -6,7 +6,8 @@
 -- requires:
 --   _busy_interval: no finished GPU activity was recorded.
 -- finding: busy with nothing but communication (measured)
--- advice: overlap it with compute: other streams, smaller buckets, later waits
+-- advice: see how much of it is waiting for other ranks (collective_bandwidth); overlap the rest
+--   with compute: other streams, smaller buckets, later waits
 -- shown: busy_breakdown
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
