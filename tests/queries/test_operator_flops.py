@@ -59,6 +59,28 @@ def test_operations_follow_from_the_sizes(trace: MakeTrace) -> None:
     assert addmm["memory_pct"] == pytest.approx(100 * 716.8 / 4800)
 
 
+@pytest.mark.parametrize(
+    ("operator", "dims", "flops"),
+    [
+        ("aten::_cudnn_attention_forward", "[[2,4,8,16],[2,4,8,16],[2,4,8,16]]", 32768),
+        (
+            "aten::_cudnn_attention_backward",
+            "[[2,4,8,16],[2,4,8,16],[2,4,8,16],[2,4,8,16]]",
+            5 * 16384,
+        ),
+    ],
+)
+def test_cudnn_has_the_heads_before_the_sequence(
+    trace: MakeTrace, operator: str, dims: str, flops: int
+) -> None:
+    marker = FLOPS["marker"].replace("aten::_flash_attention_forward", operator)
+    argument = FLOPS["argument"].replace("[[2,8,4,16],[2,8,4,16],[2,8,4,16]]", dims)
+    opened = trace(**FLOPS | {"marker": marker, "argument": argument})
+    assert [row["flops"] for row in opened.query("operator_flops") if row["name"] == operator] == [
+        flops
+    ]
+
+
 def test_a_step_has_the_operations_that_began_in_it(trace: MakeTrace) -> None:
     (step,) = trace(**FLOPS).query("step_mfu")
     assert (step["name"], step["duration_ns"]) == ("ProfilerStep#1", 40)

@@ -43,6 +43,7 @@ FROM (VALUES
     ('aten::_scaled_dot_product_cudnn_attention', 'attention', 1, 2, 'bhsd', 1.0, NULL, NULL, NULL),
     ('aten::_flash_attention_forward', 'attention', 1, 2, 'bshd', 1.0, NULL, NULL, NULL),
     ('aten::_efficient_attention_forward', 'attention', 1, 2, 'bshd', 1.0, NULL, NULL, NULL),
+    ('aten::_cudnn_attention_forward', 'attention', 1, 2, 'bhsd', 1.0, NULL, NULL, NULL),
     ('aten::_scaled_dot_product_flash_attention_backward', 'attention', 2, 3, 'bhsd', 2.5, NULL,
      NULL, NULL),
     ('aten::_scaled_dot_product_efficient_attention_backward', 'attention', 2, 3, 'bhsd', 2.5, NULL,
@@ -50,6 +51,7 @@ FROM (VALUES
     ('aten::_scaled_dot_product_cudnn_attention_backward', 'attention', 2, 3, 'bhsd', 2.5, NULL,
      NULL, NULL),
     ('aten::_flash_attention_backward', 'attention', 2, 3, 'bshd', 2.5, NULL, NULL, NULL),
-    ('aten::_efficient_attention_backward', 'attention', 2, 3, 'bshd', 2.5, NULL, NULL, NULL)
+    ('aten::_efficient_attention_backward', 'attention', 2, 3, 'bshd', 2.5, NULL, NULL, NULL),
+    ('aten::_cudnn_attention_backward', 'attention', 2, 3, 'bhsd', 2.5, NULL, NULL, NULL)
 ) AS formulas(operator, kind, first_input, second_input, layout, factor, padding, stride, dilation)
 WHERE operator IN (SELECT name FROM _operator)
