@@ -228,6 +228,23 @@ def test_the_steady_state_begins_where_steps_settle(
     assert steady == [n >= first for n in range(len(durations))]
 
 
+def test_the_steady_state_of_ranks_begins_with_that_of_the_last(trace: MakeTrace) -> None:
+    """The first waits for the second only from the third step on."""
+    tables: dict[str, str] = {}
+    for process, durations in ((1, [300, 100, 100, 100, 100]), (2, [300, 200, 100, 100, 100])):
+        starts = [sum(durations[:n]) for n in range(len(durations))]
+        ends = zip(starts, durations, strict=True)
+        rows = launched([*starts, sum(durations) - 5])
+        rows["marker"] = ranges(*(("-", "step", at, at + length) for at, length in ends))
+        for name, text in rows.items():
+            head, *lines = text.strip().splitlines()
+            tables.setdefault(name, head)
+            tables[name] += "".join(f"\n{process}{line[1:]}" for line in lines)
+    opened = trace(**tables)
+    steady = opened.sql("SELECT process_id, step FROM step WHERE is_steady ORDER BY ALL")
+    assert_rows(steady, "process_id step\n1 2\n1 3\n1 4\n2 2\n2 3\n2 4")
+
+
 @pytest.mark.slow
 def test_numbers_that_begin_anew_or_lie_in_a_pass_are_of_parts(trace: MakeTrace) -> None:
     parts = [("-", f"part {n % 3}", 100 * n, 100 * n + 90) for n in range(9)]

@@ -6,7 +6,8 @@
 --   takes most of the step. The steady state begins with the first step, of the first half, from
 --   which on steps take as long as those of the later half do (their median, give or take 4
 --   deviations or a tenth; a quarter of fewer than 5; of two steps, twice its length), if those
---   before took longer.
+--   before took longer; in processes or GPUs with as many steps, as ranks have, with the latest of
+--   these.
 -- needs: _step_range, _step_guess, _readable_name
 -- materialized: Made once for an opened trace, as it is searched in all kernels.
 -- limits: With kernels, what came before the first and after the last of them is in no step, and
@@ -92,7 +93,7 @@ warm AS (
 )
 SELECT numbered.process_id, numbered.gpu, step, source, coalesce(short, name) AS name,
        start_ns, end_ns, host_start_ns, host_end_ns, confidence,
-       step >= coalesce(first_step, 0) AS is_steady
+       step >= coalesce(max(first_step) OVER (PARTITION BY n), 0) AS is_steady
 FROM numbered
 LEFT JOIN _readable_name AS names
     ON mangled = name AND source = 'kernels'
