@@ -100,6 +100,9 @@ def test_a_step_has_the_operations_that_began_in_it(trace: MakeTrace) -> None:
         (["cutlass_80_tensorop_s1688gemm_256x128_32x3_nt_align1"], 494.7, 494.7),
         (["cutlass_80_simt_sgemm_256x128", "sm80_xmma_gemm_f32f32_tf32f32_f32"], 494.7, 494.7),
         (["triton_tem_fused_mm"], 494.7, 494.7),
+        (["cutlass_80_simt_sgemm_256x128", "nvjet_sss_64x8", "nvjet_tst_8x8"], 494.7, 494.7),
+        (["cutlass_80_simt_sgemm_256x128", "nvjet_sm90_sss_64x8_64x16"], 494.7, 494.7),
+        (["cutlass_80_simt_sgemm_256x128", "nvjet_sm90_tst_64x8_64x16"], 67, 494.7),
     ],
 )
 def test_floats_are_measured_by_what_multiplies_them(

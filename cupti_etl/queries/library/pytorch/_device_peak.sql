@@ -57,7 +57,7 @@ plain AS (
     )
     GROUP BY process_id, is_convolution
     HAVING bool_or(regexp_matches(name, 'simt|sgemm|ffma'))
-        AND NOT bool_or(regexp_matches(name, 'tf32|s1688|nvjet_(sm\d+_)?s'))
+        AND NOT bool_or(regexp_matches(name, 'tf32|s1688|nvjet_(sm\d+_)?s[^m]'))
 )
 SELECT process_id, device_id, rate.element_type, is_convolution, rate.peak_tflops,
        coalesce(nullif(kbps, 0) / 1e6, chip.gbps::DOUBLE) AS peak_gbps
