@@ -90,7 +90,7 @@ counted AS (
            factor * CASE kind
                WHEN 'matrix product' THEN 2.0 * result * one[-1]
                WHEN 'attention' THEN
-                   2.0 * list_product(one) / nullif(one[-1], 0) * across * (one[-1] + value_depth)
+                   2.0 * result / nullif(value_depth, 0) * across * (one[-1] + value_depth)
                WHEN 'convolution' THEN 2.0 * result * list_product(two[2:])
                WHEN 'convolution backward' THEN 2.0 * result * list_product(two[2:])
                    * len(list_filter(TRY_CAST(given[11] AS BOOLEAN[])[:2], lambda asked: asked))
