@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from support.trace import MakeTrace, assert_rows
 
 
@@ -127,6 +128,47 @@ def test_a_copy_for_which_the_call_waits_is_a_wait(trace: MakeTrace) -> None:
         1   idle          0        0       0
         """,
     )
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "host", "compute", "idle"),
+    [
+        (None, None, 50, 200, 150),
+        # Up to 130 the host waits for the GPU; from 160 on it prepares the launch, up to 210.
+        (None, "180ns", 0, 100, 30),
+        ("180ns", None, 50, 100, 120),
+        (None, "240ns", 30, 100, 60),
+        ("240ns", "280ns", 20, 0, 20),
+    ],
+)
+def test_the_path_of_a_part_adds_up_to_the_part(
+    trace: MakeTrace, begin: str | None, end: str | None, host: int, compute: int, idle: int
+) -> None:
+    opened = trace(
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name
+            1          0         1              0        100    a
+            1          0         2              300      400    b
+        """,
+        api_call="""
+            process_id domain  name                  correlation_id start_ns end_ns
+            1          runtime cudaLaunchKernel      1              -50      -40
+            1          runtime cudaStreamSynchronize 9              -30      160
+            1          runtime cudaLaunchKernel      2              200      210
+        """,
+    )
+    with opened.scope(from_=begin, to=end) as part:
+        assert_rows(
+            part.query("critical_path"),
+            f"""
+            class         total_ns
+            host          {host}
+            compute       {compute}
+            communication 0
+            copy          0
+            idle          {idle}
+            """,
+        )
 
 
 def test_a_kernel_whose_name_is_not_known_has_slack(trace: MakeTrace) -> None:

@@ -3,7 +3,7 @@
 -- computed: A gap that ended only when the host launched (gap_attribution: more than queued) leads
 --   to that call and along the host back to the end of its process's last synchronizing call before
 --   it; a copy that ended before its call returned is such a call, too. The union of these.
--- needs: gpu_gaps, api_call, _blocking_copy, _busy_interval
+-- needs: gpu_gaps, api_call, _blocking_copy, _gpu_span
 -- materialized: Made once for an opened trace, as critical_path and kernel_slack read it.
 -- limits: As of critical_path.
 -- lookup: api_call, _blocking_copy
@@ -45,7 +45,7 @@ waits AS (
     SELECT process_id, end_ns FROM _blocking_copy
 ),
 spans AS (
-    SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM _busy_interval GROUP BY gpu
+    SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM _gpu_span GROUP BY gpu
 ),
 chains AS (
     SELECT late.gpu, greatest(coalesce(waits.end_ns, spans.start_ns), spans.start_ns) AS start_ns,
@@ -53,6 +53,8 @@ chains AS (
     FROM late
     JOIN spans ON spans.gpu = late.gpu
     ASOF LEFT JOIN waits ON waits.process_id = late.process_id AND waits.end_ns <= late.call_ns
+    -- Of a gap that the end of a scope cuts, the chain may begin after that.
+    WHERE coalesce(waits.end_ns, spans.start_ns) < late.end_ns
 ),
 -- The union of the chains.
 marked AS (

@@ -6,7 +6,7 @@
 --   synchronizing call before it, whence it goes on on the GPU: what ran there meanwhile had slack.
 --   A copy that ended before its call returned is such a call, too. The classes of a GPU add to
 --   its span.
--- needs: _host_path, _busy_interval, _any_api_call
+-- needs: _host_path, _busy_interval, _gpu_span, _any_api_call
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so the host is not seen.
 --   _busy_interval: no finished GPU activity was recorded.
@@ -28,7 +28,7 @@ WITH host AS MATERIALIZED (
     SELECT * FROM _host_path
 ),
 spans AS (
-    SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM _busy_interval GROUP BY gpu
+    SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM _gpu_span GROUP BY gpu
 ),
 edges AS (
     SELECT gpu, work, start_ns AS at_ns, -1 AS sign FROM host, (VALUES ('compute'),
