@@ -32,6 +32,30 @@ def test_the_call_in_which_the_gpu_was_idle(trace: MakeTrace) -> None:
     )
 
 
+def test_waiting_before_the_first_work_and_after_the_last_is_not_to_blame(
+    trace: MakeTrace,
+) -> None:
+    opened = trace(
+        device=DEVICE,
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name
+            1          0         1              10000    11000  k
+            1          0         2              12200    13000  k
+        """,
+        api_call="""
+            process_id thread_id correlation_id domain  start_ns end_ns name
+            1          5         3              runtime 0        9000   cudaDeviceSynchronize
+            1          5         1              runtime 9100     9110   cudaLaunchKernel
+            1          5         4              runtime 10100    12000  cudaStreamSynchronize
+            1          5         2              runtime 12100    12110  cudaLaunchKernel
+            1          5         5              runtime 15000    20000  cudaDeviceSynchronize
+        """,
+    )
+    assert_rows(
+        opened.query("finding_synchronizing"), "saved_ns culprit\n1000 cudaStreamSynchronize"
+    )
+
+
 def test_copies_beside_kernels_are_not_to_blame(trace: MakeTrace) -> None:
     kernel = "process_id device_id start_ns end_ns name\n1 0 0 1000 k"
     opened = trace(

@@ -213,8 +213,8 @@ def test_waiting_is_split_by_what_the_gpu_did(trace: MakeTrace) -> None:
     assert_rows(
         opened.query("sync_cost"),
         """
-        thread_id name                  calls total_ns busy_ns idle_ns max_ns longest_range
-        5         cudaDeviceSynchronize 2     90       40      50      60     step
+        thread_id name                  calls total_ns busy_ns idle_ns gap_ns max_ns longest_range
+        5         cudaDeviceSynchronize 2     90       40      50      40     60     step
         """,
     )
 

@@ -1,7 +1,7 @@
 -- How long each GPU was idle while its host waited for it.
 --
--- computed: waiting_ns of gap_attribution. The culprit is the call that waited longest for the idle
---   GPU (sync_cost), and the range of its longest wait.
+-- computed: waiting_ns of gap_attribution. The culprit is the call that waited longest in gaps of
+--   the GPU (sync_cost), and the range of its longest wait.
 -- needs: _gap_cause, sync_cost
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
@@ -17,7 +17,7 @@ WITH gaps AS (
     SELECT gpu, TRY_CAST(sum(waiting_ns) AS BIGINT) AS saved_ns FROM _gap_cause GROUP BY gpu
 ),
 calls AS (
-    SELECT gpu, arg_min({'name': name, 'range': longest_range}, (-idle_ns, name)) AS longest
+    SELECT gpu, arg_min({'name': name, 'range': longest_range}, (-gap_ns, name)) AS longest
     FROM sync_cost
     GROUP BY gpu
 )

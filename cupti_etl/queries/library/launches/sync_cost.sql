@@ -25,6 +25,8 @@
 --   total_ns BIGINT [ns]: Time in them.
 --   busy_ns BIGINT [ns]: Of this, while the GPU was busy.
 --   idle_ns BIGINT [ns]: Of this, while the GPU was idle.
+--   gap_ns BIGINT [ns]: Of idle_ns, between two activities of the GPU: before its first and after
+--     its last, waiting delays no work on it.
 --   median_ns DOUBLE [ns]: Median duration of a call.
 --   max_ns BIGINT [ns]: Longest.
 --   longest_start_ns BIGINT [epoch ns]: When the longest began.
@@ -66,12 +68,17 @@ edges AS (
     FROM outermost
     JOIN used ON used.process_id = outermost.process_id
 ),
+spans AS (
+    SELECT gpu, min(start_ns) AS first_ns, max(end_ns) AS last_ns FROM busy GROUP BY gpu
+),
 covered AS (
     SELECT process_id, thread_id, name, edges.gpu, edges.start_ns,
            max(at_ns) - min(at_ns) AS wait_ns,
+           TRY_CAST(sum(sign * least(greatest(at_ns, first_ns), last_ns)) AS BIGINT) AS between_ns,
            TRY_CAST(sum(sign * coalesce(busy_before_ns + least(at_ns, busy.end_ns)
                - busy.start_ns, 0)) AS BIGINT) AS busy_ns
     FROM edges
+    LEFT JOIN spans ON spans.gpu = edges.gpu
     ASOF LEFT JOIN busy ON busy.gpu = edges.gpu AND busy.start_ns <= edges.at_ns
     GROUP BY process_id, thread_id, name, edges.gpu, edges.start_ns
 ),
@@ -80,6 +87,7 @@ sums AS (
            TRY_CAST(sum(wait_ns) AS BIGINT) AS total_ns,
            TRY_CAST(sum(busy_ns) AS BIGINT) AS busy_ns,
            TRY_CAST(sum(wait_ns - busy_ns) AS BIGINT) AS idle_ns,
+           TRY_CAST(sum(between_ns - busy_ns) AS BIGINT) AS gap_ns,
            median(wait_ns) AS median_ns, max(wait_ns) AS max_ns,
            arg_max(start_ns, (wait_ns, -start_ns)) AS longest_start_ns
     FROM covered
