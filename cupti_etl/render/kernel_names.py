@@ -26,6 +26,7 @@ _TYPES = re.compile(
 _FURNITURE = re.compile(
     r"(?:a|A)rray|pair|tuple|TensorListMetadata|TensorListScalarListMetadata|TensorInfo"
     r"|(?:Trivial)?OffsetCalculator|(?:Load|Store)With(?:out)?Cast|OpaqueType|Agent\w*Policy"
+    r"|\w*Params(?:Ex)?"
 )
 # Templates that pass their argument on: it says what they do.
 _WRAPPERS = {"func_wrapper_t", "gpu_kernel_impl", "gpu_kernel_impl_nocast", "ReduceOp"}
@@ -90,15 +91,20 @@ def labels(named: Sequence[tuple[str, str]]) -> list[str]:
         members = sorted(group)
         trees = [parse(each).arguments for each in members]
         if len(members) > 1 or _SAYS_LITTLE.fullmatch(name):
-            for demangled, told in zip(members, _tell_apart(trees), strict=True):
-                found[name, demangled] = _with(name, told)
+            for demangled, tree, told in zip(members, trees, _tell_apart(trees), strict=True):
+                found[name, demangled] = _with(name, demangled, tree, told)
     return [found.get(each, text) for each, text in zip(named, texts, strict=True)]
 
 
-def _with(name: str, told: Sequence[str]) -> str:
-    if not told:
-        return name
-    return ", ".join(told) if _SAYS_NOTHING.fullmatch(name) else f"{name}<{', '.join(told)}>"
+def _with(name: str, demangled: str, arguments: Sequence[Name], told: Sequence[str]) -> str:
+    """The function with what is told of its arguments, or that alone if the name says nothing."""
+    if _SAYS_NOTHING.fullmatch(name):
+        if any(each.says_what for each in arguments):
+            return ", ".join(told)
+        # What nothing else says its namespace may, as that of cuBLAS's gemvx::kernel does.
+        around = re.search(rf"\w+::{name}\b", demangled)
+        name = around[0] if around else name
+    return f"{name}<{', '.join(told)}>" if told else name
 
 
 def _tell_apart(lists: Sequence[tuple[Name, ...]]) -> list[list[str]]:

@@ -60,6 +60,19 @@ def test_templates_that_say_little_always_have_the_argument_that_says_more() -> 
     ]  # fmt: skip
 
 
+def test_a_function_called_kernel_bears_its_namespace_where_no_argument_says_more() -> None:
+    gemv = (
+        "std::enable_if<!({}), void>::type internal::gemvx::kernel<int, float, {}, 7,"
+        " cublasGemvParamsEx<int, cublasGemvTensorStridedBatched<float const>, float> >"
+        "(cublasGemvParamsEx<int, cublasGemvTensorStridedBatched<float const>, float>)"
+    )
+    assert kernels(gemv.format("false", "true")) == ["gemvx::kernel"]
+    assert kernels(gemv.format("false", "true"), gemv.format("false", "false")) == [
+        "gemvx::kernel<true>", "gemvx::kernel<false>",
+    ]  # fmt: skip
+    assert kernels("kernel(int)", "void kernel<4>(int)") == ["kernel", "kernel<4>"]
+
+
 def test_lambdas_are_told_apart_by_their_types_and_then_by_their_numbers() -> None:
     inner = "void k<at::pow_impl(int)::{{lambda()#1}}::operator()() const::{{lambda({})#{}}}>(int)"
     assert kernels(*(inner.format(*of) for of in (("float", 1), ("double", 1), ("double", 2)))) == [
