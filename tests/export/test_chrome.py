@@ -204,6 +204,43 @@ def test_what_allocators_did_comes_back(tmp_path: Path) -> None:
         assert two.sql(rows).arrow() == one.sql(rows).arrow()
 
 
+def test_the_overhead_of_gaps_comes_back(tmp_path: Path) -> None:
+    trace = write_trace(
+        tmp_path / "one",
+        process="process_id pid\n1 7",
+        kernel="""
+            process_id device_id start_ns end_ns correlation_id name
+            1          0         2000     3000   1              k
+            1          0         9000     9500   2              k
+        """,
+        api_call="""
+            process_id thread_id start_ns end_ns domain  name             correlation_id
+            1          5         1000     1500   runtime cudaLaunchKernel 1
+            1          5         3500     8500   runtime cudaLaunchKernel 2
+        """,
+        overhead="""
+            process_id start_ns end_ns overhead_kind
+            1          4000     6000   module_loading
+            1          6000     6500   lazy_function_loading
+            1          7000     7100   cupti_buffer_flush
+        """,
+    )
+    assert [
+        (each["pid"], each["name"]) for each in events(trace, "X") if each["cat"] == "overhead"
+    ] == [
+        (-1, "Runtime Triggered Module Loading"),
+        (-1, "Lazy Function Loading"),
+        (-1, "Cupti Buffer Flush"),
+    ]
+    assert etl("export", trace, "--to", "chrome", tmp_path / "out.json").returncode == 0
+    assert etl("import", tmp_path / "out.json", "-o", tmp_path / "two").returncode == 0
+    with cupti_etl.open(trace) as one, cupti_etl.open(tmp_path / "two") as two:
+        rows = "SELECT start_ns, end_ns, overhead_kind FROM overhead ORDER BY ALL"
+        assert two.sql(rows).arrow() == one.sql(rows).arrow()
+        rows = "SELECT profiler_ns, launching_ns FROM _gap_cause"
+        assert two.sql(rows).arrow() == one.sql(rows).arrow()
+
+
 def test_an_import_of_an_exported_capture_has_its_rows(tmp_path: Path) -> None:
     recording = Path(cupti_etl.__file__).parent / "demo" / "h200.etlrec"
     assert etl("import", recording, "-o", tmp_path / "one").returncode == 0

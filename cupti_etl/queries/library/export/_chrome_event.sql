@@ -1,13 +1,13 @@
 -- The trace as events of Chrome's JSON trace format, in the categories of PyTorch's profiler.
 --
--- computed: One complete event (ph X) a kernel, copy, memset, API call, wait and range; one that
---   begins only (ph B) where the end is not known; an instant (ph i) a mark and what PyTorch's
---   allocators gave or took back; an arrow (ph s and f) from each call to its work on a GPU; names
---   (ph M) of processes, threads and streams. Times are microseconds since base_ns. Work on a GPU
+-- computed: One complete event (ph X) a kernel, copy, memset, API call, wait, overhead and range;
+--   one that begins only (ph B) where the end is not known; an instant (ph i) a mark and what
+--   PyTorch's allocators gave or took back; an arrow (ph s and f) from each call to its work on a
+--   GPU; names (ph M) of processes, threads and streams. Times are microseconds since base_ns. Work on a GPU
 --   has the number of the GPU as its pid, or, where the trace has several processes, a text with
 --   theirs. Source: "Trace Event Format", Google, and the files that PyTorch's profiler writes.
--- needs: kernel_named, memcpy, memcpy_p2p, memset, api_call, synchronization, nvtx_range, marker,
---   memory_operation, external_correlation, argument, process, gpu_activity, launch
+-- needs: kernel_named, memcpy, memcpy_p2p, memset, api_call, synchronization, overhead, nvtx_range,
+--   marker, memory_operation, external_correlation, argument, process, gpu_activity, launch
 -- limits: Other tables have no events.
 -- parameters:
 --   base_ns BIGINT = 0 [epoch ns]: What times are since.
@@ -113,6 +113,16 @@ spans AS (
            concat('"stream":', coalesce(stream_id, -1), ',"correlation":' || correlation_id,
                   ',"context":' || context_id, ',"wait_on_cuda_event_id":' || event_id)
     FROM synchronization
+    LEFT JOIN owner USING (process_id)
+    UNION ALL
+    SELECT start_ns, end_ns, 'overhead',
+           CASE overhead_kind WHEN 'module_loading' THEN 'Runtime Triggered Module Loading'
+               ELSE array_to_string(
+                   [upper(word[1]) || word[2:] FOR word IN string_split(overhead_kind, '_')], ' '
+               ) END,
+           CASE WHEN has_others THEN '"overhead of ' || pid || '"' ELSE '-1' END, '0',
+           ltrim(concat(',"correlation":' || correlation_id), ',')
+    FROM overhead
     LEFT JOIN owner USING (process_id)
     UNION ALL
     -- Of ranges with the same begin and end, the outer one comes first, as readers nest them so.
