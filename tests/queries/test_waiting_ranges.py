@@ -23,6 +23,7 @@ def made(
     ranges: list[tuple[int, str, int, int]],
     launches: list[tuple[int, int, int]],
     call_ns: int = 2,
+    **tables: str,
 ) -> Trace:
     """Ranges are (thread, name, start, end), launches (thread, start, time on the GPU)."""
     markers = [
@@ -40,6 +41,7 @@ def made(
             ["process_id thread_id correlation_id domain name start_ns end_ns", *calls]
         ),
         kernel="\n".join(["process_id device_id correlation_id start_ns end_ns name", *kernels]),
+        **tables,
     )
 
 
@@ -135,6 +137,38 @@ def test_ranges_of_autograd_are_of_the_range_that_waits(trace: MakeTrace) -> Non
         hook                none          64     64
         "{NODE}"            none          56     40
         "{NODE} / aten::mm" none          16     16
+        """,
+    )
+
+
+def test_what_ranges_run_and_allocate_has_the_work_of_autograd_too(trace: MakeTrace) -> None:
+    launches = [*OWN, (6, 46, 8), (6, 55, 16), (6, 67, 32), (6, 80, 64)]
+    opened = made(
+        trace,
+        [*STEP, *AUTOGRAD],
+        launches,
+        memory="process_id thread_id timestamp_ns operation memory_kind address bytes\n"
+        "1 6 50 allocation device 16 512\n1 5 96 release device 16 512",
+    )
+    assert_rows(
+        opened.query("range_work"),
+        f"""
+        path                ranges kernels sum_ns max_ns
+        step                1      7       127    64
+        "step / backward"   1      5       122    64
+        hook                1      1       64     64
+        "{NODE}"            2      3       56     32
+        "{NODE} / aten::mm" 1      1       16     16
+        """,
+    )
+    assert_rows(
+        opened.query("range_memory"),
+        f"""
+        path                ranges allocated_bytes released_bytes
+        "{NODE}"            1      512             0
+        "{NODE} / aten::mm" 1      512             0
+        step                1      512             512
+        "step / backward"   1      512             0
         """,
     )
 

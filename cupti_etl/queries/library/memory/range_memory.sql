@@ -1,7 +1,8 @@
 -- Memory that each NVTX range allocated and released, by kind.
 --
 -- computed: Rows of memory_operation over all ranges with the same path, with those of ranges
---   inside. most_bytes is the most that allocations less releases came to at any time.
+--   inside and those of ranges of autograd for which they wait. most_bytes is the most that
+--   allocations less releases came to at any time.
 -- needs: memory_operation, _range_around, _alike_path
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).

@@ -1,7 +1,8 @@
 -- Each activity of a GPU in each NVTX range that asked for it, by itself or by a range inside it.
 --
 -- computed: Activities whose launching call began while a range was the innermost of the call's
---   thread, or waited for that thread (_range_wait), for that range and all around it.
+--   thread, or waited for that thread (_range_wait), for that range and all around it
+--   (_range_around).
 -- needs: launch_to_gpu, _range_served, _range_around, gpu
 -- limits: As of range_gpu.
 -- scope: start_ns
