@@ -87,6 +87,24 @@ def test_what_computes_attention_is_counted(
     assert rows["aten::" + operator] == flops
 
 
+def test_a_recurrent_network_multiplies_by_each_of_its_matrices(trace: MakeTrace) -> None:
+    # 5 sequences of 7; 2 * 35 * (8*3 + 8*2), and backwards twice that.
+    sizes = "[5,7,3],[[8,3],[8,2],[8],[8]],[],[64]"
+    name, dims = "_flash_attention_forward", "[2,8,4,16],[2,8,4,16],[2,8,4,16]"
+    for operator, flops in (("_cudnn_rnn", 2800), ("_cudnn_rnn_backward", 5600)):
+        opened = trace(
+            **{
+                **FLOPS,
+                "marker": FLOPS["marker"].replace(name, operator),
+                "argument": FLOPS["argument"].replace(dims, sizes),
+            }
+        )
+        assert_rows(
+            opened.sql("FROM operator_flops WHERE kind = 'recurrent'"),
+            f"name flops bytes bound\naten::{operator} {flops} - -",
+        )
+
+
 def test_a_step_has_the_operations_that_began_in_it(trace: MakeTrace) -> None:
     (step,) = trace(**FLOPS).query("step_mfu")
     assert (step["name"], step["duration_ns"]) == ("ProfilerStep#1", 40)

@@ -1,7 +1,7 @@
 -- Operations and bytes of each operator that launched work by itself, as far as sizes tell them.
 --
 -- computed: _operator_formula for each combination of sizes. Bytes are those of inputs and result,
---   each once: what has to be moved at least.
+--   each once: what has to be moved at least; of recurrent networks they are not known.
 -- needs: _operator, _operator_work, _operator_formula, gpu
 -- requires:
 --   _operator: no operators were recorded (capture with --pytorch, or import a trace of PyTorch).
@@ -35,6 +35,10 @@ parsed AS (
     SELECT shape.name, shape.input_dims, shape.input_types, shape.concrete_inputs,
            formula.* EXCLUDE (operator), TRY_CAST(shape.input_dims AS BIGINT[][]) AS dims,
            dims[first_input] AS one, dims[second_input] AS two,
+           -- A recurrent network is given its matrices and biases as a list.
+           TRY_CAST(shape.input_dims AS VARCHAR[]) AS inputs,
+           TRY_CAST(inputs[first_input] AS BIGINT[]) AS sequences,
+           TRY_CAST(inputs[second_input] AS BIGINT[][]) AS weights,
            TRY_CAST(concrete_inputs AS VARCHAR[]) AS given,
            json_extract_string(input_types, '$[' || (first_input - 1) || ']') AS element_type,
            CASE WHEN element_type IN ('double', 'long int') THEN 8
@@ -94,6 +98,8 @@ counted AS (
                WHEN 'convolution' THEN 2.0 * result * list_product(two[2:])
                WHEN 'convolution backward' THEN 2.0 * result * list_product(two[2:])
                    * len(list_filter(TRY_CAST(given[11] AS BOOLEAN[])[:2], lambda asked: asked))
+               WHEN 'recurrent' THEN 2.0 * list_product(sequences) / nullif(sequences[-1], 0)
+                   * list_sum([list_product(sizes) FOR sizes IN weights IF len(sizes) = 2])
                END AS flops,
            width * CASE kind
                WHEN 'matrix product' THEN list_product(one) + list_product(two)

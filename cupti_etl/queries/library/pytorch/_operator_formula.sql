@@ -3,13 +3,15 @@
 -- computed: One row for each operator of the trace that is known. A product of matrices takes 2 *
 --   (elements of left) * (columns of right); attention 2 * queries * keys * (depth of keys and of
 --   values) for each head, masked or not; a convolution 2 * (elements of the result) * (channels of
---   one group) * (elements of the kernel). factor is for backward passes: of attention, which
---   computes its products anew, 5 products instead of 2. Places count from 1.
+--   one group) * (elements of the kernel); a recurrent network 2 * (steps of all sequences) *
+--   (elements of all its matrices). factor is for backward passes: of attention, which computes its
+--   products anew, 5 products instead of 2; of a recurrent network, twice those of the forward
+--   pass. Places count from 1.
 -- needs: _operator
 -- scope: whole
 -- columns:
 --   operator VARCHAR: Name of the operator.
---   kind VARCHAR: matrix product, convolution, convolution backward or attention.
+--   kind VARCHAR: matrix product, convolution, convolution backward, attention or recurrent.
 --   first_input INTEGER: Place of the left matrix, the queries, the image or the result's gradient.
 --   second_input INTEGER: Place of the right matrix, the keys, or the weights.
 --   layout VARCHAR: kn or nk of the right matrix; bhsd or bshd (batch, heads, sequence, depth).
@@ -52,6 +54,8 @@ FROM (VALUES
      NULL, NULL),
     ('aten::_flash_attention_backward', 'attention', 2, 3, 'bshd', 2.5, NULL, NULL, NULL),
     ('aten::_efficient_attention_backward', 'attention', 2, 3, 'bshd', 2.5, NULL, NULL, NULL),
-    ('aten::_cudnn_attention_backward', 'attention', 2, 3, 'bhsd', 2.5, NULL, NULL, NULL)
+    ('aten::_cudnn_attention_backward', 'attention', 2, 3, 'bhsd', 2.5, NULL, NULL, NULL),
+    ('aten::_cudnn_rnn', 'recurrent', 1, 2, NULL, 1.0, NULL, NULL, NULL),
+    ('aten::_cudnn_rnn_backward', 'recurrent', 1, 2, NULL, 2.0, NULL, NULL, NULL)
 ) AS formulas(operator, kind, first_input, second_input, layout, factor, padding, stride, dilation)
 WHERE operator IN (SELECT name FROM _operator)

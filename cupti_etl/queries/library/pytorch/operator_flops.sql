@@ -1,9 +1,10 @@
 -- Floating point operations of PyTorch's operators, how fast they were, and what they could be.
 --
 -- computed: _operator_flops by name, sizes and type of elements: products of matrices,
---   convolutions, attention, as far as the operators launched work by themselves. Rates are
---   divided by the sum of the durations on the GPU. An operator is bound by compute if it has more
---   operations a byte than the chip does in the time of a byte, else by memory.
+--   convolutions, attention, recurrent networks of cuDNN, as far as the operators launched work by
+--   themselves. Rates are divided by the sum of the durations on the GPU. An operator is bound by
+--   compute if it has more operations a byte than the chip does in the time of a byte, else by
+--   memory.
 -- needs: _operator_flops, _device_peak
 -- requires:
 --   _operator: no operators of PyTorch were recorded (capture with --pytorch, or import a
@@ -21,7 +22,7 @@
 -- alias: with_flops, theoretical_flops, arithmetic_intensity, gemm_efficiency
 -- columns:
 --   name VARCHAR: Name of the operator.
---   kind VARCHAR: matrix product, convolution, convolution backward or attention.
+--   kind VARCHAR: matrix product, convolution, convolution backward, attention or recurrent.
 --   input_dims VARCHAR: Sizes of its inputs, as JSON; NULL if they were not recorded.
 --   element_type VARCHAR: Type of the elements of its first factor, as PyTorch writes it.
 --   gpu BIGINT: Number of the GPU, as in gpu.

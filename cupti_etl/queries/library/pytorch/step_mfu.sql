@@ -3,7 +3,7 @@
 -- computed: The operations of _operator_flops whose first work began within the step on its GPU.
 --   mfu_pct is the time that they would take at the peaks of the chip for their types, divided by
 --   the duration of the step. What has no formula counts nothing: products of matrices,
---   convolutions and attention make up nearly all.
+--   convolutions, attention and recurrent networks make up nearly all.
 -- needs: step, _operator_flops, _device_peak
 -- requires:
 --   step: neither NVTX ranges called step or alike nor a period of kernels was found.
