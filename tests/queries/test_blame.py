@@ -56,6 +56,36 @@ def test_waiting_before_the_first_work_and_after_the_last_is_not_to_blame(
     )
 
 
+def test_a_long_gap_is_not_of_the_range_in_its_middle_alone(trace: MakeTrace) -> None:
+    # From 500 to 1,000,000 an optimizer of the host computes, with three operators.
+    opened = trace(
+        device=DEVICE,
+        marker="""
+            process_id thread_id marker_id event timestamp_ns name
+            1          5         1         start 10000        update
+            1          5         2         start 10000        aten::sqrt
+            1          5         2         end   340000       -
+            1          5         3         start 340000       aten::div
+            1          5         3         end   660000       -
+            1          5         4         start 660000       aten::add_
+            1          5         4         end   990000       -
+            1          5         1         end   990000       -
+        """,
+        api_call="""
+            process_id thread_id correlation_id domain  start_ns end_ns name
+            1          5         1              runtime 0        10     cudaLaunchKernel
+            1          5         2              runtime 999900   999910 cudaLaunchKernel
+        """,
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns  name
+            1          0         1              20       500     k
+            1          0         2              1000000  1000100 k
+        """,
+    )
+    assert_rows(opened.query("finding_host"), 'saved_ns culprit\n999400 "most of it in update"')
+    assert_rows(opened.sql("FROM _outside_range"), "name outside_ns\nupdate 999400")
+
+
 def test_copies_beside_kernels_are_not_to_blame(trace: MakeTrace) -> None:
     kernel = "process_id device_id start_ns end_ns name\n1 0 0 1000 k"
     opened = trace(

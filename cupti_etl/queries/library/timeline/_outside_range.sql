@@ -1,10 +1,10 @@
 -- The range of the host in which most of the time was that a GPU was idle for it, outside CUDA.
 --
--- computed: Of gaps of 100 us and more, outside_ns of _gap_cause goes to the innermost range in the
---   middle of the gap, up to when the next work was asked for, of the thread that asked for it, and
---   to those around that. Ranges are alike whose names, and those around them, differ in numbers
---   alone. Of those with more than half of the time, the innermost; a step is none, as all is in
---   steps.
+-- computed: Of gaps of 100 us and more, outside_ns of _gap_cause goes in equal parts to the
+--   innermost ranges at times spread over the gap, one for each 100 us and no more than 20, up to
+--   when the next work was asked for, of the thread that asked for it, and to those around these.
+--   Ranges are alike whose names, and those around them, differ in numbers alone. Of those with
+--   more than half of the time, the innermost; a step is none, as all is in steps.
 -- needs: _gap_cause, _gap_edge, api_call, _range_turn, _range_parent, _range_span, _step_range
 -- lookup: api_call
 -- columns:
@@ -13,7 +13,8 @@
 --   outside_ns BIGINT [ns]: Time in it.
 WITH RECURSIVE gaps AS (
     SELECT gpu, cause.process_id, outside_ns, next_correlation_id AS correlation_id,
-           cause.start_ns + (cause.gap_ns - queued_ns) // 2 AS middle_ns
+           cause.start_ns, cause.gap_ns - queued_ns AS host_ns,
+           least(cause.gap_ns // 100000, 20) AS n
     FROM _gap_cause AS cause
     JOIN _gap_edge AS edge USING (gpu, start_ns)
     WHERE cause.gap_ns >= 100000 AND outside_ns > 0
@@ -24,14 +25,19 @@ calls AS (
     SEMI JOIN gaps USING (process_id, correlation_id)
     GROUP BY process_id, correlation_id
 ),
-placed AS (
-    SELECT gpu, range_id, sum(outside_ns) AS outside_ns
+times AS (
+    SELECT gpu, process_id, thread_id, outside_ns / n AS outside_ns,
+           start_ns + host_ns * (2 * unnest(range(n)) + 1) // (2 * n) AS at_ns
     FROM gaps
     JOIN calls USING (process_id, correlation_id)
+),
+placed AS (
+    SELECT gpu, range_id, sum(outside_ns) AS outside_ns
+    FROM times
     ASOF LEFT JOIN _range_turn AS turn
-        ON turn.process_id = gaps.process_id
-        AND turn.thread_id = calls.thread_id
-        AND turn.at_ns <= gaps.middle_ns
+        ON turn.process_id = times.process_id
+        AND turn.thread_id = times.thread_id
+        AND turn.at_ns <= times.at_ns
     GROUP BY gpu, range_id
 ),
 around AS (
