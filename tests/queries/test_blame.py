@@ -138,6 +138,39 @@ def test_what_allocating_costs_is_not_of_copies(trace: MakeTrace) -> None:
         opened.query("finding_blocking_copies"),
         'saved_ns culprit\n11000 "1 of them, most by cudaMemcpy"',
     )
+    assert_rows(
+        opened.query("finding_memory_calls"), 'saved_ns culprit\n8900 "most of it in cudaMalloc"'
+    )
+
+
+def test_of_calls_about_memory_that_in_which_the_gpu_was_idle_is_to_blame(
+    trace: MakeTrace,
+) -> None:
+    # cudaFree takes longest, beside a kernel; the copy is a wait, as it ends before its call.
+    opened = trace(
+        device=DEVICE,
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name
+            1          0         1              0        10000  k
+            1          0         6              20000    20100  k
+        """,
+        memcpy="""
+            process_id device_id correlation_id start_ns end_ns copy_kind
+            1          0         4              15000    15100  DtoH
+        """,
+        api_call="""
+            process_id thread_id correlation_id domain  start_ns end_ns name
+            1          5         2              runtime 100      9900   cudaFree
+            1          5         3              runtime 11000    12000  cudaMemsetAsync
+            1          5         4              runtime 12000    17000  cudaMemcpyAsync
+            1          5         5              runtime 17000    17500  cudaMalloc
+            1          5         6              runtime 19000    19100  cudaLaunchKernel
+        """,
+    )
+    assert_rows(
+        opened.query("finding_memory_calls"),
+        'saved_ns culprit\n1500 "most of it in cudaMemsetAsync"',
+    )
 
 
 def test_waiting_for_input_is_said(trace: MakeTrace) -> None:

@@ -6,7 +6,7 @@
 -- needs: _gap_cause
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
---   state VARCHAR: outside, queued or memory, as in _gap_cause.
+--   state VARCHAR: outside or queued, as in _gap_cause.
 --   idle_ns BIGINT [ns]: Idle time for that cause.
 --   kernel VARCHAR: Mangled name of the kernel that was waited for most, or what else it was;
 --     NULL if that is not known.
@@ -18,9 +18,6 @@ WITH parts AS (
     SELECT gpu, 'queued', coalesce(next_name, next_kind), queued_ns
     FROM _gap_cause
     WHERE gap_ns >= 20000
-    UNION ALL
-    SELECT gpu, 'memory', coalesce(next_name, next_kind), memory_ns
-    FROM _gap_cause
 ),
 waits AS (
     SELECT gpu, state, name, sum(ns) AS ns FROM parts GROUP BY gpu, state, name
