@@ -13,7 +13,7 @@ WITH RECURSIVE outwards AS MATERIALIZED (
     FROM _range_parent
     WHERE parent_range_id IS NOT NULL
     UNION ALL
-    SELECT asking_range_id, range_id
+    SELECT DISTINCT asking_range_id, range_id
     FROM _range_wait
     WHERE is_clear AND asking_range_id IS NOT NULL
 ),
