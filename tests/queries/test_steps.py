@@ -115,6 +115,41 @@ def test_steps_of_an_optimizer_end_with_the_next(trace: MakeTrace) -> None:
     )
 
 
+def test_numbers_rise_wherever_they_stand_in_a_name(trace: MakeTrace) -> None:
+    """Most of the work is of nobody here: of the last step only the begin is known."""
+    opened = trace(
+        marker=ranges(*(("-", f"fp8 {n}", 100 * n, 100 * n + 20) for n in range(4))).replace(
+            '"-"', "-"
+        ),
+        **launched([at for n in range(4) for at in range(100 * n + 5, 100 * n + 80, 15)]),
+    )
+    assert_rows(
+        opened.sql("FROM step ORDER BY step"),
+        """
+        step source name    start_ns end_ns
+        0    nvtx   "fp8 0" 7        107
+        1    nvtx   "fp8 1" 107      207
+        2    nvtx   "fp8 2" 207      307
+        """,
+    )
+
+
+def test_rounds_of_several_threads_are_no_steps(trace: MakeTrace) -> None:
+    marks = ranges(*(("-", f"round {n}", 100 * n, 100 * n + 90) for n in range(4)))
+    tables = launched([100 * n + 5 for n in range(4)])
+    other = marks.partition("\n")[2].replace("1 5 ", "1 6 1")
+    calls = "\n".join(
+        f"1 6 1{n} runtime cudaLaunchKernel {100 * n + 8} {100 * n + 9}" for n in range(4)
+    )
+    kernels = "\n".join(f"1 0 1{n} {100 * n + 20} {100 * n + 30} other" for n in range(4))
+    opened = trace(
+        marker=f"{marks}\n{other}".replace('"-"', "-"),
+        api_call=f"{tables['api_call']}\n{calls}",
+        kernel=f"{tables['kernel']}\n{kernels}",
+    )
+    assert names(opened) == []
+
+
 def test_an_optimizer_that_runs_the_whole_step_has_a_last_one(trace: MakeTrace) -> None:
     """Lightning gives it forward and backward as its closure."""
     optimizer = ("user_annotation", "Optimizer.step#SGD.step")

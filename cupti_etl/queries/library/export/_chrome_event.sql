@@ -3,9 +3,10 @@
 -- computed: One complete event (ph X) a kernel, copy, memset, API call, wait, overhead and range;
 --   one that begins only (ph B) where the end is not known; an instant (ph i) a mark and what
 --   PyTorch's allocators gave or took back; an arrow (ph s and f) from each call to its work on a
---   GPU; names (ph M) of processes, threads and streams. Times are microseconds since base_ns. Work on a GPU
---   has the number of the GPU as its pid, or, where the trace has several processes, a text with
---   theirs. Source: "Trace Event Format", Google, and the files that PyTorch's profiler writes.
+--   GPU; names (ph M) of processes, threads and streams. Times are microseconds since base_ns. Work
+--   on a GPU has the number of the GPU as its pid, or, where the trace has several processes, a
+--   text with theirs. Source: "Trace Event Format", Google, and the files that PyTorch's profiler
+--   writes.
 -- needs: kernel_named, memcpy, memcpy_p2p, memset, api_call, synchronization, overhead, nvtx_range,
 --   marker, memory_operation, external_correlation, argument, process, gpu_activity, launch
 -- limits: Other tables have no events.

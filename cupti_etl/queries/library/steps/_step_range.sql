@@ -2,16 +2,17 @@
 --
 -- computed: Ranges of people and frameworks that asked for work: ProfilerStep#N and vLLM's
 --   execute_..., then those called step (or, by frameworks, run_training_batch, run_batch,
---   execute_model), iteration or batch, then outermost ones with rising numbers in one name, then
---   steps of optimizers and epochs, then a module that XLA ran three times or more (jit_update of
---   JAX); of equals those with most time on the host. Frames of Python, operators, layers and what
---   XLA's autotuner tries are none, nor functions of autograd (emit_nvtx). Of two optimizers in
---   turn, as a GAN has, the first stands for both: where after every second, and not after each,
---   as many activities come, give or take a tenth (3 of 4 times). A step is on the GPU from the
---   first activity that it asked for; where its work goes on for more than a tenth of a step after
---   that of the next began (medians), as inputs are copied ahead, from the first on the stream on
---   which most of the work is that its own thread asked for. On a GPU for which other threads ask
---   alone (DataParallel), its work is what was asked for since it began.
+--   execute_model), iteration or batch, then outermost ones of one thread with rising numbers in
+--   one name, then steps of optimizers and epochs, then a module that XLA ran three times or
+--   more (jit_update of JAX); of equals those with most time on the host. Frames of Python,
+--   operators, layers and what XLA's autotuner tries are none, nor functions of autograd
+--   (emit_nvtx). Of two optimizers in turn, as a GAN has, the first stands for both: where after
+--   every second, and not after each, as many activities come, give or take a tenth (3 of 4
+--   times). A step is on the GPU from the first activity that it asked for; where its work goes
+--   on for more than a tenth of a step after that of the next began (medians), as inputs are
+--   copied ahead, from the first on the stream on which most of the work is that its own thread
+--   asked for. On a GPU for which other threads ask alone (DataParallel), its work is what was
+--   asked for since it began.
 -- needs: _range_span, _hlo_range, range_gpu, gpu_interval, api_call, gpu
 -- materialized: Made once for an opened trace, as steps and guesses read it.
 -- scope: whole
@@ -23,7 +24,8 @@
 --   end_ns BIGINT [epoch ns]: When its work ended there.
 --   from_ns BIGINT [epoch ns]: When the host began with it.
 --   until_ns BIGINT [epoch ns]: When the host ended with it.
---   is_end BOOLEAN: Whether it is what a step ends with, as an optimizer is.
+--   is_part BOOLEAN: Whether it may be a part of a step alone: an optimizer, or a range with a
+--     rising number, if such asked for less than half of the work.
 WITH passes AS (
     -- Outermost ranges of forward passes, of whomever.
     SELECT process_id, thread_id, range_id, start_ns, end_ns
@@ -47,7 +49,7 @@ spans AS (
 people AS (
     SELECT process_id, thread_id, range_id, name, start_ns, end_ns, is_xla,
            regexp_replace(name, '[0-9]+', '', 'g') AS stem,
-           try_cast(regexp_extract(name, '[0-9]+') AS BIGINT) AS number,
+           TRY_CAST(regexp_extract_all(name, '[0-9]+') AS BIGINT[]) AS numbers,
            coalesce(start_ns >= max(coalesce(end_ns, 9223372036854775807)) OVER (
                PARTITION BY process_id, thread_id ORDER BY start_ns, end_ns DESC, range_id
                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
@@ -77,13 +79,13 @@ named AS (
                      AND NOT regexp_matches(name, '(?i)batch.?norm|micro') THEN 4
                 WHEN regexp_matches(name, '(?i)(^|[^a-z])epochs?([^a-z]|$)') THEN 7
                 WHEN is_xla THEN 8
-                WHEN number IS NOT NULL AND is_outermost
+                WHEN len(numbers) > 0 AND is_outermost
                      AND coalesce(passes.end_ns <= people.start_ns, true)
                      AND NOT regexp_matches(name, '^[A-Z][A-Za-z0-9]*?_?[0-9]+$')
                      AND NOT regexp_matches(
                          name, '(?i)layer|block|stage|module|head|expert|chunk|micro|bucket'
                      ) THEN 5 END AS rank,
-           coalesce(number > lag(number) OVER (
+           coalesce(numbers > lag(numbers) OVER (
                PARTITION BY people.process_id, people.thread_id, stem
                ORDER BY people.start_ns, people.range_id
            ), true) AS is_rising
@@ -101,6 +103,7 @@ stems AS (
     GROUP BY process_id, stem, rank
     HAVING CASE WHEN rank <= 2 THEN true
                 WHEN rank = 5 THEN count(*) >= 3 AND bool_and(is_rising)
+                                   AND min(thread_id) = max(thread_id)
                 WHEN rank = 8 THEN count(*) >= 3
                 ELSE count(*) >= 2 END
     QUALIFY row_number() OVER (
@@ -111,7 +114,7 @@ stems AS (
 asked AS (
     SELECT named.process_id, work.gpu, named.name, work.start_ns, work.end_ns, named.range_id,
            named.thread_id, named.start_ns AS from_ns, named.end_ns AS until_ns,
-           named.rank = 6 AS is_end
+           work.activities, named.rank
     FROM named
     SEMI JOIN stems USING (process_id, stem, rank)
     JOIN range_gpu AS work ON work.range_id = named.range_id
@@ -121,7 +124,7 @@ turns AS (
     SELECT process_id, range_id, min(start_ns) AS start_ns,
            row_number() OVER (PARTITION BY process_id ORDER BY min(start_ns), range_id) - 1 AS turn
     FROM asked
-    WHERE is_end
+    WHERE rank = 6
     GROUP BY process_id, range_id
 ),
 followed AS (
@@ -150,8 +153,23 @@ pairs AS (
         AND avg(CASE WHEN abs(next - activities) * 10 > activities THEN 1.0
                      WHEN next IS NOT NULL THEN 0.0 END) >= 0.75
 ),
+-- Ranges with rising numbers may be a part of a step: more than half of the work is of others.
+parts AS (
+    SELECT process_id
+    FROM (
+        SELECT process_id, min(start_ns) AS first_ns, max(start_ns) AS last_ns,
+               sum(activities) - arg_max(activities, start_ns) AS own
+        FROM asked
+        WHERE rank = 5
+        GROUP BY process_id
+    ) AS numbered
+    JOIN gpu_interval AS act USING (process_id)
+    WHERE act.start_ns >= first_ns AND act.start_ns < last_ns
+    GROUP BY process_id
+    HAVING count(*) > 2 * any_value(own)
+),
 chosen AS (
-    SELECT asked.*
+    SELECT asked.*, rank = 6 OR asked.process_id IN (FROM parts) AS is_part
     FROM asked
     LEFT JOIN (FROM turns SEMI JOIN pairs USING (process_id)) AS turns
         ON turns.process_id = asked.process_id AND turns.range_id = asked.range_id
@@ -201,12 +219,12 @@ others AS (
     ANTI JOIN chosen USING (process_id, gpu)
 )
 SELECT chosen.process_id, chosen.gpu, name, coalesce(mains.start_ns, chosen.start_ns) AS start_ns,
-       end_ns, from_ns, until_ns, is_end
+       end_ns, from_ns, until_ns, is_part
 FROM chosen
 LEFT JOIN mains ON mains.range_id = chosen.range_id AND mains.gpu = chosen.gpu
 UNION ALL
 SELECT act.process_id, act.gpu, any_value(chosen.name), min(act.start_ns), max(act.end_ns), from_ns,
-       any_value(until_ns), any_value(is_end)
+       any_value(until_ns), any_value(is_part)
 FROM (FROM gpu_interval SEMI JOIN others USING (process_id, gpu)) AS act
 JOIN (FROM api_call WHERE process_id IN (SELECT process_id FROM others)) AS call
     ON call.process_id = act.process_id AND call.correlation_id = act.correlation_id

@@ -2,12 +2,12 @@
 --
 -- computed: Ranges that are steps (_step_range) where a process has some, else a guess from its
 --   kernels (_step_guess). A step is on the GPU from the first activity that it asked for to that
---   of the next step. What comes after an optimizer began for the last time is none, unless it
---   takes most of the step. The steady state begins with the first step, of the first half, from
---   which on steps take as long as those of the later half do (their median, give or take 4
---   deviations or a tenth; a quarter of fewer than 5; of two steps, twice its length), if those
---   before took longer; in processes or GPUs with as many steps, as ranks have, with the latest of
---   these.
+--   of the next step. Where ranges may be a part of a step (is_part), what comes after the last has
+--   begun is none, unless they take most of the step. The steady state begins with the first step,
+--   of the first half, from which on steps take as long as those of the later half do (their
+--   median, give or take 4 deviations or a tenth; a quarter of fewer than 5; of two steps, twice
+--   its length), if those before took longer; in processes or GPUs with as many steps, as ranks
+--   have, with the latest of these.
 -- needs: _step_range, _step_guess, _readable_name
 -- materialized: Made once for an opened trace, as it is searched in all kernels.
 -- limits: With kernels, what came before the first and after the last of them is in no step, and
@@ -41,8 +41,8 @@ WITH found AS (
         FROM _step_range
     )
     WINDOW loop AS (PARTITION BY process_id, gpu)
-    -- Optimizers run at the end of a step, if they do not run most of it (Lightning).
-    QUALIFY NOT is_end OR next_ns IS NOT NULL
+    -- A part is the end of a step, or its begin, if it does not take most of it (Lightning).
+    QUALIFY NOT is_part OR next_ns IS NOT NULL
         OR 2 * median(until_ns - from_ns) OVER loop > median(next_from_ns - from_ns) OVER loop
     UNION ALL
     SELECT process_id, gpu, 'kernels', name, start_ns, end_ns, from_ns, next_from_ns, confidence
