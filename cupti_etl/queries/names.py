@@ -22,6 +22,7 @@ QueryName = Literal[
     "finding_communication",
     "finding_copies",
     "finding_host",
+    "finding_input",
     "finding_late_loading",
     "finding_launches",
     "finding_managed_memory",

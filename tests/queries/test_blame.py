@@ -83,7 +83,7 @@ def test_a_long_gap_is_not_of_the_range_in_its_middle_alone(trace: MakeTrace) ->
         """,
     )
     assert_rows(opened.query("finding_host"), 'saved_ns culprit\n999400 "most of it in update"')
-    assert_rows(opened.sql("FROM _outside_range"), "name outside_ns\nupdate 999400")
+    assert_rows(opened.sql("FROM _outside_range"), "name host_ns\nupdate 999400")
 
 
 def test_copies_beside_kernels_are_not_to_blame(trace: MakeTrace) -> None:
@@ -174,29 +174,29 @@ def test_of_calls_about_memory_that_in_which_the_gpu_was_idle_is_to_blame(
 
 
 def test_waiting_for_input_is_said(trace: MakeTrace) -> None:
-    tables = {
-        "device": DEVICE,
-        "kernel": """
+    opened = trace(
+        device=DEVICE,
+        kernel="""
             process_id device_id correlation_id start_ns end_ns name
             1          0         1              1000     2000   k
             1          0         2              402000   403000 k
         """,
-        "api_call": """
+        api_call="""
             process_id thread_id correlation_id domain  start_ns end_ns name
             1          5         1              runtime 10       20     cudaLaunchKernel
             1          5         2              runtime 401900   401910 cudaLaunchKernel
         """,
-    }
-    mark = "process_id thread_id marker_id event timestamp_ns name\n1 5 1 start 100000 {}"
-    for name, said, kernel in (
-        ("enumerate(DataLoader)#0", "most of it waits for input", "-"),
-        ("something", "most of it in something", "-"),
-    ):
-        marker = f"{mark.format(name)}\n1 5 1 end 390000 -"
-        opened = trace(**tables, marker=marker)
-        assert_rows(
-            opened.query("finding_host"), f'saved_ns culprit kernel\n399900 "{said}" {kernel}'
-        )
+        marker="""
+            process_id thread_id marker_id event timestamp_ns name
+            1          5         1         start 100000       enumerate(DataLoader)#0
+            1          5         1         end   390000       -
+        """,
+    )
+    assert_rows(opened.query("finding_input"), "saved_ns culprit\n290000 -")
+    # The rest of the gap, before and after.
+    assert_rows(
+        opened.query("finding_host"), 'saved_ns culprit kernel\n109900 "most of it before" k'
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,23 +1,24 @@
 -- The range of the host in which most of the time was that a GPU was idle for it, outside CUDA.
 --
--- computed: Of gaps of 100 us and more, outside_ns of _gap_cause goes in equal parts to the
---   innermost ranges at times spread over the gap, one for each 100 us and no more than 20, up to
---   when the next work was asked for, of the thread that asked for it, and to those around these.
---   Ranges are alike whose names, and those around them, differ in numbers alone. Of those with
---   more than half of the time, the innermost; a step is none, as all is in steps.
--- needs: _gap_cause, _gap_edge, api_call, _range_turn, _range_parent, _range_span, _step_range
+-- computed: Of gaps of 100 us and more, host_ns of _idle_cause goes in equal parts to the innermost
+--   ranges at times spread over the gap, one for each 100 us and no more than 20, up to when the
+--   next work was asked for, of the thread that asked for it, and to those around these; times in
+--   _input_range go nowhere. Ranges are alike whose names, and those around them, differ in numbers
+--   alone. Of those with more than half of the time, the innermost; a step is none, as all is in
+--   steps.
+-- needs: _idle_cause, _gap_edge, _input_range, api_call, _range_turn, _range_parent, _range_span,
+--   _step_range
 -- lookup: api_call
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   name VARCHAR: Name of the range; with N for numbers in which those that are alike differ.
---   outside_ns BIGINT [ns]: Time in it.
+--   host_ns BIGINT [ns]: Time in it.
 WITH RECURSIVE gaps AS (
-    SELECT gpu, cause.process_id, outside_ns, next_correlation_id AS correlation_id,
-           cause.start_ns, cause.gap_ns - queued_ns AS host_ns,
-           least(cause.gap_ns // 100000, 20) AS n
-    FROM _gap_cause AS cause
+    SELECT gpu, edge.process_id, host_ns, next_correlation_id AS correlation_id, cause.start_ns,
+           cause.gap_ns - queued_ns AS length_ns, least(cause.gap_ns // 100000, 20) AS n
+    FROM _idle_cause AS cause
     JOIN _gap_edge AS edge USING (gpu, start_ns)
-    WHERE cause.gap_ns >= 100000 AND outside_ns > 0
+    WHERE cause.gap_ns >= 100000 AND host_ns > 0
 ),
 calls AS (
     SELECT process_id, correlation_id, min(thread_id) AS thread_id
@@ -26,18 +27,25 @@ calls AS (
     GROUP BY process_id, correlation_id
 ),
 times AS (
-    SELECT gpu, process_id, thread_id, outside_ns / n AS outside_ns,
-           start_ns + host_ns * (2 * unnest(range(n)) + 1) // (2 * n) AS at_ns
+    SELECT gpu, process_id, thread_id, host_ns / n AS host_ns,
+           start_ns + length_ns * (2 * unnest(range(n)) + 1) // (2 * n) AS at_ns
     FROM gaps
     JOIN calls USING (process_id, correlation_id)
 ),
-placed AS (
-    SELECT gpu, range_id, sum(outside_ns) AS outside_ns
+others AS (
+    SELECT times.*
     FROM times
+    ASOF LEFT JOIN _input_range AS input
+        ON input.process_id = times.process_id AND input.start_ns <= times.at_ns
+    WHERE coalesce(times.at_ns >= input.end_ns, true)
+),
+placed AS (
+    SELECT gpu, range_id, sum(host_ns) AS host_ns
+    FROM others
     ASOF LEFT JOIN _range_turn AS turn
-        ON turn.process_id = times.process_id
-        AND turn.thread_id = times.thread_id
-        AND turn.at_ns <= times.at_ns
+        ON turn.process_id = others.process_id
+        AND turn.thread_id = others.thread_id
+        AND turn.at_ns <= others.at_ns
     GROUP BY gpu, range_id
 ),
 around AS (
@@ -67,7 +75,7 @@ paths AS (
     JOIN paths ON paths.range_id = names.parent_range_id
 ),
 sums AS (
-    SELECT gpu, path, any_value(depth) AS depth, sum(outside_ns) AS outside_ns,
+    SELECT gpu, path, any_value(depth) AS depth, sum(host_ns) AS host_ns,
            CASE WHEN min(name) = max(name) THEN min(name) ELSE any_value(stem) END AS name
     FROM placed
     JOIN around ON around.inner_range_id = placed.range_id
@@ -75,10 +83,10 @@ sums AS (
     GROUP BY gpu, path
 )
 SELECT sums.gpu, arg_max(name, depth) AS name,
-       TRY_CAST(arg_max(sums.outside_ns, depth) AS BIGINT) AS outside_ns
+       TRY_CAST(arg_max(sums.host_ns, depth) AS BIGINT) AS host_ns
 FROM sums
-JOIN (SELECT gpu, sum(outside_ns) AS outside_ns FROM placed GROUP BY gpu) AS totals USING (gpu)
-WHERE 2 * sums.outside_ns > totals.outside_ns
+JOIN (SELECT gpu, sum(host_ns) AS host_ns FROM placed GROUP BY gpu) AS totals USING (gpu)
+WHERE 2 * sums.host_ns > totals.host_ns
     AND name NOT IN (SELECT regexp_replace(name, '[0-9]+', 'N', 'g') FROM _step_range)
     AND name NOT IN (SELECT name FROM _step_range)
 GROUP BY sums.gpu
