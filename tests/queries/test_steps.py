@@ -1,33 +1,12 @@
-"""What a step is: what people and frameworks call one, else a guess that says so."""
+"""What a step is: what people and frameworks call one."""
 
 from __future__ import annotations
 
 import pytest
+from support.loops import CALL, KERNEL, launched, ranges
 from support.trace import MakeTrace, assert_rows
 
-from cupti_etl.analysis.findings import find
-from cupti_etl.analysis.notes import notes
 from cupti_etl.api import Trace
-from cupti_etl.queries.catalog import library
-
-CALL = "process_id thread_id correlation_id domain name start_ns end_ns"
-KERNEL = "process_id device_id correlation_id start_ns end_ns name"
-
-
-def ranges(*spans: tuple[str, str, int, int]) -> str:
-    """(domain, name, start, end) on one thread."""
-    rows = [
-        f'1 5 {number} start {start} "{domain}" "{name}"\n1 5 {number} end {end} - -'
-        for number, (domain, name, start, end) in enumerate(spans)
-    ]
-    return "process_id thread_id marker_id event timestamp_ns domain name\n" + "\n".join(rows)
-
-
-def launched(starts: list[int]) -> dict[str, str]:
-    """A call at each time, and a kernel a moment later, with names that have no period."""
-    calls = [f"1 5 {at} runtime cudaLaunchKernel {at} {at + 1}" for at in starts]
-    kernels = [f"1 0 {at} {at + 2} {at + 5} k{at % 7}" for at in starts]
-    return {"api_call": "\n".join([CALL, *calls]), "kernel": "\n".join([KERNEL, *kernels])}
 
 
 def names(opened: Trace) -> list[str]:
@@ -293,33 +272,6 @@ def test_numbers_that_begin_anew_or_lie_in_a_pass_are_of_parts(trace: MakeTrace)
     assert names(trace(marker=ranges(whole, *inside).replace('"-"', "-"), **work)) == []
 
 
-def periodic(call: str, begin: int = 0) -> dict[str, str]:
-    """Eight periods of four kernels; {n} in ``call`` is the number of the period."""
-    rows = [
-        f"1 0 {call.format(n=n)} {begin + n * 100 + at} {begin + n * 100 + at + 5} {name}"
-        for n in range(8)
-        for at, name in ((10, "begin"), (20, "k"), (30, "k"), (40, "k"))
-    ]
-    calls = {call.format(n=n): f"1 5 {call.format(n=n)} runtime f {n} {n + 1}" for n in range(8)}
-    return {
-        "kernel": "\n".join([KERNEL, *rows]),
-        "api_call": "\n".join([CALL, *(row for id_, row in calls.items() if id_ != "-")]),
-    }
-
-
-def test_a_guess_is_said_beside_the_steps(trace: MakeTrace) -> None:
-    loop = [
-        f"1 0 {n} {100 * n + at} {100 * n + at + 9} {name}"
-        for n in range(8)
-        for at, name in ((0, "a"), (20, "b"), (40, "c"))
-    ]
-    opened = trace(kernel="\n".join([KERNEL, *loop]))
-    (note,) = notes(opened, library()["step_breakdown"], {}, is_empty=False)
-    assert note.startswith("these steps are guessed from kernels that repeat (confidence 0.")
-    marked = trace(marker=ranges(("", "step 1", 0, 50)), **launched([10, 20]))
-    assert not list(notes(marked, library()["step_breakdown"], {}, is_empty=False))
-
-
 def pipelined(steps: int) -> dict[str, str]:
     """Steps that begin with a copy of their own stream, and compute when the one before has."""
     copies = "process_id device_id context_id stream_id correlation_id start_ns end_ns copy_kind"
@@ -355,69 +307,3 @@ def test_steps_whose_inputs_are_copied_ahead_begin_on_their_main_stream(trace: M
     # The copy for the next is in the step that goes on meanwhile.
     counts = opened.sql("SELECT step, launches, kernels, copies FROM _step_count ORDER BY step")
     assert_rows(counts, "step launches kernels copies\n 0 2 1 1\n 1 2 1 1\n 2 2 1 1\n 3 1 1 0")
-
-
-def test_a_period_of_kernels_is_a_guess_with_a_confidence(trace: MakeTrace) -> None:
-    # All is regular, and from the first to the last of what steps begin with lie 29 of 32 kernels.
-    names = "mangled short\nbegin first"
-    rows = list(trace(**periodic("{n}"), kernel_name=names).sql("FROM step ORDER BY step"))
-    assert {(row["source"], row["name"]) for row in rows} == {("kernels", "first")}
-    assert [row["confidence"] for row in rows] == pytest.approx([0.4 * 29 / 32] * 7)
-    copies = "process_id device_id start_ns end_ns copy_kind\n" + "\n".join(
-        f"1 0 {n * 100 + 50} {n * 100 + 51} DtoH\n1 0 {n * 100 + 52} {n * 100 + 53} DtoH"
-        for n in range(8)
-    )
-    rows = list(trace(memcpy=copies, **periodic("{n}")).sql("FROM step ORDER BY step"))
-    assert [row["confidence"] for row in rows] == pytest.approx([0.8 * 29 / 32] * 7)
-
-
-def test_a_loop_after_a_long_start_has_steps_which_answers_are_about(trace: MakeTrace) -> None:
-    tables = periodic("{n}", begin=10**9)
-    tables["kernel"] += "\n1 0 99 0 5 load"
-    whole = trace(device="process_id device_id device_uuid\n1 0 GPU-0", **tables)
-    rows = list(whole.sql("FROM step ORDER BY step"))
-    assert [row["start_ns"] for row in rows] == [10**9 + 100 * n + 10 for n in range(7)]
-    assert [row["confidence"] for row in rows] == pytest.approx([0.4 * 29 / 33] * 7)
-    assert whole.has_steady_state
-    with whole.scope(steps="steady") as part:
-        assert part.says == "all 7 steps, guessed from kernels that repeat"
-        (row,) = part.query("busy_breakdown")
-        assert row["span_ns"] < 1000
-
-
-@pytest.mark.slow
-def test_layers_of_one_pass_or_of_one_graph_are_no_steps(trace: MakeTrace) -> None:
-    assert trace(**periodic("7")).sql("FROM step").count() == 0
-    frame = ranges(("python_function", "nn.Module: Model_0", 0, 9), ("-", "model.forward", 0, 9))
-    one = trace(marker=frame, **periodic("{n}"))
-    assert one.sql("FROM step").count() == 0
-    frames = ranges(*(("-", f"model.forward({n})", 10 * n, 10 * n + 9) for n in range(8)))
-    calls = periodic("{n}")
-    calls["api_call"] = "\n".join(
-        [CALL, *(f"1 5 {n} runtime f {10 * n + 1} {10 * n + 2}" for n in range(8))]
-    )
-    assert trace(marker=frames, **calls).sql("FROM step").count() == 7
-
-
-@pytest.mark.slow
-def test_a_guess_is_no_finding(trace: MakeTrace) -> None:
-    def finds(opened: Trace) -> bool:
-        return any(finding.query == "step_breakdown" for finding in find(opened))
-
-    lengths = [100, 101, 99, 100, 900, 100, 102, 98, 100, 100, 101, 99]
-    starts = [sum(lengths[:n]) for n in range(len(lengths))]
-    kernels = [
-        f"1 0 {at} {at} {at + 5} begin\n"
-        + "\n".join(f"1 0 - {at + n} {at + n + 5} k" for n in (10, 20, 30))
-        for at in starts
-    ]
-    calls = "\n".join([CALL, *(f"1 5 {at} runtime f {at} {at + 1}" for at in starts)])
-    guessed = trace(kernel="\n".join([KERNEL, *kernels]), api_call=calls)
-    assert guessed.sql("FROM step_breakdown WHERE is_outlier").count() == 1
-    assert not finds(guessed)
-    marked = trace(
-        kernel="\n".join([KERNEL, *kernels]),
-        api_call=calls,
-        marker=ranges(*(("-", "step", at, at + 50) for at in starts)),
-    )
-    assert finds(marked)
