@@ -28,6 +28,7 @@ QueryName = Literal[
     "finding_managed_memory",
     "finding_memory_calls",
     "finding_queued",
+    "finding_rank_wait",
     "finding_slow_executions",
     "finding_slow_steps",
     "finding_small_copies",

@@ -72,6 +72,38 @@ def test_a_rank_that_is_late_in_its_groups_is_found(trace: MakeTrace) -> None:
     assert [row["culprit"] for row in opened.query("finding_straggler")] == ["rank 0"]
 
 
+def test_waiting_for_others_is_no_time_of_communication(trace: MakeTrace) -> None:
+    tables = groups(12)
+    # Rank 1 computes for 40 while it communicates, of which it waits for 30.
+    beside = [f"2 1 - {1000 * (n + 1) + 20} {1000 * (n + 1) + 60} k" for n in range(12)]
+    device = "process_id device_id device_uuid\n1 0 a\n2 1 b\n3 2 c\n4 3 d"
+    kernel = "\n".join([tables["kernel"], *beside])
+    opened = trace(**tables | {"kernel": kernel, "device": device})
+    assert_rows(
+        opened.sql("FROM _exposed_wait ORDER BY gpu, last_rank"),
+        """
+        gpu last_rank wait_ns
+        1   0         240
+        2   0         360
+        2   3         120
+        3   2         120
+        """,
+    )
+    assert_rows(
+        opened.sql("FROM finding_rank_wait ORDER BY gpu"),
+        """
+        gpu saved_ns culprit
+        2   120      "most of it for rank 3"
+        3   120      "most of it for rank 2"
+        """,
+    )
+    # Without waiting: 50 and 70 of rank 0, 50 of which 10 have compute beside them of rank 1, ...
+    assert_rows(
+        opened.sql("FROM finding_communication ORDER BY gpu"),
+        "gpu saved_ns\n0 1440\n1 480\n2 1800\n3 960",
+    )
+
+
 def test_of_all_ranks_the_longest_wait_for_a_straggler_counts(trace: MakeTrace) -> None:
     rows = []
     for at in range(12):
