@@ -5,7 +5,7 @@
 --   the first and the last), with about as many kernels each time (3 of 4 within a tenth of the
 --   median, 3 or more): a step is from one to the next. If two of them were launched by one call
 --   or by one forward pass, these are layers, and no steps.
--- needs: _range_span, _hlo_range, _step_range, gpu_interval, api_call
+-- needs: _forward_pass, _hlo_range, _step_range, gpu_interval, api_call
 -- limits: What came before the first and after the last of these kernels is in no step.
 -- scope: whole
 -- columns:
@@ -19,18 +19,8 @@
 --   confidence DOUBLE: The least of the shares of regular distances, of like counts and of the
 --     kernels that are covered, times 0.8 if each step copies something back to the host, as a
 --     loop over steps does, down to 0.4 if none does.
-WITH passes AS (
-    -- Outermost ranges of forward passes, of whomever.
-    SELECT process_id, thread_id, range_id, start_ns, end_ns
-    FROM _range_span
-    WHERE regexp_matches(name, '(?i)(^|[^a-z])forward([^a-z]|$)')
-    QUALIFY coalesce(start_ns >= max(end_ns) OVER (
-        PARTITION BY process_id, thread_id ORDER BY start_ns, end_ns DESC, range_id
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    ), true)
-),
--- What XLA's autotuner tries comes again and again, too.
-tuned AS (
+WITH tuned AS (
+    -- What XLA's autotuner tries comes again and again, too.
     SELECT process_id, max(end_ns) AS end_ns
     FROM _hlo_range
     WHERE phase = 'autotuning'
@@ -120,7 +110,7 @@ launched AS (
     JOIN calls
         ON calls.process_id = begun.process_id
         AND calls.correlation_id = begun.correlation_id
-    ASOF JOIN passes
+    ASOF JOIN _forward_pass AS passes
         ON passes.process_id = calls.process_id
         AND passes.thread_id = calls.thread_id
         AND passes.start_ns <= calls.at_ns

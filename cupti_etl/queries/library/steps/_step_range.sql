@@ -13,7 +13,7 @@
 --   copied ahead, from the first on the stream on which most of the work is that its own thread
 --   asked for. On a GPU for which other threads ask alone (DataParallel), its work is what was
 --   asked for since it began.
--- needs: _range_span, _hlo_range, range_gpu, gpu_interval, api_call, gpu
+-- needs: _range_span, _forward_pass, _hlo_range, range_gpu, gpu_interval, api_call, gpu
 -- materialized: Made once for an opened trace, as steps and guesses read it.
 -- scope: whole
 -- columns:
@@ -26,17 +26,7 @@
 --   until_ns BIGINT [epoch ns]: When the host ended with it.
 --   is_part BOOLEAN: Whether it may be a part of a step alone: an optimizer, or a range with a
 --     rising number, if such asked for less than half of the work.
-WITH passes AS (
-    -- Outermost ranges of forward passes, of whomever.
-    SELECT process_id, thread_id, range_id, start_ns, end_ns
-    FROM _range_span
-    WHERE regexp_matches(name, '(?i)(^|[^a-z])forward([^a-z]|$)')
-    QUALIFY coalesce(start_ns >= max(end_ns) OVER (
-        PARTITION BY process_id, thread_id ORDER BY start_ns, end_ns DESC, range_id
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    ), true)
-),
-spans AS (
+WITH spans AS (
     -- Of XLA's, those of modules that the program runs.
     SELECT _range_span.* REPLACE (coalesce(hlo_module, name) AS name),
            hlo_module IS NOT NULL AS is_xla
@@ -90,7 +80,7 @@ named AS (
                ORDER BY people.start_ns, people.range_id
            ), true) AS is_rising
     FROM people
-    ASOF LEFT JOIN passes
+    ASOF LEFT JOIN _forward_pass AS passes
         ON passes.process_id = people.process_id
         AND passes.thread_id = people.thread_id
         AND passes.start_ns <= people.start_ns
