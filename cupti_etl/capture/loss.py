@@ -341,7 +341,7 @@ def losses(process: Process, end_ns: int | None, is_abandoned: bool = False) -> 
         if is_abandoned:
             cause, detail = "abandoned", "the capture ended while the process was still running"
         elif info.state == NOT_FLUSHED:
-            cause, detail = "not_flushed", "CUPTI's last flush took longer than the 2 s it is given"
+            cause, detail = "not_flushed", "at the program's end CUPTI gave nothing back for 2 s"
         else:
             cause = "killed"
             detail = (

@@ -267,7 +267,7 @@ int etl_session_end(struct etl_error *error)
 	code = etl_timer_finish();
 	if (code < 0) {
 		/* Whoever hangs there still uses what a new session would. */
-		etl_fail(error, -code, "CUPTI has not given its records back within 2 s");
+		etl_fail(error, -code, "CUPTI has given no record back for 2 s");
 		goto out;
 	}
 	etl_store(&etl_injector.active, false);

@@ -29,6 +29,10 @@
 #include "inject/torch.h"
 #include "inject/wakeup.h"
 
+/* A driver that hangs must not keep the program from ending: so long nothing may come, and so
+ * often something must, as other threads may still launch. */
+enum { PATIENCE_S = 2, MOST_TURNS = 30 };
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t done;
 static bool running, stopped;
@@ -213,26 +217,44 @@ int etl_timer_start(void)
 	return -code;
 }
 
+/* What grows as long as the last flush gets on. */
+static uint64_t progress(void)
+{
+	const struct etl_counters *counters = &etl_injector.map.segment->counters;
+
+	return etl_peek(&counters->handed_over) + etl_peek(&counters->published) +
+	       etl_peek(&counters->pc_rows) + etl_peek(&counters->range_rows);
+}
+
 int etl_timer_finish(void)
 {
 	struct timespec until;
-	int code = 0;
+	uint64_t before = progress();
+	int code = 0, turns = 0;
 
 	if (!running)
 		return 0;
 	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += 2; /* a driver that hangs must not keep the program from ending */
+	until.tv_sec += PATIENCE_S;
 	pthread_mutex_lock(&lock);
 	etl_store(&stopping, true);
 	/* Release: the thread that wakes up sees `stopping`. */
 	atomic_fetch_add_explicit(alarm_clock(), 1, memory_order_release);
 	syscall(SYS_futex, alarm_clock(), FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-	while (!stopped)
-		if (pthread_cond_timedwait(&done, &lock, &until) == ETIMEDOUT) {
+	while (!stopped) {
+		uint64_t now;
+
+		if (pthread_cond_timedwait(&done, &lock, &until) != ETIMEDOUT)
+			continue;
+		now = progress();
+		if (now == before || ++turns == MOST_TURNS) {
 			etl_store(&etl_injector.map.segment->state, ETL_NOT_FLUSHED);
 			code = -ETIMEDOUT;
 			break;
 		}
+		before = now;
+		until.tv_sec += PATIENCE_S;
+	}
 	running = !stopped;
 	pthread_mutex_unlock(&lock);
 	return code;

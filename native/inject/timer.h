@@ -1,5 +1,5 @@
 #pragma once
 
 int etl_timer_start(void);
-/* The last flush, bounded to two seconds: 0 or -ETIMEDOUT. */
+/* The last flush, for as long as it gets on: 0 or -ETIMEDOUT. */
 int etl_timer_finish(void);

@@ -77,6 +77,24 @@ def test_disorderly_end(capturer: Capturer, ending: str, status: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_a_last_flush_that_gets_on_is_waited_for(capturer: Capturer) -> None:
+    """Eight buffers take longer together than nothing may come for."""
+    capture = capturer.run(fake={"slow_ms": 400}, launches=10, threads=8)
+    assert capture.count("kernel") == 80
+    assert capture.losses() == {}
+    assert [row["state"] for row in capture.rows("process")] == ["finished"]
+    capture.check_sums()
+
+
+@pytest.mark.slow
+def test_a_driver_that_hangs_does_not_keep_the_program(capturer: Capturer) -> None:
+    capture = capturer.run(fake={"slow_ms": 8000}, launches=10)
+    (loss,) = capture.losses()["not_flushed"]
+    assert loss["detail"] == "at the program's end CUPTI gave nothing back for 2 s"
+    assert capture.status == 0
+
+
 def test_what_was_flushed_outlives_a_kill(capturer: Capturer, tmp_path: Path) -> None:
     until = tmp_path / "until"
     words, env, trace, log = capturer.prepare(

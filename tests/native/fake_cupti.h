@@ -5,6 +5,7 @@
  *   FAKE_CUPTI_VERSION=n        what cuptiGetVersion answers instead of the release's own
  *   FAKE_CUPTI_PER_THREAD=0|1   a buffer per thread (default from 13.0 on) or one for all
  *   FAKE_CUPTI_LATE_MS=n        kernels, copies and sets complete n ms after their launch
+ *   FAKE_CUPTI_SLOW_MS=n        to hand a buffer over takes so long
  *   FAKE_CUPTI_DROP_EVERY=n     every n-th record is dropped
  *   FAKE_CUPTI_UNKNOWN_EVERY=n  after n records comes one of a kind that no client knows
  *   FAKE_CUPTI_UNKNOWN=step|refuse  whether cuptiActivityGetNextRecord steps over it
@@ -118,8 +119,8 @@ struct release {
 extern const struct release fake_release;
 
 struct options {
-    uint32_t version, late_ms, drop_every, unknown_every, correlation, stuck, devices, graph_every;
-    uint32_t graph_nodes, pool;
+    uint32_t version, late_ms, slow_ms, drop_every, unknown_every, correlation, stuck, devices;
+    uint32_t graph_every, graph_nodes, pool;
     bool per_thread, unknown_refuse, other_client, moving_names, at_exit, check_zero;
     bool play_all, log_rows;
     const char *play, *log, *fail;

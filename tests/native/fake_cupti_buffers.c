@@ -245,6 +245,7 @@ static void deliver(struct queue *queue, struct buffer *buffer) {
     struct client *to = atomic_load(&queue->subscriber->client);
     while (buffer != NULL && to != NULL) {
         struct buffer *next = buffer->next;
+        usleep(options.slow_ms * 1000);
         pthread_rwlock_rdlock(&delivering);
         log_delivery(buffer, to->number);
         count(C_COMPLETIONS, 1);

@@ -36,6 +36,7 @@ __attribute__((constructor)) static void load(void) {
     options.version = number_option("FAKE_CUPTI_VERSION", fake_release.api);
     options.per_thread = number_option("FAKE_CUPTI_PER_THREAD", fake_release.api >= 130000) != 0;
     options.late_ms = number_option("FAKE_CUPTI_LATE_MS", 0);
+    options.slow_ms = number_option("FAKE_CUPTI_SLOW_MS", 0);
     options.drop_every = number_option("FAKE_CUPTI_DROP_EVERY", 0);
     options.unknown_every = number_option("FAKE_CUPTI_UNKNOWN_EVERY", 0);
     options.graph_every = number_option("FAKE_CUPTI_GRAPH_EVERY", 0);
