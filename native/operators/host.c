@@ -1,9 +1,10 @@
 /* _gap_cause: how long each state of the host lasted within gaps of the GPUs, up to when the call
  * that asked for the work after the gap had returned.  Of a gap without such a call nothing is said.
  *
- * Rows: start, end (never before it), process, class (0 profiler, 1 waiting, 2 memory,
- * 3 launching, 4 other), correlation id of a call.  A gap has a class of -1 less its number, which
- * counts from 0, and the correlation id of the call that it waits for.  UNKNOWN for NULL. */
+ * Rows: start, end (never before it), process, class (0 profiler, 1 loading, 2 waiting,
+ * 3 memory, 4 launching, 5 other), correlation id of a call.  A gap has a class of -1 less its
+ * number, which counts from 0, and the correlation id of the call that it waits for.  UNKNOWN for
+ * NULL. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "arrow/heap.h"
 #include "operators/operator.h"
 
-#define N_STATES 5
+#define N_STATES 6
 /* Of a gap: the time in each state, up to when, and whether its call returned at all. */
 enum { UP_TO = N_STATES, IS_KNOWN, N_FIELDS };
 /* What is running: its class, and above these bits the correlation id. */

@@ -237,7 +237,7 @@ def test_the_overhead_of_gaps_comes_back(tmp_path: Path) -> None:
     with cupti_etl.open(trace) as one, cupti_etl.open(tmp_path / "two") as two:
         rows = "SELECT start_ns, end_ns, overhead_kind FROM overhead ORDER BY ALL"
         assert two.sql(rows).arrow() == one.sql(rows).arrow()
-        rows = "SELECT profiler_ns, launching_ns FROM _gap_cause"
+        rows = "SELECT profiler_ns, loading_ns, launching_ns FROM _gap_cause"
         assert two.sql(rows).arrow() == one.sql(rows).arrow()
 
 

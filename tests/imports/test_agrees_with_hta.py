@@ -80,7 +80,7 @@ def test_causes_of_gaps_and_the_critical_path_add_up(ranks: Trace) -> None:
     whole = list(ranks.query("busy_breakdown"))
     gaps = ranks.sql("""
         SELECT gpu, sum(gap_ns)::BIGINT AS ns,
-               sum(queued_ns + profiler_ns + waiting_ns + memory_ns + launching_ns
+               sum(queued_ns + profiler_ns + loading_ns + waiting_ns + memory_ns + launching_ns
                    + other_cuda_ns + outside_ns + unknown_ns)::BIGINT AS parts
         FROM gap_attribution(0) GROUP BY gpu ORDER BY gpu
     """)

@@ -32,7 +32,10 @@ def test_overhead_is_of_the_process_that_was_recorded(
     assert_rows(
         trace.sql("SELECT DISTINCT pid FROM overhead JOIN process USING (process_id)"), "pid\n 7"
     )
-    assert_rows(trace.query("gap_attribution"), "gap_ns profiler_ns launching_ns\n 20000 7000 1000")
+    assert_rows(
+        trace.query("gap_attribution"),
+        "gap_ns profiler_ns loading_ns launching_ns\n 20000 5000 2000 1000",
+    )
     assert_rows(
         trace.sql("SELECT sum(stored) - (SELECT count(*) FROM device) AS n FROM process"),
         f"n\n{6 + 2 * len(first)}",

@@ -17,6 +17,7 @@ from cupti_etl.queries import materialize
 from cupti_etl.queries.operators import OPERATORS, native
 
 NAMES = ("a", "b", "c", "ncclDevKernel_AllReduce", "d_longer_than_twelve_letters")
+OVERHEADS = ("module_loading", "driver_compiler", "command_buffer_full", "cupti_resource", None)
 CALLS = ("cudaLaunchKernel", "cuLaunchKernel", "cudaMemcpyAsync", "cudaStreamSynchronize", "cudaX")
 
 
@@ -95,7 +96,7 @@ def made_up(folder: Path, seed: int) -> Path:
     ]
     calls += [(1, 10**6 + at, 0, 2, "runtime", "cudaGraphLaunch", 100) for at in range(2)]
     graphs()
-    overheads = [(luck.choice([1, 2]), *lasting()) for _ in range(n // 9)]
+    overheads = [(luck.choice([1, 2]), *lasting(), OVERHEADS[i % 5]) for i in range(n // 9)]
     ranges = []
     for number in range(n // 8):
         who, begin = (luck.choice([1, 2]), luck.choice([100, 101, None])), luck.randrange(span)
@@ -117,7 +118,7 @@ def made_up(folder: Path, seed: int) -> Path:
         memset=_rows(common, sets),
         api_call=_rows("process_id correlation_id start_ns end_ns domain name thread_id", calls),
         marker=_rows("process_id thread_id marker_id event timestamp_ns name", ranges),
-        overhead=_rows("process_id start_ns end_ns", overheads),
+        overhead=_rows("process_id start_ns end_ns overhead_kind", overheads),
         capture_window=_rows("process_id start_ns end_ns", windows),
         kernel_name="mangled demangled short\na      a(int)    A\nb      b(int)    B",
         device="process_id device_id device_uuid\n1 0 GPU-x\n2 0 GPU-x\n1 1 GPU-y",

@@ -169,8 +169,8 @@ def test_causes_of_a_gap_add_to_it(trace: MakeTrace) -> None:
         200    70        0           20         0         60           50         queued
         """,
     )
-    parts = "queued_ns + profiler_ns + waiting_ns + memory_ns + launching_ns + other_cuda_ns"
-    parts = f"{parts} + outside_ns + unknown_ns"
+    parts = "queued_ns + profiler_ns + loading_ns + waiting_ns + memory_ns + launching_ns"
+    parts = f"{parts} + other_cuda_ns + outside_ns + unknown_ns"
     left = opened.sql(f"SELECT gap_ns - ({parts}) AS x FROM gap_attribution(min_ns := 0)")
     assert {row["x"] for row in left} == {0}
 

@@ -131,33 +131,38 @@ CAUSE = NativeOperator(
     },
     inputs=(
         f"""
-        SELECT start_ns, greatest(start_ns, end_ns), process_id, 0::BIGINT, {UNKNOWN}
+        SELECT start_ns, greatest(start_ns, end_ns), process_id,
+               CASE WHEN overhead_kind IN ('driver_compiler', 'module_loading',
+                                           'lazy_function_loading') THEN 1::BIGINT
+                    WHEN overhead_kind = 'command_buffer_full' THEN 2::BIGINT
+                    ELSE 0::BIGINT END, {UNKNOWN}
         FROM overhead
         WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL AND process_id IS NOT NULL
         UNION ALL
         SELECT start_ns, greatest(start_ns, end_ns), process_id,
                CASE WHEN contains(name, 'Synchronize') OR name IN ('cudaMemcpy', 'cuMemcpy')
-                    THEN 1::BIGINT
+                    THEN 2::BIGINT
                     WHEN contains(name, 'Mem') OR contains(name, 'Malloc')
-                         OR contains(name, 'Free') OR contains(name, 'HostAlloc') THEN 2::BIGINT
-                    WHEN contains(name, 'Launch') THEN 3::BIGINT
-                    ELSE 4::BIGINT END, {known("correlation_id")}
+                         OR contains(name, 'Free') OR contains(name, 'HostAlloc') THEN 3::BIGINT
+                    WHEN contains(name, 'Launch') THEN 4::BIGINT
+                    ELSE 5::BIGINT END, {known("correlation_id")}
         FROM api_call
         WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL AND process_id IS NOT NULL
         UNION ALL
-        SELECT start_ns, end_ns, process_id, 1::BIGINT, {UNKNOWN} FROM _blocking
+        SELECT start_ns, end_ns, process_id, 2::BIGINT, {UNKNOWN} FROM _blocking
         UNION ALL
         FROM _gap""",
     ),
     outputs={
-        "_derived_spent": "profiler_ns waiting_ns memory_ns launching_ns other_ns split_ns"
-        " is_known:BOOLEAN"
+        "_derived_spent": "profiler_ns loading_ns waiting_ns memory_ns launching_ns other_ns"
+        " split_ns is_known:BOOLEAN"
     },
     queries={
         "_gap_cause": f"""
             WITH parts AS (
                 SELECT gpu, process_id, start_ns, end_ns - start_ns AS gap_ns, end_ns,
                        coalesce(profiler_ns, 0) AS profiler_ns,
+                       coalesce(loading_ns, 0) AS loading_ns,
                        coalesce(waiting_ns, 0) AS waiting_ns, coalesce(memory_ns, 0) AS memory_ns,
                        coalesce(launching_ns, 0) AS launching_ns, coalesce(other_ns, 0) AS other_ns,
                        CASE WHEN process_id IS NULL THEN start_ns ELSE split_ns END AS split_ns,
@@ -167,20 +172,21 @@ CAUSE = NativeOperator(
             ),
             rests AS (
                 SELECT *, CASE WHEN is_known THEN end_ns - split_ns ELSE 0 END AS queued_ns,
-                       split_ns - start_ns - profiler_ns - waiting_ns - memory_ns - launching_ns
-                           - other_ns AS outside_ns,
+                       split_ns - start_ns - profiler_ns - loading_ns - waiting_ns - memory_ns
+                           - launching_ns - other_ns AS outside_ns,
                        CASE WHEN is_known THEN 0 ELSE gap_ns END AS unknown_ns
                 FROM parts
             )
             SELECT gpu::BIGINT AS gpu, process_id, start_ns, gap_ns, queued_ns, profiler_ns,
-                   waiting_ns, memory_ns, launching_ns, other_ns AS other_cuda_ns,
+                   loading_ns, waiting_ns, memory_ns, launching_ns, other_ns AS other_cuda_ns,
                    outside_ns, unknown_ns,
-                   CASE greatest(queued_ns, profiler_ns, waiting_ns, memory_ns, launching_ns,
-                                 other_ns, outside_ns, unknown_ns)
+                   CASE greatest(queued_ns, profiler_ns, loading_ns, waiting_ns, memory_ns,
+                                 launching_ns, other_ns, outside_ns, unknown_ns)
                        WHEN queued_ns THEN 'queued' WHEN profiler_ns THEN 'profiler'
-                       WHEN waiting_ns THEN 'waiting' WHEN memory_ns THEN 'memory'
-                       WHEN launching_ns THEN 'launching' WHEN other_ns THEN 'other CUDA'
-                       WHEN outside_ns THEN 'outside CUDA' ELSE 'unknown' END AS cause,
+                       WHEN loading_ns THEN 'loading' WHEN waiting_ns THEN 'waiting'
+                       WHEN memory_ns THEN 'memory' WHEN launching_ns THEN 'launching'
+                       WHEN other_ns THEN 'other CUDA' WHEN outside_ns THEN 'outside CUDA'
+                       ELSE 'unknown' END AS cause,
                    ([{_KINDS}])[next_kind] AS next_kind, after.name AS next_name
             FROM rests
             LEFT JOIN {_NAMES} AS after ON after.id = next_id"""

@@ -39,6 +39,7 @@ const KNOWN: Record<string, string> = {
   "idle: memory": "#c5e0d3",
   "idle: waiting": "#ecc9bc",
   "idle: queued": "#ddd0e8",
+  "idle: loading": "#e4c9d6",
   "idle: profiler": "#e2d5c3",
   "idle: other CUDA": "#d3d9cf",
   "idle: unknown": "#cfcfcf",

@@ -16,8 +16,8 @@ chosen AS (
     SELECT *, coalesce(idle_input_ns, 0) + coalesce(idle_host_ns, 0)
                   + coalesce(idle_launching_ns, 0) + coalesce(idle_memory_ns, 0)
                   + coalesce(idle_waiting_ns, 0) + coalesce(idle_other_cuda_ns, 0)
-                  + coalesce(idle_queued_ns, 0) + coalesce(idle_profiler_ns, 0)
-                  + coalesce(idle_edge_ns, 0) AS known_ns
+                  + coalesce(idle_queued_ns, 0) + coalesce(idle_loading_ns, 0)
+                  + coalesce(idle_profiler_ns, 0) + coalesce(idle_edge_ns, 0) AS known_ns
     FROM step_summary
     SEMI JOIN steady USING (process_id, gpu, step)
 )
@@ -34,6 +34,7 @@ FROM (
         {'part': 'idle: host waiting', 'ns': coalesce(idle_waiting_ns, 0)},
         {'part': 'idle: other CUDA calls', 'ns': coalesce(idle_other_cuda_ns, 0)},
         {'part': 'idle: work queued', 'ns': coalesce(idle_queued_ns, 0)},
+        {'part': 'idle: loading code', 'ns': coalesce(idle_loading_ns, 0)},
         {'part': 'idle: profiler', 'ns': coalesce(idle_profiler_ns, 0)},
         {'part': 'idle: at the edges of the step', 'ns': coalesce(idle_edge_ns, 0)},
         {'part': 'idle: unknown', 'ns': idle_ns - known_ns}

@@ -48,12 +48,12 @@ SELECT 'idle', gpu, -1, -1, -1, -1, '', start_ns, start_ns + gap_ns, 0, cause, '
 FROM (
     SELECT gpu, start_ns, gap_ns,
            CASE greatest(input_ns, host_ns, launching_ns, memory_ns, waiting_ns, other_cuda_ns,
-                         queued_ns, profiler_ns, unknown_ns)
+                         queued_ns, loading_ns, profiler_ns, unknown_ns)
                WHEN queued_ns THEN 'queued' WHEN profiler_ns THEN 'profiler'
-               WHEN waiting_ns THEN 'waiting' WHEN memory_ns THEN 'memory'
-               WHEN launching_ns THEN 'launching' WHEN other_cuda_ns THEN 'other CUDA'
-               WHEN input_ns THEN 'input' WHEN host_ns THEN 'outside CUDA'
-               ELSE 'unknown' END AS cause
+               WHEN loading_ns THEN 'loading' WHEN waiting_ns THEN 'waiting'
+               WHEN memory_ns THEN 'memory' WHEN launching_ns THEN 'launching'
+               WHEN other_cuda_ns THEN 'other CUDA' WHEN input_ns THEN 'input'
+               WHEN host_ns THEN 'outside CUDA' ELSE 'unknown' END AS cause
     FROM _idle_cause
 )
 UNION ALL

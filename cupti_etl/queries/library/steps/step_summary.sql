@@ -14,7 +14,7 @@
 -- front: What did each step do, and what did it wait for?
 -- first: step, duration_ns, busy_ns, idle_ns, exposed_communication_ns, idle_host_ns,
 --   idle_queued_ns, idle_launching_ns, idle_input_ns, idle_waiting_ns, idle_memory_ns,
---   exposed_copy_ns, host_duration_ns, launches, gpu, name
+--   idle_loading_ns, exposed_copy_ns, host_duration_ns, launches, gpu, name
 -- chart: lines(step, duration_ns)
 -- example: cupti-etl query step_summary TRACE
 -- alias: iteration_timing, iteration_detail
@@ -41,10 +41,11 @@
 --   idle_host_ns BIGINT [ns]: The host did other things outside CUDA.
 --   idle_launching_ns BIGINT [ns]: The host was in a launching call.
 --   idle_memory_ns BIGINT [ns]: The host was in a call that allocates, frees, copies or sets.
---   idle_waiting_ns BIGINT [ns]: The host was in a synchronizing call.
+--   idle_waiting_ns BIGINT [ns]: The host synchronized, or waited for a copy or a full queue.
 --   idle_other_cuda_ns BIGINT [ns]: The host was in another CUDA call.
 --   idle_queued_ns BIGINT [ns]: Work was launched and did not begin.
---   idle_profiler_ns BIGINT [ns]: The host was in the profiler or in the driver's overhead.
+--   idle_loading_ns BIGINT [ns]: The driver loaded or compiled code, as it does without a profiler.
+--   idle_profiler_ns BIGINT [ns]: The host was in CUPTI: what recording costs.
 --   idle_unknown_ns BIGINT [ns]: The call that asked for the next activity was not recorded.
 --   idle_edge_ns BIGINT [ns]: Gaps that the begin or end of the step cuts.
 --   is_outlier BOOLEAN: Whether it took much longer than the others.
@@ -53,7 +54,8 @@ WITH idle AS (
            sum(input_ns) AS input_ns, sum(host_ns) AS host_ns, sum(launching_ns) AS launching_ns,
            sum(memory_ns) AS memory_ns, sum(waiting_ns) AS waiting_ns,
            sum(other_cuda_ns) AS other_cuda_ns, sum(queued_ns) AS queued_ns,
-           sum(profiler_ns) AS profiler_ns, sum(unknown_ns) AS unknown_ns
+           sum(loading_ns) AS loading_ns, sum(profiler_ns) AS profiler_ns,
+           sum(unknown_ns) AS unknown_ns
     FROM (
         SELECT *, start_ns // (SELECT any_value(length_ns) FROM _step_stretch) AS stretch
         FROM _idle_cause
@@ -73,6 +75,7 @@ SELECT part.process_id, part.gpu, part.step, name, start_ns, duration_ns, host_d
        coalesce(waiting_ns, 0)::BIGINT AS idle_waiting_ns,
        coalesce(other_cuda_ns, 0)::BIGINT AS idle_other_cuda_ns,
        coalesce(queued_ns, 0)::BIGINT AS idle_queued_ns,
+       coalesce(loading_ns, 0)::BIGINT AS idle_loading_ns,
        coalesce(profiler_ns, 0)::BIGINT AS idle_profiler_ns,
        coalesce(unknown_ns, 0)::BIGINT AS idle_unknown_ns,
        (idle_ns - coalesce(gap_ns, 0))::BIGINT AS idle_edge_ns, is_outlier

@@ -14,8 +14,9 @@
 --   start_ns BIGINT [epoch ns]: When the GPU became idle.
 --   gap_ns BIGINT [ns]: Length of the gap; the sum of the following.
 --   queued_ns BIGINT [ns]: Work was launched and did not begin.
---   profiler_ns BIGINT [ns]: The host spent it in the profiler or in the driver's overhead.
---   waiting_ns BIGINT [ns]: The host was in a synchronizing call, or a copy that it waited for.
+--   profiler_ns BIGINT [ns]: The host was in CUPTI: what recording costs.
+--   loading_ns BIGINT [ns]: The driver loaded or compiled code, as it does without a profiler.
+--   waiting_ns BIGINT [ns]: The host synchronized, or waited for a copy or a full queue.
 --   memory_ns BIGINT [ns]: The host was in another call that allocates, frees, copies or sets.
 --   launching_ns BIGINT [ns]: The host was in a launching call.
 --   other_cuda_ns BIGINT [ns]: The host was in another CUDA call.
@@ -50,6 +51,7 @@ split AS (
 known AS (
     SELECT process_id, start_ns, end_ns, state,
            sum(CASE state WHEN 'profiler' THEN end_ns - start_ns END) OVER before AS profiler_ns,
+           sum(CASE state WHEN 'loading' THEN end_ns - start_ns END) OVER before AS loading_ns,
            sum(CASE state WHEN 'waiting' THEN end_ns - start_ns END) OVER before AS waiting_ns,
            sum(CASE state WHEN 'memory' THEN end_ns - start_ns END) OVER before AS memory_ns,
            sum(CASE state WHEN 'launching' THEN end_ns - start_ns END) OVER before AS launching_ns,
@@ -69,6 +71,7 @@ reached AS (
     SELECT edges.gpu, edges.process_id, edges.gap_start_ns, edges.sign, known.state,
            least(edges.at_ns, known.end_ns) - known.start_ns AS into_ns,
            coalesce(known.profiler_ns, 0) AS profiler_ns,
+           coalesce(known.loading_ns, 0) AS loading_ns,
            coalesce(known.waiting_ns, 0) AS waiting_ns,
            coalesce(known.memory_ns, 0) AS memory_ns,
            coalesce(known.launching_ns, 0) AS launching_ns,
@@ -83,6 +86,9 @@ spent AS (
            TRY_CAST(sum(sign * (profiler_ns + CASE state WHEN 'profiler' THEN into_ns ELSE 0 END))
                AS BIGINT)
                AS profiler_ns,
+           TRY_CAST(sum(sign * (loading_ns + CASE state WHEN 'loading' THEN into_ns ELSE 0 END))
+               AS BIGINT)
+               AS loading_ns,
            TRY_CAST(sum(sign * (waiting_ns + CASE state WHEN 'waiting' THEN into_ns ELSE 0 END))
                AS BIGINT)
                AS waiting_ns,
@@ -99,23 +105,23 @@ spent AS (
     GROUP BY gpu, gap_start_ns
 ),
 parts AS (
-    SELECT split.*, spent.profiler_ns, waiting_ns, memory_ns, launching_ns, other_ns,
+    SELECT split.*, spent.profiler_ns, loading_ns, waiting_ns, memory_ns, launching_ns, other_ns,
            CASE WHEN is_known THEN split.end_ns - split_ns ELSE 0 END AS queued_ns,
-           split_ns - split.start_ns - profiler_ns - waiting_ns - memory_ns - launching_ns
-               - other_ns AS outside_ns,
+           split_ns - split.start_ns - profiler_ns - loading_ns - waiting_ns - memory_ns
+               - launching_ns - other_ns AS outside_ns,
            CASE WHEN is_known THEN 0 ELSE gap_ns END AS unknown_ns
     FROM split
     JOIN spent ON spent.gpu = split.gpu AND spent.gap_start_ns = split.start_ns
     WHERE EXISTS (SELECT 1 FROM _any_api_call)
 )
-SELECT gpu, process_id, start_ns, gap_ns, queued_ns, profiler_ns, waiting_ns, memory_ns,
-       launching_ns, other_ns AS other_cuda_ns,
-       outside_ns, unknown_ns,
-       CASE greatest(queued_ns, profiler_ns, waiting_ns, memory_ns, launching_ns, other_ns,
-                     outside_ns, unknown_ns)
+SELECT gpu, process_id, start_ns, gap_ns, queued_ns, profiler_ns, loading_ns, waiting_ns,
+       memory_ns, launching_ns, other_ns AS other_cuda_ns, outside_ns, unknown_ns,
+       CASE greatest(queued_ns, profiler_ns, loading_ns, waiting_ns, memory_ns, launching_ns,
+                     other_ns, outside_ns, unknown_ns)
            WHEN queued_ns THEN 'queued' WHEN profiler_ns THEN 'profiler'
-           WHEN waiting_ns THEN 'waiting' WHEN memory_ns THEN 'memory'
-           WHEN launching_ns THEN 'launching' WHEN other_ns THEN 'other CUDA'
-           WHEN outside_ns THEN 'outside CUDA' ELSE 'unknown' END AS cause,
+           WHEN loading_ns THEN 'loading' WHEN waiting_ns THEN 'waiting'
+           WHEN memory_ns THEN 'memory' WHEN launching_ns THEN 'launching'
+           WHEN other_ns THEN 'other CUDA' WHEN outside_ns THEN 'outside CUDA'
+           ELSE 'unknown' END AS cause,
        next_kind, next_name
 FROM parts

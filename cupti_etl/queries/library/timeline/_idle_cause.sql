@@ -13,10 +13,11 @@
 --   host_ns BIGINT [ns]: The host was not in CUDA, and did something else.
 --   launching_ns BIGINT [ns]: The host was in a launching call.
 --   memory_ns BIGINT [ns]: The host was in a call that allocates, frees, copies or sets.
---   waiting_ns BIGINT [ns]: The host was in a synchronizing call, or a copy that it waited for.
+--   waiting_ns BIGINT [ns]: The host synchronized, or waited for a copy or a full queue.
 --   other_cuda_ns BIGINT [ns]: The host was in another CUDA call.
 --   queued_ns BIGINT [ns]: Work was launched and did not begin.
---   profiler_ns BIGINT [ns]: The host was in the profiler or in the driver's overhead.
+--   loading_ns BIGINT [ns]: The driver loaded or compiled code, as it does without a profiler.
+--   profiler_ns BIGINT [ns]: The host was in CUPTI: what recording costs.
 --   unknown_ns BIGINT [ns]: The call that asked for the next activity was not recorded.
 WITH causes AS MATERIALIZED (
     -- Once: for plain DuckDB every mention of a view is all of its text.
@@ -43,11 +44,11 @@ inputs AS (
 )
 SELECT cause.gpu, cause.start_ns, gap_ns, coalesce(input_ns, 0) AS input_ns,
        outside_ns - coalesce(input_ns, 0) AS host_ns, launching_ns, memory_ns, waiting_ns,
-       other_cuda_ns, queued_ns, profiler_ns, unknown_ns
+       other_cuda_ns, queued_ns, loading_ns, profiler_ns, unknown_ns
 FROM causes AS cause
 LEFT JOIN inputs ON inputs.gpu = cause.gpu AND inputs.gap_start_ns = cause.start_ns
 UNION ALL
 -- Either all gaps have causes, or none has.
-SELECT gpu, start_ns, gap_ns, 0, 0, 0, 0, 0, 0, 0, 0, gap_ns
+SELECT gpu, start_ns, gap_ns, 0, 0, 0, 0, 0, 0, 0, 0, 0, gap_ns
 FROM _gap_edge
 WHERE NOT EXISTS (SELECT 1 FROM causes)

@@ -23,8 +23,9 @@
 --   start_ns BIGINT [epoch ns]: When the GPU became idle.
 --   gap_ns BIGINT [ns]: Length of the gap; the sum of the following.
 --   queued_ns BIGINT [ns]: Work was launched and did not begin.
---   profiler_ns BIGINT [ns]: The host spent it in the profiler or in the driver's overhead.
---   waiting_ns BIGINT [ns]: The host was in a synchronizing call, or a copy that it waited for.
+--   profiler_ns BIGINT [ns]: The host was in CUPTI: what recording costs.
+--   loading_ns BIGINT [ns]: The driver loaded or compiled code, as it does without a profiler.
+--   waiting_ns BIGINT [ns]: The host synchronized, or waited for a copy or a full queue.
 --   memory_ns BIGINT [ns]: The host was in another call that allocates, frees, copies or sets.
 --   launching_ns BIGINT [ns]: The host was in a launching call.
 --   other_cuda_ns BIGINT [ns]: The host was in another CUDA call.

@@ -18,7 +18,8 @@
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   cause VARCHAR: input (waiting for data), host (Python and other work outside CUDA), launching,
 --     memory (allocating, freeing, copying), waiting (synchronizing), other CUDA, queued (launched
---     and not begun), profiler, or unknown.
+--     and not begun), loading (the driver loads or compiles code, as it does without a profiler),
+--     profiler (CUPTI: what recording costs), or unknown.
 --   idle_ns BIGINT [ns]: Idle time for this cause.
 --   idle_pct DOUBLE [%]: idle_ns as a share of all idle time of the GPU.
 --   span_pct DOUBLE [%]: idle_ns as a share of the time from the first start to the last end of
@@ -35,6 +36,7 @@ WITH parts AS (
                {'cause': 'waiting', 'idle_ns': waiting_ns},
                {'cause': 'other CUDA', 'idle_ns': other_cuda_ns},
                {'cause': 'queued', 'idle_ns': queued_ns},
+               {'cause': 'loading', 'idle_ns': loading_ns},
                {'cause': 'profiler', 'idle_ns': profiler_ns},
                {'cause': 'unknown', 'idle_ns': unknown_ns}
            ], recursive := true)

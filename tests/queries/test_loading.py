@@ -1,0 +1,58 @@
+"""Idle time while the driver loads code, beside what CUPTI costs."""
+
+from __future__ import annotations
+
+import pytest
+from support.trace import MakeTrace, assert_rows, by_sql
+
+
+@pytest.mark.parametrize("way", ["operator", "sql"])
+def test_code_that_the_driver_loads_is_not_the_profilers(trace: MakeTrace, way: str) -> None:
+    # A launch of 900, of which 200 load code, 40 wait for the queue and 153 are CUPTI's: 50 of its
+    # buffer while a module is loaded, 50 after it, and 53 of five other kinds.
+    opened = trace(
+        kernel="""
+            process_id device_id start_ns end_ns name correlation_id
+            1          0         900      1000   a    1
+            1          0         2000     2100   a    2
+        """,
+        api_call="""
+            process_id domain  name             correlation_id start_ns end_ns
+            1          runtime cudaLaunchKernel 1              800      850
+            1          runtime cudaLaunchKernel 2              1050     1950
+        """,
+        overhead="""
+            process_id start_ns end_ns overhead_kind
+            1          1100     1300   module_loading
+            1          1250     1350   cupti_buffer_flush
+            1          1400     1420   lazy_function_loading
+            1          1500     1530   driver_compiler
+            1          1600     1640   command_buffer_full
+            1          1700     1705   cupti_instrumentation
+            1          1710     1717   activity_buffer_request
+            1          1720     1731   cupti_resource
+            1          1740     1753   uvm_activity_init
+            1          1760     1777   -
+        """,
+    )
+    if way == "sql":
+        by_sql(opened)
+    assert_rows(
+        opened.query("gap_attribution", min_ns=1),
+        """
+        gap_ns queued_ns profiler_ns loading_ns waiting_ns launching_ns outside_ns cause
+        1000   50        153         200        40         507          50         launching
+        """,
+    )
+    assert_rows(
+        opened.query("idle_summary"),
+        """
+        cause     idle_ns gaps
+        launching 507     1
+        loading   200     1
+        profiler  153     1
+        host      50      1
+        queued    50      1
+        waiting   40      1
+        """,
+    )
