@@ -18,7 +18,10 @@ from cupti_etl.queries.operators import OPERATORS, native
 
 NAMES = ("a", "b", "c", "ncclDevKernel_AllReduce", "d_longer_than_twelve_letters")
 OVERHEADS = ("module_loading", "driver_compiler", "command_buffer_full", "cupti_resource", None)
-CALLS = ("cudaLaunchKernel", "cuLaunchKernel", "cudaMemcpyAsync", "cudaStreamSynchronize", "cudaX")
+CALLS = (
+    *("cudaLaunchKernel", "cuLaunchKernel", "cudaMemcpyAsync", "cudaStreamSynchronize"),
+    *("cuModuleLoadDataEx", "cudaX"),
+)
 
 
 _TIED = (

@@ -145,6 +145,8 @@ CAUSE = NativeOperator(
                     WHEN contains(name, 'Mem') OR contains(name, 'Malloc')
                          OR contains(name, 'Free') OR contains(name, 'HostAlloc') THEN 3::BIGINT
                     WHEN contains(name, 'Launch') THEN 4::BIGINT
+                    WHEN contains(name, 'ModuleLoad') OR contains(name, 'LibraryLoad')
+                         OR contains(name, 'cuLink') THEN 1::BIGINT
                     ELSE 5::BIGINT END, {known("correlation_id")}
         FROM api_call
         WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL AND process_id IS NOT NULL

@@ -2,11 +2,11 @@
 -- CUDA.
 --
 -- computed: Of all threads of a process together, the first that holds of: profiler (overhead of
---   CUPTI, or of unknown kind), loading (overhead of the driver, which loads or compiles code),
---   waiting (a synchronizing call, a copy that ended before its call returned, or
---   command_buffer_full: the device's queue has no space), memory (a call that allocates, frees,
---   copies or sets), launching (a launching call), other (any other CUDA call). Found in one sweep
---   over the begins and ends of the calls.
+--   CUPTI, or of unknown kind), loading (overhead of the driver, which loads or compiles code,
+--   or a call that does), waiting (a synchronizing call, a copy that ended before its call
+--   returned, or command_buffer_full: the device's queue has no space), memory (a call that
+--   allocates, frees, copies or sets), launching (a launching call), other (any other CUDA call).
+--   Found in one sweep over the begins and ends of the calls.
 -- needs: api_call, overhead, _blocking_copy
 -- limits: Only calls that were recorded are seen. A call's class follows from its name. Of each
 --   state, at most 1023 calls or overheads at the same time are told apart.
@@ -29,6 +29,9 @@ WITH spans AS (
                 WHEN contains(name, 'Mem') OR contains(name, 'Malloc') OR contains(name, 'Free')
                      OR contains(name, 'HostAlloc') THEN 4
                 WHEN contains(name, 'Launch') THEN 5
+                -- As in jit_module_load.
+                WHEN contains(name, 'ModuleLoad') OR contains(name, 'LibraryLoad')
+                     OR contains(name, 'cuLink') THEN 2
                 ELSE 6 END
     FROM api_call
     UNION ALL
