@@ -83,7 +83,8 @@ def declared_and_real(con: duckdb.DuckDBPyConnection, query: Query) -> list[str]
 def needed_and_read(con: duckdb.DuckDBPyConnection, query: Query) -> set[str]:
     """What the header says that it reads and it does not, and the reverse."""
     (tree,) = con.execute("SELECT json_serialize_sql($1)", [query.sql]).fetchall()[0]
-    with_names = set(re.findall(r"(\w+) AS (?:MATERIALIZED )?\(", query.sql)) | {"unnest", "range"}
+    named = r"(\w+) (?:USING KEY \(\w+\) )?AS (?:MATERIALIZED )?\("
+    with_names = set(re.findall(named, query.sql)) | {"unnest", "range"}
     return (set(tables_of(json.loads(tree))) - with_names) ^ set(query.needs)
 
 

@@ -2,14 +2,14 @@
 --
 -- computed: By the communicator, the function and the number that NCCL gave them, if several ranks
 --   have that of an operation. Else, where PyTorch numbered them in their group, by that. Else
---   clocks are put together by rank_clock, and an operation is the one of the first rank, of its
---   kernel and group, whose end is nearest, if the two overlap, have one size and neither has a
---   nearer one, or the one between those of its neighbours: recordings may begin and end apart and
---   miss operations. Where NCCL tells of sends and receives (_nccl_pair), a kernel is one operation
---   with those that exchange with it alone. By their times are matched only kernels of which
---   several exchange with several, as in an all-to-all, and, where NCCL does not tell, sends and
---   receives of two GPUs: of more, it is not known which two belong together.
--- needs: collective, rank_clock, _nccl_pair
+--   clocks are put together by _clock_base, and an operation is the one of the first rank with its
+--   base, kernel and group whose end is nearest, if the two overlap, have one size and neither has
+--   a nearer one, or the one between those of its neighbours: recordings may begin and end apart
+--   and miss operations. Where NCCL tells of sends and receives (_nccl_pair), a kernel is one
+--   operation with those that exchange with it alone. By their times are matched only kernels of
+--   which several exchange with several, as in an all-to-all, and, where NCCL does not tell, sends
+--   and receives of two GPUs: of more, it is not known which two belong together.
+-- needs: collective, _clock_base, _nccl_pair
 -- materialized: Made once for an opened trace, as bandwidths and stragglers read it.
 -- limits: Operations that the first rank of a group does not have are not matched. Broadcasts and
 --   sends may end apart.
@@ -58,22 +58,21 @@ told AS (
     GROUP BY kernel
 ),
 timed AS MATERIALIZED (
-    SELECT collective.*, clocks.reason AS clock_reason,
-           coalesce(ahead_ns + coalesce(TRY_CAST(drift_ppm * (end_ns - at_ns) / 1e6 AS BIGINT), 0),
-                    0) AS then_ahead_ns,
+    SELECT collective.*, base_id, clocks.reason AS clock_reason,
+           ahead_ns + coalesce(TRY_CAST(drift_ppm * (end_ns - at_ns) / 1e6 AS BIGINT), 0)
+               AS then_ahead_ns,
            row_number() OVER (ORDER BY end_ns - then_ahead_ns, collective.rank,
                                        collective.process_id, gpu, name, number) AS id,
            start_ns - then_ahead_ns AS begin_ns, end_ns - then_ahead_ns AS until_ns,
            rank() OVER (
-               PARTITION BY kind ORDER BY clocks.reason NULLS FIRST, collective.rank,
-                                          collective.process_id, gpu
+               PARTITION BY kind, base_id ORDER BY collective.rank, collective.process_id, gpu
            ) = 1 AS is_first,
            count(DISTINCT (collective.process_id, gpu)) OVER (PARTITION BY kind) AS members,
            kernel, is_middle, CASE WHEN mates = 1 THEN mate END AS mate,
            CASE WHEN mates IS NULL THEN collective <> 'SendRecv' OR members <= 2
                 ELSE mates > 1 AND NOT is_middle END AS is_by_time
     FROM collective
-    JOIN rank_clock AS clocks ON clocks.process_id = collective.process_id
+    JOIN _clock_base AS clocks ON clocks.process_id = collective.process_id
     LEFT JOIN told
         ON kernel = (collective.process_id, collective.start_ns, collective.end_ns)
 ),
@@ -86,20 +85,23 @@ paired AS (
 ),
 -- Ends up to the middle between two ends are nearer to the first.
 firsts AS (
-    SELECT id, kind, bytes, begin_ns, until_ns, row_number() OVER ends AS place,
+    SELECT id, kind, base_id, bytes, begin_ns, until_ns, row_number() OVER ends AS place,
            until_ns - coalesce((until_ns - lag(until_ns) OVER ends) // 2, 4611686018427387904)
                AS from_ns
     FROM timed
     WHERE is_first AND is_by_time
-    WINDOW ends AS (PARTITION BY kind ORDER BY until_ns, id)
+    WINDOW ends AS (PARTITION BY kind, base_id ORDER BY until_ns, id)
 ),
 timely AS (
-    SELECT * FROM timed WHERE clock_reason IS NULL AND is_by_time
+    SELECT * FROM timed WHERE is_by_time
 ),
 nearest AS (
     SELECT timely.id, place
     FROM timely
-    ASOF JOIN firsts ON firsts.kind = timely.kind AND firsts.from_ns <= timely.until_ns
+    ASOF JOIN firsts
+        ON firsts.kind = timely.kind
+        AND firsts.base_id = timely.base_id
+        AND firsts.from_ns <= timely.until_ns
     QUALIFY row_number() OVER (
         PARTITION BY process_id, gpu, firsts.id
         ORDER BY abs(timely.until_ns - firsts.until_ns), timely.id
@@ -116,7 +118,10 @@ places AS (
 placed AS (
     SELECT places.id, firsts.id AS first_id
     FROM places
-    JOIN firsts ON firsts.kind = places.kind AND firsts.place = places.place
+    JOIN firsts
+        ON firsts.kind = places.kind
+        AND firsts.base_id = places.base_id
+        AND firsts.place = places.place
     WHERE places.begin_ns < firsts.until_ns AND firsts.begin_ns < places.until_ns
         AND (places.bytes = firsts.bytes
              OR collective IN ('AllToAll', 'Gather', 'Scatter', 'SendRecv', 'other')) IS NOT FALSE
@@ -151,7 +156,10 @@ matched AS (
     SELECT numbered.*,
            coalesce(numbered.number_id, firsts.number_id, numbered.first_id, numbered.id)
                AS operation_id,
-           CASE WHEN numbered.is_by_time THEN max(numbered.clock_reason) OVER like_it
+           CASE WHEN numbered.is_by_time
+                THEN CASE WHEN min(numbered.base_id) OVER like_it
+                               <> max(numbered.base_id) OVER like_it
+                          THEN max(numbered.clock_reason) OVER like_it END
                 WHEN numbered.kernel IS NULL THEN 'it is not known who sends to whom' END AS reason
     FROM numbered
     LEFT JOIN numbered AS firsts ON firsts.id = numbered.first_id

@@ -1,11 +1,11 @@
 -- Matched collective operations of each rank: what of their time is waiting, and what transfer.
 --
 -- computed: Operations of _collective_match that end together and that all their ranks have. Their
---   times are put on the clock of the first rank by rank_clock, drift included, or, where that
---   knows nothing and NCCL's or PyTorch's numbers match them, by the median of the differences of
+--   times are put on one clock by _clock_base, drift included, or, where that knows of no base that
+--   they share and NCCL's or PyTorch's numbers match them, by the median of the differences of
 --   their ends from that of their first rank. A rank waits from its start until the last one
 --   starts, and at most until its own end; the rest is transfer.
--- needs: _collective_match, rank_clock
+-- needs: _collective_match, _clock_base
 -- requires:
 --   collective: no communication kernels were recorded.
 -- limits: Broadcasts and sends do not end together; they are left out.
@@ -33,39 +33,38 @@
 --   caused_ns BIGINT [ns]: How long the others waited for it, summed over them; 0 if it was not
 --     last.
 WITH members AS (
-    SELECT *, count(*) OVER same AS n,
-           first_value(process_id) OVER (PARTITION BY operation ORDER BY rank, process_id)
-               AS first_id,
-           first_value(end_ns) OVER (PARTITION BY operation ORDER BY rank, process_id)
-               AS first_end_ns
-    FROM _collective_match
+    SELECT match.*, base_id, ahead_ns, clocks.at_ns AS clock_at_ns, drift_ppm,
+           count(*) OVER (PARTITION BY operation) AS n,
+           first_value(base_id) OVER in_order AS first_base_id,
+           first_value(end_ns - ahead_ns) OVER in_order AS first_until_ns
+    FROM _collective_match AS match
+    JOIN _clock_base AS clocks ON clocks.process_id = match.process_id
     WHERE matched_by IS NOT NULL
         AND collective IN ('AllReduce', 'AllGather', 'ReduceScatter', 'AllToAll', 'Barrier')
-    WINDOW same AS (PARTITION BY operation)
+    WINDOW in_order AS (PARTITION BY operation ORDER BY match.rank, match.process_id)
 ),
 complete AS (
     SELECT * FROM members WHERE n = coalesce(group_size, n)
 ),
 offsets AS (
-    SELECT complete.process_id, any_value(mine.at_ns) AS at_ns,
-           any_value(mine.drift_ppm) AS drift_ppm,
-           coalesce(any_value(mine.ahead_ns),
-                    median(end_ns - first_end_ns + of_first.ahead_ns)::BIGINT) AS ahead_ns
+    SELECT process_id, first_base_id, median(end_ns - first_until_ns)::BIGINT AS ahead_ns
     FROM complete
-    JOIN rank_clock AS mine ON mine.process_id = complete.process_id
-    JOIN rank_clock AS of_first ON of_first.process_id = complete.first_id
-    WHERE mine.ahead_ns IS NOT NULL OR matched_by <> 'clock'
-    GROUP BY complete.process_id
+    WHERE base_id <> first_base_id AND matched_by <> 'clock'
+    GROUP BY process_id, first_base_id
 ),
 aligned AS (
     SELECT complete.*,
-           ahead_ns + coalesce(TRY_CAST(drift_ppm * (end_ns - offsets.at_ns) / 1e6 AS BIGINT), 0)
-               AS then_ahead_ns,
+           CASE WHEN base_id = complete.first_base_id
+                THEN complete.ahead_ns
+                     + coalesce(TRY_CAST(drift_ppm * (end_ns - clock_at_ns) / 1e6 AS BIGINT), 0)
+                ELSE offsets.ahead_ns END AS then_ahead_ns,
            start_ns - then_ahead_ns AS at_ns, end_ns - then_ahead_ns AS until_ns,
            call_start_ns - then_ahead_ns AS call_ns
     FROM complete
-    JOIN offsets ON offsets.process_id = complete.process_id
-    WHERE ahead_ns IS NOT NULL
+    LEFT JOIN offsets
+        ON offsets.process_id = complete.process_id
+        AND offsets.first_base_id = complete.first_base_id
+    WHERE then_ahead_ns IS NOT NULL
 ),
 waits AS (
     SELECT *, at_ns - min(at_ns) OVER same AS late_ns, call_ns - min(call_ns) OVER same AS

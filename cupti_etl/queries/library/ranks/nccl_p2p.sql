@@ -1,7 +1,7 @@
 -- What one rank sent another through NCCL: each send with its receive.
 --
--- computed: Pairs of _nccl_pair. Times are put on the clock of the first rank by rank_clock.
--- needs: _nccl_pair, rank_clock
+-- computed: Pairs of _nccl_pair. Times are put on one clock by _clock_base.
+-- needs: _nccl_pair, _clock_base
 -- requires:
 --   nccl_event: NCCL told of nothing; loss may say why.
 -- limits: If one of two ranks was recorded later than the other, or lost events, the rest of their
@@ -18,11 +18,12 @@
 --   start_ns BIGINT [epoch ns]: When the kernel of the send began, by the clock of its process.
 --   end_ns BIGINT [epoch ns]: When it ended.
 --   receive_late_ns BIGINT [ns]: How much later the kernel of the receive began; negative if it
---     waited for the send. NULL if the clocks are not known.
+--     waited for the send. NULL if it is not known how their clocks differ.
 --   both_ns BIGINT [ns]: How long both kernels ran at a time; NULL likewise.
 WITH clocks AS (
-    SELECT process_id, ahead_ns, coalesce(drift_ppm, 0) AS drift_ppm, coalesce(at_ns, 0) AS at_ns
-    FROM rank_clock
+    SELECT process_id, base_id, ahead_ns, coalesce(drift_ppm, 0) AS drift_ppm,
+           coalesce(at_ns, 0) AS at_ns
+    FROM _clock_base
 ),
 aligned AS (
     SELECT pairs.*,
@@ -32,7 +33,9 @@ aligned AS (
                                      AS BIGINT) AS receive_ahead_ns
     FROM _nccl_pair AS pairs
     LEFT JOIN clocks AS mine ON mine.process_id = pairs.process_id
-    LEFT JOIN clocks AS other ON other.process_id = receive_process_id
+    LEFT JOIN clocks AS other
+        ON other.process_id = receive_process_id
+        AND other.base_id = mine.base_id
 )
 SELECT communicator, from_rank, to_rank, number, size_bytes, datatype, start_ns, end_ns,
        (receive_start_ns - receive_ahead_ns) - (start_ns - send_ahead_ns) AS receive_late_ns,
