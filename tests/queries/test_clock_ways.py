@@ -22,13 +22,15 @@ def recorded(
     hosts: str,
     rounds: int = 12,
     late: Mapping[int, int] = NOBODY,
+    early: Mapping[int, int] = NOBODY,
     is_numbered: bool = False,
     ppm: tuple[float, ...] = (0,) * len(AHEAD),
     every_ns: int = 1000,
 ) -> Trace:
     """Each group reduces once a round, at an uneven pace; ranks begin 100 before the end.
 
-    Some begin late. The clock of a host is ahead by AHEAD of its first rank, and gains ppm.
+    Some begin late, or early in three of four rounds. The clock of a host is ahead by AHEAD of its
+    first rank, and gains ppm.
     """
     kernels, arguments, calls = [], [], [0] * len(hosts)
     for n in range(rounds):
@@ -36,7 +38,7 @@ def recorded(
             end = every_ns * (16 * n + 2 * turn + 1) + (n * n * 37 + turn * 11) % every_ns
             for rank in ranks:
                 clock = hosts.index(hosts[rank])
-                start = end - 100 + late.get(rank, 0)
+                start = end - 100 + late.get(rank, 0) - early.get(rank, 0) * (n % 4 > 0)
                 read = [AHEAD[clock] + round(at * (1 + ppm[clock] / 1e6)) for at in (start, end)]
                 calls[rank] += 1
                 kernels.append(
@@ -117,14 +119,15 @@ def test_groups_that_nothing_connects_are_matched_each_by_their_own_clocks(
         3    -        -        2             {few}
         """,
     )
+    # Clocks differ by 170 or 150 at most in the middle, and half of 180 us later by 36 more.
     assert_rows(
         opened.sql("FROM collective_wait ORDER BY rank"),
         """
-        rank operations wait_ns caused_ns last
-        0    12         0       360       12
-        1    12         360     0         0
-        2    12         600     0         0
-        3    12         0       600       12
+        rank operations wait_ns caused_ns last clock_ns is_straggler
+        0    12         0       360       12   206      false
+        1    12         360     0         0    206      false
+        2    12         600     0         0    186      false
+        3    12         0       600       12   186      false
         """,
     )
     assert_rows(opened.query("collective_bandwidth"), "operations unmatched reason\n 24 0 -")
@@ -160,3 +163,39 @@ def test_offsets_drifts_and_their_intervals_add_up_along_the_way(trace: MakeTrac
         assert row["drift_low_ppm"] <= drift <= row["drift_high_ppm"]
         assert row["drift_ppm"] == pytest.approx(drift, abs=0.01)
         assert row["drift_high_ppm"] - row["drift_low_ppm"] < 0.1 * row["rank"]
+
+
+def test_a_straggler_needs_to_be_later_than_clocks_of_its_group_may_differ(
+    trace: MakeTrace,
+) -> None:
+    # Rank 3 is 300 later than any. Its clock may differ by 200 from that of rank 2, in whose group
+    # it has most operations, and that one by 200 from that of rank 0.
+    early = {0: 300, 1: 300, 2: 300}
+    opened = recorded(trace, (*SHARDS, *MESH), "abcd", 16, early=early, is_numbered=True)
+    assert_rows(
+        opened.sql("FROM collective_wait ORDER BY rank"),
+        """
+        rank operations wait_ns caused_ns last median_margin_ns clock_ns is_straggler
+        0    48         0       0         48   0                249      false
+        1    48         3600    0         4    0                453      false
+        2    48         7200    0         8    0                251      false
+        3    48         0       10800     36   300              453      true
+        """,
+    )
+
+
+def test_on_one_host_clocks_do_not_differ_however_little_is_known_of_theirs(
+    trace: MakeTrace,
+) -> None:
+    # Rank 3 has operations with rank 2 alone, on a host whose clock is known by rank 2's.
+    opened = recorded(trace, MESH[:3], "aabb", late={3: 50})
+    assert_rows(
+        opened.sql("FROM collective_wait ORDER BY rank"),
+        """
+        rank operations last clock_ns is_straggler
+        0    24         24   236      false
+        1    12         0    0        false
+        2    24         0    236      false
+        3    12         12   0        true
+        """,
+    )

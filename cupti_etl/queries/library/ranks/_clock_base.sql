@@ -14,6 +14,8 @@
 --   base_id BIGINT: The process with the base; its own if it is compared with none, or if it is not
 --     known how its clock differs.
 --   other_id BIGINT: The process that it was compared with; NULL of the first.
+--   way BIGINT[]: Processes from the base on, each compared with the one before, or with another of
+--     its host; the last has the clock of this one.
 --   ahead_ns BIGINT [ns]: How far its clock is ahead of the base at at_ns.
 --   ahead_low_ns BIGINT [ns]: It is this at least; NULL if operations contradict each other.
 --   ahead_high_ns BIGINT [ns]: And this at most; likewise.
@@ -32,7 +34,8 @@ WITH RECURSIVE links AS MATERIALIZED (
 clocks AS (
     SELECT process_id, process_id AS base_id, 0::BIGINT AS ahead_ns, 0::BIGINT AS ahead_low_ns,
            0::BIGINT AS ahead_high_ns, NULL::BIGINT AS at_ns, 0::DOUBLE AS drift_ppm,
-           0::DOUBLE AS drift_low_ppm, 0::DOUBLE AS drift_high_ppm, []::VARCHAR[] AS known_by
+           0::DOUBLE AS drift_low_ppm, 0::DOUBLE AS drift_high_ppm, []::VARCHAR[] AS known_by,
+           [process_id] AS way
     FROM links
     WHERE known_by IS NULL
     UNION ALL
@@ -51,7 +54,8 @@ clocks AS (
            links.drift_ppm + clocks.drift_ppm * (1 - links.drift_ppm / 1e6),
            links.drift_low_ppm + clocks.drift_low_ppm * (1 - links.drift_low_ppm / 1e6),
            links.drift_high_ppm + clocks.drift_high_ppm * (1 - links.drift_high_ppm / 1e6),
-           list_append(clocks.known_by, links.known_by)
+           list_append(clocks.known_by, links.known_by),
+           CASE WHEN links.known_by = 'host' THEN way ELSE list_append(way, links.process_id) END
     FROM clocks
     JOIN links ON links.other_id = clocks.process_id AND links.known_by IS NOT NULL,
     -- From the middle of the operations of one comparison to that of the next one.
@@ -60,7 +64,7 @@ clocks AS (
 within AS (
     SELECT *, drift_high_ppm - drift_low_ppm <= 200 AS is_drift_known FROM clocks
 )
-SELECT within.process_id, links.rank, base_id, links.other_id, within.ahead_ns,
+SELECT within.process_id, links.rank, base_id, links.other_id, way, within.ahead_ns,
        within.ahead_low_ns, within.ahead_high_ns, within.at_ns,
        CASE WHEN is_drift_known THEN within.drift_ppm END AS drift_ppm,
        CASE WHEN is_drift_known THEN within.drift_low_ppm END AS drift_low_ppm,
