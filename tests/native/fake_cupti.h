@@ -25,8 +25,7 @@
  *   FAKE_CUPTI_PLAY=file        recorded buffers, played by fakePlay()
  *   FAKE_CUPTI_PLAY_ALL=1       play records of kinds and callback ids that are not enabled too
  *   FAKE_CUPTI_LOG=folder       what was emitted: sums in PID.N.counters
- *   FAKE_CUPTI_LOG_ROWS=1       and each record that was handed over: PID.N.rows
- */
+ *   FAKE_CUPTI_LOG_ROWS=1       and each record that was handed over: PID.N.rows */
 #ifndef FAKE_CUPTI_H
 #define FAKE_CUPTI_H
 
