@@ -229,11 +229,12 @@ static uint64_t progress(void)
 int etl_timer_finish(void)
 {
 	struct timespec until;
-	uint64_t before = progress();
+	uint64_t before;
 	int code = 0, turns = 0;
 
 	if (!running)
 		return 0;
+	before = progress();
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += PATIENCE_S;
 	pthread_mutex_lock(&lock);

@@ -180,6 +180,28 @@ with capture("again"):  # nothing stands in the way of the next one
 
 
 @pytest.mark.slow
+def test_a_program_goes_on_and_ends_where_a_second_capture_reaches_no_collector(
+    inside: Inside,
+) -> None:
+    told = inside("""
+from cupti_etl.inprocess import capture as inner
+driver.cuInit(0)
+with capture("a"):
+    launch(3)
+real = inner._set
+inner._set = lambda words: real(
+    {**words, "CUPTI_ETL_SOCKET": "/nowhere"} if words.get("CUPTI_ETL_SOCKET") else words
+)
+try:
+    capture("b").start()
+except cupti_etl.errors.CaptureError as error:
+    tell("cannot be reached" in str(error))
+launch(3)
+""")
+    assert told == [[True]]
+    assert inside.trace("a").count("kernel") == 3
+
+
 def test_a_program_that_ends_or_dies_leaves_a_whole_trace(inside: Inside) -> None:
     inside('driver.cuInit(0); capture("a").start(); launch(30); sys.exit(3)', status=3)
     inside('driver.cuInit(0)\nwith capture("b"):\n launch(30)\n raise ValueError', status=1)
