@@ -28,7 +28,7 @@ FULL = {
     " grid_y grid_z block_x block_y block_z registers_per_thread graph_id graph_node_id\n"
     + "\n".join(
         f"{p} 0 1 7 {s * 10 + 1} {s * 5000 + 100 + p} {s * 5000 + 200} a 4 1 1 64 1 1 16 - -\n"
-        f"{p} 0 1 8 {s * 10 + 2} {s * 5000 + 150} {s * 5000 + 300} ncclDevKernel_AllReduce"
+        f"{p} 0 1 8 {s * 10 + 2} {s * 5000 + 150 + p} {s * 5000 + 300} ncclDevKernel_AllReduce"
         " 4 1 1 64 1 1 16 - -\n"
         f"{p} 0 1 7 {s * 10 + 5} {s * 5000 + 500} {s * 5000 + 600} b 4 1 1 64 1 1 16 9 1"
         for s in _STEPS
@@ -147,8 +147,8 @@ _EMPTY = {
     "_line_sample", "_nccl_kernel", "_nccl_operation", "_nccl_channel", "_nccl_placed", "nccl_p2p",
     "nccl_unfinished", "range_counter", "_rank_missing", "_clock_apart", "instruction_count",
     "line_count", "_window_run", "_not_recorded", "_nccl_gpu_clock", "_nccl_pair", "_nccl_phase",
-    "_replayed", "replay_check", "replay_counter", "_exposed_wait", "finding_rank_wait",
-    "_forward_pass",
+    "_replayed", "replay_check", "replay_counter", "finding_rank_wait", "_forward_pass",
+    "finding_late_loading",
 }  # fmt: skip
 
 

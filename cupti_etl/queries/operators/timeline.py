@@ -118,7 +118,7 @@ CAUSE = NativeOperator(
     name="host",
     along="start_ns",
     counted=("api_call",),
-    reads=("_gap_edge", "api_call", "overhead", "_blocking_copy"),
+    reads=("_gap_edge", "api_call", "_host_span", "_blocking_copy"),
     # In order, as calls are: few runs are merged fast.
     before={
         "_blocking": "SELECT start_ns, end_ns, process_id FROM _blocking_copy ORDER BY start_ns",
@@ -131,24 +131,9 @@ CAUSE = NativeOperator(
     },
     inputs=(
         f"""
-        SELECT start_ns, greatest(start_ns, end_ns), process_id,
-               CASE WHEN overhead_kind IN ('driver_compiler', 'module_loading',
-                                           'lazy_function_loading') THEN 1::BIGINT
-                    WHEN overhead_kind = 'command_buffer_full' THEN 2::BIGINT
-                    ELSE 0::BIGINT END, {UNKNOWN}
-        FROM overhead
-        WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL AND process_id IS NOT NULL
-        UNION ALL
-        SELECT start_ns, greatest(start_ns, end_ns), process_id,
-               CASE WHEN contains(name, 'Synchronize') OR name IN ('cudaMemcpy', 'cuMemcpy')
-                    THEN 2::BIGINT
-                    WHEN contains(name, 'Mem') OR contains(name, 'Malloc')
-                         OR contains(name, 'Free') OR contains(name, 'HostAlloc') THEN 3::BIGINT
-                    WHEN contains(name, 'Launch') THEN 4::BIGINT
-                    WHEN contains(name, 'ModuleLoad') OR contains(name, 'LibraryLoad')
-                         OR contains(name, 'cuLink') THEN 1::BIGINT
-                    ELSE 5::BIGINT END, {known("correlation_id")}
-        FROM api_call
+        SELECT start_ns, greatest(start_ns, end_ns), process_id, class::BIGINT,
+               {known("correlation_id")}
+        FROM _host_span
         WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL AND process_id IS NOT NULL
         UNION ALL
         SELECT start_ns, end_ns, process_id, 2::BIGINT, {UNKNOWN} FROM _blocking

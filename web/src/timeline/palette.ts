@@ -31,6 +31,7 @@ const KNOWN: Record<string, string> = {
   "launching call": "#7db9de",
   "memory call": "#6cc3a0",
   "waiting call": "#e08a6d",
+  "loading call": "#d3a3bb",
   "other call": "#c3cad1",
   // Idle times stay behind what runs.
   "idle: outside CUDA": "#d9dde2",

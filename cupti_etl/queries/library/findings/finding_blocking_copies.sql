@@ -1,23 +1,32 @@
--- How long the host waited for copies or memsets while the GPUs were idle.
+-- How long the host waited for copies or memsets while each GPU was idle.
 --
 -- computed: saved_ns of memcpy_blocking, but no more than its idle_ns, as the run gains no more, or
---   than the GPUs were idle while the host waited or was in calls about memory, as several threads
---   can be in them. The culprit is the call that cost most of it.
--- needs: memcpy_blocking, _gap_cause
+--   than the GPU was idle while the host waited or was in calls about memory, as several threads
+--   can be in them. The culprit is the call that cost most of it on all GPUs.
+-- needs: _memcpy_blocking, _gap_cause
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default).
 -- finding: copies or memsets keep the host from going on (estimated)
 -- advice: pin the host memory, and use asynchronous calls
 -- shown: memcpy_blocking
 -- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
+--   gpu BIGINT: Number of the GPU, as in gpu; NULL if it is not known.
 --   saved_ns BIGINT [ns]: What could be saved at most.
 --   culprit VARCHAR: What is most to blame; NULL if that is not known.
-SELECT NULL::BIGINT AS gpu,
-       TRY_CAST(least(
-           sum(least(saved_ns, idle_ns)), (SELECT sum(waiting_ns + memory_ns) FROM _gap_cause)
-       ) AS BIGINT) AS saved_ns,
-       concat(sum(calls), ' of them, most by ',
-              arg_min(api_name, (-least(saved_ns, idle_ns), api_name))) AS culprit
-FROM memcpy_blocking
-HAVING count(*) > 0
+WITH gaps AS (
+    SELECT gpu, sum(waiting_ns + memory_ns) AS idle_ns FROM _gap_cause GROUP BY gpu
+),
+blocking AS (
+    SELECT gpu, sum(least(saved_ns, idle_ns)) AS saved_ns, sum(calls) AS calls
+    FROM _memcpy_blocking
+    GROUP BY gpu
+),
+most AS (
+    SELECT arg_min(api_name, (-least(saved_ns, idle_ns), api_name)) AS api_name
+    FROM _memcpy_blocking
+)
+SELECT blocking.gpu, TRY_CAST(least(saved_ns, idle_ns) AS BIGINT) AS saved_ns,
+       concat(max(calls) OVER (), ' of them, most by ', api_name) AS culprit
+FROM blocking
+CROSS JOIN most
+LEFT JOIN gaps ON gaps.gpu = blocking.gpu

@@ -2,14 +2,14 @@
 --
 -- computed: memory_ns of gap_attribution. The culprit is the function of CUDA in which most of it
 --   was, of all threads together.
--- needs: _gap_cause, api_call, _blocking_copy
+-- needs: _gap_cause, _host_span, _blocking_copy
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap: no GPU was idle between two recorded activities.
 -- finding: idle while the host allocates, frees or copies (measured)
 -- advice: allocate once and reuse, or use a pool; copy and set less often, and more at once
 -- shown: gap_attribution
--- lookup: api_call, _blocking_copy
+-- lookup: _host_span, _blocking_copy
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
 --   saved_ns BIGINT [ns]: What could be saved at most.
@@ -23,13 +23,10 @@ WITH gaps AS (
     FROM _gap_cause
 ),
 calls AS (
-    -- As in _host_activity.
     SELECT process_id, name, start_ns, end_ns
-    FROM api_call
+    FROM _host_span
     ANTI JOIN _blocking_copy USING (process_id, correlation_id)
-    WHERE regexp_matches(name, 'Mem|Malloc|Free|HostAlloc') AND NOT contains(name, 'Synchronize')
-        AND name NOT IN ('cudaMemcpy', 'cuMemcpy')
-        AND start_ns IS NOT NULL AND end_ns IS NOT NULL
+    WHERE class = 3 AND start_ns IS NOT NULL AND end_ns IS NOT NULL
 ),
 waiting AS (
     SELECT gpu, calls.*

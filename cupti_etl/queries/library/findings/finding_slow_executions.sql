@@ -1,15 +1,15 @@
--- What executions cost that take more than twice the median of their kernel.
+-- What executions cost on each GPU that take more than twice the median of their kernel.
 --
--- computed: lost_ns of kernel_tail. The culprit is the kernel with most of it. Communication is
---   left out: it takes as long as other ranks let it wait (collective_wait).
--- needs: kernel_tail, kernel_rule, _readable_name
+-- computed: lost_ns of kernel_tail, by GPU. The culprit is the kernel with most of it on all GPUs.
+--   Communication is left out: it takes as long as other ranks let it wait (collective_wait).
+-- needs: _kernel_shape, kernel_rule, _readable_name
 -- requires:
 --   kernel: no kernels were recorded.
 -- finding: kernels have executions of more than twice their median (measured)
 -- advice: see what was around the slowest (kernel_worst): contention, clocks, different data
 -- shown: kernel_tail
 -- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
+--   gpu BIGINT: Number of the GPU, as in gpu; NULL if no device record is known.
 --   saved_ns BIGINT [ns]: What could be saved at most.
 --   culprit VARCHAR: What is most to blame; NULL if that is not known.
 WITH communication AS (
@@ -17,11 +17,21 @@ WITH communication AS (
     FROM kernel_rule AS rule
     LEFT JOIN _readable_name AS names ON names.mangled = rule.mangled
     WHERE rule.category = 'communication'
+),
+tails AS (
+    SELECT name, slow_gpus, lost_ns
+    FROM _kernel_shape AS shape
+    ANTI JOIN communication ON communication.demangled = shape.demangled
+    -- As many as kernel_tail wants.
+    WHERE calls >= 20 AND lost_ns IS NOT NULL
+),
+most AS (
+    SELECT concat(CASE WHEN count(*) > 1
+                       THEN concat(count(*), ' names and shapes, most of it ') END,
+                  'in ', arg_min(name, (-list_sum(lost_ns), name))) AS culprit
+    FROM tails
 )
-SELECT NULL::BIGINT AS gpu, TRY_CAST(sum(lost_ns) AS BIGINT) AS saved_ns,
-       concat(CASE WHEN count(*) > 1 THEN concat(count(*), ' names and shapes, most of it ') END,
-              'in ', arg_min(name, (-lost_ns, name))) AS culprit
-FROM kernel_tail() AS tail
-ANTI JOIN communication ON communication.demangled = tail.demangled
-WHERE lost_ns > 0
-HAVING count(*) > 0
+SELECT gpu, TRY_CAST(sum(lost.lost_ns) AS BIGINT) AS saved_ns, any_value(culprit) AS culprit
+FROM (SELECT unnest(slow_gpus) AS gpu, unnest(lost_ns) AS lost_ns FROM tails) AS lost
+CROSS JOIN most
+GROUP BY gpu

@@ -1,16 +1,31 @@
--- What small copies cost that could be one.
+-- What small copies cost on each GPU that could be one.
 --
--- computed: saved_ns of memcpy_small.
--- needs: memcpy_small
+-- computed: As saved_ns of memcpy_small, of the runs of each GPU.
+-- needs: memcpy_small, _small_copy, gpu
 -- requires:
 --   memcpy: no copies were recorded.
 -- finding: small copies could be one (estimated)
 -- advice: gather them into one copy
 -- shown: memcpy_small
 -- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
+--   gpu BIGINT: Number of the GPU, as in gpu; NULL if no device record is known.
 --   saved_ns BIGINT [ns]: What could be saved at most.
 --   culprit VARCHAR: What is most to blame; NULL if that is not known.
-SELECT NULL::BIGINT AS gpu, saved_ns,
-       concat(in_runs, ' copies ', copy_kind, ' in ', runs, ' runs') AS culprit
-FROM memcpy_small()
+WITH runs AS (
+    SELECT process_id, device_id, copy_kind, count(*) AS n
+    FROM _small_copy()
+    GROUP BY process_id, device_id, context_id, stream_id, copy_kind, run
+    HAVING count(*) >= 2
+),
+sums AS (
+    SELECT gpu.gpu, copy_kind, count(*) AS runs, sum(n) AS in_runs
+    FROM runs
+    LEFT JOIN gpu ON gpu.process_id = runs.process_id AND gpu.device_id = runs.device_id
+    GROUP BY gpu.gpu, copy_kind
+)
+SELECT gpu, TRY_CAST((sums.in_runs - sums.runs) * fixed_ns AS BIGINT) AS saved_ns,
+       concat(max(sums.in_runs) OVER kind, ' copies ', sums.copy_kind, ' in ',
+              max(sums.runs) OVER kind, ' runs') AS culprit
+FROM sums
+JOIN memcpy_small() AS small ON small.copy_kind = sums.copy_kind
+WINDOW kind AS (PARTITION BY sums.copy_kind)

@@ -1,8 +1,8 @@
--- What kernels cost that do not fill the device.
+-- What kernels cost on each GPU that do not fill it.
 --
 -- computed: wasted_ns of kernel_waves, of kernels with less than one wave. The culprit is the
---   kernel with most of it.
--- needs: kernel_waves, kernel_name
+--   kernel with most of it on all GPUs.
+-- needs: kernel_waves, kernel_name, gpu
 -- requires:
 --   kernel: no kernels were recorded.
 --   _device_limits: the trace does not say what its devices can hold.
@@ -11,19 +11,32 @@
 -- shown: kernel_waves
 -- label: kernel = kernel(kernel)
 -- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
+--   gpu BIGINT: Number of the GPU, as in gpu; NULL if no device record is known.
 --   saved_ns BIGINT [ns]: What could be saved at most.
 --   culprit VARCHAR: What is most to blame; a kernel, if it ends with one, is in the next column.
 --   kernel VARCHAR: Mangled name of that kernel, or what else it is; NULL if that is not known.
-WITH most AS (
-    SELECT TRY_CAST(sum(wasted_ns) AS BIGINT) AS saved_ns, count(*) AS n,
-           arg_min({'grid': grid, 'demangled': demangled}, (-wasted_ns, demangled, grid)) AS worst
-    FROM kernel_waves
+WITH small AS (
+    SELECT gpu, grid, block, demangled, wasted_ns
+    FROM kernel_waves AS waves
+    LEFT JOIN gpu ON gpu.process_id = waves.process_id AND gpu.device_id = waves.device_id
     WHERE verdict = 'less than one wave'
-    HAVING count(*) > 0
+),
+shapes AS (
+    SELECT demangled, grid, sum(wasted_ns) AS wasted_ns
+    FROM small
+    GROUP BY demangled, grid, block
+),
+most AS (
+    SELECT count(*) AS n,
+           arg_min({'grid': grid, 'demangled': demangled}, (-wasted_ns, demangled, grid)) AS worst
+    FROM shapes
+),
+sums AS (
+    SELECT gpu, TRY_CAST(sum(wasted_ns) AS BIGINT) AS saved_ns FROM small GROUP BY gpu
 )
-SELECT NULL::BIGINT AS gpu, saved_ns,
+SELECT gpu, saved_ns,
        concat(CASE WHEN n > 1 THEN concat(n, ' names and shapes, most of it ') END, 'with grid ',
               worst.grid, ' in') AS culprit,
        (SELECT min(mangled) FROM kernel_name WHERE demangled = worst.demangled) AS kernel
-FROM most
+FROM sums
+CROSS JOIN most

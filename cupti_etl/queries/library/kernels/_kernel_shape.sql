@@ -2,7 +2,7 @@
 --
 -- computed: Percentiles of the duration of finished executions by name and launch shape, so that
 --   different sizes are not mixed.
--- needs: kernel, _readable_name
+-- needs: kernel, _readable_name, gpu
 -- materialized: Made once for an opened trace, as percentiles want all durations in order.
 -- columns:
 --   name VARCHAR: Function name alone.
@@ -14,7 +14,9 @@
 --   p999_ns DOUBLE [ns]: 99.9th percentile.
 --   mad_ns DOUBLE [ns]: Median absolute deviation.
 --   max_ns BIGINT [ns]: Longest duration.
---   lost_ns BIGINT [ns]: Time beyond the median in runs of more than twice the median.
+--   slow_gpus BIGINT[]: Numbers of the GPUs with runs of more than twice the median, as in gpu;
+--     NULL if none had such.
+--   lost_ns BIGINT[] [ns]: Time beyond the median in them, on each of slow_gpus.
 --   worst_start_ns BIGINT [epoch ns]: When the longest began.
 --   worst_stream_id INTEGER: Its stream.
 --   worst_correlation_id BIGINT: The call that launched it.
@@ -37,7 +39,7 @@ WITH shapes AS MATERIALIZED (
     GROUP BY name, grid_x, grid_y, grid_z, block_x, block_y, block_z
 ),
 beyond AS (
-    SELECT shape, TRY_CAST(sum(end_ns - start_ns - p50_ns) AS BIGINT) AS lost_ns
+    SELECT shape, gpu, TRY_CAST(sum(end_ns - start_ns - p50_ns) AS BIGINT) AS lost_ns
     FROM kernel
     JOIN shapes
         ON shapes.name = kernel.name
@@ -47,7 +49,13 @@ beyond AS (
         AND shapes.block_x IS NOT DISTINCT FROM kernel.block_x
         AND shapes.block_y IS NOT DISTINCT FROM kernel.block_y
         AND shapes.block_z IS NOT DISTINCT FROM kernel.block_z
+    LEFT JOIN gpu ON gpu.process_id = kernel.process_id AND gpu.device_id = kernel.device_id
     WHERE end_ns - start_ns > 2 * p50_ns
+    GROUP BY shape, gpu
+),
+lost AS (
+    SELECT shape, list(gpu ORDER BY gpu) AS slow_gpus, list(lost_ns ORDER BY gpu) AS lost_ns
+    FROM beyond
     GROUP BY shape
 ),
 -- Equal buckets of about a millisecond can be joined fast, which a range of times cannot.
@@ -70,13 +78,13 @@ before AS (
 SELECT coalesce(names.short, shapes.name) AS name,
        shapes.grid_x || 'x' || shapes.grid_y || 'x' || shapes.grid_z AS grid, calls, p50_ns,
        tail[1] AS p90_ns, tail[2] AS p99_ns, tail[3] AS p999_ns, mad_ns, max_ns,
-       coalesce(lost_ns, 0) AS lost_ns, worst.start_ns AS worst_start_ns,
+       slow_gpus, lost_ns, worst.start_ns AS worst_start_ns,
        worst.stream_id AS worst_stream_id, worst.correlation_id AS worst_correlation_id,
        coalesce(others.short, before.previous) AS previous_name, worst.process_id AS process_id,
        shapes.block_x || 'x' || shapes.block_y || 'x' || shapes.block_z AS block,
        coalesce(names.demangled, shapes.name) AS demangled
 FROM shapes
-LEFT JOIN beyond ON beyond.shape = shapes.shape
+LEFT JOIN lost ON lost.shape = shapes.shape
 LEFT JOIN before ON before.shape = shapes.shape
 LEFT JOIN _readable_name AS names ON names.mangled = shapes.name
 LEFT JOIN _readable_name AS others ON others.mangled = before.previous

@@ -30,7 +30,8 @@
 --   block VARCHAR [threads]: Threads in a block, x, y and z.
 --   demangled VARCHAR: Name with template and call arguments.
 SELECT name, grid, calls, p50_ns, p90_ns, p99_ns, p999_ns, p99_ns / nullif(p50_ns, 0) AS tail_ratio,
-       lost_ns, max_ns, (max_ns - p50_ns) / nullif(1.4826 * mad_ns, 0) AS score, worst_start_ns,
+       coalesce(list_sum(lost_ns), 0)::BIGINT AS lost_ns,
+       max_ns, (max_ns - p50_ns) / nullif(1.4826 * mad_ns, 0) AS score, worst_start_ns,
        worst_stream_id, worst_correlation_id, previous_name, process_id,
        block, demangled
 FROM _kernel_shape

@@ -1,11 +1,9 @@
 -- Runs of small copies that could be one: their number, and what each costs before a byte moves.
 --
--- computed: Finished copies of a stream in their order; a run is of neighbours with the same
---   direction, at most max_bytes each and begun at most 100 us after the end of the one before.
---   The fixed cost of a copy is the 10th percentile of the durations of all its direction's small
---   copies, an upper bound of what a copy of nothing would take. saved_ns is that for every copy
---   of a run but the first.
--- needs: memcpy
+-- computed: From _small_copy. The fixed cost of a copy is the 10th percentile of the durations of
+--   all its direction's small copies, an upper bound of what a copy of nothing would take. saved_ns
+--   is that for every copy of a run but the first.
+-- needs: memcpy, _small_copy
 -- requires:
 --   memcpy: no copies were recorded.
 -- limits: Other work of the stream between the copies is not seen. The host saves launches too.
@@ -23,27 +21,11 @@
 --   fixed_ns DOUBLE [ns]: Fixed cost of a copy.
 --   fixed_pct DOUBLE [%]: fixed_ns times copies as a share of total_ns.
 --   saved_ns BIGINT [ns]: Time saved if each run were one copy.
-WITH copies AS (
-    SELECT process_id, context_id, stream_id, copy_kind, bytes, start_ns, end_ns,
-           lag(copy_kind) OVER stream AS previous_kind, lag(bytes) OVER stream AS previous_bytes,
-           lag(end_ns) OVER stream AS previous_end_ns
-    FROM memcpy
-    WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
-    WINDOW stream AS (PARTITION BY process_id, context_id, stream_id ORDER BY start_ns, end_ns)
-),
-numbered AS (
-    SELECT *, sum(CASE WHEN previous_kind = copy_kind AND previous_bytes <= max_bytes
-                            AND start_ns - previous_end_ns <= 100000 THEN 0 ELSE 1 END) OVER (
-               PARTITION BY process_id, context_id, stream_id ORDER BY start_ns, end_ns
-               ROWS UNBOUNDED PRECEDING
-           ) AS run
-    FROM copies
-),
-small AS (
-    SELECT * FROM numbered WHERE bytes <= max_bytes
+WITH small AS (
+    FROM _small_copy(max_bytes := max_bytes)
 ),
 runs AS (
-    SELECT copy_kind, process_id, context_id, stream_id, run, count(*) AS n
+    SELECT copy_kind, count(*) AS n
     FROM small
     GROUP BY copy_kind, process_id, context_id, stream_id, run
     HAVING count(*) >= 2
@@ -55,13 +37,16 @@ run_sums AS (
 ),
 sums AS (
     SELECT copy_kind, count(*) AS copies, TRY_CAST(sum(bytes) AS BIGINT) AS bytes,
-           TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS total_ns,
-           quantile_cont(end_ns - start_ns, 0.1) AS fixed_ns
+           TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns,
+           quantile_cont(duration_ns, 0.1) AS fixed_ns
     FROM small
     GROUP BY copy_kind
 ),
 everything AS (
-    SELECT copy_kind, count(*) AS copies FROM copies GROUP BY copy_kind
+    SELECT copy_kind, count(*) AS copies
+    FROM memcpy
+    WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
+    GROUP BY copy_kind
 )
 SELECT sums.copy_kind, sums.copies, 100.0 * sums.copies / everything.copies AS small_pct,
        bytes, total_ns, coalesce(runs, 0) AS runs, coalesce(in_runs, 0) AS in_runs,

@@ -4,7 +4,7 @@
 --   most of it; calls, ranges and stacks of a thread; what was lost of a process, or not recorded
 --   between two windows; samples of metrics and clocks, each up to the next one. What has no end is
 --   drawn to the end of the trace.
--- needs: gpu_interval, gpu_activity, kernel_rule, _idle_cause, api_call, nvtx_range,
+-- needs: gpu_interval, gpu_activity, kernel_rule, _idle_cause, _host_span, nvtx_range,
 --   _timeline_loss, _timeline_frame, pm_value, gpu, environment
 -- scope: whole
 -- columns:
@@ -59,14 +59,11 @@ FROM (
 UNION ALL
 SELECT 'api', -1, process_id, -1, -1, coalesce(thread_id, -1), '', start_ns, end_ns, NULL,
        coalesce(name, 'call'),
-       CASE WHEN contains(name, 'Synchronize') THEN 'waiting call'
-            WHEN contains(name, 'Launch') THEN 'launching call'
-            WHEN contains(name, 'Mem') OR contains(name, 'Malloc') OR contains(name, 'Free')
-                 OR contains(name, 'HostAlloc') THEN 'memory call'
-            ELSE 'other call' END,
+       CASE class WHEN 1 THEN 'loading call' WHEN 2 THEN 'waiting call' WHEN 3 THEN 'memory call'
+                  WHEN 4 THEN 'launching call' ELSE 'other call' END,
        NULL
-FROM api_call
-WHERE start_ns IS NOT NULL
+FROM _host_span
+WHERE source = 'api_call' AND start_ns IS NOT NULL
 UNION ALL
 SELECT 'range', -1, process_id, -1, -1, coalesce(thread_id, -1), '', start_ns, end_ns,
        TRY_CAST(depth AS INTEGER), coalesce(name, 'range'), coalesce(domain, 'NVTX'), NULL

@@ -61,11 +61,11 @@ aligned AS (
 ),
 late AS (
     SELECT *, start_ns - min(start_ns) OVER operation AS late_ns,
-           row_number() OVER (
+           late_ns > 0 AND row_number() OVER (
                PARTITION BY operation ORDER BY start_ns DESC, rank
            ) = 1 AS is_last,
            sum(max_start_ns - start_ns) OVER operation AS waited_ns,
-           start_ns - lag(end_ns) OVER (PARTITION BY rank ORDER BY start_ns) AS own_ns
+           start_ns - lag(end_ns) OVER (PARTITION BY rank ORDER BY start_ns, end_ns) AS own_ns
     FROM (SELECT *, max(start_ns) OVER operation AS max_start_ns
           FROM aligned WINDOW operation AS (PARTITION BY operation))
     WINDOW operation AS (PARTITION BY operation)

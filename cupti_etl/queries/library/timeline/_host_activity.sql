@@ -1,15 +1,12 @@
 -- What the host of each process was doing: intervals that do not overlap, without those outside
 -- CUDA.
 --
--- computed: Of all threads of a process together, the first that holds of: profiler (overhead of
---   CUPTI, or of unknown kind), loading (overhead of the driver, which loads or compiles code,
---   or a call that does), waiting (a synchronizing call, a copy that ended before its call
---   returned, or command_buffer_full: the device's queue has no space), memory (a call that
---   allocates, frees, copies or sets), launching (a launching call), other (any other CUDA call).
---   Found in one sweep over the begins and ends of the calls.
--- needs: api_call, overhead, _blocking_copy
--- limits: Only calls that were recorded are seen. A call's class follows from its name. Of each
---   state, at most 1023 calls or overheads at the same time are told apart.
+-- computed: Of all threads of a process together, the first class of _host_span that any of them is
+--   in. Waiting is also a copy that ended before its call returned (_blocking_copy). Found in one
+--   sweep over the begins and ends of the calls.
+-- needs: _host_span, _blocking_copy
+-- limits: Only calls that were recorded are seen. Of each state, at most 1023 calls or overheads at
+--   the same time are told apart.
 -- scope: host start_ns to end_ns
 -- columns:
 --   process_id BIGINT: The process.
@@ -17,25 +14,9 @@
 --   end_ns BIGINT [epoch ns]: Its end.
 --   state VARCHAR: profiler, loading, waiting, memory, launching or other.
 WITH spans AS (
-    SELECT process_id, start_ns, end_ns,
-           CASE WHEN overhead_kind IN ('driver_compiler', 'module_loading', 'lazy_function_loading')
-                THEN 2
-                WHEN overhead_kind = 'command_buffer_full' THEN 3
-                ELSE 1 END AS class
-    FROM overhead
+    SELECT process_id, start_ns, end_ns, class FROM _host_span
     UNION ALL
-    SELECT process_id, start_ns, end_ns,
-           CASE WHEN contains(name, 'Synchronize') OR name IN ('cudaMemcpy', 'cuMemcpy') THEN 3
-                WHEN contains(name, 'Mem') OR contains(name, 'Malloc') OR contains(name, 'Free')
-                     OR contains(name, 'HostAlloc') THEN 4
-                WHEN contains(name, 'Launch') THEN 5
-                -- As in jit_module_load.
-                WHEN contains(name, 'ModuleLoad') OR contains(name, 'LibraryLoad')
-                     OR contains(name, 'cuLink') THEN 2
-                ELSE 6 END
-    FROM api_call
-    UNION ALL
-    SELECT process_id, start_ns, end_ns, 3 FROM _blocking_copy
+    SELECT process_id, start_ns, end_ns, 2 FROM _blocking_copy
 ),
 events AS (
     SELECT process_id, start_ns AS at_ns, class, 1 AS step
@@ -49,7 +30,7 @@ events AS (
 -- Ten bits a class, so that one sum counts all six.
 sweep AS (
     SELECT process_id, at_ns,
-           TRY_CAST(sum(step * (1::BIGINT << (10 * (class - 1)))) OVER (
+           TRY_CAST(sum(step * (1::BIGINT << (10 * class))) OVER (
                PARTITION BY process_id ORDER BY at_ns ROWS UNBOUNDED PRECEDING
            ) AS BIGINT) AS running,
            lead(at_ns) OVER (PARTITION BY process_id ORDER BY at_ns) AS until_ns

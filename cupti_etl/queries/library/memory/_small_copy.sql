@@ -1,0 +1,36 @@
+-- Small copies, and which of them follow each other in a run.
+--
+-- computed: Finished copies of a stream in their order; a run is of neighbours with the same
+--   direction, at most max_bytes each and begun at most 100 us after the end of the one before.
+-- needs: memcpy
+-- parameters:
+--   max_bytes BIGINT = 65536 [bytes]: Largest copy that is small.
+-- columns:
+--   process_id BIGINT: The process.
+--   device_id INTEGER: CUDA ordinal of the device in its process.
+--   context_id INTEGER: Context.
+--   stream_id INTEGER: Stream.
+--   run HUGEINT: Number of the run in its stream.
+--   copy_kind VARCHAR: Direction, such as HtoD.
+--   bytes BIGINT [bytes]: Bytes copied.
+--   duration_ns BIGINT [ns]: How long it took.
+WITH copies AS (
+    SELECT process_id, device_id, context_id, stream_id, copy_kind, bytes, start_ns, end_ns,
+           lag(copy_kind) OVER stream AS previous_kind, lag(bytes) OVER stream AS previous_bytes,
+           lag(end_ns) OVER stream AS previous_end_ns
+    FROM memcpy
+    WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
+    WINDOW stream AS (PARTITION BY process_id, context_id, stream_id ORDER BY start_ns, end_ns)
+),
+numbered AS (
+    SELECT *, sum(CASE WHEN previous_kind = copy_kind AND previous_bytes <= max_bytes
+                            AND start_ns - previous_end_ns <= 100000 THEN 0 ELSE 1 END) OVER (
+               PARTITION BY process_id, context_id, stream_id ORDER BY start_ns, end_ns
+               ROWS UNBOUNDED PRECEDING
+           ) AS run
+    FROM copies
+)
+SELECT process_id, device_id, context_id, stream_id, run, copy_kind, bytes,
+       end_ns - start_ns AS duration_ns
+FROM numbered
+WHERE bytes <= max_bytes

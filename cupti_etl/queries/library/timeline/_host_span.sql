@@ -1,0 +1,35 @@
+-- What threads did in CUDA: every call, and every overhead of profiler or driver, with its class.
+--
+-- computed: A call's class follows from its name. Waiting are calls that synchronize or copy
+--   synchronously; memory those that allocate, free, copy or set. Overhead of the driver that
+--   compiles or loads code is loading, command_buffer_full, in which the device's queue has no
+--   space, waiting, and the rest, which is CUPTI's, profiler.
+-- needs: api_call, overhead
+-- columns:
+--   source VARCHAR: api_call or overhead.
+--   class INTEGER: 0 profiler, 1 loading, 2 waiting, 3 memory, 4 launching, 5 other.
+--   name VARCHAR: Function, or kind of overhead.
+--   process_id BIGINT: The process.
+--   thread_id INTEGER: The thread.
+--   correlation_id BIGINT: Number of the call; NULL of an overhead.
+--   start_ns BIGINT [epoch ns]: When it began.
+--   end_ns BIGINT [epoch ns]: When it ended; NULL if it had not.
+SELECT 'api_call' AS source,
+       CASE WHEN contains(name, 'Synchronize') OR name IN ('cudaMemcpy', 'cuMemcpy') THEN 2
+            -- Some ask how much memory of a block is free.
+            WHEN (contains(name, 'Mem') OR contains(name, 'Malloc') OR contains(name, 'Free')
+                  OR contains(name, 'HostAlloc')) AND NOT contains(name, 'Occupancy') THEN 3
+            WHEN contains(name, 'Launch') THEN 4
+            WHEN contains(name, 'ModuleLoad') OR contains(name, 'LibraryLoad')
+                 OR contains(name, 'cuLink') THEN 1
+            ELSE 5 END AS class,
+       name, process_id, thread_id, correlation_id, start_ns, end_ns
+FROM api_call
+UNION ALL
+SELECT 'overhead',
+       CASE WHEN overhead_kind IN ('driver_compiler', 'module_loading', 'lazy_function_loading')
+            THEN 1
+            WHEN overhead_kind = 'command_buffer_full' THEN 2
+            ELSE 0 END,
+       overhead_kind, process_id, thread_id, NULL, start_ns, end_ns
+FROM overhead

@@ -1,0 +1,116 @@
+"""What a run could save is not more because several GPUs did the same at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+from support.trace import MakeTrace, assert_rows
+
+from cupti_etl.analysis.findings import find
+from cupti_etl.api import Trace
+
+_KERNELS = range(40)
+
+
+def _rows(head: str, rows: Iterable[str], processes: int) -> str:
+    """Rows of as many processes, each with its number in the place of ``P``."""
+    lines = list(rows)
+    each = (line.replace("P", str(p + 1)) for p in range(processes) for line in lines)
+    return "\n".join([head, *each])
+
+
+@pytest.fixture(params=[1, 3])
+def ran(request: pytest.FixtureRequest, trace: MakeTrace) -> Trace:
+    """Kernels of few blocks, some of which are slow, after small copies and compilations."""
+    processes = request.param
+    return trace(
+        kernel=_rows(
+            "process_id device_id context_id stream_id correlation_id start_ns end_ns name grid_x"
+            " grid_y grid_z block_x block_y block_z registers_per_thread",
+            (
+                f"P 0 1 7 {k * 10 + 1} {k * 10000} {k * 10000 + 1000 + 3000 * (k % 13 == 7)} a"
+                " 66 1 1 1024 1 1 64"
+                for k in _KERNELS
+            ),
+            processes,
+        ),
+        memcpy=_rows(
+            "process_id device_id context_id stream_id correlation_id start_ns end_ns copy_kind"
+            " bytes src_kind dst_kind is_async",
+            (
+                f"P 0 1 7 {k * 10 + c} {k * 10000 + 5000 + c * 500} {k * 10000 + 5200 + c * 500}"
+                f" HtoD 64 {kind} device true"
+                for k in _KERNELS
+                for c, kind in ((2, "pageable"), (3, "pinned"))
+            ),
+            processes,
+        ),
+        api_call=_rows(
+            "process_id thread_id correlation_id domain name start_ns end_ns",
+            (
+                f"P 1 {k * 10 + c} runtime {name} {k * 10000 + at - 900} {k * 10000 + at + took}"
+                for k in _KERNELS
+                for c, name, at, took in (
+                    (1, "cudaLaunchKernel", 0, -500),
+                    (2, "cudaMemcpyAsync", 6000, 210),
+                    (3, "cudaMemcpyAsync", 6500, -700),
+                    (4, "cuModuleLoadData", 8500, 0),
+                )
+            ),
+            processes,
+        ),
+        device="process_id device_id device_uuid name multiprocessors threads_per_warp"
+        " max_warps_per_multiprocessor max_blocks_per_multiprocessor"
+        " max_registers_per_multiprocessor max_shared_per_multiprocessor_bytes"
+        " compute_capability_major\n"
+        + "\n".join(
+            f"{p + 1} 0 GPU-{p} H200 132 64 64 32 65536 233472 9" for p in range(processes)
+        ),
+    )
+
+
+def test_findings(ran: Trace) -> None:
+    found = {finding.source: finding.saved_ns for finding in find(ran)}
+    assert found == {
+        # Of 10,000 a kernel, its own 1,000, copies of 2 * 200 and what others below take; the last
+        # gap, after the last kernel, is shorter.
+        "finding_launches": 229_100,
+        # From the begin of each call to that of its copy.
+        "finding_synchronizing": 40 * 900,
+        "finding_blocking_copies": 40 * 900,
+        # Those after a tenth of the time.
+        "finding_late_loading": 36 * 900,
+        # One block fits on each of 132 multiprocessors.
+        "finding_small_grids": (40 * 1000 + 3 * 3000) // 2,
+        "finding_copies": 80 * 200,
+        "finding_small_copies": 79 * 200,
+        "finding_slow_executions": 3 * 3000,
+    }
+
+
+def test_each_gpu_is_named(ran: Trace) -> None:
+    gpus = {finding.source: finding.gpus for finding in find(ran)}
+    # Processes load code, whatever their GPUs do.
+    assert gpus.pop("finding_late_loading") == ()
+    assert {len(each) for each in gpus.values()} == {len(list(ran.query("gpu")))}
+
+
+def test_nobody_is_late_where_all_come_at_once(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel=_rows(
+            "process_id device_id context_id stream_id correlation_id start_ns end_ns name",
+            (f"P 0 1 7 {k} {k * 1000} {k * 1000 + 100} ncclDevKernel_AllReduce" for k in _KERNELS),
+            2,
+        ),
+        process="process_id pid host rank world_size state\n"
+        " 1 11 n 0 2 finished\n 2 12 n 1 2 finished",
+    )
+    assert_rows(
+        opened.query("rank_stragglers"),
+        """
+        rank operations last is_persistent own_ns waiting_caused_ns
+        0    40         0    false         900    0
+        1    40         0    false         900    0
+        """,
+    )
