@@ -193,8 +193,10 @@ class Materialized:
 
     @contextlib.contextmanager
     def _telling(self, name: str) -> Iterator[None]:
+        # What is computed only as it is small takes no time.
         with self.parts_looked_at() as now:
-            tell = self.tell if state_bytes(now) >= WORTH_BYTES else _nothing
+            is_worth = self._is_materialized(name) and state_bytes(now) >= WORTH_BYTES
+        tell = self.tell if is_worth else _nothing
         before, self._told = self._told, name
         tell(name)
         try:

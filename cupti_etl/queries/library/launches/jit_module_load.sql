@@ -2,7 +2,8 @@
 --
 -- computed: Rows of jit, of overhead (compiler, module and lazy function loading) and API calls
 --   that load or link code (_code_load), by source and name. Times are sums; a loading call
---   contains the overhead that it causes. Late is what began after the first tenth of the trace's GPU work.
+--   contains the overhead that it causes. Late is what began after the first tenth of the trace's
+--   GPU work.
 -- needs: _code_load
 -- limits: What was not recorded is not seen: overhead and jit are not among the kinds that a
 --   capture records by default.
