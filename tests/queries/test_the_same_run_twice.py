@@ -9,6 +9,8 @@ from support.trace import MakeTrace, assert_rows
 
 from cupti_etl.analysis.findings import find
 from cupti_etl.api import Trace
+from cupti_etl.queries.catalog import library
+from cupti_etl.queries.header import Query
 
 _KERNELS = range(40)
 
@@ -20,10 +22,8 @@ def _rows(head: str, rows: Iterable[str], processes: int) -> str:
     return "\n".join([head, *each])
 
 
-@pytest.fixture(params=[1, 3])
-def ran(request: pytest.FixtureRequest, trace: MakeTrace) -> Trace:
+def run(trace: MakeTrace, processes: int) -> Trace:
     """Kernels of few blocks, some of which are slow, after small copies and compilations."""
-    processes = request.param
     return trace(
         kernel=_rows(
             "process_id device_id context_id stream_id correlation_id start_ns end_ns name grid_x"
@@ -60,6 +60,19 @@ def ran(request: pytest.FixtureRequest, trace: MakeTrace) -> Trace:
             ),
             processes,
         ),
+        marker=_rows(
+            "process_id thread_id marker_id event timestamp_ns domain name",
+            (
+                f"P 1 {k * 10 + m} {event} {k * 10000 + at} - '{name}'"
+                for k in _KERNELS
+                for m, name, begin, end in (
+                    (1, "step", -1000, 8900),
+                    (2, f"layer {k % 2}", -950, 0),
+                )
+                for event, at in (("start", begin), ("end", end))
+            ),
+            processes,
+        ),
         device="process_id device_id device_uuid name multiprocessors threads_per_warp"
         " max_warps_per_multiprocessor max_blocks_per_multiprocessor"
         " max_registers_per_multiprocessor max_shared_per_multiprocessor_bytes"
@@ -68,6 +81,11 @@ def ran(request: pytest.FixtureRequest, trace: MakeTrace) -> Trace:
             f"{p + 1} 0 GPU-{p} H200 132 64 64 32 65536 233472 9" for p in range(processes)
         ),
     )
+
+
+@pytest.fixture(params=[1, 3])
+def ran(request: pytest.FixtureRequest, trace: MakeTrace) -> Trace:
+    return run(trace, request.param)
 
 
 def test_findings(ran: Trace) -> None:
@@ -94,6 +112,26 @@ def test_each_gpu_is_named(ran: Trace) -> None:
     # Processes load code, whatever their GPUs do.
     assert gpus.pop("finding_late_loading") == ()
     assert {len(each) for each in gpus.values()} == {len(list(ran.query("gpu")))}
+
+
+@pytest.fixture
+def both(trace: MakeTrace) -> tuple[Trace, Trace]:
+    return run(trace, 1), run(trace, 3)
+
+
+@pytest.mark.parametrize(
+    "query", [query for query in library() if query.front], ids=lambda query: query.name
+)
+def test_shares_are_those_of_one(both: tuple[Trace, Trace], query: Query) -> None:
+    shares = [column.name for column in query.columns if column.unit == "%"]
+    one, several = (
+        {tuple(row[share] for share in shares) for row in trace.query(query.name)} for trace in both
+    )
+    if query.name == "kernel_summary":
+        # One of its columns says of itself that kernels at the same time are more than all of it.
+        place = shares.index("span_pct")
+        several = {(*row[:place], row[place] / 3, *row[place + 1 :]) for row in several}
+    assert sorted(several, key=repr) == [pytest.approx(row) for row in sorted(one, key=repr)]
 
 
 def test_nobody_is_late_where_all_come_at_once(trace: MakeTrace) -> None:

@@ -17,7 +17,7 @@
 --   path VARCHAR: Names of the range and of those around it; NULL for what no range was around.
 --   process_id BIGINT: The process.
 --   gpu BIGINT: Number of the GPU, as in gpu.
---   percent DOUBLE [%]: gpu_ns as a share of that of all rows.
+--   percent DOUBLE [%]: gpu_ns as a share of that of all rows of the GPU.
 --   nodes BIGINT [nodes]: Nodes of executable graphs that ran.
 --   activities BIGINT [activities]: How often they did.
 --   gpu_ns BIGINT [ns]: Sum of the durations.
@@ -40,7 +40,8 @@ placed AS (
         AND innermost.at_ns <= nodes.made_ns
     LEFT JOIN _range_path AS ranges ON ranges.range_id = innermost.range_id
 )
-SELECT path, process_id, gpu, 100.0 * sum(gpu_ns) / nullif(sum(sum(gpu_ns)) OVER (), 0) AS percent,
+SELECT path, process_id, gpu,
+       100.0 * sum(gpu_ns) / nullif(sum(sum(gpu_ns)) OVER (PARTITION BY gpu), 0) AS percent,
        count(DISTINCT graph_node_id) AS nodes, TRY_CAST(sum(activities) AS BIGINT) AS activities,
        TRY_CAST(sum(gpu_ns) AS BIGINT) AS gpu_ns
 FROM placed

@@ -19,8 +19,8 @@
 --   kin VARCHAR: The name without its number, which layers that are alike share.
 --   process_id BIGINT: The process.
 --   gpu BIGINT: Number of the GPU, as in gpu.
---   percent DOUBLE [%]: gpu_ns as a share of the GPU time of all ranges together, each piece of
---     work once.
+--   percent DOUBLE [%]: gpu_ns as a share of the time on that GPU of all ranges together, each
+--     piece of work once.
 --   runs BIGINT [ranges]: How often it ran.
 --   activities BIGINT [activities]: Finished activities that it asked for.
 --   gpu_ns BIGINT [ns]: Sum of their durations.
@@ -51,7 +51,7 @@ WITH layers AS (
         )
 ),
 everything AS (
-    SELECT sum(exclusive_gpu_ns) AS gpu_ns FROM range_gpu
+    SELECT gpu, sum(exclusive_gpu_ns) AS gpu_ns FROM range_gpu GROUP BY gpu
 ),
 sums AS (
     SELECT layer, kin, layers.process_id, work.gpu, count(*) AS runs,
@@ -62,10 +62,12 @@ sums AS (
     JOIN range_gpu AS work ON work.range_id = layers.range_id
     GROUP BY layer, kin, layers.process_id, work.gpu
 )
-SELECT layer, kin, process_id, gpu, 100.0 * sums.gpu_ns / nullif(everything.gpu_ns, 0) AS percent,
-       runs, activities, sums.gpu_ns, exclusive_gpu_ns, sums.gpu_ns / runs AS mean_gpu_ns, host_ns,
+SELECT layer, kin, process_id, sums.gpu,
+       100.0 * sums.gpu_ns / nullif(everything.gpu_ns, 0) AS percent, runs, activities,
+       sums.gpu_ns, exclusive_gpu_ns, sums.gpu_ns / runs AS mean_gpu_ns, host_ns,
        CASE WHEN count(*) OVER alike > 1
             THEN sums.gpu_ns / runs / nullif(median(sums.gpu_ns / runs) OVER alike, 0) END AS ratio
-FROM sums, everything
-WINDOW alike AS (PARTITION BY process_id, gpu, kin)
-ORDER BY sums.gpu_ns DESC, layer, process_id, gpu
+FROM sums
+LEFT JOIN everything ON everything.gpu IS NOT DISTINCT FROM sums.gpu
+WINDOW alike AS (PARTITION BY process_id, sums.gpu, kin)
+ORDER BY sums.gpu_ns DESC, layer, process_id, sums.gpu
