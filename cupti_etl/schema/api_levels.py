@@ -1,9 +1,10 @@
 """Which API calls a capture records: the levels ``all``, ``default``, ``launch``, ``none``.
 
-``default`` is every runtime call except the noise, plus the driver calls of
-``LAUNCH``: 87 % of a PyTorch program's runtime records are calls that only ask
-something (1.73 M records for 153 k kernels, measured on an H200), and recording them
-is what makes tracing slow.  A trailing ``*`` stands for any ending.
+``default`` is every runtime call except the noise, plus the driver calls of ``LAUNCH`` and
+``DRIVER``: 87 % of a PyTorch program's runtime records are calls that only ask something (1.73 M
+records for 153 k kernels, measured on an H200), and recording them is what makes tracing slow.
+Of the driver's, CUPTI records only those that the runtime did not make itself, but libraries ask
+it as often.  A trailing ``*`` stands for any ending.
 """
 
 from __future__ import annotations
@@ -43,6 +44,43 @@ LAUNCH = (
     "cudaLaunch*",
     "cudaMemcpy*",
     "cudaMemset*",
+)
+
+# Calls in which a program of the driver API, such as JAX, spends time: waiting, allocating, loading
+# code (the runtime does it this way, too), and setting up.
+DRIVER = (
+    "cuCtxCreate*",
+    "cuCtxDestroy*",
+    "cuCtxSynchronize*",
+    "cuDevicePrimaryCtxRelease*",
+    "cuDevicePrimaryCtxReset*",
+    "cuDevicePrimaryCtxRetain",
+    "cuEventSynchronize",
+    "cuGraphExecUpdate*",
+    "cuGraphInstantiate*",
+    "cuGraphUpload*",
+    "cuLibraryLoad*",
+    "cuLibraryUnload",
+    "cuLink*",
+    "cuMemAlloc*",
+    "cuMemCreate",
+    "cuMemFree*",
+    "cuMemHostAlloc*",
+    "cuMemHostRegister*",
+    "cuMemHostUnregister",
+    "cuMemMap*",
+    "cuMemPoolCreate",
+    "cuMemPoolDestroy",
+    "cuMemPoolTrimTo",
+    "cuMemPrefetch*",
+    "cuMemRelease",
+    "cuMemSetAccess",
+    "cuMemUnmap",
+    "cuModuleLoad*",
+    "cuModuleUnload",
+    "cuStreamCreate*",
+    "cuStreamDestroy*",
+    "cuStreamSynchronize*",
 )
 
 # Of which driver calls --python-stacks keeps the stack; each level includes those before it.

@@ -60,9 +60,12 @@ static bool is_wanted(const char *level, uint32_t kind, const char *name)
 		return false;
 	if (strcmp(level, "all") == 0)
 		return true;
-	if (strcmp(level, "launch") == 0 || kind == ETL_ACTIVITY_DRIVER)
-		return etl_matches(etl_api_launch, name);
-	return !etl_matches(etl_api_noise, name);
+	if (etl_matches(etl_api_launch, name))
+		return true;
+	if (strcmp(level, "launch") == 0)
+		return false;
+	return kind == ETL_ACTIVITY_DRIVER ? etl_matches(etl_api_driver, name) :
+					     !etl_matches(etl_api_noise, name);
 }
 
 /* CUPTI names a runtime function with the CUDA version of its signature, as in

@@ -26,7 +26,7 @@ LAUNCHES = {
     "cuMemcpyAsync",
     "cuMemsetD8Async",
 }
-DEFAULT = LAUNCHES | {"cudaMalloc", "cudaDeviceSynchronize"}
+DEFAULT = LAUNCHES | {"cudaMalloc", "cuMemAlloc_v2", "cudaDeviceSynchronize", "cuCtxSynchronize"}
 WORK: dict[str, Any] = {
     "launches": 300,
     "names": 70,

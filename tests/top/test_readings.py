@@ -127,14 +127,16 @@ def test_calls_copies_and_memory(tmp_path: Path) -> None:
 
 
 def test_launches_where_all_calls_are_recorded(tmp_path: Path) -> None:
-    """There, the driver's calls inside the runtime's are, too."""
+    """There, the driver's calls inside the runtime's can be, too."""
     path = running(
         tmp_path / "run",
         capture="start_ns end_ns api_level\n0 - all",
-        api_call="process_id domain name start_ns end_ns\n"
-        "1 runtime cudaLaunchKernel 0 10\n1 driver cuLaunchKernel 2 8",
+        api_call="process_id domain name correlation_id start_ns end_ns\n"
+        "1 runtime cudaLaunchKernel 1 0 10\n1 driver cuLaunchKernel 1 2 8\n"
+        "1 runtime cudaLaunchKernel 2 10 20\n1 driver cuKernelGetName 2 12 13\n"
+        "1 driver cuLaunchKernelEx 3 20 30\n2 driver cuLaunchKernel 1 20 30",
     )
-    assert Reader(path).read().calls["launches"] == 1
+    assert Reader(path).read().calls["launches"] == 4
 
 
 def test_metrics(tmp_path: Path) -> None:

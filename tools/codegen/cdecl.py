@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from cupti_etl.config import ENVIRONMENT, LAUNCHERS
 from cupti_etl.errors import SchemaError
-from cupti_etl.schema.api_levels import LAUNCH, NOISE, STACKS
+from cupti_etl.schema.api_levels import DRIVER, LAUNCH, NOISE, STACKS
 from cupti_etl.schema.callbacks import COPY_KINDS, DOMAINS
 from cupti_etl.schema.own import DECODED
 from cupti_etl.schema.spec import PROCESS_ID, Column, Enum, Kind, Table
@@ -175,6 +175,7 @@ def kinds_inc(kinds: tuple[Kind, ...], facts: Facts) -> str:
     out.append("};\n\n")
     out.append(_strings("etl_api_noise", NOISE))
     out.append(_strings("etl_api_launch", LAUNCH))
+    out.append(_strings("etl_api_driver", DRIVER))
     out += [_strings(f"etl_stacks_{level}", calls) for level, calls in STACKS.items()]
     out.append(_strings("etl_callback_domains", DOMAINS))
     out.append(_strings("etl_callback_copy_kinds", COPY_KINDS))
