@@ -56,7 +56,10 @@ def _null_times(process: Process, info: ProcessInfo) -> list[Loss]:
             replayed = min(no_start, info.range_launches)
             no_start, no_end = no_start - replayed, no_end - replayed
         if no_start:
-            detail = "CUPTI gave no timestamps for these rows (its device buffers were exhausted)"
+            detail = (
+                "CUPTI gave no timestamps for these rows: its device buffers were exhausted, or the"
+                " GPU failed before they ended"
+            )
             found.append(
                 Loss(
                     info.process_id,
