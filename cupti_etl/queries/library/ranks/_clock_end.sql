@@ -14,19 +14,15 @@
 --   kind UBIGINT: Its kernel, group and size of the group, as in collective.
 --   process_group VARCHAR: Name of the group; NULL if not known.
 --   communicator BIGINT: NCCL's id of the group; NULL if NCCL did not tell.
---   is_together BOOLEAN: Whether no rank can end it before the last has begun it.
+--   ends_together BOOLEAN: Whether no rank can end it before the last has begun it.
 --   is_nccl BOOLEAN: Whether its number is NCCL's.
 --   number UBIGINT: Its number; NULL if it has none.
 --   bytes BIGINT [bytes]: Size of the message; NULL if it is not known, or each rank's own.
-SELECT process_id, start_ns, end_ns, kind, process_group, communicator,
-       collective IN ('AllReduce', 'AllGather', 'ReduceScatter', 'AllToAll', 'Barrier')
-           AS is_together,
+SELECT process_id, start_ns, end_ns, kind, process_group, communicator, ends_together,
        nccl_sequence IS NOT NULL AS is_nccl,
        CASE WHEN nccl_sequence IS NOT NULL THEN hash(communicator, collective, nccl_sequence)
             WHEN sequence IS NOT NULL THEN hash(kind, sequence) END AS number,
-       -- What each rank sends may be its own.
-       CASE WHEN collective NOT IN ('AllToAll', 'Gather', 'Scatter', 'SendRecv', 'other')
-            THEN bytes END AS bytes
+       CASE WHEN is_of_one_size THEN bytes END AS bytes
 FROM collective
 -- Of more than two, it is not known which two belong together.
 QUALIFY gpu = min(gpu) OVER (PARTITION BY process_id)

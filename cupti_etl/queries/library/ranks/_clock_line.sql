@@ -36,7 +36,7 @@ middles AS (
 -- the other begins: the clock is ahead by low_ns at least when its operation began, and by high_ns
 -- at most when it ended.
 placed AS (
-    SELECT pairs.process_id, is_together, (end_ns - at_ns) / 1e9 AS until_s,
+    SELECT pairs.process_id, ends_together, (end_ns - at_ns) / 1e9 AS until_s,
            (start_ns - at_ns) / 1e9 AS from_s,
            (end_ns - other_end_ns - base_ns)::DOUBLE AS apart_ns,
            (start_ns - other_end_ns - base_ns)::DOUBLE AS low_ns,
@@ -58,7 +58,7 @@ closest AS (
            arg_min({'s': until_s, 'ns': high_ns}, high_ns - slope * until_s) AS high
     FROM placed
     JOIN lines USING (process_id)
-    WHERE is_together
+    WHERE ends_together
     GROUP BY process_id, part
 ),
 -- At the middle a straight line is between what it is before and after.

@@ -19,7 +19,7 @@
 --   end_ns BIGINT [epoch ns]: When it ended.
 --   other_start_ns BIGINT [epoch ns]: When the other's began, by the clock of that.
 --   other_end_ns BIGINT [epoch ns]: When it ended.
---   is_together BOOLEAN: Whether no rank can end it before the last has begun it.
+--   ends_together BOOLEAN: Whether no rank can end it before the last has begun it.
 --   known_by VARCHAR: nccl, pytorch or clock; NULL where start_ns is.
 --   agreeing BIGINT [operations]: Pairs of the process, or those of 32 that differ by this much.
 --   rival BIGINT [operations]: Most pairs that agree on another difference; 0 of those by number.
@@ -28,12 +28,12 @@ WITH links AS (
 ),
 numbered AS (
     FROM _clock_end
-    WHERE number IS NOT NULL AND is_together
+    WHERE number IS NOT NULL AND ends_together
     QUALIFY count(*) OVER (PARTITION BY process_id, number) = 1
 ),
 exact AS (
     SELECT mine.process_id, mine.start_ns, mine.end_ns, others.start_ns AS other_start_ns,
-           others.end_ns AS other_end_ns, true AS is_together,
+           others.end_ns AS other_end_ns, true AS ends_together,
            CASE WHEN mine.is_nccl THEN 'nccl' ELSE 'pytorch' END AS known_by,
            count(*) OVER (PARTITION BY mine.process_id) AS agreeing
     FROM numbered AS mine
@@ -81,7 +81,7 @@ mine AS (
     QUALIFY row_number() OVER (PARTITION BY process_id ORDER BY end_ns) <= 5000
 ),
 pairs AS (
-    SELECT mine.process_id, mine.circle, mine.start_ns, mine.end_ns, is_together,
+    SELECT mine.process_id, mine.circle, mine.start_ns, mine.end_ns, ends_together,
            probes.start_ns AS other_start_ns, probes.end_ns AS other_end_ns,
            mine.end_ns - probes.end_ns AS ahead_ns
     FROM mine
@@ -124,11 +124,11 @@ told AS (
         ORDER BY is_known DESC, CASE WHEN is_known THEN width_ns END, agreeing / (rival + 1) DESC
     ) = 1
 )
-SELECT process_id, start_ns, end_ns, other_start_ns, other_end_ns, is_together, known_by, agreeing,
-       0::BIGINT AS rival
+SELECT process_id, start_ns, end_ns, other_start_ns, other_end_ns, ends_together, known_by,
+       agreeing, 0::BIGINT AS rival
 FROM exact
 UNION ALL
-SELECT told.process_id, start_ns, end_ns, other_start_ns, other_end_ns, is_together,
+SELECT told.process_id, start_ns, end_ns, other_start_ns, other_end_ns, ends_together,
        CASE WHEN is_known THEN 'clock' END, agreeing, rival
 FROM told
 LEFT JOIN pairs

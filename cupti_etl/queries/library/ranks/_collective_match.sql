@@ -33,6 +33,7 @@
 --   protocol VARCHAR: LL, LL128 or SIMPLE; likewise.
 --   call_start_ns BIGINT [epoch ns]: When the program called NCCL; NULL if NCCL did not tell.
 --   matched_by VARCHAR: nccl (its numbers), pytorch (its numbers) or clock; NULL if it was not.
+--   ends_together BOOLEAN: Whether no rank can end it before the last has begun it.
 --   reason VARCHAR: Why it was not matched; NULL if it was, or if only one GPU of the trace has
 --     operations of its kernel, group and size.
 WITH exchanges AS (
@@ -123,8 +124,7 @@ placed AS (
         AND firsts.base_id = places.base_id
         AND firsts.place = places.place
     WHERE places.begin_ns < firsts.until_ns AND firsts.begin_ns < places.until_ns
-        AND (places.bytes = firsts.bytes
-             OR collective IN ('AllToAll', 'Gather', 'Scatter', 'SendRecv', 'other')) IS NOT FALSE
+        AND (places.bytes = firsts.bytes OR NOT is_of_one_size) IS NOT FALSE
 ),
 turns AS (
     SELECT timed.*, first_id, pair_id,
@@ -173,6 +173,7 @@ SELECT process_id, rank, gpu, collective, name, process_group,
        element_type, group_size, communicator, algorithm, protocol, call_start_ns,
        CASE WHEN NOT is_matched THEN NULL WHEN nccl_id IS NOT NULL THEN 'nccl'
             WHEN sequence IS NOT NULL THEN 'pytorch' ELSE 'clock' END AS matched_by,
+       ends_together,
        CASE WHEN members > 1 AND NOT is_matched
             THEN coalesce(CASE WHEN number_id IS NULL AND nccl_sequence IS NULL THEN reason END,
                           'no other rank has it') END AS reason

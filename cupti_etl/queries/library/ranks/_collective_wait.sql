@@ -39,8 +39,7 @@ WITH members AS (
            first_value(end_ns - ahead_ns) OVER in_order AS first_until_ns
     FROM _collective_match AS match
     JOIN _clock_base AS clocks ON clocks.process_id = match.process_id
-    WHERE matched_by IS NOT NULL
-        AND collective IN ('AllReduce', 'AllGather', 'ReduceScatter', 'AllToAll', 'Barrier')
+    WHERE matched_by IS NOT NULL AND ends_together
     WINDOW in_order AS (PARTITION BY operation ORDER BY match.rank, match.process_id)
 ),
 complete AS (

@@ -16,8 +16,7 @@
 WITH members AS (
     SELECT rank, operation, min(start_ns) AS start_ns, max(end_ns) AS end_ns
     FROM _collective_match
-    WHERE rank IS NOT NULL
-        AND collective IN ('AllReduce', 'AllGather', 'ReduceScatter', 'AllToAll', 'Barrier')
+    WHERE rank IS NOT NULL AND ends_together
     GROUP BY rank, operation
 ),
 world AS (

@@ -42,6 +42,8 @@
 --   protocol VARCHAR: LL, LL128 or SIMPLE; likewise.
 --   call_start_ns BIGINT [epoch ns]: When the program called NCCL; NULL if NCCL did not tell.
 --   kind UBIGINT: The same for operations of one collective, kernel and group.
+--   ends_together BOOLEAN: Whether no rank can end it before the last has begun it.
+--   is_of_one_size BOOLEAN: Whether all ranks have the same bytes, and not each its own.
 WITH ranks AS (
     SELECT process_id, any_value(rank) AS rank, any_value(world_size) AS world_size
     FROM process
@@ -199,7 +201,10 @@ SELECT process_id, rank, gpu, collective, name, number, start_ns, end_ns, expose
                      ELSE rank_bytes * coalesce(group_size, world_size) END) AS bytes,
        elements, element_type, group_size, process_group, sequence,
        communicator, nccl_sequence, algorithm, protocol, call_start_ns,
-       hash(collective, name, process_group) AS kind
+       hash(collective, name, process_group) AS kind,
+       collective IN ('AllReduce', 'AllGather', 'ReduceScatter', 'AllToAll', 'Barrier')
+           AS ends_together,
+       collective NOT IN ('AllToAll', 'Gather', 'Scatter', 'SendRecv', 'other') AS is_of_one_size
 FROM sorted;
 
 -- merge
