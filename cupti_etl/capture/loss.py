@@ -344,7 +344,8 @@ def losses(process: Process, end_ns: int | None, is_abandoned: bool = False) -> 
         if is_abandoned:
             cause, detail = "abandoned", "the capture ended while the process was still running"
         elif info.state == NOT_FLUSHED:
-            cause, detail = "not_flushed", "at the program's end CUPTI gave nothing back for 2 s"
+            cause = "not_flushed"
+            detail = "at the program's end CUPTI gave nothing back for 2 s, or not all in a minute"
         else:
             cause = "killed"
             detail = (

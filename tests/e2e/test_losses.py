@@ -91,7 +91,7 @@ def test_a_last_flush_that_gets_on_is_waited_for(capturer: Capturer) -> None:
 def test_a_driver_that_hangs_does_not_keep_the_program(capturer: Capturer) -> None:
     capture = capturer.run(fake={"slow_ms": 8000}, launches=10)
     (loss,) = capture.losses()["not_flushed"]
-    assert loss["detail"] == "at the program's end CUPTI gave nothing back for 2 s"
+    assert loss["detail"].startswith("at the program's end CUPTI gave nothing back for 2 s")
     assert capture.status == 0
 
 
