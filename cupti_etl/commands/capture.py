@@ -90,7 +90,8 @@ _process = functools.partial(click.option, cls=Option, section="Processes")
     type=click.Choice(API_LEVELS),
     default="default",
     show_default=True,
-    help="API calls to record.",
+    help="API calls to record. default: without those that only ask something; launch:"
+    " launches, copies and memsets.",
 )
 @_record(
     "--python-stacks",
