@@ -58,22 +58,33 @@ told AS (
     FROM mates
     GROUP BY kernel
 ),
+-- What all operations of one kind on one GPU have in common.
+series AS MATERIALIZED (
+    SELECT kind, process_id, gpu, base_id, ahead_ns, drift_ppm, at_ns,
+           count(*) OVER (PARTITION BY kind) AS members,
+           rank() OVER (
+               PARTITION BY kind, base_id ORDER BY each.rank, process_id, gpu
+           ) = 1 AS is_first,
+           CASE WHEN min(base_id) OVER (PARTITION BY kind) <> max(base_id) OVER (PARTITION BY kind)
+                THEN max(reason) OVER (PARTITION BY kind) END AS clock_reason
+    FROM (SELECT DISTINCT kind, rank, process_id, gpu FROM collective) AS each
+    JOIN _clock_base AS clocks USING (process_id)
+),
 timed AS MATERIALIZED (
-    SELECT collective.*, base_id, clocks.reason AS clock_reason,
+    SELECT collective.*, base_id, clock_reason, is_first, members,
            ahead_ns + coalesce(TRY_CAST(drift_ppm * (end_ns - at_ns) / 1e6 AS BIGINT), 0)
                AS then_ahead_ns,
-           row_number() OVER (ORDER BY end_ns - then_ahead_ns, collective.rank,
-                                       collective.process_id, gpu, name, number) AS id,
+           row_number() OVER (ORDER BY end_ns - then_ahead_ns, rank, collective.process_id,
+                                       collective.gpu, name, number) AS id,
            start_ns - then_ahead_ns AS begin_ns, end_ns - then_ahead_ns AS until_ns,
-           rank() OVER (
-               PARTITION BY kind, base_id ORDER BY collective.rank, collective.process_id, gpu
-           ) = 1 AS is_first,
-           count(DISTINCT (collective.process_id, gpu)) OVER (PARTITION BY kind) AS members,
            kernel, is_middle, CASE WHEN mates = 1 THEN mate END AS mate,
            CASE WHEN mates IS NULL THEN collective <> 'SendRecv' OR members <= 2
                 ELSE mates > 1 AND NOT is_middle END AS is_by_time
     FROM collective
-    JOIN _clock_base AS clocks ON clocks.process_id = collective.process_id
+    JOIN series
+        ON series.kind = collective.kind
+        AND series.process_id = collective.process_id
+        AND series.gpu IS NOT DISTINCT FROM collective.gpu
     LEFT JOIN told
         ON kernel = (collective.process_id, collective.start_ns, collective.end_ns)
 ),
@@ -94,7 +105,9 @@ firsts AS (
     WINDOW ends AS (PARTITION BY kind, base_id ORDER BY until_ns, id)
 ),
 timely AS (
-    SELECT * FROM timed WHERE is_by_time
+    SELECT id, kind, base_id, process_id, gpu, bytes, is_of_one_size, begin_ns, until_ns
+    FROM timed
+    WHERE is_by_time
 ),
 nearest AS (
     SELECT timely.id, place
@@ -127,7 +140,7 @@ placed AS (
         AND (places.bytes = firsts.bytes OR NOT is_of_one_size) IS NOT FALSE
 ),
 turns AS (
-    SELECT timed.*, first_id, pair_id,
+    SELECT timed.id, kind, collective, communicator, nccl_sequence, sequence, first_id, pair_id,
            row_number() OVER (PARTITION BY process_id, gpu, kind, sequence ORDER BY timed.id)
                AS turn,
            row_number() OVER (
@@ -153,28 +166,24 @@ numbered AS (
     WINDOW same AS (PARTITION BY kind, sequence, turn)
 ),
 matched AS (
-    SELECT numbered.*,
+    SELECT numbered.id, numbered.nccl_id, numbered.number_id,
            coalesce(numbered.number_id, firsts.number_id, numbered.first_id, numbered.id)
                AS operation_id,
-           CASE WHEN numbered.is_by_time
-                THEN CASE WHEN min(numbered.base_id) OVER like_it
-                               <> max(numbered.base_id) OVER like_it
-                          THEN max(numbered.clock_reason) OVER like_it END
-                WHEN numbered.kernel IS NULL THEN 'it is not known who sends to whom' END AS reason
+           count(*) OVER (PARTITION BY operation_id) > 1 AS is_matched,
+           dense_rank() OVER (ORDER BY operation_id) AS operation
     FROM numbered
     LEFT JOIN numbered AS firsts ON firsts.id = numbered.first_id
-    WINDOW like_it AS (PARTITION BY numbered.kind)
-),
-counted AS (
-    SELECT *, count(*) OVER (PARTITION BY operation_id) > 1 AS is_matched FROM matched
 )
 SELECT process_id, rank, gpu, collective, name, process_group,
-       dense_rank() OVER (ORDER BY operation_id) AS operation, start_ns, end_ns, exposed_ns, bytes,
+       operation, start_ns, end_ns, exposed_ns, bytes,
        element_type, group_size, communicator, algorithm, protocol, call_start_ns,
        CASE WHEN NOT is_matched THEN NULL WHEN nccl_id IS NOT NULL THEN 'nccl'
             WHEN sequence IS NOT NULL THEN 'pytorch' ELSE 'clock' END AS matched_by,
        ends_together,
        CASE WHEN members > 1 AND NOT is_matched
-            THEN coalesce(CASE WHEN number_id IS NULL AND nccl_sequence IS NULL THEN reason END,
+            THEN coalesce(CASE WHEN number_id IS NOT NULL OR nccl_sequence IS NOT NULL THEN NULL
+                               WHEN is_by_time THEN clock_reason
+                               WHEN kernel IS NULL THEN 'it is not known who sends to whom' END,
                           'no other rank has it') END AS reason
-FROM counted
+FROM timed
+JOIN matched ON matched.id = timed.id
