@@ -46,8 +46,8 @@ def made_up(luck: random.Random) -> tuple[list[Range], list[Call]]:
     span = luck.choice([30, 100, 1000])
     ranges = []
     for thread in threads:
-        names = luck.choice([[], [], ["a"], ["a"], [NODE], [NODE, NODE, "a"]])
-        for _ in range(luck.randrange(4) if names else 0):
+        names = luck.choice([[], ["a"], ["a", "a", NODE], [NODE], [NODE, NODE, "a"]])
+        for _ in range(luck.randrange(5) if names else 0):
             first, last = sorted(luck.sample(range(span), 2))
             number = 10 * thread + len(ranges)
             ranges.append(Range(thread, number, first, last, luck.choice(names)))
@@ -76,6 +76,20 @@ class Process:
         open_ = [r for r in self.ranges if r.thread == thread and r.start <= at < r.end]
         return open_[-1].number if open_ else None
 
+    def node(self, thread: int, at: int) -> tuple[Range, int | None] | None:
+        """The outermost range of autograd of a thread, and the range around it."""
+        found, until = None, -1
+        for n, one in enumerate(self.ranges):
+            if (one.thread, one.name) == (thread, NODE) and until <= one.start <= at:
+                around = [o for o in self.ranges[:n] if o.thread == thread and o.end >= one.end]
+                found, until = (one, around[-1].number if around else None), one.end
+        return found if at <= until else None
+
+    def waits_in(self, waiter: int, at: int, thread: int) -> int | None:
+        """The range in which a thread waits for another, which is no node for autograd."""
+        found = self.node(waiter, at) if self.is_autograd(thread) else None
+        return found[1] if found and at < found[0].end else self.innermost(waiter, at)
+
     def is_autograd(self, thread: int) -> bool:
         mine = [one for one in self.outermost if one.thread == thread]
         return sum((o.end - o.start) * (1 if o.name == NODE else -1) for o in mine) > 0
@@ -84,20 +98,25 @@ class Process:
         has_ranges = any(one.thread == thread for one in self.ranges)
         return has_ranges and not self.is_autograd(thread)
 
-    def does(self, thread: int) -> list[int]:
+    def counts(self, thread: int, at: int, beside: int) -> bool:
+        return not self.is_autograd(beside) or self.node(thread, at) is None
+
+    def does(self, thread: int, beside: int) -> list[int]:
         edges = [t for r in self.ranges if r.thread == thread for t in (r.start, r.end)]
-        return edges + [call.start for call in self.calls if call.thread == thread]
+        edges += [call.start for call in self.calls if call.thread == thread]
+        return [at for at in edges if self.counts(thread, at, beside)]
 
     def are_beside(self, one: int, other: int) -> bool:
         return any(
             call.thread == thread and call.start <= at < call.end
             for call in self.calls
             for thread, beside in ((one, other), (other, one))
-            for at in self.does(beside)
+            if self.counts(thread, call.start, beside)
+            for at in self.does(beside, thread)
         )
 
-    def since(self, thread: int, at: int) -> int:
-        return max(t for t in self.does(thread) if t <= at)
+    def since(self, waiter: int, at: int, thread: int) -> int | None:
+        return max((t for t in self.does(waiter, thread) if t <= at), default=None)
 
     def waits(self) -> Counter[Wait]:
         asked = [
@@ -112,23 +131,24 @@ class Process:
         ]
         waiters = [thread for thread in self.launching if self.is_marked(thread)]
         open_ = [
-            [w for w in waiters if w != a.thread and self.innermost(w, a.start) is not None]
+            [w for w in waiters if w != a.thread and self.waits_in(w, a.start, a.thread)]
             for a in asked
         ]
-        pauses: dict[tuple[int, int, bool], list[Asked]] = defaultdict(list)
+        pauses: dict[tuple[int, int | None, bool], list[Asked]] = defaultdict(list)
         for one, mine in zip(asked, open_, strict=True):
             for waiter in mine:
                 beside = self.are_beside(one.thread, waiter)
-                pauses[waiter, self.since(waiter, one.start), beside].append(one)
-        found: dict[tuple[int, int | None, int, int, bool], list[int]] = defaultdict(list)
+                pauses[waiter, self.since(waiter, one.start, one.thread), beside].append(one)
+        found: dict[tuple[int, int | None, int, int | None, bool], list[int]] = defaultdict(list)
         for one, mine in zip(asked, open_, strict=True):
             for waiter in mine:
-                beside, since = self.are_beside(one.thread, waiter), self.since(waiter, one.start)
+                beside = self.are_beside(one.thread, waiter)
+                since = self.since(waiter, one.start, one.thread)
                 others = pauses[waiter, since, beside]
                 is_alone = len({o.thread for o in others}) == 1
                 is_alone = is_alone or all(other.number is not None for other in others)
                 is_clear = not beside and len(mine) == 1 and is_alone
-                number = self.innermost(waiter, one.start)
+                number = self.waits_in(waiter, one.start, one.thread)
                 assert number is not None
                 is_shared = len(mine) > 1 and not self.is_marked(one.thread)
                 if not beside or one.number is not None or is_shared:

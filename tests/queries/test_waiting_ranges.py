@@ -194,6 +194,21 @@ def test_autograd_beside_the_only_range_is_for_somebody_who_is_not_known(trace: 
     )
 
 
+def test_nodes_on_the_thread_that_waits_are_of_the_backward_pass(trace: MakeTrace) -> None:
+    # The node at 46 begins while autograd's thread is in its call, as PyTorch runs it on the CPU.
+    node = [(5, NODE, 46, 70), (5, "torch::autograd::AccumulateGrad", 47, 69)]
+    launches = [*OWN, (6, 45, 8), (6, 55, 16), (6, 67, 32), (6, 80, 64)]
+    opened = made(trace, [*STEP, *AUTOGRAD, *node], launches)
+    assert_rows(
+        opened.sql("SELECT path, other_threads, gpu_ns FROM nvtx_projection LIMIT 2"),
+        """
+        path              other_threads gpu_ns
+        step              "waited for"  127
+        "step / backward" "waited for"  122
+        """,
+    )
+
+
 @pytest.mark.slow
 def test_in_a_program_whose_threads_take_turns_it_is_what_time_alone_says(tmp_path: Path) -> None:
     import_traces([RECORDING], tmp_path / "run", 1)

@@ -7,7 +7,8 @@
 --   neither ever calls, or begins or ends a range, while the other is in a call: else it does not
 --   wait. A thread that works beside the only one in a range does so for itself and has no row,
 --   unless it is autograd's; one with ranges of its own that works beside any of several has none,
---   either.
+--   either. Nodes of autograd on a thread that waits for one of autograd's are of the same backward
+--   pass: what it does in them does not count.
 -- needs: api_call, gpu_activity, _shared_correlation, _shared_launch, _range_span, _range_parent,
 --   _range_turn
 -- materialized: Made once for an opened trace, as it looks at all calls of several threads.
@@ -77,17 +78,37 @@ threads AS (
                FROM outermost AS range
                WHERE range.process_id = launching.process_id
                    AND range.thread_id = launching.thread_id
-                   AND NOT is_autograd
-           ) AS is_marked
+                   AND NOT range.is_autograd
+           ) AS is_marked,
+           EXISTS (
+               FROM outermost AS range
+               WHERE range.process_id = launching.process_id
+                   AND range.thread_id = launching.thread_id
+                   AND range.is_autograd
+           ) AS is_autograd
     FROM (SELECT DISTINCT process_id, thread_id FROM launches) AS launching
 ),
-pairs AS (
-    SELECT asking.process_id, asking.thread_id, asking.is_marked, threads.thread_id AS waiter
+pairs AS MATERIALIZED (
+    SELECT asking.process_id, asking.thread_id, asking.is_marked, asking.is_autograd,
+           threads.thread_id AS waiter
     FROM (SELECT * FROM threads SEMI JOIN asked USING (process_id, thread_id)) AS asking
     JOIN threads
         ON threads.process_id = asking.process_id
         AND threads.thread_id != asking.thread_id
         AND threads.is_marked
+),
+-- Nodes that are computed on a CPU run on the thread that waits for the backward pass.
+nodes AS MATERIALIZED (
+    SELECT process_id, thread_id, start_ns, end_ns, {'range_id': parent_range_id} AS around
+    FROM _range_span
+    JOIN _range_parent USING (range_id)
+    SEMI JOIN (SELECT process_id, waiter AS thread_id FROM pairs WHERE is_autograd)
+        USING (process_id, thread_id)
+    WHERE regexp_matches(name, '^(autograd::engine|torch::autograd)::') AND end_ns > start_ns
+    QUALIFY start_ns >= coalesce(max(end_ns) OVER (
+        PARTITION BY process_id, thread_id ORDER BY start_ns, end_ns DESC
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ), start_ns)
 ),
 events AS (
     SELECT process_id, thread_id, at_ns, {'range_id': range_id} AS turn
@@ -99,29 +120,39 @@ events AS (
     SELECT process_id, thread_id, start_ns AS at_ns, id, asking_range_id
     FROM asked
 ),
--- What each of a pair does and did last, in the order of time.
-lines AS (
-    SELECT pairs.*, at_ns, id, asking_range_id, events.thread_id = waiter AS is_waiter,
-           last_value(CASE WHEN events.thread_id = waiter THEN turn END IGNORE NULLS) OVER line
-               AS turn,
-           max(CASE WHEN events.thread_id = waiter AND id IS NULL THEN at_ns END) OVER line
-               AS since_ns,
-           max(CASE WHEN events.thread_id = waiter THEN called_ns END) OVER line AS waiter_ns,
-           max(CASE WHEN events.thread_id != waiter THEN called_ns END) OVER line AS thread_ns
+-- What each of a pair does. A thread that waits for autograd does nodes for the same backward pass.
+moves AS (
+    SELECT pairs.*, at_ns, id, asking_range_id, called_ns, events.thread_id = waiter AS is_waiter,
+           is_waiter AND is_autograd AND at_ns <= coalesce(nodes.end_ns, at_ns - 1) AS is_node,
+           CASE WHEN is_node AND at_ns < nodes.end_ns AND turn IS NOT NULL THEN around
+                ELSE turn END AS turn
     FROM pairs
     JOIN events
         ON events.process_id = pairs.process_id
         AND events.thread_id IN (pairs.thread_id, pairs.waiter)
-    WINDOW line AS (
-        PARTITION BY pairs.process_id, pairs.thread_id, waiter ORDER BY at_ns
-    )
+    ASOF LEFT JOIN nodes
+        ON nodes.process_id = events.process_id
+        AND nodes.thread_id = events.thread_id
+        AND nodes.start_ns <= at_ns
+),
+-- And what each did last, in the order of time.
+lines AS (
+    SELECT moves.* EXCLUDE (turn, called_ns),
+           last_value(CASE WHEN is_waiter THEN turn END IGNORE NULLS) OVER line AS turn,
+           max(CASE WHEN is_waiter AND NOT is_node AND id IS NULL THEN at_ns END) OVER line
+               AS since_ns,
+           max(CASE WHEN is_waiter AND NOT is_node THEN called_ns END) OVER line AS waiter_ns,
+           max(CASE WHEN NOT is_waiter THEN called_ns END) OVER line AS thread_ns
+    FROM moves
+    WINDOW line AS (PARTITION BY process_id, thread_id, waiter ORDER BY at_ns)
 ),
 -- The ranges that are open meanwhile, since when their threads do nothing, and whether one of the
 -- two threads ever does something while the other is in a call.
 waiting AS (
     SELECT process_id, thread_id, is_marked, waiter, id, asking_range_id, at_ns AS start_ns,
            since_ns, turn.range_id AS range_id,
-           bool_or(coalesce(CASE WHEN is_waiter THEN thread_ns ELSE waiter_ns END > at_ns, false))
+           bool_or(coalesce(CASE WHEN is_waiter THEN thread_ns ELSE waiter_ns END > at_ns, false)
+                   AND NOT is_node)
                OVER (PARTITION BY process_id, thread_id, waiter) AS is_beside,
            is_waiter
     FROM lines
