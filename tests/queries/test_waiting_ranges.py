@@ -209,6 +209,26 @@ def test_nodes_on_the_thread_that_waits_are_of_the_backward_pass(trace: MakeTrac
     )
 
 
+def test_nodes_of_older_pytorch_have_no_range_of_the_engine_around_them(trace: MakeTrace) -> None:
+    nodes = [(6, "MmBackward", 45, 65), (6, "torch::autograd::AccumulateGrad", 66, 69)]
+    launches = [*OWN, (6, 46, 8), (6, 67, 32)]
+    assert_rows(
+        made(trace, [*STEP, *nodes], launches).query("nvtx_projection"),
+        """
+        path                            other_threads gpu_ns
+        step                            "waited for"  47
+        "step / backward"               "waited for"  42
+        torch::autograd::AccumulateGrad none          32
+        MmBackward                      none          8
+        """,
+    )
+
+
+def test_a_range_that_is_only_called_like_a_node_is_the_users(trace: MakeTrace) -> None:
+    opened = made(trace, [*STEP, (6, "MyBackward", 45, 65)], [*OWN, (6, 46, 8)])
+    assert opened.sql("FROM _range_wait").count() == 0
+
+
 @pytest.mark.slow
 def test_in_a_program_whose_threads_take_turns_it_is_what_time_alone_says(tmp_path: Path) -> None:
     import_traces([RECORDING], tmp_path / "run", 1)

@@ -12,8 +12,9 @@
 -- needs: api_call, gpu_activity, _shared_correlation, _shared_launch, _range_span, _range_parent,
 --   _range_turn
 -- materialized: Made once for an opened trace, as it looks at all calls of several threads.
--- limits: That a thread waits is found from time alone. A thread that works for two others, of
---   which one has no ranges, is taken for one that works for itself.
+-- limits: That a thread waits is found from time alone. Threads of autograd are known by the names
+--   of their ranges. A thread that works for two others, of which one has no ranges, is taken for
+--   one that works for itself.
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.
@@ -46,13 +47,20 @@ launches AS MATERIALIZED (
 ),
 outermost AS MATERIALIZED (
     SELECT process_id, thread_id, start_ns, range_id,
-           coalesce(sum(CASE WHEN starts_with(name, 'autograd::engine::')
+           coalesce(sum(CASE WHEN starts_with(name, 'autograd::engine::') OR is_node
                              THEN end_ns - start_ns ELSE start_ns - end_ns END) OVER (
                PARTITION BY process_id, thread_id
            ) > 0, false) AS is_autograd
-    FROM _range_span
-    JOIN _range_parent USING (range_id)
-    WHERE parent_range_id IS NULL
+    FROM (
+        -- In PyTorch of 2021, no range of the engine is around the nodes of the graph.
+        SELECT *, regexp_matches(name, '^(torch::autograd::|[\w:]+Backward\d*(, |$))')
+                   AND bool_or(starts_with(name, 'torch::autograd::')) OVER (
+                       PARTITION BY process_id, thread_id
+                   ) AS is_node
+        FROM _range_span
+        JOIN _range_parent USING (range_id)
+        WHERE parent_range_id IS NULL
+    )
 ),
 -- What is asked for in no range of its thread, or by a thread of autograd.
 asked AS MATERIALIZED (
