@@ -258,6 +258,24 @@ def test_operators_have_their_work_and_their_backward_pass(trace: MakeTrace) -> 
     )
 
 
+def test_sizes_in_the_spelling_of_older_pytorch(trace: MakeTrace) -> None:
+    opened = trace(
+        marker="""
+            process_id thread_id marker_id event timestamp_ns domain   name
+            1          5         1         start 0            Operator aten::mm
+            1          5         1         end   40           Operator -
+        """,
+        argument="""
+            process_id marker_id arguments
+            1          1         '{"Input dims": [[4,8],[8,2]], "Input type": []}'
+        """,
+    )
+    assert_rows(
+        opened.sql("SELECT name, input_dims FROM operator_shape"),
+        "name input_dims\naten::mm [[4,8],[8,2]]",
+    )
+
+
 def test_emit_nvtx_says_it_in_the_text_of_ranges(trace: MakeTrace) -> None:
     markers = [
         ("cpu_op", "-"),

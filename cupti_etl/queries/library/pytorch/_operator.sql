@@ -61,7 +61,7 @@ said AS (
            any_value(json_extract(
                CASE WHEN json_valid(arguments) THEN arguments END,
                ['$."Sequence number"', '$."Fwd thread id"', '$."Input Dims"', '$."Input type"',
-                '$."Concrete Inputs"']
+                '$."Concrete Inputs"', '$."Input dims"']
            )) AS said
     FROM argument
     WHERE marker_id IS NOT NULL
@@ -81,7 +81,8 @@ described AS (
            CASE WHEN is_nvtx OR is_ours THEN nullif(regexp_extract(
                     name, ', sizes = (\[.*?\])(?:, (?:input_op_ids|types) = .*)?$', 1
                 ), '')
-                ELSE CAST(said[3] AS VARCHAR) END AS input_dims,
+                -- PyTorch 1.8 wrote it with a small letter.
+                ELSE CAST(coalesce(said[3], said[6]) AS VARCHAR) END AS input_dims,
            CASE WHEN is_ours THEN nullif(regexp_extract(name, ', types = (\[.*\])$', 1), '')
                 ELSE CAST(said[4] AS VARCHAR) END AS input_types,
            CAST(said[5] AS VARCHAR) AS concrete_inputs,
