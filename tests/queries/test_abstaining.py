@@ -368,6 +368,8 @@ _OPERATORS = "no operators of PyTorch were recorded"
         ("launch_bound", "imported", f"{_CALLS}."),
         ("gap_attribution", "imported", f"{_CALLS}, so causes are not known."),
         ("launch_bound", "complete", f"{_CALLS} (capture with --api default)."),
+        # And not that the code was not disassembled, for which there was no need.
+        ("source_line", "imported", "no PCs were sampled."),
         # Of use to who imports, too.
         (
             "operator_summary",

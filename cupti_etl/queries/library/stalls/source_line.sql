@@ -4,6 +4,8 @@
 --   with 1 % of them. Samples of functions without line information have one row a function.
 -- needs: _line_sample
 -- requires:
+--   pc_sample: no PCs were sampled (capture with --pc-sampling).
+--   cubin: the code of the functions was not stored (capture without --no-cubins).
 --   sass: the code was not disassembled (pip install "cupti-etl[sass]", or put the nvdisasm of a
 --     CUDA toolkit on PATH).
 -- opened: Plain DuckDB cannot disassemble.
