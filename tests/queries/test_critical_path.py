@@ -130,6 +130,39 @@ def test_a_copy_for_which_the_call_waits_is_a_wait(trace: MakeTrace) -> None:
     )
 
 
+def test_a_copy_from_pageable_memory_is_a_wait(trace: MakeTrace) -> None:
+    # Its call waits for a, and returns when the last piece is in the driver's buffer. Then the host
+    # is late with b, from 250 to 280.
+    opened = trace(
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name
+            1          0         1              100      200    a
+            1          0         3              285      300    b
+        """,
+        memcpy="""
+            process_id device_id correlation_id start_ns end_ns copy_kind src_kind
+            1          0         2              202      255    HtoD      pageable
+        """,
+        api_call="""
+            process_id domain  name             correlation_id start_ns end_ns
+            1          runtime cudaLaunchKernel 1              50       60
+            1          runtime cudaMemcpyAsync  2              70       250
+            1          runtime cudaLaunchKernel 3              270      280
+        """,
+    )
+    assert_rows(
+        opened.query("critical_path"),
+        """
+        class         total_ns slack_ns
+        host          30       0
+        compute       115      0
+        communication 0        0
+        copy          48       5
+        idle          7        0
+        """,
+    )
+
+
 @pytest.mark.parametrize(
     ("begin", "end", "host", "compute", "idle"),
     [

@@ -245,6 +245,30 @@ def test_a_copy_for_which_the_call_waits_costs_as_a_wait_does(trace: MakeTrace) 
     )
 
 
+def test_a_copy_from_pageable_memory_waits_for_what_is_before_it(trace: MakeTrace) -> None:
+    # Of 1, only the last piece is left when the call returns; 2 is pinned; of 3, most is left.
+    opened = trace(
+        kernel="process_id device_id start_ns end_ns name\n 1 0 100 150 a",
+        memcpy="""
+            process_id device_id correlation_id start_ns end_ns copy_kind src_kind
+            1          0         1              150      200    HtoD      pageable
+            1          0         2              210      260    HtoD      pinned
+            1          0         3              270      320    HtoD      pageable
+        """,
+        api_call="""
+            process_id thread_id correlation_id domain  name            start_ns end_ns
+            1          5         1              runtime cudaMemcpyAsync 110      195
+            1          5         2              runtime cudaMemcpyAsync 205      255
+            1          5         3              runtime cudaMemcpyAsync 265      280
+        """,
+    )
+    assert_rows(
+        opened.query("sync_cost"),
+        "name calls total_ns busy_ns idle_ns\ncudaMemcpyAsync 1 85 85 0",
+    )
+    assert_rows(opened.sql("SELECT is_done FROM _blocking_copy"), "is_done\nfalse")
+
+
 def test_loading_after_the_start_is_late(trace: MakeTrace) -> None:
     opened = trace(
         kernel="process_id start_ns end_ns name\n 1 1000 1001 a\n 1 2000 2001 a",

@@ -121,7 +121,9 @@ CAUSE = NativeOperator(
     reads=("_gap_edge", "api_call", "_host_span", "_blocking_copy"),
     # In order, as calls are: few runs are merged fast.
     before={
-        "_blocking": "SELECT start_ns, end_ns, process_id FROM _blocking_copy ORDER BY start_ns",
+        "_blocking": """
+            SELECT start_ns, end_ns, process_id FROM _blocking_copy WHERE is_done ORDER BY start_ns
+        """,
         "_gap": f"""
             SELECT start_ns, end_ns, process_id, -number AS class,
                    {known("next_correlation_id")} AS correlation_id

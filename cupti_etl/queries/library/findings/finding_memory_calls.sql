@@ -25,7 +25,7 @@ WITH gaps AS (
 calls AS (
     SELECT process_id, name, start_ns, end_ns
     FROM _host_span
-    ANTI JOIN _blocking_copy USING (process_id, correlation_id)
+    ANTI JOIN (SELECT * FROM _blocking_copy WHERE is_done) USING (process_id, correlation_id)
     WHERE class = 3 AND start_ns IS NOT NULL AND end_ns IS NOT NULL
 ),
 waiting AS (

@@ -1,10 +1,11 @@
 -- What waiting for the device costs each host thread, and whether the device worked meanwhile.
 --
 -- computed: Calls that block until the device is done, by thread, function and GPU: those that
---   synchronize by name, and copies that ended before their call returned, as asynchronous ones to
---   pageable memory do (PyTorch's item(), for one). A thread's calls do not overlap, so their sum
---   is a union. busy_ns is the part in which the GPU had any activity; in idle_ns host and device
---   both waited. The range is the innermost NVTX range at the time of the longest call.
+--   synchronize by name, and copies for which their call waits, as asynchronous ones to and from
+--   pageable memory do (_blocking_copy; PyTorch's item(), for one). A thread's calls do not
+--   overlap, so their sum is a union. busy_ns is the part in which the GPU had any activity; in
+--   idle_ns host and device both waited. The range is the innermost NVTX range at the time of the
+--   longest call.
 -- needs: api_call, _blocking_copy, gpu_interval, _busy_interval, _range_span, _range_parent
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default).

@@ -16,7 +16,7 @@
 WITH spans AS (
     SELECT process_id, start_ns, end_ns, class FROM _host_span
     UNION ALL
-    SELECT process_id, start_ns, end_ns, 2 FROM _blocking_copy
+    SELECT process_id, start_ns, end_ns, 2 FROM _blocking_copy WHERE is_done
 ),
 events AS (
     SELECT process_id, start_ns AS at_ns, class, 1 AS step

@@ -2,7 +2,7 @@
 --
 -- computed: A gap that ended only when the host launched (gap_attribution: more than queued) leads
 --   to that call and along the host back to the end of its process's last synchronizing call before
---   it; a copy that ended before its call returned is such a call, too. The union of these.
+--   it; one that waits for its copy is such a call, too (_blocking_copy). The union of these.
 -- needs: gpu_gaps, api_call, _blocking_copy, _gpu_span
 -- materialized: Made once for an opened trace, as critical_path and kernel_slack read it.
 -- limits: As of critical_path.
