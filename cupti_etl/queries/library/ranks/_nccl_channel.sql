@@ -5,7 +5,7 @@
 --   are NULL.
 -- needs: _nccl_placed
 -- requires:
---   nccl_event: NCCL told of nothing; loss may say why.
+--   nccl_event: NCCL told of no operation (capture with NCCL 2.27 or later; loss may say why).
 -- limits: Only with --nccl channels. As _nccl_kernel.
 -- scope: start_ns
 -- columns:

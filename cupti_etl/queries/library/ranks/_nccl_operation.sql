@@ -5,7 +5,7 @@
 --   are multiplied by the ranks. The sequence number is that of the first operation.
 -- needs: _nccl_kernel
 -- requires:
---   nccl_event: NCCL told of nothing; loss may say why.
+--   nccl_event: NCCL told of no operation (capture with NCCL 2.27 or later; loss may say why).
 -- limits: As _nccl_kernel.
 -- scope: start_ns
 -- columns:

@@ -4,7 +4,7 @@
 --   are the receives there; equal numbers belong together if both have one size.
 -- needs: _nccl_kernel
 -- requires:
---   nccl_event: NCCL told of nothing; loss may say why.
+--   nccl_event: NCCL told of no operation (capture with NCCL 2.27 or later; loss may say why).
 -- limits: As nccl_p2p.
 -- scope: start_ns
 -- columns:

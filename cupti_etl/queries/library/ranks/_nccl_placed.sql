@@ -4,7 +4,7 @@
 --   timer is read beside it (_nccl_gpu_clock).
 -- needs: nccl_event, _nccl_kernel, _nccl_gpu_clock
 -- requires:
---   nccl_event: NCCL told of nothing; loss may say why.
+--   nccl_event: NCCL told of no operation (capture with NCCL 2.27 or later; loss may say why).
 -- limits: Only with --nccl channels. As _nccl_kernel.
 -- scope: whole
 -- columns:
