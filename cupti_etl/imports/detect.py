@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,8 @@ def detect(path: Path) -> Source:
         from cupti_etl.imports.recording import Recording
 
         return Recording(path)
+    if _is_archive(head):
+        raise ForeignError(f"{path} is an archive", "extract it, and import the files")
     if head.startswith(b"\x1f\x8b") or head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (
         b"{",
         b"[",
@@ -87,6 +90,17 @@ def _folder(path: Path) -> Source:
     files = next(filter(lambda each: any(path.glob(each)), ("*.json", "*.json.gz")), "")
     hint = f"give its files: cupti-etl import {path}/{files} -o OUT" if files else _HINT
     raise ForeignError(f"{path} is a folder without Parquet files", hint)
+
+
+def _is_archive(head: bytes) -> bool:
+    """Whether a file is of zip, or of tar, compressed by gzip or not."""
+    if head.startswith(b"\x1f\x8b"):
+        try:
+            head = zlib.decompressobj(31).decompress(head, 512)
+        except zlib.error:
+            return False
+    is_tar = head[257:262] == b"ustar" and head[:1] not in (b"{", b"[")
+    return is_tar or head.startswith(b"PK\x03\x04")
 
 
 def _what_else(path: Path, head: bytes) -> str:

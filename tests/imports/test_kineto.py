@@ -381,7 +381,8 @@ GOOD = '{"traceEvents": [{"ph":"X","cat":"kernel","name":"k","ts":1,"dur":1,"arg
         (b'{"traceEvents": []}', "holds no event of PyTorch's profiler"),
         (b'{"traceEvents": [{"ph":"X","cat":"v8","name":"f","ts":1}]}', "holds no event"),
         (b'{"a": 1}', "holds no event"),
-        (b"PK\x03\x04 a zip", "has an unknown format"),
+        (b"PK\x03\x04 a zip", "is an archive"),
+        (gzip.compress(b"t.json".ljust(257, b"\0") + b"ustar", mtime=0), "is an archive"),
     ],
 )
 def test_what_cannot_be_read_leaves_nothing(
