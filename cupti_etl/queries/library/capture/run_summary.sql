@@ -69,16 +69,18 @@ FROM (
     FROM busy_breakdown
     UNION ALL
     SELECT 5, 0, 'kernels', 'executions', sum(calls)::DOUBLE, 'executions',
-           count(*) || ' different kernels', NULL
+           CASE count(*) WHEN 1 THEN 'of 1 kernel' ELSE count(*) || ' different kernels' END, NULL
     FROM kernel_summary
     HAVING count(*) > 0
     UNION ALL
     SELECT 6, -total_ns, 'kernels', name, total_ns, 'ns',
-           printf('%.1f %% of kernel time, %d executions', percent, calls), demangled
+           printf('%.1f %% of kernel time, %d execution%s', percent, calls,
+                  CASE calls WHEN 1 THEN '' ELSE 's' END), demangled
     FROM (FROM kernel_summary ORDER BY total_ns DESC, demangled LIMIT 5)
     UNION ALL
     SELECT 7, -sum(bytes)::DOUBLE, 'copies', copy_kind, sum(bytes)::DOUBLE, 'bytes',
-           concat_ws(', ', printf('%d copies', TRY_CAST(sum(copies) AS BIGINT)),
+           concat_ws(', ', printf('%d %s', TRY_CAST(sum(copies) AS BIGINT),
+                            CASE sum(copies) WHEN 1 THEN 'copy' ELSE 'copies' END),
                      printf('%.4g GB/s', (sum(bytes) / nullif(sum(total_ns)
                          FILTER (WHERE bytes IS NOT NULL), 0))::DOUBLE),
                      printf('%d of unknown size',
@@ -89,7 +91,8 @@ FROM (
     UNION ALL
     SELECT 7.5, -sum(bytes)::DOUBLE, 'copies',
            concat('managed ', replace(counter, 'bytes_transfer_', '')), sum(bytes)::DOUBLE, 'bytes',
-           printf('%d moves, %.4g GB/s', TRY_CAST(sum(events) AS BIGINT),
+           printf('%d move%s, %.4g GB/s', TRY_CAST(sum(events) AS BIGINT),
+                  CASE sum(events) WHEN 1 THEN '' ELSE 's' END,
                   (sum(bytes) / nullif(sum(total_ns), 0))::DOUBLE),
            NULL
     FROM unified_memory_migration
