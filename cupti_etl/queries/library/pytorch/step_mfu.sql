@@ -8,6 +8,8 @@
 -- requires:
 --   step: neither NVTX ranges called step or alike nor a period of kernels was found.
 --   _operator_flops: no operator of which the operations can be counted launched work.
+--   _flops_gpu: sizes of inputs were not recorded (capture with --pytorch, or record_shapes=True of
+--     torch.profiler), so operations are not known.
 -- opened: Plain DuckDB takes minutes to plan it, as it repeats the text of all views below.
 -- limits: Operations that are done anew (activation checkpointing) count as often as they were
 --   done. NULL if the operations of any of these operators, or the chip's peaks, are not known:

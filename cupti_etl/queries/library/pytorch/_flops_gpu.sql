@@ -1,0 +1,10 @@
+-- GPUs with work of operators whose operations are known.
+--
+-- computed: Those of _operator_flops with operators that have flops.
+-- needs: _operator_flops
+-- requires:
+--   _operator_flops: no operator of which the operations can be counted launched work.
+-- materialized: A row for each GPU, of all operators.
+-- columns:
+--   gpu BIGINT: Number of the GPU, as in gpu.
+SELECT DISTINCT gpu FROM _operator_flops WHERE flops IS NOT NULL
