@@ -219,6 +219,30 @@ def test_what_ran_before_may_have_begun_long_before(trace: MakeTrace) -> None:
     assert (row["max_ns"], row["previous_name"]) == (200, "long")
 
 
+@pytest.mark.parametrize("moved", [0, 200_000, 500_000, 900_000])
+def test_what_ran_before_ended_in_the_millisecond_before(trace: MakeTrace, moved: int) -> None:
+    # Wherever the times lie: the longest run of a is 1.1 ms after what came before, that of b 0.9.
+    opened = trace(
+        kernel="process_id device_id stream_id start_ns end_ns name grid_x\n"
+        + "\n".join(
+            f"1 0 7 {start + moved} {end + moved} {name} 1"
+            for start, end, name in (
+                (5_000_000, 5_000_100, "a"),
+                (6_100_100, 6_100_300, "a"),
+                (8_000_000, 8_000_100, "b"),
+                (8_900_100, 8_900_300, "b"),
+            )
+        )
+    )
+    for query in ("kernel_worst", "kernel_tail"):
+        before = {
+            row["name"]: row["previous_name"]
+            for row in opened.query(query, min_calls=2)
+            if row.get("place", 1) == 1
+        }
+        assert before == {"a": None, "b": "b"}
+
+
 def test_what_ran_before_is_of_the_same_device(trace: MakeTrace) -> None:
     # Where contexts are not known, the streams of two devices have the same numbers.
     opened = trace(
@@ -233,6 +257,8 @@ def test_what_ran_before_is_of_the_same_device(trace: MakeTrace) -> None:
         opened.query("kernel_worst", named="b", min_calls=1),
         "previous_name since_previous_ns\n a 700",
     )
+    (tail,) = (row for row in opened.query("kernel_tail", min_calls=1) if row["name"] == "b")
+    assert tail["previous_name"] == "a"
 
 
 def test_the_slowest_runs_of_one_kernel(trace: MakeTrace) -> None:

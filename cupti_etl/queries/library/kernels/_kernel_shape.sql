@@ -32,7 +32,8 @@ WITH shapes AS MATERIALIZED (
            quantile_cont(end_ns - start_ns, [0.9, 0.99, 0.999]) AS tail,
            mad(end_ns - start_ns) AS mad_ns, max(end_ns - start_ns) AS max_ns,
            arg_max({'start_ns': start_ns, 'stream_id': stream_id, 'context_id': context_id,
-                    'process_id': process_id, 'correlation_id': correlation_id},
+                    'device_id': device_id, 'process_id': process_id,
+                    'correlation_id': correlation_id},
                    (end_ns - start_ns, -start_ns, process_id, correlation_id)) AS worst
     FROM kernel
     WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
@@ -58,7 +59,7 @@ lost AS (
     FROM beyond
     GROUP BY shape
 ),
--- Equal buckets of about a millisecond can be joined fast, which a range of times cannot.
+-- Equal buckets of 1.05 ms can be joined fast, which a range of times cannot.
 worsts AS (
     SELECT shape, worst, unnest([worst.start_ns >> 20, (worst.start_ns >> 20) - 1,
                                 (worst.start_ns >> 20) + 1]) AS bucket
@@ -69,9 +70,11 @@ before AS (
     FROM worsts
     JOIN kernel
         ON kernel.process_id = worst.process_id
-        AND kernel.context_id = worst.context_id
-        AND kernel.stream_id = worst.stream_id
+        AND kernel.device_id IS NOT DISTINCT FROM worst.device_id
+        AND kernel.context_id IS NOT DISTINCT FROM worst.context_id
+        AND kernel.stream_id IS NOT DISTINCT FROM worst.stream_id
         AND kernel.end_ns >> 20 = bucket
+        AND kernel.end_ns BETWEEN worst.start_ns - 1000000 AND worst.start_ns + 1000000
         AND kernel.start_ns < worst.start_ns
     GROUP BY shape
 )
