@@ -276,6 +276,37 @@ def test_sizes_in_the_spelling_of_older_pytorch(trace: MakeTrace) -> None:
     )
 
 
+def test_without_calls_nobody_knows_what_operators_asked_for(trace: MakeTrace) -> None:
+    module = """
+        1          5         8         start -5           -      "nn.Module: Linear_0"
+        1          5         8         end   45           -      -
+    """
+    marker = KINETO_LIKE["marker"] + module
+    opened = trace(**{**KINETO_LIKE, "marker": marker, "api_call": ""})
+    assert_rows(
+        opened.query("operator_summary"),
+        """
+        name          calls percent self_gpu_ns gpu_ns backward_gpu_ns launches kernels host_ns
+        "autograd::engine::evaluate_function: AddmmBackward0" 1 - - -   - - - 60
+        AddmmBackward0 1    -       -           -      -               -        -       45
+        aten::linear  1     -       -           -      -               -        -       40
+        aten::mm      1     -       -           -      -               -        -       30
+        aten::addmm   1     -       -           -      -               -        -       20
+        """,
+    )
+    assert_rows(
+        opened.query("module_summary"),
+        """
+        path     calls percent activities gpu_ns self_gpu_ns backward_gpu_ns host_ns
+        Linear_0 1     -       -          -      -           -               50
+        """,
+    )
+    # Nor is there anything to know without work.
+    nothing = trace(**{**KINETO_LIKE, "marker": marker, "api_call": "", "kernel": "", "memset": ""})
+    for query in ("operator_summary", "module_summary"):
+        assert {row["gpu_ns"] for row in nothing.query(query)} == {0}
+
+
 def test_emit_nvtx_says_it_in_the_text_of_ranges(trace: MakeTrace) -> None:
     markers = [
         ("cpu_op", "-"),

@@ -6,10 +6,12 @@
 --   nearest that is around the range, whatever lies between. GPU time is that of range_gpu. A
 --   backward pass (_operator_forward) is of the module in which its operator ran, and of those
 --   around it.
--- needs: _range_span, _range_parent, range_gpu, _operator, _operator_forward, _operator_work
+-- needs: _range_span, _range_parent, range_gpu, _operator, _operator_forward, _operator_work,
+--   _process_without_calls
 -- materialized: Made once for an opened trace, as the module of every backward pass is looked for.
 -- limits: Where a process has no sequence numbers, or several threads have one that a backward
---   pass has, what the backward pass took is not known.
+--   pass has, what the backward pass took is not known. In a process with work on GPUs and no
+--   recorded call, activities and times on GPUs are NULL.
 -- scope: host start_ns
 -- columns:
 --   process_id BIGINT: The process.
@@ -110,10 +112,14 @@ known AS (
     HAVING NOT coalesce(bool_or(is_ambiguous), false)
 )
 SELECT modules.process_id, modules.range_id, modules.start_ns, module, path, parent_range_id,
-       coalesce(works.activities, 0)::BIGINT AS activities,
-       TRY_CAST(coalesce(works.gpu_ns, 0) AS BIGINT) AS gpu_ns,
-       TRY_CAST(coalesce(works.gpu_ns, 0) - coalesce(inside.gpu_ns, 0) AS BIGINT) AS self_gpu_ns,
-       CASE WHEN known.process_id IS NOT NULL
+       CASE WHEN without.process_id IS NULL
+            THEN coalesce(works.activities, 0)::BIGINT END AS activities,
+       CASE WHEN without.process_id IS NULL
+            THEN TRY_CAST(coalesce(works.gpu_ns, 0) AS BIGINT) END AS gpu_ns,
+       CASE WHEN without.process_id IS NULL
+            THEN TRY_CAST(coalesce(works.gpu_ns, 0) - coalesce(inside.gpu_ns, 0) AS BIGINT)
+            END AS self_gpu_ns,
+       CASE WHEN known.process_id IS NOT NULL AND without.process_id IS NULL
             THEN TRY_CAST(coalesce(backward.gpu_ns, 0) AS BIGINT) END AS backward_gpu_ns,
        modules.host_ns,
        TRY_CAST(modules.host_ns - coalesce(inside.host_ns, 0) AS BIGINT) AS self_host_ns
@@ -124,3 +130,4 @@ LEFT JOIN works ON works.range_id = modules.range_id
 LEFT JOIN inside ON inside.range_id = modules.range_id
 LEFT JOIN backward ON backward.range_id = modules.range_id
 LEFT JOIN known ON known.process_id = modules.process_id
+LEFT JOIN _process_without_calls AS without ON without.process_id = modules.process_id

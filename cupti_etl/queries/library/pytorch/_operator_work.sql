@@ -4,12 +4,13 @@
 -- computed: _operator_own, summed over the operator and all inside it. The backward pass of an
 --   operator is that of _operator_forward, with those of the operators inside it; its time is that
 --   of the whole pass. What the host took by itself is without operators and API calls inside.
--- needs: _operator, _operator_own, _operator_forward
+-- needs: _operator, _operator_own, _operator_forward, _process_without_calls
 -- requires:
 --   _operator: no operators were recorded (capture with --pytorch, or import a trace of PyTorch).
 -- materialized: Made once for an opened trace, as it looks for the operator of every call.
 -- limits: Where neither it nor an operator inside has a sequence number, or several threads have
---   one of these, what the backward pass took is not known.
+--   one of these, what the backward pass took is not known. In a process with work on GPUs and no
+--   recorded call, all launches, kernels and times on GPUs are NULL.
 -- scope: whole
 -- columns:
 --   range_id BIGINT: The range, as in nvtx_range.
@@ -31,11 +32,13 @@ WITH RECURSIVE work AS MATERIALIZED (
            _operator.end_ns - _operator.start_ns AS host_ns, own.start_ns AS self_start_ns,
            own.device_id,
            coalesce(sequence >= 0 AND NOT is_backward, false) AS is_numbered,
-           coalesce(launches, 0) AS launches,
-           coalesce(kernels, 0) AS kernels, coalesce(gpu_ns, 0) AS gpu_ns,
+           CASE WHEN without.process_id IS NULL THEN coalesce(launches, 0) END AS launches,
+           CASE WHEN without.process_id IS NULL THEN coalesce(kernels, 0) END AS kernels,
+           CASE WHEN without.process_id IS NULL THEN coalesce(gpu_ns, 0) END AS gpu_ns,
            coalesce(api_calls, 0) AS api_calls, coalesce(api_ns, 0) AS api_ns, name
     FROM _operator
     LEFT JOIN _operator_own AS own ON own.range_id = _operator.range_id
+    LEFT JOIN _process_without_calls AS without ON without.process_id = _operator.process_id
 ),
 -- From the first place on, so that what lies between two places is a difference.
 reached AS MATERIALIZED (
@@ -111,6 +114,7 @@ SELECT totals.range_id, launches AS self_launches, kernels AS self_kernels,
        all_kernels::BIGINT AS kernels, TRY_CAST(all_gpu_ns AS BIGINT) AS gpu_ns,
        CASE WHEN last.numbered_by - back.numbered_by + coalesce(back.numbered, 0) > 0
                  AND last.unclear_by - back.unclear_by + back.unclear = 0
+                 AND gpu_ns IS NOT NULL
             THEN TRY_CAST(last.backward_by_ns - back.backward_by_ns + back.backward_ns AS BIGINT)
             END AS backward_gpu_ns,
        TRY_CAST(totals.host_ns - api_ns - coalesce(inside.host_ns, 0) AS BIGINT) AS self_host_ns,

@@ -8,8 +8,9 @@
 -- requires:
 --   _operator: no operators of PyTorch were recorded (capture with --pytorch, or import a
 --     trace of torch.profiler).
--- limits: percent leaves out what no operator and no annotation asked for. Where sequence numbers
---   are missing, or several threads have one, the backward pass is not known. In a part of a trace
+-- limits: percent leaves out what no operator and no annotation asked for. Without API calls,
+--   what operators asked for is not known, and NULL. Where sequence numbers are missing, or
+--   several threads have one, the backward pass is not known. In a part of a trace
 --   percent is of the work that began there, and can be over 100: what an operator that ran on the
 --   host then asked for counts, whenever that began.
 -- front: Which PyTorch operators take the time?

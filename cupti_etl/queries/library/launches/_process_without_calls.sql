@@ -1,0 +1,11 @@
+-- Processes that had work on GPUs, and none of whose API calls was recorded.
+--
+-- computed: Those of gpu_activity that have no row in api_call. Who asked for their work is not
+--   known, which is not to say that nobody did.
+-- needs: gpu_activity, api_call
+-- scope: whole
+-- columns:
+--   process_id BIGINT: The process.
+SELECT DISTINCT process_id
+FROM gpu_activity
+WHERE process_id NOT IN (SELECT process_id FROM api_call WHERE process_id IS NOT NULL)
