@@ -115,6 +115,20 @@ def test_a_step_has_the_operations_that_began_in_it(trace: MakeTrace) -> None:
 
 
 @pytest.mark.parametrize(
+    "query", ["step_breakdown", "step_summary", "step_category", "step_mfu", "_step_kernel"]
+)
+def test_a_step_that_begins_in_a_part_is_in_it_as_a_whole(trace: MakeTrace, query: str) -> None:
+    # The step is on the GPU from 100 to 140.
+    opened = trace(**FLOPS)
+    whole = list(opened.query(query))
+    assert whole
+    with opened.scope(to="115ns") as part:
+        assert list(part.query(query)) == whole
+    with opened.scope(from_="115ns") as part:
+        assert list(part.query(query)) == []
+
+
+@pytest.mark.parametrize(
     ("kernels", "matrices", "convolutions"),
     [
         (["volta_sgemm_64x64_nt"], 67, 494.7),

@@ -2,6 +2,7 @@
 --
 -- computed: Kernels that are no communication, by mangled name, in the step in which they began.
 -- needs: step, gpu_interval
+-- lookup: gpu_interval
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   name VARCHAR: Mangled name of the kernel.

@@ -19,6 +19,7 @@
 -- chart: lines(step, mfu_pct)
 -- example: cupti-etl query step_mfu TRACE
 -- alias: mfu, region_mfu, model_flops_utilization
+-- lookup: _operator_flops
 -- shared: kernel_name
 -- columns:
 --   process_id BIGINT: The process.

@@ -9,6 +9,7 @@
 -- materialized: Made once for an opened trace, as the step of each kernel is looked for.
 -- limits: A kernel that ends in the next step counts where it began. A category without a kernel in
 --   a step has no row there.
+-- lookup: gpu_interval
 -- columns:
 --   process_id BIGINT: The process.
 --   gpu BIGINT: Number of the GPU, as in gpu.
