@@ -43,27 +43,38 @@ def test_the_only_device_of_rocm(
     )
 
 
+KERNEL = event("kernel", "k", 1e15, 10, 1, device=1, stream=7, correlation=1)
+NO_KERNEL = event("cpu_op", "aten::add", 1e15, 10, 1)
+
+
 @pytest.mark.parametrize(
-    ("members", "devices"),
+    ("did", "members", "devices"),
     [
-        ({"distributedInfo": {"rank": 1, "world_size": 2}}, "1"),
+        (KERNEL, {"distributedInfo": {"rank": 1, "world_size": 2}}, "1"),
+        # One that did nothing on a GPU has none of those of others.
+        (NO_KERNEL, {"distributedInfo": {"rank": 1, "world_size": 2}}, ""),
+        (NO_KERNEL, {"distributedInfo": {"rank": 0, "world_size": 1}}, "0 1 2"),
         # Without a rank, all that the process saw are its own.
-        ({}, "0 1 2"),
+        (KERNEL, {}, "0 1 2"),
     ],
 )
 def test_a_rank_sees_the_gpus_of_others(
-    tmp_path: Path, imported: Import, members: dict[str, object], devices: str
+    tmp_path: Path,
+    imported: Import,
+    did: dict[str, object],
+    members: dict[str, object],
+    devices: str,
 ) -> None:
-    kernel = event("kernel", "k", 1e15, 10, 1, device=1, stream=7, correlation=1)
     seen = [{**H100, "id": number} for number in range(3)]
-    trace = imported(kineto(tmp_path / "a.json", kernel, deviceProperties=seen, **members))
+    trace = imported(kineto(tmp_path / "a.json", did, deviceProperties=seen, **members))
     assert_rows(
         trace.sql("SELECT device_id FROM device ORDER BY device_id"),
         "device_id\n" + "\n".join(devices.split()),
     )
+    not_its_own = 3 - len(devices.split())
     assert_rows(
         trace.sql("SELECT what, events FROM import_skipped WHERE what = 'deviceProperties'"),
-        "what events" + ("\n deviceProperties 2" if members else ""),
+        "what events" + (f"\n deviceProperties {not_its_own}" if not_its_own else ""),
     )
 
 

@@ -290,8 +290,9 @@ class Kineto:
 
         rows: dict[int, dict[str, Any]] = {d: {"device_id": d} for d in sorted(self._devices)}
         properties = self._reader.members.get("deviceProperties")
-        # Each rank sees the GPUs of all ranks of its host, and works on its own.
-        is_of_rank = _number(self._world.get("rank")) is not None and bool(self._devices)
+        # Each rank sees the GPUs of all ranks of its host, and works on its own, or on none.
+        is_of_rank = _number(self._world.get("rank")) is not None
+        is_of_rank &= bool(self._devices) or (_number(self._world.get("world_size")) or 1) > 1
         idle = 0
         for device in properties if isinstance(properties, list) else []:
             number = _number(device.get("id")) if isinstance(device, dict) else None
