@@ -111,9 +111,9 @@ class Choice:
         columns = {column.name for column in TABLES[table].columns} if table in TABLES else set()
         words = []
         if self.processes is not None and "process_id" in columns:
-            # What is of no process, as a loss of samples, is of all.
             known = f"process_id IN ({_list(map(str, self.processes))})"
-            words.append(f"({known} OR process_id IS NULL)")
+            # What is of no process, as a loss of samples, is of all; but not the rows of them all.
+            words.append(known if table == "row_count" else f"({known} OR process_id IS NULL)")
         if self.some_gpus and {"process_id", "device_id"} <= columns:
             pairs = _list(f"({each.process_id}, {each.device_id})" for each in self.gpus)
             words.append(f"((process_id, device_id) IN ({pairs}) OR device_id IS NULL)")
@@ -121,6 +121,20 @@ class Choice:
             uuids = _list(quoted(each.device_uuid) for each in self.gpus if each.device_uuid)
             words.append(f"(device_uuid IN ({uuids}) OR device_uuid IS NULL)")
         return " AND ".join(words)
+
+    def without_counts(self, table: str, select: str) -> str:
+        """A SELECT of a table that does not count rows of processes that are not asked."""
+        if table != "capture" or self.processes is None:
+            return select
+        # That they were counted is still known.
+        return f"SELECT * REPLACE (least(row_counts, 0) AS row_counts) FROM (\n{select}\n)"
+
+    def known(self, query: Query) -> str:
+        """A SELECT of what is known beforehand of some processes or GPUs; "" if nothing is."""
+        if query.name == "gpu" and self.is_of_some:
+            return self.gpu_rows()
+        # Ranks that nobody asked for are not missing.
+        return query.no_rows if query.name == "_rank_missing" and self.processes else ""
 
     def gpu_rows(self) -> str:
         """A SELECT of the rows of the query ``gpu``, which numbers those of the whole trace."""

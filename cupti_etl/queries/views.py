@@ -279,8 +279,8 @@ class Views:
             raise UsageError(
                 "capture_health is about the whole trace", "ask it without choosing GPUs"
             )
-        if query.name == "gpu" and self._choice and self._choice.is_of_some:
-            con.execute(f"CREATE OR REPLACE VIEW gpu AS\n{self._choice.gpu_rows()}")
+        if self._choice and (known := self._choice.known(query)):
+            con.execute(f"CREATE OR REPLACE VIEW {query.name} AS\n{known}")
         elif query.name == _ROWS and self._folders == self._sources and not self._choice:
             there = TABLES.keys() & self._there
             self._empty.update(TABLES.keys() - there)
@@ -391,6 +391,7 @@ class Views:
                 )
             who = self._choice.who(table) if self._choice else ""
             select = self._small.read(con, table, rows) if rows else empty_table(table)
+            select = self._choice.without_counts(table, select) if self._choice else select
             con.execute(create_table_view(table, select, who))
         check_types(con, there)
         self._there.update(there)

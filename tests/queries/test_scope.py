@@ -215,6 +215,40 @@ def test_what_counts_the_whole_trace_is_not_of_a_part(trace) -> None:
             part.query("capture_health")
 
 
+def test_what_is_of_others_is_not_lost(trace) -> None:
+    tables = {
+        **TABLES,
+        "process": "process_id pid rank world_size host state stored emitted\n"
+        " 1 11 0 2 a finished 5 5\n 2 22 1 2 a finished 5 5",
+        # They are counted with what a process emitted, but are no records.
+        "nccl_event": "process_id\n 1\n 2",
+        "capture": "capture_id start_ns end_ns row_counts\n 7 0 100 5",
+        "row_count": "process_id table_name stored\n 1 kernel 2\n 2 kernel 2\n - api_call 4\n"
+        " - nccl_event 2\n - device 2",
+    }
+    with trace(**tables) as whole:
+        (verdict,) = (r for r in whole.query("capture_health") if r["section"] == "verdict")
+        assert (verdict["subject"], verdict["stored"]) == ("complete", 10)
+        with whole.scope(rank=1) as part:
+            (verdict,) = (r for r in part.query("capture_health") if r["section"] == "verdict")
+            assert (verdict["subject"], verdict["stored"]) == ("complete", 5)
+
+
+def test_what_is_lost_of_a_process_is_lost_of_the_part_that_has_it(trace) -> None:
+    tables = {
+        **TABLES,
+        "capture": "capture_id start_ns end_ns row_counts\n 7 0 100 2",
+        "row_count": "process_id table_name stored\n 1 kernel 5\n 2 kernel 2",
+    }
+    with trace(**tables) as whole:
+        lost = {}
+        for rank in (0, 1):
+            with whole.scope(rank=rank) as part:
+                rows = part.sql("FROM _loss_cause WHERE cause LIKE 'missing%'")
+                lost[rank] = [(row["cause"], row["lost"]) for row in rows]
+    assert lost == {0: [("missing from kernel", 3)], 1: []}
+
+
 def test_a_part_has_no_parts(trace) -> None:
     with trace(**TABLES) as whole, whole.scope(to="50%") as part:
         with pytest.raises(UsageError, match="this is a part of a trace already"):
