@@ -28,7 +28,11 @@
 --     inside; NULL if not known.
 --   host_ns BIGINT [ns]: Time on the host; NULL if it did not end.
 --   self_host_ns BIGINT [ns]: The same without modules inside.
-WITH RECURSIVE modules AS MATERIALIZED (
+WITH RECURSIVE nesting AS MATERIALIZED (
+    -- DuckDB plans no ASOF JOIN within a recursive query, as that of this view is.
+    SELECT range_id, parent_range_id FROM _range_parent
+),
+modules AS MATERIALIZED (
     SELECT span.process_id, span.range_id, span.start_ns,
            CASE WHEN domain = 'pytorch.module' THEN regexp_extract(span.name, '\((.*)\)$', 1)
                 ELSE substr(span.name, 12) END AS module,
@@ -36,7 +40,7 @@ WITH RECURSIVE modules AS MATERIALIZED (
                 THEN regexp_extract(span.name, '^nn.Module: (.*) \(', 1) END AS full_name,
            span.end_ns - span.start_ns AS host_ns, path.parent_range_id AS around_id
     FROM _range_span AS span
-    JOIN _range_parent AS path ON path.range_id = span.range_id
+    JOIN nesting AS path ON path.range_id = span.range_id
     WHERE starts_with(span.name, 'nn.Module: ')
 ),
 passes AS MATERIALIZED (
@@ -52,12 +56,12 @@ climbing AS (
     UNION ALL
     SELECT passes.range_id, path.parent_range_id
     FROM passes
-    JOIN _range_parent AS path ON path.range_id = passes.range_id
+    JOIN nesting AS path ON path.range_id = passes.range_id
     WHERE path.parent_range_id IS NOT NULL
     UNION ALL
     SELECT climbing.range_id, path.parent_range_id
     FROM climbing
-    JOIN _range_parent AS path ON path.range_id = climbing.around_id
+    JOIN nesting AS path ON path.range_id = climbing.around_id
     WHERE climbing.around_id NOT IN (SELECT range_id FROM modules)
         AND path.parent_range_id IS NOT NULL
 ),
