@@ -6,6 +6,6 @@
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.
-SELECT DISTINCT process_id
-FROM gpu_activity
-WHERE process_id NOT IN (SELECT process_id FROM api_call WHERE process_id IS NOT NULL)
+SELECT process_id
+FROM (SELECT DISTINCT process_id FROM gpu_activity)
+ANTI JOIN (SELECT DISTINCT process_id FROM api_call) AS calling USING (process_id)
