@@ -25,7 +25,10 @@ most AS (
     SELECT arg_min(api_name, (-least(saved_ns, idle_ns), api_name)) AS api_name
     FROM _memcpy_blocking
 )
-SELECT blocking.gpu, TRY_CAST(least(saved_ns, idle_ns) AS BIGINT) AS saved_ns,
+SELECT blocking.gpu,
+       -- A GPU without gaps has nothing to gain.
+       TRY_CAST(CASE WHEN blocking.gpu IS NULL THEN saved_ns
+                     ELSE least(saved_ns, coalesce(idle_ns, 0)) END AS BIGINT) AS saved_ns,
        concat(max(calls) OVER (), ' of them, most by ', api_name) AS culprit
 FROM blocking
 CROSS JOIN most

@@ -1,11 +1,6 @@
 -- What memcpy_blocking sums, by the GPU that was copied to or from.
 --
--- computed: Synchronous copies and sets, and asynchronous copies from or to pageable memory, which
---   the driver stages and therefore cannot let run on. Where the trace does not say which it was
---   (imported ones), that follows from the name of the call. Host time is the sum of the durations
---   of the calls; what could be saved is what lies above the median call of asynchronous copies of
---   pinned memory in the trace, or above 5 us where there is none. idle_ns is the part of the calls
---   in which the copy's GPU had no activity.
+-- computed: As memcpy_blocking says.
 -- needs: launch_to_gpu, memcpy, memset, gpu_interval, _busy_interval
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default).
