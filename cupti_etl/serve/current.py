@@ -34,6 +34,7 @@ class Current:
         self._state = state
         self._lock = threading.Lock()
         self._opened: _Opened | None = None
+        self._is_closed = False
 
     @contextmanager
     def lease(self) -> Iterator[Trace]:
@@ -45,6 +46,9 @@ class Current:
         with self._lock:
             opened = self._renewed()
             opened.readers += 1
+            if self._is_closed:
+                # Whoever was about to ask has it alone.
+                self._leave()
         try:
             yield opened.trace
         finally:
@@ -53,8 +57,9 @@ class Current:
                 opened.close_if_unused()
 
     def close(self) -> None:
-        """Close it as soon as nobody reads it."""
+        """Close it as soon as nobody reads it; nothing stays open after a question from now on."""
         with self._lock:
+            self._is_closed = True
             self._leave()
 
     def _renewed(self) -> _Opened:
