@@ -66,6 +66,28 @@ def test_the_rank_that_is_always_late(trace: MakeTrace) -> None:
     assert found[2]["own_ns"] > found[0]["own_ns"]
 
 
+def test_of_ranks_that_come_at_once_none_is_waited_for(trace: MakeTrace) -> None:
+    # As clocks of whole microseconds often say: both at 100, then rank 1 at 350 and rank 0 at 300.
+    opened = trace(
+        kernel=f"""
+            process_id device_id start_ns end_ns name
+            1          0         100      200    {NAME}
+            2          0         100      200    {NAME}
+            1          0         300      400    {NAME}
+            2          0         350      400    {NAME}
+        """,
+        process="process_id rank world_size host\n 1 0 2 n\n 2 1 2 n",
+    )
+    assert_rows(
+        opened.query("collective_wait"),
+        """
+        rank operations wait_ns last caused_ns
+        1    2          0       1    50
+        0    2          50      0    0
+        """,
+    )
+
+
 def test_own_time_is_between_operations(trace: MakeTrace) -> None:
     # Of three operations that end at the same times there are two times between: 90 and 190.
     rows = "\n".join(

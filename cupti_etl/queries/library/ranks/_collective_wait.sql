@@ -29,7 +29,7 @@
 --     NCCL did not tell.
 --   wait_ns BIGINT [ns]: Of its time, until the last rank began.
 --   transfer_ns BIGINT [ns]: The rest of its time.
---   is_last BOOLEAN: Whether the others waited for it.
+--   is_last BOOLEAN: Whether the others waited for it; of no rank if all came at once.
 --   caused_ns BIGINT [ns]: How long the others waited for it, summed over them; 0 if it was not
 --     last.
 WITH members AS (
@@ -69,8 +69,9 @@ waits AS (
     SELECT *, at_ns - min(at_ns) OVER same AS late_ns, call_ns - min(call_ns) OVER same AS
                call_late_ns,
            greatest(0, least(max(at_ns) OVER same, until_ns) - at_ns) AS wait_ns,
-           row_number() OVER (PARTITION BY operation ORDER BY at_ns DESC, rank, process_id) = 1
-               AS is_last
+           late_ns > 0 AND row_number() OVER (
+               PARTITION BY operation ORDER BY at_ns DESC, rank, process_id
+           ) = 1 AS is_last
     FROM aligned
     WINDOW same AS (PARTITION BY operation)
     QUALIFY count(*) OVER same = n

@@ -102,8 +102,7 @@ sums AS (
 SELECT rank, gpu, operations, total_ns, wait_ns, wait_pct, transfer_ns, median_late_ns,
        median_call_late_ns, last, last_pct, sigma, median_margin_ns, clock_ns,
        coalesce(operations >= 10 AND sigma > 3, false)
-           AND (coalesce(median_margin_ns, 0) > 0
-                AND CASE WHEN clock_ns IS NOT NULL THEN median_surplus_ns > 0 END) AS is_straggler,
+           AND CASE WHEN clock_ns IS NOT NULL THEN median_surplus_ns > 0 END AS is_straggler,
        caused_ns, matched_by
 FROM sums
 ORDER BY caused_ns DESC, rank, gpu
