@@ -245,6 +245,30 @@ def test_a_copy_for_which_the_call_waits_costs_as_a_wait_does(trace: MakeTrace) 
     )
 
 
+def test_copies_that_no_name_calls_asynchronous_wait_but_within_the_device(
+    trace: MakeTrace,
+) -> None:
+    waiting = (
+        "cudaMemcpy cudaMemcpy_ptds cudaMemcpy2D cudaMemcpy2DToArray cudaMemcpy3D_ptds"
+        " cudaMemcpyFromSymbol cuMemcpy cuMemcpyHtoD_v2 cuMemcpyDtoH_v2_ptds cuMemcpyAtoH_v2"
+        " hipMemcpy hipMemcpyWithStream hipMemcpyDtoH hipStreamSynchronize"
+    ).split()
+    others = (
+        "cudaMemcpyAsync_ptsz cudaMemcpyPeer cudaMemcpy2DArrayToArray cudaMemcpyBatchAsync"
+        " cudaMemcpy3DPeer_ptds cuMemcpyDtoD_v2 cuMemcpyAtoD_v2 cuMemcpyHtoDAsync_v2 cuMemcpyAtoA"
+        " cudaGraphAddMemcpyNode hipMemcpyDtoDAsync hipMemcpyPeer cudaMemset"
+    ).split()
+    rows = [f"1 5 runtime {n} {100 * n} {100 * n + 50} {name}" for n, name in enumerate(waiting)]
+    rows += [f"1 6 runtime {n} {100 * n} {100 * n + 50} {name}" for n, name in enumerate(others)]
+    opened = trace(
+        kernel="process_id device_id start_ns end_ns name\n 1 0 10 20 a",
+        api_call="process_id thread_id domain correlation_id start_ns end_ns name\n"
+        + "\n".join(rows),
+    )
+    assert {row["name"] for row in opened.query("sync_cost")} == {*waiting}
+    assert {row["name"] for row in opened.sql("FROM _host_span WHERE class = 3")} == {*others}
+
+
 def test_a_copy_from_pageable_memory_waits_for_what_is_before_it(trace: MakeTrace) -> None:
     # Of 1, only the last piece is left when the call returns; 2 is pinned; of 3, most is left.
     opened = trace(

@@ -1,12 +1,12 @@
 -- What waiting for the device costs each host thread, and whether the device worked meanwhile.
 --
--- computed: Calls that block until the device is done, by thread, function and GPU: those that
---   synchronize by name, and copies for which their call waits, as asynchronous ones to and from
---   pageable memory do (_blocking_copy; PyTorch's item(), for one). A thread's calls do not
---   overlap, so their sum is a union. busy_ns is the part in which the GPU had any activity; in
+-- computed: Calls that block until the device is done, by thread, function and GPU: those of which
+--   the name says so (_host_span), and copies for which their call waits, as asynchronous ones to
+--   and from pageable memory do (_blocking_copy; PyTorch's item(), for one). A thread's calls do
+--   not overlap, so their sum is a union. busy_ns is the part in which the GPU had any activity; in
 --   idle_ns host and device both waited. The range is the innermost NVTX range at the time of the
 --   longest call.
--- needs: api_call, _blocking_copy, gpu_interval, _busy_interval, _range_span, _range_parent
+-- needs: _host_span, _blocking_copy, gpu_interval, _busy_interval, _range_span, _range_parent
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default).
 --   _busy_interval: no finished GPU activity was recorded.
@@ -34,11 +34,8 @@
 --   longest_range VARCHAR: Path of the NVTX range around it; NULL outside ranges.
 WITH RECURSIVE waits AS (
     SELECT process_id, thread_id, name, start_ns, end_ns
-    FROM api_call
-    WHERE (contains(name, 'Synchronize')
-           OR name IN ('cudaMemcpy', 'cudaMemcpy2D', 'cudaMemcpy3D', 'cuMemcpy', 'cuMemcpyHtoD_v2',
-                       'cuMemcpyDtoH_v2', 'cudaMemcpyToSymbol', 'cudaMemcpyFromSymbol'))
-        AND start_ns IS NOT NULL AND end_ns IS NOT NULL
+    FROM _host_span
+    WHERE source = 'api_call' AND class = 2 AND start_ns IS NOT NULL AND end_ns IS NOT NULL
     UNION ALL
     SELECT process_id, thread_id, name, start_ns, end_ns FROM _blocking_copy
 ),

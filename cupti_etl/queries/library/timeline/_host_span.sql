@@ -1,7 +1,10 @@
 -- What threads did in CUDA: every call, and every overhead of profiler or driver, with its class.
 --
--- computed: A call's class follows from its name. Waiting are calls that synchronize or copy
---   synchronously; memory those that allocate, free, copy or set. Overhead of the driver that
+-- computed: A call's class follows from its name. Waiting are calls that synchronize, and those
+--   that return when a copy from or to the host is done, as copies do that are not called
+--   asynchronous (NVIDIA's driver API reference, "API synchronization behavior"; HIP's
+--   hipMemcpyWithStream is one, too). Memory are those that allocate, free, copy or set. Overhead
+--   of the driver that
 --   compiles or loads code is loading, command_buffer_full, in which the device's queue has no
 --   space, waiting, and the rest, which is CUPTI's, profiler.
 -- needs: api_call, overhead
@@ -15,7 +18,10 @@
 --   start_ns BIGINT [epoch ns]: When it began.
 --   end_ns BIGINT [epoch ns]: When it ended; NULL if it had not.
 SELECT 'api_call' AS source,
-       CASE WHEN contains(name, 'Synchronize') OR name IN ('cudaMemcpy', 'cuMemcpy') THEN 2
+       CASE WHEN contains(name, 'Synchronize') THEN 2
+            WHEN contains(name, 'Memcpy') AND regexp_matches(name, '^(cu|cuda|hip)Memcpy')
+                 AND NOT regexp_matches(name, 'Async|Peer|[AD]to[AD]|ArrayToArray|Attributes')
+            THEN 2
             -- Some ask how much memory of a block is free.
             WHEN (contains(name, 'Mem') OR contains(name, 'Malloc') OR contains(name, 'Free')
                   OR contains(name, 'HostAlloc')) AND NOT contains(name, 'Occupancy') THEN 3
