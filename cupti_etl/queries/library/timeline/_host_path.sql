@@ -1,12 +1,13 @@
 -- When the run time hung on the host: stretches between two of the GPU's on the critical path.
 --
 -- computed: A gap that ended only when the host launched (gap_attribution: more than queued) leads
---   to that call and along the host back to the end of its process's last synchronizing call before
---   it; one that waits for its copy is such a call, too (_blocking_copy). The union of these.
--- needs: gpu_gaps, api_call, _blocking_copy, _gpu_span
+--   to that call and along the host back to the end of its process's last call that waited before
+--   (_host_span); one that waits for its copy is such a call, too (_blocking_copy). The union of
+--   these.
+-- needs: gpu_gaps, api_call, _host_span, _blocking_copy, _gpu_span
 -- materialized: Made once for an opened trace, as critical_path and kernel_slack read it.
 -- limits: As of critical_path.
--- lookup: api_call, _blocking_copy
+-- lookup: api_call, _host_span, _blocking_copy
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   start_ns BIGINT [epoch ns]: End of the last call that waited, or begin of the GPU's span.
@@ -39,8 +40,8 @@ late AS (
 ),
 waits AS (
     SELECT process_id, end_ns
-    FROM api_call
-    WHERE end_ns IS NOT NULL AND contains(name, 'Synchronize')
+    FROM _host_span
+    WHERE source = 'api_call' AND class = 2 AND end_ns IS NOT NULL
     UNION ALL
     SELECT process_id, end_ns FROM _blocking_copy
 ),
