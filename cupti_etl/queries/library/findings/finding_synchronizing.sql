@@ -19,6 +19,8 @@ WITH gaps AS (
 calls AS (
     SELECT gpu, arg_min({'name': name, 'range': longest_range}, (-gap_ns, name)) AS longest
     FROM sync_cost
+    -- What frees while the GPU is idle is in no waiting_ns.
+    WHERE reason <> 'frees'
     GROUP BY gpu
 )
 SELECT gaps.gpu, saved_ns, concat_ws(' in ', longest.name, longest.range) AS culprit

@@ -1,11 +1,12 @@
 -- What waiting for the device costs each host thread, and whether the device worked meanwhile.
 --
--- computed: Calls that block until the device is done, by thread, function and GPU: those of which
---   the name says so (_host_span), and copies for which their call waits, as asynchronous ones to
---   and from pageable memory do (_blocking_copy; PyTorch's item(), for one). A thread's calls do
---   not overlap, so their sum is a union. busy_ns is the part in which the GPU had any activity; in
---   idle_ns host and device both waited. The range is the innermost NVTX range at the time of the
---   longest call.
+-- computed: Calls that block until the device is done, by thread, function and GPU: those that
+--   synchronize or copy, as their name says (_host_span), copies for which their call waits, as
+--   asynchronous ones to and from pageable memory do (_blocking_copy; PyTorch's item(), for one),
+--   and calls that free or unpin memory while the GPU works, as caches do that are emptied. A
+--   thread's calls do not overlap, so their sum is a union. busy_ns is the part in which the GPU
+--   had any activity; in idle_ns host and device both waited. The range is the innermost NVTX range
+--   at the time of the longest call.
 -- needs: _host_span, _blocking_copy, gpu_interval, _busy_interval, _range_span, _range_parent
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default).
@@ -21,6 +22,7 @@
 --   process_id BIGINT: The process.
 --   thread_id INTEGER: The thread that waited.
 --   name VARCHAR: Function called.
+--   reason VARCHAR: Why it waits: it synchronizes, copies or frees.
 --   gpu BIGINT: A GPU of the process, as in gpu.
 --   calls BIGINT [calls]: Calls that returned.
 --   total_ns BIGINT [ns]: Time in them.
@@ -33,11 +35,16 @@
 --   longest_start_ns BIGINT [epoch ns]: When the longest began.
 --   longest_range VARCHAR: Path of the NVTX range around it; NULL outside ranges.
 WITH RECURSIVE waits AS (
-    SELECT process_id, thread_id, name, start_ns, end_ns
+    SELECT process_id, thread_id, name, start_ns, end_ns,
+           CASE WHEN class = 3 THEN 'frees' WHEN contains(name, 'Synchronize') THEN 'synchronizes'
+                ELSE 'copies' END AS reason
     FROM _host_span
-    WHERE source = 'api_call' AND class = 2 AND start_ns IS NOT NULL AND end_ns IS NOT NULL
+    WHERE source = 'api_call' AND start_ns IS NOT NULL AND end_ns IS NOT NULL
+        AND (class = 2
+             OR (class = 3 AND NOT contains(name, 'Async')
+                 AND regexp_matches(name, '^(cuda|hip|cuMem)(Host)?(Free|Unregister)')))
     UNION ALL
-    SELECT process_id, thread_id, name, start_ns, end_ns FROM _blocking_copy
+    SELECT process_id, thread_id, name, start_ns, end_ns, 'copies' FROM _blocking_copy
 ),
 -- Of a runtime call and the driver call inside it, the outer one; what was found twice, once.
 outermost AS (
@@ -58,11 +65,12 @@ busy AS (
     SELECT gpu, start_ns, end_ns, busy_before_ns FROM _busy_interval WHERE work = 'any'
 ),
 edges AS (
-    SELECT outermost.process_id, thread_id, name, gpu, start_ns, start_ns AS at_ns, -1 AS sign
+    SELECT outermost.process_id, thread_id, name, reason, gpu, start_ns, start_ns AS at_ns,
+           -1 AS sign
     FROM outermost
     JOIN used ON used.process_id = outermost.process_id
     UNION ALL
-    SELECT outermost.process_id, thread_id, name, gpu, start_ns, end_ns, 1
+    SELECT outermost.process_id, thread_id, name, reason, gpu, start_ns, end_ns, 1
     FROM outermost
     JOIN used ON used.process_id = outermost.process_id
 ),
@@ -70,7 +78,7 @@ spans AS (
     SELECT gpu, min(start_ns) AS first_ns, max(end_ns) AS last_ns FROM busy GROUP BY gpu
 ),
 covered AS (
-    SELECT process_id, thread_id, name, edges.gpu, edges.start_ns,
+    SELECT process_id, thread_id, name, reason, edges.gpu, edges.start_ns,
            max(at_ns) - min(at_ns) AS wait_ns,
            TRY_CAST(sum(sign * least(greatest(at_ns, first_ns), last_ns)) AS BIGINT) AS between_ns,
            TRY_CAST(sum(sign * coalesce(busy_before_ns + least(at_ns, busy.end_ns)
@@ -78,10 +86,10 @@ covered AS (
     FROM edges
     LEFT JOIN spans ON spans.gpu = edges.gpu
     ASOF LEFT JOIN busy ON busy.gpu = edges.gpu AND busy.start_ns <= edges.at_ns
-    GROUP BY process_id, thread_id, name, edges.gpu, edges.start_ns
+    GROUP BY process_id, thread_id, name, reason, edges.gpu, edges.start_ns
 ),
 sums AS (
-    SELECT process_id, thread_id, name, gpu, count(*) AS calls,
+    SELECT process_id, thread_id, name, reason, gpu, count(*) AS calls,
            TRY_CAST(sum(wait_ns) AS BIGINT) AS total_ns,
            TRY_CAST(sum(busy_ns) AS BIGINT) AS busy_ns,
            TRY_CAST(sum(wait_ns - busy_ns) AS BIGINT) AS idle_ns,
@@ -89,7 +97,9 @@ sums AS (
            median(wait_ns) AS median_ns, max(wait_ns) AS max_ns,
            arg_max(start_ns, (wait_ns, -start_ns)) AS longest_start_ns
     FROM covered
-    GROUP BY process_id, thread_id, name, gpu
+    -- While the GPU is idle there is nothing to wait for.
+    WHERE reason <> 'frees' OR busy_ns > 0
+    GROUP BY process_id, thread_id, name, reason, gpu
 ),
 -- The ranges around the longest calls, and their names from the innermost outwards.
 around AS MATERIALIZED (

@@ -3,10 +3,9 @@
 -- computed: A call's class follows from its name. Waiting are calls that synchronize, and those
 --   that return when a copy from or to the host is done, as copies do that are not called
 --   asynchronous (NVIDIA's driver API reference, "API synchronization behavior"; HIP's
---   hipMemcpyWithStream is one, too). Memory are those that allocate, free, copy or set. Overhead
---   of the driver that
---   compiles or loads code is loading, command_buffer_full, in which the device's queue has no
---   space, waiting, and the rest, which is CUPTI's, profiler.
+--   hipMemcpyWithStream is one, too). Memory are those that allocate, pin, free, copy or set.
+--   Overhead of the driver that compiles or loads code is loading, command_buffer_full, in which
+--   the device's queue has no space, waiting, and the rest, which is CUPTI's, profiler.
 -- needs: api_call, overhead
 -- columns:
 --   source VARCHAR: api_call or overhead.
@@ -24,7 +23,8 @@ SELECT 'api_call' AS source,
             THEN 2
             -- Some ask how much memory of a block is free.
             WHEN (contains(name, 'Mem') OR contains(name, 'Malloc') OR contains(name, 'Free')
-                  OR contains(name, 'HostAlloc')) AND NOT contains(name, 'Occupancy') THEN 3
+                  OR contains(name, 'HostAlloc') OR contains(name, 'HostRegister')
+                  OR contains(name, 'HostUnregister')) AND NOT contains(name, 'Occupancy') THEN 3
             WHEN contains(name, 'Launch') THEN 4
             WHEN contains(name, 'ModuleLoad') OR contains(name, 'LibraryLoad')
                  OR contains(name, 'cuLink') THEN 1
