@@ -273,6 +273,25 @@ def test_copies_that_no_name_calls_asynchronous_wait_but_within_the_device(
     assert {row["name"] for row in opened.sql("FROM _host_span WHERE class = 3")} == {*others}
 
 
+def test_to_set_pinned_memory_waits(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel="process_id device_id start_ns end_ns name\n 1 0 100 300 a",
+        memset="""
+            process_id device_id correlation_id start_ns end_ns memory_kind
+            1          0         1              300      302    pinned
+            1          0         2              310      311    device
+        """,
+        api_call="""
+            process_id thread_id correlation_id domain  name       start_ns end_ns
+            1          5         1              runtime cudaMemset 120      305
+            1          5         2              runtime cudaMemset 306      315
+        """,
+    )
+    assert_rows(
+        opened.query("sync_cost"), "name reason calls total_ns busy_ns\ncudaMemset copies 1 185 182"
+    )
+
+
 def test_a_call_that_frees_while_the_gpu_works_waits(trace: MakeTrace) -> None:
     # The first one makes a context; the last ones have nothing to wait for, or do not wait.
     opened = trace(

@@ -4,8 +4,9 @@
 --   process_id and correlation_id, as copies to pageable memory do even if they are called
 --   asynchronous (PyTorch's item(), for one). From pageable memory, too, the driver waits for what
 --   was asked before, then copies piece by piece over a buffer of its own, and returns when the
---   last one lies in there: of these copies, most of the time must be within the call.
--- needs: api_call, memcpy
+--   last one lies in there: of these copies, most of the time must be within the call. To set
+--   pinned memory is a copy here, as its call waits, too (cudaMemset).
+-- needs: api_call, memcpy, memset
 -- materialized: Made once for an opened trace, as queries about waiting read it.
 -- limits: A runtime call and the driver call inside it have a row each.
 -- scope: host start_ns
@@ -17,14 +18,21 @@
 --   start_ns BIGINT [epoch ns]: When it was entered.
 --   end_ns BIGINT [epoch ns]: When it returned.
 --   is_done BOOLEAN: Whether all of the copy was done by then.
+WITH copies AS (
+    SELECT process_id, correlation_id, src_kind, start_ns, end_ns FROM memcpy
+    UNION ALL
+    SELECT process_id, correlation_id, NULL, start_ns, end_ns
+    FROM memset
+    WHERE memory_kind = 'pinned'
+)
 SELECT calls.process_id, calls.correlation_id, calls.thread_id, calls.name, calls.start_ns,
-       calls.end_ns, memcpy.end_ns <= calls.end_ns AS is_done
-FROM memcpy
+       calls.end_ns, copies.end_ns <= calls.end_ns AS is_done
+FROM copies
 JOIN api_call AS calls
-    ON calls.process_id = memcpy.process_id
-    AND calls.correlation_id = memcpy.correlation_id
-WHERE memcpy.start_ns >= calls.start_ns
+    ON calls.process_id = copies.process_id
+    AND calls.correlation_id = copies.correlation_id
+WHERE copies.start_ns >= calls.start_ns
     AND (
-        memcpy.end_ns <= calls.end_ns
-        OR (src_kind = 'pageable' AND memcpy.end_ns - calls.end_ns < calls.end_ns - memcpy.start_ns)
+        copies.end_ns <= calls.end_ns
+        OR (src_kind = 'pageable' AND copies.end_ns - calls.end_ns < calls.end_ns - copies.start_ns)
     )
