@@ -225,13 +225,22 @@ def test_what_was_not_released(trace: MakeTrace) -> None:
     ],
     ids=["even", "uneven", "once", "at first"],
 )
+@pytest.mark.parametrize(("thread", "path"), [(5, "step*"), (6, None)], ids=["inside", "outside"])
 def test_a_leak_grows_with_the_steps(
-    trace: MakeTrace, sizes: list[int], growth: float, error: float, verdict: str
+    trace: MakeTrace,
+    sizes: list[int],
+    growth: float,
+    error: float,
+    verdict: str,
+    thread: int,
+    path: str | None,
 ) -> None:
     steps = range(len(sizes))
     opened = trace(
-        memory="process_id device_id memory_kind operation timestamp_ns address bytes\n"
-        + "\n".join(f"1 0 device allocation {s * 1000 + 10} {s} {sizes[s]}" for s in steps),
+        memory="process_id device_id memory_kind operation timestamp_ns address bytes thread_id\n"
+        + "\n".join(
+            f"1 0 device allocation {s * 1000 + 10} {s} {sizes[s]} {thread}" for s in steps
+        ),
         marker="process_id marker_id event timestamp_ns name thread_id\n"
         + "\n".join(
             f"1 {s} start {s * 1000} step{s} 5\n1 {s} end {s * 1000 + 900} - 5" for s in steps
@@ -244,7 +253,7 @@ def test_a_leak_grows_with_the_steps(
         + "\n".join(f"1 0 {s} {s * 1000 + 5} {s * 1000 + 800} a" for s in steps),
     )
     (row,) = opened.query("memory_leaks")
-    assert (row["bytes"], row["verdict"]) == (sum(sizes), verdict)
+    assert (row["bytes"], row["verdict"], row["range"]) == (sum(sizes), verdict, path)
     assert row["growth_bytes_per_step"] == pytest.approx(growth)
     # The sums are of doubles, in an order that DuckDB chooses; t is of a series.
     assert row["growth_error"] == pytest.approx(error, rel=0.04, abs=1e-3)

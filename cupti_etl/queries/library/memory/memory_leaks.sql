@@ -1,9 +1,10 @@
 -- Memory that was allocated and never released, by where it was asked for, and whether it grows.
 --
 -- computed: Allocations without a release by shared object, kind, calling function and the NVTX
---   range around the call. Growth is the mean of what each step of the process (step, on its first
---   GPU) but the first added to them, with the half width of its 95 % confidence interval under
---   normal errors (Student's t): what was allocated once does not grow.
+--   range around the call, as if all steps had one name. Growth is the mean of what each step of
+--   the process (step, on its first GPU) but the first added to them, with the half width of its
+--   95 % confidence interval under normal errors (Student's t): what was allocated once does not
+--   grow.
 -- needs: allocation_site, step
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).
@@ -19,7 +20,8 @@
 --   memory_kind VARCHAR: Kind of memory, such as device or pinned.
 --   source VARCHAR: Shared object that asked for it; NULL if not known.
 --   api_name VARCHAR: Function that allocated it; NULL if the call was not recorded.
---   range VARCHAR: Path of the NVTX range around the call; NULL outside ranges.
+--   range VARCHAR: Path of the NVTX range around the call, with * for the numbers of steps; NULL
+--     outside ranges.
 --   allocations BIGINT [allocations]: How many were not released.
 --   bytes BIGINT [bytes]: Their sizes together.
 --   first_ns BIGINT [epoch ns]: When the first was allocated.
@@ -27,8 +29,30 @@
 --   growth_bytes_per_step DOUBLE [bytes]: By how much they grow in a step.
 --   growth_error DOUBLE [bytes]: Half width of its confidence interval.
 --   verdict VARCHAR: grows, does not grow, or cannot tell.
-WITH sites AS (
+WITH kept AS (
     SELECT * FROM allocation_site WHERE end_ns IS NULL
+),
+parts AS (
+    SELECT process_id, range, unnest(string_split(range, ' / ')) AS part,
+           generate_subscripts(string_split(range, ' / '), 1) AS place
+    FROM (SELECT DISTINCT process_id, range FROM kept WHERE range IS NOT NULL)
+),
+-- What leaks in every step is asked for in ranges that differ by the number of the step.
+paths AS (
+    SELECT parts.process_id, range,
+           string_agg(CASE WHEN name IS NULL THEN part
+                           ELSE regexp_replace(part, '[0-9]+', '*', 'g') END, ' / ' ORDER BY place)
+               AS path
+    FROM parts
+    LEFT JOIN (SELECT DISTINCT process_id, name FROM step) AS named
+        ON named.process_id = parts.process_id
+        AND named.name = part
+    GROUP BY parts.process_id, range
+),
+sites AS (
+    SELECT kept.* REPLACE (path AS range)
+    FROM kept
+    LEFT JOIN paths ON paths.process_id = kept.process_id AND paths.range = kept.range
 ),
 sums AS (
     SELECT process_id, memory_kind, source, api_name, range, count(*) AS allocations,
