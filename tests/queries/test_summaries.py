@@ -257,3 +257,30 @@ def test_the_wall_time_is_of_the_capture_of_a_command(trace: MakeTrace) -> None:
     assert_rows(
         opened.sql(wall), 'ns detail\n2000000000 "from the first process traced to the last end"'
     )
+
+
+def test_calls_after_which_something_did_not_run_are_on_the_page(trace: MakeTrace) -> None:
+    # 600 says that an event is not there yet, and 1 that an address is not the device's.
+    opened = trace(
+        kernel="process_id device_id start_ns end_ns name\n 1 0 10 20 a",
+        api_call="""
+            process_id correlation_id domain  name                     start_ns end_ns return_value
+            1          1              runtime cudaLaunchKernel         1        2      701
+            1          2              runtime cudaLaunchKernel         3        4      701
+            1          3              runtime cudaLaunchKernel         5        6      0
+            1          4              runtime cudaMalloc               7        8      2
+            1          5              runtime cudaEventQuery           9        10     600
+            1          6              runtime cudaPointerGetAttributes 11       12     1
+            1          7              runtime cudaMemcpyAsync          13       14     1
+        """,
+    )
+    assert_rows(
+        opened.sql("SELECT subject, value, unit, detail FROM run_summary WHERE section = 'errors'"),
+        """
+        subject          value unit  detail
+        cudaLaunchKernel 2     calls "failed: a block needs more registers or threads than there \
+are (701)"
+        cudaMalloc       1     calls "failed: out of memory (2)"
+        cudaMemcpyAsync  1     calls "failed: error (1)"
+        """,
+    )
