@@ -57,8 +57,9 @@ def _null_times(process: Process, info: ProcessInfo) -> list[Loss]:
             no_start, no_end = no_start - replayed, no_end - replayed
         if no_start:
             detail = (
-                "CUPTI gave no timestamps for these rows: the calls that asked for them failed (see"
-                " api_summary), its device buffers were exhausted, or the GPU failed before they ended"
+                "CUPTI gave no timestamps for these rows: the calls that asked for them failed"
+                " (see api_summary), its device buffers were exhausted, or the GPU failed before"
+                " they ended"
             )
             found.append(
                 Loss(
