@@ -100,11 +100,10 @@ class Capture:
                 raise UsageError(
                     f"the capture to {self._path} is over", "make another with cupti_etl.capture()"
                 )
-            if self._begins_paused:
-                load_injected()[1].cupti_etl_pause(1)
-            self._collector = CollectorProcess(self._words())
-            self._path, self._pid = as_path(self._collector.out), os.getpid()
-            self._begin(self._collector)
+            collector = CollectorProcess(self._words())
+            self._begin(collector)
+            self._collector = collector
+            self._path, self._pid = as_path(collector.out), os.getpid()
             _current.append(self)
         return self
 
@@ -118,9 +117,12 @@ class Capture:
         settings = collector.settings | python_settings(collector.settings, os.environ)
         self._replaced = {name: os.environ.get(name) for name in settings}
         _set(settings)
+        if self._begins_paused:
+            lib.cupti_etl_pause(True)
         if lib.cupti_etl_begin(error) < 0:
             message = text(ffi, error.message)
             lib.cupti_etl_end(error)
+            lib.cupti_etl_pause(False)  # a capture that never began pauses no other
             _set(self._replaced)
             collector.end()
             raise CaptureError(

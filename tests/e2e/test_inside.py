@@ -164,6 +164,22 @@ launch(1)
     assert said.startswith(message.format(inside.folder)), said
 
 
+@pytest.mark.parametrize("refused", ['kinds="kernels"', 'cupti="libcupti.so"'])
+def test_a_paused_capture_that_is_refused_pauses_no_other(inside: Inside, refused: str) -> None:
+    text = f"""
+driver.cuInit(0)
+open("libcupti.so", "w").write("nothing")
+try:
+    functools.partial(capture, paused=True)("a", {refused}).start()
+except cupti_etl.EtlError as error:
+    tell(type(error).__name__)
+with capture("b"):
+    launch(5)
+"""
+    assert inside(text)
+    assert inside.trace("b").count("kernel") == 5
+
+
 def test_without_cupti_the_capture_says_so(inside: Inside) -> None:
     text = """
 open("libcupti.so", "w").write("nothing")
