@@ -134,25 +134,19 @@ class Capture:
     def stop(self) -> None:
         """Record no more, and wait until the trace is written.
 
-        What goes wrong here is a warning, and ``problem``: the program goes on.
+        What goes wrong here is a warning, and ``problem``: the program goes on.  If Ctrl-C ends the
+        waiting, call it again to wait on; nothing is recorded any more.
 
         Raises:
             UsageError: it was not started, or is over.
         """
         with _lock:
-            if self._collector is None or _running() is not self:
+            if self._collector is None or self._pid != os.getpid():
                 raise UsageError(
                     "this capture is not running", "call start() first, and stop() once"
                 )
-            _current.remove(self)
-            ffi, lib = load_injected()
-            error = error_buffer(ffi)
-            if self._synchronizes:
-                cuda.synchronize()
-            self._end_pytorch()
-            if lib.cupti_etl_end(error) < 0:
-                self.problem = CaptureError(text(ffi, error.message))
-            _set(self._replaced)
+            if _running() is self:
+                self._end()
             failure, summary = self._collector.end()
             self.problem = failure or self.problem
             self._collector = None
@@ -160,6 +154,19 @@ class Capture:
             print(summary, file=sys.stderr)
         if self.problem is not None:
             warnings.warn(str(self.problem), CaptureWarning, stacklevel=2)
+
+    def _end(self) -> None:
+        ffi, lib = load_injected()
+        error = error_buffer(ffi)
+        try:
+            if self._synchronizes:
+                cuda.synchronize()
+        finally:  # an impatient Ctrl-C comes above, and the program would be recorded to its end
+            self._end_pytorch()
+            if lib.cupti_etl_end(error) < 0:
+                self.problem = CaptureError(text(ffi, error.message))
+            _set(self._replaced)
+            _current.remove(self)
 
     @property
     def trace(self) -> Trace:
@@ -273,7 +280,12 @@ class Capture:
         )
 
     def __repr__(self) -> str:
-        state = "running" if _running() is self else "over" if self._path else "not started"
+        if _running() is self:
+            state = "running"
+        elif self._collector is not None:  # somebody did not wait for stop()
+            state = "being written"
+        else:
+            state = "over" if self._path else "not started"
         return f"<cupti_etl.capture {self._path or self._out or ''} ({state})>"
 
 

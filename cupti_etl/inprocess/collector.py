@@ -83,7 +83,7 @@ class CollectorProcess:
         self.out: str = message["out"]
 
     def end(self) -> tuple[EtlError | None, str]:
-        """Say that the program is done, and wait for the trace.
+        """Say that the program is done, and wait for the trace; again, if that is interrupted.
 
         Returns:
             What went wrong, or None; and the summary.

@@ -295,6 +295,29 @@ tell("over")
     trace.check_sums()
 
 
+def test_who_does_not_wait_for_the_end_is_recorded_no_further(inside: Inside) -> None:
+    """Ctrl-C in a block, and once more while its end waits for the GPU."""
+    text = """
+import signal
+from cupti_etl.inprocess import cuda
+driver.cuInit(0)
+waited, cuda.synchronize = cuda.synchronize, lambda: signal.raise_signal(signal.SIGINT)
+run = capture("a").start()
+launch(5)
+try:
+    run.stop()
+except KeyboardInterrupt:
+    launch(3)
+cuda.synchronize = waited
+with capture("b"):  # the first one is not in its way
+    launch(4)
+run.stop()
+tell(run.trace.sql("FROM kernel").count(), repr(run).endswith("(over)>"))
+"""
+    assert inside(text) == [[5, True]]
+    assert inside.trace("b").count("kernel") == 4
+
+
 def test_an_environment_is_as_it_was(inside: Inside) -> None:
     text = """
 before = dict(os.environ)
