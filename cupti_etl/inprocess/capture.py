@@ -18,7 +18,7 @@ from cupti_etl.api import Result, Trace, open
 from cupti_etl.capture.launcher import python_settings
 from cupti_etl.config import ENVIRONMENT
 from cupti_etl.errors import CaptureError, EtlError, UsageError
-from cupti_etl.inprocess import cuda, results
+from cupti_etl.inprocess import cuda, decorating, results
 from cupti_etl.inprocess.collector import CollectorProcess, words_of
 from cupti_etl.inprocess.pytorch import begin_if_imported
 from cupti_etl.native.loader import error_buffer, inject_library_path, load_injected, text
@@ -251,7 +251,14 @@ class Capture:
 
         A name of a trace that is there already gets a number: ``run42``, ``run42-2`` ...  The
         function's attribute ``run`` is the capture of the last call.
+
+        Raises:
+            TypeError: it cannot be called.
+            UsageError: it is a generator function, or a class.
         """
+        if not callable(function):
+            raise TypeError(f"{self!r} decorates a function, not {function!r}")
+        decorating.check(function, "cupti_etl.capture(...)")
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
@@ -301,6 +308,9 @@ def profile(out: Any = None, /, **options: Any) -> Any:
     """A decorator: each call of the function is a capture of its own, the function's ``run``.
 
     With the arguments of ``capture``, or without any: ``@cupti_etl.profile``.
+
+    Raises:
+        UsageError: the function is a generator function, or a class.
     """
     if callable(out):
         return Capture(**options)(out)

@@ -15,8 +15,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, overload
 
-from cupti_etl.errors import NativeError, UsageError
-from cupti_etl.inprocess import tasks
+from cupti_etl.errors import NativeError
+from cupti_etl.inprocess import decorating, tasks
 from cupti_etl.native.loader import inject_library_path
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -53,17 +53,13 @@ def _decorated(entered: Any, function: _F) -> _F:
 
     Raises:
         TypeError: it cannot be called.
-        UsageError: it is a generator function.
+        UsageError: it is a generator function, or a class.
     """
     if not callable(function):
         raise TypeError(
             f"{entered!r} decorates a function, not {function!r}; attributes have names: epoch=3"
         )
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise UsageError(
-            f"{function.__qualname__} is a generator, which runs in pieces between others",
-            "use `with cupti_etl.range(...)` inside of it, around what does not yield",
-        )
+    decorating.check(function, "cupti_etl.range(...)")
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)

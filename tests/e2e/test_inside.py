@@ -142,6 +142,11 @@ REFUSED = {
         'cupti_etl.capture("a", cupti="gone.so").start()',
         "UsageError: there is no file gone.so",
     ),
+    "a generator": (
+        'capture("a")(lambda: (yield))',
+        "UsageError: <lambda> is a generator, which runs in pieces",
+    ),
+    "a class": ('capture("a")(type("Model", (), {}))', "UsageError: Model is a class"),
     "under another": (
         'os.environ["CUPTI_ETL_SOCKET"] = "/x"; capture("a").start()',
         "UsageError: this runs under another capture already",

@@ -16,6 +16,7 @@ REFUSED = {
         'cupti_etl.range("a")(generate)',
         "UsageError: generate is a generator, which runs in pieces",
     ),
+    "a class": ('cupti_etl.range("a")(type("Model", (), {}))', "UsageError: Model is a class"),
 }
 
 
