@@ -25,6 +25,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 
 class EtlError(Exception):
@@ -41,6 +42,8 @@ class EtlError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        if hint:  # for whoever reads the traceback of a program or a notebook
+            self.add_note(hint)
 
 
 class UsageError(EtlError):
@@ -91,6 +94,10 @@ class CuptiError(EtlError):
         super().__init__(message, hint)
         self.code = code
         self.words = words or message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Else the message alone is passed on, and a pool of processes waits for ever.
+        return type(self), (self.code, self.message), self.__dict__
 
 
 class CuptiValueError(CuptiError, ValueError):
