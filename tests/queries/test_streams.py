@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from support.trace import MakeTrace, assert_rows
+
+from cupti_etl.render.table import View, table
 
 # Stream 7 of one process: 0-20, 10-30 (dependent launch) and a copy 35-40; its stream 8: 20-50;
 # stream 7 of another process: 25-45.  Then nothing until 80, and a kernel of no length.
@@ -107,3 +110,30 @@ HtoD      -
     )
     assert opened.query("stream_gaps", min_ns=6).count() == 2
     assert opened.query("stream_gaps", min_ns=0).count() == 3  # work without a gap makes none
+
+
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [
+        ("stream_overlap", {"stream_id", "other_stream_id"}),
+        ("stream_gaps", {"stream_id"}),
+        ("queue_depth", {"stream_id"}),
+    ],
+)
+def test_a_table_says_which_stream_a_row_is_about(
+    trace: MakeTrace, name: str, columns: set[str]
+) -> None:
+    calls = """
+        process_id correlation_id start_ns end_ns
+        1          1              990      995
+    """
+    kernels = """
+        process_id device_id context_id stream_id correlation_id start_ns end_ns name
+        1          0         1          7         1              1000     1020   a
+        1          0         1          8         1              1020     1050   b
+        1          0         1          8         1              9000     9100   b
+    """
+    opened = trace(api_call=calls, kernel=kernels, device=STREAMS["device"])
+    rows = opened.query(name)
+    assert rows.count()
+    assert columns <= {column.name for column in table(rows, View()).columns}

@@ -11,6 +11,7 @@
 -- materialized: Made in one sweep over calls and activities.
 -- limits: Activities without a recorded call are not seen. The driver holds about 1024 launches
 --   a stream; from there on, launching waits for the device.
+-- first: stream_id, activities, mean_depth, max_depth, empty_ns, empty_pct, full_ns, span_ns
 -- columns:
 --   process_id BIGINT: The process.
 --   device_id INTEGER: CUDA ordinal of the device in its process.

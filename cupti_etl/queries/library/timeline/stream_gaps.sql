@@ -7,6 +7,8 @@
 --   gpu_activity: no GPU activity was recorded.
 -- limits: Other streams of the GPU can have been at work meanwhile: what gpu_gaps lists, none was.
 --   Nodes of a CUDA graph count for the streams that they are recorded under.
+-- first: gap_ns, stream_id, start_ns, previous_kind, previous_name, next_kind, next_name
+-- label: next_name = kernel(next_kind)
 -- parameters:
 --   min_ns BIGINT = 1000 [ns]: Shortest gap that is listed.
 -- columns:

@@ -6,6 +6,7 @@
 --   gpu_activity: no GPU activity was recorded.
 --   _stream_pair: no GPU had work in two streams.
 -- limits: At most 60 streams of a GPU are seen.
+-- first: stream_id, other_stream_id, busy_ns, overlap_ns, overlap_pct
 -- parameters:
 --   streams BIGINT = 8 [streams]: How many streams of each GPU to compare, the busiest first.
 -- columns:
