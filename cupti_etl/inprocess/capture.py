@@ -187,7 +187,7 @@ class Capture:
         """Where the trace is, or will be; None before ``start``."""
         return self._path
 
-    def ranges(self, metrics: Sequence[str] = (), reduction: str = "sum") -> Result:
+    def ranges(self, metrics: str | Sequence[str] = (), reduction: str = "sum") -> Result:
         """What each range ran: kernels, their time, copies, and hardware metrics.
 
         Args:
@@ -199,7 +199,8 @@ class Capture:
                 asked of a metric that has none, as a percentage.
             TraceError: there is no trace.
         """
-        return results.ranges(self.trace, metrics, reduction)
+        names = [metrics] if isinstance(metrics, str) else metrics
+        return results.ranges(self.trace, names, reduction)
 
     def memory(self, name: str | None = None) -> Result:
         """What each range, or those of a name, allocated and released (``kinds=`` with memory).

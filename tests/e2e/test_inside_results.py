@@ -74,13 +74,15 @@ tell(run.trace.sql("SELECT pm_state FROM capture").arrow().to_pylist())
 rows = run.ranges(metrics=["sm_active_pct"], reduction="mean")
 tell(*rows.columns)
 tell([row["kernels"] for row in rows])
+tell(run.ranges(metrics="sm_active_pct", reduction="mean").columns == rows.columns)
 for wrong in ({"metrics": ["sm_active"]}, {"metrics": ["sm_active_pct"]}, {"reduction": "median"}):
     try:
         run.ranges(**wrong)
     except cupti_etl.UsageError as error:
         tell(str(error))
 """
-    _, columns, (kernels,), *said = inside(text)
+    _, columns, (kernels,), (is_same,), *said = inside(text)
+    assert is_same
     assert columns[-1] == "sm_active_pct"
     assert kernels == [200]
     assert said == [
