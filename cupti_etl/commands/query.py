@@ -59,7 +59,7 @@ class _Query(Command):
     type=click.Choice(ENGINES),
     default=ENGINES[0],
     show_default=True,
-    help="Who computes: one DuckDB, several processes of this machine, or workers of Ray.",
+    help="Who computes: one DuckDB, several processes of this machine, or workers of Ray or Spark.",
 )
 @click.option("--sql", "as_sql", is_flag=True, help="Print the SQL of query NAME.")
 @click.option(

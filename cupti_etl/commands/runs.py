@@ -24,9 +24,9 @@ def command(folder: str, kernels: bool, output: Output) -> None:
       cupti-etl runs s3://traces --where "tags->>'model' = 'llama'"
       cupti-etl runs /shared/traces --kernels --where "command LIKE '%train.py%'"
 
-    All traces below FOLDER are listed, oldest first. A step's change is from the run of the same
-    command before it. What is known of a trace is kept in FOLDER/runs.parquet, so that only new
-    ones are opened.
+    All traces below FOLDER, by default the current one, are listed, oldest first. A step's
+    change is from the run of the same command before it. What is known of a trace is kept in
+    FOLDER/runs.parquet, so that only new ones are opened.
     """
     from dataclasses import replace
 
