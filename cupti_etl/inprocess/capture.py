@@ -100,6 +100,9 @@ class Capture:
                 raise UsageError(
                     f"the capture to {self._path} is over", "make another with cupti_etl.capture()"
                 )
+            for one in list(_unwritten):  # its collector would take what is recorded from here on
+                if one._collector is not None:
+                    one._await(one._collector)
             collector = CollectorProcess(self._words())
             self._begin(collector)
             self._collector = collector
@@ -147,13 +150,19 @@ class Capture:
                 )
             if _running() is self:
                 self._end()
-            failure, summary = self._collector.end()
-            self.problem = failure or self.problem
-            self._collector = None
+            summary = self._await(self._collector)
         if summary:
             print(summary, file=sys.stderr)
         if self.problem is not None:
             warnings.warn(str(self.problem), CaptureWarning, stacklevel=2)
+
+    def _await(self, collector: CollectorProcess) -> str:
+        """Wait until the trace is written; the summary."""
+        failure, summary = collector.end()
+        self.problem = failure or self.problem
+        self._collector = None
+        _unwritten.remove(self)
+        return summary
 
     def _end(self) -> None:
         ffi, lib = load_injected()
@@ -167,6 +176,7 @@ class Capture:
                 self.problem = CaptureError(text(ffi, error.message))
             _set(self._replaced)
             _current.remove(self)
+            _unwritten.append(self)
 
     @property
     def trace(self) -> Trace:
@@ -320,6 +330,7 @@ def profile(out: Any = None, /, **options: Any) -> Any:
 
 _lock = threading.RLock()
 _current: list[Capture] = []  # at most one
+_unwritten: list[Capture] = []  # ended, and nobody waited for the trace
 
 
 def _running() -> Capture | None:
@@ -351,10 +362,12 @@ def _in_child() -> None:
     global _lock
     _lock = threading.RLock()
     for one in _current:
+        _set(one._replaced)
+    for one in [*_current, *_unwritten]:
         if one._collector is not None:
             one._collector.forget()
-            _set(one._replaced)
     _current.clear()
+    _unwritten.clear()
 
 
 def _at_exit() -> None:
