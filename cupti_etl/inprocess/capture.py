@@ -86,7 +86,8 @@ class Capture:
         Raises:
             UsageError: an option cannot be, the trace exists, or this process is being captured
                 already.
-            CaptureError: there is no CUPTI, or it refuses.
+            CaptureError: there is no CUPTI, or it refuses; or this process was forked by one that
+                was captured then.
             NativeError: this installation has no native part.
         """
         with _lock:
@@ -95,6 +96,11 @@ class Capture:
                 raise UsageError(
                     f"this process is being captured already, to {running._path}",
                     "stop that capture first; pause and resume make several windows of one",
+                )
+            if _is_forked:
+                raise CaptureError(
+                    "this process cannot be captured: it was forked by one that was captured then",
+                    "fork before the capture, or start it anew (multiprocessing: spawn)",
                 )
             if self._path is not None:
                 raise UsageError(
@@ -331,6 +337,7 @@ def profile(out: Any = None, /, **options: Any) -> Any:
 _lock = threading.RLock()
 _current: list[Capture] = []  # at most one
 _unwritten: list[Capture] = []  # ended, and nobody waited for the trace
+_is_forked = False  # while the parent was captured: the library here is in its state
 
 
 def _running() -> Capture | None:
@@ -359,8 +366,9 @@ def _free(out: str | os.PathLike[str]) -> Path:
 
 def _in_child() -> None:
     """A forked child is not captured, and must not speak for its parent."""
-    global _lock
+    global _lock, _is_forked
     _lock = threading.RLock()
+    _is_forked = _is_forked or bool(_current)
     for one in _current:
         _set(one._replaced)
     for one in [*_current, *_unwritten]:

@@ -291,7 +291,7 @@ tell("over")
 """
     said = inside(text)
     assert said[-1] == ["over"]
-    assert said[0][0].startswith("this process cannot be captured: "), said
+    assert said[0][0].startswith("this process cannot be captured: it was forked"), said
     trace = inside.trace("run")
     assert sorted(
         sum(row["process_id"] == process["process_id"] for row in trace.rows("kernel"))
