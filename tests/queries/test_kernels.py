@@ -90,6 +90,22 @@ def test_waves(trace: MakeTrace) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("begins", "saved"),
+    # Each half fills the device: one after the other, half beside each other, at the same time.
+    [((0, 100), 100), ((0, 50), 50), ((0, 0), 0)],
+)
+def test_kernels_beside_each_other_fill_the_device(
+    trace: MakeTrace, begins: tuple[int, int], saved: int
+) -> None:
+    rows = [
+        f"1 0 1 {7 + n} {at} {at + 100} half 528 1 1 256 1 1 0 0 0 32 0 0 {n}"
+        for n, at in enumerate(begins)
+    ]
+    opened = trace(kernel=kernels(*rows), device=DEVICE)
+    assert_rows(opened.query("finding_small_grids"), f"gpu saved_ns\n0 {saved}")
+
+
 def test_a_grid_that_no_gpu_has(trace: MakeTrace) -> None:
     grid = "2147483647 2147483647 2147483647"
     opened = trace(kernel=kernels(f"1 0 1 7 0 100 a {grid} 256 1 1 0 0 0 32 0 0 1"), device=DEVICE)

@@ -1,8 +1,9 @@
 -- What kernels cost on each GPU that do not fill it.
 --
--- computed: wasted_ns of kernel_waves, of kernels with less than one wave. The culprit is the
+-- computed: wasted_ns of kernel_waves, of kernels with less than one wave, less the time that
+--   kernels ran beside each other, in which one fills what another leaves. The culprit is the
 --   kernel with most of it on all GPUs.
--- needs: kernel_waves, kernel_name, gpu
+-- needs: kernel_waves, kernel_name, gpu, busy_breakdown
 -- requires:
 --   kernel: no kernels were recorded.
 --   _device_limits: the trace does not say what its devices can hold.
@@ -15,11 +16,13 @@
 --   saved_ns BIGINT [ns]: What could be saved at most.
 --   culprit VARCHAR: What is most to blame; a kernel, if it ends with one, is in the next column.
 --   kernel VARCHAR: Mangled name of that kernel, or what else it is; NULL if that is not known.
-WITH small AS (
-    SELECT gpu, grid, block, demangled, wasted_ns
+WITH kernels AS (
+    SELECT gpu, grid, block, demangled, verdict, wasted_ns, total_ns
     FROM kernel_waves AS waves
     LEFT JOIN gpu ON gpu.process_id = waves.process_id AND gpu.device_id = waves.device_id
-    WHERE verdict = 'less than one wave'
+),
+small AS (
+    SELECT * FROM kernels WHERE verdict = 'less than one wave'
 ),
 shapes AS (
     SELECT demangled, grid, sum(wasted_ns) AS wasted_ns
@@ -31,12 +34,20 @@ most AS (
            arg_min({'grid': grid, 'demangled': demangled}, (-wasted_ns, demangled, grid)) AS worst
     FROM shapes
 ),
+beside AS (
+    SELECT kernels.gpu, greatest(sum(total_ns) - any_value(compute_ns), 0) AS beside_ns
+    FROM kernels
+    JOIN busy_breakdown AS busy ON busy.gpu = kernels.gpu
+    GROUP BY kernels.gpu
+),
 sums AS (
-    SELECT gpu, TRY_CAST(sum(wasted_ns) AS BIGINT) AS saved_ns FROM small GROUP BY gpu
+    SELECT gpu, sum(wasted_ns) AS wasted_ns FROM small GROUP BY gpu
 )
-SELECT gpu, saved_ns,
+SELECT sums.gpu,
+       TRY_CAST(greatest(wasted_ns - coalesce(beside_ns, 0), 0) AS BIGINT) AS saved_ns,
        concat(CASE WHEN n > 1 THEN concat(n, ' names and shapes, most of it ') END, 'with grid ',
               worst.grid, ' in') AS culprit,
        (SELECT min(mangled) FROM kernel_name WHERE demangled = worst.demangled) AS kernel
 FROM sums
 CROSS JOIN most
+LEFT JOIN beside ON beside.gpu = sums.gpu
