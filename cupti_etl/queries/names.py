@@ -27,6 +27,7 @@ QueryName = Literal[
     "finding_launches",
     "finding_managed_memory",
     "finding_memory_calls",
+    "finding_other_calls",
     "finding_queued",
     "finding_rank_wait",
     "finding_slow_executions",

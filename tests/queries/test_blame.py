@@ -173,6 +173,30 @@ def test_of_calls_about_memory_that_in_which_the_gpu_was_idle_is_to_blame(
     )
 
 
+def test_of_other_calls_that_in_which_the_gpu_was_idle_is_to_blame(trace: MakeTrace) -> None:
+    # cuCtxCreate_v4 takes longest, beside a kernel.
+    opened = trace(
+        device=DEVICE,
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name
+            1          0         1              0        10000  k
+            1          0         6              20000    20100  k
+        """,
+        api_call="""
+            process_id thread_id correlation_id domain  start_ns end_ns name
+            1          5         2              driver  100      9900   cuCtxCreate_v4
+            1          5         3              runtime 11000    12000  cudaMalloc
+            1          5         4              runtime 12000    15000  cudaStreamCreate
+            1          5         5              runtime 15000    16000  cudaGraphInstantiate
+            1          5         6              runtime 19000    19100  cudaLaunchKernel
+        """,
+    )
+    assert_rows(
+        opened.query("finding_other_calls"),
+        'saved_ns culprit\n4000 "most of it in cudaStreamCreate"',
+    )
+
+
 def test_waiting_for_input_is_said(trace: MakeTrace) -> None:
     opened = trace(
         device=DEVICE,

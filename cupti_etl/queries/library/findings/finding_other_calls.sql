@@ -1,0 +1,27 @@
+-- How long each GPU was idle while its host was in calls of CUDA that no other finding is about.
+--
+-- computed: other_cuda_ns of gap_attribution: calls that neither launch, wait, load code nor are
+--   about memory. The culprit is the function of CUDA in which most of it was, of all threads
+--   together.
+-- needs: _gap_cause, _idle_call
+-- requires:
+--   api_call: no API calls were recorded (capture with --api default), so causes are not known.
+--   _gpu_gap: no GPU was idle between two recorded activities.
+-- finding: idle while the host is in other calls of CUDA (measured)
+-- advice: make contexts, streams, events and graphs before the loop, and reuse them
+-- shown: gap_attribution
+-- columns:
+--   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
+--   saved_ns BIGINT [ns]: What could be saved at most.
+--   culprit VARCHAR: What is most to blame; NULL if that is not known.
+WITH spent AS (
+    SELECT gpu, arg_min(name, (-idle_ns, name)) AS name
+    FROM _idle_call
+    WHERE class = 5
+    GROUP BY gpu
+)
+SELECT sums.gpu, saved_ns, 'most of it in ' || name AS culprit
+FROM (
+    SELECT gpu, TRY_CAST(sum(other_cuda_ns) AS BIGINT) AS saved_ns FROM _gap_cause GROUP BY gpu
+) AS sums
+LEFT JOIN spent ON spent.gpu = sums.gpu
