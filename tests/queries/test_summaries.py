@@ -284,3 +284,16 @@ are (701)"
         cudaMemcpyAsync  1     calls "failed: error (1)"
         """,
     )
+
+
+def test_a_share_too_small_to_be_seen_is_told_from_none(trace: MakeTrace) -> None:
+    opened = trace(kernel="start_ns end_ns name\n0 9998 a\n10000 10002 b\n20000 20000 c")
+    assert_rows(
+        opened.sql("SELECT subject, detail FROM run_summary WHERE length(subject) = 1"),
+        """
+        subject detail
+        a       "100.0 % of kernel time, 1 execution"
+        b       "<0.1 % of kernel time, 1 execution"
+        c       "0.0 % of kernel time, 1 execution"
+        """,
+    )

@@ -75,8 +75,10 @@ FROM (
     HAVING count(*) > 0
     UNION ALL
     SELECT 6, -total_ns, 'kernels', name, total_ns, 'ns',
-           printf('%.1f %% of kernel time, %d execution%s', percent, calls,
-                  CASE calls WHEN 1 THEN '' ELSE 's' END), demangled
+           concat(CASE WHEN percent > 0 AND percent < 0.05 THEN '<0.1'
+                       ELSE printf('%.1f', percent) END,
+                  printf(' %% of kernel time, %d execution%s', calls,
+                         CASE calls WHEN 1 THEN '' ELSE 's' END)), demangled
     FROM (FROM kernel_summary ORDER BY total_ns DESC, demangled LIMIT 5)
     UNION ALL
     SELECT 7, -sum(bytes)::DOUBLE, 'copies', copy_kind, sum(bytes)::DOUBLE, 'bytes',
