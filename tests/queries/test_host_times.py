@@ -96,6 +96,18 @@ def test_a_call_that_was_not_recorded_moves_an_edge_and_no_more(trace, lost: int
         assert max(each) <= 6
 
 
+def test_how_long_the_host_asked_for_a_step_is_not_known_without_the_call(trace) -> None:
+    # The recording began after the first of them, or lost one.
+    for lost, durations in ((0, "- 3 3 3 3"), (6, "3 6 - 3 3")):
+        with trace(**loop(lost)) as whole:
+            for query in ("step_breakdown", "step_summary"):
+                assert_rows(
+                    whole.query(query),
+                    "step host_duration_ns\n"
+                    + "\n".join(f"{n} {ns}" for n, ns in enumerate(durations.split())),
+                )
+
+
 def test_ranges_of_a_step_are_those_that_the_host_was_in_for_it(trace) -> None:
     # While the host is in the forward pass of step 1, the GPU works for step 0.
     forward = """

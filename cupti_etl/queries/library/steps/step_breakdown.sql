@@ -81,7 +81,12 @@ scored AS (
     WINDOW loop AS (PARTITION BY process_id, gpu)
 )
 SELECT scored.process_id, scored.gpu, scored.step, name, source, confidence,
-       start_ns, duration_ns, host_end_ns - host_start_ns AS host_duration_ns, compute_ns,
+       start_ns, duration_ns,
+       -- A guessed step whose call was not recorded begins with the next: how long it took the host
+       -- is not known.
+       CASE WHEN source = 'nvtx' OR host_end_ns > host_start_ns
+            THEN host_end_ns - host_start_ns END AS host_duration_ns,
+       compute_ns,
        gpu_work_ns - compute_ns AS exposed_communication_ns,
        any_ns - gpu_work_ns AS exposed_copy_ns, duration_ns - any_ns AS idle_ns,
        100.0 * any_ns / nullif(duration_ns, 0) AS busy_pct,
