@@ -8,7 +8,7 @@
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap: no GPU was idle between two recorded activities.
 -- finding: idle while the host is in other calls of CUDA (measured)
--- advice: make contexts, streams, events and graphs before the loop, and reuse them
+-- advice: make contexts, streams, events, graphs and links to other GPUs once, before the loop
 -- shown: gap_attribution
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
