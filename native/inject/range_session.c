@@ -56,13 +56,16 @@ static int64_t enable(struct etl_range_session *session)
 		ask.struct_size = PM_SIZE(range_enable, cache_control);
 		ask.cache_control = etl_range_asked.cache_control;
 	}
+	/* Before it is: whom CUPTI refuses meanwhile, looks here for the reason. */
+	etl_add(&enabled, 1);
 	code = cupti->range_enable(&ask);
 	if (code == 0) {
-		etl_add(&enabled, 1);
 		session->object = ask.object;
 		code = have_image(session);
 		if (code != 0)
 			disable(session);
+	} else {
+		etl_add(&enabled, UINT64_MAX);
 	}
 	if (code != 0)
 		etl_range_config_free(&session->config);
@@ -106,8 +109,9 @@ static void lack(struct etl_range_session *session, uint32_t number, int32_t rea
 	session->lacking[session->n_lacking++].result = reason;
 }
 
-/* Lists of what the configuration counts, each of which one execution can count. */
-static int64_t split(struct etl_range_session *session, void *context, uint32_t device)
+/* Lists of what the configuration counts, each of which one execution can count.  CUPTI is asked for
+ * the device if not for the context, as in configure(). */
+static int64_t split_for(struct etl_range_session *session, void *context, uint32_t device)
 {
 	const struct etl_range_config *config = &session->config;
 	const char *names[ETL_MOST_RANGE_METRICS];
@@ -133,6 +137,20 @@ static int64_t split(struct etl_range_session *session, void *context, uint32_t 
 	for (uint32_t i = config->count; i < config->all; i++)
 		lack(session, i, config->metrics[i].result);
 	return code;
+}
+
+static int64_t split(struct etl_range_session *session, uint32_t device)
+{
+	if (!etl_peek(&enabled)) {
+		int64_t code = split_for(session, session->context, device);
+
+		/* Another thread may have begun meanwhile. */
+		if (code == 0 || !etl_peek(&enabled))
+			return code;
+		free_lists(session);
+		session->n_lacking = 0;
+	}
+	return split_for(session, NULL, device);
 }
 
 void etl_range_sessions_forget(void)
@@ -209,7 +227,7 @@ int64_t etl_range_session_begin(struct etl_range_session *session, void *context
 	if (code != 0)
 		return code;
 	if (is_split(session)) {
-		code = split(session, etl_peek(&enabled) ? NULL : context, device);
+		code = split(session, device);
 		etl_range_config_free(&session->config);
 		if (code == 0)
 			code = use_list(session, etl_range_asked.run ?

@@ -153,6 +153,15 @@ def test_launches_of_several_threads_are_measured_one_at_a_time(
     capture.check_sums()
 
 
+def test_a_context_that_asks_what_can_be_counted_just_as_another_begins(capturer: Capturer) -> None:
+    """CUPTI refuses to tell, before it is known that it counts."""
+    fake = {"ranges_contexts": 2, "ranges_at_once": 200}
+    capture = capturer.run(CUPTI_13, METRICS, fake, threads=2, launches=5)
+    assert {row["context_id"] for row in capture.rows("launch_metric")} == {1, 2}
+    assert sum(measured(capture).values()) == 10
+    assert capture.losses().keys() == {"replayed"}
+
+
 def test_graphs_are_left_out_and_counted(capturer: Capturer) -> None:
     capture = capturer.run(CUPTI_13, METRICS, {"graph_every": 3}, launches=9)
     (left_out,) = capture.losses()["range_left_out"]

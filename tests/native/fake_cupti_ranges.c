@@ -5,6 +5,8 @@
  *   FAKE_RANGES_DROP_AT=n    CUPTI drops the n-th range
  *   FAKE_RANGES_OTHER_AT=n   another thread launches while the n-th range is measured
  *   FAKE_RANGES_CONTEXTS=n   threads launch in so many contexts by turns; 1
+ *   FAKE_RANGES_AT_ONCE=n    what can be counted in a second context is asked when the first one
+ *                            counts already, and Enable takes n more milliseconds to say that
  *   FAKE_RANGES_NAN=metric   the value of this metric is no number
  *   FAKE_RANGES_COOPERATIVE=n every n-th launch is a cooperative one
  *   FAKE_RANGES_APART=metric this metric takes three passes by itself
@@ -206,11 +208,23 @@ double range_value(const char *metric, double value) {
     return bad != NULL && strcmp(bad, metric) == 0 ? strtod("nan", NULL) : value;
 }
 
+/* At most five seconds: the first one may have failed. */
+static void wait_for_the_first(void *context) {
+    static _Atomic(void *) first;
+    void *none = NULL;
+    if (option("FAKE_RANGES_AT_ONCE") == 0)
+        return;
+    atomic_compare_exchange_strong(&first, &none, context);
+    for (int i = 0; i < 5000 && atomic_load(&first) != context && !ranges_are_measured(); i++)
+        usleep(1000);
+}
+
 API int cuptiProfilerGetCounterAvailability(struct availability_params *params);
 API int cuptiProfilerGetCounterAvailability(struct availability_params *params) {
     BEGIN(params, {0, 40});
     if (params->context == NULL)
         return INVALID_PARAMETER;
+    wait_for_the_first(params->context);
     if (ranges_are_measured()) /* as CUPTI may */
         return INVALID_OPERATION;
     struct availability image = {AVAILABILITY_MAGIC, fake_has_links()};
@@ -240,6 +254,7 @@ API int cuptiRangeProfilerEnable(struct enable_params *params) {
             profilers[i] = (struct profiler){.enabled = true, .context = params->context};
             params->object = &profilers[i];
             note("enable", (uint64_t)cache, 0);
+            usleep((useconds_t)option("FAKE_RANGES_AT_ONCE") * 1000);
             return OK;
         }
     return MAX_LIMIT_REACHED;
