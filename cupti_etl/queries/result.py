@@ -7,7 +7,7 @@ import re
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -310,11 +310,13 @@ def _interruptible(con: duckdb.DuckDBPyConnection, action: Callable[[], _T]) -> 
     try:
         thread.start()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        while not outcome.done():
+            wait([outcome], _PATIENCE_S)  # a signal that another thread got wakes nobody here
         return outcome.result()
     except KeyboardInterrupt:
-        while thread.is_alive():
+        while not outcome.done():
             con.interrupt()  # DuckDB forgets it where it has not begun yet
-            thread.join(_PATIENCE_S)
+            wait([outcome], _PATIENCE_S)
         raise
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import signal
+import threading
 import time
 from concurrent.futures import Future
 from pathlib import Path
@@ -198,24 +199,51 @@ def test_a_session_sees_what_a_query_with_parameters_needs(trace: MakeTrace) -> 
         assert session.query("gap_attribution", min_ns=10).count() == 0
 
 
-def test_ctrl_c_is_heard_though_duckdb_had_not_begun() -> None:
-    """It forgets an interrupt that comes before; without another it would run to its end."""
+class Interrupted:
+    """Counts the interrupts of a connection."""
 
-    class Connection:
-        interrupts = 0
+    interrupts = 0
 
-        def interrupt(self) -> None:
-            self.interrupts += 1
+    def interrupt(self) -> None:
+        self.interrupts += 1
 
-    con = Connection()
-
-    def run() -> None:
-        os.kill(os.getpid(), signal.SIGINT)
+    def wait(self) -> None:
+        """Until there is a second one: DuckDB forgets one that comes before it has begun."""
         for _ in range(10_000):
-            if con.interrupts > 1:
+            if self.interrupts > 1:
                 break
             time.sleep(0.001)
 
+
+def test_ctrl_c_is_heard_though_duckdb_had_not_begun() -> None:
+    """It forgets an interrupt that comes before; without another it would run to its end."""
+    con = Interrupted()
+
+    def run() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        con.wait()
+
     with pytest.raises(KeyboardInterrupt):
         result._interruptible(con, run)
+    assert con.interrupts > 1
+
+
+def test_ctrl_c_is_heard_though_another_thread_got_the_signal() -> None:
+    """As DuckDB's threads can; Python acts on it in the main thread, which waits for the query."""
+    con, done = Interrupted(), threading.Event()
+    other = threading.Thread(target=done.wait)
+    other.start()
+
+    def run() -> None:
+        time.sleep(0.1)  # the main thread waits by then
+        assert other.ident is not None
+        signal.pthread_kill(other.ident, signal.SIGINT)
+        con.wait()
+
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            result._interruptible(con, run)
+    finally:
+        done.set()
+        other.join()
     assert con.interrupts > 1
