@@ -14,14 +14,8 @@
 --   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
 --   saved_ns BIGINT [ns]: What could be saved at most.
 --   culprit VARCHAR: What is most to blame; NULL if that is not known.
-WITH spent AS (
-    SELECT gpu, arg_min(name, (-idle_ns, name)) AS name
-    FROM _idle_call
-    WHERE class = 5
-    GROUP BY gpu
-)
 SELECT sums.gpu, saved_ns, 'most of it in ' || name AS culprit
 FROM (
     SELECT gpu, TRY_CAST(sum(other_cuda_ns) AS BIGINT) AS saved_ns FROM _gap_cause GROUP BY gpu
 ) AS sums
-LEFT JOIN spent ON spent.gpu = sums.gpu
+LEFT JOIN _idle_call AS longest ON longest.gpu = sums.gpu AND class = 5

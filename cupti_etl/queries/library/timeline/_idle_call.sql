@@ -1,15 +1,15 @@
--- In which functions of CUDA the host was while each GPU was idle.
+-- In which function of CUDA the host was longest while each GPU was idle.
 --
--- computed: Calls of _host_span about memory, and those that are in no other class, as far as they
---   lie in gaps of the GPU in which the host is to blame (all but queued_ns of _gap_cause), of all
---   threads together. Copies for which their call waits are left out: they are waits.
+-- computed: Of calls of _host_span about memory, and of those that are in no other class: the one
+--   most of which lies in gaps of the GPU in which the host is to blame (all but queued_ns of
+--   _gap_cause), of all threads together. Copies for which their call waits are left out: they are
+--   waits.
 -- needs: _gap_cause, _host_span, _blocking_copy
 -- lookup: _host_span, _blocking_copy
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   class INTEGER: 3 memory or 5 other, as in _host_span.
 --   name VARCHAR: Function called.
---   idle_ns HUGEINT [ns]: Time in it while the GPU was idle; more than 0.
 WITH gaps AS (
     SELECT gpu, process_id, start_ns, start_ns + gap_ns - queued_ns AS end_ns,
            coalesce(sum(gap_ns - queued_ns) OVER (
@@ -24,15 +24,15 @@ calls AS (
     ANTI JOIN (SELECT * FROM _blocking_copy WHERE is_done) USING (process_id, correlation_id)
     WHERE source = 'api_call' AND class IN (3, 5) AND start_ns IS NOT NULL AND end_ns IS NOT NULL
 ),
-waiting AS (
+each AS (
     SELECT gpu, calls.*
     FROM calls
     JOIN (SELECT DISTINCT gpu, process_id FROM gaps) AS used USING (process_id)
 ),
 edges AS (
-    SELECT gpu, process_id, class, name, start_ns AS at_ns, -1 AS sign FROM waiting
+    SELECT gpu, process_id, class, name, start_ns AS at_ns, -1 AS sign FROM each
     UNION ALL
-    SELECT gpu, process_id, class, name, greatest(start_ns, end_ns), 1 FROM waiting
+    SELECT gpu, process_id, class, name, greatest(start_ns, end_ns), 1 FROM each
 ),
 spent AS (
     SELECT edges.gpu, class, name,
@@ -44,4 +44,7 @@ spent AS (
         AND gaps.start_ns <= edges.at_ns
     GROUP BY edges.gpu, class, name
 )
-SELECT gpu, class, name, idle_ns FROM spent WHERE idle_ns > 0
+SELECT gpu, class, arg_min(name, (-idle_ns, name)) AS name
+FROM spent
+WHERE idle_ns > 0
+GROUP BY gpu, class
