@@ -140,6 +140,7 @@ NAMES = {
         void at::native::sbtopk::gatherTopK<float, unsigned int, 2, false>(int)
         void cub::DeviceRadixSortOnesweepKernel<int>(int*)""",
     "reduction": """
+        sm50_xmma_pooling_coalescedC_NHWC_kMAX_3_False_execute_kernel_trt
         void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>(int)
         void cub::DeviceScanKernel<int>(int*)""",
     "fft": """

@@ -80,6 +80,8 @@ WITH rules AS (
         'ep_gather', 'row_id_map', 'unpermute', '^_permute_kernel_$', '_permute_with_mask',
         'sort_chunks', 'pre_reorder', 'post_reorder', 'moe']),
     ('routing', 'whole', '', ['moe_dev_', 'moe_finalize']),
+    -- TensorRT's kernels have it in their names, whatever they do.
+    ('reduction', 'own', '', ['xmma_pooling']),
     ('gemm', 'own', '', ['gemm', 'gemv', 'gemmk', 'matmul', 'nvjet', 'cublas', 'xmma', 'splitk',
         'split_k', 'dot_kernel', 'cijk_', '_bmm_', '^_bmm', '_mm_', 'addmm', '_mm_kernel',
         '_scaled_mm', 'int8_mm', 'fp8_mm', 'grouped_mm', '_gmm_', 'cutlass', 'wmma', 'mfma',
