@@ -54,12 +54,18 @@ def html(report: Report) -> str:
     lines += ["<nav><h2>Contents</h2><ul>"]
     lines += [
         f'<li><a href="#{_anchor(at)}">{html_text(each.title)}</a></li>'
-        for at, each in enumerate(report.sections)
-        if each.table
+        for at, each in enumerate(report.shown)
     ]
     lines.append("</ul></nav>")
-    for at, section in enumerate(report.sections):
+    for at, section in enumerate(report.shown):
         lines += _section(section, _anchor(at))
+    if report.empty:
+        lines.append("<section><h2>Without rows</h2><ul>")
+        lines += [
+            f"<li>{html_text(', '.join(titles))}: {html_text(why)}</li>"
+            for why, titles in report.empty.items()
+        ]
+        lines.append("</ul></section>")
     return "\n".join([*lines, f"<script>{script}</script></body></html>"]) + "\n"
 
 
@@ -72,7 +78,7 @@ def _findings(report: Report) -> Iterator[str]:
     if not report.findings:
         yield f"<p>{html_text(report.none)}</p>"
         return
-    shown = {each.query.name: _anchor(at) for at, each in enumerate(report.sections) if each.table}
+    shown = {each.query.name: _anchor(at) for at, each in enumerate(report.shown) if each.table}
     yield "<p>What each could save at most; they can be of the same time.</p>"
     yield '<ol class="findings">'
     for each in report.findings:

@@ -86,7 +86,7 @@ SECTIONS = (
     Asked("Which operators of PyTorch", "operator_summary"),
     Asked("Which modules", "module_summary"),
     Asked("Which HLO operations of JAX", "hlo_summary"),
-    Asked("Which layers", "nvtx_layer"),
+    Asked("Which layers", "nvtx_layer", none="no range is named like a layer."),
     Asked("How fast the operators are", "operator_flops"),
     Asked("Time by NVTX range", "nvtx_projection"),
     Asked("The longest gaps", "gap_attribution", none="no GPU was idle for a microsecond."),
@@ -168,6 +168,20 @@ class Report:
     sections: Sequence[Section]
     timeline: Timeline | None = None
     failed: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def shown(self) -> Sequence[Section]:
+        """The sections that have rows, or should have them and failed."""
+        return [each for each in self.sections if each.table or each.query.name in self.failed]
+
+    @property
+    def empty(self) -> Mapping[str, Sequence[str]]:
+        """The titles of the others, by why they have no rows."""
+        titles: dict[str, list[str]] = {}
+        for each in self.sections:
+            if not each.table and each.query.name not in self.failed:
+                titles.setdefault(each.reason, []).append(each.title)
+        return titles
 
 
 def build(trace: Trace, progress: Callable[[str], None] = lambda title: None) -> Report:
@@ -320,7 +334,7 @@ def _page(
     ] or [report.none]
     if report.findings:
         lines += ["", "What each could save at most; they can be of the same time."]
-    for section in report.sections:
+    for section in report.shown:
         lines += ["", f"## {section.title}", "", f"{code}{section.command}{code}", ""]
         if section.table is None:
             lines.append(f"No rows: {text(section.reason)}")
@@ -328,4 +342,7 @@ def _page(
         lines += drawn(section.table)
         if section.table.more:
             lines += ["", f"The first {_ROWS}; the command shows all."]
+    if report.empty:
+        lines += ["", "## Without rows", ""]
+        lines += [f"- {', '.join(titles)}: {text(why)}" for why, titles in report.empty.items()]
     return "\n".join(lines) + "\n"
