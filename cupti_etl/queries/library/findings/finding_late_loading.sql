@@ -7,10 +7,12 @@
 -- finding: code is compiled or loaded after the start (measured)
 -- advice: load and compile before the loop (CUDA_MODULE_LOADING=EAGER, a warm-up step)
 -- shown: jit_module_load
+-- label: kernel = kernel(kernel)
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
 --   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; NULL if that is not known.
+--   culprit VARCHAR: What is most to blame; a kernel, if it ends with one, is in the next column.
+--   kernel VARCHAR: Mangled name of the kernel that was launched; NULL if it was no launch.
 WITH names AS (
     SELECT process_id, source, name, sum(end_ns - start_ns) AS ns, count(end_ns) AS late
     FROM _code_load
@@ -23,8 +25,11 @@ sources AS (
     FROM names
     GROUP BY process_id, source
 )
-SELECT NULL::BIGINT AS gpu, max(ns) AS saved_ns,
-       concat(arg_min(late, (-ns::HUGEINT, name)), ' times, most by ',
-              arg_min(name, (-ns::HUGEINT, name))) AS culprit
+SELECT NULL::BIGINT AS gpu, ns AS saved_ns,
+       concat_ws(' ', late, 'times, most by', CASE source WHEN 'first_launch' THEN 'launches of'
+                                                          ELSE name END) AS culprit,
+       CASE source WHEN 'first_launch' THEN name END AS kernel
 FROM sources
-HAVING count(*) > 0 AND (SELECT count(*) FROM kernel) >= 20
+WHERE (SELECT count(*) FROM kernel) >= 20
+ORDER BY ns DESC, name
+LIMIT 1

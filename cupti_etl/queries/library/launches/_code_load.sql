@@ -5,8 +5,8 @@
 -- needs: jit, _host_span, kernel
 -- lookup: kernel
 -- columns:
---   source VARCHAR: jit, overhead or api_call.
---   name VARCHAR: Step, kind of overhead or function.
+--   source VARCHAR: jit, overhead, api_call or first_launch.
+--   name VARCHAR: Step, kind of overhead, function, or mangled name of the kernel launched.
 --   process_id BIGINT: The process.
 --   start_ns BIGINT [epoch ns]: When it began.
 --   end_ns BIGINT [epoch ns]: When it ended; NULL if it had not.

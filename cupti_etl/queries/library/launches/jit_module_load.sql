@@ -1,15 +1,16 @@
 -- Time in which code was compiled, loaded or set up, and whether that went on after the start.
 --
--- computed: Rows of jit, of overhead (compiler, module and lazy function loading) and API calls
---   that load or link code (_code_load), by source and name. Times are sums; a loading call
---   contains the overhead that it causes. Late is what began after the first tenth of the trace's
---   GPU work.
+-- computed: Rows of jit, of overhead (compiler, module and lazy function loading), API calls that
+--   load or link code, and launches that loaded their kernel (_code_load), by source and name.
+--   Times are sums; a launch contains the calls that load, and these the overhead that they cause.
+--   Late is what began after the first tenth of the trace's GPU work.
 -- needs: _code_load
 -- limits: What was not recorded is not seen: overhead and jit are not among the kinds that a
 --   capture records by default.
+-- label: name = kernel(name)
 -- columns:
---   source VARCHAR: jit, overhead or api_call.
---   name VARCHAR: Step, kind of overhead or function.
+--   source VARCHAR: jit, overhead, api_call or first_launch.
+--   name VARCHAR: Step, kind of overhead, function, or mangled name of the kernel launched.
 --   count BIGINT [events]: How many began and ended at known times.
 --   total_ns BIGINT [ns]: Sum of their durations.
 --   max_ns BIGINT [ns]: Longest.

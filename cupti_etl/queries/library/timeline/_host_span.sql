@@ -5,15 +5,16 @@
 --   asynchronous (NVIDIA's driver API reference, "API synchronization behavior"; HIP's
 --   hipMemcpyWithStream is one, too). Memory are those that allocate, pin, free, copy or set.
 --   Overhead of the driver that compiles or loads code is loading, command_buffer_full, in which
---   the device's queue has no space, waiting, and the rest, which is CUPTI's, profiler.
--- needs: api_call, overhead
+--   the device's queue has no space, waiting, and the rest, which is CUPTI's, profiler. A launch
+--   that loaded its kernel (_first_launch) is here once more, as loading.
+-- needs: api_call, overhead, _first_launch
 -- columns:
---   source VARCHAR: api_call or overhead.
+--   source VARCHAR: api_call, overhead or first_launch.
 --   class INTEGER: 0 profiler, 1 loading, 2 waiting, 3 memory, 4 launching, 5 other.
---   name VARCHAR: Function, or kind of overhead.
+--   name VARCHAR: Function, kind of overhead, or mangled name of the kernel.
 --   process_id BIGINT: The process.
 --   thread_id INTEGER: The thread.
---   correlation_id BIGINT: Number of the call; NULL of an overhead.
+--   correlation_id BIGINT: Number of the call; NULL of others.
 --   start_ns BIGINT [epoch ns]: When it began.
 --   end_ns BIGINT [epoch ns]: When it ended; NULL if it had not.
 SELECT 'api_call' AS source,
@@ -39,3 +40,6 @@ SELECT 'overhead',
             ELSE 0 END,
        overhead_kind, process_id, thread_id, NULL, start_ns, end_ns
 FROM overhead
+UNION ALL
+SELECT 'first_launch', 1, name, process_id, thread_id, NULL, start_ns, end_ns
+FROM _first_launch
