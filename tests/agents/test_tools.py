@@ -71,6 +71,7 @@ def test_an_answer_that_takes_too_long_is_given_up(folder: Callable[[str], Path]
         tools.close()
 
 
+@pytest.mark.slow
 def test_losses_are_said_in_every_answer(tmp_path: Path) -> None:
     from cupti_etl.mcp.tools import Tools
 

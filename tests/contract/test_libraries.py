@@ -122,6 +122,7 @@ def test_a_warning_is_an_error_in_development(tmp_path: Path) -> None:
     assert "[-Werror=padded]" in done.stderr
 
 
+@pytest.mark.slow
 def test_make_compiles_both_at_once_when_what_they_are_made_of_is_newer() -> None:
     parts = [each for each in (ROOT / "native").rglob("*.*") if each.suffix not in (".py", ".pyc")]
     assert {each.suffix for each in parts} == {".c", ".h", ".inc", ".map"}

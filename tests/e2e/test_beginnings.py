@@ -162,6 +162,7 @@ launch(6)
     check(capturer.run(command=script(text)), 11)
 
 
+@pytest.mark.slow
 def test_cuda_in_a_child_only(capturer: Capturer) -> None:
     text = """
 if os.fork() == 0:
@@ -171,6 +172,7 @@ os.wait()
     check(capturer.run(command=script(text)), 9)
 
 
+@pytest.mark.slow
 def test_nvtx_before_cuda(capturer: Capturer) -> None:
     """The range's begin is before all recording; its end, and later ranges, are there."""
     capture = capturer.run(
@@ -287,6 +289,7 @@ def test_what_a_killed_capture_left_is_removed_by_the_next(capturer: Capturer, b
     assert folders(base) == [foreign]
 
 
+@pytest.mark.slow
 def test_a_socket_is_no_program(capturer: Capturer) -> None:
     """A connection that is closed at once."""
     text = """

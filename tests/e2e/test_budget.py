@@ -95,6 +95,7 @@ open({str(counts)!r}, "w").write(str(launched))
     assert counted.counters["callbacks"] < 3 * int(counts.read_text())
 
 
+@pytest.mark.slow
 def test_a_program_without_cuda(capturer: Capturer) -> None:
     capture = capturer.run(options=("--budget", "1%"), command=["true"])
     assert capture.status == 3

@@ -102,6 +102,7 @@ def _check_against_api_calls(done: Capture, found: list[dict[str, Any]]) -> None
             assert kernels[row["correlation_id"]] == row["symbol"]
 
 
+@pytest.mark.slow
 def test_other_domains_tell_what_happened(capturer: Capturer) -> None:
     done = capture(capturer, "resource,synchronize,state:ERROR")
     found = [picked(row, "domain", "function", "stream", "object") for row in rows(done)]
@@ -120,6 +121,7 @@ def test_other_domains_tell_what_happened(capturer: Capturer) -> None:
     done.check_sums()
 
 
+@pytest.mark.slow
 def test_nvtx_has_its_messages(capturer: Capturer) -> None:
     options = ["--callbacks", "nvtx:nvtxRangePush*,nvtxMarkA,nvtxDomainRangePushEx"]
     done = capturer.run(CUPTI_13, options, launches=20, nvtx_every=10)
@@ -199,6 +201,7 @@ def test_a_recording_holds_them(capturer: Capturer, tmp_path: Any) -> None:
     )
 
 
+@pytest.mark.slow
 def test_stacks_and_ranges_live_beside_them(capturer: Capturer) -> None:
     done = capture(capturer, "driver", "--python-stacks", text="cuda()\nlaunch(50)\nos.getpid()\n")
     assert done.count("launch_stack") == 50

@@ -59,6 +59,7 @@ def test_yield_comes_back_when_the_other_has_left(
     assert sum(start > first["end_ns"] for start in starts) == 8000 - 3000
 
 
+@pytest.mark.slow
 def test_calls_are_recorded_again_after_another_client(capturer: Capturer) -> None:
     """It switched their kinds off, after which old versions take no single function."""
     capture = capturer.run(

@@ -106,6 +106,7 @@ def test_programs_come_and_go(node: Node) -> None:
     assert verdict == "losses: killed ?"
 
 
+@pytest.mark.slow
 def test_it_ends_before_a_program(node: Node) -> None:
     stop, ready = node.home / "stop", node.home / "ready"
     text = f"cuda(); launch(10); open({str(ready)!r}, 'w'); wait_for({str(stop)!r}); launch(10)"

@@ -103,6 +103,7 @@ def test_bad_options_are_refused(options: PmOptions, said: str) -> None:
         check(options)
 
 
+@pytest.mark.slow
 def test_the_command_samples(fakes: Fakes, tmp_path: Path) -> None:
     out = tmp_path / "samples"
     words = [sys.executable, "-m", "cupti_etl", "sample", "--pm", "gpm", "--duration", "1s"]

@@ -71,6 +71,7 @@ def test_a_folder_that_is_emptied(capturer: Capturer, fakes: Fakes, base: Path) 
     capture.check_sums()
 
 
+@pytest.mark.slow
 def test_no_descriptor_need_be_inherited(capturer: Capturer, fakes: Fakes, base: Path) -> None:
     text = f"""
 import shutil, subprocess

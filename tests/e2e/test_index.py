@@ -8,6 +8,7 @@ from support.captures import Capturer
 from cupti_etl.commands import _index_apart
 
 
+@pytest.mark.slow
 def test_the_index_says_what_it_did(capturer: Capturer) -> None:
     capture = capturer.run(options=["--index"], launches=20)
     assert capture.status == 0, capture.stderr
@@ -15,6 +16,7 @@ def test_the_index_says_what_it_did(capturer: Capturer) -> None:
     assert capture.count("kernel") == 20
 
 
+@pytest.mark.slow
 def test_a_command_that_fails_keeps_its_status(capturer: Capturer) -> None:
     capture = capturer.run(options=["--index"], launches=20, status=5)
     assert capture.status == 5

@@ -11,6 +11,7 @@ from support.slow import few
 from support.waiting import wait_until
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", [CUPTI_12, CUPTI_13])
 @pytest.mark.parametrize("is_early", [True, False], ids=["before cuInit", "after cuInit"])
 def test_what_a_block_launches_is_in_the_trace(
@@ -169,6 +170,7 @@ launch(1)
     assert said.startswith(message.format(inside.folder)), said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refused", ['kinds="kernels"', 'cupti="libcupti.so"'])
 def test_a_paused_capture_that_is_refused_pauses_no_other(inside: Inside, refused: str) -> None:
     text = f"""
@@ -185,6 +187,7 @@ with capture("b"):
     assert inside.trace("b").count("kernel") == 5
 
 
+@pytest.mark.slow
 def test_without_cupti_the_capture_says_so(inside: Inside) -> None:
     text = """
 open("libcupti.so", "w").write("nothing")
@@ -223,6 +226,7 @@ launch(3)
     assert inside.trace("a").count("kernel") == 3
 
 
+@pytest.mark.slow
 def test_a_program_that_ends_or_dies_leaves_a_whole_trace(inside: Inside) -> None:
     inside('driver.cuInit(0); capture("a").start(); launch(30); sys.exit(3)', status=3)
     inside('driver.cuInit(0)\nwith capture("b"):\n launch(30)\n raise ValueError', status=1)
@@ -233,6 +237,7 @@ def test_a_program_that_ends_or_dies_leaves_a_whole_trace(inside: Inside) -> Non
         assert [row["end_ns"] is not None for row in trace.rows("capture")] == [True]
 
 
+@pytest.mark.slow
 def test_the_collector_outlives_a_program_that_is_killed(inside: Inside) -> None:
     text = """
 driver.cuInit(0)
@@ -248,6 +253,7 @@ os.kill(os.getpid(), 9)
     assert [row["end_ns"] is not None for row in trace.rows("capture")] == [True]
 
 
+@pytest.mark.slow
 def test_a_collector_that_is_killed_is_a_warning(inside: Inside) -> None:
     text = """
 driver.cuInit(0)
@@ -300,6 +306,7 @@ tell("over")
     trace.check_sums()
 
 
+@pytest.mark.slow
 def test_who_does_not_wait_for_the_end_is_recorded_no_further(inside: Inside) -> None:
     """Ctrl-C in a block, and once more while its end waits for the GPU."""
     text = """

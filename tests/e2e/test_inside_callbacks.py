@@ -177,6 +177,7 @@ tell(len(rows))
     assert program(text) == [[1, 0, True], [7]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inline", [False, True])
 def test_what_the_function_raises_is_reported_and_cuda_goes_on(program: Any, inline: bool) -> None:
     text = f"""

@@ -34,6 +34,7 @@ except (TypeError, cupti_etl.EtlError) as error:
     assert said.startswith(message)
 
 
+@pytest.mark.slow
 def test_names_and_attributes_are_what_they_are(inside: Inside) -> None:
     text = r"""
 driver.cuInit(0)

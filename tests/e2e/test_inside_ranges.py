@@ -264,6 +264,7 @@ tell([(r["name"], r["end_ns"] is None) for r in run.trace.sql("FROM nvtx_range")
     inside.trace("run").check_sums()
 
 
+@pytest.mark.slow
 def test_one_thread_may_close_what_another_opened(inside: Inside) -> None:
     text = """
 import threading

@@ -20,6 +20,7 @@ KINDS = {
 ALL_SWITCHES = 1 + 4 + 8 + 8 * 256
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", [CUPTI_12, CUPTI_13])
 def test_full_preset(capturer: Capturer, release: str) -> None:
     capture = capturer.run(
@@ -67,6 +68,7 @@ def test_light_preset_and_default_switch_nothing(capturer: Capturer) -> None:
         assert (capture.trace / "api_call").exists() == (preset == "default")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("graph", ["node", "graph"])
 def test_graphs_by_node_or_as_a_whole(capturer: Capturer, graph: str) -> None:
     fake = {"graph_every": 4}

@@ -33,6 +33,7 @@ def runs_alone(fakes: Fakes, command: Sequence[str]) -> bool:
     return subprocess.run(command, env=env, check=False).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mib", [60, 100, 300, 800])
 def test_too_little_address_space(capturer: Capturer, fakes: Fakes, mib: int) -> None:
     command = thrifty(mib)

@@ -82,6 +82,7 @@ def test_own_status_comes_before_ours(capturer: Capturer) -> None:
     assert "without initialising CUDA" in capture.stderr
 
 
+@pytest.mark.slow
 def test_program_that_only_initialises(capturer: Capturer) -> None:
     capture = capturer.run(init_only=1)
     assert capture.status == 0, capture.stderr
@@ -89,12 +90,14 @@ def test_program_that_only_initialises(capturer: Capturer) -> None:
     assert capture.count("kernel") == 0
 
 
+@pytest.mark.slow
 def test_driver_that_does_not_start(capturer: Capturer) -> None:
     capture = capturer.run(fake={"driver_init_error": 100}, print="x")
     assert capture.status == 96
     assert "cuInit: 100" in capture.stderr
 
 
+@pytest.mark.slow
 def test_no_cupti(capturer: Capturer, tmp_path: Path) -> None:
     broken = tmp_path / "libcupti.so.13"
     broken.write_bytes(b"not a library")
@@ -106,6 +109,7 @@ def test_no_cupti(capturer: Capturer, tmp_path: Path) -> None:
     assert "libcupti.so.13" in loss["detail"]
 
 
+@pytest.mark.slow
 def test_cupti_that_is_too_old(capturer: Capturer) -> None:
     capture = capturer.run(fake={"version": 17}, launches=5)
     assert capture.status == 4
@@ -267,6 +271,7 @@ def test_command_lines_can_be_kept_out(capturer: Capturer, fakes: Fakes) -> None
     assert capture.rows("process")[0]["argv"] == " ".join(fakes.program(launches=1, print="shown"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variables", "expected"),
     [

@@ -34,6 +34,7 @@ def run(words: list[str], env: dict[str, str], **more: Any) -> subprocess.Comple
     return subprocess.run(words, env=env, capture_output=True, timeout=120, check=False, **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_wanted", [True, False])
 def test_the_file_for_duckdbs_shell_is_there_however_short_the_run(
     capturer: Capturer, is_wanted: bool
@@ -157,6 +158,7 @@ def test_a_stream_to_a_file(capturer: Capturer, tmp_path: Path, name: str, rows:
         assert found["state"].to_pylist() == ["finished"]
 
 
+@pytest.mark.slow
 def test_the_size_of_a_stream_can_be_limited(capturer: Capturer, tmp_path: Path) -> None:
     out = tmp_path / "kernel.arrows"
     limited = ["--table", "kernel", "--max-size", "1kB"]
@@ -174,6 +176,7 @@ def test_a_stream_through_a_named_pipe(capturer: Capturer, tmp_path: Path) -> No
     assert out.is_fifo()
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_does_not_disturb_the_program(
     capturer: Capturer, tmp_path: Path
 ) -> None:

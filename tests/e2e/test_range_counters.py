@@ -29,6 +29,7 @@ def calls(capture: Capture) -> list[str]:
     return [line.split()[0] for line in log.read_text().splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", [CUPTI_12, CUPTI_13])
 def test_each_range_has_each_metric_once(capturer: Capturer, release: str) -> None:
     options = ["--range-metrics", f"{READ},{CYCLES}", *BY_RANGE]
@@ -49,6 +50,7 @@ def test_each_range_has_each_metric_once(capturer: Capturer, release: str) -> No
     capture.check_sums()
 
 
+@pytest.mark.slow
 def test_metrics_of_several_passes_are_counted_by_turns(capturer: Capturer) -> None:
     metrics = [f"smsp__inst_executed_pipe_{pipe}.sum" for pipe in PIPES] + [
         "smsp__inst_executed.sum"
@@ -65,6 +67,7 @@ def test_metrics_of_several_passes_are_counted_by_turns(capturer: Capturer) -> N
     capture.check_sums()
 
 
+@pytest.mark.slow
 def test_a_range_that_is_open_at_the_end_is_dropped(capturer: Capturer) -> None:
     fake = {**RANGES, "launches": 18}  # ends inside of the third
     capture = capturer.run(CUPTI_13, ["--range-metrics", READ, *BY_RANGE], **fake)
@@ -74,6 +77,7 @@ def test_a_range_that_is_open_at_the_end_is_dropped(capturer: Capturer) -> None:
     capture.check_sums()
 
 
+@pytest.mark.slow
 def test_a_range_that_was_opened_before_cuda_is_counted(capturer: Capturer) -> None:
     options = ["--range-metrics", READ, "--range-by", "range", "--capture-range", "nvtx:all"]
     capture = capturer.run(CUPTI_13, options, launches=7, range_before="all")
@@ -81,6 +85,7 @@ def test_a_range_that_was_opened_before_cuda_is_counted(capturer: Capturer) -> N
     assert capture.losses()["range_left_out"][0]["records"] == 1
 
 
+@pytest.mark.slow
 def test_kernels_are_not_measured_one_by_one(capturer: Capturer) -> None:
     capture = capturer.run(CUPTI_13, ["--range-metrics", READ, *BY_RANGE], **RANGES)
     trace = cupti_etl.open(capture.trace)
@@ -88,6 +93,7 @@ def test_kernels_are_not_measured_one_by_one(capturer: Capturer) -> None:
     assert [*trace.query("counter_join")] == []
 
 
+@pytest.mark.slow
 def test_what_refuses_is_a_loss(capturer: Capturer) -> None:
     fake = {"fail": "cuptiRangeProfilerPushRange=27"}
     capture = capturer.run(CUPTI_13, ["--range-metrics", READ, *BY_RANGE], fake, **RANGES)
@@ -118,6 +124,7 @@ def test_if_all_need_several_passes_nothing_is_measured(capturer: Capturer) -> N
     assert "each of the metrics" in capture.losses()["range_refused"][0]["detail"]
 
 
+@pytest.mark.slow
 def test_ranges_with_other_kernels_are_said_to_differ(capturer: Capturer) -> None:
     """The same calls, of two kernels by turns: 5 in each range, so that they begin with another."""
     fake = {**RANGES, "names": 2, "range_gap": 0}

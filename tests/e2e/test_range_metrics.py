@@ -36,6 +36,7 @@ def calls(capture: Capture) -> list[str]:
     return log.read_text().splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", [CUPTI_12, CUPTI_13])
 def test_each_launch_has_each_metric_exactly(capturer: Capturer, release: str) -> None:
     capture = capturer.run(release, METRICS, launches=7, names=3)
@@ -67,6 +68,7 @@ def test_each_launch_has_each_metric_exactly(capturer: Capturer, release: str) -
     assert asked == ["enable", *["start", "launch", "stop", "decode"] * 7, "disable"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", [CUPTI_12, CUPTI_13])
 def test_instructions_are_those_of_the_program(capturer: Capturer, release: str) -> None:
     """And none that CUPTI adds for records of kernels."""
@@ -107,6 +109,7 @@ def test_metrics_of_several_passes_say_what_cannot_be_trusted(capturer: Capturer
     assert rows[ratio]["value"] is not None
 
 
+@pytest.mark.slow
 def test_what_a_chip_lacks_of_a_preset_is_null_and_other_names_are_tried(
     capturer: Capturer,
 ) -> None:
@@ -126,6 +129,7 @@ def test_what_a_chip_lacks_of_a_preset_is_null_and_other_names_are_tried(
     capture.check_sums()
 
 
+@pytest.mark.slow
 def test_ranges_that_are_dropped_or_mixed_are_losses(capturer: Capturer) -> None:
     fake = {"ranges_drop_at": 2, "ranges_other_at": 4}
     capture = capturer.run(CUPTI_13, METRICS, fake, launches=6)
@@ -171,6 +175,7 @@ def test_graphs_are_left_out_and_counted(capturer: Capturer) -> None:
     capture.check_sums()
 
 
+@pytest.mark.slow
 def test_a_value_that_is_no_number_is_null_with_a_reason(capturer: Capturer) -> None:
     capture = capturer.run(CUPTI_13, METRICS, {"ranges_nan": HITS}, launches=2)
     for row in capture.rows("launch_metric"):
@@ -229,6 +234,7 @@ def test_a_range_that_cannot_be_read_is_dropped(capturer: Capturer) -> None:
     capture.check_sums()
 
 
+@pytest.mark.slow
 def test_values_that_cannot_be_had_are_null_with_cuptis_answer(capturer: Capturer) -> None:
     fake = {"fail": "cuptiProfilerHostEvaluateToGpuValues=999"}
     capture = capturer.run(CUPTI_13, METRICS, fake, launches=3)

@@ -71,6 +71,7 @@ def test_a_filter_chooses_functions(capturer: Capturer) -> None:
     capture.check_sums()
 
 
+@pytest.mark.slow
 def test_counts_are_taken_at_the_end_alone(capturer: Capturer) -> None:
     """Inside of a launch's callback, CUPTI was seen to hang in it, on an H200."""
     capture = capturer.run(CUPTI_13, _ASKED, launches=30, rate=20)

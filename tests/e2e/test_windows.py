@@ -147,6 +147,7 @@ def test_a_thread_that_is_stuck_in_a_call(capturer: Capturer) -> None:
         assert 0 < losses[table]["records"] <= rows["repeated"]
 
 
+@pytest.mark.slow
 def test_range_of_a_domain(capturer: Capturer) -> None:
     for domain, kernels in (("mine", 400), ("other", 0)):
         capture = capturer.run(

@@ -342,6 +342,7 @@ def test_an_engine_is_no_parameter(opened: dict[str, Trace]) -> None:
         opened["ranks"].query("gpu_busy", **{"engine": "ray"})
 
 
+@pytest.mark.slow
 def test_processes_answer_on_the_command_line(folders: dict[str, list[Path]]) -> None:
     words = ["query", "kernel_summary", *map(str, folders["ranks"]), "--format", "csv"]
     one = CliRunner().invoke(cli, words)

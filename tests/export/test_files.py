@@ -167,6 +167,7 @@ def test_a_damaged_part_leaves_nothing(run: Path, tmp_path: Path) -> None:
 # --- several traces for the other commands
 
 
+@pytest.mark.slow
 def test_sql_and_query_take_several_traces(run: Path, tmp_path: Path) -> None:
     other = write_trace(tmp_path / "other one", capture="capture_id\n 2", kernel=KERNELS)
     count = "SELECT count(*) AS n FROM kernel"

@@ -94,6 +94,7 @@ def test_an_import_replaces_a_trace_when_it_is_complete(run: Path, tmp_path: Pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.json", "run"]
 
 
+@pytest.mark.slow
 def test_a_trace_with_what_asking_left_in_it_is_replaced(run: Path) -> None:
     assert etl("relink", run).returncode == 0
     assert etl("index", run).returncode == 0

@@ -23,6 +23,7 @@ def asked(path: Path, statement: str) -> list[Any]:
         return con.execute(statement).fetchall()
 
 
+@pytest.mark.slow
 def test_rows_types_and_units(tmp_path: Path) -> None:
     """64-bit times stay whole, booleans are 0 and 1, and NULL is NULL."""
     path = write_trace(

@@ -78,6 +78,7 @@ def test_a_rank_sees_the_gpus_of_others(
     )
 
 
+@pytest.mark.slow
 def test_gpus_of_ranks_are_in_their_order(tmp_path: Path, imported: Import) -> None:
     files = []
     for rank in (2, 0, 1):

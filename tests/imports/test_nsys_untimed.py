@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 from imports.conftest import Import, nsys
 from support.trace import assert_rows
@@ -12,6 +13,7 @@ import cupti_etl
 from cupti_etl.cli import cli
 
 
+@pytest.mark.slow
 def test_rows_without_a_start_are_stored_counted_and_named(tmp_path: Path) -> None:
     file = nsys(
         tmp_path / "t.sqlite",

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from imports.conftest import Import, event, kineto
@@ -24,6 +25,7 @@ def function(
     return event("python_function", name, at, dur, pid, tid=tid, **ids)
 
 
+@pytest.mark.slow
 def test_a_function_ends_with_its_caller(tmp_path: Path, imported: Import) -> None:
     # The call of next() raised StopIteration, and so did a function within it.
     path = kineto(

@@ -56,6 +56,7 @@ def test_what_sqlite_wrote(
     ]
 
 
+@pytest.mark.slow
 def test_many_rows_on_several_levels_of_pages(tmp_path: Path) -> None:
     rows = [(i * i, i / 2, f"name {i % 7}", None) for i in range(100_000)]
     path = write(tmp_path / "t.sqlite", rows, 512)
@@ -66,6 +67,7 @@ def test_many_rows_on_several_levels_of_pages(tmp_path: Path) -> None:
     assert [row["id"] for row in read(path)] == [i for i in range(1, 100_001) if i % 3]
 
 
+@pytest.mark.slow
 def test_damage_is_an_error_or_another_value_but_no_crash(tmp_path: Path) -> None:
     rows = [(i, float(i), "x" * (i % 300) * (i % 11), "y") for i in range(400)]
     whole = write(tmp_path / "t.sqlite", rows, 512).read_bytes()

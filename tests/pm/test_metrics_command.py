@@ -147,6 +147,7 @@ def live(fakes: Fakes, *words: str, release: str = "13.5.25", **options: Any) ->
     )
 
 
+@pytest.mark.slow
 def test_with_a_driver_cupti_is_asked(fakes: Fakes, tmp_path: Path) -> None:
     done = live(fakes, "describe", "sm__cycles_active", "--format", "json")
     assert done.returncode == 0, done.stderr
@@ -192,6 +193,7 @@ PIPES = ("adu", "alu", "cbu", "fma", "lsu", "tensor", "tex", "uniform")
 COUNTERS = [f"smsp__inst_executed_pipe_{pipe}.sum" for pipe in PIPES]
 
 
+@pytest.mark.slow
 def test_check_says_how_often_a_kernel_is_executed(fakes: Fakes) -> None:
     names = ",".join([*COUNTERS, RATIO])
     done = live(fakes, "check", "--range", names, "--format", "json")
@@ -235,6 +237,7 @@ def test_check_says_which_metrics_application_replay_leaves_out(
     assert "1 run, without the 1 that need several passes by themselves" in done.stderr
 
 
+@pytest.mark.slow
 def test_check_says_which_are_too_many_for_application_replay(
     fakes: Fakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -106,6 +106,7 @@ def test_all_kinds_of_a_release_in_many_batches(release: str) -> None:
         compare(made, records)
 
 
+@pytest.mark.slow
 def test_a_batch_that_grows_keeps_every_row() -> None:
     """Buffers are enlarged at 16,384 rows and beyond, at counts that fill no byte of bits."""
     made = Bench("13.5.25")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import struct
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.records import KIND_OF, Bench, key, random_record, string_entry
@@ -18,6 +19,7 @@ SIZES = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     strides=SIZES,

@@ -136,8 +136,7 @@ FULL = {
 # thread that waits for another, a loss, kernels that are tuned, long gaps, executions and steps out
 # of line, operations of NCCL, ranges that were measured, ranks that are missing and clocks that are
 # apart; launches that are numbered, and times without records; and code that can be disassembled.
-# And timeline_flow is of one thing, which nobody
-# chose.
+# And timeline_flow is of one thing, which nobody chose.
 _EMPTY = {
     "_shared_correlation", "_unpaired_correlation", "_shared_launch", "_blocking_copy",
     "_range_wait", "_loss_cause", "_timeline_loss", "timeline_flow", "_range_helped",
@@ -314,6 +313,7 @@ def test_a_part_without_its_input_says_that_it_is_the_part(tmp_path: Path) -> No
     assert said in done.stderr, done.stderr
 
 
+@pytest.mark.slow
 def test_what_was_launched_before_a_part_is_looked_up(tmp_path: Path) -> None:
     # The host launched all of it long before the GPU came to it.
     path = write_trace(

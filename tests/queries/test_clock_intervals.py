@@ -105,6 +105,7 @@ def test_intervals_have_the_truth(
     assert drifts >= 0.95 * len(known) * is_drift_known
 
 
+@pytest.mark.slow
 def test_waiting_is_told_although_clocks_drift(trace: MakeTrace) -> None:
     chance = random.Random(4)
     clocks = [Clock(0, 0), Clock(5_000_000, 40)]

@@ -124,6 +124,7 @@ def test_an_absurd_device(trace: MakeTrace, limit: int) -> None:
     assert opened.query("kernel_summary").count() == 1
 
 
+@pytest.mark.slow
 def test_what_no_clock_can_have_is_not_known(tmp_path: Path) -> None:
     run = write_trace(
         tmp_path / "run",

@@ -60,6 +60,7 @@ def test_without_calls_causes_are_unknown(trace: MakeTrace) -> None:
     assert_rows(opened.query("idle_summary"), "cause idle_ns idle_pct gaps\nunknown 60 100 1")
 
 
+@pytest.mark.slow
 def test_a_step_says_what_it_launched_and_waited_for(trace: MakeTrace) -> None:
     opened = trace(**STEPS)
     assert_rows(
@@ -80,6 +81,7 @@ def test_a_step_says_what_it_launched_and_waited_for(trace: MakeTrace) -> None:
     )
 
 
+@pytest.mark.slow
 def test_causes_of_idle_time_are_shown_before_what_says_less(
     trace: MakeTrace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

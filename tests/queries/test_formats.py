@@ -165,6 +165,7 @@ def test_the_name_of_a_file_chooses_the_format(trace: MakeTrace, tmp_path: Path)
     assert json.loads((tmp_path / "b.csv").read_text()) == [{"n": 1}]
 
 
+@pytest.mark.slow
 def test_a_file_appears_only_when_it_is_complete(trace: MakeTrace, tmp_path: Path) -> None:
     kept = tmp_path / "kept.csv"
     kept.write_text("old")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from support.trace import MakeTrace, assert_rows
 
 from cupti_etl.api import Trace
@@ -173,6 +174,7 @@ def test_an_operation_whose_module_was_not_recorded_is_not_taken_for_a_try(
     )
 
 
+@pytest.mark.slow
 def test_modules_that_ran_are_steps_where_nothing_better_is_named(trace: MakeTrace) -> None:
     update = "XlaModule:#hlo_module=jit_update,program_id=7#"
     runs = [(1, update, 1000 * n, 1000 * n + 100) for n in range(1, 5)]

@@ -13,6 +13,7 @@ from support.trace import assert_rows, write_trace
 from cupti_etl.errors import UsageError
 
 
+@pytest.mark.slow
 def test_what_the_host_did_for_a_step_is_chosen_by_its_own_times(trace) -> None:
     # The host asks for all of step 1, from 32 on, before its GPU begins with it at 50.
     calls = "SELECT start_ns FROM api_call WHERE process_id = 1 ORDER BY start_ns"
@@ -96,6 +97,7 @@ def test_a_call_that_was_not_recorded_moves_an_edge_and_no_more(trace, lost: int
         assert max(each) <= 6
 
 
+@pytest.mark.slow
 def test_how_long_the_host_asked_for_a_step_is_not_known_without_the_call(trace) -> None:
     # The recording began after the first of them, or lost one.
     for lost, durations in ((0, "- 3 3 3 3"), (6, "3 6 - 3 3")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from support.trace import MakeTrace, assert_rows
 
 from cupti_etl.analysis.findings import find
@@ -9,6 +10,7 @@ from cupti_etl.analysis.findings import find
 DEVICES = "process_id device_id device_uuid\n 1 0 GPU-0\n 1 1 GPU-1"
 
 
+@pytest.mark.slow
 def test_kernels_wait_for_memory_that_moves(trace: MakeTrace) -> None:
     opened = trace(
         device=DEVICES,

@@ -59,6 +59,7 @@ def test_each_kernel_has_its_operation(trace: MakeTrace) -> None:
     )
 
 
+@pytest.mark.slow
 def test_ranks_are_matched_by_number(trace: MakeTrace) -> None:
     opened = trace(**TABLES)
     query = "SELECT process_id, operation, matched_by, reason FROM _collective_match ORDER BY ALL"

@@ -217,6 +217,7 @@ def test_a_folder_that_is_exchanged_all_the_time_gives_whole_answers(tmp_path: P
         tidying.result()
 
 
+@pytest.mark.slow
 def test_a_table_aside_for_good_is_an_error_and_not_an_empty_table(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "run", kernel=ONE)
     (path / "kernel").rename(path / ".kernel.aside")
@@ -224,6 +225,7 @@ def test_a_table_aside_for_good_is_an_error_and_not_an_empty_table(tmp_path: Pat
         cupti_etl.open(path)
 
 
+@pytest.mark.slow
 def test_parts_that_stay_away_are_an_error(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "run", kernel=ONE)
     with cupti_etl.open(path) as opened:

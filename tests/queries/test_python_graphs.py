@@ -187,6 +187,7 @@ def test_ranges_of_the_capture(trace: MakeTrace) -> None:
     assert sum(row["percent"] for row in rows) == pytest.approx(100)
 
 
+@pytest.mark.slow
 def test_without_a_capture_it_says_how_to_get_one(trace: MakeTrace) -> None:
     opened = trace(**{name: rows for name, rows in TABLES.items() if name != "graph_node"})
     assert not [*opened.query("graph_range")]

@@ -241,6 +241,7 @@ def test_what_pytorch_numbers_needs_no_clock(trace: MakeTrace) -> None:
     )
 
 
+@pytest.mark.slow
 def test_ranks_that_are_not_in_the_trace_are_said(trace: MakeTrace) -> None:
     told = "SELECT subject, value, detail FROM run_summary WHERE subject = 'ranks'"
     some = trace(process="process_id pid rank world_size\n 1 11 0 4\n 2 12 3 4")

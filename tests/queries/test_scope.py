@@ -215,6 +215,7 @@ def test_what_counts_the_whole_trace_is_not_of_a_part(trace) -> None:
             part.query("capture_health")
 
 
+@pytest.mark.slow
 def test_what_is_of_others_is_not_lost(trace) -> None:
     tables = {
         **TABLES,
@@ -234,6 +235,7 @@ def test_what_is_of_others_is_not_lost(trace) -> None:
             assert (verdict["subject"], verdict["stored"]) == ("complete", 5)
 
 
+@pytest.mark.slow
 def test_what_is_lost_of_a_process_is_lost_of_the_part_that_has_it(trace) -> None:
     tables = {
         **TABLES,
@@ -364,6 +366,7 @@ def test_a_process_without_steps_is_not_left_out(trace) -> None:
         assert whole.usual(Scope(rank=(1,))) == Scope(rank=(1,))
 
 
+@pytest.mark.slow
 def test_a_part_says_what_the_program_calls_its_steps(trace) -> None:
     later = STEPS.replace("ProfilerStep#1", "ProfilerStep#5").replace("Step#0", "Step#4")
     with trace(**TABLES, marker=later) as whole:

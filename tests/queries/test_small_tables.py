@@ -140,6 +140,7 @@ def test_a_query_over_a_larger_one_is_not(
     assert "_derived_gpu_activity" not in made
 
 
+@pytest.mark.slow
 def test_a_query_over_what_is_added_and_exchanged(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "run", kernel=PLACED)
     with cupti_etl.open(path) as opened:

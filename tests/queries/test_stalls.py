@@ -97,6 +97,7 @@ def with_code(
     return folder
 
 
+@pytest.mark.slow
 def test_lines_of_source_where_code_was_inlined(tmp_path: Path) -> None:
     trace = cupti_etl.open(with_code(tmp_path / "run"))
     assert_rows(

@@ -88,6 +88,7 @@ def ran(request: pytest.FixtureRequest, trace: MakeTrace) -> Trace:
     return run(trace, request.param)
 
 
+@pytest.mark.slow
 def test_findings(ran: Trace) -> None:
     found = {finding.source: finding.saved_ns for finding in find(ran)}
     assert found == {
@@ -107,6 +108,7 @@ def test_findings(ran: Trace) -> None:
     }
 
 
+@pytest.mark.slow
 def test_each_gpu_is_named(ran: Trace) -> None:
     gpus = {finding.source: finding.gpus for finding in find(ran)}
     # Processes load code, whatever their GPUs do.
@@ -119,6 +121,7 @@ def both(trace: MakeTrace) -> tuple[Trace, Trace]:
     return run(trace, 1), run(trace, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query", [query for query in library() if query.front], ids=lambda query: query.name
 )

@@ -51,6 +51,7 @@ def test_rows_that_come_are_seen_by_it_and_by_what_is_made_of_it(tmp_path: Path)
             assert each.query("python_line").count() == 0
 
 
+@pytest.mark.slow
 def test_what_a_part_lacks_may_be_looked_up_in_the_whole(trace: MakeTrace) -> None:
     with trace(kernel=KERNELS, api_call=CALLS) as whole, whole.scope(from_="30ns") as part:
         assert_rows(part.sql("SELECT correlation_id FROM api_call"), "correlation_id\n 2")

@@ -209,6 +209,7 @@ def test_nodes_on_the_thread_that_waits_are_of_the_backward_pass(trace: MakeTrac
     )
 
 
+@pytest.mark.slow
 def test_nodes_of_older_pytorch_have_no_range_of_the_engine_around_them(trace: MakeTrace) -> None:
     nodes = [(6, "MmBackward", 45, 65), (6, "torch::autograd::AccumulateGrad", 66, 69)]
     launches = [*OWN, (6, 46, 8), (6, 67, 32)]

@@ -121,6 +121,7 @@ def narrowed(trace: MakeTrace, *given: str | int | None, sql: str = "") -> list[
     return list(narrow(rows, Narrowing(*given)).reader().read_all()["total_ns"].to_pylist())  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_rows_are_chosen_and_sorted(trace: MakeTrace) -> None:
     assert narrowed(trace) == [1500, 1000, 100]
     assert narrowed(trace, "total_ns < 1200 -- a comment") == [1000, 100]

@@ -138,6 +138,7 @@ def test_an_import_of_the_specification_is_noticed(line: str) -> None:
     assert "cupti_etl" in imports(f"import sqlalchemy as sa\ndef upgrade():\n    {line}\n")
 
 
+@pytest.mark.slow
 def test_upgrade_makes_a_file_with_empty_tables(tmp_path: Path) -> None:
     path = tmp_path / "100 %.duckdb"
     assert migrate.upgrade(path) == ""
@@ -285,6 +286,7 @@ def test_which_names_the_columns_of_a_file_have(
     assert {number: revisions.schema_version(number) for number in wanted} == wanted
 
 
+@pytest.mark.slow
 def test_a_migration_that_fails_leaves_the_file_as_it_was(history: Path, tmp_path: Path) -> None:
     path = tmp_path / "run.duckdb"
     migrate.upgrade(path)

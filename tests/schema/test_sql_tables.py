@@ -94,6 +94,7 @@ def test_a_type_without_a_sqlalchemy_type_is_an_error(monkeypatch: pytest.Monkey
         tables._sql_types()
 
 
+@pytest.mark.slow
 def test_ddl_runs_through_sqlalchemy_as_well() -> None:
     engine = sa.create_engine("duckdb+etl://")
     with engine.begin() as connection:

@@ -185,6 +185,7 @@ def test_several_traces_are_served_as_one(serve: Serve, tmp_path: Path) -> None:
     assert len(client.post("/sql?format=json", content="FROM kernel").json()) == 2
 
 
+@pytest.mark.slow
 def test_a_self_contained_file_is_served(serve: Serve, folder: Path, tmp_path: Path) -> None:
     from cupti_etl.render.duckdb_file import export_duckdb
 

@@ -13,6 +13,7 @@ from serve.flight import WITH_TOKEN, Running, ask, command, dbapi, refusal
 Begin = Callable[..., Running]
 
 
+@pytest.mark.slow
 def test_tables_queries_and_functions(connection: Any) -> None:
     assert ask(connection, "SELECT count(*) AS n FROM kernel") == [{"n": 3}]
     assert [row["name"] for row in ask(connection, "FROM kernel_summary")] == ["b", "a"]

@@ -107,6 +107,7 @@ def test_what_is_exposed(serve: Any, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_counters_go_on_as_the_trace_grows(serve: Any, tmp_path: Path) -> None:
     path = write_trace(tmp_path / "run", **RUN)
     client = serve(path)

@@ -12,6 +12,7 @@ from cupti_etl.queries.catalog import library
 pytest.importorskip("starlette", reason="the extra serve is not installed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("end_ns", "is_recording"), [("-", True), ("500", False)])
 def test_a_capture_that_goes_on(serve, tmp_path: Path, end_ns: str, is_recording: bool) -> None:
     path = write_trace(
@@ -38,6 +39,7 @@ def test_queries_and_tables(client) -> None:
     assert "grid_x" in kernel["columns"]
 
 
+@pytest.mark.slow
 def test_traces_are_named_in_the_order_that_was_given(serve, tmp_path: Path) -> None:
     paths = [
         write_trace(tmp_path / name, capture=f"capture_id start_ns\n{at} {at}")

@@ -56,6 +56,7 @@ def test_ctrl_c_ends_it_silently(server: tuple[subprocess.Popen[str], str, str])
     assert ended(process, signal.SIGINT) == (130, "", "")
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_it_while_it_answers(server: tuple[subprocess.Popen[str], str, str]) -> None:
     process, base, token = server
     endless = b"SELECT hash(range) AS h FROM range(1000000000000)"
@@ -93,6 +94,7 @@ def test_nothing_is_lost_with_connections(
     assert len(list(fds.iterdir())) <= before + 1
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_page_run(
     server: tuple[subprocess.Popen[str], str, str], tmp_path: Path
 ) -> None:

@@ -41,6 +41,7 @@ def test_steps_are_found_and_followed(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_steps_by_ranges(tmp_path: Path) -> None:
     markers = ["process_id thread_id marker_id event timestamp_ns name"]
     calls = ["process_id thread_id correlation_id domain name start_ns end_ns"]

@@ -83,6 +83,7 @@ def test_a_damaged_part(trace: Path, damage: str, is_running: bool) -> None:
     assert verdict_and_kernels(trace) == (verdict, 0)
 
 
+@pytest.mark.slow
 def test_an_older_trace_has_no_manifest(trace: Path) -> None:
     (running(trace) / manifest.NAME).unlink()
     assert recover(trace).lost == ()

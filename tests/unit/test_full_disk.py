@@ -47,6 +47,7 @@ def test_parts_that_cannot_be_written(tmp_path: Path, file_size: int) -> None:
         assert part.read_bytes()[-4:] == b"PAR1"
 
 
+@pytest.mark.slow
 def test_a_trace_without_its_rows_does_not_call_itself_complete(tmp_path: Path) -> None:
     replay(tmp_path / "trace", SMALL_FIT)
     with cupti_etl.open(tmp_path / "trace") as trace:

@@ -222,6 +222,7 @@ def test_a_program_that_stands_still_says_nothing_of_its_price() -> None:
     assert known.share == pytest.approx(0.2, abs=0.02)
 
 
+@pytest.mark.slow
 def test_until_it_is_known_a_quarter_is_assumed() -> None:
     spent = []
     for seed in range(40):

@@ -31,6 +31,7 @@ def replay(recording: Path, out: Path, table: str = "") -> int:
     return import_recording(recording, out, table, convert)
 
 
+@pytest.mark.slow
 def test_replay_of_the_shipped_recording(tmp_path: Path) -> None:
     rows = replay(RECORDING, tmp_path / "trace")
     with cupti_etl.open(tmp_path / "trace") as trace:
@@ -60,6 +61,7 @@ def test_replay_goes_wherever_a_capture_goes(tmp_path: Path) -> None:
         replay(RECORDING, tmp_path / "all.arrows")
 
 
+@pytest.mark.slow
 def test_a_truncated_recording_keeps_what_came_before(tmp_path: Path) -> None:
     cut = tmp_path / "cut.etlrec"
     cut.write_bytes(RECORDING.read_bytes()[:150_000])

@@ -82,6 +82,7 @@ def test_a_program_without_launches_is_not_waited_for_for_ever() -> None:
     assert trial.found == Lasting(0, 0, 0, is_bound=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sensitivity", "longer"), [(0.6, "1.2 % longer (± "), (1.0, "up to 2 % longer;")]
 )
