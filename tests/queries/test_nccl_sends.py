@@ -139,3 +139,57 @@ def test_sends_of_many_ranks_do_not_tell_the_clocks(trace: MakeTrace) -> None:
         opened.sql("SELECT rank, ahead_ns, known_by FROM rank_clock"),
         "rank ahead_ns known_by\n 0 0 host\n 1 - -\n 2 - -",
     )
+
+
+def test_stages_of_a_pipeline_wait_for_each_other(trace: MakeTrace) -> None:
+    # On one host, so that their clocks are one. Rank 0 computes for 40 while it waits, of which the
+    # last 10 are transfer; and at last it sends what is kept for rank 1, which comes later: neither
+    # waits.
+    opened = trace(
+        kernel=f"""{STAGE_KERNEL}
+            1          0         3              1150     1190   k
+            1          0         4              3100     3105   ncclDevKernel_SendRecv
+            2          1         4              3300     3310   ncclDevKernel_SendRecv
+        """,
+        api_call=f"""{STAGE_CALL}
+            1          5         4              driver cuLaunchKernelEx 3020     3030
+            2          5         4              driver cuLaunchKernelEx 3020     3030
+        """,
+        nccl_event=f"""{STAGE_EVENT}
+            1 9 9 p2p 77 0 4 Send 1 1 5 3010 3040
+            2 9 9 p2p 77 1 4 Recv 1 0 5 3010 3040
+        """,
+        process="process_id rank world_size host\n"
+        + "\n".join(f"{n + 1} {n} 4 h" for n in range(4)),
+        device="process_id device_id device_uuid\n1 0 a\n2 1 b\n3 2 c\n4 3 d",
+    )
+    assert_rows(
+        opened.sql("FROM _send_wait ORDER BY gpu, start_ns"),
+        """
+        gpu start_ns wait_ns last_rank last_gpu
+        0   1100     80      1         1
+        0   2100     50      1         1
+        2   1110     80      3         3
+        2   2120     30      1         1
+        """,
+    )
+    assert_rows(
+        opened.sql("FROM finding_send_wait ORDER BY gpu"),
+        """
+        gpu saved_ns culprit
+        0   100      "most of it for rank 1"
+        2   110      "most of it for rank 3"
+        """,
+    )
+    # Of 205, 135 and 60 without compute, that much is not waiting.
+    assert_rows(
+        opened.sql("FROM finding_communication ORDER BY gpu"),
+        "gpu saved_ns culprit\n0 65 SendRecv\n1 80 SendRecv\n2 25 SendRecv\n3 15 SendRecv",
+    )
+    assert not list(opened.query("finding_rank_wait"))
+
+
+def test_where_nobody_knows_who_sends_to_whom_waiting_is_part_of_it(trace: MakeTrace) -> None:
+    kernel = "process_id device_id start_ns end_ns name\n1 0 10 20 ncclDevKernel_SendRecv"
+    (row,) = trace(kernel=kernel).query("finding_communication")
+    assert row["culprit"] == "SendRecv, waiting for its other end included"

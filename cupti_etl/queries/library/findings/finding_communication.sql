@@ -2,8 +2,9 @@
 --
 -- computed: exposed_communication_ns of busy_breakdown, without what is known to be waiting for
 --   other ranks (_exposed_wait), which has findings of its own. The culprit is the collective
---   operation with most exposed time on all GPUs.
--- needs: busy_breakdown, collective_bandwidth, _exposed_wait
+--   operation with most exposed time on all GPUs; of sends and receives it is said where it is not
+--   known how long they wait.
+-- needs: busy_breakdown, collective_bandwidth, _exposed_wait, _nccl_pair
 -- requires:
 --   _busy_interval: no finished GPU activity was recorded.
 -- finding: busy with nothing but communication (measured)
@@ -13,9 +14,14 @@
 --   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
 --   saved_ns BIGINT [ns]: What could be saved at most.
 --   culprit VARCHAR: What is most to blame; NULL if that is not known.
+WITH most AS (
+    SELECT arg_min(collective, (-exposed_ns, collective)) AS collective FROM collective_bandwidth
+)
 SELECT busy.gpu, greatest(0, exposed_communication_ns - coalesce(wait_ns, 0)) AS saved_ns,
-       (SELECT arg_min(collective, (-exposed_ns, collective)) FROM collective_bandwidth) AS culprit
+       collective || CASE WHEN collective = 'SendRecv' AND NOT EXISTS (FROM _nccl_pair)
+                          THEN ', waiting for its other end included' ELSE '' END AS culprit
 FROM busy_breakdown AS busy
+CROSS JOIN most
 LEFT JOIN (
     SELECT gpu, TRY_CAST(sum(wait_ns) AS BIGINT) AS wait_ns FROM _exposed_wait GROUP BY gpu
 ) AS waits USING (gpu)

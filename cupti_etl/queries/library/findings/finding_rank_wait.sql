@@ -1,11 +1,11 @@
 -- How long each GPU waited in communication for ranks that are late now and then.
 --
--- computed: Sum of _exposed_wait for others than those of finding_straggler. The culprit is the
---   rank, or the GPU of a process without one, for which it waited most.
+-- computed: Sum of _exposed_wait over collectives, for others than those of finding_straggler. The
+--   culprit is the rank, or the GPU of a process without one, for which it waited most.
 -- needs: _exposed_wait, _late_rank
 -- requires:
 --   collective: no communication kernels were recorded.
--- finding: waiting for other ranks in communication (measured)
+-- finding: waiting for other ranks in collectives (measured)
 -- advice: give all as much to do, and keep their hosts from stopping at different times
 -- shown: collective_wait
 -- columns:
@@ -16,5 +16,5 @@ SELECT gpu, TRY_CAST(sum(wait_ns) AS BIGINT) AS saved_ns,
        arg_min(coalesce('most of it for rank ' || last_rank, 'most of it for GPU ' || last_gpu),
                (-wait_ns, last_gpu)) AS culprit
 FROM _exposed_wait
-WHERE wait_ns > 0 AND coalesce(last_rank NOT IN (SELECT rank FROM _late_rank), true)
+WHERE wait_ns > 0 AND NOT is_send AND coalesce(last_rank NOT IN (SELECT rank FROM _late_rank), true)
 GROUP BY gpu

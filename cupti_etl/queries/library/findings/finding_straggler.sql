@@ -19,6 +19,7 @@ FROM _late_rank AS late
 LEFT JOIN (
     SELECT last_rank, process_id, sum(wait_ns) AS wait_ns
     FROM _exposed_wait
+    WHERE NOT is_send
     GROUP BY last_rank, process_id
 ) AS waiting ON waiting.last_rank = late.rank
 GROUP BY late.rank
