@@ -3,9 +3,9 @@
     python nccl.py --out DIR --work DIR [--ranks 2] [--only CASE ...] [--seconds 270]
 
 Writes DIR/nccl.json; exits with 1 if an operation is wrong or missing, ranks are not matched by
-NCCL's numbers, or a delay is not found again within 10 us.  The programs are nccl_app.py and
-nccl_train.py, the checks nccl_checks.py.  The price of a collective is measured last, in rounds for
-which there is time.
+NCCL's numbers, or a delay is not found again within 10 us (one of a send within 300).  The programs
+are nccl_app.py and nccl_train.py, the checks nccl_checks.py.  The price of a collective is measured
+last, in rounds for which there is time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from machine import machine
-from nccl_checks import asked_and_told, bandwidth, channels, delays, graphs, model
+from nccl_checks import asked_and_told, bandwidth, channels, delays, graphs, model, sends
 from runs import CUPTI_ETL, PYTHON, Runner, arguments
 
 HERE = Path(__file__).resolve().parent
@@ -31,6 +31,7 @@ Check = Callable[[Path, Sequence[dict[str, Any]]], dict[str, Any]]
 # By name: what nccl_app.py does, the options of the capture, and the check.
 CASES: dict[str, tuple[str, tuple[str, ...], Check]] = {
     "late": ("late", (), delays),
+    "sends": ("sends", (), sends),
     "work": ("work", (), asked_and_told),
     "work-channels": ("work", OF_CHANNELS, channels),
     "large": ("large", (), bandwidth),

@@ -3,6 +3,7 @@
     torchrun --nproc-per-node 2 nccl_app.py work LOG     all kinds of operations
     torchrun --nproc-per-node 2 nccl_app.py graph LOG    all-reduces in a CUDA graph, replayed
     torchrun --nproc-per-node 2 nccl_app.py late LOG     all-reduces to which rank 1 comes late
+    torchrun --nproc-per-node 2 nccl_app.py sends LOG    sends of rank 0, for which rank 1 waits
     torchrun --nproc-per-node 2 nccl_app.py large LOG    large all-reduces between CUDA events
     torchrun --nproc-per-node 2 nccl_app.py price LOG    microseconds of an all-reduce of 4 KiB
 
@@ -13,6 +14,7 @@ Each rank writes LOG.RANK:
 * ``graph``: [bytes, captured, replays].
 * ``late``: for each delay its bytes and microseconds, and for each operation the nanoseconds of
   CLOCK_REALTIME just before the call.
+* ``sends``: milliseconds for which the GPU did something else before each operation.
 * ``large``: bytes, and milliseconds between events around each operation.
 * ``price_us``: of rounds.
 """
@@ -38,6 +40,7 @@ ROUNDS, GROUPED, REPLAYS = 30, 3, 20
 LATE_ROUNDS, PERIOD_NS = 150, 4_000_000
 DELAYS_US = (0, 50, 250, 1000)
 LARGE_BYTES, LARGE_ROUNDS = 1 << 28, 25
+SEND_ROUNDS, SLEEP_CYCLES = 10, 30_000_000
 PRICE_ROUNDS, PRICE_CALLS = 10, 1000
 
 
@@ -172,6 +175,28 @@ def late(rank: int, ranks: int) -> dict[str, Any]:
     }
 
 
+def sends(rank: int, ranks: int) -> dict[str, Any]:
+    """Sends of rank 0, whose GPU is busy before each, to rank 1, which comes at once."""
+    x, times = torch.ones(1 << 20, device="cuda"), []
+    for number in range(SEND_ROUNDS + 1):
+        # Of the first, the connection is made.
+        torch.cuda.synchronize()
+        dist.barrier()
+        torch.cuda.synchronize()
+        before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        before.record()
+        if rank == 0 and number:
+            torch.cuda._sleep(SLEEP_CYCLES)
+        after.record()
+        if rank == 0:
+            dist.send(x, 1)
+        elif rank == 1:
+            dist.recv(x, 0)
+        torch.cuda.synchronize()
+        times.append(before.elapsed_time(after))
+    return {"sends": times[1:]}
+
+
 def large(rank: int, ranks: int) -> dict[str, Any]:
     """All-reduces one after the other, with an event between each two."""
     x = torch.zeros(LARGE_BYTES // 4, device="cuda")
@@ -205,7 +230,14 @@ def price(rank: int, ranks: int) -> dict[str, Any]:
     return {"price_us": found}
 
 
-PROGRAMS = {"work": work, "graph": graph, "late": late, "large": large, "price": price}
+PROGRAMS = {
+    "work": work,
+    "graph": graph,
+    "late": late,
+    "sends": sends,
+    "large": large,
+    "price": price,
+}
 
 
 def main() -> None:

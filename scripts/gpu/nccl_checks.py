@@ -23,6 +23,8 @@ TRANSFER_US = 10.0
 # How much later than its kernel a channel may end, whose time is put together of two clocks, and
 # the share of channels that have to end so.
 BEYOND_US, WITHIN_PCT = 20.0, 99.0
+# What a wait in a receive may differ by from how long the GPU that sends was busy before.
+SEND_MS = 0.3
 # Of bus bandwidths by kernels and by CUDA events.
 BANDWIDTH_PCT = 5.0
 # A model's collectives are larger than those with which frameworks set themselves up.
@@ -228,6 +230,26 @@ def straggler(trace: cupti_etl.Trace, wrong: list[str]) -> dict[str, Any]:
     if [row["rank"] for row in stragglers if row["is_persistent"]] != [1]:
         wrong.append("rank_stragglers does not name rank 1 alone")
     return {"collective_wait": waits, "rank_stragglers": stragglers}
+
+
+def sends(folder: Path, logs: Logs) -> dict[str, Any]:
+    """Rank 1 waits in receives for as long as the GPU of rank 0 is busy, which does not wait."""
+    trace, wrong = cupti_etl.open(folder), []
+    rows = [
+        *trace.sql(
+            "SELECT process.rank, last_rank, wait_ns / 1e6 AS ms FROM _send_wait"
+            " JOIN process USING (process_id) ORDER BY _send_wait.start_ns"
+        )
+    ]
+    # What they waited for in the first, when the connection was made, is not known.
+    true = logs[0]["sends"]
+    waits = [row["ms"] for row in rows if (row["rank"], row["last_rank"]) == (1, 0)][-len(true) :]
+    off = [got - ms for got, ms in zip(waits, true, strict=False)]
+    if len(waits) != len(true) or max(map(abs, off)) > SEND_MS:
+        wrong.append(f"{len(waits)} of {len(true)} waits, which differ by {off} ms")
+    if others := [row for row in rows if row["rank"] != 1 and row["ms"] > SEND_MS]:
+        wrong.append(f"who sends waits: {others}")
+    return {"true_ms": true, "off_ms": off, "wrong": wrong + losses(trace)}
 
 
 def bandwidth(folder: Path, logs: Logs) -> dict[str, Any]:

@@ -222,6 +222,52 @@ def test_transfer_that_a_delay_changes(tmp_path: Path) -> None:
     assert "delay 250 us: transfer takes 30.03 us" in case["wrong"]
 
 
+# A send and its receive.
+SENDS = {
+    "process": TWO_RANKS["process"],
+    "api_call": """
+        process_id thread_id correlation_id domain name             start_ns end_ns
+        1          5         1              driver cuLaunchKernelEx 1030     1040
+        2          6         1              driver cuLaunchKernelEx 1030     1040
+    """,
+    "nccl_event": """
+        process_id event_id group_id kind communicator rank ranks function size_bytes peer \
+thread_id launch_start_ns launch_end_ns
+        1 1 1 p2p 77 0 2 Send 30 1 5 1010 1045
+        2 1 1 p2p 77 1 2 Recv 30 0 6 1010 1045
+    """,
+}
+
+
+@pytest.mark.parametrize(
+    ("begins", "ms", "wrong"),
+    [
+        ((5_000_000, 1_000_000), 4.1, []),
+        ((5_000_000, 1_000_000), 4.5, ["1 of 1 waits, which differ by [-0.5] ms"]),
+        ((5_000_000, 5_004_000), 4.0, ["0 of 1 waits, which differ by [] ms"]),
+        (
+            (1_000_000, 5_000_000),
+            4.0,
+            [
+                "0 of 1 waits, which differ by [] ms",
+                "who sends waits: [{'rank': 0, 'last_rank': 1, 'ms': 4.0}]",
+            ],
+        ),
+    ],
+)
+def test_waits_for_sends(
+    tmp_path: Path, begins: tuple[int, int], ms: float, wrong: list[str]
+) -> None:
+    from nccl_checks import sends
+
+    kernel = "process_id device_id correlation_id start_ns end_ns name" + "".join(
+        f"\n{place + 1} 0 1 {begin} 5010000 ncclDevKernel_SendRecv"
+        for place, begin in enumerate(begins)
+    )
+    case = sends(write_trace(tmp_path / "run", **SENDS, kernel=kernel), [{"sends": [ms]}])
+    assert case["wrong"] == wrong
+
+
 GRAPH = {
     "process": "process_id state rank world_size host\n 1 finished 0 1 n",
     "kernel": f"""
