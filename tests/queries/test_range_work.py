@@ -172,3 +172,47 @@ def test_ranges_of_nccl_whose_end_was_not_told_have_nothing_inside(trace: MakeTr
         "server / request" 50     60
         """,
     )
+
+
+def test_steps_are_one_range_and_a_single_one_keeps_its_name(trace: MakeTrace) -> None:
+    # layer 1 and layer 2 are no steps.
+    opened = trace(
+        marker="""
+            process_id timestamp_ns marker_id event name    thread_id
+            1          0            1         start step_7  9
+            1          10           2         start layer_1 9
+            1          20           2         end   -       9
+            1          30           1         end   -       9
+            1          40           3         start step_8  9
+            1          50           4         start layer_1 9
+            1          60           4         end   -       9
+            1          65           5         start layer_2 9
+            1          70           5         end   -       9
+            1          80           3         end   -       9
+        """,
+        api_call="""
+            process_id correlation_id domain  name             thread_id start_ns end_ns
+            1          1              runtime cudaLaunchKernel 9         12       14
+            1          2              runtime cudaLaunchKernel 9         52       54
+            1          3              runtime cudaLaunchKernel 9         66       68
+        """,
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name
+            1          0         1              15       18     a
+            1          0         2              55       60     a
+            1          0         3              70       71     a
+        """,
+    )
+    assert_rows(
+        opened.query("nvtx_projection"),
+        """
+        path               ranges activities gpu_ns exclusive_gpu_ns host_ns other_threads
+        step_*             2      3          9      0                70      none
+        "step_* / layer_1" 2      2          8      8                20      none
+        "step_8 / layer_2" 1      1          1      1                5       none
+        """,
+    )
+    assert_rows(
+        opened.scope(steps="0").query("nvtx_projection"),
+        'path gpu_ns\nstep_7 3\n"step_7 / layer_1" 3',
+    )

@@ -1,12 +1,13 @@
 -- GPU time of NVTX ranges, by their path: with and without the ranges inside, and idle time.
 --
 -- computed: range_gpu summed over the ranges of a process that have the same path, without the
---   numbers that PyTorch writes behind each operator's name (seq, op_id, input_op_ids). idle_ns is,
+--   numbers that PyTorch writes behind each operator's name (seq, op_id, input_op_ids), and as if
+--   all steps (step) that differ by their numbers had one name. idle_ns is,
 --   within each range's first start to last end on the GPU, the time in which nothing at all ran
 --   there (span less the union of all work). What another thread asked for while a range waited
 --   for it counts, as PyTorch's backward pass does; where it is not clear who waits, the times of
 --   ranges that may do so are not known.
--- needs: _range_time, _work_path, range_gpu, _range_helped, _busy_interval
+-- needs: _range_time, _work_path, range_gpu, _range_helped, _busy_interval, step
 -- requires:
 --   marker: no NVTX ranges were recorded.
 --   api_call: no API calls were recorded (capture with --api default), so work has no range.
@@ -21,9 +22,10 @@
 -- chart: bars(path, gpu_ns)
 -- example: cupti-etl query nvtx_projection TRACE
 -- alias: nvtx_gpu_proj_sum, nvtx_sum, nvtxsum
--- lookup: _range_time
+-- lookup: _range_time, step
 -- columns:
---   path VARCHAR: Names of the range and of those around it.
+--   path VARCHAR: Names of the range and of those around it, with * for the numbers of steps, if
+--     there are several.
 --   process_id BIGINT: The process.
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   ranges BIGINT [ranges]: Ranges that asked for work.
@@ -70,6 +72,41 @@ sums AS (
     GROUP BY alike_range_id, ranges.process_id, work.gpu
     -- Always so: DuckDB takes what is chosen for few, and keeps these in memory, not the paths.
     HAVING count(*) > 0
+),
+named AS (
+    SELECT sums.*, path
+    FROM sums
+    JOIN _work_path ON _work_path.alike_range_id = sums.alike_range_id
+),
+parts AS (
+    SELECT process_id, path, unnest(string_split(path, ' / ')) AS part,
+           generate_subscripts(string_split(path, ' / '), 1) AS place
+    FROM (SELECT DISTINCT process_id, path FROM named)
+),
+kinds AS (
+    SELECT parts.process_id, path,
+           string_agg(CASE WHEN name IS NULL THEN part
+                           ELSE regexp_replace(part, '[0-9]+', '*', 'g') END, ' / ' ORDER BY place)
+               AS kind
+    FROM parts
+    LEFT JOIN (SELECT DISTINCT process_id, name FROM step) AS steps
+        ON steps.process_id = parts.process_id
+        AND steps.name = part
+    GROUP BY parts.process_id, path
+),
+kind_sums AS (
+    SELECT process_id, gpu, CASE WHEN min(path) = max(path) THEN min(path) ELSE kind END AS path,
+           TRY_CAST(sum(ranges) AS BIGINT) AS ranges,
+           CASE WHEN bool_or(other_threads = 'not clear') THEN 'not clear'
+                ELSE max(other_threads) END AS other_threads,
+           TRY_CAST(sum(activities) AS BIGINT) AS activities,
+           TRY_CAST(sum(gpu_ns) AS BIGINT) AS gpu_ns,
+           TRY_CAST(sum(exclusive_gpu_ns) AS BIGINT) AS exclusive_gpu_ns,
+           TRY_CAST(sum(span_ns) AS BIGINT) AS span_ns, TRY_CAST(sum(idle_ns) AS BIGINT) AS idle_ns,
+           TRY_CAST(sum(host_ns) AS BIGINT) AS host_ns
+    FROM named
+    JOIN kinds USING (process_id, path)
+    GROUP BY process_id, gpu, kind
 )
 SELECT path, process_id, gpu, ranges, other_threads,
        CASE WHEN other_threads != 'not clear' THEN activities END AS activities,
@@ -78,6 +115,5 @@ SELECT path, process_id, gpu, ranges, other_threads,
        CASE WHEN other_threads != 'not clear' THEN span_ns END AS span_ns,
        CASE WHEN other_threads != 'not clear' THEN idle_ns END AS idle_ns, host_ns,
        CASE WHEN other_threads != 'not clear' THEN gpu_ns / ranges END AS mean_gpu_ns
-FROM sums
-JOIN _work_path ON _work_path.alike_range_id = sums.alike_range_id
+FROM kind_sums AS sums
 ORDER BY sums.gpu_ns DESC, path, process_id, gpu
