@@ -196,6 +196,7 @@ def test_steps_are_one_range_and_a_single_one_keeps_its_name(trace: MakeTrace) -
             1          2              runtime cudaLaunchKernel 9         52       54
             1          3              runtime cudaLaunchKernel 9         66       68
         """,
+        device="process_id device_id device_uuid\n1 0 GPU-a",
         kernel="""
             process_id device_id correlation_id start_ns end_ns name
             1          0         1              15       18     a
