@@ -1,4 +1,4 @@
-"""Exports of older Nsight Systems, which lack what came later."""
+"""Exports of older Nsight Systems, which lack what came later, and names that replaced numbers."""
 
 from __future__ import annotations
 
@@ -104,5 +104,42 @@ def test_devices_and_contexts_of_early_exports(tmp_path: Path, imported: Import)
         category    what                          events
         invalid     TARGET_INFO_CUDA_GPU.deviceId 1
         unsupported TARGET_INFO_NIC_INFO          2
+        """,
+    )
+
+
+def test_overheads_that_have_names_alone(tmp_path: Path, imported: Import) -> None:
+    # What nsys does itself is no kind of CUPTI's.
+    file = nsys(
+        tmp_path / "t.sqlite",
+        PROFILER_OVERHEAD="""
+            start end globalTid nameId returnValue
+            1     2   11:70     1      0
+            3     4   11:70     2      0
+            5     6   11:70     3      0
+            7     8   11:70     4      0
+            9     10  11:70     5      0
+            11    12  11:70     6      0
+        """,
+        StringIds="""
+            id value
+            1  "CUPTI: Buffer flush"
+            2  "CUPTI Instrumentation"
+            3  "CUPTI Resource Management"
+            4  "dlopen(libcudnn_ops.so.9)"
+            5  dlclose
+            6  "TLS allocation"
+        """,
+    )
+    assert_rows(
+        imported(file).sql("FROM overhead ORDER BY start_ns"),
+        """
+        start_ns end_ns overhead_kind
+        1        2      cupti_buffer_flush
+        3        4      cupti_instrumentation
+        5        6      cupti_resource
+        7        8      library_loading
+        9        10     library_loading
+        11       12     -
         """,
     )

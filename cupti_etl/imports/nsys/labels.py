@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 def _labels(*words: str) -> dict[int, str]:
     return dict(enumerate(words))
@@ -27,8 +29,22 @@ OVERHEAD = _labels(
     *("unknown", "unknown", "driver_compiler", "cupti_buffer_flush", "cupti_instrumentation"),
     *("cupti_resource", "module_loading", "lazy_function_loading", "command_buffer_full"),
 )
+# PROFILER_OVERHEAD has names alone: those of CUPTI's kinds ("CUPTI: Buffer flush", and without the
+# colon), of libraries that the program opens and closes ("dlopen(libcudnn_ops.so.9)"), for all the
+# time that it takes, and of what nsys does itself ("TLS allocation").
+_OVERHEAD_NAMES = (
+    (re.compile(r"CUPTI:? Buffer flush"), "cupti_buffer_flush"),
+    (re.compile(r"CUPTI:? Instrumentation"), "cupti_instrumentation"),
+    (re.compile(r"CUPTI:? Resource"), "cupti_resource"),
+    (re.compile(r"dl(open|close)\b"), "library_loading"),
+)
 STREAM = _labels("unknown", "default", "non_blocking", "null")
 POOL = _labels("none", "local", "imported")
 POOL_OPERATION = _labels("invalid", "created", "destroyed", "trimmed")
 MIGRATION = _labels("unknown", "user", "coherence", "prefetch", "eviction", "access_counters")
 ACCESS = _labels("unknown", "read", "write", "atomic", "prefetch")
+
+
+def overhead_named(name: str) -> str | None:
+    """Our word for an overhead of which the name is known; None for what nsys does itself."""
+    return next((kind for pattern, kind in _OVERHEAD_NAMES if pattern.match(name)), None)

@@ -23,6 +23,7 @@ from cupti_etl.imports.nsys.labels import (
     POOL_OPERATION,
     SYNC,
     UNIFIED,
+    overhead_named,
 )
 from cupti_etl.imports.nsys.nvtx import NVTX, nvtx
 
@@ -160,11 +161,17 @@ def _copies(rows: pa.RecordBatch, frame: Frame) -> Rows:
             yield from handler.read(some, frame)
 
 
+_overhead = _by(
+    lambda frame, types, names: pc.coalesce(
+        labelled(types, OVERHEAD).cast(pa.string()),
+        mapped(frame.strings(names), overhead_named, pa.string()),
+    )
+)
 _OVERHEADS = _table(
     "overhead",
     {
         **_CALL,
-        "overhead_kind": _label("overheadType", OVERHEAD),
+        "overhead_kind": _overhead("overheadType", "nameId"),
         "object_kind": _always("thread"),
     },
 )

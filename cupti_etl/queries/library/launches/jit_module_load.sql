@@ -1,9 +1,10 @@
 -- Time in which code was compiled, loaded or set up, and whether that went on after the start.
 --
--- computed: Rows of jit, of overhead (compiler, module and lazy function loading), API calls that
---   load or link code, and launches that loaded their kernel (_code_load), by source and name.
---   Times are sums; a launch contains the calls that load, and these the overhead that they cause.
---   Late is what began after the first tenth of the trace's GPU work.
+-- computed: Rows of jit, of overhead (compiler, module and lazy function loading; libraries that
+--   are opened), API calls that load or link code, and launches that loaded their kernel
+--   (_code_load), by source and name. Times are sums; a launch contains the calls that load, and
+--   these the overhead that they cause. Late is what began after the first tenth of the trace's GPU
+--   work.
 -- needs: _code_load
 -- limits: What was not recorded is not seen: overhead and jit are not among the kinds that a
 --   capture records by default.

@@ -4,9 +4,10 @@
 --   that return when a copy from or to the host is done, as copies do that are not called
 --   asynchronous (NVIDIA's driver API reference, "API synchronization behavior"; HIP's
 --   hipMemcpyWithStream is one, too). Memory are those that allocate, pin, free, copy or set.
---   Overhead of the driver that compiles or loads code is loading, command_buffer_full, in which
---   the device's queue has no space, waiting, and the rest, which is CUPTI's, profiler. A launch
---   that loaded its kernel (_first_launch) is here once more, as loading.
+--   Overhead of the driver that compiles or loads code is loading, and so is that of libraries that
+--   the program opens, as nsys has it. command_buffer_full, in which the device's queue has no
+--   space, is waiting, and the rest, which is the profiler's, profiler. A launch that loaded its
+--   kernel (_first_launch) is here once more, as loading.
 -- needs: api_call, overhead, _first_launch
 -- columns:
 --   source VARCHAR: api_call, overhead or first_launch.
@@ -34,7 +35,8 @@ SELECT 'api_call' AS source,
 FROM api_call
 UNION ALL
 SELECT 'overhead',
-       CASE WHEN overhead_kind IN ('driver_compiler', 'module_loading', 'lazy_function_loading')
+       CASE WHEN overhead_kind IN ('driver_compiler', 'module_loading', 'lazy_function_loading',
+                                   'library_loading')
             THEN 1
             WHEN overhead_kind = 'command_buffer_full' THEN 2
             ELSE 0 END,

@@ -16,7 +16,7 @@
 --   waiting_ns BIGINT [ns]: The host synchronized, or waited for a copy or a full queue.
 --   other_cuda_ns BIGINT [ns]: The host was in another CUDA call.
 --   queued_ns BIGINT [ns]: Work was launched and did not begin.
---   loading_ns BIGINT [ns]: The driver loaded or compiled code, as it does without a profiler.
+--   loading_ns BIGINT [ns]: Code was loaded or compiled, as it is without a profiler.
 --   profiler_ns BIGINT [ns]: The host was in CUPTI: what recording costs.
 --   unknown_ns BIGINT [ns]: The call that asked for the next activity was not recorded.
 WITH causes AS MATERIALIZED (

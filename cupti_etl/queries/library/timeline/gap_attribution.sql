@@ -24,7 +24,7 @@
 --   gap_ns BIGINT [ns]: Length of the gap; the sum of the following.
 --   queued_ns BIGINT [ns]: Work was launched and did not begin.
 --   profiler_ns BIGINT [ns]: The host was in CUPTI: what recording costs.
---   loading_ns BIGINT [ns]: The driver loaded or compiled code, as it does without a profiler.
+--   loading_ns BIGINT [ns]: Code was loaded or compiled, as it is without a profiler.
 --   waiting_ns BIGINT [ns]: The host synchronized, or waited for a copy or a full queue.
 --   memory_ns BIGINT [ns]: The host was in another call that allocates, frees, copies or sets.
 --   launching_ns BIGINT [ns]: The host was in a launching call.
