@@ -110,3 +110,37 @@ def test_a_long_first_launch_of_a_kernel_loads_its_code(trace: MakeTrace, way: s
         300000 0          230000
         """,
     )
+
+
+@pytest.mark.parametrize("way", ["operator", "sql"])
+def test_getting_the_function_of_a_kernel_loads_it_the_first_time(
+    trace: MakeTrace, way: str
+) -> None:
+    # With lazy loading.  The second one, of a kernel that is there, is an other call of CUDA.
+    opened = trace(
+        kernel="""
+            process_id device_id start_ns end_ns  name correlation_id
+            1          0         100000   200000  a    1
+            1          0         600000   700000  a    4
+        """,
+        api_call="""
+            process_id domain  name                correlation_id start_ns end_ns
+            1          runtime cudaLaunchKernel    1              90000    95000
+            1          driver  cuKernelGetFunction 2              250000   380000
+            1          driver  cuKernelGetFunction 3              400000   401000
+            1          runtime cudaLaunchKernel    4              590000   600000
+        """,
+    )
+    if way == "sql":
+        by_sql(opened)
+    assert_rows(
+        opened.query("gap_attribution", min_ns=1),
+        """
+        gap_ns loading_ns launching_ns other_cuda_ns outside_ns
+        400000 130000     10000        1000          259000
+        """,
+    )
+    assert_rows(
+        opened.query("jit_module_load"),
+        "source name count total_ns\napi_call cuKernelGetFunction 1 130000",
+    )

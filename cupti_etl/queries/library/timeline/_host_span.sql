@@ -7,7 +7,9 @@
 --   Overhead of the driver that compiles or loads code is loading, and so is that of libraries that
 --   the program opens, as nsys has it. command_buffer_full, in which the device's queue has no
 --   space, is waiting, and the rest, which is the profiler's, profiler. A launch that loaded its
---   kernel (_first_launch) is here once more, as loading.
+--   kernel (_first_launch) is here once more, as loading. Loading are also calls that get the
+--   function of a kernel, where they take as long: with CUDA_MODULE_LOADING=LAZY they load it
+--   (CUDA C++ Programming Guide, "Lazy Loading").
 -- needs: api_call, overhead, _first_launch
 -- columns:
 --   source VARCHAR: api_call, overhead or first_launch.
@@ -29,7 +31,8 @@ SELECT 'api_call' AS source,
                   OR contains(name, 'HostUnregister')) AND NOT contains(name, 'Occupancy') THEN 3
             WHEN contains(name, 'Launch') THEN 4
             WHEN contains(name, 'ModuleLoad') OR contains(name, 'LibraryLoad')
-                 OR contains(name, 'cuLink') THEN 1
+                 OR contains(name, 'cuLink')
+                 OR (contains(name, 'GetFunction') AND end_ns - start_ns > 100000) THEN 1
             ELSE 5 END AS class,
        name, process_id, thread_id, correlation_id, start_ns, end_ns
 FROM api_call
