@@ -151,6 +151,22 @@ def test_layers_of_a_kind_are_compared(trace: MakeTrace) -> None:
     )
 
 
+def test_a_copy_to_the_device_is_no_layer(trace: MakeTrace) -> None:
+    names = ("transformer.h.3", "h2", "Memory Copy H2D", "H2D copy", "memcpy_h2d")
+    opened = trace(
+        marker="process_id thread_id marker_id event timestamp_ns name\n"
+        + "\n".join(
+            f'1 5 {n} start {n * 10} "{name}"\n1 5 {n} end {n * 10 + 9} -'
+            for n, name in enumerate(names)
+        ),
+        api_call="process_id thread_id correlation_id domain name start_ns end_ns\n"
+        + "\n".join(f"1 5 {n} runtime cudaLaunchKernel {n * 10} {n * 10 + 1}" for n in range(5)),
+        kernel="process_id device_id correlation_id start_ns end_ns name\n"
+        + "\n".join(f"1 0 {n} {n * 100} {n * 100 + 20 - n} a" for n in range(5)),
+    )
+    assert_rows(opened.query("nvtx_layer"), "layer gpu_ns\ntransformer.h.3 20\nh2 19")
+
+
 def test_modules_have_their_own_work_that_of_those_inside_and_the_backward_pass(
     trace: MakeTrace,
 ) -> None:

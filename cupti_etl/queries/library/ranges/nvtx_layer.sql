@@ -46,7 +46,9 @@ WITH layers AS (
             AND NOT contains(name, '::')
             AND regexp_matches(
                 name, '(?i)(layer|blocks?|blk|stage|encoder|decoder|expert|transformer|resnet|'
-                'attention|attn|mlp|ffn|conv|module|(^|[./ _])h)s?[ ._:#\[-]*[0-9]+'
+                'attention|attn|mlp|ffn|conv|module)s?[ ._:#\[-]*[0-9]+|'
+                -- GPT-2's h.0, and not the H2D of a copy.
+                '(^|[./ _])h[ ._:#\[-]*[0-9]+([^0-9a-z]|$)'
             )
         )
 ),
