@@ -108,6 +108,9 @@ def test_copies_beside_kernels_are_not_to_blame(trace: MakeTrace) -> None:
         memset="process_id device_id start_ns end_ns\n1 0 3000 3400",
     )
     assert_rows(opened.query("finding_copies"), 'saved_ns culprit\n430 "most of it memsets"')
+    # Without kernels, there is nothing to copy beside.
+    opened = trace(device=DEVICE, memset="process_id device_id start_ns end_ns\n1 0 3000 3400")
+    assert_rows(opened.query("finding_copies"), "saved_ns culprit")
 
 
 def test_what_allocating_costs_is_not_of_copies(trace: MakeTrace) -> None:

@@ -1,12 +1,14 @@
 -- How long each GPU copied or set memory and did nothing else.
 --
--- computed: exposed_copy_ns of busy_breakdown. The culprit is the kind of copy that was longest on
---   the GPU without a kernel, or memsets, where copies were less than half of it.
+-- computed: exposed_copy_ns of busy_breakdown, of GPUs on which kernels ran: without any, copying
+--   is all that was asked of them. The culprit is the kind of copy that was longest on the GPU
+--   without a kernel, or memsets, where copies were less than half of it.
 -- needs: busy_breakdown, _copy_beside
 -- requires:
 --   _busy_interval: no finished GPU activity was recorded.
 -- finding: busy with nothing but copies and memsets (measured)
--- advice: copy in a stream of its own, from pinned memory, while kernels run
+-- advice: keep on the GPU what kernels use again; copy the rest from and to pinned memory, in a
+--   stream of its own while kernels run
 -- shown: busy_breakdown
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
@@ -30,3 +32,4 @@ SELECT busy.gpu, exposed_copy_ns AS saved_ns,
                              ELSE copies.kind END AS culprit
 FROM busy_breakdown AS busy
 LEFT JOIN copies ON copies.gpu = busy.gpu
+WHERE compute_ns + exposed_communication_ns > 0
