@@ -7,7 +7,8 @@
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap: no GPU was idle between two recorded activities.
 -- finding: idle while the host waits for the GPU (measured)
--- advice: synchronize less often (item(), print and copies to the host do), or launch ahead of it
+-- advice: synchronize less often (item(), print and copies that are not asynchronous do), or launch
+--   ahead of it
 -- shown: gap_attribution
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
