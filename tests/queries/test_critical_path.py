@@ -86,6 +86,40 @@ slack_max_ns
     )
 
 
+def test_a_call_that_frees_while_the_gpu_works_is_a_wait(trace: MakeTrace) -> None:
+    # cudaFree waits for the kernel that was launched before it, and frees for 20 more. The second
+    # one finds the GPU idle, and the asynchronous one waits for nothing.
+    opened = trace(
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name
+            1          0         1              100      200    a
+            1          0         2              300      400    a
+            1          0         3              500      600    a
+        """,
+        api_call="""
+            process_id domain  name             correlation_id start_ns end_ns
+            1          runtime cudaLaunchKernel 1              50       60
+            1          runtime cudaFree         4              70       220
+            1          runtime cudaFree         5              230      240
+            1          runtime cudaLaunchKernel 2              250      290
+            1          runtime cudaFreeAsync    6              300      410
+            1          runtime cudaLaunchKernel 3              450      490
+        """,
+    )
+    assert_rows(opened.sql("FROM _host_path"), "start_ns end_ns\n200 490")
+    assert_rows(
+        opened.query("critical_path"),
+        """
+        class         total_ns slack_ns
+        host          290      0
+        compute       200      100
+        communication 0        0
+        copy          0        0
+        idle          10       0
+        """,
+    )
+
+
 def test_a_copy_for_which_the_call_waits_is_a_wait(trace: MakeTrace) -> None:
     # Two processes, each with its GPU; the second only launches, and its host is never waited for.
     opened = trace(

@@ -7,7 +7,8 @@
 --   thread's calls do not overlap, so their sum is a union. busy_ns is the part in which the GPU
 --   had any activity; in idle_ns host and device both waited. The range is the innermost NVTX range
 --   at the time of the longest call.
--- needs: _host_span, _blocking_copy, gpu_interval, _busy_interval, _range_span, _range_parent
+-- needs: _host_span, _blocking_copy, _freeing_call, gpu_interval, _busy_interval, _range_span,
+--   _range_parent
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default).
 --   _busy_interval: no finished GPU activity was recorded.
@@ -36,13 +37,11 @@
 --   longest_range VARCHAR: Path of the NVTX range around it; NULL outside ranges.
 WITH RECURSIVE waits AS (
     SELECT process_id, thread_id, name, start_ns, end_ns,
-           CASE WHEN class = 3 THEN 'frees' WHEN contains(name, 'Synchronize') THEN 'synchronizes'
-                ELSE 'copies' END AS reason
+           CASE WHEN contains(name, 'Synchronize') THEN 'synchronizes' ELSE 'copies' END AS reason
     FROM _host_span
-    WHERE source = 'api_call' AND start_ns IS NOT NULL AND end_ns IS NOT NULL
-        AND (class = 2
-             OR (class = 3 AND NOT contains(name, 'Async')
-                 AND regexp_matches(name, '^(cuda|hip|cuMem)(Host)?(Free|Unregister)')))
+    WHERE source = 'api_call' AND class = 2 AND start_ns IS NOT NULL AND end_ns IS NOT NULL
+    UNION ALL
+    SELECT process_id, thread_id, name, start_ns, end_ns, 'frees' FROM _freeing_call
     UNION ALL
     SELECT process_id, thread_id, name, start_ns, end_ns, 'copies' FROM _blocking_copy
 ),

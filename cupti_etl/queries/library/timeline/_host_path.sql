@@ -2,15 +2,18 @@
 --
 -- computed: A gap that ended only when the host launched (gap_attribution: more than queued) leads
 --   to that call and along the host back to the end of its process's last call that waited before
---   (_host_span); one that waits for its copy is such a call, too (_blocking_copy). The union of
---   these.
--- needs: gpu_gaps, api_call, _host_span, _blocking_copy, _gpu_span
+--   (_host_span); one that waits for its copy is such a call, too (_blocking_copy), and so is one
+--   that frees memory while the GPU works (_freeing_call), up to when the GPU was done. The union
+--   of these.
+-- needs: gpu_gaps, api_call, _host_span, _blocking_copy, _freeing_call, gpu_interval,
+--   _busy_interval, _gpu_span
 -- materialized: Made once for an opened trace, as critical_path and kernel_slack read it.
 -- limits: As of critical_path.
--- lookup: api_call, _host_span, _blocking_copy
+-- lookup: api_call, _host_span, _blocking_copy, _freeing_call
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
---   start_ns BIGINT [epoch ns]: End of the last call that waited, or begin of the GPU's span.
+--   start_ns BIGINT [epoch ns]: End of the last call that waited, of a freeing one the end of the
+--     work that it waited for, or begin of the GPU's span.
 --   end_ns BIGINT [epoch ns]: End of the call that launched.
 WITH gaps AS (
     SELECT * FROM gpu_gaps(0)
@@ -38,12 +41,25 @@ late AS (
         AND _blocking_copy.start_ns <= gaps.start_ns
     WHERE calls.end_ns > gaps.start_ns AND _blocking_copy.end_ns IS NULL
 ),
+used AS (
+    SELECT DISTINCT process_id, gpu FROM gpu_interval
+),
+busy AS (
+    SELECT gpu, end_ns FROM _busy_interval WHERE work = 'any'
+),
 waits AS (
     SELECT process_id, end_ns
     FROM _host_span
     WHERE source = 'api_call' AND class = 2 AND end_ns IS NOT NULL
     UNION ALL
     SELECT process_id, end_ns FROM _blocking_copy
+    UNION ALL
+    -- What remains of it is work of the host's.
+    SELECT freeing.process_id, busy.end_ns
+    FROM _freeing_call AS freeing
+    JOIN used ON used.process_id = freeing.process_id
+    ASOF JOIN busy ON busy.gpu = used.gpu AND busy.end_ns <= freeing.end_ns
+    WHERE busy.end_ns > freeing.start_ns
 ),
 spans AS (
     SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM _gpu_span GROUP BY gpu
