@@ -143,3 +143,12 @@ def test_overheads_that_have_names_alone(tmp_path: Path, imported: Import) -> No
         11       12     -
         """,
     )
+
+
+def test_a_host_that_nsys_does_not_know_has_no_name(tmp_path: Path, imported: Import) -> None:
+    file = nsys(
+        tmp_path / "t.sqlite",
+        CUPTI_ACTIVITY_KIND_MEMSET="start end deviceId globalPid bytes\n1 2 0 11:0 64",
+        TARGET_INFO_SYSTEM_ENV="name value\nHostname UNKNOWN",
+    )
+    assert_rows(imported(file).sql("FROM process"), "pid host\n11 -")

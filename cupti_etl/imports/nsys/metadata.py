@@ -53,10 +53,15 @@ def read_frame(tables: Tables, skipped: Skipped) -> Frame:
     }
     frame.processes.facts_of = lambda key: {
         "argv": names.get(key),
-        "host": as_text(environment.get("Hostname")) or None,
+        "host": _host(as_text(environment.get("Hostname"))),
         "driver_version": as_int(environment.get("CudaDriverVersion"), 32),
     }
     return frame
+
+
+def _host(name: str | None) -> str | None:
+    # What nsys writes where it does not know; two of that name would be taken for one machine.
+    return None if name == "UNKNOWN" else name or None
 
 
 def _texts(tables: Tables) -> tuple[pa.Array, pa.Array]:
