@@ -103,7 +103,8 @@ def test_kernels_beside_each_other_fill_the_device(
         for n, at in enumerate(begins)
     ]
     opened = trace(kernel=kernels(*rows), device=DEVICE)
-    assert_rows(opened.query("finding_small_grids"), f"gpu saved_ns\n0 {saved}")
+    culprit = '"with grid 528x1x1 and block 256x1x1 in"'
+    assert_rows(opened.query("finding_small_grids"), f"gpu saved_ns culprit\n0 {saved} {culprit}")
 
 
 def test_a_grid_that_no_gpu_has(trace: MakeTrace) -> None:

@@ -8,7 +8,7 @@
 --   kernel: no kernels were recorded.
 --   _device_limits: the trace does not say what its devices can hold.
 -- finding: kernels do not fill the device (estimated)
--- advice: give them more blocks, or run several at once
+-- advice: give them more blocks (of 32 threads or more), or run several at once
 -- shown: kernel_waves
 -- label: kernel = kernel(kernel)
 -- columns:
@@ -25,13 +25,14 @@ small AS (
     SELECT * FROM kernels WHERE verdict = 'less than one wave'
 ),
 shapes AS (
-    SELECT demangled, grid, sum(wasted_ns) AS wasted_ns
+    SELECT demangled, grid, block, sum(wasted_ns) AS wasted_ns
     FROM small
     GROUP BY demangled, grid, block
 ),
 most AS (
     SELECT count(*) AS n,
-           arg_min({'grid': grid, 'demangled': demangled}, (-wasted_ns, demangled, grid)) AS worst
+           arg_min({'grid': grid, 'block': block, 'demangled': demangled},
+                   (-wasted_ns, demangled, grid, block)) AS worst
     FROM shapes
 ),
 beside AS (
@@ -46,7 +47,7 @@ sums AS (
 SELECT sums.gpu,
        TRY_CAST(greatest(wasted_ns - coalesce(beside_ns, 0), 0) AS BIGINT) AS saved_ns,
        concat(CASE WHEN n > 1 THEN concat(n, ' names and shapes, most of it ') END, 'with grid ',
-              worst.grid, ' in') AS culprit,
+              worst.grid, ' and block ', worst.block, ' in') AS culprit,
        (SELECT min(mangled) FROM kernel_name WHERE demangled = worst.demangled) AS kernel
 FROM sums
 CROSS JOIN most
