@@ -20,7 +20,8 @@
 -- shared: kernel_name, _kernel_told, _any_api_call
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
---   class VARCHAR: host, compute, communication, copy, or idle (launched and not begun).
+--   class VARCHAR: host, compute, communication, copy, or idle (launched and not begun, or done and
+--     the host not back yet from waiting for it).
 --   total_ns BIGINT [ns]: Time of the chain in the class.
 --   percent DOUBLE [%]: total_ns as a share of the span of the GPU.
 --   slack_ns BIGINT [ns]: Time of the GPU in the class beside the chain; 0 for host and idle.
