@@ -152,3 +152,30 @@ def test_a_host_that_nsys_does_not_know_has_no_name(tmp_path: Path, imported: Im
         TARGET_INFO_SYSTEM_ENV="name value\nHostname UNKNOWN",
     )
     assert_rows(imported(file).sql("FROM process"), "pid host\n11 -")
+
+
+@pytest.mark.parametrize(
+    ("is_there", "returned", "expected"),
+    [
+        (False, 0, ["nsys: 2 calls launched, copied or set, and no work of a GPU is in the file"]),
+        (False, 35, []),
+        (True, 0, []),
+    ],
+)
+def test_work_that_was_asked_for_and_not_recorded(
+    tmp_path: Path, imported: Import, is_there: bool, returned: int, expected: list[str]
+) -> None:
+    # A file of which nsys says nothing has calls, and neither kernels nor copies.
+    memset = "start end deviceId correlationId globalPid bytes\n1 2 0 9 11:0 64"
+    file = nsys(
+        tmp_path / "t.sqlite",
+        **({"CUPTI_ACTIVITY_KIND_MEMSET": memset} if is_there else {}),
+        CUPTI_ACTIVITY_KIND_RUNTIME=f"""
+            start end globalTid correlationId nameId returnValue
+            10    20  11:70     1             1      0
+            30    40  11:70     2             2      {returned}
+            50    60  11:70     3             3      {returned}
+        """,
+        StringIds="id value\n1 cudaMalloc_v3020\n2 cudaMemcpy_v3020\n3 cuLaunchKernel",
+    )
+    assert [row["detail"] for row in imported(file).sql("FROM loss")] == expected

@@ -180,7 +180,8 @@ class Nsys:
         return [process.row() for process in seen]
 
     def losses(self) -> list[Loss]:
-        """Rows without a time; what nsys itself says of losses."""
+        """Rows without a time; what nsys itself says of losses; work that was not recorded."""
         assert self._frame is not None
         untimed = [loss for p in self._frame.processes.by_id.values() for loss in p.losses()]
-        return untimed + nsys_own.diagnosed(self._tables)
+        told = nsys_own.diagnosed(self._tables)
+        return untimed + told + nsys_own.unrecorded(self._tables, self._frame)
