@@ -48,6 +48,22 @@ def test_kernels_wait_for_memory_that_moves(trace: MakeTrace) -> None:
     )
 
 
+def test_what_moves_after_the_kernels_is_not_to_blame(trace: MakeTrace) -> None:
+    # The host reads the result when all is done, for longer than the kernel waited.
+    opened = trace(
+        device=DEVICES,
+        kernel="process_id device_id start_ns end_ns name\n 1 0 100 200 k",
+        unified_memory="""
+            process_id counter             start_ns end_ns src_device_id dst_device_id
+            1          bytes_transfer_HtoD 110      140    -             0
+            1          bytes_transfer_DtoH 300      400    0             -
+        """,
+    )
+    assert_rows(
+        opened.query("finding_managed_memory"), "gpu saved_ns culprit\n 0 30 'most of it HtoD'"
+    )
+
+
 def test_without_managed_memory_nothing_is_found(trace: MakeTrace) -> None:
     opened = trace(
         device=DEVICES, kernel="process_id device_id start_ns end_ns name\n 1 0 100 200 k"

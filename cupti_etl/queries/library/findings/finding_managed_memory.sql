@@ -1,7 +1,8 @@
 -- How long managed memory moved while kernels ran, which then wait for it.
 --
 -- computed: The union of the moves between a GPU and others or the host, as far as kernels ran on
---   it meanwhile (union), without moves that the program asked for.
+--   it meanwhile (union), without moves that the program asked for. The culprit is the direction
+--   with most of that time.
 -- needs: unified_memory, gpu, _busy_interval
 -- requires:
 --   unified_memory: no managed memory was recorded (capture with the kind unified_memory).
@@ -26,27 +27,34 @@ WITH moves AS (
     WHERE starts_with(counter, 'bytes_transfer') AND end_ns > start_ns
         AND migration_cause IS DISTINCT FROM 'user'
 ),
-edges AS (
-    SELECT gpu, greatest(start_ns, coalesce(until_ns, start_ns)) AS at_ns, -1 AS sign
-    FROM moves
-    WHERE coalesce(end_ns > until_ns, true)
-    UNION ALL
-    SELECT gpu, end_ns, 1 FROM moves WHERE coalesce(end_ns > until_ns, true)
-),
 running AS (
     SELECT gpu, start_ns, end_ns, busy_before_ns
     FROM _busy_interval
     WHERE work = 'compute_or_communication'
+),
+-- Of the union, and of the moves of each direction.
+edges AS (
+    SELECT gpu, NULL AS counter, greatest(start_ns, coalesce(until_ns, start_ns)) AS at_ns,
+           -1 AS sign
+    FROM moves
+    WHERE coalesce(end_ns > until_ns, true)
+    UNION ALL
+    SELECT gpu, NULL, end_ns, 1 FROM moves WHERE coalesce(end_ns > until_ns, true)
+    UNION ALL
+    SELECT gpu, counter, start_ns, -1 FROM moves
+    UNION ALL
+    SELECT gpu, counter, end_ns, 1 FROM moves
+),
+beside AS (
+    SELECT edges.gpu, counter,
+           TRY_CAST(coalesce(sum(sign * (busy_before_ns + least(at_ns, end_ns) - start_ns)), 0)
+               AS BIGINT) AS ns
+    FROM edges
+    ASOF LEFT JOIN running ON running.gpu = edges.gpu AND running.start_ns <= edges.at_ns
+    GROUP BY edges.gpu, counter
 )
-SELECT edges.gpu,
-       TRY_CAST(coalesce(sum(sign * (busy_before_ns + least(at_ns, end_ns) - start_ns)), 0)
-           AS BIGINT) AS saved_ns,
-       (SELECT concat('most of it ', replace(counter, 'bytes_transfer_', ''))
-        FROM moves
-        WHERE moves.gpu = edges.gpu
-        GROUP BY counter
-        ORDER BY sum(end_ns - start_ns) DESC, counter
-        LIMIT 1) AS culprit
-FROM edges
-ASOF LEFT JOIN running ON running.gpu = edges.gpu AND running.start_ns <= edges.at_ns
-GROUP BY edges.gpu
+SELECT gpu, any_value(ns) FILTER (WHERE counter IS NULL) AS saved_ns,
+       'most of it ' || replace(arg_min(counter, (-ns, counter)) FILTER (WHERE counter IS NOT NULL),
+                                'bytes_transfer_', '') AS culprit
+FROM beside
+GROUP BY gpu
