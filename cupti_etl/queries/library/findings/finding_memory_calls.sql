@@ -7,7 +7,8 @@
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap: no GPU was idle between two recorded activities.
 -- finding: idle while the host allocates, frees or copies (measured)
--- advice: allocate once and reuse, or use a pool; copy and set less often, and more at once
+-- advice: allocate once and reuse, or from a pool that keeps what is freed
+--   (cudaMemPoolAttrReleaseThreshold); copy and set less often, and more at once
 -- shown: gap_attribution
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
