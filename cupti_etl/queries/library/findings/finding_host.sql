@@ -8,7 +8,7 @@
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap: no GPU was idle between two recorded activities.
 -- finding: idle while the host is outside CUDA (measured)
--- advice: look at what the host does there: Python, files, other processes
+-- advice: look at what the host does there: computing, Python, files, other processes
 -- shown: gap_attribution
 -- label: kernel = kernel(kernel)
 -- columns:
