@@ -71,7 +71,8 @@ def fitted(text: str) -> str:
 
 
 def _folded(line: str, width: int) -> str:
-    if len(line) <= width or line.startswith(_WHOLE):
+    # The headings of a table are bold, which takes no room.
+    if len(click.unstyle(line)) <= width or line.startswith(_WHOLE):
         return line
     name = re.match(r"  \S+  +", line)
     indent = min(len(name[0]) if name else 2, width // 2)
