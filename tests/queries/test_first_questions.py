@@ -151,8 +151,12 @@ def test_layers_of_a_kind_are_compared(trace: MakeTrace) -> None:
     )
 
 
-def test_a_copy_to_the_device_is_no_layer(trace: MakeTrace) -> None:
-    names = ("transformer.h.3", "h2", "Memory Copy H2D", "H2D copy", "memcpy_h2d")
+def test_numbers_in_the_names_of_copies_models_and_functions_are_of_no_layer(
+    trace: MakeTrace,
+) -> None:
+    layers = ("transformer.h.3", "h2", "layer1.conv2", "conv2d_1", "down.resnets.0")
+    others = ("Memory Copy H2D", "memcpy_h2d", "resnet50_inference", "conv2d", "op: 'conv3d'")
+    names = layers + others
     opened = trace(
         marker="process_id thread_id marker_id event timestamp_ns name\n"
         + "\n".join(
@@ -160,11 +164,13 @@ def test_a_copy_to_the_device_is_no_layer(trace: MakeTrace) -> None:
             for n, name in enumerate(names)
         ),
         api_call="process_id thread_id correlation_id domain name start_ns end_ns\n"
-        + "\n".join(f"1 5 {n} runtime cudaLaunchKernel {n * 10} {n * 10 + 1}" for n in range(5)),
+        + "\n".join(
+            f"1 5 {n} runtime cudaLaunchKernel {n * 10} {n * 10 + 1}" for n in range(len(names))
+        ),
         kernel="process_id device_id correlation_id start_ns end_ns name\n"
-        + "\n".join(f"1 0 {n} {n * 100} {n * 100 + 20 - n} a" for n in range(5)),
+        + "\n".join(f"1 0 {n} {n * 100} {n * 100 + 20 - n} a" for n in range(len(names))),
     )
-    assert_rows(opened.query("nvtx_layer"), "layer gpu_ns\ntransformer.h.3 20\nh2 19")
+    assert [row["layer"] for row in opened.query("nvtx_layer")] == list(layers)
 
 
 def test_modules_have_their_own_work_that_of_those_inside_and_the_backward_pass(

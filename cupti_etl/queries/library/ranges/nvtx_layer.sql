@@ -45,10 +45,11 @@ WITH layers AS (
             )
             AND NOT contains(name, '::')
             AND regexp_matches(
-                name, '(?i)(layer|blocks?|blk|stage|encoder|decoder|expert|transformer|resnet|'
-                'attention|attn|mlp|ffn|conv|module)s?[ ._:#\[-]*[0-9]+|'
-                -- GPT-2's h.0, and not the H2D of a copy.
-                '(^|[./ _])h[ ._:#\[-]*[0-9]+([^0-9a-z]|$)'
+                name, '(?i)(layer|blocks?|blk|stage|encoder|decoder|expert|transformer|resnets|'
+                'attention|attn|mlp|ffn|module)s?[ ._:#\[-]*[0-9]+|'
+                -- GPT-2's h.0, and not the H2D of a copy; conv1 or conv2d_1, and no conv2d.
+                '(^|[./ _])h[ ._:#\[-]*[0-9]+([^0-9a-z]|$)|'
+                'conv([123]d)?s?[ ._:#\[-]*[0-9]+([^0-9d]|$)'
             )
         )
 ),
