@@ -17,15 +17,15 @@ from cupti_etl.analysis.notes import why_empty
 from cupti_etl.errors import EtlError
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.header import Query, Saving
-from cupti_etl.render.labels import cut, path_name
+from cupti_etl.render.labels import cut, cut_label, path_name
 from cupti_etl.render.table import kernel_labels
 
 if TYPE_CHECKING:
     from cupti_etl.api import Trace
 
 _SMALLEST = 0.01
-# A range can be named by a page of JSON.
-_LONGEST_CULPRIT = 120
+# A range can be named by a page of JSON. Of a kernel, what is said before it stays whole.
+_LONGEST_CULPRIT, _LONGEST_KERNEL = 140, 60
 _ONCE = ("finding_autotuning", "finding_xla_autotuning")
 _NONE = f"None: nothing was found that could save {_SMALLEST:.0%} of the time."
 
@@ -138,8 +138,8 @@ def _named(rows: Sequence[dict[str, Any]], trace: Trace) -> list[dict[str, Any]]
     labels = kernel_labels(kernels, trace.query("kernel_named").ask) if kernels else {}
 
     def culprit(row: dict[str, Any]) -> str:
-        words = (row["culprit"], labels.get(str(row.get("kernel"))))
-        return path_name(" ".join(word for word in words if word))
+        label = cut_label(labels.get(str(row.get("kernel")), ""), _LONGEST_KERNEL)
+        return path_name(" ".join(word for word in (row["culprit"], label) if word))
 
     return [{**row, "culprit": culprit(row)} for row in rows]
 
