@@ -1,5 +1,6 @@
 /* _gap_cause: how long each state of the host lasted within gaps of the GPUs, up to when the call
- * that asked for the work after the gap had returned.  Of a gap without such a call nothing is said.
+ * that asked for the work after the gap had returned, and whether it waited when the gap began.  Of
+ * a gap without such a call nothing is said.
  *
  * Rows: start, end (never before it), process, class (0 profiler, 1 loading, 2 waiting,
  * 3 memory, 4 launching, 5 other), correlation id of a call.  A gap has a class of -1 less its
@@ -15,8 +16,10 @@
 #include "operators/operator.h"
 
 #define N_STATES 6
-/* Of a gap: the time in each state, up to when, and whether its call returned at all. */
-enum { UP_TO = N_STATES, IS_KNOWN, N_FIELDS };
+#define WAITING 2
+/* Of a gap: the time in each state, up to when, whether its call returned at all, and whether the
+ * host waited when it began. */
+enum { UP_TO = N_STATES, IS_KNOWN, IS_AFTER_WAIT, N_FIELDS };
 /* What is running: its class, and above these bits the correlation id. */
 #define CLASS_BITS 3
 #define NO_CORRELATION (-1)
@@ -46,14 +49,23 @@ struct host {
 	size_t n_late, late_capacity;
 };
 
-/* Time goes on to `now` in the first state that holds. */
-static void pass(struct process *process, int64_t now)
+/* Time goes on to `now` in the first state that holds.  That of a gap's begin is known now, as all
+ * that began at the same time was seen. */
+static void pass(struct process *process, int64_t now, struct table *out)
 {
-	for (unsigned i = 0; i < N_STATES; i++) {
-		if (process->n[i]) {
-			process->spent_ns[i] += now - process->seen_ns;
-			break;
-		}
+	unsigned state = 0;
+
+	if (now == process->seen_ns)
+		return;
+	while (state < N_STATES && !process->n[state])
+		state++;
+	if (state < N_STATES)
+		process->spent_ns[state] += now - process->seen_ns;
+	for (size_t i = 0; state == WAITING && i < process->n_gaps; i++) {
+		const struct gap *gap = &process->gaps[i];
+
+		if (gap->start == process->seen_ns)
+			out->rows[(size_t)gap->number * N_FIELDS + IS_AFTER_WAIT] = 1;
 	}
 	process->seen_ns = now;
 }
@@ -75,7 +87,7 @@ static int end_call(struct host *host, struct process *process, int64_t key, str
 	int64_t correlation = call.what >> CLASS_BITS;
 	int result;
 
-	pass(process, call.end);
+	pass(process, call.end, out);
 	process->n[call.what & ((1 << CLASS_BITS) - 1)]--;
 	if (correlation == NO_CORRELATION)
 		return 0;
@@ -112,7 +124,7 @@ static int end_until(struct host *host, struct process *process, int64_t key, in
 				return -ENOMEM;
 			host->late[host->n_late++] =
 				(struct late){gap->number, key, gap->correlation, gap->start};
-			pass(process, next);
+			pass(process, next, out);
 			settle(process, first, out);
 		} else {
 			int result = end_call(host, process, key, out);
@@ -165,7 +177,7 @@ static int host_row(void *state, unsigned input, const int64_t *row, struct tabl
 	result = end_until(host, process, row[2], row[0], out);
 	if (result)
 		return result;
-	pass(process, row[0]);
+	pass(process, row[0], out);
 	if (row[3] < 0)
 		return begin_gap(host, process, row, out);
 	/* None that CUPTI counts is so large; with others the SQL deals. */
@@ -192,7 +204,7 @@ static int host_finish(void *state, struct table *out)
 
 		spent[IS_KNOWN] = bits_get(&host->returned, late->process, late->correlation);
 		if (!spent[IS_KNOWN]) {
-			memset(spent, 0, N_STATES * sizeof *spent);
+			memset(spent, 0, N_FIELDS * sizeof *spent);
 			spent[UP_TO] = late->start;
 		}
 	}

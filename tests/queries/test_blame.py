@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from support.trace import MakeTrace, assert_rows
 
+from cupti_etl.analysis.findings import find
+
 DEVICE = "process_id device_id device_uuid\n1 0 GPU-a"
 BEGINS = (0, 300_000, 600_000)
 # Of what is launched, at the begin of each and in the end.
@@ -52,7 +54,7 @@ def test_waiting_before_the_first_work_and_after_the_last_is_not_to_blame(
         """,
     )
     assert_rows(
-        opened.query("finding_synchronizing"), "saved_ns culprit\n1000 cudaStreamSynchronize"
+        opened.query("finding_synchronizing"), "saved_ns culprit\n1110 cudaStreamSynchronize"
     )
 
 
@@ -297,3 +299,26 @@ def test_one_slow_step_is_no_steps(trace: MakeTrace) -> None:
         + "\n".join(f"1 0 {at + 1} {at + 5} {at + 15} k" for at in begins),
     )
     assert_rows(opened.query("finding_slow_steps"), 'saved_ns culprit\n400 "step 4"')
+
+
+def test_the_name_of_a_kernel_is_cut_and_not_what_is_said_of_it(trace: MakeTrace) -> None:
+    name = f"sm80_xmma_{'gemm_' * 20}cublas"
+    with trace(
+        device="""
+            process_id device_id device_uuid multiprocessors threads_per_warp \
+max_warps_per_multiprocessor max_blocks_per_multiprocessor max_registers_per_multiprocessor \
+max_shared_per_multiprocessor_bytes compute_capability_major
+            1 0 GPU-a 132 32 64 32 65536 233472 9
+        """,
+        kernel=f"""
+            process_id device_id start_ns end_ns grid_x grid_y grid_z block_x block_y block_z \
+registers_per_thread static_shared_bytes dynamic_shared_bytes name
+            1 0 0 1000 1 1 1 32 1 1 16 0 0 {name}
+        """,
+    ) as opened:
+        (found,) = find(opened)
+    before, _, kernel = found.culprit.partition(" in ")
+    assert before == "with grid 1x1x1 and block 32x1x1"
+    assert kernel.startswith("sm80_xmma_gemm_")
+    assert kernel.endswith("cublas")
+    assert "…" in kernel

@@ -269,6 +269,37 @@ def test_launch_bound_is_idle_time_of_launching_and_of_short_pauses(trace: MakeT
     )
 
 
+def test_what_is_launched_after_waiting_for_the_gpu_is_the_price_of_waiting(
+    trace: MakeTrace,
+) -> None:
+    # After a, the host waits, and has b on its way 30 later; c, which it launches 50 after b had
+    # ended, it could have launched before.
+    opened = trace(
+        kernel="""
+            process_id device_id start_ns end_ns correlation_id name
+            1          0         100      200    1              a
+            1          0         250      300    3              b
+            1          0         360      400    4              c
+        """,
+        api_call="""
+            process_id thread_id domain  name                   correlation_id start_ns end_ns
+            1          5         runtime cudaLaunchKernel       1              10       20
+            1          5         runtime cudaDeviceSynchronize  2              30       210
+            1          5         runtime cudaLaunchKernel       3              225      240
+            1          5         runtime cudaLaunchKernel       4              330      350
+        """,
+        device="process_id device_id device_uuid\n 1 0 A",
+    )
+    assert_rows(
+        opened.query("launch_bound"),
+        "saved_ns launching_ns between_calls_ns synchronized_ns\n 80 35 45 30",
+    )
+    assert_rows(
+        opened.query("finding_synchronizing"), "saved_ns culprit\n 40 cudaDeviceSynchronize"
+    )
+    assert_rows(opened.query("finding_launches"), "saved_ns kernel\n 50 c")
+
+
 @pytest.mark.parametrize("query", ["utilization_timeline", "pm_timeline"])
 @pytest.mark.parametrize(
     ("bucket_ns", "message"),

@@ -144,7 +144,7 @@ CAUSE = NativeOperator(
     ),
     outputs={
         "_derived_spent": "profiler_ns loading_ns waiting_ns memory_ns launching_ns other_ns"
-        " split_ns is_known:BOOLEAN"
+        " split_ns is_known:BOOLEAN is_after_wait:BOOLEAN"
     },
     queries={
         "_gap_cause": f"""
@@ -155,7 +155,8 @@ CAUSE = NativeOperator(
                        coalesce(waiting_ns, 0) AS waiting_ns, coalesce(memory_ns, 0) AS memory_ns,
                        coalesce(launching_ns, 0) AS launching_ns, coalesce(other_ns, 0) AS other_ns,
                        CASE WHEN process_id IS NULL THEN start_ns ELSE split_ns END AS split_ns,
-                       coalesce(is_known, false) AS is_known, next_kind, next_id
+                       coalesce(is_known, false) AS is_known,
+                       coalesce(is_after_wait, false) AS is_after_wait, next_kind, next_id
                 FROM _derived_gap POSITIONAL JOIN _derived_spent
                 WHERE EXISTS (SELECT 1 FROM api_call)
             ),
@@ -176,7 +177,8 @@ CAUSE = NativeOperator(
                        WHEN memory_ns THEN 'memory' WHEN launching_ns THEN 'launching'
                        WHEN other_ns THEN 'other CUDA' WHEN outside_ns THEN 'outside CUDA'
                        ELSE 'unknown' END AS cause,
-                   ([{_KINDS}])[next_kind] AS next_kind, after.name AS next_name
+                   is_after_wait, ([{_KINDS}])[next_kind] AS next_kind,
+                   after.name AS next_name
             FROM rests
             LEFT JOIN {_NAMES} AS after ON after.id = next_id"""
     },

@@ -1,12 +1,13 @@
--- How long each GPU was idle while its host waited for it.
+-- How long each GPU was idle while its host waited for it, and until it had launched again.
 --
--- computed: waiting_ns of gap_attribution. The culprit is the call that waited longest in gaps of
+-- computed: waiting_ns of gap_attribution, and what launching cost in gaps that began so
+--   (synchronized_ns of launch_bound). The culprit is the call that waited longest in gaps of
 --   the GPU (sync_cost), and the range of its longest wait.
--- needs: _gap_cause, sync_cost
+-- needs: _gap_cause, sync_cost, launch_bound
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap: no GPU was idle between two recorded activities.
--- finding: idle while the host waits for the GPU (measured)
+-- finding: idle while the host waits for the GPU, and until it has launched again (measured)
 -- advice: synchronize less often (item(), print and copies that are not asynchronous do), or launch
 --   ahead of it
 -- shown: gap_attribution
@@ -15,7 +16,7 @@
 --   saved_ns BIGINT [ns]: What could be saved at most.
 --   culprit VARCHAR: What is most to blame; NULL if that is not known.
 WITH gaps AS (
-    SELECT gpu, TRY_CAST(sum(waiting_ns) AS BIGINT) AS saved_ns FROM _gap_cause GROUP BY gpu
+    SELECT gpu, TRY_CAST(sum(waiting_ns) AS BIGINT) AS waiting_ns FROM _gap_cause GROUP BY gpu
 ),
 calls AS (
     SELECT gpu, arg_min({'name': name, 'range': longest_range}, (-gap_ns, name)) AS longest
@@ -24,6 +25,8 @@ calls AS (
     WHERE reason <> 'frees'
     GROUP BY gpu
 )
-SELECT gaps.gpu, saved_ns, concat_ws(' in ', longest.name, longest.range) AS culprit
+SELECT gaps.gpu, waiting_ns + coalesce(synchronized_ns, 0) AS saved_ns,
+       concat_ws(' in ', longest.name, longest.range) AS culprit
 FROM gaps
 LEFT JOIN calls ON calls.gpu = gaps.gpu
+LEFT JOIN launch_bound AS bound ON bound.gpu = gaps.gpu

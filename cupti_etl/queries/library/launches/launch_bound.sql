@@ -8,8 +8,9 @@
 --   api_call: no API calls were recorded (capture with --api default).
 --   _busy_interval: no finished GPU activity was recorded.
 -- materialized: Few rows, of all gaps.
--- limits: A graph or fewer, larger kernels would save at most saved_ns. How many kernels ran
---   shorter than their call, short_kernels says.
+-- limits: A graph or fewer, larger kernels would save at most saved_ns, and to synchronize less
+--   often at most synchronized_ns of it. How many kernels ran shorter than their call,
+--   short_kernels says.
 -- front: Does the GPU wait for the host to launch work?
 -- first: gpu, verdict, launch_bound_pct, saved_ns, idle_ns, span_ns
 -- example: cupti-etl query launch_bound TRACE
@@ -21,19 +22,28 @@
 --   saved_ns BIGINT [ns]: Idle time that launching cost: the next two columns together.
 --   launching_ns BIGINT [ns]: Idle while the host was in a launching call.
 --   between_calls_ns BIGINT [ns]: Idle, outside CUDA, in gaps shorter than 100 us.
+--   synchronized_ns BIGINT [ns]: Of saved_ns, what is in gaps that began while the host waited for
+--     the GPU: it had not launched ahead.
 --   idle_ns BIGINT [ns]: All idle time of the GPU.
 --   span_ns BIGINT [ns]: From its first start to its last end.
-WITH causes AS (
-    SELECT gpu, TRY_CAST(sum(launching_ns) AS BIGINT) AS launching_ns,
-           TRY_CAST(coalesce(sum(outside_ns) FILTER (WHERE gap_ns < 100000), 0) AS BIGINT)
-               AS between_calls_ns
+WITH gaps AS (
+    SELECT gpu, is_after_wait, launching_ns,
+           CASE WHEN gap_ns < 100000 THEN outside_ns ELSE 0 END AS between_calls_ns
     FROM _gap_cause
+),
+causes AS (
+    SELECT gpu, TRY_CAST(sum(launching_ns) AS BIGINT) AS launching_ns,
+           TRY_CAST(sum(between_calls_ns) AS BIGINT) AS between_calls_ns,
+           TRY_CAST(sum(launching_ns + between_calls_ns) FILTER (WHERE is_after_wait) AS BIGINT)
+               AS synchronized_ns
+    FROM gaps
     GROUP BY gpu
 ),
 sums AS (
     SELECT busy.gpu, coalesce(launching_ns, 0) AS launching_ns,
            coalesce(between_calls_ns, 0) AS between_calls_ns, idle_ns, span_ns,
            coalesce(launching_ns + between_calls_ns, 0) AS saved_ns,
+           coalesce(synchronized_ns, 0) AS synchronized_ns,
            coalesce(100.0 * (launching_ns + between_calls_ns) / nullif(span_ns, 0), 0) AS percent
     FROM busy_breakdown AS busy
     LEFT JOIN causes ON causes.gpu = busy.gpu
@@ -42,6 +52,7 @@ sums AS (
 SELECT gpu,
        CASE WHEN percent >= 10 THEN 'launch bound' WHEN percent >= 3 THEN 'partly launch bound'
             ELSE 'not launch bound' END AS verdict,
-       percent AS launch_bound_pct, saved_ns, launching_ns, between_calls_ns, idle_ns, span_ns
+       percent AS launch_bound_pct, saved_ns, launching_ns, between_calls_ns, synchronized_ns,
+       idle_ns, span_ns
 FROM sums
 ORDER BY gpu

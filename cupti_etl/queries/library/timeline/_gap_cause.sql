@@ -23,6 +23,8 @@
 --   outside_ns BIGINT [ns]: The host was not in CUDA: Python, input, other work.
 --   unknown_ns BIGINT [ns]: The call that asked for the next activity was not recorded.
 --   cause VARCHAR: The largest of these.
+--   is_after_wait BOOLEAN: Whether the host waited for the GPU when the gap began, and so had not
+--     launched ahead.
 --   next_kind VARCHAR: Kind of the activity that ended the gap.
 --   next_name VARCHAR: Its name, as in gpu_activity.
 WITH gaps AS (
@@ -70,6 +72,7 @@ edges AS (
 reached AS (
     SELECT edges.gpu, edges.process_id, edges.gap_start_ns, edges.sign, known.state,
            least(edges.at_ns, known.end_ns) - known.start_ns AS into_ns,
+           known.state = 'waiting' AND edges.at_ns < known.end_ns AS is_waiting,
            coalesce(known.profiler_ns, 0) AS profiler_ns,
            coalesce(known.loading_ns, 0) AS loading_ns,
            coalesce(known.waiting_ns, 0) AS waiting_ns,
@@ -100,12 +103,14 @@ spent AS (
                AS launching_ns,
            TRY_CAST(sum(sign * (other_ns + CASE state WHEN 'other' THEN into_ns ELSE 0 END))
                AS BIGINT)
-               AS other_ns
+               AS other_ns,
+           bool_or(is_waiting AND sign < 0) AS is_after_wait
     FROM reached
     GROUP BY gpu, gap_start_ns
 ),
 parts AS (
     SELECT split.*, spent.profiler_ns, loading_ns, waiting_ns, memory_ns, launching_ns, other_ns,
+           coalesce(is_after_wait, false) AND split_ns > split.start_ns AS is_after_wait,
            CASE WHEN is_known THEN split.end_ns - split_ns ELSE 0 END AS queued_ns,
            split_ns - split.start_ns - profiler_ns - loading_ns - waiting_ns - memory_ns
                - launching_ns - other_ns AS outside_ns,
@@ -123,5 +128,5 @@ SELECT gpu, process_id, start_ns, gap_ns, queued_ns, profiler_ns, loading_ns, wa
            WHEN memory_ns THEN 'memory' WHEN launching_ns THEN 'launching'
            WHEN other_ns THEN 'other CUDA' WHEN outside_ns THEN 'outside CUDA'
            ELSE 'unknown' END AS cause,
-       next_kind, next_name
+       is_after_wait, next_kind, next_name
 FROM parts

@@ -32,6 +32,8 @@
 --   outside_ns BIGINT [ns]: The host was not in CUDA: Python, input, other work.
 --   unknown_ns BIGINT [ns]: The call that asked for the next activity was not recorded.
 --   cause VARCHAR: The largest of these.
+--   is_after_wait BOOLEAN: Whether the host waited for the GPU when the gap began, and so had not
+--     launched ahead.
 --   next_kind VARCHAR: Kind of the activity that ended the gap.
 --   next_name VARCHAR: Its name, as in gpu_activity.
 SELECT *
