@@ -12,7 +12,7 @@
 --   often at most synchronized_ns of it. How many kernels ran shorter than their call,
 --   short_kernels says.
 -- front: Does the GPU wait for the host to launch work?
--- first: gpu, verdict, launch_bound_pct, saved_ns, idle_ns, span_ns
+-- first: gpu, verdict, launch_bound_pct, saved_ns, synchronized_ns, idle_ns, span_ns
 -- example: cupti-etl query launch_bound TRACE
 -- scope: steady
 -- columns:
