@@ -59,7 +59,8 @@ class Command(click.Command):
 
 
 # Lines to copy.
-_WHOLE = ("Example:", "In SQL:")
+_WHOLE = ("Example:", "In SQL:", "cupti-etl query ")
+# They take no room.
 
 
 def fitted(text: str) -> str:
@@ -72,7 +73,7 @@ def fitted(text: str) -> str:
 
 def _folded(line: str, width: int) -> str:
     # The headings of a table are bold, which takes no room.
-    if len(click.unstyle(line)) <= width or line.startswith(_WHOLE):
+    if len(click.unstyle(line)) <= width or line.lstrip().startswith(_WHOLE):
         return line
     name = re.match(r"  \S+  +", line)
     indent = min(len(name[0]) if name else 2, width // 2)

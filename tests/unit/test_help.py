@@ -100,8 +100,12 @@ def test_words_that_are_too_long_stand_alone(monkeypatch: pytest.MonkeyPatch) ->
     assert fitted(f"a {'b' * 20} c") == f"a\n  {'b' * 20}\n  c"
 
 
-def test_headings_of_a_table_are_as_wide_as_they_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "20")
+def test_colours_take_no_room_and_commands_are_to_be_copied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "10")
     monkeypatch.setattr(sys, "stdout", OnTerminal())
-    heading = "\x1b[1mgpu\x1b[0m  \x1b[1mcompute\x1b[0m    \x1b[1mspan\x1b[0m"
+    heading = "\x1b[1mcalls\x1b[0m  \x1b[2m-\x1b[0m"
     assert fitted(heading) == heading
+    command = "  cupti-etl query step_summary TRACE"
+    assert fitted(command) == command
