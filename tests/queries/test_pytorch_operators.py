@@ -286,12 +286,12 @@ def test_without_calls_nobody_knows_what_operators_asked_for(trace: MakeTrace) -
     assert_rows(
         opened.query("operator_summary"),
         """
-        name          calls percent self_gpu_ns gpu_ns backward_gpu_ns launches kernels host_ns
-        "autograd::engine::evaluate_function: AddmmBackward0" 1 - - -   - - - 60
-        AddmmBackward0 1    -       -           -      -               -        -       45
-        aten::linear  1     -       -           -      -               -        -       40
-        aten::mm      1     -       -           -      -               -        -       30
-        aten::addmm   1     -       -           -      -               -        -       20
+        name         calls percent self_gpu_ns gpu_ns backward_gpu_ns launches self_host_ns host_ns
+        aten::mm     1     -       -           -      -               -        30           30
+        aten::linear 1     -       -           -      -               -        20           40
+        aten::addmm  1     -       -           -      -               -        20           20
+        "autograd::engine::evaluate_function: AddmmBackward0" 1 - - - - -      15           60
+        AddmmBackward0 1   -       -           -      -               -        15           45
         """,
     )
     assert_rows(
@@ -301,10 +301,15 @@ def test_without_calls_nobody_knows_what_operators_asked_for(trace: MakeTrace) -
         Linear_0 1     -       -          -      -           -               50
         """,
     )
+    assert {row["kernels"] for row in opened.query("operator_summary")} == {None}
     # Nor is there anything to know without work.
     nothing = trace(**{**KINETO_LIKE, "marker": marker, "api_call": "", "kernel": "", "memset": ""})
     for query in ("operator_summary", "module_summary"):
         assert {row["gpu_ns"] for row in nothing.query(query)} == {0}
+    # The host's own time ranks them then: most of what wraps the others is theirs.
+    for query in ("operator_summary", "operator_shape"):
+        names = [row["name"] for row in nothing.query(query)]
+        assert names[:2] == ["aten::mm", "aten::linear"]
 
 
 def test_emit_nvtx_says_it_in_the_text_of_ranges(trace: MakeTrace) -> None:

@@ -55,4 +55,4 @@ SELECT name, kind, input_dims, input_types,
        sums.gpu_ns, backward_ns AS backward_gpu_ns, self_launches, launches, kernels, self_host_ns,
        host_ns, sums.gpu_ns / nullif(calls, 0) AS mean_gpu_ns
 FROM sums, everything
-ORDER BY self_gpu_ns DESC, sums.gpu_ns DESC, host_ns DESC, name, input_dims
+ORDER BY self_gpu_ns DESC, sums.gpu_ns DESC, self_host_ns DESC, host_ns DESC, name, input_dims

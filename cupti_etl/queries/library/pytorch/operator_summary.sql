@@ -55,7 +55,7 @@ SELECT name, kind, 100.0 * self_gpu_ns / nullif(everything.gpu_ns, 0) AS percent
        self_gpu_ns, sums.gpu_ns, backward_ns AS backward_gpu_ns, self_launches, launches, kernels,
        self_host_ns, host_ns, sums.gpu_ns / nullif(calls, 0) AS mean_gpu_ns
 FROM sums, everything
-ORDER BY self_gpu_ns DESC, sums.gpu_ns DESC, host_ns DESC, name;
+ORDER BY self_gpu_ns DESC, sums.gpu_ns DESC, self_host_ns DESC, host_ns DESC, name;
 
 -- partial
 SELECT *, NULL::BIGINT AS everything_ns
@@ -84,4 +84,4 @@ SELECT name, kind, 100.0 * self_gpu_ns / nullif(everything.gpu_ns, 0) AS percent
        self_gpu_ns, sums.gpu_ns, backward_gpu_ns, self_launches, launches, kernels, self_host_ns,
        host_ns, sums.gpu_ns / nullif(calls, 0) AS mean_gpu_ns
 FROM sums, everything
-ORDER BY self_gpu_ns DESC, sums.gpu_ns DESC, host_ns DESC, name
+ORDER BY self_gpu_ns DESC, sums.gpu_ns DESC, self_host_ns DESC, host_ns DESC, name
