@@ -27,6 +27,11 @@ _SMALLEST = 0.01
 # A range can be named by a page of JSON. Of a kernel, what is said before it stays whole.
 _LONGEST_CULPRIT, _LONGEST_KERNEL = 140, 60
 _ONCE = ("finding_autotuning", "finding_xla_autotuning")
+# torch.profiler records GPUs only if it is told to; a program may have used them all the same.
+_HOST_ALONE = (
+    " If the program used a GPU, profile it with ProfilerActivity.CUDA, too. How long operators"
+    " took on the host: cupti-etl query operator_summary TRACE"
+)
 _NONE = f"None: nothing was found that could save {_SMALLEST:.0%} of the time."
 
 
@@ -100,7 +105,12 @@ def none(trace: Trace) -> str:
     """What is said where nothing was found: of a part without GPU work, that it has none."""
     # A share of the time is of the span that it has.
     reason = why_empty(trace, library()["busy_breakdown"])
-    return f"None: {reason}" if reason else _NONE
+    if not reason:
+        return _NONE
+    whole = trace.whole
+    is_of_host = whole.is_imported and whole.has_rows("_operator")
+    more = _HOST_ALONE if is_of_host and not whole.has_rows("gpu_activity") else ""
+    return f"None: {reason}{more}"
 
 
 def _found(

@@ -60,7 +60,6 @@ class Command(click.Command):
 
 # Lines to copy.
 _WHOLE = ("Example:", "In SQL:", "cupti-etl query ")
-# They take no room.
 
 
 def fitted(text: str) -> str:

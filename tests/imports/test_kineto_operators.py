@@ -8,6 +8,9 @@ from typing import Any
 from imports.conftest import Import, event, kineto
 from support.trace import assert_rows
 
+from cupti_etl.analysis.findings import none
+from cupti_etl.analysis.report import build
+
 
 def launch(at: float, correlation: int, external: int) -> list[dict[str, Any]]:
     ids: dict[str, Any] = {"correlation": correlation, "External id": external}
@@ -39,3 +42,22 @@ def test_a_call_may_have_the_number_of_its_operator(tmp_path: Path, imported: Im
         inside  0           0
         """,
     )
+    assert "ProfilerActivity" not in none(trace)
+
+
+def test_a_report_of_a_profile_of_the_host_alone_says_what_to_do(
+    tmp_path: Path, imported: Import
+) -> None:
+    operators = event("cpu_op", "aten::a", 100, 50), event("cpu_op", "aten::b", 110, 30)
+    trace = imported(kineto(tmp_path / "host.json", *operators))
+    said = none(trace)
+    assert said.startswith("None: no finished GPU activity was recorded.")
+    assert "ProfilerActivity.CUDA" in said
+    assert "operator_summary" in said
+    report = build(trace)
+    # One reason for all that is about GPUs, and not what else such a trace lacks.
+    titles = [
+        title for why, some in report.empty.items() if "GPU activity" in why for title in some
+    ]
+    assert {"Why the GPUs were idle", "The longest gaps", "Time by NVTX range"} < set(titles)
+    assert {"Is it launch bound?", "What the run time hung on"} < set(titles)
