@@ -23,8 +23,8 @@ export interface Form {
   isLog?: boolean;
 }
 
-/** A chart of columns of an answer; null where they have nothing to draw. */
-export function chart(shown: Shown, form: Form): HTMLElement | null {
+/** A chart of columns of an answer; null where they have nothing to draw. Moments are since `begin`, in ns since 1970. */
+export function chart(shown: Shown, form: Form, begin: string): HTMLElement | null {
   const of = (name: string) => shown.columns.find((column) => column.name === name);
   const x = of(form.x);
   const y = of(form.y);
@@ -35,12 +35,14 @@ export function chart(shown: Shown, form: Form): HTMLElement | null {
   const by = form.by && of(form.by);
   if (by) return parted(x, y, by, heights, rows);
   if (form.kind === "bars") {
+    // Plot gives a scale without a width all of the room, so that bars of 0 would fill it.
+    if (rows.every((at) => heights[at] === 0)) return null;
     // Bars without names would say nothing.
     if (rows.length > 1 && new Set(rows.map((at) => x.cells[at])).size === 1) return null;
     rows.sort((a, b) => Math.abs(heights[b]!) - Math.abs(heights[a]!));
     return bars(x, y, heights, rows.slice(0, BARS));
   }
-  return form.kind === "lines" ? lines(shown, x, y, heights, rows) : points(shown, x, y, heights, rows, form.isLog ?? false);
+  return form.kind === "lines" ? lines(shown, x, y, heights, rows, Number(begin)) : points(shown, x, y, heights, rows, form.isLog ?? false);
 }
 
 /** A figure that is drawn for the width that it has, and again when that changes. */
@@ -109,14 +111,14 @@ function parted(x: Column, y: Column, by: Column, heights: number[], rows: numbe
   });
 }
 
-function lines(shown: Shown, x: Column, y: Column, heights: number[], rows: number[]): HTMLElement {
+function lines(shown: Shown, x: Column, y: Column, heights: number[], rows: number[], begin: number): HTMLElement {
   const across = x.is_number ? numbersOf(x) : rows;
   const at = [...rows].sort((a, b) => across[a]! - across[b]!);
   const values = at.map((row) => heights[row]!);
   const words = `A line of ${y.heading} by ${x.heading}, ${at.length} points, from ${inUnit(Math.min(...values), y.unit)} to ${inUnit(Math.max(...values), y.unit)}.`;
-  const begin = x.unit === "epoch ns" ? across[at[0]!]! : 0;
+  const first = x.unit === "epoch ns" ? begin : 0;
   const whose = shown.columns.find((column) => WHOSE.includes(column.name) && new Set(column.cells).size > 1);
-  const data = at.map((row) => ({ x: across[row]! - begin, y: heights[row]!, of: whose ? `${whose.heading} ${whose.cells[row]}` : "" }));
+  const data = at.map((row) => ({ x: across[row]! - first, y: heights[row]!, of: whose ? `${whose.heading} ${whose.cells[row]}` : "" }));
   return figure(words, (width) => line(width, data, { x: x.heading, y: y.heading, xUnit: x.unit, yUnit: y.unit, isOfSeveral: Boolean(whose) }));
 }
 
@@ -126,6 +128,14 @@ function ticks(values: number[], unit: string, about: number): number | number[]
   if (unit !== "bytes" || !(most > 0) || values.some((value) => value < 0)) return about;
   const step = 2 ** Math.ceil(Math.log2(most / about));
   return Array.from({ length: Math.floor(most / step) + 1 }, (_, at) => at * step);
+}
+
+/** About so many ticks; of a few whole numbers, such as steps, these. */
+export function wholeTicks(values: number[], about: number): number | number[] {
+  const least = values.reduce((a, b) => Math.min(a, b), Infinity);
+  const most = values.reduce((a, b) => Math.max(a, b), -Infinity);
+  if (!values.every(Number.isInteger) || !(most - least < about)) return about;
+  return Array.from({ length: most - least + 1 }, (_, at) => least + at);
 }
 
 interface Axes {
@@ -145,7 +155,7 @@ function line(width: number, data: { x: number; y: number; of: string }[], axes:
     marginLeft: 64,
     marginBottom: 40,
     color: { scheme: "Observable10", legend: axes.isOfSeveral },
-    x: { label: axes.x, ticks: Math.max(3, Math.round(width / 120)), tickFormat: (value: number) => inUnit(value, axes.xUnit) },
+    x: { label: axes.x, ticks: wholeTicks(data.map((each) => each.x), Math.max(3, Math.round(width / 120))), tickFormat: (value: number) => inUnit(value, axes.xUnit) },
     y: { label: axes.y, grid: true, ticks: ticks(data.map((each) => each.y), axes.yUnit, 5), zero: true, tickFormat: (value: number) => inUnit(value, axes.yUnit) },
     marks: [
       Plot.lineY(data, { x: "x", y: "y", stroke, z: "of" }),

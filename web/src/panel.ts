@@ -81,7 +81,7 @@ export interface Options {
 async function drawing(context: Context, query: Query, shown: Shown, by: Options["chart"] | Chart | null): Promise<Node | null> {
   if (!by || !rowsOf(shown)) return null;
   if (typeof by === "function") return by(query, context);
-  return by.kind === "flame" ? null : chart(shown, by as Form);
+  return by.kind === "flame" ? null : chart(shown, by as Form, context.catalogue.begin_ns);
 }
 
 export function panel(context: Context, name: string, options: Options = {}): HTMLElement {

@@ -61,7 +61,7 @@ export function compared(context: Context): HTMLElement {
     `From ${before} to ${after}: steps and their parts, modules, operators, and kernels by launch shape.`,
     async (into) => {
       const shown = await told(context, "/compare", {});
-      const drawn = chart(shown, { kind: "bars", x: "name", y: "change_ns" });
+      const drawn = chart(shown, { kind: "bars", x: "name", y: "change_ns" }, context.catalogue.begin_ns);
       into.append(...shown.notes.map((note) => h("p", { class: "note" }, note)), ...(drawn ? [drawn] : []), table(shown, title), origin(shown.command));
     },
     context.signal,

@@ -111,7 +111,7 @@ function plotted(context: Context, shown: Shown): HTMLElement {
   const draw = () => {
     context.store.set({ chart: kind.value, x: x.value, y: y.value });
     if (kind.value === "none") return drawn.replaceChildren();
-    const found = chart(shown, { kind: kind.value as Form["kind"], x: x.value, y: y.value });
+    const found = chart(shown, { kind: kind.value as Form["kind"], x: x.value, y: y.value }, context.catalogue.begin_ns);
     drawn.replaceChildren(found ?? h("p", { class: "empty" }, "These columns have nothing to draw."));
   };
   draw();
