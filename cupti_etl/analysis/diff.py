@@ -119,6 +119,12 @@ class Diff:
     why: str
     note: str = ""
 
+    @property
+    def said(self) -> list[str]:
+        """The verdict and the note, a line each."""
+        note = [f"note: {self.note}"] if self.note else []
+        return [f"verdict: {self.verdict}: {self.why}", *note]
+
     def sections(self) -> Iterator[Section]:
         """The table in parts, as people read it; those without rows are left out."""
         rows = self.table.to_pylist()

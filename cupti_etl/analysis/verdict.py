@@ -108,10 +108,12 @@ def overall(
         runs: how many there are before and after.
         computed: with one run a side, how what the GPUs compute in a step changed.
     """
-    if not any(row["before_calls"] for row in rows):
-        return "cannot tell", "the run before has no finished kernels", ""
-    if not any(row["after_calls"] for row in rows):
-        return "cannot tell", "the run after has no finished kernels", ""
+    sides = [name for name in ("before", "after") if any(row[f"{name}_calls"] for row in rows)]
+    if not sides:
+        return "cannot tell", "neither run has finished kernels", ""
+    if len(sides) == 1:
+        other = "after" if sides == ["before"] else "before"
+        return "cannot tell", f"the run {other} has no finished kernels", ""
     if all(row["is_same"] for row in rows):
         return "none", "all kernels and steps took the same times in all runs", ""
     steps = [row for row in rows if row["subject"] == "step" and row["q"] is not None]

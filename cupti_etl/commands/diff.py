@@ -112,11 +112,9 @@ def command(
         usual = comparable([*wholes[0], *wholes[1]], scope)
         olds, news = ([part(whole) for whole in side] for side in wholes)
         found = diff(olds, news, min_effect)
-    said = [f"verdict: {found.verdict}: {found.why}"]
-    said += [f"note: {found.note}"] if found.note else []
     title = " compared with ".join(", ".join(side) for side in reversed(names))
-    write_sections(title, said, found.sections(), found.table, output)
-    for line in said:
+    write_sections(title, found.said, found.sections(), found.table, output)
+    for line in found.said:
         say(line)
     if found.verdict.replace(" ", "-") in fail_on:
         context.exit(FAILED)

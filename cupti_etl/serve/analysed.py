@@ -85,5 +85,4 @@ def compared_rows(paths: Sequence[Path], asked: Asked, running: Running) -> Iter
         found = diff(before, after)
         rows = InMemory(found.table.select(_COMPARED) if found.table.num_rows else found.table)
         command = f"cupti-etl diff {shlex.join(path.name for path in paths)}"
-        said = [text for text in (found.why, found.note) if text]
-        yield Answered(narrow(rows, asked.rows), "", command, lambda empty: said)
+        yield Answered(narrow(rows, asked.rows), "", command, lambda empty: found.said)

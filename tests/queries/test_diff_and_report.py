@@ -203,6 +203,7 @@ def test_nothing_can_be_told_of_kernels_without_a_length(tmp_path: Path) -> None
         (zero, some, "the kernels of the run before took no time"),
         (untimed, some, "the run before has no finished kernels"),
         (some, untimed, "the run after has no finished kernels"),
+        (untimed, untimed, "neither run has finished kernels"),
     ):
         done = CliRunner().invoke(cli, ["diff", str(base), str(other)])
         assert done.exit_code == 0, done.output

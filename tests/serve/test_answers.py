@@ -209,3 +209,9 @@ def test_a_damaged_part_names_no_path(client: Any, folder: Path) -> None:
     said = error(client.get("/arrow/kernel"), 500)
     assert "run42/kernel/part-000000.parquet is damaged" in said["detail"]
     assert str(folder.parent) not in json.dumps(said)
+
+
+def test_what_is_compared_begins_with_the_verdict(serve: Serve, tmp_path: Path) -> None:
+    traces = [write_trace(tmp_path / name, process="process_id pid\n1 10") for name in "ab"]
+    answer = serve(*traces).get("/compare?format=shown").json()
+    assert answer["notes"] == ["verdict: cannot tell: neither run has finished kernels"]
