@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from cupti_etl.imports.source import Source
 
 _SQLITE = b"SQLite format 3\0"
+_GZIP = b"\x1f\x8b"
 _HINT = (
     "SQLite and parquetdir exports of nsys, raw pages of ncu as CSV, JSON of PyTorch and recordings"
     " are read"
 )
+_TO_FILE = "write what comes from it to a file"
 
 
 def detect(path: Path) -> Source:
@@ -51,13 +53,14 @@ def detect(path: Path) -> Source:
         return Recording(path)
     if _is_archive(head):
         raise ForeignError(f"{path} is an archive", "extract it, and import the files")
-    if head.startswith(b"\x1f\x8b") or head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (
-        b"{",
-        b"[",
-    ):
+    inside = _extracted(head)
+    if _is_json(head) or (head.startswith(_GZIP) and (not inside.strip() or _is_json(inside))):
         from cupti_etl.imports.kineto.reader import Kineto
 
         return Kineto(path)
+    if inside:
+        hint = "extract it with gunzip, and import the file"
+        raise ForeignError(f"{path} is compressed and holds no JSON", hint)
     raise ForeignError(_what_else(path, head), _HINT)
 
 
@@ -69,11 +72,15 @@ def refuse_special(path: Path) -> None:
     """
     try:
         mode = path.stat().st_mode
+    except FileNotFoundError:
+        if str(path) == "-":
+            raise ForeignError("standard input is no file", _TO_FILE) from None
+        raise ForeignError(f"there is no file {path}", "check its name") from None
     except OSError as error:
         raise ForeignError(f"{path} cannot be read: {error.strerror}") from None
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         what = "a pipe" if stat.S_ISFIFO(mode) else "a device or a socket"
-        raise ForeignError(f"{path} is {what}, not a file", "write what comes from it to a file")
+        raise ForeignError(f"{path} is {what}, not a file", _TO_FILE)
 
 
 def _folder(path: Path) -> Source:
@@ -92,13 +99,23 @@ def _folder(path: Path) -> Source:
     raise ForeignError(f"{path} is a folder without Parquet files", hint)
 
 
+def _extracted(head: bytes) -> bytes:
+    """How a file begins that gzip compressed; nothing where it did not, or is damaged."""
+    if not head.startswith(_GZIP):
+        return b""
+    try:
+        return zlib.decompressobj(31).decompress(head, 512)
+    except zlib.error:
+        return b""
+
+
+def _is_json(head: bytes) -> bool:
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+
+
 def _is_archive(head: bytes) -> bool:
     """Whether a file is of zip, or of tar, compressed by gzip or not."""
-    if head.startswith(b"\x1f\x8b"):
-        try:
-            head = zlib.decompressobj(31).decompress(head, 512)
-        except zlib.error:
-            return False
+    head = _extracted(head) or head
     is_tar = head[257:262] == b"ustar" and head[:1] not in (b"{", b"[")
     return is_tar or head.startswith(b"PK\x03\x04")
 

@@ -53,6 +53,8 @@ def import_traces(
         KeyboardInterrupt: of Ctrl-C; nothing is left behind, as after other signals.
         UsageError: the folder exists or cannot be made, or a file is given twice.
     """
+    for file in files:
+        refuse_special(file)
     refuse_twice(files)
     if overwrite:
         check_replaceable(out)

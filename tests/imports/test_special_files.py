@@ -51,6 +51,17 @@ def test_what_is_no_file(tmp_path: Path, command: str, make: object, what: str) 
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.parametrize(
+    ("name", "what"), [("-", "standard input is no file"), ("gone", "there is no file gone")]
+)
+def test_what_is_not_there(tmp_path: Path, name: str, what: str) -> None:
+    words = ["import", name, "-o", str(tmp_path / "trace")]
+    done = CliRunner().invoke(cli, words, input="{}")
+    assert isinstance(done.exception, ForeignError)
+    assert done.exception.message == what
+    assert done.exception.hint
+
+
 def test_a_pipe_among_the_files_of_a_folder(tmp_path: Path) -> None:
     tables = {"CUPTI_ACTIVITY_KIND_KERNEL": KERNEL, "StringIds": STRINGS}
     folder = as_parquetdir(nsys(tmp_path / "t.sqlite", **tables), tmp_path / "a")
