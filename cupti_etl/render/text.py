@@ -27,13 +27,25 @@ _BOLD, _DIM, _OFF = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
 def show(rows: Rows, view: View, *, quietly: bool = False) -> None:
-    """Print a table, and unless quietly, what is left out of it."""
-    lines, notes = drawn(rows, view, terminal=sys.stdout.isatty())
+    """Print a table for who asked in Python, and unless quietly, what is left out of it."""
+    lines, notes = drawn(rows, view, terminal=sys.stdout.isatty(), ways=IN_PYTHON)
     print("\n".join((*lines, *(() if quietly else notes))))
 
 
+@dataclass(frozen=True)
+class Ways:
+    """How to see what is not shown of a table: more rows, and all columns."""
+
+    rows: str
+    columns: str
+
+
+IN_SHELL = Ways("--limit N, --all or --format csv", "--wide shows them")
+IN_PYTHON = Ways(".show(limit=N) or .df()", ".show(wide=True) shows them")
+
+
 def drawn(
-    rows: Rows, view: View, form: str = "table", *, terminal: bool
+    rows: Rows, view: View, form: str = "table", *, terminal: bool, ways: Ways = IN_SHELL
 ) -> tuple[list[str], list[str]]:
     """The lines of a table, and what is to be said of it.
 
@@ -42,6 +54,7 @@ def drawn(
         view: how much of it.
         form: table or markdown.
         terminal: whether to fit its width.
+        ways: how to see the rest.
     """
     shown = table(rows, view)
     hidden = list(shown.hidden)
@@ -55,19 +68,7 @@ def drawn(
         hidden = [name for name in rows.columns if name in {*hidden, *dropped}]
     else:
         lines = _plain_lines(shown)
-    return lines, notes(shown, hidden)
-
-
-@dataclass(frozen=True)
-class Ways:
-    """How to see what is not shown of a table: more rows, and all columns."""
-
-    rows: str
-    columns: str
-
-
-IN_SHELL = Ways("--limit N, --all or --format csv", "--wide shows them")
-IN_PYTHON = Ways(".show(limit=N) or .df()", ".show(wide=True) shows them")
+    return lines, notes(shown, hidden, ways)
 
 
 def notes(shown: Table, hidden: Sequence[str], ways: Ways = IN_SHELL) -> list[str]:

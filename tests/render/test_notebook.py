@@ -55,7 +55,7 @@ def test_a_result_is_shown_as_the_command_shows_it(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["percent", "total", "calls", "mean", "median", "max", "name"]
     assert lines[2].split()[:4] == ["99.7", "%", "4,100.000", "us"]
-    assert lines[3] == "1 more row: --limit N, --all or --format csv"
+    assert lines[3] == "1 more row: .show(limit=N) or .df()", "what can be done in Python"
     result.show(raw=True)
     assert "4100000" in capsys.readouterr().out
 
