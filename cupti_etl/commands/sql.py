@@ -62,7 +62,7 @@ def _split(words: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
     """The traces, and the query if there is one.
 
     Raises:
-        UsageError: it is the name of a table or a query alone.
+        UsageError: it is the name of a table or a query alone, or says nothing.
     """
     *traces, last = words
     # os.path takes what is too long for a path.
@@ -70,12 +70,14 @@ def _split(words: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
         return words, None
     if len(last.split()) > 1 or last.startswith("."):
         return tuple(traces), last
+    line = shlex.join(["cupti-etl", "sql", *traces])
+    if not last.strip():  # a variable of the shell that is not set
+        raise UsageError("the QUERY is empty", f'{line} "FROM kernel_summary"')
     # No statement is a single word.
     from cupti_etl.render.advice import statement_for
 
     statement = statement_for(last)
     if statement:
-        line = shlex.join(["cupti-etl", "sql", *traces])
         raise UsageError(f"{last!r} is neither a trace nor SQL", f'{line} "{statement}"')
     return words, None
 

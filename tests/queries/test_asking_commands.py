@@ -168,6 +168,12 @@ def test_help_of_a_query_and_of_the_command(option: str) -> None:
             'cupti-etl sql {run} "FROM kernel_summary"',
         ),
         (
+            ["sql", "{run}", ""],
+            2,
+            "the QUERY is empty",
+            'cupti-etl sql {run} "FROM kernel_summary"',
+        ),
+        (
             ["sql", "{run}", "kernel_sumary;"],
             2,
             "'kernel_sumary;' is neither a trace nor SQL",
