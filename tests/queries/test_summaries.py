@@ -297,3 +297,20 @@ def test_a_share_too_small_to_be_seen_is_told_from_none(trace: MakeTrace) -> Non
         c       "0.0 % of kernel time, 1 execution"
         """,
     )
+
+
+def test_large_numbers_are_written_alike_in_words_and_in_columns(trace: MakeTrace) -> None:
+    kernels = "\n".join(f"{at * 2} {at * 2 + 1} k" for at in range(1200))
+    copies = "\n".join(f"{at * 2} {at * 2 + 1} HtoD 4" for at in range(1100))
+    opened = trace(
+        kernel=f"start_ns end_ns name\n{kernels}",
+        memcpy=f"start_ns end_ns copy_kind bytes\n{copies}",
+    )
+    assert_rows(
+        opened.sql("SELECT subject, detail FROM run_summary WHERE subject IN ('k', 'HtoD')"),
+        """
+        subject detail
+        k       "100.0 % of kernel time, 1,200 executions"
+        HtoD    "1,100 copies, 4 GB/s"
+        """,
+    )

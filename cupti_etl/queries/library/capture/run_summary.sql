@@ -70,23 +70,24 @@ FROM (
     FROM busy_breakdown
     UNION ALL
     SELECT 5, 0, 'kernels', 'executions', sum(calls)::DOUBLE, 'executions',
-           CASE count(*) WHEN 1 THEN 'of 1 kernel' ELSE count(*) || ' different kernels' END, NULL
+           CASE count(*) WHEN 1 THEN 'of 1 kernel'
+                         ELSE format('{:,} different kernels', count(*)) END, NULL
     FROM kernel_summary
     HAVING count(*) > 0
     UNION ALL
     SELECT 6, -total_ns, 'kernels', name, total_ns, 'ns',
            concat(CASE WHEN percent > 0 AND percent < 0.05 THEN '<0.1'
                        ELSE printf('%.1f', percent) END,
-                  printf(' %% of kernel time, %d execution%s', calls,
+                  format(' % of kernel time, {:,} execution{}', calls,
                          CASE calls WHEN 1 THEN '' ELSE 's' END)), demangled
     FROM (FROM kernel_summary ORDER BY total_ns DESC, demangled LIMIT 5)
     UNION ALL
     SELECT 7, -sum(bytes)::DOUBLE, 'copies', copy_kind, sum(bytes)::DOUBLE, 'bytes',
-           concat_ws(', ', printf('%d %s', TRY_CAST(sum(copies) AS BIGINT),
+           concat_ws(', ', format('{:,} {}', TRY_CAST(sum(copies) AS BIGINT),
                             CASE sum(copies) WHEN 1 THEN 'copy' ELSE 'copies' END),
                      printf('%.4g GB/s', (sum(bytes) / nullif(sum(total_ns)
                          FILTER (WHERE bytes IS NOT NULL), 0))::DOUBLE),
-                     printf('%d of unknown size',
+                     format('{:,} of unknown size',
                             TRY_CAST((sum(copies) FILTER (WHERE size IS NULL)) AS BIGINT))),
            NULL
     FROM memcpy_summary
@@ -94,7 +95,7 @@ FROM (
     UNION ALL
     SELECT 7.5, -sum(bytes)::DOUBLE, 'copies',
            concat('managed ', replace(counter, 'bytes_transfer_', '')), sum(bytes)::DOUBLE, 'bytes',
-           printf('%d move%s, %.4g GB/s', TRY_CAST(sum(events) AS BIGINT),
+           format('{:,} move{}, {:.4g} GB/s', TRY_CAST(sum(events) AS BIGINT),
                   CASE sum(events) WHEN 1 THEN '' ELSE 's' END,
                   (sum(bytes) / nullif(sum(total_ns), 0))::DOUBLE),
            NULL
