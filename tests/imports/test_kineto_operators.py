@@ -48,8 +48,16 @@ def test_a_call_may_have_the_number_of_its_operator(tmp_path: Path, imported: Im
 def test_a_report_of_a_profile_of_the_host_alone_says_what_to_do(
     tmp_path: Path, imported: Import
 ) -> None:
-    operators = event("cpu_op", "aten::a", 100, 50), event("cpu_op", "aten::b", 110, 30)
-    trace = imported(kineto(tmp_path / "host.json", *operators))
+    path = kineto(
+        tmp_path / "host.json",
+        event("python_function", "nn.Module: Linear_0", 10, 20),
+        event("python_function", "nn.Module: Linear_1", 90, 70),
+        event("cpu_op", "aten::a", 100, 50),
+        event("cpu_op", "aten::b", 110, 30),
+    )
+    trace = imported(path)
+    assert [row["name"] for row in trace.query("operator_summary")] == ["aten::b", "aten::a"]
+    assert [row["path"] for row in trace.query("module_summary")] == ["Linear_1", "Linear_0"]
     said = none(trace)
     assert said.startswith("None: no finished GPU activity was recorded.")
     assert "ProfilerActivity.CUDA" in said

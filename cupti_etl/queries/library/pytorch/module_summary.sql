@@ -45,4 +45,4 @@ SELECT module, path, 100.0 * sums.gpu_ns / nullif(everything.gpu_ns, 0) AS perce
        activities, sums.gpu_ns, self_gpu_ns, backward_gpu_ns, host_ns, self_host_ns,
        sums.gpu_ns / calls AS mean_gpu_ns
 FROM sums, everything
-ORDER BY sums.gpu_ns DESC, path
+ORDER BY sums.gpu_ns DESC, host_ns DESC, path
