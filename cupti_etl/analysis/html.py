@@ -100,7 +100,8 @@ def _section(section: Section, anchor: str) -> Iterator[str]:
         yield f"<p>No rows: {html_text(section.reason)}</p></section>"
         return
     if section.labels is not None:
-        yield chart(section.query, section.labels, section.drawn)
+        drawn = chart(section.query, section.labels, section.drawn)
+        yield drawn and f'<div class="scroll">{drawn}</div>'
     if len(section.rows) > _FILTERED:
         yield '<input type="search" placeholder="filter" aria-label="filter the rows">'
     columns = section.table.columns

@@ -100,3 +100,14 @@ def test_on_a_terminal_the_report_fits_its_width(
     text = "\n".join(lines)
     assert "x|y" in text, "no backslash"
     assert not re.search(r"[`\\]|\*\*", text)
+
+
+def test_what_is_too_wide_for_a_narrow_window_is_scrolled_to(tmp_path: Path) -> None:
+    path = write_trace(
+        tmp_path / "run", kernel="device_id start_ns end_ns name\n0 0 10 a\n0 20 40 b"
+    )
+    page = tmp_path / "run.html"
+    invoke("report", str(path), "-o", str(page))
+    before = re.findall(r"(\S+ \S+)<(?:svg|table)", page.read_text())
+    assert len(before) > 2
+    assert set(before) == {'<div class="scroll">'}
