@@ -15,7 +15,7 @@ from cupti_etl.storage.sources import quoted
 from cupti_etl.units import duration_ns
 
 # A whole number that is at least as large is a time since 1970, of 1970-01-12 or later.
-_LEAST_EPOCH = 10**15
+LEAST_EPOCH = 10**15
 _LEAST_TIME, _MOST_TIME = -(2**63), 2**63 - 1
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%\Z")
 _NUMBERS = re.compile(r"(\d+)?(?:(-)(\d+)?)?\Z")
@@ -235,7 +235,7 @@ def _at(given: str | int | None, first: int, last: int) -> int | None:
 
 def _point(given: str | int, first: int, last: int) -> int:
     text = str(given).strip()
-    if text.isdecimal() and int(text) >= _LEAST_EPOCH:
+    if text.isdecimal() and int(text) >= LEAST_EPOCH:
         return int(text)
     if share := _PERCENT.match(text):
         # The end of the trace is within it.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cupti_etl.queries.catalog import library
+from cupti_etl.queries.choose import LEAST_EPOCH
 from cupti_etl.queries.header import Label
 from cupti_etl.queries.runner import connect
 from cupti_etl.render.columns import Column, Shape
@@ -26,15 +27,17 @@ _RUNS_FIRST = (
     "run", "started", "duration_ns", "step_ns", "step_change_pct", "steps", "busy_pct", "gpus",
     "ranks", "verdict", "command",
 )  # fmt: skip
-# Runs of one command are compared, each with the one before it that has steps.
-_RUNS = """
+# Runs of one command are compared, each with the one before it that has steps. An import may know
+# times since its recording began alone, and so not the date.
+_RUNS = f"""
     WITH before AS (
         SELECT run, lag(step_ns) OVER (PARTITION BY command ORDER BY start_ns, run) AS step_ns
         FROM catalogue
         WHERE step_ns > 0 AND command IS NOT NULL
     )
     SELECT catalogue.run,
-           strftime(make_timestamp(start_ns // 1000), '%Y-%m-%d %H:%M:%SZ') AS started,
+           CASE WHEN start_ns >= {LEAST_EPOCH} THEN
+               strftime(make_timestamp(start_ns // 1000), '%Y-%m-%d %H:%M:%SZ') END AS started,
            end_ns - start_ns AS duration_ns,
            catalogue.* EXCLUDE (run, digest, top_kernels),
            100 * (catalogue.step_ns / before.step_ns - 1) AS step_change_pct

@@ -64,13 +64,18 @@ def rows(home: Path) -> list[dict[str, Any]]:
 def test_runs_are_listed_by_their_beginning(home: Path) -> None:
     first, second = rows(home)
     assert (first["run"], second["run"]) == ("first", "a/second")
-    assert first["started"] == "1970-01-01 00:01:40Z"
     assert (first["duration_ns"], first["command"], first["hosts"]) == (S, "train", "node1")
     assert (first["user_name"], first["git_commit"]) == ("ada", "c0ffee")
     assert (first["ranks"], first["gpus"], first["kernels"], first["exit_status"]) == (1, 1, 6, 0)
     assert (first["steps"], first["step_ns"], first["step_change_pct"]) == (6, 1000, None)
     assert second["step_ns"] == 1100
     assert second["step_change_pct"] == pytest.approx(10)
+
+
+def test_a_run_without_a_date_has_none(home: Path) -> None:
+    run(home, "dated", 2_000_100, 1000)
+    # Some exports of nsys have times since the recording began, and nothing else.
+    assert [row["started"] for row in rows(home)] == [None, None, "1970-01-24 03:35:00Z"]
 
 
 def test_kernels_of_the_first_and_the_last(home: Path) -> None:
