@@ -158,7 +158,8 @@ function line(width: number, data: { x: number; y: number; of: string }[], axes:
     x: { label: axes.x, ticks: wholeTicks(data.map((each) => each.x), Math.max(3, Math.round(width / 120))), tickFormat: (value: number) => inUnit(value, axes.xUnit) },
     y: { label: axes.y, grid: true, ticks: ticks(data.map((each) => each.y), axes.yUnit, 5), zero: true, tickFormat: (value: number) => inUnit(value, axes.yUnit) },
     marks: [
-      Plot.lineY(data, { x: "x", y: "y", stroke, z: "of" }),
+      // Memory in use stays what it is until it changes.
+      Plot.lineY(data, { x: "x", y: "y", stroke, z: "of", curve: axes.xUnit === "epoch ns" && axes.yUnit === "bytes" ? "step-after" : "linear" }),
       data.length < 60 ? Plot.dot(data, { x: "x", y: "y", r: 2, fill: stroke }) : null,
       Plot.ruleY([0]),
     ],
