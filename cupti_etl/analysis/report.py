@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 _ROWS = 15
+_TITLED = 4
 # Of a chart that needs all rows: the others would be too narrow to be seen.
 _DRAWN = 5000
 # Columns of the timeline at its coarsest and at its finest.
@@ -224,9 +225,14 @@ def build(trace: Trace, progress: Callable[[str], None] = lambda title: None) ->
     except EtlError as error:
         failed["utilization_timeline"] = error.message
     part = "; ".join((trace.says, *outside(trace)))
-    return Report(
-        trace.path.name, part, verdict, lost, findings, nothing, sections, timeline, failed
-    )
+    return Report(_name(trace), part, verdict, lost, findings, nothing, sections, timeline, failed)
+
+
+def _name(trace: Trace) -> str:
+    """Of each of several traces, as far as there is room for them in a title."""
+    names = [path.name for path in trace.paths]
+    more = len(names) - _TITLED
+    return ", ".join(names[:_TITLED]) + (f" and {more} more" if more > 0 else "")
 
 
 class _Fetched(Passed):

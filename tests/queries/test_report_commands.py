@@ -111,3 +111,12 @@ def test_what_is_too_wide_for_a_narrow_window_is_scrolled_to(tmp_path: Path) -> 
     before = re.findall(r"(\S+ \S+)<(?:svg|table)", page.read_text())
     assert len(before) > 2
     assert set(before) == {'<div class="scroll">'}
+
+
+def test_a_report_of_several_traces_names_them(tmp_path: Path) -> None:
+    paths = [
+        str(write_trace(tmp_path / name, kernel=f"start_ns end_ns name\n{at} 9 k"))
+        for at, name in enumerate("abcdef")
+    ]
+    assert invoke("report", *paths[:2]).startswith("# a, b\n")
+    assert invoke("report", *paths).startswith("# a, b, c, d and 2 more\n")

@@ -10,6 +10,7 @@ from support.slow import few
 from support.trace import MakeTrace, add_part, assert_rows, write_trace
 
 import cupti_etl
+from cupti_etl.analysis.notes import why_empty
 from cupti_etl.api import Trace
 from cupti_etl.queries.catalog import library
 
@@ -75,3 +76,12 @@ def test_what_takes_parameters_can_be_asked_of_a_part(whole: Trace, name: str) -
     given = {p.name: 0 for p in query.parameters if p.default is None}
     with whole.scope(to="30ns") as part:
         assert part.query(name, **given).count() >= 0
+
+
+def test_who_asks_for_waits_of_one_rank_is_told_to_ask_all(trace: MakeTrace) -> None:
+    opened = trace(
+        process="process_id pid rank world_size\n1 10 0 2",
+        kernel="process_id device_id start_ns end_ns name\n1 0 0 10 ncclKernel_AllReduce_Sum_f32",
+    )
+    for name in ("collective_wait", "rank_stragglers"):
+        assert "ask the traces of all ranks together" in why_empty(opened, library()[name])

@@ -8,8 +8,8 @@
 -- needs: _collective_wait, _clock_base
 -- requires:
 --   collective: no communication kernels were recorded.
---   _collective_wait: no operation is known to be in the trace of all its ranks; reason in
---     collective_bandwidth says why.
+--   _collective_wait: no operation is known to be in the trace of all its ranks (ask the traces of
+--     all ranks together; where that was done, reason in collective_bandwidth says why).
 -- materialized: Few rows, of all operations of all ranks.
 -- limits: As _collective_wait.
 -- front: How long does each rank wait in collectives, and which one do they wait for?

@@ -11,7 +11,8 @@
 -- requires:
 --   collective: no communication kernels were recorded.
 --   _shared_collective: no operation that ends together is known to be in the trace of all ranks,
---     or processes have none; collective_wait tells of groups, and of GPUs without a rank.
+--     or processes have none (ask the traces of all ranks together; collective_wait tells of
+--     groups, and of GPUs without a rank).
 -- materialized: Few rows, of all operations of all ranks.
 -- limits: Only processes with a rank, and operations that all of them have. Broadcasts and sends
 --   do not end together; they are left out.
