@@ -380,10 +380,11 @@ class Trace:
     def _repr_html_(self) -> str:
         from cupti_etl.render.html import trace_html
 
-        return trace_html(", ".join(path.name for path in self.paths), self.sql)
+        return trace_html([path.name for path in self.paths], self.says, self.sql)
 
     def __repr__(self) -> str:
-        return f"cupti_etl.open({', '.join(repr(str(path)) for path in self.paths)})"
+        given = ", ".join(repr(str(path)) for path in self.paths)
+        return f"cupti_etl.open({given})" + (f", part: {self.says}" if self.says else "")
 
 
 @cache

@@ -73,13 +73,15 @@ def table_html(rows: Rows, view: View, ways: Ways = IN_SHELL) -> str:
     return f"<table>{''.join(lines)}</table>{f'<p><small>{said}</small></p>' if said else ''}"
 
 
-def trace_html(name: str, ask: Ask) -> str:
+def trace_html(names: Sequence[str], part: str, ask: Ask) -> str:
     """What is in a trace, and what it can be asked.
 
     Args:
-        name: of the trace.
+        names: of its folders and files.
+        part: which part of it this is, in words; "" for all of it.
         ask: runs a statement on it.
     """
+    name = ", ".join(names)
     facts = "".join(
         f"<tr><th{_TEXT}>{html_text(what)}</th><td{_TEXT}>{html_text(is_)}</td></tr>"
         for what, is_ in _facts(ask)
@@ -90,7 +92,8 @@ def trace_html(name: str, ask: Ask) -> str:
         if query.front and not any(field.default is None for field in query.parameters)
     )
     return (
-        f"<p><b>{html_text(name)}</b></p><table>{facts}</table>"
+        f"<p><b>{html_text(name)}</b>{html_text(part and f', part: {part}')}</p>"
+        f"<table>{facts}</table>"
         f"<details><summary>What it can be asked</summary><ul>{questions}</ul></details>"
     )
 

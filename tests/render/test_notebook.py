@@ -47,6 +47,14 @@ def test_a_trace_says_what_is_in_it(trace: MakeTrace) -> None:
     assert "trace.queries.kernel_summary()" in page
 
 
+def test_a_part_of_a_trace_says_that_it_is_one(trace: MakeTrace) -> None:
+    opened = trace(kernel=KERNELS, process=PROCESSES)
+    with opened.scope(from_="1ns") as part:
+        assert repr(part) == f"{opened!r}, part: from 1ns"
+        assert ", part: from 1ns" in part._repr_html_()
+    assert ", part:" not in f"{opened!r}{opened._repr_html_()}"
+
+
 def test_a_result_is_shown_as_the_command_shows_it(
     trace: MakeTrace, capsys: pytest.CaptureFixture[str]
 ) -> None:
