@@ -257,7 +257,10 @@ def _steps(
     if processes is not None:
         rows = [r for r in rows if r["process_id"] in processes and r["gpu"] in numbers]
     if not rows:
-        raise UsageError("no steps were found in the trace", "choose a time: --from, --to")
+        raise UsageError(
+            "no steps were found in the trace",
+            "choose a time: --from, --to; or --range with the name of a step without work on GPUs",
+        )
     if found is None:
         chosen = [row for row in rows if row["is_steady"]]
     else:
@@ -331,7 +334,8 @@ def _ranges(name: str, processes: tuple[int, ...] | None, ask: Ask) -> list[Wind
             found.append(Window(start, end, process))
     if not found:
         raise UsageError(
-            f"the trace has no range {name!r}", "cupti-etl query nvtx_projection TRACE"
+            f"the trace has no range {name!r}",
+            'cupti-etl sql TRACE "SELECT DISTINCT name FROM nvtx_range"',
         )
     return found
 

@@ -179,6 +179,24 @@ def test_what_is_not_there(trace, scope, message) -> None:
         whole.scope(**scope)
 
 
+def test_steps_and_ranges_of_the_host_alone_are_found_by_name(trace) -> None:
+    marker = """
+        process_id thread_id marker_id event timestamp_ns name
+        1          5         1         start 10           ProfilerStep#1
+        1          5         1         end   20           -
+    """
+    with trace(marker=marker) as whole:
+        with pytest.raises(UsageError, match="no steps were found") as raised:
+            whole.scope(steps=0)
+        assert "--range" in raised.value.hint
+        with pytest.raises(UsageError, match="has no range 'Step'") as raised:
+            whole.scope(range="Step")
+        names = whole.sql(raised.value.hint.split('"')[1])
+        assert_rows(names, "name\nProfilerStep#1")
+        with whole.scope(range="ProfilerStep#1") as part:
+            assert_rows(part.sql("SELECT name FROM nvtx_range"), "name\nProfilerStep#1")
+
+
 @pytest.mark.slow
 def test_times_of_all_kinds(trace) -> None:
     epoch = 1_795_209_557_000_000_000
