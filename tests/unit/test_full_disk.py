@@ -14,9 +14,11 @@ import cupti_etl
 RECORDING = Path(cupti_etl.__file__).parent / "demo" / "h200.etlrec"
 # Room for no table; for the small ones, but not for the kernels.
 NOTHING_FITS, SMALL_FIT = 2_000, 40_000
-# Not a preexec_fn: forking while there are threads is a warning from Python 3.12 on.
+# Not a preexec_fn: forking while there are threads is a warning from Python 3.12 on. Bytecode that
+# is cut off is kept, too, and nothing that imports the module would start from then on.
 LIMITED = """
 import resource, runpy, sys
+sys.dont_write_bytecode = True
 size = int(sys.argv.pop(1))
 resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 runpy.run_module("cupti_etl", run_name="__main__")
@@ -63,6 +65,7 @@ def test_a_trace_without_its_rows_does_not_call_itself_complete(tmp_path: Path) 
 # Prints what came of each size that is too small for trace.duckdb.
 WRITE = """
 import resource, sys
+sys.dont_write_bytecode = True
 from cupti_etl.errors import EtlError
 from cupti_etl.queries.trace_duckdb import write_trace_duckdb
 for size in (4096 << i for i in range(10)):
