@@ -21,6 +21,7 @@ _CREATION = re.compile(
     rf"{_BEGIN}CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+)?(?:TABLE|VIEW)\s+{_NAME}",
     re.IGNORECASE | re.DOTALL,
 )
+_NO_COLUMN = re.compile(r"Referenced column \"([^\"]+)\" (?:was )?not found")
 _NO_TABLE = re.compile(r"Table with name \"?(\w+)\"? does not exist")
 
 
@@ -60,6 +61,15 @@ def explained(error: UsageError, statement: str) -> UsageError:
     if found and meant:
         # DuckDB itself suggests what is like it among its own tables.
         return UsageError(f"Table with name {found[1]} does not exist", f"did you mean {meant}?")
+    column = _NO_COLUMN.search(error.message)
+    if column and not error.hint:
+        is_quoted = f'"{column[1]}"' in statement
+        hint = (
+            f"if it is a text, write '{column[1]}'"
+            if is_quoted
+            else "DESCRIBE lists columns (DESCRIBE kernel); a duration is end_ns - start_ns"
+        )
+        return UsageError(error.message, hint)
     return error
 
 

@@ -191,6 +191,18 @@ def test_help_of_a_query_and_of_the_command(option: str) -> None:
             "Table with name kernel_worst does not exist",
             "did you mean FROM kernel_worst()?",
         ),
+        (
+            ["sql", "{run}", "SELECT dur FROM kernel"],
+            2,
+            'Binder Error: Referenced column "dur" not found',
+            "DESCRIBE lists columns",
+        ),
+        (
+            ["sql", "{run}", 'SELECT "a b" FROM kernel'],
+            2,
+            'Binder Error: Referenced column "a b" not found',
+            "if it is a text, write 'a b'",
+        ),
         (["query", "kernel_sum", "{run}"], 2, "there is no query 'kernel_sum'", "did you mean"),
         (["query", "gpu_busy"], 2, "on which trace shall gpu_busy run?", "cupti-etl query gpu"),
         (["query", "gpu_busy", "/none"], 1, "there is no trace /none", "give the folder that"),
