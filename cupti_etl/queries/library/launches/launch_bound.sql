@@ -5,8 +5,9 @@
 --   CUDA, as a share of the span. The verdict is "launch bound" from 10 % on, "partly" from 3 %.
 -- needs: _gap_cause, busy_breakdown, _any_api_call
 -- requires:
---   _busy_interval: no finished GPU activity was recorded.
+--   gpu_activity: no GPU activity was recorded.
 --   api_call: no API calls were recorded (capture with --api default).
+--   _busy_interval: no finished GPU activity was recorded.
 -- materialized: Few rows, of all gaps.
 -- limits: A graph or fewer, larger kernels would save at most saved_ns, and to synchronize less
 --   often at most synchronized_ns of it. How many kernels ran shorter than their call,

@@ -8,8 +8,9 @@
 --   while the GPU works, as cudaFree does. The classes of a GPU add to its span.
 -- needs: _host_path, _busy_interval, _gpu_span, _any_api_call
 -- requires:
---   _busy_interval: no finished GPU activity was recorded.
+--   gpu_activity: no GPU activity was recorded.
 --   api_call: no API calls were recorded (capture with --api default), so the host is not seen.
+--   _busy_interval: no finished GPU activity was recorded.
 -- materialized: Few rows, of all intervals.
 -- limits: One GPU and the process that it waits for at a time: chains over other GPUs and processes
 --   end at communication. Waits for events are part of idle.

@@ -7,7 +7,7 @@
 --   why the next activity came when it did, and all of the gap is unknown.
 -- needs: _gap_cause
 -- requires:
---   _busy_interval: no finished GPU activity was recorded.
+--   gpu_activity: no GPU activity was recorded.
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap: no GPU was idle between two recorded activities.
 -- limits: Host threads are put together: a thread that waits hides what another computes. Waits

@@ -4,7 +4,7 @@
 --   ended and one that began at their edges.
 -- needs: _gap_edge
 -- requires:
---   _busy_interval: no finished GPU activity was recorded.
+--   gpu_activity: no GPU activity was recorded.
 --   _gpu_gap: no GPU was idle between two recorded activities.
 -- parameters:
 --   min_ns BIGINT = 1000 [ns]: Shortest gap that is listed.

@@ -4,7 +4,7 @@
 --   causes (_idle_cause). The causes of a GPU add to its idle_ns in busy_breakdown.
 -- needs: _idle_cause, busy_breakdown
 -- requires:
---   _busy_interval: no finished GPU activity was recorded.
+--   gpu_activity: no GPU activity was recorded.
 --   _gpu_gap: no GPU was idle between two recorded activities.
 -- materialized: Few rows, of all gaps.
 -- limits: Waiting for input is known by ranges of data loaders (_input_range): torch.profiler marks
