@@ -231,7 +231,8 @@ class Choice:
             return f"SELECT {_cut(by, window)} FROM {relation} WHERE {where}"
         if is_of_host:
             times, key = _OF_HOST, "rows.process_id = times.key AND"
-        elif "gpu" in columns:
+        # Without a row of device, nobody knows which number is of which process.
+        elif "gpu" in columns and self.gpus:
             times, key = _OF_GPU, "rows.gpu = times.key AND"
         elif "process_id" in columns:
             times, key = _OF_PROCESS, "rows.process_id = times.key AND"

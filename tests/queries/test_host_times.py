@@ -165,3 +165,12 @@ def test_an_export_of_a_step_has_what_allocators_did_in_it(tmp_path: Path) -> No
     assert [each["args"]["Bytes"] for each in events if each["name"] == "[memory]"] == [-8]
     arrows = sorted((each["ph"], each["id"]) for each in events if each["name"] == "ac2g")
     assert arrows == [("f", 2), ("s", 2)]
+
+
+def test_a_part_of_a_trace_that_does_not_know_its_devices(trace) -> None:
+    tables = {name: rows for name, rows in TABLES.items() if name != "device"}
+    with trace(**tables, marker=STEPS) as whole, whole.scope(steps="0") as part:
+        (kernels,) = part.sql("SELECT count(*) AS n FROM kernel")
+        assert kernels["n"] > 0
+        (busy,) = part.sql("SELECT sum(compute_ns) > 0 AS is_some FROM busy_breakdown")
+        assert busy["is_some"]
