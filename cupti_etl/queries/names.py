@@ -25,6 +25,7 @@ QueryName = Literal[
     "finding_input",
     "finding_late_loading",
     "finding_launches",
+    "finding_loading",
     "finding_managed_memory",
     "finding_memory_calls",
     "finding_other_calls",

@@ -148,7 +148,7 @@ _EMPTY = {
     "line_count", "_window_run", "_not_recorded", "_nccl_gpu_clock", "_nccl_pair", "_nccl_phase",
     "_replayed", "replay_check", "replay_counter", "finding_rank_wait", "_forward_pass",
     "finding_late_loading", "_clock_pair", "_clock_line", "_process_without_calls", "_idle_call",
-    "_first_launch", "_send_wait", "finding_send_wait", "_freeing_call",
+    "_first_launch", "_send_wait", "finding_send_wait", "_freeing_call", "finding_loading",
 }  # fmt: skip
 
 

@@ -110,6 +110,9 @@ def test_a_long_first_launch_of_a_kernel_loads_its_code(trace: MakeTrace, way: s
         300000 0          230000
         """,
     )
+    assert_rows(
+        opened.query("finding_loading"), 'saved_ns culprit kernel\n640000 "most of it before" b'
+    )
 
 
 @pytest.mark.parametrize("way", ["operator", "sql"])

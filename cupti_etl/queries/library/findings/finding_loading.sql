@@ -1,0 +1,35 @@
+-- How long each GPU was idle, at the start, while code was loaded or compiled.
+--
+-- computed: loading_ns of gap_attribution, in gaps that began before the first tenth of the trace's
+--   GPU work was over: what is later is in finding_late_loading, but where there are fewer than 20
+--   kernels. The culprit is the kernel or copy before which most of it was.
+-- needs: _gap_cause, kernel
+-- requires:
+--   api_call: no API calls were recorded (capture with --api default), so causes are not known.
+--   _gpu_gap: no GPU was idle between two recorded activities.
+-- lookup: kernel
+-- finding: idle while code is loaded at the start (measured)
+-- advice: it happens once: measure after a warm-up, or load before the first work
+--   (CUDA_MODULE_LOADING=EAGER)
+-- shown: jit_module_load
+-- label: kernel = kernel(kernel)
+-- columns:
+--   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
+--   saved_ns BIGINT [ns]: What could be saved at most.
+--   culprit VARCHAR: What is most to blame; a kernel, if it ends with one, is in the next column.
+--   kernel VARCHAR: Mangled name of that kernel, or what else it is; NULL if that is not known.
+WITH steady AS (
+    SELECT CASE WHEN count(*) >= 20
+                THEN min(start_ns) + (max(start_ns) - min(start_ns)) // 10 END AS from_ns
+    FROM kernel
+),
+loads AS (
+    SELECT gpu, coalesce(next_name, next_kind) AS name, sum(loading_ns) AS ns
+    FROM _gap_cause, steady
+    WHERE loading_ns > 0 AND coalesce(start_ns < from_ns, true)
+    GROUP BY ALL
+)
+SELECT gpu, TRY_CAST(sum(ns) AS BIGINT) AS saved_ns, 'most of it before' AS culprit,
+       arg_min(name, (-ns, name)) AS kernel
+FROM loads
+GROUP BY gpu
