@@ -1,9 +1,9 @@
 -- Launches that were the first of their kernel and took so long that they loaded its code.
 --
 -- computed: The driver loads the code of a kernel when it is launched for the first time
---   (CUDA_MODULE_LOADING=LAZY, the default from CUDA 12.2 on); what calls it does that by is not
---   recorded by torch.profiler, nor by nsys unless it is told so. Taken for it is the launch of the
---   execution that began first, of a kernel on a device of a process, where it took more than
+--   (CUDA_MODULE_LOADING=LAZY, the default from CUDA 12.2 on), within the call that launches it.
+--   Records of overhead, where there are any, tell of a part of that. Taken for it is the launch of
+--   the execution that began first, of a kernel on a device of a process, where it took more than
 --   100 us: others take 5 to 50.
 -- needs: kernel, api_call
 -- materialized: Few rows, of all kernels.
