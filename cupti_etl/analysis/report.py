@@ -173,14 +173,17 @@ class Report:
     @property
     def shown(self) -> Sequence[Section]:
         """The sections that have rows, or should have them and failed."""
-        return [each for each in self.sections if each.table or each.query.name in self.failed]
+        return [each for each in self.sections if self._is_shown(each)]
+
+    def _is_shown(self, section: Section) -> bool:
+        return section.table is not None or section.query.name in self.failed
 
     @property
     def empty(self) -> Mapping[str, Sequence[str]]:
         """The titles of the others, by why they have no rows."""
         titles: dict[str, list[str]] = {}
         for each in self.sections:
-            if not each.table and each.query.name not in self.failed:
+            if not self._is_shown(each):
                 titles.setdefault(each.reason, []).append(each.title)
         return titles
 
