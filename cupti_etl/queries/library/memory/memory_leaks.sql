@@ -5,7 +5,7 @@
 --   the process (step, on its first GPU) but the first added to them, with the half width of its
 --   95 % confidence interval under normal errors (Student's t): what was allocated once does not
 --   grow.
--- needs: allocation_site, step
+-- needs: allocation_site, step, _step_name
 -- requires:
 --   memory: no allocations were recorded (capture with the kind memory).
 --   allocation: no memory was allocated at addresses that are known.
@@ -40,13 +40,9 @@ parts AS (
 -- What leaks in every step is asked for in ranges that differ by the number of the step.
 paths AS (
     SELECT parts.process_id, range,
-           string_agg(CASE WHEN name IS NULL THEN part
-                           ELSE regexp_replace(part, '[0-9]+', '*', 'g') END, ' / ' ORDER BY place)
-               AS path
+           string_agg(coalesce(kind, part), ' / ' ORDER BY place) AS path
     FROM parts
-    LEFT JOIN (SELECT DISTINCT process_id, name FROM step) AS named
-        ON named.process_id = parts.process_id
-        AND named.name = part
+    LEFT JOIN _step_name AS steps ON steps.process_id = parts.process_id AND steps.name = part
     GROUP BY parts.process_id, range
 ),
 sites AS (

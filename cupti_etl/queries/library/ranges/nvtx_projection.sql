@@ -7,7 +7,7 @@
 --   there (span less the union of all work). What another thread asked for while a range waited
 --   for it counts, as PyTorch's backward pass does; where it is not clear who waits, the times of
 --   ranges that may do so are not known.
--- needs: _range_time, _work_path, range_gpu, _range_helped, _busy_interval, step
+-- needs: _range_time, _work_path, range_gpu, _range_helped, _busy_interval, _step_name
 -- requires:
 --   marker: no NVTX ranges were recorded.
 --   gpu_activity: no GPU activity was recorded.
@@ -23,7 +23,7 @@
 -- chart: bars(path, gpu_ns)
 -- example: cupti-etl query nvtx_projection TRACE
 -- alias: nvtx_gpu_proj_sum, nvtx_sum, nvtxsum
--- lookup: _range_time, step
+-- lookup: _range_time, _step_name
 -- columns:
 --   path VARCHAR: Names of the range and of those around it, with * for the numbers of steps, if
 --     there are several.
@@ -86,13 +86,9 @@ parts AS (
 ),
 kinds AS (
     SELECT parts.process_id, path,
-           string_agg(CASE WHEN name IS NULL THEN part
-                           ELSE regexp_replace(part, '[0-9]+', '*', 'g') END, ' / ' ORDER BY place)
-               AS kind
+           string_agg(coalesce(steps.kind, part), ' / ' ORDER BY place) AS kind
     FROM parts
-    LEFT JOIN (SELECT DISTINCT process_id, name FROM step) AS steps
-        ON steps.process_id = parts.process_id
-        AND steps.name = part
+    LEFT JOIN _step_name AS steps ON steps.process_id = parts.process_id AND steps.name = part
     GROUP BY parts.process_id, path
 ),
 kind_sums AS (

@@ -1,0 +1,12 @@
+-- Names of steps, and what those are called together that differ by their numbers.
+--
+-- computed: From the names of step.
+-- needs: step
+-- scope: whole
+-- columns:
+--   process_id BIGINT: The process.
+--   name VARCHAR: Name of a step.
+--   kind VARCHAR: The same with * for its numbers.
+SELECT DISTINCT process_id, name, regexp_replace(name, '[0-9]+', '*', 'g') AS kind
+FROM step
+WHERE name IS NOT NULL
