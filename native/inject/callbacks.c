@@ -10,6 +10,7 @@
 #include "inject/graph_nodes.h"
 #include "inject/injector.h"
 #include "inject/launch_stacks.h"
+#include "inject/nvtx_table.h"
 #include "inject/orders.h"
 #include "inject/pc_sampling.h"
 #include "inject/profiler.h"
@@ -331,6 +332,8 @@ int etl_callbacks_add(int number, struct etl_error *error)
 					cupti_result(&etl_injector.cupti, result), result);
 	}
 	pthread_mutex_unlock(&changing);
+	if (code == 0)
+		etl_nvtx_release();
 	return code;
 }
 

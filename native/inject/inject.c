@@ -3,7 +3,7 @@
 #include "inject/callback_watch.h"
 #include "inject/environment.h"
 #include "inject/injector.h"
-#include "inject/nvtx.h"
+#include "inject/nvtx_table.h"
 #include "inject/python_range.h"
 #include "inject/recording.h"
 #include "inject/session.h"
@@ -25,26 +25,16 @@ int InitializeInjection(void)
 }
 
 /* Called by NVTX at its first use, for NVTX_INJECTION64_PATH; may come before cuInit.
- * CUPTI does the work; ours is only that both entries meet the same libcupti. */
+ * CUPTI does the work; ours is that both entries meet the same libcupti, and when it begins. */
 int InitializeInjectionNvtx2(void *get_export_table)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	struct etl_error error;
-	bool done;
 
 	if (!etl_env(ETL_ENV_SOCKET) && !etl_watch_any())
 		return 0;
 	if (etl_session_load_cupti(&error) < 0 || !etl_injector.cupti.nvtx_initialize2)
 		return 0;
-	/* Each library of the program that uses NVTX comes here with its own copy of it. */
-	pthread_mutex_lock(&lock);
-	etl_nvtx_before(get_export_table);
-	/* CUPTI answers 0 for success, NVTX wants 1 for it. */
-	done = etl_injector.cupti.nvtx_initialize2(get_export_table) == CUPTI_OK;
-	if (done)
-		etl_nvtx_after(get_export_table);
-	pthread_mutex_unlock(&lock);
-	return done;
+	return etl_nvtx_initialize(get_export_table);
 }
 
 ETL_EXPORT int cupti_etl_begin(struct etl_error *error)

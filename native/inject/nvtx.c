@@ -1,7 +1,6 @@
 /* Ranges of NVTX as switches.
  *
- * NVTX gives an injected library the addresses of its function pointers, one set for
- * each library that uses NVTX.  CUPTI puts its functions there; ours go before them, so
+ * CUPTI puts its functions into NVTX's tables (nvtx_table.c); ours go before them, so
  * that a range is seen at once, before CUDA is initialised, and without taking a
  * subscription from anybody.  Types and numbers are those of the public nvtxTypes.h and
  * nvToolsExt.h (NVTX 3). */
@@ -16,13 +15,8 @@
 
 #define PREFIX "nvtx:"
 
-typedef void (*function)(void);
+typedef etl_nvtx_function function;
 typedef uint64_t range_id;
-
-struct callbacks {
-	size_t struct_size;
-	int (*module_table)(uint32_t module, function ***table, unsigned *size);
-};
 
 /* The part of nvtxEventAttributes_t that is read. */
 struct attributes {
@@ -37,7 +31,7 @@ struct attributes {
 	} message;
 };
 
-enum { EXPORT_CALLBACKS = 1, CORE = 1, CORE2 = 5 };
+enum { CORE = 1, CORE2 = 5 };
 enum { ASCII = 1, WIDE = 2, REGISTERED = 3 };
 
 /* ---- what is waited for */
@@ -198,7 +192,7 @@ enum hook {
 	STRING_A, STRING_W, DOMAIN_A, HOOKS,
 };
 
-static _Atomic(function) theirs[HOOKS];
+static etl_nvtx_slot theirs[HOOKS];
 
 /* Calls CUPTI's function, if it has one. */
 #define CALL(otherwise, result, hook, types, ...)                                               \
@@ -324,45 +318,12 @@ static const struct {
 	[DOMAIN_A] = HOOK(CORE2, 12, domain_a),
 };
 
-/* The place of a function's pointer in this copy of NVTX, or NULL. */
-static function *place(void *get_export_table, int hook)
+etl_nvtx_slot *etl_nvtx_slot_of(uint32_t module, unsigned id, function *pointer)
 {
-	const void *(*get)(uint32_t);
-	const struct callbacks *callbacks;
-	function **table = NULL;
-	unsigned size = 0;
-
-	memcpy(&get, &get_export_table, sizeof get);
-	callbacks = get ? get(EXPORT_CALLBACKS) : NULL;
-	if (!hooks[hook].ours || !callbacks || callbacks->struct_size < sizeof *callbacks ||
-	    !callbacks->module_table(hooks[hook].module, &table, &size) || !table ||
-	    hooks[hook].id >= size)
-		return NULL;
-	return table[hooks[hook].id];
-}
-
-/* Only one copy of NVTX at a time is between the two, see inject.c. */
-static function before[HOOKS];
-
-void etl_nvtx_before(void *get_export_table)
-{
-	for (int hook = 0; setting() && hook < HOOKS; hook++) {
-		function *at = place(get_export_table, hook);
-
-		before[hook] = at ? *at : NULL;
-	}
-}
-
-void etl_nvtx_after(void *get_export_table)
-{
-	for (int hook = 0; setting() && hook < HOOKS; hook++) {
-		function *at = place(get_export_table, hook);
-
-		if (!at)
-			continue;
-		/* What CUPTI did not replace leads back to NVTX's start, and would never end. */
-		if (*at != before[hook] && *at)
-			etl_store(&theirs[hook], *at);
-		*at = hooks[hook].ours;
-	}
+	for (int hook = 0; setting() && hook < HOOKS; hook++)
+		if (hooks[hook].module == module && hooks[hook].id == id) {
+			*pointer = hooks[hook].ours;
+			return &theirs[hook];
+		}
+	return (etl_nvtx_slot *)pointer;
 }

@@ -13,6 +13,7 @@
 #include "inject/environment.h"
 #include "inject/graph_nodes.h"
 #include "inject/nccl_rows.h"
+#include "inject/nvtx_table.h"
 #include "inject/handshake.h"
 #include "inject/injector.h"
 #include "inject/intern.h"
@@ -220,6 +221,7 @@ static int start(bool is_late, struct etl_error *error)
 	code = start_recording(is_late, error);
 	if (code < 0)
 		return give_up(segment, code, error->message);
+	etl_nvtx_release();
 	note_size(segment);
 	code = etl_timer_start();
 	if (code < 0) {

@@ -172,16 +172,21 @@ os.wait()
     check(capturer.run(command=script(text)), 9)
 
 
-@pytest.mark.slow
-def test_nvtx_before_cuda(capturer: Capturer) -> None:
-    """The range's begin is before all recording; its end, and later ranges, are there."""
+@pytest.mark.parametrize("cupti", ["12.9.79", pytest.param(CUPTI, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("children", [0, 2])
+def test_nvtx_before_cuda(capturer: Capturer, cupti: str, children: int) -> None:
+    """CUPTI is not initialised then, and must not be before the program forks."""
     capture = capturer.run(
-        options=["--kinds", "full"], launches=3, nvtx_every=1, range_before="early"
+        cupti,
+        ["--kinds", "full"],
+        launches=3,
+        nvtx_every=1,
+        range_before="early",
+        fork=children,
     )
-    check(capture, 3)
-    names = [row["name"] for row in capture.rows("marker")]
-    assert None in names
-    assert any(names)
+    check(capture, 3 * (1 + children), 1 + children)
+    names = [row["name"] for row in capture.rows("marker") if row["name"]]
+    assert sorted(set(names)) == ["mark", "range 0", "range 1", "range 2"]
 
 
 @pytest.mark.slow

@@ -127,7 +127,7 @@ struct options {
 extern struct options options;
 
 /* fake_cupti_state.c */
-extern atomic_bool closing; /* the process exits or is a forked child */
+extern atomic_bool closing, initialised; /* closing: it exits, or is a child of an initialised one */
 extern atomic_bool calls_traced; /* API records were asked for: work has correlation ids */
 int enter(const char *function, long argument); /* an error that was asked for, or 0 */
 void attach_driver(void);                       /* start to receive events */

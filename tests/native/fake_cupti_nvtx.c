@@ -84,13 +84,22 @@ static const char *domain_name(nvtx_domain domain) {
     return domain != NULL ? ((struct domain *)domain)->name : NULL;
 }
 
+/* Until a client has registered its callbacks, subscribed or enabled something, libcupti 13 crashes
+ * in all that a program calls, but where domains and registered strings are made. */
+static void need_initialisation(void) {
+    if (fake_release.api >= 130000 && !atomic_load(&initialised))
+        abort();
+}
+
 static uint32_t begin(uint32_t flags, const char *name, const char *domain, nvtx_event event) {
+    need_initialisation();
     uint32_t id = atomic_fetch_add(&next_id, 1) + 1;
     on_marker(&(struct marker){flags, id, name, domain, event});
     return id;
 }
 
 static void finish(uint32_t id, const char *domain) {
+    need_initialisation();
     on_marker(&(struct marker){MARKER_END, id, NULL, domain, NULL});
 }
 

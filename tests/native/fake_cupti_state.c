@@ -10,7 +10,7 @@
 #include <time.h>
 
 struct options options;
-atomic_bool closing;
+atomic_bool closing, initialised;
 atomic_bool calls_traced;
 
 static const char *text_option(const char *name) {
@@ -28,8 +28,12 @@ static bool is_option(const char *name, const char *value) {
     return text != NULL && strcmp(text, value) == 0;
 }
 
+/* One that its parent has initialised is of no use to it. */
 static void in_forked_child(void) {
-    atomic_store(&closing, true);
+    if (atomic_load(&initialised))
+        atomic_store(&closing, true);
+    else
+        init_log();
 }
 
 __attribute__((constructor)) static void load(void) {
@@ -117,6 +121,7 @@ static void attach_once(void) {
 void attach_driver(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, attach_once);
+    atomic_store(&initialised, true);
 }
 
 bool driver_is_initialised(void) {

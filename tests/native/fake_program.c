@@ -245,14 +245,14 @@ int main(int argc, char **argv) {
     if (settings.echo != 0)
         echo();
     fflush(NULL);
+    if (settings.range_before != NULL)
+        nvtxRangePushA(settings.range_before);
     spawn_some(argv);
     fork_some(settings.fork_children);
     if (settings.preload != NULL && dlopen(settings.preload, RTLD_NOW | RTLD_LOCAL) == NULL) {
         fprintf(stderr, "fake_program: %s\n", dlerror());
         return 94;
     }
-    if (settings.range_before != NULL)
-        nvtxRangePushA(settings.range_before);
     if (settings.no_cuda == 0)
         use_cuda(&settings);
     if (settings.range_before != NULL)

@@ -1,9 +1,11 @@
 /* Ranges of NVTX in several domains, whose stacks know nothing of each other: one that is
- * waited for is open from its push to its pop, whatever the other domains do meanwhile. */
+ * waited for is open from its push to its pop, whatever the other domains do meanwhile.
+ * CUPTI's functions are called from when CUPTI is initialised, and not before. */
 #include <string.h>
 
 #include "check.h"
-#include "inject/nvtx.h"
+#include "inject/injector.h"
+#include "inject/nvtx_table.h"
 #include "inject/range.h"
 #include "inject/range_user.h"
 #include "../generated/env.h"
@@ -46,6 +48,30 @@ static const void *get_export_table(uint32_t id)
 	return &callbacks;
 }
 
+/* What CUPTI puts there. */
+static int calls;
+struct etl_injector etl_injector;
+
+static int cupti_push(const void *domain, const struct attributes *attributes)
+{
+	(void)domain, (void)attributes;
+	return calls++;
+}
+
+static int cupti_pop(const void *domain)
+{
+	(void)domain;
+	return calls++;
+}
+
+static int initialize2(void *address)
+{
+	(void)address;
+	functions[DOMAIN_PUSH] = (function)cupti_push;
+	functions[DOMAIN_POP] = (function)cupti_pop;
+	return 0;
+}
+
 /* No capture is running: nothing is switched. */
 void etl_range_user_count(int by)
 {
@@ -75,8 +101,8 @@ int main(void)
 
 	CHECK(setenv(ETL_ENV_RANGE, "nvtx:step", 1) == 0);
 	memcpy(&address, &get, sizeof address);
-	etl_nvtx_before(address);
-	etl_nvtx_after(address);
+	etl_injector.cupti.nvtx_initialize2 = initialize2;
+	CHECK(etl_nvtx_initialize(address));
 	CHECK(!etl_range_is_open());
 	for (int turn = 0; turn < TURNS; turn++) {
 		uint64_t chance = random_next(&seed);
@@ -94,6 +120,11 @@ int main(void)
 			open -= is_meant[i][--depth[i]];
 		}
 		CHECK(etl_range_is_open() == (open > 0));
+		if (turn == TURNS / 2) {
+			CHECK(calls == 0);
+			etl_nvtx_release();
+		}
 	}
+	CHECK(calls > TURNS / 4);
 	return 0;
 }
