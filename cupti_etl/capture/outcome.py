@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -9,9 +10,14 @@ from typing import TYPE_CHECKING
 from cupti_etl.capture.launcher import injector_loads
 from cupti_etl.capture.segment import NOT_TRACED
 from cupti_etl.errors import CaptureError, EtlError, NoCudaError
+from cupti_etl.progress import say
+from cupti_etl.signals import known
 
 if TYPE_CHECKING:
     from cupti_etl.capture.collector import Collector
+
+# Those by which nobody ends a program on purpose; SIGKILL is also what a lack of memory sends.
+_FATAL = known("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGSYS", "SIGKILL")
 
 
 def diagnose(collector: Collector) -> EtlError | None:
@@ -45,6 +51,18 @@ def diagnose(collector: Collector) -> EtlError | None:
                 f"the capture is incomplete: {loss.detail}", "run without the other profiler"
             )
     return None
+
+
+def say_of_what_it_died(program: str, status: int) -> None:
+    """Say of which signal a program died, as a shell does for programs that it starts itself.
+
+    Args:
+        program: its name.
+        status: its exit status, which for a shell, or another that passes it on, is that of the
+            program it has started.
+    """
+    if (number := status - 128) in _FATAL:
+        say(f"cupti-etl: {program} died of signal {number} ({signal.strsignal(number)})")
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from cupti_etl.capture.launcher import (
 )
 from cupti_etl.capture.limits import Limits, Pauses
 from cupti_etl.capture.origin import origin
-from cupti_etl.capture.outcome import diagnose, taken_down
+from cupti_etl.capture.outcome import diagnose, say_of_what_it_died, taken_down
 from cupti_etl.capture.recorder import Recorder
 from cupti_etl.capture.recording import RecordingWriter
 from cupti_etl.capture.replay import Replay
@@ -67,6 +67,7 @@ def run(options: CaptureOptions, cmd: tuple[str, ...], convert: Convert) -> int:
     if not options.quiet and capture.is_kept:
         taken = time.monotonic() - start
         summary(capture.collector, capture.destination, taken, capture.said)
+    say_of_what_it_died(cmd[0], status)
     problem = problem or diagnose(capture.collector)
     if problem is not None and (status == 0 or capture.launcher.is_terminated):
         raise problem

@@ -41,6 +41,13 @@ def test_program_without_cuda(capturer: Capturer) -> None:
     assert not capture.trace.exists()
 
 
+def test_a_program_that_dies_says_of_what(capturer: Capturer) -> None:
+    """A shell would, if it had started the program."""
+    capture = capturer.run(command=["sh", "-c", "kill -SEGV $$"])
+    assert capture.status == 128 + 11
+    assert capture.stderr.startswith("cupti-etl: sh died of signal 11 (Segmentation fault)\n")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("out", ["trace.duckdb", "kernel.arrows"])
 def test_no_file_of_a_program_without_cuda(capturer: Capturer, tmp_path: Path, out: str) -> None:
