@@ -38,6 +38,7 @@ QueryName = Literal[
     "finding_small_grids",
     "finding_straggler",
     "finding_synchronizing",
+    "finding_tensor_cores",
     "finding_xla_autotuning",
     "gap_attribution",
     "gpu",

@@ -22,6 +22,8 @@
 --     indices and positions), optimizer, quantization, sort, reduction, fft, copy (and changes of
 --     layout), random, elementwise, fused (by a compiler), or other.
 --   rule VARCHAR: The word that decided, "arguments" where it was those; NULL for other.
+--   is_plain_float BOOLEAN: Whether it is a matrix product or convolution that says in its name
+--     that it computes floats without tensor cores (simt, ffma, sgemm, scudnn and others).
 WITH rules AS (
     SELECT row_number() OVER () AS place, category, part, within, unnest(words) AS word
     FROM (VALUES
@@ -160,7 +162,7 @@ shown AS (
     LEFT JOIN _readable_name AS called ON called.mangled = names.mangled
 ),
 texts AS (
-    SELECT mangled, is_told,
+    SELECT mangled, is_told, whole,
            CASE WHEN NOT is_frame OR whole = short THEN short
                 WHEN regexp_full_match(operator, '(unsigned_)?(bool|char|short|int|long|half|float|'
                                                  'double|void|true|false|\d*)')
@@ -184,6 +186,9 @@ met AS (
 )
 SELECT texts.mangled, shown,
        CASE WHEN is_told THEN 'communication' ELSE coalesce(met.category, 'other') END AS category,
-       CASE WHEN is_told THEN 'arguments' ELSE word END AS rule
+       CASE WHEN is_told THEN 'arguments' ELSE word END AS rule,
+       NOT is_told AND coalesce(met.category, '') IN ('gemm', 'convolution')
+           AND regexp_matches(whole, 'simt|ffma|sgemm|scudnn|engine_float|_engine(_NHWC)?<float')
+           AS is_plain_float
 FROM texts
 LEFT JOIN met ON met.mangled = texts.mangled

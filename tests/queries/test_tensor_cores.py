@@ -1,0 +1,85 @@
+"""Floats that are multiplied without tensor cores, by what kernels say in their names."""
+
+from __future__ import annotations
+
+import pytest
+from support.trace import MakeTrace
+
+from cupti_etl.analysis.notes import why_empty
+from cupti_etl.queries.catalog import library
+
+# As an H100, an A100 and a V100 call them. Counters of an H100 saw no instruction of its tensor
+# cores in the first four, and some in all others but the last two.
+PLAIN = (
+    "cutlass_80_simt_sgemm_64x64_8x5_nn_align1",
+    "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x64x8_stage3_warpsize1x4x1_ffma_aligna4_alignc4_execute_kernel__5x_cublas",
+    "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nhwckrsc_nhwc_tilesize32x32x8_stage3_warpsize1x2x1_g1_ffma_execute_kernel__5x_cudnn",
+    "void implicit_convolve_sgemm<float, float, 1024, 5, 5, 3, 3, 3, 1, false, false, true>(int)",
+    "ampere_sgemm_128x64_tn",
+    "volta_scudnn_128x64_relu_interior_nn_v1",
+)
+OTHERS = (
+    "cutlass_80_tensorop_s1688gemm_64x64_16x6_nn_align4",
+    "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize32x32x64_stage3_warpsize2x2x1_tensor16x8x8_aligna4_alignc4_execute_kernel__5x_cublas",
+    "nvjet_sm90_tst_64x48_64x15_2x4_h_bz_NNT",
+    "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x3_tn",
+    "fmha_cutlassF_f32_aligned_64x64_rf_sm80",
+    "volta_s884gemm_fp16_128x64_ldg8_nn",
+    "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)",
+    "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+)
+
+
+def test_names_that_say_so(trace: MakeTrace) -> None:
+    rows = "".join(f"1 0 {i * 10} {i * 10 + 5} '{name}'\n" for i, name in enumerate(PLAIN + OTHERS))
+    opened = trace(kernel=f"process_id device_id start_ns end_ns name\n{rows}")
+    found = opened.sql("SELECT mangled FROM kernel_rule WHERE is_plain_float").arrow()
+    assert sorted(found["mangled"].to_pylist()) == sorted(PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("device", "saved"),
+    [
+        # TF32, and where the chip has none, or none that is faster, halves.
+        ("'NVIDIA H100 80GB HBM3'", round(3000 * (1 - 67.0 / 494.7))),
+        ("'Tesla T4'", round(3000 * (1 - 8.1 / 65.0))),
+        ("'NVIDIA GeForce RTX 4090'", round(3000 * (1 - 82.6 / 165.2))),
+    ],
+)
+def test_what_tensor_cores_would_save(trace: MakeTrace, device: str, saved: int) -> None:
+    # Two kernels beside each other are counted once: the GPU computes for 3000 but for 500 without.
+    opened = trace(
+        kernel="""
+            process_id device_id stream_id start_ns end_ns name
+            1          0         7         0        2000   ampere_sgemm_128x64_tn
+            1          0         8         1000     3000   ampere_sgemm_128x64_nn
+            1          0         7         4000     4500   elementwise
+        """,
+        device=f"""
+            process_id device_id name
+            1          0         {device}
+        """,
+    )
+    limit = 3500 * saved // 3000
+    (row,) = opened.query("finding_tensor_cores").arrow().to_pylist()
+    assert (row["gpu"], row["culprit"]) == (0, "2 kernels, most of it in")
+    assert saved <= row["saved_ns"] <= limit + 1
+    assert row["kernel"] == "ampere_sgemm_128x64_tn"
+
+
+@pytest.mark.parametrize("device", ["'NVIDIA GeForce RTX 4090 Laptop GPU'", "'Tesla P100'"])
+def test_a_chip_that_is_not_listed(trace: MakeTrace, device: str) -> None:
+    opened = trace(
+        kernel="""
+            process_id device_id start_ns end_ns name
+            1          0         0        2000   ampere_sgemm_128x64_tn
+        """,
+        device=f"""
+            process_id device_id name
+            1          0         {device}
+        """,
+    )
+    assert opened.query("finding_tensor_cores").count() == 0
+    assert why_empty(opened, library()["finding_tensor_cores"]) == (
+        "it is not known what the chip of the GPU can do."
+    )
