@@ -1,6 +1,6 @@
 -- What executions cost on each GPU that take more than twice the median of their kernel.
 --
--- computed: lost_ns of kernel_tail, by GPU. The culprit is the kernel with most of it on all GPUs.
+-- computed: lost_ns of kernel_tail, by GPU, of fewer than a tenth of the executions. The culprit is the kernel with most of it on all GPUs.
 --   Communication is left out: it takes as long as other ranks let it wait (collective_wait).
 -- needs: _kernel_shape, kernel_rule, _readable_name
 -- requires:

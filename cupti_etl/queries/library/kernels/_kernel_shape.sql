@@ -1,7 +1,9 @@
 -- How long the executions of each kernel took, by launch shape, and the longest of each.
 --
 -- computed: Percentiles of the duration of finished executions by name and launch shape, so that
---   different sizes are not mixed.
+--   different sizes are not mixed. They still are of kernels that have one shape for all sizes, as
+--   many blocks as the device can hold: if a tenth takes more than twice the median, that is taken
+--   for other work, and none of it as slow.
 -- needs: kernel, _readable_name, gpu
 -- materialized: Made once for an opened trace, as percentiles want all durations in order.
 -- columns:
@@ -15,7 +17,7 @@
 --   mad_ns DOUBLE [ns]: Median absolute deviation.
 --   max_ns BIGINT [ns]: Longest duration.
 --   slow_gpus BIGINT[]: Numbers of the GPUs with runs of more than twice the median, as in gpu;
---     NULL if none had such.
+--     NULL if none had such, or a tenth of all is so long.
 --   lost_ns BIGINT[] [ns]: Time beyond the median in them, on each of slow_gpus.
 --   worst_start_ns BIGINT [epoch ns]: When the longest began.
 --   worst_stream_id INTEGER: Its stream.
@@ -51,7 +53,7 @@ beyond AS (
         AND shapes.block_y IS NOT DISTINCT FROM kernel.block_y
         AND shapes.block_z IS NOT DISTINCT FROM kernel.block_z
     LEFT JOIN gpu ON gpu.process_id = kernel.process_id AND gpu.device_id = kernel.device_id
-    WHERE end_ns - start_ns > 2 * p50_ns
+    WHERE end_ns - start_ns > 2 * p50_ns AND tail[1] <= 2 * p50_ns
     GROUP BY shape, gpu
 ),
 lost AS (

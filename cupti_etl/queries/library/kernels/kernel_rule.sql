@@ -130,7 +130,7 @@ WITH rules AS (
     ('copy', 'own', '', ['copy', 'transpos', 'permut', 'catarray', 'memcpy', 'memset', 'fill',
         'chunk_cat', 'concat', 'cat_', 'split_with_sizes', 'slice', 'stack', 'flip', '_roll_',
         'repeat', 'expand', 'compute_cuda_kernel', 'pad_', 'padding', 'nchwtonhwc', 'nhwctonchw',
-        'nchw2nhwc', 'nhwc2nchw', 'tensor_transform', 'tensortransform', 'reformat', 'layout',
+        'nchw2nhwc', 'nhwc2nchw', 'nchwtofolded', 'tensor_transform', 'tensortransform', 'reformat', 'layout',
         'convert', 'cast', 'unpack', 'pack_', 'arange', 'linspace', 'zero', 'strided', 'tril',
         'triu', 'unfold', 'swizzle', 'shuffle', 'swapdimension']),
     ('copy', 'whole', '', ['direct_copy', 'fillfunctor', 'copy_kernel', 'arange']),

@@ -1,7 +1,8 @@
 -- Kernels whose slowest runs are far from the usual ones, and the slowest run of each.
 --
 -- computed: From _kernel_shape. The score of the slowest is (duration - median) / (1.4826 * median
---   absolute deviation). lost_ns is what runs above twice the median took beyond it.
+--   absolute deviation). lost_ns is what runs above twice the median took beyond it, unless they
+--   are a tenth of all and more: that is other work, of kernels with one launch shape for all sizes.
 -- needs: _kernel_shape
 -- requires:
 --   kernel: no kernels were recorded.
@@ -18,7 +19,8 @@
 --   p99_ns DOUBLE [ns]: 99th percentile.
 --   p999_ns DOUBLE [ns]: 99.9th percentile.
 --   tail_ratio DOUBLE: p99_ns divided by p50_ns.
---   lost_ns BIGINT [ns]: Time beyond the median in runs of more than twice the median.
+--   lost_ns BIGINT [ns]: Time beyond the median in runs of more than twice the median; 0 if a tenth
+--     of all is so long.
 --   max_ns BIGINT [ns]: Longest duration.
 --   score DOUBLE: How far the longest is from the median; NULL if half of all are alike.
 --   worst_start_ns BIGINT [epoch ns]: When the longest began.

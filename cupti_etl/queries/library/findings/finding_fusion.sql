@@ -1,0 +1,48 @@
+-- What small steps over the same data cost on each GPU that could be one kernel.
+--
+-- computed: Of each two kernels that follow one another in a stream, if both are elementwise, a copy,
+--   random numbers or a reduction and have different names, the shorter mean duration: fused, its
+--   data would be read and written with those of the other. Of several GPUs each has as much of it
+--   as of the executions of the first. The culprit is the pair with most of it.
+-- needs: _kernel_run, _kernel_time, kernel_rule
+-- requires:
+--   kernel: no kernels were recorded.
+-- limits: Whether the two work on the same data is not known. Repetitions of one kernel are not
+--   counted, as they often work on different data.
+-- finding: kernels that only pass over data follow one another (estimated)
+-- advice: fuse them: torch.compile, jax.jit, a kernel of Triton or of a library that does all of it
+-- shown: kernel_sequences
+-- label: kernel = kernel(kernel)
+-- columns:
+--   gpu BIGINT: Number of the GPU, as in gpu.
+--   saved_ns BIGINT [ns]: What could be saved at most.
+--   culprit VARCHAR: What is most to blame; a kernel, if it ends with one, is in the next column.
+--   kernel VARCHAR: Mangled name of that kernel.
+WITH passing AS (
+    SELECT mangled AS name
+    FROM kernel_rule
+    WHERE category IN ('elementwise', 'copy', 'random', 'reduction')
+),
+names AS (
+    SELECT name, sum(calls) AS calls, sum(total_ns) / sum(calls) AS mean_ns
+    FROM _kernel_time
+    JOIN passing USING (name)
+    GROUP BY name
+),
+pairs AS (
+    SELECT first, second, count, count * least(a.mean_ns, b.mean_ns) AS saved_ns,
+           a.calls AS first_calls
+    FROM _kernel_run
+    JOIN names AS a ON a.name = first
+    JOIN names AS b ON b.name = second
+    WHERE kernels = 2 AND first <> second
+),
+worst AS (
+    SELECT sum(count) AS n, arg_max(first, (saved_ns, first, second)) AS kernel FROM pairs
+)
+SELECT gpu, TRY_CAST(sum(saved_ns * times.calls / first_calls) AS BIGINT) AS saved_ns,
+       any_value(concat(n, ' times, most of it after')) AS culprit, any_value(kernel) AS kernel
+FROM pairs
+JOIN _kernel_time AS times ON times.name = first
+CROSS JOIN worst
+GROUP BY gpu

@@ -1,0 +1,95 @@
+"""Kernels that only pass over data: those that could be one, and those that change its layout."""
+
+from __future__ import annotations
+
+import pytest
+from support.trace import MakeTrace, assert_rows
+
+MUL = "'void at::native::vectorized_elementwise_kernel<4, at::native::MulFunctor<float>>(int)'"
+ADD = "'void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>>(int)'"
+SUM = "'void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>(int)'"
+GEMM = "nvjet_sm90_tst_64x48_64x15_2x4_h_bz_NNT"
+
+
+def test_neighbours_that_could_be_one(trace: MakeTrace) -> None:
+    # Of mul (40) and add (60) mul is saved, of add and sum (30) sum; not what repeats itself, has a
+    # matrix product between, or is in another stream.
+    opened = trace(
+        kernel=f"""
+            process_id device_id context_id stream_id start_ns end_ns name
+            1          0         1          7         0        40     {MUL}
+            1          0         1          7         100      160    {ADD}
+            1          0         1          7         200      230    {SUM}
+            1          0         1          7         300      400    {GEMM}
+            1          0         1          7         500      560    {ADD}
+            1          0         1          7         600      660    {ADD}
+            1          0         1          8         670      700    {SUM}
+        """
+    )
+    assert_rows(
+        opened.query("finding_fusion"),
+        f"""
+        saved_ns culprit                      kernel
+        70       '2 times, most of it after' {MUL}
+        """,
+    )
+
+
+def test_of_several_gpus_each_has_its_own(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel=f"""
+            process_id device_id context_id stream_id start_ns end_ns name
+            1          0         1          7         0        40     {MUL}
+            1          0         1          7         100      160    {ADD}
+            1          0         1          7         200      240    {MUL}
+            1          0         1          7         300      360    {ADD}
+            1          1         2          7         0        40     {MUL}
+            1          1         2          7         100      160    {ADD}
+        """,
+        device="""
+            process_id device_id device_uuid
+            1          0         GPU-a
+            1          1         GPU-b
+        """,
+    )
+    # Of four pairs, one is of add and mul.
+    assert_rows(
+        opened.query("finding_fusion"),
+        """
+        gpu saved_ns
+        0   107
+        1   53
+        """,
+    )
+
+
+@pytest.mark.parametrize("name", ["nvjet_a nvjet_b", "triton_poi_fused_a triton_poi_fused_b"])
+def test_what_is_fused_or_computes_is_none(trace: MakeTrace, name: str) -> None:
+    first, second = name.split()
+    opened = trace(
+        kernel=f"""
+            process_id device_id stream_id start_ns end_ns name
+            1          0         7         0        40     {first}
+            1          0         7         100      160    {second}
+        """
+    )
+    assert opened.query("finding_fusion").count() == 0
+
+
+def test_changes_of_layout(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel="""
+            process_id device_id start_ns end_ns name
+            1          0         0        40     'void cudnn::ops::nchwToNhwcKernel<float>(int)'
+            1          0         100      200    sm90_xmma_fprop_implicit_gemm_bf16
+            1          0         300      320    'void cudnn::ops::nhwcToNchwKernel<float>(int)'
+            1          0         400      410    'void nchwToFoldedNhwcKernel<float>(int)'
+        """,
+    )
+    assert_rows(
+        opened.query("finding_layout"),
+        """
+        saved_ns culprit                    kernel
+        70       '3 kernels, most of it in' 'void cudnn::ops::nchwToNhwcKernel<float>(int)'
+        """,
+    )
