@@ -38,10 +38,10 @@ pairs AS (
     WHERE kernels = 2 AND first <> second
 ),
 worst AS (
-    SELECT sum(count) AS n, arg_max(first, (saved_ns, first, second)) AS kernel FROM pairs
+    SELECT sum(count)::BIGINT AS n, arg_max(first, (saved_ns, first, second)) AS kernel FROM pairs
 )
 SELECT gpu, TRY_CAST(sum(saved_ns * times.calls / first_calls) AS BIGINT) AS saved_ns,
-       any_value(concat(n, ' times, most of it after')) AS culprit, any_value(kernel) AS kernel
+       any_value(format('{:,} times, most of it after', n)) AS culprit, any_value(kernel) AS kernel
 FROM pairs
 JOIN _kernel_time AS times ON times.name = first
 CROSS JOIN worst

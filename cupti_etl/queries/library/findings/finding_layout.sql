@@ -16,7 +16,7 @@
 --   culprit VARCHAR: What is most to blame; a kernel, if it ends with one, is in the next column.
 --   kernel VARCHAR: Mangled name of that kernel.
 SELECT times.gpu, TRY_CAST(least(sum(total_ns), any_value(compute_ns)) AS BIGINT) AS saved_ns,
-       concat(sum(calls), ' kernels, most of it in') AS culprit,
+       format('{:,} kernels, most of it in', sum(calls)::BIGINT) AS culprit,
        arg_max(name, (total_ns, name)) AS kernel
 FROM _kernel_time AS times
 JOIN kernel_rule ON mangled = name
