@@ -1,4 +1,4 @@
-"""Kernels that only pass over data: those that could be one, and those that change its layout."""
+"""Kernels that only pass over data: that could be one, that are of attention, that change a layout."""
 
 from __future__ import annotations
 
@@ -93,3 +93,40 @@ def test_changes_of_layout(trace: MakeTrace) -> None:
         70       '3 kernels, most of it in' 'void cudnn::ops::nchwToNhwcKernel<float>(int)'
         """,
     )
+
+
+SOFTMAX = "'void (anonymous namespace)::softmax_warp_forward<float, float, float, 10>(int)'"
+LOSS = "'void at::native::cunn_SoftMaxForward<4, float, LogSoftMaxForwardEpilogue>(int)'"
+
+
+def test_attention_of_several_kernels(trace: MakeTrace) -> None:
+    # Of queries and keys, a scale of 40, a softmax of 100, a dropout of 30, and with values. The
+    # softmax of a loss comes behind a matrix product, too, but before none.
+    opened = trace(
+        kernel=f"""
+            process_id device_id stream_id start_ns end_ns name
+            1          0         7         0        200    {GEMM}
+            1          0         7         200      240    {MUL}
+            1          0         7         240      340    {SOFTMAX}
+            1          0         7         340      370    fused_dropout
+            1          0         7         370      570    {GEMM}
+            1          0         7         570      900    {LOSS}
+            1          0         7         900      930    nll_loss_forward
+            1          0         7         930      1130   {GEMM}
+        """
+    )
+    assert_rows(
+        opened.query("finding_attention"),
+        f"""
+        saved_ns culprit             kernel
+        170      'most of it around' {SOFTMAX}
+        """,
+    )
+
+
+@pytest.mark.parametrize("between", [SUM, f"{MUL} {MUL} {MUL} {MUL}"])
+def test_a_softmax_far_from_a_product_is_no_attention(trace: MakeTrace, between: str) -> None:
+    names = [GEMM, *between.replace("' '", "'\n'").split("\n"), SOFTMAX, GEMM]
+    rows = "\n".join(f"1 0 7 {at * 100} {at * 100 + 50} {name}" for at, name in enumerate(names))
+    opened = trace(kernel=f"process_id device_id stream_id start_ns end_ns name\n{rows}")
+    assert opened.query("finding_attention").count() == 0

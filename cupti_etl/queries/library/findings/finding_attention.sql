@@ -1,0 +1,66 @@
+-- What attention costs on each GPU between its matrix products, if it is made of kernels of its own.
+--
+-- computed: In a stream, kernels of softmax that follow a matrix product and come before one, with at
+--   most three others between that only pass over data (scales, masks, dropout): their time and
+--   that of those between, by mean durations. Kernels of attention do all of it in one, and do
+--   not write what is between to memory. Of several GPUs each has as much of it as of the softmax.
+--   The culprit is the kernel of softmax with most of it.
+-- needs: _kernel_run, _kernel_time, kernel_rule
+-- requires:
+--   kernel: no kernels were recorded.
+-- limits: A matrix product of less time, as there is with one kernel, is not counted.
+-- finding: attention is made of several kernels (estimated)
+-- advice: use one that does all of it (in PyTorch scaled_dot_product_attention, and no mask where
+--   is_causal=True will do; in JAX jax.nn.dot_product_attention)
+-- shown: kernel_sequences
+-- label: kernel = kernel(kernel)
+-- columns:
+--   gpu BIGINT: Number of the GPU, as in gpu.
+--   saved_ns BIGINT [ns]: What could be saved at most.
+--   culprit VARCHAR: What is most to blame; a kernel, if it ends with one, is in the next column.
+--   kernel VARCHAR: Mangled name of that kernel.
+WITH names AS (
+    SELECT name, any_value(rule.category) AS category, sum(calls) AS calls,
+           sum(total_ns) / sum(calls) AS mean_ns
+    FROM _kernel_time
+    JOIN kernel_rule AS rule ON mangled = name
+    GROUP BY name
+),
+-- From a matrix product to a softmax, or from one to a matrix product.
+runs AS (
+    SELECT [first, second, third, fourth, fifth][:kernels] AS run, count, total_ns
+    FROM _kernel_run
+),
+sides AS (
+    SELECT CASE WHEN a.category = 'softmax' THEN a.name ELSE b.name END AS softmax,
+           a.category = 'softmax' AS is_after, count,
+           total_ns - count * (a.mean_ns + b.mean_ns) AS between_ns
+    FROM runs
+    JOIN names AS a ON a.name = run[1]
+    JOIN names AS b ON b.name = run[-1]
+    WHERE (a.category, b.category) IN (('gemm', 'softmax'), ('softmax', 'gemm'))
+        AND NOT EXISTS (
+            SELECT 1
+            FROM names
+            WHERE list_contains(run[2:-2], name)
+                AND category NOT IN ('elementwise', 'copy', 'random')
+        )
+),
+kernels AS (
+    SELECT softmax, greatest(sum(between_ns), 0) + any_value(mean_ns)
+               * least(sum(count) FILTER (is_after), sum(count) FILTER (NOT is_after)) AS saved_ns
+    FROM sides
+    JOIN names ON name = softmax
+    GROUP BY softmax
+    HAVING bool_or(is_after) AND bool_or(NOT is_after)
+),
+worst AS (
+    SELECT arg_max(softmax, (saved_ns, softmax)) AS kernel FROM kernels
+)
+SELECT gpu, TRY_CAST(sum(saved_ns * times.calls / names.calls) AS BIGINT) AS saved_ns,
+       'most of it around' AS culprit, any_value(worst.kernel) AS kernel
+FROM kernels
+JOIN names ON names.name = softmax
+JOIN _kernel_time AS times ON times.name = softmax
+CROSS JOIN worst
+GROUP BY gpu
