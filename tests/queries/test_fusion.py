@@ -1,4 +1,4 @@
-"""Kernels that only pass over data: that could be one, that are of attention, that change a layout."""
+"""Kernels that only pass over data: that could be one, are of attention, or change a layout."""
 
 from __future__ import annotations
 
