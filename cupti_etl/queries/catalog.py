@@ -7,6 +7,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from cupti_etl.errors import SchemaError, UsageError, did_you_mean
+from cupti_etl.queries.fields import Field
 from cupti_etl.queries.header import Query, parse
 from cupti_etl.schema.arrow import TABLES
 
@@ -102,7 +103,11 @@ class Library(Catalog):
 
 @cache
 def _read(path: Path) -> Query:
-    return parse(path.read_text(encoding="utf-8"), path.stem, path.parent.name)
+    def columns(name: str) -> tuple[Field, ...] | None:
+        other = next(path.parent.parent.glob(f"*/{name}.sql"), None)
+        return _read(other).columns if other else None
+
+    return parse(path.read_text(encoding="utf-8"), path.stem, path.parent.name, columns)
 
 
 @cache

@@ -47,7 +47,9 @@ before: tables with a key, and queries that have a ``merge`` themselves.  A quer
 ``merge`` can have something ``gathered``: queries that have one, and are of the whole trace.
 ``needs`` lists the tables and queries that the SELECT reads; ``requires`` those of them, however
 far down, without a row of which the answer is empty, and the reason to give (an opened trace runs
-no SELECT then); ``device.*`` stands for all columns of a table. ``label`` names a column of names,
+no SELECT then), or their names alone where it is the usual one (see ``fields``).  ``device.*``
+stands for all columns of a table or query, ``start_ns, end_ns of kernel`` for some; those of a
+``finding`` need not be said. ``label`` names a column of names,
 and what tells two of them apart: ``kernel``, ``kernels`` (one after the other), ``copy``,
 ``range``, ``operator`` or ``process`` of columns (see ``render/labels.py``); it stands last, unless
 ``first`` has it before others. ``chart`` is one of ``bars``, ``lines`` and ``flame`` of two columns
@@ -60,24 +62,22 @@ whole trace then. Without it, or where that is ``steady``
 (which asks the steady state where nobody asks for something else), it reads what is chosen of
 what it needs, but for what it says it has to ``lookup`` (see ``queries/scope.py``).  A
 ``finding`` has a row for each GPU, or one for all, with the columns gpu, saved_ns and culprit, and
-kernel where what it says of the culprit ends with a kernel; it is measured or estimated, and
-``shown`` in full by another query.  A query whose name begins with ``_`` is a building block of
-others, and may change from one release to the next.  Text goes on in lines that are indented
-further.  A query without parameters becomes a view, one with parameters a table macro. What is
-``native`` is computed by ``cupti_etl.pm.attribution`` in an opened trace. Reading the library
-needs neither duckdb nor pyarrow.
+kernel where what it says of the culprit ends with a kernel, which has a ``label`` then; it is
+measured or estimated, and ``shown`` in full by another query.  A query whose name begins with
+``_`` is a building block of others, and may change from one release to the next.  Text goes on in
+lines that are indented further.  A query without parameters becomes a view, one with parameters a
+table macro. What is ``native`` is computed by ``cupti_etl.pm.attribution`` in an opened trace.
+Reading the library needs neither duckdb nor pyarrow.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cupti_etl.errors import SchemaError
+from cupti_etl.queries.fields import Field, Others, columns, field, finding_columns, reasons
 from cupti_etl.queries.header_checks import SCOPE, complain
-from cupti_etl.schema.arrow import TABLES
-from cupti_etl.schema.types import timestamp
 from cupti_etl.storage.sources import identifier
 
 _KEYS = (
@@ -108,27 +108,10 @@ _KEYS = (
 )
 _LISTS = ("requires", "parameters", "columns")
 _KEY = re.compile(rf"({'|'.join(_KEYS)}):(?: (.*))?\Z")
-_ENTRY = re.compile(
-    r"(?P<name>[a-z][a-z0-9_]*) (?P<type>[A-Z]+(?:\[\])?)"
-    r"(?: = (?P<default>.+?))?(?: \[(?P<unit>[^\]]+)\])?: (?P<doc>.+)\Z"
-)
-_REASON = re.compile(r"(?P<name>[a-z_][a-z0-9_]*): (?P<reason>.+)\Z")
-_STAR = re.compile(r"([a-z][a-z0-9_]*)\.\*\Z")
 _LABEL = re.compile(r"(\w+) = (kernel|kernels|copy|range|operator|process)\((\w+(?:, \w+)*)\)\Z")
 _CHART = re.compile(r"(?:bars|(?P<other>lines|flame))\((\w+), (\w+)(?(other)|(?:, by (\w+))?)\)\Z")
 _FINDING = re.compile(r"(.+) \((measured|estimated)\)\Z")
 _STATEMENT = re.compile(r"^-- (partial|merge)\n", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Field:
-    """A column or a parameter of a query; ``default`` is SQL text, None where one must be given."""
-
-    name: str
-    type: str
-    doc: str
-    unit: str = "1"
-    default: str | None = None
 
 
 @dataclass(frozen=True)
@@ -255,8 +238,14 @@ class Query:
         return f"CREATE OR REPLACE MACRO {self.name}({signature}) AS TABLE\n{self.sql}"
 
 
-def parse(text: str, name: str, topic: str) -> Query:
+def parse(text: str, name: str, topic: str, others: Others = lambda _: None) -> Query:
     """Read one query.
+
+    Args:
+        text: its header and its statements.
+        name: what it is called.
+        topic: of which topic it is.
+        others: the columns of another query, which it may say that it has, too.
 
     Raises:
         SchemaError: the header is not of the form above; the message says where.
@@ -272,15 +261,19 @@ def parse(text: str, name: str, topic: str) -> Query:
         computed=" ".join(sections["computed"]),
         needs=_names(sections["needs"]),
         limits=" ".join(sections["limits"]),
-        parameters=tuple(_field(name, line) for line in sections["parameters"]),
-        columns=tuple(_columns(name, sections["columns"])),
+        parameters=tuple(field(name, line) for line in sections["parameters"]),
+        columns=tuple(
+            finding_columns(name, has_kernel=bool(sections["label"]))
+            if sections["finding"]
+            else columns(name, sections["columns"], others)
+        ),
         sql=statements["query"],
         partial=statements["partial"],
         merge=statements["merge"],
         approximate=_names(sections["approximate"]),
         shared=_names(sections["shared"]),
         gathered=_names(sections["gathered"]),
-        requires=tuple(_reason(name, line) for line in sections["requires"]),
+        requires=tuple(reasons(name, sections["requires"])),
         materialized=" ".join(sections["materialized"]),
         native=" ".join(sections["native"]),
         opened=" ".join(sections["opened"]),
@@ -336,18 +329,10 @@ def _sections(name: str, lines: list[str]) -> dict[str, list[str]]:
         else:
             sections[current].append(text)
     for key_ in ("doc", "computed", "needs", "columns"):
-        if not sections[key_]:
+        # A finding has those of all findings.
+        if not sections[key_] and not (key_ == "columns" and sections["finding"]):
             raise SchemaError(f"query {name}: the header has no {key_!r}")
     return sections
-
-
-def _field(name: str, line: str) -> Field:
-    entry = _ENTRY.match(line)
-    if not entry:
-        raise SchemaError(
-            f"query {name}: cannot read {line!r}", "write: name TYPE [unit]: A sentence."
-        )
-    return Field(entry["name"], entry["type"], entry["doc"], entry["unit"] or "1", entry["default"])
 
 
 def _names(lines: list[str]) -> tuple[str, ...]:
@@ -376,23 +361,3 @@ def _saving(name: str, text: str, advice: str, shown: str) -> Saving | None:
             "write: finding: what takes the time (measured), and advice and shown",
         )
     return Saving(found[1], found[2], advice, shown) if found else None
-
-
-def _reason(name: str, line: str) -> tuple[str, str]:
-    entry = _REASON.match(line)
-    if not entry or not entry["reason"].endswith("."):
-        raise SchemaError(f"query {name}: cannot read {line!r}", "write: table: why it is empty.")
-    return entry["name"], entry["reason"]
-
-
-def _columns(name: str, lines: list[str]) -> Iterator[Field]:
-    for line in lines:
-        star = _STAR.match(line)
-        if not star:
-            yield _field(name, line)
-        elif star[1] not in TABLES:
-            raise SchemaError(f"query {name}: there is no table {star[1]!r}")
-        else:
-            for column in TABLES[star[1]].columns:
-                unit = "epoch ns" if column.type is timestamp else column.unit
-                yield Field(column.name, column.type.sql, column.doc, unit)

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from cupti_etl.queries.header import Query
 
 SCOPE = re.compile(r"whole|steady|(?:host )?(\w+_ns)(?: to (\w+_ns)(?:, (\w+_ns))?)?\Z")
-_FINDING_COLUMNS = ["gpu", "saved_ns", "culprit"]
 _SELECT = re.compile(r"(SELECT|WITH|FROM)\b")
 
 
@@ -66,10 +65,6 @@ def _complain_of_looks(query: Query, columns: Collection[str]) -> None:
         raise SchemaError(
             f"query {query.name}: what takes parameters has no scope of its own",
             "say with lookup what is read whole",
-        )
-    if query.saving and columns not in (_FINDING_COLUMNS, [*_FINDING_COLUMNS, "kernel"]):
-        raise SchemaError(
-            f"query {query.name}: a finding has the columns {', '.join(_FINDING_COLUMNS)}"
         )
     if query.front and not query.front.endswith("?"):
         raise SchemaError(f"query {query.name}: front must be a question")

@@ -6,7 +6,8 @@ import re
 from collections.abc import Collection, Iterable
 
 from cupti_etl.queries.catalog import Catalog, library
-from cupti_etl.queries.header import Field, Query
+from cupti_etl.queries.fields import Field
+from cupti_etl.queries.header import Query
 
 
 def signature(query: Query) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 from cupti_etl import __version__
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.choose import SCOPE_NAMES
-from cupti_etl.queries.header import Field, Query
+from cupti_etl.queries.fields import Field
+from cupti_etl.queries.header import Query
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.serve.formats import COMPRESSIONS, FORMATS
 

@@ -157,6 +157,8 @@ def test_a_false_need_is_found(con) -> None:
         ("name VARCHAR:", "share DOUBLE [%]:", "must say of what"),
         ("name VARCHAR:", "start_ns BIGINT [ns]:", "stands twice"),
         ("--   name VARCHAR", "--   nothing.*\n--   name VARCHAR", "no table 'nothing'"),
+        ("name VARCHAR: Mangled name.", "name, nothing of kernel", "kernel has no column 'noth"),
+        ("-- columns:", "-- requires: kernel, gpu\n-- columns:", "cannot read 'gpu'"),
         ("--   start_ns", "--     goes on\n--   start_ns", "continues nothing"),
         ("SELECT start_ns", "DELETE start_ns", "must be one SELECT"),
         (

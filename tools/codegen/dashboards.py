@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cupti_etl.queries.catalog import library
-from cupti_etl.queries.header import Field
+from cupti_etl.queries.fields import Field
 from tools.codegen.grafana import Panel, dashboard
 
 # What OpenMetrics puts behind the names of samples, as in cupti_etl/serve/openmetrics.py.

@@ -6,8 +6,7 @@
 --   jackknife, leaving out one window at a time. Windows and times in which the program stood
 --   still, with a pace beyond four times the median or below a quarter of it, are left out.
 -- needs: _window, _window_run, process, capture
--- requires:
---   _window: no recording windows are known (imported traces have none).
+-- requires: _window
 -- limits: What costs the same whether a window is open or not is in lasting_pct alone, and that
 --   of --pm, --callbacks and --pytorch nowhere. Of a program whose kernels are all in CUDA graphs,
 --   the pace is not known. Launches are those of kernels and memsets outside of graphs. Time

@@ -5,8 +5,7 @@
 --   in: neighbours are alike, so that what can be drawn at random is parts and not single ones.
 --   Steps of the warm-up are left out.
 -- needs: _kernel_sample, step
--- requires:
---   gpu_activity: no GPU activity was recorded.
+-- requires: gpu_activity
 -- limits: The device is not part of what is compared.
 -- columns:
 --   subject VARCHAR: kernel or step.

@@ -2,16 +2,11 @@
 --
 -- computed: span_ns of triton_autotune by GPU. The culprits are the kernels with most of it.
 -- needs: triton_autotune
--- requires:
---   kernel: no kernels were recorded.
+-- requires: kernel
 -- finding: Triton's autotuning tries configurations (measured)
 -- advice: keep what was found (cache_results=True, Inductor's cache), try fewer configurations, or
 --   tune before you measure
 -- shown: triton_autotune
--- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
---   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; NULL if that is not known.
 SELECT gpu, TRY_CAST(sum(span_ns) AS BIGINT) AS saved_ns,
        concat('of ', CASE WHEN count(*) > 1 THEN concat(count(*), ' kernels, most for ') END,
               array_to_string(list(short ORDER BY span_ns DESC, short)[:3], ', ')) AS culprit

@@ -4,15 +4,10 @@
 --   than the GPU was idle while the host waited or was in calls about memory, as several threads
 --   can be in them. The culprit is the call that cost most of it on all GPUs.
 -- needs: _memcpy_blocking, _gap_cause
--- requires:
---   api_call: no API calls were recorded (capture with --api default).
+-- requires: api_call
 -- finding: copies or memsets keep the host from going on (estimated)
 -- advice: pin the host memory, and use asynchronous calls
 -- shown: memcpy_blocking
--- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; NULL if it is not known.
---   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; NULL if that is not known.
 WITH gaps AS (
     SELECT gpu, sum(waiting_ns + memory_ns) AS idle_ns FROM _gap_cause GROUP BY gpu
 ),

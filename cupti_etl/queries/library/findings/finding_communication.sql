@@ -5,15 +5,10 @@
 --   operation with most exposed time on all GPUs; of sends and receives it is said where it is not
 --   known how long they wait.
 -- needs: busy_breakdown, collective_bandwidth, _exposed_wait, _nccl_pair
--- requires:
---   _busy_interval: no finished GPU activity was recorded.
+-- requires: _busy_interval
 -- finding: busy with nothing but communication (measured)
 -- advice: overlap it with compute: other streams, smaller buckets, later waits
 -- shown: busy_breakdown
--- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
---   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; NULL if that is not known.
 WITH most AS (
     SELECT arg_min(collective, (-exposed_ns, collective)) AS collective FROM collective_bandwidth
 )

@@ -4,16 +4,11 @@
 --   is all that was asked of them. The culprit is the kind of copy that was longest on the GPU
 --   without a kernel, or memsets, where copies were less than half of it.
 -- needs: busy_breakdown, _copy_beside
--- requires:
---   _busy_interval: no finished GPU activity was recorded.
+-- requires: _busy_interval
 -- finding: busy with nothing but copies and memsets (measured)
 -- advice: keep on the GPU what kernels use again; copy the rest from and to pinned memory, in a
 --   stream of its own while kernels run
 -- shown: busy_breakdown
--- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
---   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; NULL if that is not known.
 WITH kinds AS (
     SELECT gpu, copy_kind, src_kind, sum(ns - beside_ns) AS alone_ns
     FROM _copy_beside

@@ -6,16 +6,11 @@
 -- needs: _idle_culprit, _idle_cause, _outside_range
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
---   _gpu_gap: no GPU was idle between two recorded activities.
+--   _gpu_gap
 -- finding: idle while the host is outside CUDA (measured)
 -- advice: look at what the host does there: computing, Python, files, other processes
 -- shown: gap_attribution
 -- label: kernel = kernel(kernel)
--- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
---   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; a kernel, if it ends with one, is in the next column.
---   kernel VARCHAR: Mangled name of that kernel, or what else it is; NULL if that is not known.
 WITH waits AS (
     SELECT gpu, TRY_CAST(sum(host_ns) AS BIGINT) AS host_ns
     FROM _idle_cause

@@ -4,14 +4,10 @@
 -- needs: _idle_cause
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
---   _gpu_gap: no GPU was idle between two recorded activities.
+--   _gpu_gap
 -- finding: idle while the host waits for input (measured)
 -- advice: load it ahead, with more workers, or less work for each sample
 -- shown: idle_summary
--- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
---   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; NULL if that is not known.
 SELECT gpu, TRY_CAST(sum(input_ns) AS BIGINT) AS saved_ns, NULL::VARCHAR AS culprit
 FROM _idle_cause
 WHERE input_ns > 0

@@ -8,11 +8,6 @@
 -- advice: load and compile before the loop (CUDA_MODULE_LOADING=EAGER, a warm-up step)
 -- shown: jit_module_load
 -- label: kernel = kernel(kernel)
--- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
---   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; a kernel, if it ends with one, is in the next column.
---   kernel VARCHAR: Mangled name of the kernel that was launched; NULL if it was no launch.
 WITH names AS (
     SELECT process_id, source, name, sum(end_ns - start_ns) AS ns, count(end_ns) AS late
     FROM _code_load

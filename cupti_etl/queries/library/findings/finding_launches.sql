@@ -4,18 +4,11 @@
 --   synchronized_ns, which is of finding_synchronizing; the culprit is the kernel or copy before
 --   which most of it was.
 -- needs: launch_bound, _gap_cause
--- requires:
---   api_call: no API calls were recorded (capture with --api default).
---   _busy_interval: no finished GPU activity was recorded.
+-- requires: api_call, _busy_interval
 -- finding: waiting for launches (estimated)
 -- advice: capture the work in a CUDA graph, or launch fewer and larger kernels
 -- shown: launch_bound
 -- label: kernel = kernel(kernel)
--- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
---   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; a kernel, if it ends with one, is in the next column.
---   kernel VARCHAR: Mangled name of that kernel, or what else it is; NULL if that is not known.
 WITH waits AS (
     SELECT gpu, coalesce(next_name, next_kind) AS name,
            sum(launching_ns + CASE WHEN gap_ns < 100000 THEN outside_ns ELSE 0 END) AS ns

@@ -6,18 +6,13 @@
 -- needs: _gap_cause, kernel
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
---   _gpu_gap: no GPU was idle between two recorded activities.
+--   _gpu_gap
 -- lookup: kernel
 -- finding: idle while code is loaded at the start (measured)
 -- advice: it happens once: measure after a warm-up, or load before the first work
 --   (CUDA_MODULE_LOADING=EAGER)
 -- shown: jit_module_load
 -- label: kernel = kernel(kernel)
--- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
---   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; a kernel, if it ends with one, is in the next column.
---   kernel VARCHAR: Mangled name of that kernel, or what else it is; NULL if that is not known.
 WITH steady AS (
     SELECT CASE WHEN count(*) >= 20
                 THEN min(start_ns) + (max(start_ns) - min(start_ns)) // 10 END AS from_ns

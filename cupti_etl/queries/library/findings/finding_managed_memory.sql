@@ -4,16 +4,10 @@
 --   it meanwhile (union), without moves that the program asked for. The culprit is the direction
 --   with most of that time.
 -- needs: unified_memory, gpu, _busy_interval
--- requires:
---   unified_memory: no managed memory was recorded (capture with the kind unified_memory).
---   _busy_interval: no finished GPU activity was recorded.
+-- requires: unified_memory, _busy_interval
 -- finding: kernels while managed memory moves (measured)
 -- advice: prefetch it before they run (cudaMemPrefetchAsync), or use cudaMalloc and copies
 -- shown: unified_memory_migration
--- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
---   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; NULL if that is not known.
 WITH moves AS (
     SELECT gpu.gpu, counter, start_ns, end_ns,
            max(end_ns) OVER (

@@ -6,14 +6,10 @@
 -- needs: _gap_cause, _idle_call
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
---   _gpu_gap: no GPU was idle between two recorded activities.
+--   _gpu_gap
 -- finding: idle while the host is in other calls of CUDA (measured)
 -- advice: make contexts, streams, events, graphs and links to other GPUs once, before the loop
 -- shown: gap_attribution
--- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
---   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; NULL if that is not known.
 SELECT sums.gpu, saved_ns, 'most of it in ' || name AS culprit
 FROM (
     SELECT gpu, TRY_CAST(sum(other_cuda_ns) AS BIGINT) AS saved_ns FROM _gap_cause GROUP BY gpu

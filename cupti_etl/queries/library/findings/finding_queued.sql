@@ -5,17 +5,12 @@
 -- needs: _idle_culprit
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
---   _gpu_gap: no GPU was idle between two recorded activities.
+--   _gpu_gap
 -- finding: idle with work on the queues (measured)
 -- advice: look at what it waits for: events of other streams, other ranks, graph launches, other
 --   programs on the GPU
 -- shown: gap_attribution
 -- label: kernel = kernel(kernel)
--- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
---   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; a kernel, if it ends with one, is in the next column.
---   kernel VARCHAR: Mangled name of that kernel, or what else it is; NULL if that is not known.
 SELECT gpu, idle_ns AS saved_ns, 'most of it before' AS culprit, kernel
 FROM _idle_culprit
 WHERE state = 'queued'

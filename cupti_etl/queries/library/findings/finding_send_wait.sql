@@ -3,15 +3,10 @@
 -- computed: Sum of _exposed_wait over sends and receives. The culprit is the rank, or the GPU of a
 --   process without one, for which it waited most.
 -- needs: _exposed_wait
--- requires:
---   collective: no communication kernels were recorded.
+-- requires: collective
 -- finding: waiting for the other end of sends and receives, as stages of a pipeline do (measured)
 -- advice: use more micro-batches or another schedule, and give all stages as much to do
 -- shown: nccl_p2p
--- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
---   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; NULL if that is not known.
 SELECT gpu, TRY_CAST(sum(wait_ns) AS BIGINT) AS saved_ns,
        arg_min(coalesce('most of it for rank ' || last_rank, 'most of it for GPU ' || last_gpu),
                (-wait_ns, last_gpu)) AS culprit

@@ -3,15 +3,10 @@
 -- computed: lost_ns of kernel_tail, by GPU, of fewer than a tenth of the executions. The culprit is the kernel with most of it on all GPUs.
 --   Communication is left out: it takes as long as other ranks let it wait (collective_wait).
 -- needs: _kernel_shape, kernel_rule, _readable_name
--- requires:
---   kernel: no kernels were recorded.
+-- requires: kernel
 -- finding: kernels have executions of more than twice their median (measured)
 -- advice: see what was around the slowest (kernel_worst): contention, clocks, different data
 -- shown: kernel_tail
--- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; NULL if no device record is known.
---   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; NULL if that is not known.
 WITH communication AS (
     SELECT coalesce(names.demangled, rule.mangled) AS demangled
     FROM kernel_rule AS rule

@@ -3,16 +3,10 @@
 -- computed: Durations of the outliers of step_breakdown, less the median of their loop. Steps that
 --   were found in the kernels are left out: their period is a guess, and may be of layers.
 -- needs: step_breakdown
--- requires:
---   gpu_activity: no GPU activity was recorded.
---   step: neither NVTX ranges called step or alike nor a period of kernels was found.
+-- requires: gpu_activity, step
 -- finding: some steps took longer than most (measured)
 -- advice: compare these steps with the others: evaluation, checkpoints, input
 -- shown: step_breakdown
--- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
---   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; NULL if that is not known.
 WITH steps AS (
     SELECT *, median(duration_ns) OVER (PARTITION BY process_id, gpu) AS median_ns
     FROM step_breakdown

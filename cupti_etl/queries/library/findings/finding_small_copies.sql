@@ -2,15 +2,10 @@
 --
 -- computed: As saved_ns of memcpy_small, of the runs of each GPU.
 -- needs: memcpy_small, _small_copy, gpu
--- requires:
---   memcpy: no copies were recorded.
+-- requires: memcpy
 -- finding: small copies could be one (estimated)
 -- advice: gather them into one copy
 -- shown: memcpy_small
--- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; NULL if no device record is known.
---   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; NULL if that is not known.
 WITH runs AS (
     SELECT process_id, device_id, copy_kind, count(*) AS n
     FROM _small_copy()

@@ -4,18 +4,11 @@
 --   kernels ran beside each other, in which one fills what another leaves. The culprit is the
 --   kernel with most of it on all GPUs.
 -- needs: kernel_waves, kernel_name, gpu, busy_breakdown
--- requires:
---   kernel: no kernels were recorded.
---   _device_limits: the trace does not say what its devices can hold.
+-- requires: kernel, _device_limits
 -- finding: kernels do not fill the device (estimated)
 -- advice: give them more blocks (of 32 threads or more), or run several at once
 -- shown: kernel_waves
 -- label: kernel = kernel(kernel)
--- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; NULL if no device record is known.
---   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; a kernel, if it ends with one, is in the next column.
---   kernel VARCHAR: Mangled name of that kernel, or what else it is; NULL if that is not known.
 WITH kernels AS (
     SELECT gpu, grid, block, demangled, verdict, wasted_ns, total_ns
     FROM kernel_waves AS waves

@@ -3,15 +3,10 @@
 -- computed: Of the ranks that wait for one of _late_rank, the one that waited most for it, as they
 --   wait at the same time (_exposed_wait). Where clocks are not known, the mean of the others.
 -- needs: _late_rank, _exposed_wait
--- requires:
---   collective: no communication kernels were recorded.
+-- requires: collective
 -- finding: other ranks wait for one (measured)
 -- advice: look at that rank's host, clocks and share of the data
 -- shown: collective_wait
--- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
---   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; NULL if that is not known.
 SELECT NULL::BIGINT AS gpu,
        TRY_CAST(coalesce(max(wait_ns), any_value(mean_ns)) AS BIGINT) AS saved_ns,
        concat('rank ', late.rank) AS culprit

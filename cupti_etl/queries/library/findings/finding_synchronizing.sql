@@ -6,15 +6,11 @@
 -- needs: _gap_cause, sync_cost, launch_bound
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
---   _gpu_gap: no GPU was idle between two recorded activities.
+--   _gpu_gap
 -- finding: idle while the host waits for the GPU, and until it has launched again (measured)
 -- advice: synchronize less often (item(), print and copies that are not asynchronous do), or launch
 --   ahead of it
 -- shown: gap_attribution
--- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
---   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; NULL if that is not known.
 WITH gaps AS (
     SELECT gpu, TRY_CAST(sum(waiting_ns) AS BIGINT) AS waiting_ns FROM _gap_cause GROUP BY gpu
 ),

@@ -3,16 +3,11 @@
 -- computed: By GPU, the time from its first activity of _hlo_work in the phase autotuning to the
 --   last before one of another phase, summed. The culprits are the modules that took most GPU time.
 -- needs: _hlo_work, gpu
--- requires:
---   api_call: no API calls were recorded (capture with --api default).
+-- requires: api_call
 -- finding: XLA's autotuning tries compiled modules (measured)
 -- advice: keep what was found (JAX's compilation cache, --xla_gpu_per_fusion_autotune_cache_dir),
 --   set --xla_gpu_autotune_level lower, or run a step before you measure
 -- shown: hlo_summary
--- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; NULL for all of them.
---   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; NULL if that is not known.
 WITH turns AS (
     SELECT gpu.gpu, phase,
            work.end_ns - CASE WHEN phase IS DISTINCT FROM lag(phase) OVER line THEN work.start_ns

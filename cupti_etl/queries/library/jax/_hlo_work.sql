@@ -7,8 +7,7 @@
 --   rest, what a thread that tries modules for the autotuner asks for while XLA compiles is
 --   autotuning; of what remains, nothing is known.
 -- needs: _hlo_range, _range_parent, _range_served, _range_turn, _graph_interval, launch_to_gpu
--- requires:
---   _hlo_range: no ranges of XLA were recorded; JAX writes them with NVTX.
+-- requires: _hlo_range
 -- materialized: Made once for an opened trace, as every query about HLO reads it.
 -- limits: XLA runs operations that are alike by one kernel; where a command buffer holds but one
 --   of them, it may have the name of the other. Work whose call was not recorded is not here.

@@ -4,8 +4,7 @@
 --   operation. Times are sums of durations. Work that no range of XLA was around, such as copies
 --   of arrays from and to the host, is in the row without a phase.
 -- needs: _hlo_range, _hlo_work
--- requires:
---   _hlo_range: no ranges of XLA were recorded; JAX writes them with NVTX.
+-- requires: _hlo_range
 --   api_call: no API calls were recorded (capture with --api default), so work has no range.
 -- limits: As of _hlo_work. Operations of several framework operations have what their names have
 --   in common. A pass is told by JAX's names alone: jvp( of a forward pass that is differentiated,

@@ -7,8 +7,7 @@
 --   process that was recorded from its begin to its end counts as it is. An execution belongs to
 --   the last window that began before it did, and counts where it has an end.
 -- needs: _window, _window_run, kernel_named, process
--- requires:
---   _window: no recording windows are known (imported traces have none).
+-- requires: _window
 --   kernel_named: no kernels were recorded.
 -- limits: Kernels that ran in no window are not here, nor what was launched before the first
 --   window or after the last. Windows that keep time with the steps of the

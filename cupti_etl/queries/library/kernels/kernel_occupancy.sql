@@ -5,9 +5,7 @@
 --   a block for the system from compute capability 8 on; in 128s, before that in 256s) allow.
 --   Occupancy is their warps over the most that can be resident.
 -- needs: kernel_config_summary, _device_limits
--- requires:
---   kernel: no kernels were recorded.
---   _device_limits: the trace does not say what its devices can hold.
+-- requires: kernel, _device_limits
 -- materialized: Made once for an opened trace, as it goes through all kernels.
 -- limits: What fits, not what ran: see kernel_waves for grids that do not fill the device.
 -- label: name = kernel(demangled, grid, block)

@@ -6,8 +6,7 @@
 --   where the cumulated difference from the mean duration is largest; its strength is that sum
 --   divided by the standard deviation and the root of the count, about 1.4 by chance in one of 20.
 -- needs: _kernel_trend, _readable_name
--- requires:
---   kernel: no kernels were recorded.
+-- requires: kernel
 -- limits: Names with fewer than min_calls executions are left out. A line fits only what comes at
 --   one rate.
 -- label: name = kernel(mangled)

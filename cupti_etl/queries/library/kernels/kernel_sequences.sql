@@ -3,8 +3,7 @@
 -- computed: Every run of `length` neighbours in a stream, counted by their names; runs overlap, so
 --   their times must not be added. The gaps are those between the kernels of a run.
 -- needs: _kernel_run, _readable_name
--- requires:
---   kernel: no kernels were recorded.
+-- requires: kernel
 -- limits: Copies and sets between kernels are not seen.
 -- front: Which kernels follow one another so often that they should be one, or a graph?
 -- first: count, total_ns, gap_pct, mean_kernel_ns, sequence

@@ -6,8 +6,7 @@
 --   off), or else of the last reading in environment before it.
 -- needs: kernel, _readable_name, gpu, gpu_interval, api_call, _range_served, nvtx_range, pm_sample,
 --   pm_alignment, environment
--- requires:
---   kernel: no kernels were recorded.
+-- requires: kernel
 -- limits: Names and shapes with fewer than min_calls executions are left out. Clocks are recorded
 --   on demand (capture --pm, or --kinds environment); a reading can be old.
 -- front: Which executions of a kernel were slow, and what was around them?

@@ -4,10 +4,7 @@
 --   in gaps in which the host was launching, or which were shorter than 100 us and spent outside
 --   CUDA, as a share of the span. The verdict is "launch bound" from 10 % on, "partly" from 3 %.
 -- needs: _gap_cause, busy_breakdown, _any_api_call
--- requires:
---   gpu_activity: no GPU activity was recorded.
---   api_call: no API calls were recorded (capture with --api default).
---   _busy_interval: no finished GPU activity was recorded.
+-- requires: gpu_activity, api_call, _busy_interval
 -- materialized: Few rows, of all gaps.
 -- limits: A graph or fewer, larger kernels would save at most saved_ns, and to synchronize less
 --   often at most synchronized_ns of it. How many kernels ran shorter than their call,

@@ -4,9 +4,7 @@
 --   its return to the kernel's start, 0 where the kernel began before the call returned; the
 --   kernel's duration. Of a graph launch, the first kernel counts.
 -- needs: _launch_time, _readable_name
--- requires:
---   api_call: no API calls were recorded (capture with --api default).
---   launch_to_gpu: no activity has a recorded call.
+-- requires: api_call, launch_to_gpu
 -- materialized: Computed over all launches.
 -- limits: A long time on the queue is no fault: work that is launched ahead waits there.
 -- label: name = kernel(demangled)

@@ -5,9 +5,7 @@
 --   from the earliest of these to the last end. Means are weighted by time, from the first
 --   launch to the last end of the stream.
 -- needs: launch_to_gpu
--- requires:
---   api_call: no API calls were recorded (capture with --api default).
---   launch_to_gpu: no activity has a recorded call.
+-- requires: api_call, launch_to_gpu
 -- materialized: Made in one sweep over calls and activities.
 -- limits: Activities without a recorded call are not seen. The driver holds about 1024 launches
 --   a stream; from there on, launching waits for the device.

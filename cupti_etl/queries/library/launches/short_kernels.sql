@@ -3,9 +3,7 @@
 --
 -- computed: Over the launches with known times of each GPU. Times are sums of durations.
 -- needs: _launch_time, gpu
--- requires:
---   api_call: no API calls were recorded (capture with --api default).
---   launch_to_gpu: no activity has a recorded call.
+-- requires: api_call, launch_to_gpu
 -- materialized: Computed over all launches.
 -- limits: Of a graph launch, only the first kernel counts. Calls of several threads go on at once.
 -- columns:

@@ -9,10 +9,7 @@
 --   at the time of the longest call.
 -- needs: _host_span, _blocking_copy, _freeing_call, gpu_interval, _busy_interval, _range_span,
 --   _range_parent
--- requires:
---   gpu_activity: no GPU activity was recorded.
---   api_call: no API calls were recorded (capture with --api default).
---   _busy_interval: no finished GPU activity was recorded.
+-- requires: gpu_activity, api_call, _busy_interval
 -- materialized: Made once for an opened trace, as it looks at all calls.
 -- limits: A process with several GPUs has a row for each; the time waited is the same in all.
 -- front: Where does the host wait for the GPU?

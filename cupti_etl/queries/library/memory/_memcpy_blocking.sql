@@ -2,8 +2,7 @@
 --
 -- computed: As memcpy_blocking says.
 -- needs: launch_to_gpu, memcpy, memset, gpu_interval, _busy_interval
--- requires:
---   api_call: no API calls were recorded (capture with --api default).
+-- requires: api_call
 -- materialized: Made once for an opened trace, as calls and copies are joined.
 -- lookup: gpu_interval, _busy_interval
 -- columns:

@@ -4,8 +4,7 @@
 --   that was the innermost of the calling thread when that call began; without a call, that of the
 --   thread that asked when it was allocated.
 -- needs: allocation, _memory_call, _range_served, nvtx_range
--- requires:
---   memory: no allocations were recorded (capture with the kind memory).
+-- requires: memory
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.

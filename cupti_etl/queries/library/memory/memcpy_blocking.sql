@@ -7,8 +7,7 @@
 --   pinned memory in the trace, or above 5 us where there is none. idle_ns is the part of the calls
 --   in which the copy's GPU had no activity.
 -- needs: _memcpy_blocking
--- requires:
---   api_call: no API calls were recorded (capture with --api default).
+-- requires: api_call
 -- limits: A synchronous call also waits for work before it on its stream.
 -- columns:
 --   reason VARCHAR: pageable or synchronous.

@@ -4,8 +4,7 @@
 --   all its direction's small copies, an upper bound of what a copy of nothing would take. saved_ns
 --   is that for every copy of a run but the first.
 -- needs: memcpy, _small_copy
--- requires:
---   memcpy: no copies were recorded.
+-- requires: memcpy
 -- limits: Other work of the stream between the copies is not seen. The host saves launches too.
 -- parameters:
 --   max_bytes BIGINT = 65536 [bytes]: Largest copy that is small.

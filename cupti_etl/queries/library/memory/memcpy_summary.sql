@@ -5,8 +5,7 @@
 --   over time while copying, of copies whose size is known. Beside kernels is the part of the
 --   copies' time within _busy_interval of compute and communication on the same GPU.
 -- needs: _copy_beside, _busy_interval
--- requires:
---   gpu_activity: no GPU activity was recorded.
+-- requires: gpu_activity
 -- materialized: Made once for an opened trace, as each copy is looked for beside all kernels.
 -- limits: One record may stand for several copies that CUPTI merged (memcpy.copy_count). The peak
 --   of a link is not known to CUPTI, so only copies inside a device are compared with one.

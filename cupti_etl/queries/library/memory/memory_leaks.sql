@@ -6,8 +6,7 @@
 --   95 % confidence interval under normal errors (Student's t): what was allocated once does not
 --   grow.
 -- needs: allocation_site, step, _step_name
--- requires:
---   memory: no allocations were recorded (capture with the kind memory).
+-- requires: memory
 --   allocation: no memory was allocated at addresses that are known.
 -- limits: What lives to the end on purpose, such as weights, is here too: only growth is a leak.
 --   growth is NULL with fewer than 4 steps.

@@ -5,8 +5,7 @@
 --   had given out more than they add to, a row without allocations has the rest. So it is with
 --   allocations whose addresses are not known.
 -- needs: memory, allocation_site, memory_timeline
--- requires:
---   memory: no allocations were recorded (capture with the kind memory).
+-- requires: memory
 --   memory_timeline: no memory was allocated.
 -- materialized: Few rows, of all allocations.
 -- limits: As of memory_timeline. What a framework's own allocator gives out is one holder, its

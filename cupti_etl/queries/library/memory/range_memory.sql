@@ -4,8 +4,7 @@
 --   inside and those of ranges of autograd for which they wait. most_bytes is the most that
 --   allocations less releases came to at any time.
 -- needs: memory_operation, _range_around, _alike_path
--- requires:
---   memory: no allocations were recorded (capture with the kind memory).
+-- requires: memory
 --   marker: no ranges were recorded.
 -- materialized: Few rows, of all allocations.
 -- limits: As of memory_operation. What was allocated in another range and is released here makes

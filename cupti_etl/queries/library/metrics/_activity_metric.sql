@@ -6,8 +6,7 @@
 --   of sorts that runs together another one, which is shared out in proportion to the levels that
 --   they have alone. Errors are between stretches of the trace.
 -- needs: _activity_sampled, _activity_group, _pm_column
--- requires:
---   pm_sample: no PM samples were recorded (capture --pm).
+-- requires: pm_sample
 -- materialized: Made once for an opened trace, in one pass over runs and samples.
 -- native: Plain DuckDB makes no fits; their columns are NULL there.
 -- limits: The 511 sorts of a GPU that take most time are told apart by the fits, and the first 512

@@ -4,8 +4,7 @@
 --   count, the shares of the samples that lie in the run, by time. NULL where samples with a value
 --   cover less than half of the run. Nothing is interpolated over missing samples.
 -- needs: _activity_run, _activity_group, pm_alignment, _pm_column, pm_value, pm_sample
--- requires:
---   pm_sample: no PM samples were recorded (capture --pm).
+-- requires: pm_sample
 -- materialized: Made once for an opened trace, in one pass over runs and samples.
 -- native: Plain DuckDB compares each run with each sample that it overlaps, which takes longer.
 -- limits: A sample is of the whole GPU: what ran beside the run, or before and after it within the

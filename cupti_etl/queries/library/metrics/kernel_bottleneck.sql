@@ -6,10 +6,7 @@
 --   leave SMs idle; else latency. Without the metrics that it takes to say so, class is NULL and
 --   reason says which are missing.
 -- needs: kernel_metrics, pm_metric
--- requires:
---   pm_sample: no PM samples were recorded (capture --pm).
---   kernel: no kernels were recorded.
---   device: no device records were recorded, so it is not known which GPU ran the kernels.
+-- requires: pm_sample, kernel, device
 -- limits: A mean over the run: phases that are bound by different parts look like latency. The
 --   peak of a link must be in pm_metric.
 -- front: What limits each kernel: compute, memory or latency?

@@ -9,9 +9,7 @@
 --   l2_sector_pct in all samples, so at the clocks of the run. Of NVLink the busier direction
 --   counts; its bandwidth is the peak in pm_metric.
 -- needs: kernel_metrics, device, pm_metric, pm_value
--- requires:
---   pm_sample: no PM samples were recorded (capture --pm).
---   kernel: no kernels were recorded.
+-- requires: pm_sample, kernel
 --   device: no device records were recorded, so its peaks are not known.
 -- limits: Operations are at most these: an active tensor pipe is taken to multiply dense FP16 or
 --   BF16, an FMA to do two operations. The peaks are those of the highest clock. Values are NULL

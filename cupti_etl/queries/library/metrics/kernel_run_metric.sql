@@ -4,10 +4,7 @@
 --   the run's only if nothing else was there: else value is NULL and reason says why. A clock
 --   always does; a ratio from ten samples on, of which the first and last are of little weight.
 -- needs: _activity_sampled, _activity_group, _pm_column, _readable_name
--- requires:
---   pm_sample: no PM samples were recorded (capture --pm).
---   kernel: no kernels were recorded.
---   device: no device records were recorded, so it is not known which GPU ran the kernels.
+-- requires: pm_sample, kernel, device
 -- limits: What shares a sample with a run counts as the run's: for runs shorter than ten samples
 --   see kernel_metrics.
 -- parameters:

@@ -8,8 +8,7 @@
 --   explained is bytes less the counted ones and those during communication, at least 0.
 -- needs: pm_value, pm_metric, _activity_sampled, _activity_group, _pm_column, device,
 --   memcpy, memcpy_p2p, gpu
--- requires:
---   pm_sample: no PM samples were recorded (capture --pm).
+-- requires: pm_sample
 -- limits: What is not explained can be zero-copy access, RDMA, other processes, unified memory,
 --   or, of device memory, all that kernels do; a link counts its protocol too. Copies of unknown
 --   size are not among the counted ones.

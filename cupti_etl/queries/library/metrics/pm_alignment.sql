@@ -4,8 +4,7 @@
 --   with some metric (the largest correlation of all sorts and metrics); its error is the spread
 --   of that lag between stretches of the trace. Where it cannot be told, 0 is taken.
 -- needs: pm_sample, pm_metric
--- requires:
---   pm_sample: no PM samples were recorded (capture --pm).
+-- requires: pm_sample
 -- materialized: Made once for an opened trace, as the joins with samples read it.
 -- native: Plain DuckDB does not estimate the lag, and takes 0.
 -- scope: whole

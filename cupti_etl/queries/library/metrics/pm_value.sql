@@ -3,8 +3,7 @@
 -- computed: The columns of pm_sample, whichever a capture chose, as rows; samples without a length
 --   are left out.
 -- needs: pm_sample
--- requires:
---   pm_sample: no PM samples were recorded (capture --pm).
+-- requires: pm_sample
 -- columns:
 --   device_uuid VARCHAR: The GPU.
 --   start_ns BIGINT [epoch ns]: When the sample began, by its own clock.

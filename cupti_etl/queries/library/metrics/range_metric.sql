@@ -5,11 +5,10 @@
 --   mean is that of a kernel; of percentages and clocks there is no sum, and mean is weighted by
 --   the time under samples.
 -- needs: _range_activity, _alike_path, _activity_sampled, _pm_column
--- requires:
---   pm_sample: no PM samples were recorded (capture --pm).
+-- requires: pm_sample
 --   marker: no ranges were recorded.
 --   api_call: no API calls were recorded (capture with --api default), so work has no range.
---   device: no device records were recorded, so it is not known which GPU ran the kernels.
+--   device
 -- limits: A sample is of the whole GPU: what ran beside a kernel counts as its own. Kernels that
 --   are shorter than half a sample have a share of what their neighbours did; see kernel_metrics.
 -- front: What do the hardware counters say of each range of my code?

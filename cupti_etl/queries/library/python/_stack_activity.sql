@@ -8,9 +8,7 @@
 --   the stack that it was captured from, if that is known (_graph_interval), each activity as a
 --   call of its own; to the call that launched the graph belong the rest, and the idle time.
 -- needs: launch_stack, _backward_stack, gpu_interval, _graph_interval, _gap_edge, _readable_name
--- requires:
---   launch_stack: no Python stacks were kept (capture with --python-stacks; with_stack=True of
---     torch.profiler makes ranges of functions: nvtx_projection shows them).
+-- requires: launch_stack
 -- materialized: Made once for an opened trace, as few rows are made of all activities.
 -- columns:
 --   process_id BIGINT: The traced process.

@@ -5,9 +5,7 @@
 --   processes that look alike are put together. Work of a backward pass has "(backward)" between
 --   the two, and what a CUDA graph replayed, which has the stack of its capture, "(graph)".
 -- needs: _stack_frame, _stack_activity
--- requires:
---   launch_stack: no Python stacks were kept (capture with --python-stacks; with_stack=True of
---     torch.profiler makes ranges of functions: nvtx_projection shows them).
+-- requires: launch_stack
 -- front: Which calls lead to the GPU time (a flame graph)?
 -- first: percent, gpu_ns, launches, stack
 -- chart: flame(stack, gpu_ns)

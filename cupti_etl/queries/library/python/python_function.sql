@@ -5,9 +5,7 @@
 --   an installed package's; total that of all stacks that it is on, each counted once. Work of
 --   calls without a stack has rows without a file, which say why.
 -- needs: _stack_frame, _stack_work
--- requires:
---   launch_stack: no Python stacks were kept (capture with --python-stacks; with_stack=True of
---     torch.profiler makes ranges of functions: nvtx_projection shows them).
+-- requires: launch_stack
 -- limits: Of PyTorch's backward pass and of CUDA graphs as python_line says.
 -- front: Which Python function is slow?
 -- first: percent, total_gpu_ns, own_gpu_ns, self_gpu_ns, launches, idle_before_ns, function, place

@@ -5,9 +5,7 @@
 --   total is that of all stacks that it is on, each counted once. Own times add to the work of all
 --   calls; those without a stack have rows without a file, which say why.
 -- needs: _stack_frame, _stack_work
--- requires:
---   launch_stack: no Python stacks were kept (capture with --python-stacks; with_stack=True of
---     torch.profiler makes ranges of functions: nvtx_projection shows them).
+-- requires: launch_stack
 -- limits: PyTorch's backward pass runs on threads of autograd, which have no Python. Its work is
 --   that of the forward pass's lines where ranges carry sequence numbers (--pytorch), and else of
 --   no line. Work of a CUDA graph whose capture was not seen is that of the line that launched the

@@ -2,8 +2,7 @@
 --
 -- computed: Those of _operator_flops with operators that have flops.
 -- needs: _operator_flops
--- requires:
---   _operator_flops: no operator of which the operations can be counted launched work.
+-- requires: _operator_flops
 -- materialized: A row for each GPU, of all operators.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.

@@ -9,7 +9,7 @@
 -- requires:
 --   _operator: no operators of PyTorch were recorded (capture with --pytorch, or import a
 --     trace of torch.profiler).
---   _operator_flops: no operator of which the operations can be counted launched work.
+--   _operator_flops
 -- limits: NULL where sizes were not recorded (--pytorch, record_shapes=True) or the chip is not
 --   listed. Peaks are of data sheets; for float that of TF32, or that without tensor cores where
 --   kernels say so (_device_peak). Attention counts as if nothing were masked. Bytes are the least

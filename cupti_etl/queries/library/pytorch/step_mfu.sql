@@ -5,9 +5,7 @@
 --   the duration of the step. What has no formula counts nothing: products of matrices,
 --   convolutions, attention and recurrent networks make up nearly all.
 -- needs: step, _operator_flops, _device_peak
--- requires:
---   step: neither NVTX ranges called step or alike nor a period of kernels was found.
---   _operator_flops: no operator of which the operations can be counted launched work.
+-- requires: step, _operator_flops
 --   _flops_gpu: sizes of inputs were not recorded (capture with --pytorch, or record_shapes=True of
 --     torch.profiler), so operations are not known.
 -- opened: Plain DuckDB takes minutes to plan it, as it repeats the text of all views below.

@@ -4,8 +4,7 @@
 --   and as they were outside graphs. Of kernels that never ran there nothing is guessed: they are
 --   in no sum but kernels.
 -- needs: graph_replay, _graph_kernel
--- requires:
---   gpu_activity: no GPU activity was recorded.
+-- requires: gpu_activity
 --   graph_replay: no replay of a graph was recorded.
 -- limits: As of _graph_kernel. Copies and sets of a graph are not compared.
 -- columns:

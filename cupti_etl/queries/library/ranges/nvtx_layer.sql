@@ -7,7 +7,7 @@
 -- needs: _range_span, range_gpu
 -- requires:
 --   marker: no NVTX ranges were recorded.
---   gpu_activity: no GPU activity was recorded.
+--   gpu_activity
 --   api_call: no API calls were recorded (capture with --api default), so work has no range.
 -- limits: Names decide. Layers that lie in each other both count what the inner one asked for.
 -- front: Which layer is slow?

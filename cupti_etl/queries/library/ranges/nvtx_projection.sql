@@ -10,7 +10,7 @@
 -- needs: _range_time, _work_path, range_gpu, _range_helped, _busy_interval, _step_name
 -- requires:
 --   marker: no NVTX ranges were recorded.
---   gpu_activity: no GPU activity was recorded.
+--   gpu_activity
 --   api_call: no API calls were recorded (capture with --api default), so work has no range.
 --   range_gpu: no recorded call lies in an NVTX range.
 -- materialized: Few rows, of all ranges.

@@ -6,7 +6,7 @@
 -- needs: _range_own, _range_around, _range_time, _alike_path
 -- requires:
 --   marker: no ranges were recorded.
---   gpu_activity: no GPU activity was recorded.
+--   gpu_activity
 --   api_call: no API calls were recorded (capture with --api default), so work has no range.
 -- limits: As of range_gpu.
 -- front: What does each range of my code run on the GPU?

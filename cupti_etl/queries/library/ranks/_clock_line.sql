@@ -4,8 +4,7 @@
 --   intervals are what cause and effect leave: no rank ends an operation before the other one has
 --   begun it.
 -- needs: _clock_pair
--- requires:
---   collective: no communication kernels were recorded.
+-- requires: collective
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.

@@ -8,8 +8,7 @@
 --   what differs by less than a 64th, a 16th or a quarter of the median time from one operation to
 --   the next: the least that decides.
 -- needs: _clock_end, _clock_way
--- requires:
---   collective: no communication kernels were recorded.
+-- requires: collective
 -- materialized: Made once for an opened trace, as _clock_line and _clock_link read it.
 -- scope: whole
 -- columns:

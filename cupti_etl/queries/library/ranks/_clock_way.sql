@@ -7,8 +7,7 @@
 --   that no way connects with the first rank is compared with that all the same, by operations of
 --   one kernel: not all groups have a name.
 -- needs: _clock_end, collective, process
--- requires:
---   collective: no communication kernels were recorded.
+-- requires: collective
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.

@@ -6,8 +6,7 @@
 --   their ends from that of their first rank. A rank waits from its start until the last one
 --   starts, and at most until its own end; the rest is transfer.
 -- needs: _collective_match, _clock_base
--- requires:
---   collective: no communication kernels were recorded.
+-- requires: collective
 -- limits: Broadcasts and sends do not end together; they are left out.
 -- scope: start_ns
 -- columns:

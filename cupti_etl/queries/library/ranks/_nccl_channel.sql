@@ -4,8 +4,7 @@
 --   kernels by some microseconds a second (_nccl_gpu_clock). Times that are not those of the kernel
 --   are NULL.
 -- needs: _nccl_placed
--- requires:
---   nccl_event: NCCL told of no operation (capture with NCCL 2.27 or later; loss may say why).
+-- requires: nccl_event
 -- limits: Only with --nccl channels. As _nccl_kernel.
 -- scope: start_ns
 -- columns:

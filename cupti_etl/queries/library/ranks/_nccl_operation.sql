@@ -4,8 +4,7 @@
 --   the larger of both sums. NCCL gives those of one rank for AllGather and ReduceScatter, which
 --   are multiplied by the ranks. The sequence number is that of the first operation.
 -- needs: _nccl_kernel
--- requires:
---   nccl_event: NCCL told of no operation (capture with NCCL 2.27 or later; loss may say why).
+-- requires: nccl_event
 -- limits: As _nccl_kernel.
 -- scope: start_ns
 -- columns:

@@ -2,8 +2,7 @@
 --
 -- computed: As _nccl_channel.
 -- needs: nccl_event, _nccl_placed
--- requires:
---   nccl_event: NCCL told of no operation (capture with NCCL 2.27 or later; loss may say why).
+-- requires: nccl_event
 -- limits: Only with --nccl channels, NCCL 2.31 and later, and kernels on symmetric memory (buffers
 --   that the program registered as windows). As _nccl_kernel.
 -- scope: start_ns

@@ -3,8 +3,7 @@
 -- computed: Operations of _collective_match of the kinds that end together, those that as many
 --   ranks have as have any.
 -- needs: _collective_match
--- requires:
---   collective: no communication kernels were recorded.
+-- requires: collective
 -- limits: Only processes with a rank. Broadcasts and sends do not end together.
 -- scope: start_ns
 -- columns:

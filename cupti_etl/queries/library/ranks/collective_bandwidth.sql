@@ -8,8 +8,7 @@
 --   The link's peak is that of the slowest GPU, if all of the operation are on one host
 --   (_link_peak).
 -- needs: _collective_match, process, gpu, _link_peak
--- requires:
---   collective: no communication kernels were recorded.
+-- requires: collective
 -- materialized: Few rows, of all operations of all ranks.
 -- limits: Bandwidths are NULL where sizes are not known. An operation counts as matched if two
 --   ranks have it, or one if no other of the trace has any like it.

@@ -2,8 +2,7 @@
 --
 -- computed: Pairs of _nccl_pair. Times are put on one clock by _clock_base.
 -- needs: _nccl_pair, _clock_base
--- requires:
---   nccl_event: NCCL told of no operation (capture with NCCL 2.27 or later; loss may say why).
+-- requires: nccl_event
 -- limits: If one of two ranks was recorded later than the other, or lost events, the rest of their
 --   pairs is wrong, or not here where sizes differ. One kernel may be many sends and receives: its
 --   times are theirs.

@@ -4,8 +4,7 @@
 --   whose kernel has no end in the trace. Ranks that called are those that told of the operation
 --   with the same communicator, function and number.
 -- needs: nccl_event, api_call, kernel, process
--- requires:
---   nccl_event: NCCL told of no operation (capture with NCCL 2.27 or later; loss may say why).
+-- requires: nccl_event
 -- limits: Of a process that was killed, operations of its last moments can be here that had ended
 --   (loss says which moments). Operations in CUDA graphs are not here.
 -- front: In which NCCL operation does the program hang, and who has not called it?

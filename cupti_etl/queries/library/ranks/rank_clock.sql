@@ -5,8 +5,7 @@
 --   on the shortest way to it: differences along that way are added up, and so are their intervals
 --   (_clock_link, _clock_base).
 -- needs: _clock_base
--- requires:
---   collective: no communication kernels were recorded.
+-- requires: collective
 -- limits: Without numbers, the first 5000 operations that each process has in common with the other
 --   one, and of those the first 2500 of the other; operations at a perfectly even pace tell
 --   nothing, nor do sends and receives among more than two processes. Intervals hold for clocks

@@ -8,8 +8,7 @@
 --   score is the least mean time of its own work (from the end of
 --   one operation to the start of the next) of any rank over that of the rank.
 -- needs: _shared_collective, rank_clock
--- requires:
---   collective: no communication kernels were recorded.
+-- requires: collective
 --   _shared_collective: no operation that ends together is known to be in the trace of all ranks,
 --     or processes have none (ask the traces of all ranks together; collective_wait tells of
 --     groups, and of GPUs without a rank).

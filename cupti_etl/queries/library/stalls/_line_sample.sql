@@ -3,11 +3,7 @@
 -- computed: Rows of _pc_stall, each with the line of its instruction in sass: that of the innermost
 --   function where code was inlined.
 -- needs: _pc_stall, sass
--- requires:
---   pc_sample: no PCs were sampled (capture with --pc-sampling).
---   cubin: the code of the functions was not stored (capture without --no-cubins).
---   sass: the code was not disassembled (pip install "cupti-etl[sass]", or put the nvdisasm of a
---     CUDA toolkit on PATH).
+-- requires: pc_sample, cubin, sass
 -- opened: Plain DuckDB cannot disassemble.
 -- columns:
 --   function VARCHAR: Mangled name.

@@ -3,8 +3,7 @@
 -- computed: Rows of pc_sample summed over its collections. A reason is CUPTI's name without what
 --   all of them begin with.
 -- needs: pc_sample, _readable_name
--- requires:
---   pc_sample: no PCs were sampled (capture with --pc-sampling).
+-- requires: pc_sample
 -- columns:
 --   function VARCHAR: Mangled name.
 --   name VARCHAR: Function name alone; the mangled name if none is known.

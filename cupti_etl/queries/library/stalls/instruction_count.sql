@@ -3,8 +3,7 @@
 -- computed: Rows of sass_metric summed over collections, processes and GPUs, each with its
 --   instruction in sass.
 -- needs: sass_metric, _readable_name, sass
--- requires:
---   sass_metric: no instructions were counted (capture with --sass-metrics).
+-- requires: sass_metric
 -- opened: Plain DuckDB cannot disassemble: instruction, file and line are NULL.
 -- limits: An instruction that counted 0 has no row. Without nvdisasm (pip install
 --   "cupti-etl[sass]") the instruction is NULL; lines are known of code with line information (nvcc

@@ -3,11 +3,7 @@
 -- computed: Samples of _line_sample by instruction. The reasons are the three with most samples, of
 --   those with 1 % of them.
 -- needs: _line_sample
--- requires:
---   pc_sample: no PCs were sampled (capture with --pc-sampling).
---   cubin: the code of the functions was not stored (capture without --no-cubins).
---   sass: the code was not disassembled (pip install "cupti-etl[sass]", or put the nvdisasm of a
---     CUDA toolkit on PATH).
+-- requires: pc_sample, cubin, sass
 -- opened: Plain DuckDB cannot disassemble.
 -- limits: As those of sass and kernel_stall. A warp that waits for a result is found at the
 --   instruction that needs it, not at the one that makes it.

@@ -4,8 +4,7 @@
 --   that those of a kernel add to 100. Its time is the sum of its executions' durations, sampled or
 --   not.
 -- needs: _pc_stall, kernel
--- requires:
---   pc_sample: no PCs were sampled (capture with --pc-sampling).
+-- requires: pc_sample
 -- limits: A sample says where one warp of a multiprocessor was. A reason that many samples have
 --   costs time only as far as no other warp could go on: see not_issued_pct. Kernels that ran while
 --   nothing was sampled have time and no samples.

@@ -3,8 +3,7 @@
 -- computed: Rows of instruction_count summed by line. Those without a line have one row a function
 --   and metric.
 -- needs: instruction_count
--- requires:
---   sass_metric: no instructions were counted (capture with --sass-metrics).
+-- requires: sass_metric
 -- opened: Plain DuckDB cannot disassemble: file and line are NULL.
 -- limits: As those of instruction_count.
 -- front: How often is each line of my kernels executed?

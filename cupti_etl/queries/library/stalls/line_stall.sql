@@ -4,11 +4,7 @@
 --   that those of a line add to 100. The lines with most samples come first. Samples of functions
 --   without line information have rows a function.
 -- needs: _line_sample
--- requires:
---   pc_sample: no PCs were sampled (capture with --pc-sampling).
---   cubin: the code of the functions was not stored (capture without --no-cubins).
---   sass: the code was not disassembled (pip install "cupti-etl[sass]", or put the nvdisasm of a
---     CUDA toolkit on PATH).
+-- requires: pc_sample, cubin, sass
 -- opened: Plain DuckDB cannot disassemble.
 -- limits: As those of sass and kernel_stall.
 -- front: What do the warps wait for, line by line?

@@ -3,11 +3,7 @@
 -- computed: Samples of _line_sample by line. The reasons are the three with most samples, of those
 --   with 1 % of them. Samples of functions without line information have one row a function.
 -- needs: _line_sample
--- requires:
---   pc_sample: no PCs were sampled (capture with --pc-sampling).
---   cubin: the code of the functions was not stored (capture without --no-cubins).
---   sass: the code was not disassembled (pip install "cupti-etl[sass]", or put the nvdisasm of a
---     CUDA toolkit on PATH).
+-- requires: pc_sample, cubin, sass
 -- opened: Plain DuckDB cannot disassemble.
 -- limits: As those of sass and kernel_stall.
 -- front: Which lines of my kernels are hot?

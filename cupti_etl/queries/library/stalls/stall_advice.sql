@@ -5,8 +5,7 @@
 --   a tenth kept a scheduler idle. saved_ns is the share of the kernel's samples with that reason
 --   that kept it idle, of the kernel's time: the most that could be saved.
 -- needs: kernel_stall
--- requires:
---   pc_sample: no PCs were sampled (capture with --pc-sampling).
+-- requires: pc_sample
 -- limits: Rules are hints, and see no code: source_line shows where the warps wait.
 -- front: What should I change in my kernels?
 -- first: saved_ns, reason, percent, advice, name, guide

@@ -5,9 +5,7 @@
 --   add to duration_ns; the causes, with idle_edge_ns for what is in no whole gap of the step, to
 --   idle_ns.
 -- needs: step_breakdown, _step_count, _step_stretch, _idle_cause
--- requires:
---   gpu_activity: no GPU activity was recorded.
---   step: neither NVTX ranges called step or alike nor a period of kernels was found.
+-- requires: gpu_activity, step
 -- opened: Plain DuckDB takes minutes to plan it, as it repeats the text of all views below.
 -- materialized: Few rows, of all that ran.
 -- limits: As of step_breakdown and gap_attribution. Launches count where their first work began.

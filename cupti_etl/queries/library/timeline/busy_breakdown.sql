@@ -4,8 +4,7 @@
 --   compute ran; copies and sets while neither ran; idle is the rest of the span. The four add
 --   to span_ns, and their percentages to 100.
 -- needs: _busy_interval, _gpu_span, gpu
--- requires:
---   _busy_interval: no finished GPU activity was recorded.
+-- requires: _busy_interval
 -- limits: The span is from the first start to the last end on the GPU; idle time before and after
 --   it is not seen. Communication is known by the names of kernels.
 -- front: Where did the time of each GPU go: compute, communication, copies, idle?

@@ -7,10 +7,9 @@
 --   A call that waits for its copy is one, too (_blocking_copy), and so is one that frees memory
 --   while the GPU works, as cudaFree does. The classes of a GPU add to its span.
 -- needs: _host_path, _busy_interval, _gpu_span, _any_api_call
--- requires:
---   gpu_activity: no GPU activity was recorded.
+-- requires: gpu_activity
 --   api_call: no API calls were recorded (capture with --api default), so the host is not seen.
---   _busy_interval: no finished GPU activity was recorded.
+--   _busy_interval
 -- materialized: Few rows, of all intervals.
 -- limits: One GPU and the process that it waits for at a time: chains over other GPUs and processes
 --   end at communication. Waits for events are part of idle.

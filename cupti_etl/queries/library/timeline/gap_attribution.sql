@@ -6,10 +6,9 @@
 --   Where that call was not recorded, as it was made before the recording began, it is not known
 --   why the next activity came when it did, and all of the gap is unknown.
 -- needs: _gap_cause
--- requires:
---   gpu_activity: no GPU activity was recorded.
+-- requires: gpu_activity
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
---   _gpu_gap: no GPU was idle between two recorded activities.
+--   _gpu_gap
 -- limits: Host threads are put together: a thread that waits hides what another computes. Waits
 --   for events of other streams are part of queued.
 -- front: Why was the GPU idle, gap by gap?

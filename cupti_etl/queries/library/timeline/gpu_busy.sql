@@ -4,8 +4,7 @@
 --   overlaps counts once. Processes that share a GPU are put together by its UUID. A GPU of
 --   which no device record is known stands alone, per process and ordinal, with a NULL UUID.
 -- needs: gpu_activity, gpu_interval, _busy_interval, _gpu_span, _gpu_gap, gpu, process
--- requires:
---   gpu_activity: no GPU activity was recorded.
+-- requires: gpu_activity
 -- materialized: Few rows, of all activities.
 -- limits: Only work that was recorded counts. Parts of one GPU (MIG) count as one GPU.
 -- front: How much of the time was each GPU busy?

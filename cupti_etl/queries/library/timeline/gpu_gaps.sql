@@ -3,9 +3,7 @@
 -- computed: Gaps of the union over all streams and processes of a GPU, with an activity that
 --   ended and one that began at their edges.
 -- needs: _gap_edge
--- requires:
---   gpu_activity: no GPU activity was recorded.
---   _gpu_gap: no GPU was idle between two recorded activities.
+-- requires: gpu_activity, _gpu_gap
 -- parameters:
 --   min_ns BIGINT = 1000 [ns]: Shortest gap that is listed.
 -- columns:

@@ -3,8 +3,7 @@
 -- computed: busy_ns and idle_ns are of gpu_busy: the union of all work, and the rest of its span.
 --   Times of kernels and copies are sums of durations.
 -- needs: gpu_busy, _gpu_run
--- requires:
---   gpu_activity: no GPU activity was recorded.
+-- requires: gpu_activity
 -- materialized: Few rows, of all activities.
 -- limits: As of gpu_busy.
 -- front: What did each GPU do, in one line?

@@ -6,7 +6,7 @@
 -- needs: gpu_interval, _host_path, _busy_interval, _readable_name, api_call
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so the host is not seen.
---   kernel: no kernels were recorded.
+--   kernel
 -- materialized: Made once for an opened trace, as it looks at all kernels.
 -- limits: As of critical_path. Where kernels run side by side the GPU counts as one, and slack is
 --   at least this. Kernels one after another share their slack: it does not add up.

@@ -2,8 +2,7 @@
 --
 -- computed: Lengths of unions, over all finished activities of a stream: kernels, copies and sets.
 -- needs: _stream_pair
--- requires:
---   gpu_activity: no GPU activity was recorded.
+-- requires: gpu_activity
 --   _stream_pair: no GPU had work in two streams.
 -- limits: At most 60 streams of a GPU are seen.
 -- first: stream_id, other_stream_id, busy_ns, overlap_ns, overlap_pct
