@@ -10,12 +10,7 @@
 -- columns:
 --   subject VARCHAR: kernel or step.
 --   name VARCHAR: Demangled name of the kernel; gpu and its number for steps.
---   short VARCHAR: Function name alone.
---   grid VARCHAR [blocks]: Blocks in the grid, x, y and z.
---   block VARCHAR [threads]: Threads in a block, x, y and z.
---   part BIGINT: Part of the run, from 0 to 31.
---   duration_ns BIGINT [ns]: Duration.
---   count BIGINT [executions]: How many took so long.
+--   short, grid, block, part, duration_ns, count of _kernel_sample
 WITH steps AS (
     SELECT gpu, end_ns - start_ns AS duration_ns,
            (row_number() OVER (PARTITION BY gpu ORDER BY start_ns, end_ns) - 1) * 32

@@ -10,9 +10,7 @@
 -- limits: What fits, not what ran: see kernel_waves for grids that do not fill the device.
 -- label: name = kernel(demangled, grid, block)
 -- columns:
---   name VARCHAR: Function name alone.
---   grid VARCHAR [blocks]: Blocks in the grid, x, y and z.
---   block VARCHAR [threads]: Threads in a block, x, y and z.
+--   name, grid, block of kernel_config_summary
 --   occupancy_pct DOUBLE [%]: Resident warps as a share of the most of a multiprocessor.
 --   limiter VARCHAR: What allows the fewest blocks: warps, blocks, registers or shared memory.
 --   blocks_per_multiprocessor BIGINT [blocks]: Blocks that fit.
@@ -27,9 +25,7 @@
 --   percent DOUBLE [%]: total_ns as a share of the sum over all kernels.
 --   blocks BIGINT [blocks]: Blocks in the grid.
 --   multiprocessors BIGINT [multiprocessors]: Of the device.
---   process_id BIGINT: The process.
---   device_id INTEGER: CUDA ordinal of the device in its process.
---   demangled VARCHAR: Name with template and call arguments.
+--   process_id, device_id, demangled of kernel_config_summary
 WITH sizes AS (
     SELECT config.* REPLACE (config.registers_per_thread::BIGINT AS registers_per_thread,
                              config.shared_bytes::BIGINT AS shared_bytes), about,

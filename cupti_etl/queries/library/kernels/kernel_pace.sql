@@ -14,19 +14,8 @@
 --   min_calls BIGINT = 20 [executions]: Fewest executions of a name on a GPU.
 -- columns:
 --   name VARCHAR: Function name alone.
---   gpu BIGINT: Number of the GPU, as in gpu.
---   calls BIGINT [executions]: Finished executions.
---   period_ns DOUBLE [ns]: Time from one to the next, by the line.
---   jitter_ns DOUBLE [ns]: Root mean square distance of the starts from the line.
---   median_ns DOUBLE [ns]: Median duration.
---   drift_pct DOUBLE [%]: Change of the duration from the first to the last execution by the line,
---     as a share of the mean duration.
---   warm_up_ratio DOUBLE: Mean of the first tenth over the median of all.
---   change_start_ns BIGINT [epoch ns]: Start of the execution after which the durations changed.
---   before_ns DOUBLE [ns]: Mean duration up to there.
---   after_ns DOUBLE [ns]: Mean duration from there on; NULL if it is the last.
---   change_strength DOUBLE: How clear the change is; NULL if all are alike.
---   mangled VARCHAR: Mangled name.
+--   gpu, calls, period_ns, jitter_ns, median_ns, drift_pct of _kernel_trend
+--   warm_up_ratio, change_start_ns, before_ns, after_ns, change_strength, mangled of _kernel_trend
 SELECT coalesce(names.short, trend.mangled) AS name, gpu, calls, period_ns, jitter_ns, median_ns,
        drift_pct, warm_up_ratio, change_start_ns, before_ns, after_ns, change_strength,
        trend.mangled

@@ -15,16 +15,10 @@
 --   min_count BIGINT = 10 [runs]: Fewest times that it must come.
 -- columns:
 --   sequence VARCHAR: Function names, with " > " between.
---   count BIGINT [runs]: How often it came.
---   total_ns BIGINT [ns]: Sum of the durations of its kernels.
---   gap_ns BIGINT [ns]: Sum of the times between them, in which the stream had nothing.
+--   count, total_ns, gap_ns of _kernel_run
 --   gap_pct DOUBLE [%]: gap_ns as a share of the sum of total_ns and gap_ns.
 --   mean_kernel_ns DOUBLE [ns]: Mean duration of one kernel.
---   first VARCHAR: Mangled name of the first.
---   second VARCHAR: Mangled name of the second.
---   third VARCHAR: Mangled name of the third; NULL in a shorter run.
---   fourth VARCHAR: Mangled name of the fourth; NULL in a shorter run.
---   fifth VARCHAR: Mangled name of the fifth; NULL in a shorter run.
+--   first, second, third, fourth, fifth of _kernel_run
 WITH runs AS (
     SELECT * FROM _kernel_run WHERE kernels = length AND count >= min_count
 )

@@ -10,26 +10,14 @@
 -- parameters:
 --   min_calls BIGINT = 20 [executions]: Fewest executions of a name and shape.
 -- columns:
---   name VARCHAR: Function name alone.
---   grid VARCHAR [blocks]: Blocks in the grid, x, y and z.
---   calls BIGINT [executions]: Finished executions.
---   p50_ns DOUBLE [ns]: Median duration.
---   p90_ns DOUBLE [ns]: 90th percentile.
---   p99_ns DOUBLE [ns]: 99th percentile.
---   p999_ns DOUBLE [ns]: 99.9th percentile.
+--   name, grid, calls, p50_ns, p90_ns, p99_ns, p999_ns of _kernel_shape
 --   tail_ratio DOUBLE: p99_ns divided by p50_ns.
 --   lost_ns BIGINT [ns]: Time beyond the median in runs of more than twice the median; 0 if a tenth
 --     of all is so long.
 --   max_ns BIGINT [ns]: Longest duration.
 --   score DOUBLE: How far the longest is from the median; NULL if half of all are alike.
---   worst_start_ns BIGINT [epoch ns]: When the longest began.
---   worst_stream_id INTEGER: Its stream.
---   worst_correlation_id BIGINT: The call that launched it.
---   previous_name VARCHAR: Function name of the kernel before it in its stream; NULL if none ended
---     in the millisecond before.
---   process_id BIGINT: Process of the longest.
---   block VARCHAR [threads]: Threads in a block, x, y and z.
---   demangled VARCHAR: Name with template and call arguments.
+--   worst_start_ns, worst_stream_id, worst_correlation_id of _kernel_shape
+--   previous_name, process_id, block, demangled of _kernel_shape
 SELECT name, grid, calls, p50_ns, p90_ns, p99_ns, p999_ns, p99_ns / nullif(p50_ns, 0) AS tail_ratio,
        coalesce(list_sum(lost_ns), 0)::BIGINT AS lost_ns,
        max_ns, (max_ns - p50_ns) / nullif(1.4826 * mad_ns, 0) AS score, worst_start_ns,

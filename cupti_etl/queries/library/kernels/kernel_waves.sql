@@ -10,20 +10,14 @@
 --   which takes few multiprocessors on purpose, is left out.
 -- label: name = kernel(demangled, grid, block)
 -- columns:
---   name VARCHAR: Function name alone.
---   grid VARCHAR [blocks]: Blocks in the grid, x, y and z.
---   block VARCHAR [threads]: Threads in a block, x, y and z.
+--   name, grid, block of kernel_occupancy
 --   waves DOUBLE: Blocks over those that fit at once.
 --   efficiency_pct DOUBLE [%]: waves as a share of the next whole number.
 --   verdict VARCHAR: less than one wave, last wave not full (below 90 %), or full.
 --   wasted_ns BIGINT [ns]: total_ns times what is missing to 100 %, at most.
 --   blocks BIGINT [blocks]: Blocks in the grid.
 --   blocks_at_once BIGINT [blocks]: Those that fit on the device.
---   calls BIGINT [executions]: Finished executions.
---   total_ns BIGINT [ns]: Sum of their durations.
---   process_id BIGINT: The process.
---   device_id INTEGER: CUDA ordinal of the device in its process.
---   demangled VARCHAR: Name with template and call arguments.
+--   calls, total_ns, process_id, device_id, demangled of kernel_occupancy
 WITH communication AS (
     SELECT coalesce(kernel_name.demangled, name) AS demangled
     FROM (SELECT DISTINCT name FROM gpu_activity WHERE category = 'communication')

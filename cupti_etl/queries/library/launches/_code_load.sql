@@ -7,9 +7,7 @@
 -- columns:
 --   source VARCHAR: jit, overhead, api_call or first_launch.
 --   name VARCHAR: Step, kind of overhead, function, or mangled name of the kernel launched.
---   process_id BIGINT: The process.
---   start_ns BIGINT [epoch ns]: When it began.
---   end_ns BIGINT [epoch ns]: When it ended; NULL if it had not.
+--   process_id, start_ns, end_ns of _host_span
 --   is_late BOOLEAN: Whether it was late; NULL if there were no kernels.
 WITH steady AS (
     SELECT min(start_ns) + (max(start_ns) - min(start_ns)) // 10 AS from_ns FROM kernel

@@ -5,9 +5,7 @@
 -- needs: launch_to_gpu
 -- limits: A long time on the queue is no fault: work that is launched ahead waits there.
 -- columns:
---   process_id BIGINT: The process.
---   device_id INTEGER: CUDA ordinal of the device in its process.
---   api_name VARCHAR: Function called.
+--   process_id, device_id, api_name of launch_to_gpu
 --   name VARCHAR: Mangled name of the kernel.
 --   api_ns BIGINT [ns]: Duration of the call; NULL if its start is not known.
 --   queue_ns BIGINT [ns]: From its return to the kernel's start; 0 if the kernel began before.

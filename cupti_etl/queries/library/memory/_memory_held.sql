@@ -4,9 +4,7 @@
 -- needs: memory_timeline
 -- limits: As of memory_timeline.
 -- columns:
---   process_id BIGINT: The process.
---   device_id INTEGER: CUDA ordinal of the device in its process.
---   memory_kind VARCHAR: Kind of memory, such as device or pinned.
+--   process_id, device_id, memory_kind of memory_timeline
 --   in_use_bytes BIGINT [bytes]: Bytes in use.
 SELECT process_id, device_id, memory_kind, arg_max(in_use_bytes, timestamp_ns) AS in_use_bytes
 FROM memory_timeline

@@ -19,9 +19,7 @@
 --   correlation_id BIGINT: The call that allocated it.
 --   thread_id INTEGER: The thread that asked for it, where no call did.
 --   source VARCHAR: Shared object that asked for it; NULL if not known.
---   name VARCHAR: Variable, for static memory.
---   pool_type VARCHAR: Whose memory pool it came from; none without one.
---   pool_address BIGINT: Address of that pool, as the bits of an unsigned number.
+--   name, pool_type, pool_address of memory
 WITH allocations AS (
     SELECT *, lead(timestamp_ns) OVER (PARTITION BY process_id, address ORDER BY timestamp_ns)
                AS next_ns

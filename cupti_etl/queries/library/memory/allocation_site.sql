@@ -7,13 +7,7 @@
 -- requires: memory
 -- scope: whole
 -- columns:
---   process_id BIGINT: The process.
---   device_id INTEGER: CUDA ordinal of the device in its process.
---   memory_kind VARCHAR: Kind of memory, such as device or pinned.
---   bytes BIGINT [bytes]: Size.
---   start_ns BIGINT [epoch ns]: When it was allocated.
---   end_ns BIGINT [epoch ns]: When it was released; NULL if it was not.
---   source VARCHAR: Shared object that asked for it; NULL if not known.
+--   process_id, device_id, memory_kind, bytes, start_ns, end_ns, source of allocation
 --   api_name VARCHAR: Function that allocated it; NULL if the call was not recorded.
 --   range VARCHAR: Path of the NVTX range around the call; NULL outside ranges.
 --   pool_type VARCHAR: Whose memory pool it came from; none without one.

@@ -10,18 +10,8 @@
 -- requires: api_call
 -- limits: A synchronous call also waits for work before it on its stream.
 -- columns:
---   reason VARCHAR: pageable or synchronous.
---   api_name VARCHAR: Function called.
---   kind VARCHAR: memcpy or memset.
---   copy_kind VARCHAR: Direction, such as HtoD; NULL for a set.
---   src_kind VARCHAR: Kind of memory read; NULL for a set.
---   dst_kind VARCHAR: Kind of memory written.
---   calls BIGINT [calls]: How many.
---   bytes BIGINT [bytes]: Bytes copied or set, of those whose size is known; NULL if none is.
---   host_ns BIGINT [ns]: Time in the calls.
---   device_ns BIGINT [ns]: Time on the device.
---   saved_ns BIGINT [ns]: Time above that of calls that do not block.
---   idle_ns BIGINT [ns]: Of host_ns, while the GPU was idle.
+--   reason, api_name, kind, copy_kind of _memcpy_blocking
+--   src_kind, dst_kind, calls, bytes, host_ns, device_ns, saved_ns, idle_ns of _memcpy_blocking
 SELECT reason, api_name, kind, copy_kind, src_kind, dst_kind,
        TRY_CAST(sum(calls) AS BIGINT) AS calls, TRY_CAST(sum(bytes) AS BIGINT) AS bytes,
        TRY_CAST(sum(host_ns) AS BIGINT) AS host_ns, TRY_CAST(sum(device_ns) AS BIGINT) AS device_ns,

@@ -18,9 +18,7 @@
 -- lookup: _busy_interval
 -- approximate: rate_median_gbps, rate_p99_gbps
 -- columns:
---   copy_kind VARCHAR: Direction, such as HtoD.
---   src_kind VARCHAR: Kind of memory read, such as pinned.
---   dst_kind VARCHAR: Kind of memory written.
+--   copy_kind, src_kind, dst_kind of _copy_beside
 --   size VARCHAR: Up to 4 KiB, 64 KiB, 1 MiB, 16 MiB, or above; NULL if not known.
 --   percent DOUBLE [%]: total_ns as a share of the sum of total_ns over all copies.
 --   copies BIGINT [copies]: Finished copies.

@@ -15,10 +15,7 @@
 -- example: cupti-etl query memory_leaks TRACE
 -- scope: whole
 -- columns:
---   process_id BIGINT: The process.
---   memory_kind VARCHAR: Kind of memory, such as device or pinned.
---   source VARCHAR: Shared object that asked for it; NULL if not known.
---   api_name VARCHAR: Function that allocated it; NULL if the call was not recorded.
+--   process_id, memory_kind, source, api_name of allocation_site
 --   range VARCHAR: Path of the NVTX range around the call, with * for the numbers of steps; NULL
 --     outside ranges.
 --   allocations BIGINT [allocations]: How many were not released.

@@ -16,9 +16,7 @@
 -- example: cupti-etl query memory_peak_holders TRACE
 -- scope: whole
 -- columns:
---   process_id BIGINT: The process.
---   device_id INTEGER: CUDA ordinal of the device in its process.
---   memory_kind VARCHAR: Kind of memory, such as device or pinned.
+--   process_id, device_id, memory_kind of allocation_site
 --   peak_ns BIGINT [epoch ns]: When most was in use.
 --   range VARCHAR: Path of the NVTX range around the calls; NULL outside ranges.
 --   api_name VARCHAR: Function that allocated; NULL if the calls were not recorded.

@@ -10,9 +10,7 @@
 --   began is not counted, nor are allocations at times or of sizes that are not known.
 -- scope: host timestamp_ns
 -- columns:
---   process_id BIGINT: The process.
---   device_id INTEGER: CUDA ordinal of the device in its process.
---   memory_kind VARCHAR: Kind of memory, such as device or pinned.
+--   process_id, device_id, memory_kind of allocation
 --   timestamp_ns BIGINT [epoch ns]: When it changed.
 --   change_bytes BIGINT [bytes]: By how much; below zero for a release.
 --   in_use_bytes BIGINT [bytes]: Bytes in use from then on.

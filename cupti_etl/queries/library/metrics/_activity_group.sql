@@ -10,13 +10,7 @@
 --   activity_group BIGINT: Number of the group on its GPU, from 1.
 --   kind VARCHAR: kernel, memcpy, memcpy_p2p, memset or graph.
 --   category VARCHAR: compute, communication or copy.
---   name VARCHAR: Mangled name of a kernel, direction of a copy, NULL for others.
---   grid_x INTEGER [blocks]: Blocks in the grid of a kernel, x.
---   grid_y INTEGER [blocks]: Blocks in the grid, y.
---   grid_z INTEGER [blocks]: Blocks in the grid, z.
---   block_x INTEGER [threads]: Threads in a block, x.
---   block_y INTEGER [threads]: Threads in a block, y.
---   block_z INTEGER [threads]: Threads in a block, z.
+--   name, grid_x, grid_y, grid_z, block_x, block_y, block_z of _activity_run
 --   runs BIGINT [executions]: Finished executions.
 --   total_ns BIGINT [ns]: Sum of their durations.
 WITH sums AS (

@@ -7,17 +7,9 @@
 --   device_uuid VARCHAR: The GPU.
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   process_id BIGINT: The traced process.
---   correlation_id BIGINT: The call that asked for it.
---   start_ns BIGINT [epoch ns]: When it began.
---   end_ns BIGINT [epoch ns]: When it ended.
---   kind VARCHAR: kernel, memcpy, memcpy_p2p, memset or graph.
---   name VARCHAR: Mangled name of a kernel, direction of a copy, NULL for others.
+--   correlation_id, start_ns, end_ns, kind, name of gpu_interval
 --   grid_x INTEGER [blocks]: Blocks in the grid of a kernel, x.
---   grid_y INTEGER [blocks]: Blocks in the grid, y.
---   grid_z INTEGER [blocks]: Blocks in the grid, z.
---   block_x INTEGER [threads]: Threads in a block, x.
---   block_y INTEGER [threads]: Threads in a block, y.
---   block_z INTEGER [threads]: Threads in a block, z.
+--   grid_y, grid_z, block_x, block_y, block_z of kernel
 SELECT gpu.device_uuid, gpu.gpu, kernel.process_id, kernel.correlation_id, kernel.start_ns,
        greatest(kernel.start_ns, kernel.end_ns) AS end_ns, 'kernel' AS kind, kernel.name,
        grid_x, grid_y, grid_z, block_x, block_y, block_z

@@ -12,10 +12,7 @@
 -- columns:
 --   device_uuid VARCHAR: The GPU.
 --   activity_group BIGINT: What it is a run of, as in activity_group.
---   process_id BIGINT: The traced process.
---   correlation_id BIGINT: The call that asked for it.
---   start_ns BIGINT [epoch ns]: When it began.
---   end_ns BIGINT [epoch ns]: When it ended.
+--   process_id, correlation_id, start_ns, end_ns of _activity_run
 --   samples BIGINT [samples]: Samples that overlap it.
 --   covered_ns BIGINT [ns]: Time under samples.
 --   alone_ns BIGINT [ns]: Time with nothing else on the GPU.

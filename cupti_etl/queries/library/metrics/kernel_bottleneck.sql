@@ -18,10 +18,7 @@
 --   filled_pct DOUBLE = 50 [%]: Below it, in cycles of SMs with a warp, SMs are left idle.
 --   short_ns BIGINT = 5000 [ns]: Runs that are shorter are about as long as their launch.
 -- columns:
---   gpu BIGINT: Number of the GPU, as in gpu.
---   name VARCHAR: Function name alone.
---   grid VARCHAR [blocks]: Blocks in the grid, x, y and z.
---   block VARCHAR [threads]: Threads in a block, x, y and z.
+--   gpu, name, grid, block of kernel_metrics
 --   class VARCHAR: compute, tensor, dram, link, latency or launch; NULL if it cannot be said.
 --   is_certain BOOLEAN: Whether the busiest level is two standard errors away from busy_pct.
 --   reason VARCHAR: Why there is no class; NULL if there is one.
@@ -33,12 +30,7 @@
 --   dram_pct DOUBLE [%]: Device memory, as a share of its peak.
 --   link_pct DOUBLE [%]: Busiest of PCIe, NVLink and C2C, as a share of its peak.
 --   sm_active_pct DOUBLE [%]: Cycles with a warp as a share of the cycles of all SMs.
---   runs BIGINT [executions]: Finished executions.
---   mean_ns DOUBLE [ns]: Mean duration of a run.
---   total_ns BIGINT [ns]: Sum of the durations.
---   device_uuid VARCHAR: The GPU across processes and hosts.
---   activity_group BIGINT: Number of the kernel and shape, as in activity_group.
---   demangled VARCHAR: Name with template and call arguments.
+--   runs, mean_ns, total_ns, device_uuid, activity_group, demangled of kernel_metrics
 WITH kernels AS (
     SELECT device_uuid, activity_group, any_value(gpu) AS gpu, any_value(name) AS name,
            any_value(grid) AS grid, any_value(block) AS block, any_value(runs) AS runs,

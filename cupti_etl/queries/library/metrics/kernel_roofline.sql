@@ -19,10 +19,7 @@
 -- label: name = kernel(demangled, grid, block)
 -- example: cupti-etl query kernel_roofline TRACE
 -- columns:
---   gpu BIGINT: Number of the GPU, as in gpu.
---   name VARCHAR: Function name alone.
---   grid VARCHAR [blocks]: Blocks in the grid, x, y and z.
---   block VARCHAR [threads]: Threads in a block, x, y and z.
+--   gpu, name, grid, block of kernel_metrics
 --   bytes DOUBLE [bytes]: Traffic of device memory of a run.
 --   bytes_stderr DOUBLE [bytes]: Its standard error.
 --   flops DOUBLE [operations]: Floating-point operations of a run, at most.
@@ -52,12 +49,7 @@
 --   roof_pct DOUBLE [%]: achieved_gflops as a share of roof_gflops.
 --   bound VARCHAR: dram, l2, nvlink or the pipe, by which of them the roof is; NULL if not known.
 --   reason VARCHAR: What is missing; NULL if nothing is.
---   runs BIGINT [executions]: Finished executions.
---   mean_ns DOUBLE [ns]: Mean duration of a run.
---   total_ns BIGINT [ns]: Sum of the durations.
---   device_uuid VARCHAR: The GPU across processes and hosts.
---   activity_group BIGINT: Number of the kernel and shape, as in activity_group.
---   demangled VARCHAR: Name with template and call arguments.
+--   runs, mean_ns, total_ns, device_uuid, activity_group, demangled of kernel_metrics
 WITH peaks AS (
     -- 10^3 bytes a second are a millionth of a byte a nanosecond, kHz likewise.
     SELECT device_uuid, any_value(global_memory_bandwidth_kbps) / 1e6 AS peak_gbps,

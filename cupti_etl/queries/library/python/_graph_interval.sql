@@ -8,16 +8,11 @@
 --   process_id BIGINT: The traced process.
 --   correlation_id BIGINT: The call that launched the graph.
 --   graph_node_id BIGINT: The node.
---   gpu BIGINT: Number of the GPU, as in gpu; below zero where no device record is known.
---   start_ns BIGINT [epoch ns]: When it began.
---   end_ns BIGINT [epoch ns]: When it ended.
+--   gpu, start_ns, end_ns of gpu_interval
 --   kind VARCHAR: kernel, memcpy, memcpy_p2p or memset.
 --   name VARCHAR: Mangled name of a kernel, direction of a copy, NULL for others.
 --   made_ns BIGINT [epoch ns]: When the node was captured or added; NULL if it is not known.
---   thread_id INTEGER: The thread that did it.
---   stack_id BIGINT: The stack, as in python_stack; NULL if there is none.
---   state VARCHAR: Why, as in launch_stack.
---   is_backward BOOLEAN: Whether the stack is that of the forward pass, and the work is not.
+--   thread_id, stack_id, state, is_backward of _graph_node_stack
 WITH replayed AS (
     FROM gpu_interval WHERE graph_node_id IS NOT NULL
 ),

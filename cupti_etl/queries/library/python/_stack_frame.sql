@@ -7,13 +7,7 @@
 -- needs: _python_frame
 -- scope: whole
 -- columns:
---   process_id BIGINT: The traced process.
---   stack_id BIGINT: The stack, as in launch_stack.
---   depth INTEGER: 0 for the innermost frame.
---   function VARCHAR: The function's qualified name.
---   file VARCHAR: The file.
---   line INTEGER: The line that was being executed; NULL if it is not known.
---   first_line INTEGER: The first line of the function.
+--   _python_frame.*
 --   place VARCHAR: The file's name and the line.
 --   is_own BOOLEAN: Whether it is the program's own and no installed package's.
 --   is_innermost_own BOOLEAN: Whether it is the innermost of these; of all, where there is none.

@@ -16,9 +16,7 @@
 -- example: cupti-etl query module_summary TRACE
 -- alias: nn_module_summary, module_view
 -- columns:
---   module VARCHAR: Class of the module; of torch.profiler with its number among these.
---   path VARCHAR: Its name in the outermost module (Net.layers.3.mlp); of torch.profiler the
---     modules around it from the outermost on, and its own, with " / " between.
+--   module, path of _module
 --   percent DOUBLE [%]: gpu_ns as a share of the sum of the durations of all GPU activities.
 --   calls BIGINT [calls]: How often it ran.
 --   activities BIGINT [activities]: Finished activities that it asked for.

@@ -5,17 +5,8 @@
 -- needs: gpu_activity, graph_launch
 -- scope: start_ns
 -- columns:
---   process_id BIGINT: The traced process that made the record.
---   device_id INTEGER: CUDA ordinal of the device in its process; join device on both.
---   context_id INTEGER: Context it ran in.
---   stream_id INTEGER: Stream it ran in.
---   correlation_id BIGINT: The call that asked for it; join launch on it and process_id.
---   start_ns BIGINT [epoch ns]: When it began.
---   end_ns BIGINT [epoch ns]: When it ended; NULL if it was still running.
---   kind VARCHAR: kernel, memcpy, memcpy_p2p, memset or graph (one whose nodes are not recorded).
---   category VARCHAR: compute, communication or copy.
---   name VARCHAR: Mangled name of a kernel, direction of a copy, NULL for others.
---   bytes BIGINT [bytes]: Bytes copied or set; NULL for others.
+--   process_id, device_id, context_id of gpu_activity
+--   stream_id, correlation_id, start_ns, end_ns, kind, category, name, bytes of gpu_activity
 --   graph_id INTEGER: CUDA graph that launched it; NULL if it is not known.
 --   graph_node_id BIGINT: Node of that graph; NULL if it is not known.
 SELECT *

@@ -5,10 +5,7 @@
 -- needs: _range_span, _range_own, _range_wait
 -- limits: As of range_gpu.
 -- columns:
---   range_id BIGINT: The range, as in nvtx_range.
---   gpu BIGINT: Number of the GPU, as in gpu; below zero where no device record is known.
---   activities BIGINT [activities]: Finished activities.
---   gpu_ns BIGINT [ns]: Sum of their durations.
+--   range_id, gpu, activities, gpu_ns of _range_own
 --   exclusive_activities BIGINT [activities]: Activities of the range itself.
 --   exclusive_gpu_ns BIGINT [ns]: Sum of their durations.
 --   start_ns BIGINT [epoch ns]: First start of an activity.

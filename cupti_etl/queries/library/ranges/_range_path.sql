@@ -6,9 +6,7 @@
 -- limits: As of _range_nesting.
 -- scope: whole
 -- columns:
---   range_id BIGINT: The range, as in nvtx_range.
---   parent_range_id BIGINT: The range around it; NULL if there is none.
---   depth INTEGER [ranges]: Ranges around it.
+--   range_id, parent_range_id, depth of _range_parent
 --   path VARCHAR: Their names from the outermost on, and its own, with " / " between.
 WITH RECURSIVE parents AS MATERIALIZED (
     SELECT _range_span.range_id, name, parent_range_id

@@ -8,10 +8,7 @@
 --   graph_replay: no replay of a graph was recorded.
 -- limits: As of _graph_kernel. Copies and sets of a graph are not compared.
 -- columns:
---   process_id BIGINT: The process.
---   graph_id INTEGER: CUPTI's number of the executable graph; NULL for all of the
---     process together whose number the trace does not say.
---   replays BIGINT [replays]: Launches of which the work finished.
+--   process_id, graph_id, replays of graph_replay
 --   wall_median_ns DOUBLE [ns]: Median time from the first start to the last end of a replay.
 --   launch_median_ns DOUBLE [ns]: Median duration of the launching call.
 --   kernels DOUBLE [executions]: Mean number of kernels in a replay; NULL if they were not

@@ -9,22 +9,14 @@
 --   process initialised CUDA, or before the capture did.
 -- scope: host start_ns to end_ns
 -- columns:
---   process_id BIGINT: The traced process that made the record.
---   start_ns BIGINT [epoch ns]: When the range began.
---   end_ns BIGINT [epoch ns]: When it ended; NULL if it did not while tracing.
---   name VARCHAR: Text of the range.
---   domain VARCHAR: NVTX domain; NULL for the default domain.
---   thread_id INTEGER: The thread that began it.
---   end_thread_id INTEGER: The thread that ended it.
+--   process_id, start_ns, end_ns, name, domain, thread_id, end_thread_id of _range_span
 --   category INTEGER: NVTX category; NULL without attributes.
 --   payload_int BIGINT: Payload, if it is an integer; unsigned 64-bit ones are bit-cast.
 --   payload_double DOUBLE: Payload, if it is a double.
 --   color INTEGER: Colour, 0xAARRGGBB; NULL if none was given.
 --   marker_id INTEGER: CUPTI's number of the range in its process.
 --   range_id BIGINT: Number of the range in this trace.
---   parent_range_id BIGINT: The range around it; NULL if there is none.
---   depth INTEGER [ranges]: Ranges around it.
---   path VARCHAR: Their names from the outermost on, and its own, with " / " between.
+--   parent_range_id, depth, path of _range_path
 WITH attributes AS (
     -- One row a marker, so that no range is ever doubled.
     SELECT process_id, marker_id, first(marker_data) AS data

@@ -11,11 +11,7 @@
 --   range_id BIGINT: The range, as in nvtx_range.
 --   gpu BIGINT: Number of the GPU, as in gpu; below zero where no device record is known.
 --   activities BIGINT [activities]: Finished activities, with those of inner ranges.
---   gpu_ns BIGINT [ns]: Sum of their durations.
---   exclusive_activities BIGINT [activities]: Activities of the range itself.
---   exclusive_gpu_ns BIGINT [ns]: Sum of their durations.
---   start_ns BIGINT [epoch ns]: First start of an activity.
---   end_ns BIGINT [epoch ns]: Last end.
+--   gpu_ns, exclusive_activities, exclusive_gpu_ns, start_ns, end_ns of _range_asked
 WITH RECURSIVE ranges AS MATERIALIZED (
     SELECT range_id, parent_range_id, depth FROM _range_parent
 ),

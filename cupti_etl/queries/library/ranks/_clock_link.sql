@@ -7,9 +7,7 @@
 -- limits: As rank_clock.
 -- scope: whole
 -- columns:
---   process_id BIGINT: The process.
---   rank INTEGER: Its rank; NULL if it has none.
---   other_id BIGINT: The process that it is compared with; NULL of the first.
+--   process_id, rank, other_id of _clock_way
 --   ahead_ns BIGINT [ns]: How far its clock is ahead of the other's at at_ns; NULL if that is not
 --     known.
 --   ahead_low_ns BIGINT [ns]: It is this at least; NULL if that is not known, or if operations
@@ -17,10 +15,7 @@
 --   ahead_high_ns BIGINT [ns]: And this at most; likewise.
 --   at_ns BIGINT [epoch ns]: The middle of the operations that were compared, by its clock; NULL on
 --     the same host.
---   drift_ppm DOUBLE [ppm]: How much faster its clock runs, in microseconds a second; NULL if that
---     is not known within 200, as after a few operations.
---   drift_low_ppm DOUBLE [ppm]: It is this at least; NULL likewise.
---   drift_high_ppm DOUBLE [ppm]: And this at most; likewise.
+--   drift_ppm, drift_low_ppm, drift_high_ppm of _clock_line
 --   agreeing BIGINT [operations]: Pairs that were compared, or that differ by this much; NULL on
 --     the same host.
 --   rival BIGINT [operations]: Most pairs that agree on another difference.

@@ -15,23 +15,17 @@
 --   sends may end apart.
 -- scope: start_ns
 -- columns:
---   process_id BIGINT: The process.
---   rank INTEGER: Its rank; NULL if it has none.
---   gpu BIGINT: Number of the GPU, as in gpu.
+--   process_id, rank, gpu of collective
 --   collective VARCHAR: AllReduce, AllGather, ReduceScatter and so on.
 --   name VARCHAR: Mangled name.
 --   process_group VARCHAR: Name of the group; NULL if not known.
 --   operation BIGINT: Number of the operation in this trace, from 1; unmatched ones have their own.
 --   start_ns BIGINT [epoch ns]: When it began, by the clock of its process.
---   end_ns BIGINT [epoch ns]: When it ended.
---   exposed_ns BIGINT [ns]: Time without compute beside it.
---   bytes BIGINT [bytes]: Size of the message; NULL if not known.
+--   end_ns, exposed_ns, bytes of collective
 --   element_type VARCHAR: Type of an element; NULL if not known.
 --   group_size BIGINT [ranks]: Ranks that take part; NULL if not known.
 --   communicator BIGINT: NCCL's id of the group; NULL if NCCL did not tell.
---   algorithm VARCHAR: RING, TREE, NVLS and so on; NULL if NCCL did not tell.
---   protocol VARCHAR: LL, LL128 or SIMPLE; likewise.
---   call_start_ns BIGINT [epoch ns]: When the program called NCCL; NULL if NCCL did not tell.
+--   algorithm, protocol, call_start_ns of collective
 --   matched_by VARCHAR: nccl (its numbers), pytorch (its numbers) or clock; NULL if it was not.
 --   ends_together BOOLEAN: Whether no rank can end it before the last has begun it.
 --   reason VARCHAR: Why it was not matched; NULL if it was, or if only one GPU of the trace has

@@ -11,14 +11,9 @@
 -- scope: start_ns
 -- columns:
 --   operation BIGINT: Number of the operation, as in _collective_match.
---   process_id BIGINT: The process.
---   rank INTEGER: Its rank; NULL if it has none.
---   gpu BIGINT: Number of the GPU, as in gpu.
+--   process_id, rank, gpu of _collective_match
 --   collective VARCHAR: AllReduce, AllGather, ReduceScatter, AllToAll or Barrier.
---   communicator BIGINT: NCCL's id of the group; NULL if NCCL did not tell.
---   algorithm VARCHAR: RING, TREE, NVLS and so on; NULL if NCCL did not tell.
---   protocol VARCHAR: LL, LL128 or SIMPLE; likewise.
---   bytes BIGINT [bytes]: Size of the message; NULL if not known.
+--   communicator, algorithm, protocol, bytes of _collective_match
 --   ranks BIGINT [ranks]: Ranks that have it.
 --   matched_by VARCHAR: nccl, pytorch or clock, as in _collective_match.
 --   start_ns BIGINT [epoch ns]: When its kernel began, by the clock of its process.

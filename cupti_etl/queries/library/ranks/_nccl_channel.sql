@@ -8,13 +8,7 @@
 -- limits: Only with --nccl channels. As _nccl_kernel.
 -- scope: start_ns
 -- columns:
---   process_id BIGINT: The process.
---   event_id BIGINT: The operation, as in nccl_event.
---   correlation_id BIGINT: The launch of its kernel.
---   communicator BIGINT: Id of the communicator.
---   rank INTEGER: Rank in the communicator.
---   function VARCHAR: AllReduce, AllGather, ReduceScatter, Send and so on.
---   channel INTEGER: Number of the channel.
+--   process_id, event_id, correlation_id, communicator, rank, function, channel of _nccl_placed
 --   start_ns BIGINT [epoch ns]: When it began; NULL if that is not known.
 --   end_ns BIGINT [epoch ns]: When it ended; NULL if that is not known.
 --   gpu_start BIGINT [ns]: When it began, by the GPU's timer.

@@ -8,14 +8,9 @@
 -- limits: As _nccl_kernel.
 -- scope: start_ns
 -- columns:
---   process_id BIGINT: The process.
---   correlation_id BIGINT: The launch.
---   start_ns BIGINT [epoch ns]: When the kernel began.
---   end_ns BIGINT [epoch ns]: When it ended.
+--   process_id, correlation_id, start_ns, end_ns of _nccl_kernel
 --   call_start_ns BIGINT [epoch ns]: When the program first called NCCL for it; NULL if not known.
---   communicator BIGINT: Id of the communicator, the same on all its ranks.
---   rank INTEGER: Rank in the communicator.
---   ranks INTEGER [ranks]: Ranks of the communicator.
+--   communicator, rank, ranks of _nccl_kernel
 --   function VARCHAR: AllReduce, AllGather and so on, AllToAll if it sends to and receives from
 --     every rank, itself too, SendRecv for other sends and receives, or the first if there are
 --     several.

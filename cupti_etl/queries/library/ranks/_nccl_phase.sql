@@ -7,11 +7,7 @@
 --   that the program registered as windows). As _nccl_kernel.
 -- scope: start_ns
 -- columns:
---   process_id BIGINT: The process.
---   event_id BIGINT: The operation, as in nccl_event.
---   correlation_id BIGINT: The launch of its kernel.
---   communicator BIGINT: Id of the communicator.
---   rank INTEGER: Rank in the communicator.
+--   process_id, event_id, correlation_id, communicator, rank of _nccl_placed
 --   function VARCHAR: AllReduce, AllGather, ReduceScatter and so on.
 --   channel INTEGER: Number of the channel.
 --   phase VARCHAR: initial_sync (until the others have arrived), compute or final_sync.

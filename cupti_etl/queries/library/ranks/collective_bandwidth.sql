@@ -20,11 +20,7 @@
 -- alias: nccl_gpu_time_util_map, get_comm_comp_overlap
 -- gathered: collective, _nccl_kernel
 -- columns:
---   collective VARCHAR: AllReduce, AllGather, ReduceScatter and so on.
---   bytes BIGINT [bytes]: Size of the message; NULL if not known.
---   element_type VARCHAR: Type of an element; NULL if not known.
---   algorithm VARCHAR: RING, TREE, NVLS and so on; NULL if NCCL did not tell.
---   protocol VARCHAR: LL, LL128 or SIMPLE; likewise.
+--   collective, bytes, element_type, algorithm, protocol of _collective_match
 --   ranks BIGINT [ranks]: Ranks that took part, or that are assumed.
 --   operations BIGINT [operations]: Operations, each counted once for all ranks.
 --   unmatched BIGINT [operations]: Those of single ranks besides, which are part of total_ns and

@@ -8,12 +8,7 @@
 --   times are theirs.
 -- scope: start_ns
 -- columns:
---   communicator BIGINT: Id of the communicator.
---   from_rank INTEGER: Who sends, by its rank in the communicator.
---   to_rank INTEGER: Who receives.
---   number BIGINT: Number of the pair among those of the two, from 0.
---   size_bytes BIGINT [bytes]: What was sent.
---   datatype VARCHAR: Type of an element, as NCCL names it.
+--   communicator, from_rank, to_rank, number, size_bytes, datatype of _nccl_pair
 --   start_ns BIGINT [epoch ns]: When the kernel of the send began, by the clock of its process.
 --   end_ns BIGINT [epoch ns]: When it ended.
 --   receive_late_ns BIGINT [ns]: How much later the kernel of the receive began; negative if it

@@ -23,9 +23,7 @@
 --   function VARCHAR: Mangled name.
 --   cubin_crc BIGINT: Its code.
 --   file VARCHAR: The source file, as the compiler was given it.
---   line INTEGER: The line there.
---   inlined_at VARCHAR: FILE:LINE of the call that it was inlined into, then of the call of that
---     one.
+--   line, inlined_at of sass
 WITH sums AS (
     SELECT function, cubin_crc, pc_offset, metric, sum(value) AS value
     FROM sass_metric

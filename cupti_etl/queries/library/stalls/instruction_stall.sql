@@ -14,18 +14,10 @@
 -- columns:
 --   percent DOUBLE [%]: samples as a share of all samples in kernels of the program.
 --   samples BIGINT [samples]: Samples of the instruction.
---   not_issued BIGINT [samples]: Of these, when the scheduler had no other warp to go on with.
---   instruction VARCHAR: The instruction; NULL if its code was not stored.
---   place VARCHAR: The file's name and the line; why it is not known.
+--   not_issued, instruction, place of _line_sample
 --   reasons VARCHAR: The reasons with most samples, each with its share of the instruction's.
 --   name VARCHAR: The kernel or function, its name alone.
---   function VARCHAR: Mangled name.
---   cubin_crc BIGINT: Its code.
---   pc_offset BIGINT [bytes]: The instruction's place in the function.
---   file VARCHAR: The source file, as the compiler was given it.
---   line INTEGER: The line there.
---   inlined_at VARCHAR: FILE:LINE of the call that it was inlined into, then of the call of that
---     one.
+--   function, cubin_crc, pc_offset, file, line, inlined_at of _line_sample
 WITH reasons AS (
     SELECT *, sum(samples) OVER (PARTITION BY cubin_crc, function, pc_offset) AS all_reasons,
            row_number() OVER (

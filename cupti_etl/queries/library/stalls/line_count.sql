@@ -12,9 +12,7 @@
 -- example: cupti-etl query line_count TRACE
 -- columns:
 --   place VARCHAR: The file's name and the line; why it is not known.
---   metric VARCHAR: What was counted, as CUPTI names it.
---   value BIGINT: The count, of all launches.
---   percent DOUBLE [%]: value as a share of the metric's counts in all functions.
+--   metric, value, percent of instruction_count
 --   instructions BIGINT [instructions]: How many instructions of the line counted.
 --   file VARCHAR: The source file, as the compiler was given it.
 --   line INTEGER: The line there.

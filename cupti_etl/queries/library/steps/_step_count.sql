@@ -8,9 +8,7 @@
 -- limits: Calls whose activities are not known count nowhere.
 -- scope: whole
 -- columns:
---   process_id BIGINT: The process.
---   gpu BIGINT: Number of the GPU, as in gpu.
---   step BIGINT: Number of the step, from 0.
+--   process_id, gpu, step of _step_stretch
 --   launches BIGINT [calls]: API calls that asked for work.
 --   kernels BIGINT [executions]: Finished kernels.
 --   copies BIGINT [copies]: Finished copies and sets.

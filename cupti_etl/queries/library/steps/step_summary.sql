@@ -19,9 +19,7 @@
 -- scope: start_ns
 -- shared: kernel_name, _kernel_told, _any_api_call
 -- columns:
---   process_id BIGINT: The process.
---   gpu BIGINT: Number of the GPU, as in gpu.
---   step BIGINT: Number of the step, from 0.
+--   process_id, gpu, step of step_breakdown
 --   name VARCHAR: Name of the range, or of the kernel that it begins with.
 --   start_ns BIGINT [epoch ns]: When it began on the GPU.
 --   duration_ns BIGINT [ns]: How long it took there.
@@ -31,9 +29,7 @@
 --   copies BIGINT [copies]: Copies and sets that began.
 --   busy_ns BIGINT [ns]: Time with anything on the GPU.
 --   busy_pct DOUBLE [%]: busy_ns as a share of duration_ns.
---   compute_ns BIGINT [ns]: Time with a kernel that is not communication.
---   exposed_communication_ns BIGINT [ns]: Time with communication and no compute.
---   exposed_copy_ns BIGINT [ns]: Time with a copy or set, and neither of these.
+--   compute_ns, exposed_communication_ns, exposed_copy_ns of step_breakdown
 --   idle_ns BIGINT [ns]: Time with nothing; the sum of the following.
 --   idle_input_ns BIGINT [ns]: The host waited for input.
 --   idle_host_ns BIGINT [ns]: The host did other things outside CUDA.

@@ -6,10 +6,7 @@
 -- materialized: Made once for an opened trace, as every query about idle time reads it.
 -- scope: start_ns to end_ns, gap_ns
 -- columns:
---   gpu BIGINT: Number of the GPU, as in gpu.
---   start_ns BIGINT [epoch ns]: When the GPU became idle.
---   end_ns BIGINT [epoch ns]: When it went on.
---   gap_ns BIGINT [ns]: Length.
+--   _gpu_gap.*
 --   process_id BIGINT: Process of next_name, for which the GPU had to wait.
 --   previous_kind VARCHAR: Kind of the activity before.
 --   previous_name VARCHAR: Its name, as in gpu_activity.

@@ -6,19 +6,12 @@
 -- materialized: Made once for an opened trace, as idle_summary and step_summary read it.
 -- limits: As of gap_attribution and _input_range.
 -- columns:
---   gpu BIGINT: Number of the GPU, as in gpu.
---   start_ns BIGINT [epoch ns]: When the GPU became idle.
---   gap_ns BIGINT [ns]: Length of the gap; the sum of the following.
+--   gpu, start_ns, gap_ns of _gap_cause
 --   input_ns BIGINT [ns]: The host waited for input.
 --   host_ns BIGINT [ns]: The host was not in CUDA, and did something else.
 --   launching_ns BIGINT [ns]: The host was in a launching call.
 --   memory_ns BIGINT [ns]: The host was in a call that allocates, frees, copies or sets.
---   waiting_ns BIGINT [ns]: The host synchronized, or waited for a copy or a full queue.
---   other_cuda_ns BIGINT [ns]: The host was in another CUDA call.
---   queued_ns BIGINT [ns]: Work was launched and did not begin.
---   loading_ns BIGINT [ns]: Code was loaded or compiled, as it is without a profiler.
---   profiler_ns BIGINT [ns]: The host was in CUPTI: what recording costs.
---   unknown_ns BIGINT [ns]: The call that asked for the next activity was not recorded.
+--   waiting_ns, other_cuda_ns, queued_ns, loading_ns, profiler_ns, unknown_ns of _gap_cause
 WITH causes AS MATERIALIZED (
     -- Once: for plain DuckDB every mention of a view is all of its text.
     FROM _gap_cause

@@ -8,9 +8,7 @@
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu; below zero where no device record is known.
 --   process_id BIGINT: The process.
---   device_id INTEGER: CUDA ordinal of the device in its process.
---   kind VARCHAR: kernel, memcpy, memcpy_p2p, memset or graph.
---   name VARCHAR: Mangled name of a kernel, direction of a copy, NULL for others.
+--   device_id, kind, name of gpu_interval
 --   calls BIGINT [activities]: Finished activities.
 --   total_ns BIGINT [ns]: Sum of their durations.
 --   bytes BIGINT [bytes]: Bytes copied or set.

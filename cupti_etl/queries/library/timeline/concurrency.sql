@@ -7,9 +7,7 @@
 -- limits: Parts of one GPU (MIG) count as one GPU. Kernels of one stream overlap where programs
 --   use programmatic dependent launch.
 -- columns:
---   gpu BIGINT: Number of the GPU, as in gpu.
---   kernels BIGINT [kernels]: How many ran at once; 0 for none.
---   total_ns BIGINT [ns]: How long.
+--   gpu, kernels, total_ns of _running_kernels
 --   percent DOUBLE [%]: total_ns as a share of the span of the GPU.
 SELECT gpu, kernels, TRY_CAST(sum(total_ns) AS BIGINT) AS total_ns,
        100.0 * sum(total_ns) / sum(sum(total_ns)) OVER (PARTITION BY gpu) AS percent

@@ -18,24 +18,7 @@
 -- parameters:
 --   min_ns BIGINT = 1000 [ns]: Shortest gap that is taken into account.
 -- columns:
---   gpu BIGINT: Number of the GPU, as in gpu.
---   process_id BIGINT: Process whose activity ended the gap.
---   start_ns BIGINT [epoch ns]: When the GPU became idle.
---   gap_ns BIGINT [ns]: Length of the gap; the sum of the following.
---   queued_ns BIGINT [ns]: Work was launched and did not begin.
---   profiler_ns BIGINT [ns]: The host was in CUPTI: what recording costs.
---   loading_ns BIGINT [ns]: Code was loaded or compiled, as it is without a profiler.
---   waiting_ns BIGINT [ns]: The host synchronized, or waited for a copy or a full queue.
---   memory_ns BIGINT [ns]: The host was in another call that allocates, frees, copies or sets.
---   launching_ns BIGINT [ns]: The host was in a launching call.
---   other_cuda_ns BIGINT [ns]: The host was in another CUDA call.
---   outside_ns BIGINT [ns]: The host was not in CUDA: Python, input, other work.
---   unknown_ns BIGINT [ns]: The call that asked for the next activity was not recorded.
---   cause VARCHAR: The largest of these.
---   is_after_wait BOOLEAN: Whether the host waited for the GPU when the gap began, and so had not
---     launched ahead.
---   next_kind VARCHAR: Kind of the activity that ended the gap.
---   next_name VARCHAR: Its name, as in gpu_activity.
+--   _gap_cause.*
 SELECT *
 FROM _gap_cause
 WHERE gap_ns >= min_ns

@@ -7,18 +7,10 @@
 -- parameters:
 --   min_ns BIGINT = 1000 [ns]: Shortest gap that is listed.
 -- columns:
---   gpu BIGINT: Number of the GPU, as in gpu.
---   start_ns BIGINT [epoch ns]: When the GPU became idle.
---   end_ns BIGINT [epoch ns]: When it went on.
---   gap_ns BIGINT [ns]: Length.
+--   gpu, start_ns, end_ns, gap_ns of _gap_edge
 --   percent DOUBLE [%]: gap_ns as a share of the idle time of the GPU in all its gaps.
---   process_id BIGINT: Process of next_name, for which the GPU had to wait.
---   previous_kind VARCHAR: Kind of the activity before.
---   previous_name VARCHAR: Its name, as in gpu_activity.
---   next_kind VARCHAR: Kind of the activity after.
---   next_name VARCHAR: Its name, as in gpu_activity.
---   next_stream_id INTEGER: Its stream.
---   next_correlation_id BIGINT: The call that asked for it.
+--   process_id, previous_kind, previous_name of _gap_edge
+--   next_kind, next_name, next_stream_id, next_correlation_id of _gap_edge
 SELECT gpu, start_ns, end_ns, gap_ns,
        100.0 * gap_ns / nullif(sum(gap_ns) OVER (PARTITION BY gpu), 0) AS percent,
        * EXCLUDE (gpu, start_ns, end_ns, gap_ns)

@@ -13,11 +13,7 @@
 --   start_ns BIGINT [epoch ns]: When it began.
 --   end_ns BIGINT [epoch ns]: When it ended.
 --   kind VARCHAR: kernel, memcpy, memcpy_p2p, memset or graph.
---   category VARCHAR: compute, communication or copy.
---   name VARCHAR: Mangled name of a kernel, direction of a copy, NULL for others.
---   bytes BIGINT [bytes]: Bytes copied or set; NULL for others.
---   graph_id INTEGER: CUDA graph that launched it; NULL outside graphs.
---   graph_node_id BIGINT: Node of that graph; NULL outside graphs.
+--   category, name, bytes, graph_id, graph_node_id of gpu_activity
 SELECT coalesce(gpu.gpu, -1 - TRY_CAST((hash(act.process_id, act.device_id) >> 33) AS BIGINT))
            AS gpu,
        act.process_id, act.device_id, act.context_id, act.stream_id, act.correlation_id,
