@@ -123,9 +123,7 @@ other AS (
                AND direct.api_start_ns <= compiling.end_ns THEN 'autotuning' END) AS phase,
            direct.phase IS NOT NULL AS is_in_range
     FROM (FROM direct WHERE NOT is_buffered) AS direct
-    LEFT JOIN tuners
-        ON tuners.process_id = direct.process_id
-        AND tuners.thread_id = direct.thread_id
+    LEFT JOIN tuners USING (process_id, thread_id)
     ASOF LEFT JOIN compiling
         ON compiling.process_id = direct.process_id
         AND compiling.start_ns <= direct.api_start_ns
@@ -147,10 +145,7 @@ SELECT buffered.process_id, device_id, start_ns, end_ns, kind, name, phase,
             ELSE buffered.framework_op END,
        concat('launch ', buffered.process_id, ' ', buffered.correlation_id, ' ', api_start_ns)
 FROM buffered
-LEFT JOIN nodes
-    ON nodes.process_id = buffered.process_id
-    AND nodes.correlation_id = buffered.correlation_id
-    AND nodes.graph_node_id = buffered.graph_node_id
+LEFT JOIN nodes USING (process_id, correlation_id, graph_node_id)
 LEFT JOIN named
     ON named.process_id = buffered.process_id
     AND named.hlo_module = buffered.hlo_module

@@ -28,9 +28,7 @@ WITH copies AS (
 SELECT calls.process_id, calls.correlation_id, calls.thread_id, calls.name, calls.start_ns,
        calls.end_ns, copies.end_ns <= calls.end_ns AS is_done
 FROM copies
-JOIN api_call AS calls
-    ON calls.process_id = copies.process_id
-    AND calls.correlation_id = copies.correlation_id
+JOIN api_call AS calls USING (process_id, correlation_id)
 WHERE copies.start_ns >= calls.start_ns
     AND (
         copies.end_ns <= calls.end_ns

@@ -26,9 +26,7 @@ WITH long AS (
 launched AS (
     SELECT long.*, device_id, name, kernel.start_ns AS ran_ns
     FROM kernel
-    JOIN long
-        ON long.process_id = kernel.process_id
-        AND long.correlation_id = kernel.correlation_id
+    JOIN long USING (process_id, correlation_id)
 ),
 first AS (
     SELECT process_id, device_id, name, min(start_ns) AS ran_ns
@@ -38,8 +36,4 @@ first AS (
 )
 SELECT launched.process_id, correlation_id, thread_id, launched.name, start_ns, end_ns
 FROM launched
-JOIN first
-    ON first.process_id = launched.process_id
-    AND first.device_id = launched.device_id
-    AND first.name = launched.name
-    AND first.ran_ns = launched.ran_ns
+JOIN first USING (process_id, device_id, name, ran_ns)

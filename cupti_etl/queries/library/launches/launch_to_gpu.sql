@@ -34,12 +34,8 @@ SELECT act.process_id, act.correlation_id, calls.thread_id, calls.name AS api_na
        act.graph_id IS NOT NULL OR act.graph_node_id IS NOT NULL
            OR coalesce(contains(calls.name, 'GraphLaunch'), false) AS is_graph
 FROM gpu_activity AS act
-JOIN api_call AS calls
-    ON calls.process_id = act.process_id
-    AND calls.correlation_id = act.correlation_id
-ANTI JOIN _shared_correlation AS shared
-    ON shared.process_id = act.process_id
-    AND shared.correlation_id = act.correlation_id
+JOIN api_call AS calls USING (process_id, correlation_id)
+ANTI JOIN _shared_correlation AS shared USING (process_id, correlation_id)
 UNION ALL
 SELECT act.process_id, act.correlation_id, calls.thread_id, calls.name, calls.start_ns,
        calls.end_ns, act.device_id, act.context_id, act.stream_id, act.start_ns, act.end_ns,

@@ -42,13 +42,8 @@ calls AS (
     FROM (
         SELECT * FROM launch_to_gpu WHERE kind IN ('memcpy', 'memset') AND NOT is_graph
     ) AS launches
-    JOIN work
-        ON work.process_id = launches.process_id
-        AND work.correlation_id = launches.correlation_id
-        AND work.start_ns = launches.start_ns
-    LEFT JOIN gpus
-        ON gpus.process_id = launches.process_id
-        AND gpus.device_id = launches.device_id
+    JOIN work USING (process_id, correlation_id, start_ns)
+    LEFT JOIN gpus USING (process_id, device_id)
     WHERE api_end_ns IS NOT NULL
 ),
 normal AS (

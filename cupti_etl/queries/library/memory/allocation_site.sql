@@ -16,9 +16,7 @@ WITH made AS (
     SELECT allocation.* REPLACE (coalesce(calls.thread_id, allocation.thread_id) AS thread_id),
            calls.name AS api_name, coalesce(calls.start_ns, allocation.start_ns) AS at_ns
     FROM allocation
-    LEFT JOIN _memory_call AS calls
-        ON calls.process_id = allocation.process_id
-        AND calls.correlation_id = allocation.correlation_id
+    LEFT JOIN _memory_call AS calls USING (process_id, correlation_id)
 )
 SELECT made.process_id, made.device_id, made.memory_kind, made.bytes, made.start_ns, made.end_ns,
        made.source, made.api_name, nvtx_range.path AS range, made.pool_type, made.pool_address

@@ -15,9 +15,7 @@ WITH asked AS (
     SELECT memory.* REPLACE (coalesce(calls.thread_id, memory.thread_id) AS thread_id),
            coalesce(calls.start_ns, memory.timestamp_ns) AS at_ns
     FROM memory
-    LEFT JOIN _memory_call AS calls
-        ON calls.process_id = memory.process_id
-        AND calls.correlation_id = memory.correlation_id
+    LEFT JOIN _memory_call AS calls USING (process_id, correlation_id)
 )
 SELECT asked.* EXCLUDE (at_ns), turn.range_id, _range_path.path
 FROM asked

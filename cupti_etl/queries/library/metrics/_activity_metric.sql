@@ -63,8 +63,6 @@ SELECT groups.device_uuid, groups.activity_group, _pm_column.metric,
        NULL::DOUBLE AS shared_level, NULL::DOUBLE AS shared_stderr,
        NULL::DOUBLE AS shared_spread, NULL::DOUBLE AS unknown_pct
 FROM _activity_group AS groups
-JOIN _activity_sampled AS runs
-    ON runs.device_uuid = groups.device_uuid
-    AND runs.activity_group = groups.activity_group,
+JOIN _activity_sampled AS runs USING (device_uuid, activity_group),
     _pm_column
 GROUP BY groups.device_uuid, groups.activity_group, _pm_column.metric

@@ -24,9 +24,7 @@ found AS (
     SELECT launches.process_id, range_id, count(kernel.process_id) AS kernels,
            bool_and(coalesce(kernel.name = function, false)) AS is_same
     FROM launches
-    LEFT JOIN kernel
-        ON kernel.process_id = launches.process_id
-        AND kernel.correlation_id = launches.correlation_id
+    LEFT JOIN kernel USING (process_id, correlation_id)
     GROUP BY launches.process_id, range_id
 )
 SELECT process_id,

@@ -96,9 +96,7 @@ classed AS (
                 WHEN mean_ns < short_ns OR sm_active_pct < filled_pct THEN 'launch'
                 WHEN sm_active_pct IS NOT NULL THEN 'latency' END AS class
     FROM kernels
-    LEFT JOIN levels
-        ON levels.device_uuid = kernels.device_uuid
-        AND levels.activity_group = kernels.activity_group
+    LEFT JOIN levels USING (device_uuid, activity_group)
 )
 SELECT gpu, name, grid, block, class,
        CASE WHEN class IS NOT NULL AND error IS NOT NULL

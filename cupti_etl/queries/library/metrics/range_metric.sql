@@ -37,11 +37,7 @@ SELECT path, work.process_id, work.gpu, _pm_column.metric, any_value(_pm_column.
                  / sum(covered_ns) FILTER (WHERE sampled[place] IS NOT NULL) END AS mean
 FROM (SELECT * FROM _range_activity WHERE kind = 'kernel') AS work
 JOIN _alike_path ON _alike_path.range_id = work.range_id
-JOIN _activity_sampled AS runs
-    ON runs.process_id = work.process_id
-    AND runs.correlation_id = work.correlation_id
-    AND runs.start_ns = work.start_ns
-    AND runs.end_ns = work.end_ns,
+JOIN _activity_sampled AS runs USING (process_id, correlation_id, start_ns, end_ns),
     _pm_column
 GROUP BY path, work.process_id, work.gpu, _pm_column.metric
 ORDER BY path, work.process_id, work.gpu, _pm_column.metric

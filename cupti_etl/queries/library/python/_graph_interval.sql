@@ -25,9 +25,7 @@ calls AS (
 asked AS (
     SELECT replayed.*, coalesce(calls.start_ns, replayed.start_ns) AS asked_ns
     FROM replayed
-    LEFT JOIN calls
-        ON calls.process_id = replayed.process_id
-        AND calls.correlation_id = replayed.correlation_id
+    LEFT JOIN calls USING (process_id, correlation_id)
 )
 SELECT asked.process_id, correlation_id, asked.graph_node_id, gpu, start_ns, end_ns, kind, name,
        node.made_ns, node.thread_id, node.stack_id, node.state,

@@ -26,9 +26,7 @@ WITH calls AS (
            any_value(coalesce(stack.stack_id, backward.stack_id)) AS stack_id,
            any_value(state) AS state, bool_or(backward.stack_id IS NOT NULL) AS is_backward
     FROM launch_stack AS stack
-    LEFT JOIN _backward_stack AS backward
-        ON backward.process_id = stack.process_id
-        AND backward.correlation_id = stack.correlation_id
+    LEFT JOIN _backward_stack AS backward USING (process_id, correlation_id)
     GROUP BY stack.process_id, stack.correlation_id
 ),
 activities AS (

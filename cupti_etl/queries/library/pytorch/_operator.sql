@@ -95,12 +95,8 @@ described AS (
            CASE WHEN try_cast(said[2] AS BIGINT) > 0
                 THEN try_cast(said[2] AS BIGINT) END AS forward_thread
     FROM spans
-    LEFT JOIN payloads
-        ON payloads.process_id = spans.process_id
-        AND payloads.marker_id = spans.marker_id
-    LEFT JOIN said
-        ON said.process_id = spans.process_id
-        AND said.marker_id = spans.marker_id
+    LEFT JOIN payloads USING (process_id, marker_id)
+    LEFT JOIN said USING (process_id, marker_id)
 ),
 -- What ends lets go before the next begins; what lasts no time has nothing inside.
 events AS (

@@ -72,9 +72,7 @@ told AS (
            coalesce(meant.thread_id <> found.thread_id, false)
                OR coalesce(owner.forward_thread <> found.forward_thread, false) AS is_other
     FROM found
-    LEFT JOIN threads AS meant
-        ON meant.process_id = found.process_id
-        AND meant.forward_thread = found.forward_thread
+    LEFT JOIN threads AS meant USING (process_id, forward_thread)
     LEFT JOIN threads AS owner
         ON owner.process_id = found.process_id
         AND owner.thread_id = found.thread_id

@@ -30,9 +30,7 @@ numbered AS (
 told AS MATERIALIZED (
     SELECT call.process_id, call.correlation_id, min(numbered.range_id) AS range_id
     FROM external_correlation AS call
-    JOIN numbered
-        ON numbered.process_id = call.process_id
-        AND numbered.external_id = call.external_id
+    JOIN numbered USING (process_id, external_id)
     GROUP BY call.process_id, call.correlation_id
 ),
 -- The innermost operator around an annotation.
@@ -59,9 +57,7 @@ asked AS (
 found AS (
     SELECT asked.*, told.range_id
     FROM asked
-    JOIN told
-        ON told.process_id = asked.process_id
-        AND told.correlation_id = asked.correlation_id
+    JOIN told USING (process_id, correlation_id)
     UNION ALL
     SELECT asked.* EXCLUDE (is_numbered),
            CASE WHEN around.external_id = asked.correlation_id OR NOT is_numbered

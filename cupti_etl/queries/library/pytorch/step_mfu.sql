@@ -63,10 +63,7 @@ SELECT step.process_id, step.gpu, step.step, step.name,
        100.0 * least_ns / nullif(step.end_ns - step.start_ns, 0) AS mfu_pct,
        gpu_ns::BIGINT AS counted_ns, 100.0 * coalesce(known_ns, 0) / nullif(gpu_ns, 0) AS known_pct
 FROM steps AS step
-JOIN sums
-    ON sums.process_id = step.process_id
-    AND sums.gpu = step.gpu
-    AND sums.step = step.step
+JOIN sums USING (process_id, gpu, step)
 ORDER BY step.gpu, step.process_id, step.step;
 
 -- merge

@@ -70,6 +70,5 @@ SELECT placed.process_id, placed.thread_id, placed.at_ns, placed.end_ns, placed.
        around.range_id AS around_id
 FROM placed
 LEFT JOIN (SELECT thread, place, around FROM search WHERE around IS NOT NULL) AS found
-    ON found.thread = placed.thread
-    AND found.place = placed.place
+    USING (thread, place)
 LEFT JOIN placed AS around ON around.thread = found.thread AND around.place = found.around

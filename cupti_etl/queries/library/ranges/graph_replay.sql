@@ -46,9 +46,7 @@ SELECT replays.process_id, graph_id, count(*) AS replays, avg(nodes) AS nodes,
        median(launch_ns) AS launch_median_ns,
        median(launch_ns) / nullif(avg(nodes), 0) AS launch_ns_per_node
 FROM replays
-LEFT JOIN calls
-    ON calls.process_id = replays.process_id
-    AND calls.correlation_id = replays.correlation_id
+LEFT JOIN calls USING (process_id, correlation_id)
 GROUP BY replays.process_id, graph_id
 ORDER BY wall_total_ns DESC, replays.process_id, graph_id;
 

@@ -32,6 +32,4 @@ SELECT ranges.process_id, ranges.start_ns, ranges.end_ns, ranges.name, ranges.do
        coalesce(paths.depth, 0) AS depth, coalesce(paths.path, ranges.name) AS path
 FROM _range_span AS ranges
 LEFT JOIN _range_path AS paths ON paths.range_id = ranges.range_id
-LEFT JOIN attributes
-    ON attributes.process_id = ranges.process_id
-    AND attributes.marker_id = ranges.marker_id
+LEFT JOIN attributes USING (process_id, marker_id)

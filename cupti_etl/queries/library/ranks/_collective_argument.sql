@@ -27,9 +27,7 @@ of_work AS (
 of_operator AS (
     SELECT calls.process_id, calls.correlation_id, any_value(said.arguments) AS arguments
     FROM said
-    JOIN marker_data AS payload
-        ON payload.process_id = said.process_id
-        AND payload.marker_id = said.marker_id
+    JOIN marker_data AS payload USING (process_id, marker_id)
     JOIN external_correlation AS calls
         ON calls.process_id = said.process_id
         AND calls.external_id = payload.payload

@@ -126,10 +126,7 @@ places AS (
 placed AS (
     SELECT places.id, firsts.id AS first_id
     FROM places
-    JOIN firsts
-        ON firsts.kind = places.kind
-        AND firsts.base_id = places.base_id
-        AND firsts.place = places.place
+    JOIN firsts USING (kind, base_id, place)
     WHERE places.begin_ns < firsts.until_ns AND firsts.begin_ns < places.until_ns
         AND (places.bytes = firsts.bytes OR NOT is_of_one_size) IS NOT FALSE
 ),

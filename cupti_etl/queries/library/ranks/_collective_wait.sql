@@ -54,9 +54,7 @@ aligned AS (
            start_ns - then_ahead_ns AS at_ns, end_ns - then_ahead_ns AS until_ns,
            call_start_ns - then_ahead_ns AS call_ns
     FROM complete
-    LEFT JOIN offsets
-        ON offsets.process_id = complete.process_id
-        AND offsets.first_base_id = complete.first_base_id
+    LEFT JOIN offsets USING (process_id, first_base_id)
     WHERE then_ahead_ns IS NOT NULL
 ),
 waits AS (

@@ -46,8 +46,5 @@ lasts AS (
 SELECT lasts.process_id, own.gpu, lasts.start_ns, begun_ns - lasts.start_ns AS wait_ns,
        others.rank AS last_rank, others.gpu AS last_gpu
 FROM lasts
-JOIN collective AS own
-    ON own.process_id = lasts.process_id
-    AND own.start_ns = lasts.start_ns
-    AND own.end_ns = lasts.end_ns
+JOIN collective AS own USING (process_id, start_ns, end_ns)
 JOIN collective AS others ON (others.process_id, others.start_ns, others.end_ns) = mate

@@ -126,15 +126,9 @@ work AS (
            nccl.bytes AS nccl_bytes, nccl.communicator, nccl.sequence AS nccl_sequence,
            nccl.algorithm, nccl.protocol, nccl.call_start_ns
     FROM gpu_interval AS act
-    LEFT JOIN _nccl_operation AS nccl
-        ON nccl.process_id = act.process_id
-        AND nccl.correlation_id = act.correlation_id
-    LEFT JOIN sizes
-        ON sizes.process_id = act.process_id
-        AND sizes.correlation_id = act.correlation_id
-    LEFT JOIN titled
-        ON titled.process_id = act.process_id
-        AND titled.correlation_id = act.correlation_id
+    LEFT JOIN _nccl_operation AS nccl USING (process_id, correlation_id)
+    LEFT JOIN sizes USING (process_id, correlation_id)
+    LEFT JOIN titled USING (process_id, correlation_id)
     WHERE act.category = 'communication'
 ),
 sorts AS (

@@ -46,8 +46,6 @@ FROM told
 JOIN calls USING (process_id, event_id)
 LEFT JOIN (SELECT process_id, any_value(rank) AS rank FROM process GROUP BY process_id) AS process
     ON process.process_id = told.process_id
-LEFT JOIN (FROM kernel WHERE end_ns IS NOT NULL) AS kernel
-    ON kernel.process_id = calls.process_id
-    AND kernel.correlation_id = calls.correlation_id
+LEFT JOIN (FROM kernel WHERE end_ns IS NOT NULL) AS kernel USING (process_id, correlation_id)
 WHERE kernel.correlation_id IS NULL
 ORDER BY launch_start_ns, process.rank, event_id

@@ -17,8 +17,5 @@ SELECT stalls.function, name, stalls.cubin_crc, stalls.pc_offset, instruction, r
        coalesce(parse_filename(file) || ':' || line, 'no line information in ' || name) AS place,
        file, line, inlined_at
 FROM _pc_stall AS stalls
-LEFT JOIN sass
-    ON sass.cubin_crc = stalls.cubin_crc
-    AND sass.function = stalls.function
-    AND sass.pc_offset = stalls.pc_offset
+LEFT JOIN sass USING (cubin_crc, function, pc_offset)
 WHERE EXISTS (FROM sass)

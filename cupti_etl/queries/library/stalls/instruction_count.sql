@@ -37,8 +37,5 @@ SELECT coalesce(short, sums.function) AS name,
        sums.function, sums.cubin_crc, file, line, inlined_at
 FROM sums
 LEFT JOIN _readable_name AS names ON mangled = sums.function
-LEFT JOIN sass
-    ON sass.cubin_crc = sums.cubin_crc
-    AND sass.function = sums.function
-    AND sass.pc_offset = sums.pc_offset
+LEFT JOIN sass USING (cubin_crc, function, pc_offset)
 ORDER BY name, sums.function, sums.cubin_crc, sums.pc_offset, metric

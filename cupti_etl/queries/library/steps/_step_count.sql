@@ -18,9 +18,7 @@ WITH processes AS MATERIALIZED (
 others AS MATERIALIZED (
     SELECT act.process_id, act.correlation_id, calls, act.start_ns, device_id, gpu
     FROM gpu_interval AS act
-    JOIN _unpaired_correlation AS unpaired
-        ON unpaired.process_id = act.process_id
-        AND unpaired.correlation_id = act.correlation_id
+    JOIN _unpaired_correlation AS unpaired USING (process_id, correlation_id)
 ),
 counted AS (
     -- A call for each activity, but for those others, and one for each call that asked for them.
@@ -51,9 +49,6 @@ SELECT step.process_id, step.gpu, step.step, sum(launches)::BIGINT AS launches,
 FROM (
     SELECT *, start_ns // (SELECT any_value(length_ns) FROM _step_stretch) AS stretch FROM counted
 ) AS counted
-JOIN _step_stretch AS step
-    ON step.process_id = counted.process_id
-    AND step.gpu = counted.gpu
-    AND step.stretch = counted.stretch
+JOIN _step_stretch AS step USING (process_id, gpu, stretch)
 WHERE counted.start_ns >= step.start_ns AND counted.start_ns < step.end_ns
 GROUP BY step.process_id, step.gpu, step.step

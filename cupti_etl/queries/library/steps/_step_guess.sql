@@ -107,9 +107,7 @@ launched AS (
     UNION ALL
     SELECT begun.process_id, begun.gpu, passes.range_id, count(*)
     FROM begun
-    JOIN calls
-        ON calls.process_id = begun.process_id
-        AND calls.correlation_id = begun.correlation_id
+    JOIN calls USING (process_id, correlation_id)
     ASOF JOIN _forward_pass AS passes
         ON passes.process_id = calls.process_id
         AND passes.thread_id = calls.thread_id
@@ -165,9 +163,7 @@ FROM (
                    ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING
                ) AS at_ns
         FROM begun
-        LEFT JOIN calls
-            ON calls.process_id = begun.process_id
-            AND calls.correlation_id = begun.correlation_id
+        LEFT JOIN calls USING (process_id, correlation_id)
     )
 )
 ANTI JOIN layers USING (process_id, gpu)

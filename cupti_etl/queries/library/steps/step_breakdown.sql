@@ -92,10 +92,7 @@ SELECT scored.process_id, scored.gpu, scored.step, name, source, confidence,
        coalesce((duration_ns - median_ns) / nullif(1.4826 * mad_ns, 0) > 3.5, false)
            AND duration_ns > 1.05 * median_ns AND NOT is_open AS is_outlier
 FROM scored
-JOIN parts
-    ON parts.process_id = scored.process_id
-    AND parts.gpu = scored.gpu
-    AND parts.step = scored.step
+JOIN parts USING (process_id, gpu, step)
 ORDER BY scored.gpu, scored.process_id, scored.step;
 
 -- merge

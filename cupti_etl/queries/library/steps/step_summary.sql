@@ -74,14 +74,8 @@ SELECT part.process_id, part.gpu, part.step, name, start_ns, duration_ns, host_d
        coalesce(unknown_ns, 0)::BIGINT AS idle_unknown_ns,
        (idle_ns - coalesce(gap_ns, 0))::BIGINT AS idle_edge_ns, is_outlier
 FROM step_breakdown AS part
-LEFT JOIN _step_count AS counts
-    ON counts.process_id = part.process_id
-    AND counts.gpu = part.gpu
-    AND counts.step = part.step
-LEFT JOIN idle
-    ON idle.process_id = part.process_id
-    AND idle.gpu = part.gpu
-    AND idle.step = part.step
+LEFT JOIN _step_count AS counts USING (process_id, gpu, step)
+LEFT JOIN idle USING (process_id, gpu, step)
 ORDER BY part.gpu, part.process_id, part.step;
 
 -- merge
