@@ -15,64 +15,31 @@
 --   count BIGINT [runs]: How often it came.
 --   total_ns BIGINT [ns]: Sum of the durations of its kernels.
 --   gap_ns BIGINT [ns]: Sum of the times between them, in which the stream had nothing.
-WITH runs AS (
-    SELECT name AS first, lead(name, 1) OVER stream AS second, lead(name, 2) OVER stream AS third,
-           lead(name, 3) OVER stream AS fourth, lead(name, 4) OVER stream AS fifth,
-           sum(end_ns - start_ns) OVER (stream ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING)
-               AS kernels_2_ns,
-           sum(greatest(next_ns - end_ns, 0)) OVER (
-               stream ROWS BETWEEN CURRENT ROW AND 0 FOLLOWING
-           ) AS gaps_2_ns,
-           sum(end_ns - start_ns) OVER (stream ROWS BETWEEN CURRENT ROW AND 2 FOLLOWING)
-               AS kernels_3_ns,
-           sum(greatest(next_ns - end_ns, 0)) OVER (
-               stream ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING
-           ) AS gaps_3_ns,
-           sum(end_ns - start_ns) OVER (stream ROWS BETWEEN CURRENT ROW AND 3 FOLLOWING)
-               AS kernels_4_ns,
-           sum(greatest(next_ns - end_ns, 0)) OVER (
-               stream ROWS BETWEEN CURRENT ROW AND 2 FOLLOWING
-           ) AS gaps_4_ns,
-           sum(end_ns - start_ns) OVER (stream ROWS BETWEEN CURRENT ROW AND 4 FOLLOWING)
-               AS kernels_5_ns,
-           sum(greatest(next_ns - end_ns, 0)) OVER (
-               stream ROWS BETWEEN CURRENT ROW AND 3 FOLLOWING
-           ) AS gaps_5_ns
-    FROM (
-        SELECT name, process_id, context_id, stream_id, start_ns, end_ns,
-               lead(start_ns) OVER (
-                   PARTITION BY process_id, context_id, stream_id ORDER BY start_ns, end_ns
-               ) AS next_ns
-        FROM kernel
-        WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL AND name IS NOT NULL
-    )
+WITH kernels AS (
+    SELECT process_id, context_id, stream_id, name, start_ns, end_ns, end_ns - start_ns AS ns,
+           greatest(lead(start_ns) OVER stream - end_ns, 0) AS gap_ns
+    FROM kernel
+    WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL AND name IS NOT NULL
     WINDOW stream AS (PARTITION BY process_id, context_id, stream_id ORDER BY start_ns, end_ns)
+),
+-- Each kernel, and the four that follow it.
+stretches AS (
+    SELECT list(name) OVER stretch AS names, list(ns) OVER stretch AS kernels_ns,
+           list(gap_ns) OVER stretch AS gaps_ns
+    FROM kernels
+    WINDOW stretch AS (
+        PARTITION BY process_id, context_id, stream_id ORDER BY start_ns, end_ns
+        ROWS BETWEEN CURRENT ROW AND 4 FOLLOWING
+    )
+),
+runs AS (
+    SELECT kernels, names[:kernels] AS names, list_sum(kernels_ns[:kernels]) AS kernels_ns,
+           list_sum(gaps_ns[:kernels - 1]) AS gaps_ns
+    FROM stretches, (SELECT unnest([2, 3, 4, 5])::BIGINT AS kernels)
+    WHERE len(names) >= kernels
 )
-SELECT 2::BIGINT AS kernels, first, second, NULL::VARCHAR AS third, NULL::VARCHAR AS fourth,
-       NULL::VARCHAR AS fifth, count(*) AS count,
-       TRY_CAST(sum(kernels_2_ns) AS BIGINT) AS total_ns,
-       TRY_CAST(sum(gaps_2_ns) AS BIGINT) AS gap_ns
+SELECT kernels, names[1] AS first, names[2] AS second, names[3] AS third, names[4] AS fourth,
+       names[5] AS fifth, count(*) AS count, TRY_CAST(sum(kernels_ns) AS BIGINT) AS total_ns,
+       TRY_CAST(sum(gaps_ns) AS BIGINT) AS gap_ns
 FROM runs
-WHERE second IS NOT NULL
-GROUP BY first, second
-UNION ALL
-SELECT 3 AS kernels, first, second, third, NULL, NULL, count(*) AS count,
-       TRY_CAST(sum(kernels_3_ns) AS BIGINT) AS total_ns,
-       TRY_CAST(sum(gaps_3_ns) AS BIGINT) AS gap_ns
-FROM runs
-WHERE third IS NOT NULL
-GROUP BY first, second, third
-UNION ALL
-SELECT 4 AS kernels, first, second, third, fourth, NULL, count(*) AS count,
-       TRY_CAST(sum(kernels_4_ns) AS BIGINT) AS total_ns,
-       TRY_CAST(sum(gaps_4_ns) AS BIGINT) AS gap_ns
-FROM runs
-WHERE fourth IS NOT NULL
-GROUP BY first, second, third, fourth
-UNION ALL
-SELECT 5 AS kernels, first, second, third, fourth, fifth, count(*) AS count,
-       TRY_CAST(sum(kernels_5_ns) AS BIGINT) AS total_ns,
-       TRY_CAST(sum(gaps_5_ns) AS BIGINT) AS gap_ns
-FROM runs
-WHERE fifth IS NOT NULL
-GROUP BY first, second, third, fourth, fifth
+GROUP BY kernels, names
