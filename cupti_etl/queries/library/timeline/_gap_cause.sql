@@ -69,41 +69,31 @@ edges AS (
     UNION ALL
     SELECT gpu, process_id, start_ns, split_ns, 1 FROM split
 ),
+-- How long each had lasted by then.
 reached AS (
-    SELECT edges.gpu, edges.process_id, edges.gap_start_ns, edges.sign, known.state,
+    SELECT edges.gpu, edges.gap_start_ns, edges.sign,
            least(edges.at_ns, known.end_ns) - known.start_ns AS into_ns,
            known.state = 'waiting' AND edges.at_ns < known.end_ns AS is_waiting,
-           coalesce(known.profiler_ns, 0) AS profiler_ns,
-           coalesce(known.loading_ns, 0) AS loading_ns,
-           coalesce(known.waiting_ns, 0) AS waiting_ns,
-           coalesce(known.memory_ns, 0) AS memory_ns,
-           coalesce(known.launching_ns, 0) AS launching_ns,
-           coalesce(known.other_ns, 0) AS other_ns
+           coalesce(profiler_ns, 0) + CASE state WHEN 'profiler' THEN into_ns ELSE 0 END
+               AS profiler,
+           coalesce(loading_ns, 0) + CASE state WHEN 'loading' THEN into_ns ELSE 0 END AS loading,
+           coalesce(waiting_ns, 0) + CASE state WHEN 'waiting' THEN into_ns ELSE 0 END AS waiting,
+           coalesce(memory_ns, 0) + CASE state WHEN 'memory' THEN into_ns ELSE 0 END AS memory,
+           coalesce(launching_ns, 0) + CASE state WHEN 'launching' THEN into_ns ELSE 0 END
+               AS launching,
+           coalesce(other_ns, 0) + CASE state WHEN 'other' THEN into_ns ELSE 0 END AS other
     FROM edges
     ASOF LEFT JOIN known
         ON known.process_id = edges.process_id
         AND known.start_ns <= edges.at_ns
 ),
 spent AS (
-    SELECT gpu, gap_start_ns,
-           TRY_CAST(sum(sign * (profiler_ns + CASE state WHEN 'profiler' THEN into_ns ELSE 0 END))
-               AS BIGINT)
-               AS profiler_ns,
-           TRY_CAST(sum(sign * (loading_ns + CASE state WHEN 'loading' THEN into_ns ELSE 0 END))
-               AS BIGINT)
-               AS loading_ns,
-           TRY_CAST(sum(sign * (waiting_ns + CASE state WHEN 'waiting' THEN into_ns ELSE 0 END))
-               AS BIGINT)
-               AS waiting_ns,
-           TRY_CAST(sum(sign * (memory_ns + CASE state WHEN 'memory' THEN into_ns ELSE 0 END))
-               AS BIGINT)
-               AS memory_ns,
-           TRY_CAST(sum(sign * (launching_ns + CASE state WHEN 'launching' THEN into_ns ELSE 0 END))
-               AS BIGINT)
-               AS launching_ns,
-           TRY_CAST(sum(sign * (other_ns + CASE state WHEN 'other' THEN into_ns ELSE 0 END))
-               AS BIGINT)
-               AS other_ns,
+    SELECT gpu, gap_start_ns, TRY_CAST(sum(sign * profiler) AS BIGINT) AS profiler_ns,
+           TRY_CAST(sum(sign * loading) AS BIGINT) AS loading_ns,
+           TRY_CAST(sum(sign * waiting) AS BIGINT) AS waiting_ns,
+           TRY_CAST(sum(sign * memory) AS BIGINT) AS memory_ns,
+           TRY_CAST(sum(sign * launching) AS BIGINT) AS launching_ns,
+           TRY_CAST(sum(sign * other) AS BIGINT) AS other_ns,
            bool_or(is_waiting AND sign < 0) AS is_after_wait
     FROM reached
     GROUP BY gpu, gap_start_ns
