@@ -2,21 +2,15 @@
 --
 -- computed: lost_ns of kernel_tail, by GPU, of fewer than a tenth of the executions. The culprit is the kernel with most of it on all GPUs.
 --   Communication is left out: it takes as long as other ranks let it wait (collective_wait).
--- needs: _kernel_shape, kernel_rule, _readable_name
+-- needs: _kernel_shape, kernel_rule
 -- requires: kernel
 -- finding: kernels have executions of more than twice their median (measured)
 -- advice: see what was around the slowest (kernel_worst): contention, clocks, different data
 -- shown: kernel_tail
-WITH communication AS (
-    SELECT coalesce(names.demangled, rule.mangled) AS demangled
-    FROM kernel_rule AS rule
-    LEFT JOIN _readable_name AS names ON names.mangled = rule.mangled
-    WHERE rule.category = 'communication'
-),
-tails AS (
+WITH tails AS (
     SELECT name, slow_gpus, lost_ns
     FROM _kernel_shape AS shape
-    ANTI JOIN communication ON communication.demangled = shape.demangled
+    ANTI JOIN (FROM kernel_rule WHERE category = 'communication') AS rule USING (mangled)
     -- As many as kernel_tail wants.
     WHERE calls >= 20 AND lost_ns IS NOT NULL
 ),

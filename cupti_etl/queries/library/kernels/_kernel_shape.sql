@@ -27,6 +27,7 @@
 --   process_id BIGINT: Process of the longest.
 --   block VARCHAR [threads]: Threads in a block, x, y and z.
 --   demangled VARCHAR: Name with template and call arguments.
+--   mangled VARCHAR: Mangled name.
 WITH shapes AS MATERIALIZED (
     SELECT row_number() OVER () AS shape,
            name, grid_x, grid_y, grid_z, block_x, block_y, block_z, count(*) AS calls,
@@ -87,7 +88,7 @@ SELECT coalesce(names.short, shapes.name) AS name,
        worst.stream_id AS worst_stream_id, worst.correlation_id AS worst_correlation_id,
        coalesce(others.short, before.previous) AS previous_name, worst.process_id AS process_id,
        shapes.block_x || 'x' || shapes.block_y || 'x' || shapes.block_z AS block,
-       coalesce(names.demangled, shapes.name) AS demangled
+       coalesce(names.demangled, shapes.name) AS demangled, shapes.name AS mangled
 FROM shapes
 LEFT JOIN lost ON lost.shape = shapes.shape
 LEFT JOIN before ON before.shape = shapes.shape
