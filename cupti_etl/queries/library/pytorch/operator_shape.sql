@@ -1,7 +1,7 @@
 -- Time per operator of PyTorch and sizes of its inputs, on the GPUs and on the host.
 --
--- computed: As operator_summary, by name and sizes of the inputs, as PyTorch's
---   key_averages(group_by_input_shape=True).
+-- computed: _operator_work, counted as operator_summary says, by name and sizes of the inputs, as
+--   PyTorch's key_averages(group_by_input_shape=True).
 -- needs: _operator, _operator_work, gpu_interval
 -- requires:
 --   _operator: no operators of PyTorch were recorded (capture with --pytorch, or import a
