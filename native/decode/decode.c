@@ -221,42 +221,31 @@ static int64_t earliest(int64_t start_ns)
 	return start_ns > ten_years ? start_ns - ten_years : INT64_MIN;
 }
 
+static int (*const decoders[])(struct etl_process *, const uint8_t *, uint32_t) = {
+	[ETL_RECORDS] = decode_records,
+	[ETL_STRINGS] = decode_strings,
+	[ETL_LAUNCH_STACKS] = decode_launch_stacks,
+	[ETL_CALLBACKS] = decode_callbacks,
+	[ETL_RANGES] = decode_ranges,
+	[ETL_FACTS] = decode_facts,
+	[ETL_GRAPH_NODES] = decode_graph_nodes,
+	[ETL_PC_SAMPLES] = decode_pc_samples,
+	[ETL_RANGE_METRICS] = decode_range_metrics,
+	[ETL_NCCL_EVENTS] = decode_nccl_events,
+};
+
 int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_t bytes,
 		       uint32_t content, struct etl_error *error)
 {
-	uint64_t before = process->decoded.records + process->decoded.filtered;
-	uint64_t stacks_before = process->decoded.stacks;
-	uint64_t callbacks_before = process->decoded.callbacks;
-	uint64_t nodes_before = process->decoded.graph_nodes;
-	uint64_t pc_rows_before = process->decoded.pc_rows;
-	uint64_t range_rows_before = process->decoded.range_rows;
-	uint64_t nccl_events_before = process->decoded.nccl_events;
+	const struct etl_decoded before = process->decoded;
 	int result = 0;
 
 	process_refresh(process);
 	process->earliest_ns = earliest(process->header->start_ns);
 	process->decoded.slots++;
 	process->lacks_memory = false;
-	if (content == ETL_RECORDS)
-		result = decode_records(process, data, bytes);
-	else if (content == ETL_STRINGS)
-		result = decode_strings(process, data, bytes);
-	else if (content == ETL_LAUNCH_STACKS)
-		result = decode_launch_stacks(process, data, bytes);
-	else if (content == ETL_CALLBACKS)
-		result = decode_callbacks(process, data, bytes);
-	else if (content == ETL_RANGES)
-		result = decode_ranges(process, data, bytes);
-	else if (content == ETL_FACTS)
-		result = decode_facts(process, data, bytes);
-	else if (content == ETL_GRAPH_NODES)
-		result = decode_graph_nodes(process, data, bytes);
-	else if (content == ETL_PC_SAMPLES)
-		result = decode_pc_samples(process, data, bytes);
-	else if (content == ETL_RANGE_METRICS)
-		result = decode_range_metrics(process, data, bytes);
-	else if (content == ETL_NCCL_EVENTS)
-		result = decode_nccl_events(process, data, bytes);
+	if (content < sizeof decoders / sizeof *decoders && decoders[content])
+		result = decoders[content](process, data, bytes);
 	else
 		process->decoded.unreadable_bytes += bytes;
 	if (result < 0) {
@@ -266,15 +255,17 @@ int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_
 	}
 	/* A collector that comes after us leaves these out of its sums. */
 	etl_add(&process->header->drained,
-		process->decoded.records + process->decoded.filtered - before);
-	etl_add(&process->header->stacks_drained, process->decoded.stacks - stacks_before);
-	etl_add(&process->header->callbacks_drained, process->decoded.callbacks - callbacks_before);
-	etl_add(&process->header->graph_nodes_drained, process->decoded.graph_nodes - nodes_before);
-	etl_add(&process->header->pc_rows_drained, process->decoded.pc_rows - pc_rows_before);
+		process->decoded.records + process->decoded.filtered - before.records -
+			before.filtered);
+	etl_add(&process->header->stacks_drained, process->decoded.stacks - before.stacks);
+	etl_add(&process->header->callbacks_drained, process->decoded.callbacks - before.callbacks);
+	etl_add(&process->header->graph_nodes_drained,
+		process->decoded.graph_nodes - before.graph_nodes);
+	etl_add(&process->header->pc_rows_drained, process->decoded.pc_rows - before.pc_rows);
 	etl_add(&process->header->range_rows_drained,
-		process->decoded.range_rows - range_rows_before);
+		process->decoded.range_rows - before.range_rows);
 	etl_add(&process->header->nccl_events_drained,
-		process->decoded.nccl_events - nccl_events_before);
+		process->decoded.nccl_events - before.nccl_events);
 	etl_put(&process->header->drained_ns, (uint64_t)etl_now_ns());
 	return result;
 }
