@@ -60,18 +60,9 @@ work AS (
            graph_id, graph_node_id, 'gpu_memcpy',
            concat('Memcpy ', copy_kind, ' (' || src.shown || ' -> ' || dst.shown || ')'),
            concat(',"bytes":' || bytes,
-                  ',"memory bandwidth (GB/s)":' || bytes / nullif(end_ns - start_ns, 0))
-    FROM memcpy
-    LEFT JOIN kinds AS src ON src.kind = src_kind
-    LEFT JOIN kinds AS dst ON dst.kind = dst_kind
-    UNION ALL
-    SELECT process_id, correlation_id, device_id, context_id, stream_id, start_ns, end_ns,
-           graph_id, graph_node_id, 'gpu_memcpy',
-           concat('Memcpy ', copy_kind, ' (' || src.shown || ' -> ' || dst.shown || ')'),
-           concat(',"bytes":' || bytes,
                   ',"memory bandwidth (GB/s)":' || bytes / nullif(end_ns - start_ns, 0),
                   ',"fromDevice":' || src_device_id, ',"toDevice":' || dst_device_id)
-    FROM memcpy_p2p
+    FROM (FROM memcpy UNION ALL BY NAME FROM memcpy_p2p)
     LEFT JOIN kinds AS src ON src.kind = src_kind
     LEFT JOIN kinds AS dst ON dst.kind = dst_kind
     UNION ALL

@@ -21,11 +21,7 @@ WITH peaks AS (
     GROUP BY process_id, device_id
 ),
 copies AS (
-    SELECT process_id, device_id, copy_kind, src_kind, dst_kind, bytes, start_ns, end_ns
-    FROM memcpy
-    UNION ALL
-    SELECT process_id, device_id, copy_kind, src_kind, dst_kind, bytes, start_ns, end_ns
-    FROM memcpy_p2p
+    FROM memcpy UNION ALL BY NAME FROM memcpy_p2p
 ),
 gpus AS (
     SELECT DISTINCT process_id, device_id, gpu

@@ -89,11 +89,7 @@ copies AS (
                                  WHEN 'DtoD' THEN ['dram_read', 'dram_write', 'dram', 'dram']
                                  WHEN 'PtoP' THEN ['nvlink_tx', 'dram_read', 'dram']
                                  ELSE [] END) AS link
-    FROM (
-        SELECT process_id, device_id, start_ns, end_ns, bytes, copy_kind FROM memcpy
-        UNION ALL
-        SELECT process_id, device_id, start_ns, end_ns, bytes, copy_kind FROM memcpy_p2p
-    )
+    FROM (FROM memcpy UNION ALL BY NAME FROM memcpy_p2p)
     WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
 ),
 spans AS (
