@@ -31,6 +31,7 @@
 --   reason VARCHAR: Why it was not matched; NULL if it was, or if only one GPU of the trace has
 --     operations of its kernel, group and size.
 WITH exchanges AS (
+    -- Which kernels exchange with which, both ways.
     SELECT (process_id, start_ns, end_ns) AS kernel,
            (receive_process_id, receive_start_ns, receive_end_ns) AS mate
     FROM _nccl_pair
@@ -38,18 +39,11 @@ WITH exchanges AS (
     SELECT (receive_process_id, receive_start_ns, receive_end_ns), (process_id, start_ns, end_ns)
     FROM _nccl_pair
 ),
-mates AS (
-    SELECT *, count(*) OVER (PARTITION BY kernel) AS mates FROM exchanges
-),
--- Kernels all of whose mates have no other: both of a send and its receive, the root of a scatter.
-middles AS (
-    SELECT mine.kernel FROM mates AS mine JOIN mates AS others ON others.kernel = mine.mate
-    GROUP BY mine.kernel HAVING max(others.mates) = 1
-),
+-- A middle is one all of whose mates have no other: both of a send and its receive, the root of a
+-- scatter.
 told AS (
-    SELECT kernel, any_value(mates) AS mates, any_value(mate) AS mate,
-           kernel IN (FROM middles) AS is_middle
-    FROM mates
+    SELECT kernel, count(*) AS mates, any_value(mate) AS mate, max(of_mate) = 1 AS is_middle
+    FROM (SELECT *, count(*) OVER (PARTITION BY mate) AS of_mate FROM exchanges)
     GROUP BY kernel
 ),
 -- What all operations of one kind on one GPU have in common.
@@ -82,6 +76,7 @@ timed AS MATERIALIZED (
     LEFT JOIN told
         ON kernel = (collective.process_id, collective.start_ns, collective.end_ns)
 ),
+-- Of kernels of which NCCL tells who exchanges with whom: the middle, and who has it as a mate.
 paired AS (
     SELECT id, least(pair_id, CASE WHEN is_middle THEN id END) AS pair_id
     FROM timed
@@ -89,7 +84,8 @@ paired AS (
         USING (mate)
     WHERE is_middle IS NOT NULL
 ),
--- Ends up to the middle between two ends are nearer to the first.
+-- By times: the operation of the first rank whose end is nearest. Ends up to the middle between
+-- two ends are nearer to the first.
 firsts AS (
     SELECT id, kind, base_id, bytes, begin_ns, until_ns, row_number() OVER ends AS place,
            until_ns - coalesce((until_ns - lag(until_ns) OVER ends) // 2, 4611686018427387904)
@@ -130,6 +126,7 @@ placed AS (
     WHERE places.begin_ns < firsts.until_ns AND firsts.begin_ns < places.until_ns
         AND (places.bytes = firsts.bytes OR NOT is_of_one_size) IS NOT FALSE
 ),
+-- What has a number, or a pair or a nearest one, is of one operation.
 turns AS (
     SELECT timed.id, kind, collective, communicator, nccl_sequence, sequence, first_id, pair_id,
            row_number() OVER (PARTITION BY process_id, gpu, kind, sequence ORDER BY timed.id)
