@@ -26,7 +26,6 @@ def fingerprint(kinds: Iterable[Kind], compiled: str) -> int:
         replace(
             kind,
             doc="",
-            sort=(),
             key=(),
             is_gpu_work=False,
             is_static=False,

@@ -169,7 +169,6 @@ class Kind:
         struct: newest record struct in the header; older ones are prefixes of it.
         doc: one sentence about a row.
         columns: the columns, without ``process_id``, which every kind has first.
-        sort: columns by which finished parts are sorted.
         preset: smallest of ``PRESETS`` that includes it, or ``"graph"``: recorded with
             ``--graph graph`` and only then, because CUPTI then leaves out the records
             of a graph's nodes.
@@ -192,7 +191,6 @@ class Kind:
     struct: str
     doc: str
     columns: tuple[Column, ...]
-    sort: tuple[str, ...] = ()
     preset: str = "default"
     is_lasting: bool = False
     is_gpu_work: bool = False
@@ -220,18 +218,17 @@ class Kind:
         return f"{self.fields or self.table.upper()}_FIELD_{name}"
 
     def as_table(self) -> Table:
-        """The table as it is stored, ``process_id`` first."""
+        """The table as it is stored: ``process_id`` first, and sorted by time."""
         key = (PROCESS_ID.name, *self.key) if self.key else ()
-        times = {column.name for column in self.columns} & {"start_ns", "timestamp_ns"}
-        chosen_by = "" if self.is_static or self.is_state else max(times, default="")
+        times = tuple({column.name for column in self.columns} & {"start_ns", "timestamp_ns"})
         columns = (PROCESS_ID, *self.columns)
         return Table(
             self.table,
             self.doc,
             columns,
-            self.sort,
+            times,
             key,
-            chosen_by=chosen_by,
+            chosen_by="" if self.is_static or self.is_state else "".join(times),
             is_lasting=self.is_lasting,
             is_of_host=self.is_of_host,
         )

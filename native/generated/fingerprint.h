@@ -1,4 +1,4 @@
 /* Made by `python -m tools.codegen`.  Do not edit. */
 #ifndef ETL_FINGERPRINT
-#define ETL_FINGERPRINT UINT64_C(0xc8e944f75fbc60ef)
+#define ETL_FINGERPRINT UINT64_C(0xb2c937b1f550f121)
 #endif

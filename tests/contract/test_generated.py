@@ -48,16 +48,16 @@ def test_fingerprint_follows_the_layout_and_not_the_words() -> None:
     ours = fingerprint(KINDS, "digest")
 
     def with_first(column: Column) -> int:
-        other = replace(first, columns=(column, *first.columns[1:]), sort=())
+        other = replace(first, columns=(column, *first.columns[1:]))
         return fingerprint((other, *KINDS[1:]), "digest")
 
     assert with_first(replace(first.columns[0], doc="Other words.")) == ours
     assert with_first(replace(first.columns[0], was=(("other_name", 2),))) == ours
     assert with_first(replace(first.columns[0], name="other_name")) != ours
     assert fingerprint(KINDS, "other digest") != ours
-    shorter = replace(first, columns=first.columns[1:], sort=())
+    shorter = replace(first, columns=first.columns[1:])
     assert fingerprint((shorter, *KINDS[1:]), "digest") != ours
-    swapped = replace(first, columns=(*first.columns[1::-1], *first.columns[2:]), sort=())
+    swapped = replace(first, columns=(*first.columns[1::-1], *first.columns[2:]))
     assert fingerprint((swapped, *KINDS[1:]), "digest") != ours
     assert fingerprint((KINDS[1], first, *KINDS[2:]), "digest") != ours
     # What only Python goes by when it reads a batch.

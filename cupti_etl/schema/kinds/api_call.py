@@ -10,7 +10,6 @@ KIND = Kind(
     activity=("RUNTIME", "DRIVER"),
     struct="CUpti_ActivityAPI",
     doc="One row per CUDA runtime or driver call that was recorded.",
-    sort=("start_ns",),
     fields="API",
     is_of_host=True,
     columns=(

@@ -10,7 +10,6 @@ KIND = Kind(
     activity=("COMPUTE_ENGINE_CTX_SWITCH",),
     struct="CUpti_ActivityComputeEngineCtxSwitch",
     doc="One row per switch to or from a context.",
-    sort=("timestamp_ns",),
     preset="full",
     columns=(
         C("timestamp_ns", timestamp, "timestamp", "When it happened.", unit="ns", null=0),

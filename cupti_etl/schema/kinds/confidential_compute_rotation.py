@@ -11,7 +11,6 @@ KIND = Kind(
     activity=("CONFIDENTIAL_COMPUTE_ROTATION",),
     struct="CUpti_ActivityConfidentialComputeRotation",
     doc="One row per event of a key rotation.",
-    sort=("timestamp_ns",),
     preset="full",
     columns=(
         C("timestamp_ns", timestamp, "timestamp", "When it happened.", unit="ns", null=0),

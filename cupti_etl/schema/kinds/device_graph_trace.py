@@ -11,7 +11,6 @@ KIND = Kind(
     activity=("DEVICE_GRAPH_TRACE",),
     struct="CUpti_ActivityDeviceGraphTrace",
     doc="One row per graph launched from a kernel.",
-    sort=("start_ns",),
     # CUPTI makes these only while graph_trace is on.
     preset="graph",
     fields=NO_FIELD,  # asked for so, CUPTI refuses kernels, copies and calls

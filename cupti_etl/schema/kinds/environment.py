@@ -10,7 +10,6 @@ KIND = Kind(
     activity=("ENVIRONMENT",),
     struct="CUpti_ActivityEnvironment",
     doc="One row per reading of a device's clocks, temperature, power or fan.",
-    sort=("timestamp_ns",),
     preset="full",
     fields=NO_FIELD,  # one field holds the whole union
     columns=(

@@ -10,7 +10,6 @@ KIND = Kind(
     activity=("GRAPH_HOST_NODE",),
     struct="CUpti_ActivityGraphHostNode",
     doc="One row per host function that a graph ran.",
-    sort=("start_ns",),
     preset="full",
     columns=(
         *SPAN,

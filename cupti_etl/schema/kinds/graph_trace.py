@@ -10,7 +10,6 @@ KIND = Kind(
     activity=("GRAPH_TRACE",),
     struct="CUpti_ActivityGraphTrace2",
     doc="One row per launch of a CUDA graph.",
-    sort=("start_ns",),
     # CUPTI gives no records of the nodes (kernels, copies) while this kind is on.
     preset="graph",
     is_gpu_work=True,

@@ -10,7 +10,6 @@ KIND = Kind(
     activity=("HOST_LAUNCH",),
     struct="CUpti_ActivityHostLaunch",
     doc="One row per host function that a stream ran.",
-    sort=("start_ns",),
     preset="full",
     columns=(
         *SPAN,

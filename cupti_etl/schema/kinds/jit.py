@@ -11,7 +11,6 @@ KIND = Kind(
     activity=("JIT",),
     struct="CUpti_ActivityJit2",
     doc="One row per step of run-time compilation.",
-    sort=("start_ns",),
     preset="full",
     is_of_host=True,
     columns=(

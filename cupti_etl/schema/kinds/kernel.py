@@ -12,7 +12,6 @@ KIND = Kind(
     serialized="KERNEL",
     struct="CUpti_ActivityKernel13",
     doc="One row per kernel execution on a device.",
-    sort=("start_ns",),
     preset="light",
     is_gpu_work=True,
     columns=(

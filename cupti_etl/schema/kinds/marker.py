@@ -10,7 +10,6 @@ KIND = Kind(
     activity=("MARKER",),
     struct="CUpti_ActivityMarker2",
     doc="One row per NVTX mark, range start or range end.",
-    sort=("timestamp_ns",),
     is_of_host=True,
     columns=(
         C("timestamp_ns", timestamp, "timestamp", "When it happened.", unit="ns", null=0),

@@ -11,7 +11,6 @@ KIND = Kind(
     activity=("MEM_DECOMPRESS",),
     struct="CUpti_ActivityMemDecompress",
     doc="One row per batch of hardware decompression.",
-    sort=("start_ns",),
     preset="full",
     columns=(
         *SPAN,

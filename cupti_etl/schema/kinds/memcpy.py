@@ -11,7 +11,6 @@ KIND = Kind(
     activity=("MEMCPY",),
     struct="CUpti_ActivityMemcpy7",
     doc="One row per memory copy on a device.",
-    sort=("start_ns",),
     preset="light",
     is_gpu_work=True,
     columns=(

@@ -11,7 +11,6 @@ KIND = Kind(
     activity=("MEMCPY2",),
     struct="CUpti_ActivityMemcpyPtoP4",
     doc="One row per copy between two devices (peer to peer).",
-    sort=("start_ns",),
     preset="light",
     fields="MEMCPY2",
     is_gpu_work=True,

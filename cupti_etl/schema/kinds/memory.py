@@ -10,7 +10,6 @@ KIND = Kind(
     activity=("MEMORY2",),
     struct="CUpti_ActivityMemory4",
     doc="One row per allocation or release of memory.",
-    sort=("timestamp_ns",),
     preset="full",
     is_state=True,
     columns=(

@@ -10,7 +10,6 @@ KIND = Kind(
     activity=("MEMORY_POOL",),
     struct="CUpti_ActivityMemoryPool3",
     doc="One row per creation, trimming or destruction of a memory pool.",
-    sort=("timestamp_ns",),
     preset="full",
     is_state=True,
     columns=(

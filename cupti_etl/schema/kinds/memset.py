@@ -11,7 +11,6 @@ KIND = Kind(
     activity=("MEMSET",),
     struct="CUpti_ActivityMemset5",
     doc="One row per memory set on a device.",
-    sort=("start_ns",),
     preset="light",
     is_gpu_work=True,
     columns=(

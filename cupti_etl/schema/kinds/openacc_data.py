@@ -10,7 +10,6 @@ KIND = Kind(
     activity=("OPENACC_DATA",),
     struct="CUpti_ActivityOpenAccData",
     doc="One row per transfer, allocation or release of an OpenACC program.",
-    sort=("start_ns",),
     preset="full",
     is_of_host=True,
     columns=(

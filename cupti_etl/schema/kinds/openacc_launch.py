@@ -10,7 +10,6 @@ KIND = Kind(
     activity=("OPENACC_LAUNCH",),
     struct="CUpti_ActivityOpenAccLaunch",
     doc="One row per launch of an OpenACC program.",
-    sort=("start_ns",),
     preset="full",
     is_of_host=True,
     columns=(

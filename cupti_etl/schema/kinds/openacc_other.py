@@ -8,7 +8,6 @@ KIND = Kind(
     activity=("OPENACC_OTHER",),
     struct="CUpti_ActivityOpenAccOther",
     doc="One row per other event of an OpenACC program, such as a wait.",
-    sort=("start_ns",),
     preset="full",
     is_of_host=True,
     columns=OPENACC,

@@ -11,7 +11,6 @@ KIND = Kind(
     activity=("OPENMP",),
     struct="CUpti_ActivityOpenMp",
     doc="One row per parallel region, task, thread or wait of an OpenMP runtime that reports them.",
-    sort=("start_ns",),
     preset="full",
     is_of_host=True,
     columns=(

@@ -11,7 +11,6 @@ KIND = Kind(
     activity=("OVERHEAD",),
     struct="CUpti_ActivityOverhead3",
     doc="One row per stretch of time spent in the driver or in CUPTI rather than in the program.",
-    sort=("start_ns",),
     preset="full",
     is_of_host=True,
     columns=(

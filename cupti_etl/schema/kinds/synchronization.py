@@ -11,7 +11,6 @@ KIND = Kind(
     activity=("SYNCHRONIZATION",),
     struct="CUpti_ActivitySynchronization2",
     doc="One row per wait of the host or of a stream.",
-    sort=("start_ns",),
     preset="full",
     is_of_host=True,
     columns=(

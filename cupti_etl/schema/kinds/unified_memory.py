@@ -15,7 +15,6 @@ KIND = Kind(
     activity=("UNIFIED_MEMORY_COUNTER",),
     struct="CUpti_ActivityUnifiedMemoryCounter3",
     doc="One row per migration, page fault or other event of managed memory.",
-    sort=("start_ns",),
     preset="full",
     fields="UVM_COUNTER",
     columns=(
